@@ -1,0 +1,287 @@
+package memento
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// A Backend keeps stores: their memories, and the history of their memories.
+//
+// Programs use a [Store] over a Backend. Those who write a Backend start with
+// CONTRIBUTING.md; [Planner] has the rules that all backends share, and package
+// storetest checks the promises that follow.
+//
+// # Promises
+//
+//  1. Atomic: an Apply happens wholly or not at all, a directory of 10,000
+//     memories included, and no reader sees a part of it.
+//  2. Linearizable: within a store, all methods behave as if each took effect at
+//     one instant between its call and its return, for all goroutines, processes
+//     and servers on the same data.
+//  3. Durable: what a method has returned as done outlives the death of the
+//     process and, as far as the medium keeps its own promises, of the machine.
+//  4. A path is a memory or a directory, never both. A directory exists exactly
+//     while a memory lies below it; the root always exists.
+//  5. Every change that is not a no-op appends one immutable version for each
+//     memory it changes, naming its actor; a no-op appends none.
+//  6. Limits hold inside Apply, so that no race passes them.
+//  7. Contents are valid UTF-8 and come back byte for byte.
+//  8. Listings are in byte order of path, and complete and without duplicates
+//     across pages while writes go on.
+//  9. Errors are those of this package, or wrap them with [Error]. A fault of the
+//     storage below is wrapped so that its text names no host path, address or key.
+//
+// A Backend is safe for concurrent use. A method whose context ends returns the
+// context's error; a write may then have happened or not, but never by half.
+//
+// A store that is missing, or was deleted, gives ErrNoStore from every method
+// that takes its ID.
+type Backend interface {
+	Catalogue
+	Documents
+	History
+
+	// Close finishes what was accepted and releases everything. Methods
+	// called afterwards return ErrClosed. Closing twice does nothing.
+	Close() error
+}
+
+// A Catalogue keeps the descriptions of stores, each in its workspace. A store
+// of another workspace does not exist: ErrNoStore.
+type Catalogue interface {
+	// CreateStore makes an empty store.
+	//
+	// Errors: ErrInvalid (a field of spec breaks its rule), ErrExist (the
+	// name is taken and spec.UniqueName set).
+	CreateStore(context.Context, Workspace, StoreSpec) (StoreInfo, error)
+
+	// GetStore describes a store, with its present usage.
+	GetStore(context.Context, Workspace, StoreID) (StoreInfo, error)
+
+	// UpdateStore changes a store's description and returns the new one. An
+	// update that changes nothing leaves UpdatedAt alone.
+	//
+	// Errors: ErrInvalid, ErrArchived (the store is archived, and the update
+	// does more than archiving it again).
+	UpdateStore(context.Context, Workspace, StoreID, StoreUpdate) (StoreInfo, error)
+
+	// DeleteStore removes a store with its memories and its history, for good.
+	DeleteStore(context.Context, Workspace, StoreID) error
+
+	// ListStores yields the workspace's stores, newest first.
+	ListStores(context.Context, Workspace, StoreListOptions) iter.Seq2[StoreInfo, error]
+}
+
+// Documents are the memories of stores as they are now.
+type Documents interface {
+	// Get returns a memory with its contents. A path compares exactly.
+	//
+	// Errors: ErrNotExist; ErrIsDir if ref is the path of a directory.
+	Get(ctx context.Context, store StoreID, ref Ref) (Memory, error)
+
+	// List yields the memories below opts.Dir as of one instant, in byte order
+	// of path. Below a directory that does not exist there is nothing.
+	//
+	// The caller may use the backend while it iterates.
+	List(ctx context.Context, store StoreID, opts ListOptions) iter.Seq2[Entry, error]
+
+	// Apply makes the changes, in their order, as one, and returns the versions
+	// they made, in order, without contents: one for each memory that a change
+	// really changed. It is the only way to write memories.
+	//
+	// Errors: see Change; LimitError; ErrArchived for anything but Remove in an
+	// archived store; ErrNoSpace, ErrReadOnly. After any error, nothing changed.
+	Apply(ctx context.Context, store StoreID, by Actor, changes []Change) ([]Version, error)
+
+	// Import appends versions as they are, with their IDs, times and actors,
+	// oldest first, and brings the memories to the state they describe, as one.
+	// It is how stores are copied. Seq is assigned anew. An unredacted Created
+	// or Modified version carries its contents.
+	//
+	// Errors: ErrExist (the store has a version of that ID), ErrInvalid (a
+	// version without ID, memory or valid path, or whose hash is not that of
+	// its contents), LimitError, ErrArchived, and the conflicts of Apply.
+	Import(ctx context.Context, store StoreID, versions []Version) error
+}
+
+// A History keeps the versions of stores.
+type History interface {
+	// GetVersion returns a version with its contents. Errors: ErrNotExist.
+	GetVersion(ctx context.Context, store StoreID, id VersionID) (Version, error)
+
+	// ListVersions yields versions as of one instant, newest first unless asked otherwise.
+	//
+	// The caller may use the backend while it iterates.
+	ListVersions(ctx context.Context, store StoreID, opts VersionListOptions) iter.Seq2[Version, error]
+
+	// Redact removes a version's path and contents for good, from wherever the
+	// backend keeps them, and returns what is left. Repeating it changes nothing.
+	// The version of a deletion can be redacted, and so can versions of an
+	// archived store.
+	//
+	// Errors: ErrNotExist, ErrHead (the newest version of a living memory).
+	Redact(ctx context.Context, store StoreID, id VersionID, by Actor) (Version, error)
+}
+
+// A Searcher is a Backend that searches memories. Backends for which this does
+// not hold are asked nothing.
+type Searcher interface {
+	// Search returns the memories that match, best first, in the backend's own
+	// order of merit. It sees every write that returned before it was called.
+	//
+	// A query is words, separated by white space; a memory matches if each of
+	// them begins a word of its contents or its path, whatever the case and
+	// the diacritics. Words in double quotes must stand together. Every
+	// character of scripts without spaces (Chinese, Japanese, …) is a word.
+	// A query without a word matches nothing.
+	Search(ctx context.Context, store StoreID, opts SearchOptions) ([]Match, error)
+}
+
+// A ReadMarker is a Backend that remembers when memories were last read.
+type ReadMarker interface {
+	// MarkRead notes that a memory was read now. It is cheap and does not wait
+	// for the medium: times are coarse, an hour at the most, and the last few
+	// may be lost with the process.
+	MarkRead(store StoreID, id MemoryID)
+}
+
+// A Ref names one memory, by its path or by its ID. See [ByPath] and [ByID].
+type Ref struct {
+	Path Path
+	ID   MemoryID // used if Path is ""
+}
+
+// ByPath refers to the memory at p.
+func ByPath(p Path) Ref { return Ref{Path: p} }
+
+// ByID refers to the memory with the given ID, wherever it is.
+func ByID(id MemoryID) Ref { return Ref{ID: id} }
+
+// A Change is a [Put], a [Remove] or a [Move].
+type Change interface{ isChange() }
+
+// Put writes a memory whole, making it if it does not exist. Writing what is
+// already there is a no-op.
+//
+// Errors: ErrInvalidPath; ErrInvalid if Content is not valid UTF-8; ErrConflict,
+// or ErrExist for IfAbsent, if the condition does not hold; ErrIsDir if Path is
+// a directory; ErrNotDir if Path leads through a memory, which Error.Path names.
+type Put struct {
+	Path    Path
+	Content string
+	If      Condition
+}
+
+// Remove deletes a memory, or a directory with everything below it. The
+// condition is for memories only.
+//
+// Errors: ErrInvalidPath for Root; ErrNotExist; ErrConflict; ErrIsDir if a
+// condition is set and Path is a directory.
+type Remove struct {
+	Path Path
+	If   Condition
+}
+
+// Move renames a memory, or a directory with everything below it. IDs stay. The
+// condition is for memories only.
+//
+// Errors: ErrInvalidPath for Root, for a directory into itself, and if a path
+// would break the path rules; ErrNotExist; ErrExist if To, which Error.Path
+// names, exists as either kind; ErrNotDir if To leads through a memory;
+// ErrConflict; ErrIsDir if a condition is set and From is a directory.
+type Move struct {
+	From, To Path
+	If       Condition
+}
+
+func (Put) isChange()    {}
+func (Remove) isChange() {}
+func (Move) isChange()   {}
+
+// A Condition must hold for a change to happen. It is checked atomically with
+// the change. The zero Condition always holds.
+type Condition struct {
+	absent  bool
+	sha256  string
+	version VersionID
+}
+
+// IfAbsent holds if there is no memory at the path.
+func IfAbsent() Condition { return Condition{absent: true} }
+
+// IfSHA256 holds if there is a memory whose contents have this hash, in the form of [Memory].SHA256.
+func IfSHA256(hash string) Condition { return Condition{sha256: hash} }
+
+// IfVersion holds if there is a memory and id is its newest version.
+func IfVersion(id VersionID) Condition { return Condition{version: id} }
+
+// ListOptions choose what [Documents.List] yields.
+type ListOptions struct {
+	Dir Path // the directory to list; "" is Root
+
+	// Depth rolls up what lies deeper: 1 yields the memories in Dir itself and
+	// one directory entry for each directory in it, 2 also looks one level into
+	// those, and so on. Directories above that level are not entries: they are
+	// seen from the paths of what is in them. 0 yields all memories, and no
+	// directories.
+	Depth int
+
+	// After continues a listing behind this entry's path; a directory's path
+	// must end in "/" here, as Entry.Cursor writes it.
+	After string
+
+	Limit    int  // the most entries to yield; 0 for all
+	Contents bool // whether memories carry their contents
+}
+
+// Cursor returns what to set as [ListOptions].After to continue behind e.
+func (e *Entry) Cursor() string {
+	if e.Dir {
+		return e.Path.Prefix()
+	}
+	return string(e.Path)
+}
+
+// StoreListOptions choose what [Catalogue.ListStores] yields.
+type StoreListOptions struct {
+	Name            string    // only stores of exactly this name, if set
+	IncludeArchived bool      // archived ones too
+	CreatedFrom     time.Time // only those made at this time or later, if set
+	CreatedTo       time.Time // only those made at this time or earlier, if set
+	After           StoreID   // continues behind this store
+	Limit           int       // the most to yield; 0 for all
+}
+
+// VersionListOptions choose what [History.ListVersions] yields. All that are set must hold.
+type VersionListOptions struct {
+	Memory      MemoryID
+	Path        Path // versions that left their memory at this path, or below it
+	Operation   Operation
+	CreatedBy   Actor     // an empty Kind or ID matches any
+	CreatedFrom time.Time // at this time or later
+	CreatedTo   time.Time // at this time or earlier
+
+	OldestFirst bool
+	After       int64 // continues behind the version with this Seq, in the order asked for
+	Limit       int   // the most to yield; 0 for all
+	Contents    bool  // whether versions carry their contents
+}
+
+// SearchOptions choose what [Searcher.Search] returns.
+type SearchOptions struct {
+	Query string
+	Dir   Path // only memories below this directory; "" is Root
+	Limit int  // the most matches; 0 means 20
+}
+
+// A Match is one memory that a search found.
+type Match struct {
+	Memory Memory // without contents
+
+	// Line is the number, from 1, of the line that matches best, and Snippet
+	// that line, shortened to at most 200 characters around the match. Line is
+	// 0, and Snippet empty, if only the path matches.
+	Line    int
+	Snippet string
+}

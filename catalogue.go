@@ -1,0 +1,147 @@
+package memento
+
+import (
+	"fmt"
+	"maps"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of a store's description. Source: Memory Stores API.
+const (
+	maxNameChars          = 255
+	maxDescriptionChars   = 1024
+	maxMetadataPairs      = 16
+	maxMetadataKeyChars   = 64
+	maxMetadataValueChars = 512
+)
+
+// NewStoreInfo returns the description of a new store, for backends to keep, or
+// ErrInvalid if spec breaks a rule. Whether a unique name is free is for the
+// backend to check.
+func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error) {
+	info := StoreInfo{
+		ID:          NewStoreID(at),
+		Workspace:   ws,
+		Name:        spec.Name,
+		Description: spec.Description,
+		Metadata:    map[string]string{},
+		Limits:      spec.Limits.WithDefaults(),
+		CreatedAt:   at,
+		UpdatedAt:   at,
+	}
+	maps.Copy(info.Metadata, spec.Metadata)
+	if err := info.check(); err != nil {
+		return StoreInfo{}, &Error{Op: "create store", Err: err}
+	}
+	return info, nil
+}
+
+// Updated returns the description after u, for backends to keep. If u changes
+// nothing it returns s as it is.
+//
+// Errors: ErrInvalid, ErrArchived.
+func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
+	if s.Archived() {
+		if u.Name != nil || u.Description != nil || u.Metadata != nil || u.Limits != nil {
+			return StoreInfo{}, &Error{Op: "update store", Err: ErrArchived}
+		}
+		return s, nil
+	}
+	next := s
+	if u.Name != nil {
+		next.Name = *u.Name
+	}
+	if u.Description != nil {
+		next.Description = *u.Description
+	}
+	next.Metadata = maps.Clone(s.Metadata)
+	for k, v := range u.Metadata {
+		if v == nil {
+			delete(next.Metadata, k)
+		} else {
+			next.Metadata[k] = *v
+		}
+	}
+	if u.Limits != nil {
+		next.Limits = u.Limits.WithDefaults()
+	}
+	if u.Archive {
+		next.ArchivedAt = at
+	}
+	if err := next.check(); err != nil {
+		return StoreInfo{}, &Error{Op: "update store", Err: err}
+	}
+	if next.Name == s.Name && next.Description == s.Description && next.Limits == s.Limits &&
+		maps.Equal(next.Metadata, s.Metadata) && !u.Archive {
+		return s, nil
+	}
+	next.UpdatedAt = at
+	return next, nil
+}
+
+func (s *StoreInfo) check() error {
+	if s.Name == "" {
+		return fmt.Errorf("%w: a store needs a name", ErrInvalid)
+	}
+	if err := checkText("name", s.Name, maxNameChars); err != nil {
+		return err
+	}
+	for _, r := range s.Name {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w: the name holds a control character", ErrInvalid)
+		}
+	}
+	if err := checkText("description", s.Description, maxDescriptionChars); err != nil {
+		return err
+	}
+	if n := len(s.Metadata); n > maxMetadataPairs {
+		return fmt.Errorf("%w: metadata has %d pairs; at most %d are allowed", ErrInvalid, n, maxMetadataPairs)
+	}
+	for k, v := range s.Metadata {
+		if k == "" {
+			return fmt.Errorf("%w: a metadata key is empty", ErrInvalid)
+		}
+		if err := checkText("metadata key", k, maxMetadataKeyChars); err != nil {
+			return err
+		}
+		if err := checkText("metadata value", v, maxMetadataValueChars); err != nil {
+			return err
+		}
+	}
+	return s.Limits.check()
+}
+
+func checkText(what, text string, maxChars int) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%w: the %s is not valid UTF-8", ErrInvalid, what)
+	}
+	if n := utf8.RuneCountInString(text); n > maxChars {
+		return fmt.Errorf("%w: the %s has %d characters; at most %d are allowed", ErrInvalid, what, n, maxChars)
+	}
+	return nil
+}
+
+// Matches reports whether ListStores with these options yields s, as far as one
+// store tells: After and Limit are for the backend.
+func (o *StoreListOptions) Matches(s *StoreInfo) bool {
+	return (o.Name == "" || o.Name == s.Name) &&
+		(o.IncludeArchived || !s.Archived()) &&
+		within(s.CreatedAt, o.CreatedFrom, o.CreatedTo)
+}
+
+// Matches reports whether ListVersions with these options yields v, as far as
+// one version tells: After and Limit are for the backend.
+func (o *VersionListOptions) Matches(v *Version) bool {
+	return (o.Memory == "" || o.Memory == v.Memory) &&
+		(o.Path == "" || v.Path == o.Path || v.Path != "" && o.Path.Contains(v.Path)) &&
+		(o.Operation == "" || o.Operation == v.Operation) &&
+		(o.CreatedBy.Kind == "" || o.CreatedBy.Kind == v.CreatedBy.Kind) &&
+		(o.CreatedBy.ID == "" || o.CreatedBy.ID == v.CreatedBy.ID) &&
+		within(v.CreatedAt, o.CreatedFrom, o.CreatedTo)
+}
+
+func within(t, from, to time.Time) bool {
+	return (from.IsZero() || !t.Before(from)) && (to.IsZero() || !t.After(to))
+}

@@ -1,0 +1,116 @@
+package memento
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The pure part of the commands that edit text.
+//
+// A line ends with "\n" and nothing else. A final "\n" starts no further line:
+// "a\nb" and "a\nb\n" have two lines, "" has none. Lines count from 1.
+
+// countLines returns the number of lines in text.
+func countLines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && text[len(text)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// lineAt returns the number of the line that holds the byte at offset.
+func lineAt(text string, offset int) int {
+	return strings.Count(text[:offset], "\n") + 1
+}
+
+// lineOffset returns where line n starts; one past the last line is the end.
+func lineOffset(text string, n int) int {
+	offset := 0
+	for range n - 1 {
+		i := strings.IndexByte(text[offset:], '\n')
+		if i < 0 {
+			return len(text)
+		}
+		offset += i + 1
+	}
+	return offset
+}
+
+// A matchError says where the text to be replaced is instead of being there once.
+type matchError struct {
+	lines []int // of each occurrence, overlapping ones included; none repeated
+}
+
+func (e *matchError) Error() string {
+	if len(e.lines) == 0 {
+		return ErrNoMatch.Error()
+	}
+	return fmt.Sprintf("%v, in lines %v", ErrManyMatches, e.lines)
+}
+
+func (e *matchError) Unwrap() error {
+	if len(e.lines) == 0 {
+		return ErrNoMatch
+	}
+	return ErrManyMatches
+}
+
+// replaceOnce replaces the only occurrence of old, which must not be empty, by
+// new, both literally. It returns the offset of the replacement as well.
+func replaceOnce(text, old, new string) (edited string, at int, err error) {
+	at = strings.Index(text, old)
+	if at < 0 {
+		return "", 0, &matchError{}
+	}
+	// Another occurrence may overlap the first.
+	if next := strings.Index(text[at+1:], old); next >= 0 {
+		return "", 0, &matchError{lines: occurrences(text, old)}
+	}
+	return text[:at] + new + text[at+len(old):], at, nil
+}
+
+// occurrences returns the lines on which old begins, overlapping ones included.
+func occurrences(text, old string) []int {
+	var lines []int
+	line, counted := 1, 0
+	for from := 0; ; {
+		i := strings.Index(text[from:], old)
+		if i < 0 {
+			return slices.Compact(lines)
+		}
+		at := from + i
+		line += strings.Count(text[counted:at], "\n")
+		counted = at
+		lines = append(lines, line)
+		from = at + 1
+	}
+}
+
+// A rangeError says that a line is not among those a text has.
+type rangeError struct {
+	lines int // that the text has
+}
+
+func (e *rangeError) Error() string { return fmt.Sprintf("%v: [0, %d]", ErrOutOfRange, e.lines) }
+func (e *rangeError) Unwrap() error { return ErrOutOfRange }
+
+// insertAfter puts insert, as whole lines, behind line n of text; 0 is the top.
+// At the end, the text keeps ending with "\n" or not as it did; an empty text
+// becomes the inserted text as it stands.
+func insertAfter(text string, n int, insert string) (string, error) {
+	lines := countLines(text)
+	if n < 0 || n > lines {
+		return "", &rangeError{lines: lines}
+	}
+	if text == "" && insert != "" {
+		return insert, nil
+	}
+	insert = strings.TrimSuffix(insert, "\n") + "\n"
+	at := lineOffset(text, n+1)
+	if at == len(text) && text != "" && text[len(text)-1] != '\n' {
+		return text + "\n" + strings.TrimSuffix(insert, "\n"), nil
+	}
+	return text[:at] + insert + text[at:], nil
+}

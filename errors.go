@@ -1,0 +1,72 @@
+package memento
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers tell apart with [errors.Is]. Methods say which they
+// return; anything else is a fault of the storage below.
+var (
+	ErrNotExist    = errors.New("does not exist")                   // no such memory, directory or version
+	ErrExist       = errors.New("already exists")                   // the path, or the unique name, is taken
+	ErrIsDir       = errors.New("is a directory")                   // a memory was expected
+	ErrNotDir      = errors.New("is a memory, not a directory")     // a path leads through a memory
+	ErrInvalidPath = errors.New("invalid path")                     // see ParsePath; always a *PathError
+	ErrInvalid     = errors.New("invalid value")                    // contents that are not UTF-8, a bad name, a bad limit
+	ErrConflict    = errors.New("changed meanwhile")                // a Condition did not hold
+	ErrTooLarge    = errors.New("limit exceeded")                   // always a *LimitError
+	ErrNoStore     = errors.New("store does not exist")             // no such store in the workspace
+	ErrArchived    = errors.New("store is archived")                // it takes no new contents
+	ErrHead        = errors.New("is the newest version")            // of a living memory; such a version cannot be redacted
+	ErrNoMatch     = errors.New("no match")                         // the text to replace is not there
+	ErrManyMatches = errors.New("several matches")                  // the text to replace is there more than once
+	ErrOutOfRange  = errors.New("line out of range")                // a line number that the memory does not have
+	ErrUnsupported = errors.New("not supported by this backend")    // an optional power that it lacks
+	ErrNoSpace     = errors.New("no space left on storage")         // the medium or its quota is full
+	ErrReadOnly    = errors.New("storage is read-only")             // the medium refuses writes
+	ErrClosed      = errors.New("backend is closed")                // used after Close
+	ErrFormat      = errors.New("storage format is not understood") // damaged, foreign, or written by a newer memento
+)
+
+// An Error says which operation failed, and on what.
+type Error struct {
+	Op   string // the method, for example "put"
+	Path Path   // the path at fault, which for a conflict is the one in the way; may be ""
+	Err  error  // one of the sentinels, or wraps one
+}
+
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Op + ": " + e.Err.Error()
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// A PathError says why a path is not valid. It is [ErrInvalidPath].
+type PathError struct {
+	Path   string // as given
+	Reason string // completes the sentence "Invalid path P: …"
+}
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("invalid path %q: %s", e.Path, e.Reason)
+}
+
+func (e *PathError) Unwrap() error { return ErrInvalidPath }
+
+// A LimitError says which of a store's limits a change would exceed. It is [ErrTooLarge].
+type LimitError struct {
+	Limit Limit
+	Max   int64 // the limit
+	Used  int64 // what counts towards it at present; 0 for limits of a single memory or path
+	Want  int64 // what there would be after the change
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("limit exceeded: %s would be %d, at most %d allowed", e.Limit, e.Want, e.Max)
+}
+
+func (e *LimitError) Unwrap() error { return ErrTooLarge }

@@ -1,0 +1,160 @@
+package memento
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
+
+// A Workspace owns stores. Nothing in one workspace can see another. Programs
+// without tenants use [DefaultWorkspace].
+type Workspace string
+
+// DefaultWorkspace is the workspace of the command line and of programs that need only one.
+const DefaultWorkspace Workspace = "default"
+
+// IDs are opaque, unique and never used again. See [NewStoreID] for their form.
+type (
+	StoreID   string // "memstore_…", unique in a backend
+	MemoryID  string // "mem_…", unique in a store; survives renames
+	VersionID string // "memver_…", unique in a store
+)
+
+// A Memory is one small text file in a store, as of its newest version.
+type Memory struct {
+	ID      MemoryID
+	Path    Path
+	Content string    // valid UTF-8, exactly as written; empty where a method says that it returns no contents
+	SHA256  string    // of the content's bytes, 64 lower-case hexadecimal digits
+	Size    int64     // of the content, in bytes
+	Version VersionID // the newest version
+
+	CreatedAt time.Time // UTC, like every time in this package
+	UpdatedAt time.Time // when Version was made
+	ReadAt    time.Time // when last read, coarse; zero if never, or if the backend is no [ReadMarker]
+}
+
+// HashContent returns the SHA-256 of content as [Memory] carries it.
+func HashContent(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// An Operation says what a version did to its memory.
+type Operation string
+
+// The operations, by their names in the Memory Stores API. A rename is Modified.
+const (
+	Created  Operation = "created"
+	Modified Operation = "modified"
+	Deleted  Operation = "deleted"
+)
+
+// A Version is one entry of a store's history: what one change made of one
+// memory. Versions are immutable, except that [Backend.Redact] can empty them.
+type Version struct {
+	ID        VersionID
+	Memory    MemoryID
+	Operation Operation
+	Path      Path   // after the change; of a deletion, where the memory was; "" once redacted
+	Content   string // as in Memory; "" for a deletion and once redacted
+	SHA256    string // "" for a deletion and once redacted
+	Size      int64  // in bytes; 0 for a deletion and once redacted
+	CreatedBy Actor
+	CreatedAt time.Time
+
+	// Seq orders the versions of a store: a later change has a larger one.
+	// It starts at 1 and may have gaps.
+	Seq int64
+
+	RedactedAt time.Time // zero unless redacted
+	RedactedBy Actor
+}
+
+// Redacted reports whether the version's path and content have been removed.
+func (v *Version) Redacted() bool { return !v.RedactedAt.IsZero() }
+
+// An Actor is who made a change. The zero Actor is unknown.
+type Actor struct {
+	Kind ActorKind
+	ID   string // for example "sesn_…", "apikey_…", or a user's name
+}
+
+// String returns kind and ID, as in "session sesn_01…".
+func (a Actor) String() string {
+	if a.ID == "" {
+		return string(a.Kind)
+	}
+	return string(a.Kind) + " " + a.ID
+}
+
+// An ActorKind is a kind of [Actor].
+type ActorKind string
+
+// The kinds of actors.
+const (
+	ActorSession        ActorKind = "session"         // an agent at work
+	ActorAPIKey         ActorKind = "api_key"         // a program with a key
+	ActorUser           ActorKind = "user"            // a person
+	ActorServiceAccount ActorKind = "service_account" // a program with an identity of its own
+	ActorSystem         ActorKind = "system"          // memento itself, for example expiry
+)
+
+// StoreInfo describes a store.
+type StoreInfo struct {
+	ID          StoreID
+	Workspace   Workspace
+	Name        string            // see StoreSpec
+	Description string            // see StoreSpec
+	Metadata    map[string]string // see StoreSpec; never nil
+	Limits      Limits            // complete: no field is zero
+	Usage       Usage
+	CreatedAt   time.Time
+	UpdatedAt   time.Time // of this description; changes to memories do not move it
+	ArchivedAt  time.Time // zero unless archived
+}
+
+// Archived reports whether the store refuses new contents.
+func (s *StoreInfo) Archived() bool { return !s.ArchivedAt.IsZero() }
+
+// Usage is what a store holds at present. History does not count.
+type Usage struct {
+	Memories int64 // number of memories
+	Bytes    int64 // sum of their contents
+}
+
+// A StoreSpec describes a store to be made.
+type StoreSpec struct {
+	Name        string            // 1 to 255 characters, no control characters
+	Description string            // at most 1,024 characters; agents see it
+	Metadata    map[string]string // at most 16 pairs; keys 1 to 64 characters, values at most 512
+	Limits      Limits            // zero fields mean the defaults
+
+	// UniqueName refuses, with ErrExist, a name that a store of the workspace
+	// has already, unless that one is archived. Without it names may repeat.
+	UniqueName bool
+}
+
+// A StoreUpdate changes a store's description. Fields left nil stay as they are.
+type StoreUpdate struct {
+	Name        *string
+	Description *string
+	Metadata    map[string]*string // a patch: nil values remove their key, absent keys stay
+	Limits      *Limits            // replaces all limits; zero fields mean the defaults
+	Archive     bool               // archives the store, for good; repeating it changes nothing
+}
+
+// An Entry is one item of a listing: a memory, or a directory whose contents
+// are summed up.
+type Entry struct {
+	// Path of the memory or directory.
+	Path Path
+	// Dir reports whether the entry is a directory. Then Memory is zero.
+	Dir bool
+	// Memory, with contents only if the listing asked for them.
+	Memory Memory
+	// Usage is what lies below a directory; of a memory, 1 and its size.
+	Usage Usage
+	// UpdatedAt is when the memory, or the newest memory below the directory, last changed.
+	UpdatedAt time.Time
+}

@@ -1,0 +1,359 @@
+package memento
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// A Planner has the rules of [Documents.Apply] that do not depend on where
+// memories are kept: conditions, conflicts, limits, and which versions a change
+// makes. A backend that uses one only has to look up and to store:
+//
+//	p := memento.Planner{Info: info, By: actor, At: now}
+//	for _, change := range changes {
+//		effects, err := p.Plan(snapshot, change)
+//		// on error undo everything, else carry out the effects
+//	}
+//	// store p.Info.Usage
+//
+// Each change must be carried out before the next is planned, so that the
+// snapshot shows it.
+type Planner struct {
+	Info StoreInfo // limits, archived or not; Usage is kept up to date by Plan
+	By   Actor
+	At   time.Time // of the versions made; must not lie before the store's newest version
+}
+
+// A Snapshot shows a store as it is inside the running Apply. Memories come
+// without contents.
+type Snapshot interface {
+	// Head returns the memory at p, and whether there is one.
+	Head(p Path) (Memory, bool, error)
+	// HeadByID returns the memory with the given ID, and whether there is one.
+	HeadByID(id MemoryID) (Memory, bool, error)
+	// Below returns the memories below the directory p in byte order of path,
+	// at most limit of them unless it is 0.
+	Below(p Path, limit int) ([]Memory, error)
+}
+
+// An Effect is what a change does to one memory: Before makes place for After,
+// and Version is appended.
+type Effect struct {
+	Before  Memory  // as it was; zero if there was none
+	After   Memory  // as it will be, with contents if Rewrite is set; zero if there is none any more
+	Rewrite bool    // whether the contents are other than Before's
+	Version Version // the new version, without contents and Seq
+}
+
+// Plan returns what the change does, memory by memory, and counts it in
+// p.Info.Usage. A no-op has no effects. After an error p must not be used again.
+func (p *Planner) Plan(now Snapshot, c Change) ([]Effect, error) {
+	switch c := c.(type) {
+	case Put:
+		return p.put(now, c)
+	case Remove:
+		return p.remove(now, c)
+	case Move:
+		return p.move(now, c)
+	}
+	return nil, &Error{Op: "apply", Err: fmt.Errorf("%w: unknown change %T", ErrInvalid, c)}
+}
+
+func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
+	fail := func(path Path, err error) ([]Effect, error) {
+		return nil, &Error{Op: "put", Path: path, Err: err}
+	}
+	if reason := pathFault(string(c.Path)); reason != "" {
+		return nil, &PathError{Path: string(c.Path), Reason: reason}
+	}
+	if !utf8.ValidString(c.Content) {
+		return fail(c.Path, fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid))
+	}
+	if p.Info.Archived() {
+		return fail(c.Path, ErrArchived)
+	}
+	before, exists, err := now.Head(c.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.If.check(before, exists); err != nil {
+		return fail(c.Path, err)
+	}
+	after := before
+	op := Modified
+	if !exists {
+		op = Created
+		if err := p.vacant(now, c.Path); err != nil {
+			return fail(err.Path, err.Err)
+		}
+		if err := p.pathLimits(c.Path); err != nil {
+			return fail(c.Path, err)
+		}
+		after = Memory{ID: NewMemoryID(p.At), Path: c.Path, CreatedAt: p.At}
+	}
+	after.Content, after.Size = c.Content, int64(len(c.Content))
+	after.SHA256 = HashContent(c.Content)
+	if exists && after.SHA256 == before.SHA256 {
+		return nil, nil
+	}
+	if err := p.grow(before, after); err != nil {
+		return fail(c.Path, err)
+	}
+	return []Effect{p.effect(before, after, op)}, nil
+}
+
+func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
+	if reason := pathFault(string(c.Path)); reason != "" {
+		return nil, &PathError{Path: string(c.Path), Reason: reason}
+	}
+	gone, err := p.subjects(now, "remove", c.Path, c.If)
+	if err != nil {
+		return nil, err
+	}
+	effects := make([]Effect, len(gone))
+	for i, m := range gone {
+		p.Info.Usage.Memories--
+		p.Info.Usage.Bytes -= m.Size
+		effects[i] = p.effect(m, Memory{}, Deleted)
+	}
+	return effects, nil
+}
+
+func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
+	fail := func(path Path, err error) ([]Effect, error) {
+		return nil, &Error{Op: "move", Path: path, Err: err}
+	}
+	for _, path := range []Path{c.From, c.To} {
+		if reason := pathFault(string(path)); reason != "" {
+			return nil, &PathError{Path: string(path), Reason: reason}
+		}
+	}
+	if p.Info.Archived() {
+		return fail(c.From, ErrArchived)
+	}
+	moving, err := p.subjects(now, "move", c.From, c.If)
+	if err != nil {
+		return nil, err
+	}
+	if c.From.Contains(c.To) {
+		return nil, &PathError{Path: string(c.To), Reason: faultIntoItself}
+	}
+	switch _, exists, err := now.Head(c.To); {
+	case err != nil:
+		return nil, err
+	case exists:
+		return fail(c.To, ErrExist)
+	}
+	if err := p.vacant(now, c.To); err != nil {
+		if errors.Is(err, ErrIsDir) {
+			return fail(c.To, ErrExist)
+		}
+		return fail(err.Path, err.Err)
+	}
+	effects := make([]Effect, len(moving))
+	for i, before := range moving {
+		after := before
+		after.Path = before.Path.Moved(c.From, c.To)
+		if err := p.pathLimits(after.Path); err != nil {
+			return fail(after.Path, err)
+		}
+		effects[i] = p.effect(before, after, Modified)
+	}
+	return effects, nil
+}
+
+// PlanImport returns what appending v, as [Documents.Import] does, changes. Limits
+// are checked by PlanImported, after the last version.
+func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
+	fail := func(format string, args ...any) ([]Effect, error) {
+		return nil, &Error{Op: "import", Path: v.Path, Err: fmt.Errorf("%w: version %q "+format, append([]any{ErrInvalid, v.ID}, args...)...)}
+	}
+	if p.Info.Archived() {
+		return nil, &Error{Op: "import", Err: ErrArchived}
+	}
+	if v.ID == "" || v.Memory == "" {
+		return fail("has no ID or no memory")
+	}
+	before, _, err := now.HeadByID(v.Memory)
+	if err != nil {
+		return nil, err
+	}
+	var after Memory
+	switch {
+	case v.Redacted():
+		// Where the memory was and what it held is unknown until its next version.
+		v.Path, v.Content, v.SHA256, v.Size = "", "", "", 0
+	case v.Operation == Deleted:
+		v.Content, v.SHA256, v.Size = "", "", 0
+	case v.Operation != Created && v.Operation != Modified:
+		return fail("has the unknown operation %q", v.Operation)
+	case !utf8.ValidString(v.Content):
+		return fail("is not valid UTF-8")
+	case v.SHA256 != HashContent(v.Content):
+		return fail("does not have the contents that its hash promises")
+	default:
+		v.Size = int64(len(v.Content))
+		after = Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Size: v.Size,
+			Version: v.ID, CreatedAt: v.CreatedAt, UpdatedAt: v.CreatedAt}
+		if before.ID != "" {
+			after.CreatedAt = before.CreatedAt
+		}
+	}
+	if !v.Redacted() {
+		if reason := pathFault(string(v.Path)); reason != "" {
+			return nil, &PathError{Path: string(v.Path), Reason: reason}
+		}
+	}
+	if after.ID != "" && after.Path != before.Path {
+		if other, exists, err := now.Head(v.Path); err != nil {
+			return nil, err
+		} else if exists {
+			return nil, &Error{Op: "import", Path: other.Path, Err: ErrExist}
+		}
+		if err := p.vacant(now, v.Path); err != nil {
+			err.Op = "import"
+			return nil, err
+		}
+		if err := p.pathLimits(v.Path); err != nil {
+			return nil, &Error{Op: "import", Path: v.Path, Err: err}
+		}
+	}
+	if before.ID != "" {
+		p.Info.Usage.Memories--
+	}
+	if after.ID != "" {
+		p.Info.Usage.Memories++
+	}
+	p.Info.Usage.Bytes += after.Size - before.Size
+	rewrite := after.ID != "" && after.SHA256 != before.SHA256
+	v.Content = ""
+	return []Effect{{Before: before, After: after, Rewrite: rewrite, Version: v}}, nil
+}
+
+// PlanImported checks the limits once all versions are imported.
+func (p *Planner) PlanImported() error {
+	l, u := p.Info.Limits, p.Info.Usage
+	switch {
+	case u.Memories > l.Memories:
+		return &Error{Op: "import", Err: &LimitError{Limit: LimitMemories, Max: l.Memories, Want: u.Memories}}
+	case u.Bytes > l.Bytes:
+		return &Error{Op: "import", Err: &LimitError{Limit: LimitBytes, Max: l.Bytes, Want: u.Bytes}}
+	}
+	return nil
+}
+
+// subjects returns the memory at path, or all below it.
+func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) ([]Memory, error) {
+	head, exists, err := now.Head(path)
+	if err != nil {
+		return nil, err
+	}
+	if exists {
+		if err := cond.check(head, true); err != nil {
+			return nil, &Error{Op: op, Path: path, Err: err}
+		}
+		return []Memory{head}, nil
+	}
+	below, err := now.Below(path, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(below) == 0 && (cond == Condition{}):
+		return nil, &Error{Op: op, Path: path, Err: ErrNotExist}
+	case len(below) == 0:
+		return nil, &Error{Op: op, Path: path, Err: cond.check(Memory{}, false)}
+	case cond != Condition{}:
+		return nil, &Error{Op: op, Path: path, Err: ErrIsDir}
+	}
+	return below, nil
+}
+
+// vacant reports what keeps a memory from being at path, where none is.
+func (p *Planner) vacant(now Snapshot, path Path) *Error {
+	below, err := now.Below(path, 1)
+	if err != nil {
+		return &Error{Err: err}
+	}
+	if len(below) > 0 {
+		return &Error{Path: path, Err: ErrIsDir}
+	}
+	for dir := range path.Ancestors() {
+		_, exists, err := now.Head(dir)
+		if err != nil {
+			return &Error{Err: err}
+		}
+		if exists {
+			return &Error{Path: dir, Err: ErrNotDir}
+		}
+	}
+	return nil
+}
+
+// pathLimits checks what a store may set below the general path rules.
+func (p *Planner) pathLimits(path Path) error {
+	if n := int64(len(path)); n > p.Info.Limits.PathBytes {
+		return &LimitError{Limit: LimitPathBytes, Max: p.Info.Limits.PathBytes, Want: n}
+	}
+	if n := int64(path.Depth()); n > p.Info.Limits.PathDepth {
+		return &LimitError{Limit: LimitPathDepth, Max: p.Info.Limits.PathDepth, Want: n}
+	}
+	return nil
+}
+
+// grow counts the change of before to after, and checks the limits. What does
+// not grow is never refused, so that a store over a lowered limit can shrink.
+func (p *Planner) grow(before, after Memory) error {
+	l, u := p.Info.Limits, &p.Info.Usage
+	grown := after.Size - before.Size
+	if grown > 0 && after.Size > l.MemoryBytes {
+		return &LimitError{Limit: LimitMemoryBytes, Max: l.MemoryBytes, Want: after.Size}
+	}
+	if before.ID == "" && u.Memories+1 > l.Memories {
+		return &LimitError{Limit: LimitMemories, Max: l.Memories, Used: u.Memories, Want: u.Memories + 1}
+	}
+	if grown > 0 && u.Bytes+grown > l.Bytes {
+		return &LimitError{Limit: LimitBytes, Max: l.Bytes, Used: u.Bytes, Want: u.Bytes + grown}
+	}
+	if before.ID == "" {
+		u.Memories++
+	}
+	u.Bytes += grown
+	return nil
+}
+
+func (p *Planner) effect(before, after Memory, op Operation) Effect {
+	v := Version{
+		ID:        NewVersionID(p.At),
+		Memory:    after.ID,
+		Operation: op,
+		Path:      after.Path,
+		SHA256:    after.SHA256,
+		Size:      after.Size,
+		CreatedBy: p.By,
+		CreatedAt: p.At,
+	}
+	if op == Deleted {
+		v.Memory, v.Path = before.ID, before.Path
+		return Effect{Before: before, Version: v}
+	}
+	after.Version, after.UpdatedAt = v.ID, p.At
+	return Effect{Before: before, After: after, Rewrite: after.SHA256 != before.SHA256, Version: v}
+}
+
+// check returns ErrExist or ErrConflict if the condition does not hold for the
+// memory at the path.
+func (c Condition) check(m Memory, exists bool) error {
+	switch {
+	case c == Condition{}:
+		return nil
+	case c.absent && exists:
+		return ErrExist
+	case c.absent:
+		return nil
+	case !exists, c.sha256 != "" && c.sha256 != m.SHA256, c.version != "" && c.version != m.Version:
+		return ErrConflict
+	}
+	return nil
+}

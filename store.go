@@ -1,0 +1,288 @@
+package memento
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+)
+
+// A Store is one store of a [Backend], with the rules that make it safe to
+// share: paths are checked, and edits never lose one another. It is safe for
+// concurrent use and needs no closing; closing the backend is its caller's.
+type Store struct {
+	backend   Backend
+	workspace Workspace
+	spec      StoreSpec               // of a store opened by name, to make it from
+	id        atomic.Pointer[StoreID] // nil until a store opened by name is found
+	searcher  Searcher                // nil if the backend is none
+	marker    ReadMarker              // nil if the backend is none
+	edits     queue
+}
+
+// OpenStore returns the store with the given ID. Errors: ErrNoStore.
+func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID) (*Store, error) {
+	if _, err := b.GetStore(ctx, ws, id); err != nil {
+		return nil, err
+	}
+	s := newStore(b, ws)
+	s.id.Store(&id)
+	return s, nil
+}
+
+// OpenNamed returns the store named spec.Name, which is looked for when it is
+// first used, and made from spec when it is first written to: until then it is
+// empty. If several stores have the name, every method fails with ErrConflict.
+func OpenNamed(b Backend, ws Workspace, spec StoreSpec) *Store {
+	s := newStore(b, ws)
+	s.spec = spec
+	s.spec.UniqueName = true
+	return s
+}
+
+func newStore(b Backend, ws Workspace) *Store {
+	s := &Store{backend: b, workspace: ws}
+	s.searcher, _ = b.(Searcher)
+	s.marker, _ = b.(ReadMarker)
+	return s
+}
+
+// ID returns the store's ID. Errors: ErrNoStore if it was opened by name and
+// nothing has been written to it yet.
+func (s *Store) ID(ctx context.Context) (StoreID, error) {
+	if id := s.id.Load(); id != nil {
+		return *id, nil
+	}
+	var found []StoreID
+	for info, err := range s.backend.ListStores(ctx, s.workspace, StoreListOptions{Name: s.spec.Name, Limit: 2}) {
+		if err != nil {
+			return "", err
+		}
+		found = append(found, info.ID)
+	}
+	switch len(found) {
+	case 0:
+		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: %q", ErrNoStore, s.spec.Name)}
+	case 1:
+		s.id.CompareAndSwap(nil, &found[0])
+		return found[0], nil
+	}
+	return "", &Error{Op: "open store", Err: fmt.Errorf("%w: several stores are named %q; use an ID", ErrConflict, s.spec.Name)}
+}
+
+// Ensure makes the store if it was opened by name and does not exist yet, as the
+// first write does, and returns its ID.
+func (s *Store) Ensure(ctx context.Context) (StoreID, error) {
+	for {
+		id, err := s.ID(ctx)
+		if !errors.Is(err, ErrNoStore) || s.spec.Name == "" {
+			return id, err
+		}
+		info, err := s.backend.CreateStore(ctx, s.workspace, s.spec)
+		if err == nil {
+			s.id.CompareAndSwap(nil, &info.ID)
+			return info.ID, nil
+		}
+		if !errors.Is(err, ErrExist) {
+			return "", err
+		}
+		// Another made it meanwhile: find that one.
+	}
+}
+
+// Info describes the store. Errors: ErrNoStore.
+func (s *Store) Info(ctx context.Context) (StoreInfo, error) {
+	id, err := s.ID(ctx)
+	if err != nil {
+		return StoreInfo{}, err
+	}
+	return s.backend.GetStore(ctx, s.workspace, id)
+}
+
+// Get returns a memory with its contents, and notes that it was read.
+//
+// Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.
+func (s *Store) Get(ctx context.Context, ref Ref) (Memory, error) {
+	m, err := s.peek(ctx, ref)
+	if err == nil && s.marker != nil {
+		if id := s.id.Load(); id != nil {
+			s.marker.MarkRead(*id, m.ID)
+		}
+	}
+	return m, err
+}
+
+// peek is Get without the note.
+func (s *Store) peek(ctx context.Context, ref Ref) (Memory, error) {
+	if ref.Path != "" {
+		switch reason := pathFault(string(ref.Path)); reason {
+		case "":
+		case faultRoot:
+			return Memory{}, &Error{Op: "get", Path: Root, Err: ErrIsDir}
+		default:
+			return Memory{}, &PathError{Path: string(ref.Path), Reason: reason}
+		}
+	}
+	id, err := s.ID(ctx)
+	if err != nil {
+		return Memory{}, s.absent("get", ref.Path, err)
+	}
+	return s.backend.Get(ctx, id, ref)
+}
+
+// absent turns the absence of a store that is made on its first write into the
+// absence of what was looked for in it.
+func (s *Store) absent(op string, path Path, err error) error {
+	if s.spec.Name != "" && errors.Is(err, ErrNoStore) {
+		return &Error{Op: op, Path: path, Err: ErrNotExist}
+	}
+	return err
+}
+
+// List yields the memories below a directory, as [Documents.List] does. Below a
+// directory that does not exist there is nothing.
+//
+// Errors: ErrInvalidPath.
+func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if opts.Dir == "" {
+			opts.Dir = Root
+		}
+		if reason := pathFault(string(opts.Dir)); reason != "" && reason != faultRoot {
+			yield(Entry{}, &PathError{Path: string(opts.Dir), Reason: reason})
+			return
+		}
+		id, err := s.ID(ctx)
+		if err != nil {
+			if err = s.absent("list", opts.Dir, err); !errors.Is(err, ErrNotExist) {
+				yield(Entry{}, err)
+			}
+			return
+		}
+		for e, err := range s.backend.List(ctx, id, opts) {
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Apply makes changes as one; see [Documents.Apply]. It makes a store that was
+// opened by name.
+func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) ([]Version, error) {
+	id, err := s.Ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Apply(ctx, id, by, changes)
+}
+
+// Edit replaces the contents of the memory at p by what change makes of them,
+// and returns the memory as it is then. If others write meanwhile, change is
+// called again with their contents, so it must have no effects of its own; what
+// it returns as an error ends the edit and is returned as it is. Edits of one
+// memory through one Store take turns.
+//
+// Errors: those of Get and of [Put].
+func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old string) (string, error)) (Memory, error) {
+	leave, err := s.edits.enter(ctx, p)
+	if err != nil {
+		return Memory{}, err
+	}
+	defer leave()
+	for {
+		m, err := s.peek(ctx, ByPath(p))
+		if err != nil {
+			return Memory{}, err
+		}
+		text, err := change(m.Content)
+		if err != nil {
+			return Memory{}, err
+		}
+		versions, err := s.Apply(ctx, by, Put{Path: p, Content: text, If: IfVersion(m.Version)})
+		switch {
+		case errors.Is(err, ErrConflict) && ctx.Err() == nil:
+			continue // another process was faster
+		case err != nil:
+			return Memory{}, err
+		}
+		for _, v := range versions {
+			m.Version, m.SHA256, m.Size, m.UpdatedAt = v.ID, v.SHA256, v.Size, v.CreatedAt
+		}
+		m.Content = text
+		return m, nil
+	}
+}
+
+// Version returns a version with its contents. Errors: ErrNotExist.
+func (s *Store) Version(ctx context.Context, id VersionID) (Version, error) {
+	store, err := s.ID(ctx)
+	if err != nil {
+		return Version{}, s.absent("get version", "", err)
+	}
+	return s.backend.GetVersion(ctx, store, id)
+}
+
+// Versions yields the store's history; see [History.ListVersions].
+func (s *Store) Versions(ctx context.Context, opts VersionListOptions) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		id, err := s.ID(ctx)
+		if err != nil {
+			if err = s.absent("list versions", "", err); !errors.Is(err, ErrNotExist) {
+				yield(Version{}, err)
+			}
+			return
+		}
+		for v, err := range s.backend.ListVersions(ctx, id, opts) {
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Redact removes a version's path and contents for good; see [History.Redact].
+func (s *Store) Redact(ctx context.Context, id VersionID, by Actor) (Version, error) {
+	store, err := s.ID(ctx)
+	if err != nil {
+		return Version{}, s.absent("redact", "", err)
+	}
+	return s.backend.Redact(ctx, store, id, by)
+}
+
+// Import appends versions to the store as they are; see [Documents.Import]. It
+// makes a store that was opened by name.
+func (s *Store) Import(ctx context.Context, versions []Version) error {
+	id, err := s.Ensure(ctx)
+	if err != nil {
+		return err
+	}
+	return s.backend.Import(ctx, id, versions)
+}
+
+// Search returns the memories that match; see [Searcher].
+//
+// Errors: ErrUnsupported, ErrInvalidPath.
+func (s *Store) Search(ctx context.Context, opts SearchOptions) ([]Match, error) {
+	if s.searcher == nil {
+		return nil, &Error{Op: "search", Err: ErrUnsupported}
+	}
+	if opts.Dir == "" {
+		opts.Dir = Root
+	}
+	if opts.Limit <= 0 {
+		opts.Limit = 20
+	}
+	if reason := pathFault(string(opts.Dir)); reason != "" && reason != faultRoot {
+		return nil, &PathError{Path: string(opts.Dir), Reason: reason}
+	}
+	id, err := s.ID(ctx)
+	if err != nil {
+		if err = s.absent("search", "", err); errors.Is(err, ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return s.searcher.Search(ctx, id, opts)
+}

@@ -1,0 +1,203 @@
+package memento
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Every sentence that an agent reads is in this file, and nothing else is.
+//
+// Sentences that the memory tool's documentation gives are kept to the byte,
+// with its prefixes, or their absence, and its punctuation: docs/design.md,
+// "What the agent reads". In the ones that are ours, "Error: " stands first and
+// the next step last.
+
+// Results. P is the path exactly as the agent gave it.
+const (
+	textDirectory   = "Here're the files and directories up to 2 levels deep in %s, excluding hidden items and node_modules:\n" // P
+	textFile        = "Here's the content of %s with line numbers:\n"                                                           // P
+	textCreated     = "File created successfully at: %s"                                                                        // P
+	textReplaced    = "The memory file has been edited."
+	textInserted    = "The file %s has been edited."  // P
+	textDeleted     = "Successfully deleted %s"       // P
+	textRenamed     = "Successfully renamed %s to %s" // old P, new P
+	textLine        = "%6d\t%s"                       // line number, line
+	textDirEntry    = "%s\t%s"                        // size, path
+	textMoreEntries = "[Only the first %d of %d entries are shown. View a subdirectory to see what is in it.]"
+)
+
+// Documented refusals.
+const (
+	textViewMissing   = "The path %s does not exist. Please provide a valid path."        // P
+	textTooManyLines  = "File %s exceeds maximum line limit of 999,999 lines."            // P
+	textExists        = "Error: File %s already exists"                                   // P
+	textEditMissing   = "Error: The path %s does not exist. Please provide a valid path." // P
+	textNoMatch       = "No replacement was performed, old_str `%s` did not appear verbatim in %s."
+	textManyMatches   = "No replacement was performed. Multiple occurrences of old_str `%s` in lines: %s. Please ensure it is unique"
+	textMissing       = "Error: The path %s does not exist" // P
+	textBadInsertLine = "Error: Invalid `insert_line` parameter: %s. It should be within the range of lines of the file: [0, %d]"
+	textDestination   = "Error: The destination %s already exists" // new P
+	textOutside       = "Error: Path must start with /memories, got: %s"
+	textEscape        = "Error: Path %s would escape /memories directory"
+	textRootDelete    = "Error: Cannot delete the /memories directory itself"
+	textRootRename    = "Error: Cannot rename the /memories directory itself"
+)
+
+// Refusals of our own.
+const (
+	textRootCreate   = "Error: Cannot create the /memories directory itself; name a file in it, such as /memories/notes.md"
+	textInvalidPath  = "Error: Invalid path %s: %s" // P, reason
+	textBehindFile   = "Error: The path %s cannot exist because %s is a file, not a directory. Choose another path."
+	textEmptyOldStr  = "Error: Invalid `old_str` parameter: it is empty. Give the exact text to replace, or use insert to add text."
+	textBadViewRange = "Error: Invalid `view_range` parameter: [%s]. The file %s has %s: give [start, end] with 1 <= start <= %d and end >= start, or -1 as end for the last line."
+	textRangeOnEmpty = "Error: Invalid `view_range` parameter: [%s]. The file %s is empty; view it without view_range."
+	textRangeOnDir   = "Error: Invalid `view_range` parameter: %s is a directory; view_range is for files."
+	textNotUTF8      = "Error: The text for %s is not valid UTF-8. Send plain text."
+	textArchived     = "Error: This memory store is archived: it can be viewed, but nothing can be created or changed in it."
+	textNoSpace      = "Error: The storage of this memory store is full. Nothing was changed. Tell the user, who has to make room before anything can be saved."
+	textReadOnly     = "Error: The storage of this memory store is read-only. Nothing was changed. Tell the user, who has to allow writing before anything can be saved."
+	textCancelled    = "Error: The command was cancelled before it finished. View %s to see whether it took effect."
+	textNoStore      = "Error: This memory store no longer exists. Tell the user; nothing can be read or saved."
+	textInternal     = "Error: The memory store failed to complete the command on %s. Nothing was changed. Try again; if it fails again, tell the user."
+
+	textMemoryTooLarge = "Error: %s would have %s bytes; one memory can have at most %s. Nothing was changed. Shorten it, or split it into several files."
+	textTooMany        = "Error: The memory store holds %s of at most %s files. Nothing was changed. Delete files that are no longer needed, or add to an existing one."
+	textStoreTooLarge  = "Error: The memory store holds %s of at most %s bytes, and this change needs %s more. Nothing was changed. Delete or shorten files first."
+	textPathTooLong    = "Error: Invalid path %s: it would have %s bytes; at most %s are allowed. Use shorter names."
+	textPathTooDeep    = "Error: Invalid path %s: it would be %s levels deep; at most %s are allowed. Use fewer directories."
+)
+
+// Notices below a text that is not shown whole, always in square brackets.
+const (
+	textMoreLines   = "[Lines %d to %d of %d are shown. To continue, use view_range [%d, -1].]"
+	textCutLine     = "[Only the first %d of %d characters of line %d are shown.]"
+	textCutLineMore = "[Only the first %d of %d characters of line %d are shown, of %d lines. To continue, use view_range [%d, -1].]"
+)
+
+// Input that is no command.
+const (
+	textNoJSON       = "Error: The input is not a JSON object: %s. Send an object such as {\"command\": \"view\", \"path\": \"/memories\"}."
+	textNoTool       = "Error: Tool '%s' not found" // the SDKs' own words
+	textNoCommand    = "Error: The input has no `command`. Use one of: view, create, str_replace, insert, delete, rename."
+	textBadCommand   = "Error: Unknown command `%s`. Use one of: view, create, str_replace, insert, delete, rename."
+	textMissingField = "Error: Missing required field `%s` for command `%s`."
+	textBadField     = "Error: Invalid field `%s` for command `%s`: %s."
+)
+
+// What a field should have been, for textBadField.
+const (
+	wantString  = "it should be a string"
+	wantInteger = "it should be a whole number"
+	wantRange   = "it should be an array of two whole numbers, [start, end]"
+)
+
+// Why an input is not JSON, for textNoJSON.
+const (
+	faultNotObject     = "it is something else"
+	faultNotUTF8       = "it is not valid UTF-8"
+	faultSyntax        = "its syntax is broken"
+	faultTrailing      = "there is more after the object"
+	faultDuplicateKey  = "the key %q appears twice"
+	faultLoneSurrogate = "it has half of a surrogate pair (\\ud800 to \\udfff)"
+)
+
+// Why a path is invalid, for textInvalidPath and PathError.
+const (
+	faultEmpty        = "it is empty"
+	faultRelative     = "it does not start with a slash"
+	faultRoot         = "it is the root directory, not a file"
+	faultTooLong      = "it is longer than 1,024 bytes"
+	faultSlashEnd     = "a file's path does not end with a slash"
+	faultEmptySegment = "it has an empty name between two slashes"
+	faultDots         = `"." and ".." are not allowed as names`
+	faultControl      = "it has a control or format character, or a line separator"
+	faultUTF8         = "it is not valid UTF-8"
+	faultNFC          = "it is not in Unicode normalization form NFC; write accented characters as single characters"
+	faultIntoItself   = "a directory cannot be moved into itself"
+	faultPercent      = "it has a percent-encoded character; write the character itself"
+	faultBackslash    = "it has a backslash; separate names with slashes"
+	faultHidden       = `names that start with "." and node_modules are hidden from this tool; choose another name`
+)
+
+// failure returns what the agent reads about err, which ended a command on the
+// agent's path p. Commands word their own cases first.
+func failure(p string, err error) string {
+	var (
+		path  *PathError
+		limit *LimitError
+		at    *Error
+	)
+	switch {
+	case errors.As(err, &path):
+		return fmt.Sprintf(textInvalidPath, p, path.Reason)
+	case errors.As(err, &limit):
+		return limitText(p, limit)
+	case errors.Is(err, ErrNotDir) && errors.As(err, &at):
+		return fmt.Sprintf(textBehindFile, p, toolPath(at.Path))
+	case errors.Is(err, ErrNotExist), errors.Is(err, ErrIsDir):
+		return fmt.Sprintf(textMissing, p)
+	case errors.Is(err, ErrInvalid):
+		return fmt.Sprintf(textNotUTF8, p)
+	case errors.Is(err, ErrArchived):
+		return textArchived
+	case errors.Is(err, ErrNoStore):
+		return textNoStore
+	case errors.Is(err, ErrNoSpace):
+		return textNoSpace
+	case errors.Is(err, ErrReadOnly):
+		return textReadOnly
+	case isContextError(err):
+		return fmt.Sprintf(textCancelled, p)
+	}
+	return fmt.Sprintf(textInternal, p)
+}
+
+func limitText(p string, e *LimitError) string {
+	switch e.Limit {
+	case LimitMemoryBytes:
+		return fmt.Sprintf(textMemoryTooLarge, p, thousands(e.Want), thousands(e.Max))
+	case LimitMemories:
+		return fmt.Sprintf(textTooMany, thousands(e.Used), thousands(e.Max))
+	case LimitBytes:
+		return fmt.Sprintf(textStoreTooLarge, thousands(e.Used), thousands(e.Max), thousands(e.Want-e.Used))
+	case LimitPathBytes:
+		return fmt.Sprintf(textPathTooLong, p, thousands(e.Want), thousands(e.Max))
+	default:
+		return fmt.Sprintf(textPathTooDeep, p, thousands(e.Want), thousands(e.Max))
+	}
+}
+
+// thousands writes n with a comma between groups of three digits.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// lineList writes the lines of several matches. Very many of them would only
+// fill the agent's context.
+func lineList(lines []int) string {
+	const most = 100
+	var b strings.Builder
+	for i, n := range lines[:min(len(lines), most)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	if n := len(lines) - most; n > 0 {
+		fmt.Fprintf(&b, ", and %d more", n)
+	}
+	return b.String()
+}
+
+func lineCount(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return thousands(int64(n)) + " lines"
+}

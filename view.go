@@ -1,0 +1,188 @@
+package memento
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const maxLines = 999_999 // that fit the six columns of a line number
+
+// numbered writes lines first to last of text, which it has, as a view shows
+// them, within chars characters, and a notice if not all of them fit.
+func numbered(text string, first, last, chars int) string {
+	total := countLines(text)
+	rest := text[lineOffset(text, first):]
+	var b strings.Builder
+	b.Grow(min(len(rest)+7*(last-first+1), chars+256))
+	used := 0
+	for n := first; n <= last; n++ {
+		line, more, _ := strings.Cut(rest, "\n")
+		rest = more
+		size := 7 + utf8.RuneCountInString(line)
+		if n > first {
+			size++ // the newline before it
+		}
+		if used+size > chars {
+			if n == first {
+				cutLine(&b, line, n, total, chars)
+			} else {
+				fmt.Fprintf(&b, "\n"+textMoreLines, first, n-1, total, n)
+			}
+			return b.String()
+		}
+		used += size
+		if n > first {
+			b.WriteByte('\n')
+		}
+		writeLineNumber(&b, n)
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// cutLine writes as much of a single line as fits, and says so.
+func cutLine(b *strings.Builder, line string, n, total, chars int) {
+	keep := max(chars-7, 1)
+	end := 0
+	for range keep {
+		_, size := utf8.DecodeRuneInString(line[end:])
+		end += size
+	}
+	writeLineNumber(b, n)
+	b.WriteString(line[:end])
+	b.WriteByte('\n')
+	length := utf8.RuneCountInString(line)
+	if n == total {
+		fmt.Fprintf(b, textCutLine, keep, length, n)
+	} else {
+		fmt.Fprintf(b, textCutLineMore, keep, length, n, total, n+1)
+	}
+}
+
+// writeLineNumber writes n right-aligned in six columns, and a tab.
+func writeLineNumber(b *strings.Builder, n int) {
+	var buf [8]byte
+	digits := strconv.AppendInt(buf[:0], int64(n), 10)
+	for range 6 - len(digits) {
+		b.WriteByte(' ')
+	}
+	b.Write(digits)
+	b.WriteByte('\t')
+}
+
+// snippet shows the lines of an edit, from the byte at to the byte end, with
+// two lines around them.
+func snippet(text string, at, end, chars int) string {
+	lines := countLines(text)
+	if lines == 0 {
+		return ""
+	}
+	first := min(lineAt(text, at), lines)
+	last := min(lineAt(text, max(at, end-1)), lines)
+	return numbered(text, max(first-2, 1), min(last+2, lines), chars)
+}
+
+// A tree collects the entries of a listing two levels deep, to show them as the
+// tool shows a directory.
+type tree struct {
+	dir     Path
+	total   int64
+	items   []treeItem
+	parents map[string]int // index in items of each first-level directory
+}
+
+type treeItem struct {
+	name string // below dir, ending in a slash for directories
+	size int64
+}
+
+func (t *tree) add(e Entry) {
+	t.total += e.Usage.Bytes
+	name := string(e.Path[len(t.dir.Prefix()):])
+	parent, child, deep := strings.Cut(name, "/")
+	if hidden(parent) {
+		return
+	}
+	if deep {
+		i, seen := t.parents[parent]
+		if !seen {
+			i = len(t.items)
+			if t.parents == nil {
+				t.parents = map[string]int{}
+			}
+			t.parents[parent] = i
+			t.items = append(t.items, treeItem{name: parent + "/"})
+		}
+		t.items[i].size += e.Usage.Bytes
+		if hidden(child) {
+			return
+		}
+	}
+	if e.Dir {
+		name += "/"
+	}
+	t.items = append(t.items, treeItem{name, e.Usage.Bytes})
+}
+
+// show returns the directory, then its entries depth-first by name, at most most
+// of them. p is the directory's path as the agent gave it.
+func (t *tree) show(p string, most int) string {
+	slices.SortFunc(t.items, func(a, b treeItem) int { return byName(a.name, b.name) })
+	base := strings.TrimSuffix(p, "/")
+	shown := t.items[:min(len(t.items), most)]
+	var b strings.Builder
+	b.Grow(len(p) + 128 + len(shown)*(len(base)+40))
+	fmt.Fprintf(&b, textDirectory+textDirEntry, p, humanSize(t.total), base)
+	for _, it := range shown {
+		b.WriteByte('\n')
+		b.WriteString(humanSize(it.size))
+		b.WriteByte('\t')
+		b.WriteString(base)
+		b.WriteByte('/')
+		b.WriteString(it.name)
+	}
+	if len(shown) < len(t.items) {
+		fmt.Fprintf(&b, "\n"+textMoreEntries, len(shown), len(t.items))
+	}
+	return b.String()
+}
+
+// byName compares paths as a depth-first walk by name meets them: "/" sorts
+// before every other byte, so that a directory is followed by what is in it.
+func byName(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			if a[i] == '/' {
+				return -1
+			}
+			if b[i] == '/' {
+				return 1
+			}
+			return cmp.Compare(a[i], b[i])
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// hidden reports whether the tool leaves out a directory entry of this name.
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "node_modules"
+}
+
+// humanSize writes a size as the tool's documentation does: "512B", "1.5K", "4.0K", "1.2M".
+func humanSize(bytes int64) string {
+	if bytes < 1024 {
+		return strconv.FormatInt(bytes, 10) + "B"
+	}
+	size, unit := float64(bytes)/1024, 0
+	for size >= 1023.95 && unit < 3 { // it would be written as 1024.0
+		size /= 1024
+		unit++
+	}
+	return strconv.FormatFloat(size, 'f', 1, 64) + "KMGT"[unit:unit+1]
+}
