@@ -1,0 +1,173 @@
+package textindex
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Query is what a search looks for: phrases that must all be found.
+type Query struct {
+	phrases []phrase
+}
+
+// A phrase is a run of words that must stand together, the last of which may be
+// the beginning of a longer one.
+type phrase []string
+
+// maxPhrases bounds what one query can ask for; more than these are ignored.
+const maxPhrases = 32
+
+// Parse reads a query: phrases with white space between them, in double quotes
+// if they hold white space themselves. What holds no word is ignored.
+func Parse(query string) Query {
+	var q Query
+	quoted := false
+	for part := range strings.SplitSeq(query, `"`) {
+		texts := []string{part}
+		if !quoted {
+			texts = strings.Fields(part)
+		}
+		for _, text := range texts {
+			var p phrase
+			for w := range Words(text) {
+				p = append(p, w.Text)
+			}
+			if len(p) > 0 && len(q.phrases) < maxPhrases {
+				q.phrases = append(q.phrases, p)
+			}
+		}
+		quoted = !quoted
+	}
+	return q
+}
+
+// Empty reports whether the query holds no word. It matches nothing.
+func (q Query) Empty() bool { return len(q.phrases) == 0 }
+
+// FTS5 returns the query as an SQLite FTS5 expression over [Normal] texts that
+// were indexed by a tokenizer which splits at spaces only.
+func (q Query) FTS5() string {
+	terms := make([]string, len(q.phrases))
+	for i, p := range q.phrases {
+		// Words hold no double quotes, so nothing needs escaping.
+		terms[i] = `"` + strings.Join(p, " ") + `" *`
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// Match reports whether a document matches: whether each phrase is in its path
+// or in its contents. Line is the number, from 1, of the line of contents that
+// holds the most phrases, and snippet that line, shortened to 200 characters
+// around the first of them; 0 and "" if only the path matches.
+func (q Query) Match(path, contents string) (line int, snippet string, ok bool) {
+	if q.Empty() {
+		return 0, "", false
+	}
+	inPath, inContents := slices.Collect(Words(path)), slices.Collect(Words(contents))
+	var found uint64    // phrases that the contents hold
+	lines := hitLines{} // by the offset at which each begins
+	for i, p := range q.phrases {
+		for at := range inContents {
+			if p.matches(inContents[at:]) {
+				found |= 1 << i
+				lines.add(contents, inContents[at].Start, i)
+			}
+		}
+		if found&(1<<i) == 0 && !p.anywhere(inPath) {
+			return 0, "", false
+		}
+	}
+	if found == 0 {
+		return 0, "", true
+	}
+	best := lines.best()
+	text, _, _ := strings.Cut(contents[best.start:], "\n")
+	return strings.Count(contents[:best.start], "\n") + 1, shorten(text, best.hit-best.start), true
+}
+
+func (p phrase) matches(words []Word) bool {
+	last := len(p) - 1
+	if len(words) <= last || !strings.HasPrefix(words[last].Text, p[last]) {
+		return false
+	}
+	for i := range last {
+		if words[i].Text != p[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (p phrase) anywhere(words []Word) bool {
+	for i := range words {
+		if p.matches(words[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// hitLines are the lines on which phrases were found, by their offset.
+type hitLines map[int]hitLine
+
+type hitLine struct {
+	start   int    // offset of the line
+	hit     int    // offset of the first phrase on it
+	phrases uint64 // that are on it
+}
+
+func (l hitLines) add(text string, at, phrase int) {
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	h, seen := l[start]
+	if !seen || at < h.hit {
+		h.start, h.hit = start, at
+	}
+	h.phrases |= 1 << phrase
+	l[start] = h
+}
+
+func (l hitLines) best() hitLine {
+	var best hitLine
+	for _, h := range l {
+		n, most := bits.OnesCount64(h.phrases), bits.OnesCount64(best.phrases)
+		if n > most || n == most && h.start < best.start {
+			best = h
+		}
+	}
+	return best
+}
+
+const maxSnippet = 200 // characters
+
+// shorten cuts line to maxSnippet characters, with a quarter of them before the
+// byte at, and an ellipsis where something is missing.
+func shorten(line string, at int) string {
+	line = strings.TrimSuffix(line, "\r")
+	if utf8.RuneCountInString(line) <= maxSnippet {
+		return line
+	}
+	start := at
+	for range maxSnippet / 4 {
+		_, size := utf8.DecodeLastRuneInString(line[:start])
+		start -= size
+	}
+	end, room := start, maxSnippet-2
+	for ; room > 0 && end < len(line); room-- {
+		_, size := utf8.DecodeRuneInString(line[end:])
+		end += size
+	}
+	for ; room > 0 && start > 0; room-- {
+		_, size := utf8.DecodeLastRuneInString(line[:start])
+		start -= size
+	}
+	text := line[start:end]
+	if start > 0 {
+		text = "…" + text
+	}
+	if end < len(line) {
+		text += "…"
+	}
+	return text
+}

@@ -1,0 +1,119 @@
+// Package textindex splits text into words for searching, and matches queries
+// against texts: the meaning of memento.Searcher, which every backend shares.
+//
+// A backend with an index of its own stores [Normal] text in it, looks
+// candidates up, and lets [Query.Match] decide and find the line to show.
+package textindex
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A Word is a word of a text.
+type Word struct {
+	Text       string // without case and diacritics
+	Start, End int    // its bytes in the text
+}
+
+// Words yields the words of text: runs of letters and digits, and every single
+// character of scripts that put no spaces between words.
+func Words(text string) iter.Seq[Word] {
+	return func(yield func(Word) bool) {
+		start := -1 // of the word being read
+		end := func(at int) bool {
+			if start < 0 {
+				return true
+			}
+			w := Word{fold(text[start:at]), start, at}
+			start = -1
+			return w.Text == "" || yield(w)
+		}
+		for i := 0; i < len(text); {
+			r, size := rune(text[i]), 1
+			if r >= utf8.RuneSelf {
+				r, size = utf8.DecodeRuneInString(text[i:])
+			}
+			switch kindOf(r) {
+			case inWord:
+				if start < 0 {
+					start = i
+				}
+			case ownWord:
+				if !end(i) || !yield(Word{text[i : i+size], i, i + size}) {
+					return
+				}
+			default:
+				if !end(i) {
+					return
+				}
+			}
+			i += size
+		}
+		end(len(text))
+	}
+}
+
+type kind int
+
+const (
+	between kind = iota
+	inWord
+	ownWord
+)
+
+func kindOf(r rune) kind {
+	if r < utf8.RuneSelf {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return inWord
+		}
+		return between
+	}
+	switch {
+	case r == 'ー', r == 'ｰ': // the prolonged sound mark, which is of no script
+		return ownWord
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		return ownWord
+	case unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co):
+		return inWord
+	}
+	return between
+}
+
+// fold removes case and diacritics.
+func fold(word string) string {
+	for i := range len(word) {
+		if word[i] >= utf8.RuneSelf {
+			return foldUnicode(word)
+		}
+	}
+	return strings.ToLower(word)
+}
+
+func foldUnicode(word string) string {
+	var b strings.Builder
+	for _, r := range norm.NFD.String(word) {
+		if !unicode.Is(unicode.Mn, r) {
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return norm.NFC.String(b.String())
+}
+
+// Normal returns the words of text with a space between them. Splitting it at
+// the spaces gives the words again.
+func Normal(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for w := range Words(text) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.Text)
+	}
+	return b.String()
+}

@@ -1,0 +1,192 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// A conn is one connection, used by one goroutine at a time. Its statements are
+// prepared once each.
+type conn struct{ *sqlite.Conn }
+
+func openConn(path string, busy time.Duration) (*conn, error) {
+	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	sc.SetBusyTimeout(busy)
+	c := &conn{sc}
+	for _, pragma := range []string{
+		"PRAGMA journal_mode = WAL",
+		"PRAGMA synchronous = FULL",
+		// What is redacted must not linger in free pages.
+		"PRAGMA secure_delete = ON",
+		"PRAGMA temp_store = MEMORY",
+		// A longer log than usual: it is copied back and flushed less often.
+		"PRAGMA wal_autocheckpoint = 4000",
+		"PRAGMA journal_size_limit = 67108864",
+	} {
+		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
+			sc.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func openReader(path string, busy time.Duration) (*conn, error) {
+	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	sc.SetBusyTimeout(busy)
+	if err := sqlitex.ExecuteTransient(sc, "PRAGMA query_only = ON", nil); err != nil {
+		sc.Close()
+		return nil, err
+	}
+	return &conn{sc}, nil
+}
+
+// prepare returns a statement with its parameters bound. The caller resets it.
+func (c *conn) prepare(query string, args ...any) (*sqlite.Stmt, error) {
+	s, err := c.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case nil:
+			s.BindNull(i + 1)
+		case string:
+			s.BindText(i+1, v)
+		case int64:
+			s.BindInt64(i+1, v)
+		case int:
+			s.BindInt64(i+1, int64(v))
+		case []byte:
+			s.BindBytes(i+1, v)
+		case memento.Path:
+			s.BindText(i+1, string(v))
+		case memento.MemoryID:
+			s.BindText(i+1, string(v))
+		case memento.VersionID:
+			s.BindText(i+1, string(v))
+		default:
+			panic(fmt.Sprintf("sqlitestore: cannot bind a %T", arg))
+		}
+	}
+	return s, nil
+}
+
+// exec runs a statement that returns no rows.
+func (c *conn) exec(query string, args ...any) error {
+	_, err := c.one(query, nil, args...)
+	return err
+}
+
+// one passes the first row to scan, which may be nil, and reports whether there was one.
+func (c *conn) one(query string, scan func(*sqlite.Stmt), args ...any) (found bool, err error) {
+	s, err := c.prepare(query, args...)
+	if err != nil {
+		return false, err
+	}
+	found, err = s.Step()
+	if found && scan != nil {
+		scan(s)
+	}
+	if resetErr := s.Reset(); err == nil {
+		err = resetErr
+	}
+	return found, err
+}
+
+// all passes each row to scan until it returns false.
+func (c *conn) all(query string, scan func(*sqlite.Stmt) bool, args ...any) error {
+	s, err := c.prepare(query, args...)
+	if err != nil {
+		return err
+	}
+	defer s.Reset() // its error, if any, is Step's again
+	for {
+		row, err := s.Step()
+		if err != nil || !row || !scan(s) {
+			return err
+		}
+	}
+}
+
+// inTx runs do in a transaction, so that its statements see one state.
+func (c *conn) inTx(do func() error) error {
+	if err := c.exec("BEGIN"); err != nil {
+		return err
+	}
+	err := do()
+	if endErr := c.exec("COMMIT"); err == nil {
+		err = endErr
+	}
+	if !c.AutocommitEnabled() {
+		_ = c.exec("ROLLBACK") // nothing was written
+	}
+	return err
+}
+
+// A pool hands out connections for reading. It opens one whenever none is idle,
+// so that a caller that reads while it iterates never waits for itself.
+type pool struct {
+	open func() (*conn, error)
+	idle chan *conn
+
+	mu     sync.RWMutex // held for reading to put a connection back, for writing to close
+	closed bool
+}
+
+func newPool(size int, open func() (*conn, error)) *pool {
+	return &pool{open: open, idle: make(chan *conn, size)}
+}
+
+func (p *pool) get() (*conn, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.closed {
+		return nil, memento.ErrClosed
+	}
+	select {
+	case c := <-p.idle:
+		return c, nil
+	default:
+		return p.open()
+	}
+}
+
+func (p *pool) put(c *conn) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if !p.closed {
+		select {
+		case p.idle <- c:
+			return
+		default:
+		}
+	}
+	c.Close()
+}
+
+// close closes idle connections; others are closed when they come back.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	close(p.idle)
+	for c := range p.idle {
+		c.Close()
+	}
+}

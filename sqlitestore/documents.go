@@ -1,0 +1,222 @@
+package sqlitestore
+
+import (
+	"context"
+	"encoding/hex"
+	"iter"
+	"strings"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Columns of a memory without its contents, in the order of scanMemory.
+const memoryColumns = `m.id, m.path, m.version, m.size, m.sha256, m.created_at, m.updated_at, m.read_at`
+
+const memoryColumnCount = 8
+
+func scanMemory(s *sqlite.Stmt) memento.Memory {
+	return memento.Memory{
+		ID:        memento.MemoryID(s.ColumnText(0)),
+		Path:      memento.Path(s.ColumnText(1)),
+		Version:   memento.VersionID(s.ColumnText(2)),
+		Size:      s.ColumnInt64(3),
+		SHA256:    hashAt(s, 4),
+		CreatedAt: timeAt(s, 5),
+		UpdatedAt: timeAt(s, 6),
+		ReadAt:    timeAt(s, 7),
+	}
+}
+
+// hashAt reads a hash, which is "" if the column is null.
+func hashAt(s *sqlite.Stmt, col int) string {
+	var sum [32]byte
+	return hex.EncodeToString(sum[:s.ColumnBytes(col, sum[:])])
+}
+
+// hashBytes is the reverse of hashAt.
+func hashBytes(hash string) any {
+	if hash == "" {
+		return nil
+	}
+	sum, err := hex.DecodeString(hash)
+	if err != nil {
+		panic(err) // the planner computes or checks every hash
+	}
+	return sum
+}
+
+// below returns the bounds, both excluded, of the paths below a directory: "0"
+// is the byte behind "/".
+func below(dir memento.Path) (low, high string) {
+	prefix := dir.Prefix()
+	return prefix, prefix[:len(prefix)-1] + "0"
+}
+
+const (
+	getByPath = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content WHERE m.store = ? AND m.path = ?`
+	getByID   = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content WHERE m.store = ? AND m.id = ?`
+)
+
+// Get implements [memento.Backend].
+func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
+	const op = "get"
+	return read(ctx, b, op, func(c *conn) (m memento.Memory, err error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return m, err
+		}
+		found, err := get(c, num, ref, &m)
+		if found || err != nil {
+			return m, err
+		}
+		// Why not? All of the answer must be about the same moment.
+		err = c.inTx(func() error {
+			if err := exists(c, op, num); err != nil {
+				return err
+			}
+			if found, err := get(c, num, ref, &m); found || err != nil {
+				return err
+			}
+			low, high := below(ref.Path)
+			isDir, err := c.one(`SELECT 1 FROM memories WHERE store = ? AND path > ? AND path < ?`, nil, num, low, high)
+			switch {
+			case err != nil:
+				return err
+			case isDir && ref.Path != "":
+				return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
+			}
+			return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrNotExist}
+		})
+		return m, err
+	})
+}
+
+func get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
+	query, key := getByPath, any(ref.Path)
+	if ref.Path == "" {
+		query, key = getByID, ref.ID
+	}
+	return c.one(query, func(s *sqlite.Stmt) {
+		*m = scanMemory(s)
+		m.Content = s.ColumnText(memoryColumnCount)
+	}, store, key)
+}
+
+// List implements [memento.Backend].
+func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	const op = "list"
+	return rows(ctx, b, op, func(c *conn, yield func(memento.Entry) bool) error {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return err
+		}
+		low, high := below(opts.Dir)
+		if opts.After != "" {
+			// Behind a directory is behind everything in it.
+			if dir, isDir := strings.CutSuffix(opts.After, "/"); isDir {
+				low = max(low, dir+"0")
+			} else {
+				low = max(low, opts.After)
+			}
+		}
+		query := `SELECT ` + memoryColumns + ` FROM memories m WHERE m.store = ? AND m.path > ? AND m.path < ? ORDER BY m.path`
+		if opts.Contents {
+			query = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content
+				WHERE m.store = ? AND m.path > ? AND m.path < ? ORDER BY m.path`
+		}
+		r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: yield}
+		err = c.all(query, func(s *sqlite.Stmt) bool { return r.row(s, opts.Contents) }, num, low, high)
+		if err != nil {
+			return err
+		}
+		if r.rows == 0 {
+			return exists(c, op, num)
+		}
+		r.end()
+		return nil
+	})
+}
+
+// A rollUp makes entries of rows, which come in order of path.
+type rollUp struct {
+	dir   memento.Path
+	depth int
+	limit int
+	yield func(memento.Entry) bool
+
+	open    memento.Entry // the directory being summed up, if Dir is set
+	rows    int
+	yielded int
+	stopped bool
+}
+
+// row takes the next row and reports whether it wants more.
+func (r *rollUp) row(s *sqlite.Stmt, contents bool) bool {
+	r.rows++
+	if r.limit > 0 && r.yielded == r.limit {
+		return false // what the limit leaves no room for
+	}
+	path := s.ColumnText(1)
+	if dir, ok := r.rolledInto(path); ok {
+		if !r.open.Dir || r.open.Path != dir {
+			if !r.end() {
+				return false
+			}
+			r.open = memento.Entry{Path: memento.Path(strings.Clone(string(dir))), Dir: true}
+		}
+		r.open.Usage.Memories++
+		r.open.Usage.Bytes += s.ColumnInt64(3)
+		if at := timeAt(s, 6); at.After(r.open.UpdatedAt) {
+			r.open.UpdatedAt = at
+		}
+		return true
+	}
+	if !r.end() {
+		return false
+	}
+	m := scanMemory(s)
+	if contents {
+		m.Content = s.ColumnText(memoryColumnCount)
+	}
+	return r.emit(memento.Entry{
+		Path:      m.Path,
+		Memory:    m,
+		Usage:     memento.Usage{Memories: 1, Bytes: m.Size},
+		UpdatedAt: m.UpdatedAt,
+	})
+}
+
+// rolledInto returns the directory that stands for path, if it lies too deep to
+// be an entry itself.
+func (r *rollUp) rolledInto(path string) (memento.Path, bool) {
+	if r.depth <= 0 {
+		return "", false
+	}
+	at := len(r.dir.Prefix())
+	for range r.depth {
+		i := strings.IndexByte(path[at:], '/')
+		if i < 0 {
+			return "", false
+		}
+		at += i + 1
+	}
+	return memento.Path(path[:at-1]), true
+}
+
+// end yields the directory being summed up, if there is one.
+func (r *rollUp) end() bool {
+	if !r.open.Dir {
+		return !r.stopped
+	}
+	e := r.open
+	r.open = memento.Entry{}
+	return r.emit(e)
+}
+
+func (r *rollUp) emit(e memento.Entry) bool {
+	r.yielded++
+	r.stopped = !r.yield(e)
+	return !r.stopped
+}

@@ -1,0 +1,62 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// translate makes SQLite's errors the root package's. Errors that are neither
+// keep their text, which names no path: SQLite's messages do not.
+func translate(err error) error {
+	if err == nil || isOurs(err) {
+		return err
+	}
+	// Opening is the only place where the driver adds the file's path.
+	code := sqlite.ErrCode(err)
+	switch code.ToPrimary() {
+	case sqlite.ResultFull:
+		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, code)
+	case sqlite.ResultReadOnly, sqlite.ResultPerm:
+		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, code)
+	case sqlite.ResultNotADB:
+		return fmt.Errorf("%w: the file is no database (%v)", memento.ErrFormat, code)
+	case sqlite.ResultCorrupt:
+		return fmt.Errorf("%w: the database is damaged (%v)", memento.ErrFormat, code)
+	case sqlite.ResultBusy:
+		return fmt.Errorf("the database is locked by another process (%v)", code)
+	case sqlite.ResultCantOpen:
+		return fmt.Errorf("the database cannot be opened; check that its folder exists and is writable (%v)", code)
+	case sqlite.ResultIOErr:
+		return fmt.Errorf("storage failed (%v)", code)
+	}
+	return err
+}
+
+func isOurs(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	var at *memento.Error
+	var path *memento.PathError
+	var limit *memento.LimitError
+	return errors.As(err, &at) || errors.As(err, &path) || errors.As(err, &limit) || errors.Is(err, memento.ErrFormat) || errors.Is(err, memento.ErrClosed)
+}
+
+// fail wraps err, if there is one, as the failure of op.
+func fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = translate(err)
+	var at *memento.Error
+	var path *memento.PathError
+	if errors.As(err, &at) || errors.As(err, &path) {
+		return err
+	}
+	return &memento.Error{Op: op, Err: err}
+}

@@ -1,0 +1,90 @@
+package sqlitestore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+const (
+	readPrecision = time.Hour        // how far off a read time may be
+	readDelay     = 30 * time.Second // how long a note waits for others, to be written with them
+	maxReads      = 100_000          // notes kept at most
+)
+
+// reads notes which memories were read, and has the notes written now and then.
+type reads struct {
+	flush func(context.Context, map[readKey]time.Time)
+
+	mu     sync.Mutex
+	noted  map[readKey]time.Time // written, or to be written by the timer
+	fresh  map[readKey]time.Time // to be written
+	timer  *time.Timer
+	closed bool
+}
+
+type readKey struct {
+	store  int64
+	memory memento.MemoryID
+}
+
+// note keeps that a memory was read, unless that is known well enough.
+func (r *reads) note(key readKey, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || at.Sub(r.noted[key]) < readPrecision {
+		return
+	}
+	if r.noted == nil || len(r.noted) >= maxReads {
+		r.noted = map[readKey]time.Time{}
+	}
+	if r.fresh == nil {
+		r.fresh = map[readKey]time.Time{}
+		r.timer = time.AfterFunc(readDelay, r.write)
+	}
+	r.noted[key] = at
+	r.fresh[key] = at
+}
+
+func (r *reads) write() {
+	r.mu.Lock()
+	fresh := r.fresh
+	r.fresh = nil
+	r.mu.Unlock()
+	if len(fresh) > 0 {
+		r.flush(context.Background(), fresh)
+	}
+}
+
+func (r *reads) close() {
+	r.mu.Lock()
+	r.closed = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.mu.Unlock()
+	r.write()
+}
+
+// MarkRead implements [memento.ReadMarker].
+func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
+	if num, ok := b.stores.Load(store); ok { // it is known: the memory was just read
+		b.reads.note(readKey{num.(int64), id}, b.clock(time.Time{}))
+	}
+}
+
+// flushReads writes notes. Losing them, on a medium that is full or read-only,
+// is what ReadMarker allows.
+func (b *Backend) flushReads(ctx context.Context, notes map[readKey]time.Time) {
+	_ = b.writer.run(ctx, func(c *conn) error {
+		for key, at := range notes {
+			if err := c.exec(`UPDATE memories SET read_at = ?1 WHERE store = ?2 AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,
+				micros(at), key.store, key.memory); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

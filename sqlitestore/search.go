@@ -1,0 +1,166 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+
+	"memento"
+	"memento/internal/textindex"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// The search index follows the versions instead of being written with them: a
+// write costs no indexing, and a search first indexes what was written since
+// the last one. So that the first search after many writes need not do it all,
+// the writer also does some whenever it has been idle for a moment.
+
+// Search implements [memento.Searcher].
+func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
+	const op = "search"
+	q := textindex.Parse(opts.Query)
+	behind, err := read(ctx, b, op, func(c *conn) (behind bool, err error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return false, err
+		}
+		found, err := c.one(`SELECT indexed_seq < last_seq FROM counters WHERE store = ?`,
+			func(s *sqlite.Stmt) { behind = s.ColumnBool(0) }, num)
+		if err == nil && !found {
+			return false, errNoStore(op)
+		}
+		return behind, err
+	})
+	if err != nil || q.Empty() {
+		return nil, err
+	}
+	for behind { // in steps, so that others can write in between
+		behind, err = write(ctx, b.writer, func(c *conn) (more bool, err error) {
+			num, err := b.num(c, op, store)
+			if err != nil {
+				return false, err
+			}
+			return index(c, num, indexStep)
+		})
+		if err != nil {
+			return nil, fail(op, err)
+		}
+	}
+	return read(ctx, b, op, func(c *conn) (matches []memento.Match, err error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return nil, err
+		}
+		err = c.inTx(func() error {
+			matches, err = search(c, num, q, opts)
+			return err
+		})
+		return matches, err
+	})
+}
+
+func search(c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
+	low, high := below(opts.Dir)
+	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
+	err = c.all(`SELECT `+memoryColumns+`, t.data FROM words
+			JOIN indexed i ON i.doc = words.rowid
+			JOIN memories m ON m.store = i.store AND m.id = i.memory
+			JOIN contents t ON t.id = m.content
+			WHERE words MATCH ? AND m.path > ? AND m.path < ?
+			ORDER BY bm25(words, 0, 5, 1), m.path`,
+		func(s *sqlite.Stmt) bool {
+			m := scanMemory(s)
+			line, snippet, ok := q.Match(string(m.Path), s.ColumnText(memoryColumnCount))
+			if !ok { // written since the index was brought up to date
+				return true
+			}
+			matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
+			return len(matches) != opts.Limit
+		}, query, low, high)
+	return matches, err
+}
+
+// storeWord stands for a store in the index.
+func storeWord(store int64) string { return fmt.Sprintf("s%d", store) }
+
+// indexStep is how many versions are indexed at a time.
+const indexStep = 256
+
+// index brings the index of a store forward by at most limit versions, and
+// reports whether there are more.
+func index(c *conn, store int64, limit int) (more bool, err error) {
+	var memories []memento.MemoryID
+	var last int64
+	seen := map[memento.MemoryID]bool{}
+	n := 0
+	err = c.all(`SELECT v.memory, v.seq FROM versions v JOIN counters c ON c.store = v.store
+			WHERE v.store = ? AND v.seq > c.indexed_seq ORDER BY v.seq LIMIT ?`,
+		func(s *sqlite.Stmt) bool {
+			n++
+			last = s.ColumnInt64(1)
+			if id := memento.MemoryID(s.ColumnText(0)); !seen[id] {
+				seen[id] = true
+				memories = append(memories, id)
+			}
+			return true
+		}, store, limit)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	for _, id := range memories {
+		if err := indexOne(c, store, id); err != nil {
+			return false, err
+		}
+	}
+	return n == limit, c.exec(`UPDATE counters SET indexed_seq = ? WHERE store = ?`, last, store)
+}
+
+func indexAll(c *conn, store int64) error {
+	for {
+		if more, err := index(c, store, indexStep); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// indexSome takes one step with the first store whose index is behind.
+func indexSome(c *conn) (more bool, err error) {
+	var store int64
+	found, err := c.one(`SELECT store FROM counters WHERE indexed_seq < last_seq`, func(s *sqlite.Stmt) { store = s.ColumnInt64(0) })
+	if err != nil || !found {
+		return false, err
+	}
+	_, err = index(c, store, indexStep)
+	return true, err
+}
+
+// indexOne makes the index tell what a memory holds now.
+func indexOne(c *conn, store int64, id memento.MemoryID) error {
+	var doc int64
+	known, err := c.one(`SELECT doc FROM indexed WHERE store = ? AND memory = ?`, func(s *sqlite.Stmt) { doc = s.ColumnInt64(0) }, store, id)
+	if err != nil {
+		return err
+	}
+	if known {
+		if err := c.exec(`DELETE FROM words WHERE rowid = ?`, doc); err != nil {
+			return err
+		}
+	}
+	var m memento.Memory
+	lives, err := get(c, store, memento.ByID(id), &m)
+	switch {
+	case err != nil:
+		return err
+	case !lives && known:
+		return c.exec(`DELETE FROM indexed WHERE doc = ?`, doc)
+	case !lives:
+		return nil
+	case !known:
+		if err := c.exec(`INSERT INTO indexed (store, memory) VALUES (?, ?)`, store, id); err != nil {
+			return err
+		}
+		doc = c.LastInsertRowID()
+	}
+	return c.exec(`INSERT INTO words (rowid, store, path, body) VALUES (?, ?, ?, ?)`,
+		doc, storeWord(store), textindex.Normal(string(m.Path)), textindex.Normal(m.Content))
+}

@@ -1,0 +1,248 @@
+package sqlitestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// micros is how times are kept.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+// optional is micros, or null for the zero time.
+func optional(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// timeAt reads a time, which is zero if the column is null.
+func timeAt(s *sqlite.Stmt, col int) time.Time {
+	if s.ColumnIsNull(col) {
+		return time.Time{}
+	}
+	return time.UnixMicro(s.ColumnInt64(col)).UTC()
+}
+
+func errNoStore(op string) error { return &memento.Error{Op: op, Err: memento.ErrNoStore} }
+
+// num returns what the tables call the store with this ID.
+func (b *Backend) num(c *conn, op string, id memento.StoreID) (int64, error) {
+	if n, ok := b.stores.Load(id); ok {
+		return n.(int64), nil
+	}
+	var n int64
+	found, err := c.one(`SELECT num FROM stores WHERE id = ?`, func(s *sqlite.Stmt) { n = s.ColumnInt64(0) }, string(id))
+	if err != nil {
+		return 0, fail(op, err)
+	}
+	if !found {
+		return 0, errNoStore(op)
+	}
+	b.stores.Store(id, n)
+	return n, nil
+}
+
+// exists returns ErrNoStore if the store is gone, which num does not notice.
+func exists(c *conn, op string, store int64) error {
+	switch found, err := c.one(`SELECT 1 FROM counters WHERE store = ?`, nil, store); {
+	case err != nil:
+		return fail(op, err)
+	case !found:
+		return errNoStore(op)
+	}
+	return nil
+}
+
+const selectStores = `
+	SELECT s.num, s.id, s.workspace, s.name, s.description, s.metadata,
+		s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth,
+		s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.last_at
+	FROM stores s JOIN counters c ON c.store = s.num `
+
+// scanStore reads a row of selectStores, and when the store's newest version was made.
+func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Time, err error) {
+	info = memento.StoreInfo{
+		ID:          memento.StoreID(s.ColumnText(1)),
+		Workspace:   memento.Workspace(s.ColumnText(2)),
+		Name:        s.ColumnText(3),
+		Description: s.ColumnText(4),
+		Metadata:    map[string]string{},
+		Limits: memento.Limits{
+			MemoryBytes: s.ColumnInt64(6),
+			Memories:    s.ColumnInt64(7),
+			Bytes:       s.ColumnInt64(8),
+			PathBytes:   s.ColumnInt64(9),
+			PathDepth:   s.ColumnInt64(10),
+		},
+		CreatedAt:  timeAt(s, 11),
+		UpdatedAt:  timeAt(s, 12),
+		ArchivedAt: timeAt(s, 13),
+		Usage:      memento.Usage{Memories: s.ColumnInt64(14), Bytes: s.ColumnInt64(15)},
+	}
+	if metadata := s.ColumnText(5); metadata != "{}" {
+		if err := json.Unmarshal([]byte(metadata), &info.Metadata); err != nil {
+			return info, 0, last, fmt.Errorf("%w: metadata of store %s: %v", memento.ErrFormat, info.ID, err)
+		}
+	}
+	return info, s.ColumnInt64(0), timeAt(s, 16), nil
+}
+
+// CreateStore implements [memento.Backend].
+func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
+	const op = "create store"
+	info, err := write(ctx, b.writer, func(c *conn) (memento.StoreInfo, error) {
+		info, err := memento.NewStoreInfo(ws, spec, b.clock(time.Time{}))
+		if err != nil {
+			return info, err
+		}
+		if spec.UniqueName {
+			taken, err := c.one(`SELECT 1 FROM stores WHERE workspace = ? AND name = ? AND archived_at IS NULL`, nil, string(ws), spec.Name)
+			if err != nil {
+				return info, err
+			}
+			if taken {
+				return info, &memento.Error{Op: op, Err: fmt.Errorf("%w: a store named %q", memento.ErrExist, spec.Name)}
+			}
+		}
+		if err := c.exec(`INSERT INTO stores (id, workspace, name, description, metadata,
+				max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, created_at, updated_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			string(info.ID), string(ws), info.Name, info.Description, metadataJSON(info.Metadata),
+			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
+			micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
+			return info, err
+		}
+		return info, c.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, c.LastInsertRowID())
+	})
+	return info, fail(op, err)
+}
+
+func metadataJSON(m map[string]string) string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a map of strings always has JSON
+	}
+	return string(text)
+}
+
+// clock returns the time for a change, which must not lie before last.
+func (b *Backend) clock(last time.Time) time.Time {
+	now := b.now().UTC().Truncate(time.Microsecond)
+	if now.Before(last) {
+		return last
+	}
+	return now
+}
+
+// store reads one store's description, its number and the time of its newest version.
+func (b *Backend) store(c *conn, op string, ws memento.Workspace, id memento.StoreID) (info memento.StoreInfo, num int64, last time.Time, err error) {
+	var scanErr error
+	found, err := c.one(selectStores+`WHERE s.id = ? AND s.workspace = ?`, func(s *sqlite.Stmt) {
+		info, num, last, scanErr = scanStore(s)
+	}, string(id), string(ws))
+	switch {
+	case err != nil || scanErr != nil:
+		return info, 0, last, fail(op, errors.Join(err, scanErr))
+	case !found:
+		return info, 0, last, errNoStore(op)
+	}
+	return info, num, last, nil
+}
+
+// GetStore implements [memento.Backend].
+func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	const op = "get store"
+	return read(ctx, b, op, func(c *conn) (memento.StoreInfo, error) {
+		info, _, _, err := b.store(c, op, ws, id)
+		return info, err
+	})
+}
+
+// UpdateStore implements [memento.Backend].
+func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
+	const op = "update store"
+	info, err := write(ctx, b.writer, func(c *conn) (memento.StoreInfo, error) {
+		old, num, _, err := b.store(c, op, ws, id)
+		if err != nil {
+			return old, err
+		}
+		info, err := old.Updated(u, b.clock(old.UpdatedAt))
+		if err != nil {
+			return info, err
+		}
+		return info, c.exec(`UPDATE stores SET name = ?, description = ?, metadata = ?,
+				max_memory_bytes = ?, max_memories = ?, max_bytes = ?, max_path_bytes = ?, max_path_depth = ?,
+				updated_at = ?, archived_at = ? WHERE num = ?`,
+			info.Name, info.Description, metadataJSON(info.Metadata),
+			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
+			micros(info.UpdatedAt), optional(info.ArchivedAt), num)
+	})
+	return info, fail(op, err)
+}
+
+// DeleteStore implements [memento.Backend].
+func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
+	const op = "delete store"
+	err := b.writer.run(ctx, func(c *conn) error {
+		_, num, _, err := b.store(c, op, ws, id)
+		if err != nil {
+			return err
+		}
+		for _, statement := range []string{
+			`DELETE FROM words WHERE rowid IN (SELECT doc FROM indexed WHERE store = ?)`,
+			`DELETE FROM indexed WHERE store = ?`,
+			`DELETE FROM contents WHERE id IN (SELECT content FROM versions WHERE store = ?)`,
+			`DELETE FROM versions WHERE store = ?`,
+			`DELETE FROM memories WHERE store = ?`,
+			`DELETE FROM counters WHERE store = ?`,
+			`DELETE FROM stores WHERE num = ?`,
+		} {
+			if err := c.exec(statement, num); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		b.stores.Delete(id)
+	}
+	return fail(op, err)
+}
+
+// ListStores implements [memento.Backend].
+func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
+	return rows(ctx, b, "list stores", func(c *conn, yield func(memento.StoreInfo) bool) error {
+		query, args := selectStores+`WHERE s.workspace = ?`, []any{string(ws)}
+		if opts.Name != "" {
+			query += ` AND s.name = ?`
+			args = append(args, opts.Name)
+		}
+		if opts.After != "" {
+			query += ` AND s.num < (SELECT num FROM stores WHERE id = ?)`
+			args = append(args, string(opts.After))
+		}
+		n := 0
+		var scanErr error
+		err := c.all(query+` ORDER BY s.num DESC`, func(s *sqlite.Stmt) bool {
+			var info memento.StoreInfo
+			if info, _, _, scanErr = scanStore(s); scanErr != nil {
+				return false
+			}
+			if !opts.Matches(&info) {
+				return true
+			}
+			n++
+			return yield(info) && n != opts.Limit
+		}, args...)
+		return errors.Join(err, scanErr)
+	})
+}

@@ -1,0 +1,188 @@
+package sqlitestore
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Columns of a version without its contents, in the order of scanVersion.
+const versionColumns = `v.seq, v.id, v.memory, v.operation, v.path, v.size, v.sha256,
+	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id`
+
+const versionColumnCount = 13
+
+func scanVersion(s *sqlite.Stmt) memento.Version {
+	return memento.Version{
+		Seq:        s.ColumnInt64(0),
+		ID:         memento.VersionID(s.ColumnText(1)),
+		Memory:     memento.MemoryID(s.ColumnText(2)),
+		Operation:  memento.Operation(s.ColumnText(3)),
+		Path:       memento.Path(s.ColumnText(4)),
+		Size:       s.ColumnInt64(5),
+		SHA256:     hashAt(s, 6),
+		CreatedBy:  memento.Actor{Kind: memento.ActorKind(s.ColumnText(7)), ID: s.ColumnText(8)},
+		CreatedAt:  timeAt(s, 9),
+		RedactedAt: timeAt(s, 10),
+		RedactedBy: memento.Actor{Kind: memento.ActorKind(s.ColumnText(11)), ID: s.ColumnText(12)},
+	}
+}
+
+// GetVersion implements [memento.Backend].
+func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id memento.VersionID) (memento.Version, error) {
+	const op = "get version"
+	return read(ctx, b, op, func(c *conn) (v memento.Version, err error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return v, err
+		}
+		found, err := c.one(`SELECT `+versionColumns+`, t.data FROM versions v LEFT JOIN contents t ON t.id = v.content
+			WHERE v.store = ? AND v.id = ?`, func(s *sqlite.Stmt) {
+			v = scanVersion(s)
+			v.Content = s.ColumnText(versionColumnCount)
+		}, num, id)
+		if err != nil || found {
+			return v, err
+		}
+		if err := exists(c, op, num); err != nil {
+			return v, err
+		}
+		return v, &memento.Error{Op: op, Err: memento.ErrNotExist}
+	})
+}
+
+// ListVersions implements [memento.Backend].
+func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
+	const op = "list versions"
+	return rows(ctx, b, op, func(c *conn, yield func(memento.Version) bool) error {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return err
+		}
+		query := `SELECT ` + versionColumns + ` FROM versions v WHERE v.store = ?`
+		if opts.Contents {
+			query = `SELECT ` + versionColumns + `, t.data FROM versions v LEFT JOIN contents t ON t.id = v.content WHERE v.store = ?`
+		}
+		args := []any{num}
+		if opts.Memory != "" {
+			query += ` AND v.memory = ?`
+			args = append(args, opts.Memory)
+		}
+		// Only these two have an index. The rest is for Matches, which sees
+		// every row: history is long, but each of its rows is short.
+		switch {
+		case opts.After != 0 && opts.OldestFirst:
+			query += ` AND v.seq > ?`
+			args = append(args, opts.After)
+		case opts.After != 0:
+			query += ` AND v.seq < ?`
+			args = append(args, opts.After)
+		}
+		query += ` ORDER BY v.seq`
+		if !opts.OldestFirst {
+			query += ` DESC`
+		}
+		n, seen := 0, false
+		err = c.all(query, func(s *sqlite.Stmt) bool {
+			seen = true
+			v := scanVersion(s)
+			if !opts.Matches(&v) {
+				return true
+			}
+			if opts.Contents {
+				v.Content = s.ColumnText(versionColumnCount)
+			}
+			n++
+			return yield(v) && n != opts.Limit
+		}, args...)
+		if err == nil && !seen {
+			return exists(c, op, num)
+		}
+		return err
+	})
+}
+
+// Redact implements [memento.Backend]. The contents leave the database, its
+// search index and, as soon as no reader needs it any more, its log.
+func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
+	const op = "redact"
+	v, err := write(ctx, b.writer, func(c *conn) (memento.Version, error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return memento.Version{}, err
+		}
+		return b.redact(c, num, id, by)
+	})
+	if err != nil {
+		return v, fail(op, err)
+	}
+	b.truncateLog()
+	return v, nil
+}
+
+// truncateLog empties the log, in which older states of pages linger. A reader
+// in the middle of an iteration can keep it from doing so: then the log is
+// overwritten in time.
+func (b *Backend) truncateLog() {
+	c, err := openConn(b.path, b.busy)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_ = c.exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+}
+
+func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.Actor) (memento.Version, error) {
+	const op = "redact"
+	var v memento.Version
+	var content int64
+	find := func() (found bool, err error) {
+		return c.one(`SELECT `+versionColumns+`, v.content FROM versions v WHERE v.store = ? AND v.id = ?`, func(s *sqlite.Stmt) {
+			v = scanVersion(s)
+			content = s.ColumnInt64(versionColumnCount)
+		}, store, id)
+	}
+	switch found, err := find(); {
+	case err != nil:
+		return v, err
+	case !found:
+		if err := exists(c, op, store); err != nil {
+			return v, err
+		}
+		return v, &memento.Error{Op: op, Err: memento.ErrNotExist}
+	case v.Redacted():
+		return v, nil
+	}
+	isHead, err := c.one(`SELECT 1 FROM memories WHERE store = ? AND id = ? AND version = ?`, nil, store, v.Memory, id)
+	switch {
+	case err != nil:
+		return v, err
+	case isHead:
+		return v, &memento.Error{Op: op, Path: v.Path, Err: memento.ErrHead}
+	}
+	if err := c.exec(`UPDATE versions SET path = NULL, content = NULL, size = NULL, sha256 = NULL,
+			redacted_at = ?, redactor_kind = ?, redactor_id = ? WHERE store = ? AND seq = ?`,
+		micros(b.clock(time.Time{})), string(by.Kind), by.ID, store, v.Seq); err != nil {
+		return v, err
+	}
+	// A rename leaves its contents to two versions.
+	shared, err := c.one(`SELECT 1 FROM versions WHERE store = ? AND memory = ? AND content = ?`, nil, store, v.Memory, content)
+	if err != nil {
+		return v, err
+	}
+	if !shared {
+		if err := c.exec(`DELETE FROM contents WHERE id = ?`, content); err != nil {
+			return v, err
+		}
+	}
+	// The index may still know the words of contents that are no longer current.
+	if err := indexAll(c, store); err != nil {
+		return v, err
+	}
+	_, err = find()
+	return v, err
+}
