@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
+	"strings"
 	"time"
 )
 
@@ -11,22 +12,47 @@ import (
 // sort by the time they were made and index pages fill from one end.
 var ids = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// newID returns prefix and 26 characters: 48 bits of milliseconds since 1970 and
-// 80 random bits, the layout of a ULID.
-func newID(prefix string, at time.Time) string {
+// newID returns prefix and 26 characters for 128 bits: 48 of milliseconds since
+// 1970, as in a ULID, 40 of tag or, if that is 0, of chance, and 40 of chance.
+func newID(prefix string, at time.Time, tag int64) string {
 	var id [16]byte
-	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16)
 	rand.Read(id[6:]) // never fails: crypto/rand
+	if tag != 0 {
+		binary.BigEndian.PutUint64(id[3:], uint64(tag))
+	}
+	ms := uint64(at.UnixMilli())
+	binary.BigEndian.PutUint16(id[0:], uint16(ms>>32))
+	binary.BigEndian.PutUint32(id[2:], uint32(ms))
 	return prefix + ids.EncodeToString(id[:])
 }
 
 // NewStoreID returns an ID for a store made at the given time: a prefix, then
-// time and 80 random bits in 26 lower-case letters and digits. Backends use it
-// and its two siblings, so that IDs look and sort alike everywhere.
-func NewStoreID(at time.Time) StoreID { return StoreID(newID("memstore_", at)) }
+// time and chance in 26 lower-case letters and digits. Backends use it and its
+// two siblings, so that IDs look and sort alike everywhere.
+func NewStoreID(at time.Time) StoreID { return StoreID(newID("memstore_", at, 0)) }
 
 // NewMemoryID returns an ID for a memory made at the given time.
-func NewMemoryID(at time.Time) MemoryID { return MemoryID(newID("mem_", at)) }
+func NewMemoryID(at time.Time) MemoryID { return MemoryID(newID("mem_", at, 0)) }
 
-// NewVersionID returns an ID for a version made at the given time.
-func NewVersionID(at time.Time) VersionID { return VersionID(newID("memver_", at)) }
+const versionPrefix = "memver_"
+
+// NewVersionID returns an ID for a version made at the given time, which carries
+// the version's Seq.
+func NewVersionID(at time.Time, seq int64) VersionID {
+	return VersionID(newID(versionPrefix, at, seq))
+}
+
+// SeqHint returns the Seq with which the version was made, or 0 if the ID does
+// not tell: a hint where a backend finds the version without an index of IDs. A
+// version that was imported has another Seq, so the hint must be verified.
+func (id VersionID) SeqHint() int64 {
+	text, ok := strings.CutPrefix(string(id), versionPrefix)
+	if !ok {
+		return 0
+	}
+	raw, err := ids.DecodeString(text)
+	if err != nil || len(raw) != 16 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(raw[3:]) & (1<<40 - 1))
+}

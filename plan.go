@@ -11,12 +11,12 @@ import (
 // memories are kept: conditions, conflicts, limits, and which versions a change
 // makes. A backend that uses one only has to look up and to store:
 //
-//	p := memento.Planner{Info: info, By: actor, At: now}
+//	p := memento.Planner{Info: info, By: actor, At: now, Seq: seq}
 //	for _, change := range changes {
 //		effects, err := p.Plan(snapshot, change)
 //		// on error undo everything, else carry out the effects
 //	}
-//	// store p.Info.Usage
+//	// store p.Info.Usage and p.Seq
 //
 // Each change must be carried out before the next is planned, so that the
 // snapshot shows it.
@@ -24,6 +24,7 @@ type Planner struct {
 	Info StoreInfo // limits, archived or not; Usage is kept up to date by Plan
 	By   Actor
 	At   time.Time // of the versions made; must not lie before the store's newest version
+	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 }
 
 // A Snapshot shows a store as it is inside the running Apply. Memories come
@@ -44,7 +45,7 @@ type Effect struct {
 	Before  Memory  // as it was; zero if there was none
 	After   Memory  // as it will be, with contents if Rewrite is set; zero if there is none any more
 	Rewrite bool    // whether the contents are other than Before's
-	Version Version // the new version, without contents and Seq
+	Version Version // the new version, without contents
 }
 
 // Plan returns what the change does, memory by memory, and counts it in
@@ -228,7 +229,8 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	}
 	p.Info.Usage.Bytes += after.Size - before.Size
 	rewrite := after.ID != "" && after.SHA256 != before.SHA256
-	v.Content = ""
+	p.Seq++
+	v.Content, v.Seq = "", p.Seq
 	return []Effect{{Before: before, After: after, Rewrite: rewrite, Version: v}}, nil
 }
 
@@ -324,8 +326,10 @@ func (p *Planner) grow(before, after Memory) error {
 }
 
 func (p *Planner) effect(before, after Memory, op Operation) Effect {
+	p.Seq++
 	v := Version{
-		ID:        NewVersionID(p.At),
+		ID:        NewVersionID(p.At, p.Seq),
+		Seq:       p.Seq,
 		Memory:    after.ID,
 		Operation: op,
 		Path:      after.Path,

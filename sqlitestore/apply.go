@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"context"
-	"time"
 
 	"memento"
 
@@ -12,21 +11,33 @@ import (
 // Apply implements [memento.Backend].
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) ([]memento.Version, error) {
 	const op = "apply"
-	versions, err := write(ctx, b.writer, func(c *conn) ([]memento.Version, error) {
-		a, err := b.beginApply(c, op, store, by)
+	versions, err := write(ctx, b.writer, func(t *tx) ([]memento.Version, error) {
+		a, err := b.beginApply(t, op, store, by)
 		if err != nil {
 			return nil, err
 		}
-		for _, change := range changes {
-			effects, err := a.planner.Plan(a, change)
-			if err != nil {
-				return nil, err
+		do := func() error {
+			for _, change := range changes {
+				effects, err := a.planner.Plan(a, change)
+				if err != nil {
+					return err
+				}
+				if err := a.carryOut(effects); err != nil {
+					return err
+				}
 			}
-			if err := a.carryOut(effects); err != nil {
-				return nil, err
-			}
+			return nil
 		}
-		return a.versions, a.end()
+		if len(changes) == 1 { // which is planned before anything is written
+			err = do()
+		} else {
+			err = t.attempt(do)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.end()
+		return a.versions, nil
 	})
 	return versions, fail(op, err)
 }
@@ -34,107 +45,113 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 // Import implements [memento.Backend].
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
 	const op = "import"
-	err := b.writer.run(ctx, func(c *conn) error {
-		a, err := b.beginApply(c, op, store, memento.Actor{})
+	err := b.writer.run(ctx, func(t *tx) error {
+		a, err := b.beginApply(t, op, store, memento.Actor{})
 		if err != nil {
 			return err
 		}
-		for _, v := range versions {
-			if known, err := c.one(`SELECT 1 FROM versions WHERE store = ? AND id = ?`, nil, a.store, v.ID); err != nil {
-				return err
-			} else if known {
-				return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
+		err = t.attempt(func() error {
+			for _, v := range versions {
+				if err := a.importOne(op, v); err != nil {
+					return err
+				}
 			}
-			effects, err := a.planner.PlanImport(a, v)
-			if err != nil {
-				return err
-			}
-			if err := a.carryOut(effects); err != nil {
-				return err
-			}
-		}
-		if err := a.planner.PlanImported(); err != nil {
+			return a.planner.PlanImported()
+		})
+		if err != nil {
 			return err
 		}
-		return a.end()
+		a.end()
+		return nil
 	})
 	return fail(op, err)
+}
+
+func (a *apply) importOne(op string, v memento.Version) error {
+	switch seq, err := findVersion(a.tx.conn, a.store, v.ID); {
+	case err != nil:
+		return err
+	case seq != 0:
+		return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
+	}
+	effects, err := a.planner.PlanImport(a, v)
+	if err != nil {
+		return err
+	}
+	return a.carryOut(effects)
 }
 
 // An apply is the work of one Apply or Import inside the writer's transaction.
 // It is the planner's snapshot: each change is carried out before the next is
 // planned.
 type apply struct {
-	conn     *conn
+	tx       *tx
 	store    int64
+	state    storeState // as the transaction had it before
 	planner  memento.Planner
-	seq      int64     // of the newest version
-	last     time.Time // when it was made
 	versions []memento.Version
-	contents map[memento.MemoryID]int64 // rows of the contents of memories looked up
+	heads    map[memento.MemoryID]head // of memories looked up or written
 }
 
-func (b *Backend) beginApply(c *conn, op string, store memento.StoreID, by memento.Actor) (*apply, error) {
-	num, err := b.num(c, op, store)
+// A head is what the tables know of a memory's newest version and the root
+// package need not.
+type head struct {
+	seq     int64
+	content int64 // row of the contents
+}
+
+func (b *Backend) beginApply(t *tx, op string, store memento.StoreID, by memento.Actor) (*apply, error) {
+	num, err := b.num(t.conn, op, store)
 	if err != nil {
 		return nil, err
 	}
-	a := &apply{conn: c, store: num, contents: map[memento.MemoryID]int64{}}
-	// Only what the planner needs to know of the store.
-	info := memento.StoreInfo{ID: store}
-	found, err := c.one(`SELECT s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth, s.archived_at,
-			c.memories, c.bytes, c.last_seq, c.last_at FROM stores s JOIN counters c ON c.store = s.num WHERE s.num = ?`,
-		func(s *sqlite.Stmt) {
-			info.Limits = memento.Limits{
-				MemoryBytes: s.ColumnInt64(0),
-				Memories:    s.ColumnInt64(1),
-				Bytes:       s.ColumnInt64(2),
-				PathBytes:   s.ColumnInt64(3),
-				PathDepth:   s.ColumnInt64(4),
-			}
-			info.ArchivedAt = timeAt(s, 5)
-			info.Usage = memento.Usage{Memories: s.ColumnInt64(6), Bytes: s.ColumnInt64(7)}
-			a.seq, a.last = s.ColumnInt64(8), timeAt(s, 9)
-		}, num)
-	switch {
-	case err != nil:
+	st, err := t.state(op, num, store)
+	if err != nil {
 		return nil, err
-	case !found:
-		return nil, errNoStore(op)
 	}
-	a.planner = memento.Planner{Info: info, By: by, At: b.clock(a.last)}
-	return a, nil
+	return &apply{
+		tx:      t,
+		store:   num,
+		state:   st,
+		planner: memento.Planner{Info: st.info, By: by, At: b.clock(st.last), Seq: st.seq},
+		heads:   map[memento.MemoryID]head{},
+	}, nil
 }
 
-// end stores what the changes have added up to.
-func (a *apply) end() error {
+// end keeps what the changes have added up to.
+func (a *apply) end() {
 	if len(a.versions) == 0 {
-		return nil
+		return
 	}
-	u := a.planner.Info.Usage
-	return a.conn.exec(`UPDATE counters SET memories = ?, bytes = ?, last_seq = ?, last_at = ? WHERE store = ?`,
-		u.Memories, u.Bytes, a.seq, micros(a.last), a.store)
+	a.state.info.Usage = a.planner.Info.Usage
+	a.state.seq = a.planner.Seq
+	for _, v := range a.versions {
+		if v.CreatedAt.After(a.state.last) {
+			a.state.last = v.CreatedAt
+		}
+	}
+	a.tx.setState(a.store, a.state)
 }
 
-// Columns of a memory without its contents, and where they are.
-const headColumns = memoryColumns + `, m.content`
+// Columns of a memory without its contents, and its head.
+const headColumns = memoryColumns + `, m.seq, m.content`
 
 func (a *apply) scanHead(s *sqlite.Stmt) memento.Memory {
 	m := scanMemory(s)
-	a.contents[m.ID] = s.ColumnInt64(memoryColumnCount)
+	a.heads[m.ID] = head{s.ColumnInt64(memoryColumnCount), s.ColumnInt64(memoryColumnCount + 1)}
 	return m
 }
 
 // Head implements [memento.Snapshot].
 func (a *apply) Head(p memento.Path) (m memento.Memory, exists bool, err error) {
-	exists, err = a.conn.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.path = ?`,
+	exists, err = a.tx.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.path = ?`,
 		func(s *sqlite.Stmt) { m = a.scanHead(s) }, a.store, p)
 	return m, exists, err
 }
 
 // HeadByID implements [memento.Snapshot].
 func (a *apply) HeadByID(id memento.MemoryID) (m memento.Memory, exists bool, err error) {
-	exists, err = a.conn.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.id = ?`,
+	exists, err = a.tx.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.id = ?`,
 		func(s *sqlite.Stmt) { m = a.scanHead(s) }, a.store, id)
 	return m, exists, err
 }
@@ -142,14 +159,11 @@ func (a *apply) HeadByID(id memento.MemoryID) (m memento.Memory, exists bool, er
 // Below implements [memento.Snapshot].
 func (a *apply) Below(p memento.Path, limit int) (found []memento.Memory, err error) {
 	low, high := below(p)
-	if limit == 0 {
-		limit = -1 // SQLite's word for all
-	}
-	err = a.conn.all(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.path > ? AND m.path < ? ORDER BY m.path LIMIT ?`,
+	err = a.tx.all(`SELECT `+headColumns+` FROM memories m WHERE `+inRange+` ORDER BY m.path`,
 		func(s *sqlite.Stmt) bool {
 			found = append(found, a.scanHead(s))
-			return true
-		}, a.store, low, high, limit)
+			return len(found) != limit
+		}, a.store, low, high)
 	return found, err
 }
 
@@ -163,51 +177,65 @@ func (a *apply) carryOut(effects []memento.Effect) error {
 }
 
 func (a *apply) carryOutOne(e memento.Effect) error {
-	content := a.contents[e.Before.ID]
-	if e.Rewrite {
-		if err := a.conn.exec(`INSERT INTO contents (data) VALUES (?)`, e.After.Content); err != nil {
-			return err
-		}
-		content = a.conn.LastInsertRowID()
-	}
-	if err := a.replace(e.Before, e.After, content); err != nil {
+	v := e.Version
+	before, err := a.before(e)
+	if err != nil {
 		return err
 	}
-	delete(a.contents, e.Before.ID) // looked up again if a later change needs it
-
-	v := e.Version
-	a.seq++
-	v.Seq = a.seq
-	if v.CreatedAt.After(a.last) {
-		a.last = v.CreatedAt
+	after := head{v.Seq, before.content}
+	if e.Rewrite {
+		if err := a.tx.exec(`INSERT INTO contents (data) VALUES (?)`, e.After.Content); err != nil {
+			return err
+		}
+		after.content = a.tx.LastInsertRowID()
 	}
+	if err := a.replace(e.Before, e.After, after); err != nil {
+		return err
+	}
+	a.heads[v.Memory] = after
 	a.versions = append(a.versions, v)
-	return a.append(v, content)
+	return a.append(v, before.seq, after.content)
+}
+
+// before returns the head of the memory that the effect is about, before it.
+func (a *apply) before(e memento.Effect) (head, error) {
+	h, known := a.heads[e.Version.Memory]
+	if known || e.Version.Operation == memento.Created {
+		return h, nil
+	}
+	// The first version of an import into a store whose history has the
+	// memory, but which does not have the memory: history has no index for it.
+	_, err := a.tx.one(`SELECT max(seq) FROM versions WHERE store = ? AND memory = ?`,
+		func(s *sqlite.Stmt) { h.seq = s.ColumnInt64(0) }, a.store, e.Version.Memory)
+	return h, err
 }
 
 // replace brings the memory from before to after, either of which may be zero.
-func (a *apply) replace(before, after memento.Memory, content int64) error {
+func (a *apply) replace(before, after memento.Memory, h head) error {
 	switch {
 	case before.ID == "" && after.ID == "":
 		return nil
 	case after.ID == "":
-		return a.conn.exec(`DELETE FROM memories WHERE store = ? AND path = ?`, a.store, before.Path)
+		return a.tx.exec(`DELETE FROM memories WHERE store = ? AND path = ?`, a.store, before.Path)
 	case before.ID == "":
-		return a.conn.exec(`INSERT INTO memories (store, path, id, version, content, size, sha256, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			a.store, after.Path, after.ID, after.Version, content, after.Size, hashBytes(after.SHA256),
+		return a.tx.exec(`INSERT INTO memories (store, path, id, version, seq, content, size, sha256, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			a.store, after.Path, after.ID, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256),
 			micros(after.CreatedAt), micros(after.UpdatedAt))
 	case before.Path == after.Path:
 		// Without the path, no index but the table itself changes.
-		return a.conn.exec(`UPDATE memories SET version = ?, content = ?, size = ?, sha256 = ?, updated_at = ? WHERE store = ? AND path = ?`,
-			after.Version, content, after.Size, hashBytes(after.SHA256), micros(after.UpdatedAt), a.store, before.Path)
+		return a.tx.exec(`UPDATE memories SET version = ?, seq = ?, content = ?, size = ?, sha256 = ?, updated_at = ?
+			WHERE store = ? AND path = ?`,
+			after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), micros(after.UpdatedAt), a.store, before.Path)
 	}
-	return a.conn.exec(`UPDATE memories SET path = ?, version = ?, content = ?, size = ?, sha256 = ?, updated_at = ? WHERE store = ? AND path = ?`,
-		after.Path, after.Version, content, after.Size, hashBytes(after.SHA256), micros(after.UpdatedAt), a.store, before.Path)
+	return a.tx.exec(`UPDATE memories SET path = ?, version = ?, seq = ?, content = ?, size = ?, sha256 = ?, updated_at = ?
+		WHERE store = ? AND path = ?`,
+		after.Path, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), micros(after.UpdatedAt), a.store, before.Path)
 }
 
-// append adds a version whose contents, if it has any, are in the given row.
-func (a *apply) append(v memento.Version, content int64) error {
+// append adds a version. prev is the seq of the memory's version before it, or
+// 0, and content the row of its contents, if it has any.
+func (a *apply) append(v memento.Version, prev, content int64) error {
 	var path, row, size any // null where the version has none
 	if !v.Redacted() {
 		path = v.Path
@@ -219,9 +247,13 @@ func (a *apply) append(v memento.Version, content int64) error {
 	if v.Redacted() {
 		redactorKind, redactorID = string(v.RedactedBy.Kind), v.RedactedBy.ID
 	}
-	return a.conn.exec(`INSERT INTO versions (store, seq, id, memory, operation, path, content, size, sha256,
+	imported := 0
+	if v.ID.SeqHint() != v.Seq {
+		imported = 1
+	}
+	return a.tx.exec(`INSERT INTO versions (store, seq, id, imported, memory, prev, operation, path, content, size, sha256,
 			actor_kind, actor_id, created_at, redacted_at, redactor_kind, redactor_id)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.store, v.Seq, v.ID, v.Memory, string(v.Operation), path, row, size, hashBytes(v.SHA256),
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.store, v.Seq, v.ID, imported, v.Memory, prev, string(v.Operation), path, row, size, hashBytes(v.SHA256),
 		string(v.CreatedBy.Kind), v.CreatedBy.ID, micros(v.CreatedAt), optional(v.RedactedAt), redactorKind, redactorID)
 }

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -12,8 +13,11 @@ import (
 )
 
 // A conn is one connection, used by one goroutine at a time. Its statements are
-// prepared once each.
-type conn struct{ *sqlite.Conn }
+// prepared once each, and reset by whoever used them.
+type conn struct {
+	*sqlite.Conn
+	prepared map[string]*sqlite.Stmt
+}
 
 func openConn(path string, busy time.Duration) (*conn, error) {
 	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
@@ -21,7 +25,7 @@ func openConn(path string, busy time.Duration) (*conn, error) {
 		return nil, err
 	}
 	sc.SetBusyTimeout(busy)
-	c := &conn{sc}
+	c := newConn(sc)
 	for _, pragma := range []string{
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
@@ -46,18 +50,29 @@ func openReader(path string, busy time.Duration) (*conn, error) {
 		return nil, err
 	}
 	sc.SetBusyTimeout(busy)
-	if err := sqlitex.ExecuteTransient(sc, "PRAGMA query_only = ON", nil); err != nil {
-		sc.Close()
-		return nil, err
+	for _, pragma := range []string{
+		"PRAGMA query_only = ON",
+		"PRAGMA cache_size = -8192", // KiB, used as needed
+	} {
+		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
+			sc.Close()
+			return nil, err
+		}
 	}
-	return &conn{sc}, nil
+	return newConn(sc), nil
 }
 
-// prepare returns a statement with its parameters bound. The caller resets it.
+func newConn(c *sqlite.Conn) *conn { return &conn{c, map[string]*sqlite.Stmt{}} }
+
+// prepare returns a statement with its parameters, all of them, bound. The caller resets it.
 func (c *conn) prepare(query string, args ...any) (*sqlite.Stmt, error) {
-	s, err := c.Prepare(query)
-	if err != nil {
-		return nil, err
+	s := c.prepared[query]
+	if s == nil {
+		var err error
+		if s, err = c.Prepare(query); err != nil {
+			return nil, err
+		}
+		c.prepared[query] = s
 	}
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -136,20 +151,25 @@ func (c *conn) inTx(do func() error) error {
 	return err
 }
 
-// A pool hands out connections for reading. It opens one whenever none is idle,
-// so that a caller that reads while it iterates never waits for itself.
+// A pool hands out connections for reading. Each keeps its statements and some
+// pages, so few are better than many: short reads wait for one another rather
+// than open more than maxShort. An iteration, during which the caller may read
+// on, never waits.
 type pool struct {
-	open func() (*conn, error)
-	idle chan *conn
+	open  func() (*conn, error)
+	short chan struct{} // tokens of the short reads under way
+	idle  chan *conn
 
 	mu     sync.RWMutex // held for reading to put a connection back, for writing to close
 	closed bool
 }
 
-func newPool(size int, open func() (*conn, error)) *pool {
-	return &pool{open: open, idle: make(chan *conn, size)}
+func newPool(open func() (*conn, error)) *pool {
+	maxShort := 2 * runtime.GOMAXPROCS(0)
+	return &pool{open: open, short: make(chan struct{}, maxShort), idle: make(chan *conn, maxShort)}
 }
 
+// get returns an idle connection, or a new one. The caller puts it back.
 func (p *pool) get() (*conn, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

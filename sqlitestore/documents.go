@@ -47,6 +47,10 @@ func hashBytes(hash string) any {
 	return sum
 }
 
+// inRange selects the paths between two bounds. The plus signs keep the planner
+// from looking at the bounds: it would plan the statement anew for each of them.
+const inRange = `m.store = ? AND m.path > +? AND m.path < +?`
+
 // below returns the bounds, both excluded, of the paths below a directory: "0"
 // is the byte behind "/".
 func below(dir memento.Path) (low, high string) {
@@ -80,7 +84,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 				return err
 			}
 			low, high := below(ref.Path)
-			isDir, err := c.one(`SELECT 1 FROM memories WHERE store = ? AND path > ? AND path < ?`, nil, num, low, high)
+			isDir, err := c.one(`SELECT 1 FROM memories m WHERE `+inRange, nil, num, low, high)
 			switch {
 			case err != nil:
 				return err
@@ -121,10 +125,10 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 				low = max(low, opts.After)
 			}
 		}
-		query := `SELECT ` + memoryColumns + ` FROM memories m WHERE m.store = ? AND m.path > ? AND m.path < ? ORDER BY m.path`
+		query := `SELECT ` + memoryColumns + ` FROM memories m WHERE ` + inRange + ` ORDER BY m.path`
 		if opts.Contents {
 			query = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content
-				WHERE m.store = ? AND m.path > ? AND m.path < ? ORDER BY m.path`
+				WHERE ` + inRange + ` ORDER BY m.path`
 		}
 		r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: yield}
 		err = c.all(query, func(s *sqlite.Stmt) bool { return r.row(s, opts.Contents) }, num, low, high)

@@ -5,11 +5,21 @@ import (
 	"iter"
 )
 
-// read runs do on a connection for reading.
+// read runs do, which must not call the user's code, on a connection for reading.
 func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
 	}
+	select {
+	case b.readers.short <- struct{}{}:
+		defer func() { <-b.readers.short }()
+	case <-ctx.Done():
+		return result, ctx.Err()
+	}
+	return onConn(b, op, do)
+}
+
+func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	c, err := b.readers.get()
 	if err != nil {
 		return result, fail(op, err)
@@ -24,25 +34,28 @@ func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, 
 // iteration's own while it lasts.
 func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		more := true
-		n := 0
-		_, err := read(ctx, b, op, func(c *conn) (none struct{}, err error) {
-			stop := false
-			err = do(c, func(row T) bool {
-				if n++; n%256 == 0 && ctx.Err() != nil {
-					stop = true
-					return false
+		var none T
+		if err := ctx.Err(); err != nil {
+			yield(none, err)
+			return
+		}
+		var ended error // the context's, if that ended the iteration
+		n, more := 0, true
+		_, err := onConn(b, op, func(c *conn) (struct{}, error) {
+			return struct{}{}, do(c, func(row T) bool {
+				if n++; n%256 == 0 {
+					if ended = ctx.Err(); ended != nil {
+						return false
+					}
 				}
 				more = yield(row, nil)
 				return more
 			})
-			if err == nil && stop {
-				err = ctx.Err()
-			}
-			return none, err
 		})
+		if err == nil {
+			err = ended
+		}
 		if err != nil && more {
-			var none T
 			yield(none, err)
 		}
 	}

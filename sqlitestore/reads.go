@@ -78,9 +78,9 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 // flushReads writes notes. Losing them, on a medium that is full or read-only,
 // is what ReadMarker allows.
 func (b *Backend) flushReads(ctx context.Context, notes map[readKey]time.Time) {
-	_ = b.writer.run(ctx, func(c *conn) error {
+	_ = b.writer.run(ctx, func(t *tx) error {
 		for key, at := range notes {
-			if err := c.exec(`UPDATE memories SET read_at = ?1 WHERE store = ?2 AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,
+			if err := t.exec(`UPDATE memories SET read_at = ?1 WHERE store = ?2 AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,
 				micros(at), key.store, key.memory); err != nil {
 				return err
 			}

@@ -35,12 +35,12 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 		return nil, err
 	}
 	for behind { // in steps, so that others can write in between
-		behind, err = write(ctx, b.writer, func(c *conn) (more bool, err error) {
-			num, err := b.num(c, op, store)
+		behind, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
+			num, err := b.num(t.conn, op, store)
 			if err != nil {
 				return false, err
 			}
-			return index(c, num, indexStep)
+			return index(t.conn, num, indexStep)
 		})
 		if err != nil {
 			return nil, fail(op, err)
@@ -124,13 +124,13 @@ func indexAll(c *conn, store int64) error {
 }
 
 // indexSome takes one step with the first store whose index is behind.
-func indexSome(c *conn) (more bool, err error) {
+func indexSome(t *tx) (more bool, err error) {
 	var store int64
-	found, err := c.one(`SELECT store FROM counters WHERE indexed_seq < last_seq`, func(s *sqlite.Stmt) { store = s.ColumnInt64(0) })
+	found, err := t.one(`SELECT store FROM counters WHERE indexed_seq < last_seq`, func(s *sqlite.Stmt) { store = s.ColumnInt64(0) })
 	if err != nil || !found {
 		return false, err
 	}
-	_, err = index(c, store, indexStep)
+	_, err = index(t.conn, store, indexStep)
 	return true, err
 }
 

@@ -24,7 +24,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -102,7 +101,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		busy:    o.BusyTimeout,
 		now:     o.Now,
 		writer:  newWriter(c, indexSome),
-		readers: newPool(runtime.NumCPU()+2, func() (*conn, error) { return openReader(path, o.BusyTimeout) }),
+		readers: newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) }),
 	}
 	b.reads.flush = b.flushReads
 	return b, nil

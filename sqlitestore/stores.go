@@ -99,13 +99,13 @@ func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Tim
 // CreateStore implements [memento.Backend].
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
-	info, err := write(ctx, b.writer, func(c *conn) (memento.StoreInfo, error) {
+	info, err := write(ctx, b.writer, func(t *tx) (memento.StoreInfo, error) {
 		info, err := memento.NewStoreInfo(ws, spec, b.clock(time.Time{}))
 		if err != nil {
 			return info, err
 		}
 		if spec.UniqueName {
-			taken, err := c.one(`SELECT 1 FROM stores WHERE workspace = ? AND name = ? AND archived_at IS NULL`, nil, string(ws), spec.Name)
+			taken, err := t.one(`SELECT 1 FROM stores WHERE workspace = ? AND name = ? AND archived_at IS NULL`, nil, string(ws), spec.Name)
 			if err != nil {
 				return info, err
 			}
@@ -113,7 +113,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 				return info, &memento.Error{Op: op, Err: fmt.Errorf("%w: a store named %q", memento.ErrExist, spec.Name)}
 			}
 		}
-		if err := c.exec(`INSERT INTO stores (id, workspace, name, description, metadata,
+		if err := t.exec(`INSERT INTO stores (id, workspace, name, description, metadata,
 				max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, created_at, updated_at)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(info.ID), string(ws), info.Name, info.Description, metadataJSON(info.Metadata),
@@ -121,7 +121,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
 			return info, err
 		}
-		return info, c.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, c.LastInsertRowID())
+		return info, t.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, t.LastInsertRowID())
 	})
 	return info, fail(op, err)
 }
@@ -170,8 +170,11 @@ func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento
 // UpdateStore implements [memento.Backend].
 func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
 	const op = "update store"
-	info, err := write(ctx, b.writer, func(c *conn) (memento.StoreInfo, error) {
-		old, num, _, err := b.store(c, op, ws, id)
+	info, err := write(ctx, b.writer, func(t *tx) (memento.StoreInfo, error) {
+		if err := t.flush(); err != nil {
+			return memento.StoreInfo{}, err
+		}
+		old, num, _, err := b.store(t.conn, op, ws, id)
 		if err != nil {
 			return old, err
 		}
@@ -179,7 +182,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		if err != nil {
 			return info, err
 		}
-		return info, c.exec(`UPDATE stores SET name = ?, description = ?, metadata = ?,
+		return info, t.exec(`UPDATE stores SET name = ?, description = ?, metadata = ?,
 				max_memory_bytes = ?, max_memories = ?, max_bytes = ?, max_path_bytes = ?, max_path_depth = ?,
 				updated_at = ?, archived_at = ? WHERE num = ?`,
 			info.Name, info.Description, metadataJSON(info.Metadata),
@@ -192,8 +195,11 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 // DeleteStore implements [memento.Backend].
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
-	err := b.writer.run(ctx, func(c *conn) error {
-		_, num, _, err := b.store(c, op, ws, id)
+	err := b.writer.run(ctx, func(t *tx) error {
+		if err := t.flush(); err != nil {
+			return err
+		}
+		_, num, _, err := b.store(t.conn, op, ws, id)
 		if err != nil {
 			return err
 		}
@@ -206,7 +212,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 			`DELETE FROM counters WHERE store = ?`,
 			`DELETE FROM stores WHERE num = ?`,
 		} {
-			if err := c.exec(statement, num); err != nil {
+			if err := t.exec(statement, num); err != nil {
 				return err
 			}
 		}

@@ -32,6 +32,18 @@ func scanVersion(s *sqlite.Stmt) memento.Version {
 	}
 }
 
+// findVersion returns the seq of the version with the given ID, or 0.
+func findVersion(c *conn, store int64, id memento.VersionID) (seq int64, err error) {
+	hint := id.SeqHint()
+	found, err := c.one(`SELECT 1 FROM versions WHERE store = ? AND seq = ? AND id = ?`, nil, store, hint, id)
+	if err != nil || found {
+		return hint, err
+	}
+	_, err = c.one(`SELECT seq FROM versions WHERE store = ? AND id = ? AND imported = 1`,
+		func(s *sqlite.Stmt) { seq = s.ColumnInt64(0) }, store, id)
+	return seq, err
+}
+
 // GetVersion implements [memento.Backend].
 func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id memento.VersionID) (memento.Version, error) {
 	const op = "get version"
@@ -40,19 +52,45 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 		if err != nil {
 			return v, err
 		}
-		found, err := c.one(`SELECT `+versionColumns+`, t.data FROM versions v LEFT JOIN contents t ON t.id = v.content
-			WHERE v.store = ? AND v.id = ?`, func(s *sqlite.Stmt) {
-			v = scanVersion(s)
-			v.Content = s.ColumnText(versionColumnCount)
-		}, num, id)
-		if err != nil || found {
-			return v, err
-		}
-		if err := exists(c, op, num); err != nil {
-			return v, err
-		}
-		return v, &memento.Error{Op: op, Err: memento.ErrNotExist}
+		err = c.inTx(func() error {
+			seq, err := findVersion(c, num, id)
+			if err != nil {
+				return err
+			}
+			found, err := c.one(`SELECT `+versionColumns+`, t.data FROM versions v LEFT JOIN contents t ON t.id = v.content
+				WHERE v.store = ? AND v.seq = ?`, func(s *sqlite.Stmt) {
+				v = scanVersion(s)
+				v.Content = s.ColumnText(versionColumnCount)
+			}, num, seq)
+			if err != nil || found {
+				return err
+			}
+			if err := exists(c, op, num); err != nil {
+				return err
+			}
+			return &memento.Error{Op: op, Err: memento.ErrNotExist}
+		})
+		return v, err
 	})
+}
+
+// history returns the FROM clause, and what must stand before SELECT, for the
+// versions v of a memory, parameter ?2, in store ?1: by their links if
+// these have an end to start from, otherwise all versions of the store, among
+// which the caller finds them.
+func history(c *conn, store int64, memory memento.MemoryID) (with, from string, err error) {
+	const chain = `WITH RECURSIVE chain (seq) AS (
+			SELECT coalesce(
+				(SELECT m.seq FROM memories m WHERE m.store = ?1 AND m.id = ?2),
+				(SELECT max(d.seq) FROM versions d WHERE d.store = ?1 AND d.memory = ?2 AND d.operation = 'deleted'))
+			UNION ALL
+			SELECT v.prev FROM chain c CROSS JOIN versions v WHERE v.store = ?1 AND v.seq = c.seq AND v.prev > 0
+		) `
+	linked, err := c.one(chain+`SELECT 1 FROM chain WHERE seq > 0`, nil, store, memory)
+	if !linked {
+		return ``, ` FROM versions v`, err
+	}
+	return chain, ` FROM chain c CROSS JOIN versions v ON v.seq = c.seq`, err
 }
 
 // ListVersions implements [memento.Backend].
@@ -63,23 +101,28 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		if err != nil {
 			return err
 		}
-		query := `SELECT ` + versionColumns + ` FROM versions v WHERE v.store = ?`
-		if opts.Contents {
-			query = `SELECT ` + versionColumns + `, t.data FROM versions v LEFT JOIN contents t ON t.id = v.content WHERE v.store = ?`
-		}
-		args := []any{num}
+		with, from, contents := ``, ` FROM versions v`, ``
+		args := []any{num, nil}
 		if opts.Memory != "" {
-			query += ` AND v.memory = ?`
-			args = append(args, opts.Memory)
+			args[1] = opts.Memory
+			if with, from, err = history(c, num, opts.Memory); err != nil {
+				return err
+			}
 		}
-		// Only these two have an index. The rest is for Matches, which sees
-		// every row: history is long, but each of its rows is short.
+		if opts.Contents {
+			contents = `, t.data`
+			from += ` LEFT JOIN contents t ON t.id = v.content`
+		}
+		query := with + `SELECT ` + versionColumns + contents + from + ` WHERE v.store = ?1 AND (?2 IS NULL OR v.memory = ?2)`
+		// What has no index is for Matches, which sees every row: history is
+		// long, but each of its rows is short.
 		switch {
-		case opts.After != 0 && opts.OldestFirst:
-			query += ` AND v.seq > ?`
+		case opts.After == 0:
+		case opts.OldestFirst:
+			query += ` AND v.seq > +?3`
 			args = append(args, opts.After)
-		case opts.After != 0:
-			query += ` AND v.seq < ?`
+		default:
+			query += ` AND v.seq < +?3`
 			args = append(args, opts.After)
 		}
 		query += ` ORDER BY v.seq`
@@ -110,12 +153,12 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 // search index and, as soon as no reader needs it any more, its log.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
-	v, err := write(ctx, b.writer, func(c *conn) (memento.Version, error) {
-		num, err := b.num(c, op, store)
+	v, err := write(ctx, b.writer, func(t *tx) (memento.Version, error) {
+		num, err := b.num(t.conn, op, store)
 		if err != nil {
 			return memento.Version{}, err
 		}
-		return b.redact(c, num, id, by)
+		return b.redact(t.conn, num, id, by)
 	})
 	if err != nil {
 		return v, fail(op, err)
@@ -140,11 +183,15 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 	const op = "redact"
 	var v memento.Version
 	var content int64
+	seq, err := findVersion(c, store, id)
+	if err != nil {
+		return v, err
+	}
 	find := func() (found bool, err error) {
-		return c.one(`SELECT `+versionColumns+`, v.content FROM versions v WHERE v.store = ? AND v.id = ?`, func(s *sqlite.Stmt) {
+		return c.one(`SELECT `+versionColumns+`, v.content FROM versions v WHERE v.store = ? AND v.seq = ?`, func(s *sqlite.Stmt) {
 			v = scanVersion(s)
 			content = s.ColumnInt64(versionColumnCount)
-		}, store, id)
+		}, store, seq)
 	}
 	switch found, err := find(); {
 	case err != nil:
@@ -170,7 +217,11 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 		return v, err
 	}
 	// A rename leaves its contents to two versions.
-	shared, err := c.one(`SELECT 1 FROM versions WHERE store = ? AND memory = ? AND content = ?`, nil, store, v.Memory, content)
+	with, from, err := history(c, store, v.Memory)
+	if err != nil {
+		return v, err
+	}
+	shared, err := c.one(with+`SELECT 1`+from+` WHERE v.store = ?1 AND v.memory = ?2 AND v.content = ?3`, nil, store, v.Memory, content)
 	if err != nil {
 		return v, err
 	}

@@ -7,17 +7,15 @@ import (
 	"time"
 
 	"memento"
-
-	"zombiezen.com/go/sqlite"
 )
 
 // A writer owns the one connection that writes. It commits the changes that
 // wait at the same time together, so that they share the cost of a flush: group
-// commit. Each change stands or falls on its own, by a savepoint.
+// commit. Each change stands or falls on its own.
 type writer struct {
 	conn *conn
 	jobs chan *job
-	idle func(*conn) (more bool, err error) // work for quiet moments
+	idle func(*tx) (more bool, err error) // work for quiet moments
 
 	mu     sync.RWMutex // held for reading to send to jobs, for writing to close it
 	closed bool
@@ -26,7 +24,7 @@ type writer struct {
 
 // A job is one change that waits for the writer.
 type job struct {
-	do    func(*conn) error // called in a transaction; again in another if that was lost
+	do    func(*tx) error // called in a transaction; again in another if that was lost
 	state atomic.Int32
 	err   error
 	done  chan struct{}
@@ -45,7 +43,7 @@ const maxBatch = 128
 // idle work, which it then does in steps.
 const idleDelay = 200 * time.Millisecond
 
-func newWriter(c *conn, idle func(*conn) (more bool, err error)) *writer {
+func newWriter(c *conn, idle func(*tx) (more bool, err error)) *writer {
 	w := &writer{conn: c, jobs: make(chan *job, maxBatch), idle: idle, done: make(chan struct{})}
 	go w.loop()
 	return w
@@ -53,7 +51,7 @@ func newWriter(c *conn, idle func(*conn) (more bool, err error)) *writer {
 
 // run carries out do in a transaction and returns once that is committed, or
 // rolled back because of the error. If ctx ends before do was begun, it never will be.
-func (w *writer) run(ctx context.Context, do func(*conn) error) error {
+func (w *writer) run(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -123,8 +121,8 @@ func (w *writer) loop() {
 // no one's: the work is done when it is needed.
 func (w *writer) doIdle() bool {
 	more := false
-	j := &job{done: make(chan struct{}), do: func(c *conn) (err error) {
-		more, err = w.idle(c)
+	j := &job{done: make(chan struct{}), do: func(t *tx) (err error) {
+		more, err = w.idle(t)
 		return err
 	}}
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
@@ -192,38 +190,19 @@ func (w *writer) transact(jobs []*job) bool {
 		}
 		return false
 	}
+	t := &tx{conn: w.conn}
 	for _, j := range jobs {
-		if err := w.conn.exec("SAVEPOINT job"); err != nil {
-			return lost(err)
+		if j.err = j.do(t); j.err != nil && !isOurs(j.err) {
+			return lost(j.err)
 		}
-		if j.err = j.do(w.conn); j.err != nil {
-			if w.conn.AutocommitEnabled() || isStorageFault(j.err) {
-				return lost(j.err)
-			}
-			if err := w.conn.exec("ROLLBACK TO job"); err != nil {
-				return lost(err)
-			}
-		}
-		if err := w.conn.exec("RELEASE job"); err != nil {
-			return lost(err)
-		}
+	}
+	if err := t.flush(); err != nil {
+		return lost(err)
 	}
 	if err := w.conn.exec("COMMIT"); err != nil {
 		return lost(err)
 	}
 	return true
-}
-
-// isStorageFault reports whether err leaves a transaction in doubt.
-func isStorageFault(err error) bool {
-	if isOurs(err) {
-		return false
-	}
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultFull, sqlite.ResultIOErr, sqlite.ResultNoMem, sqlite.ResultCorrupt:
-		return true
-	}
-	return false
 }
 
 // finish ends jobs, with err for those that have no error of their own.
@@ -237,10 +216,10 @@ func finish(jobs []*job, err error) {
 }
 
 // write runs do in the writer's transaction and returns its result.
-func write[T any](ctx context.Context, w *writer, do func(*conn) (T, error)) (T, error) {
+func write[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
 	var result T
-	err := w.run(ctx, func(c *conn) (err error) {
-		result, err = do(c)
+	err := w.run(ctx, func(t *tx) (err error) {
+		result, err = do(t)
 		return err
 	})
 	if err != nil {

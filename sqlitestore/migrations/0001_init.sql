@@ -42,6 +42,7 @@ CREATE TABLE memories (
 	path       TEXT NOT NULL,
 	id         TEXT NOT NULL,
 	version    TEXT NOT NULL,
+	seq        INTEGER NOT NULL, -- of that version
 	content    INTEGER NOT NULL,
 	size       INTEGER NOT NULL,
 	sha256     BLOB NOT NULL,
@@ -53,11 +54,16 @@ CREATE TABLE memories (
 
 CREATE UNIQUE INDEX memories_by_id ON memories (store, id);
 
+-- History has few indexes, because each would cost every write a page: an ID
+-- tells the seq that the version was made with, and the versions of one memory
+-- are a chain, from the living memory or its deletion backwards.
 CREATE TABLE versions (
 	store         INTEGER NOT NULL,
 	seq           INTEGER NOT NULL,
 	id            TEXT NOT NULL,
+	imported      INTEGER NOT NULL, -- 1 if the ID was made elsewhere, with another seq
 	memory        TEXT NOT NULL,
+	prev          INTEGER NOT NULL, -- seq of the memory's version before this one, or 0
 	operation     TEXT NOT NULL,
 	path          TEXT,    -- null once redacted
 	content       INTEGER, -- null for deletions and once redacted, like size and sha256
@@ -72,8 +78,8 @@ CREATE TABLE versions (
 	PRIMARY KEY (store, seq)
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX versions_by_id ON versions (store, id);
-CREATE INDEX versions_by_memory ON versions (store, memory, seq);
+CREATE UNIQUE INDEX versions_imported ON versions (store, id) WHERE imported = 1;
+CREATE INDEX versions_deleted ON versions (store, memory) WHERE operation = 'deleted';
 
 -- The search index knows words, not texts. It follows the versions, see search.go.
 CREATE VIRTUAL TABLE words USING fts5 (

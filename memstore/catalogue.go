@@ -1,0 +1,136 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"memento"
+)
+
+// CreateStore makes an empty store.
+func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
+	const op = "create store"
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.open(ctx, op); err != nil {
+		return memento.StoreInfo{}, err
+	}
+	info, err := memento.NewStoreInfo(ws, spec, whole(b.now()))
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	if spec.UniqueName {
+		for _, s := range b.stores {
+			if s.info.Workspace == ws && s.info.Name == spec.Name && !s.info.Archived() {
+				return memento.StoreInfo{}, &memento.Error{Op: op, Err: memento.ErrExist}
+			}
+		}
+	}
+	b.stores[info.ID] = newStore(info)
+	return described(info), nil
+}
+
+// described returns info for a caller to keep: the map is its own.
+func described(info memento.StoreInfo) memento.StoreInfo {
+	info.Metadata = maps.Clone(info.Metadata)
+	return info
+}
+
+// ownStore returns a store of the workspace. The lock is held.
+func (b *Backend) ownStore(ctx context.Context, op string, ws memento.Workspace, id memento.StoreID) (*store, error) {
+	s, err := b.store(ctx, op, id)
+	if err != nil {
+		return nil, err
+	}
+	if s.info.Workspace != ws {
+		return nil, &memento.Error{Op: op, Err: memento.ErrNoStore}
+	}
+	return s, nil
+}
+
+// GetStore describes a store.
+func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, err := b.ownStore(ctx, "get store", ws, id)
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	return described(s.info), nil
+}
+
+// UpdateStore changes a store's description.
+func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id memento.StoreID, update memento.StoreUpdate) (memento.StoreInfo, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, err := b.ownStore(ctx, "update store", ws, id)
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	info, err := s.info.Updated(update, b.time(s.info.UpdatedAt))
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	s.info = info
+	return described(info), nil
+}
+
+// DeleteStore removes a store for good.
+func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.ownStore(ctx, "delete store", ws, id); err != nil {
+		return err
+	}
+	delete(b.stores, id)
+	return nil
+}
+
+// ListStores yields the workspace's stores, newest first: in falling order of
+// ID, so that a page can continue behind a store that was deleted meanwhile.
+func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
+	return func(yield func(memento.StoreInfo, error) bool) {
+		infos, err := b.describe(ctx, ws, opts)
+		yieldAll(ctx, infos, err, yield)
+	}
+}
+
+func (b *Backend) describe(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) ([]memento.StoreInfo, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if err := b.open(ctx, "list stores"); err != nil {
+		return nil, err
+	}
+	var infos []memento.StoreInfo
+	for id, s := range b.stores {
+		if s.info.Workspace == ws && opts.Matches(&s.info) && (opts.After == "" || id < opts.After) {
+			infos = append(infos, described(s.info))
+		}
+	}
+	slices.SortFunc(infos, func(x, y memento.StoreInfo) int { return cmp.Compare(y.ID, x.ID) })
+	if opts.Limit > 0 {
+		infos = infos[:min(opts.Limit, len(infos))]
+	}
+	return infos, nil
+}
+
+// yieldAll yields items, or err, and stops when ctx ends.
+func yieldAll[T any](ctx context.Context, items []T, err error, yield func(T, error) bool) {
+	var none T
+	if err != nil {
+		yield(none, err)
+		return
+	}
+	for _, item := range items {
+		if err := ctx.Err(); err != nil {
+			yield(none, err)
+			return
+		}
+		if !yield(item, nil) {
+			return
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package memstore
+
+import (
+	"context"
+
+	"memento"
+)
+
+// Get returns a memory with its contents.
+func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) (m memento.Memory, err error) {
+	const op = "get"
+	err = b.read(ctx, op, id, func(s *store) error {
+		found := s.byPath[ref.Path]
+		if ref.Path == "" {
+			found = s.byID[ref.ID]
+		}
+		switch {
+		case found != nil:
+			m = *found
+			return nil
+		case ref.Path == memento.Root, ref.Path != "" && len(s.below(ref.Path)) > 0:
+			return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
+		}
+		return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrNotExist}
+	})
+	return m, err
+}
+
+// Apply makes changes as one.
+func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (made []memento.Version, err error) {
+	err = b.write(ctx, "apply", id, func(s *store) error {
+		p := memento.Planner{Info: s.info, By: by, At: b.time(s.latest), Seq: int64(len(s.versions))}
+		t := s.begin()
+		for _, change := range changes {
+			effects, err := p.Plan(s, change)
+			if err != nil {
+				t.undo()
+				return err
+			}
+			t.carryOut(effects)
+		}
+		s.info.Usage = p.Info.Usage
+		for _, v := range s.versions[t.versions:] {
+			v.Content = ""
+			made = append(made, v)
+		}
+		return nil
+	})
+	return made, err
+}
+
+// Import appends versions as they are, with times in UTC and whole microseconds.
+func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
+	const op = "import"
+	return b.write(ctx, op, id, func(s *store) error {
+		p := memento.Planner{Info: s.info, Seq: int64(len(s.versions))}
+		t := s.begin()
+		for _, v := range versions {
+			effects, err := s.planImport(&p, v)
+			if err != nil {
+				t.undo()
+				return err
+			}
+			t.carryOut(effects)
+		}
+		if err := p.PlanImported(); err != nil {
+			t.undo()
+			return err
+		}
+		s.info.Usage = p.Info.Usage
+		return nil
+	})
+}
+
+func (s *store) planImport(p *memento.Planner, v memento.Version) ([]memento.Effect, error) {
+	if _, exists := s.byVID[v.ID]; exists {
+		return nil, &memento.Error{Op: "import", Path: v.Path, Err: memento.ErrExist}
+	}
+	v.CreatedAt = whole(v.CreatedAt)
+	if v.Redacted() {
+		v.RedactedAt = whole(v.RedactedAt)
+	}
+	return p.PlanImport(s, v)
+}

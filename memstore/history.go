@@ -1,0 +1,108 @@
+package memstore
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"memento"
+)
+
+// GetVersion returns a version with its contents.
+func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version memento.VersionID) (v memento.Version, err error) {
+	err = b.read(ctx, "get version", id, func(s *store) error {
+		i, exists := s.byVID[version]
+		if !exists {
+			return &memento.Error{Op: "get version", Err: memento.ErrNotExist}
+		}
+		v = s.versions[i]
+		return nil
+	})
+	return v, err
+}
+
+// ListVersions yields versions, newest first unless asked otherwise.
+func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
+	return func(yield func(memento.Version, error) bool) {
+		var versions []memento.Version
+		err := b.read(ctx, "list versions", id, func(s *store) error {
+			versions = s.history(opts)
+			return nil
+		})
+		yieldAll(ctx, versions, err, yield)
+	}
+}
+
+func (s *store) history(opts memento.VersionListOptions) []memento.Version {
+	// Version n has Seq n+1: this is where the walk starts and which way it goes.
+	i, step := int64(len(s.versions))-1, int64(-1)
+	if opts.After > 0 {
+		i = min(i, opts.After-2)
+	}
+	if opts.OldestFirst {
+		i, step = max(opts.After, 0), 1
+	}
+	var found []memento.Version
+	for ; i >= 0 && i < int64(len(s.versions)); i += step {
+		v := s.versions[i]
+		if !opts.Matches(&v) {
+			continue
+		}
+		if !opts.Contents {
+			v.Content = ""
+		}
+		found = append(found, v)
+		if len(found) == opts.Limit {
+			break
+		}
+	}
+	return found
+}
+
+// Redact removes a version's path and contents for good.
+func (b *Backend) Redact(ctx context.Context, id memento.StoreID, version memento.VersionID, by memento.Actor) (v memento.Version, err error) {
+	const op = "redact"
+	err = b.write(ctx, op, id, func(s *store) error {
+		i, exists := s.byVID[version]
+		if !exists {
+			return &memento.Error{Op: op, Err: memento.ErrNotExist}
+		}
+		kept := &s.versions[i]
+		if m := s.byID[kept.Memory]; m != nil && m.Version == version {
+			return &memento.Error{Op: op, Path: m.Path, Err: memento.ErrHead}
+		}
+		if !kept.Redacted() {
+			kept.Path, kept.Content, kept.SHA256, kept.Size = "", "", "", 0
+			kept.RedactedAt, kept.RedactedBy = b.time(s.latest), by
+		}
+		v = *kept
+		return nil
+	})
+	return v, err
+}
+
+// readEvery is how coarse read times are: most reads then change nothing.
+const readEvery = time.Minute
+
+// MarkRead notes that a memory was read now.
+func (b *Backend) MarkRead(id memento.StoreID, memory memento.MemoryID) {
+	at := whole(b.now())
+	if !b.readLongAgo(id, memory, at) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.stores[id]; s != nil && s.byID[memory] != nil {
+		s.byID[memory].ReadAt = at
+	}
+}
+
+func (b *Backend) readLongAgo(id memento.StoreID, memory memento.MemoryID, at time.Time) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s := b.stores[id]
+	if s == nil || s.byID[memory] == nil {
+		return false
+	}
+	return at.Sub(s.byID[memory].ReadAt) >= readEvery
+}

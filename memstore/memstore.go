@@ -1,0 +1,114 @@
+// Package memstore is the reference backend: everything in memory, nothing kept
+// when the program ends. It is for tests, for programs that only need memory
+// while they run, and for reading: it does what [memento.Backend] asks in the
+// plainest way, and other backends are compared with it.
+//
+//	backend := memstore.New(nil)
+//	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+//
+// One lock guards everything. Readers copy what they need under it, and yield
+// it afterwards, so listings are of one instant and hold nobody up. A search
+// reads every memory below its directory.
+//
+// History is never trimmed: a backend that is written to grows until it is closed.
+package memstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+// A Backend keeps stores in memory. It is safe for concurrent use. Use [New].
+type Backend struct {
+	now func() time.Time
+
+	mu     sync.RWMutex
+	stores map[memento.StoreID]*store
+	closed bool
+}
+
+var (
+	_ memento.Backend    = (*Backend)(nil)
+	_ memento.Searcher   = (*Backend)(nil)
+	_ memento.ReadMarker = (*Backend)(nil)
+)
+
+// Options are the options of [New]; nil means all defaults.
+type Options struct {
+	// Now tells the time; nil means time.Now. Times are kept in UTC, in whole microseconds.
+	Now func() time.Time
+}
+
+// New returns an empty backend.
+func New(opts *Options) *Backend {
+	b := &Backend{now: time.Now, stores: map[memento.StoreID]*store{}}
+	if opts != nil && opts.Now != nil {
+		b.now = opts.Now
+	}
+	return b
+}
+
+// Close drops everything. Methods called afterwards return ErrClosed.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.stores = true, nil
+	return nil
+}
+
+// time returns the present, or notBefore if the clock is behind it.
+func (b *Backend) time(notBefore time.Time) time.Time {
+	at := whole(b.now())
+	if at.Before(notBefore) {
+		return notBefore
+	}
+	return at
+}
+
+// whole returns t as backends keep it.
+func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// open checks, with the lock held, that a method can go on.
+func (b *Backend) open(ctx context.Context, op string) error {
+	if b.closed {
+		return &memento.Error{Op: op, Err: memento.ErrClosed}
+	}
+	return ctx.Err()
+}
+
+// store returns a store of any workspace. The lock is held.
+func (b *Backend) store(ctx context.Context, op string, id memento.StoreID) (*store, error) {
+	if err := b.open(ctx, op); err != nil {
+		return nil, err
+	}
+	s := b.stores[id]
+	if s == nil {
+		return nil, &memento.Error{Op: op, Err: memento.ErrNoStore}
+	}
+	return s, nil
+}
+
+// read runs f on a store with the lock held for reading.
+func (b *Backend) read(ctx context.Context, op string, id memento.StoreID, f func(*store) error) error {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	s, err := b.store(ctx, op, id)
+	if err != nil {
+		return err
+	}
+	return f(s)
+}
+
+// write runs f on a store with the lock held.
+func (b *Backend) write(ctx context.Context, op string, id memento.StoreID, f func(*store) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, err := b.store(ctx, op, id)
+	if err != nil {
+		return err
+	}
+	return f(s)
+}

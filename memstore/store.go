@@ -1,0 +1,176 @@
+package memstore
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"memento"
+)
+
+// A store is one store with all it holds. It is the [memento.Snapshot] of an
+// Apply that runs on it.
+type store struct {
+	info   memento.StoreInfo
+	latest time.Time // the newest version's, so that times never go back
+
+	byPath map[memento.Path]*memento.Memory // with contents
+	byID   map[memento.MemoryID]*memento.Memory
+	paths  []memento.Path // the keys of byPath, sorted
+
+	versions []memento.Version // with contents; version n has Seq n+1
+	byVID    map[memento.VersionID]int
+}
+
+func newStore(info memento.StoreInfo) *store {
+	return &store{
+		info:   info,
+		latest: info.CreatedAt,
+		byPath: map[memento.Path]*memento.Memory{},
+		byID:   map[memento.MemoryID]*memento.Memory{},
+		byVID:  map[memento.VersionID]int{},
+	}
+}
+
+// Head returns the memory at p without contents.
+func (s *store) Head(p memento.Path) (memento.Memory, bool, error) {
+	return bare(s.byPath[p])
+}
+
+// HeadByID returns the memory with the given ID without contents.
+func (s *store) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
+	return bare(s.byID[id])
+}
+
+// Below returns the memories below p without contents.
+func (s *store) Below(p memento.Path, limit int) ([]memento.Memory, error) {
+	paths := s.below(p)
+	if limit > 0 {
+		paths = paths[:min(limit, len(paths))]
+	}
+	memories := make([]memento.Memory, len(paths))
+	for i, path := range paths {
+		memories[i], _, _ = bare(s.byPath[path])
+	}
+	return memories, nil
+}
+
+func bare(m *memento.Memory) (memento.Memory, bool, error) {
+	if m == nil {
+		return memento.Memory{}, false, nil
+	}
+	without := *m
+	without.Content = ""
+	return without, true, nil
+}
+
+// below returns the paths below the directory p: as byte order keeps what has
+// the same prefix together, a part of s.paths.
+func (s *store) below(p memento.Path) []memento.Path {
+	prefix := p.Prefix()
+	from, _ := slices.BinarySearch(s.paths, memento.Path(prefix))
+	n, _ := slices.BinarySearchFunc(s.paths[from:], prefix, func(q memento.Path, prefix string) int {
+		if strings.HasPrefix(string(q), prefix) {
+			return -1
+		}
+		return 1
+	})
+	return s.paths[from : from+n]
+}
+
+// A transaction makes changes to a store that can be undone.
+type transaction struct {
+	store    *store
+	latest   time.Time
+	versions int // how many there were
+	swaps    []swap
+}
+
+// A swap replaced the memories out by the memories in; both have contents.
+type swap struct{ out, in []memento.Memory }
+
+func (s *store) begin() *transaction {
+	return &transaction{store: s, latest: s.latest, versions: len(s.versions)}
+}
+
+// carryOut makes what a change planned happen.
+func (t *transaction) carryOut(effects []memento.Effect) {
+	if len(effects) == 0 {
+		return
+	}
+	var w swap
+	for _, e := range effects {
+		after, content := e.After, e.After.Content
+		if e.Before.ID != "" {
+			before := *t.store.byID[e.Before.ID]
+			w.out = append(w.out, before)
+			if !e.Rewrite {
+				content = before.Content
+			}
+			after.ReadAt = before.ReadAt
+		}
+		if after.ID != "" {
+			after.Content = content
+			w.in = append(w.in, after)
+		}
+		t.store.append(e.Version, content)
+	}
+	t.store.swap(w)
+	t.swaps = append(t.swaps, w)
+}
+
+// undo brings the store back to what it was.
+func (t *transaction) undo() {
+	s := t.store
+	for _, w := range slices.Backward(t.swaps) {
+		s.swap(swap{out: w.in, in: w.out})
+	}
+	for _, v := range s.versions[t.versions:] {
+		delete(s.byVID, v.ID)
+	}
+	clear(s.versions[t.versions:])
+	s.versions = s.versions[:t.versions]
+	s.latest = t.latest
+}
+
+// append adds a version. content is what its memory holds then.
+func (s *store) append(v memento.Version, content string) {
+	if v.Operation != memento.Deleted && !v.Redacted() {
+		v.Content = content
+	}
+	s.byVID[v.ID] = len(s.versions)
+	s.versions = append(s.versions, v)
+	if v.CreatedAt.After(s.latest) {
+		s.latest = v.CreatedAt
+	}
+}
+
+func (s *store) swap(w swap) {
+	for _, m := range w.out {
+		delete(s.byPath, m.Path)
+		delete(s.byID, m.ID)
+	}
+	for _, m := range w.in {
+		s.byPath[m.Path] = &m
+		s.byID[m.ID] = &m
+	}
+	if len(w.out) <= 1 && len(w.in) <= 1 {
+		for _, m := range w.out {
+			if i, ok := slices.BinarySearch(s.paths, m.Path); ok && s.byPath[m.Path] == nil {
+				s.paths = slices.Delete(s.paths, i, i+1)
+			}
+		}
+		for _, m := range w.in {
+			if i, ok := slices.BinarySearch(s.paths, m.Path); !ok {
+				s.paths = slices.Insert(s.paths, i, m.Path)
+			}
+		}
+		return
+	}
+	// One by one, a large directory would take quadratic time.
+	s.paths = s.paths[:0]
+	for p := range s.byPath {
+		s.paths = append(s.paths, p)
+	}
+	slices.Sort(s.paths)
+}

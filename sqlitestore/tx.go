@@ -1,0 +1,102 @@
+package sqlitestore
+
+import (
+	"time"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// A tx is the writer's transaction, which several jobs share. A job that returns
+// an error of the root package must have written nothing, or taken it back with
+// attempt; any other error loses the transaction.
+type tx struct {
+	*conn
+	stores map[int64]*storeState // of the stores that jobs have written to
+}
+
+// A storeState is what every write to a store needs to know of it, and moves. It
+// is read once a transaction, and written once, however many jobs there are.
+type storeState struct {
+	info  memento.StoreInfo // ID, limits, usage and whether it is archived
+	seq   int64             // of the newest version
+	last  time.Time         // when that was made
+	dirty bool
+}
+
+// state returns a copy of a store's state, for setState.
+func (t *tx) state(op string, store int64, id memento.StoreID) (storeState, error) {
+	if s := t.stores[store]; s != nil {
+		return *s, nil
+	}
+	st := storeState{info: memento.StoreInfo{ID: id}}
+	found, err := t.one(`SELECT s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth, s.archived_at,
+			c.memories, c.bytes, c.last_seq, c.last_at FROM stores s JOIN counters c ON c.store = s.num WHERE s.num = ?`,
+		func(s *sqlite.Stmt) {
+			st.info.Limits = memento.Limits{
+				MemoryBytes: s.ColumnInt64(0),
+				Memories:    s.ColumnInt64(1),
+				Bytes:       s.ColumnInt64(2),
+				PathBytes:   s.ColumnInt64(3),
+				PathDepth:   s.ColumnInt64(4),
+			}
+			st.info.ArchivedAt = timeAt(s, 5)
+			st.info.Usage = memento.Usage{Memories: s.ColumnInt64(6), Bytes: s.ColumnInt64(7)}
+			st.seq, st.last = s.ColumnInt64(8), timeAt(s, 9)
+		}, store)
+	switch {
+	case err != nil:
+		return st, err
+	case !found:
+		return st, errNoStore(op)
+	}
+	if t.stores == nil {
+		t.stores = map[int64]*storeState{}
+	}
+	t.stores[store] = &st
+	return st, nil
+}
+
+// setState makes st the state that later jobs see and that flush writes.
+func (t *tx) setState(store int64, st storeState) {
+	st.dirty = true
+	t.stores[store] = &st
+}
+
+// flush writes the states and forgets them. Jobs that use the tables of stores
+// themselves call it first.
+func (t *tx) flush() error {
+	for store, st := range t.stores {
+		if !st.dirty {
+			continue
+		}
+		if err := t.exec(`UPDATE counters SET memories = ?, bytes = ?, last_seq = ?, last_at = ? WHERE store = ?`,
+			st.info.Usage.Memories, st.info.Usage.Bytes, st.seq, micros(st.last), store); err != nil {
+			return err
+		}
+	}
+	t.stores = nil
+	return nil
+}
+
+// attempt runs do and takes back what it wrote if it fails. It has its price:
+// SQLite keeps a copy of every page that do changes.
+func (t *tx) attempt(do func() error) error {
+	if err := t.exec("SAVEPOINT attempt"); err != nil {
+		return err
+	}
+	err := do()
+	if err != nil && isOurs(err) {
+		if err := t.exec("ROLLBACK TO attempt"); err != nil {
+			return err
+		}
+	}
+	if t.AutocommitEnabled() { // the transaction is lost already
+		return err
+	}
+	if releaseErr := t.exec("RELEASE attempt"); releaseErr != nil {
+		return releaseErr
+	}
+	return err
+}
