@@ -9,43 +9,48 @@ import (
 	"memento"
 )
 
-// A writer owns the one connection that writes. It commits the changes that
-// wait at the same time together, so that they share the cost of a flush: group
+// A writer has the one connection that writes. It commits the changes that wait
+// at the same time together, so that they share the cost of a flush: group
 // commit. Each change stands or falls on its own.
+//
+// There is no goroutine for it: of the callers that wait, one at a time has the
+// lead, and carries out the jobs of all. A single caller thus waits for no other
+// goroutine.
 type writer struct {
 	conn *conn
-	jobs chan *job
 	idle func(*tx) (more bool, err error) // work for quiet moments
+	lead chan struct{}                    // holds a token while somebody uses conn
 
-	mu     sync.RWMutex // held for reading to send to jobs, for writing to close it
+	mu     sync.Mutex
+	jobs   []*job      // in the order of their coming
+	quiet  *time.Timer // does idle work
 	closed bool
-	done   chan struct{} // closed when the last job is done
 }
 
 // A job is one change that waits for the writer.
 type job struct {
 	do    func(*tx) error // called in a transaction; again in another if that was lost
 	state atomic.Int32
-	err   error
-	done  chan struct{}
+	err   error         // once done
+	done  chan struct{} // closed when err is final
 }
 
 const (
 	waiting int32 = iota
-	taken         // the writer carries it out
+	taken         // somebody carries it out
 	left          // its caller has given up before that
 )
 
-// maxBatch bounds the changes in one commit, and so how long the first waits for the last.
-const maxBatch = 128
-
-// idleDelay is how long nothing must have been written before the writer does
-// idle work, which it then does in steps.
-const idleDelay = 200 * time.Millisecond
+const (
+	// maxBatch bounds the changes in one commit, and so how long the first waits for the last.
+	maxBatch = 128
+	// idleDelay is how long nothing must have been written before idle work is done, in steps.
+	idleDelay = 200 * time.Millisecond
+)
 
 func newWriter(c *conn, idle func(*tx) (more bool, err error)) *writer {
-	w := &writer{conn: c, jobs: make(chan *job, maxBatch), idle: idle, done: make(chan struct{})}
-	go w.loop()
+	w := &writer{conn: c, idle: idle, lead: make(chan struct{}, 1)}
+	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
 }
 
@@ -56,125 +61,80 @@ func (w *writer) run(ctx context.Context, do func(*tx) error) error {
 		return err
 	}
 	j := &job{do: do, done: make(chan struct{})}
-	if err := w.send(ctx, j); err != nil {
-		return err
-	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		if j.state.CompareAndSwap(waiting, left) {
-			return ctx.Err()
-		}
-		<-j.done
-	}
-	return j.err
-}
-
-func (w *writer) send(ctx context.Context, j *job) error {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
+	w.mu.Lock()
 	if w.closed {
+		w.mu.Unlock()
 		return memento.ErrClosed
 	}
-	select {
-	case w.jobs <- j:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// close finishes the jobs that were sent and closes the connection.
-func (w *writer) close() error {
-	w.mu.Lock()
-	if !w.closed {
-		w.closed = true
-		close(w.jobs)
-	}
+	w.jobs = append(w.jobs, j)
 	w.mu.Unlock()
-	<-w.done
-	return nil
-}
 
-func (w *writer) loop() {
-	defer close(w.done)
-	defer w.conn.Close()
-	quiet := time.NewTimer(idleDelay)
-	defer quiet.Stop()
 	for {
 		select {
-		case first, open := <-w.jobs:
-			if !open {
-				return
+		case <-j.done:
+			return j.err
+		case w.lead <- struct{}{}:
+			w.commit()
+			<-w.lead
+		case <-ctx.Done():
+			if j.state.CompareAndSwap(waiting, left) {
+				return ctx.Err()
 			}
-			w.commit(first)
-			quiet.Reset(idleDelay)
-		case <-quiet.C:
-			if w.doIdle() {
-				quiet.Reset(0)
-			}
+			<-j.done
+			return j.err
 		}
 	}
 }
 
-// doIdle takes a step of idle work and reports whether to go on. Its failure is
-// no one's: the work is done when it is needed.
-func (w *writer) doIdle() bool {
-	more := false
-	j := &job{done: make(chan struct{}), do: func(t *tx) (err error) {
-		more, err = w.idle(t)
-		return err
-	}}
-	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
-		return false
-	}
-	return w.transact([]*job{j}) && j.err == nil && more
-}
-
-// commit carries out first and whatever else waits, in one transaction.
-func (w *writer) commit(first *job) {
-	batch := w.fill([]*job{first})
-	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
-		finish(batch, err)
-		return
-	}
-	batch = w.fill(batch) // who came while another process held the lock
-	begun := batch[:0]
-	for _, j := range batch {
+// take removes the jobs that have come first, and marks them as taken.
+func (w *writer) take(batch []*job) []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, j := range w.jobs {
+		if len(batch) == maxBatch {
+			break
+		}
 		if j.state.CompareAndSwap(waiting, taken) {
-			begun = append(begun, j)
+			batch = append(batch, j)
 		}
+		n++
 	}
-	if w.transact(begun) {
-		finish(begun, nil)
+	w.jobs = append(w.jobs[:0], w.jobs[n:]...)
+	return batch
+}
+
+// commit carries out the jobs that wait, in one transaction. The caller has the lead.
+func (w *writer) commit() {
+	if w.empty() {
 		return
 	}
-	// The whole transaction was lost. Perhaps one change is too large for what
-	// is left on the disk: alone, the others may succeed.
-	for _, j := range begun {
-		if len(begun) > 1 {
+	beginErr := w.conn.exec("BEGIN IMMEDIATE") // others come while another process holds the lock
+	batch := w.take(nil)
+	switch {
+	case beginErr != nil:
+		for _, j := range batch {
+			j.err = beginErr
+		}
+	case !w.transact(batch) && len(batch) > 1:
+		// The whole transaction was lost. Perhaps one change is too large for
+		// what is left on the disk: alone, the others may succeed.
+		for _, j := range batch {
 			if j.err = w.conn.exec("BEGIN IMMEDIATE"); j.err == nil {
 				w.transact([]*job{j})
 			}
 		}
+	}
+	for _, j := range batch {
 		close(j.done)
 	}
+	w.quiet.Reset(idleDelay)
 }
 
-// fill adds the jobs that wait to a batch.
-func (w *writer) fill(batch []*job) []*job {
-	for len(batch) < maxBatch {
-		select {
-		case j, open := <-w.jobs:
-			if !open {
-				return batch
-			}
-			batch = append(batch, j)
-		default:
-			return batch
-		}
-	}
-	return batch
+func (w *writer) empty() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.jobs) == 0
 }
 
 // transact carries out jobs in the transaction that is open, and commits. Every
@@ -205,14 +165,44 @@ func (w *writer) transact(jobs []*job) bool {
 	return true
 }
 
-// finish ends jobs, with err for those that have no error of their own.
-func finish(jobs []*job, err error) {
-	for _, j := range jobs {
-		if err != nil {
-			j.err = err
-		}
-		close(j.done)
+// doIdle takes a step of idle work, and comes back if there is more. Its failure
+// is no one's: the work is done when it is needed.
+func (w *writer) doIdle() {
+	w.lead <- struct{}{}
+	defer func() { <-w.lead }()
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed || w.conn.exec("BEGIN IMMEDIATE") != nil {
+		return
 	}
+	more := false
+	j := &job{do: func(t *tx) (err error) {
+		more, err = w.idle(t)
+		return err
+	}}
+	if w.transact([]*job{j}) && j.err == nil && more {
+		w.quiet.Reset(0)
+	}
+}
+
+// close carries out the jobs that were accepted and closes the connection.
+func (w *writer) close() error {
+	w.mu.Lock()
+	wasClosed := w.closed
+	w.closed = true
+	w.mu.Unlock()
+	if wasClosed {
+		return nil
+	}
+	w.quiet.Stop()
+	w.lead <- struct{}{}
+	defer func() { <-w.lead }()
+	for !w.empty() {
+		w.commit()
+	}
+	w.quiet.Stop() // which commit has set again
+	return w.conn.Close()
 }
 
 // write runs do in the writer's transaction and returns its result.
