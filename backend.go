@@ -233,6 +233,10 @@ type ListOptions struct {
 
 	Limit    int  // the most entries to yield; 0 for all
 	Contents bool // whether memories carry their contents
+
+	// Brief allows the backend to leave out of each memory all but its path,
+	// size and UpdatedAt, for listings that show no more. Contents overrules it.
+	Brief bool
 }
 
 // Cursor returns what to set as [ListOptions].After to continue behind e.

@@ -180,7 +180,7 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 func (t *Tool) viewDir(ctx context.Context, path string, p Path, lines *lineRange) (string, error) {
 	tr := tree{dir: p}
 	empty := true
-	for e, err := range t.store.List(ctx, ListOptions{Dir: p, Depth: 2}) {
+	for e, err := range t.store.List(ctx, ListOptions{Dir: p, Depth: 2, Brief: true}) {
 		if err != nil {
 			return "", refused(path, err)
 		}
@@ -315,7 +315,10 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, faultSlashEnd)
 	}
 	_, err = t.store.Apply(ctx, t.opts.Actor, Move{From: from, To: to})
-	var invalid *PathError
+	var (
+		invalid *PathError
+		at      *Error
+	)
 	switch {
 	case errors.Is(err, ErrNotExist):
 		return "", refusal(err, textMissing, oldPath)
@@ -324,6 +327,9 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 	case errors.As(err, &invalid) && invalid.Path != string(to) && invalid.Path != string(from):
 		// The path of a file in the directory would break a rule.
 		return "", refusal(err, textInvalidPath, toolPath(Path(invalid.Path)), invalid.Reason)
+	case errors.Is(err, ErrTooLarge) && errors.As(err, &at):
+		// Likewise a limit of the store.
+		return "", refused(toolPath(at.Path), err)
 	case err != nil:
 		return "", refused(newPath, err)
 	}
@@ -377,6 +383,9 @@ func locate(path string) (p Path, slash bool, err error) {
 		}
 	}
 	rest, slash = strings.CutSuffix(rest, "/")
+	if strings.HasSuffix(rest, "/") {
+		return "", false, refusal(ErrInvalidPath, textInvalidPath, short(path, MaxPathBytes), faultEmptySegment)
+	}
 	if reason := pathFault(rest); reason != "" {
 		return "", false, refusal(ErrInvalidPath, textInvalidPath, short(path, MaxPathBytes), reason)
 	}

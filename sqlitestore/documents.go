@@ -29,6 +29,22 @@ func scanMemory(s *sqlite.Stmt) memento.Memory {
 	}
 }
 
+// scanWhole reads a memory with its contents, which are the column behind memoryColumns.
+func scanWhole(s *sqlite.Stmt) memento.Memory {
+	m := scanMemory(s)
+	m.Content = s.ColumnText(memoryColumnCount)
+	return m
+}
+
+// scanBrief reads the path, size and time of a memory.
+func scanBrief(s *sqlite.Stmt) memento.Memory {
+	return memento.Memory{
+		Path:      memento.Path(s.ColumnText(0)),
+		Size:      s.ColumnInt64(1),
+		UpdatedAt: timeAt(s, 2),
+	}
+}
+
 // hashAt reads a hash, which is "" if the column is null.
 func hashAt(s *sqlite.Stmt, col int) string {
 	var sum [32]byte
@@ -102,10 +118,7 @@ func get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, 
 	if ref.Path == "" {
 		query, key = getByID, ref.ID
 	}
-	return c.one(query, func(s *sqlite.Stmt) {
-		*m = scanMemory(s)
-		m.Content = s.ColumnText(memoryColumnCount)
-	}, store, key)
+	return c.one(query, func(s *sqlite.Stmt) { *m = scanWhole(s) }, store, key)
 }
 
 // List implements [memento.Backend].
@@ -125,13 +138,16 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 				low = max(low, opts.After)
 			}
 		}
-		query := `SELECT ` + memoryColumns + ` FROM memories m WHERE ` + inRange + ` ORDER BY m.path`
-		if opts.Contents {
-			query = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content
-				WHERE ` + inRange + ` ORDER BY m.path`
+		columns, from, scan := memoryColumns, ` FROM memories m`, scanMemory
+		switch {
+		case opts.Contents:
+			columns, from, scan = columns+`, t.data`, from+` JOIN contents t ON t.id = m.content`, scanWhole
+		case opts.Brief:
+			columns, scan = `m.path, m.size, m.updated_at`, scanBrief
 		}
 		r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: yield}
-		err = c.all(query, func(s *sqlite.Stmt) bool { return r.row(s, opts.Contents) }, num, low, high)
+		err = c.all(`SELECT `+columns+from+` WHERE `+inRange+` ORDER BY m.path`,
+			func(s *sqlite.Stmt) bool { return r.row(scan(s)) }, num, low, high)
 		if err != nil {
 			return err
 		}
@@ -156,35 +172,27 @@ type rollUp struct {
 	stopped bool
 }
 
-// row takes the next row and reports whether it wants more.
-func (r *rollUp) row(s *sqlite.Stmt, contents bool) bool {
+// row takes the next memory and reports whether it wants more.
+func (r *rollUp) row(m memento.Memory) bool {
 	r.rows++
 	if r.limit > 0 && r.yielded == r.limit {
 		return false // what the limit leaves no room for
 	}
-	path := s.ColumnText(1)
-	if dir, ok := r.rolledInto(path); ok {
+	if dir, ok := r.rolledInto(m.Path); ok {
 		if !r.open.Dir || r.open.Path != dir {
 			if !r.end() {
 				return false
 			}
-			r.open = memento.Entry{Path: memento.Path(strings.Clone(string(dir))), Dir: true}
+			r.open = memento.Entry{Path: dir, Dir: true}
 		}
 		r.open.Usage.Memories++
-		r.open.Usage.Bytes += s.ColumnInt64(3)
-		if at := timeAt(s, 6); at.After(r.open.UpdatedAt) {
-			r.open.UpdatedAt = at
+		r.open.Usage.Bytes += m.Size
+		if m.UpdatedAt.After(r.open.UpdatedAt) {
+			r.open.UpdatedAt = m.UpdatedAt
 		}
 		return true
 	}
-	if !r.end() {
-		return false
-	}
-	m := scanMemory(s)
-	if contents {
-		m.Content = s.ColumnText(memoryColumnCount)
-	}
-	return r.emit(memento.Entry{
+	return r.end() && r.emit(memento.Entry{
 		Path:      m.Path,
 		Memory:    m,
 		Usage:     memento.Usage{Memories: 1, Bytes: m.Size},
@@ -194,19 +202,19 @@ func (r *rollUp) row(s *sqlite.Stmt, contents bool) bool {
 
 // rolledInto returns the directory that stands for path, if it lies too deep to
 // be an entry itself.
-func (r *rollUp) rolledInto(path string) (memento.Path, bool) {
+func (r *rollUp) rolledInto(path memento.Path) (memento.Path, bool) {
 	if r.depth <= 0 {
 		return "", false
 	}
 	at := len(r.dir.Prefix())
 	for range r.depth {
-		i := strings.IndexByte(path[at:], '/')
+		i := strings.IndexByte(string(path[at:]), '/')
 		if i < 0 {
 			return "", false
 		}
 		at += i + 1
 	}
-	return memento.Path(path[:at-1]), true
+	return path[:at-1], true
 }
 
 // end yields the directory being summed up, if there is one.

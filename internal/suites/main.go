@@ -1,0 +1,102 @@
+// Command suites passes all of memento's tests on a machine that has only Go:
+//
+//	go run ./internal/suites            # everything, in minutes
+//	go run ./internal/suites -long      # with a minute for each fuzz target
+//	go run ./internal/suites go race    # only these suites
+//
+// It installs the Debian packages that some suites need (a C compiler for the
+// race detector, strace to make storage fail, Node.js to compare with), as root
+// or with sudo. Where it cannot, those suites fail: none is ever skipped.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A suite is one group of tests with one result.
+type suite struct {
+	name  string
+	about string
+	needs []tool // installed before it runs
+	run   func(context.Context, options) error
+}
+
+type options struct {
+	long bool // take the time that nightly runs have
+}
+
+var all = []suite{
+	{"format", "gofmt, go mod tidy and go mod verify change nothing", nil, format},
+	{"vet", "go vet and staticcheck are silent, for every system", nil, vet},
+	{"vulnerabilities", "govulncheck finds nothing, where its data can be had", nil, vulnerabilities},
+	{"build", "a static binary for Linux, macOS and Windows", nil, build},
+	{"go", "all Go tests", []tool{node, npm}, goTests},
+	{"race", "all Go tests under the race detector", []tool{gcc, node, npm}, raceTests},
+	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, faults},
+	{"fuzz", "every fuzz target, for some seconds", nil, fuzz},
+	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, bench},
+}
+
+// errUnavailable is the result of a suite that something outside keeps from
+// running, and that the project can do without.
+var errUnavailable = errors.New("unavailable")
+
+func main() {
+	var o options
+	flag.BoolVar(&o.long, "long", false, "give each fuzz target a minute")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/suites [-long] [SUITE…]")
+		for _, s := range all {
+			fmt.Fprintf(flag.CommandLine.Output(), "  %-16s %s\n", s.name, s.about)
+		}
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if !runAll(ctx, o, flag.Args()) {
+		os.Exit(1)
+	}
+}
+
+func runAll(ctx context.Context, o options, names []string) bool {
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(s suite) bool { return s.name == name }) {
+			fmt.Fprintf(os.Stderr, "suites: there is no suite %q\n", name)
+			return false
+		}
+	}
+	var report []string
+	passed := true
+	for _, s := range all {
+		if len(names) > 0 && !slices.Contains(names, s.name) {
+			continue
+		}
+		fmt.Printf("=== %s: %s\n", s.name, s.about)
+		start := time.Now()
+		err := install(ctx, s.needs)
+		if err == nil {
+			err = s.run(ctx, o)
+		}
+		result := "ok"
+		switch {
+		case errors.Is(err, errUnavailable):
+			result = err.Error()
+		case err != nil:
+			result = "FAIL: " + err.Error()
+			passed = false
+		}
+		line := fmt.Sprintf("%-16s %6.1fs  %s", s.name, time.Since(start).Seconds(), result)
+		fmt.Println("--- " + line)
+		report = append(report, line)
+	}
+	fmt.Println("\n" + strings.Join(report, "\n"))
+	return passed
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+// systems are those that a release is built for.
+var systems = []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"}
+
+func format(ctx context.Context, _ options) error {
+	out, err := output(ctx, "gofmt", "-l", ".")
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		return fmt.Errorf("gofmt would change:\n%s", out)
+	}
+	if err := run(ctx, "go", "mod", "tidy", "-diff"); err != nil {
+		return err
+	}
+	return run(ctx, "go", "mod", "verify")
+}
+
+func vet(ctx context.Context, _ options) error {
+	for _, system := range systems {
+		goos, goarch, _ := strings.Cut(system, "/")
+		if err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"}, "go", "vet", "-tags", "faults", "./..."); err != nil {
+			return fmt.Errorf("%s: %w", system, err)
+		}
+	}
+	return run(ctx, "go", "run", staticcheck, "-tags", "faults", "./...")
+}
+
+func vulnerabilities(ctx context.Context, _ options) error {
+	out, err := output(ctx, "go", "run", "golang.org/x/vuln/cmd/govulncheck@latest", "./...")
+	fmt.Print(out)
+	if err != nil && !strings.Contains(out, "Vulnerability #") {
+		return fmt.Errorf("%w: govulncheck or its data cannot be had here", errUnavailable)
+	}
+	return err
+}
+
+func build(ctx context.Context, _ options) error {
+	dir, err := os.MkdirTemp("", "memento-build-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, system := range systems {
+		goos, goarch, _ := strings.Cut(system, "/")
+		binary := filepath.Join(dir, "memento-"+goos+"-"+goarch)
+		err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"},
+			"go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/memento")
+		if err != nil {
+			return fmt.Errorf("%s: %w", system, err)
+		}
+		info, err := os.Stat(binary)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-14s %.1f MB\n", system, float64(info.Size())/1e6)
+	}
+	return nil
+}
+
+func goTests(ctx context.Context, _ options) error {
+	return testAll(ctx, "./...")
+}
+
+func raceTests(ctx context.Context, _ options) error {
+	return testAll(ctx, "-race", "-timeout", "20m", "./...")
+}
+
+func faults(ctx context.Context, _ options) error {
+	return testAll(ctx, "-tags", "faults", "-run", "^TestFault", "./cmd/memento")
+}
+
+func fuzz(ctx context.Context, o options) error {
+	length := "5s"
+	if o.long {
+		length = "1m"
+	}
+	out, err := output(ctx, "go", "list", "-f", "{{.ImportPath}} {{.Dir}}", "./...")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		pkg, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		targets, err := fuzzTargets(dir)
+		if err != nil {
+			return err
+		}
+		for _, target := range targets {
+			if err := run(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", length, pkg); err != nil {
+				return fmt.Errorf("%s in %s: %w", target, pkg, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fuzzTargets finds the fuzz targets of the package in dir.
+func fuzzTargets(dir string) (targets []string, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for line := range bytes.Lines(source) {
+			if rest, ok := bytes.CutPrefix(line, []byte("func Fuzz")); ok {
+				name, _, _ := bytes.Cut(rest, []byte("("))
+				targets = append(targets, "Fuzz"+string(name))
+			}
+		}
+	}
+	return targets, nil
+}
+
+func bench(ctx context.Context, _ options) error {
+	return run(ctx, "go", "run", "./bench", "-quick")
+}
