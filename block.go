@@ -19,13 +19,16 @@ func (t *Tool) RunBlock(ctx context.Context, block []byte) ResultBlock {
 	b := ResultBlock{Type: "tool_result"}
 	r := func() Result {
 		f, err := parseObject(block)
+		kind, _ := f.text("type")
+		if kind == "tool_use" {
+			b.ToolUseID, _ = f.text("id") // also of a block that is refused
+		}
 		if err != nil {
 			return answer("", err)
 		}
-		if kind, _ := f.text("type"); kind != "tool_use" {
+		if kind != "tool_use" {
 			return answer(t.run(ctx, f))
 		}
-		b.ToolUseID, _ = f.text("id")
 		if name, ok := f.text("name"); ok && name != "memory" {
 			return Result{Content: fmt.Sprintf(textNoTool, short(name, 100)), IsError: true}
 		}

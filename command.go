@@ -16,10 +16,11 @@ type fields map[string]json.RawMessage
 
 // parseObject reads exactly one JSON object. It is stricter than encoding/json
 // where leniency would store other text than the agent sent, or guess which of
-// two values was meant.
+// two values was meant. With an error it returns the fields that came before it.
 func parseObject(raw []byte) (fields, error) {
+	f := fields{}
 	refuse := func(why string) (fields, error) {
-		return nil, &ToolError{Text: fmt.Sprintf(textNoJSON, why), Err: ErrInvalid}
+		return f, &ToolError{Text: fmt.Sprintf(textNoJSON, why), Err: ErrInvalid}
 	}
 	if !utf8.Valid(raw) {
 		return refuse(faultNotUTF8)
@@ -31,7 +32,6 @@ func parseObject(raw []byte) (fields, error) {
 	case open != json.Delim('{'):
 		return refuse(faultNotObject)
 	}
-	f := fields{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {

@@ -97,8 +97,9 @@ func (e *rangeError) Error() string { return fmt.Sprintf("%v: [0, %d]", ErrOutOf
 func (e *rangeError) Unwrap() error { return ErrOutOfRange }
 
 // insertAfter puts insert, as whole lines, behind line n of text; 0 is the top.
-// At the end, the text keeps ending with "\n" or not as it did; an empty text
-// becomes the inserted text as it stands.
+// At the end, the text keeps ending with "\n" or not as it did, unless the last
+// line is now empty, which only a "\n" can show; an empty text becomes the
+// inserted text as it stands.
 func insertAfter(text string, n int, insert string) (string, error) {
 	lines := countLines(text)
 	if n < 0 || n > lines {
@@ -110,7 +111,10 @@ func insertAfter(text string, n int, insert string) (string, error) {
 	insert = strings.TrimSuffix(insert, "\n") + "\n"
 	at := lineOffset(text, n+1)
 	if at == len(text) && text != "" && text[len(text)-1] != '\n' {
-		return text + "\n" + strings.TrimSuffix(insert, "\n"), nil
+		if last := strings.TrimSuffix(insert, "\n"); last != "" && last[len(last)-1] != '\n' {
+			insert = last
+		}
+		return text + "\n" + insert, nil
 	}
 	return text[:at] + insert + text[at:], nil
 }

@@ -1,6 +1,7 @@
 package memento
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -25,6 +26,8 @@ type Planner struct {
 	By   Actor
 	At   time.Time // of the versions made; must not lie before the store's newest version
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
+
+	born map[MemoryID]time.Time // when the memories of imported versions were made
 }
 
 // A Snapshot shows a store as it is inside the running Apply. Memories come
@@ -177,7 +180,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	if v.ID == "" || v.Memory == "" {
 		return fail("has no ID or no memory")
 	}
-	before, _, err := now.HeadByID(v.Memory)
+	before, lives, err := now.HeadByID(v.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +188,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	switch {
 	case v.Redacted():
 		// Where the memory was and what it held is unknown until its next version.
+		p.bornAt(v)
 		v.Path, v.Content, v.SHA256, v.Size = "", "", "", 0
 	case v.Operation == Deleted:
 		v.Content, v.SHA256, v.Size = "", "", 0
@@ -197,8 +201,8 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	default:
 		v.Size = int64(len(v.Content))
 		after = Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Size: v.Size,
-			Version: v.ID, CreatedAt: v.CreatedAt, UpdatedAt: v.CreatedAt}
-		if before.ID != "" {
+			Version: v.ID, CreatedAt: p.bornAt(v), UpdatedAt: v.CreatedAt}
+		if lives {
 			after.CreatedAt = before.CreatedAt
 		}
 	}
@@ -234,6 +238,19 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	return []Effect{{Before: before, After: after, Rewrite: rewrite, Version: v}}, nil
 }
 
+// bornAt returns the time of the first imported version of v's memory.
+func (p *Planner) bornAt(v Version) time.Time {
+	if p.born == nil {
+		p.born = map[MemoryID]time.Time{}
+	}
+	at, known := p.born[v.Memory]
+	if !known {
+		at = v.CreatedAt
+		p.born[v.Memory] = at
+	}
+	return at
+}
+
 // PlanImported checks the limits once all versions are imported.
 func (p *Planner) PlanImported() error {
 	l, u := p.Info.Limits, p.Info.Usage
@@ -262,10 +279,8 @@ func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) (
 	switch {
 	case err != nil:
 		return nil, err
-	case len(below) == 0 && (cond == Condition{}):
-		return nil, &Error{Op: op, Path: path, Err: ErrNotExist}
 	case len(below) == 0:
-		return nil, &Error{Op: op, Path: path, Err: cond.check(Memory{}, false)}
+		return nil, &Error{Op: op, Path: path, Err: cmp.Or(cond.check(Memory{}, false), ErrNotExist)}
 	case cond != Condition{}:
 		return nil, &Error{Op: op, Path: path, Err: ErrIsDir}
 	}

@@ -1,9 +1,12 @@
 package memento
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -43,7 +46,11 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 type Restoration struct {
 	Written []Path // memories made or written back
 	Removed []Path // memories that did not exist then, at that path
-	Lost    []Path // memories of then whose contents or path are no longer known; they stay as they are now
+
+	// Lost are the memories of then that do not come back: those whose contents
+	// or path are no longer known, which stay as they are now, and those in
+	// whose place one of these is.
+	Lost []Path
 }
 
 // RestoreAsOf brings the store back to what it held at a time, as one change
@@ -109,8 +116,13 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 			r.Removed = append(r.Removed, m.Path)
 		}
 	}
-	for _, v := range then {
+	stay := r.Lost
+	for _, v := range slices.SortedFunc(maps.Values(then), func(a, b Version) int { return cmp.Compare(a.Path, b.Path) }) {
 		if v.Operation == Deleted || lost[v.Memory] {
+			continue
+		}
+		if slices.ContainsFunc(stay, func(p Path) bool { return p == v.Path || p.Contains(v.Path) || v.Path.Contains(p) }) {
+			r.Lost = append(r.Lost, v.Path)
 			continue
 		}
 		full, err := s.Version(ctx, v.ID)

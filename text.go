@@ -23,7 +23,6 @@ const (
 	textInserted    = "The file %s has been edited."  // P
 	textDeleted     = "Successfully deleted %s"       // P
 	textRenamed     = "Successfully renamed %s to %s" // old P, new P
-	textLine        = "%6d\t%s"                       // line number, line
 	textDirEntry    = "%s\t%s"                        // size, path
 	textMoreEntries = "[Only the first %d of %d entries are shown. View a subdirectory to see what is in it.]"
 )
@@ -71,9 +70,9 @@ const (
 
 // Notices below a text that is not shown whole, always in square brackets.
 const (
-	textMoreLines   = "[Lines %d to %d of %d are shown. To continue, use view_range [%d, -1].]"
+	textMoreLines   = "[Lines %d to %d of %d are shown. To continue, use view_range [%d, %d].]"
 	textCutLine     = "[Only the first %d of %d characters of line %d are shown.]"
-	textCutLineMore = "[Only the first %d of %d characters of line %d are shown, of %d lines. To continue, use view_range [%d, -1].]"
+	textCutLineMore = "[Only the first %d of %d characters of line %d are shown, of %d lines. To continue, use view_range [%d, %d].]"
 )
 
 // Input that is no command.

@@ -15,6 +15,10 @@ const maxLines = 999_999 // that fit the six columns of a line number
 // them, within chars characters, and a notice if not all of them fit.
 func numbered(text string, first, last, chars int) string {
 	total := countLines(text)
+	until := last // what a view that continues asks for
+	if last == total {
+		until = -1
+	}
 	rest := text[lineOffset(text, first):]
 	var b strings.Builder
 	b.Grow(min(len(rest)+7*(last-first+1), chars+256))
@@ -27,10 +31,13 @@ func numbered(text string, first, last, chars int) string {
 			size++ // the newline before it
 		}
 		if used+size > chars {
-			if n == first {
-				cutLine(&b, line, n, total, chars)
-			} else {
-				fmt.Fprintf(&b, "\n"+textMoreLines, first, n-1, total, n)
+			switch {
+			case n > first:
+				fmt.Fprintf(&b, "\n"+textMoreLines, first, n-1, total, n, until)
+			case n == last:
+				fmt.Fprintf(&b, textCutLine, cutLine(&b, line, n, chars), size-7, n)
+			default:
+				fmt.Fprintf(&b, textCutLineMore, cutLine(&b, line, n, chars), size-7, n, total, n+1, until)
 			}
 			return b.String()
 		}
@@ -44,8 +51,9 @@ func numbered(text string, first, last, chars int) string {
 	return b.String()
 }
 
-// cutLine writes as much of a single line as fits, and says so.
-func cutLine(b *strings.Builder, line string, n, total, chars int) {
+// cutLine writes as many characters of a single line as fit, and a line end, and
+// returns their number.
+func cutLine(b *strings.Builder, line string, n, chars int) int {
 	keep := max(chars-7, 1)
 	end := 0
 	for range keep {
@@ -55,12 +63,7 @@ func cutLine(b *strings.Builder, line string, n, total, chars int) {
 	writeLineNumber(b, n)
 	b.WriteString(line[:end])
 	b.WriteByte('\n')
-	length := utf8.RuneCountInString(line)
-	if n == total {
-		fmt.Fprintf(b, textCutLine, keep, length, n)
-	} else {
-		fmt.Fprintf(b, textCutLineMore, keep, length, n, total, n+1)
-	}
+	return keep
 }
 
 // writeLineNumber writes n right-aligned in six columns, and a tab.

@@ -1,0 +1,169 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "memento"
+
+// A room is what one top-level folder of the module may import besides the
+// standard library and itself.
+type room struct {
+	own  []string // other rooms of the module
+	libs []string // modules, or parts of them
+}
+
+var (
+	backends = []string{"memstore", "sqlitestore", "dirstore", "pgstore", "s3store"}
+	faces    = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
+)
+
+// rooms has a line for each top-level folder with packages in it. Root imports
+// almost nothing. Backends and wrappers know the root and their one client
+// library, never each other. Faces know the root and their protocol library,
+// never a backend. Only storeurl knows all backends, and only programs know
+// storeurl. Nothing is allowed to import cmd, examples or bench.
+var rooms = map[string]room{
+	".":        {libs: []string{"golang.org/x/text"}},
+	"internal": {libs: []string{"golang.org/x/text"}},
+
+	"memstore":    {own: []string{".", "internal"}},
+	"sqlitestore": {own: []string{".", "internal"}, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
+	"dirstore":    {own: []string{".", "internal"}},
+	"pgstore":     {own: []string{".", "internal"}, libs: []string{"github.com/jackc/pgx/v5"}},
+	"s3store":     {own: []string{".", "internal"}, libs: []string{"github.com/minio/minio-go/v7"}},
+	"cryptstore":  {own: []string{".", "internal"}, libs: []string{"github.com/tink-crypto/tink-go/v2"}},
+
+	"storeurl": {own: slices.Concat([]string{".", "internal", "cryptstore"}, backends)},
+	"storetest": {
+		own:  []string{".", "internal", "memstore"}, // memstore is the oracle
+		libs: []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
+	},
+
+	"archive":   {own: []string{"."}},
+	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/zricethezav/gitleaks/v8"}},
+
+	"httpapi":     {own: []string{".", "internal"}},
+	"mcpserver":   {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"gateway":     {own: []string{".", "internal", "contextedit"}},
+	"contextedit": {own: []string{".", "internal"}},
+	"console":     {own: []string{".", "internal"}, libs: []string{"github.com/yuin/goldmark"}},
+	"claude":      {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
+
+	"cmd": {
+		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive"}, faces),
+		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
+	},
+	"examples": {own: slices.Concat([]string{".", "storeurl", "archive"}, backends, faces)},
+	"bench":    {own: slices.Concat([]string{".", "internal", "storeurl"}, backends)},
+}
+
+// inTests is what test files may import in addition.
+var inTests = room{
+	own:  []string{".", "internal", "memstore", "storetest"},
+	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
+}
+
+func TestImports(t *testing.T) {
+	for _, e := range imports(t) {
+		if fault := e.fault(); fault != "" {
+			t.Errorf("%s imports %s: %s", e.file, e.path, fault)
+		}
+	}
+}
+
+// fault says what is wrong with an import, or "".
+func (e edge) fault() string {
+	name := roomOf(e.dir())
+	r, known := rooms[name]
+	if !known {
+		return "room " + name + " has no rules yet; add them to rooms"
+	}
+	if e.test {
+		r.own = slices.Concat(r.own, inTests.own)
+		r.libs = slices.Concat(r.libs, inTests.libs)
+	}
+	switch dir, ours := inModule(e.path); {
+	case ours && (roomOf(dir) == name || slices.Contains(r.own, roomOf(dir))):
+		return ""
+	case ours:
+		return "room " + name + " may not import room " + roomOf(dir)
+	case isStandard(e.path):
+		return ""
+	}
+	for _, lib := range r.libs {
+		if e.path == lib || strings.HasPrefix(e.path, lib+"/") {
+			return ""
+		}
+	}
+	return "room " + name + " may not use this module"
+}
+
+// roomOf returns the top-level folder that dir is in.
+func roomOf(dir string) string {
+	top, _, _ := strings.Cut(dir, "/")
+	return top
+}
+
+// inModule returns the folder of a package of this module.
+func inModule(imported string) (dir string, ours bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// isStandard reports whether a package is in the standard library: the first
+// part of its path is no host name.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	_, ours := inModule(imported)
+	return !ours && !strings.Contains(first, ".")
+}
+
+// The rules catch what they are for.
+func TestFault(t *testing.T) {
+	for _, tt := range []struct {
+		file, imported string
+		allowed        bool
+	}{
+		{"store.go", "strings", true},
+		{"path.go", "golang.org/x/text/unicode/norm", true},
+		{"store.go", "golang.org/x/sync/errgroup", false},
+		{"store.go", "memento/memstore", false},
+		{"store.go", "memento/internal/textindex", false},
+		{"store.go", "github.com/google/go-cmp/cmp", false},
+		{"store_test.go", "github.com/google/go-cmp/cmp", true},
+		{"store_test.go", "memento/memstore", true},
+		{"store_test.go", "memento/sqlitestore", false},
+		{"sqlitestore/open.go", "memento", true},
+		{"sqlitestore/open.go", "memento/internal/textindex", true},
+		{"sqlitestore/open.go", "zombiezen.com/go/sqlite/sqlitex", true},
+		{"sqlitestore/open.go", "zombiezen.com/go/sqlitenot", false},
+		{"sqlitestore/open.go", "memento/memstore", false},
+		{"sqlitestore/open.go", "memento/storetest", false},
+		{"sqlitestore/open_test.go", "memento/storetest", true},
+		{"sqlitestore/open_test.go", "memento/dirstore", false},
+		{"sqlitestore/open.go", "memento/sqlitestore/internal/schema", true},
+		{"dirstore/open.go", "memento/sqlitestore", false},
+		{"httpapi/server.go", "memento/memstore", false},
+		{"httpapi/server.go", "memento/storeurl", false},
+		{"httpapi/server_test.go", "memento/memstore", true},
+		{"httpapi/server_test.go", "memento/sqlitestore", false},
+		{"storeurl/open.go", "memento/sqlitestore", true},
+		{"cmd/memento/root.go", "memento/storeurl", true},
+		{"cmd/memento/root.go", "memento/sqlitestore", false},
+		{"cmd/memento/root.go", "github.com/stretchr/testify/assert", false},
+		{"examples/agent/main.go", "memento/sqlitestore", true},
+		{"bench/main.go", "memento/cmd/memento", false},
+		{"archive/tar.go", "memento/internal/textindex", false},
+		{"newroom/new.go", "strings", false},
+	} {
+		e := edge{file: tt.file, test: strings.HasSuffix(tt.file, "_test.go"), path: tt.imported}
+		if fault := e.fault(); (fault == "") != tt.allowed {
+			t.Errorf("%s imports %s: %q", tt.file, tt.imported, fault)
+		}
+	}
+}

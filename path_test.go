@@ -1,0 +1,230 @@
+package memento
+
+import (
+	"errors"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/unicode/norm"
+)
+
+func TestParsePathAccepts(t *testing.T) {
+	for _, s := range []string{
+		"/a", "/a.md", "/a/b/c", "/…", "/...", "/..a", "/a..", "/a..b", "/.hidden", "/node_modules/x", "/a b", "/ ", "/A",
+		"/é", "/日本語/ノート", "/\U0001f600", "/ẹ\u0301", // the last has no composed form
+		"/con", "/NUL", "/aux.md", "/COM1", "/lpt9.txt", // device names elsewhere
+		`/a\b`, "/100%", "/%2e%2e", "/a:b", "/*?<>|\"'", "/~", "/-rf", "/$HOME", "/`x`", "/{a,b}", // text here
+		"/" + strings.Repeat("a", MaxPathBytes-1),
+		strings.Repeat("/a", MaxPathBytes/2),
+		"/" + strings.Repeat("é", (MaxPathBytes-1)/2),
+	} {
+		p, err := ParsePath(s)
+		if err != nil || string(p) != s {
+			t.Errorf("ParsePath(%q) = %q, %v", s, p, err)
+		}
+	}
+}
+
+func TestParsePathRefuses(t *testing.T) {
+	for s, reason := range map[string]string{
+		"":                                     faultEmpty,
+		"a.md":                                 faultRelative,
+		" /a":                                  faultRelative,
+		`\a`:                                   faultRelative,
+		"/":                                    faultRoot,
+		"//":                                   faultSlashEnd,
+		"/a/":                                  faultSlashEnd,
+		"//a":                                  faultEmptySegment,
+		"/a//b":                                faultEmptySegment,
+		"/./a":                                 faultDots,
+		"/.":                                   faultDots,
+		"/..":                                  faultDots,
+		"/a/..":                                faultDots,
+		"/a/../b":                              faultDots,
+		"/a/.":                                 faultDots,
+		"/a\x00b":                              faultControl,
+		"/a\nb":                                faultControl,
+		"/a\x7f":                               faultControl,
+		"/a\u0085":                             faultControl, // next line
+		"/a\u00adb":                            faultControl, // soft hyphen
+		"/a\u200bb":                            faultControl, // zero-width space
+		"/a\u200db":                            faultControl, // zero-width joiner
+		"/a\u202eb":                            faultControl, // right-to-left override
+		"/a\u2066b":                            faultControl, // left-to-right isolate
+		"/a\ufeff":                             faultControl, // byte order mark
+		"/a\u2028":                             faultControl,
+		"/a\u2029":                             faultControl,
+		"/e\u0301":                             faultNFC,
+		"/\u212b":                              faultNFC, // angstrom sign
+		"/a\xff":                               faultUTF8,
+		"/\xc0\xae\xc0\xae":                    faultUTF8, // overlong dots
+		"/\xed\xa0\x80":                        faultUTF8, // a surrogate
+		"/" + strings.Repeat("a", 1024):        faultTooLong,
+		strings.Repeat("/a", 10_000):           faultTooLong,
+		"/" + strings.Repeat("é", 512):         faultTooLong, // 513 characters
+		"/" + strings.Repeat("../", 9) + "etc": faultDots,
+	} {
+		p, err := ParsePath(s)
+		fault, ok := errors.AsType[*PathError](err)
+		if !ok || p != "" || fault.Reason != reason || fault.Path != s || !errors.Is(err, ErrInvalidPath) {
+			t.Errorf("ParsePath(%q) = %q, %v; want the reason %q", s, p, err, reason)
+		}
+	}
+}
+
+func TestParseDir(t *testing.T) {
+	for s, want := range map[string]Path{"/": Root, "/a": "/a", "/a/": "/a", "/a/b/": "/a/b"} {
+		if got, err := ParseDir(s); err != nil || got != want {
+			t.Errorf("ParseDir(%q) = %q, %v; want %q", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "a", "//", "/a//", "/../"} {
+		if got, err := ParseDir(s); !errors.Is(err, ErrInvalidPath) {
+			t.Errorf("ParseDir(%q) = %q, %v; want ErrInvalidPath", s, got, err)
+		}
+	}
+}
+
+func TestPathParts(t *testing.T) {
+	tests := []struct {
+		path      Path
+		parent    Path
+		base      string
+		depth     int
+		ancestors []Path
+	}{
+		{Root, Root, "", 0, nil},
+		{"/a", Root, "a", 1, nil},
+		{"/a/b.md", "/a", "b.md", 2, []Path{"/a"}},
+		{"/a/b/c", "/a/b", "c", 3, []Path{"/a/b", "/a"}},
+	}
+	for _, tt := range tests {
+		if got := tt.path.Parent(); got != tt.parent {
+			t.Errorf("%s: Parent %q, want %q", tt.path, got, tt.parent)
+		}
+		if got := tt.path.Base(); got != tt.base {
+			t.Errorf("%s: Base %q, want %q", tt.path, got, tt.base)
+		}
+		if got := tt.path.Depth(); got != tt.depth {
+			t.Errorf("%s: Depth %d, want %d", tt.path, got, tt.depth)
+		}
+		if diff := cmp.Diff(tt.ancestors, slices.Collect(tt.path.Ancestors())); diff != "" {
+			t.Errorf("%s: Ancestors (-want +got):\n%s", tt.path, diff)
+		}
+	}
+}
+
+func TestPathContains(t *testing.T) {
+	for _, tt := range []struct {
+		dir, path Path
+		want      bool
+	}{
+		{Root, "/a", true}, {"/a", "/a/b", true}, {"/a", "/a/b/c", true},
+		{Root, Root, false}, {"/a", "/a", false}, {"/a", "/ab", false}, {"/a/b", "/a", false}, {"/a", Root, false},
+	} {
+		if got := tt.dir.Contains(tt.path); got != tt.want {
+			t.Errorf("%q.Contains(%q) = %v", tt.dir, tt.path, got)
+		}
+	}
+}
+
+func TestPathMoved(t *testing.T) {
+	for _, tt := range []struct{ path, from, to, want Path }{
+		{"/a", "/a", "/b", "/b"}, {"/a/x", "/a", "/b", "/b/x"}, {"/a/x/y", "/a/x", "/z", "/z/y"},
+		{"/ab", "/a", "/b", "/ab"}, {"/c", "/a", "/b", "/c"},
+	} {
+		if got := tt.path.Moved(tt.from, tt.to); got != tt.want {
+			t.Errorf("%q.Moved(%q, %q) = %q, want %q", tt.path, tt.from, tt.to, got, tt.want)
+		}
+	}
+}
+
+// segments is Segments without the empty name that Root has.
+func segments(p Path) []string {
+	if p.IsRoot() {
+		return nil
+	}
+	return slices.Collect(p.Segments())
+}
+
+// checkPath checks what must hold for every path that was accepted, by means
+// that the code under test does not use.
+func checkPath(t *testing.T, p Path) {
+	t.Helper()
+	s := string(p)
+	if path.Clean(s) != s || !path.IsAbs(s) || s == "/" {
+		t.Fatalf("%q is not a clean path below the root", s)
+	}
+	if len(s) > MaxPathBytes || !utf8.ValidString(s) || norm.NFC.String(s) != s {
+		t.Fatalf("%q is too long, not UTF-8 or not NFC", s)
+	}
+	if i := strings.IndexFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+	}); i >= 0 {
+		t.Fatalf("%q has a forbidden character at %d", s, i)
+	}
+	if again, err := ParsePath(s); err != nil || again != p {
+		t.Fatalf("%q parses as %q, %v the second time", s, again, err)
+	}
+	if dir, err := ParseDir(s + "/"); err != nil || dir != p {
+		t.Fatalf("%q is the directory %q, %v", s, dir, err)
+	}
+	names := segments(p)
+	if "/"+strings.Join(names, "/") != s || len(names) != p.Depth() || slices.Contains(names, "..") || slices.Contains(names, "") {
+		t.Fatalf("%q has the segments %q and depth %d", s, names, p.Depth())
+	}
+	if p.Parent().Join(p.Base()) != p || p.Base() != names[len(names)-1] || p.Contains(p) {
+		t.Fatalf("%q falls into %q and %q", s, p.Parent(), p.Base())
+	}
+	joined := Root
+	for _, name := range names {
+		joined = joined.Join(name)
+	}
+	if joined != p {
+		t.Fatalf("%q joins to %q", s, joined)
+	}
+	above := iterLen(p.Ancestors())
+	if above != len(names)-1 || !Root.Contains(p) {
+		t.Fatalf("%q has %d ancestors", s, above)
+	}
+	for dir := range p.Ancestors() {
+		if !dir.Contains(p) || dir.Contains(dir) || p.Contains(dir) {
+			t.Fatalf("%q and its ancestor %q", s, dir)
+		}
+		if back := p.Moved(dir, "/moved").Moved("/moved", dir); back != p {
+			t.Fatalf("%q came back as %q", s, back)
+		}
+	}
+}
+
+func iterLen[T any](seq iter.Seq[T]) (n int) {
+	for range seq {
+		n++
+	}
+	return n
+}
+
+func FuzzParsePath(f *testing.F) {
+	for _, s := range []string{"/a", "/a/b.md", "/", "", "//", "/../x", "/e\u0301", "/é/日本", "/a\u200b", "/…", "/.hidden/..a", "/\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := ParsePath(s)
+		if err != nil {
+			if fault, ok := errors.AsType[*PathError](err); !ok || fault.Reason == "" {
+				t.Fatalf("refused with %v", err)
+			}
+			return
+		}
+		if string(p) != s {
+			t.Fatalf("%q became %q", s, p)
+		}
+		checkPath(t, p)
+	})
+}

@@ -1,0 +1,412 @@
+package memento_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memento"
+	"memento/memstore"
+)
+
+// A timeline is a store whose clock only moves when it is told to.
+type timeline struct {
+	*memento.Store
+	t  *testing.T
+	at time.Time
+}
+
+func newTimeline(t *testing.T) *timeline {
+	l := &timeline{t: t, at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	b := memstore.New(&memstore.Options{Now: func() time.Time { return l.at }})
+	l.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	return l
+}
+
+// do makes changes as one, and an hour passes. It returns the time of the changes.
+func (l *timeline) do(changes ...memento.Change) time.Time {
+	l.t.Helper()
+	at := l.at
+	if _, err := l.Apply(l.t.Context(), nobody, changes...); err != nil {
+		l.t.Fatal(err)
+	}
+	l.at = l.at.Add(time.Hour)
+	return at
+}
+
+func (l *timeline) put(p memento.Path, text string) time.Time {
+	l.t.Helper()
+	return l.do(memento.Put{Path: p, Content: text})
+}
+
+// redact empties a memory's oldest version.
+func (l *timeline) redactOldest(p memento.Path) {
+	l.t.Helper()
+	m, err := l.Get(l.t.Context(), memento.ByPath(p))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.Redact(l.t.Context(), history(l.t, l.Store, memento.VersionListOptions{Memory: m.ID})[0].ID, nobody); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// oldest returns the first version at p.
+func (l *timeline) oldest(p memento.Path) memento.VersionID {
+	l.t.Helper()
+	versions := history(l.t, l.Store, memento.VersionListOptions{Path: p})
+	if len(versions) == 0 {
+		l.t.Fatalf("no version at %s", p)
+	}
+	return versions[0].ID
+}
+
+func TestRestoreVersion(t *testing.T) {
+	tests := []struct {
+		name  string
+		after []memento.Change // what happens to /a, which was "one", later
+		path  memento.Path     // where it is restored
+		made  int              // versions that makes
+		want  map[memento.Path]string
+		err   error
+	}{
+		{
+			name: "of a changed memory", after: []memento.Change{memento.Put{Path: "/a", Content: "two"}},
+			path: "/a", made: 1, want: map[memento.Path]string{"/a": "one"},
+		},
+		{
+			name: "of an unchanged memory",
+			path: "/a", made: 0, want: map[memento.Path]string{"/a": "one"},
+		},
+		{
+			name: "of a renamed memory", after: []memento.Change{memento.Move{From: "/a", To: "/dir/b"}, memento.Put{Path: "/dir/b", Content: "two"}},
+			path: "/dir/b", made: 1, want: map[memento.Path]string{"/dir/b": "one"},
+		},
+		{
+			name: "of a renamed memory with another in its place", after: []memento.Change{memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/b", Content: "two"}, memento.Put{Path: "/a", Content: "new"}},
+			path: "/b", made: 1, want: map[memento.Path]string{"/a": "new", "/b": "one"},
+		},
+		{
+			name: "of a deleted memory", after: []memento.Change{memento.Remove{Path: "/a"}},
+			path: "/a", made: 1, want: map[memento.Path]string{"/a": "one"},
+		},
+		{
+			name: "of a deleted memory with another in its place", after: []memento.Change{memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "new"}},
+			path: "/a", err: memento.ErrExist, want: map[memento.Path]string{"/a": "new"},
+		},
+		{
+			name: "of a deleted memory with a directory in its place", after: []memento.Change{memento.Remove{Path: "/a"}, memento.Put{Path: "/a/b", Content: "new"}},
+			path: "/a", err: memento.ErrIsDir, want: map[memento.Path]string{"/a/b": "new"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newTimeline(t)
+			l.put("/a", "one")
+			first := l.oldest("/a")
+			l.do(tt.after...)
+			before := len(history(t, l.Store, memento.VersionListOptions{}))
+			by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
+			p, err := l.RestoreVersion(t.Context(), by, first)
+			if p != tt.path || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+				t.Errorf("restored at %q, %v; want %q, %v", p, err, tt.path, tt.err)
+			}
+			if diff := cmp.Diff(tt.want, contents(t, l.Store)); diff != "" {
+				t.Error("contents (-want +got):\n" + diff)
+			}
+			made := history(t, l.Store, memento.VersionListOptions{})[before:]
+			if len(made) != tt.made || tt.made > 0 && made[0].CreatedBy != by {
+				t.Errorf("made %+v, want %d versions", made, tt.made)
+			}
+		})
+	}
+}
+
+func TestRestoreVersionWithoutContents(t *testing.T) {
+	l := newTimeline(t)
+	l.put("/a", "one")
+	first := l.oldest("/a")
+	l.put("/a", "two")
+	l.redactOldest("/a")
+	l.do(memento.Remove{Path: "/a"})
+	versions := history(t, l.Store, memento.VersionListOptions{})
+	deletion := versions[len(versions)-1]
+	if deletion.Operation != memento.Deleted {
+		t.Fatalf("the last version is %+v", deletion)
+	}
+	for id, want := range map[memento.VersionID]error{
+		first: memento.ErrInvalid, deletion.ID: memento.ErrInvalid, "memver_none": memento.ErrNotExist, "": memento.ErrNotExist,
+	} {
+		if _, err := l.RestoreVersion(t.Context(), nobody, id); !errors.Is(err, want) {
+			t.Errorf("version %q: %v, want %v", id, err, want)
+		}
+	}
+	if held := contents(t, l.Store); len(held) != 0 {
+		t.Errorf("the store holds %q", held)
+	}
+}
+
+// A restore meets what others do between its look and its write.
+func TestRestoreMeetsOthers(t *testing.T) {
+	b := memstore.New(nil)
+	m := &meddler{Backend: b}
+	s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"})
+	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	mustPut(t, s, "/a", "one")
+	first := history(t, s, memento.VersionListOptions{})[0]
+	mustPut(t, s, "/a", "two")
+
+	m.meddle = func() { mustPut(t, other, "/a", "three") }
+	if p, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
+		t.Errorf("changed meanwhile: %q, %v", p, err)
+	}
+	mustPut(t, s, "/a", "two")
+	m.meddle = func() {
+		if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if p, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
+		t.Errorf("deleted meanwhile: %q, %v", p, err)
+	}
+	mustPut(t, s, "/a", "two")
+	m.meddle = func() {
+		mustPut(t, other, "/new", "x")
+		mustPut(t, other, "/a", "three")
+	}
+	r, err := s.RestoreAsOf(t.Context(), nobody, first.CreatedAt, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// /a of now is another memory than then: it goes, and the old contents come anew.
+	want := memento.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/a", "/new"}}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+	if diff := cmp.Diff(map[memento.Path]string{"/a": "one"}, contents(t, s)); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
+func TestRestoreAsOf(t *testing.T) {
+	type files = map[memento.Path]string
+	tests := []struct {
+		name string
+		// then makes the state to go back to, later what happened since.
+		then, later func(l *timeline)
+		want        memento.Restoration
+		files       files
+	}{
+		{
+			name: "what changed, was made and was deleted",
+			then: func(l *timeline) { l.put("/same", "s"); l.put("/changed", "old"); l.put("/deleted", "d") },
+			later: func(l *timeline) {
+				l.put("/changed", "new")
+				l.put("/made", "m")
+				l.do(memento.Remove{Path: "/deleted"})
+			},
+			want:  memento.Restoration{Written: []memento.Path{"/changed", "/deleted"}, Removed: []memento.Path{"/made"}},
+			files: files{"/same": "s", "/changed": "old", "/deleted": "d"},
+		},
+		{
+			name:  "nothing",
+			then:  func(l *timeline) { l.put("/a", "a") },
+			later: func(l *timeline) { l.put("/a", "b"); l.put("/a", "a") },
+			files: files{"/a": "a"},
+		},
+		{
+			name:  "everything, to nothing",
+			then:  func(*timeline) {},
+			later: func(l *timeline) { l.put("/a", "a"); l.put("/d/b", "b") },
+			want:  memento.Restoration{Removed: []memento.Path{"/a", "/d/b"}},
+			files: files{},
+		},
+		{
+			name:  "renames",
+			then:  func(l *timeline) { l.put("/a", "a"); l.put("/d/b", "b") },
+			later: func(l *timeline) { l.do(memento.Move{From: "/a", To: "/z"}); l.do(memento.Move{From: "/d", To: "/e"}) },
+			want:  memento.Restoration{Written: []memento.Path{"/a", "/d/b"}, Removed: []memento.Path{"/e/b", "/z"}},
+			files: files{"/a": "a", "/d/b": "b"},
+		},
+		{
+			name: "two that changed places",
+			then: func(l *timeline) { l.put("/a", "a"); l.put("/b", "b") },
+			later: func(l *timeline) {
+				l.do(memento.Move{From: "/a", To: "/c"}, memento.Move{From: "/b", To: "/a"}, memento.Move{From: "/c", To: "/b"})
+			},
+			want:  memento.Restoration{Written: []memento.Path{"/a", "/b"}, Removed: []memento.Path{"/a", "/b"}},
+			files: files{"/a": "a", "/b": "b"},
+		},
+		{
+			name:  "a file that became a directory",
+			then:  func(l *timeline) { l.put("/a", "file") },
+			later: func(l *timeline) { l.do(memento.Remove{Path: "/a"}); l.put("/a/b", "x"); l.put("/a/c/d", "y") },
+			want:  memento.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/a/b", "/a/c/d"}},
+			files: files{"/a": "file"},
+		},
+		{
+			name:  "a directory that became a file",
+			then:  func(l *timeline) { l.put("/a/b", "x"); l.put("/a/c/d", "y") },
+			later: func(l *timeline) { l.do(memento.Remove{Path: "/a"}); l.put("/a", "file") },
+			want:  memento.Restoration{Written: []memento.Path{"/a/b", "/a/c/d"}, Removed: []memento.Path{"/a"}},
+			files: files{"/a/b": "x", "/a/c/d": "y"},
+		},
+		{
+			name:  "what was deleted then as well",
+			then:  func(l *timeline) { l.put("/a", "a"); l.do(memento.Remove{Path: "/a"}); l.put("/b", "b") },
+			later: func(l *timeline) { l.put("/a", "new") },
+			want:  memento.Restoration{Removed: []memento.Path{"/a"}},
+			files: files{"/b": "b"},
+		},
+		{
+			name:  "contents that were redacted",
+			then:  func(l *timeline) { l.put("/a", "secret"); l.put("/b", "b") },
+			later: func(l *timeline) { l.put("/a", "clean"); l.put("/b", "c"); l.redactOldest("/a") },
+			want:  memento.Restoration{Written: []memento.Path{"/b"}, Lost: []memento.Path{"/a"}},
+			files: files{"/a": "clean", "/b": "b"},
+		},
+		{
+			name: "redacted contents of a deleted memory",
+			then: func(l *timeline) { l.put("/a", "secret"); l.put("/b", "b") },
+			later: func(l *timeline) {
+				l.put("/a", "clean")
+				l.redactOldest("/a")
+				l.do(memento.Remove{Path: "/a"})
+				l.put("/b", "c")
+			},
+			want:  memento.Restoration{Written: []memento.Path{"/b"}},
+			files: files{"/b": "b"},
+		},
+		{
+			name: "what a memory with redacted contents is in the way of",
+			then: func(l *timeline) { l.put("/a", "secret"); l.put("/b", "b"); l.put("/c", "c"); l.put("/d/e", "e") },
+			later: func(l *timeline) {
+				l.put("/a", "clean")
+				l.redactOldest("/a")
+				l.do(memento.Remove{Path: "/b"}, memento.Move{From: "/a", To: "/b"}, memento.Remove{Path: "/c"})
+			},
+			want:  memento.Restoration{Written: []memento.Path{"/c"}, Lost: []memento.Path{"/b", "/b"}},
+			files: files{"/b": "clean", "/c": "c", "/d/e": "e"},
+		},
+		{
+			name: "a file whose directory such a memory has become",
+			then: func(l *timeline) { l.put("/a", "secret"); l.put("/d/e", "e") },
+			later: func(l *timeline) {
+				l.put("/a", "clean")
+				l.redactOldest("/a")
+				l.do(memento.Remove{Path: "/d"}, memento.Move{From: "/a", To: "/d"})
+			},
+			want:  memento.Restoration{Lost: []memento.Path{"/d", "/d/e"}},
+			files: files{"/d": "clean"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newTimeline(t)
+			if _, err := l.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tt.then(l)
+			then := l.at
+			l.at = l.at.Add(time.Hour)
+			tt.later(l)
+			now := l.at
+			l.at = l.at.Add(time.Hour)
+			before := contents(t, l.Store)
+			versions := len(history(t, l.Store, memento.VersionListOptions{}))
+
+			dry, err := l.RestoreAsOf(t.Context(), nobody, then, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, contents(t, l.Store)); diff != "" || len(history(t, l.Store, memento.VersionListOptions{})) != versions {
+				t.Error("a dry run changed the store:\n" + diff)
+			}
+			if diff := cmp.Diff(tt.want, dry); diff != "" {
+				t.Error("dry run (-want +got):\n" + diff)
+			}
+
+			did, err := l.RestoreAsOf(t.Context(), nobody, then, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(dry, did); diff != "" {
+				t.Error("done (-said +done):\n" + diff)
+			}
+			if diff := cmp.Diff(tt.files, contents(t, l.Store)); diff != "" {
+				t.Error("contents (-want +got):\n" + diff)
+			}
+			for _, v := range history(t, l.Store, memento.VersionListOptions{})[versions:] {
+				if !v.CreatedAt.Equal(l.at) {
+					t.Errorf("it was more than one change: %+v", v)
+				}
+			}
+
+			// And back again.
+			l.at = l.at.Add(time.Hour)
+			if _, err := l.RestoreAsOf(t.Context(), nobody, now, false); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, contents(t, l.Store)); diff != "" {
+				t.Error("restored from the restoration (-want +got):\n" + diff)
+			}
+		})
+	}
+}
+
+// Whatever happens, every state of the past comes back exactly.
+func TestRestoreAnyState(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			paths := []memento.Path{"/a", "/b", "/c", "/a/x", "/a/y", "/b/x", "/b/x/1", "/c/x/1"}
+			pick := func() memento.Path { return paths[random.IntN(len(paths))] }
+			l := newTimeline(t)
+			l.put("/start", "s")
+			type state struct {
+				at    time.Time
+				files map[memento.Path]string
+			}
+			var states []state
+			for i := range 40 {
+				var change memento.Change
+				switch random.IntN(4) {
+				case 0:
+					change = memento.Remove{Path: pick()}
+				case 1:
+					change = memento.Move{From: pick(), To: pick()}
+				default:
+					change = memento.Put{Path: pick(), Content: fmt.Sprint(i % 7)}
+				}
+				if _, err := l.Apply(t.Context(), nobody, change); err != nil && !wellKnown(err) {
+					t.Fatal(err)
+				}
+				states = append(states, state{l.at, contents(t, l.Store)})
+				l.at = l.at.Add(time.Minute)
+			}
+			for _, i := range random.Perm(len(states)) {
+				if _, err := l.RestoreAsOf(t.Context(), nobody, states[i].at, false); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(states[i].files, contents(t, l.Store)); diff != "" {
+					t.Fatalf("state %d (-want +got):\n%s", i, diff)
+				}
+				l.at = l.at.Add(time.Minute)
+			}
+		})
+	}
+}
+
+// wellKnown reports whether an error is one that random changes may meet.
+func wellKnown(err error) bool {
+	for _, known := range []error{memento.ErrNotExist, memento.ErrExist, memento.ErrIsDir, memento.ErrNotDir, memento.ErrInvalidPath} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,543 @@
+package memento_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memento"
+	"memento/memstore"
+)
+
+const workspace = memento.DefaultWorkspace
+
+var nobody memento.Actor
+
+// meddler is a backend on which others act just before the next Apply.
+type meddler struct {
+	memento.Backend
+	meddle func()
+}
+
+func (b *meddler) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) ([]memento.Version, error) {
+	if f := b.meddle; f != nil {
+		b.meddle = nil
+		f()
+	}
+	return b.Backend.Apply(ctx, id, by, changes)
+}
+
+// contents returns what a store holds.
+func contents(t testing.TB, s *memento.Store) map[memento.Path]string {
+	t.Helper()
+	held := map[memento.Path]string{}
+	for e, err := range s.List(t.Context(), memento.ListOptions{Contents: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[e.Path] = e.Memory.Content
+	}
+	return held
+}
+
+// history returns the versions of a store, oldest first.
+func history(t testing.TB, s *memento.Store, opts memento.VersionListOptions) []memento.Version {
+	t.Helper()
+	opts.OldestFirst = true
+	var versions []memento.Version
+	for v, err := range s.Versions(t.Context(), opts) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, v)
+	}
+	return versions
+}
+
+func storesOf(t testing.TB, b memento.Backend) (infos []memento.StoreInfo) {
+	t.Helper()
+	for info, err := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// everyUse calls every method of a store, readers first, and returns their errors.
+func everyUse(t *testing.T, s *memento.Store) (reads, writes map[string]error) {
+	ctx := t.Context()
+	lastOf := func(err error) error { return err }
+	reads, writes = map[string]error{}, map[string]error{}
+	_, reads["ID"] = s.ID(ctx)
+	_, reads["Info"] = s.Info(ctx)
+	_, reads["Get"] = s.Get(ctx, memento.ByPath("/a"))
+	_, reads["Get by ID"] = s.Get(ctx, memento.ByID("mem_1"))
+	for _, err := range s.List(ctx, memento.ListOptions{}) {
+		reads["List"] = lastOf(err)
+	}
+	_, reads["Version"] = s.Version(ctx, "memver_1")
+	for _, err := range s.Versions(ctx, memento.VersionListOptions{}) {
+		reads["Versions"] = lastOf(err)
+	}
+	_, reads["Search"] = s.Search(ctx, memento.SearchOptions{Query: "a"})
+	_, reads["RestoreVersion"] = s.RestoreVersion(ctx, nobody, "memver_1")
+	_, reads["RestoreAsOf"] = s.RestoreAsOf(ctx, nobody, time.Now(), false)
+	_, reads["Redact"] = s.Redact(ctx, "memver_1", nobody)
+	_, reads["Edit"] = s.Edit(ctx, nobody, "/a", func(old string) (string, error) { return old, nil })
+
+	_, writes["Ensure"] = s.Ensure(ctx)
+	_, writes["Apply"] = s.Apply(ctx, nobody, memento.Put{Path: "/a", Content: "a"})
+	writes["Import"] = s.Import(ctx, nil)
+	return reads, writes
+}
+
+func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Description: "d", Limits: memento.Limits{Memories: 7}})
+	reads, _ := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other"}))
+	want := map[string]error{
+		"ID": memento.ErrNoStore, "Info": memento.ErrNoStore,
+		"Get": memento.ErrNotExist, "Get by ID": memento.ErrNotExist, "Version": memento.ErrNotExist, "Redact": memento.ErrNotExist,
+		"RestoreVersion": memento.ErrNotExist, "Edit": memento.ErrNotExist,
+	}
+	for name, err := range reads {
+		if !errors.Is(err, want[name]) || want[name] == nil && err != nil {
+			t.Errorf("%s of a store that is not there: %v, want %v", name, err, want[name])
+		}
+	}
+	// The tool's reads and refusals.
+	tool := memento.NewTool(s, nil)
+	if _, err := tool.View(t.Context(), "/memories"); err != nil {
+		t.Error(err)
+	}
+	if _, err := tool.View(t.Context(), "/memories/a.md"); !errors.Is(err, memento.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := tool.StrReplace(t.Context(), "/memories/a.md", "a", "b"); !errors.Is(err, memento.ErrNotExist) {
+		t.Error(err)
+	}
+
+	// Only "other" was written to.
+	names := func() (names []string) {
+		for _, info := range storesOf(t, b) {
+			names = append(names, info.Name)
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"other"}, names()); diff != "" {
+		t.Error("stores (-want +got):\n" + diff)
+	}
+	mustPut(t, s, "/a.md", "a")
+	info, err := s.Info(t.Context())
+	if err != nil || info.Name != "notes" || info.Description != "d" || info.Limits.Memories != 7 || info.Usage.Memories != 1 {
+		t.Errorf("made %+v, %v", info, err)
+	}
+	if len(names()) != 2 {
+		t.Errorf("the stores are %q", names())
+	}
+	// It is found by name, and by its ID.
+	again := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, contents(t, again)); diff != "" {
+		t.Error(diff)
+	}
+	byID, err := memento.OpenStore(t.Context(), b, workspace, info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, contents(t, byID)); diff != "" {
+		t.Error(diff)
+	}
+	for _, ws := range []memento.Workspace{"elsewhere", ""} {
+		if _, err := memento.OpenStore(t.Context(), b, ws, info.ID); !errors.Is(err, memento.ErrNoStore) {
+			t.Errorf("from workspace %q: %v", ws, err)
+		}
+	}
+}
+
+// A write that is refused may make the store, but a refusal before that does not.
+func TestRefusalsMakeNoStore(t *testing.T) {
+	b := memstore.New(nil)
+	tool := memento.NewTool(memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}), nil)
+	for _, in := range [][]byte{
+		input("create", "path", "/memories/.hidden", "file_text", ""),
+		input("create", "path", "/etc/passwd", "file_text", ""),
+		input("insert", "path", "/memories/a", "insert_line", 0, "insert_text", ""),
+		input("delete", "path", "/memories"),
+		input("rename", "old_path", "/memories", "new_path", "/memories/x"),
+	} {
+		if r := tool.Run(t.Context(), in); !r.IsError {
+			t.Errorf("%s: %s", in, r.Content)
+		}
+	}
+	if infos := storesOf(t, b); len(infos) != 0 {
+		t.Errorf("made %+v", infos)
+	}
+}
+
+func TestFirstWritesMakeOneStore(t *testing.T) {
+	b := memstore.New(nil)
+	shared := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 16 {
+		s := shared
+		if i%2 == 0 {
+			s = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+		}
+		wg.Go(func() {
+			<-start
+			_, err := s.Apply(t.Context(), nobody, memento.Put{Path: memento.Path(fmt.Sprintf("/%d", i)), Content: "x"})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	infos := storesOf(t, b)
+	if len(infos) != 1 || infos[0].Usage.Memories != 16 {
+		t.Errorf("made %+v", infos)
+	}
+}
+
+func TestAmbiguousName(t *testing.T) {
+	b := memstore.New(nil)
+	for range 2 {
+		if _, err := b.CreateStore(t.Context(), workspace, memento.StoreSpec{Name: "notes"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads, writes := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}))
+	for _, uses := range []map[string]error{reads, writes} {
+		for name, err := range uses {
+			if !errors.Is(err, memento.ErrConflict) {
+				t.Errorf("%s: %v, want ErrConflict", name, err)
+			}
+		}
+	}
+}
+
+func TestStoreRefusesPaths(t *testing.T) {
+	s := newStore(memento.Limits{})
+	mustPut(t, s, "/a", "a")
+	for _, p := range []memento.Path{"a", "/a/", "/../a", "//a", "/a\x00", "/e\u0301"} {
+		_, get := s.Get(t.Context(), memento.ByPath(p))
+		var list error
+		for _, err := range s.List(t.Context(), memento.ListOptions{Dir: p}) {
+			list = err
+		}
+		_, put := s.Apply(t.Context(), nobody, memento.Put{Path: p})
+		_, remove := s.Apply(t.Context(), nobody, memento.Remove{Path: p})
+		_, from := s.Apply(t.Context(), nobody, memento.Move{From: p, To: "/b"})
+		_, to := s.Apply(t.Context(), nobody, memento.Move{From: "/a", To: p})
+		_, edit := s.Edit(t.Context(), nobody, p, func(string) (string, error) { return "", nil })
+		_, search := s.Search(t.Context(), memento.SearchOptions{Query: "a", Dir: p})
+		for name, err := range map[string]error{"Get": get, "List": list, "Put": put, "Remove": remove, "Move from": from, "Move to": to, "Edit": edit, "Search": search} {
+			if _, ok := errors.AsType[*memento.PathError](err); !ok || !errors.Is(err, memento.ErrInvalidPath) {
+				t.Errorf("%s of %q: %v", name, p, err)
+			}
+		}
+	}
+	if _, err := s.Get(t.Context(), memento.ByPath(memento.Root)); !errors.Is(err, memento.ErrIsDir) {
+		t.Errorf("Get of the root: %v", err)
+	}
+}
+
+func TestOptionalPowers(t *testing.T) {
+	// An embedded interface hides that the backend can search.
+	plain := memento.OpenNamed(&meddler{Backend: memstore.New(nil)}, workspace, memento.StoreSpec{Name: "notes"})
+	if _, err := plain.Search(t.Context(), memento.SearchOptions{Query: "a"}); !errors.Is(err, memento.ErrUnsupported) {
+		t.Errorf("Search without a Searcher: %v", err)
+	}
+
+	s := newStore(memento.Limits{})
+	mustPut(t, s, "/a.md", "x\nfind me\n")
+	matches, err := s.Search(t.Context(), memento.SearchOptions{Query: "FIND"})
+	if err != nil || len(matches) != 1 || matches[0].Memory.Path != "/a.md" || matches[0].Line != 2 || matches[0].Snippet != "find me" {
+		t.Errorf("Search: %+v, %v", matches, err)
+	}
+
+	// Get marks reading; an edit does not read for anyone.
+	if _, err := s.Edit(t.Context(), nobody, "/a.md", func(old string) (string, error) { return old + "y", nil }); err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.Get(t.Context(), memento.ByPath("/a.md"))
+	if err != nil || !before.ReadAt.IsZero() {
+		t.Errorf("read at %v before the first Get, %v", before.ReadAt, err)
+	}
+	after, err := s.Get(t.Context(), memento.ByPath("/a.md"))
+	if err != nil || after.ReadAt.IsZero() {
+		t.Errorf("Get left no trace, %v", err)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	s := newStore(memento.Limits{MemoryBytes: 20})
+	mustPut(t, s, "/a", "one")
+	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
+	m, err := s.Edit(t.Context(), by, "/a", func(old string) (string, error) { return old + " two", nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.Get(t.Context(), memento.ByPath("/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stored, m); diff != "" {
+		t.Error("Edit returned another memory than is stored (-stored +returned):\n" + diff)
+	}
+	if m.Content != "one two" {
+		t.Errorf("it holds %q", m.Content)
+	}
+	// One that changes nothing makes no version.
+	same, err := s.Edit(t.Context(), by, "/a", func(old string) (string, error) { return old, nil })
+	if err != nil || same.Version != m.Version || !same.UpdatedAt.Equal(m.UpdatedAt) {
+		t.Errorf("%+v, %v", same, err)
+	}
+	ours := errors.New("ours")
+	if _, err := s.Edit(t.Context(), by, "/a", func(string) (string, error) { return "lost", ours }); err != ours {
+		t.Errorf("the function's error came back as %v", err)
+	}
+	if _, err := s.Edit(t.Context(), by, "/a", func(string) (string, error) { return "far more than the limit allows", nil }); !errors.Is(err, memento.ErrTooLarge) {
+		t.Errorf("over the limit: %v", err)
+	}
+	if versions := history(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[1].CreatedBy != by {
+		t.Errorf("the history is %+v", versions)
+	}
+}
+
+// What another does between an edit's read and its write is not lost.
+func TestEditMeetsOthers(t *testing.T) {
+	add := func(word string) func(string) (string, error) {
+		return func(old string) (string, error) { return old + word, nil }
+	}
+	tests := []struct {
+		name   string
+		meddle func(t *testing.T, other *memento.Store)
+		calls  int
+		want   string // "" if the memory is gone
+		err    error
+	}{
+		{"an edit", func(t *testing.T, other *memento.Store) {
+			if _, err := other.Edit(t.Context(), nobody, "/a", add(" theirs")); err != nil {
+				t.Error(err)
+			}
+		}, 2, "base theirs ours", nil},
+		{"a rename away and back", func(t *testing.T, other *memento.Store) {
+			if _, err := other.Apply(t.Context(), nobody, memento.Move{From: "/a", To: "/b"}, memento.Move{From: "/b", To: "/a"}); err != nil {
+				t.Error(err)
+			}
+		}, 2, "base ours", nil},
+		{"a deletion", func(t *testing.T, other *memento.Store) {
+			if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}); err != nil {
+				t.Error(err)
+			}
+		}, 1, "", memento.ErrNotExist},
+		{"another memory in its place", func(t *testing.T, other *memento.Store) {
+			if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "base"}); err != nil {
+				t.Error(err)
+			}
+		}, 2, "base ours", nil},
+		{"a directory in its place", func(t *testing.T, other *memento.Store) {
+			if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}, memento.Put{Path: "/a/b", Content: "x"}); err != nil {
+				t.Error(err)
+			}
+		}, 1, "", memento.ErrIsDir},
+		{"the same edit", func(t *testing.T, other *memento.Store) {
+			mustPut(t, other, "/a", "base ours")
+		}, 2, "base ours ours", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := memstore.New(nil)
+			m := &meddler{Backend: b}
+			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"})
+			other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+			mustPut(t, s, "/a", "base")
+			m.meddle = func() { tt.meddle(t, other) }
+			calls := 0
+			_, err := s.Edit(t.Context(), nobody, "/a", func(old string) (string, error) {
+				calls++
+				return old + " ours", nil
+			})
+			if !errors.Is(err, tt.err) || tt.err == nil && err != nil || calls != tt.calls {
+				t.Errorf("%v after %d calls, want %v after %d", err, calls, tt.err, tt.calls)
+			}
+			if got := contents(t, s)["/a"]; got != tt.want {
+				t.Errorf("it holds %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// Edits through several stores on one backend, as several processes make them:
+// every one is in the contents and in the history, once.
+func TestEditsLoseNothing(t *testing.T) {
+	const callers, each = 8, 25
+	b := memstore.New(nil)
+	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}), "/log", "")
+	var wg sync.WaitGroup
+	for process := range 2 {
+		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+		tool := memento.NewTool(s, nil)
+		for caller := range callers {
+			wg.Go(func() {
+				for i := range each {
+					line := fmt.Sprintf("%d-%d-%d", process, caller, i)
+					if i%2 == 0 {
+						if _, err := tool.Insert(t.Context(), "/memories/log", 0, line); err != nil {
+							t.Error(err)
+						}
+						continue
+					}
+					_, err := s.Edit(t.Context(), nobody, "/log", func(old string) (string, error) {
+						runtime.Gosched() // so that others come between
+						return old + "\n" + line, nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	seen := map[string]int{}
+	for _, line := range strings.Fields(contents(t, s)["/log"]) {
+		seen[line]++
+	}
+	if len(seen) != 2*callers*each {
+		t.Errorf("%d of %d lines are there", len(seen), 2*callers*each)
+	}
+	for line, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is there %d times", line, n)
+		}
+	}
+	versions := history(t, s, memento.VersionListOptions{Contents: true})
+	if len(versions) != 1+2*callers*each {
+		t.Errorf("the history has %d versions", len(versions))
+	}
+	for i := range versions[1:] {
+		if len(strings.Fields(versions[i+1].Content)) != i+1 {
+			t.Errorf("version %d has %d lines", i+1, len(strings.Fields(versions[i+1].Content)))
+		}
+	}
+}
+
+// Edits of one memory through one store take turns, and waiting ends with the context.
+func TestEditWaitsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(memento.Limits{})
+		mustPut(t, s, "/a", "")
+		mustPut(t, s, "/b", "")
+		add := func(ctx context.Context, p memento.Path, word string) error {
+			_, err := s.Edit(ctx, nobody, p, func(old string) (string, error) { return old + word, nil })
+			return err
+		}
+		release := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := s.Edit(t.Context(), nobody, "/a", func(old string) (string, error) {
+				<-release
+				return old + "1", nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wg.Go(func() {
+			if err := add(impatient, "/a", "lost"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the edit that timed out: %v", err)
+			}
+		})
+		synctest.Wait()
+		for _, word := range []string{"2", "3", "4"} {
+			wg.Go(func() {
+				if err := add(t.Context(), "/a", word); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		if err := add(t.Context(), "/b", "other"); err != nil { // does not wait
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Second)
+		close(release)
+		wg.Wait()
+		want := map[memento.Path]string{"/a": "1234", "/b": "other"}
+		if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+			t.Error("(-want +got):\n" + diff)
+		}
+	})
+}
+
+func TestCancelledContext(t *testing.T) {
+	s := newStore(memento.Limits{})
+	mustPut(t, s, "/a", "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, get := s.Get(ctx, memento.ByPath("/a"))
+	_, apply := s.Apply(ctx, nobody, memento.Put{Path: "/b"})
+	_, edit := s.Edit(ctx, nobody, "/a", func(old string) (string, error) { return old + "x", nil })
+	var list, versions error
+	for _, err := range s.List(ctx, memento.ListOptions{}) {
+		list = err
+	}
+	for _, err := range s.Versions(ctx, memento.VersionListOptions{}) {
+		versions = err
+	}
+	for name, err := range map[string]error{"Get": get, "Apply": apply, "Edit": edit, "List": list, "Versions": versions} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if diff := cmp.Diff(map[memento.Path]string{"/a": "a"}, contents(t, s)); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
+// Whoever stops listening in the middle may go on using the store.
+func TestBreakingOutOfListings(t *testing.T) {
+	s := newStore(memento.Limits{})
+	for _, p := range []memento.Path{"/a", "/b", "/c"} {
+		mustPut(t, s, p, "x")
+	}
+	var seen []memento.Path
+	for e, err := range s.List(t.Context(), memento.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, e.Path)
+		mustPut(t, s, e.Path, "changed")
+		if e.Path == "/b" {
+			break
+		}
+	}
+	for v, err := range s.Versions(t.Context(), memento.VersionListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, v.Path)
+		mustPut(t, s, "/c", "changed")
+		break
+	}
+	if want := []memento.Path{"/a", "/b", "/b"}; !slices.Equal(seen, want) {
+		t.Errorf("seen %q, want %q", seen, want)
+	}
+}
