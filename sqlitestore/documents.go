@@ -99,6 +99,9 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 			if found, err := get(c, num, ref, &m); found || err != nil {
 				return err
 			}
+			if ref.Path == memento.Root {
+				return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
+			}
 			low, high := below(ref.Path)
 			isDir, err := c.one(`SELECT 1 FROM memories m WHERE `+inRange, nil, num, low, high)
 			switch {
@@ -131,11 +134,9 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		}
 		low, high := below(opts.Dir)
 		if opts.After != "" {
-			// Behind a directory is behind everything in it.
-			if dir, isDir := strings.CutSuffix(opts.After, "/"); isDir {
-				low = max(low, dir+"0")
-			} else {
-				low = max(low, opts.After)
+			low = max(low, opts.After)
+			if strings.HasSuffix(low, "/") {
+				low += "\xff" // behind everything in the directory: no UTF-8 has this byte
 			}
 		}
 		columns, from, scan := memoryColumns, ` FROM memories m`, scanMemory
@@ -175,12 +176,12 @@ type rollUp struct {
 // row takes the next memory and reports whether it wants more.
 func (r *rollUp) row(m memento.Memory) bool {
 	r.rows++
-	if r.limit > 0 && r.yielded == r.limit {
-		return false // what the limit leaves no room for
+	if r.full() {
+		return false
 	}
 	if dir, ok := r.rolledInto(m.Path); ok {
 		if !r.open.Dir || r.open.Path != dir {
-			if !r.end() {
+			if !r.end() || r.full() {
 				return false
 			}
 			r.open = memento.Entry{Path: dir, Dir: true}
@@ -192,7 +193,10 @@ func (r *rollUp) row(m memento.Memory) bool {
 		}
 		return true
 	}
-	return r.end() && r.emit(memento.Entry{
+	if !r.end() || r.full() {
+		return false
+	}
+	return r.emit(memento.Entry{
 		Path:      m.Path,
 		Memory:    m,
 		Usage:     memento.Usage{Memories: 1, Bytes: m.Size},
@@ -216,6 +220,9 @@ func (r *rollUp) rolledInto(path memento.Path) (memento.Path, bool) {
 	}
 	return path[:at-1], true
 }
+
+// full reports whether the limit leaves no room for another entry.
+func (r *rollUp) full() bool { return r.limit > 0 && r.yielded == r.limit }
 
 // end yields the directory being summed up, if there is one.
 func (r *rollUp) end() bool {

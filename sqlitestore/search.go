@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,10 +16,13 @@ import (
 // the last one. So that the first search after many writes need not do it all,
 // the writer also does some whenever it has been idle for a moment.
 
+const defaultMatches = 20
+
 // Search implements [memento.Searcher].
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	const op = "search"
 	q := textindex.Parse(opts.Query)
+	opts.Limit = cmp.Or(opts.Limit, defaultMatches)
 	behind, err := read(ctx, b, op, func(c *conn) (behind bool, err error) {
 		num, err := b.num(c, op, store)
 		if err != nil {
@@ -62,18 +66,21 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 func search(c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
 	low, high := below(opts.Dir)
 	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
+	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
+	// asked for. A word of the path counts as much as five of the text.
 	err = c.all(`SELECT `+memoryColumns+`, t.data FROM words
-			JOIN indexed i ON i.doc = words.rowid
-			JOIN memories m ON m.store = i.store AND m.id = i.memory
-			JOIN contents t ON t.id = m.content
-			WHERE words MATCH ? AND m.path > ? AND m.path < ?
-			ORDER BY bm25(words, 0, 5, 1), m.path`,
+			CROSS JOIN indexed i ON i.doc = words.rowid
+			CROSS JOIN memories m ON m.store = i.store AND m.id = i.memory
+			CROSS JOIN contents t ON t.id = m.content
+			WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 5.0, 1.0)' AND m.path > +? AND m.path < +?
+			ORDER BY words.rank`,
 		func(s *sqlite.Stmt) bool {
-			m := scanMemory(s)
-			line, snippet, ok := q.Match(string(m.Path), s.ColumnText(memoryColumnCount))
+			m := scanWhole(s)
+			line, snippet, ok := q.Match(string(m.Path), m.Content)
 			if !ok { // written since the index was brought up to date
 				return true
 			}
+			m.Content = ""
 			matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
 			return len(matches) != opts.Limit
 		}, query, low, high)

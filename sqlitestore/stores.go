@@ -233,8 +233,10 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 			args = append(args, opts.Name)
 		}
 		if opts.After != "" {
-			query += ` AND s.num < (SELECT num FROM stores WHERE id = ?)`
-			args = append(args, string(opts.After))
+			// The store may be gone; IDs tell, to the millisecond, where it was.
+			query += ` AND s.num < coalesce((SELECT num FROM stores WHERE id = ?),
+				(SELECT max(num) + 1 FROM stores WHERE id < ?))`
+			args = append(args, string(opts.After), string(opts.After))
 		}
 		n := 0
 		var scanErr error
