@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"memento"
+)
+
+// crash tests a backend that several processes share, and that may die.
+func crash(t *testing.T, h Harness) {
+	if !h.Shared {
+		return // nothing promised
+	}
+	t.Run("processes", func(t *testing.T) { processes(newEnv(t, h)) })
+	t.Run("killed", func(t *testing.T) { killed(newEnv(t, h)) })
+}
+
+// processes lets several of them insert into one memory.
+func processes(e *env) {
+	const children = 4
+	e.put("/log", "")
+	acknowledged := make([][]string, children)
+	var wg sync.WaitGroup
+	for i := range children {
+		c := start(e, task{Kind: "insert", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", i)})
+		wg.Go(func() {
+			for c.lines.Scan() {
+				acknowledged[i] = append(acknowledged[i], c.lines.Text())
+			}
+			if err := c.cmd.Wait(); err != nil {
+				e.Errorf("child %d: %v: %s", i, err, c.stderr.String())
+			}
+		})
+	}
+	wg.Wait()
+	text := e.get("/log").Content
+	lines := 0
+	for i, own := range acknowledged {
+		lines += len(own)
+		if len(own) != childCallers*childInserts {
+			e.Errorf("child %d had %d lines acknowledged", i, len(own))
+		}
+		for _, line := range own {
+			if strings.Count(text, line+"\n") != 1 {
+				e.Errorf("%q was acknowledged, but is there %d times", line, strings.Count(text, line+"\n"))
+			}
+		}
+	}
+	e.explained("/log", lines)
+	e.audit()
+}
+
+// killed kills a writing process, again and again. What it had acknowledged must
+// be there, and all must fit together.
+func killed(e *env) {
+	const kills = 50
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range kills {
+		// The child is alone with the data: its successors must find them in order.
+		if err := e.b.Close(); err != nil {
+			e.Fatal(err)
+		}
+		c := start(e, task{Kind: "write", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", n)})
+		var acknowledged []string
+		for range 1 + r.IntN(60) {
+			if !c.lines.Scan() {
+				break
+			}
+			acknowledged = append(acknowledged, strings.Fields(c.lines.Text())...)
+		}
+		time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+		if err := c.cmd.Process.Kill(); err != nil {
+			e.Fatal(err)
+		}
+		for c.lines.Scan() { // what it said before it died
+			acknowledged = append(acknowledged, strings.Fields(c.lines.Text())...)
+		}
+		c.cmd.Wait()
+		if len(acknowledged) == 0 {
+			e.Fatalf("child %d wrote nothing: %s", n, c.stderr.String())
+		}
+
+		e.b = e.open()
+		for _, id := range acknowledged {
+			if _, err := e.b.GetVersion(e.Context(), e.store, memento.VersionID(id)); err != nil {
+				e.Errorf("kill %d: version %s was acknowledged: %v", n, id, err)
+			}
+		}
+		if e.paired(); n%10 == 9 {
+			e.audit()
+		}
+		// The next one starts afresh, in the same history.
+		for i := range childCallers {
+			e.b.Apply(e.Context(), e.store, e.by, []memento.Change{memento.Remove{Path: memento.Path(fmt.Sprintf("/caller%d", i))}})
+		}
+		if e.Failed() {
+			return
+		}
+	}
+}
+
+// paired checks that memories written by one Apply are there together.
+func (e *env) paired() {
+	e.Helper()
+	var usage memento.Usage
+	pairs := map[memento.Path]int{}
+	for _, x := range e.list(memento.ListOptions{Contents: true}) {
+		usage.Memories++
+		usage.Bytes += int64(len(x.Memory.Content))
+		if x.Memory.SHA256 != memento.HashContent(x.Memory.Content) {
+			e.Errorf("%s is torn", x.Path)
+		}
+		if v := e.version(x.Memory.Version); v.Content != x.Memory.Content || v.Path != x.Path {
+			e.Errorf("%s is not as its newest version", x.Path)
+		}
+		if base := x.Path.Base(); base == "a" || base == "b" {
+			pairs[x.Path.Parent()]++
+		}
+	}
+	for dir, n := range pairs {
+		if n != 2 {
+			e.Errorf("%s is there by half", dir)
+		}
+	}
+	if got := e.info().Usage; got != usage {
+		e.Errorf("usage is %+v, but memories add up to %+v", got, usage)
+	}
+}

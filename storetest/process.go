@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"memento"
+)
+
+// taskEnv holds, in a child process, the task it is there for.
+const taskEnv = "MEMENTO_STORETEST_TASK"
+
+// A task is what a child process does in a store.
+type task struct {
+	Kind  string // insert or write
+	Dir   string
+	Store memento.StoreID
+	Name  string // of the child, unlike that of others
+}
+
+// Main is the TestMain of a backend's tests: it runs them, checks that no
+// goroutine outlives them, and lets the test binary be the other processes that
+// tests of shared backends need.
+func Main(m *testing.M, h Harness) {
+	given := os.Getenv(taskEnv)
+	if given == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	var t task
+	err := json.Unmarshal([]byte(given), &t)
+	if err == nil {
+		err = t.run(h)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+const (
+	childCallers = 4
+	childInserts = 5 // by each caller
+)
+
+func (t task) run(h Harness) error {
+	ctx := context.Background()
+	b, err := h.Open(ctx, t.Dir)
+	if err != nil {
+		return err
+	}
+	s, err := memento.OpenStore(ctx, b, workspace, t.Store)
+	if err != nil {
+		return err
+	}
+	work := t.insert
+	if t.Kind == "write" {
+		work = t.write
+	}
+	errs := make(chan error, childCallers)
+	for i := range childCallers {
+		go func() { errs <- work(ctx, s, i) }()
+	}
+	for range childCallers {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	return b.Close()
+}
+
+// insert adds lines to one memory, and says which once they are acknowledged.
+func (t task) insert(ctx context.Context, s *memento.Store, caller int) error {
+	for i := range childInserts {
+		line := fmt.Sprintf("%s caller %d line %d", t.Name, caller, i)
+		_, err := s.Edit(ctx, memento.Actor{ID: t.Name}, "/log", func(old string) (string, error) { return old + line + "\n", nil })
+		if err != nil {
+			return err
+		}
+		fmt.Println(line)
+	}
+	return nil
+}
+
+// write changes memories in all ways until it is killed, and says which versions
+// are acknowledged.
+func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
+	by := memento.Actor{ID: t.Name}
+	apply := func(changes ...memento.Change) error {
+		versions, err := s.Apply(ctx, by, changes...)
+		if err != nil {
+			return err
+		}
+		var ids strings.Builder
+		for _, v := range versions {
+			ids.WriteString(string(v.ID) + " ")
+		}
+		_, err = fmt.Println(ids.String()) // one write, so that callers do not mix
+		return err
+	}
+	own := memento.Path(fmt.Sprintf("/caller%d", caller))
+	for i := 0; ; i++ {
+		text := fmt.Sprintf("%s round %d\n%s", t.Name, i, strings.Repeat("filler ", i%50))
+		dir := own.Join(fmt.Sprint(i % 3))
+		var err error
+		for _, changes := range [][]memento.Change{
+			{memento.Put{Path: own.Join("stays"), Content: text}},
+			{memento.Put{Path: dir.Join("a"), Content: text}, memento.Put{Path: dir.Join("b"), Content: text}},
+			{memento.Put{Path: dir.Join("a"), Content: text + "edited"}},
+			{memento.Move{From: dir, To: own.Join("moved")}},
+			{memento.Remove{Path: own.Join("moved")}},
+		} {
+			if err == nil {
+				err = apply(changes...)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// A child is a running process with a task.
+type child struct {
+	cmd    *exec.Cmd
+	lines  *bufio.Scanner // of its standard output
+	stderr bytes.Buffer
+}
+
+func start(t testing.TB, k task) *child {
+	t.Helper()
+	given, err := json.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{cmd: exec.Command(binary)}
+	c.cmd.Env = append(os.Environ(), taskEnv+"="+string(given))
+	c.cmd.Stderr = &c.stderr
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.lines = bufio.NewScanner(out)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // if the test has not ended it, as it should have
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+	})
+	return c
+}

@@ -1,0 +1,77 @@
+// Package storetest is the contract of [memento.Backend] as tests and
+// benchmarks. A backend's tests hand it a [Harness]:
+//
+//	func harness() storetest.Harness {
+//		return storetest.Harness{Open: open, Reopens: true, Shared: true, Searcher: true}
+//	}
+//
+//	func TestMain(m *testing.M)         { storetest.Main(m, harness()) }
+//	func TestBackend(t *testing.T)      { storetest.Run(t, harness()) }
+//	func BenchmarkBackend(b *testing.B) { storetest.Benchmark(b, harness()) }
+//
+// Every subtest has a backend of its own. When it ends, the store it used is
+// audited: usage, hashes, history and memories must explain one another.
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"memento"
+)
+
+// A Harness says how to reach a backend, and what it promises beyond the
+// contract that all backends keep.
+type Harness struct {
+	// Open returns a backend over what is kept in dir, a directory that is
+	// empty at first. A backend that keeps its data elsewhere keeps those of
+	// different dirs apart. The suite closes what it opened.
+	Open func(ctx context.Context, dir string) (memento.Backend, error)
+
+	// Reopens promises that what one handle wrote, a later one of the same dir reads.
+	Reopens bool
+
+	// Shared promises that several handles of the same dir can be open at
+	// once, in one process and in many, and that a process may die at any
+	// time. It needs Reopens, and Main as the TestMain.
+	Shared bool
+
+	// Searcher and ReadMarker promise these powers. The backend must have
+	// exactly those that are promised.
+	Searcher   bool
+	ReadMarker bool
+}
+
+// Run tests a backend.
+func Run(t *testing.T, h Harness) {
+	t.Run("crash", func(t *testing.T) { crash(t, h) }) // alone: the others run in parallel, once this one is done
+
+	t.Run("catalogue", func(t *testing.T) { catalogue(t, h) })
+	t.Run("documents", func(t *testing.T) { documents(t, h) })
+	t.Run("contents", func(t *testing.T) { contents(t, h) })
+	t.Run("conditions", func(t *testing.T) { conditions(t, h) })
+	t.Run("paths", func(t *testing.T) { paths(t, h) })
+	t.Run("listing", func(t *testing.T) { listing(t, h) })
+	t.Run("limits", func(t *testing.T) { limits(t, h) })
+	t.Run("history", func(t *testing.T) { history(t, h) })
+	t.Run("redaction", func(t *testing.T) { redaction(t, h) })
+	t.Run("importing", func(t *testing.T) { importing(t, h) })
+	t.Run("powers", func(t *testing.T) { powers(t, h) })
+	t.Run("search", func(t *testing.T) { search(t, h) })
+	t.Run("lifetime", func(t *testing.T) { lifetime(t, h) })
+	t.Run("concurrency", func(t *testing.T) { concurrency(t, h) })
+	t.Run("linear", func(t *testing.T) { linear(t, h) })
+	t.Run("model", func(t *testing.T) { model(t, h) })
+}
+
+// run runs one test in parallel with its siblings, on a store of its own.
+func (h Harness) run(t *testing.T, name string, test func(e *env)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		e := newEnv(t, h)
+		test(e)
+		if !t.Failed() {
+			e.audit()
+		}
+	})
+}
