@@ -1,0 +1,152 @@
+package archive
+
+import (
+	"time"
+
+	"memento"
+)
+
+// A line is one version in history.jsonl. Fields that a version lacks are null.
+// Names are those of the Memory Stores API.
+type line struct {
+	ID         memento.VersionID `json:"id"`
+	Memory     memento.MemoryID  `json:"memory_id"`
+	Operation  memento.Operation `json:"operation"`
+	Path       *memento.Path     `json:"path"`
+	Content    *string           `json:"content"`
+	SHA256     *string           `json:"content_sha256"`
+	CreatedBy  *lineActor        `json:"created_by"`
+	CreatedAt  time.Time         `json:"created_at"`
+	RedactedBy *lineActor        `json:"redacted_by"`
+	RedactedAt *time.Time        `json:"redacted_at"`
+}
+
+type lineActor struct {
+	Kind memento.ActorKind `json:"type"`
+	ID   string            `json:"id"`
+}
+
+func newLine(v memento.Version) line {
+	l := line{
+		ID:        v.ID,
+		Memory:    v.Memory,
+		Operation: v.Operation,
+		CreatedBy: newLineActor(v.CreatedBy),
+		CreatedAt: v.CreatedAt,
+	}
+	if v.Redacted() {
+		l.RedactedBy, l.RedactedAt = newLineActor(v.RedactedBy), &v.RedactedAt
+		return l
+	}
+	l.Path = &v.Path
+	if v.Operation != memento.Deleted {
+		l.Content, l.SHA256 = &v.Content, &v.SHA256
+	}
+	return l
+}
+
+func newLineActor(a memento.Actor) *lineActor {
+	if a == (memento.Actor{}) {
+		return nil
+	}
+	return &lineActor{a.Kind, a.ID}
+}
+
+func (a *lineActor) actor() memento.Actor {
+	if a == nil {
+		return memento.Actor{}
+	}
+	return memento.Actor{Kind: a.Kind, ID: a.ID}
+}
+
+// version returns the version that l describes, or what is wrong with it.
+// Nothing about other lines is checked. notAfter is the latest time it can have.
+func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
+	v = memento.Version{
+		ID:        l.ID,
+		Memory:    l.Memory,
+		Operation: l.Operation,
+		CreatedBy: l.CreatedBy.actor(),
+		CreatedAt: l.CreatedAt.UTC().Truncate(time.Microsecond),
+	}
+	switch {
+	case !isID(string(l.ID), "memver_"):
+		return v, "its id is not that of a version"
+	case !isID(string(l.Memory), "mem_"):
+		return v, "its memory_id is not that of a memory"
+	case l.Operation != memento.Created && l.Operation != memento.Modified && l.Operation != memento.Deleted:
+		return v, "its operation is unknown"
+	case !plausible(l.CreatedAt, notAfter):
+		return v, "its created_at is not a time in the past"
+	case !l.CreatedBy.valid() || !l.RedactedBy.valid():
+		return v, "the kind of its actor is unknown"
+	}
+	if l.RedactedAt != nil {
+		if l.Path != nil || l.Content != nil || l.SHA256 != nil {
+			return v, "it is redacted, and yet has a path or contents"
+		}
+		if !plausible(*l.RedactedAt, notAfter) {
+			return v, "its redacted_at is not a time in the past"
+		}
+		v.RedactedAt = l.RedactedAt.UTC().Truncate(time.Microsecond)
+		v.RedactedBy = l.RedactedBy.actor()
+		return v, ""
+	}
+	if l.Path == nil {
+		return v, "it has no path"
+	}
+	p, err := memento.ParsePath(string(*l.Path))
+	if err != nil {
+		return v, err.Error()
+	}
+	v.Path = p
+	if l.Operation == memento.Deleted {
+		if l.Content != nil || l.SHA256 != nil {
+			return v, "it is a deletion, and yet has contents"
+		}
+		return v, ""
+	}
+	if l.Content == nil || l.SHA256 == nil {
+		return v, "it has no contents, or no hash of them"
+	}
+	if memento.HashContent(*l.Content) != *l.SHA256 {
+		return v, "its contents do not have the hash that it names"
+	}
+	v.Content, v.SHA256, v.Size = *l.Content, *l.SHA256, int64(len(*l.Content))
+	return v, ""
+}
+
+func (a *lineActor) valid() bool {
+	if a == nil {
+		return true
+	}
+	const most = 1024 // bytes of an ID
+	switch a.Kind {
+	case memento.ActorSession, memento.ActorAPIKey, memento.ActorUser, memento.ActorServiceAccount, memento.ActorSystem:
+		return len(a.ID) <= most
+	}
+	return false
+}
+
+// isID reports whether id could be one that a backend made: its prefix, then
+// letters, digits, and what else IDs of other systems have.
+func isID(id, prefix string) bool {
+	const most = 128
+	if len(id) <= len(prefix) || len(id) > most || id[:len(prefix)] != prefix {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// plausible refuses times that no version has. One of the far future would hold
+// up the clock of the store for good, for versions never go back in time.
+func plausible(t, notAfter time.Time) bool {
+	return t.Unix() >= 0 && !t.After(notAfter)
+}

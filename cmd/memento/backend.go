@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"memento"
+	"memento/storeurl"
+)
+
+const workspace = memento.DefaultWorkspace
+
+// withBackend opens the backend that the flags name, for the time of do.
+func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) (err error) {
+	url := cmp.Or(a.backendURL, os.Getenv("MEMENTO_BACKEND"))
+	if url == "" {
+		dir, err := dataDir()
+		if err != nil {
+			return hint(err, "name a place with --backend, as in --backend sqlite:memento.db")
+		}
+		url = storeurl.SQLite(filepath.Join(dir, "memento", "memento.db"))
+	}
+	b, err := storeurl.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	return do(b)
+}
+
+// withStore opens the store that the flags name, for the time of do.
+func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) error {
+	return a.withBackend(ctx, func(b memento.Backend) error {
+		s, err := a.openStore(ctx, b, memento.StoreSpec{})
+		if err != nil {
+			return err
+		}
+		return do(s)
+	})
+}
+
+// openStore opens the store that the flags name. If it does not exist, the
+// first write makes it from spec, whose name is not used.
+func (a *app) openStore(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
+	spec.Name = cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "default")
+	if isStoreID(spec.Name) {
+		return memento.OpenStore(ctx, b, workspace, memento.StoreID(spec.Name))
+	}
+	return memento.OpenNamed(b, workspace, spec), nil
+}
+
+func isStoreID(name string) bool { return strings.HasPrefix(name, "memstore_") }
+
+// dataDir returns the directory for the user's data.
+func dataDir() (string, error) {
+	home, err := os.UserHomeDir()
+	switch runtime.GOOS {
+	case "windows":
+		if dir := os.Getenv("LocalAppData"); dir != "" {
+			return dir, nil
+		}
+		return "", errors.New("%LocalAppData% is not set, so there is no place for memories by default")
+	case "darwin":
+		if err == nil {
+			return filepath.Join(home, "Library", "Application Support"), nil
+		}
+	default:
+		// A relative path in XDG_DATA_HOME is to be ignored: XDG Base Directory Specification.
+		if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+			return dir, nil
+		}
+		if err == nil {
+			return filepath.Join(home, ".local", "share"), nil
+		}
+	}
+	return "", fmt.Errorf("there is no home directory, so there is no place for memories by default: %w", err)
+}
+
+// person is the actor of the commands for people.
+func person() memento.Actor {
+	name := cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	return memento.Actor{Kind: memento.ActorUser, ID: name}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"strings"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+// The most suggestions of one completion.
+const maxSuggestions = 200
+
+type completion = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+
+// completePaths suggests paths of memories and directories.
+func (a *app) completePaths(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var found []string
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if typed == "" {
+		typed = "/"
+	}
+	dir, err := memento.ParseDir(typed[:strings.LastIndexByte(typed, '/')+1])
+	if err != nil {
+		return nil, directive
+	}
+	err = a.withStore(cmd.Context(), func(s *memento.Store) error {
+		for e, err := range s.List(cmd.Context(), memento.ListOptions{Dir: dir, Depth: 1, Brief: true}) {
+			if err != nil || len(found) == maxSuggestions {
+				return err
+			}
+			if name := e.Cursor(); strings.HasPrefix(name, typed) {
+				found = append(found, name)
+				if e.Dir {
+					directive |= cobra.ShellCompDirectiveNoSpace
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return found, directive
+}
+
+// completeVersions suggests the newest versions.
+func (a *app) completeVersions(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var found []string
+	err := a.withStore(cmd.Context(), func(s *memento.Store) error {
+		for v, err := range s.Versions(cmd.Context(), memento.VersionListOptions{Limit: 10 * maxSuggestions}) {
+			if err != nil || len(found) == maxSuggestions {
+				return err
+			}
+			if strings.HasPrefix(string(v.ID), typed) {
+				found = append(found, cobra.CompletionWithDesc(string(v.ID), second(v.CreatedAt)+" "+string(v.Path)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completePathsOrVersions suggests versions to who has begun to type one.
+func (a *app) completePathsOrVersions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || typed != "" && typed[0] == 'm' {
+		return a.completeVersions(cmd, args, typed)
+	}
+	return a.completePaths(cmd, args, typed)
+}
+
+// completeStores suggests names of stores.
+func (a *app) completeStores(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var found []string
+	err := a.withBackend(cmd.Context(), func(b memento.Backend) error {
+		for info, err := range b.ListStores(cmd.Context(), workspace, memento.StoreListOptions{}) {
+			if err != nil || len(found) == maxSuggestions {
+				return err
+			}
+			if strings.HasPrefix(info.Name, typed) {
+				found = append(found, info.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// first completes the first n arguments only.
+func first(n int, c completion) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return c(cmd, args, typed)
+	}
+}

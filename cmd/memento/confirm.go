@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// confirm asks the user to agree to what cannot be undone. Without a terminal
+// to ask on, agree, the flag --yes, must be set.
+func (a *app) confirm(ctx context.Context, agree bool, format string, args ...any) error {
+	if agree {
+		return nil
+	}
+	if !a.stdinTTY {
+		return usage("this cannot be undone and there is no terminal to ask on; to agree, add --yes")
+	}
+	fmt.Fprintf(a.stderr, format+" [y/N] ", args...)
+	answer, err := bufio.NewReader(a.input(ctx)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	a.say("nothing was done")
+	return silence(exitFailure)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+
+	"memento"
+	"memento/archive"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var (
+		folder       string
+		contentsOnly bool
+	)
+	c := &cobra.Command{
+		Use:   "export [FILE|-]",
+		Short: "Write a store to an archive or a folder",
+		Long: `Export writes a store, with its history, to a tar.gz file, or to standard output.
+"memento import" reads it back; any tar can unpack it.
+
+With --folder it writes the contents only, as plain files, to a folder that is new
+or empty. Nothing is ever overwritten.`,
+		Example: `  memento export backup.tar.gz
+  memento export - | ssh host memento import -
+  memento export --folder notes`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case folder != "" && len(args) > 0:
+				return usage("give a file or --folder, not both")
+			case folder != "":
+				return a.exportFolder(cmd.Context(), folder)
+			case len(args) == 0 && a.stdoutTTY, len(args) == 1 && args[0] == "-" && a.stdoutTTY:
+				return usage("an archive is not for a terminal; give a file, as in memento export backup.tar.gz")
+			case len(args) == 1 && args[0] != "-":
+				return a.exportFile(cmd.Context(), args[0], contentsOnly)
+			}
+			sum, err := a.exportTo(cmd.Context(), a.out, contentsOnly)
+			if err == nil {
+				err = a.out.Flush()
+			}
+			if err != nil {
+				return err
+			}
+			a.exported(sum, "")
+			return nil
+		},
+	}
+	c.Flags().StringVar(&folder, "folder", "", "write plain files to this folder instead")
+	c.Flags().BoolVar(&contentsOnly, "contents-only", false, "leave the history out")
+	_ = c.MarkFlagDirname("folder")
+	return c
+}
+
+type writer interface{ Write([]byte) (int, error) }
+
+func (a *app) exportTo(ctx context.Context, w writer, contentsOnly bool) (sum archive.Summary, err error) {
+	show, end := a.progress("exporting")
+	defer end()
+	err = a.withStore(ctx, func(s *memento.Store) error {
+		sum, err = archive.Write(ctx, w, s, &archive.WriteOptions{ContentsOnly: contentsOnly, Progress: show})
+		return err
+	})
+	return sum, err
+}
+
+func (a *app) exportFile(ctx context.Context, name string, contentsOnly bool) error {
+	f := &newFile{name: name}
+	sum, err := a.exportTo(ctx, f, contentsOnly)
+	if err := f.close(err == nil); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return a.transferred("memory_export", sum, name)
+}
+
+func (a *app) exportFolder(ctx context.Context, dir string) error {
+	show, end := a.progress("exporting")
+	var sum archive.Summary
+	err := a.withStore(ctx, func(s *memento.Store) (err error) {
+		sum, err = archive.WriteFolder(ctx, dir, s, &archive.FolderOptions{Progress: show})
+		return err
+	})
+	end()
+	if errors.Is(err, archive.ErrNotEmpty) {
+		return hint(err, "choose a folder that is new or empty")
+	}
+	if err != nil {
+		return err
+	}
+	return a.transferred("memory_export", sum, dir)
+}
+
+// transferred says what was exported or imported, from or to the named place.
+func (a *app) transferred(kind string, sum archive.Summary, place string) error {
+	if a.json {
+		j := transferJSON{Type: kind, Memories: sum.Memories, Versions: sum.Versions, Bytes: sum.Bytes, Skipped: []skippedJSON{}}
+		for _, s := range sum.Skipped {
+			j.Skipped = append(j.Skipped, skippedJSON(s))
+		}
+		return a.writeJSON(j)
+	}
+	for _, s := range sum.Skipped {
+		a.say("skipped %s: %s", line(s.Name), s.Reason)
+	}
+	if kind == "memory_import" {
+		a.say("imported %s", described(sum))
+		return nil
+	}
+	a.exported(sum, place)
+	return nil
+}
+
+func (a *app) exported(sum archive.Summary, place string) {
+	a.say("exported %s to %s", described(sum), cmp.Or(place, "standard output"))
+}
+
+func described(sum archive.Summary) string {
+	text := plural(sum.Memories, "memory", "memories") + " (" + humanSize(sum.Bytes) + ")"
+	if sum.Versions > 0 {
+		text += " and " + plural(sum.Versions, "version", "versions")
+	}
+	return text
+}
+
+// A newFile is made when the first byte is written to it, and never replaces
+// another.
+type newFile struct {
+	name string
+	file *os.File
+}
+
+func (f *newFile) Write(p []byte) (int, error) {
+	if f.file == nil {
+		var err error
+		if f.file, err = os.OpenFile(f.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	return f.file.Write(p)
+}
+
+// close finishes the file, or leaves nothing of it.
+func (f *newFile) close(keep bool) error {
+	if f.file == nil {
+		return nil
+	}
+	if !keep {
+		return errors.Join(f.file.Close(), os.Remove(f.name))
+	}
+	if err := errors.Join(f.file.Sync(), f.file.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.name))
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// An inputLine is a line of standard input, or why there are no more.
+type inputLine struct {
+	text    []byte // without contents if tooLong
+	tooLong bool
+	end     bool
+	err     error
+}
+
+// readLines reads lines of at most so many bytes, in the background, so that
+// who waits for one can also wait for something else. The last line is the end
+// or an error. A read that never returns is left behind.
+func readLines(r io.Reader, most int) <-chan inputLine {
+	lines := make(chan inputLine)
+	go func() {
+		in := bufio.NewReaderSize(r, 64<<10)
+		for {
+			l := nextLine(in, most)
+			lines <- l
+			if l.end || l.err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+func nextLine(in *bufio.Reader, most int) (l inputLine) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if !l.tooLong {
+			if len(l.text)+len(bytes.TrimSuffix(part, []byte("\n"))) > most {
+				l.text, l.tooLong = nil, true
+			} else {
+				l.text = append(l.text, part...)
+			}
+		}
+		switch {
+		case err == nil:
+			return l
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case !errors.Is(err, io.EOF):
+			return inputLine{err: err}
+		case len(l.text) == 0 && !l.tooLong:
+			return inputLine{end: true}
+		}
+		return l // the last line lacks its newline; the end comes next
+	}
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"errors"
+	"syscall"
+)
+
+const errorNoData = syscall.Errno(232) // ERROR_NO_DATA: the pipe is being closed
+
+// isClosedPipe reports whether a write failed because its reader has gone.
+func isClosedPipe(err error) bool {
+	return errors.Is(err, syscall.ERROR_BROKEN_PIPE) || errors.Is(err, errorNoData)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) putCommand() *cobra.Command {
+	var (
+		ifAbsent  bool
+		ifVersion string
+	)
+	c := &cobra.Command{
+		Use:   "put PATH [FILE]",
+		Short: "Write a memory from a file, or from standard input",
+		Long: `Put writes a memory whole, from a file or from standard input. What it replaces
+stays in the history.`,
+		Example: `  memento put /notes/a.md a.md
+  date | memento put /notes/today.md
+  memento put /notes/a.md a.md --if-absent
+  memento put /notes/a.md a.md --if-version memver_01kb...`,
+		Args: cobra.RangeArgs(1, 2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return first(1, a.completePaths)(cmd, args, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := memento.ParsePath(args[0])
+			if err != nil {
+				return err
+			}
+			put := memento.Put{Path: p}
+			switch {
+			case ifAbsent:
+				put.If = memento.IfAbsent()
+			case ifVersion != "":
+				put.If = memento.IfVersion(memento.VersionID(ifVersion))
+			}
+			file := "-"
+			if len(args) > 1 {
+				file = args[1]
+			}
+			if put.Content, err = a.readInput(cmd.Context(), file); err != nil {
+				return err
+			}
+			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				a.noteAgentPath(p)
+				return a.apply(cmd.Context(), s, put)
+			})
+		},
+	}
+	c.Flags().BoolVar(&ifAbsent, "if-absent", false, "only if there is no such memory")
+	c.Flags().StringVar(&ifVersion, "if-version", "", "only if this is the memory's newest version")
+	c.MarkFlagsMutuallyExclusive("if-absent", "if-version")
+	_ = c.RegisterFlagCompletionFunc("if-version", a.completeVersions)
+	return c
+}
+
+// apply makes changes in the name of the person, and says what became of them.
+func (a *app) apply(ctx context.Context, s *memento.Store, changes ...memento.Change) error {
+	versions, err := s.Apply(ctx, person(), changes...)
+	if err != nil {
+		return err
+	}
+	if len(versions) == 0 {
+		a.say("nothing changed")
+		return nil
+	}
+	if !a.json {
+		if len(versions) > 10 {
+			a.say("%d memories %s", len(versions), versions[0].Operation)
+			return nil
+		}
+		for _, v := range versions {
+			a.say("%s %s (%s)", v.Operation, v.Path, v.ID)
+		}
+		return nil
+	}
+	id, err := s.ID(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if err := a.writeJSON(wireVersion(id, v, false)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) redactCommand() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "redact VERSION...",
+		Short: "Remove versions' contents and paths for good",
+		Long: `Redact removes the contents and the path of versions for good. That they were made,
+when and by whom, stays. The newest version of a memory can be redacted once the
+memory was changed or removed. The versions are redacted one after the other.`,
+		Example: `  memento redact memver_01kb...
+  memento redact --yes memver_01kb... memver_01kc...`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeVersions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				return a.redact(cmd.Context(), s, args, yes)
+			})
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bool) error {
+	// What is named must exist before the first is gone.
+	for _, id := range ids {
+		v, err := s.Version(ctx, memento.VersionID(id))
+		if err != nil {
+			return versionError(err, memento.VersionID(id))
+		}
+		if !yes && a.stdinTTY {
+			if err := a.logLine(v); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.out.Flush(); err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, yes, "Remove the contents of %s for good?", plural(len(ids), "version", "versions")); err != nil {
+		return err
+	}
+	store, err := s.ID(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		v, err := s.Redact(ctx, memento.VersionID(id), person())
+		switch {
+		case errors.Is(err, memento.ErrNotExist):
+			return versionError(err, memento.VersionID(id))
+		case err != nil:
+			return err
+		case a.json:
+			err = a.writeJSON(wireVersion(store, v, false))
+		default:
+			a.say("redacted %s", v.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

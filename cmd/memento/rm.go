@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) rmCommand() *cobra.Command {
+	var recursive bool
+	c := &cobra.Command{
+		Use:   "rm PATH...",
+		Short: "Remove memories, or directories with -r",
+		Long: `Rm removes memories, all or none. With -r it removes directories too, with
+everything in them. What is removed stays in the history: "memento restore" brings
+it back, "memento redact" removes it for good.`,
+		Example: `  memento rm /notes/a.md
+  memento rm -r /old /tmp`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completePaths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var paths []memento.Path
+			for _, arg := range args {
+				p, err := memento.ParseDir(arg)
+				if err != nil {
+					return err
+				}
+				if p.IsRoot() {
+					return hint(&memento.PathError{Path: arg, Reason: "it is the root of the store"},
+						`remove what is in it by name, or the whole store with "memento stores delete"`)
+				}
+				if !slices.Contains(paths, p) {
+					paths = append(paths, p)
+				}
+			}
+			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				return a.rm(cmd.Context(), s, paths, recursive)
+			})
+		},
+	}
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "directories too, with everything in them")
+	return c
+}
+
+func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, recursive bool) error {
+	for {
+		changes := make([]memento.Change, len(paths))
+		for i, p := range paths {
+			remove := memento.Remove{Path: p}
+			if !recursive {
+				m, err := s.Get(ctx, memento.ByPath(p))
+				switch {
+				case errors.Is(err, memento.ErrIsDir):
+					return hint(fmt.Errorf("rm: %w", err), "remove it, and everything in it, with rm -r")
+				case err != nil:
+					return err
+				}
+				remove.If = memento.IfVersion(m.Version) // and so no directory that takes its place
+			}
+			changes[i] = remove
+		}
+		err := a.apply(ctx, s, changes...)
+		if !recursive && errors.Is(err, memento.ErrConflict) && ctx.Err() == nil {
+			continue // it was changed in between; removing it is still what is asked
+		}
+		return err
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"memento": main,
+		"editor":  fakeEditor,
+	})
+}
+
+// TestScripts runs the program as its users do. Each script has a folder, and a
+// database m.db in it, of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("MEMENTO_BACKEND", "sqlite:m.db")
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"capture": capture,
+			"repeat":  repeat,
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+// exits CODE ARGS... runs memento and checks its exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: exits CODE [ARGS...]")
+	}
+	err := ts.Exec("memento", args[1:]...)
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d; want %s", code, args[0])
+	}
+	for _, word := range []string{"goroutine ", "panic:", ".go:"} {
+		if strings.Contains(ts.ReadFile("stderr"), word) {
+			ts.Fatalf("standard error has %q", word)
+		}
+	}
+}
+
+// capture NAME REGEXP [N] keeps the Nth match, from 1, in the last standard
+// output in an environment variable.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: capture NAME REGEXP [N]")
+	}
+	n := 1
+	if len(args) == 3 {
+		var err error
+		if n, err = strconv.Atoi(args[2]); err != nil {
+			ts.Fatalf("%v", err)
+		}
+	}
+	found := regexp.MustCompile("(?m)"+args[1]).FindAllString(ts.ReadFile("stdout"), n)
+	if len(found) < n {
+		ts.Fatalf("%d matches; want %d", len(found), n)
+	}
+	ts.Setenv(args[0], found[n-1])
+}
+
+// repeat FILE N BEFORE TEXT AFTER writes a line with TEXT N times in it, before
+// what is in the file.
+func repeat(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: repeat FILE N BEFORE TEXT AFTER")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	name := ts.MkAbs(args[0])
+	rest, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		ts.Fatalf("%v", err)
+	}
+	text := args[2] + strings.Repeat(args[3], n) + args[4] + "\n" + string(rest)
+	ts.Check(os.WriteFile(name, []byte(text), 0o600))
+}
+
+// fakeEditor does what its environment says to the file named last:
+// EDITOR_APPEND adds a line, EDITOR_MEANWHILE is put into the store's /a.md by
+// somebody else, EDITOR_FAIL fails. It notes its arguments in editor.log.
+func fakeEditor() {
+	file := os.Args[len(os.Args)-1]
+	note := strings.Join(os.Args[1:len(os.Args)-1], ",") + " " + filepath.Base(file) + "\n"
+	check(os.WriteFile("editor.log", []byte(note), 0o600))
+	if text := os.Getenv("EDITOR_APPEND"); text != "" {
+		old, err := os.ReadFile(file)
+		check(err)
+		check(os.WriteFile(file, append(old, text+"\n"...), 0o600))
+	}
+	if text := os.Getenv("EDITOR_MEANWHILE"); text != "" {
+		cmd := exec.Command("memento", "put", "/a.md", "-q")
+		cmd.Stdin, cmd.Stderr = strings.NewReader(text), os.Stderr
+		check(cmd.Run())
+	}
+	if os.Getenv("EDITOR_FAIL") != "" {
+		os.Exit(3)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) searchCommand() *cobra.Command {
+	var (
+		dir   string
+		limit int
+	)
+	c := &cobra.Command{
+		Use:   "search QUERY...",
+		Short: "Find memories by their words",
+		Long: `Search lists the memories that have all the words, best first, with the line that
+matches best. A word finds all that begin with it, whatever the case and the
+accents. Words in double quotes must stand together.`,
+		Example: `  memento search refund policy
+  memento search '"refund policy"' --dir /customers
+  memento search refund --json | jq -r .path`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usage("--limit is %d; it must be at least 1", limit)
+			}
+			p, err := memento.ParseDir(dir)
+			if err != nil {
+				return err
+			}
+			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				matches, err := s.Search(cmd.Context(), memento.SearchOptions{Query: strings.Join(args, " "), Dir: p, Limit: limit})
+				if err != nil {
+					return err
+				}
+				return a.showMatches(matches)
+			})
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", "/", "only below this directory")
+	c.Flags().IntVarP(&limit, "limit", "n", 20, "the most memories to show")
+	_ = c.RegisterFlagCompletionFunc("dir", a.completePaths)
+	return c
+}
+
+func (a *app) showMatches(matches []memento.Match) error {
+	for _, m := range matches {
+		var err error
+		path := a.paint(blue, line(string(m.Memory.Path)))
+		switch {
+		case a.json:
+			err = a.writeJSON(wireMatch(m))
+		case m.Line == 0:
+			err = a.print("%s\n", path)
+		default:
+			err = a.print("%s:%s: %s\n", path, a.paint(green, strconv.Itoa(m.Line)), line(m.Snippet))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(matches) == 0 {
+		a.say("nothing found")
+	}
+	return nil
+}

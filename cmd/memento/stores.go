@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) storesCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "stores",
+		Short: "Make, list and change stores",
+		Long: `A store is a set of memories with a name, limits and a history of its own. Its
+description and metadata say what it is for. A store is named by its name or by
+its ID; of several with one name, only the ID will do.`,
+		Example: `  memento stores create team --description "What the team's agents know"
+  memento stores list
+  memento stores limits team --max-memories 50000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.storesCreateCommand(), a.storesListCommand(), a.storesShowCommand(), a.storesRenameCommand(),
+		a.storesLimitsCommand(), a.storesArchiveCommand(), a.storesDeleteCommand())
+	return c
+}
+
+// findStore returns the store with the given name or ID, an archived one too.
+func findStore(ctx context.Context, b memento.Backend, name string) (memento.StoreInfo, error) {
+	if isStoreID(name) {
+		return b.GetStore(ctx, workspace, memento.StoreID(name))
+	}
+	var living, archived []memento.StoreInfo
+	for info, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{Name: name, IncludeArchived: true}) {
+		switch {
+		case err != nil:
+			return info, err
+		case info.Archived():
+			archived = append(archived, info)
+		default:
+			living = append(living, info)
+		}
+	}
+	found := living
+	if len(living) == 0 {
+		found = archived
+	}
+	switch len(found) {
+	case 0:
+		return memento.StoreInfo{}, fmt.Errorf("%w: %q", memento.ErrNoStore, name)
+	case 1:
+		return found[0], nil
+	}
+	return memento.StoreInfo{}, hint(fmt.Errorf("%w: several stores are named %q", memento.ErrConflict, name),
+		`use the ID; "memento stores list --all" shows it`)
+}
+
+// withFound opens the backend, and a store in it, for the time of do.
+func (a *app) withFound(ctx context.Context, name string, do func(memento.Backend, memento.StoreInfo) error) error {
+	return a.withBackend(ctx, func(b memento.Backend) error {
+		info, err := findStore(ctx, b, name)
+		if err != nil {
+			return err
+		}
+		return do(b, info)
+	})
+}
+
+// showStore describes a store in full.
+func (a *app) showStore(s memento.StoreInfo) error {
+	if a.json {
+		return a.writeJSON(wireStore(s))
+	}
+	rows := [][2]string{
+		{"id", string(s.ID)},
+		{"name", s.Name},
+		{"description", s.Description},
+		{"created", second(s.CreatedAt)},
+		{"updated", second(s.UpdatedAt)},
+	}
+	if s.Archived() {
+		rows = append(rows, [2]string{"archived", second(s.ArchivedAt)})
+	}
+	for _, k := range sortedKeys(s.Metadata) {
+		rows = append(rows, [2]string{"metadata", k + "=" + s.Metadata[k]})
+	}
+	l, u := s.Limits, s.Usage
+	rows = append(rows,
+		[2]string{"memories", fmt.Sprintf("%d of at most %d", u.Memories, l.Memories)},
+		[2]string{"contents", fmt.Sprintf("%s of at most %s, %s each", humanSize(u.Bytes), humanSize(l.Bytes), humanSize(l.MemoryBytes))},
+		[2]string{"paths", fmt.Sprintf("at most %d bytes, %d levels", l.PathBytes, l.PathDepth)},
+	)
+	for _, row := range rows {
+		if row[1] == "" {
+			continue
+		}
+		if err := a.print("%-12s %s\n", row[0], line(row[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// limitFlags are the limits of a store as flags.
+type limitFlags struct {
+	memoryBytes, bytes, pathBytes byteSize
+	memories, pathDepth           int64
+}
+
+func (f *limitFlags) add(c *cobra.Command) {
+	c.Flags().Var(&f.memoryBytes, "max-memory-bytes", "the most of one memory, such as 200K")
+	c.Flags().Int64Var(&f.memories, "max-memories", 0, "the most memories")
+	c.Flags().Var(&f.bytes, "max-bytes", "the most of all memories together, such as 500M")
+	c.Flags().Var(&f.pathBytes, "max-path-bytes", "the longest path")
+	c.Flags().Int64Var(&f.pathDepth, "max-depth", 0, "the most levels of a path")
+}
+
+// limits returns l with the limits that were given on the command line, and
+// whether there were any.
+func (f *limitFlags) limits(c *cobra.Command, l memento.Limits) (memento.Limits, bool) {
+	changed := false
+	set := func(name string, limit *int64, value int64) {
+		if c.Flags().Changed(name) {
+			*limit, changed = value, true
+		}
+	}
+	set("max-memory-bytes", &l.MemoryBytes, int64(f.memoryBytes))
+	set("max-memories", &l.Memories, f.memories)
+	set("max-bytes", &l.Bytes, int64(f.bytes))
+	set("max-path-bytes", &l.PathBytes, int64(f.pathBytes))
+	set("max-depth", &l.PathDepth, f.pathDepth)
+	return l, changed
+}
+
+// parseMetadata reads pairs of the form key=value.
+func parseMetadata(pairs []string) (map[string]string, error) {
+	m := map[string]string{}
+	for _, pair := range pairs {
+		k, v, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, usage("--metadata is %q; write key=value", pair)
+		}
+		m[k] = v
+	}
+	return m, nil
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) storesListCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the stores, newest first",
+		Example: `  memento stores list
+  memento stores list --all --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withBackend(cmd.Context(), func(b memento.Backend) error {
+				none := true
+				for info, err := range b.ListStores(cmd.Context(), workspace, memento.StoreListOptions{IncludeArchived: all}) {
+					if err == nil {
+						none = false
+						err = a.storeLine(info)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				if none && !a.json {
+					a.say("there are no stores yet")
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "archived ones too")
+	return c
+}
+
+func (a *app) storeLine(s memento.StoreInfo) error {
+	if a.json {
+		return a.writeJSON(wireStore(s))
+	}
+	name := a.paint(bold, line(s.Name))
+	if s.Archived() {
+		name += " (archived)"
+	}
+	return a.print("%s  %s  %6d  %7s  %s\n", s.ID, a.paint(dim, minute(s.CreatedAt)), s.Usage.Memories, humanSize(s.Usage.Bytes), name)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"memento"
+)
+
+// The forms of points in time on the command line, for help texts.
+const timeForms = "a time: RFC 3339, 2006-01-02 15:04 (local), or how long ago: 30m, 2h, 3d, 1w"
+
+// parseTime reads a point in time. A relative one counts back from now.
+func parseTime(s string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		return t.UTC(), nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	if ago, ok := parseAgo(s); ok {
+		return now.Add(-ago).UTC(), nil
+	}
+	return time.Time{}, hint(&memento.Error{Op: "parse time " + strconv.Quote(s), Err: memento.ErrInvalid}, "give %s", timeForms)
+}
+
+// parseAgo reads whole numbers with units, as in "1d12h", up to about a century.
+func parseAgo(s string) (ago time.Duration, ok bool) {
+	const day = 24 * time.Hour
+	const most = 100 * 365 * day
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'w': 7 * day}
+	if s == "" {
+		return 0, false
+	}
+	for s != "" {
+		end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+		if end <= 0 {
+			return 0, false
+		}
+		n, err := strconv.Atoi(s[:end])
+		unit, known := units[s[end]]
+		if err != nil || !known || n > int(most/unit) {
+			return 0, false
+		}
+		ago += time.Duration(n) * unit
+		if ago > most {
+			return 0, false
+		}
+		s = s[end+1:]
+	}
+	return ago, true
+}
+
+// optionalTime is parseTime for a flag that may be absent.
+func optionalTime(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return parseTime(s, now)
+}
+
+func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+func second(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

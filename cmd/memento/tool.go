@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+// maxLine is the longest line of input, in bytes, that is executed.
+const maxLine = 16 << 20
+
+// textLineTooLong answers a line that was not read: there is no other way to
+// know what it asked for.
+const textLineTooLong = "Error: The command is longer than 16 MiB, so nothing was done. Send less text at once."
+
+// toolFlags are the flags of "tool" and of the commands below it.
+type toolFlags struct {
+	session          string
+	createOverwrites bool
+	viewChars        int
+}
+
+func (a *app) toolCommand() *cobra.Command {
+	f := &toolFlags{}
+	c := &cobra.Command{
+		Use:   "tool",
+		Short: "Execute calls of Claude's memory tool",
+		Long: `Tool executes calls of Claude's memory tool, memory_20250818.
+
+Without arguments it reads JSON Lines from standard input: each line is the input
+of a tool_use block, or the whole block. It executes them in order and answers
+each with a tool_result block on one line, at once, so that a program can keep it
+running and talk to it:
+
+  {"command":"view","path":"/memories"}
+  {"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"view","path":"/memories"}}
+
+A line that cannot be executed is answered with an error, and the next one goes
+on; empty lines are skipped; a line can have 16 MiB. The exit code is 0 once the
+input has ended, even if commands failed: their results have "is_error": true.
+
+The commands below execute one call from the command line and write the text of
+its result; a refusal goes to standard error, with exit code 1. Their paths are
+those of the agent, which start with /memories.
+
+Changes are recorded as made by a session: the one that --session names, or a new
+one for each run.`,
+		Example: `  memento tool < calls.jsonl
+  memento --store team tool --session sesn_support_42 < calls.jsonl
+  memento tool view /memories
+  memento tool create /memories/notes.md --text "first line"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withTool(cmd.Context(), f, func(t *memento.Tool) error {
+				return a.serve(cmd.Context(), t)
+			})
+		},
+	}
+	flags := c.PersistentFlags()
+	flags.StringVar(&f.session, "session", "", "the session that changes are recorded under (env MEMENTO_SESSION; default a new one)")
+	flags.BoolVar(&f.createOverwrites, "create-overwrites", false, "let create replace an existing file")
+	flags.IntVar(&f.viewChars, "view-chars", 0, "the most characters of a file that one view shows (default 16000)")
+	c.AddCommand(a.toolViewCommand(f), a.toolCreateCommand(f), a.toolReplaceCommand(f),
+		a.toolInsertCommand(f), a.toolDeleteCommand(f), a.toolRenameCommand(f))
+	return c
+}
+
+// withTool opens the memory tool on the store that the flags name, for the time of do.
+func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) error) error {
+	if f.viewChars < 0 {
+		return usage("--view-chars is %d; it must not be negative", f.viewChars)
+	}
+	session := f.session
+	if session == "" {
+		session = os.Getenv("MEMENTO_SESSION")
+	}
+	if session == "" {
+		session = newSession(a.now())
+	}
+	return a.withStore(ctx, func(s *memento.Store) error {
+		return do(memento.NewTool(s, &memento.ToolOptions{
+			Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
+			CreateOverwrites: f.createOverwrites,
+			ViewChars:        f.viewChars,
+		}))
+	})
+}
+
+// newSession returns the ID of a new session, in the form of the other IDs.
+func newSession(at time.Time) string {
+	_, id, _ := strings.Cut(string(memento.NewMemoryID(at)), "_")
+	return "sesn_" + id
+}
+
+// serve executes the lines of standard input until it ends.
+func (a *app) serve(ctx context.Context, t *memento.Tool) error {
+	if a.stdinTTY {
+		a.say("reading JSON Lines from the terminal; end with Ctrl-D")
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	lines := readLines(a.stdin, maxLine)
+	for {
+		var l inputLine
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case l = <-lines:
+		}
+		var block memento.ResultBlock
+		switch {
+		case l.err != nil:
+			return fmt.Errorf("read standard input: %w", l.err)
+		case l.end:
+			return nil
+		case l.tooLong:
+			block = memento.ResultBlock{Type: "tool_result", Content: textLineTooLong, IsError: true}
+		case len(bytes.TrimSpace(l.text)) == 0:
+			continue
+		default:
+			block = t.RunBlock(ctx, l.text)
+		}
+		out.Reset()
+		if err := enc.Encode(block); err != nil {
+			return err
+		}
+		// One write, past every buffer: the program at the other end waits for it.
+		if _, err := a.stdout.Write(out.Bytes()); err != nil {
+			return err
+		}
+	}
+}

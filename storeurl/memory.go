@@ -1,0 +1,18 @@
+package storeurl
+
+import (
+	"context"
+
+	"memento"
+	"memento/memstore"
+)
+
+func openMemory(_ context.Context, l location) (memento.Backend, error) {
+	if l.host || l.path != "" {
+		return nil, invalid("mem: takes nothing after the colon")
+	}
+	if err := l.only(); err != nil {
+		return nil, err
+	}
+	return memstore.New(nil), nil
+}

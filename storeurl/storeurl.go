@@ -1,0 +1,67 @@
+// Package storeurl opens the backend that a URL names.
+//
+//	sqlite:PATH           one SQLite file; a relative path starts at the working directory
+//	sqlite:///ABS/PATH    the same, with an absolute path
+//	mem:                  in memory, gone when the program ends
+//
+// A URL says where memories are, never who asks for them: user names and
+// passwords have no place in one, and no error repeats a URL.
+//
+// In a path, "%", "?" and "#" are written %25, %3F and %23; [SQLite] does it. A
+// query ("?key=value") is refused unless its scheme knows the key; none does at
+// present.
+package storeurl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"memento"
+)
+
+// A scheme is one row of the table of backends.
+type scheme struct {
+	name string // before the colon
+	form string // how to write such a URL
+	open func(ctx context.Context, l location) (memento.Backend, error)
+}
+
+// schemes is the table. A new backend is one more row.
+func schemes() []scheme {
+	return []scheme{
+		{"sqlite", "sqlite:PATH", openSQLite},
+		{"mem", "mem:", openMemory},
+	}
+}
+
+// Open opens the backend that rawURL names, and makes it if it does not exist
+// yet, with its folder, which only its owner can read. The caller closes it.
+//
+// Errors: memento.ErrInvalid if the URL is not understood, and those of the
+// backend's own Open.
+func Open(ctx context.Context, rawURL string) (memento.Backend, error) {
+	l, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range schemes() {
+		if s.name == l.scheme {
+			return s.open(ctx, l)
+		}
+	}
+	return nil, invalid("the scheme %q is not known; known are %s", l.scheme, known())
+}
+
+// known lists the forms of URLs that [Open] understands.
+func known() string {
+	var forms []string
+	for _, s := range schemes() {
+		forms = append(forms, s.form)
+	}
+	return strings.Join(forms, ", ")
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: backend URL: "+format, append([]any{memento.ErrInvalid}, args...)...)
+}

@@ -1,0 +1,134 @@
+package storeurl_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"memento"
+	"memento/storeurl"
+)
+
+// write makes the default store in the backend and puts one memory into it.
+func write(t *testing.T, b memento.Backend) {
+	t.Helper()
+	s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a.md", Content: "kept"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSQLiteKeeps(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	absolute := filepath.Join(dir, "deep", "er 100%?#", "m.db")
+	slashed := "/" + strings.TrimPrefix(filepath.ToSlash(filepath.Join(dir, "three.db")), "/")
+	for _, tc := range []struct{ url, file string }{
+		{"sqlite:relative.db", "relative.db"},
+		{"sqlite:./sub/r.db", "sub/r.db"},
+		{storeurl.SQLite(absolute), absolute},
+		{"sqlite://" + slashed, "three.db"},
+	} {
+		b, err := storeurl.Open(t.Context(), tc.url)
+		if err != nil {
+			t.Errorf("Open(%q): %v", tc.url, err)
+			continue
+		}
+		write(t, b)
+		if err := b.Close(); err != nil {
+			t.Errorf("Close of %q: %v", tc.url, err)
+		}
+		if _, err := os.Stat(tc.file); err != nil {
+			t.Errorf("%q made no file %s: %v", tc.url, tc.file, err)
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return // its permissions are not Unix's
+	}
+	for _, made := range []string{filepath.Dir(absolute), filepath.Join(dir, "deep"), filepath.Join(dir, "sub")} {
+		info, err := os.Stat(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o700 {
+			t.Errorf("%s has mode %o; want 700", made, got)
+		}
+	}
+}
+
+func TestMemory(t *testing.T) {
+	b, err := storeurl.Open(t.Context(), "mem:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, b)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Secrets that people put into URLs must not come back in errors.
+const canary = "hunter2"
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, tc := range []struct{ url, says string }{
+		{"", "it is empty"},
+		{"memento.db", "write sqlite: before its path"},
+		{"/var/lib/memento.db", "write sqlite: before its path"},
+		{"./a:b.db", "write sqlite: before its path"},
+		{`C:\memento.db`, "write sqlite: before its path"},
+		{"C:/memento.db", "write sqlite: before its path"},
+		{"postgres://u:" + canary + "@h/db", `"postgres" is not known; known are sqlite:PATH, mem:`},
+		{"u@" + canary + ":x", "does not start with a scheme"},
+		{"sqlite:", "needs the path of a file"},
+		{"sqlite://", "needs the path of a file"},
+		{"sqlite://u:" + canary + "@h/x.db", "names a file, not a host"},
+		{"sqlite:x.db?mode=memory", `takes no query key "mode"`},
+		{"sqlite:x.db?a=%zz", "not of the form key=value"},
+		{"sqlite:50%.db", "write it %25"},
+		{"sqlite:a#b.db", "write it %23"},
+		{"sqlite:a%00b.db", "NUL"},
+		{"sqlite::memory:", "write mem:"},
+		{"sqlite:~/m.db", "is not expanded"},
+		{"sqlite:folder/", "ends with a slash"},
+		{"mem:x", "takes nothing"},
+		{"mem://h", "takes nothing"},
+		{"mem:?k=v", `takes no query key "k"`},
+	} {
+		b, err := storeurl.Open(t.Context(), tc.url)
+		switch {
+		case err == nil:
+			t.Errorf("Open(%q) gave no error", tc.url)
+			b.Close()
+		case !errors.Is(err, memento.ErrInvalid):
+			t.Errorf("Open(%q) = %v; want ErrInvalid", tc.url, err)
+		case !strings.Contains(err.Error(), tc.says):
+			t.Errorf("Open(%q) = %q; want it to say %q", tc.url, err, tc.says)
+		case strings.Contains(err.Error(), canary):
+			t.Errorf("Open(%q) = %q, which repeats a secret", tc.url, err)
+		}
+	}
+	made, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made) > 0 {
+		t.Errorf("refused URLs made %v", made)
+	}
+}
+
+func TestFolderInTheWay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := storeurl.Open(t.Context(), "sqlite:file/m.db"); err == nil {
+		t.Error("opened a database below a file")
+		b.Close()
+	}
+}
