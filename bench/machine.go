@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// A machine is what the figures depend on, without anything that names it.
+type machine struct {
+	Cores      int    `json:"cores"`
+	MemoryGB   int    `json:"memory_gb,omitempty"` // 0 if it cannot be told
+	Kernel     string `json:"kernel"`
+	FileSystem string `json:"file_system"`
+	Go         string `json:"go"`
+	Node       string `json:"node"`
+	SDK        string `json:"sdk"`
+}
+
+func describeMachine(dir, node string) machine {
+	return machine{
+		Cores:      runtime.NumCPU(),
+		MemoryGB:   memoryGB(),
+		Kernel:     kernel(),
+		FileSystem: fileSystem(dir),
+		Go:         strings.TrimPrefix(runtime.Version(), "go"),
+		Node:       strings.TrimPrefix(node, "v"),
+		SDK:        sdkVersion,
+	}
+}
+
+func (m machine) String() string {
+	memory := ""
+	if m.MemoryGB > 0 {
+		memory = fmt.Sprintf(", %d GB of memory", m.MemoryGB)
+	}
+	return fmt.Sprintf("%d cores%s, %s, %s; Go %s, Node %s, @anthropic-ai/sdk %s",
+		m.Cores, memory, m.Kernel, m.FileSystem, m.Go, m.Node, m.SDK)
+}
+
+func kernel() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return runtime.GOOS + "/" + runtime.GOARCH
+	}
+	return "Linux " + strings.TrimSpace(string(release)) + " " + runtime.GOARCH
+}
+
+func memoryGB() int {
+	info, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(info)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "MemTotal:" {
+			kb, _ := strconv.Atoi(fields[1])
+			return (kb + 1<<19) >> 20
+		}
+	}
+	return 0
+}
+
+// fileSystem returns the type of the file system that dir is in: that of the
+// longest mount point leading to it.
+func fileSystem(dir string) string {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	best, kind := "", "unknown file system"
+	for line := range strings.Lines(string(mounts)) {
+		left, right, ok := strings.Cut(line, " - ")
+		at, what := strings.Fields(left), strings.Fields(right)
+		if !ok || len(at) < 5 || len(what) < 1 {
+			continue
+		}
+		point := at[4]
+		rel, err := filepath.Rel(point, dir)
+		if err == nil && filepath.IsLocal(rel) && len(point) >= len(best) {
+			best, kind = point, what[0]
+		}
+	}
+	return kind
+}

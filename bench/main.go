@@ -1,0 +1,173 @@
+// Bench compares memento with the TypeScript SDK's local memory tool,
+// BetaLocalFilesystemMemoryTool, on the same calls, the same machine and the same
+// file system, in one run. README.md says what it measures, how, and what is
+// unfair to whom.
+//
+//	go run ./bench
+//
+// It needs node and npm, and fetches the SDK with `npm ci` when it first runs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// A config is what the command line asks for.
+type config struct {
+	sizes   []int // of the stores, in files, ascending
+	callers []int // ascending
+	rounds  int   // counted ones, after one that is not
+	seed    uint64
+	quick   bool
+	dir     string // where the stores are made
+	format  string // "text", "markdown" or "json"
+}
+
+func parseArgs(args []string, stderr io.Writer) (config, error) {
+	var c config
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	sizes := f.String("sizes", "20,1000,10000", "sizes of the stores, in `files`")
+	callers := f.String("callers", "1,16", "`numbers` of concurrent callers")
+	f.IntVar(&c.rounds, "rounds", 5, "counted `rounds`, of which the median is taken")
+	f.Uint64Var(&c.seed, "seed", 1, "seed of the generated calls")
+	f.BoolVar(&c.quick, "quick", false, "a few seconds: one round of few calls on stores of 20 and 200 files; proves that it runs, not how fast")
+	f.StringVar(&c.dir, "dir", ".", "`directory` in whose file system the stores are made, and removed afterwards")
+	markdown := f.Bool("markdown", false, "print the tables as Markdown")
+	asJSON := f.Bool("json", false, "print the figures as JSON")
+	if err := f.Parse(args); err != nil {
+		return c, err
+	}
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if c.quick && !given["sizes"] {
+		*sizes = "20,200"
+	}
+	if c.quick && !given["rounds"] {
+		c.rounds = 1
+	}
+	var err1, err2 error
+	c.sizes, err1 = numbers("sizes", *sizes)
+	c.callers, err2 = numbers("callers", *callers)
+	if err := errors.Join(err1, err2); err != nil {
+		return c, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case c.rounds < 1:
+		return c, fmt.Errorf("-rounds is %d; it must be at least 1", c.rounds)
+	case *markdown && *asJSON:
+		return c, errors.New("-markdown and -json exclude each other")
+	}
+	c.format = "text"
+	if *markdown {
+		c.format = "markdown"
+	} else if *asJSON {
+		c.format = "json"
+	}
+	return c, nil
+}
+
+// numbers reads a comma-separated list of positive numbers, and sorts it.
+func numbers(name, list string) ([]int, error) {
+	var ns []int
+	for field := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-%s: %q is not a positive number", name, field)
+		}
+		ns = append(ns, n)
+	}
+	slices.Sort(ns)
+	return slices.Compact(ns), nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	cfg, err := parseArgs(args, stderr)
+	if err != nil {
+		return err
+	}
+	source, err := sourceDir(ctx)
+	if err != nil {
+		return err
+	}
+	sdkDir := filepath.Join(source, "sdk")
+	nodeVersion, err := installSDK(ctx, sdkDir)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(cfg.dir, ".memento-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	binary, err := buildBinary(ctx, filepath.Dir(source), dir)
+	if err != nil {
+		return err
+	}
+
+	b := &bench{config: cfg, work: dir, sdkDir: sdkDir, binary: binary, progress: stderr}
+	r := report{Machine: describeMachine(dir, nodeVersion), Rounds: cfg.rounds, Quick: cfg.quick}
+	if r.Rows, r.FsyncFloors, err = b.compare(ctx); err != nil {
+		return err
+	}
+	if r.Binary, err = b.measureBinary(ctx, cfg.sizes[len(cfg.sizes)-1]); err != nil {
+		return fmt.Errorf("the binary: %w", err)
+	}
+	r.finish()
+	return r.write(stdout, cfg.format)
+}
+
+// sourceDir returns the directory of this package.
+func sourceDir(ctx context.Context) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "memento/bench")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("run it inside memento's source tree: go list: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// buildBinary builds the command as it is released, without cgo.
+func buildBinary(ctx context.Context, module, dir string) (string, error) {
+	binary := filepath.Join(dir, "memento")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/memento")
+	build.Dir, build.Stderr = module, os.Stderr
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/memento: %w", err)
+	}
+	return binary, nil
+}
