@@ -1,6 +1,6 @@
 module memento
 
-go 1.26.0
+go 1.26.5
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
