@@ -202,19 +202,27 @@ func (Move) isChange()   {}
 // A Condition must hold for a change to happen. It is checked atomically with
 // the change. The zero Condition always holds.
 type Condition struct {
-	absent  bool
-	sha256  string
-	version VersionID
+	kind  conditionKind
+	value string
 }
 
+type conditionKind int
+
+const (
+	always conditionKind = iota
+	ifAbsent
+	ifSHA256
+	ifVersion
+)
+
 // IfAbsent holds if there is no memory at the path.
-func IfAbsent() Condition { return Condition{absent: true} }
+func IfAbsent() Condition { return Condition{kind: ifAbsent} }
 
 // IfSHA256 holds if there is a memory whose contents have this hash, in the form of [Memory].SHA256.
-func IfSHA256(hash string) Condition { return Condition{sha256: hash} }
+func IfSHA256(hash string) Condition { return Condition{ifSHA256, hash} }
 
 // IfVersion holds if there is a memory and id is its newest version.
-func IfVersion(id VersionID) Condition { return Condition{version: id} }
+func IfVersion(id VersionID) Condition { return Condition{ifVersion, string(id)} }
 
 // ListOptions choose what [Documents.List] yields.
 type ListOptions struct {

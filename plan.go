@@ -27,7 +27,8 @@ type Planner struct {
 	At   time.Time // of the versions made; must not lie before the store's newest version
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 
-	born map[MemoryID]time.Time // when the memories of imported versions were made
+	born     map[MemoryID]time.Time // when the memories of imported versions were made
+	tooLarge map[MemoryID]int64     // sizes of those that break the limit, so far
 }
 
 // A Snapshot shows a store as it is inside the running Apply. Memories come
@@ -232,6 +233,13 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 		p.Info.Usage.Memories++
 	}
 	p.Info.Usage.Bytes += after.Size - before.Size
+	delete(p.tooLarge, v.Memory)
+	if after.Size > p.Info.Limits.MemoryBytes {
+		if p.tooLarge == nil {
+			p.tooLarge = map[MemoryID]int64{}
+		}
+		p.tooLarge[v.Memory] = after.Size
+	}
 	rewrite := after.ID != "" && after.SHA256 != before.SHA256
 	p.Seq++
 	v.Content, v.Seq = "", p.Seq
@@ -254,6 +262,9 @@ func (p *Planner) bornAt(v Version) time.Time {
 // PlanImported checks the limits once all versions are imported.
 func (p *Planner) PlanImported() error {
 	l, u := p.Info.Limits, p.Info.Usage
+	for _, size := range p.tooLarge {
+		return &Error{Op: "import", Err: &LimitError{Limit: LimitMemoryBytes, Max: l.MemoryBytes, Want: size}}
+	}
 	switch {
 	case u.Memories > l.Memories:
 		return &Error{Op: "import", Err: &LimitError{Limit: LimitMemories, Max: l.Memories, Want: u.Memories}}
@@ -365,14 +376,14 @@ func (p *Planner) effect(before, after Memory, op Operation) Effect {
 // memory at the path.
 func (c Condition) check(m Memory, exists bool) error {
 	switch {
-	case c == Condition{}:
+	case c.kind == always:
 		return nil
-	case c.absent && exists:
+	case c.kind == ifAbsent && exists:
 		return ErrExist
-	case c.absent:
+	case c.kind == ifAbsent,
+		c.kind == ifSHA256 && exists && c.value == m.SHA256,
+		c.kind == ifVersion && exists && c.value == string(m.Version):
 		return nil
-	case !exists, c.sha256 != "" && c.sha256 != m.SHA256, c.version != "" && c.version != m.Version:
-		return ErrConflict
 	}
-	return nil
+	return ErrConflict
 }

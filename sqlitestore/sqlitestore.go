@@ -48,6 +48,8 @@ type Backend struct {
 	readers *pool
 	stores  sync.Map // StoreID → int64, what the tables call the stores seen so far
 	reads   reads
+
+	truncate *time.Timer // empties the log
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -100,16 +102,19 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		path:    path,
 		busy:    o.BusyTimeout,
 		now:     o.Now,
-		writer:  newWriter(c, indexSome),
+		writer:  newWriter(c, o.BusyTimeout, indexSome),
 		readers: newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) }),
 	}
 	b.reads.flush = b.flushReads
+	b.truncate = time.AfterFunc(time.Hour, b.truncateLog)
+	b.truncate.Stop() // until something is redacted
 	return b, nil
 }
 
 // Close commits what was accepted and closes the file. Methods called
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
+	b.truncate.Stop() // closing the file empties the log, unless other processes use it
 	b.reads.close()
 	err := b.writer.close()
 	b.readers.close()

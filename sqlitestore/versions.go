@@ -160,23 +160,27 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		}
 		return b.redact(t.conn, num, id, by)
 	})
-	if err != nil {
-		return v, fail(op, err)
+	if err == nil {
+		b.truncateLog()
 	}
-	b.truncateLog()
-	return v, nil
+	return v, fail(op, err)
 }
 
-// truncateLog empties the log, in which older states of pages linger. A reader
-// in the middle of an iteration can keep it from doing so: then the log is
-// overwritten in time.
+// truncateLog empties the log, in which older states of pages linger. While a
+// reader needs it, in the middle of an iteration say, it cannot be emptied: then
+// it is tried again later.
 func (b *Backend) truncateLog() {
-	c, err := openConn(b.path, b.busy)
+	const retry = time.Second
+	c, err := openConn(b.path, time.Millisecond) // which keeps no writer waiting
 	if err != nil {
-		return
+		return // the log is overwritten in time
 	}
 	defer c.Close()
-	_ = c.exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+	blocked := true
+	_, err = c.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { blocked = s.ColumnBool(0) })
+	if err != nil || blocked {
+		b.truncate.Reset(retry)
+	}
 }
 
 func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.Actor) (memento.Version, error) {

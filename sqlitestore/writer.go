@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"memento"
+
+	"zombiezen.com/go/sqlite"
 )
 
 // A writer has the one connection that writes. It commits the changes that wait
@@ -18,6 +20,7 @@ import (
 // goroutine.
 type writer struct {
 	conn *conn
+	busy time.Duration                    // how long to wait for other processes
 	idle func(*tx) (more bool, err error) // work for quiet moments
 	lead chan struct{}                    // holds a token while somebody uses conn
 
@@ -46,10 +49,14 @@ const (
 	maxBatch = 128
 	// idleDelay is how long nothing must have been written before idle work is done, in steps.
 	idleDelay = 200 * time.Millisecond
+	// busyPause is how long to leave another process alone before asking for its lock again.
+	busyPause = 500 * time.Microsecond
 )
 
-func newWriter(c *conn, idle func(*tx) (more bool, err error)) *writer {
-	w := &writer{conn: c, idle: idle, lead: make(chan struct{}, 1)}
+// newWriter makes c the connection that writes. It waits at most busy for other processes.
+func newWriter(c *conn, busy time.Duration, idle func(*tx) (more bool, err error)) *writer {
+	c.SetBusyTimeout(0) // begin does the waiting
+	w := &writer{conn: c, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
 }
@@ -109,7 +116,7 @@ func (w *writer) commit() {
 	if w.empty() {
 		return
 	}
-	beginErr := w.conn.exec("BEGIN IMMEDIATE") // others come while another process holds the lock
+	beginErr := w.begin() // others come while another process holds the lock
 	batch := w.take(nil)
 	switch {
 	case beginErr != nil:
@@ -120,7 +127,7 @@ func (w *writer) commit() {
 		// The whole transaction was lost. Perhaps one change is too large for
 		// what is left on the disk: alone, the others may succeed.
 		for _, j := range batch {
-			if j.err = w.conn.exec("BEGIN IMMEDIATE"); j.err == nil {
+			if j.err = w.begin(); j.err == nil {
 				w.transact([]*job{j})
 			}
 		}
@@ -129,6 +136,18 @@ func (w *writer) commit() {
 		close(j.done)
 	}
 	w.quiet.Reset(idleDelay)
+}
+
+// begin opens a transaction, and waits for other processes to end theirs. SQLite
+// would do the waiting, but sleeps for so long in between that a process which
+// writes without a pause could keep another from ever writing.
+func (w *writer) begin() error {
+	for start := time.Now(); ; time.Sleep(busyPause) {
+		err := w.conn.exec("BEGIN IMMEDIATE")
+		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Since(start) > w.busy {
+			return err
+		}
+	}
 }
 
 func (w *writer) empty() bool {
@@ -173,7 +192,7 @@ func (w *writer) doIdle() {
 	w.mu.Lock()
 	closed := w.closed
 	w.mu.Unlock()
-	if closed || w.conn.exec("BEGIN IMMEDIATE") != nil {
+	if closed || w.begin() != nil {
 		return
 	}
 	more := false

@@ -41,7 +41,7 @@ func TestNextLine(t *testing.T) {
 func TestEndlessLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	l := nextLine(bufio.NewReader(io.LimitReader(endless{}, 256<<20)), maxLine)
+	l := nextLine(bufio.NewReader(io.LimitReader(endless{}, 64<<20)), maxLine)
 	runtime.ReadMemStats(&after)
 	if !l.tooLong {
 		t.Errorf("got %d bytes; want a line that is too long", len(l.text))

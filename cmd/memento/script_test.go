@@ -14,6 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Under the race detector every process would take a second to end.
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){
 		"memento": main,
 		"editor":  fakeEditor,
@@ -29,6 +31,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("MEMENTO_BACKEND", "sqlite:m.db")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("TZ", "UTC")
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
