@@ -37,3 +37,8 @@ func (t *Tool) RunBlock(ctx context.Context, block []byte) ResultBlock {
 	b.Content, b.IsError = r.Content, r.IsError
 	return b
 }
+
+// TooLong answers a block that was not read because it has more than max bytes.
+func TooLong(max int64) ResultBlock {
+	return ResultBlock{Type: "tool_result", Content: fmt.Sprintf(textTooLong, thousands(max)), IsError: true}
+}

@@ -1,7 +1,6 @@
 package memento
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,64 +72,65 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 
 func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []Change, error) {
 	var r Restoration
-	// What each memory was at the time: its newest version not after it.
-	then := map[MemoryID]Version{}
-	for v, err := range s.Versions(ctx, VersionListOptions{CreatedTo: at}) {
-		if err != nil {
-			return r, nil, err
-		}
-		if _, seen := then[v.Memory]; !seen {
-			then[v.Memory] = v
-		}
+	then, lost, err := s.stateAt(ctx, at)
+	if err != nil {
+		return r, nil, err
 	}
-	lost := map[MemoryID]bool{}
-	for id, v := range then {
-		if v.Redacted() && v.Operation != Deleted {
-			lost[id] = true
-		}
-	}
-
 	var removes, puts []Change
+	write := func(v Version, cond Condition) error {
+		full, err := s.Version(ctx, v.ID)
+		puts = append(puts, Put{Path: v.Path, Content: full.Content, If: cond})
+		r.Written = append(r.Written, v.Path)
+		return err
+	}
 	for e, err := range s.List(ctx, ListOptions{}) {
 		if err != nil {
 			return r, nil, err
 		}
 		m := e.Memory
-		v, existed := then[m.ID]
+		v, existed := then[m.Path]
 		switch {
 		case lost[m.ID]:
 			r.Lost = append(r.Lost, m.Path)
-			delete(then, m.ID)
-		case existed && v.Operation != Deleted && v.Path == m.Path:
-			if v.SHA256 != m.SHA256 {
-				full, err := s.Version(ctx, v.ID)
-				if err != nil {
-					return r, nil, err
-				}
-				puts = append(puts, Put{Path: m.Path, Content: full.Content, If: IfVersion(m.Version)})
-				r.Written = append(r.Written, m.Path)
-			}
-			delete(then, m.ID)
-		default: // it did not exist, or not here
+		case !existed:
 			removes = append(removes, Remove{Path: m.Path, If: IfVersion(m.Version)})
 			r.Removed = append(r.Removed, m.Path)
+		default:
+			delete(then, m.Path)
+			if v.SHA256 != m.SHA256 {
+				if err := write(v, IfVersion(m.Version)); err != nil {
+					return r, nil, err
+				}
+			}
 		}
 	}
 	stay := r.Lost
-	for _, v := range slices.SortedFunc(maps.Values(then), func(a, b Version) int { return cmp.Compare(a.Path, b.Path) }) {
-		if v.Operation == Deleted || lost[v.Memory] {
-			continue
-		}
-		if slices.ContainsFunc(stay, func(p Path) bool { return p == v.Path || p.Contains(v.Path) || v.Path.Contains(p) }) {
-			r.Lost = append(r.Lost, v.Path)
-			continue
-		}
-		full, err := s.Version(ctx, v.ID)
-		if err != nil {
+	for _, p := range slices.Sorted(maps.Keys(then)) {
+		if slices.ContainsFunc(stay, func(q Path) bool { return p == q || p.Contains(q) || q.Contains(p) }) {
+			r.Lost = append(r.Lost, p)
+		} else if err := write(then[p], IfAbsent()); err != nil {
 			return r, nil, err
 		}
-		puts = append(puts, Put{Path: v.Path, Content: full.Content, If: IfAbsent()})
-		r.Written = append(r.Written, v.Path)
 	}
 	return r, append(removes, puts...), nil
+}
+
+// stateAt returns the newest version, by path, of each memory that lived at a
+// time, and those of which it is not known any more what they were.
+func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Version, lost map[MemoryID]bool, err error) {
+	then, lost = map[Path]Version{}, map[MemoryID]bool{}
+	seen := map[MemoryID]bool{}
+	for v, err := range s.Versions(ctx, VersionListOptions{CreatedTo: at}) {
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case seen[v.Memory] || v.Operation == Deleted:
+		case v.Redacted():
+			lost[v.Memory] = true
+		default:
+			then[v.Path] = v
+		}
+		seen[v.Memory] = true
+	}
+	return then, lost, nil
 }

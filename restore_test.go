@@ -182,13 +182,19 @@ func TestRestoreMeetsOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// /a of now is another memory than then: it goes, and the old contents come anew.
-	want := memento.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/a", "/new"}}
+	// /a of now is another memory than then, but it is what stands there.
+	want := memento.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/new"}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 	if diff := cmp.Diff(map[memento.Path]string{"/a": "one"}, contents(t, s)); diff != "" {
 		t.Error("(-want +got):\n" + diff)
+	}
+
+	// Once it is as it was, there is nothing left to do.
+	r, err = s.RestoreAsOf(t.Context(), nobody, first.CreatedAt, false)
+	if diff := cmp.Diff(memento.Restoration{}, r); diff != "" || err != nil {
+		t.Errorf("restored again: %v (-want +got):\n%s", err, diff)
 	}
 }
 
@@ -238,7 +244,7 @@ func TestRestoreAsOf(t *testing.T) {
 			later: func(l *timeline) {
 				l.do(memento.Move{From: "/a", To: "/c"}, memento.Move{From: "/b", To: "/a"}, memento.Move{From: "/c", To: "/b"})
 			},
-			want:  memento.Restoration{Written: []memento.Path{"/a", "/b"}, Removed: []memento.Path{"/a", "/b"}},
+			want:  memento.Restoration{Written: []memento.Path{"/a", "/b"}},
 			files: files{"/a": "a", "/b": "b"},
 		},
 		{

@@ -79,6 +79,7 @@ const (
 const (
 	textNoJSON       = "Error: The input is not a JSON object: %s. Send an object such as {\"command\": \"view\", \"path\": \"/memories\"}."
 	textNoTool       = "Error: Tool '%s' not found" // the SDKs' own words
+	textTooLong      = "Error: The command is longer than %s bytes, so it was not read and nothing was done. Send less text at once."
 	textNoCommand    = "Error: The input has no `command`. Use one of: view, create, str_replace, insert, delete, rename."
 	textBadCommand   = "Error: Unknown command `%s`. Use one of: view, create, str_replace, insert, delete, rename."
 	textMissingField = "Error: Missing required field `%s` for command `%s`."
@@ -151,6 +152,20 @@ func failure(p string, err error) string {
 		return fmt.Sprintf(textCancelled, p)
 	}
 	return fmt.Sprintf(textInternal, p)
+}
+
+// isFault reports whether err, from a command, is not about what the agent asked for.
+func isFault(err error) bool {
+	if err == nil || isContextError(err) {
+		return false
+	}
+	for _, asked := range []error{ErrNotExist, ErrExist, ErrIsDir, ErrNotDir, ErrInvalidPath, ErrInvalid, ErrTooLarge,
+		ErrArchived, ErrNoMatch, ErrManyMatches, ErrOutOfRange} {
+		if errors.Is(err, asked) {
+			return false
+		}
+	}
+	return true
 }
 
 func limitText(p string, e *LimitError) string {

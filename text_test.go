@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
@@ -123,9 +124,35 @@ var direct = []struct {
 		},
 		"Error: Invalid path /memories/" + strings.Repeat("y", 200) + "/" + strings.Repeat("x", 900) + ": it would have 1,102 bytes; at most 1,024 are allowed. Use shorter names.",
 	},
+	{
+		"a block that was not read",
+		func(*testing.T) error { return errors.New(memento.TooLong(1 << 20).Content) },
+		"Error: The command is longer than 1,048,576 bytes, so it was not read and nothing was done. Send less text at once.",
+	},
 	{"an empty path", parse(""), `invalid path "": it is empty`},
 	{"a relative path", parse("a.md"), `invalid path "a.md": it does not start with a slash`},
 	{"the root as a memory", parse("/"), `invalid path "/": it is the root directory, not a file`},
+}
+
+// The operator reads the cause of what the agent only reads to have failed, and
+// nothing about what the agent did wrong itself.
+func TestFaultsAreLogged(t *testing.T) {
+	var log strings.Builder
+	cause := errors.New("the cable is cut")
+	s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"})
+	tool := memento.NewTool(s, &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	tool.Run(t.Context(), []byte(`{"command":"view","path":"/memories/none.md"}`))
+	tool.Run(t.Context(), []byte(`{"command":"dance"}`))
+	if log.Len() > 0 {
+		t.Errorf("the agent's own mistakes are logged: %s", log.String())
+	}
+	r := tool.Run(t.Context(), []byte(`{"command":"create","path":"/memories/notes.md","file_text":"a secret"}`))
+	if !r.IsError || strings.Contains(r.Content, "cable") {
+		t.Errorf("the agent reads %q", r.Content)
+	}
+	if text := log.String(); !strings.Contains(text, "create failed") || !strings.Contains(text, cause.Error()) || strings.Contains(text, "secret") {
+		t.Errorf("the log reads %q", text)
+	}
 }
 
 func createOnBroken(err error) func(*testing.T) error {

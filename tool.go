@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,6 +33,10 @@ type ToolOptions struct {
 	ViewChars int
 	// ViewEntries is the most entries of a directory that one view shows; 0 means 1,000.
 	ViewEntries int
+	// Logger is told the causes of failures that are not the agent's, of which
+	// the agent only reads that they happened; nil means silent. Nothing that a
+	// memory holds is logged.
+	Logger *slog.Logger
 }
 
 // NewTool returns the memory tool on s.
@@ -73,6 +78,13 @@ func (t *Tool) Run(ctx context.Context, input []byte) Result {
 		return answer("", err)
 	}
 	return answer(t.run(ctx, f))
+}
+
+// fault logs what the agent cannot help.
+func (t *Tool) fault(ctx context.Context, command string, err error) {
+	if t.opts.Logger != nil && isFault(err) {
+		t.opts.Logger.ErrorContext(ctx, "memory tool: "+command+" failed", "error", errors.Unwrap(err))
+	}
 }
 
 func answer(text string, err error) Result {
@@ -117,7 +129,9 @@ func (t *Tool) run(ctx context.Context, f fields) (string, error) {
 	if a.err != nil {
 		return "", a.err
 	}
-	return do()
+	text, err := do()
+	t.fault(ctx, name, err)
+	return text, err
 }
 
 // View shows a file with line numbers, or a directory two levels deep. The

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"memento"
@@ -32,3 +34,18 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("an error of no backend: exit code %d; want 1", got)
 	}
 }
+
+// A fault of the program itself is said in a sentence.
+func TestInternalError(t *testing.T) {
+	var errs bytes.Buffer
+	if code := run(t.Context(), []string{"version"}, nil, broken{}, &errs); code != exitFailure {
+		t.Errorf("exit code %d; want 1", code)
+	}
+	if got := errs.String(); !strings.HasPrefix(got, "memento: internal error: out of order\n") || strings.Contains(got, "goroutine") {
+		t.Errorf("said %q", got)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("out of order") }

@@ -58,8 +58,8 @@ removed. That of a directory is of everything that was ever in it.`,
 		},
 	}
 	c.Flags().IntVarP(&f.limit, "limit", "n", 0, "the most versions to show; 0 for all")
-	c.Flags().StringVar(&f.since, "since", "", "only versions made at this time or later: "+timeForms)
-	c.Flags().StringVar(&f.until, "until", "", "only versions made at this time or earlier")
+	c.Flags().StringVar(&f.since, "since", "", "only versions made at this `time` or later: "+timeForms)
+	c.Flags().StringVar(&f.until, "until", "", "only versions made at this `time` or earlier")
 	return c
 }
 

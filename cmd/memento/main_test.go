@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,6 +214,27 @@ func TestInterrupt(t *testing.T) {
 	}
 	if got := p.errs.String(); got != "memento: interrupted\n" {
 		t.Errorf("said %q", got)
+	}
+}
+
+// Input that never comes does not hold up an interrupt.
+func TestInterruptedInput(t *testing.T) {
+	for _, args := range [][]string{{"put", "/a.md"}, {"import", "-"}, {"tool"}, {"tool", "create", "/memories/a.md"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stdin, never := io.Pipe()
+		var errs bytes.Buffer
+		ended := make(chan int)
+		go func() { ended <- run(ctx, append([]string{"--backend", "mem:"}, args...), stdin, io.Discard, &errs) }()
+		cancel()
+		select {
+		case code := <-ended:
+			if code != exitFailure || errs.String() != "memento: interrupted\n" {
+				t.Errorf("%v: exit code %d, said %q", args, code, &errs)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%v waits for its input", args)
+		}
+		never.Close()
 	}
 }
 

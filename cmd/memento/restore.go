@@ -54,7 +54,7 @@ other, and can be restored itself.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&asOf, "as-of", "", "bring everything back to what it was at "+timeForms)
+	c.Flags().StringVar(&asOf, "as-of", "", "bring everything back to what it was at this `time`: "+timeForms)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be done")
 	return c
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // The forms of points in time on the command line, for help texts.
-const timeForms = "a time: RFC 3339, 2006-01-02 15:04 (local), or how long ago: 30m, 2h, 3d, 1w"
+const timeForms = "RFC 3339, 2006-01-02 15:04 (local), or how long ago: 30m, 2h, 3d, 1w"
 
 // parseTime reads a point in time. A relative one counts back from now.
 func parseTime(s string, now time.Time) (time.Time, error) {
@@ -24,7 +24,7 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if ago, ok := parseAgo(s); ok {
 		return now.Add(-ago).UTC(), nil
 	}
-	return time.Time{}, hint(&memento.Error{Op: "parse time " + strconv.Quote(s), Err: memento.ErrInvalid}, "give %s", timeForms)
+	return time.Time{}, hint(&memento.Error{Op: "parse time " + strconv.Quote(s), Err: memento.ErrInvalid}, "give a time: %s", timeForms)
 }
 
 // parseAgo reads whole numbers with units, as in "1d12h", up to about a century.

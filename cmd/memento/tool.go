@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -16,10 +17,6 @@ import (
 
 // maxLine is the longest line of input, in bytes, that is executed.
 const maxLine = 16 << 20
-
-// textLineTooLong answers a line that was not read: there is no other way to
-// know what it asked for.
-const textLineTooLong = "Error: The command is longer than 16 MiB, so nothing was done. Send less text at once."
 
 // toolFlags are the flags of "tool" and of the commands below it.
 type toolFlags struct {
@@ -90,6 +87,7 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 			Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
 			CreateOverwrites: f.createOverwrites,
 			ViewChars:        f.viewChars,
+			Logger:           slog.New(slog.NewTextHandler(a.stderr, nil)),
 		}))
 	})
 }
@@ -123,7 +121,7 @@ func (a *app) serve(ctx context.Context, t *memento.Tool) error {
 		case l.end:
 			return nil
 		case l.tooLong:
-			block = memento.ResultBlock{Type: "tool_result", Content: textLineTooLong, IsError: true}
+			block = memento.TooLong(maxLine)
 		case len(bytes.TrimSpace(l.text)) == 0:
 			continue
 		default:
