@@ -65,9 +65,9 @@ type step struct {
 // A workload is a store and one round of calls on it, which leaves the notes as
 // they were. It is the same for the same arguments.
 //
-// The first writes of a round are not timed. Many a disk is slower where nothing
-// was written for a while, which would count against those who write the same
-// place over and over, as a database's log does.
+// The first writes and views of a round are not timed. Many a disk is slower where
+// nothing was written for a while, which would count against those who write the
+// same place over and over, as a database's log does; and caches are cold.
 //
 // No two lanes change the same file: the SDK's tool loses one of two concurrent
 // edits, after which the next str_replace would find nothing to replace.
@@ -94,8 +94,10 @@ func newWorkload(seed uint64, size, callers int, n counts) (*workload, error) {
 		name := fmt.Sprintf("note-%05d", i)
 		w.notes[i] = note{fmt.Sprintf("%s/%s.md", directory(size, i), name), newNote(rng, name)}
 	}
-	w.addViews(rng, n)
 	w.addCreateAndDelete(rng, "warm-up", false, n.writes/callers)
+	w.addFileViews(rng, false, n.views/callers)
+	w.addFileViews(rng, true, n.views/callers)
+	w.addDirViews(max(1, n.dirs/callers))
 	w.addCreateAndDelete(rng, "fresh", true, n.writes/callers)
 	w.addStrReplace(rng, n.writes/callers)
 	w.addInsert(rng, n.writes/callers)
@@ -130,16 +132,17 @@ func (w *workload) add(op operation, timed bool, lanes func(lane int) []input) {
 	w.round = append(w.round, s)
 }
 
-func (w *workload) addViews(rng *rand.Rand, n counts) {
-	w.add(viewFile, true, func(int) []input {
-		return repeat(n.views/w.callers, func(int) input {
+func (w *workload) addFileViews(rng *rand.Rand, timed bool, n int) {
+	w.add(viewFile, timed, func(int) []input {
+		return repeat(n, func(int) input {
 			return input{Command: "view", Path: w.notes[rng.IntN(len(w.notes))].path}
 		})
 	})
+}
+
+func (w *workload) addDirViews(n int) {
 	w.add(viewDir, true, func(int) []input {
-		return repeat(max(1, n.dirs/w.callers), func(int) input {
-			return input{Command: "view", Path: "/memories"}
-		})
+		return repeat(n, func(int) input { return input{Command: "view", Path: "/memories"} })
 	})
 }
 

@@ -150,7 +150,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func benchmarkRound(b *testing.B, size, callers int) {
-	w, err := newWorkload(1, size, callers, counts{views: 960, dirs: 16, writes: 960})
+	w, err := newWorkload(1, size, callers, counts{views: 2000, dirs: 16, writes: 960})
 	if err != nil {
 		b.Fatal(err)
 	}

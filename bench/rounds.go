@@ -103,7 +103,7 @@ func (b *bench) play(ctx context.Context, a *arena, round int) error {
 				return err
 			}
 			atLeast := time.Duration(0)
-			if s.op.reads() && round > 0 {
+			if s.op.reads() && s.timed && round > 0 {
 				atLeast = b.readTime()
 			}
 			// Nobody shall pay for what another left unwritten: an fsync often
