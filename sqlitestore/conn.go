@@ -32,8 +32,8 @@ func openConn(path string, busy time.Duration) (*conn, error) {
 		// What is redacted must not linger in free pages.
 		"PRAGMA secure_delete = ON",
 		"PRAGMA temp_store = MEMORY",
-		// A longer log than usual: it is copied back and flushed less often.
-		"PRAGMA wal_autocheckpoint = 4000",
+		// See checkpoint.go.
+		"PRAGMA wal_autocheckpoint = 0",
 		"PRAGMA journal_size_limit = 67108864",
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
@@ -167,6 +167,19 @@ type pool struct {
 func newPool(open func() (*conn, error)) *pool {
 	maxShort := 2 * runtime.GOMAXPROCS(0)
 	return &pool{open: open, short: make(chan struct{}, maxShort), idle: make(chan *conn, maxShort)}
+}
+
+// pause waits until no short read is under way, and keeps others from beginning
+// until resume is called.
+func (p *pool) pause() (resume func()) {
+	for range cap(p.short) {
+		p.short <- struct{}{}
+	}
+	return func() {
+		for range cap(p.short) {
+			<-p.short
+		}
+	}
 }
 
 // get returns an idle connection, or a new one. The caller puts it back.

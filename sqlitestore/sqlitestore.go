@@ -98,12 +98,13 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		c.Close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
+	readers := newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) })
 	b := &Backend{
 		path:    path,
 		busy:    o.BusyTimeout,
 		now:     o.Now,
-		writer:  newWriter(c, o.BusyTimeout, indexSome),
-		readers: newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) }),
+		writer:  newWriter(c, o.BusyTimeout, readers.pause, indexSome),
+		readers: readers,
 	}
 	b.reads.flush = b.flushReads
 	b.truncate = time.AfterFunc(time.Hour, b.truncateLog)

@@ -23,6 +23,7 @@ type writer struct {
 	busy time.Duration                    // how long to wait for other processes
 	idle func(*tx) (more bool, err error) // work for quiet moments
 	lead chan struct{}                    // holds a token while somebody uses conn
+	log  checkpointer
 
 	mu     sync.Mutex
 	jobs   []*job      // in the order of their coming
@@ -53,10 +54,12 @@ const (
 	busyPause = 500 * time.Microsecond
 )
 
-// newWriter makes c the connection that writes. It waits at most busy for other processes.
-func newWriter(c *conn, busy time.Duration, idle func(*tx) (more bool, err error)) *writer {
+// newWriter makes c the connection that writes. It waits at most busy for other
+// processes, and calls pause to have nobody read from the log for a moment.
+func newWriter(c *conn, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
 	w := &writer{conn: c, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
+	w.log = checkpointer{conn: c, pause: pause}
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
 }
@@ -135,6 +138,7 @@ func (w *writer) commit() {
 	for _, j := range batch {
 		close(j.done)
 	}
+	w.log.committed(len(batch))
 	w.quiet.Reset(idleDelay)
 }
 
@@ -202,7 +206,9 @@ func (w *writer) doIdle() {
 	}}
 	if w.transact([]*job{j}) && j.err == nil && more {
 		w.quiet.Reset(0)
+		return
 	}
+	w.log.idle()
 }
 
 // close carries out the jobs that were accepted and closes the connection.

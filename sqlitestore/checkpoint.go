@@ -1,0 +1,71 @@
+package sqlitestore
+
+import "zombiezen.com/go/sqlite"
+
+// SQLite's log grows until all of it is copied to the database, by a checkpoint,
+// and then, for a moment, nobody reads from it. By itself SQLite tries to copy at
+// the end of every commit once the log is long; under steady reading that moment
+// never comes, and every commit pays for another copy and its flushes. So the
+// writer decides when to copy, and has this process's short reads wait for the
+// moment that it takes to start the log over.
+
+const (
+	// logFrames is how long the log may become, in pages, before it is copied.
+	logFrames = 4000
+	// idleFrames is how long it may stay when nobody writes. Reading goes on in
+	// the database itself once the log is copied.
+	idleFrames = 500
+	// checkEvery is after how many changes the writer looks at the log.
+	checkEvery = 64
+)
+
+// A checkpointer keeps the log of a connection that writes short.
+type checkpointer struct {
+	conn    *conn
+	pause   func() (resume func()) // keeps others from reading from the log
+	changes int                    // since the last look
+	next    int                    // how long the log must be to be copied
+}
+
+// committed is told after each commit, outside of transactions.
+func (k *checkpointer) committed(changes int) {
+	if k.changes += changes; k.changes < checkEvery {
+		return
+	}
+	k.changes = 0
+	if frames := k.frames(); frames >= max(k.next, logFrames) {
+		k.copy()
+	}
+}
+
+// idle is told when nobody has written for a while.
+func (k *checkpointer) idle() {
+	if k.frames() >= idleFrames {
+		k.copy()
+	}
+}
+
+// frames returns the length of the log, in pages.
+func (k *checkpointer) frames() (n int) {
+	_, _ = k.conn.one(`PRAGMA wal_checkpoint(NOOP)`, func(s *sqlite.Stmt) { n = s.ColumnInt(1) })
+	return n
+}
+
+// copy copies the log and starts it over. If an iteration or another process
+// still reads from it, it goes on growing, and is copied again later. That
+// copying fails is nobody's failure: the log has everything.
+func (k *checkpointer) copy() {
+	_ = k.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`) // most of it, while others read
+	resume := k.pause()
+	defer resume()
+	left := 0
+	_, err := k.conn.one(`PRAGMA wal_checkpoint(RESTART)`, func(s *sqlite.Stmt) {
+		if s.ColumnBool(0) {
+			left = s.ColumnInt(1)
+		}
+	})
+	k.next = 0
+	if err != nil || left > 0 {
+		k.next = left + logFrames
+	}
+}
