@@ -134,7 +134,8 @@ type Searcher interface {
 	// them begins a word of its contents or its path, whatever the case and
 	// the diacritics. Words in double quotes must stand together. Every
 	// character of scripts without spaces (Chinese, Japanese, …) is a word.
-	// A query without a word matches nothing.
+	// A query without a word matches nothing. No more than the first 32 words or
+	// phrases count, nor more than 64 words of a phrase.
 	Search(ctx context.Context, store StoreID, opts SearchOptions) ([]Match, error)
 }
 

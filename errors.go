@@ -29,6 +29,9 @@ var (
 	ErrFormat      = errors.New("storage format is not understood") // damaged, foreign, or written by a newer memento
 )
 
+// errNotUTF8 is ErrInvalid for contents.
+var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
+
 // An Error says which operation failed, and on what.
 type Error struct {
 	Op   string // the method, for example "put"

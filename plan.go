@@ -74,7 +74,7 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 		return nil, &PathError{Path: string(c.Path), Reason: reason}
 	}
 	if !utf8.ValidString(c.Content) {
-		return fail(c.Path, fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid))
+		return fail(c.Path, errNotUTF8)
 	}
 	if p.Info.Archived() {
 		return fail(c.Path, ErrArchived)
@@ -142,7 +142,11 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.From.Contains(c.To) {
+	switch {
+	case !c.From.Contains(c.To):
+	case moving[0].Path == c.From:
+		return fail(c.From, ErrNotDir)
+	default:
 		return nil, &PathError{Path: string(c.To), Reason: faultIntoItself}
 	}
 	switch _, exists, err := now.Head(c.To); {

@@ -76,6 +76,8 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 	if err != nil {
 		return r, nil, err
 	}
+	r.Lost = uncontested(then)
+	var stay []Path // what cannot be restored, and so is left as it is
 	var removes, puts []Change
 	write := func(v Version, cond Condition) error {
 		full, err := s.Version(ctx, v.ID)
@@ -92,6 +94,7 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 		switch {
 		case lost[m.ID]:
 			r.Lost = append(r.Lost, m.Path)
+			stay = append(stay, m.Path)
 		case !existed:
 			removes = append(removes, Remove{Path: m.Path, If: IfVersion(m.Version)})
 			r.Removed = append(r.Removed, m.Path)
@@ -104,7 +107,6 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 			}
 		}
 	}
-	stay := r.Lost
 	for _, p := range slices.Sorted(maps.Keys(then)) {
 		if slices.ContainsFunc(stay, func(q Path) bool { return p == q || p.Contains(q) || q.Contains(p) }) {
 			r.Lost = append(r.Lost, p)
@@ -127,10 +129,31 @@ func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Versio
 		case seen[v.Memory] || v.Operation == Deleted:
 		case v.Redacted():
 			lost[v.Memory] = true
-		default:
+		case then[v.Path].ID == "": // see uncontested
 			then[v.Path] = v
 		}
 		seen[v.Memory] = true
 	}
 	return then, lost, nil
+}
+
+// uncontested removes from a state the older of two versions that cannot stand
+// beside each other, and returns the paths of those. Only an imported history
+// whose times are not in order has such a state.
+func uncontested(then map[Path]Version) (removed []Path) {
+	for _, p := range slices.Sorted(maps.Keys(then)) {
+		for dir := range p.Ancestors() {
+			above, taken := then[dir]
+			switch v, here := then[p]; {
+			case !taken || !here:
+			case above.Seq < v.Seq:
+				delete(then, dir)
+				removed = append(removed, dir)
+			default:
+				delete(then, p)
+				removed = append(removed, p)
+			}
+		}
+	}
+	return removed
 }

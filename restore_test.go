@@ -198,6 +198,42 @@ func TestRestoreMeetsOthers(t *testing.T) {
 	}
 }
 
+// An imported history can put memories in each other's way at a time, because its
+// times need not be in order: the newest ones win.
+func TestRestoreContested(t *testing.T) {
+	s := newStore(memento.Limits{})
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	version := func(n int, memory, path string, age time.Duration) memento.Version {
+		text := fmt.Sprintf("text %d", n)
+		return memento.Version{
+			ID: memento.VersionID(fmt.Sprintf("memver_%d", n)), Memory: memento.MemoryID(memory), Operation: memento.Modified,
+			Path: memento.Path(path), Content: text, SHA256: memento.HashContent(text), CreatedAt: at.Add(-age * time.Hour),
+		}
+	}
+	err := s.Import(t.Context(), []memento.Version{
+		version(1, "mem_a", "/x", 3),
+		version(2, "mem_b", "/d", 3),
+		version(3, "mem_a", "/y", -1), // after the time restored, though before the next in order
+		version(4, "mem_b", "/z", -1),
+		version(5, "mem_c", "/x", 2),
+		version(6, "mem_d", "/d/e", 2),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.RestoreAsOf(t.Context(), nobody, at, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := memento.Restoration{Removed: []memento.Path{"/y", "/z"}, Lost: []memento.Path{"/d"}}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+	if diff := cmp.Diff(map[memento.Path]string{"/x": "text 5", "/d/e": "text 6"}, contents(t, s)); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
 func TestRestoreAsOf(t *testing.T) {
 	type files = map[memento.Path]string
 	tests := []struct {

@@ -54,6 +54,9 @@ func (s *Store) ID(ctx context.Context) (StoreID, error) {
 	if id := s.id.Load(); id != nil {
 		return *id, nil
 	}
+	if s.spec.Name == "" {
+		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: a store needs a name", ErrInvalid)}
+	}
 	var found []StoreID
 	for info, err := range s.backend.ListStores(ctx, s.workspace, StoreListOptions{Name: s.spec.Name, Limit: 2}) {
 		if err != nil {

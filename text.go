@@ -138,7 +138,7 @@ func failure(p string, err error) string {
 		return fmt.Sprintf(textBehindFile, p, toolPath(at.Path))
 	case errors.Is(err, ErrNotExist), errors.Is(err, ErrIsDir):
 		return fmt.Sprintf(textMissing, p)
-	case errors.Is(err, ErrInvalid):
+	case errors.Is(err, errNotUTF8):
 		return fmt.Sprintf(textNotUTF8, p)
 	case errors.Is(err, ErrArchived):
 		return textArchived

@@ -33,9 +33,9 @@ type ToolOptions struct {
 	ViewChars int
 	// ViewEntries is the most entries of a directory that one view shows; 0 means 1,000.
 	ViewEntries int
-	// Logger is told the causes of failures that are not the agent's, of which
-	// the agent only reads that they happened; nil means silent. Nothing that a
-	// memory holds is logged.
+	// Logger is told by Run and RunBlock the causes of failures that are not the
+	// agent's, of which the agent only reads that they happened; nil means
+	// silent. The typed methods return them. Nothing that a memory holds is logged.
 	Logger *slog.Logger
 }
 
@@ -319,6 +319,8 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 		return "", err
 	case from.IsRoot():
 		return "", refusal(ErrInvalidPath, textRootRename)
+	case (to.IsRoot() || anyHidden(to)) && !t.exists(ctx, from):
+		return "", refusal(ErrNotExist, textMissing, oldPath)
 	case to.IsRoot():
 		return "", refusal(ErrExist, textDestination, newPath)
 	case anyHidden(to):
@@ -348,6 +350,12 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 		return "", refused(newPath, err)
 	}
 	return fmt.Sprintf(textRenamed, oldPath, newPath), nil
+}
+
+// exists reports whether there is a file or a directory at p, as far as can be told.
+func (t *Tool) exists(ctx context.Context, p Path) bool {
+	_, err := t.store.peek(ctx, ByPath(p))
+	return !errors.Is(err, ErrNotExist)
 }
 
 func (t *Tool) isFile(ctx context.Context, p Path) bool {

@@ -146,14 +146,14 @@ func (a *apply) scanHead(s *sqlite.Stmt) memento.Memory {
 func (a *apply) Head(p memento.Path) (m memento.Memory, exists bool, err error) {
 	exists, err = a.tx.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.path = ?`,
 		func(s *sqlite.Stmt) { m = a.scanHead(s) }, a.store, p)
-	return m, exists, err
+	return m, exists, translate(err)
 }
 
 // HeadByID implements [memento.Snapshot].
 func (a *apply) HeadByID(id memento.MemoryID) (m memento.Memory, exists bool, err error) {
 	exists, err = a.tx.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.id = ?`,
 		func(s *sqlite.Stmt) { m = a.scanHead(s) }, a.store, id)
-	return m, exists, err
+	return m, exists, translate(err)
 }
 
 // Below implements [memento.Snapshot].
@@ -164,7 +164,7 @@ func (a *apply) Below(p memento.Path, limit int) (found []memento.Memory, err er
 			found = append(found, a.scanHead(s))
 			return len(found) != limit
 		}, a.store, low, high)
-	return found, err
+	return found, translate(err)
 }
 
 func (a *apply) carryOut(effects []memento.Effect) error {

@@ -23,6 +23,7 @@ const (
 type checkpointer struct {
 	conn    *conn
 	pause   func() (resume func()) // keeps others from reading from the log
+	stale   bool                   // whether the log has what must not linger
 	changes int                    // since the last look
 	next    int                    // how long the log must be to be copied
 }
@@ -40,9 +41,21 @@ func (k *checkpointer) committed(changes int) {
 
 // idle is told when nobody has written for a while.
 func (k *checkpointer) idle() {
-	if k.frames() >= idleFrames {
+	switch {
+	case k.stale:
+		k.truncate()
+	case k.frames() >= idleFrames:
 		k.copy()
 	}
+}
+
+// truncate empties the log, in which older states of pages linger. While an
+// iteration or another process reads from it, it stays, and is stale.
+func (k *checkpointer) truncate() {
+	resume := k.pause()
+	defer resume()
+	k.stale = true
+	_, _ = k.conn.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { k.stale = s.ColumnBool(0) })
 }
 
 // frames returns the length of the log, in pages.

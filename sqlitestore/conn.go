@@ -19,13 +19,19 @@ type conn struct {
 	prepared map[string]*sqlite.Stmt
 }
 
-func openConn(path string, busy time.Duration) (*conn, error) {
+// openWriter opens the connection that writes to a file, which must be one of
+// ours, or empty: another program's is left as it is.
+func openWriter(path string, busy time.Duration) (*conn, error) {
 	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return nil, err
 	}
 	sc.SetBusyTimeout(busy)
 	c := newConn(sc)
+	if err := checkFormat(c); err != nil {
+		sc.Close()
+		return nil, err
+	}
 	for _, pragma := range []string{
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
@@ -52,6 +58,7 @@ func openReader(path string, busy time.Duration) (*conn, error) {
 	sc.SetBusyTimeout(busy)
 	for _, pragma := range []string{
 		"PRAGMA query_only = ON",
+		"PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = -8192", // KiB, used as needed
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
@@ -169,14 +176,25 @@ func newPool(open func() (*conn, error)) *pool {
 	return &pool{open: open, short: make(chan struct{}, maxShort), idle: make(chan *conn, maxShort)}
 }
 
-// pause waits until no short read is under way, and keeps others from beginning
-// until resume is called.
+// patience is how long pause waits for the short reads under way.
+const patience = 5 * time.Millisecond
+
+// pause waits until no short read is under way, though not for long, and keeps
+// others from beginning until resume is called.
 func (p *pool) pause() (resume func()) {
-	for range cap(p.short) {
-		p.short <- struct{}{}
+	held := 0
+	enough := time.After(patience)
+wait:
+	for held < cap(p.short) {
+		select {
+		case p.short <- struct{}{}:
+			held++
+		case <-enough:
+			break wait
+		}
 	}
 	return func() {
-		for range cap(p.short) {
+		for range held {
 			<-p.short
 		}
 	}

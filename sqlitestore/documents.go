@@ -133,8 +133,8 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 			return err
 		}
 		low, high := below(opts.Dir)
-		if opts.After != "" {
-			low = max(low, opts.After)
+		if opts.After > low {
+			low = opts.After
 			if strings.HasSuffix(low, "/") {
 				low += "\xff" // behind everything in the directory: no UTF-8 has this byte
 			}

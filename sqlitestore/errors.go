@@ -37,6 +37,8 @@ func translate(err error) error {
 	return err
 }
 
+func isBusy(err error) bool { return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy }
+
 func isOurs(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true

@@ -12,6 +12,8 @@ const (
 	readPrecision = time.Hour        // how far off a read time may be
 	readDelay     = 30 * time.Second // how long a note waits for others, to be written with them
 	maxReads      = 100_000          // notes kept at most
+
+	flushPatience = 100 * time.Millisecond // how long notes wait for other processes; they are not worth more
 )
 
 // reads notes which memories were read, and has the notes written now and then.
@@ -54,7 +56,9 @@ func (r *reads) write() {
 	r.fresh = nil
 	r.mu.Unlock()
 	if len(fresh) > 0 {
-		r.flush(context.Background(), fresh)
+		ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+		defer cancel()
+		r.flush(ctx, fresh)
 	}
 }
 

@@ -23,47 +23,75 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	const op = "search"
 	q := textindex.Parse(opts.Query)
 	opts.Limit = cmp.Or(opts.Limit, defaultMatches)
-	behind, err := read(ctx, b, op, func(c *conn) (behind bool, err error) {
-		num, err := b.num(c, op, store)
-		if err != nil {
-			return false, err
+	for range indexAttempts {
+		matches, behind, err := b.searchIndexed(ctx, op, store, q, opts)
+		if err != nil || !behind {
+			return matches, err
 		}
-		found, err := c.one(`SELECT indexed_seq < last_seq FROM counters WHERE store = ?`,
-			func(s *sqlite.Stmt) { behind = s.ColumnBool(0) }, num)
-		if err == nil && !found {
-			return false, errNoStore(op)
-		}
-		return behind, err
-	})
-	if err != nil || q.Empty() {
-		return nil, err
-	}
-	for behind { // in steps, so that others can write in between
-		behind, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
-			num, err := b.num(t.conn, op, store)
+		// In steps, so that others can write in between.
+		for behind {
+			behind, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
+				num, err := b.num(t.conn, op, store)
+				if err != nil {
+					return false, err
+				}
+				return index(t.conn, num, indexStep)
+			})
 			if err != nil {
-				return false, err
+				return nil, fail(op, err)
 			}
-			return index(t.conn, num, indexStep)
-		})
-		if err != nil {
-			return nil, fail(op, err)
 		}
 	}
-	return read(ctx, b, op, func(c *conn) (matches []memento.Match, err error) {
+	// Others write faster than that: index and search in one transaction.
+	matches, err := write(ctx, b.writer, func(t *tx) ([]memento.Match, error) {
+		num, err := b.num(t.conn, op, store)
+		if err != nil {
+			return nil, err
+		}
+		if err := indexAll(t.conn, num); err != nil {
+			return nil, err
+		}
+		return search(ctx, t.conn, num, q, opts)
+	})
+	return matches, fail(op, err)
+}
+
+// indexAttempts is how often a search brings the index up to date before it has
+// all others wait.
+const indexAttempts = 3
+
+// searchIndexed searches if the index knows every write of the moment it
+// searches in, and reports whether it is behind.
+func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, behind bool, err error) {
+	matches, err = read(ctx, b, op, func(c *conn) (found []memento.Match, err error) {
 		num, err := b.num(c, op, store)
 		if err != nil {
 			return nil, err
 		}
+		defer c.SetInterrupt(c.SetInterrupt(ctx.Done()))
 		err = c.inTx(func() error {
-			matches, err = search(c, num, q, opts)
+			known, err := c.one(`SELECT indexed_seq < last_seq FROM counters WHERE store = ?`,
+				func(s *sqlite.Stmt) { behind = s.ColumnBool(0) }, num)
+			switch {
+			case err != nil:
+				return err
+			case !known:
+				return errNoStore(op)
+			case behind || q.Empty():
+				return nil
+			}
+			found, err = search(ctx, c, num, q, opts)
 			return err
 		})
-		return matches, err
+		if ctx.Err() != nil {
+			err = ctx.Err() // rather than that SQLite was interrupted
+		}
+		return found, err
 	})
+	return matches, behind && !q.Empty(), err
 }
 
-func search(c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
+func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
 	low, high := below(opts.Dir)
 	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
 	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
@@ -77,13 +105,15 @@ func search(c *conn, store int64, q textindex.Query, opts memento.SearchOptions)
 		func(s *sqlite.Stmt) bool {
 			m := scanWhole(s)
 			line, snippet, ok := q.Match(string(m.Path), m.Content)
-			if !ok { // written since the index was brought up to date
-				return true
+			if ok {
+				m.Content = ""
+				matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
 			}
-			m.Content = ""
-			matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
-			return len(matches) != opts.Limit
+			return len(matches) != opts.Limit && ctx.Err() == nil
 		}, query, low, high)
+	if err == nil {
+		err = ctx.Err()
+	}
 	return matches, err
 }
 

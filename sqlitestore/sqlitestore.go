@@ -4,7 +4,8 @@
 // The file is in WAL mode with synchronous=FULL: when a write returns, it has
 // been flushed to the medium. Writes of one process that wait at the same time
 // are committed together, so their number a second grows with the number of
-// callers. Readers never wait for writers. Any number of processes on one
+// callers. Readers do not wait for writers, but for a few milliseconds now and
+// then, when the log is started over. Any number of processes on one
 // machine can share the file; it must not lie on a network file system, where
 // SQLite's locks do not work.
 //
@@ -41,15 +42,11 @@ var (
 
 // A Backend keeps stores in one SQLite file. See [Open].
 type Backend struct {
-	path    string
-	busy    time.Duration
 	now     func() time.Time
 	writer  *writer
 	readers *pool
 	stores  sync.Map // StoreID → int64, what the tables call the stores seen so far
 	reads   reads
-
-	truncate *time.Timer // empties the log
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -82,44 +79,63 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	_, err = os.Stat(path)
-	isNew := errors.Is(err, fs.ErrNotExist)
-	c, err := openConn(path, o.BusyTimeout)
+	c, err := openFile(ctx, path, o.BusyTimeout)
 	if err != nil {
-		return nil, &memento.Error{Op: "open database", Err: translate(err)}
-	}
-	if isNew {
-		err = os.Chmod(path, 0o600)
-	}
-	if err == nil {
-		err = migrate(ctx, c)
-	}
-	if err != nil {
-		c.Close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	readers := newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) })
 	b := &Backend{
-		path:    path,
-		busy:    o.BusyTimeout,
 		now:     o.Now,
 		writer:  newWriter(c, o.BusyTimeout, readers.pause, indexSome),
 		readers: readers,
 	}
 	b.reads.flush = b.flushReads
-	b.truncate = time.AfterFunc(time.Hour, b.truncateLog)
-	b.truncate.Stop() // until something is redacted
 	return b, nil
 }
 
 // Close commits what was accepted and closes the file. Methods called
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
-	b.truncate.Stop() // closing the file empties the log, unless other processes use it
 	b.reads.close()
 	err := b.writer.close()
 	b.readers.close()
 	return err
+}
+
+// openFile makes the file if need be, opens it for writing and brings its schema
+// up to date. Others may be doing the same: SQLite's own waiting does not cover
+// all of it.
+func openFile(ctx context.Context, path string, busy time.Duration) (*conn, error) {
+	// SQLite would make it readable for others.
+	switch f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); {
+	case err == nil:
+		f.Close()
+	case !errors.Is(err, fs.ErrExist):
+		return nil, pathless(err)
+	}
+	for start := time.Now(); ; time.Sleep(busyPause) {
+		c, err := openWriter(path, busy)
+		if err == nil {
+			if err = migrate(ctx, c); err == nil {
+				return c, nil
+			}
+			c.Close()
+		}
+		if !isBusy(err) || time.Since(start) > busy || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// pathless is err without the name of the file, which not everybody should read.
+func pathless(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: the file cannot be made or opened (%v)", memento.ErrReadOnly, err)
+	}
+	return fmt.Errorf("the database cannot be opened; check that its folder exists and is writable (%w)", err)
 }
 
 //go:embed migrations/*.sql
@@ -128,37 +144,59 @@ var migrations embed.FS
 // appID marks the file as memento's: "mmto".
 const appID = 0x6d6d746f
 
-func migrate(ctx context.Context, c *conn) error {
-	schema := sqlitemigration.Schema{AppID: appID}
+// checkFormat refuses a file that is not for this version of this program.
+func checkFormat(c *conn) error {
+	// The tables first: whoever makes them sets the rest before.
+	var tables, id, version int64
+	for _, q := range []struct {
+		query string
+		value *int64
+	}{
+		{`SELECT count(*) FROM sqlite_master`, &tables},
+		{`PRAGMA application_id`, &id},
+		{`PRAGMA user_version`, &version},
+	} {
+		if _, err := c.one(q.query, func(s *sqlite.Stmt) { *q.value = s.ColumnInt64(0) }); err != nil {
+			return err
+		}
+	}
+	known, err := scripts()
+	switch {
+	case err != nil:
+		return err
+	case id != appID && (id != 0 || tables > 0):
+		return fmt.Errorf("%w: the file is a database of another program", memento.ErrFormat)
+	case version > int64(len(known)):
+		return fmt.Errorf("%w: the file has schema version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(known))
+	}
+	return nil
+}
+
+// scripts returns the migrations in their order.
+func scripts() (scripts []string, err error) {
 	files, err := fs.ReadDir(migrations, "migrations") // in the order of their names
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range files {
 		script, err := fs.ReadFile(migrations, "migrations/"+f.Name())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		schema.Migrations = append(schema.Migrations, string(script))
+		scripts = append(scripts, string(script))
 	}
-	var version, id int64
-	if _, err := c.one(`PRAGMA user_version`, func(s *sqlite.Stmt) { version = s.ColumnInt64(0) }); err != nil {
+	return scripts, nil
+}
+
+// migrate brings the schema up to date.
+func migrate(ctx context.Context, c *conn) error {
+	scripts, err := scripts()
+	if err != nil {
 		return err
 	}
-	if _, err := c.one(`PRAGMA application_id`, func(s *sqlite.Stmt) { id = s.ColumnInt64(0) }); err != nil {
+	var version int
+	if _, err := c.one(`PRAGMA user_version`, func(s *sqlite.Stmt) { version = s.ColumnInt(0) }); err != nil || version == len(scripts) {
 		return err
 	}
-	tables := 0
-	if _, err := c.one(`SELECT count(*) FROM sqlite_master`, func(s *sqlite.Stmt) { tables = s.ColumnInt(0) }); err != nil {
-		return err
-	}
-	switch latest := int64(len(schema.Migrations)); {
-	case id != appID && (id != 0 || tables > 0):
-		return fmt.Errorf("%w: the file is a database of another program", memento.ErrFormat)
-	case version > latest:
-		return fmt.Errorf("%w: the file has schema version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, latest)
-	case version == latest:
-		return nil
-	}
-	return sqlitemigration.Migrate(ctx, c.Conn, schema)
+	return sqlitemigration.Migrate(ctx, c.Conn, sqlitemigration.Schema{AppID: appID, Migrations: scripts})
 }

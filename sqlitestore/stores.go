@@ -220,6 +220,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	})
 	if err == nil {
 		b.stores.Delete(id)
+		b.writer.truncateLog()
 	}
 	return fail(op, err)
 }
@@ -233,14 +234,12 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 			args = append(args, opts.Name)
 		}
 		if opts.After != "" {
-			// The store may be gone; IDs tell, to the millisecond, where it was.
-			query += ` AND s.num < coalesce((SELECT num FROM stores WHERE id = ?),
-				(SELECT max(num) + 1 FROM stores WHERE id < ?))`
-			args = append(args, string(opts.After), string(opts.After))
+			query += ` AND s.id < ?` // IDs sort by time; the store itself may be gone
+			args = append(args, string(opts.After))
 		}
 		n := 0
 		var scanErr error
-		err := c.all(query+` ORDER BY s.num DESC`, func(s *sqlite.Stmt) bool {
+		err := c.all(query+` ORDER BY s.id DESC`, func(s *sqlite.Stmt) bool {
 			var info memento.StoreInfo
 			if info, _, _, scanErr = scanStore(s); scanErr != nil {
 				return false

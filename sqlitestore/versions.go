@@ -75,7 +75,7 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 }
 
 // history returns the FROM clause, and what must stand before SELECT, for the
-// versions v of a memory, parameter ?2, in store ?1: by their links if
+// versions v of a memory, parameter ?2, in store ?1: by their links, newest first, if
 // these have an end to start from, otherwise all versions of the store, among
 // which the caller finds them.
 func history(c *conn, store int64, memory memento.MemoryID) (with, from string, err error) {
@@ -125,9 +125,12 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 			query += ` AND v.seq < +?3`
 			args = append(args, opts.After)
 		}
-		query += ` ORDER BY v.seq`
-		if !opts.OldestFirst {
-			query += ` DESC`
+		switch {
+		case opts.OldestFirst:
+			query += ` ORDER BY v.seq`
+		case with == ``:
+			query += ` ORDER BY v.seq DESC`
+		default: // the links lead from the newest to the oldest
 		}
 		n, seen := 0, false
 		err = c.all(query, func(s *sqlite.Stmt) bool {
@@ -161,26 +164,9 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		return b.redact(t.conn, num, id, by)
 	})
 	if err == nil {
-		b.truncateLog()
+		b.writer.truncateLog()
 	}
 	return v, fail(op, err)
-}
-
-// truncateLog empties the log, in which older states of pages linger. While a
-// reader needs it, in the middle of an iteration say, it cannot be emptied: then
-// it is tried again later.
-func (b *Backend) truncateLog() {
-	const retry = time.Second
-	c, err := openConn(b.path, time.Millisecond) // which keeps no writer waiting
-	if err != nil {
-		return // the log is overwritten in time
-	}
-	defer c.Close()
-	blocked := true
-	_, err = c.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { blocked = s.ColumnBool(0) })
-	if err != nil || blocked {
-		b.truncate.Reset(retry)
-	}
 }
 
 func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.Actor) (memento.Version, error) {

@@ -2,13 +2,13 @@ package sqlitestore
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"memento"
-
-	"zombiezen.com/go/sqlite"
 )
 
 // A writer has the one connection that writes. It commits the changes that wait
@@ -84,7 +84,7 @@ func (w *writer) run(ctx context.Context, do func(*tx) error) error {
 		case <-j.done:
 			return j.err
 		case w.lead <- struct{}{}:
-			w.commit()
+			w.commit(ctx)
 			<-w.lead
 		case <-ctx.Done():
 			if j.state.CompareAndSwap(waiting, left) {
@@ -97,30 +97,30 @@ func (w *writer) run(ctx context.Context, do func(*tx) error) error {
 }
 
 // take removes the jobs that have come first, and marks them as taken.
-func (w *writer) take(batch []*job) []*job {
+func (w *writer) take() (batch []*job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
-	for _, j := range w.jobs {
-		if len(batch) == maxBatch {
-			break
-		}
-		if j.state.CompareAndSwap(waiting, taken) {
+	for ; n < len(w.jobs) && len(batch) < maxBatch; n++ {
+		if j := w.jobs[n]; j.state.CompareAndSwap(waiting, taken) {
 			batch = append(batch, j)
 		}
-		n++
 	}
-	w.jobs = append(w.jobs[:0], w.jobs[n:]...)
+	w.jobs = slices.Delete(w.jobs, 0, n)
 	return batch
 }
 
-// commit carries out the jobs that wait, in one transaction. The caller has the lead.
-func (w *writer) commit() {
+// commit carries out the jobs that wait, in one transaction. The caller has the
+// lead; when ctx ends before the transaction has begun, it leaves the jobs to another.
+func (w *writer) commit(ctx context.Context) {
 	if w.empty() {
 		return
 	}
-	beginErr := w.begin() // others come while another process holds the lock
-	batch := w.take(nil)
+	beginErr := w.begin(ctx) // others come while another process holds the lock
+	if beginErr != nil && ctx.Err() != nil {
+		return
+	}
+	batch := w.take()
 	switch {
 	case beginErr != nil:
 		for _, j := range batch {
@@ -130,7 +130,7 @@ func (w *writer) commit() {
 		// The whole transaction was lost. Perhaps one change is too large for
 		// what is left on the disk: alone, the others may succeed.
 		for _, j := range batch {
-			if j.err = w.begin(); j.err == nil {
+			if j.err = w.begin(context.Background()); j.err == nil {
 				w.transact([]*job{j})
 			}
 		}
@@ -145,18 +145,23 @@ func (w *writer) commit() {
 // begin opens a transaction, and waits for other processes to end theirs. SQLite
 // would do the waiting, but sleeps for so long in between that a process which
 // writes without a pause could keep another from ever writing.
-func (w *writer) begin() error {
+func (w *writer) begin(ctx context.Context) error {
 	for start := time.Now(); ; time.Sleep(busyPause) {
 		err := w.conn.exec("BEGIN IMMEDIATE")
-		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Since(start) > w.busy {
+		if !isBusy(err) || time.Since(start) > w.busy {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
 }
 
+// empty reports whether no job waits. It drops those that nobody waits for.
 func (w *writer) empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool { return j.state.Load() == left })
 	return len(w.jobs) == 0
 }
 
@@ -175,7 +180,8 @@ func (w *writer) transact(jobs []*job) bool {
 	}
 	t := &tx{conn: w.conn}
 	for _, j := range jobs {
-		if j.err = j.do(t); j.err != nil && !isOurs(j.err) {
+		// SQLite may have taken the transaction back by itself.
+		if j.err = j.safely(t); j.err != nil && (!isOurs(j.err) || w.conn.AutocommitEnabled()) {
 			return lost(j.err)
 		}
 	}
@@ -188,18 +194,31 @@ func (w *writer) transact(jobs []*job) bool {
 	return true
 }
 
+// safely is do, with a panic as an error: others wait for the transaction.
+func (j *job) safely(t *tx) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("internal fault: %v", fault)
+		}
+	}()
+	return j.do(t)
+}
+
 // doIdle takes a step of idle work, and comes back if there is more. Its failure
 // is no one's: the work is done when it is needed.
 func (w *writer) doIdle() {
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed || w.begin() != nil {
+	if w.isClosed() {
 		return
 	}
 	more := false
+	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
+		if isBusy(err) { // another process writes: it is not quiet
+			w.quiet.Reset(idleDelay)
+		}
+		return
+	}
 	j := &job{do: func(t *tx) (err error) {
 		more, err = w.idle(t)
 		return err
@@ -208,7 +227,28 @@ func (w *writer) doIdle() {
 		w.quiet.Reset(0)
 		return
 	}
-	w.log.idle()
+	if w.log.idle(); w.log.stale {
+		w.quiet.Reset(idleDelay)
+	}
+}
+
+// truncateLog removes from the log what was removed from the database, now or
+// when nobody reads from it any more.
+func (w *writer) truncateLog() {
+	w.lead <- struct{}{}
+	defer func() { <-w.lead }()
+	if w.isClosed() {
+		return // closing the file empties the log, unless another process uses it
+	}
+	if w.log.truncate(); w.log.stale {
+		w.quiet.Reset(idleDelay)
+	}
+}
+
+func (w *writer) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
 }
 
 // close carries out the jobs that were accepted and closes the connection.
@@ -220,13 +260,12 @@ func (w *writer) close() error {
 	if wasClosed {
 		return nil
 	}
-	w.quiet.Stop()
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
 	for !w.empty() {
-		w.commit()
+		w.commit(context.Background())
 	}
-	w.quiet.Stop() // which commit has set again
+	w.quiet.Stop()
 	return w.conn.Close()
 }
 

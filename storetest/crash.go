@@ -81,6 +81,9 @@ func killed(e *env) {
 			acknowledged = append(acknowledged, strings.Fields(c.lines.Text())...)
 		}
 		c.cmd.Wait()
+		if c.stderr.Len() > 0 {
+			e.Fatalf("child %d failed by itself: %s", n, c.stderr.String())
+		}
 		if len(acknowledged) == 0 {
 			e.Fatalf("child %d wrote nothing: %s", n, c.stderr.String())
 		}

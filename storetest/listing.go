@@ -175,6 +175,12 @@ func listRolledUp(e *env) {
 			}
 		}
 	}
+	// To continue behind what comes before the directory is to begin.
+	for _, after := range []string{"/", "/0", "/a", "/a/"} {
+		if diff := cmp.Diff(e.list(memento.ListOptions{Dir: "/a"}), e.list(memento.ListOptions{Dir: "/a", After: after})); diff != "" {
+			e.Errorf("after %q (-want +got):\n%s", after, diff)
+		}
+	}
 	// A few by hand, lest both be wrong.
 	want := []string{"/a b/", "/a.b/", "/a/", "/b!", "/b0", "/f", "/z/", "/é/", "/名"}
 	if diff := cmp.Diff(want, entryPaths(e.list(memento.ListOptions{Depth: 1}))); diff != "" {

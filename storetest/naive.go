@@ -104,6 +104,8 @@ func (n naive) apply(d draft, number *int) error {
 	if d.kind == "move" {
 		_, taken := n[d.to]
 		switch {
+		case d.path.Contains(d.to) && exists:
+			return memento.ErrNotDir
 		case d.path.Contains(d.to):
 			return memento.ErrInvalidPath
 		case taken || len(n.below(d.to)) > 0:

@@ -28,6 +28,7 @@ func search(t *testing.T, h Harness) {
 	h.run(t, "hostile queries", searchHostile)
 	h.run(t, "while others write", searchDuringWrites)
 	h.run(t, "other stores", searchOtherStores)
+	h.run(t, "one moment", searchOneMoment)
 }
 
 func (e *env) search(opts memento.SearchOptions) []memento.Match {
@@ -293,4 +294,30 @@ func searchOtherStores(e *env) {
 	}
 	e.store = first
 	e.finds("needle", "/a")
+}
+
+// searchOneMoment searches while a word moves to and fro: at every moment exactly
+// one memory has it.
+func searchOneMoment(e *env) {
+	e.apply(memento.Put{Path: "/a", Content: "word"}, memento.Put{Path: "/b", Content: "none"})
+	stop := e.churn(func(round int) error {
+		has, lacks := memento.Path("/a"), memento.Path("/b")
+		if round%2 == 0 {
+			has, lacks = lacks, has
+		}
+		_, err := e.b.Apply(e.Context(), e.store, e.by, []memento.Change{
+			memento.Put{Path: has, Content: "word"}, memento.Put{Path: lacks, Content: "none"},
+		})
+		return err
+	})
+	defer stop()
+	for range 200 {
+		found, err := e.b.(memento.Searcher).Search(e.Context(), e.store, memento.SearchOptions{Query: "word"})
+		if err != nil {
+			e.Fatal(err)
+		}
+		if len(found) != 1 {
+			e.Fatalf("%d memories have the word", len(found))
+		}
+	}
 }

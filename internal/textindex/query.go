@@ -16,8 +16,11 @@ type Query struct {
 // the beginning of a longer one.
 type phrase []string
 
-// maxPhrases bounds what one query can ask for; more than these are ignored.
-const maxPhrases = 32
+// The most that one query can ask for; the rest of it is ignored.
+const (
+	maxPhrases = 32
+	maxWords   = 64 // of one phrase
+)
 
 // Parse reads a query: phrases with white space between them, in double quotes
 // if they hold white space themselves. What holds no word is ignored.
@@ -32,9 +35,12 @@ func Parse(query string) Query {
 		for _, text := range texts {
 			var p phrase
 			for w := range Words(text) {
-				p = append(p, w.Text)
+				if p = append(p, w.Text); len(p) == maxWords {
+					break
+				}
 			}
-			if len(p) > 0 && len(q.phrases) < maxPhrases {
+			again := slices.ContainsFunc(q.phrases, func(other phrase) bool { return slices.Equal(p, other) })
+			if len(p) > 0 && !again && len(q.phrases) < maxPhrases {
 				q.phrases = append(q.phrases, p)
 			}
 		}
@@ -69,11 +75,18 @@ func (q Query) Match(path, contents string) (line int, snippet string, ok bool) 
 	var found uint64    // phrases that the contents hold
 	lines := hitLines{} // by the offset at which each begins
 	for i, p := range q.phrases {
+		start, searched := 0, 0 // of the last hit's line, and up to where that is known
 		for at := range inContents {
-			if p.matches(inContents[at:]) {
-				found |= 1 << i
-				lines.add(contents, inContents[at].Start, i)
+			if !p.matches(inContents[at:]) {
+				continue
 			}
+			found |= 1 << i
+			hit := inContents[at].Start
+			if n := strings.LastIndexByte(contents[searched:hit], '\n'); n >= 0 {
+				start = searched + n + 1
+			}
+			searched = hit
+			lines.add(start, hit, i)
 		}
 		if found&(1<<i) == 0 && !p.anywhere(inPath) {
 			return 0, "", false
@@ -118,8 +131,8 @@ type hitLine struct {
 	phrases uint64 // that are on it
 }
 
-func (l hitLines) add(text string, at, phrase int) {
-	start := strings.LastIndexByte(text[:at], '\n') + 1
+// add notes that a phrase was found at a hit on the line that begins at start.
+func (l hitLines) add(start, at, phrase int) {
 	h, seen := l[start]
 	if !seen || at < h.hit {
 		h.start, h.hit = start, at

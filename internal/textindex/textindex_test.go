@@ -17,7 +17,7 @@ func TestWords(t *testing.T) {
 		{"v1.2 snake_case", "v1 2 snake case"},
 		{"Crème BRÛLÉE", "creme brulee"},
 		{"cre\u0300me", "creme"},
-		{"ΣΊΣΥΦΟΣ", "σισυφοσ"},
+		{"ΣΊΣΥΦΟΣ Σίσυφος", "σισυφοσ σισυφοσ"},
 		{"東京タワー2", "東 京 タ ワ ー 2"},
 		{"한국어 문서", "한국어 문서"},
 		{"naïve—test…end", "naive test end"},

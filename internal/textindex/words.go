@@ -97,8 +97,12 @@ func fold(word string) string {
 func foldUnicode(word string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(word) {
-		if !unicode.Is(unicode.Mn, r) {
-			b.WriteRune(unicode.ToLower(r))
+		switch r = unicode.ToLower(r); {
+		case unicode.Is(unicode.Mn, r):
+		case r == 'ς': // a sigma that ends a word
+			b.WriteRune('σ')
+		default:
+			b.WriteRune(r)
 		}
 	}
 	return norm.NFC.String(b.String())

@@ -17,7 +17,7 @@ CREATE TABLE stores (
 	archived_at      INTEGER
 ) STRICT;
 
-CREATE INDEX stores_by_workspace ON stores (workspace, num);
+CREATE INDEX stores_by_workspace ON stores (workspace, id);
 CREATE INDEX stores_by_name ON stores (workspace, name);
 
 -- What every write moves, apart from the description that few do.
@@ -81,11 +81,9 @@ CREATE TABLE versions (
 CREATE UNIQUE INDEX versions_imported ON versions (store, id) WHERE imported = 1;
 CREATE INDEX versions_deleted ON versions (store, memory) WHERE operation = 'deleted';
 
--- The search index knows words, not texts. It follows the versions, see search.go.
-CREATE VIRTUAL TABLE words USING fts5 (
-	store, path, body,
-	content = '', contentless_delete = 1, detail = full, tokenize = 'ascii'
-);
+-- The search index follows the versions, see search.go. It keeps the words that
+-- it was given, so that it can take exactly these out again, and does so at once.
+CREATE VIRTUAL TABLE words USING fts5 (store, path, body, tokenize = 'ascii');
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 
 -- Which memory a row of words is about.

@@ -1,0 +1,242 @@
+package sqlitestore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"memento"
+	"memento/sqlitestore"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+const workspace = memento.DefaultWorkspace
+
+func open(t *testing.T, path string) *sqlitestore.Backend {
+	t.Helper()
+	b, err := sqlitestore.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// onDisk reports which of a database's files hold a text.
+func onDisk(t *testing.T, path, text string) (files []string) {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if bytes.Contains(bytes.ToLower(data), []byte(text)) {
+			files = append(files, "memento.db"+suffix)
+		}
+	}
+	return files
+}
+
+// What is redacted, and what a deleted store held, leaves the medium: the
+// tables, the search index and the log.
+func TestRedactedLeavesTheDisk(t *testing.T) {
+	const secret = "zzqxsecretword"
+	tests := []struct {
+		name string
+		// forget removes the secret that store s has at /a.
+		forget func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID)
+	}{
+		{"overwritten", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
+			apply(t, s, memento.Put{Path: "/a", Content: "harmless"})
+			redact(t, s, id)
+		}},
+		{"removed", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
+			apply(t, s, memento.Remove{Path: "/a"})
+			redact(t, s, id)
+		}},
+		{"store deleted", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
+			store, err := s.ID(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.DeleteStore(t.Context(), workspace, store); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "memento.db")
+			b := open(t, path)
+			s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+			for i := range 50 { // so that there is an index to hide in
+				apply(t, s, memento.Put{Path: memento.Path(fmt.Sprintf("/n%d", i)), Content: strings.Repeat("some words ", i)})
+			}
+			id := apply(t, s, memento.Put{Path: "/a", Content: "the " + secret + " of all"})[0].ID
+			found, err := s.Search(t.Context(), memento.SearchOptions{Query: secret})
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%d found, %v", len(found), err)
+			}
+			if len(onDisk(t, path, secret)) == 0 {
+				t.Fatal("the secret is not on the disk: nothing is tested")
+			}
+			tt.forget(t, b, s, id)
+			if files := onDisk(t, path, secret); files != nil {
+				t.Errorf("it is still in %v", files)
+			}
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if files := onDisk(t, path, secret); files != nil {
+				t.Errorf("once closed, it is in %v", files)
+			}
+		})
+	}
+}
+
+func apply(t *testing.T, s *memento.Store, changes ...memento.Change) []memento.Version {
+	t.Helper()
+	versions, err := s.Apply(t.Context(), memento.Actor{}, changes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return versions
+}
+
+func redact(t *testing.T, s *memento.Store, id memento.VersionID) {
+	t.Helper()
+	if _, err := s.Redact(t.Context(), id, memento.Actor{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files that are not ours are refused, and left as they are.
+func TestForeignFiles(t *testing.T) {
+	tests := []struct {
+		name, want string
+		make       func(t *testing.T, path string)
+	}{
+		{"text", "is no database", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"another program's", "another program", func(t *testing.T, path string) { execute(t, path, "CREATE TABLE theirs (x)") }},
+		{"a newer memento's", "use a newer memento", func(t *testing.T, path string) {
+			open(t, path).Close()
+			execute(t, path, "PRAGMA user_version = 1000")
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "memento.db")
+			tt.make(t, path)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = sqlitestore.Open(t.Context(), path, nil)
+			if !errors.Is(err, memento.ErrFormat) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			after, err := os.ReadFile(path)
+			if err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the file was changed (%v)", err)
+			}
+		})
+	}
+}
+
+func execute(t *testing.T, path, script string) {
+	t.Helper()
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Errors name no path on the host, and a new file is its owner's alone.
+func TestFileAndItsErrors(t *testing.T) {
+	dir := t.TempDir()
+	_, err := sqlitestore.Open(t.Context(), filepath.Join(dir, "missing", "memento.db"), nil)
+	if err == nil || strings.Contains(err.Error(), dir) {
+		t.Errorf("in a missing folder: %v", err)
+	}
+	path := filepath.Join(dir, "memento.db")
+	open(t, path)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 && os.PathSeparator == '/' {
+		t.Errorf("mode %v", mode)
+	}
+}
+
+// Many that make the file at the same time all succeed.
+func TestFirstOpenIsRaced(t *testing.T) {
+	for range 10 {
+		path := filepath.Join(t.TempDir(), "memento.db")
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				b, err := sqlitestore.Open(t.Context(), path, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer b.Close()
+				s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+				if _, err := s.Ensure(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// While another process holds the lock, callers keep their deadlines, and closing does not wait for it.
+func TestLockedByAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memento.db")
+	b := open(t, path)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	apply(t, s, memento.Put{Path: "/a", Content: "x"})
+	other, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := sqlitex.ExecuteTransient(other, "BEGIN IMMEDIATE", nil); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := s.Apply(ctx, memento.Actor{}, memento.Put{Path: "/b"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Apply: %v", err)
+	}
+	if _, err := s.Get(t.Context(), memento.ByPath("/a")); err != nil {
+		t.Error(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
