@@ -11,7 +11,7 @@ import (
 // Apply implements [memento.Backend].
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) ([]memento.Version, error) {
 	const op = "apply"
-	versions, err := write(ctx, b.writer, func(t *tx) ([]memento.Version, error) {
+	done, err := write(ctx, b.writer, func(t *tx) (*apply, error) {
 		a, err := b.beginApply(t, op, store, by)
 		if err != nil {
 			return nil, err
@@ -37,9 +37,15 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 			return nil, err
 		}
 		a.end()
-		return a.versions, nil
+		return a, nil
 	})
-	return versions, fail(op, err)
+	if err != nil {
+		return nil, fail(op, err)
+	}
+	for _, m := range done.written { // what is written is often read next
+		b.texts.put(m.SHA256, m.Content)
+	}
+	return done.versions, nil
 }
 
 // Import implements [memento.Backend].
@@ -90,6 +96,7 @@ type apply struct {
 	state    storeState // as the transaction had it before
 	planner  memento.Planner
 	versions []memento.Version
+	written  []memento.Memory          // with contents
 	heads    map[memento.MemoryID]head // of memories looked up or written
 }
 
@@ -188,6 +195,7 @@ func (a *apply) carryOutOne(e memento.Effect) error {
 			return err
 		}
 		after.content = a.tx.LastInsertRowID()
+		a.written = append(a.written, e.After)
 	}
 	if err := a.replace(e.Before, e.After, after); err != nil {
 		return err

@@ -75,8 +75,8 @@ func below(dir memento.Path) (low, high string) {
 }
 
 const (
-	getByPath = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content WHERE m.store = ? AND m.path = ?`
-	getByID   = `SELECT ` + memoryColumns + `, t.data FROM memories m JOIN contents t ON t.id = m.content WHERE m.store = ? AND m.id = ?`
+	getByPath = `SELECT ` + memoryColumns + `, m.content FROM memories m WHERE m.store = ? AND m.path = ?`
+	getByID   = `SELECT ` + memoryColumns + `, m.content FROM memories m WHERE m.store = ? AND m.id = ?`
 )
 
 // Get implements [memento.Backend].
@@ -87,17 +87,27 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 		if err != nil {
 			return m, err
 		}
-		found, err := get(c, num, ref, &m)
-		if found || err != nil {
+		found, _, err := getHead(c, num, ref, &m)
+		if err != nil {
 			return m, err
 		}
-		// Why not? All of the answer must be about the same moment.
+		if found {
+			if text, ok := b.texts.get(m.SHA256); ok {
+				m.Content = text
+				return m, nil
+			}
+		}
+		// From here all of the answer must be about the same moment.
 		err = c.inTx(func() error {
 			if err := exists(c, op, num); err != nil {
 				return err
 			}
-			if found, err := get(c, num, ref, &m); found || err != nil {
+			switch found, err := get(c, num, ref, &m); {
+			case err != nil:
 				return err
+			case found:
+				b.texts.put(m.SHA256, m.Content)
+				return nil
 			}
 			if ref.Path == memento.Root {
 				return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
@@ -116,12 +126,23 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	})
 }
 
-func get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
+// getHead reads a memory without its contents, and the row that has them.
+func getHead(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, row int64, err error) {
 	query, key := getByPath, any(ref.Path)
 	if ref.Path == "" {
 		query, key = getByID, ref.ID
 	}
-	return c.one(query, func(s *sqlite.Stmt) { *m = scanWhole(s) }, store, key)
+	found, err = c.one(query, func(s *sqlite.Stmt) { *m, row = scanMemory(s), s.ColumnInt64(memoryColumnCount) }, store, key)
+	return found, row, err
+}
+
+// get reads a memory with its contents, in a transaction.
+func get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
+	found, row, err := getHead(c, store, ref, m)
+	if !found || err != nil {
+		return false, err
+	}
+	return c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { m.Content = s.ColumnText(0) }, row)
 }
 
 // List implements [memento.Backend].

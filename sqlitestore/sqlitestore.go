@@ -47,6 +47,7 @@ type Backend struct {
 	readers *pool
 	stores  sync.Map // StoreID → int64, what the tables call the stores seen so far
 	reads   reads
+	texts   cache
 }
 
 // Options are the options of [Open]; nil means all defaults.

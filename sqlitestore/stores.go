@@ -220,6 +220,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	})
 	if err == nil {
 		b.stores.Delete(id)
+		b.texts.clear()
 		b.writer.truncateLog()
 	}
 	return fail(op, err)

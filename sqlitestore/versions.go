@@ -164,6 +164,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		return b.redact(t.conn, num, id, by)
 	})
 	if err == nil {
+		b.texts.clear()
 		b.writer.truncateLog()
 	}
 	return v, fail(op, err)
