@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,8 @@ type writer struct {
 	idle func(*tx) (more bool, err error) // work for quiet moments
 	lead chan struct{}                    // holds a token while somebody uses conn
 	log  checkpointer
+
+	company int // jobs in the last commit
 
 	mu     sync.Mutex
 	jobs   []*job      // in the order of their coming
@@ -50,6 +53,8 @@ const (
 	maxBatch = 128
 	// idleDelay is how long nothing must have been written before idle work is done, in steps.
 	idleDelay = 200 * time.Millisecond
+	// gatherTurns is how often others get a turn of the scheduler, to join a commit.
+	gatherTurns = 30
 	// busyPause is how long to leave another process alone before asking for its lock again.
 	busyPause = 500 * time.Microsecond
 )
@@ -116,11 +121,13 @@ func (w *writer) commit(ctx context.Context) {
 	if w.empty() {
 		return
 	}
+	w.gather()
 	beginErr := w.begin(ctx) // others come while another process holds the lock
 	if beginErr != nil && ctx.Err() != nil {
 		return
 	}
 	batch := w.take()
+	w.company = len(batch)
 	switch {
 	case beginErr != nil:
 		for _, j := range batch {
@@ -140,6 +147,21 @@ func (w *writer) commit(ctx context.Context) {
 	}
 	w.log.committed(len(batch))
 	w.quiet.Reset(idleDelay)
+}
+
+// gather gives as many jobs as were in the last commit the time to come back. The
+// callers of the last commit are just making their next calls: to go ahead with
+// the first of them would have the others wait for a flush of their own.
+func (w *writer) gather() {
+	for range gatherTurns {
+		w.mu.Lock()
+		n := len(w.jobs)
+		w.mu.Unlock()
+		if n >= w.company {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // begin opens a transaction, and waits for other processes to end theirs. SQLite
