@@ -160,6 +160,13 @@ func indexAll(c *conn, store int64) error {
 	}
 }
 
+// forgetWords takes words that are not indexed any more off the medium. Deleting
+// a row of the index only marks its words; rewriting the index drops them, and
+// costs nothing if there are none.
+func forgetWords(c *conn) error {
+	return c.exec(`INSERT INTO words (words) VALUES ('optimize')`)
+}
+
 // indexSome takes one step with the first store whose index is behind.
 func indexSome(t *tx) (more bool, err error) {
 	var store int64

@@ -216,7 +216,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 				return err
 			}
 		}
-		return nil
+		return forgetWords(t.conn)
 	})
 	if err == nil {
 		b.stores.Delete(id)

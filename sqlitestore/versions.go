@@ -225,6 +225,9 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 	if err := indexAll(c, store); err != nil {
 		return v, err
 	}
+	if err := forgetWords(c); err != nil {
+		return v, err
+	}
 	_, err = find()
 	return v, err
 }

@@ -81,10 +81,10 @@ CREATE TABLE versions (
 CREATE UNIQUE INDEX versions_imported ON versions (store, id) WHERE imported = 1;
 CREATE INDEX versions_deleted ON versions (store, memory) WHERE operation = 'deleted';
 
--- The search index follows the versions, see search.go. It keeps the words that
--- it was given, so that it can take exactly these out again, and does so at once.
-CREATE VIRTUAL TABLE words USING fts5 (store, path, body, tokenize = 'ascii');
-INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+-- The search index knows words, not texts. It follows the versions, see search.go.
+CREATE VIRTUAL TABLE words USING fts5 (
+	store, path, body, content = '', contentless_delete = 1, tokenize = 'ascii'
+);
 
 -- Which memory a row of words is about.
 CREATE TABLE indexed (
