@@ -240,3 +240,29 @@ func TestLockedByAnother(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// A fault in the middle of a transaction ends it with an error, and not those that follow.
+func TestPanicInTransaction(t *testing.T) {
+	broken := false
+	b, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "memento.db"), &sqlitestore.Options{Now: func() time.Time {
+		if broken {
+			panic("the clock fell off the wall")
+		}
+		return time.Now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	apply(t, s, memento.Put{Path: "/a", Content: "one"})
+	broken = true
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "two"}); err == nil || !strings.Contains(err.Error(), "internal fault") {
+		t.Errorf("Apply: %v", err)
+	}
+	broken = false
+	if m, err := s.Get(t.Context(), memento.ByPath("/a")); err != nil || m.Content != "one" {
+		t.Errorf("%q, %v", m.Content, err)
+	}
+	apply(t, s, memento.Put{Path: "/a", Content: "three"})
+}
