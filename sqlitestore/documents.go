@@ -99,15 +99,15 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 		}
 		// From here all of the answer must be about the same moment.
 		err = c.inTx(func() error {
-			if err := exists(c, op, num); err != nil {
-				return err
-			}
 			switch found, err := get(c, num, ref, &m); {
 			case err != nil:
 				return err
 			case found:
 				b.texts.put(m.SHA256, m.Content)
 				return nil
+			}
+			if err := exists(c, op, num); err != nil {
+				return err
 			}
 			if ref.Path == memento.Root {
 				return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
