@@ -1,0 +1,97 @@
+package sensitive
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"memento"
+)
+
+var _ memento.Detector = (*Detector)(nil)
+
+// A Detector finds secrets and personal data in texts. It is safe for concurrent
+// use. It reads no files and no environment, writes no logs, and starts no
+// goroutines.
+type Detector struct {
+	rules   func() []*rule
+	secrets func() *engine // without rules for personal data
+	all     func() *engine
+}
+
+// Options are optional: nil means the rules of this package.
+type Options struct {
+	// Rules are further rules, and changes to the present ones, in the schema of
+	// a gitleaks configuration file (TOML). A rule with the ID of a present one
+	// overrides what it sets of it, and adds its keywords and allowlists;
+	// extend.disabledRules names rules to leave out. Rules for paths, required
+	// rules, and extend.path are refused, since a Detector knows nothing but text.
+	Rules []byte
+}
+
+// Default returns a Detector with the rules of this package.
+func Default() *Detector { return newDetector(nil) }
+
+// New returns a Detector. An error is about opts.Rules, and says which rule.
+func New(opts *Options) (*Detector, error) {
+	if opts == nil || len(opts.Rules) == 0 {
+		return Default(), nil
+	}
+	extra, err := parseRules(opts.Rules)
+	if err == nil {
+		err = extra.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sensitive: rules: %w", err)
+	}
+	return newDetector(extra), nil
+}
+
+func newDetector(extra *ruleFile) *Detector {
+	d := &Detector{}
+	d.rules = sync.OnceValue(func() []*rule { return extra.extend(builtinRules()) })
+	d.secrets = sync.OnceValue(func() *engine { return newEngine(d.rules(), false) })
+	d.all = sync.OnceValue(func() *engine { return newEngine(d.rules(), true) })
+	return d
+}
+
+// Kinds returns the kinds of findings that there can be, sorted.
+func (d *Detector) Kinds(personal bool) []string {
+	var kinds []string
+	for _, r := range d.rules() {
+		if personal || !r.personal {
+			kinds = append(kinds, r.kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// maxRounds bounds how often a text is searched. Replacing a finding can reveal
+// another, since the placeholder ends a word that went on before; two rounds are
+// enough for all but texts made for the purpose.
+const maxRounds = 10
+
+// Detect implements [memento.Detector].
+func (d *Detector) Detect(text string, personal bool) []memento.Finding {
+	e := d.secrets()
+	if personal {
+		e = d.all()
+	}
+	found := e.find(text, nil)
+	if len(found) == 0 {
+		return nil
+	}
+	for range maxRounds {
+		redacted, at := redact(text, found)
+		more := e.find(redacted, aroundPlaceholders(redacted))
+		if len(more) == 0 {
+			return found
+		}
+		for _, f := range more {
+			found = append(found, memento.Finding{Kind: f.Kind, Start: at(f.Start), End: at(f.End)})
+		}
+		slices.SortFunc(found, func(a, b memento.Finding) int { return a.Start - b.Start })
+	}
+	return []memento.Finding{{Kind: found[0].Kind, Start: 0, End: len(text)}}
+}

@@ -1,0 +1,325 @@
+package sensitive_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memento"
+	"memento/sensitive"
+)
+
+// redact replaces findings as a store does.
+func redact(text string, findings []memento.Finding) string {
+	var b strings.Builder
+	from := 0
+	for _, f := range findings {
+		b.WriteString(text[from:f.Start] + "[REDACTED:" + f.Kind + "]")
+		from = f.End
+	}
+	return b.String() + text[from:]
+}
+
+// checkPromises checks what memento.Detector promises of every text.
+func checkPromises(t *testing.T, d memento.Detector, text string, personal bool) {
+	t.Helper()
+	findings := d.Detect(text, personal)
+	end := 0
+	for _, f := range findings {
+		switch {
+		case f.Start < end || f.End <= f.Start || f.End > len(text):
+			t.Fatalf("%+v: the findings overlap, are empty or are out of order", findings)
+		case !isBoundary(text, f.Start) || !isBoundary(text, f.End):
+			t.Fatalf("%+v of %q is not at characters", f, text)
+		case strings.Trim(f.Kind, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || f.Kind == "":
+			t.Fatalf("the kind is %q", f.Kind)
+		}
+		end = f.End
+	}
+	redacted := redact(text, findings)
+	if again := d.Detect(redacted, personal); len(again) > 0 {
+		t.Fatalf("%q\nredacted %q\nfound again %+v", text, redacted, again)
+	}
+}
+
+// isBoundary reports whether a character of text begins or ends at i.
+func isBoundary(text string, i int) bool {
+	for at := range text {
+		if at == i {
+			return true
+		}
+	}
+	return i == len(text)
+}
+
+func allNotes(t testing.TB) []note {
+	return slices.Concat(corpus(t, "secrets.txt"), corpus(t, "personal.txt"), corpus(t, "ordinary.txt"))
+}
+
+func TestPromises(t *testing.T) {
+	d := sensitive.Default()
+	for _, n := range allNotes(t) {
+		for _, personal := range []bool{false, true} {
+			checkPromises(t, d, n.text, personal)
+		}
+	}
+}
+
+// Parts of notes in any order, so that secrets stand next to one another, cut
+// short, and next to placeholders.
+func TestPromisesOfMixedTexts(t *testing.T) {
+	d := sensitive.Default()
+	notes := allNotes(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	n := 3000
+	if raceEnabled || testing.Short() {
+		n = 300
+	}
+	for range n {
+		var b strings.Builder
+		for range 1 + r.IntN(6) {
+			text := notes[r.IntN(len(notes))].text
+			from := r.IntN(len(text))
+			b.WriteString(text[from : from+r.IntN(min(len(text)-from, 200))])
+			b.WriteString([]string{"", "", " ", "\n", "=", ":", "@", "[REDACTED:password]", "\xff", "é"}[r.IntN(10)])
+		}
+		checkPromises(t, d, b.String(), r.IntN(2) == 0)
+	}
+}
+
+func FuzzDetect(f *testing.F) {
+	for _, n := range allNotes(f) {
+		f.Add(n.text, len(n.text)%2 == 0)
+	}
+	f.Add("password: [REDACTED:password]abc123", false)
+	f.Add("token=\xff\xfe\x80\x80\x80\x80 \xf0\x9f", true)
+	d := sensitive.Default()
+	f.Fuzz(func(t *testing.T, text string, personal bool) {
+		checkPromises(t, d, text, personal)
+	})
+}
+
+// What is said of the windows that rules look at: they find in the whole text
+// what they find in the note that it is in.
+func TestWindowsLoseNothing(t *testing.T) {
+	d := sensitive.Default()
+	for _, archive := range []string{"secrets.txt", "personal.txt"} {
+		var text strings.Builder
+		var want []memento.Finding
+		for _, n := range corpus(t, archive) {
+			text.WriteString("\n\n" + strings.Repeat("- an ordinary line about the garden\n", 40) + "\n")
+			for _, f := range d.Detect(n.text, true) {
+				want = append(want, memento.Finding{Kind: f.Kind, Start: text.Len() + f.Start, End: text.Len() + f.End})
+			}
+			text.WriteString(n.text)
+		}
+		if diff := cmp.Diff(want, d.Detect(text.String(), true)); diff != "" {
+			t.Errorf("%s: findings of single notes (-) and of all in one (+):\n%s", archive, diff)
+		}
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	d := sensitive.Default()
+	notes := corpus(t, "secrets.txt")
+	want := sensitive.Default().Detect(notes[0].text, true)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if diff := cmp.Diff(want, d.Detect(notes[0].text, true)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestKinds(t *testing.T) {
+	d := sensitive.Default()
+	secrets, all := d.Kinds(false), d.Kinds(true)
+	for _, kind := range []string{"github-pat", "password", "url-password", "private-key"} {
+		if !slices.Contains(secrets, kind) {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+	if slices.Contains(secrets, "iban") || !slices.Contains(all, "iban") {
+		t.Error("iban should be a kind of personal data")
+	}
+	if !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
+		t.Error("the kinds are not sorted, or not distinct")
+	}
+}
+
+// A rule of one's own, and a change to one that exists.
+func TestRules(t *testing.T) {
+	rules := `
+title = "ours"
+[extend]
+useDefault = true
+disabledRules = ["passcode"]
+
+[[rules]]
+id = "acme-key"
+description = "key of the ACME API"
+regex = '''\b(acme_[a-z0-9]{12})\b'''
+entropy = 2.5
+keywords = ["ACME_"]
+	[[rules.allowlists]]
+	regexes = ['''^acme_test''']
+
+[[rules]]
+id = "ticket"
+regex = '''\bCONF-\d{4}\b'''
+
+[[rules]]
+id = "github-pat"
+	[[rules.allowlists]]
+	stopwords = ["zzzz"]
+
+[[allowlists]]
+regexes = ['''^letmein42$''']
+`
+	d, err := sensitive.New(&sensitive.Options{Rules: []byte(rules)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pat := "ghp_" + "a8Kd02mQx7Lw93TzzzzV5nB1cE6rY4uJ0pSg"
+	for _, tt := range []struct{ text, kind string }{
+		{"key acme_k3v9w2m7q1x8 here", "acme-key"},
+		{"key acme_test2m7q1x8 here", ""},
+		{"key acme_aaaaaaaaaaaa here", ""},
+		{"see CONF-1234", "ticket"},
+		{"Garage code is 482913.", ""},
+		{"password: letmein42", ""},
+		{"password: letmein43", "password"},
+		{"pushed with " + pat, ""},
+		{"pushed with " + strings.Replace(pat, "zzzz", "zazz", 1), "github-pat"},
+	} {
+		var kinds []string
+		for _, f := range d.Detect(tt.text, false) {
+			kinds = append(kinds, f.Kind)
+		}
+		if got := strings.Join(kinds, " "); got != tt.kind {
+			t.Errorf("%.12q…: found %q, want %q", tt.text, got, tt.kind)
+		}
+	}
+}
+
+func TestFaultyRules(t *testing.T) {
+	for _, tt := range []struct{ rules, want string }{
+		{"[[rules]]\nid = \"x\"\nregex = '''(a'''", `rule "x"`},
+		{"[[rules]]\nid = \"My Rule\"\nregex = '''a'''", `rule "My Rule"`},
+		{"[[rules]]\nid = \"x\"\nregex = '''a'''\nsecretGroup = 2", "no group 2"},
+		{"[[rules]]\nid = \"x\"\nregex = '''a'''\npath = '''b'''", "path"},
+		{"[[rules]]\nid = \"x\"\nregexp = '''a'''", "regexp"},
+		{"[[rules]]\nid = \"x\"\nregex = '''^'''", "empty text"},
+		{"[[rules]]\nid = \"unknown\"\nentropy = 2.0", "no regex"},
+		{"[extend]\npath = \"other.toml\"", "extend.path"},
+		{"[[allowlists]]\nregexes = ['''(a''']", "allowlist"},
+		{"= 1", "toml"},
+	} {
+		_, err := sensitive.New(&sensitive.Options{Rules: []byte(tt.rules)})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want one with %q", tt.rules, err, tt.want)
+		}
+	}
+}
+
+// sized returns a text of about n bytes, made of notes.
+func sized(notes []note, n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		b.WriteString(notes[i%len(notes)].text)
+		b.WriteByte('\n')
+	}
+	end := n
+	for !utf8.RuneStart(b.String()[end]) {
+		end--
+	}
+	return b.String()[:end]
+}
+
+// texts returns those whose time is promised.
+func texts(t testing.TB) map[string]string {
+	ordinary, secrets := corpus(t, "ordinary.txt"), corpus(t, "secrets.txt")
+	few := slices.Concat(ordinary[:12], secrets[2:5], ordinary[12:60])
+	plain := strings.Repeat("The user likes short mails, and no meeting before ten. ", 2000)
+	m := map[string]string{}
+	for _, kB := range []int{4, 100} {
+		m[fmt.Sprintf("ordinary/%dkB", kB)] = sized(ordinary, kB<<10)
+		m[fmt.Sprintf("with a few secrets/%dkB", kB)] = sized(few, kB<<10)
+		m[fmt.Sprintf("full of secrets/%dkB", kB)] = sized(secrets, kB<<10)
+		m[fmt.Sprintf("without keywords/%dkB", kB)] = plain[:kB<<10]
+	}
+	return m
+}
+
+// The medians that are promised: 5 ms for 4 kB, 120 ms for 100 kB.
+func TestMedians(t *testing.T) {
+	d := sensitive.Default()
+	for name, text := range texts(t) {
+		if strings.HasPrefix(name, "full") { // for the benchmark: a secret on every other line
+			continue
+		}
+		limit := 5 * time.Millisecond
+		if len(text) > 50<<10 {
+			limit = 120 * time.Millisecond
+		}
+		if raceEnabled {
+			limit *= 20
+		}
+		for _, personal := range []bool{false, true} {
+			d.Detect(text, personal)
+			var took []time.Duration
+			for range 9 {
+				start := time.Now()
+				d.Detect(text, personal)
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			t.Logf("%s, personal=%t: %v", name, personal, took[len(took)/2])
+			if median := took[len(took)/2]; median > limit {
+				t.Errorf("%s, personal=%t: the median is %v, want at most %v", name, personal, median, limit)
+			}
+		}
+	}
+}
+
+func BenchmarkDetect(b *testing.B) {
+	d := sensitive.Default()
+	m := texts(b)
+	for _, personal := range []bool{false, true} {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			b.Run(fmt.Sprintf("%s/personal=%t", name, personal), func(b *testing.B) {
+				b.SetBytes(int64(len(m[name])))
+				b.ReportAllocs()
+				for b.Loop() {
+					d.Detect(m[name], personal)
+				}
+			})
+		}
+	}
+}
+
+// A Detector that is made and not used, and one whose first text has a secret.
+func BenchmarkFirst(b *testing.B) {
+	b.Run("Default", func(b *testing.B) {
+		for b.Loop() {
+			sensitive.Default()
+		}
+	})
+	text := corpus(b, "secrets.txt")[0].text
+	b.Run("Detect", func(b *testing.B) {
+		for b.Loop() {
+			sensitive.Default().Detect(text, false)
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package sensitive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/zricethezav/gitleaks/v8/config"
+)
+
+// A ruleFile is a configuration file of gitleaks. Its own types are not used: they
+// compile everything at once, panic on a faulty expression, and follow extend.path.
+type ruleFile struct {
+	Title, Description, MinVersion string
+
+	Extend struct {
+		Path, URL     string
+		UseDefault    bool
+		DisabledRules []string
+	}
+	Rules      []fileRule
+	Allowlist  *fileAllowlist // the older form
+	Allowlists []fileAllowlist
+}
+
+type fileRule struct {
+	ID, Description, Path, Regex string
+
+	SecretGroup int
+	Entropy     float64
+	Keywords    []string
+	Tags        []string
+	Allowlist   *fileAllowlist // the older form
+	Allowlists  []fileAllowlist
+	Required    []any
+	SkipReport  bool
+}
+
+type fileAllowlist struct {
+	Description, Condition, RegexTarget string
+
+	Commits, Paths, Regexes, StopWords []string
+	TargetRules                        []string
+}
+
+// parseRules reads a configuration file, which must not have unknown fields.
+func parseRules(data []byte) (*ruleFile, error) {
+	var f ruleFile
+	d := toml.NewDecoder(strings.NewReader(string(data)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+			return nil, fmt.Errorf("unknown field %s", strings.Join(strict.Errors[0].Key(), "."))
+		}
+		return nil, err
+	}
+	f.join()
+	return &f, nil
+}
+
+// join moves what is in the older form to the newer.
+func (f *ruleFile) join() {
+	if f.Allowlist != nil {
+		f.Allowlists = append(f.Allowlists, *f.Allowlist)
+	}
+	for i := range f.Rules {
+		r := &f.Rules[i]
+		if r.Allowlist != nil {
+			r.Allowlists = append(r.Allowlists, *r.Allowlist)
+		}
+		for k, w := range r.Keywords {
+			r.Keywords[k] = strings.ToLower(w)
+		}
+	}
+}
+
+// check returns an error for what a Detector would ignore or could not use.
+func (f *ruleFile) check() error {
+	known := map[string]bool{}
+	for _, r := range builtinRules() {
+		known[r.kind] = true
+	}
+	if f.Extend.Path != "" || f.Extend.URL != "" {
+		return errors.New("extend.path and extend.url are not supported")
+	}
+	lists := slices.Clone(f.Allowlists)
+	for _, r := range f.Rules {
+		fault := func(format string, args ...any) error {
+			return fmt.Errorf("rule %q: "+format, append([]any{r.ID}, args...)...)
+		}
+		switch re, err := regexp.Compile(r.Regex); {
+		case !isKind(r.ID):
+			return fault("an ID is lower-case letters, digits and hyphens")
+		case err != nil:
+			return fault("%w", err)
+		case r.SecretGroup < 0 || r.SecretGroup > re.NumSubexp():
+			return fault("there is no group %d", r.SecretGroup)
+		case r.Path != "" || len(r.Required) > 0:
+			return fault("path and required are not supported")
+		case r.Regex != "" && re.MatchString(""):
+			return fault("the regex matches the empty text")
+		case r.Regex == "" && !known[r.ID]:
+			return fault("there is no regex, and no such rule to change")
+		}
+		lists = append(lists, r.Allowlists...)
+	}
+	for _, a := range lists {
+		for _, re := range a.Regexes {
+			if _, err := regexp.Compile(re); err != nil {
+				return fmt.Errorf("allowlist: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// extend applies the file to rules, and prepares them for use.
+func (f *ruleFile) extend(rules []*rule) []*rule {
+	if f != nil {
+		rules = slices.DeleteFunc(rules, func(r *rule) bool {
+			return slices.Contains(f.Extend.DisabledRules, r.kind)
+		})
+		for _, fr := range f.Rules {
+			i := slices.IndexFunc(rules, func(r *rule) bool { return r.kind == fr.ID })
+			switch {
+			case i >= 0:
+				rules[i].override(fr)
+			case fr.Regex != "":
+				rules = append(rules, fr.rule())
+			}
+		}
+		for _, a := range f.Allowlists {
+			list := a.allowlist()
+			for _, r := range rules {
+				if list != nil && (len(a.TargetRules) == 0 || slices.Contains(a.TargetRules, r.kind)) {
+					r.allow = append(r.allow, list)
+				}
+			}
+		}
+	}
+	for _, r := range rules {
+		r.prepare()
+	}
+	return rules
+}
+
+// builtinRules returns gitleaks' rules and our own, not yet prepared.
+func builtinRules() []*rule {
+	var f ruleFile
+	if err := toml.Unmarshal([]byte(config.DefaultConfig), &f); err != nil {
+		panic(err) // it is embedded in gitleaks
+	}
+	f.join()
+	rules := slices.Concat(tokenRules(), passwordRules(), personalRules())
+	var everywhere []*allowlist
+	for _, a := range f.Allowlists {
+		if list := a.allowlist(); list != nil {
+			everywhere = append(everywhere, list)
+		}
+	}
+	for _, fr := range f.Rules {
+		if fr.Regex == "" || fr.Path != "" || fr.SkipReport || replaced[fr.ID] {
+			continue
+		}
+		r := fr.rule()
+		r.allow = append(r.allow, everywhere...)
+		if tune := tuned[fr.ID]; tune != nil {
+			tune(r)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+func (fr fileRule) rule() *rule {
+	r := &rule{kind: fr.ID, keywords: fr.Keywords, pattern: fr.Regex, group: fr.SecretGroup, entropy: fr.Entropy}
+	for _, a := range fr.Allowlists {
+		if list := a.allowlist(); list != nil {
+			r.allow = append(r.allow, list)
+		}
+	}
+	return r
+}
+
+// override changes what fr sets.
+func (r *rule) override(fr fileRule) {
+	other := fr.rule()
+	if other.pattern != "" {
+		r.pattern, r.group, r.reach, r.refine = other.pattern, other.group, 0, nil
+	}
+	r.group = cmp.Or(other.group, r.group)
+	r.entropy = cmp.Or(other.entropy, r.entropy)
+	r.keywords = append(slices.Clone(r.keywords), other.keywords...)
+	r.allow = append(slices.Clone(r.allow), other.allow...)
+}
+
+// allowlist returns nil for a list that can never apply: one that needs a path or a
+// commit.
+func (a fileAllowlist) allowlist() *allowlist {
+	list := &allowlist{target: a.RegexTarget}
+	switch strings.ToUpper(a.Condition) {
+	case "AND", "&&":
+		list.all = true
+	}
+	if list.all && len(a.Paths)+len(a.Commits) > 0 {
+		return nil
+	}
+	if len(a.Regexes) > 0 {
+		list.patterns = sync.OnceValue(func() []*regexp.Regexp {
+			var compiled []*regexp.Regexp
+			for _, re := range a.Regexes {
+				compiled = append(compiled, regexp.MustCompile(re))
+			}
+			return compiled
+		})
+	}
+	if len(a.StopWords) > 0 {
+		list.words = sync.OnceValue(func() *keywords {
+			words := slices.Clone(a.StopWords)
+			for i, w := range words {
+				words[i] = strings.ToLower(w)
+			}
+			return newKeywords(words)
+		})
+	}
+	if list.patterns == nil && list.words == nil {
+		return nil
+	}
+	return list
+}
+
+// tuned has what is better known here about a rule of gitleaks.
+var tuned = map[string]func(*rule){
+	// Its first group is a part of what is secret.
+	"microsoft-teams-webhook": func(r *rule) { r.group = wholeMatch },
+	"jwt-base64":              func(r *rule) { r.group = wholeMatch },
+	// Every token begins so, while its keyword "ey" is in they and key.
+	"jwt": func(r *rule) { r.keywords = []string{"eyj", "eya"} },
+	// The name of the user is no secret.
+	"curl-auth-user":   func(r *rule) { r.refine = behindColon },
+	"curl-auth-header": func(r *rule) { r.vague = true },
+	// It takes every commit of Git near the name of the service for a token.
+	"sourcegraph-access-token": func(r *rule) { r.refine = refineNamedHash },
+	// It is the one that nearly every text has keywords of. They begin what follows
+	// the name's own beginning, which it searches for in vain most of the time.
+	"generic-api-key": func(r *rule) {
+		r.vague, r.refine = true, refineGeneric
+		if pattern, ok := strings.CutPrefix(r.pattern, `(?i)[\w.-]{0,50}?`); ok {
+			r.pattern, r.anchored = `(?i)`+pattern, true
+		}
+	},
+}
+
+// replaced has the rules of gitleaks that rules of our own stand for.
+var replaced = map[string]bool{
+	"private-key": true, // goes on to the next END, whatever key that is of; finds none if the end is missing
+}
+
+// wholeMatch, as the group of a rule, ignores the groups of its pattern.
+const wholeMatch = -1

@@ -1,0 +1,108 @@
+package sensitive
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A tally says what characters a text has.
+type tally struct{ lower, upper, digits, symbols, other int }
+
+func count(s string) (t tally) {
+	for _, c := range s {
+		switch {
+		case 'a' <= c && c <= 'z':
+			t.lower++
+		case 'A' <= c && c <= 'Z':
+			t.upper++
+		case '0' <= c && c <= '9':
+			t.digits++
+		case c < utf8.RuneSelf && !unicode.IsSpace(c):
+			t.symbols++
+		default:
+			t.other++
+		}
+	}
+	return t
+}
+
+// placeholderWords are what people write instead of a secret.
+var placeholderWords = sync.OnceValue(func() *keywords {
+	return newKeywords([]string{
+		"example", "placeholder", "changeme", "change-me", "change_me", "changeit", "replaceme", "replace-me", "replace_me", "replace-with", "replace_with",
+		"your-", "your_", "yourpass", "yourkey", "yourtoken", "yoursecret", "yourapi", "my-secret", "my_secret", "mysecret",
+		"redacted", "dummy", "insert-", "insert_", "xxxxx", "****", "••", "…", "...", "<", "${", "$(", "{{", "}}", "_here", "-here", "not-a-real", "notreal",
+		"goes-here", "foobar", "lorem", "0000000", "1234567", "abcdefg", "deadbeef",
+	})
+})
+
+// isPlaceholder reports whether s stands for a secret rather than being one.
+func isPlaceholder(s string) bool {
+	for range placeholderWords().in(s) {
+		return true
+	}
+	return s == "" || strings.IndexByte("$%{[(", s[0]) >= 0 && strings.IndexByte("%}])", s[len(s)-1]) >= 0 ||
+		envName().MatchString(s) || strings.Count(s, s[:1]) == len(s)
+}
+
+// envName matches names of variables, as in $TOKEN, %TOKEN%, MY_TOKEN.
+var envName = lazily(`^(?:\$\w+|%\w+%|@\w+@|[A-Z]+(?:_[A-Z]+)+)$`)
+
+// isRandom reports whether s looks as if chance had made it, rather than people
+// from words and numbers: it changes often between letters and digits, or cases.
+func isRandom(s string) bool {
+	const (
+		digit = iota + 1
+		low
+		up
+	)
+	numbers, cases, last := 0, 0, 0
+	for i := range len(s) {
+		kind := 0
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			kind = digit
+		case 'a' <= c && c <= 'z':
+			kind = low
+		case 'A' <= c && c <= 'Z':
+			kind = up
+		}
+		if kind != 0 && last != 0 && kind != last {
+			if kind == digit || last == digit {
+				numbers++
+			} else if kind == up {
+				cases++
+			}
+		}
+		last = kind
+	}
+	return numbers >= 4 || numbers >= 2 && cases >= 2 || cases >= 5
+}
+
+// hash matches digests and UUIDs.
+var hash = lazily(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|[0-9a-f]{7,12}|(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))$`)
+
+func isHash(s string) bool { return hash().MatchString(s) }
+
+// knownID matches names that services give to things, which are no secret. What
+// begins with a digest's name is one.
+var knownID = lazily(`^(?:(?:mem|memver|memstore|sesn|session|msg|toolu|srvtoolu|req|file|batch|msgbatch|call|resp|run|thread|asst|evt|cus|pi|pm|sub|prod|price|acct|org|proj|user|usr|wrkspc|apikey|chatcmpl|trace|span|job|task|build|img|ami|vpc|subnet|sg|arn)[_-][0-9A-Za-z]+|(?:sha(?:1|256|384|512)|md5)[-:=_].*|v?\d+(?:\.\d+)+.*|(?:19|20)\d\d-[01]\d-[0-3]\d.*)$`)
+
+func isKnownID(s string) bool { return knownID().MatchString(s) }
+
+// trimEnd takes from the end of s what belongs to the sentence around it.
+func trimEnd(text string, s span) span {
+	for s.end > s.start && strings.IndexByte(".,;:", text[s.end-1]) >= 0 {
+		s.end--
+	}
+	return s
+}
+
+// lazily returns a function that compiles the pattern when it is first called, so
+// that a program pays only for what it uses.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}

@@ -1,0 +1,247 @@
+package sensitive
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// passwordRules returns the rules for what people choose, which only the words
+// and the punctuation around it tell from other text.
+func passwordRules() []*rule {
+	rules := []*rule{
+		{
+			kind: "url-password", keywords: []string{"://"}, anchored: true, reach: 300,
+			pattern: `://[^\s/?#"'<>@` + "`" + `:]*:([^\s/"'<>` + "`" + `]{4,})@[\w.\[{$%-]`,
+			refine:  refineURLPassword,
+		},
+		{ // of Go's MySQL driver
+			kind: "url-password", keywords: []string{"@tcp(", "@unix("}, reach: 150,
+			pattern: `\b[\w.-]+:([^\s"'` + "`" + `]{4,})@(?:tcp|unix)\(`,
+			refine:  refineURLPassword,
+		},
+		{
+			kind: "connection-string-password", keywords: []string{"password=", "pwd="}, reach: 300,
+			pattern: `(?i)(?:server|data source|host|hostaddr|dbname|database|initial catalog|jdbc:[a-z:]+//[^\s"']+)[^\n"']*?[;&? ](?:password|pwd)=([^;&\s"'` + "`" + `]{3,})|` +
+				`(?i)[;& "'](?:password|pwd)=([^;&\s"'` + "`" + `]{3,})[; &][^\n"']*(?:server|data source|host|dbname|database|initial catalog)=`,
+			refine: refineConnectionPassword,
+		},
+		{
+			kind: "passcode", keywords: []string{"pin", "code", "combination"},
+			pattern: `(?i)\b(?:pin(?:[ -]?code| number)?|pass ?code|(?:door|gate|alarm|access|unlock|entry|safe|lock|garage)[ -]?code|combination)(?:[ \t](?:for|to|of)(?:[ \t][\w.'-]{1,30}){1,4}?)?["*` + "`" + `]{0,3}(?:[ \t]{0,3}[:=][*]{0,2}[ \t]{0,3}|[ \t](?:is|was)[ \t])["'` + "`" + `*]{0,3}(\d{4,12}[#*]?)(?:[^\w-]|$)`,
+			vague:   true,
+		},
+		{ // login: name / password
+			kind: "password", keywords: []string{"login", "credentials", "creds", "zugangsdaten", "identifiants"}, anchored: true, reach: 200,
+			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + whose + closing + `[ \t]?(?::|=|[ \t]is|[ \t]are)["'` + "`" + `*]*[ \t]+["` + "`" + `]?[\w.@+-]{2,}["` + "`" + `]?[ \t]?[/:|,][ \t]?["` + "`" + `]?(` + unquoted + `)`,
+			refine:  refinePassword, vague: true,
+		},
+		{ // commands that take it as an argument
+			kind: "password", keywords: []string{"sshpass", "| sudo -s"}, reach: 150,
+			pattern: `\bsshpass[ \t]+-p[ \t]*["']?([^\s"']{4,})|\becho[ \t]+(?:-n[ \t]+)?["']?([^\s"']{4,})["']?[ \t]*\|[ \t]*sudo[ \t]+-S\b`,
+			refine:  refineConnectionPassword, vague: true,
+		},
+		{ // names such as token, with values that gitleaks does not expect
+			kind: "generic-secret", keywords: []string{"key", "token", "secret", "credential"}, anchored: true, reach: 200,
+			pattern: `(?i)(?:key|token|secret|credential)s?` + whose + closing + given + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10,})`,
+			refine:  refineSecret, entropy: 2.9, vague: true,
+		},
+	}
+	for _, n := range passwordNames {
+		pattern := `(?i)(?:` + strings.Join(n.names, "|") + `)s?(?:_?[0-9])?`
+		rules = append(rules,
+			&rule{ // the password for … is …; password: …
+				kind: "password", keywords: n.names, anchored: true, separate: n.short, reach: 200,
+				pattern: pattern + whose + closing + given + `("[^"\n]{4,}"|'[^'\n]{4,}'|` + "`[^`\n]{4,}`" + `|` + unquoted + `)`,
+				refine:  refinePassword, vague: true,
+			},
+			&rule{ // the … password … works
+				kind: "password", keywords: n.names, anchored: true, separate: n.short, reach: 200,
+				pattern: pattern + `[ \t]["'` + "`" + `*]*(` + unquoted + `)`,
+				refine:  refineStrongPassword, vague: true,
+			})
+	}
+	return rules
+}
+
+// What stands between a name and its value. Repetitions are not counted, since
+// each count is a copy in the compiled expression; the window is the bound.
+const (
+	name    = `(?i)\pL*(?:s|_?[0-9])?`
+	whose   = `(?:[ \t](?:for|to|of|on|at|in|für|im|vom|am|zum|para|de|del|do|da|pour|du|des|per|van|voor)(?:[ \t][\w\pL.@/:'-]+){1,6}?|[ \t]?\([^)\n]+\))?`
+	closing = `["'` + "`" + `*_\])]*`
+	given   = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
+		`|['’]s[ \t]+|[ \t]+(?:is|was|are|to|ist|war|lautet|es|est|é|è|är|er|jest|should be|now)[ \t:]+(?:still |now |just |set to |changed to |reset to |currently |jetzt |noch )?)["'` + "`" + `*]*?`
+	unquoted = `[^\s"'<>` + "`" + `]{5,}`
+)
+
+// passwordNames are what a password is called. Short ones are parts of other words.
+var passwordNames = []struct {
+	names []string
+	short bool
+}{
+	{[]string{"password", "passwd", "passwort", "passphrase", "kennwort", "contraseña", "mot de passe", "wachtwoord", "lösenordet", "lösenord", "пароль", "Пароль", "密码", "密碼", "パスワード", "비밀번호",
+		"wi-fi key", "wifi key", "wlan key", "wpa key", "network key", "recovery key", "wlan-schlüssel"}, false},
+	{[]string{"pass", "passw", "pwd", "pw", "clave", "senha", "hasło"}, true},
+}
+
+// trivialPasswords protect nothing, and fill examples and local set-ups.
+var trivialPasswords = map[string]bool{
+	"pass": true, "passwd": true, "password": true, "pwd": true, "secret": true, "guest": true, "postgres": true, "root": true, "admin": true,
+	"test": true, "user": true, "username": true, "minioadmin": true, "mysql": true, "redis": true, "token": true, "mongo": true, "pw": true, "x-oauth-basic": true, "x-access-token": true, "oauth2": true, "hunter": true, "foo": true, "bar": true, "mypassword": true, "mypass": true, "string": true, "none": true, "null": true, "nil": true, "true": true, "false": true, "undefined": true,
+}
+
+func isTrivial(s string) bool {
+	return trivialPasswords[strings.ToLower(s)] || isPlaceholder(s)
+}
+
+func refineURLPassword(text string, s span) span {
+	if isTrivial(text[s.start:s.end]) || strings.HasPrefix(text[s.start:s.end], "$") {
+		return span{}
+	}
+	return s
+}
+
+func refineConnectionPassword(text string, s span) span {
+	found := text[s.start:s.end]
+	if isTrivial(found) || isCode(found) {
+		return span{}
+	}
+	return s
+}
+
+// refinePassword accepts, behind a word for password, what looks like one.
+func refinePassword(text string, s span) span {
+	name := before(text, s.start, 100)
+	if strings.HasSuffix(name, "--- PASS: ") { // of go test
+		return span{}
+	}
+	if strings.HasSuffix(name, " to ") && !changing().MatchString(name) {
+		return span{}
+	}
+	if q := text[s.start]; (q == '"' || q == '\'' || q == '`') && s.end-s.start > 2 {
+		s.start, s.end = s.start+1, s.end-1
+	} else {
+		s = trimPassword(text, s)
+	}
+	if !isPassword(text[s.start:s.end], false) {
+		return span{}
+	}
+	return s
+}
+
+// changing is what makes of "the password to …" a password.
+var changing = lazily(`(?i)\b(?:set|re-?set|chang|updat|rotat|switch)`)
+
+// refineStrongPassword accepts what looks like a password wherever it stands.
+func refineStrongPassword(text string, s span) span {
+	quote := text[s.start-1]
+	quoted := strings.IndexByte("\"'`", quote) >= 0 && s.end < len(text) && text[s.end] == quote
+	s = trimPassword(text, s)
+	found := text[s.start:s.end]
+	c := count(found)
+	quoted = quoted && c.lower > 0 && c.upper > 0 && c.digits > 0
+	if !isPassword(found, !quoted) {
+		return span{}
+	}
+	return s
+}
+
+// refineSecret accepts, behind a name such as token, what looks random.
+func refineSecret(text string, s span) span {
+	s = trimPassword(text, s)
+	found := text[s.start:s.end]
+	if len(found) < 10 || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().MatchString(before(text, s.start, 100)) {
+		return span{}
+	}
+	return refineGeneric(text, s)
+}
+
+// secretName tells keys that are secret from those of caches and tables.
+var secretName = lazily(`(?i)(?:api|access|signing|encryption|master|licen[cs]e|private|shared|service|auth|app|account|secret|client)[ _-]?key|secret|token|credential`)
+
+// parameter is what follows a password in a query or a connection string.
+var parameter = lazily(`[&;][A-Za-z_]+[A-Za-z_ ]*=`)
+
+// trimPassword takes off what belongs to the text around an unquoted password.
+func trimPassword(text string, s span) span {
+	if m := parameter().FindStringIndex(text[s.start:s.end]); m != nil {
+		s.end = s.start + m[0]
+	}
+	s = trimEnd(text, s)
+	for s.end > s.start {
+		found := text[s.start:s.end]
+		switch last := found[len(found)-1]; {
+		case last == ')' && !strings.Contains(found, "("),
+			last == ']' && !strings.Contains(found, "["),
+			last == '}' && !strings.Contains(found, "{"),
+			last == '|', last == '\\',
+			last == '*' && strings.HasSuffix(found, "**"):
+			s.end--
+		default:
+			return s
+		}
+		s = trimEnd(text, s)
+	}
+	return s
+}
+
+// technical are words with digits that are said of passwords.
+var technical = lazily(`(?i)^(?:(?:ha)?sha-?\d+|md5|hmac.*|argon2(?:id?|d)?|bcrypt.*|b?scrypt.*|pbkdf2.*|base64.*|utf-?\d+|oauth2?.*|1password.*|auth0|k8s|i18n|o365|m365|ntlm.*|log4j|aes-?\d+.*|rsa-?\d+.*|x509|win\d+|ipv\d|\d+(?:st|nd|rd|th|px|ms|s|m|h|d|min|am|pm|kb|mb|x|chars?|characters|days?|weeks?|months?|years?|bits?|bytes?|hours?)|q[1-4]|[a-z]+-\d{1,6}|\d+-\w+|v\d.*|[\d.,:/+-]+)$`)
+
+// code matches expressions of programming languages, paths and addresses.
+var code = lazily(`^(?:[~.]{0,2}/|[A-Za-z]:\\|--?\w|[A-Za-z][\w+-]*://|&|\*\w)|^[\w.+-]+@[\w-]+\.[\w.]+$|\w\(|\(\?|\.\*|\\[dwsbS]|^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w|\[\]|\[["'\w]|^[\w-]+(?:/[\w.-]+)+$|=>|^#\w*$|^!\w+$|[=!]=|^[\w-]+=`)
+
+// isCode reports whether s is an expression, a path or an address.
+func isCode(s string) bool { return code().MatchString(s) }
+
+// isPassword reports whether s, which is said to be a password, looks like one:
+// letters with digits or symbols, or several words. If strict, it needs to look
+// like nothing else.
+func isPassword(s string, strict bool) bool {
+	c := count(s)
+	letters := c.lower + c.upper + c.other
+	strong := strings.ContainsAny(s, "!@#$%^&*+=?~|")
+	if letters == 0 || c.digits == 0 && c.symbols == 0 && !strings.Contains(s, " ") {
+		return false
+	}
+	length := utf8.RuneCountInString(s)
+	if length < 6 || length > 128 || isTrivial(s) || technical().MatchString(s) || isKnownID(s) || isCode(s) {
+		return false
+	}
+	if strings.ContainsAny(s, " \t") {
+		return isPassphrase(s, " ") || strong && c.digits > 0 && strings.Count(s, " ") < 5 && !isSentence(s)
+	}
+	switch {
+	case strict:
+		return c.digits > 0 && (strong || c.lower > 0 && c.upper > 0 && isRandom(s))
+	case c.digits > 0:
+		return true
+	case strong && !strings.HasSuffix(s, "?"):
+		return strings.ContainsAny(s[:len(s)-1], "!@#$%^&*+=?~|") || c.upper > 0 && c.lower > 0
+	}
+	return isPassphrase(s, "-") || isPassphrase(s, "_") || isPassphrase(s, ".")
+}
+
+// isPassphrase reports whether s is at least four words, each of letters, that do
+// not make a sentence.
+func isPassphrase(s, separator string) bool {
+	words := strings.Split(s, separator)
+	for _, w := range words {
+		if c := count(w); len(w) < 3 || c.lower+c.upper != len(w) || len(w) > 12 {
+			return false
+		}
+	}
+	return len(words) >= 4 && len(words) <= 8 && !isSentence(strings.ReplaceAll(s, separator, " "))
+}
+
+// isSentence reports whether s has words that only sentences need.
+func isSentence(s string) bool {
+	return slices.ContainsFunc(strings.Fields(strings.ToLower(s)), func(w string) bool { return functionWords[w] })
+}
+
+var functionWords = map[string]bool{
+	"the": true, "and": true, "for": true, "not": true, "but": true, "you": true, "your": true, "this": true, "that": true, "from": true, "with": true,
+	"must": true, "should": true, "will": true, "can": true, "cannot": true, "never": true, "please": true, "see": true, "use": true, "ask": true, "when": true,
+	"are": true, "has": true, "have": true, "was": true, "were": true, "into": true, "only": true, "same": true, "stored": true, "password": true, "via": true,
+}

@@ -1,0 +1,168 @@
+package sensitive
+
+import "strings"
+
+// digits are the keywords of rules for numbers.
+var digits = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+
+// personalRules returns the rules for data about people. Numbers without a name
+// beside them are accepted by checksum, or by a form that little else has.
+func personalRules() []*rule {
+	rules := []*rule{
+		{
+			kind: "email-address", keywords: []string{"@"}, reach: 100,
+			pattern: `[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,5}[A-Za-z]{2,24}`,
+			refine:  refineEmail,
+		},
+		{
+			kind: "phone-number", keywords: []string{"+"},
+			pattern: `\+[1-9]\d{0,2}(?:[ .\x{a0}/-]?(?:\(\d{1,4}\)|\d{1,12})){1,7}`,
+			refine:  alone(func(s string) bool { n := len(onlyDigits(s)); return 8 <= n && n <= 15 }),
+		},
+		{
+			kind: "phone-number", keywords: append([]string{"("}, digits...), anchored: true, separate: true,
+			pattern: `(?:1[ .-])?\([2-9]\d\d\) ?[2-9]\d\d[ .-]\d{4}` + // North America
+				`|(?:1[.-])?[2-9]\d\d[.-][2-9]\d\d[.-]\d{4}` +
+				`|0[1-79](?:[ .-]\d\d){4}` + // France
+				`|0(?:2\d \d{4} \d{4}|1\d\d \d{3} \d{4}|1\d{3} \d{6}|7\d{3} \d{6}|7\d{3} \d{3} \d{3})` + // Britain
+				`|0(?:1[5-7]\d|[2-9]\d{1,3})[ /-]{1,3}\d{3,4}[ -]?\d{3,5}`, // Germany
+			refine: alone(func(s string) bool { n := len(onlyDigits(s)); return 9 <= n && n <= 12 }),
+		},
+		{ // announced, so that any form will do
+			kind: "phone-number", keywords: []string{"phone", "mobile", "mobil", "cell", "tel", "call", "whatsapp", "handy", "rufnummer", "móvil", "portable", "fax"}, reach: 80,
+			pattern: `(?i)\b(?:phone|mobile|mobil|cell|tele(?:ph|f)on\w*|tel|call(?: me| him| her| them)?(?: at| on)?|whatsapp|handy|rufnummer|teléfono|móvil|portable|fax)(?: ?(?:number|no|nr))?\.?(?: is)?["*]{0,3}[:=]?["*]{0,3}[ \t]{1,3}"?(\+?\(?\d(?:[ ./()-]{0,2}\d){7,14})`,
+			refine:  alone(func(s string) bool { return true }),
+		},
+		{
+			kind: "payment-card", keywords: digits, anchored: true, separate: true,
+			pattern: `(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|35\d\d)(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:\d{3})?|3[47]\d\d[ -]?\d{6}[ -]?\d{5}|3[068]\d\d[ -]?\d{6}[ -]?\d{4}`,
+			refine:  alone(isCard),
+		},
+		{
+			kind: "iban", keywords: digits,
+			pattern: `[A-Z]{2}\d\d(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`,
+			refine:  refineIBAN,
+		},
+		{
+			kind: "passport-number", keywords: []string{"passport", "reisepass", "passeport", "pasaporte"},
+			pattern: `(?i)(?:passport|reisepass|passeport|pasaporte)(?:[ -]?(?:number|nummer|num[ée]ro|número|no|nr|#))?\.?(?: is)?["*]{0,3}[:=#]?["*]{0,3}[ \t]{1,3}([A-Z0-9]{8,9})\b`,
+			refine:  alone(func(s string) bool { return count(s).digits >= 5 }),
+		},
+	}
+	for _, n := range nationalNumbers {
+		r := &rule{kind: n.kind, keywords: n.words, pattern: n.pattern, refine: alone(n.valid)}
+		switch {
+		case n.words == nil:
+			r.keywords, r.anchored, r.separate = digits, true, true
+		case !n.letters:
+			r.pattern = `(?i)(?:` + strings.Join(n.words, "|") + `)[^\n\d]{0,40}?(?-i:(` + n.pattern + `))`
+			r.anchored = true
+		}
+		rules = append(rules, r)
+	}
+	for _, r := range rules {
+		r.personal = true
+	}
+	return rules
+}
+
+// nationalNumbers lists what states number people with. Where a checksum does
+// not say enough, words must stand before the number.
+var nationalNumbers = []struct {
+	kind, pattern string
+	valid         func(string) bool
+	words         []string // nil: what begins with a digit
+	letters       bool     // words are no words, but digits within what begins with letters
+}{
+	{"us-ssn", `\d{3}[- ]\d\d[- ]\d{4}`, isSSN, nil, false},
+	{"uk-nino", `[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]`, isNINO, digits, true},
+	{"de-tax-id", `[1-9]\d(?: ?\d{3}){3}`, isGermanTaxID, []string{"steuer", "tax id", "idnr", "tin:"}, false},
+	{"es-dni", `\d{8}-?[A-HJ-NP-TV-Z]`, isDNI, nil, false},
+	{"es-dni", `[XYZ]\d{7}-?[A-HJ-NP-TV-Z]`, isDNI, digits, true},
+	{"fr-nir", `[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-4]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d`, isNIR, nil, false},
+	{"it-codice-fiscale", `[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]`, isCodiceFiscale, digits, true},
+	{"br-cpf", `\d{3}\.\d{3}\.\d{3}-\d\d`, isCPF, nil, false},
+	{"ch-ahv", `756\.\d{4}\.\d{4}\.\d\d`, isAHV, []string{"756."}, true},
+	{"se-personnummer", `(?:(?:19|20)\d\d|\d\d)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])[-+]\d{4}`, isPersonnummer, nil, false},
+	{"in-aadhaar", `[2-9]\d{3} \d{4} \d{4}`, isAadhaar, nil, false},
+	{"nl-bsn", `\d{9}`, isBSN, []string{"bsn", "burgerservicenummer", "sofinummer"}, false},
+	{"ca-sin", `\d{3}[ -]?\d{3}[ -]?\d{3}`, func(s string) bool { return luhn(onlyDigits(s)) }, []string{"sin:", "sin is", "social insurance"}, false},
+	{"pl-pesel", `\d{11}`, isPESEL, []string{"pesel"}, false},
+}
+
+// alone accepts what is valid and no part of a longer number or word.
+func alone(valid func(string) bool) func(text string, s span) span {
+	return func(text string, s span) span {
+		for s.end > s.start && strings.IndexByte(" .-/(", text[s.end-1]) >= 0 {
+			s.end--
+		}
+		if joins(text, s.start-1, s.start-2) || joins(text, s.end, s.end+1) || !valid(text[s.start:s.end]) {
+			return span{}
+		}
+		return s
+	}
+}
+
+// joins reports whether the byte at i continues a number or a word that goes to
+// its neighbour; beyond is the byte behind i.
+func joins(text string, i, beyond int) bool {
+	if i < 0 || i >= len(text) {
+		return false
+	}
+	switch c := text[i]; {
+	case isLetter(c) || isDigit(c) || c == '_' || c == '=' || c == '#' || c == '$' || c == '/':
+		return true
+	case c == '.' || c == '-' || c == ',' || c == ':' || c == '+':
+		return beyond >= 0 && beyond < len(text) && (isDigit(text[beyond]) || c == '-' && isLetter(text[beyond]))
+	}
+	return false
+}
+
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLetter(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
+
+// refineEmail leaves out addresses of machines, and of nobody.
+func refineEmail(text string, s span) span {
+	for s.start < s.end && strings.IndexByte(".%+-", text[s.start]) >= 0 {
+		s.start++
+	}
+	address := strings.ToLower(text[s.start:s.end])
+	local, domain, _ := strings.Cut(address, "@")
+	switch {
+	case local == "" || local == "git" || local == "root" || strings.HasPrefix(local, "noreply") || strings.HasPrefix(local, "no-reply"):
+		return span{}
+	case s.start > 0 && strings.IndexByte("/:@=$", text[s.start-1]) >= 0 && strings.HasSuffix(strings.TrimRight(before(text, s.start, 256), "/:"), "ssh"):
+		return span{}
+	case s.end < len(text)-1 && text[s.end] == ':' && !isSpace(text[s.end+1]): // scp and git
+		return span{}
+	case reserved().MatchString(domain):
+		return span{}
+	}
+	return s
+}
+
+// reserved matches domains that belong to nobody, and names of files and packages.
+var reserved = lazily(`(?:^|\.)(?:example\.(?:com|org|net|edu)|test|invalid|localhost|local|internal|example|lan|png|jpe?g|gif|svg|webp|js|ts|go|py|md|json|service|socket|timer|target|mount)$`)
+
+// refineIBAN finds where the IBAN ends in what has the form of one, by the length
+// that its country gives it.
+func refineIBAN(text string, s span) span {
+	length := ibanLengths[text[s.start:s.start+2]]
+	if length == 0 || joins(text, s.start-1, s.start-2) {
+		return span{}
+	}
+	n := 0
+	for i := s.start; i < s.end; i++ {
+		if text[i] != ' ' {
+			n++
+		}
+		if n == length {
+			s.end = i + 1
+			if joins(text, s.end, s.end+1) || !isIBAN(text[s.start:s.end]) {
+				return span{}
+			}
+			return s
+		}
+	}
+	return span{}
+}

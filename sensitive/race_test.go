@@ -1,0 +1,5 @@
+//go:build race
+
+package sensitive_test
+
+const raceEnabled = true

@@ -1,0 +1,174 @@
+package sensitive
+
+import (
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+)
+
+// A rule finds one kind of thing.
+type rule struct {
+	kind     string
+	keywords []string // lower case; one of them is part of every match. None: the whole text is searched
+	pattern  string
+	group    int     // of pattern, which is the thing itself; 0: the first that is not empty, or else all
+	entropy  float64 // which the thing must exceed, in bits a byte
+	allow    []*allowlist
+	vague    bool // what it finds may be better known to other rules
+	personal bool
+
+	// anchored rules match only where a keyword begins, which is much faster. What
+	// is before the keyword is for refine to check; a name that the keyword is the
+	// end of counts as part of the match for allowlists.
+	anchored bool
+	separate bool // keywords count only where no letter or digit is before them
+
+	// reach is how far a match can go before or after the beginning of a keyword,
+	// in bytes; 0: as the pattern says.
+	reach int
+
+	// refine, if set, returns the part of text[s.start:s.end] that is the thing, or
+	// an empty span if it is none. It may look at the text around.
+	refine func(text string, s span) span
+
+	compiled func() *regexp.Regexp // set by prepare
+}
+
+// What an expression without a longest match is given: enough for what precedes
+// a token, since windows end at white space, and so never within a token.
+const defaultReach = 1024
+
+// prepare makes the rule ready for use. The expression is compiled when it is
+// first needed.
+func (r *rule) prepare() {
+	pattern := r.pattern
+	if r.anchored {
+		pattern = `\A(?:` + pattern + `)`
+	}
+	r.compiled = lazily(pattern)
+	if r.reach == 0 {
+		parsed, err := syntax.Parse(r.pattern, syntax.Perl)
+		if r.reach = defaultReach; err == nil {
+			r.reach = min(r.reach, longest(parsed))
+		}
+	}
+}
+
+// longest returns the length of the longest match of re, in bytes, if its
+// characters are ASCII.
+func longest(re *syntax.Regexp) int {
+	const most = math.MaxInt32
+	sum := 0
+	switch re.Op {
+	case syntax.OpLiteral:
+		return len(string(re.Rune))
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1
+	case syntax.OpStar, syntax.OpPlus:
+		return most
+	case syntax.OpRepeat:
+		if re.Max < 0 {
+			return most
+		}
+		return min(most, re.Max*longest(re.Sub[0]))
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			sum = max(sum, longest(sub))
+		}
+	default:
+		for _, sub := range re.Sub {
+			sum = min(most, sum+longest(sub))
+		}
+	}
+	return sum
+}
+
+// thing returns the span of the thing in a match, by the indexes of its groups.
+func (r *rule) thing(match []int) span {
+	if r.group > 0 {
+		return span{match[2*r.group], match[2*r.group+1]}
+	}
+	if r.group == 0 {
+		for i := 2; i < len(match); i += 2 {
+			if match[i] >= 0 && match[i] < match[i+1] {
+				return span{match[i], match[i+1]}
+			}
+		}
+	}
+	return span{match[0], match[1]}
+}
+
+// accepts reports whether what the expression matched is what the rule is for.
+func (r *rule) accepts(text string, match, thing span) bool {
+	found := text[thing.start:thing.end]
+	if r.entropy > 0 && entropy(found) <= r.entropy {
+		return false
+	}
+	for _, a := range r.allow {
+		if a.allows(text, match, found) {
+			return false
+		}
+	}
+	return r.personal || !isPlaceholder(found)
+}
+
+// An allowlist has exceptions from a rule.
+type allowlist struct {
+	all      bool                    // all of patterns and words must apply, rather than one
+	target   string                  // of the patterns: "match", "line", or the thing itself
+	patterns func() []*regexp.Regexp // nil: none
+	words    func() *keywords        // in the thing; nil: none
+}
+
+func (a *allowlist) allows(text string, match span, found string) bool {
+	target := found
+	switch a.target {
+	case "match":
+		target = text[match.start:match.end]
+	case "line":
+		target = lineAround(text, match)
+	}
+	pattern, word := false, false
+	if a.patterns != nil {
+		pattern = slices.ContainsFunc(a.patterns(), func(p *regexp.Regexp) bool { return p.MatchString(target) })
+	}
+	if a.words != nil {
+		for range a.words().in(found) {
+			word = true
+			break
+		}
+	}
+	if a.all {
+		return (pattern || a.patterns == nil) && (word || a.words == nil)
+	}
+	return pattern || word
+}
+
+// lineAround returns the lines that s is on.
+func lineAround(text string, s span) string {
+	start := strings.LastIndexByte(text[:s.start], '\n') + 1
+	end := s.end
+	if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
+		return text[start : end+i]
+	}
+	return text[start:]
+}
+
+// entropy returns the bits of information in a byte of s, by how often each
+// occurs (Shannon).
+func entropy(s string) float64 {
+	var counts [256]int
+	for i := range len(s) {
+		counts[s[i]]++
+	}
+	sum := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			sum -= p * math.Log2(p)
+		}
+	}
+	return sum
+}
