@@ -1,0 +1,141 @@
+package memento
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// An AnnotatedLine is a line of a memory, and where it comes from.
+type AnnotatedLine struct {
+	Text    string  // without the "\n" that ends it
+	Version Version // that last wrote the line, without contents
+
+	// MayBeOlder reports whether the line may be older than Version, which is
+	// then the oldest known to have it: what the memory held just before is no
+	// longer known, because it was pruned or redacted.
+	MayBeOlder bool
+}
+
+// Annotate returns the lines of a memory, each with the version that last wrote
+// it, and notes that the memory was read. All is as of one instant of the call.
+//
+// Versions are compared line by line, as a diff does. A line that stays where it
+// is among its neighbours keeps its version; one that is moved, changed in any
+// byte or removed and brought back is new. A "\n" that is put or removed at the
+// end of the last line changes no line, and neither does a rename.
+//
+// Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.
+func (s *Store) Annotate(ctx context.Context, ref Ref) ([]AnnotatedLine, error) {
+	m, err := s.Get(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	lines, last, err := s.annotate(ctx, m.ID, "")
+	switch {
+	case err != nil:
+		return nil, err
+	case last.ID == "" || last.Redacted() || last.Operation == Deleted:
+		return nil, &Error{Op: "annotate", Path: ref.Path, Err: ErrNotExist} // since it was read
+	}
+	return lines, nil
+}
+
+// AnnotateVersion is Annotate for a memory as a version left it. It notes no read.
+//
+// Errors: ErrNotExist if there is no such version; ErrInvalid if it has no
+// contents, being redacted or a deletion.
+func (s *Store) AnnotateVersion(ctx context.Context, id VersionID) ([]AnnotatedLine, error) {
+	v, err := s.Version(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	lines, last, err := s.annotate(ctx, v.Memory, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case last.ID != id:
+		return nil, &Error{Op: "annotate", Path: v.Path, Err: ErrNotExist} // since it was read
+	case last.Redacted():
+		return nil, &Error{Op: "annotate", Err: fmt.Errorf("%w: version %s is redacted; its contents are gone", ErrInvalid, id)}
+	case last.Operation == Deleted:
+		return nil, &Error{Op: "annotate", Path: last.Path, Err: fmt.Errorf("%w: version %s is a deletion and has no contents", ErrInvalid, id)}
+	}
+	return lines, nil
+}
+
+// annotate reads the versions of a memory until the one with the given ID, or to
+// the newest if that is "", and returns the lines of the last one it has seen.
+func (s *Store) annotate(ctx context.Context, id MemoryID, until VersionID) (lines []AnnotatedLine, last Version, err error) {
+	var a annotation
+	for v, err := range s.Versions(ctx, VersionListOptions{Memory: id, OldestFirst: true, Contents: true}) {
+		if err != nil {
+			return nil, Version{}, err
+		}
+		a.add(v)
+		if last = v; v.ID == until {
+			break
+		}
+	}
+	return a.annotated(), last, nil
+}
+
+// An annotation follows the lines of a memory from version to version, oldest
+// first. It keeps the text of one.
+type annotation struct {
+	text  string
+	lines []string
+	by    []*origin // of each line
+	known bool      // whether text is what the memory held before the next version
+}
+
+// An origin is what an AnnotatedLine says besides its text.
+type origin struct {
+	version    Version
+	mayBeOlder bool
+}
+
+func (a *annotation) add(v Version) {
+	text := v.Content
+	v.Content = ""
+	switch {
+	case v.Operation == Deleted: // redacted or not, there is nothing left
+		*a = annotation{}
+		return
+	case v.Redacted():
+		a.known = false
+		return
+	}
+	// The first version known is all there is to say of its lines, unless it
+	// made the memory: then there was nothing before it.
+	now := &origin{v, !a.known && v.Operation != Created}
+	a.known = true
+	if text == a.text {
+		return
+	}
+	lines := splitLines(text)
+	by := make([]*origin, len(lines))
+	for i, from := range keptLines(a.lines, lines) {
+		if by[i] = now; from >= 0 {
+			by[i] = a.by[from]
+		}
+	}
+	a.text, a.lines, a.by = text, lines, by
+}
+
+func (a *annotation) annotated() []AnnotatedLine {
+	lines := make([]AnnotatedLine, len(a.lines))
+	for i, from := range a.by {
+		lines[i] = AnnotatedLine{Text: a.lines[i], Version: from.version, MayBeOlder: from.mayBeOlder}
+	}
+	return lines
+}
+
+// splitLines returns the lines of text without the "\n" that ends them.
+func splitLines(text string) []string {
+	lines := make([]string, 0, countLines(text))
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	}
+	return lines
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"memento"
+)
+
+type annotatedLineJSON struct {
+	Type      string            `json:"type"` // "memory_line"
+	Memory    memento.MemoryID  `json:"memory_id"`
+	Store     memento.StoreID   `json:"memory_store_id"`
+	Line      int               `json:"line"` // from 1
+	Text      string            `json:"text"`
+	Version   memento.VersionID `json:"memory_version_id"`
+	CreatedBy *actorJSON        `json:"created_by"`
+	CreatedAt time.Time         `json:"created_at"`
+
+	MayBeOlder bool `json:"may_be_older"`
+}
+
+// maxActor is the most characters of an actor beside a line.
+const maxActor = 26
+
+// showAnnotated writes lines with where they come from.
+func (a *app) showAnnotated(ctx context.Context, s *memento.Store, lines []memento.AnnotatedLine) error {
+	if a.json {
+		return a.annotatedJSON(ctx, s, lines)
+	}
+	widest := 0
+	for _, l := range lines {
+		widest = max(widest, utf8.RuneCountInString(shortActor(l.Version.CreatedBy)))
+	}
+	digits := len(strconv.Itoa(len(lines)))
+	for i, l := range lines {
+		mark := " "
+		if l.MayBeOlder {
+			mark = "<"
+		}
+		from := fmt.Sprintf("%s%s  %-*s  %*d", mark, minute(l.Version.CreatedAt), widest, shortActor(l.Version.CreatedBy), digits, i+1)
+		if err := a.print("%s %s  %s\n", l.Version.ID, a.paint(dim, from), a.contents(l.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortActor names an actor within maxActor characters. IDs that were made at
+// about the same time begin alike, so it is the middle that goes.
+func shortActor(by memento.Actor) string {
+	name := []rune(line(cmp.Or(by.String(), "-")))
+	if len(name) <= maxActor {
+		return string(name)
+	}
+	const end = 8
+	return string(name[:maxActor-end-1]) + "…" + string(name[len(name)-end:])
+}
+
+func (a *app) annotatedJSON(ctx context.Context, s *memento.Store, lines []memento.AnnotatedLine) error {
+	store, err := s.ID(ctx)
+	if err != nil {
+		return err
+	}
+	for i, l := range lines {
+		err := a.writeJSON(annotatedLineJSON{
+			Type: "memory_line", Memory: l.Version.Memory, Store: store, Line: i + 1, Text: l.Text,
+			Version: l.Version.ID, CreatedBy: wireActor(l.Version.CreatedBy), CreatedAt: l.Version.CreatedAt,
+			MayBeOlder: l.MayBeOlder,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
