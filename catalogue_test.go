@@ -55,7 +55,7 @@ func TestNewStoreInfo(t *testing.T) {
 		}
 		want := StoreInfo{
 			ID: info.ID, Workspace: "ws", Name: tt.spec.Name, Description: tt.spec.Description, Metadata: tt.spec.Metadata,
-			Limits: tt.spec.Limits.WithDefaults(), CreatedAt: noon, UpdatedAt: noon,
+			Limits: tt.spec.Limits.WithDefaults(), Settings: DefaultSettings(), CreatedAt: noon, UpdatedAt: noon,
 		}
 		if want.Metadata == nil {
 			want.Metadata = map[string]string{}

@@ -10,6 +10,7 @@ import (
 
 	"memento"
 	"memento/memstore"
+	"memento/sensitive"
 )
 
 // What a tool_use block holds goes in, what its tool_result block holds comes out.
@@ -17,7 +18,7 @@ func ExampleTool_Run() {
 	ctx := context.Background()
 	backend := memstore.New(nil) // sqlitestore.Open keeps them in a file
 	defer backend.Close()
-	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	tool := memento.NewTool(store, &memento.ToolOptions{
 		Actor: memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"},
 	})
@@ -40,7 +41,7 @@ func ExampleTool_Run() {
 
 // RunBlock takes whole blocks, as they stand in a message of the Messages API.
 func ExampleTool_RunBlock() {
-	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	tool := memento.NewTool(store, nil)
 
 	block := `{"type": "tool_use", "id": "toolu_01", "name": "memory", "input": {"command": "delete", "path": "/memories"}}`
@@ -54,7 +55,7 @@ func ExampleTool_RunBlock() {
 // errors.Is tells why.
 func ExampleTool() {
 	ctx := context.Background()
-	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	tool := memento.NewTool(store, nil)
 
 	if _, err := tool.Create(ctx, "/memories/log.md", "started\n"); err != nil {
@@ -83,20 +84,20 @@ func ExampleTool() {
 // However many edit at once, nobody's edit is lost.
 func ExampleStore_Edit() {
 	ctx := context.Background()
-	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 
 	if _, err := store.Apply(ctx, by, memento.Put{Path: "/todo.md", Content: "[ ] tests\n"}); err != nil {
 		log.Fatal(err)
 	}
 	// The function may be called again, with what another has written meanwhile.
-	memory, err := store.Edit(ctx, by, "/todo.md", func(old string) (string, error) {
+	edited, err := store.Edit(ctx, by, "/todo.md", func(old string) (string, error) {
 		return strings.Replace(old, "[ ] tests", "[x] tests", 1), nil
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Print(memory.Content)
+	fmt.Print(edited.Memory.Content)
 	// Output:
 	// [x] tests
 }
@@ -104,7 +105,7 @@ func ExampleStore_Edit() {
 // Several changes happen wholly or not at all.
 func ExampleStore_Apply() {
 	ctx := context.Background()
-	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 
 	_, err := store.Apply(ctx, by,
@@ -124,7 +125,7 @@ func ExampleStore_Apply() {
 // Every change stays in the history, and can be undone.
 func ExampleStore_RestoreVersion() {
 	ctx := context.Background()
-	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	by := memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"}
 
 	for _, change := range []memento.Change{
@@ -162,7 +163,7 @@ func ExampleStore_RestoreAsOf() {
 	ctx := context.Background()
 	clock := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	backend := memstore.New(&memstore.Options{Now: func() time.Time { return clock }})
-	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 	apply := func(changes ...memento.Change) {
 		if _, err := store.Apply(ctx, by, changes...); err != nil {
@@ -189,7 +190,7 @@ func ExampleStore_RestoreAsOf() {
 // A directory's listing can be rolled up, and read page by page.
 func ExampleStore_List() {
 	ctx := context.Background()
-	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	for _, p := range []memento.Path{"/a.md", "/notes/x.md", "/notes/y.md", "/z.md"} {
 		if _, err := store.Apply(ctx, memento.Actor{}, memento.Put{Path: p, Content: "12345"}); err != nil {
 			log.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -23,16 +22,20 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata/tool")
 // A transcript in testdata/tool is a conversation with the tool, one section a
 // turn. Its sections are
 //
-//	store       limits of the store, as JSON
-//	tool        options of the tool, as JSON
-//	put P       a memory that is there already, at the store's path P
-//	put P xN    the same, its text N times
-//	archive     the store is archived here
-//	input       what the agent sends
-//	result      the answer to it
-//	error       the answer to it, marked as an error
+//	mount NAME       what follows, up to the next one, is of the store mounted as NAME
+//	mount NAME ro    the same, the mount being read-only
+//	store            limits of the store, as JSON
+//	settings         settings of the store, as JSON; what is left out is the default
+//	tool             options of the tool, as JSON
+//	put P            a memory that is there already, at the store's path P
+//	put P xN         the same, its text N times
+//	archive          the store is archived here
+//	input            what the agent sends
+//	result           the answer to it
+//	error            the answer to it, marked as an error
 //
-// The line end before the next section is not part of an answer.
+// Without mounts the tool is on one store. The line end before the next section
+// is not part of an answer.
 func TestTranscripts(t *testing.T) {
 	for _, file := range transcripts(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -65,49 +68,17 @@ func transcripts(t testing.TB) []string {
 func play(t *testing.T, conversation *txtar.Archive) {
 	t.Helper()
 	var (
-		spec = memento.StoreSpec{Name: "default"}
-		opts memento.ToolOptions
-		b    = memstore.New(nil)
-		s    *memento.Store
+		st   = newStage()
 		last memento.Result
-		line int // of the turn, counted in sections
 	)
-	store := func() *memento.Store {
-		if s == nil {
-			s = memento.OpenNamed(b, memento.DefaultWorkspace, spec)
-		}
-		return s
-	}
 	for i := range conversation.Files {
 		section := &conversation.Files[i]
-		line++
-		kind, rest, _ := strings.Cut(section.Name, " ")
-		switch kind {
-		case "store":
-			decode(t, section.Data, &spec.Limits)
-		case "tool":
-			decode(t, section.Data, &opts)
-		case "put":
-			p, count, many := strings.Cut(rest, " x")
-			text := string(section.Data)
-			if many {
-				n, err := strconv.Atoi(count)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text = strings.Repeat(text, n)
-			}
-			mustPut(t, store(), memento.Path(p), text)
-		case "archive":
-			id, err := store().Ensure(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := b.UpdateStore(t.Context(), memento.DefaultWorkspace, id, memento.StoreUpdate{Archive: true}); err != nil {
-				t.Fatal(err)
-			}
+		if st.set(t, section) {
+			continue
+		}
+		switch section.Name {
 		case "input":
-			last = memento.NewTool(store(), &opts).Run(t.Context(), section.Data)
+			last = st.tool(t).Run(t.Context(), section.Data)
 			checkAnswer(t, last)
 		case "result", "error":
 			got := "result"
@@ -118,11 +89,11 @@ func play(t *testing.T, conversation *txtar.Archive) {
 				section.Name, section.Data = got, []byte(last.Content+"\n")
 				continue
 			}
-			if diff := cmp.Diff(answerText(section), last.Content); kind != got || diff != "" {
-				t.Errorf("section %d, answer to %s: got %s (-want +got):\n%s", line, conversation.Files[i-1].Data, got, diff)
+			if diff := cmp.Diff(answerText(section), last.Content); section.Name != got || diff != "" {
+				t.Errorf("section %d, answer to %s: got %s (-want +got):\n%s", i+1, conversation.Files[i-1].Data, got, diff)
 			}
 		default:
-			t.Fatalf("section %d: unknown name %q", line, section.Name)
+			t.Fatalf("section %d: unknown name %q", i+1, section.Name)
 		}
 	}
 }
@@ -160,7 +131,7 @@ func mustPut(t testing.TB, s *memento.Store, p memento.Path, text string) {
 
 // newStore returns a store in memory.
 func newStore(limits memento.Limits) *memento.Store {
-	return memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default", Limits: limits})
+	return memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default", Limits: limits}, guarded())
 }
 
 // input returns a command as an agent sends it. args are names and values.

@@ -34,10 +34,11 @@ func TestLocateAccepts(t *testing.T) {
 		{"/memories/日本語.md", "/日本語.md", false},
 		{"/memories/" + strings.Repeat("a", 1023), Path("/" + strings.Repeat("a", 1023)), false},
 	}
+	tool := NewTool(new(Store), nil)
 	for _, tt := range tests {
-		p, slash, err := locate(tt.path)
-		if err != nil || p != tt.want || slash != tt.slash {
-			t.Errorf("locate(%q) = %q, %v, %v; want %q, %v", tt.path, p, slash, err, tt.want, tt.slash)
+		p, err := tool.locate(tt.path)
+		if err != nil || p.path != tt.want || p.slash != tt.slash {
+			t.Errorf("locate(%q) = %q, %v, %v; want %q, %v", tt.path, p.path, p.slash, err, tt.want, tt.slash)
 		}
 	}
 }
@@ -112,6 +113,7 @@ func TestLocateRefuses(t *testing.T) {
 		"/memories/" + strings.Repeat("a", 1024):       faultTooLong,
 		"/memories" + strings.Repeat("/a", 10_000):     faultTooLong,
 	}
+	tool := NewTool(new(Store), nil)
 	for path, reason := range tests {
 		want := fmt.Sprintf(textInvalidPath, short(path, MaxPathBytes), reason)
 		switch reason {
@@ -120,9 +122,9 @@ func TestLocateRefuses(t *testing.T) {
 		case escape:
 			want = fmt.Sprintf(textEscape, short(path, MaxPathBytes))
 		}
-		p, _, err := locate(path)
+		p, err := tool.locate(path)
 		if err == nil {
-			t.Errorf("locate(%q) = %q; want %s", path, p, want)
+			t.Errorf("locate(%q) = %q; want %s", path, p.path, want)
 			continue
 		}
 		if err.Error() != want || !errors.Is(err, ErrInvalidPath) {
@@ -151,8 +153,31 @@ func FuzzLocate(f *testing.F) {
 	} {
 		f.Add(s)
 	}
+	for _, s := range []string{"/memories/user", "/memories/user/", "/memories/user/a.md", "/memories/user/../team/a", "/memories/User", "/memories/users/a", "/memories/team//"} {
+		f.Add(s)
+	}
+	one := NewTool(new(Store), nil)
+	several, err := NewScopedTool([]Mount{{Name: "user", Store: new(Store)}, {Name: "team", Store: new(Store), ReadOnly: true}}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, s string) {
-		p, slash, err := locate(s)
+		// Both read the same paths, except that the name of a mount does not count
+		// towards the length of a path.
+		p, err := one.locate(s)
+		q, scoped := several.locate(s)
+		if (err == nil) != (scoped == nil) && len(s) <= MaxPathBytes {
+			t.Fatalf("%q: %v for one store, %v for several", s, err, scoped)
+		}
+		if scoped == nil && (err == nil || q.store != nil) {
+			spelled := q.agentPath(q.path)
+			if q.slash || q.path.IsRoot() && strings.HasSuffix(s, "/") {
+				spelled += "/"
+			}
+			if spelled != s {
+				t.Fatalf("with mounts, %q means %q", s, spelled)
+			}
+		}
 		if err != nil {
 			refused, ok := errors.AsType[*ToolError](err)
 			if !ok || !strings.HasPrefix(refused.Text, "Error: ") || strings.Contains(refused.Text, "%!") && !strings.Contains(s, "%!") {
@@ -164,15 +189,15 @@ func FuzzLocate(f *testing.F) {
 		if slices.Contains(names, "..") || slices.Contains(names, ".") {
 			t.Fatalf("%q is accepted", s)
 		}
-		if p.IsRoot() {
+		if p.path.IsRoot() {
 			if s != "/memories" && s != "/memories/" {
 				t.Fatalf("%q is the root", s)
 			}
 			return
 		}
-		checkPath(t, p)
-		spelled := toolPath(p)
-		if slash {
+		checkPath(t, p.path)
+		spelled := p.agentPath(p.path)
+		if p.slash {
 			spelled += "/"
 		}
 		if spelled != s {

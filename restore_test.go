@@ -23,7 +23,7 @@ type timeline struct {
 func newTimeline(t *testing.T) *timeline {
 	l := &timeline{t: t, at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return l.at }})
-	l.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	l.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	return l
 }
 
@@ -154,8 +154,8 @@ func TestRestoreVersionWithoutContents(t *testing.T) {
 func TestRestoreMeetsOthers(t *testing.T) {
 	b := memstore.New(nil)
 	m := &meddler{Backend: b}
-	s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"})
-	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	mustPut(t, s, "/a", "one")
 	first := history(t, s, memento.VersionListOptions{})[0]
 	mustPut(t, s, "/a", "two")
@@ -210,7 +210,7 @@ func TestRestoreContested(t *testing.T) {
 			Path: memento.Path(path), Content: text, SHA256: memento.HashContent(text), CreatedAt: at.Add(-age * time.Hour),
 		}
 	}
-	err := s.Import(t.Context(), []memento.Version{
+	_, err := s.Import(t.Context(), []memento.Version{
 		version(1, "mem_a", "/x", 3),
 		version(2, "mem_b", "/d", 3),
 		version(3, "mem_a", "/y", -1), // after the time restored, though before the next in order

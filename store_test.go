@@ -28,7 +28,7 @@ type meddler struct {
 	meddle func()
 }
 
-func (b *meddler) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) ([]memento.Version, error) {
+func (b *meddler) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	if f := b.meddle; f != nil {
 		b.meddle = nil
 		f()
@@ -98,14 +98,14 @@ func everyUse(t *testing.T, s *memento.Store) (reads, writes map[string]error) {
 
 	_, writes["Ensure"] = s.Ensure(ctx)
 	_, writes["Apply"] = s.Apply(ctx, nobody, memento.Put{Path: "/a", Content: "a"})
-	writes["Import"] = s.Import(ctx, nil)
+	_, writes["Import"] = s.Import(ctx, nil)
 	return reads, writes
 }
 
 func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Description: "d", Limits: memento.Limits{Memories: 7}})
-	reads, _ := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other"}))
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Description: "d", Limits: memento.Limits{Memories: 7}}, guarded())
+	reads, _ := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other"}, guarded()))
 	want := map[string]error{
 		"ID": memento.ErrNoStore, "Info": memento.ErrNoStore,
 		"Get": memento.ErrNotExist, "Get by ID": memento.ErrNotExist, "Version": memento.ErrNotExist, "Redact": memento.ErrNotExist,
@@ -147,11 +147,11 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 		t.Errorf("the stores are %q", names())
 	}
 	// It is found by name, and by its ID.
-	again := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	again := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, contents(t, again)); diff != "" {
 		t.Error(diff)
 	}
-	byID, err := memento.OpenStore(t.Context(), b, workspace, info.ID)
+	byID, err := memento.OpenStore(t.Context(), b, workspace, info.ID, guarded())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, ws := range []memento.Workspace{"elsewhere", ""} {
-		if _, err := memento.OpenStore(t.Context(), b, ws, info.ID); !errors.Is(err, memento.ErrNoStore) {
+		if _, err := memento.OpenStore(t.Context(), b, ws, info.ID, guarded()); !errors.Is(err, memento.ErrNoStore) {
 			t.Errorf("from workspace %q: %v", ws, err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 // A write that is refused may make the store, but a refusal before that does not.
 func TestRefusalsMakeNoStore(t *testing.T) {
 	b := memstore.New(nil)
-	tool := memento.NewTool(memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}), nil)
+	tool := memento.NewTool(memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), nil)
 	for _, in := range [][]byte{
 		input("create", "path", "/memories/.hidden", "file_text", ""),
 		input("create", "path", "/etc/passwd", "file_text", ""),
@@ -187,13 +187,13 @@ func TestRefusalsMakeNoStore(t *testing.T) {
 
 func TestFirstWritesMakeOneStore(t *testing.T) {
 	b := memstore.New(nil)
-	shared := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	shared := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 16 {
 		s := shared
 		if i%2 == 0 {
-			s = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+			s = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 		}
 		wg.Go(func() {
 			<-start
@@ -218,7 +218,7 @@ func TestAmbiguousName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reads, writes := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}))
+	reads, writes := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()))
 	for _, uses := range []map[string]error{reads, writes} {
 		for name, err := range uses {
 			if !errors.Is(err, memento.ErrConflict) {
@@ -256,7 +256,7 @@ func TestStoreRefusesPaths(t *testing.T) {
 
 func TestOptionalPowers(t *testing.T) {
 	// An embedded interface hides that the backend can search.
-	plain := memento.OpenNamed(&meddler{Backend: memstore.New(nil)}, workspace, memento.StoreSpec{Name: "notes"})
+	plain := memento.OpenNamed(&meddler{Backend: memstore.New(nil)}, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	if _, err := plain.Search(t.Context(), memento.SearchOptions{Query: "a"}); !errors.Is(err, memento.ErrUnsupported) {
 		t.Errorf("Search without a Searcher: %v", err)
 	}
@@ -286,10 +286,11 @@ func TestEdit(t *testing.T) {
 	s := newStore(memento.Limits{MemoryBytes: 20})
 	mustPut(t, s, "/a", "one")
 	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
-	m, err := s.Edit(t.Context(), by, "/a", func(old string) (string, error) { return old + " two", nil })
+	edited, err := s.Edit(t.Context(), by, "/a", func(old string) (string, error) { return old + " two", nil })
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := edited.Memory
 	stored, err := s.Get(t.Context(), memento.ByPath("/a"))
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +303,7 @@ func TestEdit(t *testing.T) {
 	}
 	// One that changes nothing makes no version.
 	same, err := s.Edit(t.Context(), by, "/a", func(old string) (string, error) { return old, nil })
-	if err != nil || same.Version != m.Version || !same.UpdatedAt.Equal(m.UpdatedAt) {
+	if err != nil || same.Memory.Version != m.Version || !same.Memory.UpdatedAt.Equal(m.UpdatedAt) {
 		t.Errorf("%+v, %v", same, err)
 	}
 	ours := errors.New("ours")
@@ -362,8 +363,8 @@ func TestEditMeetsOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := memstore.New(nil)
 			m := &meddler{Backend: b}
-			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"})
-			other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+			other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 			mustPut(t, s, "/a", "base")
 			m.meddle = func() { tt.meddle(t, other) }
 			calls := 0
@@ -386,10 +387,10 @@ func TestEditMeetsOthers(t *testing.T) {
 func TestEditsLoseNothing(t *testing.T) {
 	const callers, each = 8, 25
 	b := memstore.New(nil)
-	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}), "/log", "")
+	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), "/log", "")
 	var wg sync.WaitGroup
 	for process := range 2 {
-		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 		tool := memento.NewTool(s, nil)
 		for caller := range callers {
 			wg.Go(func() {
@@ -413,7 +414,7 @@ func TestEditsLoseNothing(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	seen := map[string]int{}
 	for _, line := range strings.Fields(contents(t, s)["/log"]) {
 		seen[line]++

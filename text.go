@@ -40,13 +40,13 @@ const (
 	textDestination   = "Error: The destination %s already exists" // new P
 	textOutside       = "Error: Path must start with /memories, got: %s"
 	textEscape        = "Error: Path %s would escape /memories directory"
-	textRootDelete    = "Error: Cannot delete the /memories directory itself"
-	textRootRename    = "Error: Cannot rename the /memories directory itself"
+	textRootDelete    = "Error: Cannot delete the %s directory itself" // /memories, or a mount
+	textRootRename    = "Error: Cannot rename the %s directory itself"
 )
 
 // Refusals of our own.
 const (
-	textRootCreate   = "Error: Cannot create the /memories directory itself; name a file in it, such as /memories/notes.md"
+	textRootCreate   = "Error: Cannot create the %s directory itself; name a file in it, such as %s/notes.md"
 	textInvalidPath  = "Error: Invalid path %s: %s" // P, reason
 	textBehindFile   = "Error: The path %s cannot exist because %s is a file, not a directory. Choose another path."
 	textEmptyOldStr  = "Error: Invalid `old_str` parameter: it is empty. Give the exact text to replace, or use insert to add text."
@@ -54,18 +54,30 @@ const (
 	textRangeOnEmpty = "Error: Invalid `view_range` parameter: [%s]. The file %s is empty; view it without view_range."
 	textRangeOnDir   = "Error: Invalid `view_range` parameter: %s is a directory; view_range is for files."
 	textNotUTF8      = "Error: The text for %s is not valid UTF-8. Send plain text."
-	textArchived     = "Error: This memory store is archived: it can be viewed, but nothing can be created or changed in it."
-	textNoSpace      = "Error: The storage of this memory store is full. Nothing was changed. Tell the user, who has to make room before anything can be saved."
-	textReadOnly     = "Error: The storage of this memory store is read-only. Nothing was changed. Tell the user, who has to allow writing before anything can be saved."
+	textNoSpace      = "Error: The storage of this memory store%s is full. Nothing was changed. Tell the user, who has to make room before anything can be saved."
+	textReadOnly     = "Error: The storage of this memory store%s is read-only. Nothing was changed. Tell the user, who has to allow writing before anything can be saved."
+	textArchived     = "Error: This memory store%s is archived: it can be viewed, but nothing can be created or changed in it."
+	textProtected    = "Error: %s is read-only: it can be viewed, but not created, changed, renamed or deleted. Nothing was changed. Use another path."
+	textSensitive    = "Error: What was to be saved holds sensitive information: %s. Nothing was saved. Leave it out, in any form, and try again; note where it can be found instead."
+	textForeign      = "Error: %s is not a text file that can be read or changed here; it was left alone. Choose another path."
 	textCancelled    = "Error: The command was cancelled before it finished. View %s to see whether it took effect."
-	textNoStore      = "Error: This memory store no longer exists. Tell the user; nothing can be read or saved."
+	textNoStore      = "Error: This memory store%s no longer exists. Tell the user; nothing can be read or saved in it."
 	textInternal     = "Error: The memory store failed to complete the command on %s. Nothing was changed. Try again; if it fails again, tell the user."
 
 	textMemoryTooLarge = "Error: %s would have %s bytes; one memory can have at most %s. Nothing was changed. Shorten it, or split it into several files."
-	textTooMany        = "Error: The memory store holds %s of at most %s files. Nothing was changed. Delete files that are no longer needed, or add to an existing one."
-	textStoreTooLarge  = "Error: The memory store holds %s of at most %s bytes, and this change needs %s more. Nothing was changed. Delete or shorten files first."
+	textTooMany        = "Error: The memory store%s holds %s of at most %s files. Nothing was changed. Delete files that are no longer needed, or add to an existing one."
+	textStoreTooLarge  = "Error: The memory store%s holds %s of at most %s bytes, and this change needs %s more. Nothing was changed. Delete or shorten files first."
 	textPathTooLong    = "Error: Invalid path %s: it would have %s bytes; at most %s are allowed. Use shorter names."
 	textPathTooDeep    = "Error: Invalid path %s: it would be %s levels deep; at most %s are allowed. Use fewer directories."
+)
+
+// Refusals of a tool on several stores. The sentences about a store above have
+// its directory in brackets then.
+const (
+	textBeside        = "Error: Invalid path %s: there is nothing in /memories but %s. Choose a path below one of these."
+	textMountReadOnly = "Error: %s is read-only: what is in it can be viewed, but nothing can be created, changed, renamed or deleted there. Write to a file in %s instead."
+	textAllReadOnly   = "Error: %s is read-only: what is in it can be viewed, but nothing can be created, changed, renamed or deleted there. Tell the user what should be saved."
+	textOtherStore    = "Error: Cannot rename %s to %s: %s and %s are separate memory stores. Create the new file with the text of the old one, then delete the old one; do so file by file for a directory."
 )
 
 // Notices below a text that is not shown whole, always in square brackets.
@@ -73,6 +85,14 @@ const (
 	textMoreLines   = "[Lines %d to %d of %d are shown. To continue, use view_range [%d, %d].]"
 	textCutLine     = "[Only the first %d of %d characters of line %d are shown.]"
 	textCutLineMore = "[Only the first %d of %d characters of line %d are shown, of %d lines. To continue, use view_range [%d, %d].]"
+)
+
+// What is added to the result of a change, each on a line of its own.
+const (
+	textRedacted     = "[Sensitive information was replaced before saving: %s. Do not save it, in any form; note where it can be found instead.]"
+	textNearMemory   = "[%s has %s bytes; one memory can have at most %s. Shorten it, or split it into several files, so that there is room for more.]"
+	textNearMemories = "[This memory store%s holds %s of at most %s files. Delete files that are no longer needed, so that there is room for more.]"
+	textNearBytes    = "[This memory store%s holds %s of at most %s bytes. Delete or shorten files, so that there is room for more.]"
 )
 
 // Input that is no command.
@@ -121,37 +141,52 @@ const (
 	faultHidden       = `names that start with "." and node_modules are hidden from this tool; choose another name`
 )
 
-// failure returns what the agent reads about err, which ended a command on the
-// agent's path p. Commands word their own cases first.
-func failure(p string, err error) string {
+// failure returns what the agent reads about err, which ended a command on its
+// path p in the mount. Commands word their own cases first.
+func (m *mount) failure(p string, err error) string {
 	var (
-		path  *PathError
-		limit *LimitError
-		at    *Error
+		path      *PathError
+		limit     *LimitError
+		sensitive *SensitiveError
 	)
 	switch {
 	case errors.As(err, &path):
 		return fmt.Sprintf(textInvalidPath, p, path.Reason)
 	case errors.As(err, &limit):
-		return limitText(p, limit)
-	case errors.Is(err, ErrNotDir) && errors.As(err, &at):
-		return fmt.Sprintf(textBehindFile, p, toolPath(at.Path))
+		return m.limitText(p, limit)
+	case errors.Is(err, ErrNotDir):
+		return fmt.Sprintf(textBehindFile, p, m.blamed(p, err))
 	case errors.Is(err, ErrNotExist), errors.Is(err, ErrIsDir):
 		return fmt.Sprintf(textMissing, p)
+	case errors.As(err, &sensitive):
+		return fmt.Sprintf(textSensitive, suspicions(sensitive.Found))
+	case errors.Is(err, ErrProtected):
+		return fmt.Sprintf(textProtected, m.blamed(p, err))
+	case errors.Is(err, ErrForeign):
+		return fmt.Sprintf(textForeign, m.blamed(p, err))
 	case errors.Is(err, errNotUTF8):
 		return fmt.Sprintf(textNotUTF8, p)
 	case errors.Is(err, ErrArchived):
-		return textArchived
+		return fmt.Sprintf(textArchived, m.which)
 	case errors.Is(err, ErrNoStore):
-		return textNoStore
+		return fmt.Sprintf(textNoStore, m.which)
 	case errors.Is(err, ErrNoSpace):
-		return textNoSpace
+		return fmt.Sprintf(textNoSpace, m.which)
 	case errors.Is(err, ErrReadOnly):
-		return textReadOnly
+		return fmt.Sprintf(textReadOnly, m.which)
 	case isContextError(err):
 		return fmt.Sprintf(textCancelled, p)
 	}
 	return fmt.Sprintf(textInternal, p)
+}
+
+// blamed returns what the agent calls the path that err names, or else p.
+func (m *mount) blamed(p string, err error) string {
+	var at *Error
+	if errors.As(err, &at) && at.Path != "" {
+		return m.agentPath(at.Path)
+	}
+	return p
 }
 
 // isFault reports whether err, from a command, is not about what the agent asked for.
@@ -160,7 +195,7 @@ func isFault(err error) bool {
 		return false
 	}
 	for _, asked := range []error{ErrNotExist, ErrExist, ErrIsDir, ErrNotDir, ErrInvalidPath, ErrInvalid, ErrTooLarge,
-		ErrArchived, ErrNoMatch, ErrManyMatches, ErrOutOfRange} {
+		ErrArchived, ErrProtected, ErrSensitive, ErrForeign, ErrNoMatch, ErrManyMatches, ErrOutOfRange} {
 		if errors.Is(err, asked) {
 			return false
 		}
@@ -168,20 +203,64 @@ func isFault(err error) bool {
 	return true
 }
 
-func limitText(p string, e *LimitError) string {
+func (m *mount) limitText(p string, e *LimitError) string {
 	switch e.Limit {
 	case LimitMemoryBytes:
 		return fmt.Sprintf(textMemoryTooLarge, p, thousands(e.Want), thousands(e.Max))
 	case LimitMemories:
-		return fmt.Sprintf(textTooMany, thousands(e.Used), thousands(e.Max))
+		return fmt.Sprintf(textTooMany, m.which, thousands(e.Used), thousands(e.Max))
 	case LimitBytes:
-		return fmt.Sprintf(textStoreTooLarge, thousands(e.Used), thousands(e.Max), thousands(e.Want-e.Used))
+		return fmt.Sprintf(textStoreTooLarge, m.which, thousands(e.Used), thousands(e.Max), thousands(e.Want-e.Used))
 	case LimitPathBytes:
 		return fmt.Sprintf(textPathTooLong, p, thousands(e.Want), thousands(e.Max))
 	default:
 		return fmt.Sprintf(textPathTooDeep, p, thousands(e.Want), thousands(e.Max))
 	}
 }
+
+// notices returns what the agent should know of the change of its file p that was
+// made, as lines to add to its result.
+func (m *mount) notices(p string, r Receipt) string {
+	var b strings.Builder
+	add := func(format string, args ...any) { fmt.Fprintf(&b, "\n"+format, args...) }
+	if len(r.Redacted) > 0 {
+		add(textRedacted, marks(r.Redacted))
+	}
+	l, u := r.Limits, r.Usage
+	for _, v := range r.Versions {
+		if near(v.Size, l.MemoryBytes) {
+			add(textNearMemory, p, thousands(v.Size), thousands(l.MemoryBytes))
+		}
+	}
+	if near(u.Memories, l.Memories) {
+		add(textNearMemories, m.which, thousands(u.Memories), thousands(l.Memories))
+	}
+	if near(u.Bytes, l.Bytes) {
+		add(textNearBytes, m.which, thousands(u.Bytes), thousands(l.Bytes))
+	}
+	return b.String()
+}
+
+// marks lists what was replaced: "[REDACTED:jwt] on line 3". Several of a kind on
+// a line are said once.
+func marks(found []Suspicion) string {
+	const most = 10
+	var list []string
+	seen := map[Suspicion]bool{}
+	for _, f := range found {
+		if !seen[f] && len(list) < most {
+			list = append(list, fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line))
+		}
+		seen[f] = true
+	}
+	if n := len(seen) - most; n > 0 {
+		list = append(list, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(list, ", ")
+}
+
+// near reports whether more than 80 % of a limit are used.
+func near(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }
 
 // thousands writes n with a comma between groups of three digits.
 func thousands(n int64) string {

@@ -3,6 +3,7 @@ package memento_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -26,8 +27,8 @@ type broken struct {
 	err error
 }
 
-func (b broken) Apply(context.Context, memento.StoreID, memento.Actor, []memento.Change) ([]memento.Version, error) {
-	return nil, &memento.Error{Op: "apply", Path: "/notes.md", Err: b.err}
+func (b broken) Apply(context.Context, memento.StoreID, memento.Actor, []memento.Change) (memento.Applied, error) {
+	return memento.Applied{}, &memento.Error{Op: "apply", Path: "/notes.md", Err: b.err}
 }
 
 // direct are the answers that no transcript can show: those to faults of the
@@ -50,12 +51,35 @@ var direct = []struct {
 		"Error: The memory store failed to complete the command on /memories/notes.md. Nothing was changed. Try again; if it fails again, tell the user.",
 	},
 	{
+		"something else in the place", createOnBroken(memento.ErrForeign),
+		"Error: /memories/notes.md is not a text file that can be read or changed here; it was left alone. Choose another path.",
+	},
+	{
+		"something else in the way", func(t *testing.T) error {
+			s := memento.OpenNamed(broken{memstore.New(nil), memento.ErrForeign}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+			_, err := memento.NewTool(s, nil).Delete(t.Context(), "/memories/dir")
+			return err
+		},
+		"Error: /memories/notes.md is not a text file that can be read or changed here; it was left alone. Choose another path.",
+	},
+	{
+		"no detector", func(t *testing.T) error {
+			s := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, nil)
+			_, err := memento.NewTool(s, nil).Create(t.Context(), "/memories/notes.md", "x")
+			if !errors.Is(err, memento.ErrNoDetector) {
+				t.Errorf("%v does not tell what is missing", err)
+			}
+			return err
+		},
+		"Error: The memory store failed to complete the command on /memories/notes.md. Nothing was changed. Try again; if it fails again, tell the user.",
+	},
+	{
 		"closed", func(t *testing.T) error {
 			b := memstore.New(nil)
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
-			_, err := memento.NewTool(memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}), nil).View(t.Context(), "/memories")
+			_, err := memento.NewTool(memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded()), nil).View(t.Context(), "/memories")
 			return err
 		},
 		"Error: The memory store failed to complete the command on /memories. Nothing was changed. Try again; if it fails again, tell the user.",
@@ -76,7 +100,7 @@ var direct = []struct {
 	{
 		"the store is gone", func(t *testing.T) error {
 			b := memstore.New(nil)
-			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"})
+			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
 			id, err := s.Ensure(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +111,7 @@ var direct = []struct {
 			_, err = memento.NewTool(s, nil).View(t.Context(), "/memories")
 			return err
 		},
-		"Error: This memory store no longer exists. Tell the user; nothing can be read or saved.",
+		"Error: This memory store no longer exists. Tell the user; nothing can be read or saved in it.",
 	},
 	{
 		"contents that are no text", func(t *testing.T) error {
@@ -139,10 +163,11 @@ var direct = []struct {
 func TestFaultsAreLogged(t *testing.T) {
 	var log strings.Builder
 	cause := errors.New("the cable is cut")
-	s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"})
+	s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
 	tool := memento.NewTool(s, &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	tool.Run(t.Context(), []byte(`{"command":"view","path":"/memories/none.md"}`))
 	tool.Run(t.Context(), []byte(`{"command":"dance"}`))
+	tool.Run(t.Context(), []byte(`{"command":"create","path":"/memories/sk-test-00000001","file_text":"x"}`))
 	if log.Len() > 0 {
 		t.Errorf("the agent's own mistakes are logged: %s", log.String())
 	}
@@ -155,9 +180,104 @@ func TestFaultsAreLogged(t *testing.T) {
 	}
 }
 
+// Nor is the agent's own mistake what a store refuses by its settings.
+func TestRefusalsAreNotLogged(t *testing.T) {
+	for _, err := range []error{
+		memento.ErrProtected, memento.ErrForeign, memento.ErrArchived, &memento.SensitiveError{Found: []memento.Suspicion{{Kind: "jwt", Line: 1}}},
+		&memento.LimitError{Limit: memento.LimitBytes}, context.Canceled,
+	} {
+		var log strings.Builder
+		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+		tool := memento.NewTool(s, &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if r := tool.Run(t.Context(), input("create", "path", "/memories/notes.md", "file_text", "x")); !r.IsError {
+			t.Errorf("%v is no error", err)
+		}
+		if log.Len() > 0 {
+			t.Errorf("%v is logged: %s", err, log.String())
+		}
+	}
+}
+
+// unreachable is a backend that cannot be read, and says what was asked of it.
+type unreachable struct{ memento.Backend }
+
+func (u unreachable) Get(_ context.Context, _ memento.StoreID, ref memento.Ref) (memento.Memory, error) {
+	return memento.Memory{}, &memento.Error{Op: "get", Path: ref.Path, Err: errors.New("the cable is cut")}
+}
+
+func (u unreachable) Apply(_ context.Context, _ memento.StoreID, _ memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	gone := changes[0].(memento.Remove).Path
+	return memento.Applied{}, fmt.Errorf("remove: %w", &memento.Error{Op: "remove", Path: gone, Err: errors.New("the cable is cut")})
+}
+
+// whole finds a text that is nothing but a certain path.
+type whole struct{}
+
+func (whole) Detect(text string, _ bool) []memento.Finding {
+	if text != "/vault" {
+		return nil
+	}
+	return []memento.Finding{{Kind: "place", Start: 0, End: len(text)}}
+}
+
+// What looks sensitive in a path is not logged, whatever the store allows, and
+// whether or not its settings are known yet.
+func TestLogsHoldNothingSensitive(t *testing.T) {
+	commands := func(root string, vault bool) [][]byte {
+		list := [][]byte{
+			input("view", "path", root+"/sk-test-00000001/a.md"),
+			input("view", "path", root+"/person-1/a.md"),
+			input("str_replace", "path", root+"/of/sk-test-00000001", "old_str", "sk-test-00000002", "new_str", "person-2"),
+			input("insert", "path", root+"/person-1", "insert_line", 0, "insert_text", "sk-test-00000002"),
+			input("delete", "path", root+"/sk-test-00000001"),
+		}
+		if vault { // to the detector of the second store
+			list = append(list, input("view", "path", root+"/vault"), input("delete", "path", root+"/vault"))
+		}
+		return list
+	}
+	open := func(mode memento.SensitiveMode, d memento.Detector) *memento.Store {
+		settings := memento.Settings{Sensitive: memento.Sensitive{Mode: mode, Personal: true, Allow: []string{"sk-test-00000001"}}}
+		s := memento.OpenNamed(unreachable{memstore.New(nil)}, memento.DefaultWorkspace,
+			memento.StoreSpec{Name: "x", Settings: &settings}, &memento.StoreOptions{Detector: d})
+		if _, err := s.Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, mode := range []memento.SensitiveMode{memento.Redact, memento.Reject, memento.Off} {
+		t.Run(string(mode), func(t *testing.T) {
+			var log strings.Builder
+			opts := &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			one := open(mode, planted{})
+			several, err := memento.NewScopedTool([]memento.Mount{{Name: "a", Store: one}, {Name: "b", Store: open(mode, whole{})}}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			for root, tool := range map[string]*memento.Tool{"/memories": memento.NewTool(one, opts), "/memories/a": several, "/memories/b": several} {
+				for _, in := range commands(root, tool == several) {
+					asked++
+					if r := tool.Run(t.Context(), in); !strings.Contains(r.Content, "failed to complete") {
+						t.Errorf("%s: %s", in, r.Content)
+					}
+				}
+			}
+			if n := strings.Count(log.String(), "the cable is cut"); n != asked {
+				t.Errorf("%d of %d faults are logged", n, asked)
+			}
+			for _, canary := range []string{"sk-test-0", "person-", "vault"} {
+				if strings.Contains(log.String(), canary) {
+					t.Errorf("the log has %s: %s", canary, log.String())
+				}
+			}
+		})
+	}
+}
+
 func createOnBroken(err error) func(*testing.T) error {
 	return func(t *testing.T) error {
-		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"})
+		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
 		_, got := memento.NewTool(s, nil).Create(t.Context(), "/memories/notes.md", "x")
 		if !errors.Is(got, err) {
 			t.Errorf("%v does not tell %v", got, err)
@@ -245,7 +365,10 @@ func sentencesOf(t *testing.T, name string) map[string]*regexp.Regexp {
 	}
 	// Beginnings and parts of answers; all other texts are whole answers.
 	beginnings := []string{"textDirectory", "textFile", "textReplaced"}
-	parts := []string{"textDirEntry", "textMoreEntries", "textMoreLines", "textCutLine", "textCutLineMore"}
+	parts := []string{
+		"textDirEntry", "textMoreEntries", "textMoreLines", "textCutLine", "textCutLineMore",
+		"textRedacted", "textNearMemory", "textNearMemories", "textNearBytes",
+	}
 	sentences := map[string]*regexp.Regexp{}
 	for _, decl := range file.Decls {
 		consts, ok := decl.(*ast.GenDecl)

@@ -5,24 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // A Tool executes the commands of Claude's memory tool, memory_20250818, on a
-// [Store], and answers in the words of that tool's documentation. It is safe for
-// concurrent use.
+// [Store], or on several, and answers in the words of that tool's documentation.
+// It is safe for concurrent use.
 //
 // Paths are as the agent gives them: "/memories/notes.md" is the store's
-// "/notes.md".
+// "/notes.md", or, of several stores, "/memories/team/notes.md" that of the one
+// mounted as team.
 type Tool struct {
-	store *Store
-	opts  ToolOptions
+	top    mount   // /memories
+	mounts []mount // what it holds instead of a store's memories
+	opts   ToolOptions
 }
 
-// ToolOptions are the options of [NewTool]; nil means all defaults.
+// ToolOptions are the options of [NewTool] and [NewScopedTool]; nil means all defaults.
 type ToolOptions struct {
 	// Actor is recorded on every version that the tool makes.
 	Actor Actor
@@ -35,23 +35,28 @@ type ToolOptions struct {
 	ViewEntries int
 	// Logger is told by Run and RunBlock the causes of failures that are not the
 	// agent's, of which the agent only reads that they happened; nil means
-	// silent. The typed methods return them. Nothing that a memory holds is logged.
+	// silent. The typed methods return them. Nothing that a memory holds is
+	// logged, and nothing that looks sensitive in a path.
 	Logger *slog.Logger
 }
 
-// NewTool returns the memory tool on s.
+// NewTool returns the memory tool on s. For several stores see [NewScopedTool].
 func NewTool(s *Store, opts *ToolOptions) *Tool {
-	t := &Tool{store: s}
-	if opts != nil {
-		t.opts = *opts
+	return &Tool{top: mount{store: s, root: toolRoot}, opts: opts.withDefaults()}
+}
+
+func (o *ToolOptions) withDefaults() ToolOptions {
+	var opts ToolOptions
+	if o != nil {
+		opts = *o
 	}
-	if t.opts.ViewChars <= 0 {
-		t.opts.ViewChars = 16_000
+	if opts.ViewChars <= 0 {
+		opts.ViewChars = 16_000
 	}
-	if t.opts.ViewEntries <= 0 {
-		t.opts.ViewEntries = 1000
+	if opts.ViewEntries <= 0 {
+		opts.ViewEntries = 1000
 	}
-	return t
+	return opts
 }
 
 // A Result is the answer to one command: what goes into its tool_result block.
@@ -78,13 +83,6 @@ func (t *Tool) Run(ctx context.Context, input []byte) Result {
 		return answer("", err)
 	}
 	return answer(t.run(ctx, f))
-}
-
-// fault logs what the agent cannot help.
-func (t *Tool) fault(ctx context.Context, command string, err error) {
-	if t.opts.Logger != nil && isFault(err) {
-		t.opts.Logger.ErrorContext(ctx, "memory tool: "+command+" failed", "error", errors.Unwrap(err))
-	}
 }
 
 func answer(text string, err error) Result {
@@ -151,21 +149,23 @@ type lineRange struct{ start, end int }
 func (r *lineRange) String() string { return fmt.Sprintf("%d, %d", r.start, r.end) }
 
 func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string, error) {
-	p, slash, err := locate(path)
-	if err != nil {
+	p, err := t.locate(path)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if p.IsRoot() || slash {
+	case p.beside():
+		return "", refusal(ErrNotExist, textViewMissing, path)
+	case p.path.IsRoot(), p.slash:
 		return t.viewDir(ctx, path, p, lines)
 	}
-	m, err := t.store.Get(ctx, ByPath(p))
+	m, err := p.store.Get(ctx, ByPath(p.path))
 	switch {
 	case errors.Is(err, ErrIsDir):
 		return t.viewDir(ctx, path, p, lines)
 	case errors.Is(err, ErrNotExist):
 		return "", refusal(err, textViewMissing, path)
 	case err != nil:
-		return "", refused(path, err)
+		return "", p.refused(path, err)
 	}
 	total := countLines(m.Content)
 	first, last := 1, total
@@ -191,18 +191,25 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 	return header + numbered(m.Content, first, last, t.opts.ViewChars), nil
 }
 
-func (t *Tool) viewDir(ctx context.Context, path string, p Path, lines *lineRange) (string, error) {
-	tr := tree{dir: p}
+func (t *Tool) viewDir(ctx context.Context, path string, p place, lines *lineRange) (string, error) {
+	var tr tree
 	empty := true
-	for e, err := range t.store.List(ctx, ListOptions{Dir: p, Depth: 2, Brief: true}) {
-		if err != nil {
-			return "", refused(path, err)
+	if p.store == nil {
+		if err := t.addMounts(ctx, &tr); err != nil {
+			return "", err
 		}
-		tr.add(e)
-		empty = false
+	} else {
+		prefix := len(p.path.Prefix())
+		for e, err := range p.store.List(ctx, ListOptions{Dir: p.path, Depth: 2, Brief: true}) {
+			if err != nil {
+				return "", p.refused(path, err)
+			}
+			tr.add(string(e.Path[prefix:]), e.Dir, e.Usage.Bytes)
+			empty = false
+		}
 	}
 	switch {
-	case empty && !p.IsRoot():
+	case empty && !p.path.IsRoot():
 		return "", refusal(ErrNotExist, textViewMissing, path)
 	case lines != nil:
 		return "", refusal(ErrIsDir, textRangeOnDir, path)
@@ -213,35 +220,37 @@ func (t *Tool) viewDir(ctx context.Context, path string, p Path, lines *lineRang
 // Create makes a file. It refuses a path that exists, unless
 // [ToolOptions].CreateOverwrites is set and it is a file.
 func (t *Tool) Create(ctx context.Context, path, text string) (string, error) {
-	p, slash, err := locate(path)
+	p, err := t.locateWritable(path)
 	switch {
 	case err != nil:
 		return "", err
-	case p.IsRoot():
-		return "", refusal(ErrInvalidPath, textRootCreate)
-	case slash:
+	case p.beside():
+		return "", t.refuseBeside(path)
+	case p.path.IsRoot():
+		return "", t.refuseRoot(p)
+	case p.slash:
 		return "", refusal(ErrInvalidPath, textInvalidPath, path, faultSlashEnd)
-	case anyHidden(p):
+	case anyHidden(p.path):
 		return "", refusal(ErrInvalidPath, textInvalidPath, path, faultHidden)
 	}
-	put := Put{Path: p, Content: text, If: IfAbsent()}
+	put := Put{Path: p.path, Content: text, If: IfAbsent()}
 	if t.opts.CreateOverwrites {
 		put.If = Condition{}
 	}
-	_, err = t.store.Apply(ctx, t.opts.Actor, put)
+	r, err := p.store.Apply(ctx, t.opts.Actor, put)
 	switch {
 	case errors.Is(err, ErrExist), errors.Is(err, ErrIsDir):
 		return "", refusal(err, textExists, path)
 	case err != nil:
-		return "", refused(path, err)
+		return "", p.refused(path, err)
 	}
-	return fmt.Sprintf(textCreated, path), nil
+	return fmt.Sprintf(textCreated, path) + p.notices(path, r), nil
 }
 
 // StrReplace replaces the only occurrence of old in a file by new. Both are
 // taken literally and may span lines.
 func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, error) {
-	p, err := locateFile(path, textEditMissing)
+	p, err := t.locateFile(path, textEditMissing)
 	if err != nil {
 		return "", err
 	}
@@ -249,7 +258,7 @@ func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, e
 		return "", refusal(ErrInvalid, textEmptyOldStr)
 	}
 	var at int
-	m, err := t.store.Edit(ctx, t.opts.Actor, p, func(text string) (edited string, err error) {
+	done, err := p.store.Edit(ctx, t.opts.Actor, p.path, func(text string) (edited string, err error) {
 		edited, at, err = replaceOnce(text, old, new)
 		return edited, err
 	})
@@ -262,22 +271,23 @@ func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, e
 	case errors.Is(err, ErrNotExist), errors.Is(err, ErrIsDir):
 		return "", refusal(err, textEditMissing, path)
 	case err != nil:
-		return "", refused(path, err)
+		return "", p.refused(path, err)
 	}
-	shown := snippet(m.Content, at, at+len(new), t.opts.ViewChars)
-	if shown == "" {
-		return textReplaced, nil
+	from, to := done.moved(at), done.moved(at+len(new))
+	text := textReplaced
+	if shown := snippet(done.Memory.Content, from, to, t.opts.ViewChars); shown != "" {
+		text += "\n" + shown
 	}
-	return textReplaced + "\n" + shown, nil
+	return text + p.notices(path, done.Receipt), nil
 }
 
 // Insert puts text, as whole lines, behind the given line of a file; 0 is its top.
 func (t *Tool) Insert(ctx context.Context, path string, line int, text string) (string, error) {
-	p, err := locateFile(path, textMissing)
+	p, err := t.locateFile(path, textMissing)
 	if err != nil {
 		return "", err
 	}
-	_, err = t.store.Edit(ctx, t.opts.Actor, p, func(old string) (string, error) {
+	done, err := p.store.Edit(ctx, t.opts.Actor, p.path, func(old string) (string, error) {
 		return insertAfter(old, line, text)
 	})
 	var outside *rangeError
@@ -285,52 +295,60 @@ func (t *Tool) Insert(ctx context.Context, path string, line int, text string) (
 	case errors.As(err, &outside):
 		return "", refusal(err, textBadInsertLine, strconv.Itoa(line), outside.lines)
 	case err != nil:
-		return "", refused(path, err)
+		return "", p.refused(path, err)
 	}
-	return fmt.Sprintf(textInserted, path), nil
+	return fmt.Sprintf(textInserted, path) + p.notices(path, done.Receipt), nil
 }
 
 // Delete removes a file, or a directory with everything in it.
 func (t *Tool) Delete(ctx context.Context, path string) (string, error) {
-	p, slash, err := locate(path)
+	p, err := t.locateWritable(path)
 	switch {
 	case err != nil:
 		return "", err
-	case p.IsRoot():
-		return "", refusal(ErrInvalidPath, textRootDelete)
-	case slash && t.isFile(ctx, p):
+	case p.beside():
+		return "", t.refuseBeside(path)
+	case p.path.IsRoot():
+		return "", refusal(ErrInvalidPath, textRootDelete, p.root)
+	case p.slash && p.isFile(ctx):
 		return "", refusal(ErrNotExist, textMissing, path)
 	}
-	if _, err := t.store.Apply(ctx, t.opts.Actor, Remove{Path: p}); err != nil {
-		return "", refused(path, err)
+	if _, err := p.store.Apply(ctx, t.opts.Actor, Remove{Path: p.path}); err != nil {
+		return "", p.refused(path, err)
 	}
 	return fmt.Sprintf(textDeleted, path), nil
 }
 
 // Rename moves a file or a directory. It never overwrites.
 func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, error) {
-	from, fromSlash, err := locate(oldPath)
+	from, err := t.locateWritable(oldPath)
 	if err != nil {
 		return "", err
 	}
-	to, toSlash, err := locate(newPath)
+	to, err := t.locateWritable(newPath)
 	switch {
 	case err != nil:
 		return "", err
-	case from.IsRoot():
-		return "", refusal(ErrInvalidPath, textRootRename)
-	case (to.IsRoot() || anyHidden(to)) && !t.exists(ctx, from):
+	case from.path.IsRoot():
+		return "", refusal(ErrInvalidPath, textRootRename, from.root)
+	case from.beside():
 		return "", refusal(ErrNotExist, textMissing, oldPath)
-	case to.IsRoot():
+	case (from.mount != to.mount || to.path.IsRoot() || anyHidden(to.path)) && !from.exists(ctx):
+		return "", refusal(ErrNotExist, textMissing, oldPath)
+	case to.path.IsRoot():
 		return "", refusal(ErrExist, textDestination, newPath)
-	case anyHidden(to):
+	case to.beside():
+		return "", t.refuseBeside(newPath)
+	case anyHidden(to.path):
 		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, faultHidden)
-	case fromSlash && t.isFile(ctx, from):
+	case from.slash && from.isFile(ctx):
 		return "", refusal(ErrNotExist, textMissing, oldPath)
-	case toSlash && t.isFile(ctx, from):
+	case to.slash && from.isFile(ctx):
 		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, faultSlashEnd)
+	case from.mount != to.mount:
+		return "", refusal(ErrInvalidPath, textOtherStore, oldPath, newPath, from.root, to.root)
 	}
-	_, err = t.store.Apply(ctx, t.opts.Actor, Move{From: from, To: to})
+	_, err = from.store.Apply(ctx, t.opts.Actor, Move{From: from.path, To: to.path})
 	var (
 		invalid *PathError
 		at      *Error
@@ -340,158 +358,22 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 		return "", refusal(err, textMissing, oldPath)
 	case errors.Is(err, ErrExist):
 		return "", refusal(err, textDestination, newPath)
-	case errors.As(err, &invalid) && invalid.Path != string(to) && invalid.Path != string(from):
+	case errors.As(err, &invalid) && invalid.Path != string(to.path) && invalid.Path != string(from.path):
 		// The path of a file in the directory would break a rule.
-		return "", refusal(err, textInvalidPath, toolPath(Path(invalid.Path)), invalid.Reason)
+		return "", refusal(err, textInvalidPath, from.agentPath(Path(invalid.Path)), invalid.Reason)
 	case errors.Is(err, ErrTooLarge) && errors.As(err, &at):
 		// Likewise a limit of the store.
-		return "", refused(toolPath(at.Path), err)
+		return "", from.refused(from.agentPath(at.Path), err)
 	case err != nil:
-		return "", refused(newPath, err)
+		return "", from.refused(newPath, err)
 	}
 	return fmt.Sprintf(textRenamed, oldPath, newPath), nil
-}
-
-// exists reports whether there is a file or a directory at p, as far as can be told.
-func (t *Tool) exists(ctx context.Context, p Path) bool {
-	_, err := t.store.peek(ctx, ByPath(p))
-	return !errors.Is(err, ErrNotExist)
-}
-
-func (t *Tool) isFile(ctx context.Context, p Path) bool {
-	_, err := t.store.peek(ctx, ByPath(p))
-	return err == nil
 }
 
 func refusal(err error, format string, args ...any) error {
 	return &ToolError{Text: fmt.Sprintf(format, args...), Err: err}
 }
 
-// refused is a refusal in the general words for err.
-func refused(path string, err error) error {
-	return &ToolError{Text: failure(path, err), Err: err}
-}
-
 func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-const toolRoot = "/memories"
-
-// toolPath returns what the agent calls p.
-func toolPath(p Path) string {
-	if p.IsRoot() {
-		return toolRoot
-	}
-	return toolRoot + string(p)
-}
-
-// locate returns the store's path for the agent's, and whether that ended in a
-// slash, which only a directory's may. What could be read as another path than
-// it seems is refused: percent-encoding, backslashes, dots.
-func locate(path string) (p Path, slash bool, err error) {
-	rest, ok := strings.CutPrefix(path, toolRoot)
-	if !ok || rest != "" && rest[0] != '/' {
-		return "", false, refusal(ErrInvalidPath, textOutside, short(path, MaxPathBytes))
-	}
-	if rest == "" || rest == "/" {
-		return Root, false, nil
-	}
-	if strings.ContainsAny(rest, `%\.`) {
-		if reason := disguise(rest); reason == textEscape {
-			return "", false, refusal(ErrInvalidPath, textEscape, short(path, MaxPathBytes))
-		} else if reason != "" {
-			return "", false, refusal(ErrInvalidPath, textInvalidPath, short(path, MaxPathBytes), reason)
-		}
-	}
-	rest, slash = strings.CutSuffix(rest, "/")
-	if strings.HasSuffix(rest, "/") {
-		return "", false, refusal(ErrInvalidPath, textInvalidPath, short(path, MaxPathBytes), faultEmptySegment)
-	}
-	if reason := pathFault(rest); reason != "" {
-		return "", false, refusal(ErrInvalidPath, textInvalidPath, short(path, MaxPathBytes), reason)
-	}
-	return Path(rest), slash, nil
-}
-
-// locateFile is locate for commands that need a file; missing is what they say
-// when there is none.
-func locateFile(path, missing string) (Path, error) {
-	p, slash, err := locate(path)
-	if err == nil && (slash || p.IsRoot()) {
-		return "", refusal(ErrNotExist, missing, path)
-	}
-	return p, err
-}
-
-// disguise says what another program might read into a path below the root:
-// textEscape if it could lead outside, or why it is refused all the same.
-func disguise(rest string) string {
-	plain := rest
-	for range 8 { // encodings of encodings; more than this never decodes to anything
-		decoded := unescape(plain)
-		if decoded == plain {
-			break
-		}
-		plain = decoded
-	}
-	depth := 0
-	for name := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
-		switch name {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 {
-				return textEscape
-			}
-		default:
-			depth++
-		}
-	}
-	switch {
-	case plain != rest:
-		return faultPercent
-	case strings.Contains(rest, `\`):
-		return faultBackslash
-	}
-	return ""
-}
-
-// unescape decodes the percent-encoding in s, and leaves alone what is none.
-func unescape(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		if s[0] == '%' && len(s) >= 3 {
-			if c, err := url.PathUnescape(s[:3]); err == nil {
-				b.WriteString(c)
-				s = s[3:]
-				continue
-			}
-		}
-		b.WriteByte(s[0])
-		s = s[1:]
-	}
-	return b.String()
-}
-
-func anyHidden(p Path) bool {
-	for name := range p.Segments() {
-		if hidden(name) {
-			return true
-		}
-	}
-	return false
-}
-
-// short cuts text that is only echoed to at most n bytes.
-func short(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

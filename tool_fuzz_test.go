@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
+	"memento/memstore"
 )
 
 // FuzzToolRun sends arbitrary inputs, one a line, to one store, and checks the
@@ -50,6 +51,64 @@ func FuzzToolRun(f *testing.F) {
 		}
 		checkStore(t, s)
 	})
+}
+
+// FuzzScopedTool is FuzzToolRun for a tool on several stores: one command changes
+// one of them at most, a refused one none, and a read-only mount never changes.
+func FuzzScopedTool(f *testing.F) {
+	for _, seed := range inputSeeds(f) {
+		f.Add([]byte(seed))
+		for _, mount := range []string{"/memories/user", "/memories/team", "/memories/fixed"} {
+			f.Add([]byte(strings.ReplaceAll(seed, "/memories", mount)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, session []byte) {
+		b := memstore.New(nil)
+		open := func(name string) *memento.Store {
+			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: name, Limits: memento.Limits{MemoryBytes: 4096, Memories: 20, Bytes: 16 << 10}}, guarded())
+			mustPut(t, s, "/notes.md", "first line\nsecond line\n")
+			mustPut(t, s, "/dir/sub/a.md", "a\nb\nc")
+			mustPut(t, s, "/.hidden/x", "made elsewhere")
+			return s
+		}
+		user, team, fixed := open("user"), open("team"), open("fixed")
+		opts := &memento.ToolOptions{ViewChars: 500}
+		tool, err := memento.NewScopedTool([]memento.Mount{{Name: "user", Store: user}, {Name: "team", Store: team}, {Name: "fixed", Store: fixed, ReadOnly: true}}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := newest(t, fixed)
+		for in := range bytes.SplitSeq(session, []byte("\n")) {
+			was := []int64{newest(t, user), newest(t, team)}
+			r := tool.Run(t.Context(), in)
+			checkFuzzAnswer(t, in, r)
+			is := []int64{newest(t, user), newest(t, team)}
+			if r.IsError && !slices.Equal(was, is) {
+				t.Fatalf("%q: %q, but something was changed", in, r.Content)
+			}
+			if was[0] != is[0] && was[1] != is[1] {
+				t.Fatalf("%q changed two stores", in)
+			}
+		}
+		if newest(t, fixed) != before {
+			t.Fatalf("%q changed a read-only mount", session)
+		}
+		for _, s := range []*memento.Store{user, team, fixed} {
+			checkStore(t, s)
+		}
+	})
+}
+
+// newest returns the Seq of a store's newest version.
+func newest(t *testing.T, s *memento.Store) int64 {
+	t.Helper()
+	for v, err := range s.Versions(t.Context(), memento.VersionListOptions{Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Seq
+	}
+	return 0
 }
 
 func checkFuzzAnswer(t *testing.T, in []byte, r memento.Result) {

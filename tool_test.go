@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/memstore"
 )
 
 // hostile are contents that careless code changes.
@@ -112,10 +113,10 @@ func TestByteFidelity(t *testing.T) {
 				t.Fatal(err)
 			}
 			holds("/d.md", text+text+"!")
-			if edited.Content != text+text+"!" {
-				t.Errorf("Edit returned %.300q", edited.Content)
+			if edited.Memory.Content != text+text+"!" {
+				t.Errorf("Edit returned %.300q", edited.Memory.Content)
 			}
-			v, err := s.Version(t.Context(), edited.Version)
+			v, err := s.Version(t.Context(), edited.Memory.Version)
 			if err != nil || v.Content != text+text+"!" {
 				t.Errorf("the history holds %.300q, %v", v.Content, err)
 			}
@@ -324,6 +325,67 @@ func TestToolActor(t *testing.T) {
 	want := []memento.Operation{memento.Created, memento.Modified, memento.Modified, memento.Modified, memento.Deleted}
 	if diff := cmp.Diff(want, operations); diff != "" {
 		t.Error("(-want +got):\n" + diff)
+	}
+}
+
+// block finds a key of several lines.
+type block struct{}
+
+func (block) Detect(text string, _ bool) (found []memento.Finding) {
+	for _, m := range regexp.MustCompile(`(?s)BEGIN KEY.*?END KEY`).FindAllStringIndex(text, -1) {
+		found = append(found, memento.Finding{Kind: "private-key", Start: m[0], End: m[1]})
+	}
+	return found
+}
+
+// The snippet of an edit is where the edit is, although what is replaced before,
+// around and in it had other lines.
+func TestSnippetOfWhatWasRedacted(t *testing.T) {
+	const key = "BEGIN KEY\nAAAA\nBBBB\nEND KEY"
+	const notice = "\n[Sensitive information was replaced before saving: [REDACTED:private-key] on line %d. Do not save it, in any form; note where it can be found instead.]"
+	tests := []struct {
+		name, text, old, new string
+		want                 string
+		line                 int
+	}{
+		{
+			"a key above", "one\n" + key + "\nthree\nfour\nfive\nsix\nseven\neight\n", "six", "6",
+			"     4\tfour\n     5\tfive\n     6\t6\n     7\tseven\n     8\teight", 2,
+		},
+		{
+			"a key below", "one\ntwo\nthree\nfour\nfive\nsix\n" + key + "\n", "two", "2",
+			"     1\tone\n     2\t2\n     3\tthree\n     4\tfour", 7,
+		},
+		{
+			"the key itself", "one\ntwo\nthree\nfour\nfive\nsix\n", "four", "4a\n" + key + "\n4b",
+			"     2\ttwo\n     3\tthree\n     4\t4a\n     5\t[REDACTED:private-key]\n     6\t4b\n     7\tfive\n     8\tsix", 5,
+		},
+		{
+			"the beginning of a key", "one\ntwo\nthree\nX\nBBBB\nEND KEY\nfive\nsix\nseven", "X", "BEGIN KEY\nAAAA",
+			"     2\ttwo\n     3\tthree\n     4\t[REDACTED:private-key]\n     5\tfive\n     6\tsix", 4,
+		},
+		{
+			"the end of a key", "one\ntwo\nthree\nBEGIN KEY\nAAAA\nX\nfive\nsix\nseven", "X", "BBBB\nEND KEY",
+			"     2\ttwo\n     3\tthree\n     4\t[REDACTED:private-key]\n     5\tfive\n     6\tsix", 4,
+		},
+		{
+			"what stood between", "one\ntwo\nthree\nBEGIN\nKEY\nAAAA\nEND KEY\nfive\nsix\nseven", "\nKEY", " KEY",
+			"     2\ttwo\n     3\tthree\n     4\t[REDACTED:private-key]\n     5\tfive\n     6\tsix", 4,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := memstore.New(nil)
+			open := func(d memento.Detector) *memento.Store {
+				return memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, &memento.StoreOptions{Detector: d})
+			}
+			mustPut(t, open(planted{}), "/a.md", tt.text) // which knows nothing of such keys
+			got, err := memento.NewTool(open(block{}), nil).StrReplace(t.Context(), "/memories/a.md", tt.old, tt.new)
+			want := "The memory file has been edited.\n" + tt.want + fmt.Sprintf(notice, tt.line)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
 	}
 }
 

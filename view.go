@@ -89,46 +89,51 @@ func snippet(text string, at, end, chars int) string {
 	return numbered(text, max(first-2, 1), min(last+2, lines), chars)
 }
 
-// A tree collects the entries of a listing two levels deep, to show them as the
-// tool shows a directory.
+// A tree collects what is in a directory, two levels deep, to show it as the
+// tool shows directories.
 type tree struct {
-	dir     Path
 	total   int64
 	items   []treeItem
 	parents map[string]int // index in items of each first-level directory
 }
 
 type treeItem struct {
-	name string // below dir, ending in a slash for directories
+	name string // below the directory, ending in a slash for directories
 	size int64
 }
 
-func (t *tree) add(e Entry) {
-	t.total += e.Usage.Bytes
-	name := string(e.Path[len(t.dir.Prefix()):])
+// add counts an entry by its name below the directory, of one or two levels.
+// First-level directories are known from what is in them.
+func (t *tree) add(name string, dir bool, size int64) {
+	t.total += size
 	parent, child, deep := strings.Cut(name, "/")
 	if hidden(parent) {
 		return
 	}
 	if deep {
-		i, seen := t.parents[parent]
-		if !seen {
-			i = len(t.items)
-			if t.parents == nil {
-				t.parents = map[string]int{}
-			}
-			t.parents[parent] = i
-			t.items = append(t.items, treeItem{name: parent + "/"})
-		}
-		t.items[i].size += e.Usage.Bytes
+		t.items[t.parent(parent)].size += size
 		if hidden(child) {
 			return
 		}
 	}
-	if e.Dir {
+	if dir {
 		name += "/"
 	}
-	t.items = append(t.items, treeItem{name, e.Usage.Bytes})
+	t.items = append(t.items, treeItem{name, size})
+}
+
+// parent returns the index of a first-level directory.
+func (t *tree) parent(name string) int {
+	i, seen := t.parents[name]
+	if !seen {
+		i = len(t.items)
+		if t.parents == nil {
+			t.parents = map[string]int{}
+		}
+		t.parents[name] = i
+		t.items = append(t.items, treeItem{name: name + "/"})
+	}
+	return i
 }
 
 // show returns the directory, then its entries depth-first by name, at most most

@@ -20,6 +20,7 @@ const maxLine = 16 << 20
 
 // toolFlags are the flags of "tool" and of the commands below it.
 type toolFlags struct {
+	mounts           []string
 	session          string
 	createOverwrites bool
 	viewChars        int
@@ -44,6 +45,12 @@ A line that cannot be executed is answered with an error, and the next one goes
 on; empty lines are skipped; a line can have 16 MiB. The exit code is 0 once the
 input has ended, even if commands failed: their results have "is_error": true.
 
+With --mount the tool is on several stores: each is a directory in /memories, with
+limits and settings of its own, and there is nothing beside them. Nothing can be
+renamed from one to another. STORE is a store's name or ID; one that does not
+exist is empty, and the first write makes it. After NAME=STORE:ro nothing can be
+changed there.
+
 The commands below execute one call from the command line and write the text of
 its result; a refusal goes to standard error, with exit code 1. Their paths are
 those of the agent, which start with /memories.
@@ -52,6 +59,7 @@ Changes are recorded as made by a session: the one that --session names, or a ne
 one for each run.`,
 		Example: `  memento tool < calls.jsonl
   memento --store team tool --session sesn_support_42 < calls.jsonl
+  memento tool --mount user=alice --mount team=handbook:ro < calls.jsonl
   memento tool view /memories
   memento tool create /memories/notes.md --text "first line"`,
 		Args: cobra.NoArgs,
@@ -62,18 +70,24 @@ one for each run.`,
 		},
 	}
 	flags := c.PersistentFlags()
+	flags.StringArrayVar(&f.mounts, "mount", nil, "show a store as a directory: `NAME=STORE`, or NAME=STORE:ro to have nothing changed there; can be repeated")
 	flags.StringVar(&f.session, "session", "", "the session that changes are recorded under (env MEMENTO_SESSION; default a new one)")
 	flags.BoolVar(&f.createOverwrites, "create-overwrites", false, "let create replace an existing file")
 	flags.IntVar(&f.viewChars, "view-chars", 0, "the most characters of a file that one view shows (default 16000)")
+	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
 	c.AddCommand(a.toolViewCommand(f), a.toolCreateCommand(f), a.toolReplaceCommand(f),
 		a.toolInsertCommand(f), a.toolDeleteCommand(f), a.toolRenameCommand(f))
 	return c
 }
 
-// withTool opens the memory tool on the store that the flags name, for the time of do.
+// withTool opens the memory tool on what the flags name, for the time of do.
 func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) error) error {
 	if f.viewChars < 0 {
 		return usage("--view-chars is %d; it must not be negative", f.viewChars)
+	}
+	mounts, err := a.parseMounts(f.mounts)
+	if err != nil {
+		return err
 	}
 	session := f.session
 	if session == "" {
@@ -82,13 +96,21 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 	if session == "" {
 		session = newSession(a.now())
 	}
-	return a.withStore(ctx, func(s *memento.Store) error {
-		return do(memento.NewTool(s, &memento.ToolOptions{
-			Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
-			CreateOverwrites: f.createOverwrites,
-			ViewChars:        f.viewChars,
-			Logger:           slog.New(slog.NewTextHandler(a.stderr, nil)),
-		}))
+	opts := &memento.ToolOptions{
+		Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
+		CreateOverwrites: f.createOverwrites,
+		ViewChars:        f.viewChars,
+		Logger:           slog.New(slog.NewTextHandler(a.stderr, nil)),
+	}
+	if len(mounts) == 0 {
+		return a.withStore(ctx, func(s *memento.Store) error { return do(memento.NewTool(s, opts)) })
+	}
+	return a.withBackend(ctx, func(b memento.Backend) error {
+		t, err := a.openMounts(ctx, b, mounts, opts)
+		if err != nil {
+			return err
+		}
+		return do(t)
 	})
 }
 

@@ -1,0 +1,174 @@
+package memento
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// toolRoot is where every path of an agent starts.
+const toolRoot = "/memories"
+
+// A place is where a path of the agent's leads.
+type place struct {
+	*mount
+	path  Path // the store's
+	slash bool // whether the agent's ended in a slash, which only a directory's may
+}
+
+// beside reports whether the place is outside of all stores.
+func (p place) beside() bool { return p.store == nil && !p.path.IsRoot() }
+
+// exists reports whether there is a file or a directory, as far as can be told.
+func (p place) exists(ctx context.Context) bool {
+	_, err := p.store.peek(ctx, ByPath(p.path))
+	return !errors.Is(err, ErrNotExist)
+}
+
+func (p place) isFile(ctx context.Context) bool {
+	_, err := p.store.peek(ctx, ByPath(p.path))
+	return err == nil
+}
+
+// locate finds where the agent's path leads. What could be read as another path
+// than it seems is refused: percent-encoding, backslashes, dots.
+func (t *Tool) locate(path string) (place, error) {
+	fail := func(format string, args ...any) (place, error) {
+		args = append([]any{short(path, MaxPathBytes)}, args...)
+		return place{}, refusal(ErrInvalidPath, format, args...)
+	}
+	rest, ok := below(path, toolRoot)
+	if !ok {
+		return fail(textOutside)
+	}
+	if strings.ContainsAny(rest, `%\.`) {
+		if reason := disguise(rest); reason == textEscape {
+			return fail(textEscape)
+		} else if reason != "" {
+			return fail(textInvalidPath, reason)
+		}
+	}
+	m := &t.top
+	for i := range t.mounts {
+		if r, ok := below(path, t.mounts[i].root); ok {
+			m, rest = &t.mounts[i], r
+			break
+		}
+	}
+	if rest == "" || rest == "/" {
+		return place{m, Root, false}, nil
+	}
+	rest, slash := strings.CutSuffix(rest, "/")
+	if strings.HasSuffix(rest, "/") {
+		return fail(textInvalidPath, faultEmptySegment)
+	}
+	if reason := pathFault(rest); reason != "" {
+		return fail(textInvalidPath, reason)
+	}
+	return place{m, Path(rest), slash}, nil
+}
+
+// below returns what of the path lies below a directory: nothing, or something
+// that starts with a slash; ok is false if it lies elsewhere.
+func below(path, dir string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, dir)
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// locateWritable is locate for commands that change something. A mount that is
+// read-only refuses them before anything is looked for in it, and so does
+// /memories if all mounts are.
+func (t *Tool) locateWritable(path string) (place, error) {
+	p, err := t.locate(path)
+	switch {
+	case err != nil || !p.readOnly:
+		return p, err
+	case t.top.readOnly:
+		return p, refusal(ErrProtected, textAllReadOnly, p.root)
+	}
+	return p, refusal(ErrProtected, textMountReadOnly, p.root, t.roots(false))
+}
+
+// locateFile is locateWritable for commands that need a file; missing is what
+// they say when there is none.
+func (t *Tool) locateFile(path, missing string) (place, error) {
+	p, err := t.locateWritable(path)
+	if err == nil && (p.slash || p.path.IsRoot() || p.beside()) {
+		return p, refusal(ErrNotExist, missing, path)
+	}
+	return p, err
+}
+
+// disguise says what another program might read into a path below the root:
+// textEscape if it could lead outside, or why it is refused all the same.
+func disguise(rest string) string {
+	plain := rest
+	for range 8 { // encodings of encodings; more than this never decodes to anything
+		decoded := unescape(plain)
+		if decoded == plain {
+			break
+		}
+		plain = decoded
+	}
+	depth := 0
+	for name := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
+		switch name {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 {
+				return textEscape
+			}
+		default:
+			depth++
+		}
+	}
+	switch {
+	case plain != rest:
+		return faultPercent
+	case strings.Contains(rest, `\`):
+		return faultBackslash
+	}
+	return ""
+}
+
+// unescape decodes the percent-encoding in s, and leaves alone what is none.
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		if s[0] == '%' && len(s) >= 3 {
+			if c, err := url.PathUnescape(s[:3]); err == nil {
+				b.WriteString(c)
+				s = s[3:]
+				continue
+			}
+		}
+		b.WriteByte(s[0])
+		s = s[1:]
+	}
+	return b.String()
+}
+
+func anyHidden(p Path) bool {
+	for name := range p.Segments() {
+		if hidden(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// short cuts text that is only echoed to at most n bytes.
+func short(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

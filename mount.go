@@ -1,0 +1,153 @@
+package memento
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+)
+
+// A Mount is a store as one of the directories that a [Tool] on several stores shows.
+type Mount struct {
+	// Name is the directory's: what the store calls "/notes.md", the agent
+	// calls "/memories/NAME/notes.md". See [CheckMountNames].
+	Name string
+	// Store is what the directory holds. One that does not exist yet is an empty
+	// directory; the first write makes it.
+	Store *Store
+	// ReadOnly lets the agent look at what is there, but change nothing.
+	ReadOnly bool
+}
+
+// NewScopedTool returns the memory tool on several stores, each a directory in
+// /memories with limits and settings of its own. There is nothing beside the
+// mounts, they stay where they are, and nothing can be moved from one to another.
+//
+// Errors: ErrInvalid for the names that [CheckMountNames] refuses, and for a
+// Store that is nil or mounted twice. Several Stores that were opened on one
+// store of the backend are not noticed: all of them show its memories.
+func NewScopedTool(mounts []Mount, opts *ToolOptions) (*Tool, error) {
+	t := &Tool{top: mount{root: toolRoot, readOnly: true}, opts: opts.withDefaults()}
+	var names []string
+	under := map[*Store]string{}
+	for _, m := range mounts {
+		other, twice := under[m.Store]
+		switch {
+		case m.Store == nil:
+			return nil, fmt.Errorf("%w: mount %q has no store", ErrInvalid, m.Name)
+		case twice:
+			return nil, fmt.Errorf("%w: mounts %q and %q have the same store", ErrInvalid, other, m.Name)
+		}
+		under[m.Store] = m.Name
+		names = append(names, m.Name)
+		root := toolRoot + "/" + m.Name
+		t.mounts = append(t.mounts, mount{store: m.Store, root: root, which: " (" + root + ")", readOnly: m.ReadOnly})
+		t.top.readOnly = t.top.readOnly && m.ReadOnly
+	}
+	if err := CheckMountNames(names...); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+const maxMountBytes = 64 // of a mount's name
+
+// CheckMountNames returns ErrInvalid unless the mounts of one tool can have
+// these names: at least one, each a single name of a path, of at most 64 bytes,
+// that the tool neither hides nor refuses, and no two that differ only in case.
+func CheckMountNames(names ...string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("%w: there are no mounts", ErrInvalid)
+	}
+	for i, name := range names {
+		reason := ""
+		switch {
+		case name == "":
+			reason = faultEmpty
+		case len(name) > maxMountBytes:
+			reason = fmt.Sprintf("it is longer than %d bytes", maxMountBytes)
+		case strings.Contains(name, "/"):
+			reason = "it has a slash"
+		case hidden(name) && pathFault("/"+name) == "":
+			reason = faultHidden
+		default:
+			reason = cmp.Or(pathFault("/"+name), disguise("/"+name))
+		}
+		if reason != "" {
+			return fmt.Errorf("%w: mount name %q: %s", ErrInvalid, name, reason)
+		}
+		for _, other := range names[:i] {
+			if strings.EqualFold(name, other) {
+				return fmt.Errorf("%w: mount names %q and %q: there can be only one of them", ErrInvalid, other, name)
+			}
+		}
+	}
+	return nil
+}
+
+// A mount is a directory of the agent's, and the store whose root it is.
+type mount struct {
+	store    *Store // nil for toolRoot if it holds mounts
+	root     string // the directory
+	which    string // what tells this store from the tool's others, in brackets; "" if it is the only one
+	readOnly bool
+}
+
+// agentPath returns what the agent calls a path of the store.
+func (m *mount) agentPath(p Path) string {
+	if p.IsRoot() || p == "" {
+		return m.root
+	}
+	return m.root + string(p)
+}
+
+// refused is a refusal in the general words for err. path is the agent's.
+func (m *mount) refused(path string, err error) error {
+	return &ToolError{Text: m.failure(path, err), Err: err}
+}
+
+// addMounts collects the mounts, and what is directly in them.
+func (t *Tool) addMounts(ctx context.Context, tr *tree) error {
+	for i := range t.mounts {
+		m := &t.mounts[i]
+		name := m.root[len(toolRoot)+1:]
+		tr.parent(name) // even if it is empty
+		for e, err := range m.store.List(ctx, ListOptions{Depth: 1, Brief: true}) {
+			if err != nil {
+				return m.refused(m.root, err)
+			}
+			tr.add(name+string(e.Path), e.Dir, e.Usage.Bytes)
+		}
+	}
+	return nil
+}
+
+// roots lists the mounts; with all, those that are read-only as well.
+func (t *Tool) roots(all bool) string {
+	var roots []string
+	for _, m := range t.mounts {
+		switch {
+		case !m.readOnly:
+			roots = append(roots, m.root)
+		case all:
+			roots = append(roots, m.root+" (read-only)")
+		}
+	}
+	return strings.Join(roots, ", ")
+}
+
+// refuseBeside refuses to put something beside the mounts.
+func (t *Tool) refuseBeside(path string) error {
+	return refusal(ErrInvalidPath, textBeside, path, t.roots(true))
+}
+
+// refuseRoot refuses to make a directory that is there: /memories or a mount.
+func (t *Tool) refuseRoot(p place) error {
+	in := p.mount
+	for i := range t.mounts {
+		if in.store == nil && !t.mounts[i].readOnly {
+			in = &t.mounts[i]
+		}
+	}
+	return refusal(ErrInvalidPath, textRootCreate, p.root, in.root)
+}

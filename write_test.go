@@ -1,0 +1,316 @@
+package memento_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memento"
+	"memento/memstore"
+)
+
+const (
+	testKey     = "sk-test-12345678"
+	testKeyMark = "[REDACTED:test-key]"
+)
+
+// screened returns a store with settings, and its backend.
+func screened(t *testing.T, change func(*memento.Settings)) (*memento.Store, memento.Backend) {
+	t.Helper()
+	settings := memento.DefaultSettings()
+	if change != nil {
+		change(&settings)
+	}
+	b := memstore.New(nil)
+	t.Cleanup(func() { b.Close() })
+	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded()), b
+}
+
+func mode(m memento.SensitiveMode) func(*memento.Settings) {
+	return func(s *memento.Settings) { s.Sensitive.Mode = m }
+}
+
+func TestApplyRedacts(t *testing.T) {
+	s, _ := screened(t, nil)
+	changes := []memento.Change{
+		memento.Put{Path: "/plain", Content: "nothing"},
+		memento.Put{Path: "/a", Content: "one\n" + testKey + " and\n\nkey=" + testKey},
+		memento.Move{From: "/plain", To: "/moved"},
+	}
+	r, err := s.Apply(t.Context(), memento.Actor{}, changes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 2}, {Path: "/a", Kind: "test-key", Line: 4}}
+	if diff := cmp.Diff(want, r.Redacted); diff != "" {
+		t.Errorf("redacted (-want +got):\n%s", diff)
+	}
+	held := map[memento.Path]string{"/moved": "nothing", "/a": "one\n" + testKeyMark + " and\n\nkey=" + testKeyMark}
+	if diff := cmp.Diff(held, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+	if c := changes[1].(memento.Put); !strings.Contains(c.Content, testKey) {
+		t.Error("the caller's change was altered")
+	}
+	nowhere(t, s, testKey)
+}
+
+// nowhere checks that nothing the store keeps holds a text.
+func nowhere(t *testing.T, s *memento.Store, text string) {
+	t.Helper()
+	for v, err := range s.Versions(t.Context(), memento.VersionListOptions{Contents: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(v.Content, text) || strings.Contains(string(v.Path), text) {
+			t.Errorf("version %s holds it", v.ID)
+		}
+	}
+}
+
+func TestApplyRejects(t *testing.T) {
+	s, _ := screened(t, mode(memento.Reject))
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/ok", Content: "x"},
+		memento.Put{Path: "/a", Content: "one\ntwo " + testKey})
+	found, ok := errors.AsType[*memento.SensitiveError](err)
+	if !errors.Is(err, memento.ErrSensitive) || !ok {
+		t.Fatalf("%v, want ErrSensitive", err)
+	}
+	if diff := cmp.Diff([]memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 2}}, found.Found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if strings.Contains(err.Error(), testKey) {
+		t.Errorf("the error repeats it: %v", err)
+	}
+	if held := contents(t, s); len(held) > 0 {
+		t.Errorf("something was written: %q", held)
+	}
+}
+
+// A path cannot be redacted, so both modes refuse it, without repeating it.
+func TestPathsAreScreened(t *testing.T) {
+	for _, m := range []memento.SensitiveMode{memento.Redact, memento.Reject, memento.Off} {
+		s, _ := screened(t, mode(m))
+		mustPut(t, s, "/a", "x")
+		for _, c := range []memento.Change{
+			memento.Put{Path: "/keys/" + testKey, Content: "x"},
+			memento.Move{From: "/a", To: testKeyPath},
+		} {
+			_, err := s.Apply(t.Context(), memento.Actor{}, c)
+			switch {
+			case m == memento.Off && err != nil:
+				t.Errorf("%s: %T: %v", m, c, err)
+			case m != memento.Off && (!errors.Is(err, memento.ErrSensitive) || strings.Contains(err.Error(), "12345678")):
+				t.Errorf("%s: %T: %v, want ErrSensitive that does not repeat it", m, c, err)
+			}
+		}
+	}
+}
+
+const testKeyPath memento.Path = "/" + testKey + ".md"
+
+func TestWhatIsAllowed(t *testing.T) {
+	for name, allow := range map[string]func(*memento.Sensitive){
+		"off":     func(s *memento.Sensitive) { s.Mode = memento.Off },
+		"text":    func(s *memento.Sensitive) { s.Allow = []string{"other", testKey} },
+		"pattern": func(s *memento.Sensitive) { s.AllowPatterns = []string{`sk-test-1\d+`} },
+		"path":    func(s *memento.Sensitive) { s.AllowPaths = []memento.Pattern{"/docs/*"} },
+	} {
+		s, _ := screened(t, func(s *memento.Settings) { allow(&s.Sensitive) })
+		mustPut(t, s, "/docs/a", testKey)
+		if held := contents(t, s)["/docs/a"]; held != testKey {
+			t.Errorf("%s: it holds %q", name, held)
+		}
+	}
+	// Part of a text, or of a match, allows nothing.
+	s, _ := screened(t, func(s *memento.Settings) {
+		s.Sensitive.Allow, s.Sensitive.AllowPatterns = []string{"sk-test"}, []string{"sk-test", "5678"}
+		s.Sensitive.AllowPaths = []memento.Pattern{"/doc"}
+	})
+	mustPut(t, s, "/docs/a", testKey)
+	if held := contents(t, s)["/docs/a"]; held != testKeyMark {
+		t.Errorf("it holds %q", held)
+	}
+}
+
+func TestPersonalDataIsOptIn(t *testing.T) {
+	s, b := screened(t, nil)
+	mustPut(t, s, "/a", "person-1")
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Settings.Sensitive.Personal = true
+	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/b", "x") // with which this handle learns of it
+	mustPut(t, s, "/c", "person-2 "+testKey)
+	want := map[memento.Path]string{"/a": "person-1", "/b": "x", "/c": "[REDACTED:test-person] " + testKeyMark}
+	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoDetector(t *testing.T) {
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, nil)
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
+	if !errors.Is(err, memento.ErrNoDetector) {
+		t.Errorf("a write: %v, want ErrNoDetector", err)
+	}
+	_, err = s.Import(t.Context(), []memento.Version{{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", SHA256: memento.HashContent("")}})
+	if !errors.Is(err, memento.ErrNoDetector) {
+		t.Errorf("an import: %v, want ErrNoDetector", err)
+	}
+	// To remove and to read, none is needed.
+	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), "/a", "x")
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/a"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEditRedacts(t *testing.T) {
+	s, _ := screened(t, nil)
+	mustPut(t, s, "/a", "the key is KEY.\n")
+	r, err := s.Edit(t.Context(), memento.Actor{}, "/a", func(old string) (string, error) {
+		return strings.Replace(old, "KEY", testKey, 1), nil
+	})
+	want := "the key is " + testKeyMark + ".\n"
+	if err != nil || r.Memory.Content != want || r.Memory.SHA256 != memento.HashContent(want) || r.Memory.Size != int64(len(want)) || len(r.Redacted) != 1 {
+		t.Errorf("Edit returned %+v, %v", r, err)
+	}
+	if held := contents(t, s)["/a"]; held != want {
+		t.Errorf("it holds %q", held)
+	}
+	nowhere(t, s, testKey)
+}
+
+func TestImportRedacts(t *testing.T) {
+	from, _ := screened(t, mode(memento.Off))
+	mustPut(t, from, "/a", "old "+testKey)
+	mustPut(t, from, "/a", "new")
+	var versions []memento.Version
+	for v, err := range from.Versions(t.Context(), memento.VersionListOptions{OldestFirst: true, Contents: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, v)
+	}
+	to, _ := screened(t, nil)
+	replaced, err := to.Import(t.Context(), versions)
+	if diff := cmp.Diff([]memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 1}}, replaced); diff != "" || err != nil {
+		t.Errorf("replaced: %v (-want +got):\n%s", err, diff)
+	}
+	nowhere(t, to, testKey)
+	v, err := to.Version(t.Context(), versions[0].ID)
+	if err != nil || v.Content != "old "+testKeyMark || v.SHA256 != memento.HashContent(v.Content) {
+		t.Errorf("the old version is %+v, %v", v, err)
+	}
+
+	strict, _ := screened(t, mode(memento.Reject))
+	if _, err := strict.Import(t.Context(), versions); !errors.Is(err, memento.ErrSensitive) || !strings.Contains(err.Error(), string(versions[0].ID)) {
+		t.Errorf("%v, want ErrSensitive that names the version", err)
+	}
+}
+
+// Restoring is a write like others: what was kept while the mode was off does
+// not come back.
+func TestRestoreRedacts(t *testing.T) {
+	s, b := screened(t, mode(memento.Off))
+	made, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Settings.Sensitive.Mode = memento.Redact
+	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/a", "changed")
+	if _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.Versions[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if held := contents(t, s)["/a"]; held != testKeyMark {
+		t.Errorf("it holds %q", held)
+	}
+}
+
+// A store that keeps no history has none as soon as a write returns.
+func TestNoHistory(t *testing.T) {
+	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
+	count := func() (n int) {
+		for _, err := range s.Versions(t.Context(), memento.VersionListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	mustPut(t, s, "/a", "1")
+	mustPut(t, s, "/a", "2")
+	if n := count(); n != 1 {
+		t.Errorf("%d versions after an overwrite, want 1", n)
+	}
+	var changes []memento.Change
+	for _, p := range []memento.Path{"/d/1", "/d/2", "/d/3"} {
+		changes = append(changes, memento.Put{Path: p, Content: string(p)})
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/d", To: "/e"}, memento.Remove{Path: "/a"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 3 {
+		t.Errorf("%d versions, want those of the 3 living memories", n)
+	}
+}
+
+func TestCollectHistory(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	b := memstore.New(&memstore.Options{Now: func() time.Time { return now }})
+	settings := memento.DefaultSettings()
+	settings.Retention = memento.Retention{Age: 48 * time.Hour, Versions: 2}
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded())
+	for _, text := range []string{"1", "2", "3", "4"} {
+		mustPut(t, s, "/a", text)
+		now = now.Add(24 * time.Hour)
+	}
+	// The first ceased to be the present three days ago, the second two, and
+	// the last two are kept by number.
+	dry, err := s.CollectHistory(t.Context(), now, true)
+	if err != nil || dry.Versions != 1 {
+		t.Errorf("dry run: %+v, %v", dry, err)
+	}
+	sum, err := s.CollectHistory(t.Context(), now, false)
+	if err != nil || sum != dry {
+		t.Errorf("%+v, %v, want %+v", sum, err, dry)
+	}
+	sum, err = s.CollectHistory(t.Context(), now.Add(1000*time.Hour), false)
+	if err != nil || sum.Versions != 1 {
+		t.Errorf("much later: %+v, %v", sum, err)
+	}
+	if got := contents(t, s); got["/a"] != "4" {
+		t.Errorf("memories %q", got)
+	}
+	settings.Retention.Age = memento.Forever
+	forever := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "forever", Settings: &settings}, guarded())
+	for _, text := range []string{"1", "2", "3"} {
+		mustPut(t, forever, "/a", text)
+	}
+	if sum, err := forever.CollectHistory(t.Context(), now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
+		t.Errorf("for ever: %+v, %v", sum, err)
+	}
+	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
+	if sum, err := missing.CollectHistory(t.Context(), now, false); err != nil || sum != (memento.Pruned{}) {
+		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
+	}
+}
