@@ -86,13 +86,15 @@ type Documents interface {
 	// The caller may use the backend while it iterates.
 	List(ctx context.Context, store StoreID, opts ListOptions) iter.Seq2[Entry, error]
 
-	// Apply makes the changes, in their order, as one, and returns the versions
-	// they made, in order, without contents: one for each memory that a change
-	// really changed. It is the only way to write memories.
+	// Apply makes the changes, in their order, as one. It is the only way to
+	// write memories.
 	//
 	// Errors: see Change; LimitError; ErrArchived for anything but Remove in an
-	// archived store; ErrNoSpace, ErrReadOnly. After any error, nothing changed.
-	Apply(ctx context.Context, store StoreID, by Actor, changes []Change) ([]Version, error)
+	// archived store; ErrProtected for what the store's settings protect;
+	// ErrNoSpace, ErrReadOnly; ErrForeign if the backend shares its medium with
+	// others, and one of them has put something else in the way. After any
+	// error, nothing changed.
+	Apply(ctx context.Context, store StoreID, by Actor, changes []Change) (Applied, error)
 
 	// Import appends versions as they are, with their IDs, times and actors,
 	// oldest first, and brings the memories to the state they describe, as one.
@@ -101,7 +103,8 @@ type Documents interface {
 	//
 	// Errors: ErrExist (the store has a version of that ID), ErrInvalid (a
 	// version without ID, memory or valid path, or whose hash is not that of
-	// its contents), LimitError, ErrArchived, and the conflicts of Apply.
+	// its contents), LimitError, ErrArchived, ErrProtected, and the conflicts
+	// of Apply.
 	Import(ctx context.Context, store StoreID, versions []Version) error
 }
 
@@ -122,6 +125,17 @@ type History interface {
 	//
 	// Errors: ErrNotExist, ErrHead (the newest version of a living memory).
 	Redact(ctx context.Context, store StoreID, id VersionID, by Actor) (Version, error)
+
+	// Prune removes versions for good, contents and all, and gives their space
+	// back. A version ceases to be its memory's present when the next one is
+	// made; a deletion does so at once. Those that ceased before opts.Before go,
+	// unless they are among the opts.Keep newest of a living memory. The newest
+	// version of a living memory always stays.
+	//
+	// It may run beside writers, and need not be atomic: what a cancelled Prune
+	// has removed stays removed, and every memory stays explained by its newest
+	// version.
+	Prune(ctx context.Context, store StoreID, opts PruneOptions) (Pruned, error)
 }
 
 // A Searcher is a Backend that searches memories. Backends for which this does

@@ -28,10 +28,14 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 		Description: spec.Description,
 		Metadata:    map[string]string{},
 		Limits:      spec.Limits.WithDefaults(),
+		Settings:    DefaultSettings(),
 		CreatedAt:   at,
 		UpdatedAt:   at,
 	}
 	maps.Copy(info.Metadata, spec.Metadata)
+	if spec.Settings != nil {
+		info.Settings = *spec.Settings
+	}
 	if err := info.check(); err != nil {
 		return StoreInfo{}, &Error{Op: "create store", Err: err}
 	}
@@ -44,7 +48,7 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 // Errors: ErrInvalid, ErrArchived.
 func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 	if s.Archived() {
-		if u.Name != nil || u.Description != nil || u.Metadata != nil || u.Limits != nil {
+		if u.Name != nil || u.Description != nil || u.Metadata != nil || u.Limits != nil || u.Settings != nil {
 			return StoreInfo{}, &Error{Op: "update store", Err: ErrArchived}
 		}
 		return s, nil
@@ -67,6 +71,9 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 	if u.Limits != nil {
 		next.Limits = u.Limits.WithDefaults()
 	}
+	if u.Settings != nil {
+		next.Settings = *u.Settings
+	}
 	if u.Archive {
 		next.ArchivedAt = at
 	}
@@ -74,7 +81,7 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 		return StoreInfo{}, &Error{Op: "update store", Err: err}
 	}
 	if next.Name == s.Name && next.Description == s.Description && next.Limits == s.Limits &&
-		maps.Equal(next.Metadata, s.Metadata) && !u.Archive {
+		next.Settings.equal(&s.Settings) && maps.Equal(next.Metadata, s.Metadata) && !u.Archive {
 		return s, nil
 	}
 	next.UpdatedAt = at
@@ -110,7 +117,10 @@ func (s *StoreInfo) check() error {
 			return err
 		}
 	}
-	return s.Limits.check()
+	if err := s.Limits.check(); err != nil {
+		return err
+	}
+	return s.Settings.check()
 }
 
 func checkText(what, text string, maxChars int) error {

@@ -11,7 +11,7 @@
 //	backend, err := sqlitestore.Open(ctx, "memories.db", nil)
 //	...
 //	defer backend.Close()
-//	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+//	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 //	tool := memento.NewTool(store, nil)
 //	result := tool.Run(ctx, toolUse.Input)
 //

@@ -25,6 +25,10 @@ var (
 	ErrUnsupported = errors.New("not supported by this backend")    // an optional power that it lacks
 	ErrNoSpace     = errors.New("no space left on storage")         // the medium or its quota is full
 	ErrReadOnly    = errors.New("storage is read-only")             // the medium refuses writes
+	ErrProtected   = errors.New("is read-only")                     // by the store's settings
+	ErrSensitive   = errors.New("holds sensitive information")      // always a *SensitiveError
+	ErrNoDetector  = errors.New("no detector")                      // the store's settings ask for one; see StoreOptions
+	ErrForeign     = errors.New("is not a memory")                  // something else is in its place, which is left alone
 	ErrClosed      = errors.New("backend is closed")                // used after Close
 	ErrFormat      = errors.New("storage format is not understood") // damaged, foreign, or written by a newer memento
 )

@@ -108,6 +108,7 @@ type StoreInfo struct {
 	Description string            // see StoreSpec
 	Metadata    map[string]string // see StoreSpec; never nil
 	Limits      Limits            // complete: no field is zero
+	Settings    Settings
 	Usage       Usage
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // of this description; changes to memories do not move it
@@ -129,6 +130,7 @@ type StoreSpec struct {
 	Description string            // at most 1,024 characters; agents see it
 	Metadata    map[string]string // at most 16 pairs; keys 1 to 64 characters, values at most 512
 	Limits      Limits            // zero fields mean the defaults
+	Settings    *Settings         // nil means DefaultSettings
 
 	// UniqueName refuses, with ErrExist, a name that a store of the workspace
 	// has already, unless that one is archived. Without it names may repeat.
@@ -141,7 +143,16 @@ type StoreUpdate struct {
 	Description *string
 	Metadata    map[string]*string // a patch: nil values remove their key, absent keys stay
 	Limits      *Limits            // replaces all limits; zero fields mean the defaults
+	Settings    *Settings          // replaces all settings
 	Archive     bool               // archives the store, for good; repeating it changes nothing
+}
+
+// Applied is what an Apply did, and how the store stands after it.
+type Applied struct {
+	Versions []Version // made, in order, without contents: one for each memory that a change really changed
+	Usage    Usage
+	Limits   Limits
+	Settings Settings
 }
 
 // An Entry is one item of a listing: a memory, or a directory whose contents

@@ -22,7 +22,7 @@ import (
 // Each change must be carried out before the next is planned, so that the
 // snapshot shows it.
 type Planner struct {
-	Info StoreInfo // limits, archived or not; Usage is kept up to date by Plan
+	Info StoreInfo // limits, settings, archived or not; Usage is kept up to date by Plan
 	By   Actor
 	At   time.Time // of the versions made; must not lie before the store's newest version
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
@@ -79,6 +79,9 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if p.Info.Archived() {
 		return fail(c.Path, ErrArchived)
 	}
+	if p.protects(c.Path) {
+		return fail(c.Path, ErrProtected)
+	}
 	before, exists, err := now.Head(c.Path)
 	if err != nil {
 		return nil, err
@@ -119,6 +122,9 @@ func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
 	}
 	effects := make([]Effect, len(gone))
 	for i, m := range gone {
+		if p.protects(m.Path) {
+			return nil, &Error{Op: "remove", Path: m.Path, Err: ErrProtected}
+		}
 		p.Info.Usage.Memories--
 		p.Info.Usage.Bytes -= m.Size
 		effects[i] = p.effect(m, Memory{}, Deleted)
@@ -165,6 +171,11 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	for i, before := range moving {
 		after := before
 		after.Path = before.Path.Moved(c.From, c.To)
+		for _, path := range []Path{before.Path, after.Path} {
+			if p.protects(path) {
+				return fail(path, ErrProtected)
+			}
+		}
 		if err := p.pathLimits(after.Path); err != nil {
 			return fail(after.Path, err)
 		}
@@ -214,6 +225,11 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	if !v.Redacted() {
 		if reason := pathFault(string(v.Path)); reason != "" {
 			return nil, &PathError{Path: string(v.Path), Reason: reason}
+		}
+	}
+	for _, path := range []Path{before.Path, after.Path} {
+		if path != "" && p.protects(path) {
+			return nil, &Error{Op: "import", Path: path, Err: ErrProtected}
 		}
 	}
 	if after.ID != "" && after.Path != before.Path {
@@ -322,6 +338,14 @@ func (p *Planner) vacant(now Snapshot, path Path) *Error {
 	}
 	return nil
 }
+
+// Applied returns what the changes planned so far have come to, for backends to
+// return from Apply.
+func (p *Planner) Applied(versions []Version) Applied {
+	return Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings}
+}
+
+func (p *Planner) protects(path Path) bool { return matchAny(p.Info.Settings.ReadOnly, path) }
 
 // pathLimits checks what a store may set below the general path rules.
 func (p *Planner) pathLimits(path Path) error {

@@ -18,33 +18,48 @@ type Store struct {
 	id        atomic.Pointer[StoreID] // nil until a store opened by name is found
 	searcher  Searcher                // nil if the backend is none
 	marker    ReadMarker              // nil if the backend is none
+	detector  Detector                // nil if there is none
+	screen    atomic.Pointer[screen]  // made of the settings last seen; nil at first
 	edits     queue
 }
 
+// StoreOptions are the options of [OpenStore] and [OpenNamed]; nil means all defaults.
+type StoreOptions struct {
+	// Detector finds what the store's settings keep out: see [Settings].Sensitive.
+	// Without one, contents can only be written to stores that have this set to
+	// Off; others refuse them with ErrNoDetector. Package sensitive has one.
+	Detector Detector
+}
+
 // OpenStore returns the store with the given ID. Errors: ErrNoStore.
-func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID) (*Store, error) {
-	if _, err := b.GetStore(ctx, ws, id); err != nil {
+func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID, opts *StoreOptions) (*Store, error) {
+	info, err := b.GetStore(ctx, ws, id)
+	if err != nil {
 		return nil, err
 	}
-	s := newStore(b, ws)
+	s := newStore(b, ws, opts)
 	s.id.Store(&id)
+	s.learn(info.Settings)
 	return s, nil
 }
 
 // OpenNamed returns the store named spec.Name, which is looked for when it is
 // first used, and made from spec when it is first written to: until then it is
 // empty. If several stores have the name, every method fails with ErrConflict.
-func OpenNamed(b Backend, ws Workspace, spec StoreSpec) *Store {
-	s := newStore(b, ws)
+func OpenNamed(b Backend, ws Workspace, spec StoreSpec, opts *StoreOptions) *Store {
+	s := newStore(b, ws, opts)
 	s.spec = spec
 	s.spec.UniqueName = true
 	return s
 }
 
-func newStore(b Backend, ws Workspace) *Store {
+func newStore(b Backend, ws Workspace, opts *StoreOptions) *Store {
 	s := &Store{backend: b, workspace: ws}
 	s.searcher, _ = b.(Searcher)
 	s.marker, _ = b.(ReadMarker)
+	if opts != nil {
+		s.detector = opts.Detector
+	}
 	return s
 }
 
@@ -171,53 +186,6 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 	}
 }
 
-// Apply makes changes as one; see [Documents.Apply]. It makes a store that was
-// opened by name.
-func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) ([]Version, error) {
-	id, err := s.Ensure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.backend.Apply(ctx, id, by, changes)
-}
-
-// Edit replaces the contents of the memory at p by what change makes of them,
-// and returns the memory as it is then. If others write meanwhile, change is
-// called again with their contents, so it must have no effects of its own; what
-// it returns as an error ends the edit and is returned as it is. Edits of one
-// memory through one Store take turns.
-//
-// Errors: those of Get and of [Put].
-func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old string) (string, error)) (Memory, error) {
-	leave, err := s.edits.enter(ctx, p)
-	if err != nil {
-		return Memory{}, err
-	}
-	defer leave()
-	for {
-		m, err := s.peek(ctx, ByPath(p))
-		if err != nil {
-			return Memory{}, err
-		}
-		text, err := change(m.Content)
-		if err != nil {
-			return Memory{}, err
-		}
-		versions, err := s.Apply(ctx, by, Put{Path: p, Content: text, If: IfVersion(m.Version)})
-		switch {
-		case errors.Is(err, ErrConflict) && ctx.Err() == nil:
-			continue // another process was faster
-		case err != nil:
-			return Memory{}, err
-		}
-		for _, v := range versions {
-			m.Version, m.SHA256, m.Size, m.UpdatedAt = v.ID, v.SHA256, v.Size, v.CreatedAt
-		}
-		m.Content = text
-		return m, nil
-	}
-}
-
 // Version returns a version with its contents. Errors: ErrNotExist.
 func (s *Store) Version(ctx context.Context, id VersionID) (Version, error) {
 	store, err := s.ID(ctx)
@@ -252,16 +220,6 @@ func (s *Store) Redact(ctx context.Context, id VersionID, by Actor) (Version, er
 		return Version{}, s.absent("redact", "", err)
 	}
 	return s.backend.Redact(ctx, store, id, by)
-}
-
-// Import appends versions to the store as they are; see [Documents.Import]. It
-// makes a store that was opened by name.
-func (s *Store) Import(ctx context.Context, versions []Version) error {
-	id, err := s.Ensure(ctx)
-	if err != nil {
-		return err
-	}
-	return s.backend.Import(ctx, id, versions)
 }
 
 // Search returns the memories that match; see [Searcher].

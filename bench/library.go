@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/sensitive"
 )
 
 // A library is memento inside this process, called as a Go program calls it: the
@@ -33,7 +34,7 @@ func newLibrary(ctx context.Context, backend memento.Backend, notes []note) (*li
 		Name: "default", // the command line's
 		// The largest store is at the default limit before the first create.
 		Limits: memento.Limits{Memories: 1_000_000, Bytes: 10 << 30},
-	})
+	}, &memento.StoreOptions{Detector: sensitive.Default()})
 	if err := fill(ctx, store, notes); err != nil {
 		backend.Close()
 		return nil, err

@@ -27,9 +27,9 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 }
 
 // Apply makes changes as one.
-func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (made []memento.Version, err error) {
+func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (done memento.Applied, err error) {
 	err = b.write(ctx, "apply", id, func(s *store) error {
-		p := memento.Planner{Info: s.info, By: by, At: b.time(s.latest), Seq: int64(len(s.versions))}
+		p := memento.Planner{Info: s.info, By: by, At: b.time(s.latest), Seq: s.seq}
 		t := s.begin()
 		for _, change := range changes {
 			effects, err := p.Plan(s, change)
@@ -40,20 +40,22 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 			t.carryOut(effects)
 		}
 		s.info.Usage = p.Info.Usage
+		var made []memento.Version
 		for _, v := range s.versions[t.versions:] {
 			v.Content = ""
 			made = append(made, v)
 		}
+		done = p.Applied(made)
 		return nil
 	})
-	return made, err
+	return done, err
 }
 
 // Import appends versions as they are, with times in UTC and whole microseconds.
 func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
 	const op = "import"
 	return b.write(ctx, op, id, func(s *store) error {
-		p := memento.Planner{Info: s.info, Seq: int64(len(s.versions))}
+		p := memento.Planner{Info: s.info, Seq: s.seq}
 		t := s.begin()
 		for _, v := range versions {
 			effects, err := s.planImport(&p, v)

@@ -1,8 +1,10 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"memento"
@@ -11,11 +13,11 @@ import (
 // GetVersion returns a version with its contents.
 func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version memento.VersionID) (v memento.Version, err error) {
 	err = b.read(ctx, "get version", id, func(s *store) error {
-		i, exists := s.byVID[version]
+		seq, exists := s.byVID[version]
 		if !exists {
 			return &memento.Error{Op: "get version", Err: memento.ErrNotExist}
 		}
-		v = s.versions[i]
+		v = s.versions[s.from(seq)]
 		return nil
 	})
 	return v, err
@@ -34,16 +36,16 @@ func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts mem
 }
 
 func (s *store) history(opts memento.VersionListOptions) []memento.Version {
-	// Version n has Seq n+1: this is where the walk starts and which way it goes.
-	i, step := int64(len(s.versions))-1, int64(-1)
+	// Where the walk starts, and which way it goes.
+	i, step := len(s.versions)-1, -1
 	if opts.After > 0 {
-		i = min(i, opts.After-2)
+		i = s.from(opts.After) - 1
 	}
 	if opts.OldestFirst {
-		i, step = max(opts.After, 0), 1
+		i, step = s.from(opts.After+1), 1
 	}
 	var found []memento.Version
-	for ; i >= 0 && i < int64(len(s.versions)); i += step {
+	for ; i >= 0 && i < len(s.versions); i += step {
 		v := s.versions[i]
 		if !opts.Matches(&v) {
 			continue
@@ -59,15 +61,46 @@ func (s *store) history(opts memento.VersionListOptions) []memento.Version {
 	return found
 }
 
+// from returns the index of the first version with this Seq or a later one.
+func (s *store) from(seq int64) int {
+	i, _ := slices.BinarySearchFunc(s.versions, seq, func(v memento.Version, seq int64) int { return cmp.Compare(v.Seq, seq) })
+	return i
+}
+
+// Prune removes versions that nobody asks to keep.
+func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (sum memento.Pruned, err error) {
+	err = b.write(ctx, "prune", id, func(s *store) error {
+		p := memento.Pruner{PruneOptions: opts}
+		var stay []memento.Version // newest first
+		for _, v := range slices.Backward(s.versions) {
+			if opts.Memory != "" && v.Memory != opts.Memory || !p.Goes(&v) {
+				stay = append(stay, v)
+				continue
+			}
+			sum.Versions++
+			sum.Bytes += v.Size
+			if !opts.DryRun {
+				delete(s.byVID, v.ID)
+			}
+		}
+		if !opts.DryRun {
+			slices.Reverse(stay)
+			s.versions = stay
+		}
+		return nil
+	})
+	return sum, err
+}
+
 // Redact removes a version's path and contents for good.
 func (b *Backend) Redact(ctx context.Context, id memento.StoreID, version memento.VersionID, by memento.Actor) (v memento.Version, err error) {
 	const op = "redact"
 	err = b.write(ctx, op, id, func(s *store) error {
-		i, exists := s.byVID[version]
+		seq, exists := s.byVID[version]
 		if !exists {
 			return &memento.Error{Op: op, Err: memento.ErrNotExist}
 		}
-		kept := &s.versions[i]
+		kept := &s.versions[s.from(seq)]
 		if m := s.byID[kept.Memory]; m != nil && m.Version == version {
 			return &memento.Error{Op: op, Path: m.Path, Err: memento.ErrHead}
 		}

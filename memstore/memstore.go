@@ -4,13 +4,14 @@
 // plainest way, and other backends are compared with it.
 //
 //	backend := memstore.New(nil)
-//	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+//	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 //
 // One lock guards everything. Readers copy what they need under it, and yield
 // it afterwards, so listings are of one instant and hold nobody up. A search
 // reads every memory below its directory.
 //
-// History is never trimmed: a backend that is written to grows until it is closed.
+// History is trimmed only by Prune: a backend that is written to, and never asked
+// to, grows until it is closed.
 package memstore
 
 import (

@@ -38,7 +38,7 @@ func TestTimesNeverGoBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made[0].CreatedAt
+		return made.Versions[0].CreatedAt
 	}
 	first := put("1")
 	clock = clock.Add(-time.Hour)

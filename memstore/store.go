@@ -18,8 +18,9 @@ type store struct {
 	byID   map[memento.MemoryID]*memento.Memory
 	paths  []memento.Path // the keys of byPath, sorted
 
-	versions []memento.Version // with contents; version n has Seq n+1
-	byVID    map[memento.VersionID]int
+	seq      int64                       // of the newest version there has been
+	versions []memento.Version           // with contents, by Seq, which has gaps where some were pruned
+	byVID    map[memento.VersionID]int64 // their Seqs
 }
 
 func newStore(info memento.StoreInfo) *store {
@@ -28,7 +29,7 @@ func newStore(info memento.StoreInfo) *store {
 		latest: info.CreatedAt,
 		byPath: map[memento.Path]*memento.Memory{},
 		byID:   map[memento.MemoryID]*memento.Memory{},
-		byVID:  map[memento.VersionID]int{},
+		byVID:  map[memento.VersionID]int64{},
 	}
 }
 
@@ -82,6 +83,7 @@ func (s *store) below(p memento.Path) []memento.Path {
 type transaction struct {
 	store    *store
 	latest   time.Time
+	seq      int64
 	versions int // how many there were
 	swaps    []swap
 }
@@ -90,7 +92,7 @@ type transaction struct {
 type swap struct{ out, in []memento.Memory }
 
 func (s *store) begin() *transaction {
-	return &transaction{store: s, latest: s.latest, versions: len(s.versions)}
+	return &transaction{store: s, latest: s.latest, seq: s.seq, versions: len(s.versions)}
 }
 
 // carryOut makes what a change planned happen.
@@ -130,7 +132,7 @@ func (t *transaction) undo() {
 	}
 	clear(s.versions[t.versions:])
 	s.versions = s.versions[:t.versions]
-	s.latest = t.latest
+	s.latest, s.seq = t.latest, t.seq
 }
 
 // append adds a version. content is what its memory holds then.
@@ -138,7 +140,7 @@ func (s *store) append(v memento.Version, content string) {
 	if v.Operation != memento.Deleted && !v.Redacted() {
 		v.Content = content
 	}
-	s.byVID[v.ID] = len(s.versions)
+	s.byVID[v.ID], s.seq = v.Seq, v.Seq
 	s.versions = append(s.versions, v)
 	if v.CreatedAt.After(s.latest) {
 		s.latest = v.CreatedAt

@@ -9,7 +9,7 @@ import (
 )
 
 // Apply implements [memento.Backend].
-func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) ([]memento.Version, error) {
+func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	const op = "apply"
 	done, err := write(ctx, b.writer, func(t *tx) (*apply, error) {
 		a, err := b.beginApply(t, op, store, by)
@@ -40,12 +40,12 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		return a, nil
 	})
 	if err != nil {
-		return nil, fail(op, err)
+		return memento.Applied{}, fail(op, err)
 	}
 	for _, m := range done.written { // what is written is often read next
 		b.texts.put(m.SHA256, m.Content)
 	}
-	return done.versions, nil
+	return done.planner.Applied(done.versions), nil
 }
 
 // Import implements [memento.Backend].

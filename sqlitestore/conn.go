@@ -17,6 +17,9 @@ import (
 type conn struct {
 	*sqlite.Conn
 	prepared map[string]*sqlite.Stmt
+
+	settings     memento.Settings // decoded last
+	settingsText string
 }
 
 // openWriter opens the connection that writes to a file, which must be one of
@@ -33,6 +36,8 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 		return nil, err
 	}
 	for _, pragma := range []string{
+		// Before there is a table: what is pruned is given back to the file system.
+		"PRAGMA auto_vacuum = INCREMENTAL",
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
 		// What is redacted must not linger in free pages.
@@ -69,7 +74,20 @@ func openReader(path string, busy time.Duration) (*conn, error) {
 	return newConn(sc), nil
 }
 
-func newConn(c *sqlite.Conn) *conn { return &conn{c, map[string]*sqlite.Stmt{}} }
+func newConn(c *sqlite.Conn) *conn { return &conn{Conn: c, prepared: map[string]*sqlite.Stmt{}} }
+
+// decode is memento.DecodeSettings, which would cost every write as much as its
+// statements if it were done anew each time.
+func (c *conn) decode(text string) (memento.Settings, error) {
+	if text != c.settingsText {
+		s, err := memento.DecodeSettings(text)
+		if err != nil {
+			return s, err
+		}
+		c.settings, c.settingsText = s, text
+	}
+	return c.settings, nil
+}
 
 // prepare returns a statement with its parameters, all of them, bound. The caller resets it.
 func (c *conn) prepare(query string, args ...any) (*sqlite.Stmt, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/sensitive"
 	"memento/sqlitestore"
 
 	"zombiezen.com/go/sqlite"
@@ -50,6 +51,7 @@ func onDisk(t *testing.T, path, text string) (files []string) {
 // tables, the search index and the log.
 func TestRedactedLeavesTheDisk(t *testing.T) {
 	const secret = "zzqxsecretword"
+	var quiet func() // waits for the backend to tidy up
 	tests := []struct {
 		name string
 		// forget removes the secret that store s has at /a.
@@ -62,6 +64,19 @@ func TestRedactedLeavesTheDisk(t *testing.T) {
 		{"removed", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
 			apply(t, s, memento.Remove{Path: "/a"})
 			redact(t, s, id)
+		}},
+		{"pruned", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
+			apply(t, s, memento.Put{Path: "/a", Content: "harmless"})
+			prune(t, b, s, memento.PruneOptions{})
+		}},
+		{"removed and pruned", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
+			apply(t, s, memento.Remove{Path: "/a"})
+			prune(t, b, s, memento.PruneOptions{})
+		}},
+		{"pruned alone", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
+			v := apply(t, s, memento.Remove{Path: "/a"})[0]
+			prune(t, b, s, memento.PruneOptions{Memory: v.Memory})
+			quiet() // in which its words go
 		}},
 		{"store deleted", func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID) {
 			store, err := s.ID(t.Context())
@@ -77,7 +92,7 @@ func TestRedactedLeavesTheDisk(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "memento.db")
 			b := open(t, path)
-			s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+			s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
 			for i := range 50 { // so that there is an index to hide in
 				apply(t, s, memento.Put{Path: memento.Path(fmt.Sprintf("/n%d", i)), Content: strings.Repeat("some words ", i)})
 			}
@@ -88,6 +103,11 @@ func TestRedactedLeavesTheDisk(t *testing.T) {
 			}
 			if len(onDisk(t, path, secret)) == 0 {
 				t.Fatal("the secret is not on the disk: nothing is tested")
+			}
+			quiet = func() {
+				for start := time.Now(); onDisk(t, path, secret) != nil && time.Since(start) < 10*time.Second; {
+					time.Sleep(20 * time.Millisecond)
+				}
 			}
 			tt.forget(t, b, s, id)
 			if files := onDisk(t, path, secret); files != nil {
@@ -105,17 +125,54 @@ func TestRedactedLeavesTheDisk(t *testing.T) {
 
 func apply(t *testing.T, s *memento.Store, changes ...memento.Change) []memento.Version {
 	t.Helper()
-	versions, err := s.Apply(t.Context(), memento.Actor{}, changes...)
+	done, err := s.Apply(t.Context(), memento.Actor{}, changes...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return versions
+	return done.Versions
 }
 
 func redact(t *testing.T, s *memento.Store, id memento.VersionID) {
 	t.Helper()
 	if _, err := s.Redact(t.Context(), id, memento.Actor{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func prune(t *testing.T, b *sqlitestore.Backend, s *memento.Store, opts memento.PruneOptions) {
+	t.Helper()
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Before = time.Now().Add(time.Hour)
+	if sum, err := b.Prune(t.Context(), id, opts); err != nil || sum.Versions == 0 {
+		t.Fatalf("pruned %+v, %v", sum, err)
+	}
+}
+
+// What is pruned is given back to the file system.
+func TestPruneShrinksTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memento.db")
+	b := open(t, path)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	for i := range 200 {
+		apply(t, s, memento.Put{Path: "/a", Content: strings.Repeat(fmt.Sprint("some words ", i), 2000)})
+	}
+	size := func() (n int64) {
+		for _, name := range []string{path, path + "-wal"} {
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += info.Size()
+		}
+		return n
+	}
+	before := size()
+	prune(t, b, s, memento.PruneOptions{Keep: 2})
+	if after := size(); after > before/20 {
+		t.Errorf("%d bytes of %d are left, though 2 of 200 versions are", after, before)
 	}
 }
 
@@ -199,7 +256,7 @@ func TestFirstOpenIsRaced(t *testing.T) {
 					return
 				}
 				defer b.Close()
-				s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+				s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
 				if _, err := s.Ensure(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -213,7 +270,7 @@ func TestFirstOpenIsRaced(t *testing.T) {
 func TestLockedByAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memento.db")
 	b := open(t, path)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	apply(t, s, memento.Put{Path: "/a", Content: "x"})
 	other, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -254,7 +311,7 @@ func TestPanicInTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"})
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	apply(t, s, memento.Put{Path: "/a", Content: "one"})
 	broken = true
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "two"}); err == nil || !strings.Contains(err.Error(), "internal fault") {

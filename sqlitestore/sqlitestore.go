@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"memento"
@@ -48,6 +49,8 @@ type Backend struct {
 	stores  sync.Map // StoreID → int64, what the tables call the stores seen so far
 	reads   reads
 	texts   cache
+
+	lingering atomic.Bool // whether there may be words in the index, and pages in the log, of what was pruned
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -84,14 +87,21 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
-	readers := newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) })
-	b := &Backend{
-		now:     o.Now,
-		writer:  newWriter(c, o.BusyTimeout, readers.pause, indexSome),
-		readers: readers,
-	}
+	b := &Backend{now: o.Now}
+	b.readers = newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) })
+	b.writer = newWriter(c, o.BusyTimeout, b.readers.pause, b.tidy)
 	b.reads.flush = b.flushReads
 	return b, nil
+}
+
+// tidy is the work for quiet moments.
+func (b *Backend) tidy(t *tx) (more bool, err error) {
+	more, err = indexSome(t)
+	if err == nil && !more && b.lingering.CompareAndSwap(true, false) {
+		b.writer.log.stale = true
+		err = forgetWords(t.conn)
+	}
+	return more, err
 }
 
 // Close commits what was accepted and closes the file. Methods called

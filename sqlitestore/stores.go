@@ -65,7 +65,7 @@ func exists(c *conn, op string, store int64) error {
 const selectStores = `
 	SELECT s.num, s.id, s.workspace, s.name, s.description, s.metadata,
 		s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth,
-		s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.last_at
+		s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.last_at, s.settings
 	FROM stores s JOIN counters c ON c.store = s.num `
 
 // scanStore reads a row of selectStores, and when the store's newest version was made.
@@ -93,7 +93,8 @@ func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Tim
 			return info, 0, last, fmt.Errorf("%w: metadata of store %s: %v", memento.ErrFormat, info.ID, err)
 		}
 	}
-	return info, s.ColumnInt64(0), timeAt(s, 16), nil
+	info.Settings, err = memento.DecodeSettings(s.ColumnText(17))
+	return info, s.ColumnInt64(0), timeAt(s, 16), err
 }
 
 // CreateStore implements [memento.Backend].
@@ -114,11 +115,11 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			}
 		}
 		if err := t.exec(`INSERT INTO stores (id, workspace, name, description, metadata,
-				max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, created_at, updated_at)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, settings, created_at, updated_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(info.ID), string(ws), info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
+			info.Settings.Encode(), micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
 			return info, err
 		}
 		return info, t.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, t.LastInsertRowID())
@@ -184,10 +185,10 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		}
 		return info, t.exec(`UPDATE stores SET name = ?, description = ?, metadata = ?,
 				max_memory_bytes = ?, max_memories = ?, max_bytes = ?, max_path_bytes = ?, max_path_depth = ?,
-				updated_at = ?, archived_at = ? WHERE num = ?`,
+				settings = ?, updated_at = ?, archived_at = ? WHERE num = ?`,
 			info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			micros(info.UpdatedAt), optional(info.ArchivedAt), num)
+			info.Settings.Encode(), micros(info.UpdatedAt), optional(info.ArchivedAt), num)
 	})
 	return info, fail(op, err)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"memento"
+
+	"zombiezen.com/go/sqlite"
 )
 
 // A writer has the one connection that writes. It commits the changes that wait
@@ -264,6 +266,41 @@ func (w *writer) truncateLog() {
 	}
 	if w.log.truncate(); w.log.stale {
 		w.quiet.Reset(idleDelay)
+	}
+}
+
+// shrinkStep is how many pages are given back at a time.
+const shrinkStep = 1000
+
+// shrink gives the pages that hold nothing any more back to the file system, as
+// far as it can while others write.
+func (w *writer) shrink() {
+	for {
+		free := w.freePages()
+		if free == 0 {
+			break
+		}
+		if w.giveBack(); w.freePages() >= free { // another process writes
+			break
+		}
+	}
+	w.truncateLog()
+}
+
+func (w *writer) freePages() (n int) {
+	w.lead <- struct{}{}
+	defer func() { <-w.lead }()
+	if !w.isClosed() {
+		_, _ = w.conn.one(`PRAGMA freelist_count`, func(s *sqlite.Stmt) { n = s.ColumnInt(0) })
+	}
+	return n
+}
+
+func (w *writer) giveBack() {
+	w.lead <- struct{}{}
+	defer func() { <-w.lead }()
+	if !w.isClosed() {
+		_ = w.conn.all(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, shrinkStep), func(*sqlite.Stmt) bool { return true })
 	}
 }
 

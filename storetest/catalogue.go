@@ -43,6 +43,7 @@ func createStore(e *env) {
 	want := memento.StoreInfo{
 		ID: info.ID, Workspace: workspace, Name: spec.Name, Description: spec.Description,
 		Metadata: spec.Metadata, Limits: memento.Limits{Memories: 7}.WithDefaults(),
+		Settings:  memento.DefaultSettings(),
 		CreatedAt: info.CreatedAt, UpdatedAt: info.CreatedAt,
 	}
 	if diff := cmp.Diff(want, info); diff != "" || info.ID == "" {
@@ -58,7 +59,8 @@ func createStore(e *env) {
 		e.Errorf("GetStore (-want +got):\n%s", diff)
 	}
 	plain, err := e.b.CreateStore(e.Context(), workspace, memento.StoreSpec{Name: "plain"})
-	if err != nil || plain.Metadata == nil || plain.Limits != memento.DefaultLimits() || plain.ID == info.ID {
+	if err != nil || plain.Metadata == nil || plain.Limits != memento.DefaultLimits() ||
+		!cmp.Equal(plain.Settings, memento.DefaultSettings()) || plain.ID == info.ID {
 		e.Errorf("CreateStore: %+v, %v", plain, err)
 	}
 }

@@ -72,11 +72,31 @@ func (e *env) reopen() {
 
 func (e *env) newStore(spec memento.StoreSpec) memento.StoreID {
 	e.Helper()
+	if spec.Settings == nil {
+		spec.Settings = unscreened()
+	}
 	info, err := e.b.CreateStore(e.Context(), workspace, spec)
 	if err != nil {
 		e.Fatalf("CreateStore: %v", err)
 	}
 	return info.ID
+}
+
+// unscreened are settings with which a [memento.Store] needs no detector: what it
+// does with one is not the backend's business.
+func unscreened() *memento.Settings {
+	s := memento.DefaultSettings()
+	s.Sensitive.Mode = memento.Off
+	return &s
+}
+
+func (e *env) setSettings(change func(*memento.Settings)) {
+	e.Helper()
+	s := e.info().Settings
+	change(&s)
+	if _, err := e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Settings: &s}); err != nil {
+		e.Fatalf("UpdateStore: %v", err)
+	}
 }
 
 func (e *env) setLimits(l memento.Limits) {
@@ -111,11 +131,11 @@ func (e *env) try(changes ...memento.Change) error {
 // apply applies changes as one, which must work.
 func (e *env) apply(changes ...memento.Change) []memento.Version {
 	e.Helper()
-	versions, err := e.b.Apply(e.Context(), e.store, e.by, changes)
+	done, err := e.b.Apply(e.Context(), e.store, e.by, changes)
 	if err != nil {
 		e.Fatalf("Apply(%v): %v", brief(changes), err)
 	}
-	return versions
+	return done.Versions
 }
 
 // put writes one memory, which must make a version.
@@ -264,7 +284,7 @@ func (e *env) everything() state {
 // docs returns the store as one handle reaches it, with the rules of [memento.Store].
 func (e *env) docs(b memento.Backend) *memento.Store {
 	e.Helper()
-	s, err := memento.OpenStore(e.Context(), b, workspace, e.store)
+	s, err := memento.OpenStore(e.Context(), b, workspace, e.store, nil)
 	if err != nil {
 		e.Fatalf("OpenStore: %v", err)
 	}

@@ -193,12 +193,12 @@ func actors(e *env) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		old := made[0].ID
+		old := made.Versions[0].ID
 		more, err := e.b.Apply(e.Context(), e.store, by, []memento.Change{memento.Move{From: p, To: p + ".moved"}, memento.Remove{Path: p + ".moved"}})
 		if err != nil {
 			e.Fatal(err)
 		}
-		for _, v := range append(made, more...) {
+		for _, v := range append(made.Versions, more.Versions...) {
 			if v.CreatedBy != by || e.version(v.ID).CreatedBy != by {
 				e.Errorf("made by %+v, want %+v", v.CreatedBy, by)
 			}

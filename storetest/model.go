@@ -34,6 +34,8 @@ func model(t *testing.T, h Harness) {
 				"redact":   m.redact,
 				"search":   m.search,
 				"limits":   m.limits,
+				"protect":  m.protect,
+				"prune":    m.prune,
 				"":         m.documents,
 			})
 			m.whole(t)
@@ -133,7 +135,7 @@ func both[T any](t *rapid.T, m *twins, what string, ask func(s *side) (T, error)
 func sentinel(err error) error {
 	for _, s := range []error{
 		memento.ErrNotExist, memento.ErrExist, memento.ErrIsDir, memento.ErrNotDir, memento.ErrInvalidPath, memento.ErrInvalid,
-		memento.ErrConflict, memento.ErrTooLarge, memento.ErrNoStore, memento.ErrArchived, memento.ErrHead,
+		memento.ErrConflict, memento.ErrTooLarge, memento.ErrNoStore, memento.ErrArchived, memento.ErrHead, memento.ErrProtected,
 	} {
 		if errors.Is(err, s) {
 			return s
@@ -226,15 +228,16 @@ func (m *twins) applyAll(t *rapid.T, drafts []draft) {
 		for i, d := range drafts {
 			changes[i] = d.change(s)
 		}
-		made, err := s.b.Apply(m.e.Context(), s.store, by, changes)
+		done, err := s.b.Apply(m.e.Context(), s.store, by, changes)
+		made := done.Versions
 		s.learn(made)
 		for i := range made {
 			made[i] = s.version(made[i])
 		}
 		return made, err
 	})
-	if errors.Is(err, memento.ErrTooLarge) {
-		return // of limits the naive model knows nothing
+	if errors.Is(err, memento.ErrTooLarge) || errors.Is(err, memento.ErrProtected) {
+		return // of limits and settings the naive model knows nothing
 	}
 	next := m.docs.clone()
 	number := m.versionsNo
@@ -372,6 +375,36 @@ func (m *twins) limits(t *rapid.T) {
 	both(t, m, fmt.Sprintf("UpdateStore %+v", l), func(s *side) (memento.Limits, error) {
 		info, err := s.b.UpdateStore(m.e.Context(), workspace, s.store, memento.StoreUpdate{Limits: &l})
 		return info.Limits, err
+	})
+}
+
+func (m *twins) protect(t *rapid.T) {
+	patterns := rapid.SampledFrom([][]memento.Pattern{nil, nil, {"/a"}, {"/b/**/e", "/c"}, {"名"}, {"/"}}).Draw(t, "read-only")
+	both(t, m, fmt.Sprintf("UpdateStore %q", patterns), func(s *side) (memento.Settings, error) {
+		settings := *unscreened()
+		settings.ReadOnly = patterns
+		info, err := s.b.UpdateStore(m.e.Context(), workspace, s.store, memento.StoreUpdate{Settings: &settings})
+		return info.Settings, err
+	})
+}
+
+func (m *twins) prune(t *rapid.T) {
+	opts := memento.PruneOptions{
+		Before: time.Now().Add(time.Hour),
+		Keep:   rapid.IntRange(0, 3).Draw(t, "keep"),
+		DryRun: rapid.Bool().Draw(t, "dry run"),
+	}
+	memory := rapid.IntRange(-1, m.versionsNo-1).Draw(t, "memory of version")
+	both(t, m, fmt.Sprintf("Prune %+v", opts), func(s *side) (memento.Pruned, error) {
+		opts := opts
+		if memory >= 0 {
+			v, err := s.b.GetVersion(m.e.Context(), s.store, s.id(memory))
+			if err != nil {
+				return memento.Pruned{}, err
+			}
+			opts.Memory = v.Memory
+		}
+		return s.b.Prune(m.e.Context(), s.store, opts)
 	})
 }
 

@@ -59,7 +59,7 @@ func (t task) run(h Harness) error {
 	if err != nil {
 		return err
 	}
-	s, err := memento.OpenStore(ctx, b, workspace, t.Store)
+	s, err := memento.OpenStore(ctx, b, workspace, t.Store, nil)
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func (t task) insert(ctx context.Context, s *memento.Store, caller int) error {
 func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
 	by := memento.Actor{ID: t.Name}
 	apply := func(changes ...memento.Change) error {
-		versions, err := s.Apply(ctx, by, changes...)
+		done, err := s.Apply(ctx, by, changes...)
 		if err != nil {
 			return err
 		}
 		var ids strings.Builder
-		for _, v := range versions {
+		for _, v := range done.Versions {
 			ids.WriteString(string(v.ID) + " ")
 		}
 		_, err = fmt.Println(ids.String()) // one write, so that callers do not mix

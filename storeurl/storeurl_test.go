@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"memento"
+	"memento/sensitive"
 	"memento/storeurl"
 )
 
 // write makes the default store in the backend and puts one memory into it.
 func write(t *testing.T, b memento.Backend) {
 	t.Helper()
-	s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"})
+	s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a.md", Content: "kept"}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"memento"
+	"memento/sensitive"
 	"memento/sqlitestore"
 )
 
@@ -51,7 +52,7 @@ func run(ctx context.Context, file string, out io.Writer) (err error) {
 			err = closing
 		}
 	}()
-	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "agent"})
+	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "agent"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	tool := memento.NewTool(store, &memento.ToolOptions{
 		Actor: memento.Actor{Kind: memento.ActorSession, ID: "sesn_example"},
 	})

@@ -12,6 +12,7 @@ CREATE TABLE stores (
 	max_bytes        INTEGER NOT NULL,
 	max_path_bytes   INTEGER NOT NULL,
 	max_path_depth   INTEGER NOT NULL,
+	settings         TEXT NOT NULL, -- JSON, as memento.Settings.Encode writes it
 	created_at       INTEGER NOT NULL,
 	updated_at       INTEGER NOT NULL,
 	archived_at      INTEGER
@@ -63,7 +64,7 @@ CREATE TABLE versions (
 	id            TEXT NOT NULL,
 	imported      INTEGER NOT NULL, -- 1 if the ID was made elsewhere, with another seq
 	memory        TEXT NOT NULL,
-	prev          INTEGER NOT NULL, -- seq of the memory's version before this one, or 0
+	prev          INTEGER NOT NULL, -- seq of the memory's version before this one, which may be pruned, or 0
 	operation     TEXT NOT NULL,
 	path          TEXT,    -- null once redacted
 	content       INTEGER, -- null for deletions and once redacted, like size and sha256

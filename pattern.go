@@ -1,0 +1,93 @@
+package memento
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Pattern chooses paths of a store, for rules that hold for some of them.
+//
+// "*" stands for any characters of one name, "?" for one of them, "[a-z]" for
+// one of a set, and a whole name "**" for any number of directories, none
+// included. What matches a directory matches everything below it. A pattern
+// without a slash is about names, wherever they are: "*.key" is "/**/*.key". So
+// "/" is everything, "/team" the memory or directory of that name, and
+// "/logs/*/raw" every raw one level below logs.
+type Pattern string
+
+const (
+	maxPatterns     = 100  // in one list
+	maxPatternBytes = 1024 // of one pattern
+)
+
+// Match reports whether the pattern chooses p. A pattern that is not valid
+// chooses nothing; settings refuse it.
+func (g Pattern) Match(p Path) bool {
+	pattern := string(g)
+	if !strings.Contains(pattern, "/") {
+		pattern = "/**/" + pattern
+	}
+	return matchNames(names(pattern), names(string(p)))
+}
+
+// names splits a path or a pattern; the root has none.
+func names(s string) []string {
+	s = strings.Trim(s, "/")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "/")
+}
+
+// matchNames reports whether the patterns match the names, or the directory that
+// the first of them name. The time is bounded by the product of their numbers:
+// of two "**", only the last one ever needs another try.
+func matchNames(patterns, given []string) bool {
+	p, n := 0, 0
+	again, from := -1, 0 // where to go on if the last "**" has to stand for one name more
+	for p < len(patterns) {
+		switch {
+		case patterns[p] == "**":
+			again, from = p+1, n
+			p++
+			continue
+		case n < len(given):
+			if ok, _ := path.Match(patterns[p], given[n]); ok {
+				p, n = p+1, n+1
+				continue
+			}
+		}
+		if again < 0 || from >= len(given) {
+			return false
+		}
+		from++
+		p, n = again, from
+	}
+	return true
+}
+
+func matchAny(patterns []Pattern, p Path) bool {
+	return slices.ContainsFunc(patterns, func(g Pattern) bool { return g.Match(p) })
+}
+
+// checkPatterns refuses a list that no store can have; what is its name.
+func checkPatterns(what string, patterns []Pattern) error {
+	if len(patterns) > maxPatterns {
+		return fmt.Errorf("%w: %s has %d patterns; at most %d are allowed", ErrInvalid, what, len(patterns), maxPatterns)
+	}
+	for _, g := range patterns {
+		_, err := path.Match(string(g), "")
+		switch {
+		case g == "", len(g) > maxPatternBytes, !utf8.ValidString(string(g)):
+			return fmt.Errorf("%w: %s has a pattern that is empty, longer than %d bytes or not UTF-8", ErrInvalid, what, maxPatternBytes)
+		case err != nil:
+			return fmt.Errorf("%w: %s: the pattern %q has a %q that is not closed", ErrInvalid, what, g, "[")
+		case strings.Contains(string(g), "/") && g[0] != '/':
+			return fmt.Errorf("%w: %s: the pattern %q must start with a slash, or have none", ErrInvalid, what, g)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package memento
+
+import "time"
+
+// PruneOptions choose what [History.Prune] removes.
+type PruneOptions struct {
+	Before time.Time
+	Keep   int
+	Memory MemoryID // only versions of this one, if set
+	DryRun bool     // only counts
+}
+
+// Pruned is what a Prune removed, or would remove.
+type Pruned struct {
+	Versions int64
+	Bytes    int64 // of their contents, whether or not other versions have the same
+}
+
+// A Pruner decides for [History.Prune], of one version after the other, which go.
+// It is shared by backends, and asked in falling order of Seq, of all versions of
+// a store or of all of some memories.
+type Pruner struct {
+	PruneOptions
+	seen map[MemoryID]*succession
+}
+
+// A succession is what a Pruner has seen of one memory's versions.
+type succession struct {
+	living bool
+	newer  int       // versions seen
+	ceased time.Time // when the version before those ceased to be the present; zero if it has not
+	cut    bool      // whether one of those goes: then what is older goes too, whatever an imported history says of its time
+}
+
+// Goes reports whether v is removed.
+func (p *Pruner) Goes(v *Version) bool {
+	s := p.seen[v.Memory]
+	if s == nil {
+		if p.seen == nil {
+			p.seen = map[MemoryID]*succession{}
+		}
+		s = &succession{living: v.Operation != Deleted}
+		if !s.living {
+			s.ceased = v.CreatedAt
+		}
+		p.seen[v.Memory] = s
+	}
+	s.cut = s.cut || !s.ceased.IsZero() && s.ceased.Before(p.Before) && !(s.living && s.newer < p.Keep)
+	s.newer++
+	s.ceased = v.CreatedAt
+	return s.cut
+}

@@ -1,0 +1,214 @@
+package memento
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Settings are a store's rules about what it remembers, and how long.
+type Settings struct {
+	Sensitive Sensitive `json:"sensitive"`
+	Expiry    Expiry    `json:"expiry"`
+	Retention Retention `json:"retention"`
+
+	// ReadOnly chooses memories that nobody can make, change, move or remove:
+	// "/" all of them. Redaction of their history is still possible.
+	ReadOnly []Pattern `json:"read_only,omitempty"`
+}
+
+// DefaultSettings returns the settings of a store that is made without any:
+// secrets are redacted, nothing expires, and history is kept for 30 days and at
+// least the last 10 versions of each memory.
+func DefaultSettings() Settings {
+	return Settings{
+		Sensitive: Sensitive{Mode: Redact},
+		Retention: Retention{Age: 30 * 24 * time.Hour, Versions: 10},
+	}
+}
+
+// Sensitive says what becomes of secrets, and of personal data, in what is
+// written. What counts as such is the [Detector]'s to say.
+type Sensitive struct {
+	Mode     SensitiveMode `json:"mode"`
+	Personal bool          `json:"personal,omitempty"` // whether personal data counts
+
+	// What is allowed all the same.
+	Allow         []string  `json:"allow,omitempty"`          // these very texts
+	AllowPatterns []string  `json:"allow_patterns,omitempty"` // texts that match one of these regular expressions wholly; package regexp
+	AllowPaths    []Pattern `json:"allow_paths,omitempty"`    // anything in these memories
+}
+
+// A SensitiveMode is what is done about sensitive information.
+type SensitiveMode string
+
+// The modes.
+const (
+	Redact SensitiveMode = "redact" // it is replaced by "[REDACTED:KIND]" before anything is written
+	Reject SensitiveMode = "reject" // the write is refused
+	Off    SensitiveMode = "off"    // nothing is looked for
+)
+
+// Expiry says when memories that nobody uses are removed; see [Store.Expire].
+type Expiry struct {
+	// After is how long a memory lives on after it was last read or written, at
+	// least an hour, for read times are coarse. 0 is for ever.
+	After time.Duration
+	// Keep chooses memories that never expire.
+	Keep []Pattern
+}
+
+// Retention says how long history is kept; see [Store.CollectHistory]. The newest
+// version of a living memory always is. With both fields 0 there is no history:
+// a version goes as soon as another takes its place.
+type Retention struct {
+	// Age is how long a version is kept after it ceased to be its memory's
+	// present: overwritten, moved or deleted. Default 30 days; [Forever] for ever.
+	Age time.Duration
+	// Versions of each living memory, the newest ones, are kept whatever their
+	// age. Default 10.
+	Versions int
+}
+
+// Forever is an age that nothing reaches.
+const Forever time.Duration = math.MaxInt64
+
+// None reports whether no history is kept.
+func (r Retention) None() bool { return r.Age == 0 && r.Versions <= 1 }
+
+const (
+	minExpiry    = time.Hour
+	maxAllowed   = 100  // entries of each list
+	maxAllowText = 1024 // bytes of each entry
+)
+
+// check refuses settings that no store can have.
+func (s *Settings) check() error {
+	switch s.Sensitive.Mode {
+	case Redact, Reject, Off:
+	default:
+		return fmt.Errorf("%w: the mode for sensitive information is %q; it can be redact, reject or off", ErrInvalid, s.Sensitive.Mode)
+	}
+	for _, list := range [][]string{s.Sensitive.Allow, s.Sensitive.AllowPatterns} {
+		if len(list) > maxAllowed {
+			return fmt.Errorf("%w: a list of allowed texts has %d entries; at most %d are allowed", ErrInvalid, len(list), maxAllowed)
+		}
+		for _, text := range list {
+			if text == "" || len(text) > maxAllowText || !utf8.ValidString(text) {
+				return fmt.Errorf("%w: an allowed text is empty, longer than %d bytes or not UTF-8", ErrInvalid, maxAllowText)
+			}
+		}
+	}
+	for _, p := range s.Sensitive.AllowPatterns {
+		if _, err := allowed(p); err != nil {
+			// Its text may be what must not be repeated.
+			return fmt.Errorf("%w: an allowed pattern is no regular expression", ErrInvalid)
+		}
+	}
+	switch {
+	case s.Expiry.After < 0 || s.Expiry.After > 0 && s.Expiry.After < minExpiry:
+		return fmt.Errorf("%w: memories can expire after an hour at the earliest, not %v; 0 is never", ErrInvalid, s.Expiry.After)
+	case s.Retention.Age < 0 || s.Retention.Versions < 0:
+		return fmt.Errorf("%w: what is kept of the history must not be negative", ErrInvalid)
+	}
+	for what, patterns := range map[string][]Pattern{
+		"what never expires":   s.Expiry.Keep,
+		"what is read-only":    s.ReadOnly,
+		"what may hold it all": s.Sensitive.AllowPaths,
+	} {
+		if err := checkPatterns(what, patterns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allowed compiles an allowed pattern so that it matches whole texts.
+func allowed(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile(`^(?s:` + pattern + `)$`)
+}
+
+func (s *Settings) equal(t *Settings) bool { return reflect.DeepEqual(s, t) }
+
+// Encode returns the settings as JSON, for backends to keep.
+func (s Settings) Encode() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings and numbers always have JSON
+	}
+	return string(text)
+}
+
+// DecodeSettings is the reverse of [Settings.Encode]. Errors: ErrFormat.
+func DecodeSettings(text string) (Settings, error) {
+	s := DefaultSettings()
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return s, fmt.Errorf("%w: the settings of a store: %v", ErrFormat, err)
+	}
+	return s, nil
+}
+
+// Durations are kept as "720h0m0s" and "forever".
+
+type expiryJSON struct {
+	After string    `json:"after"`
+	Keep  []Pattern `json:"keep,omitempty"`
+}
+
+// MarshalJSON writes the durations as texts.
+func (e Expiry) MarshalJSON() ([]byte, error) {
+	return json.Marshal(expiryJSON{formatAge(e.After), e.Keep})
+}
+
+// UnmarshalJSON is the reverse of MarshalJSON.
+func (e *Expiry) UnmarshalJSON(text []byte) (err error) {
+	var j expiryJSON
+	if err := json.Unmarshal(text, &j); err != nil {
+		return err
+	}
+	e.Keep = j.Keep
+	e.After, err = parseAge(j.After)
+	return err
+}
+
+type retentionJSON struct {
+	Age      string `json:"age"`
+	Versions int    `json:"versions"`
+}
+
+// MarshalJSON writes the durations as texts.
+func (r Retention) MarshalJSON() ([]byte, error) {
+	return json.Marshal(retentionJSON{formatAge(r.Age), r.Versions})
+}
+
+// UnmarshalJSON is the reverse of MarshalJSON.
+func (r *Retention) UnmarshalJSON(text []byte) (err error) {
+	var j retentionJSON
+	if err := json.Unmarshal(text, &j); err != nil {
+		return err
+	}
+	r.Versions = j.Versions
+	r.Age, err = parseAge(j.Age)
+	return err
+}
+
+const forever = "forever"
+
+func formatAge(d time.Duration) string {
+	if d == Forever {
+		return forever
+	}
+	return d.String()
+}
+
+func parseAge(s string) (time.Duration, error) {
+	if strings.EqualFold(s, forever) {
+		return Forever, nil
+	}
+	return time.ParseDuration(s)
+}

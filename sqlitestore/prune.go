@@ -1,0 +1,120 @@
+package sqlitestore
+
+import (
+	"context"
+	"slices"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// pruneStep is how many versions are removed in one transaction, so that others
+// can write in between.
+const pruneStep = 500
+
+// A removal is a version to be removed, and the row of its contents if no
+// version that stays has them.
+type removal struct {
+	seq     int64
+	content int64
+}
+
+// Prune implements [memento.Backend]. What it removes leaves the database, its
+// search index and its log, as what is redacted does, and the file becomes smaller.
+func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
+	const op = "prune"
+	var sum memento.Pruned
+	goes, err := read(ctx, b, op, func(c *conn) (goes []removal, err error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return nil, err
+		}
+		err = c.inTx(func() error {
+			goes, err = prunable(c, num, opts, &sum)
+			if err == nil && len(goes) == 0 {
+				err = exists(c, op, num)
+			}
+			return err
+		})
+		return goes, err
+	})
+	if err != nil || opts.DryRun || len(goes) == 0 {
+		return sum, err
+	}
+	// Oldest first: the versions of a memory are a chain whose end is cut off.
+	slices.Reverse(goes)
+	for step := range slices.Chunk(goes, pruneStep) {
+		err := b.writer.run(ctx, func(t *tx) error {
+			num, err := b.num(t.conn, op, store)
+			if err != nil {
+				return err
+			}
+			return prune(t.conn, num, step)
+		})
+		if err != nil {
+			return memento.Pruned{}, fail(op, err)
+		}
+	}
+	b.texts.clear()
+	if opts.Memory != "" { // one of many such calls: the rest is for a quiet moment
+		b.lingering.Store(true)
+		return sum, nil
+	}
+	err = b.writer.run(ctx, func(t *tx) error { return forgetWords(t.conn) })
+	if err == nil {
+		b.writer.shrink()
+	}
+	return sum, fail(op, err)
+}
+
+// prunable returns what goes, newest first, and counts it.
+func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Pruned) (goes []removal, err error) {
+	with, from := ``, ` FROM versions v`
+	args := []any{store, nil}
+	if opts.Memory != "" {
+		args[1] = opts.Memory
+		if with, from, err = history(c, store, opts.Memory); err != nil {
+			return nil, err
+		}
+	}
+	p := memento.Pruner{PruneOptions: opts}
+	stays := map[memento.MemoryID]int64{} // row of the contents of each memory's oldest version so far
+	query := with + `SELECT ` + versionColumns + `, v.content` + from + ` WHERE v.store = ?1 AND (?2 IS NULL OR v.memory = ?2) ORDER BY v.seq DESC`
+	err = c.all(query, func(s *sqlite.Stmt) bool {
+		v, content := scanVersion(s), s.ColumnInt64(versionColumnCount)
+		gone := p.Goes(&v)
+		if gone {
+			sum.Versions++
+			sum.Bytes += v.Size
+			r := removal{seq: v.Seq}
+			if content != stays[v.Memory] {
+				r.content = content
+			}
+			goes = append(goes, r)
+		}
+		if content != 0 { // versions that share contents follow one another
+			stays[v.Memory] = content
+		}
+		return true
+	}, args...)
+	return goes, err
+}
+
+func prune(c *conn, store int64, goes []removal) error {
+	// The index follows the versions, so it must know them first.
+	if err := indexAll(c, store); err != nil {
+		return err
+	}
+	for _, r := range goes {
+		if err := c.exec(`DELETE FROM versions WHERE store = ? AND seq = ?`, store, r.seq); err != nil {
+			return err
+		}
+		if r.content != 0 {
+			if err := c.exec(`DELETE FROM contents WHERE id = ?`, r.content); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
