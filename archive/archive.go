@@ -91,6 +91,10 @@ type Summary struct {
 	Versions int   // 0 if the history was left out
 	Bytes    int64 // contents of the memories
 	Skipped  []Skipped
+
+	// Redacted counts, by kind, what looked sensitive and was replaced before it
+	// was written to the store; nil if nothing was. Bytes are those before.
+	Redacted map[string]int
 }
 
 // Skipped is a file in a folder that was not read.

@@ -12,6 +12,7 @@ import (
 	"memento"
 	"memento/archive"
 	"memento/memstore"
+	"memento/sensitive"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,16 +27,16 @@ func newStore(t testing.TB) *memento.Store {
 	return memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{
 		Name: "source", Description: "a test", Metadata: map[string]string{"k": "v"},
 		Limits: memento.Limits{MemoryBytes: 64 << 20},
-	})
+	}, &memento.StoreOptions{Detector: sensitive.Default()})
 }
 
 func apply(t testing.TB, s *memento.Store, changes ...memento.Change) []memento.Version {
 	t.Helper()
-	versions, err := s.Apply(t.Context(), memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"}, changes...)
+	r, err := s.Apply(t.Context(), memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"}, changes...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return versions
+	return r.Versions
 }
 
 // lived returns a store with everything that a history can have.
@@ -135,7 +136,7 @@ func TestSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := memento.StoreSpec{Name: "source", Description: "a test", Metadata: map[string]string{"k": "v"},
-		Limits: memento.Limits{MemoryBytes: 64 << 20}.WithDefaults()}
+		Limits: memento.Limits{MemoryBytes: 64 << 20}.WithDefaults(), Settings: new(memento.DefaultSettings())}
 	if diff := cmp.Diff(want, a.Spec()); diff != "" {
 		t.Errorf("the description differs:\n%s", diff)
 	}
@@ -247,7 +248,7 @@ func TestLimit(t *testing.T) {
 	data := export(t, lived(t), nil)
 	b := memstore.New(nil)
 	defer b.Close()
-	s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "small", Limits: memento.Limits{Memories: 2}})
+	s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "small", Limits: memento.Limits{Memories: 2}}, &memento.StoreOptions{Detector: sensitive.Default()})
 	for _, contentsOnly := range []bool{false, true} {
 		_, err := archive.Read(t.Context(), bytes.NewReader(data), s, ana, &archive.ReadOptions{ContentsOnly: contentsOnly})
 		if !errors.Is(err, memento.ErrTooLarge) {

@@ -34,6 +34,7 @@ type manifestStore struct {
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
 	Limits      manifestLimits    `json:"limits"`
+	Settings    memento.Settings  `json:"settings"` // absent from old archives: the defaults
 	CreatedAt   time.Time         `json:"created_at"`
 }
 
@@ -56,18 +57,23 @@ func newManifest(info memento.StoreInfo, now time.Time) manifest {
 			Description: info.Description,
 			Metadata:    info.Metadata,
 			Limits:      manifestLimits(info.Limits),
+			Settings:    info.Settings,
 			CreatedAt:   info.CreatedAt,
 		},
 	}
 }
 
-// spec describes a store like the one that was written.
+// spec describes a store like the one that was written, but for what is
+// read-only in it.
 func (s *manifestStore) spec() memento.StoreSpec {
+	settings := s.Settings
+	settings.ReadOnly = nil
 	return memento.StoreSpec{
 		Name:        s.Name,
 		Description: s.Description,
 		Metadata:    s.Metadata,
 		Limits:      memento.Limits(s.Limits),
+		Settings:    &settings,
 	}
 }
 
@@ -88,7 +94,7 @@ func parseManifest(data []byte) (manifest, error) {
 	case head.Version != formatVersion:
 		return manifest{}, malformed(manifestName, "there is no format version %d", head.Version)
 	}
-	var m manifest
+	m := manifest{Store: manifestStore{Settings: memento.DefaultSettings()}}
 	if err := strictJSON(data, &m); err != nil {
 		return manifest{}, malformed(manifestName, "%v", err)
 	}
@@ -97,7 +103,9 @@ func parseManifest(data []byte) (manifest, error) {
 		return manifest{}, malformed(manifestName, "its counts cannot be true")
 	}
 	// A store that cannot be is told here, not when it is made.
-	if _, err := memento.NewStoreInfo(memento.DefaultWorkspace, m.Store.spec(), m.CreatedAt); err != nil {
+	spec := m.Store.spec()
+	spec.Settings = &m.Store.Settings
+	if _, err := memento.NewStoreInfo(memento.DefaultWorkspace, spec, m.CreatedAt); err != nil {
 		return manifest{}, malformed(manifestName, "the description of the store: %v", errors.Unwrap(err))
 	}
 	return m, nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,8 +53,15 @@ func Load(ctx context.Context, r io.Reader, opts *ReadOptions) (*Archive, error)
 }
 
 // Spec describes a store like the one that the archive was written from, with
-// its name, description, metadata and limits.
+// its name, description, metadata, limits and settings. What was read-only in
+// that store is left out, for it would keep Import from writing; see ReadOnly.
 func (a *Archive) Spec() memento.StoreSpec { return a.manifest.Store.spec() }
+
+// ReadOnly chooses the memories that were read-only in the store that the archive
+// was written from, for the settings of a store made like it once it is full.
+func (a *Archive) ReadOnly() []memento.Pattern {
+	return slices.Clone(a.manifest.Store.Settings.ReadOnly)
+}
 
 // Import puts what was read into the store, as one.
 //
@@ -61,14 +69,22 @@ func (a *Archive) Spec() memento.StoreSpec { return a.manifest.Store.spec() }
 // store that has none. Contents only go into any store, as changes by the given
 // actor.
 //
+// What is sensitive becomes what the settings of the store that is written to say:
+// it is replaced, and counted, or the archive is refused. Since a path cannot be
+// replaced, an archive with one that looks sensitive is refused; the error names
+// the version, if the history is read, and never the path.
+//
 // Errors: [ErrNotEmpty], ErrExist for contents in the way of memories unless
-// ReadOptions.Overwrite is set, and those of [memento.Documents].
+// ReadOptions.Overwrite is set, ErrProtected, ErrSensitive, and the others of
+// [memento.Store.Apply] and [memento.Store.Import].
 func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.Actor) (Summary, error) {
 	sum := Summary{Memories: len(a.memories), Versions: len(a.versions), Bytes: a.bytes}
 	if a.opts.ContentsOnly {
-		if err := put(ctx, store, by, a.memories, a.opts.Overwrite); err != nil {
+		replaced, err := put(ctx, store, by, a.memories, a.opts.Overwrite)
+		if err != nil {
 			return Summary{}, err
 		}
+		sum.Redacted = countKinds(replaced)
 		return sum, nil
 	}
 	for _, err := range store.Versions(ctx, memento.VersionListOptions{Limit: 1}) {
@@ -77,18 +93,31 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 		}
 		return Summary{}, failed("import", "", fmt.Errorf("the store %w: it has a history of its own", ErrNotEmpty))
 	}
-	err := store.Import(ctx, a.versions)
+	replaced, err := store.Import(ctx, a.versions)
 	switch {
 	case errors.Is(err, memento.ErrExist), errors.Is(err, memento.ErrIsDir), errors.Is(err, memento.ErrNotDir):
 		return Summary{}, malformed(historyName, "two memories stand in each other's way: %v", err)
 	case err != nil:
 		return Summary{}, err
 	}
+	sum.Redacted = countKinds(replaced)
 	return sum, nil
 }
 
-// put writes memories to the store as one change.
-func put(ctx context.Context, store *memento.Store, by memento.Actor, memories []memory, overwrite bool) error {
+// countKinds counts what was replaced by its kind.
+func countKinds(replaced []memento.Suspicion) map[string]int {
+	if len(replaced) == 0 {
+		return nil
+	}
+	counts := map[string]int{}
+	for _, f := range replaced {
+		counts[f.Kind]++
+	}
+	return counts
+}
+
+// put writes memories to the store as one change, and returns what was replaced.
+func put(ctx context.Context, store *memento.Store, by memento.Actor, memories []memory, overwrite bool) ([]memento.Suspicion, error) {
 	cond := memento.IfAbsent()
 	if overwrite {
 		cond = memento.Condition{}
@@ -98,10 +127,10 @@ func put(ctx context.Context, store *memento.Store, by memento.Actor, memories [
 		changes[i] = memento.Put{Path: m.path, Content: m.content, If: cond}
 	}
 	if len(changes) == 0 {
-		return nil
+		return nil, nil
 	}
-	_, err := store.Apply(ctx, by, changes...)
-	return err
+	r, err := store.Apply(ctx, by, changes...)
+	return r.Redacted, err
 }
 
 // A memory is one that was read.

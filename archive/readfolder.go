@@ -20,8 +20,8 @@ import (
 // one that leads out of the folder is refused with everything else.
 //
 // Errors: [FormatError], [ErrTooLarge], ErrExist for a file in the way of a
-// memory unless opts.Overwrite is set, those of [memento.Documents], and those of
-// the file system.
+// memory unless opts.Overwrite is set, those of [memento.Store.Apply], and those
+// of the file system.
 func ReadFolder(ctx context.Context, dir string, store *memento.Store, by memento.Actor, opts *ReadOptions) (Summary, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -44,9 +44,11 @@ func ReadFolder(ctx context.Context, dir string, store *memento.Store, by mement
 	}
 	// A listing sorts the names in each folder; memories sort by whole path.
 	slices.SortFunc(r.memories, func(a, b memory) int { return strings.Compare(string(a.path), string(b.path)) })
-	if err := put(ctx, store, by, r.memories, r.opts.Overwrite); err != nil {
+	replaced, err := put(ctx, store, by, r.memories, r.opts.Overwrite)
+	if err != nil {
 		return Summary{}, err
 	}
+	r.sum.Redacted = countKinds(replaced)
 	return r.sum, nil
 }
 

@@ -46,14 +46,24 @@ func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) erro
 	})
 }
 
+// storeOptions are those that every store is opened with.
+func (a *app) storeOptions() *memento.StoreOptions {
+	return &memento.StoreOptions{Detector: a.detector}
+}
+
 // openStore opens the store that the flags name. If it does not exist, the
 // first write makes it from spec, whose name is not used.
 func (a *app) openStore(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
-	spec.Name = cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "default")
+	spec.Name = a.chosenStore()
 	if isStoreID(spec.Name) {
-		return memento.OpenStore(ctx, b, workspace, memento.StoreID(spec.Name))
+		return memento.OpenStore(ctx, b, workspace, memento.StoreID(spec.Name), a.storeOptions())
 	}
-	return memento.OpenNamed(b, workspace, spec), nil
+	return memento.OpenNamed(b, workspace, spec, a.storeOptions()), nil
+}
+
+// chosenStore is the name or the ID of the store that the flags name.
+func (a *app) chosenStore() string {
+	return cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "default")
 }
 
 func isStoreID(name string) bool { return strings.HasPrefix(name, "memstore_") }

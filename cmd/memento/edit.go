@@ -52,7 +52,6 @@ func (a *app) edit(ctx context.Context, s *memento.Store, p memento.Path) error 
 		put.If = memento.IfVersion(m.Version)
 	case errors.Is(err, memento.ErrNotExist):
 		put.If = memento.IfAbsent()
-		a.noteAgentPath(p)
 	default:
 		return err
 	}

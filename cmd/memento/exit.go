@@ -33,16 +33,18 @@ func exitCodesTopic() *cobra.Command {
 
   0  done
   1  the tool refused the command ("tool view" and so on), the versions differ
-     ("diff"), or another failure
+     ("diff"), something sensitive was found and is still there ("scan"), or another
+     failure
   2  the command line is wrong
   3  what was named does not exist: a memory, a directory, a version, a store, a file
-  4  something exists already, is of another kind, or changed meanwhile
+  4  something exists already, is of another kind, is read-only by the store's
+     settings, or changed meanwhile
   5  a limit would be exceeded
-  6  a value, a path or an archive is not valid
+  6  a value, a path or an archive is not valid, or holds sensitive information
   7  the storage failed: it is full, read-only, damaged or cannot be reached
 
 "tool" without arguments ends with 0 once its input has ended, even if commands
-failed: their results say so.`,
+failed: their results say so. "maintain" ends with 0 when it is interrupted.`,
 	}
 }
 
@@ -59,12 +61,16 @@ func outcomes() []outcome {
 		{archive.ErrNotEmpty, exitConflict, `choose another with --store or another folder, or take the contents only with "import --contents-only"`},
 		{archive.ErrNoHistory, exitInvalid, "take its contents with --contents-only"},
 		{archive.ErrTooLarge, exitLimit, "if you trust it, allow more with --max-bytes"},
-		{memento.ErrNoStore, exitMissing, `see "memento stores list"; a store is made when something is first written to it`},
+		{memento.ErrSensitive, exitInvalid, `leave it out, and note where it can be found instead; "memento stores settings --help" says how to allow what only looks sensitive`},
+		{memento.ErrNoDetector, exitInvalid, `"memento stores settings --sensitive off" has nothing looked for`},
+		{memento.ErrNoStore, exitMissing, `see "memento stores list"; "memento stores create" makes a store, and so does the first write to it`},
 		{memento.ErrNotExist, exitMissing, `"memento ls -R" shows what there is, "memento log" what there was`},
 		{memento.ErrExist, exitConflict, "choose another name, or remove what is there first"},
 		{memento.ErrConflict, exitConflict, "look at what is there now, then try again"},
 		{memento.ErrIsDir, exitConflict, "name a memory in it"},
 		{memento.ErrNotDir, exitConflict, "choose a path that does not lead through it"},
+		{memento.ErrProtected, exitConflict, `"memento stores settings" shows what is read-only, "memento unprotect" lets it be changed`},
+		{memento.ErrForeign, exitConflict, "nothing was changed; move what is there out of the way, or choose another path"},
 		{memento.ErrArchived, exitConflict, "an archived store can be read, but takes nothing new; choose another with --store"},
 		{memento.ErrHead, exitConflict, "write something else to the memory first, or remove it"},
 		{memento.ErrTooLarge, exitLimit, `"memento stats" shows what is used, "memento stores limits" changes the limits`},

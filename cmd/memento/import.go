@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"memento"
 	"memento/archive"
@@ -25,8 +26,9 @@ func (a *app) importCommand() *cobra.Command {
 		Short: "Read a store from an archive or a folder",
 		Long: `Import reads an archive that "memento export" wrote, with its history, into a store
 that has none; a store that does not exist yet is made like the one that was
-exported. With --contents-only, or from a folder, it takes only the contents, as
-changes of yours, into any store.
+exported, settings included. With --contents-only, or from a folder, it takes only the
+contents, as changes of yours, into any store. Secrets are replaced, or refused, as the
+store's settings say.
 
 Whatever is imported is taken wholly or not at all. Memories that exist are not
 replaced unless --overwrite is given.`,
@@ -68,13 +70,22 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 		defer file.Close()
 		return a.importArchive(ctx, file, opts)
 	}()
-	if errors.Is(err, memento.ErrExist) {
+	switch {
+	case errors.Is(err, memento.ErrExist):
 		return hint(err, "to replace what is there, add --overwrite")
+	case inPath(err):
+		return hint(err, `a path cannot be redacted: rename it where it comes from, with "memento scan --fix" if that is a store; or allow it with "memento stores create --allow"`)
 	}
 	if err != nil {
 		return err
 	}
 	return a.transferred("memory_import", sum, name)
+}
+
+// inPath reports whether something was refused for a path that looks sensitive.
+func inPath(err error) bool {
+	refused, ok := errors.AsType[*memento.SensitiveError](err)
+	return ok && slices.ContainsFunc(refused.Found, func(f memento.Suspicion) bool { return f.Line == 0 })
 }
 
 func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.ReadOptions) (sum archive.Summary, err error) {
@@ -87,12 +98,39 @@ func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.Read
 	}
 	err = a.withBackend(ctx, func(b memento.Backend) error {
 		s, err := a.openStore(ctx, b, loaded.Spec())
-		if err == nil {
-			sum, err = loaded.Import(ctx, s, person())
+		if err != nil {
+			return err
 		}
-		return err
+		_, err = s.ID(ctx)
+		made := errors.Is(err, memento.ErrNoStore)
+		if sum, err = loaded.Import(ctx, s, person()); err != nil || !made {
+			return err
+		}
+		return a.finishStore(ctx, b, s, loaded.ReadOnly())
 	})
 	return sum, err
+}
+
+// finishStore gives a store that was made from an archive the last of its
+// settings, and says what the archive has brought that the user may not expect.
+func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Store, readOnly []memento.Pattern) error {
+	info, err := s.Info(ctx)
+	if err != nil {
+		if errors.Is(err, memento.ErrNoStore) { // there was nothing to make one for
+			return nil
+		}
+		return err
+	}
+	if info.Settings.Sensitive.Mode == memento.Off {
+		a.say("memento: note: nothing sensitive is looked for in store %s: so say the settings in the archive", line(info.Name))
+	}
+	if len(readOnly) == 0 {
+		return nil
+	}
+	settings := info.Settings
+	settings.ReadOnly = readOnly
+	_, err = b.UpdateStore(ctx, workspace, info.ID, memento.StoreUpdate{Settings: &settings})
+	return err
 }
 
 func (a *app) importFolder(ctx context.Context, dir string, opts *archive.ReadOptions) (sum archive.Summary, err error) {

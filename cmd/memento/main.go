@@ -13,6 +13,10 @@
 // MEMENTO_STORE, names a store in it, by its name or its ID; "default" is the
 // default. A store is made when something is first written to it.
 //
+// A store has settings. Unless they say otherwise, secrets in what is written are
+// replaced, by every command, and history ends after 30 days; but that, and the
+// expiry of memories, only happens while "memento maintain" runs.
+//
 // # Output
 //
 // Data goes to standard output, talk to standard error. With --json, commands
@@ -23,12 +27,13 @@
 // # Exit codes
 //
 //	0  done
-//	1  the tool refused the command, the versions differ, or another failure
+//	1  the tool refused the command, the versions differ, a scan found something
+//	   that is still there, or another failure
 //	2  the command line is wrong
 //	3  what was named does not exist
-//	4  something exists already, or changed meanwhile
+//	4  something exists already, is read-only, or changed meanwhile
 //	5  a limit would be exceeded
-//	6  a value, or a path, is not valid
+//	6  a value, or a path, is not valid, or holds sensitive information
 //	7  the storage failed
 package main
 

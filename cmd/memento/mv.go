@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"memento"
@@ -13,27 +16,55 @@ func (a *app) mvCommand() *cobra.Command {
 		Use:   "mv FROM TO",
 		Short: "Rename or move a memory or a directory",
 		Long: `Mv renames a memory, or a directory with everything in it, and never overwrites.
-If TO ends with a slash, FROM keeps its name and goes into that directory.`,
+If TO ends with a slash, FROM keeps its name and goes into that directory. A memory
+can be named by its ID as well, for a path that is better not typed.`,
 		Example: `  memento mv /draft.md /notes/final.md
-  memento mv /projects/done /archive/`,
+  memento mv /projects/done /archive/
+  memento mv mem_01kb... /accounts/main.md`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: first(2, a.completePaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, err := memento.ParseDir(args[0])
-			if err != nil {
-				return err
-			}
 			to, err := memento.ParseDir(args[1])
 			if err != nil {
 				return err
 			}
-			if strings.HasSuffix(args[1], "/") {
+			into := strings.HasSuffix(args[1], "/")
+			if isMemoryID(args[0]) {
+				return a.withStore(cmd.Context(), func(s *memento.Store) error {
+					return a.mvByID(cmd.Context(), s, memento.MemoryID(args[0]), to, into)
+				})
+			}
+			from, err := memento.ParseDir(args[0])
+			if err != nil {
+				return err
+			}
+			if into {
 				to = to.Join(from.Base())
 			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				a.noteAgentPath(to)
 				return a.apply(cmd.Context(), s, memento.Move{From: from, To: to})
 			})
 		},
+	}
+}
+
+func isMemoryID(arg string) bool { return strings.HasPrefix(arg, "mem_") }
+
+// mvByID moves a memory wherever it is, without saying where that was.
+func (a *app) mvByID(ctx context.Context, s *memento.Store, id memento.MemoryID, to memento.Path, into bool) error {
+	for {
+		m, err := s.Get(ctx, memento.ByID(id))
+		if err != nil {
+			return fmt.Errorf("memory %q: %w", id, err)
+		}
+		move := memento.Move{From: m.Path, To: to, If: memento.IfVersion(m.Version)}
+		if into {
+			move.To = to.Join(m.Path.Base())
+		}
+		err = a.applyUnnamed(ctx, s, map[memento.Path]memento.MemoryID{m.Path: id}, move)
+		if errors.Is(err, memento.ErrConflict) && ctx.Err() == nil {
+			continue // it was changed in between; moving it is still what is asked
+		}
+		return err
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"memento"
 
@@ -17,7 +19,7 @@ func (a *app) putCommand() *cobra.Command {
 		Use:   "put PATH [FILE]",
 		Short: "Write a memory from a file, or from standard input",
 		Long: `Put writes a memory whole, from a file or from standard input. What it replaces
-stays in the history.`,
+stays in the history. Secrets are replaced, or refused, as the store's settings say.`,
 		Example: `  memento put /notes/a.md a.md
   date | memento put /notes/today.md
   memento put /notes/a.md a.md --if-absent
@@ -49,7 +51,6 @@ stays in the history.`,
 				return err
 			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				a.noteAgentPath(p)
 				return a.apply(cmd.Context(), s, put)
 			})
 		},
@@ -61,12 +62,42 @@ stays in the history.`,
 	return c
 }
 
+// noteRedacted tells a person what was replaced in what they wrote.
+func (a *app) noteRedacted(found []memento.Suspicion) {
+	const most = 10
+	for _, f := range found[:min(len(found), most)] {
+		a.say("memento: note: redacted %s on line %d", f.Kind, f.Line)
+	}
+	if n := len(found) - most; n > 0 {
+		a.say("memento: note: redacted %d more", n)
+	}
+}
+
 // apply makes changes in the name of the person, and says what became of them.
 func (a *app) apply(ctx context.Context, s *memento.Store, changes ...memento.Change) error {
-	versions, err := s.Apply(ctx, person(), changes...)
+	return a.applyUnnamed(ctx, s, nil, changes...)
+}
+
+// applyUnnamed is apply that tells people the IDs of some memories, which they
+// were named by, in place of their paths.
+func (a *app) applyUnnamed(ctx context.Context, s *memento.Store, ids map[memento.Path]memento.MemoryID, changes ...memento.Change) error {
+	r, err := s.Apply(ctx, person(), changes...)
 	if err != nil {
+		if at, ok := errors.AsType[*memento.Error](err); ok && ids[at.Path] != "" {
+			return &memento.Error{Op: at.Op + " " + string(ids[at.Path]), Err: at.Err}
+		}
 		return err
 	}
+	a.noteRedacted(r.Redacted)
+	for _, c := range changes {
+		switch c := c.(type) {
+		case memento.Put:
+			a.noteAgentPath(c.Path)
+		case memento.Move:
+			a.noteAgentPath(c.To)
+		}
+	}
+	versions := r.Versions
 	if len(versions) == 0 {
 		a.say("nothing changed")
 		return nil
@@ -77,7 +108,7 @@ func (a *app) apply(ctx context.Context, s *memento.Store, changes ...memento.Ch
 			return nil
 		}
 		for _, v := range versions {
-			a.say("%s %s (%s)", v.Operation, v.Path, v.ID)
+			a.say("%s %s (%s)", v.Operation, cmp.Or(string(ids[v.Path]), string(v.Path)), v.ID)
 		}
 		return nil
 	}

@@ -60,13 +60,21 @@ other, and can be restored itself.`,
 }
 
 func (a *app) restoreVersion(ctx context.Context, s *memento.Store, id memento.VersionID) error {
+	v, err := s.Version(ctx, id)
+	if err != nil {
+		return versionError(err, id)
+	}
 	p, err := s.RestoreVersion(ctx, person(), id)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
 		return versionError(err, id)
 	case err != nil:
 		return err
-	case a.json:
+	}
+	if m, err := s.Get(ctx, memento.ByPath(p)); err == nil && m.SHA256 != v.SHA256 {
+		a.say("memento: note: what looked sensitive in version %s was redacted", id)
+	}
+	if a.json {
 		return a.writeJSON(restoredJSON{Type: "memory_restoration", Written: []memento.Path{p}, Removed: []memento.Path{}, Lost: []memento.Path{}})
 	}
 	a.say("restored %s", p)

@@ -18,14 +18,23 @@ func (a *app) rmCommand() *cobra.Command {
 		Short: "Remove memories, or directories with -r",
 		Long: `Rm removes memories, all or none. With -r it removes directories too, with
 everything in them. What is removed stays in the history: "memento restore" brings
-it back, "memento redact" removes it for good.`,
+it back, "memento redact" removes it for good. A memory can be named by its ID as
+well, for a path that is better not typed.`,
 		Example: `  memento rm /notes/a.md
+  memento rm mem_01kb...
   memento rm -r /old /tmp`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var paths []memento.Path
+			var ids []memento.MemoryID
 			for _, arg := range args {
+				if isMemoryID(arg) {
+					if id := memento.MemoryID(arg); !slices.Contains(ids, id) {
+						ids = append(ids, id)
+					}
+					continue
+				}
 				p, err := memento.ParseDir(arg)
 				if err != nil {
 					return err
@@ -39,7 +48,7 @@ it back, "memento redact" removes it for good.`,
 				}
 			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				return a.rm(cmd.Context(), s, paths, recursive)
+				return a.rm(cmd.Context(), s, paths, ids, recursive)
 			})
 		},
 	}
@@ -47,9 +56,9 @@ it back, "memento redact" removes it for good.`,
 	return c
 }
 
-func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, recursive bool) error {
+func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, ids []memento.MemoryID, recursive bool) error {
 	for {
-		changes := make([]memento.Change, len(paths))
+		changes := make([]memento.Change, len(paths), len(paths)+len(ids))
 		for i, p := range paths {
 			remove := memento.Remove{Path: p}
 			if !recursive {
@@ -64,8 +73,20 @@ func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, re
 			}
 			changes[i] = remove
 		}
-		err := a.apply(ctx, s, changes...)
-		if !recursive && errors.Is(err, memento.ErrConflict) && ctx.Err() == nil {
+		named := map[memento.Path]memento.MemoryID{}
+		for _, id := range ids {
+			m, err := s.Get(ctx, memento.ByID(id))
+			if err != nil {
+				return fmt.Errorf("memory %q: %w", id, err)
+			}
+			if slices.Contains(paths, m.Path) {
+				continue
+			}
+			named[m.Path] = id
+			changes = append(changes, memento.Remove{Path: m.Path, If: memento.IfVersion(m.Version)})
+		}
+		err := a.applyUnnamed(ctx, s, named, changes...)
+		if (!recursive || len(ids) > 0) && errors.Is(err, memento.ErrConflict) && ctx.Err() == nil {
 			continue // it was changed in between; removing it is still what is asked
 		}
 		return err

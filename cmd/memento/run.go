@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"memento/sensitive"
+
 	"github.com/spf13/cobra"
 )
 
@@ -37,6 +39,8 @@ type app struct {
 	stderr io.Writer
 	now    func() time.Time
 
+	detector *sensitive.Detector
+
 	stdinTTY, stdoutTTY, stderrTTY bool
 	colour                         bool // of what goes to stdout
 
@@ -56,6 +60,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 		out:       bufio.NewWriterSize(stdout, 32<<10),
 		stderr:    stderr,
 		now:       time.Now,
+		detector:  sensitive.Default(),
 		stdinTTY:  isTerminal(stdin),
 		stdoutTTY: isTerminal(stdout),
 		stderrTTY: isTerminal(stderr),
@@ -92,12 +97,13 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	root.SetOut(a.out)
 	root.SetErr(a.stderr)
 
-	const agents, memories, history, stores, other = "agents", "memories", "history", "stores", "other"
+	const agents, memories, history, stores, upkeep, other = "agents", "memories", "history", "stores", "upkeep", "other"
 	root.AddGroup(
 		&cobra.Group{ID: agents, Title: "For agents:"},
 		&cobra.Group{ID: memories, Title: "Memories:"},
 		&cobra.Group{ID: history, Title: "History:"},
 		&cobra.Group{ID: stores, Title: "Stores:"},
+		&cobra.Group{ID: upkeep, Title: "Upkeep:"},
 		&cobra.Group{ID: other, Title: "Other:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -109,7 +115,8 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	add(agents, a.toolCommand())
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.redactCommand())
-	add(stores, a.storesCommand(), a.statsCommand(), a.exportCommand(), a.importCommand())
+	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand())
+	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand())
 	add(other, a.versionCommand())
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommandGroupID(other)

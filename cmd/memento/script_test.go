@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"capture": capture,
 			"repeat":  repeat,
+			"secret":  secret,
 		},
 		RequireExplicitExec: true,
 	})
@@ -100,6 +101,31 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := args[2] + strings.Repeat(args[3], n) + args[4] + "\n" + string(rest)
 	ts.Check(os.WriteFile(name, []byte(text), 0o600))
+}
+
+// secret NAME KIND [FILE...] keeps a fake secret in an environment variable, and
+// puts it in place of NAME in files. So no script has one.
+func secret(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: secret NAME KIND [FILE...]")
+	}
+	kinds := map[string]string{
+		"github-pat":       "ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB1",
+		"gitlab-pat":       "glpat" + "-" + "x7Kq2Zr9Wd4Tn8Vb3Lm6",
+		"aws-access-token": "AKIA" + "Q3EGRT5XZ7WLKD2M",
+		"email-address":    "ana.lima" + "@" + "northwind-traders.org",
+	}
+	text, ok := kinds[args[1]]
+	if !ok {
+		ts.Fatalf("there is no secret of the kind %s", args[1])
+	}
+	ts.Setenv(args[0], text)
+	for _, file := range args[2:] {
+		name := ts.MkAbs(file)
+		old, err := os.ReadFile(name)
+		ts.Check(err)
+		ts.Check(os.WriteFile(name, []byte(strings.ReplaceAll(string(old), args[0], text)), 0o600))
+	}
 }
 
 // fakeEditor does what its environment says to the file named last:

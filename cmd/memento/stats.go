@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -18,7 +19,9 @@ func (a *app) statsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stats",
 		Short: "Show what a store uses of its limits",
-		Long:  "Stats shows what a store holds and what of its limits that uses, how many versions\nits history has, and its largest memories.",
+		Long: `Stats shows what a store holds and what of its limits that uses, how many versions
+its history has and what their contents add up to, its settings, and its largest
+memories. An exclamation mark stands where more than 80 % of a limit are used.`,
 		Example: `  memento stats
   memento stats --store team --json`,
 		Args: cobra.NoArgs,
@@ -35,12 +38,13 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 	if err != nil {
 		return err
 	}
-	versions, redacted := 0, 0
+	versions, redacted, bytes := 0, 0, int64(0)
 	for v, err := range s.Versions(ctx, memento.VersionListOptions{}) {
 		if err != nil {
 			return err
 		}
 		versions++
+		bytes += v.Size
 		if v.Redacted() {
 			redacted++
 		}
@@ -55,32 +59,62 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 	slices.SortStableFunc(largest, func(a, b memento.Memory) int { return cmp.Compare(b.Size, a.Size) })
 	largest = largest[:min(len(largest), largestShown)]
 	if a.json {
-		j := statsJSON{Type: "memory_store_stats", Store: wireStore(info), Versions: versions, Redacted: redacted, Largest: []memoryJSON{}}
+		j := statsJSON{Type: "memory_store_stats", Store: wireStore(info), Versions: versions, Redacted: redacted,
+			VersionBytes: bytes, Largest: []memoryJSON{}, Near: nearLimits(info, largest)}
 		for _, m := range largest {
 			j.Largest = append(j.Largest, wireMemory(info.ID, m, false))
 		}
 		return a.writeJSON(j)
 	}
 	l, u := info.Limits, info.Usage
-	err = a.print("store      %s (%s)\nmemories   %d of %d (%s)\ncontents   %s of %s (%s)\nversions   %d, %d of them redacted\n",
-		line(info.Name), info.ID,
-		u.Memories, l.Memories, percent(u.Memories, l.Memories),
-		humanSize(u.Bytes), humanSize(l.Bytes), percent(u.Bytes, l.Bytes),
-		versions, redacted)
-	if err != nil || len(largest) == 0 {
+	rows := [][2]string{
+		{"store", fmt.Sprintf("%s (%s)", info.Name, info.ID)},
+		{"memories", fmt.Sprintf("%d of %d (%s)", u.Memories, l.Memories, percent(u.Memories, l.Memories))},
+		{"contents", fmt.Sprintf("%s of %s (%s)", humanSize(u.Bytes), humanSize(l.Bytes), percent(u.Bytes, l.Bytes))},
+		{"versions", fmt.Sprintf("%d (%s), %d of them redacted", versions, humanSize(bytes), redacted)},
+	}
+	if err := a.printRows(append(rows, settingRows(info.Settings)...)); err != nil || len(largest) == 0 {
 		return err
 	}
-	if err := a.print("largest    of at most %s each:\n", humanSize(l.MemoryBytes)); err != nil {
+	if err := a.print("%-13s of at most %s each:\n", "largest", humanSize(l.MemoryBytes)); err != nil {
 		return err
 	}
 	for _, m := range largest {
-		if err := a.print("%8s   %s\n", humanSize(m.Size), line(string(m.Path))); err != nil {
+		mark := ""
+		if near(m.Size, l.MemoryBytes) {
+			mark = a.paint(red, " !")
+		}
+		if err := a.print("%11s   %s%s\n", humanSize(m.Size), line(string(m.Path)), mark); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// percent says how much of a limit is used, and marks what comes near it.
 func percent(used, limit int64) string {
-	return strconv.FormatFloat(100*float64(used)/float64(limit), 'f', 1, 64) + "%"
+	text := strconv.FormatFloat(100*float64(used)/float64(limit), 'f', 1, 64) + "%"
+	if near(used, limit) {
+		text += " !"
+	}
+	return text
+}
+
+// near reports whether more than 80 % of a limit are used, which is when agents
+// are warned too.
+func near(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }
+
+// nearLimits lists the limits that a store comes near.
+func nearLimits(s memento.StoreInfo, largest []memento.Memory) []memento.Limit {
+	found := []memento.Limit{}
+	if near(s.Usage.Memories, s.Limits.Memories) {
+		found = append(found, memento.LimitMemories)
+	}
+	if near(s.Usage.Bytes, s.Limits.Bytes) {
+		found = append(found, memento.LimitBytes)
+	}
+	if len(largest) > 0 && near(largest[0].Size, s.Limits.MemoryBytes) {
+		found = append(found, memento.LimitMemoryBytes)
+	}
+	return found
 }

@@ -15,17 +15,18 @@ func (a *app) storesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stores",
 		Short: "Make, list and change stores",
-		Long: `A store is a set of memories with a name, limits and a history of its own. Its
+		Long: `A store is a set of memories with a name, limits, settings and a history of its own. Its
 description and metadata say what it is for. A store is named by its name or by
 its ID; of several with one name, only the ID will do.`,
 		Example: `  memento stores create team --description "What the team's agents know"
   memento stores list
-  memento stores limits team --max-memories 50000`,
+  memento stores limits team --max-memories 50000
+  memento stores settings team --expire-after 90d`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(a.storesCreateCommand(), a.storesListCommand(), a.storesShowCommand(), a.storesRenameCommand(),
-		a.storesLimitsCommand(), a.storesArchiveCommand(), a.storesDeleteCommand())
+		a.storesLimitsCommand(), a.storesSettingsCommand(), a.storesArchiveCommand(), a.storesDeleteCommand())
 	return c
 }
 
@@ -94,11 +95,16 @@ func (a *app) showStore(s memento.StoreInfo) error {
 		[2]string{"contents", fmt.Sprintf("%s of at most %s, %s each", humanSize(u.Bytes), humanSize(l.Bytes), humanSize(l.MemoryBytes))},
 		[2]string{"paths", fmt.Sprintf("at most %d bytes, %d levels", l.PathBytes, l.PathDepth)},
 	)
+	return a.printRows(append(rows, settingRows(s.Settings)...))
+}
+
+// printRows writes names and values, but for those without a value.
+func (a *app) printRows(rows [][2]string) error {
 	for _, row := range rows {
 		if row[1] == "" {
 			continue
 		}
-		if err := a.print("%-12s %s\n", row[0], line(row[1])); err != nil {
+		if err := a.print("%-13s %s\n", row[0], line(row[1])); err != nil {
 			return err
 		}
 	}

@@ -11,13 +11,15 @@ func (a *app) storesCreateCommand() *cobra.Command {
 		description string
 		metadata    []string
 		limits      limitFlags
+		settings    settingFlags
 	)
 	c := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a store",
-		Long:  "Create makes an empty store. Its name must be free. It need not be made before it\nis written to, unless it is to have a description or limits of its own.",
+		Long:  "Create makes an empty store. Its name must be free. It need not be made before it\nis written to, unless it is to have a description, limits or settings of its own;\n\"memento stores settings --help\" explains these.",
 		Example: `  memento stores create team --description "What the team's agents know"
-  memento stores create support --metadata owner=ana --max-memories 50000 --max-bytes 500M`,
+  memento stores create support --metadata owner=ana --max-memories 50000 --max-bytes 500M
+  memento stores create private --sensitive reject --personal --expire-after 90d --no-history`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isStoreID(args[0]) {
@@ -25,7 +27,11 @@ func (a *app) storesCreateCommand() *cobra.Command {
 			}
 			spec := memento.StoreSpec{Name: args[0], Description: description, UniqueName: true}
 			spec.Limits, _ = limits.limits(cmd, memento.Limits{})
-			var err error
+			chosen, err := settings.settings(cmd, memento.DefaultSettings())
+			if err != nil {
+				return err
+			}
+			spec.Settings = &chosen
 			if spec.Metadata, err = parseMetadata(metadata); err != nil {
 				return err
 			}
@@ -44,5 +50,6 @@ func (a *app) storesCreateCommand() *cobra.Command {
 	c.Flags().StringVar(&description, "description", "", "what the store is for; agents see it")
 	c.Flags().StringArrayVar(&metadata, "metadata", nil, "a pair key=value; may be repeated")
 	limits.add(c)
+	settings.add(c, false)
 	return c
 }

@@ -20,8 +20,9 @@ type storeJSON struct {
 	UpdatedAt   time.Time         `json:"updated_at"`
 	ArchivedAt  *time.Time        `json:"archived_at"`
 
-	Limits limitsJSON `json:"limits"`
-	Usage  usageJSON  `json:"usage"`
+	Limits   limitsJSON       `json:"limits"`
+	Usage    usageJSON        `json:"usage"`
+	Settings memento.Settings `json:"settings"`
 }
 
 type limitsJSON struct {
@@ -41,7 +42,7 @@ func wireStore(s memento.StoreInfo) storeJSON {
 	return storeJSON{
 		ID: s.ID, Type: "memory_store", Name: s.Name, Description: s.Description, Metadata: s.Metadata,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, ArchivedAt: orNull(s.ArchivedAt),
-		Limits: limitsJSON(s.Limits), Usage: usageJSON(s.Usage),
+		Limits: limitsJSON(s.Limits), Usage: usageJSON(s.Usage), Settings: s.Settings,
 	}
 }
 
@@ -183,6 +184,8 @@ type transferJSON struct {
 	Versions int           `json:"versions"`
 	Bytes    int64         `json:"bytes"`
 	Skipped  []skippedJSON `json:"skipped"`
+
+	Redacted map[string]int `json:"redacted,omitempty"` // by kind
 }
 
 type skippedJSON struct {
@@ -196,6 +199,83 @@ type statsJSON struct {
 	Versions int          `json:"versions"`
 	Redacted int          `json:"redacted_versions"`
 	Largest  []memoryJSON `json:"largest_memories"`
+
+	VersionBytes int64           `json:"version_bytes"` // contents of all versions
+	Near         []memento.Limit `json:"near_limits"`   // of which more than 80 % are used
+}
+
+// An exposureJSON is a version with sensitive information, without any of it.
+type exposureJSON struct {
+	Type      string            `json:"type"` // "memory_exposure"
+	Version   memento.VersionID `json:"memory_version_id"`
+	Memory    memento.MemoryID  `json:"memory_id"`
+	Store     memento.StoreID   `json:"memory_store_id"`
+	Path      *memento.Path     `json:"path"` // null if it looks sensitive itself
+	Current   bool              `json:"current"`
+	CreatedAt time.Time         `json:"created_at"`
+	CreatedBy *actorJSON        `json:"created_by"`
+	Findings  []findingJSON     `json:"findings"`
+
+	Fixed   *bool  `json:"fixed,omitempty"` // only if that was tried
+	Unfixed string `json:"unfixed_reason,omitempty"`
+}
+
+type findingJSON struct {
+	Kind string `json:"kind"`
+	Line *int   `json:"line"` // from 1; null if it is in the path
+}
+
+// wireExposure describes an exposure; see showExposure.
+func wireExposure(store memento.StoreID, x memento.Exposure, unfixed *string) exposureJSON {
+	j := exposureJSON{
+		Type: "memory_exposure", Version: x.Version.ID, Memory: x.Version.Memory, Store: store, Current: x.Current,
+		CreatedAt: x.Version.CreatedAt, CreatedBy: wireActor(x.Version.CreatedBy),
+	}
+	if !x.InPath() {
+		j.Path = &x.Version.Path
+	}
+	for _, f := range x.Found {
+		found := findingJSON{Kind: f.Kind}
+		if f.Line > 0 {
+			found.Line = &f.Line
+		}
+		j.Findings = append(j.Findings, found)
+	}
+	if unfixed != nil {
+		fixed := *unfixed == ""
+		j.Fixed, j.Unfixed = &fixed, *unfixed
+	}
+	return j
+}
+
+type expiredJSON struct {
+	Type   string           `json:"type"` // "memory_expiry"
+	Memory memento.MemoryID `json:"memory_id"`
+	Store  memento.StoreID  `json:"memory_store_id"`
+	Path   memento.Path     `json:"path"`
+	Size   int64            `json:"content_size_bytes"`
+	UsedAt time.Time        `json:"used_at"`
+	DryRun bool             `json:"dry_run"`
+}
+
+type collectedJSON struct {
+	Type     string          `json:"type"` // "memory_history_collection"
+	Store    memento.StoreID `json:"memory_store_id"`
+	Versions int64           `json:"versions"`
+	Bytes    int64           `json:"bytes"`
+	DryRun   bool            `json:"dry_run"`
+}
+
+type upkeepJSON struct {
+	Type         string          `json:"type"` // "memory_store_upkeep"
+	Store        memento.StoreID `json:"memory_store_id"`
+	Name         string          `json:"name"`
+	At           time.Time       `json:"at"`
+	Expired      int             `json:"expired"`
+	ExpiredBytes int64           `json:"expired_bytes"`
+	Versions     int64           `json:"versions"`
+	VersionBytes int64           `json:"version_bytes"`
+	Error        *string         `json:"error"`
 }
 
 type buildJSON struct {

@@ -56,13 +56,13 @@ var rooms = map[string]room{
 		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive"}, faces),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	},
-	"examples": {own: slices.Concat([]string{".", "storeurl", "archive"}, backends, faces)},
-	"bench":    {own: slices.Concat([]string{".", "internal", "storeurl"}, backends)},
+	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive"}, backends, faces)},
+	"bench":    {own: slices.Concat([]string{".", "internal", "storeurl", "sensitive"}, backends)},
 }
 
 // inTests is what test files may import in addition.
 var inTests = room{
-	own:  []string{".", "internal", "memstore", "storetest"},
+	own:  []string{".", "internal", "memstore", "storetest", "sensitive"},
 	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
 }
 

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+// addAllStores adds the flag of commands that can do their work in every store.
+func addAllStores(c *cobra.Command, all *bool) {
+	c.Flags().BoolVar(all, "all-stores", false, "every store, archived ones too, instead of one")
+}
+
+// eachStore has do work in the store that the flags name or, with all, in one
+// store after the other, newest first. Then a store that fails does not keep the
+// others from their turn.
+func (a *app) eachStore(ctx context.Context, all bool, do func(*memento.Store, memento.StoreInfo) error) error {
+	if all && a.storeName != "" {
+		return usage("give --store or --all-stores, not both")
+	}
+	return a.withBackend(ctx, func(b memento.Backend) error {
+		if !all {
+			s, err := a.openStore(ctx, b, memento.StoreSpec{})
+			if err != nil {
+				return err
+			}
+			info, err := s.Info(ctx)
+			if err != nil {
+				return err
+			}
+			return do(s, info)
+		}
+		var stores []memento.StoreInfo
+		for info, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{IncludeArchived: true}) {
+			if err != nil {
+				return err
+			}
+			stores = append(stores, info)
+		}
+		if len(stores) == 0 {
+			a.say("there are no stores yet")
+		}
+		var failed []error
+		for _, info := range stores {
+			s, err := memento.OpenStore(ctx, b, workspace, info.ID, a.storeOptions())
+			if err == nil {
+				err = do(s, info)
+			}
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, memento.ErrNoStore): // deleted meanwhile
+			case err != nil:
+				failed = append(failed, fmt.Errorf("store %s (%s): %w", info.Name, info.ID, err))
+			}
+		}
+		return errors.Join(failed...)
+	})
+}

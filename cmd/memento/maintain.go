@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+// The shortest time between two runs of maintain.
+const minEvery = time.Second
+
+func (a *app) maintainCommand() *cobra.Command {
+	every := span{value: time.Hour}
+	var once bool
+	c := &cobra.Command{
+		Use:   "maintain",
+		Short: "Expire memories and collect history, now and then",
+		Long: `Maintain does in every store what its settings ask for as time goes by: memories
+expire, and history that is no longer kept is removed. It does so now, and again
+and again until it is interrupted, which ends it with exit code 0. It says a line of
+each store in which there was something to do. A store that fails does not keep the
+others from their turn, and has another one with the next run.
+
+With --once it does so once, for schedulers such as cron; then the exit code is that
+of the first failure.`,
+		Example: `  memento maintain
+  memento maintain --every 10m --json >> maintenance.jsonl
+  memento maintain --once`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if every.value < minEvery {
+				return usage("--every must be at least a second")
+			}
+			if once {
+				return a.maintainOnce(cmd.Context())
+			}
+			return a.maintain(cmd.Context(), every.value)
+		},
+	}
+	c.Flags().Var(&every, "every", "how long to wait between runs, such as "+spanForms+" (default 1h)")
+	c.Flags().BoolVar(&once, "once", false, "do it once")
+	c.MarkFlagsMutuallyExclusive("every", "once")
+	return c
+}
+
+// maintain runs until the context ends. The backend is opened for each run, so
+// that nothing is held in between and what went wrong with it can be mended.
+func (a *app) maintain(ctx context.Context, every time.Duration) error {
+	for first := true; ; first = false {
+		opened, err := a.maintainAll(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			if first && !opened {
+				return err // the command line names no backend
+			}
+			a.warn(err)
+		}
+		if err := a.out.Flush(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
+func (a *app) maintainOnce(ctx context.Context) error {
+	_, err := a.maintainAll(ctx)
+	return err
+}
+
+// maintainAll has one run, and says whether the backend could be opened. It
+// returns the first failure, and warns of the others.
+func (a *app) maintainAll(ctx context.Context) (opened bool, err error) {
+	err = a.withBackend(ctx, func(b memento.Backend) error {
+		opened = true
+		var first error
+		at := a.now()
+		for u, err := range memento.Maintain(ctx, b, workspace, at) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if told := a.maintained(u, at, err); told != nil {
+				return told
+			}
+			if err != nil {
+				if u.Store.ID != "" {
+					err = fmt.Errorf("store %s (%s): %w", u.Store.Name, u.Store.ID, err)
+				}
+				if first != nil {
+					a.warn(err)
+					continue
+				}
+				first = err
+			}
+		}
+		return first
+	})
+	return opened, err
+}
+
+// warn says what went wrong, and goes on.
+func (a *app) warn(err error) {
+	fmt.Fprintf(a.stderr, "memento: %s\n", printable(strings.TrimPrefix(err.Error(), "memento: ")))
+}
+
+// maintained says what was done in a store, if anything was.
+func (a *app) maintained(u memento.Upkeep, at time.Time, failed error) error {
+	if u.Store.ID == "" || failed == nil && len(u.Expired) == 0 && u.Pruned.Versions == 0 {
+		return nil
+	}
+	if a.json {
+		j := upkeepJSON{
+			Type: "memory_store_upkeep", Store: u.Store.ID, Name: u.Store.Name, At: at.UTC().Truncate(time.Second),
+			Expired: len(u.Expired), ExpiredBytes: expiredBytes(u.Expired),
+			Versions: u.Pruned.Versions, VersionBytes: u.Pruned.Bytes,
+		}
+		if failed != nil {
+			text := printable(failed.Error())
+			j.Error = &text
+		}
+		return a.writeJSON(j)
+	}
+	var done []string
+	if len(u.Expired) > 0 {
+		done = append(done, describeExpired(u.Expired)+" expired")
+	}
+	if u.Pruned.Versions > 0 {
+		done = append(done, "removed "+describePruned(u.Pruned)+" of history")
+	}
+	if len(done) > 0 {
+		a.say("%s store %s: %s", second(at), line(u.Store.Name), strings.Join(done, ", "))
+	}
+	return nil
+}
