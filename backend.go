@@ -62,8 +62,8 @@ type Catalogue interface {
 	// UpdateStore changes a store's description and returns the new one. An
 	// update that changes nothing leaves UpdatedAt alone.
 	//
-	// Errors: ErrInvalid, ErrArchived (the store is archived, and the update
-	// does more than archiving it again).
+	// Errors: ErrInvalid, ErrConflict, ErrArchived (the store is archived, and
+	// the update does more than archiving it again).
 	UpdateStore(context.Context, Workspace, StoreID, StoreUpdate) (StoreInfo, error)
 
 	// DeleteStore removes a store with its memories and its history, for good.

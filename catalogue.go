@@ -45,8 +45,14 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 // Updated returns the description after u, for backends to keep. If u changes
 // nothing it returns s as it is.
 //
-// Errors: ErrInvalid, ErrArchived.
+// Errors: ErrInvalid, ErrConflict, ErrArchived.
 func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
+	if !u.IfUpdatedAt.IsZero() && !u.IfUpdatedAt.Equal(s.UpdatedAt) {
+		return StoreInfo{}, &Error{Op: "update store", Err: ErrConflict}
+	}
+	if !at.After(s.UpdatedAt) { // so that no two descriptions have the same time
+		at = s.UpdatedAt.Add(time.Microsecond)
+	}
 	if s.Archived() {
 		if u.Name != nil || u.Description != nil || u.Metadata != nil || u.Limits != nil || u.Settings != nil {
 			return StoreInfo{}, &Error{Op: "update store", Err: ErrArchived}

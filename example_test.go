@@ -145,7 +145,7 @@ func ExampleStore_RestoreVersion() {
 		fmt.Printf("%s %s by %s: %q\n", v.Operation, v.Path, v.CreatedBy, v.Content)
 		first = v.ID // the last one seen is the oldest
 	}
-	path, err := store.RestoreVersion(ctx, by, first)
+	path, _, err := store.RestoreVersion(ctx, by, first)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -145,6 +145,10 @@ type StoreUpdate struct {
 	Limits      *Limits            // replaces all limits; zero fields mean the defaults
 	Settings    *Settings          // replaces all settings
 	Archive     bool               // archives the store, for good; repeating it changes nothing
+
+	// IfUpdatedAt refuses the update, with ErrConflict, unless this is the
+	// store's UpdatedAt, or zero.
+	IfUpdatedAt time.Time
 }
 
 // Applied is what an Apply did, and how the store stands after it.

@@ -11,20 +11,21 @@ import (
 
 // RestoreVersion writes a version's contents back: to its memory, wherever that
 // is now, or, if it was deleted, to a new memory at the version's path. It
-// returns the memory's path. That the contents are already there is no error.
+// returns the memory's path, and what was replaced in the contents because it is
+// sensitive. That the contents are already there is no error.
 //
 // Errors: ErrNotExist if there is no such version; ErrInvalid if it has no
 // contents, being redacted or a deletion; those of [Put].
-func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Path, error) {
+func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Path, []Suspicion, error) {
 	v, err := s.Version(ctx, id)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	switch {
 	case v.Redacted():
-		return "", &Error{Op: "restore", Err: fmt.Errorf("%w: version %s is redacted; its contents are gone", ErrInvalid, id)}
+		return "", nil, &Error{Op: "restore", Err: fmt.Errorf("%w: version %s is redacted; its contents are gone", ErrInvalid, id)}
 	case v.Operation == Deleted:
-		return "", &Error{Op: "restore", Path: v.Path, Err: fmt.Errorf("%w: version %s is a deletion; restore the one before it", ErrInvalid, id)}
+		return "", nil, &Error{Op: "restore", Path: v.Path, Err: fmt.Errorf("%w: version %s is a deletion; restore the one before it", ErrInvalid, id)}
 	}
 	for {
 		put := Put{Path: v.Path, Content: v.Content, If: IfAbsent()}
@@ -32,11 +33,11 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 		case err == nil:
 			put.Path, put.If = m.Path, IfVersion(m.Version)
 		case !errors.Is(err, ErrNotExist):
-			return "", err
+			return "", nil, err
 		}
-		_, err := s.Apply(ctx, by, put)
+		r, err := s.Apply(ctx, by, put)
 		if !errors.Is(err, ErrConflict) {
-			return put.Path, err
+			return put.Path, r.Redacted, err
 		}
 	}
 }
@@ -50,6 +51,8 @@ type Restoration struct {
 	// or path are no longer known, which stay as they are now, and those in
 	// whose place one of these is.
 	Lost []Path
+
+	Redacted []Suspicion // what was replaced in the memories written; a dry run does not tell
 }
 
 // RestoreAsOf brings the store back to what it held at a time, as one change
@@ -62,8 +65,9 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 		if err != nil || dryRun || len(changes) == 0 {
 			return r, err
 		}
-		_, err = s.Apply(ctx, by, changes...)
+		receipt, err := s.Apply(ctx, by, changes...)
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrExist) {
+			r.Redacted = receipt.Redacted
 			return r, err
 		}
 		// Others wrote between the look and the leap: look again.

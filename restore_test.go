@@ -111,7 +111,7 @@ func TestRestoreVersion(t *testing.T) {
 			l.do(tt.after...)
 			before := len(history(t, l.Store, memento.VersionListOptions{}))
 			by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
-			p, err := l.RestoreVersion(t.Context(), by, first)
+			p, _, err := l.RestoreVersion(t.Context(), by, first)
 			if p != tt.path || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 				t.Errorf("restored at %q, %v; want %q, %v", p, err, tt.path, tt.err)
 			}
@@ -141,7 +141,7 @@ func TestRestoreVersionWithoutContents(t *testing.T) {
 	for id, want := range map[memento.VersionID]error{
 		first: memento.ErrInvalid, deletion.ID: memento.ErrInvalid, "memver_none": memento.ErrNotExist, "": memento.ErrNotExist,
 	} {
-		if _, err := l.RestoreVersion(t.Context(), nobody, id); !errors.Is(err, want) {
+		if _, _, err := l.RestoreVersion(t.Context(), nobody, id); !errors.Is(err, want) {
 			t.Errorf("version %q: %v, want %v", id, err, want)
 		}
 	}
@@ -161,7 +161,7 @@ func TestRestoreMeetsOthers(t *testing.T) {
 	mustPut(t, s, "/a", "two")
 
 	m.meddle = func() { mustPut(t, other, "/a", "three") }
-	if p, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
+	if p, _, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
 		t.Errorf("changed meanwhile: %q, %v", p, err)
 	}
 	mustPut(t, s, "/a", "two")
@@ -170,7 +170,7 @@ func TestRestoreMeetsOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if p, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
+	if p, _, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
 		t.Errorf("deleted meanwhile: %q, %v", p, err)
 	}
 	mustPut(t, s, "/a", "two")

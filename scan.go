@@ -17,15 +17,24 @@ type Exposure struct {
 // InPath reports whether the path itself looks sensitive.
 func (x *Exposure) InPath() bool { return len(x.Found) > 0 && x.Found[0].Line == 0 }
 
+// ScanOptions are the options of [Store.Scan]; nil means all defaults.
+type ScanOptions struct {
+	Personal bool           // look for personal data, also if the store's settings do not
+	Progress func(done int) // told now and then how many versions have been looked at
+}
+
 // Scan looks for sensitive information in all that the store keeps, history
 // included, and yields the versions that hold some, newest first. What the
-// store's settings allow is not reported; that their mode may be off, and not
-// count personal data unless personal is set, is disregarded.
+// store's settings allow is not reported, but their mode does not matter.
 //
 // Errors: ErrNoDetector.
-func (s *Store) Scan(ctx context.Context, personal bool) iter.Seq2[Exposure, error] {
+func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure, error] {
+	var o ScanOptions
+	if opts != nil {
+		o = *opts
+	}
 	return func(yield func(Exposure, error) bool) {
-		screen, err := s.scanner(ctx, personal)
+		screen, err := s.scanner(ctx, o.Personal)
 		if err != nil {
 			if err = s.absent("scan", "", err); !errors.Is(err, ErrNotExist) {
 				yield(Exposure{}, err)
@@ -33,6 +42,7 @@ func (s *Store) Scan(ctx context.Context, personal bool) iter.Seq2[Exposure, err
 			return
 		}
 		seen := map[MemoryID]bool{}
+		done := 0
 		for v, err := range s.Versions(ctx, VersionListOptions{Contents: true}) {
 			if err != nil {
 				yield(Exposure{}, err)
@@ -41,6 +51,9 @@ func (s *Store) Scan(ctx context.Context, personal bool) iter.Seq2[Exposure, err
 			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: screen.inspect(&v)}
 			x.Version.Content = ""
 			seen[v.Memory] = true
+			if done++; o.Progress != nil && done%100 == 0 {
+				o.Progress(done)
+			}
 			if len(x.Found) > 0 && !yield(x, nil) {
 				return
 			}
@@ -73,37 +86,45 @@ func (c *screen) inspect(v *Version) (found []Suspicion) {
 
 // Fix removes what [Store.Scan] found in a version: what is the present of a
 // memory is replaced by a version without it, and the version that held it is
-// redacted. That it is gone already is no error.
+// redacted. That it is gone already is no error. personal is what the scan had.
 //
 // Errors: ErrHead if it is the path of a present memory that looks sensitive:
 // move the memory, then fix what is left; ErrConflict if the memory was changed
 // since the scan; ErrProtected, ErrArchived.
 func (s *Store) Fix(ctx context.Context, by Actor, x Exposure, personal bool) error {
 	if x.Current {
-		if x.InPath() {
-			return &Error{Op: "fix", Err: fmt.Errorf("%w: its path looks sensitive, and only a move can change that", ErrHead)}
-		}
-		screen, err := s.scanner(ctx, personal)
-		if err != nil {
-			return err
-		}
-		id, err := s.ID(ctx)
-		if err != nil {
-			return err
-		}
-		v, err := s.backend.GetVersion(ctx, id, x.Version.ID)
-		if err != nil {
-			return err
-		}
-		clean := redacted(v.Content, screen.find(v.Path, v.Content))
-		put := Put{Path: v.Path, Content: clean, If: IfVersion(v.ID)}
-		if _, err := s.backend.Apply(ctx, id, by, []Change{put}); err != nil {
+		if err := s.fixPresent(ctx, by, x, personal); err != nil {
 			return err
 		}
 	}
 	_, err := s.Redact(ctx, x.Version.ID, by)
-	if errors.Is(err, ErrNotExist) { // of a store that keeps no history
+	switch {
+	case x.Current && x.InPath() && (err == nil || errors.Is(err, ErrHead)):
+		return &Error{Op: "fix", Err: fmt.Errorf("%w: its path looks sensitive, and only a move can change that", ErrHead)}
+	case errors.Is(err, ErrNotExist): // it is pruned
 		return nil
 	}
+	return err
+}
+
+// fixPresent puts a version without what was found in the place of x.
+func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal bool) error {
+	screen, err := s.scanner(ctx, personal)
+	if err != nil {
+		return err
+	}
+	id, err := s.ID(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := s.backend.GetVersion(ctx, id, x.Version.ID)
+	switch {
+	case errors.Is(err, ErrNotExist): // it is not the present any more, and pruned
+		return &Error{Op: "fix", Err: ErrConflict}
+	case err != nil:
+		return err
+	}
+	put := Put{Path: v.Path, Content: redacted(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
+	_, err = s.backend.Apply(ctx, id, by, []Change{put})
 	return err
 }

@@ -13,7 +13,7 @@ import (
 // that looks sensitive, holds something.
 func exposures(t *testing.T, s *memento.Store, personal bool) (all []memento.Exposure) {
 	t.Helper()
-	for x, err := range s.Scan(t.Context(), personal) {
+	for x, err := range s.Scan(t.Context(), &memento.ScanOptions{Personal: personal}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestFixRefuses(t *testing.T) {
 		t.Errorf("%v, want ErrConflict", err)
 	}
 	blind := memento.OpenNamed(nil, workspace, memento.StoreSpec{}, nil)
-	for _, err := range blind.Scan(t.Context(), false) {
+	for _, err := range blind.Scan(t.Context(), nil) {
 		if err == nil {
 			t.Error("a store without a name or detector was scanned")
 		}

@@ -91,7 +91,7 @@ func everyUse(t *testing.T, s *memento.Store) (reads, writes map[string]error) {
 		reads["Versions"] = lastOf(err)
 	}
 	_, reads["Search"] = s.Search(ctx, memento.SearchOptions{Query: "a"})
-	_, reads["RestoreVersion"] = s.RestoreVersion(ctx, nobody, "memver_1")
+	_, _, reads["RestoreVersion"] = s.RestoreVersion(ctx, nobody, "memver_1")
 	_, reads["RestoreAsOf"] = s.RestoreAsOf(ctx, nobody, time.Now(), false)
 	_, reads["Redact"] = s.Redact(ctx, "memver_1", nobody)
 	_, reads["Edit"] = s.Edit(ctx, nobody, "/a", func(old string) (string, error) { return old, nil })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -33,7 +34,11 @@ func (s *Store) Expire(ctx context.Context, at time.Time, dryRun bool) ([]Expire
 		case err == nil:
 			gone = append(gone, x)
 		case !isOutrun(err):
-			return gone, err
+			// The path may look sensitive, and this may be logged.
+			if at, ok := errors.AsType[*Error](err); ok {
+				err = at.Err
+			}
+			return gone, fmt.Errorf("expire memory %s: %w", x.Memory.ID, err)
 		}
 	}
 	return gone, nil

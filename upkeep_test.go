@@ -81,7 +81,7 @@ func TestExpire(t *testing.T) {
 	if gone.CreatedBy != (memento.Actor{Kind: memento.ActorSystem, ID: "expiry"}) {
 		t.Errorf("expired by %v", gone.CreatedBy)
 	}
-	if p, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.ID); err != nil || p != "/old.md" {
+	if p, _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.ID); err != nil || p != "/old.md" {
 		t.Errorf("restored %q, %v", p, err)
 	}
 	if got := expiredPaths(t, s, *now, true); got != nil {
@@ -150,5 +150,20 @@ func TestMaintain(t *testing.T) {
 	want := map[string]done{"notes": {Expired: 2}, "other": {Versions: 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
+	}
+}
+
+// To be imported is to be used: what is old need not go at once.
+func TestImportedMemoriesDoNotExpireAtOnce(t *testing.T) {
+	s, _, now := aged(t, memento.Expiry{After: day})
+	old := memento.Version{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", SHA256: memento.HashContent(""), CreatedAt: now.Add(-100 * day)}
+	if _, err := s.Import(t.Context(), []memento.Version{old}); err != nil {
+		t.Fatal(err)
+	}
+	if got := expiredPaths(t, s, *now, true); got != nil {
+		t.Errorf("%q expire", got)
+	}
+	if got := expiredPaths(t, s, now.Add(day), true); len(got) != 1 {
+		t.Errorf("a day later %q expire", got)
 	}
 }

@@ -23,12 +23,13 @@ type Receipt struct {
 //
 // Further errors: ErrSensitive, ErrNoDetector.
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {
-	id, err := s.Ensure(ctx)
+	var r Receipt
+	changes, err := s.guard(ctx, changes, &r)
 	if err != nil {
 		return Receipt{}, err
 	}
-	var r Receipt
-	if changes, err = s.guard(ctx, changes, &r); err != nil {
+	id, err := s.Ensure(ctx)
+	if err != nil {
 		return Receipt{}, err
 	}
 	if r.Applied, err = s.backend.Apply(ctx, id, by, changes); err != nil {
@@ -101,11 +102,11 @@ func (s *Store) guardPath(ctx context.Context, op string, p Path) error {
 func (s *Store) sensitive(ctx context.Context) (*screen, error) {
 	known := s.screen.Load()
 	if known == nil {
-		info, err := s.Info(ctx)
+		settings, err := s.settings(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s.learn(info.Settings)
+		s.learn(settings)
 		known = s.screen.Load()
 	}
 	if known.detector == nil && known.settings.Mode != Off {
@@ -113,6 +114,20 @@ func (s *Store) sensitive(ctx context.Context) (*screen, error) {
 			"%w: the store's settings ask to look for sensitive information; open it with StoreOptions.Detector, such as sensitive.Default(), or set its mode to off", ErrNoDetector)}
 	}
 	return known, nil
+}
+
+// settings are the store's, or those it will be made with.
+func (s *Store) settings(ctx context.Context) (Settings, error) {
+	info, err := s.Info(ctx)
+	switch {
+	case err == nil:
+		return info.Settings, nil
+	case !errors.Is(err, ErrNoStore) || s.spec.Name == "":
+		return Settings{}, err
+	case s.spec.Settings != nil:
+		return *s.spec.Settings, nil
+	}
+	return DefaultSettings(), nil
 }
 
 // learn keeps settings for the next write.
@@ -193,10 +208,6 @@ func (e *Edited) moved(at int) int { return e.cleanings[0].moved(at) }
 // Further errors: ErrSensitive, also for a path that looks sensitive, which
 // cannot be replaced; ErrNoDetector.
 func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, error) {
-	id, err := s.Ensure(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var replaced []Suspicion
 	guarded := slices.Clone(versions)
 	for i := range guarded {
@@ -210,5 +221,17 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, er
 			replaced = append(replaced, g.replaced...)
 		}
 	}
-	return replaced, s.backend.Import(ctx, id, guarded)
+	id, err := s.Ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.backend.Import(ctx, id, guarded); err != nil {
+		return nil, err
+	}
+	if s.marker != nil { // to be imported is to be used: what is old need not expire
+		for i := range guarded {
+			s.marker.MarkRead(id, guarded[i].Memory)
+		}
+	}
+	return replaced, nil
 }

@@ -234,7 +234,7 @@ func TestRestoreRedacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPut(t, s, "/a", "changed")
-	if _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.Versions[0].ID); err != nil {
+	if _, _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.Versions[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if held := contents(t, s)["/a"]; held != testKeyMark {
@@ -312,5 +312,18 @@ func TestCollectHistory(t *testing.T) {
 	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
 	if sum, err := missing.CollectHistory(t.Context(), now, false); err != nil || sum != (memento.Pruned{}) {
 		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
+	}
+}
+
+// What is refused makes no store.
+func TestRefusedWritesMakeNoStore(t *testing.T) {
+	s, b := screened(t, mode(memento.Reject))
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
+	_, importErr := s.Import(t.Context(), []memento.Version{{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", Content: testKey, SHA256: memento.HashContent(testKey)}})
+	if !errors.Is(err, memento.ErrSensitive) || !errors.Is(importErr, memento.ErrSensitive) {
+		t.Errorf("%v and %v, want ErrSensitive", err, importErr)
+	}
+	for info := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+		t.Errorf("there is a store: %+v", info)
 	}
 }

@@ -18,6 +18,7 @@ func catalogue(t *testing.T, h Harness) {
 	h.run(t, "create", createStore)
 	h.run(t, "invalid descriptions", invalidStores)
 	h.run(t, "update", updateStore)
+	h.run(t, "updates on condition", conditionalUpdates)
 	h.run(t, "racing updates", racingUpdates)
 	h.run(t, "archive", archiveStore)
 	h.run(t, "delete", deleteStore)
@@ -385,5 +386,30 @@ func listStorePages(e *env) {
 	slices.Reverse(want)
 	if diff := cmp.Diff(want, seen); diff != "" {
 		e.Errorf("pages (-want +got):\n%s", diff)
+	}
+}
+
+func conditionalUpdates(e *env) {
+	first := e.info()
+	name := func(name string, unlessSince time.Time) (memento.StoreInfo, error) {
+		return e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Name: &name, IfUpdatedAt: unlessSince})
+	}
+	second, err := name("second", first.UpdatedAt)
+	if err != nil {
+		e.Fatal(err)
+	}
+	_, err = name("third", first.UpdatedAt)
+	wantError(e, "on an old description", err, memento.ErrConflict)
+	if got := e.info(); got.Name != "second" || !got.UpdatedAt.Equal(second.UpdatedAt) {
+		e.Errorf("after a refused update: %+v", got)
+	}
+	// However fast they follow each other, no two descriptions have one time.
+	last := second.UpdatedAt
+	for i := range 20 {
+		info, err := name(fmt.Sprint("name ", i), last)
+		if err != nil || !info.UpdatedAt.After(last) {
+			e.Fatalf("update %d: %v after %v, %v", i, info.UpdatedAt, last, err)
+		}
+		last = info.UpdatedAt
 	}
 }

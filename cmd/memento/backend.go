@@ -55,6 +55,11 @@ func (a *app) storeOptions() *memento.StoreOptions {
 // first write makes it from spec, whose name is not used.
 func (a *app) openStore(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
 	spec.Name = a.chosenStore()
+	return a.openNamed(ctx, b, spec)
+}
+
+// openNamed opens the store that spec.Name, which may be an ID, names.
+func (a *app) openNamed(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
 	if isStoreID(spec.Name) {
 		return memento.OpenStore(ctx, b, workspace, memento.StoreID(spec.Name), a.storeOptions())
 	}

@@ -113,7 +113,7 @@ func (a *app) transferred(kind string, sum archive.Summary, place string) error 
 		a.say("skipped %s: %s", line(s.Name), s.Reason)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sum.Redacted)) {
-		a.say("memento: note: redacted %s in %s", kind, plural(sum.Redacted[kind], "place", "places"))
+		a.say("note: redacted %s in %s", kind, plural(sum.Redacted[kind], "place", "places"))
 	}
 	if kind == "memory_import" {
 		a.say("imported %s", described(sum))

@@ -122,7 +122,7 @@ func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Sto
 		return err
 	}
 	if info.Settings.Sensitive.Mode == memento.Off {
-		a.say("memento: note: nothing sensitive is looked for in store %s: so say the settings in the archive", line(info.Name))
+		a.say("note: nothing sensitive is looked for in store %s: so say the settings in the archive", line(info.Name))
 	}
 	if len(readOnly) == 0 {
 		return nil

@@ -13,9 +13,10 @@
 // MEMENTO_STORE, names a store in it, by its name or its ID; "default" is the
 // default. A store is made when something is first written to it.
 //
-// A store has settings. Unless they say otherwise, secrets in what is written are
-// replaced, by every command, and history ends after 30 days; but that, and the
-// expiry of memories, only happens while "memento maintain" runs.
+// A store has settings; "memento stores settings" shows and changes them. Unless
+// they say otherwise, what looks like a secret is replaced before it is written,
+// and history is kept for 30 days. "memento maintain", for as long as it runs,
+// removes the history and the memories whose time is over.
 //
 // # Output
 //

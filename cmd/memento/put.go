@@ -66,10 +66,10 @@ stays in the history. Secrets are replaced, or refused, as the store's settings 
 func (a *app) noteRedacted(found []memento.Suspicion) {
 	const most = 10
 	for _, f := range found[:min(len(found), most)] {
-		a.say("memento: note: redacted %s on line %d", f.Kind, f.Line)
+		a.say("note: redacted %s on line %d of %s", f.Kind, f.Line, f.Path)
 	}
 	if n := len(found) - most; n > 0 {
-		a.say("memento: note: redacted %d more", n)
+		a.say("note: redacted %d more", n)
 	}
 }
 

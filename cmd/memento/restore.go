@@ -50,6 +50,7 @@ other, and can be restored itself.`,
 				if err != nil {
 					return err
 				}
+				a.noteRedacted(r.Redacted)
 				return a.restored(r, dryRun)
 			})
 		},
@@ -60,20 +61,14 @@ other, and can be restored itself.`,
 }
 
 func (a *app) restoreVersion(ctx context.Context, s *memento.Store, id memento.VersionID) error {
-	v, err := s.Version(ctx, id)
-	if err != nil {
-		return versionError(err, id)
-	}
-	p, err := s.RestoreVersion(ctx, person(), id)
+	p, redacted, err := s.RestoreVersion(ctx, person(), id)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
 		return versionError(err, id)
 	case err != nil:
 		return err
 	}
-	if m, err := s.Get(ctx, memento.ByPath(p)); err == nil && m.SHA256 != v.SHA256 {
-		a.say("memento: note: what looked sensitive in version %s was redacted", id)
-	}
+	a.noteRedacted(redacted)
 	if a.json {
 		return a.writeJSON(restoredJSON{Type: "memory_restoration", Written: []memento.Path{p}, Removed: []memento.Path{}, Lost: []memento.Path{}})
 	}

@@ -112,17 +112,14 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 
 // findExposures collects what a scan finds: fixing it changes what is scanned.
 func (a *app) findExposures(ctx context.Context, s *memento.Store, personal bool) ([]memento.Exposure, error) {
-	show, end := a.progress("scanning, found")
+	show, end := a.progress("scanning")
 	defer end()
 	var exposures []memento.Exposure
-	for x, err := range s.Scan(ctx, personal) {
+	for x, err := range s.Scan(ctx, &memento.ScanOptions{Personal: personal, Progress: show}) {
 		if err != nil {
 			return nil, err
 		}
 		exposures = append(exposures, x)
-		if show != nil {
-			show(len(exposures))
-		}
 	}
 	return exposures, nil
 }

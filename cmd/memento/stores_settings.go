@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"memento"
 
@@ -58,16 +59,25 @@ is a name, wherever it is. Quote patterns, or your shell expands them.`,
 	return c
 }
 
-// changeSettings makes of a store's settings what change does.
+// changeSettings makes of a store's settings what change does. If others change
+// them meanwhile, it does so again.
 func (a *app) changeSettings(ctx context.Context, b memento.Backend, info memento.StoreInfo, change func(memento.Settings) (memento.Settings, error)) (memento.StoreInfo, error) {
 	settings, err := change(info.Settings)
 	if err != nil {
 		return info, err
 	}
 	before := info.Settings.Retention
-	if info, err = b.UpdateStore(ctx, workspace, info.ID, memento.StoreUpdate{Settings: &settings}); err != nil {
+	updated, err := b.UpdateStore(ctx, workspace, info.ID, memento.StoreUpdate{Settings: &settings, IfUpdatedAt: info.UpdatedAt})
+	switch {
+	case errors.Is(err, memento.ErrConflict):
+		if info, err = b.GetStore(ctx, workspace, info.ID); err != nil {
+			return info, err
+		}
+		return a.changeSettings(ctx, b, info, change)
+	case err != nil:
 		return info, err
 	}
+	info = updated
 	if settings.Retention != before && (settings.Retention.Age < before.Age || settings.Retention.Versions < before.Versions) {
 		a.say(`note: history that is there already goes with the next "memento gc" or "memento maintain"`)
 	}

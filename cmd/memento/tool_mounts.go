@@ -58,16 +58,11 @@ func (a *app) parseMounts(values []string) ([]mountFlag, error) {
 func (a *app) openMounts(ctx context.Context, b memento.Backend, flags []mountFlag, opts *memento.ToolOptions) (*memento.Tool, error) {
 	var mounts []memento.Mount
 	for _, f := range flags {
-		m := memento.Mount{Name: f.name, ReadOnly: f.readOnly}
-		if isStoreID(f.store) {
-			var err error
-			if m.Store, err = memento.OpenStore(ctx, b, workspace, memento.StoreID(f.store), a.storeOptions()); err != nil {
-				return nil, fmt.Errorf("--mount %s: %w", f.name, err)
-			}
-		} else {
-			m.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: f.store}, a.storeOptions())
+		s, err := a.openNamed(ctx, b, memento.StoreSpec{Name: f.store})
+		if err != nil {
+			return nil, fmt.Errorf("--mount %s: %w", f.name, err)
 		}
-		mounts = append(mounts, m)
+		mounts = append(mounts, memento.Mount{Name: f.name, Store: s, ReadOnly: f.readOnly})
 	}
 	return memento.NewScopedTool(mounts, opts)
 }
