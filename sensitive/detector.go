@@ -22,9 +22,9 @@ type Detector struct {
 // Options are optional: nil means the rules of this package.
 type Options struct {
 	// Rules are further rules, and changes to the present ones, in the schema of
-	// a gitleaks configuration file (TOML). A rule with the ID of a present one
-	// overrides what it sets of it, and adds its keywords and allowlists;
-	// extend.disabledRules names rules to leave out. Rules for paths, required
+	// a gitleaks configuration file (TOML). A rule with the ID of present ones, which
+	// is their kind, overrides what it sets of them, and adds its keywords and
+	// allowlists; extend.disabledRules names rules to leave out. Rules for paths, required
 	// rules, and extend.path are refused, since a Detector knows nothing but text.
 	Rules []byte
 }

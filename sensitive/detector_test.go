@@ -184,6 +184,15 @@ id = "github-pat"
 	[[rules.allowlists]]
 	stopwords = ["zzzz"]
 
+[[rules]]
+id = "password"
+	[[rules.allowlists]]
+	regexes = ['''^ourTest''']
+
+[[rules]]
+id = "age-secret-key"
+regex = '''\bAGE-[0-9]{6}\b'''
+
 [[allowlists]]
 regexes = ['''^letmein42$''']
 `
@@ -200,6 +209,9 @@ regexes = ['''^letmein42$''']
 		{"Garage code is 482913.", ""},
 		{"password: letmein42", ""},
 		{"password: letmein43", "password"},
+		{"password: ourTest43", ""},
+		{"DB_PASS=ourTest43", ""},
+		{"AGE-123456, or age-secret-key-1", "age-secret-key"},
 		{"pushed with " + pat, ""},
 		{"pushed with " + strings.Replace(pat, "zzzz", "zazz", 1), "github-pat"},
 	} {
@@ -289,6 +301,25 @@ func TestMedians(t *testing.T) {
 			if median := took[len(took)/2]; median > limit {
 				t.Errorf("%s, personal=%t: the median is %v, want at most %v", name, personal, median, limit)
 			}
+		}
+	}
+}
+
+// Texts that make rules start over and over still end.
+func TestHostileTexts(t *testing.T) {
+	d := sensitive.Default()
+	limit := 5 * time.Second
+	if raceEnabled {
+		limit *= 20
+	}
+	for _, part := range []string{"password", "password=", "token=\x80", "key ", "key", "://", "a://b:", "eyJ", "1", "(1", "1 ", "@", "a@b.", "\x80", "密码",
+		"-----BEGIN PRIVATE KEY-----", "PuTTY-User-Key-File-3:", "[REDACTED:", "[REDACTED:password]", "curl \n", "Server=x;Password=", "pass to to ",
+		"token: a1B2c3D4e5F6g7H8 ", "password: hunter2!xyz ", "4111 1111 1111 1111 "} {
+		text := strings.Repeat(part, (100<<10)/len(part))
+		start := time.Now()
+		d.Detect(text, true)
+		if took := time.Since(start); took > limit {
+			t.Errorf("%q, again and again: %v, want at most %v", part, took, limit)
 		}
 	}
 }

@@ -18,32 +18,39 @@
 //
 // # How
 //
-// The rules for tokens are those of gitleaks, from its configuration file. What
-// gitleaks is blind to (passwords outside assignments, most of all) has rules of
-// our own, in tokens.go, passwords.go and personal.go.
+// The rules for tokens are those of gitleaks, from the configuration file that it
+// embeds. What gitleaks is blind to (passwords outside assignments, most of all)
+// has rules of our own, in tokens.go, passwords.go and personal.go.
 //
-// gitleaks' own detector is not used, because it runs each expression over the
-// whole text (5 ms for 4 kB, 120 ms for 100 kB), returns lines and columns of the
-// match around a secret rather than the secret's bytes, and can write what it
-// found to a log. Here one pass of an Aho-Corasick automaton finds the rules'
-// keywords; each rule then looks only at the windows of text around its own. A
-// window is as wide as the longest match of the rule's expression, and is cut at
-// white space, so that what is found is what a search of the whole text finds.
+// gitleaks' own detector is not used: it runs each expression over the whole text,
+// which takes 3 ms for 4 kB and 170 ms for 100 kB of our ordinary notes; it returns
+// lines and columns of the match around a secret rather than the secret's bytes;
+// and it can write what it found to a log. Here one pass of an Aho-Corasick
+// automaton finds the rules' keywords, and each rule then looks only at windows of
+// the text around its own. A window is as wide as the longest match of the rule's
+// expression, and ends at white space, so that what is found is what a search of
+// the whole text finds. Rules whose keywords are in every text match only where the
+// keyword begins.
 //
 // # Cost
 //
-// A Detector is free until its first Detect, which reads the rules: a few
-// milliseconds. An expression is compiled when its keyword first appears. A text
-// without keywords costs about 2 µs per kB and no memory; ordinary notes cost some
-// 50 µs per kB. A text with findings is searched again with each replaced by its
-// placeholder, until nothing is left, which is what makes redaction final.
+// A Detector is free until its first Detect, which reads the rules in some 3 ms. An
+// expression is compiled when its keyword first appears; the first text with a
+// secret takes some 7 ms. A text without keywords
+// costs 3 µs a kB and no memory; ordinary notes cost some 150 µs a kB, and half as
+// much again with personal data. A text with findings is searched again with each
+// replaced by its placeholder, until nothing is left, which makes sure that a
+// redacted text is clean; the second search is confined to where the first found
+// something.
 //
 // # What it cannot find
 //
-// Passwords that are made of letters only, unless they stand in a URL or a
-// connection string; passwords that nothing announces; secrets that are encoded,
-// split over lines, or spelled out; national numbers of countries not listed in
-// personal.go; names and postal addresses.
+// Passwords of letters only, unless they stand in a URL or a connection string;
+// passwords that nothing announces, or whose announcement ("password s0lar") could
+// as well be about something else; secrets that are encoded, split over lines, or
+// spelled out; national numbers of countries not listed in personal.go; names and
+// postal addresses. A full stop at the end of a password is taken for that of the
+// sentence.
 //
 // # Adding a rule
 //

@@ -3,6 +3,7 @@ package sensitive
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"memento"
@@ -63,8 +64,7 @@ func (e *engine) find(text string, changed []span) []memento.Finding {
 	}
 	var found []candidate
 	for i, r := range e.rules {
-		for _, w := range windows[i] {
-			w = cut(text, w, r.anchored)
+		for _, w := range r.cut(text, windows[i]) {
 			if changed == nil || slices.ContainsFunc(changed, w.overlaps) {
 				found = r.search(found, text, w)
 			}
@@ -107,9 +107,10 @@ func (e *engine) windows(text string, holes []span) [][]span {
 			if r.separate && start > 0 && (isLetter(text[start-1]) || isDigit(text[start-1])) {
 				continue
 			}
-			s := span{start, min(len(text), start+r.reach)}
+			reach, _ := r.extent()
+			s := span{start, min(len(text), start+reach)}
 			if !r.anchored {
-				s.start = max(0, start-r.reach)
+				s.start = max(0, start-reach)
 			}
 			add(rule, s)
 		}
@@ -123,17 +124,42 @@ func (e *engine) windows(text string, holes []span) [][]span {
 // maxToken bounds how far a window is widened to end at white space.
 const maxToken = 16 << 10
 
-// cut widens a window so that it begins and ends where a word does: there, a
-// boundary or an end in an expression means in the window what it means in the
-// text. A window of an anchored rule begins where it must.
-func cut(text string, w span, anchored bool) span {
-	for least := max(0, w.start-maxToken); !anchored && w.start > least && !isSpace(text[w.start-1]); {
-		w.start--
+// cut widens windows so that they begin and end where words do: there, a boundary
+// or an end in an expression means in the window what it means in the text. It
+// changes windows. Those of anchored rules are many, and stay as they are; a match
+// that reaches the end of one is widened instead.
+func (r *rule) cut(text string, windows []span) []span {
+	if r.anchored {
+		for i := range windows {
+			windows[i].end = characterStart(text, windows[i].end)
+		}
+		return windows
 	}
-	for most := min(len(text), w.end+maxToken); w.end < most && !isSpace(text[w.end]); {
-		w.end++
+	joined := windows[:0]
+	for _, w := range windows {
+		w = span{wordStart(text, w.start), runEnd(text, w.end, "")}
+		if n := len(joined) - 1; n >= 0 && w.start <= joined[n].end {
+			joined[n].end = max(joined[n].end, w.end)
+			continue
+		}
+		joined = append(joined, w)
 	}
-	return span{characterStart(text, w.start), characterStart(text, w.end)}
+	return joined
+}
+
+func wordStart(text string, i int) int {
+	for least := max(0, i-maxToken); i > least && !isSpace(text[i-1]); {
+		i--
+	}
+	return characterStart(text, i)
+}
+
+// runEnd returns where white space, or one of stop, follows i.
+func runEnd(text string, i int, stop string) int {
+	for most := min(len(text), i+maxToken); i < most && !isSpace(text[i]) && strings.IndexByte(stop, text[i]) < 0; {
+		i++
+	}
+	return characterStart(text, i)
 }
 
 // characterStart returns where the character with the byte at i begins.
@@ -155,22 +181,22 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 func (r *rule) search(found []candidate, text string, w span) []candidate {
 	if !r.anchored {
 		for _, m := range r.compiled().FindAllStringSubmatchIndex(text[w.start:w.end], -1) {
-			found = r.judge(found, text, w.start, m)
+			found = r.judge(found, text, w, m)
 		}
 		return found
 	}
 	if m := r.compiled().FindStringSubmatchIndex(text[w.start:w.end]); m != nil {
-		return r.judge(found, text, w.start, m)
+		return r.judge(found, text, w, m)
 	}
 	return found
 }
 
-// judge appends what the expression matched if it is what the rule is for. The
-// indexes count from start.
-func (r *rule) judge(found []candidate, text string, start int, m []int) []candidate {
+// judge appends what the expression matched in the window w, at the indexes m, if
+// it is what the rule is for.
+func (r *rule) judge(found []candidate, text string, w span, m []int) []candidate {
 	for i := range m {
 		if m[i] >= 0 {
-			m[i] += start
+			m[i] += w.start
 		}
 	}
 	match, thing := span{m[0], m[1]}, r.thing(m)
@@ -183,6 +209,9 @@ func (r *rule) judge(found []candidate, text string, start int, m []int) []candi
 	refined := thing
 	if r.refine != nil { // before accepts, since it is cheaper
 		refined = r.refine(text, thing)
+	}
+	if _, open := r.extent(); r.anchored && open && refined.end == w.end {
+		refined.end = runEnd(text, w.end, "\"'`<>")
 	}
 	if refined.start < refined.end && r.accepts(text, match, thing) {
 		found = append(found, candidate{refined, r})

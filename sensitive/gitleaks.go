@@ -126,13 +126,7 @@ func (f *ruleFile) extend(rules []*rule) []*rule {
 			return slices.Contains(f.Extend.DisabledRules, r.kind)
 		})
 		for _, fr := range f.Rules {
-			i := slices.IndexFunc(rules, func(r *rule) bool { return r.kind == fr.ID })
-			switch {
-			case i >= 0:
-				rules[i].override(fr)
-			case fr.Regex != "":
-				rules = append(rules, fr.rule())
-			}
+			rules = fr.apply(rules)
 		}
 		for _, a := range f.Allowlists {
 			list := a.allowlist()
@@ -187,16 +181,32 @@ func (fr fileRule) rule() *rule {
 	return r
 }
 
-// override changes what fr sets.
-func (r *rule) override(fr fileRule) {
+// apply adds the rule, or changes those of its kind: each by what fr sets, or, if
+// it has an expression of its own, all to that one.
+func (fr fileRule) apply(rules []*rule) []*rule {
 	other := fr.rule()
-	if other.pattern != "" {
-		r.pattern, r.group, r.reach, r.refine = other.pattern, other.group, 0, nil
+	old := slices.IndexFunc(rules, func(r *rule) bool { return r.kind == fr.ID })
+	if old < 0 {
+		return append(rules, other)
 	}
-	r.group = cmp.Or(other.group, r.group)
-	r.entropy = cmp.Or(other.entropy, r.entropy)
-	r.keywords = append(slices.Clone(r.keywords), other.keywords...)
-	r.allow = append(slices.Clone(r.allow), other.allow...)
+	if fr.Regex != "" {
+		first := rules[old]
+		other.entropy = cmp.Or(other.entropy, first.entropy)
+		other.keywords = append(other.keywords, first.keywords...)
+		other.allow = append(other.allow, first.allow...)
+		other.personal = first.personal
+		rules = slices.DeleteFunc(rules, func(r *rule) bool { return r.kind == fr.ID })
+		return append(rules, other)
+	}
+	for _, r := range rules {
+		if r.kind == fr.ID {
+			r.group = cmp.Or(other.group, r.group)
+			r.entropy = cmp.Or(other.entropy, r.entropy)
+			r.keywords = append(slices.Clone(r.keywords), other.keywords...)
+			r.allow = append(slices.Clone(r.allow), other.allow...)
+		}
+	}
+	return rules
 }
 
 // allowlist returns nil for a list that can never apply: one that needs a path or a
@@ -251,7 +261,7 @@ var tuned = map[string]func(*rule){
 	"generic-api-key": func(r *rule) {
 		r.vague, r.refine = true, refineGeneric
 		if pattern, ok := strings.CutPrefix(r.pattern, `(?i)[\w.-]{0,50}?`); ok {
-			r.pattern, r.anchored = `(?i)`+pattern, true
+			r.pattern, r.anchored, r.reach = `(?i)`+pattern, true, 300
 		}
 	},
 }

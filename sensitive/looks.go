@@ -89,7 +89,13 @@ func isHash(s string) bool { return hash().MatchString(s) }
 
 // knownID matches names that services give to things, which are no secret. What
 // begins with a digest's name is one.
-var knownID = lazily(`^(?:(?:mem|memver|memstore|sesn|session|msg|toolu|srvtoolu|req|file|batch|msgbatch|call|resp|run|thread|asst|evt|cus|pi|pm|sub|prod|price|acct|org|proj|user|usr|wrkspc|apikey|chatcmpl|trace|span|job|task|build|img|ami|vpc|subnet|sg|arn)[_-][0-9A-Za-z]+|(?:sha(?:1|256|384|512)|md5)[-:=_].*|v?\d+(?:\.\d+)+.*|(?:19|20)\d\d-[01]\d-[0-3]\d.*)$`)
+var knownID = lazily(`^(?:` + strings.Join([]string{
+	`(?:mem|memver|memstore|sesn|session|msg|toolu|srvtoolu|req|file|batch|msgbatch|call|resp|run|thread|asst|chatcmpl|wrkspc|apikey)[_-][0-9A-Za-z]+`,
+	`(?:evt|cus|pi|pm|sub|prod|price|acct|org|proj|user|usr|trace|span|job|task|build|img|ami|vpc|subnet|sg|arn)[_-][0-9A-Za-z]+`,
+	`(?:sha(?:1|256|384|512)|md5)[-:=_].*`,
+	`v?\d+(?:\.\d+)+.*`,              // versions
+	`(?:19|20)\d\d-[01]\d-[0-3]\d.*`, // dates
+}, "|") + `)$`)
 
 func isKnownID(s string) bool { return knownID().MatchString(s) }
 

@@ -3,6 +3,7 @@ package sensitive
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -28,13 +29,16 @@ func passwordRules() []*rule {
 		},
 		{
 			kind: "passcode", keywords: []string{"pin", "code", "combination"},
-			pattern: `(?i)\b(?:pin(?:[ -]?code| number)?|pass ?code|(?:door|gate|alarm|access|unlock|entry|safe|lock|garage)[ -]?code|combination)(?:[ \t](?:for|to|of)(?:[ \t][\w.'-]{1,30}){1,4}?)?["*` + "`" + `]{0,3}(?:[ \t]{0,3}[:=][*]{0,2}[ \t]{0,3}|[ \t](?:is|was)[ \t])["'` + "`" + `*]{0,3}(\d{4,12}[#*]?)(?:[^\w-]|$)`,
-			vague:   true,
+			pattern: `(?i)\b(?:pin(?:[ -]?code| number)?|pass ?code|(?:door|gate|alarm|access|unlock|entry|safe|lock|garage)[ -]?code|combination)` +
+				`(?:[ \t](?:for|to|of)(?:[ \t][\w.'-]{1,30}){1,4}?)?["*` + "`" + `]{0,3}` +
+				`(?:[ \t]{0,3}[:=][*]{0,2}[ \t]{0,3}|[ \t](?:is|was)[ \t])["'` + "`" + `*]{0,3}(\d{4,12}[#*]?)(?:[^\w-]|$)`,
+			vague: true,
 		},
 		{ // login: name / password
 			kind: "password", keywords: []string{"login", "credentials", "creds", "zugangsdaten", "identifiants"}, anchored: true, reach: 200,
-			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + whose + closing + `[ \t]?(?::|=|[ \t]is|[ \t]are)["'` + "`" + `*]*[ \t]+["` + "`" + `]?[\w.@+-]{2,}["` + "`" + `]?[ \t]?[/:|,][ \t]?["` + "`" + `]?(` + unquoted + `)`,
-			refine:  refinePassword, vague: true,
+			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + whose + closing +
+				`[ \t]?(?::|=|[ \t]is|[ \t]are)["'` + "`" + `*]*[ \t]+["` + "`" + `]?[\w.@+-]{2,}["` + "`" + `]?[ \t]?[/:|,][ \t]?["` + "`" + `]?(` + unquoted + `)`,
+			refine: refinePassword, vague: true,
 		},
 		{ // commands that take it as an argument
 			kind: "password", keywords: []string{"sshpass", "| sudo -s"}, reach: 150,
@@ -67,7 +71,6 @@ func passwordRules() []*rule {
 // What stands between a name and its value. Repetitions are not counted, since
 // each count is a copy in the compiled expression; the window is the bound.
 const (
-	name    = `(?i)\pL*(?:s|_?[0-9])?`
 	whose   = `(?:[ \t](?:for|to|of|on|at|in|für|im|vom|am|zum|para|de|del|do|da|pour|du|des|per|van|voor)(?:[ \t][\w\pL.@/:'-]+){1,6}?|[ \t]?\([^)\n]+\))?`
 	closing = `["'` + "`" + `*_\])]*`
 	given   = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
@@ -86,13 +89,11 @@ var passwordNames = []struct {
 }
 
 // trivialPasswords protect nothing, and fill examples and local set-ups.
-var trivialPasswords = map[string]bool{
-	"pass": true, "passwd": true, "password": true, "pwd": true, "secret": true, "guest": true, "postgres": true, "root": true, "admin": true,
-	"test": true, "user": true, "username": true, "minioadmin": true, "mysql": true, "redis": true, "token": true, "mongo": true, "pw": true, "x-oauth-basic": true, "x-access-token": true, "oauth2": true, "hunter": true, "foo": true, "bar": true, "mypassword": true, "mypass": true, "string": true, "none": true, "null": true, "nil": true, "true": true, "false": true, "undefined": true,
-}
+var trivialPasswords = set(`pass passwd password pwd pw secret token user username guest root admin test foo bar none null nil true false
+	undefined string postgres mysql redis mongo minioadmin mypassword mypass oauth2 x-oauth-basic x-access-token`)
 
 func isTrivial(s string) bool {
-	return trivialPasswords[strings.ToLower(s)] || isPlaceholder(s)
+	return trivialPasswords()[strings.ToLower(s)] || isPlaceholder(s)
 }
 
 func refineURLPassword(text string, s span) span {
@@ -186,11 +187,25 @@ func trimPassword(text string, s span) span {
 	return s
 }
 
-// technical are words with digits that are said of passwords.
-var technical = lazily(`(?i)^(?:(?:ha)?sha-?\d+|md5|hmac.*|argon2(?:id?|d)?|bcrypt.*|b?scrypt.*|pbkdf2.*|base64.*|utf-?\d+|oauth2?.*|1password.*|auth0|k8s|i18n|o365|m365|ntlm.*|log4j|aes-?\d+.*|rsa-?\d+.*|x509|win\d+|ipv\d|\d+(?:st|nd|rd|th|px|ms|s|m|h|d|min|am|pm|kb|mb|x|chars?|characters|days?|weeks?|months?|years?|bits?|bytes?|hours?)|q[1-4]|[a-z]+-\d{1,6}|\d+-\w+|v\d.*|[\d.,:/+-]+)$`)
+// technical are words with digits that are said of passwords: what hashes them,
+// what keeps them, how long they are or live.
+var technical = lazily(`(?i)^(?:` + strings.Join([]string{
+	`(?:ha)?sha-?\d+|md5|hmac.*|argon2(?:id?|d)?|b?s?crypt.*|pbkdf2.*|base64.*|utf-?\d+|ntlm.*|aes-?\d+.*|rsa-?\d+.*|x509`,
+	`oauth2?.*|1password.*|auth0|k8s|i18n|o365|m365|log4j|win\d+|ipv\d`,
+	`\d+(?:st|nd|rd|th|px|ms|s|m|h|d|min|am|pm|kb|mb|x|chars?|characters|days?|weeks?|months?|years?|bits?|bytes?|hours?)`,
+	`q[1-4]|[a-z]+-\d{1,6}|\d+-\w+|v\d.*|[\d.,:/+-]+`,
+}, "|") + `)$`)
 
 // code matches expressions of programming languages, paths and addresses.
-var code = lazily(`^(?:[~.]{0,2}/|[A-Za-z]:\\|--?\w|[A-Za-z][\w+-]*://|&|\*\w)|^[\w.+-]+@[\w-]+\.[\w.]+$|\w\(|\(\?|\.\*|\\[dwsbS]|^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w|\[\]|\[["'\w]|^[\w-]+(?:/[\w.-]+)+$|=>|^#\w*$|^!\w+$|[=!]=|^[\w-]+=`)
+var code = lazily(strings.Join([]string{
+	`^(?:[~.]{0,2}/|[A-Za-z]:\\|[A-Za-z][\w+-]*://)`, // paths, URLs
+	`^[\w-]+(?:/[\w.-]+)+$`,
+	`^[\w.+-]+@[\w-]+\.[\w.]+$`,
+	`^--?\w|^[\w-]+=|^#\w*$|^!\w+$`, // flags, settings, tags
+	`\w\(|\[\]|\[["'\w]|=>|[=!]=|^&|^\*\w`,
+	`^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w`, // a.b.c
+	`\(\?|\.\*|\\[dwsbS]`,                           // regular expressions
+}, "|"))
 
 // isCode reports whether s is an expression, a path or an address.
 func isCode(s string) bool { return code().MatchString(s) }
@@ -237,11 +252,19 @@ func isPassphrase(s, separator string) bool {
 
 // isSentence reports whether s has words that only sentences need.
 func isSentence(s string) bool {
-	return slices.ContainsFunc(strings.Fields(strings.ToLower(s)), func(w string) bool { return functionWords[w] })
+	return slices.ContainsFunc(strings.Fields(strings.ToLower(s)), func(w string) bool { return functionWords()[w] })
 }
 
-var functionWords = map[string]bool{
-	"the": true, "and": true, "for": true, "not": true, "but": true, "you": true, "your": true, "this": true, "that": true, "from": true, "with": true,
-	"must": true, "should": true, "will": true, "can": true, "cannot": true, "never": true, "please": true, "see": true, "use": true, "ask": true, "when": true,
-	"are": true, "has": true, "have": true, "was": true, "were": true, "into": true, "only": true, "same": true, "stored": true, "password": true, "via": true,
+var functionWords = set(`the and for not but you your this that from with must should will can cannot never please see use ask when
+	are has have was were into only same stored password via`)
+
+// set returns a function for the set of words, made when it is first needed.
+func set(words string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := map[string]bool{}
+		for w := range strings.FieldsSeq(words) {
+			m[w] = true
+		}
+		return m
+	})
 }

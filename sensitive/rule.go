@@ -1,11 +1,13 @@
 package sensitive
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A rule finds one kind of thing.
@@ -33,27 +35,29 @@ type rule struct {
 	// an empty span if it is none. It may look at the text around.
 	refine func(text string, s span) span
 
-	compiled func() *regexp.Regexp // set by prepare
+	// Both are set by prepare, and do their work when they are first called.
+	compiled func() *regexp.Regexp
+	extent   func() (reach int, open bool) // open: a match can be of any length
 }
 
 // What an expression without a longest match is given: enough for what precedes
 // a token, since windows end at white space, and so never within a token.
 const defaultReach = 1024
 
-// prepare makes the rule ready for use. The expression is compiled when it is
-// first needed.
+// prepare makes the rule ready for use.
 func (r *rule) prepare() {
 	pattern := r.pattern
 	if r.anchored {
 		pattern = `\A(?:` + pattern + `)`
 	}
 	r.compiled = lazily(pattern)
-	if r.reach == 0 {
-		parsed, err := syntax.Parse(r.pattern, syntax.Perl)
-		if r.reach = defaultReach; err == nil {
-			r.reach = min(r.reach, longest(parsed))
+	r.extent = sync.OnceValues(func() (int, bool) {
+		most := math.MaxInt32
+		if parsed, err := syntax.Parse(r.pattern, syntax.Perl); err == nil {
+			most = longest(parsed)
 		}
-	}
+		return cmp.Or(r.reach, min(most, defaultReach)), most == math.MaxInt32
+	})
 }
 
 // longest returns the length of the longest match of re, in bytes, if its

@@ -24,7 +24,7 @@ func tokenRules() []*rule {
 			group: wholeMatch, refine: refineKeyBlock,
 		},
 		{
-			kind: "private-key", keywords: []string{"putty-user-key-file"}, anchored: true, reach: maxKeyBlock,
+			kind: "private-key", keywords: []string{"putty-user-key-file"}, reach: maxKeyBlock,
 			pattern: `PuTTY-User-Key-File-\d:[\s\S]{1,}?Private-MAC: [0-9a-f]{32,}`,
 			group:   wholeMatch,
 		},

@@ -43,7 +43,7 @@ var rooms = map[string]room{
 	},
 
 	"archive":   {own: []string{"."}},
-	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/zricethezav/gitleaks/v8"}},
+	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
 
 	"httpapi":     {own: []string{".", "internal"}},
 	"mcpserver":   {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
