@@ -43,22 +43,12 @@ func (e *SensitiveError) Unwrap() error { return ErrSensitive }
 // suspicions lists what was found and where, without repeating it: "jwt on line
 // 3, github-pat in the path".
 func suspicions(found []Suspicion) string {
-	const most = 10
-	var b strings.Builder
-	for i, f := range found[:min(len(found), most)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
+	return few(found, 10, func(f Suspicion) string {
 		if f.Line == 0 {
-			fmt.Fprintf(&b, "%s in the path", f.Kind)
-		} else {
-			fmt.Fprintf(&b, "%s on line %d", f.Kind, f.Line)
+			return f.Kind + " in the path"
 		}
-	}
-	if n := len(found) - most; n > 0 {
-		fmt.Fprintf(&b, ", and %d more", n)
-	}
-	return b.String()
+		return fmt.Sprintf("%s on line %d", f.Kind, f.Line)
+	})
 }
 
 // A screen looks through what is written, with one store's settings.

@@ -244,19 +244,28 @@ func (m *mount) notices(p string, r Receipt) string {
 // marks lists what was replaced: "[REDACTED:jwt] on line 3". Several of a kind on
 // a line are said once.
 func marks(found []Suspicion) string {
-	const most = 10
-	var list []string
+	var once []Suspicion
 	seen := map[Suspicion]bool{}
 	for _, f := range found {
-		if !seen[f] && len(list) < most {
-			list = append(list, fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line))
+		if !seen[f] {
+			once = append(once, f)
 		}
 		seen[f] = true
 	}
-	if n := len(seen) - most; n > 0 {
-		list = append(list, fmt.Sprintf("and %d more", n))
+	return few(once, 10, func(f Suspicion) string { return fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line) })
+}
+
+// few lists at most most of the items: "a, b, and 3 more". Very many of them would
+// only fill the agent's context.
+func few[T any](items []T, most int, text func(T) string) string {
+	var texts []string
+	for _, item := range items[:min(len(items), most)] {
+		texts = append(texts, text(item))
 	}
-	return strings.Join(list, ", ")
+	if n := len(items) - most; n > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // near reports whether more than 80 % of a limit are used.
@@ -271,22 +280,8 @@ func thousands(n int64) string {
 	return s
 }
 
-// lineList writes the lines of several matches. Very many of them would only
-// fill the agent's context.
-func lineList(lines []int) string {
-	const most = 100
-	var b strings.Builder
-	for i, n := range lines[:min(len(lines), most)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Itoa(n))
-	}
-	if n := len(lines) - most; n > 0 {
-		fmt.Fprintf(&b, ", and %d more", n)
-	}
-	return b.String()
-}
+// lineList writes the lines of several matches.
+func lineList(lines []int) string { return few(lines, 100, strconv.Itoa) }
 
 func lineCount(n int) string {
 	if n == 1 {
