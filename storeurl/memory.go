@@ -7,7 +7,7 @@ import (
 	"memento/memstore"
 )
 
-func openMemory(_ context.Context, l location) (memento.Backend, error) {
+func openMemory(_ context.Context, l location, _ *Options) (memento.Backend, error) {
 	if l.host || l.path != "" {
 		return nil, invalid("mem: takes nothing after the colon")
 	}

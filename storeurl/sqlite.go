@@ -15,11 +15,14 @@ import (
 )
 
 // SQLite returns the URL of the SQLite file at path.
-func SQLite(path string) string {
-	return "sqlite:" + strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(filepath.ToSlash(path))
+func SQLite(path string) string { return "sqlite:" + escapePath(path) }
+
+// escapePath writes the characters that a URL gives a meaning as it has them.
+func escapePath(path string) string {
+	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(filepath.ToSlash(path))
 }
 
-func openSQLite(ctx context.Context, l location) (memento.Backend, error) {
+func openSQLite(ctx context.Context, l location, _ *Options) (memento.Backend, error) {
 	path, err := l.file()
 	if err != nil {
 		return nil, err

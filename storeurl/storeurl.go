@@ -2,12 +2,13 @@
 //
 //	sqlite:PATH           one SQLite file; a relative path starts at the working directory
 //	sqlite:///ABS/PATH    the same, with an absolute path
+//	dir:PATH              a folder of plain files; dir:///ABS/PATH likewise
 //	mem:                  in memory, gone when the program ends
 //
 // A URL says where memories are, never who asks for them: user names and
 // passwords have no place in one, and no error repeats a URL.
 //
-// In a path, "%", "?" and "#" are written %25, %3F and %23; [SQLite] does it. A
+// In a path, "%", "?" and "#" are written %25, %3F and %23; [SQLite] and [Dir] do it. A
 // query ("?key=value") is refused unless its scheme knows the key; none does at
 // present.
 package storeurl
@@ -24,15 +25,24 @@ import (
 type scheme struct {
 	name string // before the colon
 	form string // how to write such a URL
-	open func(ctx context.Context, l location) (memento.Backend, error)
+	open func(ctx context.Context, l location, o *Options) (memento.Backend, error)
 }
 
 // schemes is the table. A new backend is one more row.
 func schemes() []scheme {
 	return []scheme{
 		{"sqlite", "sqlite:PATH", openSQLite},
+		{"dir", "dir:PATH", openDir},
 		{"mem", "mem:", openMemory},
 	}
+}
+
+// Options are the options of [Open]; nil means all defaults.
+type Options struct {
+	// Adopted is told of versions that were made of files changed by hand, with
+	// their contents, by backends that notice such changes. See
+	// [dirstore.Options].
+	Adopted func(store memento.StoreID, made []memento.Version)
 }
 
 // Open opens the backend that rawURL names, and makes it if it does not exist
@@ -40,14 +50,17 @@ func schemes() []scheme {
 //
 // Errors: memento.ErrInvalid if the URL is not understood, and those of the
 // backend's own Open.
-func Open(ctx context.Context, rawURL string) (memento.Backend, error) {
+func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
 	l, err := parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range schemes() {
 		if s.name == l.scheme {
-			return s.open(ctx, l)
+			return s.open(ctx, l, opts)
 		}
 	}
 	return nil, invalid("the scheme %q is not known; known are %s", l.scheme, known())

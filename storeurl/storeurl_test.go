@@ -33,7 +33,7 @@ func TestSQLiteKeeps(t *testing.T) {
 		{storeurl.SQLite(absolute), absolute},
 		{"sqlite://" + slashed, "three.db"},
 	} {
-		b, err := storeurl.Open(t.Context(), tc.url)
+		b, err := storeurl.Open(t.Context(), tc.url, nil)
 		if err != nil {
 			t.Errorf("Open(%q): %v", tc.url, err)
 			continue
@@ -60,8 +60,48 @@ func TestSQLiteKeeps(t *testing.T) {
 	}
 }
 
+func TestDirKeeps(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	absolute := filepath.Join(dir, "deep", "er 100%?#")
+	slashed := "/" + strings.TrimPrefix(filepath.ToSlash(filepath.Join(dir, "three")), "/")
+	for _, tc := range []struct{ url, folder string }{
+		{"dir:relative", "relative"},
+		{"dir:./sub/r/", "sub/r"},
+		{storeurl.Dir(absolute), absolute},
+		{"dir://" + slashed, "three"},
+		{"dir:.", "."},
+	} {
+		var adopted []memento.Version
+		opts := &storeurl.Options{Adopted: func(_ memento.StoreID, made []memento.Version) { adopted = append(adopted, made...) }}
+		b, err := storeurl.Open(t.Context(), tc.url, opts)
+		if err != nil {
+			t.Errorf("Open(%q): %v", tc.url, err)
+			continue
+		}
+		write(t, b)
+		file := filepath.Join(tc.folder, "memories", "a.md")
+		if text, err := os.ReadFile(file); err != nil || string(text) != "kept" {
+			t.Errorf("%q made a file with %q: %v", tc.url, text, err)
+		}
+		if err := os.WriteFile(file, []byte("changed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, nil)
+		if m, err := s.Get(t.Context(), memento.ByPath("/a.md")); err != nil || m.Content != "changed" {
+			t.Errorf("Get after a change by hand: %q, %v", m.Content, err)
+		}
+		if len(adopted) != 1 || adopted[0].Content != "changed" {
+			t.Errorf("told of %+v", adopted)
+		}
+		if err := b.Close(); err != nil {
+			t.Errorf("Close of %q: %v", tc.url, err)
+		}
+	}
+}
+
 func TestMemory(t *testing.T) {
-	b, err := storeurl.Open(t.Context(), "mem:")
+	b, err := storeurl.Open(t.Context(), "mem:", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +124,7 @@ func TestRefused(t *testing.T) {
 		{"./a:b.db", "write sqlite: before its path"},
 		{`C:\memento.db`, "write sqlite: before its path"},
 		{"C:/memento.db", "write sqlite: before its path"},
-		{"postgres://u:" + canary + "@h/db", `"postgres" is not known; known are sqlite:PATH, mem:`},
+		{"postgres://u:" + canary + "@h/db", `"postgres" is not known; known are sqlite:PATH, dir:PATH, mem:`},
 		{"u@" + canary + ":x", "does not start with a scheme"},
 		{"sqlite:", "needs the path of a file"},
 		{"sqlite://", "needs the path of a file"},
@@ -97,11 +137,18 @@ func TestRefused(t *testing.T) {
 		{"sqlite::memory:", "write mem:"},
 		{"sqlite:~/m.db", "is not expanded"},
 		{"sqlite:folder/", "ends with a slash"},
+		{"dir:", "needs the path of a folder"},
+		{"dir://", "needs the path of a folder"},
+		{"dir://u:" + canary + "@h/x", "names a folder, not a host"},
+		{"dir:x?mode=memory", `takes no query key "mode"`},
+		{"dir:a%00b", "NUL"},
+		{"dir:~", "is not expanded"},
+		{"dir:~/m", "is not expanded"},
 		{"mem:x", "takes nothing"},
 		{"mem://h", "takes nothing"},
 		{"mem:?k=v", `takes no query key "k"`},
 	} {
-		b, err := storeurl.Open(t.Context(), tc.url)
+		b, err := storeurl.Open(t.Context(), tc.url, nil)
 		switch {
 		case err == nil:
 			t.Errorf("Open(%q) gave no error", tc.url)
@@ -128,7 +175,7 @@ func TestFolderInTheWay(t *testing.T) {
 	if err := os.WriteFile("file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := storeurl.Open(t.Context(), "sqlite:file/m.db"); err == nil {
+	if b, err := storeurl.Open(t.Context(), "sqlite:file/m.db", nil); err == nil {
 		t.Error("opened a database below a file")
 		b.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"memento"
@@ -27,7 +28,10 @@ func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) (
 		}
 		url = storeurl.SQLite(filepath.Join(dir, "memento", "memento.db"))
 	}
-	b, err := storeurl.Open(ctx, url)
+	var b memento.Backend
+	b, err = storeurl.Open(ctx, url, &storeurl.Options{Adopted: func(store memento.StoreID, made []memento.Version) {
+		a.noteAdopted(ctx, b, store, made)
+	}})
 	if err != nil {
 		return err
 	}
@@ -44,6 +48,37 @@ func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) erro
 		}
 		return do(s)
 	})
+}
+
+// noteAdopted tells of secrets in files that were changed by hand: nothing has
+// kept them out.
+func (a *app) noteAdopted(ctx context.Context, b memento.Backend, store memento.StoreID, made []memento.Version) {
+	s, err := memento.OpenStore(ctx, b, workspace, store, a.storeOptions())
+	if err != nil {
+		return // the command itself says what is wrong
+	}
+	for _, v := range made {
+		found, err := s.Inspect(ctx, v)
+		if err != nil || len(found) == 0 {
+			continue
+		}
+		place := line(string(v.Path))
+		if found[0].Line == 0 { // the path itself
+			place = string(v.Memory)
+		}
+		a.say(`note: %s was changed by hand and holds sensitive information: %s; "memento scan --fix" removes it`, place, kindsOf(found))
+	}
+}
+
+// kindsOf lists the kinds of what was found.
+func kindsOf(found []memento.Suspicion) string {
+	var kinds []string
+	for _, f := range found {
+		if !slices.Contains(kinds, f.Kind) {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return strings.Join(kinds, ", ")
 }
 
 // storeOptions are those that every store is opened with.

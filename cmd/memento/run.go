@@ -89,7 +89,7 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH or mem: (env MEMENTO_BACKEND)")
+	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH, dir:PATH or mem: (env MEMENTO_BACKEND)")
 	flags.StringVar(&a.storeName, "store", "", "name or ID of the store (env MEMENTO_STORE; default \"default\")")
 	flags.BoolVar(&a.json, "json", false, "write JSON, an object a line")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")

@@ -1,0 +1,240 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"memento"
+)
+
+// ByHand is the ID of the user who is the actor of versions that were made of
+// files changed by hand, or by another program.
+const ByHand = "edited by hand"
+
+var handActor = memento.Actor{Kind: memento.ActorUser, ID: ByHand}
+
+func isText(s string) bool { return utf8.ValidString(s) }
+
+func tooLong(size, most int64) strange {
+	return strange{unreadable, fmt.Sprintf("it has %d bytes, and a memory of this store can have %d", size, most)}
+}
+
+// A step is a change to the books for what was found.
+type step struct {
+	change memento.Change
+	x      *finding // the file that is there afterwards; of a drop, the one that was
+	from   *finding // of a Move, the drop that it is made of
+}
+
+// adopt makes the findings versions. What the books refuse is left as it is on
+// disk, and noted as something else than a memory.
+func (w *work) adopt(ctx context.Context) error {
+	w.findings = slices.DeleteFunc(w.findings, func(x finding) bool {
+		if x.strange.kind != familiar {
+			w.changes.put = append(w.changes.put, x.unsettled(x.strange))
+		}
+		return x.strange.kind != familiar
+	})
+	return w.commit(ctx, w.steps())
+}
+
+// steps orders what was found: what makes room comes first.
+func (w *work) steps() []step {
+	moved, targets := w.renames()
+	var drops, moves, puts []step
+	for i := range w.findings {
+		switch x := &w.findings[i]; {
+		case x.verdict == drop:
+			if to := moved[x]; to != nil {
+				moves = append(moves, step{memento.Move{From: x.path, To: to.path, If: memento.IfVersion(x.head.Version)}, to, x})
+				if to.hash != x.head.SHA256 {
+					puts = append(puts, step{memento.Put{Path: to.path, Content: to.text}, to, nil})
+				}
+				continue
+			}
+			drops = append(drops, w.dropStep(x))
+		case x.verdict == edit:
+			puts = append(puts, step{memento.Put{Path: x.path, Content: x.text, If: memento.IfVersion(x.head.Version)}, x, nil})
+		case !targets[x]:
+			puts = append(puts, w.addStep(x))
+		}
+	}
+	return slices.Concat(drops, moves, puts)
+}
+
+func (w *work) dropStep(x *finding) step {
+	return step{memento.Remove{Path: x.path, If: memento.IfVersion(x.head.Version)}, x, nil}
+}
+
+func (w *work) addStep(x *finding) step {
+	return step{memento.Put{Path: x.path, Content: x.text, If: memento.IfAbsent()}, x, nil}
+}
+
+// renames pairs files that vanished with files that came, and are the same: by
+// their inode, or by their contents if no other pair has them. targets are those that came.
+func (w *work) renames() (moved map[*finding]*finding, targets map[*finding]bool) {
+	moved, targets = map[*finding]*finding{}, map[*finding]bool{}
+	pairBy(w, moved, targets, func(x *finding) (uint64, bool) {
+		if x.verdict == drop {
+			return x.row.print.inode, x.row.print.inode != 0
+		}
+		return x.print.inode, x.print.inode != 0
+	})
+	pairBy(w, moved, targets, func(x *finding) (string, bool) {
+		if x.verdict == drop {
+			return x.head.SHA256, true
+		}
+		return x.hash, true
+	})
+	return moved, targets
+}
+
+// pairBy pairs findings that have the same key, which no other has.
+func pairBy[K comparable](w *work, moved map[*finding]*finding, targets map[*finding]bool, key func(*finding) (K, bool)) {
+	type alike struct{ gone, came []*finding }
+	groups := map[K]*alike{}
+	for i := range w.findings {
+		x := &w.findings[i]
+		if x.verdict == edit || moved[x] != nil || targets[x] {
+			continue
+		}
+		k, ok := key(x)
+		if !ok {
+			continue
+		}
+		if groups[k] == nil {
+			groups[k] = &alike{}
+		}
+		if x.verdict == drop {
+			groups[k].gone = append(groups[k].gone, x)
+		} else {
+			groups[k].came = append(groups[k].came, x)
+		}
+	}
+	for _, a := range groups {
+		if len(a.gone) == 1 && len(a.came) == 1 && w.sameFile(a.gone[0], a.came[0]) {
+			moved[a.gone[0]], targets[a.came[0]] = a.came[0], true
+		}
+	}
+}
+
+// sameFile reports whether a file that came is the one that vanished, and not
+// another that was given its inode.
+func (w *work) sameFile(gone, came *finding) bool {
+	if gone.head.SHA256 == came.hash {
+		return true
+	}
+	f, err := w.f.opened.Load().root.OpenFile(came.found.name, readFlags, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !os.SameFile(info, came.found.info) {
+		return false
+	}
+	born, ok := birth(f)
+	return ok && born <= gone.row.print.changed
+}
+
+// commit writes steps into the books as one, or, if they are refused, as many
+// of them as will go.
+func (w *work) commit(ctx context.Context, steps []step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	list := make([]memento.Change, len(steps))
+	for i, s := range steps {
+		list[i] = s.change
+	}
+	done, err := w.f.b.books.Apply(ctx, w.f.store, handActor, list)
+	switch {
+	case err == nil:
+		w.f.b.step("adopted")
+		return w.accepted(ctx, steps, done.Versions)
+	case !refused(err):
+		return err
+	case len(steps) == 1:
+		return w.rejected(ctx, steps[0], err)
+	}
+	half := len(steps) / 2
+	if err := w.commit(ctx, steps[:half]); err != nil {
+		return err
+	}
+	return w.commit(ctx, steps[half:])
+}
+
+// accepted notes what the books have made of steps.
+func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Version) error {
+	newest := map[memento.Path]*memento.Version{}
+	for i := range versions {
+		newest[versions[i].Path] = &versions[i]
+	}
+	texts := map[string]string{}
+	for _, s := range steps {
+		if s.x.verdict == drop {
+			w.changes.gone = append(w.changes.gone, s.x.path)
+			continue
+		}
+		if s.from != nil {
+			w.changes.gone = append(w.changes.gone, s.from.path)
+		}
+		if v := newest[s.x.path]; v != nil {
+			w.changes.put = append(w.changes.put, s.x.settled(v.Memory, v.ID))
+		}
+		texts[s.x.hash] = s.x.text
+	}
+	for _, v := range versions {
+		if v.Operation != memento.Deleted {
+			text, known := texts[v.SHA256]
+			if !known { // moved, then changed
+				was, err := w.f.b.books.GetVersion(ctx, w.f.store, v.ID)
+				if err != nil {
+					return err
+				}
+				text = was.Content
+			}
+			v.Content = text
+		}
+		w.f.noticed = append(w.f.noticed, v)
+	}
+	return nil
+}
+
+// rejected notes what becomes of a file that the books would not have.
+func (w *work) rejected(ctx context.Context, s step, err error) error {
+	if s.from != nil { // perhaps only one end of the move is
+		if err := w.commit(ctx, []step{w.dropStep(s.from)}); err != nil {
+			return err
+		}
+		return w.commit(ctx, []step{w.addStep(s.x)})
+	}
+	if s.x.verdict == drop {
+		w.tasks = append(w.tasks, task{path: s.x.path, head: s.x.head})
+		return nil
+	}
+	w.changes.put = append(w.changes.put, s.x.unsettled(refusal(err)))
+	return nil
+}
+
+// refusal says why the books refused a file.
+func refusal(err error) strange {
+	limit, _ := errors.AsType[*memento.LimitError](err)
+	switch {
+	case errors.Is(err, memento.ErrProtected):
+		return strange{withheld, "the store's settings make it read-only, so what is in the file was not taken over"}
+	case errors.Is(err, memento.ErrArchived):
+		return strange{withheld, "the store is archived, so what is in the file was not taken over"}
+	case limit != nil && limit.Limit == memento.LimitMemoryBytes:
+		return tooLong(limit.Want, limit.Max)
+	case limit != nil:
+		return strange{noRoom, "the store takes no more: " + limit.Error()}
+	case errors.Is(err, memento.ErrIsDir), errors.Is(err, memento.ErrNotDir), errors.Is(err, memento.ErrExist):
+		return strange{noRoom, "a memory is in its way"}
+	}
+	return strange{unreadable, "the store does not take it"}
+}

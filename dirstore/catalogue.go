@@ -1,0 +1,137 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"memento"
+)
+
+// CreateStore implements [memento.Backend]. The store's folder is made with its
+// first memory.
+func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
+	const op = "create store"
+	if err := b.enter(ctx); err != nil {
+		return memento.StoreInfo{}, fail(op, err)
+	}
+	defer b.leave()
+	var info memento.StoreInfo
+	err := b.inCatalogue(ctx, func() (err error) {
+		if info, err = b.books.CreateStore(ctx, ws, spec); err != nil {
+			return err
+		}
+		// The store is there. Should it not get its place now, it does so when it is used.
+		_, _ = b.givePlace(info)
+		return nil
+	})
+	if err != nil {
+		return memento.StoreInfo{}, fail(op, err)
+	}
+	return info, nil
+}
+
+// GetStore implements [memento.Backend]. Its usage is as of what was noticed last.
+func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	return b.books.GetStore(ctx, ws, id)
+}
+
+// UpdateStore implements [memento.Backend].
+func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
+	const op = "update store"
+	if err := b.enter(ctx); err != nil {
+		return memento.StoreInfo{}, fail(op, err)
+	}
+	defer b.leave()
+	info, err := b.books.UpdateStore(ctx, ws, id, u)
+	if err != nil || u.Limits == nil && u.Settings == nil {
+		return info, err
+	}
+	// What could not become a memory perhaps can now. The update has happened;
+	// that nothing could be tried again is not its failure.
+	if f, err := b.folder(ctx, id); err == nil {
+		defer b.drop(f)
+		_ = f.locked(ctx, func() error { return f.tryAgain(unreadable, noRoom, withheld) })
+	}
+	return info, nil
+}
+
+// tryAgain has the next access look again at files that were no memories.
+func (f *folder) tryAgain(kinds ...strangeKind) error {
+	if !f.hasStrangers() {
+		return nil
+	}
+	var c changes
+	for _, r := range f.rowsBelow(memento.Root) {
+		for _, k := range kinds {
+			if r.strange.kind == k {
+				again := *r
+				again.print = fingerprint{}
+				c.put = append(c.put, &again)
+			}
+		}
+	}
+	if c.none() {
+		return nil
+	}
+	return f.end(&c)
+}
+
+// DeleteStore implements [memento.Backend]. It removes the store's folder with
+// all that is in it, also what is not memento's.
+func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
+	const op = "delete store"
+	if err := b.enter(ctx); err != nil {
+		return fail(op, err)
+	}
+	defer b.leave()
+	if _, err := b.books.GetStore(ctx, ws, id); err != nil {
+		return err
+	}
+	f, err := b.folder(ctx, id)
+	if err != nil {
+		return fail(op, err)
+	}
+	defer b.drop(f)
+	return fail(op, b.inCatalogue(ctx, func() error {
+		if err := f.lock.acquire(ctx); err != nil {
+			return err
+		}
+		err := b.deleteLocked(ctx, ws, f)
+		return errors.Join(err, f.lock.release())
+	}))
+}
+
+// deleteLocked deletes a store. The caller is in the catalogue, and has the store's lock.
+func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *folder) error {
+	if err := writeOwn(b.places, string(f.store)+leaving, ""); err != nil {
+		return err
+	}
+	b.step("leaving")
+	if err := b.books.DeleteStore(ctx, ws, f.store); err != nil {
+		return errors.Join(err, removeOwn(b.places, string(f.store)+leaving))
+	}
+	b.step("deleted")
+	b.mu.Lock()
+	delete(b.folders, f.store) // the last to drop it closes it
+	b.mu.Unlock()
+	// The store is gone. What cannot be removed now is when the folder is opened.
+	_ = b.finishDelete(context.WithoutCancel(ctx), f.store)
+	return nil
+}
+
+// ListStores implements [memento.Backend].
+func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
+	return func(yield func(memento.StoreInfo, error) bool) {
+		err := b.enter(ctx)
+		if err == nil {
+			err = b.noticeDefault(ctx, ws)
+			b.leave()
+		}
+		if err != nil {
+			yield(memento.StoreInfo{}, fail("list stores", err))
+			return
+		}
+		b.books.ListStores(ctx, ws, opts)(yield)
+	}
+}

@@ -1,0 +1,289 @@
+package dirstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"memento"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Scenarios that are not an Apply.
+const (
+	deleteStore = "delete store"
+	adoption    = "adoption" // of what was changed by hand
+)
+
+// scenarios are the changes during which a process dies.
+func scenarios() map[string][]memento.Change {
+	many := func(n int, change func(i int) memento.Change) (list []memento.Change) {
+		for i := range n {
+			list = append(list, change(i))
+		}
+		return list
+	}
+	return map[string][]memento.Change{
+		"create":         {memento.Put{Path: "/new", Content: "n"}},
+		"create deep":    {memento.Put{Path: "/x/y/z", Content: "n"}},
+		"overwrite":      {memento.Put{Path: "/a", Content: "a2"}},
+		"delete":         {memento.Remove{Path: "/a"}},
+		"delete last":    {memento.Remove{Path: "/dir/sub/c"}},
+		"delete subtree": {memento.Remove{Path: "/dir"}},
+		"move":           {memento.Move{From: "/a", To: "/moved/a"}},
+		"move subtree":   {memento.Move{From: "/dir", To: "/elsewhere/dir"}},
+		"move and edit":  {memento.Move{From: "/a", To: "/m"}, memento.Put{Path: "/m", Content: "a2"}},
+		"swap":           {memento.Move{From: "/a", To: "/t"}, memento.Move{From: "/b", To: "/a"}, memento.Move{From: "/t", To: "/b"}},
+		"file to folder": {memento.Move{From: "/a", To: "/t"}, memento.Move{From: "/b", To: "/a/b"}, memento.Put{Path: "/a/c", Content: "c"}},
+		"folder to file": {memento.Remove{Path: "/dir"}, memento.Put{Path: "/dir", Content: "file now"}},
+		"create many": many(70, func(i int) memento.Change {
+			return memento.Put{Path: memento.Path(fmt.Sprint("/many/", i)), Content: "m"}
+		}),
+		"mixed": {
+			memento.Put{Path: "/a", Content: "a2"}, memento.Remove{Path: "/b"}, memento.Move{From: "/dir", To: "/b"},
+			memento.Put{Path: "/b/new", Content: "n"}, memento.Put{Path: "/dir", Content: "file now"}, memento.Remove{Path: "/b/sub/c"},
+		},
+	}
+}
+
+// steps are all places at which a process dies.
+var steps = []string{
+	"marked", "committed", "before-unlink", "unlinked", "before-rename", "renamed", "written", "flushed",
+	"before-place", "placed", "before-dirsync", "dirsynced", "recorded",
+}
+
+// TestCrash kills a process at every step of every kind of change. The change
+// must be there wholly or not at all, whoever looks next, and files must be as the books.
+func TestCrash(t *testing.T) {
+	for name, list := range scenarios() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			deaths := 0
+			for _, step := range steps {
+				for nth := 1; ; nth += max(1, nth/4) {
+					died := crashAt(t, childTask{Scenario: name, Step: step, Nth: nth}, list)
+					if !died || t.Failed() {
+						break
+					}
+					deaths++
+				}
+			}
+			if deaths < 7 {
+				t.Errorf("the process died only %d times", deaths)
+			}
+		})
+	}
+}
+
+func crashAt(t *testing.T, task childTask, list []memento.Change) (died bool) {
+	s := newSite(t)
+	s.apply(memento.Put{Path: "/a", Content: "a"}, memento.Put{Path: "/b", Content: "b"},
+		memento.Put{Path: "/dir/c", Content: "c"}, memento.Put{Path: "/dir/sub/c", Content: "c"})
+	// Without what would be in the way of the change.
+	s.write(".git/config", "[core]")
+	s.do(os.Symlink("/etc/passwd", s.file("link")))
+	before, versions := s.all(), len(s.versions())
+
+	s.do(s.b.Close())
+	after := expected(t, s, list)
+
+	alive := s.open(nil) // another process that lives on, and has seen all
+	for _, err := range alive.List(t.Context(), s.store, memento.ListOptions{}) {
+		s.do(err)
+	}
+	task.Kind, task.Base, task.Store = "die", s.base, s.store
+	died = startChild(t, task).died(t)
+	if task.Nth%2 == 0 {
+		s.b = alive
+	} else {
+		s.b = s.open(nil)
+	}
+	where := fmt.Sprintf("died=%v at %s %d: ", died, task.Step, task.Nth)
+	got := s.all()
+	switch {
+	case cmp.Equal(got, after):
+	case cmp.Equal(got, before) && died && task.Step == "marked":
+	default:
+		t.Errorf("%sgot %v, want %v", where, got, after)
+	}
+	want := map[string]string{".git/": "", ".git/config": "[core]", "link": "-> /etc/passwd"}
+	for p, text := range got {
+		want[string(p[1:])] = text
+		for dir := range p.Ancestors() {
+			want[string(dir[1:])+"/"] = ""
+		}
+	}
+	if s.b == alive { // which may not have had a reason yet to look at all files
+		for p := range mergedKeys(before, after) {
+			s.b.Get(t.Context(), s.store, memento.ByPath(p))
+		}
+	}
+	if diff := cmp.Diff(want, tree(t, s.memories)); diff != "" {
+		t.Errorf("%sfiles (-want +got):\n%s", where, diff)
+	}
+	for _, v := range s.versions()[versions:] {
+		if strings.HasPrefix(v, "hand") {
+			t.Errorf("%sa change was invented: %s", where, v)
+		}
+	}
+	// Life goes on.
+	s.put("/alive", "x")
+	s.apply(memento.Remove{Path: "/alive"})
+	return died
+}
+
+func mergedKeys(maps ...map[memento.Path]string) map[memento.Path]bool {
+	keys := map[memento.Path]bool{}
+	for _, m := range maps {
+		for p := range m {
+			keys[p] = true
+		}
+	}
+	return keys
+}
+
+// all returns the contents of all memories.
+func (s *site) all() map[memento.Path]string {
+	s.Helper()
+	got := map[memento.Path]string{}
+	for e, err := range s.b.List(s.Context(), s.store, memento.ListOptions{Contents: true}) {
+		s.do(err)
+		got[e.Path] = e.Memory.Content
+	}
+	return got
+}
+
+// expected returns what changes come to, seen on a copy of a folder that is not open.
+func expected(t *testing.T, s *site, list []memento.Change) map[memento.Path]string {
+	t.Helper()
+	copied := *s
+	copied.base = filepath.Join(t.TempDir(), "copy")
+	s.do(os.CopyFS(copied.base, os.DirFS(s.base)))
+	copied.b = copied.open(nil)
+	copied.apply(list...)
+	return copied.all()
+}
+
+// What was changed by hand becomes versions once, though the process dies that noticed it.
+func TestCrashAdopting(t *testing.T) {
+	for _, step := range []string{"adopted", "recorded"} {
+		t.Run(step, func(t *testing.T) {
+			s := newSite(t)
+			s.put("/a", "1")
+			s.put("/b", "2")
+			s.put("/c", "3")
+			s.do(s.b.Close())
+			s.write("a", "edited")
+			s.write("dir/new", "added")
+			s.do(os.Remove(s.file("b")))
+			s.do(os.Rename(s.file("c"), s.file("d")))
+			if !startChild(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: adoption, Step: step, Nth: 1}).died(t) {
+				t.Fatal("the process lives")
+			}
+			s.b = s.open(nil)
+			s.holds(map[memento.Path]string{"/a": "edited", "/dir/new": "added", "/d": "3"})
+			s.wantVersions("memento created /a 1", "memento created /b 2", "memento created /c 3",
+				"hand deleted /b", "hand modified /d 3", "hand modified /a edited", "hand created /dir/new added")
+			s.mirrored()
+		})
+	}
+}
+
+// A store whose deletion was not finished is there or gone, as a whole.
+func TestCrashDeletingStore(t *testing.T) {
+	for _, step := range []string{"leaving", "deleted"} {
+		for _, name := range []string{"default", "other"} {
+			t.Run(step+"/"+name, func(t *testing.T) {
+				s := newSite(t)
+				s.put("/a", "kept?")
+				place := s.memories
+				if name != "default" {
+					info, err := s.b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: name})
+					s.do(err)
+					s.store, place = info.ID, filepath.Join(s.base, "stores", "other", "memories")
+					s.put("/a", "kept?")
+				}
+				s.do(s.b.Close())
+				if !startChild(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: deleteStore, Step: step, Nth: 1}).died(t) {
+					t.Fatal("the process lives")
+				}
+				s.b = s.open(nil)
+				if step == "leaving" {
+					s.holds(map[memento.Path]string{"/a": "kept?"})
+					s.do(s.b.DeleteStore(t.Context(), memento.DefaultWorkspace, s.store))
+				} else {
+					s.getError("/a", memento.ErrNoStore)
+				}
+				if _, err := os.Stat(place); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("the folder is still there: %v", err)
+				}
+				left, err := os.ReadDir(filepath.Join(s.base, hiddenFolder, placesFolder))
+				s.do(err)
+				for _, entry := range left {
+					if strings.Contains(entry.Name(), string(s.store)) {
+						t.Errorf("left behind: %s", entry.Name())
+					}
+				}
+			})
+		}
+	}
+}
+
+// When the disk does not let a file follow the books, the write has succeeded all
+// the same, and the file follows when it can.
+func TestFileFollowsLater(t *testing.T) {
+	s := newSite(t)
+	s.put("/dir/a", "one")
+	s.put("/b", "one")
+	broken := false
+	s.b = s.open(&Options{hook: func(step string) {
+		if step == "committed" && !broken {
+			broken = true
+			s.do(os.Rename(s.file("dir"), s.file("aside")))
+			s.do(os.WriteFile(s.file("dir"), nil, 0o600)) // where a folder is needed
+		}
+	}})
+	s.apply(memento.Put{Path: "/dir/a", Content: "two"}, memento.Put{Path: "/dir/new", Content: "n"}, memento.Put{Path: "/b", Content: "two"})
+	v, err := s.b.books.Get(t.Context(), s.store, memento.ByPath("/b"))
+	s.do(err)
+	if got := tree(t, s.memories)["b"]; v.Content != "two" || got != "two" {
+		t.Errorf("the books have %q, the file %q", v.Content, got)
+	}
+	s.do(os.Remove(s.file("dir")))
+	s.do(os.Rename(s.file("aside"), s.file("dir")))
+	time.Sleep(patience + 100*time.Millisecond)
+	s.lists("/b", "/dir/a", "/dir/new")
+	s.get("/dir/new")
+	s.reopen()
+	s.mirrored()
+	s.wantVersions("memento created /dir/a one", "memento created /b one",
+		"memento modified /dir/a two", "memento created /dir/new n", "memento modified /b two")
+}
+
+// A file that someone changes while it is being replaced keeps the change.
+func TestHandIsFaster(t *testing.T) {
+	for _, step := range []string{"committed", "flushed"} {
+		t.Run(step, func(t *testing.T) {
+			s := newSite(t)
+			s.put("/a", "one")
+			s.put("/gone", "one")
+			s.b = s.open(&Options{hook: func(at string) {
+				if at == step {
+					s.write("a", "by hand")
+					s.write("new", "by hand, too")
+				}
+			}})
+			s.apply(memento.Put{Path: "/a", Content: "two"}, memento.Put{Path: "/new", Content: "n"}, memento.Remove{Path: "/gone"})
+			s.holds(map[memento.Path]string{"/a": "by hand", "/new": "by hand, too"})
+			s.mirrored()
+			s.wantVersions("memento created /a one", "memento created /gone one",
+				"memento modified /a two", "memento created /new n", "memento deleted /gone",
+				"hand modified /a by hand", "hand modified /new by hand, too")
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package dirstore
+
+import "memento"
+
+// A presence is what is found at a path.
+type presence int
+
+const (
+	absent  presence = iota // nothing, or a folder
+	file                    // a plain file
+	linked                  // a plain file with another name, which may lie anywhere
+	special                 // a symbolic link, a FIFO, a socket, a device
+)
+
+// A situation is what is known about one path.
+type situation struct {
+	disk presence
+	same bool            // whether what is there is what the row is about, unchanged
+	row  *row            // nil if the record has none
+	head *memento.Memory // nil if the books have none
+}
+
+// A verdict is what is to be done about a path.
+type verdict int
+
+const (
+	keep    verdict = iota // nothing
+	forget                 // the row is about what is no more
+	write                  // the file is behind the books
+	unlink                 // the file should be gone: the books have removed the memory
+	refresh                // the file has the contents of the books: the record takes note
+	add                    // a file was added: it becomes a memory
+	edit                   // a file was changed: it becomes a version
+	drop                   // a file was removed: so is the memory
+	leave                  // something else is in the memory's place
+)
+
+// decide compares what is on disk, what memento has last put or seen there, and
+// what the books say. Two of the three tell who has changed the third: if disk
+// and record agree, the books are ahead; if record and books do, a hand was at
+// the file. If none agree the hand has the last word, for what the books have is
+// in the history in any case.
+//
+// hash returns that of the file's contents, and older whether an earlier version of
+// the memory had contents of a hash. They are asked only if it matters.
+func decide(s situation, hash func() string, older func(hash string) bool) verdict {
+	settled := s.row != nil && s.row.strange.kind == familiar
+	current := s.row != nil && s.head != nil && s.row.version == s.head.Version
+	if s.row != nil && !settled && s.same {
+		return keep
+	}
+	if s.head == nil {
+		switch {
+		case s.disk == file && settled && s.same:
+			return unlink
+		case s.disk == file:
+			return add
+		case s.row != nil:
+			return forget
+		}
+		return keep
+	}
+	switch s.disk {
+	case absent:
+		if current {
+			return drop
+		}
+		return write
+	case special:
+		return leave
+	}
+	if settled && s.same {
+		if current {
+			return keep
+		}
+		return write
+	}
+	h := hash()
+	switch {
+	case h == s.head.SHA256:
+		return refresh
+	case s.disk == linked:
+		return leave
+	case !current && older(h):
+		return write // it was not yet brought up to date when the record was lost
+	}
+	return edit
+}

@@ -1,0 +1,212 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"memento"
+	"memento/sqlitestore"
+)
+
+var (
+	_ memento.Backend    = (*Backend)(nil)
+	_ memento.Searcher   = (*Backend)(nil)
+	_ memento.ReadMarker = (*Backend)(nil)
+)
+
+// A Backend keeps stores in a folder. See [Open].
+type Backend struct {
+	base    *os.Root
+	hidden  *os.Root // hiddenFolder in base
+	locks   *os.Root // locksFolder in hidden
+	places  *os.Root // placesFolder in hidden
+	books   books
+	record  *record
+	traits  traits
+	adopted func(memento.StoreID, []memento.Version)
+	hook    func(step string) // called before and after what touches the disk; for tests
+
+	catalogue *lock // of what stores there are, and where
+
+	mu      sync.Mutex
+	folders map[memento.StoreID]*folder
+	owned   bool           // whether some store is known to be in defaultFolder
+	active  sync.WaitGroup // calls under way
+	closed  bool
+}
+
+// books keep all that is not a file.
+type books interface {
+	memento.Backend
+	memento.Searcher
+	memento.ReadMarker
+}
+
+// Options are the options of [Open]; nil means all defaults.
+type Options struct {
+	// Now tells the time; nil means time.Now.
+	Now func() time.Time
+	// BusyTimeout is how long a write waits for other processes that write to
+	// the books; 0 means 30 seconds.
+	BusyTimeout time.Duration
+	// Adopted is told of every version that was made of a file changed by hand,
+	// with its contents, after it was made, by whichever call noticed the change.
+	// Such contents have passed no guard: this is the place to look for secrets in
+	// them. It may use the backend.
+	Adopted func(store memento.StoreID, made []memento.Version)
+
+	traits *traits           // in place of what the file system has; for tests
+	hook   func(step string) // see Backend; for tests
+}
+
+// Open opens the folder at path, and makes it, for its owner only, if it does not
+// exist; the folder it is in must. A folder with memories that no memento
+// has seen yet becomes the store named "default" of the default workspace. The
+// caller closes the Backend.
+//
+// Errors: memento.ErrForeign if a link, or anything but a folder, is where the
+// memories or the books should be; memento.ErrFormat if the books are damaged,
+// or were written by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
+func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	const op = "open folder"
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fail(op, err)
+	}
+	b := &Backend{adopted: o.Adopted, hook: o.hook, folders: map[memento.StoreID]*folder{}}
+	if err := b.open(ctx, path, &o); err != nil {
+		return nil, fail(op, errors.Join(err, b.release()))
+	}
+	if err := b.finishCatalogue(ctx); err != nil {
+		return nil, fail(op, errors.Join(err, b.release()))
+	}
+	return b, nil
+}
+
+func (b *Backend) open(ctx context.Context, path string, o *Options) (err error) {
+	if b.base, err = openBase(path); err != nil {
+		return err
+	}
+	if b.hidden, err = makeFolder(b.base, hiddenFolder); errors.Is(err, errNoFolder) {
+		return notFolder(hiddenFolder)
+	} else if err != nil {
+		return err
+	}
+	if b.locks, err = makeFolder(b.hidden, locksFolder); err != nil {
+		return err
+	}
+	if b.places, err = makeFolder(b.hidden, placesFolder); err != nil {
+		return err
+	}
+	if b.catalogue, err = openLock(b.locks, "catalogue"); err != nil {
+		return err
+	}
+	if o.traits != nil {
+		b.traits = *o.traits
+	} else if b.traits, err = probe(b.hidden); err != nil {
+		return err
+	}
+	hiddenPath := filepath.Join(path, hiddenFolder)
+	if b.record, err = openRecord(b.hidden, hiddenPath); err != nil {
+		return err
+	}
+	f, err := openOwn(b.hidden, booksFile) // SQLite would follow a link
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	kept, err := sqlitestore.Open(ctx, filepath.Join(hiddenPath, booksFile), &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})
+	if err != nil {
+		return err
+	}
+	b.books = kept
+	return nil
+}
+
+// openBase opens the folder that Open was given, which may be a link to one.
+func openBase(path string) (*os.Root, error) {
+	switch err := os.Mkdir(path, ownFolderMode); {
+	case err == nil:
+		if err := os.Chmod(path, ownFolderMode); err != nil { // whatever the umask
+			return nil, err
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the folder it should be in does not exist (%w)", bare(err))
+	}
+	return os.OpenRoot(path)
+}
+
+func notFolder(name string) error {
+	return fmt.Errorf("%w: %s is a link or a file, not a folder", memento.ErrForeign, name)
+}
+
+// Close finishes what was accepted and closes everything. Methods called
+// afterwards return memento.ErrClosed.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	wasClosed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if wasClosed {
+		return nil
+	}
+	b.active.Wait()
+	return fail("close", b.release())
+}
+
+// release closes what is open.
+func (b *Backend) release() (err error) {
+	for _, f := range b.folders {
+		err = errors.Join(err, f.close())
+	}
+	if b.books != nil {
+		err = errors.Join(err, b.books.Close())
+	}
+	if b.record != nil {
+		err = errors.Join(err, b.record.close())
+	}
+	if b.catalogue != nil {
+		err = errors.Join(err, b.catalogue.close())
+	}
+	for _, dir := range []*os.Root{b.places, b.locks, b.hidden, b.base} {
+		if dir != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}
+	return err
+}
+
+// enter begins a call, unless the backend is closed or ctx has ended; leave ends it.
+func (b *Backend) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return memento.ErrClosed
+	}
+	b.active.Add(1)
+	return nil
+}
+
+func (b *Backend) leave() { b.active.Done() }
+
+// step tells a test where we are.
+func (b *Backend) step(name string) {
+	if b.hook != nil {
+		b.hook(name)
+	}
+}

@@ -1,0 +1,34 @@
+package dirstore
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"memento"
+	"memento/storetest"
+)
+
+func harness() storetest.Harness {
+	return storetest.Harness{
+		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
+			return Open(ctx, dir, nil)
+		},
+		Reopens:    true,
+		Shared:     true,
+		Searcher:   true,
+		ReadMarker: true,
+	}
+}
+
+// TestMain lets the test binary also be the process that dies, or that makes
+// changes by hand, in tests of this package.
+func TestMain(m *testing.M) {
+	if given := os.Getenv(childEnv); given != "" {
+		os.Exit(child(given))
+	}
+	storetest.Main(m, harness())
+}
+
+func TestBackend(t *testing.T)      { storetest.Run(t, harness()) }
+func BenchmarkBackend(b *testing.B) { storetest.Benchmark(b, harness()) }

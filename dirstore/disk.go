@@ -1,0 +1,132 @@
+package dirstore
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"memento"
+)
+
+// readFolder returns what is in an open folder, in no order, and not what links
+// in it lead to.
+func readFolder(dir *os.Root) ([]fs.FileInfo, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	infos, err := f.Readdir(-1) // of a file opened in a Root, this looks at the names in the open folder itself
+	return infos, errors.Join(err, f.Close())
+}
+
+// isAbsent reports whether an error says that there is nothing at a path.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// isLink reports whether an error says that a link would have led out of a Root,
+// or nowhere: that is Root's own to say, not the operating system's.
+func isLink(err error) bool {
+	if err == nil {
+		return false
+	}
+	code, ok := errors.AsType[syscall.Errno](err)
+	return !ok && !errors.Is(err, fs.ErrClosed) || code == syscall.ELOOP
+}
+
+// classify says what a file is, of which the record has the row r, or none.
+func classify(info fs.FileInfo, r *row) presence {
+	switch inode, _, links := inodeOf(info); {
+	case info.IsDir():
+		return absent
+	case !info.Mode().IsRegular():
+		return special
+	case links > 1 && (r == nil || r.print.inode != inode):
+		return linked
+	}
+	return file
+}
+
+// strangeness says what else than a plain file is at a path.
+func strangeness(info fs.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return "a folder is in its place"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link is in its place"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe is in its place"
+	case mode&fs.ModeSocket != 0:
+		return "a socket is in its place"
+	case mode&fs.ModeDevice != 0:
+		return "a device is in its place"
+	case !mode.IsRegular():
+		return "a special file is in its place"
+	}
+	return "a hard link to another file is in its place"
+}
+
+// hidden reports whether a path has a name that the memory tool never shows: one
+// with a dot at the beginning, or node_modules. Files of others with such names
+// (of editors, of git) do not become memories.
+func hidden(p memento.Path) bool {
+	return strings.Contains(string(p), "/.") || strings.Contains(string(p)+"/", "/node_modules/")
+}
+
+var (
+	errChanging = errors.New("changed while it was read")
+	errTooLong  = errors.New("longer than it may be")
+)
+
+// readFile reads the file that info is about, and returns its fingerprint as of
+// then. The name may have become another file's, or a link's, since info was got:
+// that is not read.
+//
+// Errors: errChanging, errTooLong if it has more than most bytes.
+func readFile(root *os.Root, name string, info fs.FileInfo, most int64) (text string, print fingerprint, err error) {
+	if info.Size() > most {
+		return "", printOf(info), errTooLong
+	}
+	f, err := root.OpenFile(name, readFlags, 0)
+	if isLink(err) {
+		return "", print, errChanging
+	}
+	if err != nil {
+		return "", print, err
+	}
+	defer f.Close()
+	now, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", print, err
+	case !now.Mode().IsRegular() || !os.SameFile(info, now):
+		return "", print, errChanging
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return "", print, err
+	}
+	if int64(len(data)) > most {
+		return "", printOf(now), errTooLong
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return "", print, err
+	}
+	if print = printOf(after); print != printOf(now) || print.size != int64(len(data)) {
+		return "", print, errChanging
+	}
+	return string(data), print, nil
+}
+
+// hasContents reports whether the file that info is about has the contents that
+// the row says. checked is when.
+func (r *row) hasContents(root *os.Root, name string, info fs.FileInfo) (same bool, checked int64) {
+	checked = time.Now().UnixNano()
+	text, print, err := readFile(root, name, info, r.print.size)
+	return err == nil && print == r.print && memento.HashContent(text) == r.sha256, checked
+}

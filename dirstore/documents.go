@@ -1,0 +1,310 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"memento"
+)
+
+// Get implements [memento.Backend].
+//
+// Further errors: ErrForeign if the file cannot be a memory's.
+func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
+	const op = "get"
+	if err := b.enter(ctx); err != nil {
+		return memento.Memory{}, fail(op, err)
+	}
+	defer b.leave()
+	f, err := b.folder(ctx, store)
+	if err != nil {
+		return memento.Memory{}, fail(op, err)
+	}
+	defer b.drop(f)
+	m, sure, err := f.get(ctx, ref)
+	if !sure {
+		err = f.locked(ctx, func() error {
+			if _, sure, _ := f.get(ctx, ref); sure {
+				return nil // it was another process at work
+			}
+			return f.reconcile(ctx, false)
+		})
+		if err == nil {
+			m, _, err = f.get(ctx, ref)
+		}
+	}
+	return m, fail(op, err)
+}
+
+// get is Get as far as it goes without the lock. sure says that what is on disk
+// is what the record and the books say.
+func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, sure bool, err error) {
+	if !f.caughtUp.Load() {
+		return m, false, nil
+	}
+	m, err = f.b.books.Get(ctx, f.store, ref)
+	p := ref.Path
+	switch {
+	case err == nil:
+		p = m.Path
+	case !errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrIsDir):
+		return m, true, err
+	case p == "": // no such ID: a file that came by hand has none yet
+		return m, true, err
+	default:
+		if _, invalid := memento.ParsePath(string(p)); invalid != nil {
+			return m, true, err
+		}
+	}
+	root, ok := f.present()
+	if !ok {
+		return m, false, err
+	}
+	r := f.row(p)
+	if !f.unchanged(root, p, r) {
+		return m, false, err
+	}
+	switch {
+	case r != nil && r.listed():
+		return memento.Memory{}, true, foreign("get", p, r.strange.reason)
+	case err == nil && r == nil,
+		err == nil && r.strange.kind == familiar && r.version != m.Version:
+		return m, false, nil
+	case err == nil:
+		return m, true, nil
+	case r != nil && r.strange.kind == familiar: // of a memory that was just removed
+		return m, false, err
+	}
+	// There is no memory at p, but there may be a directory that books or disk have alone.
+	if differs, lookErr := f.differsBelow(ctx, p); lookErr != nil || differs {
+		return m, false, errors.Join(err, lookErr)
+	}
+	if errors.Is(err, memento.ErrNotExist) && f.strangersBelow(p) {
+		err = &memento.Error{Op: "get", Path: p, Err: memento.ErrIsDir}
+	}
+	return m, true, err
+}
+
+// List implements [memento.Backend]. Files that cannot be memories are listed as
+// such: without ID, version, hash and contents.
+func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	const op = "list"
+	return func(yield func(memento.Entry, error) bool) {
+		if opts.Dir == "" {
+			opts.Dir = memento.Root
+		}
+		strangers, err := b.look(ctx, store, opts.Dir)
+		switch {
+		case err != nil:
+			yield(memento.Entry{}, fail(op, err))
+		case len(strangers) == 0:
+			b.books.List(ctx, store, opts)(yield)
+		default:
+			b.listMerged(ctx, store, opts, strangers, yield)
+		}
+	}
+}
+
+// look makes what was changed by hand below dir versions, and returns what is
+// listed there and is no memory, in order of path.
+func (b *Backend) look(ctx context.Context, store memento.StoreID, dir memento.Path) (strangers []*row, err error) {
+	if err := b.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	f, err := b.folder(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	defer b.drop(f)
+	if err := f.notice(ctx, dir); err != nil {
+		return nil, err
+	}
+	return f.listedBelow(dir), nil
+}
+
+// Apply implements [memento.Backend]. Once the books have the changes they are
+// made, and durable; the files follow before Apply returns or, if the disk does
+// not let them, as soon as it does.
+func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	const op = "apply"
+	if err := b.enter(ctx); err != nil {
+		return memento.Applied{}, fail(op, err)
+	}
+	defer b.leave()
+	f, err := b.folder(ctx, store)
+	if err != nil {
+		return memento.Applied{}, fail(op, err)
+	}
+	defer b.drop(f)
+	var done memento.Applied
+	err = f.locked(ctx, func() error {
+		if err := f.prepare(ctx, changes); err != nil {
+			return err
+		}
+		if err := f.begin(); err != nil {
+			return err
+		}
+		b.step("marked")
+		done, err = b.books.Apply(ctx, store, by, changes)
+		if err != nil {
+			return f.undone(err)
+		}
+		b.step("committed")
+		f.follow(context.WithoutCancel(ctx), done.Versions, textsOf(changes))
+		return nil
+	})
+	if err != nil {
+		return memento.Applied{}, fail(op, err)
+	}
+	return done, nil
+}
+
+// undone takes the mark away if err says that nothing has happened. Otherwise
+// nobody knows: the next one to take the lock compares.
+func (f *folder) undone(err error) error {
+	if refused(err) || errors.Is(err, memento.ErrNoStore) {
+		return errors.Join(err, f.end(&changes{}))
+	}
+	return err
+}
+
+// textsOf returns what changes write, by hash.
+func textsOf(list []memento.Change) map[string]string {
+	texts := map[string]string{}
+	for _, c := range list {
+		if put, ok := c.(memento.Put); ok {
+			texts[memento.HashContent(put.Content)] = put.Content
+		}
+	}
+	return texts
+}
+
+// follow has the files follow the books, in which versions were just made. What
+// does not work now is done later.
+func (f *folder) follow(ctx context.Context, versions []memento.Version, texts map[string]string) {
+	var c changes
+	again := f.settle(ctx, f.tasksOf(versions), texts, nil, &c)
+	_ = f.end(&c) // the mark stays, then
+	for _, v := range versions {
+		if v.Operation == memento.Deleted && f.hasStrangers() {
+			_ = f.tryAgain(noRoom)
+			break
+		}
+	}
+	if again {
+		_ = f.reconcile(ctx, false)
+	}
+}
+
+// tasksOf returns what has to be done for versions that were just made: every
+// file they are about, and every file in which the memories were before.
+func (f *folder) tasksOf(versions []memento.Version) []task {
+	newest := map[memento.MemoryID]*memento.Version{}
+	for i := range versions {
+		newest[versions[i].Memory] = &versions[i]
+	}
+	heads := map[memento.Path]*memento.Memory{}
+	for _, v := range newest {
+		if v.Operation != memento.Deleted {
+			heads[v.Path] = &memento.Memory{ID: v.Memory, Path: v.Path, Version: v.ID, SHA256: v.SHA256, Size: v.Size}
+		}
+	}
+	var tasks []task
+	seen := map[memento.Path]bool{}
+	touch := func(p memento.Path) {
+		r := f.row(p)
+		if !seen[p] && (r != nil || heads[p] != nil) {
+			tasks = append(tasks, task{path: p, head: heads[p], row: r})
+		}
+		seen[p] = true
+	}
+	for _, v := range versions {
+		if before := f.rowOf(v.Memory); before != nil {
+			touch(before.path)
+		}
+		touch(v.Path)
+	}
+	return tasks
+}
+
+// Import implements [memento.Backend].
+func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
+	const op = "import"
+	if err := b.enter(ctx); err != nil {
+		return fail(op, err)
+	}
+	defer b.leave()
+	f, err := b.folder(ctx, store)
+	if err != nil {
+		return fail(op, err)
+	}
+	defer b.drop(f)
+	return fail(op, f.locked(ctx, func() error {
+		if err := f.prepare(ctx, imported(versions)); err != nil {
+			return err
+		}
+		if err := f.begin(); err != nil {
+			return err
+		}
+		if err := b.books.Import(ctx, store, versions); err != nil {
+			return f.undone(err)
+		}
+		b.step("committed")
+		_ = f.reconcile(context.WithoutCancel(ctx), true) // the mark stays, then
+		return nil
+	}))
+}
+
+// imported returns the changes to which versions come, as far as places on disk
+// are concerned: where the memories are at the end.
+func imported(versions []memento.Version) (list []memento.Change) {
+	last := map[memento.MemoryID]int{}
+	for i, v := range versions {
+		last[v.Memory] = i
+	}
+	for i, v := range versions {
+		_, err := memento.ParsePath(string(v.Path)) // the books refuse invalid ones
+		if last[v.Memory] == i && v.Operation != memento.Deleted && err == nil {
+			list = append(list, memento.Put{Path: v.Path})
+		}
+	}
+	return list
+}
+
+// Search implements [memento.Searcher].
+func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
+	const op = "search"
+	if opts.Dir == "" {
+		opts.Dir = memento.Root
+	}
+	strangers, err := b.look(ctx, store, opts.Dir)
+	if err != nil {
+		return nil, fail(op, err)
+	}
+	matches, err := b.books.Search(ctx, store, opts)
+	if len(strangers) == 0 || err != nil {
+		return matches, err
+	}
+	hidden := map[memento.Path]bool{}
+	for _, r := range strangers {
+		hidden[r.path] = true
+	}
+	var seen []memento.Match
+	for _, m := range matches {
+		if !hidden[m.Memory.Path] {
+			seen = append(seen, m)
+		}
+	}
+	return seen, nil
+}
+
+// MarkRead implements [memento.ReadMarker].
+func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) { b.books.MarkRead(store, id) }
+
+// errSame says that the file system would put two memories into one file.
+func errSame(op string, p, other memento.Path) error {
+	return &memento.Error{Op: op, Path: other, Err: fmt.Errorf("%w: on this file system, %s would be the same", memento.ErrExist, p)}
+}

@@ -1,0 +1,84 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"memento"
+)
+
+// translate makes the operating system's errors the root package's, and takes
+// the names of files out of them: they are the host's.
+func translate(err error) error {
+	switch {
+	case err == nil, isOurs(err):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, bare(err))
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, bare(err))
+	case errors.Is(err, fs.ErrClosed):
+		return memento.ErrClosed
+	}
+	return fmt.Errorf("storage failed: %w", bare(err))
+}
+
+// bare is err without what the functions of package os add to it.
+func bare(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+func isOurs(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, memento.ErrClosed) ||
+		errors.Is(err, memento.ErrFormat) || errors.Is(err, memento.ErrForeign) {
+		return true
+	}
+	_, at := errors.AsType[*memento.Error](err)
+	_, path := errors.AsType[*memento.PathError](err)
+	_, limit := errors.AsType[*memento.LimitError](err)
+	return at || path || limit
+}
+
+// fail wraps err, if there is one, as the failure of op.
+func fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = translate(err)
+	if _, ok := errors.AsType[*memento.Error](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*memento.PathError](err); ok {
+		return err
+	}
+	return &memento.Error{Op: op, Err: err}
+}
+
+// foreign is the error about something that is not a memory.
+func foreign(op string, at memento.Path, reason string) error {
+	return &memento.Error{Op: op, Path: at, Err: fmt.Errorf("%w: %s", memento.ErrForeign, reason)}
+}
+
+// refused reports whether the books would not take a change, by a rule that the
+// next attempt would break as well, rather than could not.
+func refused(err error) bool {
+	for _, rule := range []error{
+		memento.ErrInvalid, memento.ErrInvalidPath, memento.ErrTooLarge, memento.ErrProtected, memento.ErrArchived,
+		memento.ErrIsDir, memento.ErrNotDir, memento.ErrExist, memento.ErrConflict, memento.ErrNotExist,
+	} {
+		if errors.Is(err, rule) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,341 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memento"
+)
+
+// A folder is one store's folder of memories, as this process knows it.
+type folder struct {
+	b     *Backend
+	store memento.StoreID
+	place string // of the folder of memories, below the backend's
+	lock  *lock
+	users int // calls that use it; see Backend.mu
+
+	opened   atomic.Pointer[opened] // nil while there is no folder
+	caughtUp atomic.Bool            // whether this process has looked at everything once
+
+	mu         sync.RWMutex // for the fields up to the next comment
+	tree       *node
+	byMemory   map[memento.MemoryID]*row // familiar ones
+	strangers  int                       // rows that are not
+	generation uint64                    // of the record, as of which the tree is
+
+	// What follows is for the holder of the lock.
+	token   uint64                    // the mark that we have set; 0 if none
+	excused uint64                    // a mark that stays, for files in behind
+	behind  map[memento.Path]struct{} // files that could not be brought up to date
+	retry   time.Time                 // when to try it again
+	noticed []memento.Version         // made of changes by hand, to be reported
+}
+
+// opened is an open folder of memories.
+type opened struct {
+	root *os.Root
+	info fs.FileInfo
+}
+
+func newFolder(b *Backend, store memento.StoreID, place string, l *lock) *folder {
+	return &folder{
+		b: b, store: store, place: place, lock: l,
+		tree: &node{}, byMemory: map[memento.MemoryID]*row{}, behind: map[memento.Path]struct{}{},
+	}
+}
+
+// close is called when nobody uses the folder any more.
+func (f *folder) close() error {
+	err := f.lock.close()
+	if o := f.opened.Swap(nil); o != nil {
+		err = errors.Join(err, o.root.Close())
+	}
+	return err
+}
+
+// present returns the open folder, nil if there is none, and whether that is
+// still what is at its place.
+func (f *folder) present() (root *os.Root, ok bool) {
+	o := f.opened.Load()
+	info, err := f.b.base.Lstat(f.place)
+	switch {
+	case o == nil:
+		return nil, isAbsent(err)
+	case err != nil:
+		return nil, false
+	}
+	return o.root, os.SameFile(o.info, info)
+}
+
+// reopen makes opened what is at the place of the folder. The caller has the lock.
+func (f *folder) reopen() error {
+	if _, ok := f.present(); ok {
+		return nil
+	}
+	if old := f.opened.Swap(nil); old != nil {
+		_ = old.root.Close() // who still looks at it looks again
+	}
+	root, err := f.enter(openFolder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return f.noFolder(err)
+	}
+	return f.setOpened(root)
+}
+
+func (f *folder) setOpened(root *os.Root) error {
+	info, err := root.Stat(".")
+	if err != nil {
+		return errors.Join(err, root.Close())
+	}
+	f.opened.Store(&opened{root, info})
+	return nil
+}
+
+// ensure returns the open folder, and makes it if need be. The caller has the lock.
+func (f *folder) ensure() (*os.Root, error) {
+	if o := f.opened.Load(); o != nil {
+		return o.root, nil
+	}
+	root, err := f.enter(makeFolder)
+	if err != nil {
+		return nil, f.noFolder(err)
+	}
+	if err := f.setOpened(root); err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+func (f *folder) noFolder(err error) error {
+	if errors.Is(err, errNoFolder) {
+		return foreign("open store", memento.Root, "the folder of the store's memories is a link or a file, not a folder")
+	}
+	return err
+}
+
+// enter goes to the folder's place, one name after the other.
+func (f *folder) enter(step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
+	at := f.b.base
+	for name := range strings.SplitSeq(f.place, "/") {
+		next, err := step(at, name)
+		if at != f.b.base {
+			err = errors.Join(err, at.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// row returns what the record has of a path, or nil.
+func (f *folder) row(p memento.Path) *row {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if n := f.tree.find(f.b.traits, p); n != nil {
+		return n.row
+	}
+	return nil
+}
+
+// rowsBelow returns the rows at and below a path.
+func (f *folder) rowsBelow(p memento.Path) (rows []*row) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if n := f.tree.find(f.b.traits, p); n != nil {
+		for r := range n.all() {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// rowOf returns the row of the file that a memory is in, or nil.
+func (f *folder) rowOf(id memento.MemoryID) *row {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.byMemory[id]
+}
+
+// hasStrangers reports whether there is a file that is not what the books have.
+func (f *folder) hasStrangers() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.strangers > 0
+}
+
+// apply brings changes into the tree. The caller holds mu.
+func (f *folder) apply(c *changes) {
+	for _, p := range c.gone {
+		f.count(f.tree.remove(f.b.traits, p), nil)
+	}
+	for _, r := range c.put {
+		f.count(f.tree.put(f.b.traits, r), r)
+	}
+}
+
+// count keeps what is known of all rows together, as one becomes another.
+func (f *folder) count(before, after *row) {
+	if before != nil {
+		if before.strange.kind != familiar {
+			f.strangers--
+		} else if f.byMemory[before.memory] == before {
+			delete(f.byMemory, before.memory)
+		}
+	}
+	if after != nil {
+		if after.strange.kind != familiar {
+			f.strangers++
+		} else {
+			f.byMemory[after.memory] = after
+		}
+	}
+}
+
+// confirm notes, in memory only, that a file still has the contents that its row says.
+func (f *folder) confirm(r *row, checked int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.tree.find(f.b.traits, r.path); n != nil && n.row == r {
+		sure := *r
+		sure.checked = checked
+		f.count(f.tree.put(f.b.traits, &sure), &sure)
+	}
+}
+
+// refresh reads what others have written to the record since.
+func (f *folder) refresh() error {
+	f.mu.RLock()
+	after := f.generation
+	f.mu.RUnlock()
+	c, generation, whole, err := f.b.record.read(f.store, after)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.generation != after {
+		return nil // somebody else has
+	}
+	if whole || err != nil {
+		f.tree, f.strangers = &node{}, 0
+		clear(f.byMemory)
+	}
+	if err != nil {
+		return err
+	}
+	f.apply(&c)
+	f.generation = generation
+	return nil
+}
+
+// locked runs do while no one else changes the store, after everything that
+// happened before is known. What was noticed is reported when the lock is free again.
+func (f *folder) locked(ctx context.Context, do func() error) error {
+	if err := f.lock.acquire(ctx); err != nil {
+		return err
+	}
+	return f.withLock(ctx, do)
+}
+
+// withLock is locked for who has the lock; it releases it.
+func (f *folder) withLock(ctx context.Context, do func() error) (err error) {
+	var noticed []memento.Version
+	func() {
+		defer func() {
+			noticed, f.noticed = f.noticed, nil
+			err = errors.Join(err, f.lock.release())
+		}()
+		if err = f.catchUp(ctx); err == nil {
+			err = do()
+		}
+	}()
+	if len(noticed) > 0 && f.b.adopted != nil {
+		f.b.adopted(f.store, noticed)
+	}
+	return err
+}
+
+// patience is how long a file that cannot be brought up to date is left alone.
+const patience = time.Second
+
+// catchUp brings what this process knows up to date, and finishes what another
+// began and did not live to finish. The caller has the lock.
+func (f *folder) catchUp(ctx context.Context) error {
+	m, err := f.lock.mark()
+	if err != nil {
+		return err
+	}
+	if err := f.reopen(); err != nil {
+		return err
+	}
+	full := !f.caughtUp.Load() || m.unsettled != 0 && m.unsettled != f.excused || len(f.behind) > 0 && time.Now().After(f.retry)
+	f.token = m.unsettled
+	if !f.caughtUp.Load() || m.generation != f.recordedAs() {
+		if err := f.refresh(); err != nil {
+			full = true // the record is lost: it is made anew
+		}
+	}
+	switch at := f.recordedAs(); {
+	case at < m.generation: // the record was lost, but not those who know what was in it
+		f.mu.Lock()
+		f.generation = m.generation
+		f.mu.Unlock()
+	case at > m.generation:
+		if err := f.lock.setMark(mark{at, f.token}); err != nil {
+			return err
+		}
+	}
+	if !full {
+		return nil
+	}
+	return f.reconcile(ctx, true)
+}
+
+// recordedAs returns the generation of the record that the tree has.
+func (f *folder) recordedAs() uint64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.generation
+}
+
+// begin marks that files may be behind the books until end. The caller has the lock.
+func (f *folder) begin() error {
+	if f.token == 0 || f.token == f.excused {
+		f.token = max(1, rand.Uint64())
+		return f.lock.setMark(mark{f.recordedAs(), f.token})
+	}
+	return nil
+}
+
+// end keeps changes in the record and the tree, and takes the mark away if all
+// files are up to date. That the record cannot be written is not an error: the
+// mark then stays, and others look at everything.
+func (f *folder) end(c *changes) error {
+	kept := true
+	if !c.none() {
+		generation := f.recordedAs() + 1
+		kept = f.b.record.write(f.store, generation, c) == nil
+		f.mu.Lock()
+		f.apply(c)
+		if kept {
+			f.generation = generation
+		}
+		f.mu.Unlock()
+		f.b.step("recorded")
+	}
+	if kept && len(f.behind) == 0 {
+		f.token = 0
+	}
+	f.excused = f.token
+	return f.lock.setMark(mark{f.recordedAs(), f.token})
+}

@@ -1,0 +1,147 @@
+package dirstore
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"memento"
+)
+
+func cmpPaths(a, b memento.Path) int { return cmp.Compare(a, b) }
+
+// isEmpty reports whether there is nothing in a folder but folders of its kind.
+func isEmpty(dir *os.Root) bool {
+	infos, err := readFolder(dir)
+	if err != nil {
+		return false
+	}
+	for _, info := range infos {
+		if !info.IsDir() {
+			return false
+		}
+		inner, err := enter(dir, info)
+		if err != nil {
+			return false
+		}
+		empty := isEmpty(inner)
+		inner.Close()
+		if !empty {
+			return false
+		}
+	}
+	return true
+}
+
+// entry returns what is listed of a file that is no memory.
+func (r *row) entry() memento.Entry {
+	at := time.Unix(0, r.print.mtime).UTC()
+	return memento.Entry{
+		Path:      r.path,
+		Memory:    memento.Memory{Path: r.path, Size: r.print.size, CreatedAt: at, UpdatedAt: at},
+		Usage:     memento.Usage{Memories: 1, Bytes: r.print.size},
+		UpdatedAt: at,
+	}
+}
+
+// listMerged lists memories, and strangers, which are in order of path, among them.
+func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts memento.ListOptions, strangers []*row, yield func(memento.Entry, error) bool) {
+	l := lister{opts: opts, yield: yield}
+	all := opts
+	all.Depth, all.After, all.Limit = 0, "", 0
+	for e, err := range b.books.List(ctx, store, all) {
+		if err != nil {
+			yield(memento.Entry{}, err)
+			return
+		}
+		for len(strangers) > 0 && strangers[0].path < e.Path {
+			if !l.take(strangers[0].entry()) {
+				return
+			}
+			strangers = strangers[1:]
+		}
+		if len(strangers) > 0 && strangers[0].path == e.Path { // its file is no longer what the books have
+			e = strangers[0].entry()
+			strangers = strangers[1:]
+		}
+		if !l.take(e) {
+			return
+		}
+	}
+	for _, r := range strangers {
+		if !l.take(r.entry()) {
+			return
+		}
+	}
+	l.end()
+}
+
+// A lister makes a listing of entries that come in order of path.
+type lister struct {
+	opts  memento.ListOptions
+	yield func(memento.Entry, error) bool
+
+	open    memento.Entry // the directory being summed up, if Dir is set
+	yielded int
+	done    bool
+}
+
+// take adds the next entry and reports whether it wants more.
+func (l *lister) take(e memento.Entry) bool {
+	dir, ok := l.rolledInto(e.Path)
+	if !ok {
+		return l.end() && l.emit(e)
+	}
+	if !l.open.Dir || l.open.Path != dir {
+		if !l.end() {
+			return false
+		}
+		l.open = memento.Entry{Path: dir, Dir: true}
+	}
+	l.open.Usage.Memories += e.Usage.Memories
+	l.open.Usage.Bytes += e.Usage.Bytes
+	if e.UpdatedAt.After(l.open.UpdatedAt) {
+		l.open.UpdatedAt = e.UpdatedAt
+	}
+	return true
+}
+
+// rolledInto returns the directory that stands for a path that lies too deep.
+func (l *lister) rolledInto(p memento.Path) (memento.Path, bool) {
+	if l.opts.Depth <= 0 {
+		return "", false
+	}
+	end := len(l.opts.Dir.Prefix())
+	for range l.opts.Depth {
+		i := strings.IndexByte(string(p[end:]), '/')
+		if i < 0 {
+			return "", false
+		}
+		end += i + 1
+	}
+	return p[:end-1], true
+}
+
+// end yields the directory being summed up, if there is one.
+func (l *lister) end() bool {
+	if !l.open.Dir {
+		return !l.done
+	}
+	e := l.open
+	l.open = memento.Entry{}
+	return l.emit(e)
+}
+
+func (l *lister) emit(e memento.Entry) bool {
+	if l.done {
+		return false
+	}
+	if e.Cursor() <= l.opts.After {
+		return true
+	}
+	l.yielded++
+	l.done = !l.yield(e, nil) || l.yielded == l.opts.Limit
+	return !l.done
+}

@@ -1,0 +1,324 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"memento"
+)
+
+// maxFolders is how many stores are kept open though nobody uses them.
+const maxFolders = 128
+
+// folder returns the folder of a store, which is found a place if it has none.
+// The caller calls drop when it is done.
+//
+// Errors: ErrNoStore.
+func (b *Backend) folder(ctx context.Context, store memento.StoreID) (*folder, error) {
+	if f := b.known(store); f != nil {
+		return f, nil
+	}
+	if err := b.exists(ctx, store); err != nil {
+		return nil, err
+	}
+	place, err := b.placeOf(store)
+	if err == nil && place == "" { // whoever made the store did not live to give it one
+		err = b.inCatalogue(ctx, func() error {
+			place, err = b.settlePlace(ctx, store)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := openLock(b.locks, string(store))
+	if err != nil {
+		return nil, err
+	}
+	return b.keep(newFolder(b, store, place, l)), nil
+}
+
+func (b *Backend) known(store memento.StoreID) *folder {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.folders[store]
+	if f != nil {
+		f.users++
+	}
+	return f
+}
+
+// keep makes f the folder of its store, unless another is by now, and returns that.
+func (b *Backend) keep(f *folder) *folder {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if other := b.folders[f.store]; other != nil {
+		_ = f.close()
+		other.users++
+		return other
+	}
+	for store, idle := range b.folders {
+		if len(b.folders) < maxFolders {
+			break
+		}
+		if idle.users == 0 {
+			delete(b.folders, store)
+			_ = idle.close()
+		}
+	}
+	f.users = 1
+	b.folders[f.store] = f
+	return f
+}
+
+// drop is called by who has used a folder.
+func (b *Backend) drop(f *folder) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f.users--; f.users == 0 && b.folders[f.store] != f {
+		_ = f.close()
+	}
+}
+
+// exists returns ErrNoStore if the books have no such store.
+func (b *Backend) exists(ctx context.Context, store memento.StoreID) error {
+	for _, err := range b.books.List(ctx, store, memento.ListOptions{Dir: memento.Root, Limit: 1, Brief: true}) {
+		return err
+	}
+	return nil
+}
+
+// inCatalogue runs do while no one else makes or deletes stores.
+func (b *Backend) inCatalogue(ctx context.Context, do func() error) error {
+	if err := b.catalogue.acquire(ctx); err != nil {
+		return err
+	}
+	return errors.Join(do(), b.catalogue.release())
+}
+
+// placeOf returns the place of a store's folder of memories, "" if it has none yet.
+func (b *Backend) placeOf(store memento.StoreID) (string, error) {
+	owner, err := readOwn(b.hidden, ownerFile)
+	switch {
+	case err != nil:
+		return "", err
+	case owner == string(store):
+		return defaultFolder, nil
+	}
+	return readOwn(b.places, string(store))
+}
+
+// settlePlace finds a place for a store of which nothing is known but its ID. The
+// caller is in the catalogue.
+func (b *Backend) settlePlace(ctx context.Context, store memento.StoreID) (string, error) {
+	if place, err := b.placeOf(store); err != nil || place != "" {
+		return place, err
+	}
+	info, err := b.books.GetStore(ctx, memento.DefaultWorkspace, store)
+	if errors.Is(err, memento.ErrNoStore) {
+		info, err = memento.StoreInfo{ID: store, Name: "store"}, nil // of another workspace
+	}
+	if err != nil {
+		return "", err
+	}
+	return b.givePlace(info)
+}
+
+// givePlace gives a new store its place: the first one named default of the
+// default workspace that of the SDKs' tools, any other a folder of its own. The
+// caller is in the catalogue.
+func (b *Backend) givePlace(info memento.StoreInfo) (string, error) {
+	owner, err := readOwn(b.hidden, ownerFile)
+	if err != nil {
+		return "", err
+	}
+	if owner == "" && info.Workspace == memento.DefaultWorkspace && info.Name == defaultStore {
+		if err := b.checkDefault(); err != nil {
+			return "", err
+		}
+		return defaultFolder, writeOwn(b.hidden, ownerFile, string(info.ID))
+	}
+	stores, err := makeFolder(b.base, otherFolders)
+	if errors.Is(err, errNoFolder) {
+		return "", notFolder(otherFolders)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer stores.Close()
+	for n := 1; ; n++ {
+		name := slug(info.Name)
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", name, n)
+		}
+		if err := stores.Mkdir(name, ownFolderMode); errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return "", err
+		}
+		if err := errors.Join(stores.Chmod(name, ownFolderMode), syncFolder(stores)); err != nil {
+			return "", err
+		}
+		place := otherFolders + "/" + name + "/" + defaultFolder
+		return place, writeOwn(b.places, string(info.ID), place)
+	}
+}
+
+// defaultStore is the name of the store that is in defaultFolder.
+const defaultStore = "default"
+
+// checkDefault refuses what is in defaultFolder's place, if it is no folder.
+func (b *Backend) checkDefault() error {
+	switch info, err := b.base.Lstat(defaultFolder); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return notFolder(defaultFolder)
+	}
+	return nil
+}
+
+// finishCatalogue finishes deletions that others began, and makes a store of a
+// folder of memories that belongs to none.
+func (b *Backend) finishCatalogue(ctx context.Context) error {
+	if err := b.checkDefault(); err != nil {
+		return err
+	}
+	return b.inCatalogue(ctx, func() error {
+		names, err := readFolder(b.places)
+		if err != nil {
+			return err
+		}
+		for _, info := range names {
+			store, ok := strings.CutSuffix(info.Name(), leaving)
+			if !ok {
+				continue
+			}
+			if err := b.finishDelete(ctx, memento.StoreID(store)); err != nil {
+				return err
+			}
+		}
+		return b.adoptDefault(ctx)
+	})
+}
+
+// adoptDefault makes a store of the folder of memories if it belongs to none. The
+// caller is in the catalogue.
+func (b *Backend) adoptDefault(ctx context.Context) error {
+	owner, err := readOwn(b.hidden, ownerFile)
+	if err != nil {
+		return err
+	}
+	if owner != "" {
+		b.setOwned(true)
+		return nil
+	}
+	if info, err := b.base.Lstat(defaultFolder); err != nil || !info.IsDir() {
+		return nil // there is none
+	}
+	for info, err := range b.books.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Name: defaultStore}) {
+		if err != nil {
+			return err
+		}
+		if place, err := b.placeOf(info.ID); err != nil || place != "" {
+			return err // it lives elsewhere, and the folder is not ours
+		}
+		_, err := b.givePlace(info)
+		return err
+	}
+	info, err := b.books.CreateStore(ctx, memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore, UniqueName: true})
+	if err == nil {
+		_, err = b.givePlace(info)
+	}
+	return err
+}
+
+func (b *Backend) setOwned(owned bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.owned = owned
+}
+
+// noticeDefault is adoptDefault for folders that came after the backend was opened.
+func (b *Backend) noticeDefault(ctx context.Context, ws memento.Workspace) error {
+	b.mu.Lock()
+	owned := b.owned
+	b.mu.Unlock()
+	if ws != memento.DefaultWorkspace || owned {
+		return nil
+	}
+	if info, err := b.base.Lstat(defaultFolder); err != nil || !info.IsDir() {
+		return nil
+	}
+	return b.inCatalogue(ctx, func() error { return b.adoptDefault(ctx) })
+}
+
+// finishDelete removes what is left of a store that the books no longer have. The
+// caller is in the catalogue.
+func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error {
+	switch err := b.exists(ctx, store); {
+	case err == nil:
+		return removeOwn(b.places, string(store)+leaving) // it was not deleted after all
+	case !errors.Is(err, memento.ErrNoStore):
+		return err
+	}
+	place, err := b.placeOf(store)
+	if err != nil {
+		return err
+	}
+	switch {
+	case place == defaultFolder:
+		if err := b.base.RemoveAll(defaultFolder); err != nil {
+			return err
+		}
+		if err := removeOwn(b.hidden, ownerFile); err != nil {
+			return err
+		}
+		b.setOwned(false)
+	case place != "":
+		if err := b.removeOther(strings.TrimSuffix(place, "/"+defaultFolder)); err != nil {
+			return err
+		}
+		if err := removeOwn(b.places, string(store)); err != nil {
+			return err
+		}
+	}
+	if err := syncFolder(b.base); err != nil {
+		return err
+	}
+	_ = b.record.forget(store)
+	for _, name := range []string{string(store), string(store) + ".next"} {
+		_ = b.locks.Remove(name) // nobody needs it: IDs are never used again
+	}
+	return removeOwn(b.places, string(store)+leaving)
+}
+
+// removeOther removes a folder in otherFolders, which must be a folder indeed.
+func (b *Backend) removeOther(place string) error {
+	stores, err := openFolder(b.base, otherFolders)
+	if isAbsent(err) || errors.Is(err, errNoFolder) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer stores.Close()
+	name := strings.TrimPrefix(place, otherFolders+"/")
+	if err := stores.RemoveAll(name); err != nil {
+		return err
+	}
+	return syncFolder(stores)
+}
+
+func removeOwn(dir *os.Root, name string) error {
+	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncFolder(dir)
+}

@@ -1,0 +1,301 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"memento"
+)
+
+// reconcile brings files, record and books together: what was changed by hand
+// goes into the books, what the books are ahead goes to the files. full looks at
+// what the books have of every path; otherwise only at paths where the files are
+// other than the record says. The caller has the lock, and is caught up but for this.
+func (f *folder) reconcile(ctx context.Context, full bool) error {
+	const tries = 3 // someone may be at the files just now
+	for range tries {
+		again, err := f.reconcileOnce(ctx, full)
+		if err != nil {
+			return err
+		}
+		if !again {
+			break
+		}
+		full = false
+	}
+	f.caughtUp.Store(true)
+	return nil
+}
+
+func (f *folder) reconcileOnce(ctx context.Context, full bool) (again bool, err error) {
+	w := &work{f: f}
+	if full {
+		if w.heads, err = f.heads(ctx); err != nil {
+			return false, err
+		}
+	} else if err := f.b.exists(ctx, f.store); err != nil {
+		return false, err // its folder may be another's by now
+	}
+	s, err := f.scan(ctx, w.heads)
+	if err != nil {
+		return false, err
+	}
+	rows := map[memento.Path]*row{}
+	for _, r := range f.rowsBelow(memento.Root) {
+		rows[r.path] = r
+	}
+	for _, p := range w.paths(s, rows) {
+		if err := w.judge(ctx, p, s, rows[p]); err != nil {
+			return false, err
+		}
+	}
+	return w.carryOut(ctx, full)
+}
+
+// heads returns all that the books have at present, by path.
+func (f *folder) heads(ctx context.Context) (map[memento.Path]*memento.Memory, error) {
+	heads := map[memento.Path]*memento.Memory{}
+	for e, err := range f.b.books.List(ctx, f.store, memento.ListOptions{Dir: memento.Root}) {
+		if err != nil {
+			return nil, err
+		}
+		heads[e.Path] = &e.Memory
+	}
+	return heads, nil
+}
+
+// work is what a reconciliation finds to be done.
+type work struct {
+	f      *folder
+	heads  map[memento.Path]*memento.Memory // nil if they are asked for one by one
+	limits *memento.Limits                  // nil until asked for
+
+	changes  changes               // for the record
+	tasks    []task                // for settle
+	emptied  map[memento.Path]bool // folders from which a file was taken
+	findings []finding             // of changes by hand
+}
+
+// A finding is a change by hand.
+type finding struct {
+	verdict verdict // add, edit or drop
+	path    memento.Path
+	row     *row
+	head    *memento.Memory
+	found   found
+	text    string
+	hash    string // of text
+	print   fingerprint
+	checked int64
+	strange strange // why the text cannot be a memory's, if it cannot
+}
+
+// paths returns the paths to be judged, in order.
+func (w *work) paths(s *scan, rows map[memento.Path]*row) []memento.Path {
+	judged := map[memento.Path]struct{}{}
+	for p, at := range s.found {
+		if r := rows[p]; w.heads != nil || r == nil || r.print != printOf(at.info) || r.strange.kind == familiar && r.racy() {
+			judged[p] = struct{}{}
+		}
+	}
+	for p := range rows {
+		if _, there := s.found[p]; w.heads != nil || !there {
+			judged[p] = struct{}{}
+		}
+	}
+	for p := range w.heads {
+		judged[p] = struct{}{}
+	}
+	for p := range w.f.behind {
+		judged[p] = struct{}{}
+	}
+	maps.DeleteFunc(judged, func(p memento.Path, _ struct{}) bool { return !s.sees(p) })
+	return slices.Sorted(maps.Keys(judged))
+}
+
+// head returns what the books have at a path, or nil.
+func (w *work) head(ctx context.Context, p memento.Path) (*memento.Memory, error) {
+	if w.heads != nil {
+		return w.heads[p], nil
+	}
+	m, err := w.f.b.books.Get(ctx, w.f.store, memento.ByPath(p))
+	switch {
+	case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrIsDir):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &m, nil
+}
+
+// judge decides about one path and notes what is to be done.
+func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error {
+	head, err := w.head(ctx, p)
+	if err != nil {
+		return err
+	}
+	x := finding{path: p, row: r, head: head}
+	sit := situation{row: r, head: head}
+	at, there := s.found[p]
+	if there {
+		if sit.disk = classify(at.info, r); sit.disk == file && r == nil && head == nil && hidden(p) {
+			sit.disk = special // not ours
+		}
+		x.found = at
+		sit.same = r != nil && r.print == printOf(at.info)
+	}
+	var readErr error
+	read := false
+	hash := func() string {
+		if !read {
+			read = true
+			readErr = w.read(ctx, &x)
+		}
+		return x.hash
+	}
+	if sit.same && r.strange.kind == familiar && r.racy() {
+		if sit.same = hash() == r.sha256; sit.same {
+			sure := *r
+			sure.checked = x.checked
+			w.changes.put = append(w.changes.put, &sure)
+		}
+	}
+	v := decide(sit, hash, func(hash string) bool { return w.older(ctx, head, hash) })
+	if (v == add || v == edit) && !read {
+		hash()
+	}
+	switch {
+	case errors.Is(readErr, errChanging), isAbsent(readErr):
+		return nil // the next access sees what has become of it
+	case readErr != nil:
+		return readErr
+	}
+	x.verdict = v
+	w.note(x)
+	return nil
+}
+
+func (w *work) note(x finding) {
+	switch x.verdict {
+	case keep:
+		delete(w.f.behind, x.path)
+	case forget:
+		w.changes.gone = append(w.changes.gone, x.path)
+		if w.emptied == nil {
+			w.emptied = map[memento.Path]bool{}
+		}
+		w.emptied[x.path.Parent()] = true
+	case write:
+		w.tasks = append(w.tasks, task{path: x.path, head: x.head, row: x.there()})
+	case unlink:
+		w.tasks = append(w.tasks, task{path: x.path, row: x.row})
+	case refresh:
+		w.changes.put = append(w.changes.put, x.settled(x.head.ID, x.head.Version))
+	case leave:
+		// No version: when the thing is gone, the file is written again.
+		w.changes.put = append(w.changes.put, &row{
+			path: x.path, memory: x.head.ID, print: printOf(x.found.info), checked: now(),
+			strange: strange{otherThing, strangeness(x.found.info)},
+		})
+	case add, edit, drop:
+		w.findings = append(w.findings, x)
+	}
+}
+
+// there returns a row that says what is at the path now, or nil if nothing is.
+func (x *finding) there() *row {
+	if x.found.info == nil {
+		return nil
+	}
+	r := row{path: x.path}
+	if x.row != nil {
+		r = *x.row
+	}
+	r.print = printOf(x.found.info)
+	return &r
+}
+
+// settled returns the row of a file that has the text of a version.
+func (x *finding) settled(id memento.MemoryID, v memento.VersionID) *row {
+	return &row{path: x.path, memory: id, version: v, sha256: x.hash, print: x.print, checked: x.checked}
+}
+
+// unsettled returns the row of a file that cannot be a memory.
+func (x *finding) unsettled(s strange) *row {
+	r := &row{path: x.path, print: x.print, checked: x.checked, strange: s}
+	if x.head != nil {
+		r.memory, r.version = x.head.ID, x.head.Version
+	}
+	return r
+}
+
+// read reads the file that was found, as far as it could be a memory's.
+func (w *work) read(ctx context.Context, x *finding) error {
+	if w.limits == nil {
+		asked, err := w.f.b.books.Apply(ctx, w.f.store, handActor, nil) // which changes nothing
+		if err != nil {
+			return err
+		}
+		w.limits = &asked.Limits
+	}
+	most := w.limits.MemoryBytes
+	if x.head != nil {
+		most = max(most, x.head.Size) // a limit that was lowered
+	}
+	x.checked = now()
+	var err error
+	x.text, x.print, err = readFile(w.f.opened.Load().root, x.found.name, x.found.info, most)
+	switch {
+	case errors.Is(err, errTooLong):
+		x.strange = tooLong(x.print.size, w.limits.MemoryBytes)
+	case errors.Is(err, fs.ErrPermission):
+		x.print = printOf(x.found.info)
+		x.strange = strange{unreadable, "it may not be read by this program"}
+	case err != nil:
+		return err
+	case !isText(x.text):
+		x.strange = strange{unreadable, "it is not valid UTF-8 text"}
+	default:
+		x.hash = memento.HashContent(x.text)
+	}
+	return nil
+}
+
+// older reports whether a version before the head had contents of this hash.
+func (w *work) older(ctx context.Context, head *memento.Memory, hash string) bool {
+	if hash == "" {
+		return false
+	}
+	for v, err := range w.f.b.books.ListVersions(ctx, w.f.store, memento.VersionListOptions{Memory: head.ID}) {
+		if err == nil && v.SHA256 == hash {
+			return true
+		}
+	}
+	return false
+}
+
+// carryOut does what was found to be done.
+func (w *work) carryOut(ctx context.Context, full bool) (again bool, err error) {
+	f := w.f
+	if w.changes.none() && len(w.tasks) == 0 && len(w.findings) == 0 {
+		if f.token != 0 {
+			return false, f.end(&w.changes)
+		}
+		return false, nil
+	}
+	if err := f.begin(); err != nil {
+		return false, err
+	}
+	if err := w.adopt(ctx); err != nil {
+		return false, err
+	}
+	again = f.settle(context.WithoutCancel(ctx), w.tasks, nil, w.emptied, &w.changes)
+	if len(f.behind) > 0 {
+		f.retry = time.Now().Add(patience)
+	}
+	return again, f.end(&w.changes)
+}

@@ -1,0 +1,258 @@
+package dirstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// A record keeps what memento has last put or seen on disk, so that it notices
+// what others have done since without reading every file. It is a cache: lost or
+// damaged, it is made anew from the files and the books, which costs a reading of
+// all files and, at the most, the difference between a memory that was removed
+// by hand and one that is still to be written, which is then written.
+//
+// It is never flushed by itself. What the machine loses of it with its power is
+// found again when the folder is opened.
+type record struct {
+	mu   sync.Mutex
+	conn *sqlite.Conn
+}
+
+// tombs is for how many generations a row that was removed is kept as such, for
+// the processes that have not yet heard of it.
+const tombs = 10_000
+
+const recordSchema = `
+	CREATE TABLE IF NOT EXISTS generations (store TEXT PRIMARY KEY, generation INTEGER NOT NULL) WITHOUT ROWID;
+	CREATE TABLE IF NOT EXISTS files (
+		store      TEXT NOT NULL,
+		path       TEXT NOT NULL,
+		gone       INTEGER NOT NULL, -- whether it is no more
+		memory     TEXT NOT NULL,
+		version    TEXT NOT NULL,
+		sha256     TEXT NOT NULL,
+		kind       INTEGER NOT NULL, -- type bits of the mode
+		size       INTEGER NOT NULL,
+		mtime      INTEGER NOT NULL, -- nanoseconds since 1970, like the next two
+		changed    INTEGER NOT NULL,
+		checked    INTEGER NOT NULL,
+		inode      INTEGER NOT NULL,
+		strange    INTEGER NOT NULL,
+		reason     TEXT NOT NULL,
+		generation INTEGER NOT NULL, -- in which the row was written
+		PRIMARY KEY (store, path)
+	) WITHOUT ROWID;
+	CREATE INDEX IF NOT EXISTS files_by_generation ON files (store, generation);
+	PRAGMA user_version = 1;`
+
+// openRecord opens the record in dir, whose path is given too. One that cannot be
+// understood is replaced.
+func openRecord(dir *os.Root, path string) (*record, error) {
+	for try := 0; ; try++ {
+		f, err := openOwn(dir, recordFile)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+		conn, err := openRecordFile(path + string(os.PathSeparator) + recordFile)
+		if err == nil {
+			return &record{conn: conn}, nil
+		}
+		if code := sqlite.ErrCode(err).ToPrimary(); try > 0 || code != sqlite.ResultNotADB && code != sqlite.ResultCorrupt && !errors.Is(err, errOtherRecord) {
+			return nil, translateRecord(err)
+		}
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := dir.Remove(recordFile + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+}
+
+var errOtherRecord = errors.New("of another version")
+
+func openRecordFile(path string) (conn *sqlite.Conn, err error) {
+	conn, err = sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
+	conn.SetBusyTimeout(30 * time.Second)
+	for _, pragma := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA temp_store = MEMORY"} {
+		if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
+			return nil, err
+		}
+	}
+	version, err := sqlitex.ResultInt64(conn.Prep("PRAGMA user_version"))
+	switch {
+	case err != nil:
+		return nil, err
+	case version > 1:
+		return nil, errOtherRecord
+	case version == 0:
+		return conn, sqlitex.ExecuteScript(conn, recordSchema, nil)
+	}
+	return conn, nil
+}
+
+// translateRecord is for opening, the only time when the record's errors are
+// anybody's: the driver's text then has the path in it.
+func translateRecord(err error) error {
+	switch code := sqlite.ErrCode(err); code.ToPrimary() {
+	case sqlite.ResultFull:
+		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, code)
+	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultCantOpen:
+		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, code)
+	default:
+		return fmt.Errorf("the record of files cannot be opened (%v)", code)
+	}
+}
+
+func (d *record) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.conn.Close()
+}
+
+// changes are rows to be written: first some go, then others come.
+type changes struct {
+	gone []memento.Path
+	put  []*row
+}
+
+func (c *changes) none() bool { return len(c.put) == 0 && len(c.gone) == 0 }
+
+// write keeps changes as the given generation of a store.
+func (d *record) write(store memento.StoreID, generation uint64, c *changes) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end, err := sqlitex.ImmediateTransaction(d.conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	for _, p := range c.gone {
+		if err := d.exec(`UPDATE files SET gone = 1, generation = ? WHERE store = ? AND path = ?`,
+			int64(generation), string(store), string(p)); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.put {
+		if err := d.exec(`INSERT OR REPLACE INTO files VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			string(store), string(r.path), string(r.memory), string(r.version), r.sha256,
+			int64(r.print.kind), r.print.size, r.print.mtime, r.print.changed, r.checked, int64(r.print.inode),
+			int64(r.strange.kind), r.strange.reason, int64(generation)); err != nil {
+			return err
+		}
+	}
+	if generation%tombs == 0 {
+		if err := d.exec(`DELETE FROM files WHERE store = ? AND gone = 1 AND generation <= ?`,
+			string(store), int64(generation-min(tombs, generation))); err != nil {
+			return err
+		}
+	}
+	return d.exec(`INSERT OR REPLACE INTO generations VALUES (?, ?)`, string(store), int64(generation))
+}
+
+// read returns what was written to a store after a generation, and the present one.
+// whole says that it is all there is: what is not among it is gone.
+func (d *record) read(store memento.StoreID, after uint64) (c changes, generation uint64, whole bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end := sqlitex.Transaction(d.conn)
+	defer end(&err)
+	err = d.each(`SELECT generation FROM generations WHERE store = ?`, func(s *sqlite.Stmt) {
+		generation = uint64(s.ColumnInt64(0))
+	}, string(store))
+	if err != nil {
+		return c, 0, false, err
+	}
+	if whole = after == 0 || after > generation || after+tombs < generation; whole {
+		after = 0
+	}
+	err = d.each(`SELECT path, gone, memory, version, sha256, kind, size, mtime, changed, checked, inode, strange, reason
+		FROM files WHERE store = ? AND generation > ? AND NOT (gone = 1 AND ?)`, func(s *sqlite.Stmt) {
+		p := memento.Path(s.ColumnText(0))
+		if s.ColumnBool(1) {
+			c.gone = append(c.gone, p)
+			return
+		}
+		c.put = append(c.put, &row{
+			path:    p,
+			memory:  memento.MemoryID(s.ColumnText(2)),
+			version: memento.VersionID(s.ColumnText(3)),
+			sha256:  s.ColumnText(4),
+			print: fingerprint{
+				kind:    fs.FileMode(s.ColumnInt64(5)),
+				size:    s.ColumnInt64(6),
+				mtime:   s.ColumnInt64(7),
+				changed: s.ColumnInt64(8),
+				inode:   uint64(s.ColumnInt64(10)),
+			},
+			checked: s.ColumnInt64(9),
+			strange: strange{strangeKind(s.ColumnInt64(11)), s.ColumnText(12)},
+		})
+	}, string(store), int64(after), whole)
+	return c, generation, whole, err
+}
+
+// forget removes all about a store.
+func (d *record) forget(store memento.StoreID) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end, err := sqlitex.ImmediateTransaction(d.conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	if err := d.exec(`DELETE FROM files WHERE store = ?`, string(store)); err != nil {
+		return err
+	}
+	return d.exec(`DELETE FROM generations WHERE store = ?`, string(store))
+}
+
+func (d *record) exec(query string, args ...any) error {
+	return d.each(query, func(*sqlite.Stmt) {}, args...)
+}
+
+// each runs a statement, and calls scan for each of its rows.
+func (d *record) each(query string, scan func(*sqlite.Stmt), args ...any) error {
+	s, err := d.conn.Prepare(query) // once; later it is found
+	if err != nil {
+		return err
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			s.BindText(i+1, v)
+		case int64:
+			s.BindInt64(i+1, v)
+		case bool:
+			s.BindBool(i+1, v)
+		default:
+			panic(fmt.Sprintf("dirstore: cannot bind a %T", arg))
+		}
+	}
+	for {
+		found, err := s.Step()
+		if err != nil || !found {
+			return errors.Join(err, s.Reset())
+		}
+		scan(s)
+	}
+}

@@ -1,0 +1,145 @@
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"memento"
+)
+
+// A scan is all that is in a store's folder.
+type scan struct {
+	found  map[memento.Path]found
+	opaque []memento.Path // folders that cannot be read
+}
+
+// found is a file, or something else, at a path of its own.
+type found struct {
+	name string // on disk, below the store's folder
+	info fs.FileInfo
+}
+
+// sees reports whether the scan can tell what is at p.
+func (s *scan) sees(p memento.Path) bool {
+	for _, dir := range s.opaque {
+		if dir == p || dir.Contains(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// A scanner walks through a store's folder.
+type scanner struct {
+	f       *folder
+	escaped map[string]memento.Path // of heads: see pathOf
+	wanted  map[memento.Path]bool   // hidden directories in which the books have memories
+	result  *scan
+}
+
+// scan looks at everything in the folder, and removes what was being written by
+// someone who died. heads, if not nil, are the memories that should be there. The
+// caller has the lock.
+func (f *folder) scan(ctx context.Context, heads map[memento.Path]*memento.Memory) (*scan, error) {
+	s := scanner{f: f, result: &scan{found: map[memento.Path]found{}}}
+	o := f.opened.Load()
+	if o == nil {
+		return s.result, nil
+	}
+	s.prepare(heads)
+	return s.result, s.walk(ctx, o.root, memento.Root, "")
+}
+
+// prepare notes what cannot be seen from the names on disk.
+func (s *scanner) prepare(heads map[memento.Path]*memento.Memory) {
+	for p := range heads {
+		if hidden(p) {
+			for dir := range p.Ancestors() {
+				if s.wanted == nil {
+					s.wanted = map[memento.Path]bool{}
+				}
+				s.wanted[dir] = true
+			}
+		}
+		if s.f.b.traits.diskPath(p) == string(p[1:]) {
+			continue
+		}
+		if s.escaped == nil {
+			s.escaped = map[string]memento.Path{}
+		}
+		at := memento.Root
+		for segment := range p.Segments() {
+			name := s.f.b.traits.diskName(segment)
+			if name != segment {
+				s.escaped[string(at.Join(name))] = at.Join(segment)
+			}
+			at = at.Join(segment)
+		}
+	}
+}
+
+func (s *scanner) walk(ctx context.Context, dir *os.Root, at memento.Path, disk string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	infos, err := readFolder(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		s.result.opaque = append(s.result.opaque, at)
+		return nil
+	}
+	if isAbsent(err) {
+		return nil // it was just removed: the next access sees it
+	}
+	if err != nil {
+		return err
+	}
+	s.f.mu.RLock()
+	n := s.f.tree.find(s.f.b.traits, at)
+	s.f.mu.RUnlock()
+	for _, info := range infos {
+		name := info.Name()
+		if isTemp(name) && info.Mode().IsRegular() {
+			_ = dir.Remove(name)
+			continue
+		}
+		p, known, ok := s.path(at, n, name)
+		if !ok {
+			continue
+		}
+		if !info.IsDir() {
+			s.result.found[p] = found{disk + name, info}
+			continue
+		}
+		if known == nil && hidden(p) && !s.wanted[p] {
+			continue
+		}
+		if err := s.walkInto(ctx, dir, info, p, disk+name+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path is pathOf, without the folder being changed meanwhile.
+func (s *scanner) path(at memento.Path, n *node, name string) (p memento.Path, known *node, ok bool) {
+	s.f.mu.RLock()
+	defer s.f.mu.RUnlock()
+	return s.f.b.pathOf(at, n, name, s.escaped)
+}
+
+func (s *scanner) walkInto(ctx context.Context, dir *os.Root, info fs.FileInfo, at memento.Path, disk string) error {
+	inner, err := enter(dir, info)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		s.result.opaque = append(s.result.opaque, at)
+		return nil
+	case isAbsent(err), errors.Is(err, errNoFolder):
+		return nil // it was just replaced: the next access sees by what
+	case err != nil:
+		return err
+	}
+	err = s.walk(ctx, inner, at, disk)
+	return errors.Join(err, inner.Close())
+}

@@ -1,0 +1,460 @@
+package dirstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+// A task is a file to be brought to what the books say.
+type task struct {
+	path memento.Path
+	head *memento.Memory // what is to be there, without contents; nil if nothing is
+	row  *row            // what is there as far as memento knows; nil if nothing is
+}
+
+// settle carries out tasks, and notes in c what the files are then. texts has contents by
+// their hash, as far as the caller has them; emptied are folders that were left
+// empty by someone who died. The books already have all of it, so what cannot be
+// done now is noted in behind, and done later.
+//
+// again says that files were other than their rows: then someone else was at
+// them just now, and they were left alone.
+//
+// The order is the one of the package comment.
+func (f *folder) settle(ctx context.Context, tasks []task, texts map[string]string, emptied map[memento.Path]bool, c *changes) (again bool) {
+	if len(tasks) == 0 && len(emptied) == 0 {
+		return false
+	}
+	if emptied == nil {
+		emptied = map[memento.Path]bool{}
+	}
+	s := &settling{f: f, ctx: ctx, texts: texts, changes: c, emptied: emptied, dirs: map[memento.Path]*os.Root{}, dirty: map[memento.Path]bool{}}
+	defer s.closeDirs()
+	if _, err := f.ensure(); err != nil {
+		s.failed(tasks...)
+		return false
+	}
+	writes := s.clear(tasks)
+	s.prune()
+	for chunk := range slices.Chunk(writes, writesAtOnce) {
+		s.write(chunk)
+	}
+	s.sync()
+	return s.again
+}
+
+const (
+	writesAtOnce = 64  // files that are open at the same time
+	syncsAtOnce  = 16  // and flushed: file systems flush many together
+	dirsAtOnce   = 128 // folders that are open
+)
+
+// settling is a run of settle.
+type settling struct {
+	f       *folder
+	ctx     context.Context
+	texts   map[string]string
+	changes *changes
+
+	dirs    map[memento.Path]*os.Root // open folders, but the store's own
+	dirty   map[memento.Path]bool     // folders in which names have changed since they were flushed
+	emptied map[memento.Path]bool     // folders that may be empty now
+	again   bool
+}
+
+func (s *settling) failed(tasks ...task) {
+	for _, t := range tasks {
+		s.f.behind[t.path] = struct{}{}
+	}
+	s.f.retry = time.Now().Add(patience)
+}
+
+func (s *settling) settled(p memento.Path, r *row) {
+	delete(s.f.behind, p)
+	if r == nil {
+		s.changes.gone = append(s.changes.gone, p)
+	} else {
+		s.changes.put = append(s.changes.put, r)
+	}
+}
+
+// dir opens the folder at a path, and makes it if asked to.
+func (s *settling) dir(p memento.Path, make bool) (*os.Root, error) {
+	if p.IsRoot() {
+		return s.f.opened.Load().root, nil
+	}
+	if dir := s.dirs[p]; dir != nil {
+		return dir, nil
+	}
+	parent, err := s.dir(p.Parent(), make)
+	if err != nil {
+		return nil, err
+	}
+	name := s.f.b.traits.diskName(p.Base())
+	if make && s.f.b.traits.merges() {
+		if err := s.spell(parent, name); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := openFolder(parent, name)
+	if make && errors.Is(err, fs.ErrNotExist) {
+		dir, err = makeFolder(parent, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.dirs[p] = dir
+	return dir, nil
+}
+
+// spell gives a folder that the file system takes for one called name that very
+// name: it was a directory's that has left, and is another's now.
+func (s *settling) spell(parent *os.Root, name string) error {
+	switch other, exact, err := s.f.b.spelling(parent, name); {
+	case err != nil:
+		return err
+	case exact || other == "":
+		return nil
+	default:
+		return parent.Rename(other, name)
+	}
+}
+
+// closeDirs closes the folders that are open.
+func (s *settling) closeDirs() {
+	for p, dir := range s.dirs {
+		_ = dir.Close()
+		delete(s.dirs, p)
+	}
+}
+
+// bound flushes and closes folders if many are open.
+func (s *settling) bound() {
+	if len(s.dirs) > dirsAtOnce {
+		s.sync()
+		s.closeDirs()
+	}
+}
+
+// sync flushes the folders in which names have changed.
+func (s *settling) sync() {
+	if len(s.dirty) == 0 {
+		return
+	}
+	s.f.b.step("before-dirsync")
+	for p := range s.dirty {
+		if dir, err := s.dir(p, false); err == nil {
+			_ = syncFolder(dir) // the books have it all: the next one to open the folder compares
+		}
+	}
+	clear(s.dirty)
+	s.f.b.step("dirsynced")
+}
+
+// clear carries out the tasks for which a file leaves its path: it is removed, or
+// renamed to where its memory has gone. It returns the tasks that are left: files to be written.
+func (s *settling) clear(tasks []task) (writes []task) {
+	leaving := map[memento.Path]*task{} // whose file will not be its memory's any more
+	for i := range tasks {
+		if t := &tasks[i]; t.row != nil && (t.head == nil || t.head.ID != t.row.memory) {
+			leaving[t.path] = t
+		}
+	}
+	sources := map[memento.Path]*task{} // by the path to which they go
+	for _, t := range tasks {
+		if t.head == nil || t.row != nil && leaving[t.path] == nil {
+			continue
+		}
+		from := s.f.rowOf(t.head.ID)
+		if from == nil || from.path == t.path || from.sha256 != t.head.SHA256 {
+			continue
+		}
+		if source := leaving[from.path]; source != nil && source.row.strange.kind == familiar {
+			sources[t.path] = source
+			delete(leaving, from.path)
+		}
+	}
+	for _, t := range tasks { // what is only removed makes room for the rest
+		if leaving[t.path] != nil && t.head == nil {
+			s.unlink(t)
+		}
+	}
+	for _, t := range tasks {
+		source := sources[t.path]
+		switch {
+		case t.head == nil:
+		case source != nil && s.rename(t, *source):
+		default:
+			if source != nil && source.head == nil {
+				s.unlink(*source)
+			}
+			writes = append(writes, t)
+		}
+		s.bound()
+	}
+	return writes
+}
+
+// intact opens the folder of a task and reports whether the file in it is what the
+// row says: no one else has been at it.
+func (s *settling) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
+	dir, err := s.dir(t.path.Parent(), false)
+	if err == nil {
+		info, err = dir.Lstat(s.f.b.traits.diskName(t.path.Base()))
+	}
+	switch {
+	case err == nil && t.row != nil && t.row.print == printOf(info):
+		return dir, info, true
+	case isAbsent(err), err == nil, errors.Is(err, errNoFolder):
+		s.again = true
+	default:
+		s.failed(t)
+	}
+	return nil, nil, false
+}
+
+// unlink removes the file of a task.
+func (s *settling) unlink(t task) {
+	dir, _, ok := s.intact(t)
+	if !ok {
+		return
+	}
+	s.f.b.step("before-unlink")
+	if err := dir.Remove(s.f.b.traits.diskName(t.path.Base())); err != nil {
+		s.failed(t)
+		return
+	}
+	s.f.b.step("unlinked")
+	s.left(t.path)
+	s.settled(t.path, nil)
+}
+
+// left notes that a file has left its folder.
+func (s *settling) left(p memento.Path) {
+	s.dirty[p.Parent()] = true
+	s.emptied[p.Parent()] = true
+}
+
+// rename moves the file of source to the path of t, if that is free. A file there
+// that leaves is not waited for.
+func (s *settling) rename(t, source task) bool {
+	if t.row != nil {
+		return false
+	}
+	_, info, ok := s.intact(source)
+	if !ok {
+		return false
+	}
+	// Its own folder may have to leave first: what was a memory becomes a directory.
+	dir, err := s.dir(t.path.Parent(), true)
+	if err != nil {
+		return false
+	}
+	switch other, err := dir.Lstat(s.f.b.traits.diskName(t.path.Base())); {
+	case err == nil && !os.SameFile(other, info): // the same under another name: a change of case
+		return false
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false
+	}
+	s.f.b.step("before-rename")
+	root := s.f.opened.Load().root
+	if err := root.Rename(s.f.b.traits.diskPath(source.path), s.f.b.traits.diskPath(t.path)); err != nil {
+		return false
+	}
+	s.f.b.step("renamed")
+	s.left(source.path)
+	s.dirty[t.path.Parent()] = true
+	moved := *source.row
+	moved.path, moved.version = t.path, t.head.Version
+	if info, err := dir.Lstat(s.f.b.traits.diskName(t.path.Base())); err == nil {
+		moved.print = printOf(info)
+		if !source.row.racy() && moved.print.mtime == source.row.print.mtime {
+			moved.checked = moved.print.changed + int64(tick) // it was the rename that changed it
+		}
+	}
+	if source.head == nil {
+		s.settled(source.path, nil)
+	}
+	s.settled(t.path, &moved)
+	return true
+}
+
+// prune removes folders that are empty since files have left them, and the
+// folders that are empty by that.
+func (s *settling) prune() {
+	byDepth := func(a, b memento.Path) int { return cmp.Compare(b.Depth(), a.Depth()) }
+	var paths []memento.Path
+	for p := range s.emptied {
+		paths = append(paths, p)
+	}
+	slices.SortFunc(paths, byDepth)
+	for _, p := range paths {
+		for ; !p.IsRoot() && s.removeFolder(p); p = p.Parent() {
+			s.dirty[p.Parent()] = true
+			delete(s.dirty, p)
+		}
+		s.bound()
+	}
+}
+
+// removeFolder removes a folder if it is empty.
+func (s *settling) removeFolder(p memento.Path) bool {
+	parent, err := s.dir(p.Parent(), false)
+	if err != nil || removeFolder(parent, s.f.b.traits.diskName(p.Base())) != nil {
+		return false
+	}
+	if dir := s.dirs[p]; dir != nil {
+		_ = dir.Close()
+		delete(s.dirs, p)
+	}
+	return true
+}
+
+// A draft is a file that is written but not yet in its place.
+type draft struct {
+	task
+	dir  *os.Root
+	temp string
+	file *os.File
+	err  error
+}
+
+// write writes files beside their places, flushes them, and puts them there.
+func (s *settling) write(tasks []task) {
+	drafts := make([]*draft, 0, len(tasks))
+	for _, t := range tasks {
+		d, err := s.draft(t)
+		if err != nil {
+			s.failed(t)
+			continue
+		}
+		drafts = append(drafts, d)
+	}
+	s.f.b.step("written")
+	flush(drafts)
+	s.f.b.step("flushed")
+	for _, d := range drafts {
+		if !s.place(d) {
+			_ = d.dir.Remove(d.temp)
+		}
+	}
+	s.bound()
+}
+
+// draft writes what a task wants at its path, beside it.
+func (s *settling) draft(t task) (*draft, error) {
+	text, known := s.texts[t.head.SHA256]
+	if !known {
+		m, err := s.f.b.books.Get(s.ctx, s.f.store, memento.ByPath(t.path))
+		if err != nil {
+			return nil, err
+		}
+		if text = m.Content; m.Version != t.head.Version {
+			return nil, errChanging
+		}
+	}
+	dir, err := s.dir(t.path.Parent(), true)
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{task: t, dir: dir, temp: tempName()}
+	d.file, err = dir.OpenFile(d.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownMode)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.file.WriteString(text)
+	if err == nil {
+		err = d.file.Chmod(ownMode) // whatever the umask
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.file.Close(), dir.Remove(d.temp))
+	}
+	return d, nil
+}
+
+// flush flushes and closes files, several at once.
+func flush(drafts []*draft) {
+	one := func(d *draft) { d.err = errors.Join(d.file.Sync(), d.file.Close()) }
+	if len(drafts) == 1 {
+		one(drafts[0])
+		return
+	}
+	turns := make(chan struct{}, syncsAtOnce)
+	var wg sync.WaitGroup
+	for _, d := range drafts {
+		turns <- struct{}{}
+		wg.Go(func() {
+			one(d)
+			<-turns
+		})
+	}
+	wg.Wait()
+}
+
+// place puts a file in its place, unless someone else has been there.
+func (s *settling) place(d *draft) bool {
+	if d.err != nil {
+		s.failed(d.task)
+		return false
+	}
+	name := s.f.b.traits.diskName(d.path.Base())
+	switch info, err := d.dir.Lstat(name); {
+	case err == nil && info.IsDir():
+		if !removeEmpty(d.dir, info) {
+			s.failed(d.task)
+			return false
+		}
+	case err == nil && (d.row == nil || d.row.print != printOf(info)), err != nil && !errors.Is(err, fs.ErrNotExist):
+		s.again = true
+		s.failed(d.task)
+		return false
+	case err != nil && d.row != nil && d.row.strange.kind == familiar && d.row.memory == d.head.ID:
+		s.again = true // removed by hand, just now
+		s.failed(d.task)
+		return false
+	}
+	s.f.b.step("before-place")
+	if err := d.dir.Rename(d.temp, name); err != nil {
+		s.failed(d.task)
+		return false
+	}
+	s.f.b.step("placed")
+	s.dirty[d.path.Parent()] = true
+	info, err := d.dir.Lstat(name)
+	if err != nil {
+		s.again = true
+		s.failed(d.task)
+		return true
+	}
+	s.settled(d.path, &row{
+		path: d.path, memory: d.head.ID, version: d.head.Version, sha256: d.head.SHA256, print: printOf(info), checked: now(),
+	})
+	return true
+}
+
+// removeEmpty removes a folder in which there is nothing but folders of its kind.
+func removeEmpty(parent *os.Root, info fs.FileInfo) bool {
+	dir, err := enter(parent, info)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	inner, err := readFolder(dir)
+	if err != nil {
+		return false
+	}
+	for _, i := range inner {
+		if !i.IsDir() || !removeEmpty(dir, i) {
+			return false
+		}
+	}
+	return removeFolder(parent, info.Name()) == nil
+}

@@ -1,0 +1,45 @@
+package dirstore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+const reservedNames = true
+
+const readFlags = os.O_RDONLY
+
+// inodeOf: what package os tells about a file here has no number, and no time
+// but that of its contents. Size and time must do.
+func inodeOf(info fs.FileInfo) (inode uint64, changed int64, links uint64) {
+	return 0, info.ModTime().UnixNano(), 1
+}
+
+// lockAt is where the lock lies: far behind the contents, for what is locked
+// cannot be read by others.
+const lockAt = 1 << 30
+
+func tryLock(f *os.File) (locked bool, err error) {
+	at := &windows.Overlapped{OffsetHigh: lockAt}
+	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{OffsetHigh: lockAt})
+}
+
+// syncFolder does nothing: folders cannot be flushed here.
+func syncFolder(*os.Root) error { return nil }
+
+// removeFolder removes a folder if it is empty.
+func removeFolder(dir *os.Root, name string) error { return dir.Remove(name) }
+
+// birth is not needed: files have no inodes that could be used again.
+func birth(*os.File) (at int64, ok bool) { return 0, false }
