@@ -76,6 +76,19 @@ func (s *Store) scanner(ctx context.Context, personal bool) (*screen, error) {
 	return newScreen(s.detector, rules), nil
 }
 
+// Inspect returns what in a version, which has its contents, the store's settings
+// would have kept out: for what has come past the Store, such as files that were
+// changed by hand. In the mode Off it is nothing.
+//
+// Errors: ErrNoDetector.
+func (s *Store) Inspect(ctx context.Context, v Version) ([]Suspicion, error) {
+	screen, err := s.sensitive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return screen.inspect(&v), nil
+}
+
 // inspect returns what a version holds.
 func (c *screen) inspect(v *Version) (found []Suspicion) {
 	for _, f := range c.find(v.Path, string(v.Path)) {

@@ -101,6 +101,20 @@ func TestFix(t *testing.T) {
 	}
 }
 
+func TestInspect(t *testing.T) {
+	v := memento.Version{Path: testKeyPath, Content: "a\n" + testKey}
+	s, _ := screened(t, nil)
+	found, err := s.Inspect(t.Context(), v)
+	want := []memento.Suspicion{{Kind: "test-key"}, {Path: testKeyPath, Kind: "test-key", Line: 2}}
+	if diff := cmp.Diff(want, found); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	off, _ := screened(t, mode(memento.Off))
+	if found, err := off.Inspect(t.Context(), v); err != nil || found != nil {
+		t.Errorf("in the mode off: %v, %v", found, err)
+	}
+}
+
 func TestFixRefuses(t *testing.T) {
 	s := leaky(t)
 	all := exposures(t, s, false)
