@@ -159,6 +159,10 @@ type ReadMarker interface {
 	// for the medium: times are coarse, an hour at the most, and the last few
 	// may be lost with the process.
 	MarkRead(store StoreID, id MemoryID)
+
+	// SyncReads writes what MarkRead has noted, in this process, and not
+	// written yet.
+	SyncReads(context.Context) error
 }
 
 // A Ref names one memory, by its path or by its ID. See [ByPath] and [ByID].
@@ -186,6 +190,8 @@ type Put struct {
 	Path    Path
 	Content string
 	If      Condition
+
+	rules *Sensitive // by which it was screened; nil if it was not
 }
 
 // Remove deletes a memory, or a directory with everything below it. The
@@ -208,6 +214,8 @@ type Remove struct {
 type Move struct {
 	From, To Path
 	If       Condition
+
+	rules *Sensitive // as in Put
 }
 
 func (Put) isChange()    {}

@@ -34,7 +34,7 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 	}
 	maps.Copy(info.Metadata, spec.Metadata)
 	if spec.Settings != nil {
-		info.Settings = *spec.Settings
+		info.Settings = spec.Settings.clone()
 	}
 	if err := info.check(); err != nil {
 		return StoreInfo{}, &Error{Op: "create store", Err: err}
@@ -78,7 +78,7 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 		next.Limits = u.Limits.WithDefaults()
 	}
 	if u.Settings != nil {
-		next.Settings = *u.Settings
+		next.Settings = u.Settings.clone()
 	}
 	if u.Archive {
 		next.ArchivedAt = at

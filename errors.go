@@ -36,6 +36,9 @@ var (
 // errNotUTF8 is ErrInvalid for contents.
 var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
 
+// errRules is ErrConflict for what was screened by other rules than the store's.
+var errRules = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
+
 // An Error says which operation failed, and on what.
 type Error struct {
 	Op   string // the method, for example "put"

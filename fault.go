@@ -32,8 +32,8 @@ func (m *mount) censored(err error, text string) string {
 	if m.store == nil || m.store.detector == nil {
 		return text
 	}
-	known := m.store.screen.Load()
-	personal := known == nil || known.settings.Personal
+	known := m.store.known.Load()
+	personal := known == nil || known.screen.settings.Personal
 	clean := func(s string) string { return redacted(s, m.store.detector.Detect(s, personal)) }
 	for p := range errorPaths(err) {
 		text = strings.ReplaceAll(text, p, clean(p))

@@ -74,3 +74,7 @@ const (
 	LimitPathBytes   Limit = "path_bytes"
 	LimitPathDepth   Limit = "path_depth"
 )
+
+// NearLimit reports whether more than 80 % of a limit are used, which is when
+// agents are warned of it.
+func NearLimit(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }

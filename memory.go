@@ -3,6 +3,7 @@ package memento
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"time"
 )
 
@@ -113,6 +114,13 @@ type StoreInfo struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // of this description; changes to memories do not move it
 	ArchivedAt  time.Time // zero unless archived
+}
+
+// Clone returns a description that shares nothing with s.
+func (s StoreInfo) Clone() StoreInfo {
+	s.Metadata = maps.Clone(s.Metadata)
+	s.Settings = s.Settings.clone()
+	return s
 }
 
 // Archived reports whether the store refuses new contents.

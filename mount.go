@@ -106,18 +106,37 @@ func (m *mount) refused(path string, err error) error {
 	return &ToolError{Text: m.failure(path, err), Err: err}
 }
 
-// addMounts collects the mounts, and what is directly in them.
-func (t *Tool) addMounts(ctx context.Context, tr *tree) error {
+// addMounts collects the mounts, and what is directly in them. One that cannot be
+// listed is a notice; only if none can, it is an error.
+func (t *Tool) addMounts(ctx context.Context, tr *tree) (notices string, err error) {
+	failed := 0
 	for i := range t.mounts {
 		m := &t.mounts[i]
-		name := m.root[len(toolRoot)+1:]
-		tr.parent(name) // even if it is empty
-		for e, err := range m.store.List(ctx, ListOptions{Depth: 1, Brief: true}) {
-			if err != nil {
-				return m.refused(m.root, err)
+		if cause := m.list(ctx, tr); cause != nil {
+			err = m.refused(m.root, cause)
+			if isContextError(cause) {
+				return "", err
 			}
-			tr.add(name+string(e.Path), e.Dir, e.Usage.Bytes)
+			failed++
+			t.fault(ctx, "view", err)
+			notices += "\n" + fmt.Sprintf(textMountFails, m.root)
 		}
+	}
+	if failed < len(t.mounts) {
+		err = nil
+	}
+	return notices, err
+}
+
+// list collects what is directly in the mount.
+func (m *mount) list(ctx context.Context, tr *tree) error {
+	name := m.root[len(toolRoot)+1:]
+	tr.parent(name) // even if it is empty
+	for e, err := range m.store.List(ctx, ListOptions{Depth: 1, Brief: true}) {
+		if err != nil {
+			return err
+		}
+		tr.add(name+string(e.Path), e.Dir, e.Usage.Bytes)
 	}
 	return nil
 }

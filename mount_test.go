@@ -234,13 +234,29 @@ func TestMountThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	const gone = "Error: This memory store (/memories/team) no longer exists. Tell the user; nothing can be read or saved in it."
-	for _, path := range []string{"/memories", "/memories/team", "/memories/team/b.md"} {
+	// The others are shown.
+	want := "/memories/user/a.md\n[What is in /memories/team cannot be shown at present. View it to see why.]"
+	if text, err := tool.View(t.Context(), "/memories"); err != nil || !strings.HasSuffix(text, want) {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, path := range []string{"/memories/team", "/memories/team/b.md"} {
 		if _, err := tool.View(t.Context(), path); fmt.Sprint(err) != gone || !errors.Is(err, memento.ErrNoStore) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	if text, err := tool.View(t.Context(), "/memories/user/a.md"); err != nil || !strings.HasSuffix(text, "     1\ta") {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// If no mount can be shown, that is an error.
+func TestMountsThatAllFail(t *testing.T) {
+	b := memstore.New(nil)
+	tool, user, _ := scoped(t, b, memento.Limits{})
+	mustPut(t, user, "/a.md", "a\n")
+	b.Close()
+	if _, err := tool.View(t.Context(), "/memories"); !errors.Is(err, memento.ErrClosed) {
+		t.Errorf("%v, want ErrClosed", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // A Pattern chooses paths of a store, for rules that hold for some of them.
@@ -79,15 +78,30 @@ func checkPatterns(what string, patterns []Pattern) error {
 		return fmt.Errorf("%w: %s has %d patterns; at most %d are allowed", ErrInvalid, what, len(patterns), maxPatterns)
 	}
 	for _, g := range patterns {
-		_, err := path.Match(string(g), "")
-		switch {
-		case g == "", len(g) > maxPatternBytes, !utf8.ValidString(string(g)):
-			return fmt.Errorf("%w: %s has a pattern that is empty, longer than %d bytes or not UTF-8", ErrInvalid, what, maxPatternBytes)
-		case err != nil:
-			return fmt.Errorf("%w: %s: the pattern %q has a %q that is not closed", ErrInvalid, what, g, "[")
-		case strings.Contains(string(g), "/") && g[0] != '/':
-			return fmt.Errorf("%w: %s: the pattern %q must start with a slash, or have none", ErrInvalid, what, g)
+		if reason := patternFault(string(g)); reason != "" {
+			return fmt.Errorf("%w: %s: pattern %q: %s", ErrInvalid, what, g, reason)
 		}
 	}
 	return nil
+}
+
+// patternFault says why a pattern could not mean what its author thinks, or "".
+func patternFault(g string) string {
+	switch {
+	case g == "":
+		return faultEmpty
+	case len(g) > maxPatternBytes:
+		return fmt.Sprintf("it is longer than %d bytes", maxPatternBytes)
+	case strings.Contains(g, "/") && g[0] != '/':
+		return "it must start with a slash, or have none"
+	}
+	for _, name := range names(g) {
+		if _, err := path.Match(name, ""); err != nil {
+			return fmt.Sprintf("%q is not complete", name)
+		}
+		if reason := pathFault("/" + name); reason != "" {
+			return reason // no path has such a name
+		}
+	}
+	return ""
 }

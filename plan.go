@@ -82,6 +82,9 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if p.protects(c.Path) {
 		return fail(c.Path, ErrProtected)
 	}
+	if c.rules != nil && !c.rules.equal(&p.Info.Settings.Sensitive) {
+		return fail(c.Path, errRules)
+	}
 	before, exists, err := now.Head(c.Path)
 	if err != nil {
 		return nil, err
@@ -143,6 +146,9 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	}
 	if p.Info.Archived() {
 		return fail(c.From, ErrArchived)
+	}
+	if c.rules != nil && !c.rules.equal(&p.Info.Settings.Sensitive) {
+		return fail(c.From, errRules)
 	}
 	moving, err := p.subjects(now, "move", c.From, c.If)
 	if err != nil {
@@ -342,7 +348,7 @@ func (p *Planner) vacant(now Snapshot, path Path) *Error {
 // Applied returns what the changes planned so far have come to, for backends to
 // return from Apply.
 func (p *Planner) Applied(versions []Version) Applied {
-	return Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings}
+	return Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings.clone()}
 }
 
 func (p *Planner) protects(path Path) bool { return matchAny(p.Info.Settings.ReadOnly, path) }

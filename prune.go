@@ -28,24 +28,23 @@ type Pruner struct {
 type succession struct {
 	living bool
 	newer  int       // versions seen
-	ceased time.Time // when the version before those ceased to be the present; zero if it has not
+	ceased time.Time // when the version before those ceased to be the present
 	cut    bool      // whether one of those goes: then what is older goes too, whatever an imported history says of its time
 }
 
 // Goes reports whether v is removed.
 func (p *Pruner) Goes(v *Version) bool {
 	s := p.seen[v.Memory]
+	present := false
 	if s == nil {
 		if p.seen == nil {
 			p.seen = map[MemoryID]*succession{}
 		}
-		s = &succession{living: v.Operation != Deleted}
-		if !s.living {
-			s.ceased = v.CreatedAt
-		}
+		s = &succession{living: v.Operation != Deleted, ceased: v.CreatedAt}
 		p.seen[v.Memory] = s
+		present = s.living
 	}
-	s.cut = s.cut || !s.ceased.IsZero() && s.ceased.Before(p.Before) && !(s.living && s.newer < p.Keep)
+	s.cut = s.cut || !present && s.ceased.Before(p.Before) && !(s.living && s.newer < p.Keep)
 	s.newer++
 	s.ceased = v.CreatedAt
 	return s.cut

@@ -48,8 +48,8 @@ type Restoration struct {
 	Removed []Path // memories that did not exist then, at that path
 
 	// Lost are the memories of then that do not come back: those whose contents
-	// or path are no longer known, which stay as they are now, and those in
-	// whose place one of these is.
+	// or path are no longer known, being redacted or pruned, which stay as they
+	// are now, and those in whose place one of these is.
 	Lost []Path
 
 	Redacted []Suspicion // what was replaced in the memories written; a dry run does not tell
@@ -81,7 +81,8 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 		return r, nil, err
 	}
 	r.Lost = uncontested(then)
-	var stay []Path // what cannot be restored, and so is left as it is
+	gone := maps.Clone(lost) // those lost that are not there now
+	var stay []Path          // what cannot be restored, and so is left as it is
 	var removes, puts []Change
 	write := func(v Version, cond Condition) error {
 		full, err := s.Version(ctx, v.ID)
@@ -95,8 +96,10 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 		}
 		m := e.Memory
 		v, existed := then[m.Path]
+		_, unknown := lost[m.ID]
+		delete(gone, m.ID)
 		switch {
-		case lost[m.ID]:
+		case unknown:
 			r.Lost = append(r.Lost, m.Path)
 			stay = append(stay, m.Path)
 		case !existed:
@@ -111,6 +114,11 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 			}
 		}
 	}
+	for _, p := range slices.Sorted(maps.Values(gone)) {
+		if p != "" {
+			r.Lost = append(r.Lost, p)
+		}
+	}
 	for _, p := range slices.Sorted(maps.Keys(then)) {
 		if slices.ContainsFunc(stay, func(q Path) bool { return p == q || p.Contains(q) || q.Contains(p) }) {
 			r.Lost = append(r.Lost, p)
@@ -122,21 +130,31 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 }
 
 // stateAt returns the newest version, by path, of each memory that lived at a
-// time, and those of which it is not known any more what they were.
-func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Version, lost map[MemoryID]bool, err error) {
-	then, lost = map[Path]Version{}, map[MemoryID]bool{}
-	seen := map[MemoryID]bool{}
-	for v, err := range s.Versions(ctx, VersionListOptions{CreatedTo: at}) {
+// time, and those of which it is not known any more what they were, with the last
+// path that is known of them.
+func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Version, lost map[MemoryID]Path, err error) {
+	then, lost = map[Path]Version{}, map[MemoryID]Path{}
+	seen := map[MemoryID]bool{}     // with a version of then
+	since := map[MemoryID]Version{} // the oldest version after then of the others
+	for v, err := range s.Versions(ctx, VersionListOptions{}) {
 		switch {
 		case err != nil:
 			return nil, nil, err
+		case v.CreatedAt.After(at):
+			since[v.Memory] = v
+			continue
 		case seen[v.Memory] || v.Operation == Deleted:
 		case v.Redacted():
-			lost[v.Memory] = true
+			lost[v.Memory] = ""
 		case then[v.Path].ID == "": // see uncontested
 			then[v.Path] = v
 		}
 		seen[v.Memory] = true
+	}
+	for id, v := range since {
+		if !seen[id] && v.Operation != Created {
+			lost[id] = v.Path // it was there, but what it was is pruned
+		}
 	}
 	return then, lost, nil
 }

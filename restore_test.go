@@ -452,3 +452,55 @@ func wellKnown(err error) bool {
 	}
 	return false
 }
+
+// What is not known any more is not taken for what did not exist.
+func TestRestoreBeyondTheHistory(t *testing.T) {
+	s, b, now := aged(t, memento.Expiry{})
+	mustPut(t, s, "/precious", "1")
+	mustPut(t, s, "/removed", "1")
+	*now = now.Add(day)
+	then := *now
+	*now = now.Add(day)
+	mustPut(t, s, "/precious", "2")
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/removed"}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/new", "made since")
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := memento.PruneOptions{Before: now.Add(day), Keep: 1}
+	for v, err := range s.Versions(t.Context(), memento.VersionListOptions{Path: "/removed", Operation: memento.Created}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Redact(t.Context(), id, v.ID, memento.Actor{}); err != nil { // one of then is redacted, another pruned
+			t.Fatal(err)
+		}
+	}
+	opts.Memory = memoryAt(t, s, "/precious")
+	if _, err := b.Prune(t.Context(), id, opts); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.RestoreAsOf(t.Context(), memento.Actor{}, then, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := memento.Restoration{Removed: []memento.Path{"/new"}, Lost: []memento.Path{"/precious"}}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("restoration (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[memento.Path]string{"/precious": "2"}, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+}
+
+func memoryAt(t *testing.T, s *memento.Store, p memento.Path) memento.MemoryID {
+	t.Helper()
+	m, err := s.Get(t.Context(), memento.ByPath(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}

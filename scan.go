@@ -82,11 +82,11 @@ func (s *Store) scanner(ctx context.Context, personal bool) (*screen, error) {
 //
 // Errors: ErrNoDetector.
 func (s *Store) Inspect(ctx context.Context, v Version) ([]Suspicion, error) {
-	screen, err := s.sensitive(ctx)
+	k, err := s.rules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return screen.inspect(&v), nil
+	return k.screen.inspect(&v), nil
 }
 
 // inspect returns what a version holds.
@@ -138,6 +138,9 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 		return err
 	}
 	put := Put{Path: v.Path, Content: redacted(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
-	_, err = s.backend.Apply(ctx, id, by, []Change{put})
+	done, err := s.backend.Apply(ctx, id, by, []Change{put})
+	if err == nil && done.Settings.Retention.None() {
+		s.forget(ctx, id, done.Versions)
+	}
 	return err
 }

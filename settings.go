@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,7 +57,7 @@ const (
 // Expiry says when memories that nobody uses are removed; see [Store.Expire].
 type Expiry struct {
 	// After is how long a memory lives on after it was last read or written, at
-	// least an hour, for read times are coarse. 0 is for ever.
+	// least an hour. As read times are coarse, it is given one more. 0 is for ever.
 	After time.Duration
 	// Keep chooses memories that never expire.
 	Keep []Pattern
@@ -130,10 +130,31 @@ func (s *Settings) check() error {
 
 // allowed compiles an allowed pattern so that it matches whole texts.
 func allowed(pattern string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(pattern); err != nil { // which could end the group below
+		return nil, err
+	}
 	return regexp.Compile(`^(?s:` + pattern + `)$`)
 }
 
-func (s *Settings) equal(t *Settings) bool { return reflect.DeepEqual(s, t) }
+func (s *Settings) equal(t *Settings) bool {
+	return s.Sensitive.equal(&t.Sensitive) && s.Retention == t.Retention && s.Expiry.After == t.Expiry.After &&
+		slices.Equal(s.Expiry.Keep, t.Expiry.Keep) && slices.Equal(s.ReadOnly, t.ReadOnly)
+}
+
+func (s *Sensitive) equal(t *Sensitive) bool {
+	return s.Mode == t.Mode && s.Personal == t.Personal && slices.Equal(s.Allow, t.Allow) &&
+		slices.Equal(s.AllowPatterns, t.AllowPatterns) && slices.Equal(s.AllowPaths, t.AllowPaths)
+}
+
+// clone returns settings that share nothing with s, for a caller to keep.
+func (s Settings) clone() Settings {
+	s.Sensitive.Allow = slices.Clone(s.Sensitive.Allow)
+	s.Sensitive.AllowPatterns = slices.Clone(s.Sensitive.AllowPatterns)
+	s.Sensitive.AllowPaths = slices.Clone(s.Sensitive.AllowPaths)
+	s.Expiry.Keep = slices.Clone(s.Expiry.Keep)
+	s.ReadOnly = slices.Clone(s.ReadOnly)
+	return s
+}
 
 // Encode returns the settings as JSON, for backends to keep.
 func (s Settings) Encode() string {
@@ -147,7 +168,11 @@ func (s Settings) Encode() string {
 // DecodeSettings is the reverse of [Settings.Encode]. Errors: ErrFormat.
 func DecodeSettings(text string) (Settings, error) {
 	s := DefaultSettings()
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	err := json.Unmarshal([]byte(text), &s)
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
 		return s, fmt.Errorf("%w: the settings of a store: %v", ErrFormat, err)
 	}
 	return s, nil
@@ -167,7 +192,7 @@ func (e Expiry) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON is the reverse of MarshalJSON.
 func (e *Expiry) UnmarshalJSON(text []byte) (err error) {
-	var j expiryJSON
+	j := expiryJSON{formatAge(e.After), e.Keep}
 	if err := json.Unmarshal(text, &j); err != nil {
 		return err
 	}
@@ -188,7 +213,7 @@ func (r Retention) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON is the reverse of MarshalJSON.
 func (r *Retention) UnmarshalJSON(text []byte) (err error) {
-	var j retentionJSON
+	j := retentionJSON{formatAge(r.Age), r.Versions}
 	if err := json.Unmarshal(text, &j); err != nil {
 		return err
 	}

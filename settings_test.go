@@ -14,7 +14,7 @@ import (
 func TestSettingsEncode(t *testing.T) {
 	for name, s := range map[string]memento.Settings{
 		"defaults": memento.DefaultSettings(),
-		"zero":     {},
+		"zero":     {Sensitive: memento.Sensitive{Mode: memento.Off}},
 		"all": {
 			Sensitive: memento.Sensitive{Mode: memento.Reject, Personal: true, Allow: []string{"a\"b"}, AllowPatterns: []string{"x+"}, AllowPaths: []memento.Pattern{"/a"}},
 			Expiry:    memento.Expiry{After: 36 * time.Hour, Keep: []memento.Pattern{"/k", "*.md"}},
@@ -30,7 +30,7 @@ func TestSettingsEncode(t *testing.T) {
 	if got, err := memento.DecodeSettings("{}"); err != nil || !cmp.Equal(got, memento.DefaultSettings()) {
 		t.Errorf("no settings are %+v, %v; want the defaults", got, err)
 	}
-	for _, bad := range []string{"", "[]", `{"expiry":{"after":"soon"}}`, `{"retention":3}`} {
+	for _, bad := range []string{"", "[]", `{"expiry":{"after":"soon"}}`, `{"retention":3}`, `{"sensitive":{"mode":"hide"}}`} {
 		if _, err := memento.DecodeSettings(bad); !errors.Is(err, memento.ErrFormat) {
 			t.Errorf("%q: %v, want ErrFormat", bad, err)
 		}

@@ -19,7 +19,7 @@ type Store struct {
 	searcher  Searcher                // nil if the backend is none
 	marker    ReadMarker              // nil if the backend is none
 	detector  Detector                // nil if there is none
-	screen    atomic.Pointer[screen]  // made of the settings last seen; nil at first
+	known     atomic.Pointer[known]   // as last seen; nil at first
 	edits     queue
 }
 
@@ -39,7 +39,7 @@ func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID, opts *S
 	}
 	s := newStore(b, ws, opts)
 	s.id.Store(&id)
-	s.learn(info.Settings)
+	s.learn(info.Limits, info.Settings)
 	return s, nil
 }
 

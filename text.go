@@ -46,23 +46,25 @@ const (
 
 // Refusals of our own.
 const (
-	textRootCreate   = "Error: Cannot create the %s directory itself; name a file in it, such as %s/notes.md"
-	textInvalidPath  = "Error: Invalid path %s: %s" // P, reason
-	textBehindFile   = "Error: The path %s cannot exist because %s is a file, not a directory. Choose another path."
-	textEmptyOldStr  = "Error: Invalid `old_str` parameter: it is empty. Give the exact text to replace, or use insert to add text."
-	textBadViewRange = "Error: Invalid `view_range` parameter: [%s]. The file %s has %s: give [start, end] with 1 <= start <= %d and end >= start, or -1 as end for the last line."
-	textRangeOnEmpty = "Error: Invalid `view_range` parameter: [%s]. The file %s is empty; view it without view_range."
-	textRangeOnDir   = "Error: Invalid `view_range` parameter: %s is a directory; view_range is for files."
-	textNotUTF8      = "Error: The text for %s is not valid UTF-8. Send plain text."
-	textNoSpace      = "Error: The storage of this memory store%s is full. Nothing was changed. Tell the user, who has to make room before anything can be saved."
-	textReadOnly     = "Error: The storage of this memory store%s is read-only. Nothing was changed. Tell the user, who has to allow writing before anything can be saved."
-	textArchived     = "Error: This memory store%s is archived: it can be viewed, but nothing can be created or changed in it."
-	textProtected    = "Error: %s is read-only: it can be viewed, but not created, changed, renamed or deleted. Nothing was changed. Use another path."
-	textSensitive    = "Error: What was to be saved holds sensitive information: %s. Nothing was saved. Leave it out, in any form, and try again; note where it can be found instead."
-	textForeign      = "Error: %s is not a text file that can be read or changed here; it was left alone. Choose another path."
-	textCancelled    = "Error: The command was cancelled before it finished. View %s to see whether it took effect."
-	textNoStore      = "Error: This memory store%s no longer exists. Tell the user; nothing can be read or saved in it."
-	textInternal     = "Error: The memory store failed to complete the command on %s. Nothing was changed. Try again; if it fails again, tell the user."
+	textRootCreate    = "Error: Cannot create the %s directory itself; name a file in it, such as %s/notes.md"
+	textInvalidPath   = "Error: Invalid path %s: %s" // P, reason
+	textBehindFile    = "Error: The path %s cannot exist because %s is a file, not a directory. Choose another path."
+	textEmptyOldStr   = "Error: Invalid `old_str` parameter: it is empty. Give the exact text to replace, or use insert to add text."
+	textBadViewRange  = "Error: Invalid `view_range` parameter: [%s]. The file %s has %s: give [start, end] with 1 <= start <= %d and end >= start, or -1 as end for the last line."
+	textRangeOnEmpty  = "Error: Invalid `view_range` parameter: [%s]. The file %s is empty; view it without view_range."
+	textRangeOnDir    = "Error: Invalid `view_range` parameter: %s is a directory; view_range is for files."
+	textNotUTF8       = "Error: The text for %s is not valid UTF-8. Send plain text."
+	textNoSpace       = "Error: The storage of this memory store%s is full. Nothing was changed. Tell the user, who has to make room before anything can be saved."
+	textReadOnly      = "Error: The storage of this memory store%s is read-only. Nothing was changed. Tell the user, who has to allow writing before anything can be saved."
+	textArchived      = "Error: This memory store%s is archived: it can be viewed, but nothing can be created or changed in it."
+	textProtected     = "Error: %s is read-only: it can be viewed, but not created, changed, renamed or deleted. Nothing was changed. Use another path."
+	textSensitive     = "Error: What was to be saved holds sensitive information: %s. Nothing was saved. Leave it out, in any form, and try again; note where it can be found instead."
+	textSensitiveMove = "Error: What is in %s may only be kept where it is: %s. Nothing was renamed. Remove that from it first, or leave it in its place."
+	textNoDetector    = "Error: This memory store%s is not set up to be written to: what looks for sensitive information is missing. Nothing was changed. Tell the user."
+	textForeign       = "Error: %s is not a text file that can be read or changed here; it was left alone. Choose another path."
+	textCancelled     = "Error: The command was cancelled before it finished. View %s to see whether it took effect."
+	textNoStore       = "Error: This memory store%s no longer exists. Tell the user; nothing can be read or saved in it."
+	textInternal      = "Error: The memory store failed to complete the command on %s. Nothing was changed. Try again; if it fails again, tell the user."
 
 	textMemoryTooLarge = "Error: %s would have %s bytes; one memory can have at most %s. Nothing was changed. Shorten it, or split it into several files."
 	textTooMany        = "Error: The memory store%s holds %s of at most %s files. Nothing was changed. Delete files that are no longer needed, or add to an existing one."
@@ -84,6 +86,7 @@ const (
 const (
 	textMoreLines   = "[Lines %d to %d of %d are shown. To continue, use view_range [%d, %d].]"
 	textCutLine     = "[Only the first %d of %d characters of line %d are shown.]"
+	textMountFails  = "[What is in %s cannot be shown at present. View it to see why.]"
 	textCutLineMore = "[Only the first %d of %d characters of line %d are shown, of %d lines. To continue, use view_range [%d, %d].]"
 )
 
@@ -170,6 +173,8 @@ func (m *mount) failure(p string, err error) string {
 		return fmt.Sprintf(textArchived, m.which)
 	case errors.Is(err, ErrNoStore):
 		return fmt.Sprintf(textNoStore, m.which)
+	case errors.Is(err, ErrNoDetector):
+		return fmt.Sprintf(textNoDetector, m.which)
 	case errors.Is(err, ErrNoSpace):
 		return fmt.Sprintf(textNoSpace, m.which)
 	case errors.Is(err, ErrReadOnly):
@@ -228,14 +233,14 @@ func (m *mount) notices(p string, r Receipt) string {
 	}
 	l, u := r.Limits, r.Usage
 	for _, v := range r.Versions {
-		if near(v.Size, l.MemoryBytes) {
+		if NearLimit(v.Size, l.MemoryBytes) {
 			add(textNearMemory, p, thousands(v.Size), thousands(l.MemoryBytes))
 		}
 	}
-	if near(u.Memories, l.Memories) {
+	if NearLimit(u.Memories, l.Memories) {
 		add(textNearMemories, m.which, thousands(u.Memories), thousands(l.Memories))
 	}
-	if near(u.Bytes, l.Bytes) {
+	if NearLimit(u.Bytes, l.Bytes) {
 		add(textNearBytes, m.which, thousands(u.Bytes), thousands(l.Bytes))
 	}
 	return b.String()
@@ -267,9 +272,6 @@ func few[T any](items []T, most int, text func(T) string) string {
 	}
 	return strings.Join(texts, ", ")
 }
-
-// near reports whether more than 80 % of a limit are used.
-func near(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }
 
 // thousands writes n with a comma between groups of three digits.
 func thousands(n int64) string {

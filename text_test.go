@@ -71,7 +71,25 @@ var direct = []struct {
 			}
 			return err
 		},
-		"Error: The memory store failed to complete the command on /memories/notes.md. Nothing was changed. Try again; if it fails again, tell the user.",
+		"Error: This memory store is not set up to be written to: what looks for sensitive information is missing. Nothing was changed. Tell the user.",
+	},
+	{
+		"a mount that fails", func(t *testing.T) error {
+			tool, err := memento.NewScopedTool([]memento.Mount{
+				{Name: "user", Store: memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())},
+				{Name: "team", Store: memento.OpenNamed(closed(t), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := tool.View(t.Context(), "/memories")
+			if err != nil {
+				return err
+			}
+			_, notice, _ := strings.Cut(text, "\n[") // the rest is held by transcripts
+			return errors.New("[" + notice)
+		},
+		"[What is in /memories/team cannot be shown at present. View it to see why.]",
 	},
 	{
 		"closed", func(t *testing.T) error {
@@ -311,6 +329,16 @@ func TestDirectAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// closed returns a backend that is closed.
+func closed(t *testing.T) memento.Backend {
+	t.Helper()
+	b := memstore.New(nil)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // TestEverySentence checks that each sentence in text.go is held by a transcript

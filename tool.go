@@ -194,8 +194,10 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 func (t *Tool) viewDir(ctx context.Context, path string, p place, lines *lineRange) (string, error) {
 	var tr tree
 	empty := true
+	notices := ""
 	if p.store == nil {
-		if err := t.addMounts(ctx, &tr); err != nil {
+		var err error
+		if notices, err = t.addMounts(ctx, &tr); err != nil {
 			return "", err
 		}
 	} else {
@@ -214,7 +216,7 @@ func (t *Tool) viewDir(ctx context.Context, path string, p place, lines *lineRan
 	case lines != nil:
 		return "", refusal(ErrIsDir, textRangeOnDir, path)
 	}
-	return tr.show(path, t.opts.ViewEntries), nil
+	return tr.show(path, t.opts.ViewEntries) + notices, nil
 }
 
 // Create makes a file. It refuses a path that exists, unless
@@ -350,14 +352,17 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 	}
 	_, err = from.store.Apply(ctx, t.opts.Actor, Move{From: from.path, To: to.path})
 	var (
-		invalid *PathError
-		at      *Error
+		invalid   *PathError
+		sensitive *SensitiveError
+		at        *Error
 	)
 	switch {
 	case errors.Is(err, ErrNotExist):
 		return "", refusal(err, textMissing, oldPath)
 	case errors.Is(err, ErrExist):
 		return "", refusal(err, textDestination, newPath)
+	case errors.As(err, &sensitive) && sensitive.Found[0].Line > 0:
+		return "", refusal(err, textSensitiveMove, oldPath, suspicions(sensitive.Found))
 	case errors.As(err, &invalid) && invalid.Path != string(to.path) && invalid.Path != string(from.path):
 		// The path of a file in the directory would break a rule.
 		return "", refusal(err, textInvalidPath, from.agentPath(Path(invalid.Path)), invalid.Reason)

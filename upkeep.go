@@ -16,6 +16,10 @@ type Expired struct {
 	Used   time.Time // when it was last read or written
 }
 
+// coarseReads is how far off the time of a read may be: see [ReadMarker]. A
+// memory lives on for as long after its time, so that none in use expires.
+const coarseReads = time.Hour
+
 // Expire removes the memories that have expired at a time, and returns them,
 // longest unused first. With dryRun it only says which. The versions that it
 // makes are by the system, and can be restored like others.
@@ -44,9 +48,11 @@ func (s *Store) Expire(ctx context.Context, at time.Time, dryRun bool) ([]Expire
 	return gone, nil
 }
 
-// isOutrun reports whether a change of one version failed because another came first.
+// isOutrun reports whether a change of one version failed because another, or a
+// change of the settings, came first.
 func isOutrun(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, ErrNotExist) || errors.Is(err, ErrIsDir)
+	return errors.Is(err, ErrConflict) || errors.Is(err, ErrNotExist) || errors.Is(err, ErrIsDir) ||
+		errors.Is(err, ErrProtected)
 }
 
 func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
@@ -61,6 +67,11 @@ func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
 	if rules.Expiry.After == 0 {
 		return nil, nil
 	}
+	if s.marker != nil {
+		if err := s.marker.SyncReads(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var expired []Expired
 	for e, err := range s.List(ctx, ListOptions{}) {
 		if err != nil {
@@ -71,7 +82,7 @@ func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
 		if m.ReadAt.After(x.Used) {
 			x.Used = m.ReadAt
 		}
-		if at.Sub(x.Used) >= rules.Expiry.After && !matchAny(rules.Expiry.Keep, m.Path) && !matchAny(rules.ReadOnly, m.Path) {
+		if at.Sub(x.Used) >= rules.Expiry.After+coarseReads && !matchAny(rules.Expiry.Keep, m.Path) && !matchAny(rules.ReadOnly, m.Path) {
 			expired = append(expired, x)
 		}
 	}
@@ -113,11 +124,15 @@ type Upkeep struct {
 // that fails does not keep the others from their turn.
 func Maintain(ctx context.Context, b Backend, ws Workspace, at time.Time) iter.Seq2[Upkeep, error] {
 	return func(yield func(Upkeep, error) bool) {
+		var stores []StoreInfo // first, since a listing can keep a backend from tidying up
 		for info, err := range b.ListStores(ctx, ws, StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				yield(Upkeep{}, err)
 				return
 			}
+			stores = append(stores, info)
+		}
+		for _, info := range stores {
 			u, err := maintain(ctx, b, info, at)
 			if errors.Is(err, ErrNoStore) { // deleted meanwhile
 				continue

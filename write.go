@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 )
@@ -23,123 +22,199 @@ type Receipt struct {
 //
 // Further errors: ErrSensitive, ErrNoDetector.
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {
-	var r Receipt
-	changes, err := s.guard(ctx, changes, &r)
-	if err != nil {
-		return Receipt{}, err
+	for {
+		var r Receipt
+		guarded, err := s.guard(ctx, changes, &r)
+		if err != nil {
+			return Receipt{}, err
+		}
+		id, err := s.Ensure(ctx)
+		if err != nil {
+			return Receipt{}, err
+		}
+		r.Applied, err = s.backend.Apply(ctx, id, by, guarded)
+		if errors.Is(err, errRules) && ctx.Err() == nil {
+			if _, err := s.look(ctx); err != nil {
+				return Receipt{}, err
+			}
+			continue // by the rules that hold now
+		}
+		if err != nil {
+			return Receipt{}, err
+		}
+		s.learn(r.Limits, r.Settings)
+		if r.Settings.Retention.None() {
+			s.forget(ctx, id, r.Versions)
+		}
+		return r, nil
 	}
-	id, err := s.Ensure(ctx)
-	if err != nil {
-		return Receipt{}, err
-	}
-	if r.Applied, err = s.backend.Apply(ctx, id, by, changes); err != nil {
-		return Receipt{}, err
-	}
-	s.learn(r.Settings)
-	if r.Settings.Retention.None() {
-		s.forget(ctx, id, r.Versions)
-	}
-	return r, nil
 }
 
 // guard returns the changes as they may be made.
 func (s *Store) guard(ctx context.Context, changes []Change, r *Receipt) ([]Change, error) {
-	guarded := changes
+	guarded := slices.Clone(changes)
 	for i, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		switch c := c.(type) {
 		case Put:
-			g, err := s.guardPut(ctx, c)
+			k, err := s.rules(ctx)
 			if err != nil {
 				return nil, err
 			}
-			r.cleanings = append(r.cleanings, g)
-			if len(g.replaced) > 0 {
-				r.Redacted = append(r.Redacted, g.replaced...)
-				if &guarded[0] == &changes[0] {
-					guarded = slices.Clone(changes) // which are the caller's
-				}
-				c.Content = g.text
-				guarded[i] = c
-			}
-		case Move:
-			if err := s.guardPath(ctx, "move", c.To); err != nil {
+			g, err := s.guardPut(ctx, k, c)
+			if err != nil {
 				return nil, err
 			}
+			c.Content, c.rules = g.text, &k.screen.settings
+			guarded[i] = c
+			r.cleanings = append(r.cleanings, g)
+			r.Redacted = append(r.Redacted, g.replaced...)
+		case Move:
+			k, err := s.rules(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.guardMove(ctx, k, c); err != nil {
+				return nil, err
+			}
+			c.rules = &k.screen.settings
+			guarded[i] = c
 		}
 	}
 	return guarded, nil
 }
 
-func (s *Store) guardPut(ctx context.Context, c Put) (cleaning, error) {
-	if err := s.guardPath(ctx, "put", c.Path); err != nil {
+func (s *Store) guardPut(ctx context.Context, k *known, c Put) (cleaning, error) {
+	if err := k.screen.checkPath(c.Path); err != nil {
+		return cleaning{}, &Error{Op: "put", Err: err}
+	}
+	if err := s.guardSize(ctx, k, c); err != nil {
 		return cleaning{}, err
 	}
-	screen, err := s.sensitive(ctx)
-	if err != nil {
-		return cleaning{}, err
-	}
-	g, err := screen.clean(c.Path, c.Content)
+	g, err := k.screen.clean(c.Path, c.Content)
 	if err != nil {
 		return cleaning{}, &Error{Op: "put", Path: c.Path, Err: err}
 	}
 	return g, nil
 }
 
-// guardPath refuses a path that looks sensitive, without repeating it.
-func (s *Store) guardPath(ctx context.Context, op string, p Path) error {
-	screen, err := s.sensitive(ctx)
-	if err == nil {
-		if err = screen.checkPath(p); err != nil {
-			return &Error{Op: op, Err: err}
-		}
+// guardSize refuses what is too large, as the backend would, before it is
+// screened: that takes time.
+func (s *Store) guardSize(ctx context.Context, k *known, c Put) error {
+	size := int64(len(c.Content))
+	if size <= k.limits.MemoryBytes {
+		return nil
 	}
-	return err
+	m, err := s.peek(ctx, ByPath(c.Path))
+	switch {
+	case err == nil && c.If.kind == ifAbsent:
+		err = ErrExist
+	case err == nil && size <= m.Size:
+		return nil // of a memory over a limit that was lowered
+	case err == nil, errors.Is(err, ErrNotExist):
+		err = &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}
+	default:
+		return err
+	}
+	return &Error{Op: "put", Path: c.Path, Err: err}
 }
 
-// sensitive returns the screen that the store's settings ask for, as they were
-// when they were last seen: others' changes of them are noticed with the next
-// write, which is when the backend tells them.
-func (s *Store) sensitive(ctx context.Context) (*screen, error) {
-	known := s.screen.Load()
-	if known == nil {
-		settings, err := s.settings(ctx)
+// guardMove refuses to move what is allowed where it is, and would not be where
+// it goes: a move does not change contents, so it cannot replace anything.
+func (s *Store) guardMove(ctx context.Context, k *known, c Move) error {
+	if err := k.screen.checkPath(c.To); err != nil {
+		return &Error{Op: "move", Err: err}
+	}
+	if len(k.screen.settings.AllowPaths) == 0 || k.screen.settings.Mode == Off {
+		return nil
+	}
+	check := func(m Memory) error {
+		to := m.Path.Moved(c.From, c.To)
+		if found := k.screen.find(to, m.Content); len(found) > 0 && k.screen.find(m.Path, m.Content) == nil {
+			return &Error{Op: "move", Path: to, Err: &SensitiveError{Found: suspect(to, m.Content, found)}}
+		}
+		return nil
+	}
+	m, err := s.peek(ctx, ByPath(c.From))
+	switch {
+	case err == nil:
+		return check(m)
+	case !errors.Is(err, ErrIsDir):
+		return nil // the backend says what is wrong
+	}
+	for e, err := range s.List(ctx, ListOptions{Dir: c.From, Contents: true}) {
 		if err != nil {
+			return err
+		}
+		if err := check(e.Memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known is what a Store has seen of its settings and limits.
+type known struct {
+	limits    Limits
+	forgetful bool // whether no history is kept
+	screen    *screen
+}
+
+// rules returns what is known of the store's settings and limits. They may have
+// changed: the backend compares.
+func (s *Store) rules(ctx context.Context) (*known, error) {
+	k := s.known.Load()
+	if k == nil {
+		var err error
+		if k, err = s.look(ctx); err != nil {
 			return nil, err
 		}
-		s.learn(settings)
-		known = s.screen.Load()
 	}
-	if known.detector == nil && known.settings.Mode != Off {
+	if k.screen.detector == nil && k.screen.settings.Mode != Off {
 		return nil, &Error{Op: "write", Err: fmt.Errorf(
 			"%w: the store's settings ask to look for sensitive information; open it with StoreOptions.Detector, such as sensitive.Default(), or set its mode to off", ErrNoDetector)}
 	}
-	return known, nil
+	return k, nil
 }
 
-// settings are the store's, or those it will be made with.
-func (s *Store) settings(ctx context.Context) (Settings, error) {
+// look learns the store's settings and limits, or those it will be made with.
+func (s *Store) look(ctx context.Context) (*known, error) {
 	info, err := s.Info(ctx)
-	switch {
-	case err == nil:
-		return info.Settings, nil
-	case !errors.Is(err, ErrNoStore) || s.spec.Name == "":
-		return Settings{}, err
-	case s.spec.Settings != nil:
-		return *s.spec.Settings, nil
+	if errors.Is(err, ErrNoStore) && s.spec.Name != "" {
+		info, err = NewStoreInfo(s.workspace, s.spec, time.Now())
 	}
-	return DefaultSettings(), nil
+	if err != nil {
+		return nil, err
+	}
+	return s.learn(info.Limits, info.Settings), nil
 }
 
-// learn keeps settings for the next write.
-func (s *Store) learn(settings Settings) {
-	if known := s.screen.Load(); known == nil || !reflect.DeepEqual(known.settings, settings.Sensitive) {
-		s.screen.Store(newScreen(s.detector, settings.Sensitive))
+// learn keeps settings and limits for the next write.
+func (s *Store) learn(limits Limits, settings Settings) *known {
+	next := known{limits: limits, forgetful: settings.Retention.None()}
+	k := s.known.Load()
+	if k != nil && k.screen.settings.equal(&settings.Sensitive) {
+		next.screen = k.screen
+	} else {
+		next.screen = newScreen(s.detector, settings.Sensitive)
 	}
+	if k == nil || *k != next {
+		k = &next
+		s.known.Store(k)
+	}
+	return k
 }
+
+// forgetting is how long the removal of history may take after a write.
+const forgetting = 30 * time.Second
 
 // forget removes what versions have replaced, of a store that keeps no history.
 // The write has happened: what cannot be removed now, CollectHistory removes.
 func (s *Store) forget(ctx context.Context, id StoreID, versions []Version) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetting)
+	defer cancel()
 	const several = 20 // when it is better to look at all memories at once
 	opts := PruneOptions{Before: endOfTime}
 	if len(versions) > several {
@@ -208,15 +283,26 @@ func (e *Edited) moved(at int) int { return e.cleanings[0].moved(at) }
 // Further errors: ErrSensitive, also for a path that looks sensitive, which
 // cannot be replaced; ErrNoDetector.
 func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, error) {
+	// By the rules that hold now: nothing compares them later.
+	if _, err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	k, err := s.rules(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var replaced []Suspicion
 	guarded := slices.Clone(versions)
 	for i := range guarded {
 		v := &guarded[i]
-		g, err := s.guardPut(ctx, Put{Path: v.Path, Content: v.Content})
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		g, err := s.guardPut(ctx, k, Put{Path: v.Path, Content: v.Content})
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.ID, err)
 		}
-		if len(g.replaced) > 0 {
+		if len(g.replaced) > 0 && v.SHA256 == HashContent(v.Content) {
 			v.Content, v.SHA256, v.Size = g.text, HashContent(g.text), int64(len(g.text))
 			replaced = append(replaced, g.replaced...)
 		}
@@ -227,6 +313,9 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, er
 	}
 	if err := s.backend.Import(ctx, id, guarded); err != nil {
 		return nil, err
+	}
+	if k.forgetful {
+		s.forget(ctx, id, guarded)
 	}
 	if s.marker != nil { // to be imported is to be used: what is old need not expire
 		for i := range guarded {

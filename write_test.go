@@ -327,3 +327,133 @@ func TestRefusedWritesMakeNoStore(t *testing.T) {
 		t.Errorf("there is a store: %+v", info)
 	}
 }
+
+// Stricter settings hold for the very next write, whoever has made them.
+func TestSettingsHoldAtOnce(t *testing.T) {
+	s, b := screened(t, mode(memento.Off))
+	mustPut(t, s, "/a", testKey)
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(m memento.SensitiveMode) {
+		t.Helper()
+		info.Settings.Sensitive.Mode = m
+		if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(memento.Redact)
+	mustPut(t, s, "/b", testKey)
+	set(memento.Off)
+	mustPut(t, s, "/c", testKey)
+	set(memento.Reject)
+	if _, err := s.Edit(t.Context(), memento.Actor{}, "/b", func(string) (string, error) { return testKey, nil }); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("an edit: %v, want ErrSensitive", err)
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/a", To: testKeyPath}); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("a move: %v, want ErrSensitive", err)
+	}
+	v := memento.Version{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/d", Content: testKey, SHA256: memento.HashContent(testKey)}
+	if _, err := s.Import(t.Context(), []memento.Version{v}); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("an import: %v, want ErrSensitive", err)
+	}
+	want := map[memento.Path]string{"/a": testKey, "/b": testKeyMark, "/c": testKey}
+	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+}
+
+// What is allowed in one place cannot be moved to another.
+func TestMoveOutOfAnAllowedPath(t *testing.T) {
+	s, _ := screened(t, func(s *memento.Settings) { s.Sensitive.AllowPaths = []memento.Pattern{"/fixtures", "/other"} })
+	mustPut(t, s, "/fixtures/a", testKey)
+	mustPut(t, s, "/fixtures/plain", "x")
+	for _, c := range []memento.Move{{From: "/fixtures/a", To: "/a"}, {From: "/fixtures", To: "/f"}} {
+		if _, err := s.Apply(t.Context(), memento.Actor{}, c); !errors.Is(err, memento.ErrSensitive) {
+			t.Errorf("%v: %v, want ErrSensitive", c, err)
+		}
+	}
+	for _, c := range []memento.Move{{From: "/fixtures/plain", To: "/plain"}, {From: "/fixtures", To: "/other/f"}} {
+		if _, err := s.Apply(t.Context(), memento.Actor{}, c); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// A text over the limit is refused before it is searched, as long as it grows.
+func TestLimitComesBeforeTheScreen(t *testing.T) {
+	searched := 0
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}},
+		&memento.StoreOptions{Detector: counting{&searched}})
+	long := strings.Repeat("x", 101)
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long})
+	if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != 101 || searched > len("/a") {
+		t.Errorf("%v, after %d bytes were searched", err, searched)
+	}
+	mustPut(t, s, "/a", strings.Repeat("y", 100))
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
+		t.Errorf("where something is: %v, want ErrExist", err)
+	}
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 10}}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
+}
+
+// counting finds nothing, and adds up what it was given.
+type counting struct{ bytes *int }
+
+func (c counting) Detect(text string, _ bool) []memento.Finding {
+	*c.bytes += len(text)
+	return nil
+}
+
+// What a caller does with the settings it was given changes no store.
+func TestSettingsAreTheCallersOwn(t *testing.T) {
+	s, b := screened(t, func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/rules"} })
+	r, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Settings.ReadOnly[0], info.Settings.ReadOnly[0] = "/other", "/other"
+	for listed := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+		listed.Settings.ReadOnly[0] = "/other"
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/rules", Content: "x"}); !errors.Is(err, memento.ErrProtected) {
+		t.Errorf("%v, want ErrProtected", err)
+	}
+}
+
+// An import into a store without history leaves none, and one that was damaged
+// is not mended by redacting it.
+func TestImportIntoNoHistory(t *testing.T) {
+	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
+	version := func(n string, text string) memento.Version {
+		return memento.Version{ID: memento.VersionID("memver_" + n), Memory: "mem_1", Operation: memento.Modified, Path: "/a", Content: text, SHA256: memento.HashContent(text)}
+	}
+	if _, err := s.Import(t.Context(), []memento.Version{version("1", "one"), version("2", "two")}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range s.Versions(t.Context(), memento.VersionListOptions{}) {
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d versions, want the newest only", n)
+	}
+	damaged := version("3", testKey)
+	damaged.SHA256 = memento.HashContent("other")
+	if _, err := s.Import(t.Context(), []memento.Version{damaged}); !errors.Is(err, memento.ErrInvalid) {
+		t.Errorf("damaged: %v, want ErrInvalid", err)
+	}
+}

@@ -395,6 +395,25 @@ func TestStoreLimitsByHand(t *testing.T) {
 	s.mirrored()
 }
 
+// More than the store can hold is not even kept in memory.
+func TestStoreBytesByHand(t *testing.T) {
+	s := newSite(t)
+	_, err := s.b.UpdateStore(t.Context(), memento.DefaultWorkspace, s.store, memento.StoreUpdate{Limits: &memento.Limits{Bytes: 1000}})
+	s.do(err)
+	for _, name := range []string{"1", "2", "3"} {
+		s.write(name, strings.Repeat(name, 400))
+	}
+	s.lists("/1", "/2", "/3")
+	if got := s.get("/2").Size; got != 400 {
+		t.Errorf("%d bytes", got)
+	}
+	if err := s.getError("/3", memento.ErrForeign); !strings.Contains(err.Error(), "takes no more") {
+		t.Errorf("Get: %v", err)
+	}
+	s.apply(memento.Remove{Path: "/1"})
+	s.mirrored()
+}
+
 func TestReadOnlyByHand(t *testing.T) {
 	s := newSite(t)
 	s.put("/policy", "kept")

@@ -1,3 +1,73 @@
+// Package dirstore keeps memories as plain files that a person can open, with
+// their history beside them.
+//
+//	memories/                the store named "default": each memory is a file at its path
+//	stores/NAME/memories/    any other store
+//	.memento/                what is not for people: history, locks
+//
+// A folder written by the local tools of Anthropic's Python and TypeScript SDKs
+// has the same form, and opens as it is. Files can be read, changed, added,
+// renamed and removed by hand, or by another program, while memento has the folder
+// open: the next access to what was changed makes versions of it, by the user
+// [ByHand].
+//
+// # Books, files and record
+//
+// The books, a [sqlitestore.Backend] in the hidden folder, have the whole truth:
+// memories, history, IDs, descriptions. The files mirror what the books say at
+// present. A record, which can be lost at any time, says what memento has last put
+// or seen on disk. Comparing the three tells what happened: if record and books
+// agree, and the file differs, a hand was at it; if file and record agree, and the
+// books differ, the file is behind. decide.go has all cases.
+//
+// # Durability
+//
+// An Apply, under the store's lock:
+//
+//  1. looks at the files it is about, and makes what was changed by hand versions;
+//  2. marks the store as unsettled, for others to see should the process die;
+//  3. commits the changes to the books, which flush them: from here they have
+//     happened, and the books have the contents;
+//  4. removes files whose memories are gone, and renames those whose memories have
+//     moved, then removes folders that are empty by that;
+//  5. writes each new text to a temporary file beside its place, mode 0600,
+//     and flushes it;
+//  6. looks once more whether someone else was at the place, and renames the
+//     temporary file to it;
+//  7. flushes every folder in which names have changed;
+//  8. notes in the record what is there, and takes the mark away.
+//
+// Whoever dies in between leaves a mark; whoever comes next compares everything
+// and does the rest. When the machine dies, the same happens when the folder is
+// opened. If the disk does not let a file follow, the change has happened all the
+// same: the file follows as soon as the disk lets it.
+//
+// # What is not a memory
+//
+// Symbolic links, FIFOs, sockets, devices, and hard links to files that memento
+// did not make are never opened, followed, listed or overwritten; the memory in
+// whose place one is reads as before, and cannot be written until it is gone. A
+// file whose contents cannot be a memory's, because they are not UTF-8, or are
+// larger than the store allows, is listed, but reading it and changing it fail with
+// memento.ErrForeign. Files of others with hidden names (".git", ".a.swp",
+// "node_modules") are left alone.
+//
+// Every access is confined to the store's folder by [os.Root], and goes down one
+// name at a time without following links, also those within. Whoever can write to the folder
+// that Open is given can replace the hidden folder in it, and is trusted.
+//
+// # Names
+//
+// If the file system takes /A for /a, or one Unicode form for another, the second
+// of two such names is refused with memento.ErrExist. Names that a file system
+// cannot hold are shortened on disk, and end in "~" and a hash.
+//
+// # Limits
+//
+// Any number of processes of one machine can share a folder, but not over a
+// network file system, where neither its locks nor SQLite's work. On Windows,
+// folders cannot be flushed: what a power failure takes back is put right from the
+// books when the folder is opened.
 package dirstore
 
 import (

@@ -23,6 +23,29 @@ func readFolder(dir *os.Root) ([]fs.FileInfo, error) {
 	return infos, errors.Join(err, f.Close())
 }
 
+// isEmpty reports whether there is nothing in a folder but folders of its kind.
+func isEmpty(dir *os.Root) bool {
+	infos, err := readFolder(dir)
+	if err != nil {
+		return false
+	}
+	for _, info := range infos {
+		if !info.IsDir() {
+			return false
+		}
+		inner, err := enter(dir, info)
+		if err != nil {
+			return false
+		}
+		empty := isEmpty(inner)
+		inner.Close()
+		if !empty {
+			return false
+		}
+	}
+	return true
+}
+
 // isAbsent reports whether an error says that there is nothing at a path.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)

@@ -153,7 +153,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 			return f.undone(err)
 		}
 		b.step("committed")
-		f.follow(context.WithoutCancel(ctx), done.Versions, textsOf(changes))
+		f.follow(context.WithoutCancel(ctx), done.Versions, hints{texts: textsOf(changes)})
 		return nil
 	})
 	if err != nil {
@@ -184,9 +184,9 @@ func textsOf(list []memento.Change) map[string]string {
 
 // follow has the files follow the books, in which versions were just made. What
 // does not work now is done later.
-func (f *folder) follow(ctx context.Context, versions []memento.Version, texts map[string]string) {
+func (f *folder) follow(ctx context.Context, versions []memento.Version, h hints) {
 	var c changes
-	again := f.settle(ctx, f.tasksOf(versions), texts, nil, &c)
+	again := f.settle(ctx, f.tasksOf(versions), h, &c)
 	_ = f.end(&c) // the mark stays, then
 	for _, v := range versions {
 		if v.Operation == memento.Deleted && f.hasStrangers() {
@@ -303,6 +303,9 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 
 // MarkRead implements [memento.ReadMarker].
 func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) { b.books.MarkRead(store, id) }
+
+// SyncReads implements [memento.ReadMarker].
+func (b *Backend) SyncReads(ctx context.Context) error { return b.books.SyncReads(ctx) }
 
 // errSame says that the file system would put two memories into one file.
 func errSame(op string, p, other memento.Path) error {

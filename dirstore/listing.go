@@ -1,39 +1,12 @@
 package dirstore
 
 import (
-	"cmp"
 	"context"
-	"os"
 	"strings"
 	"time"
 
 	"memento"
 )
-
-func cmpPaths(a, b memento.Path) int { return cmp.Compare(a, b) }
-
-// isEmpty reports whether there is nothing in a folder but folders of its kind.
-func isEmpty(dir *os.Root) bool {
-	infos, err := readFolder(dir)
-	if err != nil {
-		return false
-	}
-	for _, info := range infos {
-		if !info.IsDir() {
-			return false
-		}
-		inner, err := enter(dir, info)
-		if err != nil {
-			return false
-		}
-		empty := isEmpty(inner)
-		inner.Close()
-		if !empty {
-			return false
-		}
-	}
-	return true
-}
 
 // entry returns what is listed of a file that is no memory.
 func (r *row) entry() memento.Entry {

@@ -1,6 +1,7 @@
 package dirstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -239,6 +240,6 @@ func (f *folder) listedBelow(dir memento.Path) (listed []*row) {
 			listed = append(listed, r)
 		}
 	}
-	slices.SortFunc(listed, func(a, b *row) int { return cmpPaths(a.path, b.path) })
+	slices.SortFunc(listed, func(a, b *row) int { return cmp.Compare(a.path, b.path) })
 	return listed
 }

@@ -3,6 +3,7 @@ package dirstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -73,6 +74,7 @@ type work struct {
 	f      *folder
 	heads  map[memento.Path]*memento.Memory // nil if they are asked for one by one
 	limits *memento.Limits                  // nil until asked for
+	texts  int64                            // bytes of what was read to be taken over
 
 	changes  changes               // for the record
 	tasks    []task                // for settle
@@ -173,6 +175,12 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 		return nil // the next access sees what has become of it
 	case readErr != nil:
 		return readErr
+	}
+	if v == add || v == edit { // which is kept in memory until it is written
+		if w.texts += int64(len(x.text)); w.texts > w.limits.Bytes && x.strange.kind == familiar {
+			w.texts -= int64(len(x.text))
+			x.text, x.strange = "", strange{noRoom, fmt.Sprintf("the store takes no more than %d bytes", w.limits.Bytes)}
+		}
 	}
 	x.verdict = v
 	w.note(x)
@@ -293,7 +301,7 @@ func (w *work) carryOut(ctx context.Context, full bool) (again bool, err error) 
 	if err := w.adopt(ctx); err != nil {
 		return false, err
 	}
-	again = f.settle(context.WithoutCancel(ctx), w.tasks, nil, w.emptied, &w.changes)
+	again = f.settle(context.WithoutCancel(ctx), w.tasks, hints{emptied: w.emptied}, &w.changes)
 	if len(f.behind) > 0 {
 		f.retry = time.Now().Add(patience)
 	}

@@ -20,23 +20,28 @@ type task struct {
 	row  *row            // what is there as far as memento knows; nil if nothing is
 }
 
-// settle carries out tasks, and notes in c what the files are then. texts has contents by
-// their hash, as far as the caller has them; emptied are folders that were left
-// empty by someone who died. The books already have all of it, so what cannot be
-// done now is noted in behind, and done later.
+// hints are what a caller of settle knows already.
+type hints struct {
+	texts   map[string]string     // contents, by their hash
+	emptied map[memento.Path]bool // folders from which files have left, so that they may be empty
+}
+
+// settle carries out tasks, and notes in c what the files are then. The books
+// already have all of it, so what cannot be done now is noted in behind, and done
+// later.
 //
 // again says that files were other than their rows: then someone else was at
 // them just now, and they were left alone.
 //
 // The order is the one of the package comment.
-func (f *folder) settle(ctx context.Context, tasks []task, texts map[string]string, emptied map[memento.Path]bool, c *changes) (again bool) {
-	if len(tasks) == 0 && len(emptied) == 0 {
+func (f *folder) settle(ctx context.Context, tasks []task, h hints, c *changes) (again bool) {
+	if len(tasks) == 0 && len(h.emptied) == 0 {
 		return false
 	}
-	if emptied == nil {
-		emptied = map[memento.Path]bool{}
+	if h.emptied == nil {
+		h.emptied = map[memento.Path]bool{}
 	}
-	s := &settling{f: f, ctx: ctx, texts: texts, changes: c, emptied: emptied, dirs: map[memento.Path]*os.Root{}, dirty: map[memento.Path]bool{}}
+	s := &settling{f: f, ctx: ctx, hints: h, changes: c, dirs: map[memento.Path]*os.Root{}, dirty: map[memento.Path]bool{}}
 	defer s.closeDirs()
 	if _, err := f.ensure(); err != nil {
 		s.failed(tasks...)
@@ -59,15 +64,14 @@ const (
 
 // settling is a run of settle.
 type settling struct {
+	hints
 	f       *folder
 	ctx     context.Context
-	texts   map[string]string
 	changes *changes
 
-	dirs    map[memento.Path]*os.Root // open folders, but the store's own
-	dirty   map[memento.Path]bool     // folders in which names have changed since they were flushed
-	emptied map[memento.Path]bool     // folders that may be empty now
-	again   bool
+	dirs  map[memento.Path]*os.Root // open folders, but the store's own
+	dirty map[memento.Path]bool     // folders in which names have changed since they were flushed
+	again bool
 }
 
 func (s *settling) failed(tasks ...task) {

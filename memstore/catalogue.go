@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"memento"
@@ -30,13 +29,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		}
 	}
 	b.stores[info.ID] = newStore(info)
-	return described(info), nil
-}
-
-// described returns info for a caller to keep: the map is its own.
-func described(info memento.StoreInfo) memento.StoreInfo {
-	info.Metadata = maps.Clone(info.Metadata)
-	return info
+	return info.Clone(), nil
 }
 
 // ownStore returns a store of the workspace. The lock is held.
@@ -59,7 +52,7 @@ func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	return described(s.info), nil
+	return s.info.Clone(), nil
 }
 
 // UpdateStore changes a store's description.
@@ -75,7 +68,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		return memento.StoreInfo{}, err
 	}
 	s.info = info
-	return described(info), nil
+	return info.Clone(), nil
 }
 
 // DeleteStore removes a store for good.
@@ -107,7 +100,7 @@ func (b *Backend) describe(ctx context.Context, ws memento.Workspace, opts memen
 	var infos []memento.StoreInfo
 	for id, s := range b.stores {
 		if s.info.Workspace == ws && opts.Matches(&s.info) && (opts.After == "" || id < opts.After) {
-			infos = append(infos, described(s.info))
+			infos = append(infos, s.info.Clone())
 		}
 	}
 	slices.SortFunc(infos, func(x, y memento.StoreInfo) int { return cmp.Compare(y.ID, x.ID) })

@@ -139,3 +139,10 @@ func (b *Backend) readLongAgo(id memento.StoreID, memory memento.MemoryID, at ti
 	}
 	return at.Sub(s.byID[memory].ReadAt) >= readEvery
 }
+
+// SyncReads does nothing: read times are noted at once.
+func (b *Backend) SyncReads(ctx context.Context) error {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.open(ctx, "sync reads")
+}

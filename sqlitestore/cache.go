@@ -42,6 +42,15 @@ func (c *cache) add(hash string, text string) {
 	c.bytes += len(text)
 }
 
+// remove forgets a text. If something else has the same text, it is read again.
+func (c *cache) remove(hash string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes -= len(c.young[hash])
+	delete(c.young, hash)
+	delete(c.old, hash)
+}
+
 // clear forgets everything, because something must not be remembered.
 func (c *cache) clear() {
 	c.mu.Lock()

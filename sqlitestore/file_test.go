@@ -176,6 +176,50 @@ func TestPruneShrinksTheFile(t *testing.T) {
 	}
 }
 
+// What a short process leaves to do is done when it closes the file, or by the
+// next that prunes.
+func TestPrunedWordsGoWithTheProcess(t *testing.T) {
+	const secret = "zzqxsecretword"
+	path := filepath.Join(t.TempDir(), "memento.db")
+	b := open(t, path)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	for i := range 50 {
+		apply(t, s, memento.Put{Path: memento.Path(fmt.Sprintf("/n%d", i)), Content: strings.Repeat("some words ", i)})
+	}
+	apply(t, s, memento.Put{Path: "/a", Content: secret})
+	if _, err := s.Search(t.Context(), memento.SearchOptions{Query: secret}); err != nil { // which indexes it
+		t.Fatal(err)
+	}
+	v := apply(t, s, memento.Remove{Path: "/a"})[0]
+	prune(t, b, s, memento.PruneOptions{Memory: v.Memory})
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if files := onDisk(t, path, secret); files != nil {
+		t.Errorf("once closed, it is in %v", files)
+	}
+}
+
+// A store's space goes back when it is deleted.
+func TestDeleteStoreShrinksTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memento.db")
+	b := open(t, path)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	for i := range 50 {
+		apply(t, s, memento.Put{Path: memento.Path(fmt.Sprintf("/n%d", i)), Content: strings.Repeat(fmt.Sprint("some words ", i), 5000)})
+	}
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DeleteStore(t.Context(), workspace, id); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() > 300_000 {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+}
+
 // Files that are not ours are refused, and left as they are.
 func TestForeignFiles(t *testing.T) {
 	tests := []struct {

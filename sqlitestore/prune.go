@@ -18,10 +18,13 @@ const pruneStep = 500
 type removal struct {
 	seq     int64
 	content int64
+	sha256  string // of the contents
 }
 
 // Prune implements [memento.Backend]. What it removes leaves the database, its
-// search index and its log, as what is redacted does, and the file becomes smaller.
+// search index and its log, as what is redacted does, and the file becomes
+// smaller. If only one memory's versions are removed, their words stay in the index
+// until a quiet moment, the next Prune of all, or Close.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	const op = "prune"
 	var sum memento.Pruned
@@ -39,8 +42,11 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 		})
 		return goes, err
 	})
-	if err != nil || opts.DryRun || len(goes) == 0 {
+	if err != nil || opts.DryRun {
 		return sum, err
+	}
+	if len(goes) > 0 {
+		b.lingering.Store(true)
 	}
 	// Oldest first: the versions of a memory are a chain whose end is cut off.
 	slices.Reverse(goes)
@@ -56,16 +62,14 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 			return memento.Pruned{}, fail(op, err)
 		}
 	}
-	b.texts.clear()
+	for _, r := range goes {
+		b.texts.remove(r.sha256)
+	}
 	if opts.Memory != "" { // one of many such calls: the rest is for a quiet moment
-		b.lingering.Store(true)
 		return sum, nil
 	}
-	err = b.writer.run(ctx, func(t *tx) error { return forgetWords(t.conn) })
-	if err == nil {
-		b.writer.shrink()
-	}
-	return sum, fail(op, err)
+	// Also if nothing goes: another process may have left it to do.
+	return sum, fail(op, b.clean(ctx))
 }
 
 // prunable returns what goes, newest first, and counts it.
@@ -87,7 +91,7 @@ func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Prun
 		if gone {
 			sum.Versions++
 			sum.Bytes += v.Size
-			r := removal{seq: v.Seq}
+			r := removal{seq: v.Seq, sha256: v.SHA256}
 			if content != stays[v.Memory] {
 				r.content = content
 			}
@@ -107,13 +111,16 @@ func prune(c *conn, store int64, goes []removal) error {
 		return err
 	}
 	for _, r := range goes {
-		if err := c.exec(`DELETE FROM versions WHERE store = ? AND seq = ?`, store, r.seq); err != nil {
-			return err
-		}
 		if r.content != 0 {
-			if err := c.exec(`DELETE FROM contents WHERE id = ?`, r.content); err != nil {
+			// Unless another has removed them since: then the row may be a new
+			// text's by now.
+			if err := c.exec(`DELETE FROM contents WHERE id = ?1 AND EXISTS (
+					SELECT 1 FROM versions WHERE store = ?2 AND seq = ?3 AND content = ?1)`, r.content, store, r.seq); err != nil {
 				return err
 			}
+		}
+		if err := c.exec(`DELETE FROM versions WHERE store = ? AND seq = ?`, store, r.seq); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ const (
 
 // reads notes which memories were read, and has the notes written now and then.
 type reads struct {
-	flush func(context.Context, map[readKey]time.Time)
+	flush func(context.Context, map[readKey]time.Time) error
 
 	mu     sync.Mutex
 	noted  map[readKey]time.Time // written, or to be written by the timer
@@ -50,16 +50,23 @@ func (r *reads) note(key readKey, at time.Time) {
 	r.fresh[key] = at
 }
 
+// write writes what is fresh. Losing it, on a medium that is full or read-only,
+// is what ReadMarker allows.
 func (r *reads) write() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	defer cancel()
+	_ = r.sync(ctx)
+}
+
+func (r *reads) sync(ctx context.Context) error {
 	r.mu.Lock()
 	fresh := r.fresh
 	r.fresh = nil
 	r.mu.Unlock()
-	if len(fresh) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
-		defer cancel()
-		r.flush(ctx, fresh)
+	if len(fresh) == 0 {
+		return nil
 	}
+	return r.flush(ctx, fresh)
 }
 
 func (r *reads) close() {
@@ -79,10 +86,11 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 	}
 }
 
-// flushReads writes notes. Losing them, on a medium that is full or read-only,
-// is what ReadMarker allows.
-func (b *Backend) flushReads(ctx context.Context, notes map[readKey]time.Time) {
-	_ = b.writer.run(ctx, func(t *tx) error {
+// SyncReads implements [memento.ReadMarker].
+func (b *Backend) SyncReads(ctx context.Context) error { return fail("sync reads", b.reads.sync(ctx)) }
+
+func (b *Backend) flushReads(ctx context.Context, notes map[readKey]time.Time) error {
+	return b.writer.run(ctx, func(t *tx) error {
 		for key, at := range notes {
 			if err := t.exec(`UPDATE memories SET read_at = ?1 WHERE store = ?2 AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,
 				micros(at), key.store, key.memory); err != nil {

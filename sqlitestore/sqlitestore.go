@@ -51,6 +51,7 @@ type Backend struct {
 	texts   cache
 
 	lingering atomic.Bool // whether there may be words in the index, and pages in the log, of what was pruned
+	forgotten time.Time   // when a quiet moment was last used for that; the writer's
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -94,20 +95,48 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	return b, nil
 }
 
+// forgetEvery is how often, at the most, a quiet moment is used to take the words of
+// what was pruned out of the index: all of it is rewritten, for all stores.
+const forgetEvery = 5 * time.Minute
+
 // tidy is the work for quiet moments.
 func (b *Backend) tidy(t *tx) (more bool, err error) {
-	more, err = indexSome(t)
-	if err == nil && !more && b.lingering.CompareAndSwap(true, false) {
-		b.writer.log.stale = true
-		err = forgetWords(t.conn)
+	if more, err = indexSome(t); err != nil || more {
+		return more, err
 	}
-	return more, err
+	if b.lingering.Load() && time.Since(b.forgotten) > forgetEvery {
+		b.forgotten = time.Now()
+		return false, b.forget(t.conn)
+	}
+	return false, nil
+}
+
+// forget takes what was removed out of the index and, in a moment, the log.
+func (b *Backend) forget(c *conn) error {
+	b.writer.log.stale = true
+	if err := forgetWords(c); err != nil {
+		return err
+	}
+	b.lingering.Store(false)
+	return nil
+}
+
+// clean takes what was removed off the medium, and gives its space back.
+func (b *Backend) clean(ctx context.Context) error {
+	err := b.writer.run(ctx, func(t *tx) error { return b.forget(t.conn) })
+	if err == nil {
+		b.writer.shrink()
+	}
+	return err
 }
 
 // Close commits what was accepted and closes the file. Methods called
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.reads.close()
+	if b.lingering.Load() {
+		_ = b.clean(context.Background()) // what it cannot do is for the next Prune
+	}
 	err := b.writer.close()
 	b.readers.close()
 	return err

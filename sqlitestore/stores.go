@@ -222,7 +222,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	if err == nil {
 		b.stores.Delete(id)
 		b.texts.clear()
-		b.writer.truncateLog()
+		b.writer.shrink()
 	}
 	return fail(op, err)
 }

@@ -87,12 +87,14 @@ func (e *bench) run(b *testing.B, name string, op func(*caller) error) {
 // store keeps its size.
 type caller struct {
 	*bench
-	own memento.Path
-	n   int // calls so far
+	own  memento.Path
+	name string // of own, at first
+	n    int    // calls so far
 }
 
 func (e *bench) newCaller() *caller {
-	c := &caller{bench: e, own: memento.Path(fmt.Sprintf("/own/%d.md", e.callers.Add(1)))}
+	name := fmt.Sprintf("%d.md", e.callers.Add(1))
+	c := &caller{bench: e, name: name, own: memento.Path("/own/" + name)}
 	if err := e.try(memento.Put{Path: c.own, Content: note(0)}); err != nil {
 		e.Error(err)
 	}
@@ -139,7 +141,7 @@ func (c *caller) edit() error {
 }
 
 func (c *caller) move() error {
-	to := memento.Path(fmt.Sprintf("/own/moved/%d-%s", c.n, c.own.Base()))
+	to := memento.Path(fmt.Sprintf("/own/moved/%d-%s", c.n, c.name))
 	err := c.try(memento.Move{From: c.own, To: to})
 	if err == nil {
 		c.own = to

@@ -18,6 +18,7 @@ func powers(t *testing.T, h Harness) {
 		}
 	})
 	h.run(t, "read times", readTimes)
+	h.run(t, "read times for others", syncReads)
 }
 
 func readTimes(e *env) {
@@ -52,5 +53,25 @@ func readTimes(e *env) {
 	e.reopen()
 	if got := e.get("/b").ReadAt; !got.Equal(read) {
 		e.Errorf("after edit and move read at %v, want %v", got, read)
+	}
+}
+
+// syncReads checks that noted reads can be made known to others at once.
+func syncReads(e *env) {
+	e.put("/a", "x")
+	marker, ok := e.b.(memento.ReadMarker)
+	if !ok {
+		return // "as promised" has checked that it need not be one
+	}
+	marker.MarkRead(e.store, e.get("/a").ID)
+	if err := marker.SyncReads(e.Context()); err != nil {
+		e.Fatal(err)
+	}
+	m, err := e.another().Get(e.Context(), e.store, memento.ByPath("/a"))
+	if err != nil || m.ReadAt.IsZero() {
+		e.Errorf("another handle says read at %v, %v", m.ReadAt, err)
+	}
+	if err := marker.SyncReads(e.Context()); err != nil {
+		e.Errorf("with nothing to write: %v", err)
 	}
 }

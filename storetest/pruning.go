@@ -22,6 +22,7 @@ func pruning(t *testing.T, h Harness) {
 	h.run(t, "nothing there", pruneNothing)
 	h.run(t, "search afterwards", pruneSearch)
 	h.run(t, "beside writers", pruneBeside)
+	h.run(t, "beside each other", pruneTwice)
 	h.run(t, "history goes on", pruneThenImport)
 }
 
@@ -213,16 +214,23 @@ func pruneBeside(e *env) {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
-	for pruned := false; !pruned; {
-		select {
-		case <-done:
-			pruned = true
-		default:
-		}
-		if _, err := e.b.Prune(e.Context(), e.store, memento.PruneOptions{Before: time.Now().Add(time.Hour), Keep: 2}); err != nil {
-			e.Fatal(err)
-		}
+	var pruners sync.WaitGroup
+	for _, b := range []memento.Backend{e.b, e.another()} { // that get in each other's way
+		pruners.Go(func() {
+			for pruned := false; !pruned; {
+				select {
+				case <-done:
+					pruned = true
+				default:
+				}
+				if _, err := b.Prune(e.Context(), e.store, memento.PruneOptions{Before: time.Now().Add(time.Hour), Keep: 2}); err != nil {
+					e.Error(err)
+					return
+				}
+			}
+		})
 	}
+	pruners.Wait()
 	perMemory := map[memento.MemoryID]int{}
 	for _, v := range e.versions(memento.VersionListOptions{}) {
 		perMemory[v.Memory]++
@@ -253,4 +261,33 @@ func pruneThenImport(e *env) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		e.Errorf("memories (-want +got):\n%s", diff)
 	}
+}
+
+// pruneTwice has several remove the same versions, while new memories come into
+// the places in which the backend had kept what is removed.
+func pruneTwice(e *env) {
+	const rounds, pruners = 60, 3
+	want := map[memento.Path]string{}
+	for i := range rounds {
+		e.put("/gone", fmt.Sprint("gone ", i))
+		e.apply(memento.Remove{Path: "/gone"})
+		p := memento.Path(fmt.Sprint("/kept", i))
+		want[p] = string(p)
+		var wg sync.WaitGroup
+		for range pruners {
+			wg.Go(func() {
+				if _, err := e.b.Prune(e.Context(), e.store, memento.PruneOptions{Before: time.Now().Add(time.Hour)}); err != nil {
+					e.Error(err)
+				}
+			})
+		}
+		wg.Go(func() {
+			if err := e.try(memento.Put{Path: p, Content: string(p)}); err != nil {
+				e.Error(err)
+			}
+		})
+		wg.Wait()
+	}
+	e.reopen()
+	e.holds(want)
 }

@@ -1,0 +1,76 @@
+package dirstore
+
+import (
+	"testing"
+
+	"memento"
+)
+
+// TestDecide goes through everything that disk, record and books can say together.
+func TestDecide(t *testing.T) {
+	v1, v2 := &memento.Memory{ID: "mem", Version: "v1", SHA256: "h1"}, &memento.Memory{ID: "mem", Version: "v2", SHA256: "h2"}
+	row1 := &row{memory: "mem", version: "v1", sha256: "h1"}
+	odd := &row{memory: "mem", version: "v1", strange: strange{unreadable, "…"}}
+	link := &row{memory: "mem", strange: strange{otherThing, "…"}}
+	const never = "must not be asked"
+	for _, tt := range []struct {
+		what string
+		sit  situation
+		hash string // of the file; never if it must not be read
+		old  bool   // whether an earlier version had it
+		want verdict
+	}{
+		{"nothing anywhere", situation{}, never, false, keep},
+
+		{"removed by the books, and gone", situation{row: row1}, never, false, forget},
+		{"removed by the books, still there", situation{disk: file, same: true, row: row1}, never, false, unlink},
+		{"removed by the books, but edited", situation{disk: file, row: row1}, never, false, add},
+		{"removed by the books, replaced by a link", situation{disk: special, row: row1}, never, false, forget},
+		{"added by hand", situation{disk: file}, never, false, add},
+		{"a link", situation{disk: special}, never, false, keep},
+		{"a hard link", situation{disk: linked}, never, false, keep},
+		{"no memory, as before", situation{disk: file, same: true, row: odd}, never, false, keep},
+		{"no memory, mended", situation{disk: file, row: odd}, never, false, add},
+		{"no memory, gone", situation{row: odd}, never, false, forget},
+
+		{"made, not yet written", situation{head: v1}, never, false, write},
+		{"made, written, not recorded", situation{disk: file, head: v1}, "h1", false, refresh},
+		{"made, and by hand as well", situation{disk: file, head: v1}, "hand", false, edit},
+		{"made, a link is in the way", situation{disk: special, head: v1}, never, false, leave},
+		{"made, a hard link is in the way", situation{disk: linked, head: v1}, "else", false, leave},
+		{"made, backed up by hard links, record lost", situation{disk: linked, head: v1}, "h1", false, refresh},
+
+		{"settled", situation{disk: file, same: true, row: row1, head: v1}, never, false, keep},
+		{"touched", situation{disk: file, row: row1, head: v1}, "h1", false, refresh},
+		{"edited", situation{disk: file, row: row1, head: v1}, "hand", false, edit},
+		{"edited back to what it once was", situation{disk: file, row: row1, head: v1}, "h0", true, edit},
+		{"removed by hand", situation{row: row1, head: v1}, never, false, drop},
+		{"replaced by a link", situation{disk: special, row: row1, head: v1}, never, false, leave},
+		{"replaced by a hard link", situation{disk: linked, row: row1, head: v1}, "else", false, leave},
+
+		{"changed, not yet written", situation{disk: file, same: true, row: row1, head: v2}, never, false, write},
+		{"changed, written, not recorded", situation{disk: file, row: row1, head: v2}, "h2", false, refresh},
+		{"changed, and touched before it was written", situation{disk: file, row: row1, head: v2}, "h1", true, write},
+		{"changed, and edited as well", situation{disk: file, row: row1, head: v2}, "hand", false, edit},
+		{"changed, and removed by hand", situation{row: row1, head: v2}, never, false, write},
+		{"changed, record lost before it was written", situation{disk: file, head: v2}, "h1", true, write},
+
+		{"unreadable, as before", situation{disk: file, same: true, row: odd, head: v1}, never, false, keep},
+		{"unreadable, mended", situation{disk: file, row: odd, head: v1}, "hand", false, edit},
+		{"unreadable, put back", situation{disk: file, row: odd, head: v1}, "h1", false, refresh},
+		{"unreadable, removed", situation{row: odd, head: v1}, never, false, drop},
+		{"link, as before", situation{disk: special, same: true, row: link, head: v1}, never, false, keep},
+		{"link, gone", situation{row: link, head: v1}, never, false, write},
+		{"link, replaced by a file", situation{disk: file, row: link, head: v1}, "hand", false, edit},
+	} {
+		got := decide(tt.sit, func() string {
+			if tt.hash == never {
+				t.Errorf("%s: reads the file", tt.what)
+			}
+			return tt.hash
+		}, func(string) bool { return tt.old })
+		if got != tt.want {
+			t.Errorf("%s: verdict %d, want %d", tt.what, got, tt.want)
+		}
+	}
+}
