@@ -89,6 +89,8 @@ type Documents interface {
 	// Apply makes the changes, in their order, as one. It is the only way to
 	// write memories.
 	//
+	// A backend whose medium others change, too, takes up their changes first.
+	//
 	// Errors: see Change; LimitError; ErrArchived for anything but Remove in an
 	// archived store; ErrProtected for what the store's settings protect;
 	// ErrNoSpace, ErrReadOnly; ErrForeign if the backend shares its medium with

@@ -174,6 +174,10 @@ type Entry struct {
 	Path Path
 	// Dir reports whether the entry is a directory. Then Memory is zero.
 	Dir bool
+	// Foreign reports whether the entry is no memory, but something else that lies
+	// among them and is left alone: see ErrForeign. Then Memory has its path, size
+	// and times only.
+	Foreign bool
 	// Memory, with contents only if the listing asked for them.
 	Memory Memory
 	// Usage is what lies below a directory; of a memory, 1 and its size.

@@ -99,6 +99,8 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 		_, unknown := lost[m.ID]
 		delete(gone, m.ID)
 		switch {
+		case e.Foreign:
+			stay = append(stay, m.Path)
 		case unknown:
 			r.Lost = append(r.Lost, m.Path)
 			stay = append(stay, m.Path)

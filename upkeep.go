@@ -82,7 +82,7 @@ func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
 		if m.ReadAt.After(x.Used) {
 			x.Used = m.ReadAt
 		}
-		if at.Sub(x.Used) >= rules.Expiry.After+coarseReads && !matchAny(rules.Expiry.Keep, m.Path) && !matchAny(rules.ReadOnly, m.Path) {
+		if !e.Foreign && at.Sub(x.Used) >= rules.Expiry.After+coarseReads && !matchAny(rules.Expiry.Keep, m.Path) && !matchAny(rules.ReadOnly, m.Path) {
 			expired = append(expired, x)
 		}
 	}

@@ -97,10 +97,16 @@ type Summary struct {
 	Redacted map[string]int
 }
 
-// Skipped is a file in a folder that was not read.
+// Skipped is a file in a folder that was not read, or something among the
+// memories of a store that was not written.
 type Skipped struct {
-	Name   string // below the folder, with slashes
+	Name   string // below the folder or the store, with slashes
 	Reason string // completes the sentence "skipped NAME: …"
+}
+
+// skip notes something that is no memory.
+func (s *Summary) skip(e memento.Entry) {
+	s.Skipped = append(s.Skipped, Skipped{Name: string(e.Path[1:]), Reason: "it is not a memory"})
 }
 
 // failed is an error of op on a memory, for a cause that is not the store's.

@@ -49,6 +49,10 @@ func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *Fo
 	}
 	defer func() { err = errors.Join(err, w.close(err == nil)) }()
 	for e, err := range store.List(ctx, memento.ListOptions{Contents: true}) {
+		if err == nil && e.Foreign {
+			sum.skip(e)
+			continue
+		}
 		if err == nil {
 			err = w.write(e.Path, e.Memory.Content)
 		}

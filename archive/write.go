@@ -72,6 +72,10 @@ func (w *writer) contents(ctx context.Context, store *memento.Store, tempDir str
 		if err != nil {
 			return err
 		}
+		if e.Foreign {
+			w.skip(e)
+			continue
+		}
 		h := head{path: e.Path, at: e.Memory.UpdatedAt, start: spool.size}
 		if err := spool.write([]byte(e.Memory.Content)); err != nil {
 			return err

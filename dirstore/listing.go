@@ -13,6 +13,7 @@ func (r *row) entry() memento.Entry {
 	at := time.Unix(0, r.print.mtime).UTC()
 	return memento.Entry{
 		Path:      r.path,
+		Foreign:   true,
 		Memory:    memento.Memory{Path: r.path, Size: r.print.size, CreatedAt: at, UpdatedAt: at},
 		Usage:     memento.Usage{Memories: 1, Bytes: r.print.size},
 		UpdatedAt: at,
