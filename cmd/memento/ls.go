@@ -88,8 +88,11 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 			size = strconv.FormatInt(n.bytes, 10)
 		}
 		name := line(n.name)
-		if n.dir {
+		switch {
+		case n.dir:
 			name = a.paint(blue, name)
+		case n.foreign:
+			name += a.paint(dim, "  (not a memory)")
 		}
 		if err := a.print("%8s  %s  %s%s\n", size, a.paint(dim, minute(n.at)), strings.Repeat("  ", n.level), name); err != nil {
 			return err
@@ -105,6 +108,8 @@ type node struct {
 	dir   bool
 	bytes int64
 	at    time.Time
+
+	foreign bool // no memory: see memento.Entry
 }
 
 // layOut makes a tree of entries in byte order of path, with a node for each
@@ -131,7 +136,7 @@ func layOut(dir memento.Path, entries []memento.Entry) []node {
 				nodes[i].at = e.UpdatedAt
 			}
 		}
-		n := node{name: names[len(names)-1], level: len(dirs), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt}
+		n := node{name: names[len(names)-1], level: len(dirs), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign}
 		if e.Dir {
 			n.name += "/"
 		}
@@ -149,9 +154,12 @@ func (a *app) lsJSON(ctx context.Context, s *memento.Store, entries []memento.En
 		return err
 	}
 	for _, e := range entries {
-		if e.Dir {
+		switch {
+		case e.Foreign:
+			err = a.writeJSON(foreignJSON{Type: "foreign_file", Path: e.Path, Size: e.Memory.Size, UpdatedAt: e.UpdatedAt})
+		case e.Dir:
 			err = a.writeJSON(prefixJSON{Type: "memory_prefix", Path: e.Path.Prefix(), Memories: e.Usage.Memories, Size: e.Usage.Bytes, UpdatedAt: e.UpdatedAt})
-		} else {
+		default:
 			err = a.writeJSON(wireMemory(id, e.Memory, false))
 		}
 		if err != nil {

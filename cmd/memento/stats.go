@@ -54,7 +54,9 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 		if err != nil {
 			return err
 		}
-		largest = append(largest, e.Memory)
+		if !e.Foreign {
+			largest = append(largest, e.Memory)
+		}
 	}
 	slices.SortStableFunc(largest, func(a, b memento.Memory) int { return cmp.Compare(b.Size, a.Size) })
 	largest = largest[:min(len(largest), largestShown)]

@@ -86,6 +86,14 @@ type prefixJSON struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// A foreignJSON is something among memories that is none.
+type foreignJSON struct {
+	Type      string       `json:"type"` // "foreign_file"
+	Path      memento.Path `json:"path"`
+	Size      int64        `json:"size_bytes"`
+	UpdatedAt time.Time    `json:"updated_at"`
+}
+
 type versionJSON struct {
 	ID         memento.VersionID `json:"id"`
 	Type       string            `json:"type"` // "memory_version"
