@@ -35,9 +35,20 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 		sc.Close()
 		return nil, err
 	}
+	var pages int64
+	if _, err := c.one(`PRAGMA page_count`, func(s *sqlite.Stmt) { pages = s.ColumnInt64(0) }); err != nil {
+		sc.Close()
+		return nil, err
+	}
+	if pages == 0 {
+		// What is pruned is given back to the file system. Asked of a file with
+		// tables, this would write to it, though the disk may be full.
+		if err := sqlitex.ExecuteTransient(sc, "PRAGMA auto_vacuum = INCREMENTAL", nil); err != nil {
+			sc.Close()
+			return nil, err
+		}
+	}
 	for _, pragma := range []string{
-		// Before there is a table: what is pruned is given back to the file system.
-		"PRAGMA auto_vacuum = INCREMENTAL",
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
 		// What is redacted must not linger in free pages.
