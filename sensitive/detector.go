@@ -14,8 +14,8 @@ var _ memento.Detector = (*Detector)(nil)
 // use. It reads no files and no environment, writes no logs, and starts no
 // goroutines.
 type Detector struct {
-	rules   func() []*rule
-	secrets func() *engine // without rules for personal data
+	rules   func() ([]*rule, map[string]bool) // and the kinds that placeholders can have
+	secrets func() *engine                    // without rules for personal data
 	all     func() *engine
 }
 
@@ -49,16 +49,33 @@ func New(opts *Options) (*Detector, error) {
 
 func newDetector(extra *ruleFile) *Detector {
 	d := &Detector{}
-	d.rules = sync.OnceValue(func() []*rule { return extra.extend(builtinRules()) })
-	d.secrets = sync.OnceValue(func() *engine { return newEngine(d.rules(), false) })
-	d.all = sync.OnceValue(func() *engine { return newEngine(d.rules(), true) })
+	d.rules = sync.OnceValues(func() ([]*rule, map[string]bool) {
+		kinds := map[string]bool{}
+		builtin := builtinRules()
+		for _, r := range builtin { // before extra leaves some out: it may not always have
+			kinds[r.kind] = true
+		}
+		rules := extra.extend(builtin)
+		for _, r := range rules {
+			kinds[r.kind] = true
+		}
+		return rules, kinds
+	})
+	engineFor := func(personal bool) func() *engine {
+		return sync.OnceValue(func() *engine {
+			rules, kinds := d.rules()
+			return newEngine(rules, kinds, personal)
+		})
+	}
+	d.secrets, d.all = engineFor(false), engineFor(true)
 	return d
 }
 
 // Kinds returns the kinds of findings that there can be, sorted.
 func (d *Detector) Kinds(personal bool) []string {
 	var kinds []string
-	for _, r := range d.rules() {
+	rules, _ := d.rules()
+	for _, r := range rules {
 		if personal || !r.personal {
 			kinds = append(kinds, r.kind)
 		}
@@ -78,13 +95,13 @@ func (d *Detector) Detect(text string, personal bool) []memento.Finding {
 	if personal {
 		e = d.all()
 	}
-	found := e.find(text, nil)
+	found := e.find(text, false)
 	if len(found) == 0 {
 		return nil
 	}
 	for range maxRounds {
 		redacted, at := redact(text, found)
-		more := e.find(redacted, aroundPlaceholders(redacted))
+		more := e.find(redacted, true)
 		if len(more) == 0 {
 			return found
 		}

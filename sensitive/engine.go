@@ -16,10 +16,13 @@ type engine struct {
 	lengths  []int     // of the keywords
 	users    [][]int32 // keyword → the rules that have it
 	always   []int32   // rules without keywords
+	kinds    map[string]bool
 }
 
-func newEngine(rules []*rule, personal bool) *engine {
-	e := &engine{}
+// newEngine returns one for rules, those for personal data only if so said. Kinds
+// are those that placeholders can have.
+func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
+	e := &engine{kinds: kinds}
 	var words []string
 	index := map[string]int{}
 	for _, r := range rules {
@@ -54,28 +57,30 @@ type candidate struct {
 }
 
 // find returns what the rules find in text, in order and without overlaps, but
-// nothing that overlaps with a placeholder. Only what is found near changed, if
-// not nil, is sure to be returned.
-func (e *engine) find(text string, changed []span) []memento.Finding {
-	holes := placeholders(text)
+// nothing that overlaps with a placeholder. With again, only what is near a
+// placeholder is sure to be returned.
+func (e *engine) find(text string, again bool) []memento.Finding {
+	text, dress := e.undress(text)
+	holes := e.placeholders(text)
 	windows := e.windows(text, holes)
 	if windows == nil {
 		return nil
 	}
+	near := []span{{0, len(text)}}
+	if again {
+		near = around(text, holes)
+	}
 	var found []candidate
 	for i, r := range e.rules {
-		for _, w := range r.cut(text, windows[i]) {
-			if changed == nil || slices.ContainsFunc(changed, w.overlaps) {
-				found = r.search(found, text, w)
-			}
-		}
+		found = r.searchAll(found, text, r.cut(text, windows[i]), near)
 	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
 	if len(found) == 0 {
 		return nil
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool {
-		return slices.ContainsFunc(holes, c.overlaps)
-	})
+	for i := range found {
+		found[i].span = dress.cover(found[i].span)
+	}
 	return settle(found)
 }
 
@@ -88,7 +93,7 @@ func (e *engine) windows(text string, holes []span) [][]span {
 			windows = make([][]span, len(e.rules))
 		}
 		w := windows[rule]
-		if n := len(w); n > 0 && s.start <= w[n-1].end && !e.rules[rule].anchored {
+		if n := len(w); n > 0 && (s.start == w[n-1].start || s.start <= w[n-1].end && !e.rules[rule].anchored) {
 			w[n-1].end = max(w[n-1].end, s.end)
 			return
 		}
@@ -108,7 +113,7 @@ func (e *engine) windows(text string, holes []span) [][]span {
 				continue
 			}
 			reach, _ := r.extent()
-			s := span{start, min(len(text), start+reach)}
+			s := span{start, min(len(text), start+reach+utf8.UTFMax)} // so that the end is behind all matches
 			if !r.anchored {
 				s.start = max(0, start-reach)
 			}
@@ -120,6 +125,9 @@ func (e *engine) windows(text string, holes []span) [][]span {
 	}
 	return windows
 }
+
+// quotes are what ends a thing, apart from white space.
+const quotes = "\"'`<>"
 
 // maxToken bounds how far a window is widened to end at white space.
 const maxToken = 16 << 10
@@ -137,9 +145,14 @@ func (r *rule) cut(text string, windows []span) []span {
 	}
 	joined := windows[:0]
 	for _, w := range windows {
-		w = span{wordStart(text, w.start), runEnd(text, w.end, "")}
-		if n := len(joined) - 1; n >= 0 && w.start <= joined[n].end {
-			joined[n].end = max(joined[n].end, w.end)
+		last := span{-1, -1}
+		if n := len(joined) - 1; n >= 0 {
+			last = joined[n]
+		}
+		w.start = wordStart(text, w.start, last.end)
+		w.end = runEnd(text, max(w.end, last.end), w.end+maxToken, "")
+		if w.start <= last.end {
+			joined[len(joined)-1].end = w.end
 			continue
 		}
 		joined = append(joined, w)
@@ -147,16 +160,18 @@ func (r *rule) cut(text string, windows []span) []span {
 	return joined
 }
 
-func wordStart(text string, i int) int {
-	for least := max(0, i-maxToken); i > least && !isSpace(text[i-1]); {
+// wordStart returns where what is at i begins, or least, if that is later.
+func wordStart(text string, i, least int) int {
+	for least := max(0, least, i-maxToken); i > least && !isSpace(text[i-1]); {
 		i--
 	}
 	return characterStart(text, i)
 }
 
-// runEnd returns where white space, or one of stop, follows i.
-func runEnd(text string, i int, stop string) int {
-	for most := min(len(text), i+maxToken); i < most && !isSpace(text[i]) && strings.IndexByte(stop, text[i]) < 0; {
+// runEnd returns where white space, or one of stop, follows i, or most, if that is
+// earlier.
+func runEnd(text string, i, most int, stop string) int {
+	for most = min(len(text), most); i < most && !isSpace(text[i]) && strings.IndexByte(stop, text[i]) < 0; {
 		i++
 	}
 	return characterStart(text, i)
@@ -175,10 +190,29 @@ func characterStart(text string, i int) int {
 	return i
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// searchAll appends what the rule finds in those windows of text that overlap with
+// a part of near.
+func (r *rule) searchAll(found []candidate, text string, windows, near []span) []candidate {
+	before := len(found)
+	for _, w := range windows {
+		// What is within a finding of the same rule makes it no longer.
+		if n := len(found); n > before && r.anchored && w.end <= found[n-1].end {
+			continue
+		}
+		if len(overlapping(near, w)) > 0 {
+			found = r.search(found, text, w)
+		}
+	}
+	return found
+}
 
 // search appends what the rule finds in a window of text.
 func (r *rule) search(found []candidate, text string, w span) []candidate {
+	if r.plausible != nil && !r.plausible(text[w.start:w.end]) {
+		return found
+	}
 	if !r.anchored {
 		for _, m := range r.compiled().FindAllStringSubmatchIndex(text[w.start:w.end], -1) {
 			found = r.judge(found, text, w, m)
@@ -200,7 +234,11 @@ func (r *rule) judge(found []candidate, text string, w span, m []int) []candidat
 		}
 	}
 	match, thing := span{m[0], m[1]}, r.thing(m)
-	if r.anchored {
+	if r.open && strings.IndexByte(quotes, text[thing.end-1]) < 0 {
+		thing.end = runEnd(text, thing.end, w.end, quotes)
+		match.end = thing.end
+	}
+	if r.anchored || r.named {
 		match.start = nameStart(text, match.start)
 	}
 	if thing.start >= thing.end {
@@ -210,13 +248,13 @@ func (r *rule) judge(found []candidate, text string, w span, m []int) []candidat
 	if r.refine != nil { // before accepts, since it is cheaper
 		refined = r.refine(text, thing)
 	}
+	if refined.start >= refined.end || !r.accepts(text, match, thing) {
+		return found
+	}
 	if _, open := r.extent(); r.anchored && open && refined.end == w.end {
-		refined.end = runEnd(text, w.end, "\"'`<>")
+		refined.end = runEnd(text, w.end, w.end+maxToken, quotes)
 	}
-	if refined.start < refined.end && r.accepts(text, match, thing) {
-		found = append(found, candidate{refined, r})
-	}
-	return found
+	return append(found, candidate{refined, r})
 }
 
 // nameStart returns where the name begins that goes on at i.

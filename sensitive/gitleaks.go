@@ -163,6 +163,7 @@ func builtinRules() []*rule {
 		}
 		r := fr.rule()
 		r.allow = append(r.allow, everywhere...)
+		r.cutName()
 		if tune := tuned[fr.ID]; tune != nil {
 			tune(r)
 		}
@@ -180,6 +181,31 @@ func (fr fileRule) rule() *rule {
 	}
 	return r
 }
+
+// cutName takes from a rule for what a name is given the search for the beginning
+// of the name. That is nearly all that such rules do, in vain most of the time.
+func (r *rule) cutName() {
+	const start, rest = `[\w.-]{0,50}?`, `(?:[ \t\w.-]{0,20})`
+	words, _, named := strings.Cut(strings.ReplaceAll(r.pattern, start, ""), rest)
+	if !named || !strings.HasPrefix(words, "(?i") || len(words) == strings.Index(r.pattern, rest) {
+		return
+	}
+	r.pattern, r.named = strings.ReplaceAll(r.pattern, start, ""), true
+	words = strings.ToLower(choice().ReplaceAllString(group().ReplaceAllString(words, ""), "$1"))
+	for word := range strings.SplitSeq(words, "|") {
+		if !slices.ContainsFunc(r.keywords, func(k string) bool { return strings.HasPrefix(word, k) }) {
+			return
+		}
+	}
+	if !strings.Contains(r.pattern, `|\b`) { // nothing but such names
+		r.anchored, r.plausible = true, isAssigned
+	}
+}
+
+var (
+	group  = lazily(`\(\?-?i?[:)]|\)`) // the signs of one in a pattern
+	choice = lazily(`\[(\w)\w\]`)      // between the cases of a letter
+)
 
 // apply adds the rule, or changes those of its kind: each by what fr sets, or, if
 // it has an expression of its own, all to that one.
@@ -256,13 +282,10 @@ var tuned = map[string]func(*rule){
 	"curl-auth-header": func(r *rule) { r.vague = true },
 	// It takes every commit of Git near the name of the service for a token.
 	"sourcegraph-access-token": func(r *rule) { r.refine = refineNamedHash },
-	// It is the one that nearly every text has keywords of. They begin what follows
-	// the name's own beginning, which it searches for in vain most of the time.
+	// It is the one that nearly every text has keywords of.
 	"generic-api-key": func(r *rule) {
-		r.vague, r.refine = true, refineGeneric
-		if pattern, ok := strings.CutPrefix(r.pattern, `(?i)[\w.-]{0,50}?`); ok {
-			r.pattern, r.anchored, r.reach = `(?i)`+pattern, true, 300
-		}
+		r.vague, r.anchored, r.reach, r.refine = true, true, 300, refineGeneric
+		r.plausible = func(window string) bool { return isAssigned(window) && isRandom(window) }
 	},
 }
 

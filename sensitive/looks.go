@@ -82,6 +82,20 @@ func isRandom(s string) bool {
 	return numbers >= 4 || numbers >= 2 && cases >= 2 || cases >= 5
 }
 
+// isAssigned reports whether something may be given to the name that window begins
+// with: what follows the words of the name is a sign for that.
+func isAssigned(window string) bool {
+	const longest = 100 // name, words and signs around it
+	for i := range min(len(window), longest) {
+		c := window[i]
+		if isNameByte(c) || c <= ' ' || c == '\'' || c == '"' || c >= utf8.RuneSelf {
+			continue
+		}
+		return strings.IndexByte("=>:|?,", c) >= 0
+	}
+	return false
+}
+
 // hash matches digests and UUIDs.
 var hash = lazily(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|[0-9a-f]{7,12}|(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))$`)
 

@@ -38,7 +38,7 @@ func passwordRules() []*rule {
 			kind: "password", keywords: []string{"login", "credentials", "creds", "zugangsdaten", "identifiants"}, anchored: true, reach: 200,
 			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + whose + closing +
 				`[ \t]?(?::|=|[ \t]is|[ \t]are)["'` + "`" + `*]*[ \t]+["` + "`" + `]?[\w.@+-]{2,}["` + "`" + `]?[ \t]?[/:|,][ \t]?["` + "`" + `]?(` + unquoted + `)`,
-			refine: refinePassword, vague: true,
+			refine: refinePassword, vague: true, open: true,
 		},
 		{ // commands that take it as an argument
 			kind: "password", keywords: []string{"sshpass", "| sudo -s"}, reach: 150,
@@ -47,8 +47,8 @@ func passwordRules() []*rule {
 		},
 		{ // names such as token, with values that gitleaks does not expect
 			kind: "generic-secret", keywords: []string{"key", "token", "secret", "credential"}, anchored: true, reach: 200,
-			pattern: `(?i)(?:key|token|secret|credential)s?` + whose + closing + given + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10,})`,
-			refine:  refineSecret, entropy: 2.9, vague: true,
+			pattern: `(?i)(?:key|token|secret|credential)s?` + whose + closing + given + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10})`,
+			refine:  refineSecret, entropy: 2.9, vague: true, open: true, plausible: isRandom,
 		},
 	}
 	for _, n := range passwordNames {
@@ -57,12 +57,12 @@ func passwordRules() []*rule {
 			&rule{ // the password for … is …; password: …
 				kind: "password", keywords: n.names, anchored: true, separate: n.short, reach: 200,
 				pattern: pattern + whose + closing + given + `("[^"\n]{4,}"|'[^'\n]{4,}'|` + "`[^`\n]{4,}`" + `|` + unquoted + `)`,
-				refine:  refinePassword, vague: true,
+				refine:  refinePassword, vague: true, open: true,
 			},
 			&rule{ // the … password … works
 				kind: "password", keywords: n.names, anchored: true, separate: n.short, reach: 200,
 				pattern: pattern + `[ \t]["'` + "`" + `*]*(` + unquoted + `)`,
-				refine:  refineStrongPassword, vague: true,
+				refine:  refineStrongPassword, vague: true, open: true,
 			})
 	}
 	return rules
@@ -75,7 +75,7 @@ const (
 	closing = `["'` + "`" + `*_\])]*`
 	given   = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
 		`|['’]s[ \t]+|[ \t]+(?:is|was|are|to|ist|war|lautet|es|est|é|è|är|er|jest|should be|now)[ \t:]+(?:still |now |just |set to |changed to |reset to |currently |jetzt |noch )?)["'` + "`" + `*]*?`
-	unquoted = `[^\s"'<>` + "`" + `]{5,}`
+	unquoted = `[^\s"'<>` + "`" + `]{5}` // and what follows, in rules that are open
 )
 
 // passwordNames are what a password is called. Short ones are parts of other words.
@@ -161,14 +161,28 @@ func refineSecret(text string, s span) span {
 // secretName tells keys that are secret from those of caches and tables.
 var secretName = lazily(`(?i)(?:api|access|signing|encryption|master|licen[cs]e|private|shared|service|auth|app|account|secret|client)[ _-]?key|secret|token|credential`)
 
-// parameter is what follows a password in a query or a connection string.
-var parameter = lazily(`[&;][A-Za-z_]+[A-Za-z_ ]*=`)
+// parameter returns where in s a parameter begins, as in a query or a connection
+// string: "&name=", "; User Id="; or else the length of s.
+func parameter(s string) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '&' && s[i] != ';' {
+			continue
+		}
+		end := i + 1
+		for end < len(s) && (isLetter(s[end]) || s[end] == '_' || s[end] == ' ' && end > i+1) {
+			end++
+		}
+		if end > i+1 && end < len(s) && s[end] == '=' {
+			return i
+		}
+		i = end - 1
+	}
+	return len(s)
+}
 
 // trimPassword takes off what belongs to the text around an unquoted password.
 func trimPassword(text string, s span) span {
-	if m := parameter().FindStringIndex(text[s.start:s.end]); m != nil {
-		s.end = s.start + m[0]
-	}
+	s.end = s.start + parameter(text[s.start:s.end])
 	s = trimEnd(text, s)
 	for s.end > s.start {
 		found := text[s.start:s.end]
@@ -214,14 +228,17 @@ func isCode(s string) bool { return code().MatchString(s) }
 // letters with digits or symbols, or several words. If strict, it needs to look
 // like nothing else.
 func isPassword(s string, strict bool) bool {
+	length := utf8.RuneCountInString(s)
+	if length < 6 || length > 128 {
+		return false
+	}
 	c := count(s)
 	letters := c.lower + c.upper + c.other
 	strong := strings.ContainsAny(s, "!@#$%^&*+=?~|")
 	if letters == 0 || c.digits == 0 && c.symbols == 0 && !strings.Contains(s, " ") {
 		return false
 	}
-	length := utf8.RuneCountInString(s)
-	if length < 6 || length > 128 || isTrivial(s) || technical().MatchString(s) || isKnownID(s) || isCode(s) {
+	if isTrivial(s) || technical().MatchString(s) || isKnownID(s) || isCode(s) {
 		return false
 	}
 	if strings.ContainsAny(s, " \t") {

@@ -1,6 +1,9 @@
 package sensitive
 
 import (
+	"cmp"
+	"iter"
+	"slices"
 	"strings"
 
 	"memento"
@@ -10,6 +13,17 @@ import (
 type span struct{ start, end int }
 
 func (s span) overlaps(t span) bool { return s.start < t.end && t.start < s.end }
+
+// overlapping returns those of spans that overlap with s. They are in order and
+// do not overlap with one another.
+func overlapping(spans []span, s span) []span {
+	i, _ := slices.BinarySearchFunc(spans, s.start+1, func(t span, end int) int { return cmp.Compare(t.end, end) })
+	n := i
+	for n < len(spans) && spans[n].overlaps(s) {
+		n++
+	}
+	return spans[i:n]
+}
 
 const placeholderStart = "[REDACTED:"
 
@@ -28,41 +42,63 @@ func redact(text string, found []memento.Finding) (redacted string, at func(int)
 	}
 	b.WriteString(text[from:])
 	return b.String(), func(pos int) int {
-		for i := len(found) - 1; i >= 0; i-- {
-			if pos >= ends[i] {
-				return found[i].End + pos - ends[i]
+		n, _ := slices.BinarySearch(ends, pos+1) // those that end before pos or there
+		if n == 0 {
+			return pos
+		}
+		return found[n-1].End + pos - ends[n-1]
+	}
+}
+
+// brackets returns where text has the beginning of a placeholder, and the end of
+// the placeholder; 0 if it is none, since it is not closed or of no known kind.
+func (e *engine) brackets(text string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for from := 0; ; {
+			i := strings.Index(text[from:], placeholderStart)
+			if i < 0 {
+				return
+			}
+			start := from + i
+			from = start + len(placeholderStart)
+			end := from
+			for end < len(text) && isKindByte(text[end]) {
+				end++
+			}
+			if end < len(text) && text[end] == ']' && e.kinds[text[from:end]] {
+				end++
+				from = end
+			} else {
+				end = 0
+			}
+			if !yield(start, end) {
+				return
 			}
 		}
-		return pos
 	}
 }
 
 // placeholders returns where placeholders are.
-func placeholders(text string) []span {
+func (e *engine) placeholders(text string) []span {
 	var all []span
-	for from := 0; ; {
-		i := strings.Index(text[from:], placeholderStart)
-		if i < 0 {
-			return all
-		}
-		start := from + i
-		from = start + len(placeholderStart)
-		for from < len(text) && isKindByte(text[from]) {
-			from++
-		}
-		if from < len(text) && text[from] == ']' {
-			from++
-			all = append(all, span{start, from})
+	for start, end := range e.brackets(text) {
+		if end > 0 {
+			all = append(all, span{start, end})
 		}
 	}
+	return all
 }
 
-// aroundPlaceholders returns where a placeholder can change what is found: its
-// lines, and some more, since a rule may look at what is around its window.
-func aroundPlaceholders(text string) []span {
+// around returns where placeholders can change what is found: their lines, and
+// some more, since a rule may look at what is around its window.
+func around(text string, placeholders []span) []span {
 	const margin = 512
 	var all []span
-	for _, p := range placeholders(text) {
+	for _, p := range placeholders {
+		n := len(all) - 1
+		if n >= 0 && p.end+margin <= all[n].end {
+			continue
+		}
 		start := strings.LastIndexByte(text[:max(0, p.start-margin)], '\n') + 1
 		end := min(len(text), p.end+margin)
 		if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
@@ -70,7 +106,7 @@ func aroundPlaceholders(text string) []span {
 		} else {
 			end = len(text)
 		}
-		if n := len(all) - 1; n >= 0 && start <= all[n].end {
+		if n >= 0 && start <= all[n].end {
 			all[n].end = end
 			continue
 		}

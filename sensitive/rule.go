@@ -27,6 +27,18 @@ type rule struct {
 	anchored bool
 	separate bool // keywords count only where no letter or digit is before them
 
+	// named rules match what a name with a keyword in it is given; the whole name
+	// counts as part of the match too, though the pattern leaves out its beginning.
+	named bool
+
+	// plausible, if set, tells cheaply of a window whether the pattern can match what
+	// refine accepts; false means that it cannot.
+	plausible func(window string) bool
+
+	// open rules have things that end at white space or a quotation mark; the pattern,
+	// which they are the end of, matches only how they begin.
+	open bool
+
 	// reach is how far a match can go before or after the beginning of a keyword,
 	// in bytes; 0: as the pattern says.
 	reach int
@@ -56,7 +68,7 @@ func (r *rule) prepare() {
 		if parsed, err := syntax.Parse(r.pattern, syntax.Perl); err == nil {
 			most = longest(parsed)
 		}
-		return cmp.Or(r.reach, min(most, defaultReach)), most == math.MaxInt32
+		return cmp.Or(r.reach, min(most, defaultReach)), r.open || most == math.MaxInt32
 	})
 }
 
@@ -150,14 +162,17 @@ func (a *allowlist) allows(text string, match span, found string) bool {
 	return pattern || word
 }
 
-// lineAround returns the lines that s is on.
+// lineAround returns the lines that s is on, up to some distance from it, so that
+// it costs no more on a line that is all of a long text.
 func lineAround(text string, s span) string {
-	start := strings.LastIndexByte(text[:s.start], '\n') + 1
-	end := s.end
-	if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
-		return text[start : end+i]
+	const most = 1 << 10
+	before := text[max(0, s.start-most):s.start]
+	after := text[s.end:min(len(text), s.end+most)]
+	start := s.start - len(before) + strings.LastIndexByte(before, '\n') + 1
+	if i := strings.IndexByte(after, '\n'); i >= 0 {
+		return text[start : s.end+i]
 	}
-	return text[start:]
+	return text[start : s.end+len(after)]
 }
 
 // entropy returns the bits of information in a byte of s, by how often each

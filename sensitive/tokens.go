@@ -71,9 +71,9 @@ func tokenRules() []*rule {
 	}
 	for _, p := range prefixes {
 		rules = append(rules, &rule{
-			kind: p.kind, keywords: []string{strings.ToLower(p.prefix)},
-			pattern: `(?:^|[^A-Za-z0-9_-])(` + regexp.QuoteMeta(p.prefix) + p.rest + `)(?:[^A-Za-z0-9_-]|$)`,
-			entropy: 3,
+			kind: p.kind, keywords: []string{strings.ToLower(p.prefix)}, anchored: true,
+			pattern: `(` + regexp.QuoteMeta(p.prefix) + p.rest + `)(?:[^A-Za-z0-9_-]|$)`,
+			refine:  refineWord, entropy: 3,
 		})
 	}
 	return rules
@@ -119,6 +119,14 @@ var prefixes = []struct{ kind, prefix, rest string }{
 	{"linear-api-key", "lin_", `(?:api|oauth)_[A-Za-z0-9]{32,64}`},
 	{"stripe-access-token", "sk_", `(?:live|test)_[A-Za-z0-9]{20,128}`},
 	{"stripe-access-token", "rk_", `(?:live|test)_[A-Za-z0-9]{20,128}`},
+}
+
+// refineWord accepts what is not the end of something longer.
+func refineWord(text string, s span) span {
+	if s.start > 0 && text[s.start-1] != '.' && isNameByte(text[s.start-1]) {
+		return span{}
+	}
+	return s
 }
 
 // refineKeyBlock accepts a private key that has something in it, without the gap

@@ -24,8 +24,8 @@ func (a *app) expireCommand() *cobra.Command {
 store's settings say, but for those that they keep and those that are read-only. It
 lists them, longest unused first: how long that is, the size and the path.
 
-What expired can be restored until its history ends. "memento maintain" does this,
-and "memento gc", now and then.`,
+What expired can be restored until its history ends. "memento maintain" expires
+memories now and then.`,
 		Example: `  memento stores settings --expire-after 90d --keep '/people/**'
   memento expire --dry-run
   memento expire --dry-run --at +30d

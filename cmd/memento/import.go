@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"memento"
 	"memento/archive"
@@ -121,16 +122,44 @@ func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Sto
 		}
 		return err
 	}
-	if info.Settings.Sensitive.Mode == memento.Off {
+	switch allowed := describeAllowed(info.Settings.Sensitive); {
+	case info.Settings.Sensitive.Mode == memento.Off:
 		a.say("note: nothing sensitive is looked for in store %s: so say the settings in the archive", line(info.Name))
+	case allowed != "":
+		a.say(`note: the archive's settings allow what looks sensitive in store %s (%s): "memento stores settings %[1]s" shows it`, line(info.Name), allowed)
 	}
 	if len(readOnly) == 0 {
 		return nil
 	}
-	settings := info.Settings
-	settings.ReadOnly = readOnly
-	_, err = b.UpdateStore(ctx, workspace, info.ID, memento.StoreUpdate{Settings: &settings})
+	_, err = a.changeSettings(ctx, b, info, func(s memento.Settings) (memento.Settings, error) {
+		s.ReadOnly = slices.Clone(s.ReadOnly)
+		for _, p := range readOnly {
+			if !slices.Contains(s.ReadOnly, p) { // others may have been quicker
+				s.ReadOnly = append(s.ReadOnly, p)
+			}
+		}
+		return s, nil
+	})
 	return err
+}
+
+// describeAllowed sums up what may look sensitive: "2 texts, 1 path"; "" if
+// nothing may.
+func describeAllowed(s memento.Sensitive) string {
+	var parts []string
+	for _, list := range []struct {
+		n         int
+		one, many string
+	}{
+		{len(s.Allow), "text", "texts"},
+		{len(s.AllowPatterns), "expression", "expressions"},
+		{len(s.AllowPaths), "path", "paths"},
+	} {
+		if list.n > 0 {
+			parts = append(parts, plural(list.n, list.one, list.many))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (a *app) importFolder(ctx context.Context, dir string, opts *archive.ReadOptions) (sum archive.Summary, err error) {

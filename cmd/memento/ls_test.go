@@ -16,18 +16,20 @@ func TestLayOut(t *testing.T) {
 	}
 	got := layOut("/d", []memento.Entry{
 		e("/d/a-", false, 1, 1), e("/d/a/b", false, 2, 2), e("/d/a/c/x", false, 4, 5), e("/d/a/d", true, 8, 3), e("/d/b/c/y", false, 16, 4), e("/d/z", false, 32, 1),
+		{Path: "/d/zip", UpdatedAt: at(6), Foreign: true},
 	})
 	want := []node{
-		{"a-", 0, false, 1, at(1)},
-		{"a/", 0, true, 14, at(5)},
-		{"b", 1, false, 2, at(2)},
-		{"c/", 1, true, 4, at(5)},
-		{"x", 2, false, 4, at(5)},
-		{"d/", 1, true, 8, at(3)},
-		{"b/", 0, true, 16, at(4)},
-		{"c/", 1, true, 16, at(4)},
-		{"y", 2, false, 16, at(4)},
-		{"z", 0, false, 32, at(1)},
+		{"a-", 0, false, 1, at(1), false},
+		{"a/", 0, true, 14, at(5), false},
+		{"b", 1, false, 2, at(2), false},
+		{"c/", 1, true, 4, at(5), false},
+		{"x", 2, false, 4, at(5), false},
+		{"d/", 1, true, 8, at(3), false},
+		{"b/", 0, true, 16, at(4), false},
+		{"c/", 1, true, 16, at(4), false},
+		{"y", 2, false, 16, at(4), false},
+		{"z", 0, false, 32, at(1), false},
+		{"zip", 0, false, 0, at(6), true},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(node{})); diff != "" {
 		t.Errorf("the tree differs:\n%s", diff)

@@ -101,7 +101,7 @@ func (a *app) restored(r memento.Restoration, dryRun bool) error {
 		a.say("nothing was done; run it again without --dry-run")
 	}
 	if len(r.Lost) > 0 {
-		a.say("note: what was lost is redacted and cannot come back; it was left as it is now")
+		a.say("note: what was lost is redacted or pruned and cannot come back; it was left as it is now")
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 	}
 	for _, m := range largest {
 		mark := ""
-		if near(m.Size, l.MemoryBytes) {
+		if memento.NearLimit(m.Size, l.MemoryBytes) {
 			mark = a.paint(red, " !")
 		}
 		if err := a.print("%11s   %s%s\n", humanSize(m.Size), line(string(m.Path)), mark); err != nil {
@@ -96,26 +96,22 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 // percent says how much of a limit is used, and marks what comes near it.
 func percent(used, limit int64) string {
 	text := strconv.FormatFloat(100*float64(used)/float64(limit), 'f', 1, 64) + "%"
-	if near(used, limit) {
+	if memento.NearLimit(used, limit) {
 		text += " !"
 	}
 	return text
 }
 
-// near reports whether more than 80 % of a limit are used, which is when agents
-// are warned too.
-func near(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }
-
 // nearLimits lists the limits that a store comes near.
 func nearLimits(s memento.StoreInfo, largest []memento.Memory) []memento.Limit {
 	found := []memento.Limit{}
-	if near(s.Usage.Memories, s.Limits.Memories) {
+	if memento.NearLimit(s.Usage.Memories, s.Limits.Memories) {
 		found = append(found, memento.LimitMemories)
 	}
-	if near(s.Usage.Bytes, s.Limits.Bytes) {
+	if memento.NearLimit(s.Usage.Bytes, s.Limits.Bytes) {
 		found = append(found, memento.LimitBytes)
 	}
-	if len(largest) > 0 && near(largest[0].Size, s.Limits.MemoryBytes) {
+	if len(largest) > 0 && memento.NearLimit(largest[0].Size, s.Limits.MemoryBytes) {
 		found = append(found, memento.LimitMemoryBytes)
 	}
 	return found

@@ -191,16 +191,8 @@ func TestMaintainRecovers(t *testing.T) {
 	}
 }
 
-// More than 80 % of a limit are near it.
-func TestNear(t *testing.T) {
-	for _, test := range []struct {
-		used, limit int64
-		want        bool
-	}{{0, 10, false}, {8, 10, false}, {9, 10, true}, {10, 10, true}, {4, 5, false}, {5, 5, true}, {1, 1, true}} {
-		if got := near(test.used, test.limit); got != test.want {
-			t.Errorf("near(%d, %d) = %t; want %t", test.used, test.limit, got, test.want)
-		}
-	}
+// The limits that are near, in the order in which they are listed.
+func TestNearLimits(t *testing.T) {
 	full := memento.StoreInfo{Limits: memento.Limits{Memories: 10, Bytes: 100, MemoryBytes: 50}, Usage: memento.Usage{Memories: 9, Bytes: 80}}
 	got := nearLimits(full, []memento.Memory{{Size: 45}})
 	if len(got) != 2 || got[0] != memento.LimitMemories || got[1] != memento.LimitMemoryBytes {
