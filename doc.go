@@ -6,7 +6,8 @@
 // commands, and answers in the words of the tool's documentation, on a [Store]:
 // a set of small text files with history, limits and safe concurrent edits. A
 // Store keeps them in a [Backend]; package sqlitestore is the one to start with,
-// memstore the one for tests.
+// dirstore keeps plain files, memstore is for tests. What looks like a secret is
+// replaced before it is written, as the store's [Settings] say.
 //
 //	backend, err := sqlitestore.Open(ctx, "memories.db", nil)
 //	...
@@ -20,7 +21,7 @@
 // A write that returned without an error is on the medium, and in the history.
 // Changes happen wholly or not at all. Two edits of one file never lose each
 // other, whichever goroutines, processes or machines they come from. Contents
-// come back byte for byte. [Backend] has the whole list; package storetest
+// come back byte for byte, but for what was replaced, which a [Receipt] tells. [Backend] has the whole list; package storetest
 // checks it on every backend.
 //
 // # Who does what
