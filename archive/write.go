@@ -125,6 +125,14 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 			heads[v.Memory] = head{path: v.Path, at: v.CreatedAt, start: start, length: spool.size - start}
 		}
 	}
+	for e, err := range store.List(ctx, memento.ListOptions{Brief: true}) {
+		if err != nil {
+			return err
+		}
+		if e.Foreign { // of which the history knows nothing
+			w.skip(e)
+		}
+	}
 	w.manifest.History = true
 	w.manifest.Versions, w.manifest.Memories = w.Versions, len(heads)
 	if err := w.writeManifest(); err != nil {
