@@ -39,7 +39,36 @@ func (w *work) adopt(ctx context.Context) error {
 		}
 		return x.strange.kind != familiar
 	})
+	if err := w.spareArchived(ctx); err != nil {
+		return err
+	}
+	w.flushFound()
 	return w.commit(ctx, w.steps())
+}
+
+// spareArchived has files that were removed written again if the store is archived.
+// It would let the memories go, but a file that was only renamed is not let in again.
+func (w *work) spareArchived(ctx context.Context) error {
+	removed := func(x finding) bool { return x.verdict == drop }
+	i := slices.IndexFunc(w.findings, removed)
+	if i < 0 {
+		return nil
+	}
+	p := w.findings[i].path
+	_, err := w.f.b.books.Apply(ctx, w.f.store, handActor, []memento.Change{memento.Move{From: p, To: p}}) // refused in any case
+	switch {
+	case !refused(err):
+		return err
+	case !errors.Is(err, memento.ErrArchived):
+		return nil
+	}
+	for _, x := range w.findings {
+		if removed(x) {
+			w.tasks = append(w.tasks, task{path: x.path, head: x.head})
+		}
+	}
+	w.findings = slices.DeleteFunc(w.findings, removed)
+	return nil
 }
 
 // steps orders what was found: what makes room comes first.

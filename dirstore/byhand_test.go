@@ -2,6 +2,7 @@ package dirstore
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -459,6 +460,27 @@ func TestArchivedByHand(t *testing.T) {
 	s.onDisk(map[string]string{"a": "changed", "b": "added"})
 }
 
+// In an archived store nothing is renamed or removed by hand either.
+func TestArchivedRenamedByHand(t *testing.T) {
+	s := newSite(t)
+	s.put("/a", "kept")
+	s.put("/c", "kept, too")
+	archive := memento.StoreUpdate{Archive: true}
+	_, err := s.b.UpdateStore(t.Context(), memento.DefaultWorkspace, s.store, archive)
+	s.do(err)
+	quiet()
+	s.do(os.Rename(s.file("a"), s.file("b")))
+	s.do(os.Remove(s.file("c")))
+	s.lists("/a", "/b", "/c")
+	s.getError("/b", memento.ErrForeign)
+	s.onDisk(map[string]string{"a": "kept", "b": "kept", "c": "kept, too"})
+	s.do(os.Rename(s.file("b"), s.file("a")))
+	s.holds(map[memento.Path]string{"/a": "kept", "/c": "kept, too"})
+	s.wantVersions("memento created /a kept", "memento created /c kept, too")
+	s.apply(memento.Remove{Path: "/c"}) // but by memento
+	s.mirrored()
+}
+
 func TestAdoptedIsTold(t *testing.T) {
 	s := newSite(t)
 	type told struct{ Operation, Path, Content string }
@@ -564,4 +586,58 @@ func TestRecordLost(t *testing.T) {
 			s.wantVersions(append(before, "hand modified /a 3")...)
 		})
 	}
+}
+
+// A file that was behind the books, and got an older text by hand, has that text.
+func TestRevertedWhileBehind(t *testing.T) {
+	s := newSite(t)
+	s.put("/a", "zero")
+	s.put("/a", "one")
+	quiet()
+	s.get("/a")
+	// As after a death just when the books had it.
+	_, err := s.b.books.Apply(t.Context(), s.store, s.by, []memento.Change{memento.Put{Path: "/a", Content: "two"}})
+	s.do(err)
+	s.write("a", "zero")
+	s.reopen()
+	s.holds(map[memento.Path]string{"/a": "zero"})
+	s.wantVersions("memento created /a zero", "memento modified /a one", "memento modified /a two", "hand modified /a zero")
+}
+
+// Files that are no memories any more do not take the place of matches.
+func TestSearchBesideForeignFiles(t *testing.T) {
+	s := newSite(t)
+	for i := range 30 {
+		s.put(memento.Path(fmt.Sprint("/odd", i)), "apple apple apple")
+	}
+	s.put("/fine", "apple, and a longer text besides, so that it ranks behind "+strings.Repeat("word ", 100))
+	for i := range 30 {
+		s.write(fmt.Sprint("odd", i), "\xff")
+	}
+	for _, limit := range []int{0, 1, 5} {
+		got, err := s.b.Search(t.Context(), s.store, memento.SearchOptions{Query: "apple", Limit: limit})
+		if err != nil || len(got) != 1 || got[0].Memory.Path != "/fine" {
+			t.Errorf("with limit %d: %+v, %v", limit, got, err)
+		}
+	}
+	s.put("/fine2", "apple")
+	if got, err := s.b.Search(t.Context(), s.store, memento.SearchOptions{Query: "apple", Limit: 1}); err != nil || len(got) != 1 {
+		t.Errorf("with limit 1 of two: %+v, %v", got, err)
+	}
+}
+
+// A file whose times are in the future is not read at every access.
+func TestFutureTimes(t *testing.T) {
+	s := newSite(t)
+	s.write("a", "one")
+	future := time.Now().Add(time.Hour)
+	s.do(os.Chtimes(s.file("a"), future, future))
+	quiet()
+	s.holds(map[memento.Path]string{"/a": "one"})
+	if s.b.folders[s.store].row("/a").racy() {
+		t.Error("the file is not trusted")
+	}
+	s.write("a", "two")
+	s.do(os.Chtimes(s.file("a"), future, future))
+	s.holds(map[memento.Path]string{"/a": "two"})
 }

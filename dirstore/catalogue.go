@@ -22,7 +22,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			return err
 		}
 		// The store is there. Should it not get its place now, it does so when it is used.
-		_, _ = b.givePlace(info)
+		_, _ = b.givePlace(ctx, info)
 		return nil
 	})
 	if err != nil {
@@ -108,16 +108,12 @@ func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *fol
 		return err
 	}
 	b.step("leaving")
-	if err := b.books.DeleteStore(ctx, ws, f.store); err != nil {
-		return errors.Join(err, removeOwn(b.places, string(f.store)+leaving))
-	}
+	err := b.books.DeleteStore(ctx, ws, f.store)
 	b.step("deleted")
-	b.mu.Lock()
-	delete(b.folders, f.store) // the last to drop it closes it
-	b.mu.Unlock()
-	// The store is gone. What cannot be removed now is when the folder is opened.
+	// The store is gone, or perhaps so if this failed: the books say. What cannot be
+	// removed now is when the folder is opened.
 	_ = b.finishDelete(context.WithoutCancel(ctx), f.store)
-	return nil
+	return err
 }
 
 // ListStores implements [memento.Backend].

@@ -18,6 +18,7 @@ type situation struct {
 	same bool            // whether what is there is what the row is about, unchanged
 	row  *row            // nil if the record has none
 	head *memento.Memory // nil if the books have none
+	lost bool            // whether the books know nothing of the row's version
 }
 
 // A verdict is what is to be done about a path.
@@ -39,12 +40,14 @@ const (
 // what the books say. Two of the three tell who has changed the third: if disk
 // and record agree, the books are ahead; if record and books do, a hand was at
 // the file. If none agree the hand has the last word, for what the books have is
-// in the history in any case.
+// in the history in any case. So it has if the books know nothing of the version in
+// the file: they were replaced by older ones.
 //
 // hash returns that of the file's contents, and older whether an earlier version of
 // the memory had contents of a hash. They are asked only if it matters.
 func decide(s situation, hash func() string, older func(hash string) bool) verdict {
 	settled := s.row != nil && s.row.strange.kind == familiar
+	s.same = s.same && !s.lost
 	current := s.row != nil && s.head != nil && s.row.version == s.head.Version
 	if s.row != nil && !settled && s.same {
 		return keep
@@ -81,7 +84,9 @@ func decide(s situation, hash func() string, older func(hash string) bool) verdi
 		return refresh
 	case s.disk == linked:
 		return leave
-	case !current && older(h):
+	case !current && settled && !s.lost && h == s.row.sha256:
+		return write // it was only touched
+	case s.row == nil && older(h):
 		return write // it was not yet brought up to date when the record was lost
 	}
 	return edit

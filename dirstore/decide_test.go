@@ -10,6 +10,7 @@ import (
 func TestDecide(t *testing.T) {
 	v1, v2 := &memento.Memory{ID: "mem", Version: "v1", SHA256: "h1"}, &memento.Memory{ID: "mem", Version: "v2", SHA256: "h2"}
 	row1 := &row{memory: "mem", version: "v1", sha256: "h1"}
+	row2 := &row{memory: "mem", version: "v2", sha256: "h2"}
 	odd := &row{memory: "mem", version: "v1", strange: strange{unreadable, "…"}}
 	link := &row{memory: "mem", strange: strange{otherThing, "…"}}
 	const never = "must not be asked"
@@ -53,6 +54,8 @@ func TestDecide(t *testing.T) {
 		{"changed, and touched before it was written", situation{disk: file, row: row1, head: v2}, "h1", true, write},
 		{"changed, and edited as well", situation{disk: file, row: row1, head: v2}, "hand", false, edit},
 		{"changed, and removed by hand", situation{row: row1, head: v2}, never, false, write},
+		{"changed, and edited to what it once was", situation{disk: file, row: row1, head: v2}, "h0", true, edit},
+		{"unreadable, put back to what it once was", situation{disk: file, row: odd, head: v2}, "h0", true, edit},
 		{"changed, record lost before it was written", situation{disk: file, head: v2}, "h1", true, write},
 
 		{"unreadable, as before", situation{disk: file, same: true, row: odd, head: v1}, never, false, keep},
@@ -62,6 +65,12 @@ func TestDecide(t *testing.T) {
 		{"link, as before", situation{disk: special, same: true, row: link, head: v1}, never, false, keep},
 		{"link, gone", situation{row: link, head: v1}, never, false, write},
 		{"link, replaced by a file", situation{disk: file, row: link, head: v1}, "hand", false, edit},
+
+		{"books older", situation{disk: file, same: true, row: row2, head: v1, lost: true}, "h2", false, edit},
+		{"books older, as it once was", situation{disk: file, same: true, row: row2, head: v1, lost: true}, "h2", true, edit},
+		{"books older, but with the same contents", situation{disk: file, same: true, row: row2, head: v1, lost: true}, "h1", false, refresh},
+		{"books older, file made since", situation{disk: file, same: true, row: row2, lost: true}, never, false, add},
+		{"books older, file gone", situation{row: row2, head: v1, lost: true}, never, false, write},
 	} {
 		got := decide(tt.sit, func() string {
 			if tt.hash == never {

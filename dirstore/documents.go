@@ -1,6 +1,7 @@
 package dirstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, su
 		return memento.Memory{}, true, foreign("get", p, r.strange.reason)
 	case err == nil && r == nil,
 		err == nil && r.strange.kind == familiar && r.version != m.Version:
-		return m, false, nil
+		return m, f.rests(p), nil
 	case err == nil:
 		return m, true, nil
 	case r != nil && r.strange.kind == familiar: // of a memory that was just removed
@@ -284,9 +285,14 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	if err != nil {
 		return nil, fail(op, err)
 	}
+	if len(strangers) == 0 {
+		return b.books.Search(ctx, store, opts)
+	}
+	most := cmp.Or(max(0, opts.Limit), defaultMatches)
+	opts.Limit = most + len(strangers)
 	matches, err := b.books.Search(ctx, store, opts)
-	if len(strangers) == 0 || err != nil {
-		return matches, err
+	if err != nil {
+		return nil, err
 	}
 	hidden := map[memento.Path]bool{}
 	for _, r := range strangers {
@@ -298,8 +304,11 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 			seen = append(seen, m)
 		}
 	}
-	return seen, nil
+	return seen[:min(most, len(seen))], nil
 }
+
+// defaultMatches is how many matches a search has that does not say.
+const defaultMatches = 20
 
 // MarkRead implements [memento.ReadMarker].
 func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) { b.books.MarkRead(store, id) }

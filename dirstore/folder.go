@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -30,13 +31,17 @@ type folder struct {
 	byMemory   map[memento.MemoryID]*row // familiar ones
 	strangers  int                       // rows that are not
 	generation uint64                    // of the record, as of which the tree is
+	behind     map[memento.Path]struct{} // files that could not be brought up to date; the holder of the lock alone changes it
+	retry      time.Time                 // when to try it again
 
 	// What follows is for the holder of the lock.
-	token   uint64                    // the mark that we have set; 0 if none
-	excused uint64                    // a mark that stays, for files in behind
-	behind  map[memento.Path]struct{} // files that could not be brought up to date
-	retry   time.Time                 // when to try it again
-	noticed []memento.Version         // made of changes by hand, to be reported
+	token      uint64                    // the mark that is set; 0 if none
+	excused    uint64                    // a mark that stays, for the files in pardoned
+	pardoned   map[memento.Path]struct{} // what was behind when that was set
+	over       uint64                    // the mark in whose place begin has set token
+	unseen     bool                      // whether the last look at everything left something out
+	noticed    []memento.Version         // made of changes by hand, to be reported
+	unrecorded changes                   // that are in the tree, but could not be written to the record
 }
 
 // opened is an open folder of memories.
@@ -227,8 +232,7 @@ func (f *folder) refresh() error {
 		return nil // somebody else has
 	}
 	if whole || err != nil {
-		f.tree, f.strangers = &node{}, 0
-		clear(f.byMemory)
+		f.empty()
 	}
 	if err != nil {
 		return err
@@ -236,6 +240,12 @@ func (f *folder) refresh() error {
 	f.apply(&c)
 	f.generation = generation
 	return nil
+}
+
+// empty makes the tree that of no generation. The caller holds mu.
+func (f *folder) empty() {
+	f.tree, f.strangers, f.generation = &node{}, 0, 0
+	clear(f.byMemory)
 }
 
 // locked runs do while no one else changes the store, after everything that
@@ -278,8 +288,15 @@ func (f *folder) catchUp(ctx context.Context) error {
 	if err := f.reopen(); err != nil {
 		return err
 	}
-	full := !f.caughtUp.Load() || m.unsettled != 0 && m.unsettled != f.excused || len(f.behind) > 0 && time.Now().After(f.retry)
-	f.token = m.unsettled
+	full := !f.caughtUp.Load() || f.unseen || m.unsettled != 0 && m.unsettled != f.excused || len(f.behind) > 0 && time.Now().After(f.retry)
+	f.token, f.over = m.unsettled, 0
+	if !f.unrecorded.none() && m.generation != f.recordedAs() {
+		// Others have looked at everything since, and know better.
+		f.unrecorded, full = changes{}, true
+		f.mu.Lock()
+		f.empty()
+		f.mu.Unlock()
+	}
 	if !f.caughtUp.Load() || m.generation != f.recordedAs() {
 		if err := f.refresh(); err != nil {
 			full = true // the record is lost: it is made anew
@@ -287,6 +304,7 @@ func (f *folder) catchUp(ctx context.Context) error {
 	}
 	switch at := f.recordedAs(); {
 	case at < m.generation: // the record was lost, but not those who know what was in it
+		full = true
 		f.mu.Lock()
 		f.generation = m.generation
 		f.mu.Unlock()
@@ -298,7 +316,48 @@ func (f *folder) catchUp(ctx context.Context) error {
 	if !full {
 		return nil
 	}
-	return f.reconcile(ctx, true)
+	err = f.reconcile(ctx, true)
+	if err != nil {
+		f.caughtUp.Store(false)
+	}
+	return err
+}
+
+// setBehind notes whether the file at a path could not be brought up to date.
+func (f *folder) setBehind(p memento.Path, is bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if is {
+		f.behind[p] = struct{}{}
+	} else {
+		delete(f.behind, p)
+	}
+}
+
+// rest leaves files that could not be brought up to date alone for a while.
+func (f *folder) rest() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.retry = time.Now().Add(patience)
+}
+
+// rests reports whether it is known that the file at a path is behind, and too
+// early to try again.
+func (f *folder) rests(p memento.Path) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	_, is := f.behind[p]
+	return is && time.Now().Before(f.retry)
+}
+
+// stillPardoned reports whether no file is behind that was not when excused was set.
+func (f *folder) stillPardoned() bool {
+	for p := range f.behind {
+		if _, was := f.pardoned[p]; !was {
+			return false
+		}
+	}
+	return true
 }
 
 // recordedAs returns the generation of the record that the tree has.
@@ -311,6 +370,7 @@ func (f *folder) recordedAs() uint64 {
 // begin marks that files may be behind the books until end. The caller has the lock.
 func (f *folder) begin() error {
 	if f.token == 0 || f.token == f.excused {
+		f.over = f.token
 		f.token = max(1, rand.Uint64())
 		return f.lock.setMark(mark{f.recordedAs(), f.token})
 	}
@@ -319,23 +379,33 @@ func (f *folder) begin() error {
 
 // end keeps changes in the record and the tree, and takes the mark away if all
 // files are up to date. That the record cannot be written is not an error: the
-// mark then stays, and others look at everything.
+// mark then stays, others look at everything, and the next to come here in this
+// process writes what could not be.
 func (f *folder) end(c *changes) error {
-	kept := true
-	if !c.none() {
+	f.mu.Lock()
+	f.apply(c)
+	f.mu.Unlock()
+	f.unrecorded.then(c)
+	if !f.unrecorded.none() {
 		generation := f.recordedAs() + 1
-		kept = f.b.record.write(f.store, generation, c) == nil
-		f.mu.Lock()
-		f.apply(c)
-		if kept {
+		if f.b.record.write(f.store, generation, &f.unrecorded) == nil {
+			f.unrecorded = changes{}
+			f.mu.Lock()
 			f.generation = generation
+			f.mu.Unlock()
 		}
-		f.mu.Unlock()
 		f.b.step("recorded")
 	}
-	if kept && len(f.behind) == 0 {
-		f.token = 0
+	if f.unrecorded.none() && !f.unseen {
+		switch {
+		case len(f.behind) == 0:
+			f.token = 0
+		case f.over != 0 && f.stillPardoned():
+			f.token = f.over // others need not look at everything for what they know
+		}
 	}
-	f.excused = f.token
+	if f.token != f.excused {
+		f.excused, f.pardoned = f.token, maps.Clone(f.behind)
+	}
 	return f.lock.setMark(mark{f.recordedAs(), f.token})
 }

@@ -3,6 +3,7 @@ package dirstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"memento"
@@ -26,14 +27,57 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 
 // Redact implements [memento.Backend]. The file of a memory has the contents of
 // its newest version only, which cannot be redacted.
+//
+// Further errors: memento.ErrReadOnly if the disk did not let the memory's file
+// follow, so that it still has the contents.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
+	const op = "redact"
 	// Whether it is the newest may be for a change by hand to say.
-	if v, err := b.books.GetVersion(ctx, store, id); err == nil {
-		if _, err := b.Get(ctx, store, memento.ByID(v.Memory)); isGone(err) {
-			return memento.Version{}, fail("redact", err)
-		}
+	v, err := b.books.GetVersion(ctx, store, id)
+	if err != nil {
+		return b.books.Redact(ctx, store, id, by) // which says what is wrong
 	}
-	return b.books.Redact(ctx, store, id, by)
+	if _, err := b.Get(ctx, store, memento.ByID(v.Memory)); isGone(err) {
+		return memento.Version{}, fail(op, err)
+	}
+	if err := b.enter(ctx); err != nil {
+		return memento.Version{}, fail(op, err)
+	}
+	defer b.leave()
+	f, err := b.folder(ctx, store)
+	if err != nil {
+		return memento.Version{}, fail(op, err)
+	}
+	defer b.drop(f)
+	var done memento.Version
+	err = f.locked(ctx, func() error {
+		if f.holds(ctx, v) {
+			if err := f.reconcile(ctx, true); err != nil {
+				return err
+			}
+			if f.holds(ctx, v) {
+				return fmt.Errorf("%w: the file of the memory still has these contents", memento.ErrReadOnly)
+			}
+		}
+		done, err = b.books.Redact(ctx, store, id, by)
+		return err
+	})
+	return done, fail(op, err)
+}
+
+// holds reports whether there is a file that is behind the books, and could have
+// the contents of a version of its memory. The caller has the lock.
+func (f *folder) holds(ctx context.Context, v memento.Version) bool {
+	if len(f.behind) == 0 {
+		return false
+	}
+	if r := f.rowOf(v.Memory); r != nil {
+		_, is := f.behind[r.path]
+		return is && (v.SHA256 == "" || r.sha256 == v.SHA256)
+	}
+	m, err := f.b.books.Get(ctx, f.store, memento.ByID(v.Memory))
+	_, is := f.behind[m.Path]
+	return err == nil && is
 }
 
 func isGone(err error) bool {

@@ -28,6 +28,7 @@ const (
 	placesFolder  = "stores"           // a file for each store outside of defaultFolder, which says where it is
 	ownerFile     = "default"          // which store is in defaultFolder
 	leaving       = ".leaving"         // behind the name of a file in placesFolder: the store is being deleted
+	left          = ".left"            // behind a store's ID: its folder of memories, which could not be removed
 	tempPrefix    = ".memento-"        // of a file that is being written, beside the file whose place it will take
 	tempSuffix    = ".tmp"             //
 	maxName       = 255                // bytes in a name, on every file system there is

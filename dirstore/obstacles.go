@@ -206,8 +206,11 @@ func (f *folder) obstacle(op string, p memento.Path) error {
 			return nil // the books know what to say
 		}
 		next, err := enter(dir, info)
-		if err != nil {
+		switch {
+		case isAbsent(err), errors.Is(err, errNoFolder):
 			return foreign(op, at, "it was just replaced")
+		case err != nil:
+			return err
 		}
 		if dir != o.root {
 			dir.Close()

@@ -84,6 +84,17 @@ func (b *Backend) drop(f *folder) {
 	}
 }
 
+// retire has the folder of a store that is gone closed by the last to drop it.
+func (b *Backend) retire(store memento.StoreID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.folders[store]
+	delete(b.folders, store)
+	if f != nil && f.users == 0 {
+		_ = f.close()
+	}
+}
+
 // exists returns ErrNoStore if the books have no such store.
 func (b *Backend) exists(ctx context.Context, store memento.StoreID) error {
 	for _, err := range b.books.List(ctx, store, memento.ListOptions{Dir: memento.Root, Limit: 1, Brief: true}) {
@@ -125,14 +136,14 @@ func (b *Backend) settlePlace(ctx context.Context, store memento.StoreID) (strin
 	if err != nil {
 		return "", err
 	}
-	return b.givePlace(info)
+	return b.givePlace(ctx, info)
 }
 
 // givePlace gives a new store its place: the first one named default of the
 // default workspace that of the SDKs' tools, any other a folder of its own. The
 // caller is in the catalogue.
-func (b *Backend) givePlace(info memento.StoreInfo) (string, error) {
-	owner, err := readOwn(b.hidden, ownerFile)
+func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string, error) {
+	owner, err := b.owner(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -200,18 +211,32 @@ func (b *Backend) finishCatalogue(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			if err := b.finishDelete(ctx, memento.StoreID(store)); err != nil {
+			if err := b.finishDelete(ctx, memento.StoreID(store)); err != nil && ctx.Err() != nil {
 				return err
-			}
+			} // else the note stays, and it is tried again
 		}
 		return b.adoptDefault(ctx)
 	})
 }
 
+// owner returns the store that has defaultFolder, "" if none has. One that the
+// books do not know, because they were lost, has it no longer. The caller is in
+// the catalogue.
+func (b *Backend) owner(ctx context.Context) (memento.StoreID, error) {
+	owner, err := readOwn(b.hidden, ownerFile)
+	if err != nil || owner == "" {
+		return "", err
+	}
+	if err := b.exists(ctx, memento.StoreID(owner)); !errors.Is(err, memento.ErrNoStore) {
+		return memento.StoreID(owner), err
+	}
+	return "", removeOwn(b.hidden, ownerFile)
+}
+
 // adoptDefault makes a store of the folder of memories if it belongs to none. The
 // caller is in the catalogue.
 func (b *Backend) adoptDefault(ctx context.Context) error {
-	owner, err := readOwn(b.hidden, ownerFile)
+	owner, err := b.owner(ctx)
 	if err != nil {
 		return err
 	}
@@ -229,12 +254,12 @@ func (b *Backend) adoptDefault(ctx context.Context) error {
 		if place, err := b.placeOf(info.ID); err != nil || place != "" {
 			return err // it lives elsewhere, and the folder is not ours
 		}
-		_, err := b.givePlace(info)
+		_, err := b.givePlace(ctx, info)
 		return err
 	}
 	info, err := b.books.CreateStore(ctx, memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore, UniqueName: true})
 	if err == nil {
-		_, err = b.givePlace(info)
+		_, err = b.givePlace(ctx, info)
 	}
 	return err
 }
@@ -268,14 +293,17 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	case !errors.Is(err, memento.ErrNoStore):
 		return err
 	}
+	b.retire(store)
 	place, err := b.placeOf(store)
 	if err != nil {
 		return err
 	}
 	switch {
 	case place == defaultFolder:
-		if err := b.base.RemoveAll(defaultFolder); err != nil {
-			return err
+		if b.base.RemoveAll(defaultFolder) != nil { // then it must not be in the way of the next
+			if err := b.base.Rename(defaultFolder, hiddenFolder+"/"+string(store)+left); err != nil {
+				return err
+			}
 		}
 		if err := removeOwn(b.hidden, ownerFile); err != nil {
 			return err
@@ -289,7 +317,7 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 			return err
 		}
 	}
-	if err := syncFolder(b.base); err != nil {
+	if err := errors.Join(b.hidden.RemoveAll(string(store)+left), syncFolder(b.base)); err != nil {
 		return err
 	}
 	_ = b.record.forget(store)

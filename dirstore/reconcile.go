@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"time"
 
 	"memento"
 )
@@ -18,32 +17,36 @@ import (
 // other than the record says. The caller has the lock, and is caught up but for this.
 func (f *folder) reconcile(ctx context.Context, full bool) error {
 	const tries = 3 // someone may be at the files just now
-	for range tries {
-		again, err := f.reconcileOnce(ctx, full)
+	for try := 1; ; try++ {
+		again, vague, err := f.reconcileOnce(ctx, full)
 		if err != nil {
 			return err
 		}
-		if !again {
-			break
+		if try == tries || !again && !vague {
+			f.caughtUp.Store(true)
+			return nil
 		}
-		full = false
+		full = full && vague
+		if err := f.reopen(); err != nil {
+			return err
+		}
 	}
-	f.caughtUp.Store(true)
-	return nil
 }
 
-func (f *folder) reconcileOnce(ctx context.Context, full bool) (again bool, err error) {
+// reconcileOnce is one try of reconcile. again says that another may be needed,
+// and vague that some folders were being replaced, so that not everything was seen.
+func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, vague bool, err error) {
 	w := &work{f: f}
 	if full {
 		if w.heads, err = f.heads(ctx); err != nil {
-			return false, err
+			return false, false, err
 		}
 	} else if err := f.b.exists(ctx, f.store); err != nil {
-		return false, err // its folder may be another's by now
+		return false, false, err // its folder may be another's by now
 	}
 	s, err := f.scan(ctx, w.heads)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	rows := map[memento.Path]*row{}
 	for _, r := range f.rowsBelow(memento.Root) {
@@ -51,10 +54,14 @@ func (f *folder) reconcileOnce(ctx context.Context, full bool) (again bool, err 
 	}
 	for _, p := range w.paths(s, rows) {
 		if err := w.judge(ctx, p, s, rows[p]); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
-	return w.carryOut(ctx, full)
+	if full {
+		f.unseen = s.vague
+	}
+	again, err = w.carryOut(ctx)
+	return again, s.vague, err
 }
 
 // heads returns all that the books have at present, by path.
@@ -79,6 +86,7 @@ type work struct {
 	changes  changes               // for the record
 	tasks    []task                // for settle
 	emptied  map[memento.Path]bool // folders from which a file was taken
+	stale    map[memento.Path]bool // folders of files that someone did not live to record, nor perhaps to flush
 	findings []finding             // of changes by hand
 }
 
@@ -148,7 +156,10 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 			sit.disk = special // not ours
 		}
 		x.found = at
-		sit.same = r != nil && r.print == printOf(at.info)
+		sit.same = r != nil && r.print == printOf(at.info) && !(r.strange.kind == faulty && w.heads != nil)
+		if sit.lost, err = w.lost(ctx, r, head); err != nil {
+			return err
+		}
 	}
 	var readErr error
 	read := false
@@ -190,7 +201,7 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 func (w *work) note(x finding) {
 	switch x.verdict {
 	case keep:
-		delete(w.f.behind, x.path)
+		w.f.setBehind(x.path, false)
 	case forget:
 		w.changes.gone = append(w.changes.gone, x.path)
 		if w.emptied == nil {
@@ -202,6 +213,11 @@ func (w *work) note(x finding) {
 	case unlink:
 		w.tasks = append(w.tasks, task{path: x.path, row: x.row})
 	case refresh:
+		w.f.setBehind(x.path, false)
+		if w.stale == nil {
+			w.stale = map[memento.Path]bool{}
+		}
+		w.stale[x.path.Parent()] = true
 		w.changes.put = append(w.changes.put, x.settled(x.head.ID, x.head.Version))
 	case leave:
 		// No version: when the thing is gone, the file is written again.
@@ -263,14 +279,30 @@ func (w *work) read(ctx context.Context, x *finding) error {
 	case errors.Is(err, fs.ErrPermission):
 		x.print = printOf(x.found.info)
 		x.strange = strange{unreadable, "it may not be read by this program"}
-	case err != nil:
+	case errors.Is(err, errChanging), isAbsent(err), errors.Is(err, fs.ErrClosed):
 		return err
+	case err != nil: // a fault of the disk, of which the other files know nothing
+		x.print = printOf(x.found.info)
+		x.strange = strange{faulty, "it cannot be read: " + bare(err).Error()}
 	case !isText(x.text):
 		x.strange = strange{unreadable, "it is not valid UTF-8 text"}
 	default:
 		x.hash = memento.HashContent(x.text)
 	}
 	return nil
+}
+
+// lost reports whether the books know nothing of the version that the record has
+// of a file: they were replaced by older ones.
+func (w *work) lost(ctx context.Context, r *row, head *memento.Memory) (bool, error) {
+	if r == nil || r.strange.kind != familiar || head != nil && head.Version == r.version {
+		return false, nil
+	}
+	_, err := w.f.b.books.GetVersion(ctx, w.f.store, r.version)
+	if errors.Is(err, memento.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
 }
 
 // older reports whether a version before the head had contents of this hash.
@@ -287,7 +319,7 @@ func (w *work) older(ctx context.Context, head *memento.Memory, hash string) boo
 }
 
 // carryOut does what was found to be done.
-func (w *work) carryOut(ctx context.Context, full bool) (again bool, err error) {
+func (w *work) carryOut(ctx context.Context) (again bool, err error) {
 	f := w.f
 	if w.changes.none() && len(w.tasks) == 0 && len(w.findings) == 0 {
 		if f.token != 0 {
@@ -301,9 +333,7 @@ func (w *work) carryOut(ctx context.Context, full bool) (again bool, err error) 
 	if err := w.adopt(ctx); err != nil {
 		return false, err
 	}
-	again = f.settle(context.WithoutCancel(ctx), w.tasks, hints{emptied: w.emptied}, &w.changes)
-	if len(f.behind) > 0 {
-		f.retry = time.Now().Add(patience)
-	}
+	again = f.settle(context.WithoutCancel(ctx), w.tasks, hints{emptied: w.emptied, stale: w.stale}, &w.changes)
+	f.rest()
 	return again, f.end(&w.changes)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -136,6 +137,23 @@ type changes struct {
 }
 
 func (c *changes) none() bool { return len(c.put) == 0 && len(c.gone) == 0 }
+
+// then makes c what c and, after it, next come to.
+func (c *changes) then(next *changes) {
+	if c.none() {
+		*c = *next
+		return
+	}
+	later := map[memento.Path]bool{}
+	for _, p := range next.gone {
+		later[p] = true
+	}
+	for _, r := range next.put {
+		later[r.path] = true
+	}
+	c.put = append(slices.DeleteFunc(c.put, func(r *row) bool { return later[r.path] }), next.put...)
+	c.gone = append(slices.DeleteFunc(c.gone, func(p memento.Path) bool { return later[p] }), next.gone...)
+}
 
 // write keeps changes as the given generation of a store.
 func (d *record) write(store memento.StoreID, generation uint64, c *changes) (err error) {

@@ -57,7 +57,7 @@ func (r *row) racy() bool {
 	if second := int64(time.Second); r.print.mtime%second == 0 && r.print.changed%second == 0 {
 		within = longTick
 	}
-	return r.checked-max(r.print.mtime, r.print.changed) < int64(within)
+	return r.checked-r.print.changed < int64(within) // mtime is whatever someone wants it to be
 }
 
 // A strange says why a file is not a memory, or not the one at its path. The
@@ -75,13 +75,14 @@ const (
 	noRoom                 // the same, until there is room for it in the store
 	withheld               // its contents may not become the memory's: the books' are served, if there is one
 	otherThing             // no plain file; if a memory should be there, the books' is served
+	faulty                 // as unreadable, by a fault that may pass: it is read again when everything is looked at
 )
 
 // listed reports whether the file, which is not what the books have at its path,
 // is shown in listings all the same.
 func (r *row) listed() bool {
 	switch r.strange.kind {
-	case unreadable, noRoom:
+	case unreadable, noRoom, faulty:
 		return true
 	case withheld:
 		return r.memory == ""

@@ -12,7 +12,8 @@ import (
 // A scan is all that is in a store's folder.
 type scan struct {
 	found  map[memento.Path]found
-	opaque []memento.Path // folders that cannot be read
+	opaque []memento.Path // folders of which nobody can tell what is in them
+	vague  bool           // whether that is because they were being replaced
 }
 
 // found is a file, or something else, at a path of its own.
@@ -85,15 +86,8 @@ func (s *scanner) walk(ctx context.Context, dir *os.Root, at memento.Path, disk 
 		return err
 	}
 	infos, err := readFolder(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		s.result.opaque = append(s.result.opaque, at)
-		return nil
-	}
-	if isAbsent(err) {
-		return nil // it was just removed: the next access sees it
-	}
 	if err != nil {
-		return err
+		return s.cannotTell(at, err)
 	}
 	s.f.mu.RLock()
 	n := s.f.tree.find(s.f.b.traits, at)
@@ -131,15 +125,22 @@ func (s *scanner) path(at memento.Path, n *node, name string) (p memento.Path, k
 
 func (s *scanner) walkInto(ctx context.Context, dir *os.Root, info fs.FileInfo, at memento.Path, disk string) error {
 	inner, err := enter(dir, info)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		s.result.opaque = append(s.result.opaque, at)
-		return nil
-	case isAbsent(err), errors.Is(err, errNoFolder):
-		return nil // it was just replaced: the next access sees by what
-	case err != nil:
-		return err
+	if err != nil {
+		return s.cannotTell(at, err)
 	}
 	err = s.walk(ctx, inner, at, disk)
 	return errors.Join(err, inner.Close())
+}
+
+// cannotTell notes that the folder at a path could not be looked into. That it was
+// removed is for the next scan to say, which does not find it: perhaps another is in its place.
+func (s *scanner) cannotTell(at memento.Path, err error) error {
+	switch {
+	case isAbsent(err), errors.Is(err, errNoFolder):
+		s.result.vague = true
+	case !errors.Is(err, fs.ErrPermission):
+		return err
+	}
+	s.result.opaque = append(s.result.opaque, at)
+	return nil
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
-	"sync"
-	"time"
 
 	"memento"
 )
@@ -24,6 +23,7 @@ type task struct {
 type hints struct {
 	texts   map[string]string     // contents, by their hash
 	emptied map[memento.Path]bool // folders from which files have left, so that they may be empty
+	stale   map[memento.Path]bool // folders whose names perhaps were not flushed
 }
 
 // settle carries out tasks, and notes in c what the files are then. The books
@@ -35,13 +35,14 @@ type hints struct {
 //
 // The order is the one of the package comment.
 func (f *folder) settle(ctx context.Context, tasks []task, h hints, c *changes) (again bool) {
-	if len(tasks) == 0 && len(h.emptied) == 0 {
+	if len(tasks) == 0 && len(h.emptied) == 0 && len(h.stale) == 0 {
 		return false
 	}
 	if h.emptied == nil {
 		h.emptied = map[memento.Path]bool{}
 	}
 	s := &settling{f: f, ctx: ctx, hints: h, changes: c, dirs: map[memento.Path]*os.Root{}, dirty: map[memento.Path]bool{}}
+	maps.Copy(s.dirty, h.stale)
 	defer s.closeDirs()
 	if _, err := f.ensure(); err != nil {
 		s.failed(tasks...)
@@ -58,7 +59,6 @@ func (f *folder) settle(ctx context.Context, tasks []task, h hints, c *changes) 
 
 const (
 	writesAtOnce = 64  // files that are open at the same time
-	syncsAtOnce  = 16  // and flushed: file systems flush many together
 	dirsAtOnce   = 128 // folders that are open
 )
 
@@ -76,13 +76,13 @@ type settling struct {
 
 func (s *settling) failed(tasks ...task) {
 	for _, t := range tasks {
-		s.f.behind[t.path] = struct{}{}
+		s.f.setBehind(t.path, true)
 	}
-	s.f.retry = time.Now().Add(patience)
+	s.f.rest()
 }
 
 func (s *settling) settled(p memento.Path, r *row) {
-	delete(s.f.behind, p)
+	s.f.setBehind(p, false)
 	if r == nil {
 		s.changes.gone = append(s.changes.gone, p)
 	} else {
@@ -155,12 +155,32 @@ func (s *settling) sync() {
 	}
 	s.f.b.step("before-dirsync")
 	for p := range s.dirty {
-		if dir, err := s.dir(p, false); err == nil {
-			_ = syncFolder(dir) // the books have it all: the next one to open the folder compares
+		dir, err := s.dir(p, false)
+		if err == nil {
+			err = syncFolder(dir)
+		}
+		if err != nil && !isAbsent(err) { // a folder that is no more has nothing to be flushed
+			s.unflushed(p)
+		}
+		if len(s.dirs) > dirsAtOnce {
+			s.closeDirs()
 		}
 	}
 	clear(s.dirty)
 	s.f.b.step("dirsynced")
+}
+
+// unflushed takes back what was noted of files in a folder that could not be
+// flushed: the machine could still lose their names.
+func (s *settling) unflushed(dir memento.Path) {
+	behind := func(p memento.Path) bool {
+		if p.Parent() == dir {
+			s.failed(task{path: p})
+		}
+		return p.Parent() == dir
+	}
+	s.changes.put = slices.DeleteFunc(s.changes.put, func(r *row) bool { return behind(r.path) })
+	s.changes.gone = slices.DeleteFunc(s.changes.gone, behind)
 }
 
 // clear carries out the tasks for which a file leaves its path: it is removed, or
@@ -386,21 +406,7 @@ func (s *settling) draft(t task) (*draft, error) {
 
 // flush flushes and closes files, several at once.
 func flush(drafts []*draft) {
-	one := func(d *draft) { d.err = errors.Join(d.file.Sync(), d.file.Close()) }
-	if len(drafts) == 1 {
-		one(drafts[0])
-		return
-	}
-	turns := make(chan struct{}, syncsAtOnce)
-	var wg sync.WaitGroup
-	for _, d := range drafts {
-		turns <- struct{}{}
-		wg.Go(func() {
-			one(d)
-			<-turns
-		})
-	}
-	wg.Wait()
+	atOnce(drafts, func(d *draft) { d.err = errors.Join(d.file.Sync(), d.file.Close()) })
 }
 
 // place puts a file in its place, unless someone else has been there.
@@ -432,6 +438,7 @@ func (s *settling) place(d *draft) bool {
 	}
 	s.f.b.step("placed")
 	s.dirty[d.path.Parent()] = true
+	checked := now() // before the look: an edit between the two shows by its times
 	info, err := d.dir.Lstat(name)
 	if err != nil {
 		s.again = true
@@ -439,7 +446,7 @@ func (s *settling) place(d *draft) bool {
 		return true
 	}
 	s.settled(d.path, &row{
-		path: d.path, memory: d.head.ID, version: d.head.Version, sha256: d.head.SHA256, print: printOf(info), checked: now(),
+		path: d.path, memory: d.head.ID, version: d.head.Version, sha256: d.head.SHA256, print: printOf(info), checked: checked,
 	})
 	return true
 }
