@@ -146,3 +146,32 @@ func TestRecordUnwritable(t *testing.T) {
 			"hand deleted /n")
 	}
 }
+
+// A record that could not be read once is read, or made anew, the next time.
+func TestRecordUnreadable(t *testing.T) {
+	s := newSite(t)
+	s.put("/a", "one")
+	other := s.open(nil)
+	if _, err := other.look(t.Context(), s.store, memento.Root); err != nil {
+		t.Fatal(err)
+	}
+	s.put("/b", "one")
+	s.do(s.b.record.exec("ALTER TABLE files RENAME TO aside"))
+	for _, b := range []*Backend{other, s.b} {
+		if m, err := b.Get(t.Context(), s.store, memento.ByPath("/b")); err != nil || m.Content != "one" {
+			t.Errorf("reads %q, %v", m.Content, err)
+		}
+	}
+	s.put("/c", "one")
+	s.do(s.b.record.exec("ALTER TABLE aside RENAME TO files"))
+	for _, b := range []*Backend{other, s.b} {
+		if _, err := b.look(t.Context(), s.store, memento.Root); err != nil {
+			t.Error(err)
+		}
+	}
+	s.do(os.Remove(s.file("a")))
+	s.lists("/b", "/c")
+	s.wantVersions("memento created /a one", "memento created /b one", "memento created /c one", "hand deleted /a")
+	s.reopen()
+	s.mirrored()
+}

@@ -641,3 +641,38 @@ func TestFutureTimes(t *testing.T) {
 	s.do(os.Chtimes(s.file("a"), future, future))
 	s.holds(map[memento.Path]string{"/a": "two"})
 }
+
+// Pages among files that are no memories have everything once, in order.
+func TestPagesWithForeignFiles(t *testing.T) {
+	s := newSite(t)
+	for i := range 7 {
+		s.put(memento.Path(fmt.Sprint("/d/", i)), "x")
+		s.put(memento.Path(fmt.Sprint("/e", i)), "x")
+	}
+	for _, name := range []string{"a", "d/3", "d/4x", "e6x", "z"} {
+		s.write(name, "\xff")
+	}
+	for _, depth := range []int{0, 1} {
+		list := func(opts memento.ListOptions) (cursors []string) {
+			for e, err := range s.b.List(t.Context(), s.store, opts) {
+				s.do(err)
+				cursors = append(cursors, e.Cursor())
+			}
+			return cursors
+		}
+		want := list(memento.ListOptions{Depth: depth})
+		if wantLen := []int{18, 11}[depth]; len(want) != wantLen {
+			t.Errorf("depth %d: %d entries: %q", depth, len(want), want)
+		}
+		for limit := 1; limit < 5; limit++ {
+			var got []string
+			for page := list(memento.ListOptions{Depth: depth, Limit: limit}); len(page) > 0; {
+				got = append(got, page...)
+				page = list(memento.ListOptions{Depth: depth, Limit: limit, After: page[len(page)-1]})
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("depth %d, pages of %d (-all +pages):\n%s", depth, limit, diff)
+			}
+		}
+	}
+}

@@ -128,7 +128,7 @@ type Options struct {
 	// Adopted is told of every version that was made of a file changed by hand,
 	// with its contents, after it was made, by whichever call noticed the change.
 	// Such contents have passed no guard: this is the place to look for secrets in
-	// them. It may use the backend.
+	// them. It may use the backend, but not close it.
 	Adopted func(store memento.StoreID, made []memento.Version)
 
 	traits *traits           // in place of what the file system has; for tests

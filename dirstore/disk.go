@@ -122,11 +122,11 @@ func readFile(root *os.Root, name string, info fs.FileInfo, most int64) (text st
 		return "", print, err
 	}
 	defer f.Close()
-	now, err := f.Stat()
+	before, err := f.Stat()
 	switch {
 	case err != nil:
 		return "", print, err
-	case !now.Mode().IsRegular() || !os.SameFile(info, now):
+	case !before.Mode().IsRegular() || !os.SameFile(info, before):
 		return "", print, errChanging
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
@@ -134,13 +134,13 @@ func readFile(root *os.Root, name string, info fs.FileInfo, most int64) (text st
 		return "", print, err
 	}
 	if int64(len(data)) > most {
-		return "", printOf(now), errTooLong
+		return "", printOf(before), errTooLong
 	}
 	after, err := f.Stat()
 	if err != nil {
 		return "", print, err
 	}
-	if print = printOf(after); print != printOf(now) || print.size != int64(len(data)) {
+	if print = printOf(after); print != printOf(before) || print.size != int64(len(data)) {
 		return "", print, errChanging
 	}
 	return string(data), print, nil

@@ -88,7 +88,7 @@ func (f *folder) reopen() error {
 	if old := f.opened.Swap(nil); old != nil {
 		_ = old.root.Close() // who still looks at it looks again
 	}
-	root, err := f.enter(openFolder)
+	root, err := f.reach(openFolder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -112,7 +112,7 @@ func (f *folder) ensure() (*os.Root, error) {
 	if o := f.opened.Load(); o != nil {
 		return o.root, nil
 	}
-	root, err := f.enter(makeFolder)
+	root, err := f.reach(makeFolder)
 	if err != nil {
 		return nil, f.noFolder(err)
 	}
@@ -129,8 +129,8 @@ func (f *folder) noFolder(err error) error {
 	return err
 }
 
-// enter goes to the folder's place, one name after the other.
-func (f *folder) enter(step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
+// reach goes to the folder's place, one name after the other.
+func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
 	at := f.b.base
 	for name := range strings.SplitSeq(f.place, "/") {
 		next, err := step(at, name)
@@ -220,8 +220,8 @@ func (f *folder) confirm(r *row, checked int64) {
 	}
 }
 
-// refresh reads what others have written to the record since.
-func (f *folder) refresh() error {
+// readRecord reads what others have written to the record since.
+func (f *folder) readRecord() error {
 	f.mu.RLock()
 	after := f.generation
 	f.mu.RUnlock()
@@ -298,7 +298,7 @@ func (f *folder) catchUp(ctx context.Context) error {
 		f.mu.Unlock()
 	}
 	if !f.caughtUp.Load() || m.generation != f.recordedAs() {
-		if err := f.refresh(); err != nil {
+		if err := f.readRecord(); err != nil {
 			full = true // the record is lost: it is made anew
 		}
 	}

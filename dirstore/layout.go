@@ -79,8 +79,8 @@ func enter(dir *os.Root, info fs.FileInfo) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := inner.Stat(".")
-	if err == nil && !os.SameFile(info, now) {
+	entered, err := inner.Stat(".")
+	if err == nil && !os.SameFile(info, entered) {
 		err = errNoFolder
 	}
 	if err != nil {

@@ -24,7 +24,9 @@ func (r *row) entry() memento.Entry {
 func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts memento.ListOptions, strangers []*row, yield func(memento.Entry, error) bool) {
 	l := lister{opts: opts, yield: yield}
 	all := opts
-	all.Depth, all.After, all.Limit = 0, "", 0
+	if opts.Depth > 0 || strings.HasSuffix(opts.After, "/") {
+		all.Depth, all.After, all.Limit = 0, "", 0 // directories are summed up here
+	}
 	for e, err := range b.books.List(ctx, store, all) {
 		if err != nil {
 			yield(memento.Entry{}, err)

@@ -47,7 +47,7 @@ func (f *folder) current(ctx context.Context) (bool, error) {
 	if !f.caughtUp.Load() {
 		return false, nil
 	}
-	return f.recordedAs() == m.generation || f.refresh() == nil, nil
+	return f.recordedAs() == m.generation || f.readRecord() == nil, nil
 }
 
 // differsBelow reports whether what is on disk below dir is other than the record says.

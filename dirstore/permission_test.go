@@ -12,16 +12,6 @@ import (
 	"memento"
 )
 
-// newGuarded is newSite for tests in which permissions are taken away, which
-// means nothing to root.
-func newGuarded(t *testing.T) *site {
-	t.Helper()
-	if os.Getuid() == 0 {
-		t.Skip("root may do everything")
-	}
-	return newSite(t)
-}
-
 // mode changes what may be done with a file or folder until the test ends.
 func (s *site) mode(name string, mode os.FileMode) {
 	s.Helper()
@@ -30,14 +20,15 @@ func (s *site) mode(name string, mode os.FileMode) {
 }
 
 // A store whose folder cannot be removed is gone all the same, and in nobody's way.
-func TestDeleteWhatCannotBeRemoved(t *testing.T) {
-	s := newGuarded(t)
+func TestDeleteWhatCannotBeRemoved(t *testing.T) { asNobody(t, testDeleteWhatCannotBeRemoved) }
+
+func testDeleteWhatCannotBeRemoved(s *site) {
 	s.put("/a", "x")
 	s.write("guarded/f", "x")
 	s.mode("guarded", 0o500)
-	s.do(s.b.DeleteStore(t.Context(), memento.DefaultWorkspace, s.store))
+	s.do(s.b.DeleteStore(s.Context(), memento.DefaultWorkspace, s.store))
 	s.reopen()
-	info, err := s.b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore})
+	info, err := s.b.CreateStore(s.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore})
 	s.do(err)
 	aside := s.base + "/" + hiddenFolder + "/" + string(s.store) + left
 	s.store = info.ID
@@ -46,7 +37,7 @@ func TestDeleteWhatCannotBeRemoved(t *testing.T) {
 	s.do(os.Chmod(aside+"/guarded", 0o700))
 	s.reopen()
 	if _, err := os.Stat(aside); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what was left is still there: %v", err)
+		s.Errorf("what was left is still there: %v", err)
 	}
 	s.mirrored()
 }
@@ -56,40 +47,44 @@ func TestDeleteWhatCannotBeRemoved(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	for _, mode := range []os.FileMode{0, 0o400, 0o500, 0o300} {
 		t.Run(fmt.Sprintf("%o", mode), func(t *testing.T) {
-			s := newGuarded(t)
-			s.put("/d/a", "one")
-			s.put("/top", "one")
-			quiet()
-			s.mode("d", mode)
-			s.lists("/d/a", "/top")
-			if got := s.get("/d/a").Content; got != "one" {
-				t.Errorf("reads %q", got)
-			}
-			want := "one"
-			switch err := s.try(memento.Put{Path: "/d/a", Content: "two"}); {
-			case err == nil:
-				want = "two"
-			case !errors.Is(err, memento.ErrReadOnly):
-				t.Error(err)
-			}
-			if err := s.try(memento.Put{Path: "/d/new", Content: "n"}); err != nil && !errors.Is(err, memento.ErrReadOnly) {
-				t.Errorf("a new memory: %v", err)
-			}
-			if got := s.get("/d/a").Content; got != want {
-				t.Errorf("then reads %q, want %q", got, want)
-			}
-			s.do(os.Chmod(s.file("d"), 0o700))
-			time.Sleep(patience + 100*time.Millisecond)
-			s.put("/top", "two")
-			s.mirrored()
+			asNobody(t, func(s *site) { permissions(s, mode) })
 		})
 	}
 }
 
+func permissions(s *site, mode os.FileMode) {
+	s.put("/d/a", "one")
+	s.put("/top", "one")
+	quiet()
+	s.mode("d", mode)
+	s.lists("/d/a", "/top")
+	if got := s.get("/d/a").Content; got != "one" {
+		s.Errorf("reads %q", got)
+	}
+	want := "one"
+	switch err := s.try(memento.Put{Path: "/d/a", Content: "two"}); {
+	case err == nil:
+		want = "two"
+	case !errors.Is(err, memento.ErrReadOnly):
+		s.Error(err)
+	}
+	if err := s.try(memento.Put{Path: "/d/new", Content: "n"}); err != nil && !errors.Is(err, memento.ErrReadOnly) {
+		s.Errorf("a new memory: %v", err)
+	}
+	if got := s.get("/d/a").Content; got != want {
+		s.Errorf("then reads %q, want %q", got, want)
+	}
+	s.do(os.Chmod(s.file("d"), 0o700))
+	time.Sleep(patience + 100*time.Millisecond)
+	s.put("/top", "two")
+	s.mirrored()
+}
+
 // A file that cannot be brought up to date costs neither its readers, nor those
 // who write elsewhere, a look at everything.
-func TestBehindIsLeftAlone(t *testing.T) {
-	s := newGuarded(t)
+func TestBehindIsLeftAlone(t *testing.T) { asNobody(t, testBehindIsLeftAlone) }
+
+func testBehindIsLeftAlone(s *site) {
 	s.put("/d/a", "one")
 	s.put("/other", "one")
 	quiet()
@@ -98,7 +93,7 @@ func TestBehindIsLeftAlone(t *testing.T) {
 	both := []*Backend{s.b, b}
 	s.put("/d/a", "two")
 	write := func(i int) {
-		_, err := both[i%2].Apply(t.Context(), s.store, s.by, []memento.Change{memento.Put{Path: "/other", Content: fmt.Sprint(i)}})
+		_, err := both[i%2].Apply(s.Context(), s.store, s.by, []memento.Change{memento.Put{Path: "/other", Content: fmt.Sprint(i)}})
 		s.do(err)
 	}
 	write(0)
@@ -113,39 +108,40 @@ func TestBehindIsLeftAlone(t *testing.T) {
 		write(i)
 	}
 	if after := mark().unsettled; before == 0 || after != before {
-		t.Errorf("the mark was %d and is %d", before, after)
+		s.Errorf("the mark was %d and is %d", before, after)
 	}
 	f := s.b.folders[s.store]
-	m, sure, err := f.get(t.Context(), memento.ByPath("/d/a"))
+	m, sure, err := f.get(s.Context(), memento.ByPath("/d/a"))
 	if !sure || err != nil || m.Content != "two" {
-		t.Errorf("reads %q, sure %v, %v", m.Content, sure, err)
+		s.Errorf("reads %q, sure %v, %v", m.Content, sure, err)
 	}
 	s.do(os.Chmod(s.file("d"), 0o700))
 	time.Sleep(patience + 100*time.Millisecond)
 	write(0)
 	if m := mark(); m.unsettled != 0 {
-		t.Error("the mark stays")
+		s.Error("the mark stays")
 	}
 	s.mirrored()
 }
 
 // What was redacted is in no file: if the disk does not let it go, it is not redacted.
-func TestRedactBehind(t *testing.T) {
-	s := newGuarded(t)
+func TestRedactBehind(t *testing.T) { asNobody(t, testRedactBehind) }
+
+func testRedactBehind(s *site) {
 	s.put("/d/a", "secret")
 	s.put("/d/b", "secret, too")
 	changed, removed := s.get("/d/a").Version, s.get("/d/b").Version
 	s.mode("d", 0o500)
 	s.apply(memento.Put{Path: "/d/a", Content: "clean"}, memento.Remove{Path: "/d/b"})
 	for _, id := range []memento.VersionID{changed, removed} {
-		if _, err := s.b.Redact(t.Context(), s.store, id, s.by); !errors.Is(err, memento.ErrReadOnly) {
-			t.Errorf("while the file has it: %v", err)
+		if _, err := s.b.Redact(s.Context(), s.store, id, s.by); !errors.Is(err, memento.ErrReadOnly) {
+			s.Errorf("while the file has it: %v", err)
 		}
 	}
 	s.do(os.Chmod(s.file("d"), 0o700))
 	for _, id := range []memento.VersionID{changed, removed} {
-		if _, err := s.b.Redact(t.Context(), s.store, id, s.by); err != nil {
-			t.Error(err)
+		if _, err := s.b.Redact(s.Context(), s.store, id, s.by); err != nil {
+			s.Error(err)
 		}
 	}
 	s.onDisk(map[string]string{"d/": "", "d/a": "clean"})

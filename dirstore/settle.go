@@ -91,25 +91,25 @@ func (s *settling) settled(p memento.Path, r *row) {
 }
 
 // dir opens the folder at a path, and makes it if asked to.
-func (s *settling) dir(p memento.Path, make bool) (*os.Root, error) {
+func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
 	if p.IsRoot() {
 		return s.f.opened.Load().root, nil
 	}
 	if dir := s.dirs[p]; dir != nil {
 		return dir, nil
 	}
-	parent, err := s.dir(p.Parent(), make)
+	parent, err := s.dir(p.Parent(), create)
 	if err != nil {
 		return nil, err
 	}
 	name := s.f.b.traits.diskName(p.Base())
-	if make && s.f.b.traits.merges() {
+	if create && s.f.b.traits.merges() {
 		if err := s.spell(parent, name); err != nil {
 			return nil, err
 		}
 	}
 	dir, err := openFolder(parent, name)
-	if make && errors.Is(err, fs.ErrNotExist) {
+	if create && errors.Is(err, fs.ErrNotExist) {
 		dir, err = makeFolder(parent, name)
 	}
 	if err != nil {
