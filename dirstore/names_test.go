@@ -251,7 +251,8 @@ func TestManyStores(t *testing.T) {
 // A store that was made by someone who died before it had its place gets one.
 func TestPlaceLost(t *testing.T) {
 	s := newSite(t)
-	for name, place := range map[string]string{"default": "memories", "other": "stores/other/memories"} {
+	for _, tt := range []struct{ name, place string }{{"default", "memories"}, {"other", "stores/other/memories"}} {
+		name, place := tt.name, tt.place
 		info, err := s.b.books.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: name})
 		s.do(err)
 		if name == "default" {
