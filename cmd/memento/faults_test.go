@@ -109,14 +109,18 @@ func TestFaultFlushFails(t *testing.T) {
 	}
 	warm.end()
 
-	// The tenth to the twentieth flush of the process fail.
+	// The tenth to the twentieth flush of each thread fail, of which the process
+	// has a few.
 	c := startTool(t, "strace", "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
 		"-e", "inject=fsync,fdatasync:error=EIO:when=10..20", binary, "--backend", url, "tool")
 	acknowledged := map[int]bool{0: true}
 	var refused []string
-	for n := 1; n <= 60; n++ {
+	writes, well := 0, 0 // well: without a failure, so far
+	for ; writes < 60 || well < 20 && writes < 1000; writes++ {
+		n := writes + 1
 		if r := c.create(n, fmt.Sprintf("text %d", n)); r.IsError {
 			refused = append(refused, r.Content)
+			well = 0
 			if r := c.view(0); r.IsError || !strings.Contains(r.Content, "first") {
 				t.Errorf("after a failed flush, an old memory reads %q", r.Content)
 			}
@@ -125,6 +129,7 @@ func TestFaultFlushFails(t *testing.T) {
 			}
 		} else {
 			acknowledged[n] = true
+			well++
 		}
 	}
 	if len(refused) == 0 {
@@ -135,10 +140,10 @@ func TestFaultFlushFails(t *testing.T) {
 			t.Errorf("the agent reads %q", text)
 		}
 	}
-	if !acknowledged[60] {
+	if well < 20 {
 		t.Error("writes still fail after flushes work again")
 	}
-	t.Logf("%d of 60 writes were refused", len(refused))
+	t.Logf("%d of %d writes were refused", len(refused), writes)
 	for n := range acknowledged {
 		if r := c.view(n); r.IsError {
 			t.Errorf("memory %d was acknowledged: %s", n, r.Content)
