@@ -283,11 +283,7 @@ func TestMountErrors(t *testing.T) {
 	mustPut(t, team, "/b.md", "x")
 	ctx := t.Context()
 	only := func(_ string, err error) error { return err }
-	tests := []struct {
-		name string
-		err  error
-		want error
-	}{
+	tests := []toolError{
 		{"view beside the mounts", only(tool.View(ctx, "/memories/x")), memento.ErrNotExist},
 		{"create beside the mounts", only(tool.Create(ctx, "/memories/x", "")), memento.ErrInvalidPath},
 		{"create of a mount", only(tool.Create(ctx, "/memories/user", "")), memento.ErrInvalidPath},
@@ -300,11 +296,7 @@ func TestMountErrors(t *testing.T) {
 		{"rename out of a read-only mount", only(tool.Rename(ctx, "/memories/team/b.md", "/memories/user/b.md")), memento.ErrProtected},
 		{"rename beside the mounts", only(tool.Rename(ctx, "/memories/user/a.md", "/memories/a.md")), memento.ErrInvalidPath},
 	}
-	for _, tt := range tests {
-		if _, ok := errors.AsType[*memento.ToolError](tt.err); !ok || !errors.Is(tt.err, tt.want) {
-			t.Errorf("%s: %v; want a *ToolError for %v", tt.name, tt.err, tt.want)
-		}
-	}
+	wantToolErrors(t, tests)
 	for _, s := range []*memento.Store{user, team} {
 		info, err := s.Info(ctx)
 		if want := (memento.Usage{Memories: 1, Bytes: 1}); err != nil || info.Usage != want {

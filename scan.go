@@ -34,11 +34,17 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 		o = *opts
 	}
 	return func(yield func(Exposure, error) bool) {
-		screen, err := s.scanner(ctx, o.Personal)
+		info, made, err := s.infoIfMade(ctx)
+		switch {
+		case err != nil:
+			yield(Exposure{}, err)
+			return
+		case !made:
+			return
+		}
+		screen, err := s.scanner(info.Settings.Sensitive, o.Personal)
 		if err != nil {
-			if err = s.absent("scan", "", err); !errors.Is(err, ErrNotExist) {
-				yield(Exposure{}, err)
-			}
+			yield(Exposure{}, err)
 			return
 		}
 		seen := map[MemoryID]bool{}
@@ -61,16 +67,11 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 	}
 }
 
-// scanner is the store's screen, but in a mode that finds something.
-func (s *Store) scanner(ctx context.Context, personal bool) (*screen, error) {
-	info, err := s.Info(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case s.detector == nil:
+// scanner is a screen by rules, but in a mode that finds something.
+func (s *Store) scanner(rules Sensitive, personal bool) (*screen, error) {
+	if s.detector == nil {
 		return nil, &Error{Op: "scan", Err: fmt.Errorf("%w: open the store with StoreOptions.Detector", ErrNoDetector)}
 	}
-	rules := info.Settings.Sensitive
 	rules.Mode = Redact
 	rules.Personal = rules.Personal || personal
 	return newScreen(s.detector, rules), nil
@@ -122,15 +123,15 @@ func (s *Store) Fix(ctx context.Context, by Actor, x Exposure, personal bool) er
 
 // fixPresent puts a version without what was found in the place of x.
 func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal bool) error {
-	screen, err := s.scanner(ctx, personal)
+	info, err := s.Info(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := s.ID(ctx)
+	screen, err := s.scanner(info.Settings.Sensitive, personal)
 	if err != nil {
 		return err
 	}
-	v, err := s.backend.GetVersion(ctx, id, x.Version.ID)
+	v, err := s.backend.GetVersion(ctx, info.ID, x.Version.ID)
 	switch {
 	case errors.Is(err, ErrNotExist): // it is not the present any more, and pruned
 		return &Error{Op: "fix", Err: ErrConflict}
@@ -138,9 +139,9 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 		return err
 	}
 	put := Put{Path: v.Path, Content: redacted(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
-	done, err := s.backend.Apply(ctx, id, by, []Change{put})
+	done, err := s.backend.Apply(ctx, info.ID, by, []Change{put})
 	if err == nil && done.Settings.Retention.None() {
-		s.forget(ctx, id, done.Versions)
+		s.forget(ctx, info.ID, done.Versions)
 	}
 	return err
 }

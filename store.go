@@ -118,6 +118,15 @@ func (s *Store) Info(ctx context.Context) (StoreInfo, error) {
 	return s.backend.GetStore(ctx, s.workspace, id)
 }
 
+// infoIfMade is Info, but that a store opened by name is not made yet is no error.
+func (s *Store) infoIfMade(ctx context.Context) (info StoreInfo, made bool, err error) {
+	info, err = s.Info(ctx)
+	if s.spec.Name != "" && errors.Is(err, ErrNoStore) {
+		return info, false, nil
+	}
+	return info, err == nil, err
+}
+
 // Get returns a memory with its contents, and notes that it was read.
 //
 // Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.

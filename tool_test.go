@@ -225,11 +225,7 @@ func TestToolErrors(t *testing.T) {
 	tool := memento.NewTool(s, nil)
 	ctx := t.Context()
 	only := func(_ string, err error) error { return err }
-	tests := []struct {
-		name string
-		err  error
-		want error
-	}{
+	tests := []toolError{
 		{"view of nothing", only(tool.View(ctx, "/memories/none")), memento.ErrNotExist},
 		{"view outside", only(tool.View(ctx, "/etc")), memento.ErrInvalidPath},
 		{"lines out of range", only(tool.ViewLines(ctx, "/memories/a.md", 3, -1)), memento.ErrOutOfRange},
@@ -252,11 +248,7 @@ func TestToolErrors(t *testing.T) {
 		{"rename over a file", only(tool.Rename(ctx, "/memories/dir", "/memories/a.md")), memento.ErrExist},
 		{"rename into itself", only(tool.Rename(ctx, "/memories/dir", "/memories/dir/x")), memento.ErrInvalidPath},
 	}
-	for _, tt := range tests {
-		if _, ok := errors.AsType[*memento.ToolError](tt.err); !ok || !errors.Is(tt.err, tt.want) {
-			t.Errorf("%s: %v; want a *ToolError for %v", tt.name, tt.err, tt.want)
-		}
-	}
+	wantToolErrors(t, tests)
 	// None of them left a trace.
 	info, err := s.Info(ctx)
 	if want := (memento.Usage{Memories: 2, Bytes: 6}); err != nil || info.Usage != want {
@@ -453,5 +445,21 @@ func TestRunBlock(t *testing.T) {
 				t.Error("(-want +got):\n" + diff)
 			}
 		})
+	}
+}
+
+// A toolError is what a command has returned, and the reason that it should have.
+type toolError struct {
+	name string
+	err  error
+	want error
+}
+
+func wantToolErrors(t *testing.T, tests []toolError) {
+	t.Helper()
+	for _, tt := range tests {
+		if _, ok := errors.AsType[*memento.ToolError](tt.err); !ok || !errors.Is(tt.err, tt.want) {
+			t.Errorf("%s: %v; want a *ToolError for %v", tt.name, tt.err, tt.want)
+		}
 	}
 }

@@ -56,11 +56,8 @@ func isOutrun(err error) bool {
 }
 
 func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
-	info, err := s.Info(ctx)
-	if err != nil {
-		if err = s.absent("expire", "", err); errors.Is(err, ErrNotExist) {
-			return nil, nil
-		}
+	info, made, err := s.infoIfMade(ctx)
+	if err != nil || !made {
 		return nil, err
 	}
 	rules := info.Settings
@@ -93,11 +90,8 @@ func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
 // CollectHistory removes the versions that the store's settings do not ask to
 // keep at a time; see [Retention] and [History.Prune]. With dryRun it only counts them.
 func (s *Store) CollectHistory(ctx context.Context, at time.Time, dryRun bool) (Pruned, error) {
-	info, err := s.Info(ctx)
-	if err != nil {
-		if err = s.absent("collect history", "", err); errors.Is(err, ErrNotExist) {
-			return Pruned{}, nil
-		}
+	info, made, err := s.infoIfMade(ctx)
+	if err != nil || !made {
 		return Pruned{}, err
 	}
 	keep := info.Settings.Retention
