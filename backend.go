@@ -37,6 +37,9 @@ import (
 //
 // A store that is missing, or was deleted, gives ErrNoStore from every method
 // that takes its ID.
+//
+// What not every Backend can do is an interface of its own, which it has or has
+// not: [Searcher], [ReadMarker], [BackupWriter], and [KeyKeeper] for servers.
 type Backend interface {
 	Catalogue
 	Documents
@@ -193,7 +196,8 @@ type Put struct {
 	Content string
 	If      Condition
 
-	rules *Sensitive // by which it was screened; nil if it was not
+	rules      *Sensitive // by which it was screened; nil if no Store did
+	unscreened bool       // by the Store, which takes it for too large: it must not be written
 }
 
 // Remove deletes a memory, or a directory with everything below it. The
@@ -207,17 +211,20 @@ type Remove struct {
 }
 
 // Move renames a memory, or a directory with everything below it. IDs stay. The
-// condition is for memories only.
+// condition, and new contents, are for memories only.
 //
 // Errors: ErrInvalidPath for Root, for a directory into itself, and if a path
-// would break the path rules; ErrNotExist; ErrExist if To, which Error.Path
-// names, exists as either kind; ErrNotDir if To leads through a memory;
-// ErrConflict; ErrIsDir if a condition is set and From is a directory.
+// would break the path rules; ErrInvalid if Content is not valid UTF-8;
+// ErrNotExist; ErrExist if To, which Error.Path names, exists as either kind;
+// ErrNotDir if To leads through a memory; ErrConflict; ErrIsDir if From is a
+// directory, and a condition or Content is set.
 type Move struct {
 	From, To Path
+	Content  *string // what the memory holds from then on, in the same version; nil for what it holds
 	If       Condition
 
-	rules *Sensitive // as in Put
+	rules      *Sensitive // as in Put
+	unscreened bool       // as in Put
 }
 
 func (Put) isChange()    {}

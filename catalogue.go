@@ -3,6 +3,7 @@ package memento
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -98,13 +99,8 @@ func (s *StoreInfo) check() error {
 	if s.Name == "" {
 		return fmt.Errorf("%w: a store needs a name", ErrInvalid)
 	}
-	if err := checkText("name", s.Name, maxNameChars); err != nil {
+	if err := checkLine("name", s.Name, maxNameChars); err != nil {
 		return err
-	}
-	for _, r := range s.Name {
-		if unicode.IsControl(r) {
-			return fmt.Errorf("%w: the name holds a control character", ErrInvalid)
-		}
 	}
 	if err := checkText("description", s.Description, maxDescriptionChars); err != nil {
 		return err
@@ -127,6 +123,14 @@ func (s *StoreInfo) check() error {
 		return err
 	}
 	return s.Settings.check()
+}
+
+// checkLine is checkText for what fits on a line.
+func checkLine(what, text string, maxChars int) error {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return fmt.Errorf("%w: the %s holds a control character", ErrInvalid, what)
+	}
+	return checkText(what, text, maxChars)
 }
 
 func checkText(what, text string, maxChars int) error {

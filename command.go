@@ -1,97 +1,12 @@
 package memento
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
-	"unicode/utf8"
 )
-
-// fields are the members of one JSON object, still encoded.
-type fields map[string]json.RawMessage
-
-// parseObject reads exactly one JSON object. It is stricter than encoding/json
-// where leniency would store other text than the agent sent, or guess which of
-// two values was meant. With an error it returns the fields that came before it.
-func parseObject(raw []byte) (fields, error) {
-	f := fields{}
-	refuse := func(why string) (fields, error) {
-		return f, &ToolError{Text: fmt.Sprintf(textNoJSON, why), Err: ErrInvalid}
-	}
-	if !utf8.Valid(raw) {
-		return refuse(faultNotUTF8)
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	switch open, err := d.Token(); {
-	case err != nil:
-		return refuse(faultSyntax)
-	case open != json.Delim('{'):
-		return refuse(faultNotObject)
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return refuse(faultSyntax)
-		}
-		name := key.(string) // the decoder accepts no other keys
-		if _, seen := f[name]; seen {
-			return refuse(fmt.Sprintf(faultDuplicateKey, name))
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return refuse(faultSyntax)
-		}
-		f[name] = value
-	}
-	if _, err := d.Token(); err != nil {
-		return refuse(faultSyntax)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return refuse(faultTrailing)
-	}
-	if hasLoneSurrogate(raw) {
-		return refuse(faultLoneSurrogate)
-	}
-	return f, nil
-}
-
-// hasLoneSurrogate reports whether a string in valid JSON escapes half of a
-// surrogate pair, which encoding/json would replace by U+FFFD.
-func hasLoneSurrogate(raw []byte) bool {
-	for {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 {
-			return false
-		}
-		raw = raw[i:]
-		high, ok := escapedUnit(raw)
-		switch {
-		case !ok:
-			raw = raw[2:] // another escape
-		case high < 0xd800 || high > 0xdfff:
-			raw = raw[6:]
-		default:
-			low, ok := escapedUnit(raw[6:])
-			if high >= 0xdc00 || !ok || low < 0xdc00 || low > 0xdfff {
-				return true
-			}
-			raw = raw[12:]
-		}
-	}
-}
-
-// escapedUnit reads a \uXXXX at the start of raw.
-func escapedUnit(raw []byte) (uint64, bool) {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
-	return n, err == nil
-}
 
 // has reports whether a field is there and not null.
 func (f fields) has(name string) bool {

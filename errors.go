@@ -29,6 +29,8 @@ var (
 	ErrSensitive   = errors.New("holds sensitive information")      // always a *SensitiveError
 	ErrNoDetector  = errors.New("no detector")                      // the store's settings ask for one; see StoreOptions
 	ErrForeign     = errors.New("is not a memory")                  // something else is in its place, which is left alone
+	ErrDenied      = errors.New("access denied")                    // by a server: no valid key, or one whose role does not allow it
+	ErrUncertain   = errors.New("the answer was lost")              // of a server: a write has happened or not, but not by half
 	ErrClosed      = errors.New("backend is closed")                // used after Close
 	ErrFormat      = errors.New("storage format is not understood") // damaged, foreign, or written by a newer memento
 )
@@ -38,6 +40,9 @@ var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
 
 // errRules is ErrConflict for what was screened by other rules than the store's.
 var errRules = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
+
+// errUnscreened is of what was taken for too large, and would have been written.
+var errUnscreened = errors.New("was not screened")
 
 // An Error says which operation failed, and on what.
 type Error struct {

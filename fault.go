@@ -14,31 +14,30 @@ func (t *Tool) fault(ctx context.Context, command string, err error) {
 	}
 }
 
-// censored returns the text of an error without what looks sensitive to any of
-// the stores: an error names paths, also of commands that only look, which
-// nothing has checked.
+// censored returns the text of an error without the paths that it names, which are
+// what the agent chose to call its memories, nor anything that looks sensitive to a
+// detector.
 func (t *Tool) censored(err error) string {
-	text := t.top.censored(err, err.Error())
+	text := err.Error()
+	for p := range errorPaths(err) {
+		text = strings.ReplaceAll(text, p, "…")
+	}
+	text = t.top.censored(text)
 	for i := range t.mounts {
-		text = t.mounts[i].censored(err, text)
+		text = t.mounts[i].censored(text)
 	}
 	return text
 }
 
-// censored returns the text of an error without what looks sensitive to the
-// store's detector, in the text or in a path that it names, whatever the
-// store's settings allow.
-func (m *mount) censored(err error, text string) string {
+// censored returns a text without what looks sensitive to the store's detector,
+// whatever the store's settings allow.
+func (m *mount) censored(text string) string {
 	if m.store == nil || m.store.detector == nil {
 		return text
 	}
 	known := m.store.known.Load()
 	personal := known == nil || known.screen.settings.Personal
-	clean := func(s string) string { return redacted(s, m.store.detector.Detect(s, personal)) }
-	for p := range errorPaths(err) {
-		text = strings.ReplaceAll(text, p, clean(p))
-	}
-	return clean(text)
+	return redacted(text, m.store.detector.Detect(text, personal))
 }
 
 // errorPaths yields the paths that an error, and those it wraps, name.

@@ -23,12 +23,12 @@ func (p place) beside() bool { return p.store == nil && !p.path.IsRoot() }
 
 // exists reports whether there is a file or a directory, as far as can be told.
 func (p place) exists(ctx context.Context) bool {
-	_, err := p.store.peek(ctx, ByPath(p.path))
+	_, err := p.store.Peek(ctx, ByPath(p.path))
 	return !errors.Is(err, ErrNotExist)
 }
 
 func (p place) isFile(ctx context.Context) bool {
-	_, err := p.store.peek(ctx, ByPath(p.path))
+	_, err := p.store.Peek(ctx, ByPath(p.path))
 	return err == nil
 }
 

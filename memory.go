@@ -165,6 +165,10 @@ type Applied struct {
 	Usage    Usage
 	Limits   Limits
 	Settings Settings
+
+	// Redacted is what the backend has replaced before it wrote, as servers do: nil
+	// for all others, since it is for the Store to look for sensitive information.
+	Redacted []Suspicion
 }
 
 // An Entry is one item of a listing: a memory, or a directory whose contents

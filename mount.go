@@ -41,8 +41,9 @@ func NewScopedTool(mounts []Mount, opts *ToolOptions) (*Tool, error) {
 		under[m.Store] = m.Name
 		names = append(names, m.Name)
 		root := toolRoot + "/" + m.Name
-		t.mounts = append(t.mounts, mount{store: m.Store, root: root, which: " (" + root + ")", readOnly: m.ReadOnly})
-		t.top.readOnly = t.top.readOnly && m.ReadOnly
+		readOnly := m.ReadOnly || t.opts.ReadOnly
+		t.mounts = append(t.mounts, mount{store: m.Store, root: root, which: " (" + root + ")", readOnly: readOnly})
+		t.top.readOnly = t.top.readOnly && readOnly
 	}
 	if err := CheckMountNames(names...); err != nil {
 		return nil, err

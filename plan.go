@@ -112,6 +112,9 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if err := p.grow(before, after); err != nil {
 		return fail(c.Path, err)
 	}
+	if c.unscreened {
+		return fail(c.Path, errUnscreened)
+	}
 	return []Effect{p.effect(before, after, op)}, nil
 }
 
@@ -144,6 +147,9 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 			return nil, &PathError{Path: string(path), Reason: reason}
 		}
 	}
+	if c.Content != nil && !utf8.ValidString(*c.Content) {
+		return fail(c.From, errNotUTF8)
+	}
 	if p.Info.Archived() {
 		return fail(c.From, ErrArchived)
 	}
@@ -153,6 +159,9 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	moving, err := p.subjects(now, "move", c.From, c.If)
 	if err != nil {
 		return nil, err
+	}
+	if c.Content != nil && moving[0].Path != c.From {
+		return fail(c.From, ErrIsDir)
 	}
 	switch {
 	case !c.From.Contains(c.To):
@@ -185,6 +194,16 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 		if err := p.pathLimits(after.Path); err != nil {
 			return fail(after.Path, err)
 		}
+		if c.Content != nil {
+			after.Content, after.Size = *c.Content, int64(len(*c.Content))
+			after.SHA256 = HashContent(*c.Content)
+			if err := p.grow(before, after); err != nil {
+				return fail(after.Path, err)
+			}
+			if c.unscreened {
+				return fail(after.Path, errUnscreened)
+			}
+		}
 		effects[i] = p.effect(before, after, Modified)
 	}
 	return effects, nil
@@ -201,6 +220,9 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	}
 	if v.ID == "" || v.Memory == "" {
 		return fail("has no ID or no memory")
+	}
+	if !isWritable(v.CreatedAt) || !isWritable(v.RedactedAt) {
+		return fail("has a time that is not in the years 1 to 9999")
 	}
 	before, lives, err := now.HeadByID(v.Memory)
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 	}
 	for {
 		put := Put{Path: v.Path, Content: v.Content, If: IfAbsent()}
-		switch m, err := s.peek(ctx, ByID(v.Memory)); {
+		switch m, err := s.Peek(ctx, ByID(v.Memory)); {
 		case err == nil:
 			put.Path, put.If = m.Path, IfVersion(m.Version)
 		case !errors.Is(err, ErrNotExist):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 )
 
 // An Exposure is a version that holds sensitive information.
@@ -131,7 +132,7 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 	if err != nil {
 		return err
 	}
-	v, err := s.backend.GetVersion(ctx, info.ID, x.Version.ID)
+	v, err := s.Version(ctx, x.Version.ID)
 	switch {
 	case errors.Is(err, ErrNotExist): // it is not the present any more, and pruned
 		return &Error{Op: "fix", Err: ErrConflict}
@@ -139,7 +140,9 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 		return err
 	}
 	put := Put{Path: v.Path, Content: redacted(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
+	start := time.Now()
 	done, err := s.backend.Apply(ctx, info.ID, by, []Change{put})
+	s.observed(ctx, Observation{Op: "apply", Store: info.ID, Start: start, Err: err, Receipt: Receipt{Applied: done}})
 	if err == nil && done.Settings.Retention.None() {
 		s.forget(ctx, info.ID, done.Versions)
 	}

@@ -19,7 +19,8 @@ type Store struct {
 	searcher  Searcher                // nil if the backend is none
 	marker    ReadMarker              // nil if the backend is none
 	detector  Detector                // nil if there is none
-	known     atomic.Pointer[known]   // as last seen; nil at first
+	observer  func(context.Context, Observation)
+	known     atomic.Pointer[known] // as last seen; nil at first
 	edits     queue
 }
 
@@ -29,6 +30,12 @@ type StoreOptions struct {
 	// Without one, contents can only be written to stores that have this set to
 	// Off; others refuse them with ErrNoDetector. Package sensitive has one.
 	Detector Detector
+
+	// Observe is told of the calls to the backend, each once it has ended: for
+	// metrics, traces, and for whoever waits for changes. It is called by many at
+	// the same time, before the call's own caller has the answer, so it must not
+	// take long.
+	Observe func(context.Context, Observation)
 }
 
 // OpenStore returns the store with the given ID. Errors: ErrNoStore.
@@ -58,7 +65,7 @@ func newStore(b Backend, ws Workspace, opts *StoreOptions) *Store {
 	s.searcher, _ = b.(Searcher)
 	s.marker, _ = b.(ReadMarker)
 	if opts != nil {
-		s.detector = opts.Detector
+		s.detector, s.observer = opts.Detector, opts.Observe
 	}
 	return s
 }
@@ -131,7 +138,7 @@ func (s *Store) infoIfMade(ctx context.Context) (info StoreInfo, made bool, err 
 //
 // Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.
 func (s *Store) Get(ctx context.Context, ref Ref) (Memory, error) {
-	m, err := s.peek(ctx, ref)
+	m, err := s.Peek(ctx, ref)
 	if err == nil && s.marker != nil {
 		if id := s.id.Load(); id != nil {
 			s.marker.MarkRead(*id, m.ID)
@@ -140,8 +147,8 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Memory, error) {
 	return m, err
 }
 
-// peek is Get without the note.
-func (s *Store) peek(ctx context.Context, ref Ref) (Memory, error) {
+// Peek is Get without the note: a look that does not count as use.
+func (s *Store) Peek(ctx context.Context, ref Ref) (m Memory, err error) {
 	if ref.Path != "" {
 		switch reason := pathFault(string(ref.Path)); reason {
 		case "":
@@ -155,6 +162,7 @@ func (s *Store) peek(ctx context.Context, ref Ref) (Memory, error) {
 	if err != nil {
 		return Memory{}, s.absent("get", ref.Path, err)
 	}
+	defer s.observe(ctx, "get", id)(&err)
 	return s.backend.Get(ctx, id, ref)
 }
 
@@ -187,7 +195,10 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 			}
 			return
 		}
-		for e, err := range s.backend.List(ctx, id, opts) {
+		seen := s.observe(ctx, "list", id)
+		defer func() { seen(&err) }()
+		for e, failed := range s.backend.List(ctx, id, opts) {
+			err = failed
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -196,11 +207,12 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 }
 
 // Version returns a version with its contents. Errors: ErrNotExist.
-func (s *Store) Version(ctx context.Context, id VersionID) (Version, error) {
+func (s *Store) Version(ctx context.Context, id VersionID) (v Version, err error) {
 	store, err := s.ID(ctx)
 	if err != nil {
 		return Version{}, s.absent("get version", "", err)
 	}
+	defer s.observe(ctx, "get version", store)(&err)
 	return s.backend.GetVersion(ctx, store, id)
 }
 
@@ -214,7 +226,10 @@ func (s *Store) Versions(ctx context.Context, opts VersionListOptions) iter.Seq2
 			}
 			return
 		}
-		for v, err := range s.backend.ListVersions(ctx, id, opts) {
+		seen := s.observe(ctx, "list versions", id)
+		defer func() { seen(&err) }()
+		for v, failed := range s.backend.ListVersions(ctx, id, opts) {
+			err = failed
 			if !yield(v, err) || err != nil {
 				return
 			}
@@ -223,18 +238,19 @@ func (s *Store) Versions(ctx context.Context, opts VersionListOptions) iter.Seq2
 }
 
 // Redact removes a version's path and contents for good; see [History.Redact].
-func (s *Store) Redact(ctx context.Context, id VersionID, by Actor) (Version, error) {
+func (s *Store) Redact(ctx context.Context, id VersionID, by Actor) (v Version, err error) {
 	store, err := s.ID(ctx)
 	if err != nil {
 		return Version{}, s.absent("redact", "", err)
 	}
+	defer s.observe(ctx, "redact", store)(&err)
 	return s.backend.Redact(ctx, store, id, by)
 }
 
 // Search returns the memories that match; see [Searcher].
 //
 // Errors: ErrUnsupported, ErrInvalidPath.
-func (s *Store) Search(ctx context.Context, opts SearchOptions) ([]Match, error) {
+func (s *Store) Search(ctx context.Context, opts SearchOptions) (found []Match, err error) {
 	if s.searcher == nil {
 		return nil, &Error{Op: "search", Err: ErrUnsupported}
 	}
@@ -254,5 +270,6 @@ func (s *Store) Search(ctx context.Context, opts SearchOptions) ([]Match, error)
 		}
 		return nil, err
 	}
+	defer s.observe(ctx, "search", id)(&err)
 	return s.searcher.Search(ctx, id, opts)
 }

@@ -95,9 +95,12 @@ func everyUse(t *testing.T, s *memento.Store) (reads, writes map[string]error) {
 	_, reads["RestoreAsOf"] = s.RestoreAsOf(ctx, nobody, time.Now(), false)
 	_, reads["Redact"] = s.Redact(ctx, "memver_1", nobody)
 	_, reads["Edit"] = s.Edit(ctx, nobody, "/a", func(old string) (string, error) { return old, nil })
+	_, reads["UpdateMemory"] = s.UpdateMemory(ctx, nobody, "mem_1", memento.MemoryUpdate{})
+	reads["DeleteMemory"] = s.DeleteMemory(ctx, nobody, "mem_1", "")
 
 	_, writes["Ensure"] = s.Ensure(ctx)
 	_, writes["Apply"] = s.Apply(ctx, nobody, memento.Put{Path: "/a", Content: "a"})
+	_, writes["CreateMemory"] = s.CreateMemory(ctx, nobody, "/created", "")
 	_, writes["Import"] = s.Import(ctx, nil)
 	return reads, writes
 }
@@ -110,6 +113,7 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 		"ID": memento.ErrNoStore, "Info": memento.ErrNoStore,
 		"Get": memento.ErrNotExist, "Get by ID": memento.ErrNotExist, "Version": memento.ErrNotExist, "Redact": memento.ErrNotExist,
 		"RestoreVersion": memento.ErrNotExist, "Edit": memento.ErrNotExist,
+		"UpdateMemory": memento.ErrNotExist, "DeleteMemory": memento.ErrNotExist,
 	}
 	for name, err := range reads {
 		if !errors.Is(err, want[name]) || want[name] == nil && err != nil {

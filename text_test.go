@@ -47,6 +47,14 @@ var direct = []struct {
 		"Error: The storage of this memory store is read-only. Nothing was changed. Tell the user, who has to allow writing before anything can be saved.",
 	},
 	{
+		"denied by a server", createOnBroken(memento.ErrDenied),
+		"Error: The key in use does not allow this in the memory store. Nothing was changed. Tell the user.",
+	},
+	{
+		"an answer that was lost", createOnBroken(memento.ErrUncertain),
+		"Error: The connection to the memory store was lost before it answered. View /memories/notes.md to see whether the command took effect.",
+	},
+	{
 		"a fault of the storage", createOnBroken(errors.New("dial tcp 10.0.0.1:5432: password is hunter2")),
 		"Error: The memory store failed to complete the command on /memories/notes.md. Nothing was changed. Try again; if it fails again, tell the user.",
 	},
@@ -238,7 +246,7 @@ func (whole) Detect(text string, _ bool) []memento.Finding {
 	return []memento.Finding{{Kind: "place", Start: 0, End: len(text)}}
 }
 
-// What looks sensitive in a path is not logged, whatever the store allows, and
+// Paths are not logged, nor what looks sensitive, whatever the store allows, and
 // whether or not its settings are known yet.
 func TestLogsHoldNothingSensitive(t *testing.T) {
 	commands := func(root string, vault bool) [][]byte {
@@ -284,7 +292,7 @@ func TestLogsHoldNothingSensitive(t *testing.T) {
 			if n := strings.Count(log.String(), "the cable is cut"); n != asked {
 				t.Errorf("%d of %d faults are logged", n, asked)
 			}
-			for _, canary := range []string{"sk-test-0", "person-", "vault"} {
+			for _, canary := range []string{"sk-test-0", "person-", "vault", "a.md"} {
 				if strings.Contains(log.String(), canary) {
 					t.Errorf("the log has %s: %s", canary, log.String())
 				}

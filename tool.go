@@ -28,6 +28,8 @@ type ToolOptions struct {
 	Actor Actor
 	// CreateOverwrites lets create replace an existing file instead of refusing.
 	CreateOverwrites bool
+	// ReadOnly lets the agent look at what is there, but change nothing.
+	ReadOnly bool
 	// ViewChars is the most characters of a file that one view shows, line
 	// numbers included; 0 means 16,000.
 	ViewChars int
@@ -36,13 +38,14 @@ type ToolOptions struct {
 	// Logger is told by Run and RunBlock the causes of failures that are not the
 	// agent's, of which the agent only reads that they happened; nil means
 	// silent. The typed methods return them. Nothing that a memory holds is
-	// logged, and nothing that looks sensitive in a path.
+	// logged, and no path.
 	Logger *slog.Logger
 }
 
 // NewTool returns the memory tool on s. For several stores see [NewScopedTool].
 func NewTool(s *Store, opts *ToolOptions) *Tool {
-	return &Tool{top: mount{store: s, root: toolRoot}, opts: opts.withDefaults()}
+	o := opts.withDefaults()
+	return &Tool{top: mount{store: s, root: toolRoot, readOnly: o.ReadOnly}, opts: o}
 }
 
 func (o *ToolOptions) withDefaults() ToolOptions {

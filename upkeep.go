@@ -50,10 +50,7 @@ func (s *Store) Expire(ctx context.Context, at time.Time, dryRun bool) ([]Expire
 
 // isOutrun reports whether a change of one version failed because another, or a
 // change of the settings, came first.
-func isOutrun(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, ErrNotExist) || errors.Is(err, ErrIsDir) ||
-		errors.Is(err, ErrProtected)
-}
+func isOutrun(err error) bool { return isMissed(err) || errors.Is(err, ErrProtected) }
 
 func (s *Store) expired(ctx context.Context, at time.Time) ([]Expired, error) {
 	info, made, err := s.infoIfMade(ctx)
@@ -102,7 +99,13 @@ func (s *Store) CollectHistory(ctx context.Context, at time.Time, dryRun bool) (
 	case keep.None():
 		opts.Before = endOfTime
 	}
-	return s.backend.Prune(ctx, info.ID, opts)
+	return s.prune(ctx, info.ID, opts)
+}
+
+// prune removes versions; see [History.Prune].
+func (s *Store) prune(ctx context.Context, id StoreID, opts PruneOptions) (sum Pruned, err error) {
+	defer s.observe(ctx, "prune", id)(&err)
+	return s.backend.Prune(ctx, id, opts)
 }
 
 // An Upkeep is what a store's settings asked to be done, and was.

@@ -11,7 +11,7 @@ import (
 // A Receipt says what a write did.
 type Receipt struct {
 	Applied
-	Redacted []Suspicion // what was replaced before it was written
+	Redacted []Suspicion // what was replaced before it was written, by the Store and by the backend
 
 	cleanings []cleaning // of the contents written, in order
 }
@@ -22,26 +22,36 @@ type Receipt struct {
 //
 // Further errors: ErrSensitive, ErrNoDetector.
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {
-	for {
+	for all := false; ; {
 		var r Receipt
-		guarded, err := s.guard(ctx, changes, &r)
+		guarded, err := s.guard(ctx, changes, all, &r)
 		if err != nil {
+			if s.isOutdated(ctx, err) {
+				continue
+			}
 			return Receipt{}, err
 		}
 		id, err := s.Ensure(ctx)
 		if err != nil {
 			return Receipt{}, err
 		}
+		start := time.Now()
 		r.Applied, err = s.backend.Apply(ctx, id, by, guarded)
+		s.observed(ctx, Observation{Op: "apply", Store: id, Start: start, Err: err, Receipt: r})
 		if errors.Is(err, errRules) && ctx.Err() == nil {
 			if _, err := s.look(ctx); err != nil {
 				return Receipt{}, err
 			}
 			continue // by the rules that hold now
 		}
+		if errors.Is(err, errUnscreened) {
+			all = true
+			continue
+		}
 		if err != nil {
 			return Receipt{}, err
 		}
+		r.Redacted = append(r.Redacted, r.Applied.Redacted...)
 		s.learn(r.Limits, r.Settings)
 		if r.Settings.Retention.None() {
 			s.forget(ctx, id, r.Versions)
@@ -50,8 +60,21 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 	}
 }
 
-// guard returns the changes as they may be made.
-func (s *Store) guard(ctx context.Context, changes []Change, r *Receipt) ([]Change, error) {
+// isOutdated reports whether changes were refused by rules that are the store's no
+// more. It learns those that are.
+func (s *Store) isOutdated(ctx context.Context, refused error) bool {
+	if !errors.Is(refused, ErrSensitive) && !errors.Is(refused, ErrNoDetector) {
+		return false
+	}
+	before := s.known.Load()
+	now, err := s.look(ctx)
+	return err == nil && before != nil && now.screen != before.screen
+}
+
+// guard returns the changes as they may be made. What is too large, as far as the
+// Store knows, is left as it is unless all is set: to screen it takes time, and the
+// backend will most likely refuse it. It has it not written, should it not.
+func (s *Store) guard(ctx context.Context, changes []Change, all bool, r *Receipt) ([]Change, error) {
 	guarded := slices.Clone(changes)
 	for i, c := range changes {
 		if err := ctx.Err(); err != nil {
@@ -63,20 +86,24 @@ func (s *Store) guard(ctx context.Context, changes []Change, r *Receipt) ([]Chan
 			if err != nil {
 				return nil, err
 			}
-			g, err := s.guardPut(ctx, k, c)
-			if err != nil {
+			if c.Content, c.unscreened, err = k.guardText(c.Path, c.Content, all, r); err != nil {
 				return nil, err
 			}
-			c.Content, c.rules = g.text, &k.screen.settings
+			c.rules = &k.screen.settings
 			guarded[i] = c
-			r.cleanings = append(r.cleanings, g)
-			r.Redacted = append(r.Redacted, g.replaced...)
 		case Move:
 			k, err := s.rules(ctx)
 			if err != nil {
 				return nil, err
 			}
-			if err := s.guardMove(ctx, k, c); err != nil {
+			if c.Content == nil {
+				err = s.guardMove(ctx, k, c)
+			} else { // what is moved there is what is written there
+				var text string
+				text, c.unscreened, err = k.guardText(c.To, *c.Content, all, r)
+				c.Content = &text
+			}
+			if err != nil {
 				return nil, err
 			}
 			c.rules = &k.screen.settings
@@ -86,39 +113,31 @@ func (s *Store) guard(ctx context.Context, changes []Change, r *Receipt) ([]Chan
 	return guarded, nil
 }
 
-func (s *Store) guardPut(ctx context.Context, k *known, c Put) (cleaning, error) {
-	if err := k.screen.checkPath(c.Path); err != nil {
-		return cleaning{}, &Error{Op: "put", Err: err}
+// guardText returns what may be written to a path, and notes it in r.
+func (k *known) guardText(p Path, content string, all bool, r *Receipt) (text string, unscreened bool, err error) {
+	if err := k.screen.checkPath(p); err != nil {
+		return "", false, &Error{Op: "put", Err: err}
 	}
-	if err := s.guardSize(ctx, k, c); err != nil {
-		return cleaning{}, err
+	if !all && int64(len(content)) > k.limits.MemoryBytes {
+		r.cleanings = append(r.cleanings, cleaning{text: content})
+		return content, true, nil
 	}
-	g, err := k.screen.clean(c.Path, c.Content)
+	g, err := k.screen.cleanPut(p, content)
 	if err != nil {
-		return cleaning{}, &Error{Op: "put", Path: c.Path, Err: err}
+		return "", false, err
 	}
-	return g, nil
+	r.cleanings = append(r.cleanings, g)
+	r.Redacted = append(r.Redacted, g.replaced...)
+	return g.text, false, nil
 }
 
-// guardSize refuses what is too large, as the backend would, before it is
-// screened: that takes time.
-func (s *Store) guardSize(ctx context.Context, k *known, c Put) error {
-	size := int64(len(c.Content))
-	if size <= k.limits.MemoryBytes {
-		return nil
+// cleanPut returns what may be written to a path.
+func (c *screen) cleanPut(p Path, text string) (cleaning, error) {
+	g, err := c.clean(p, text)
+	if err != nil {
+		return cleaning{}, &Error{Op: "put", Path: p, Err: err}
 	}
-	m, err := s.peek(ctx, ByPath(c.Path))
-	switch {
-	case err == nil && c.If.kind == ifAbsent:
-		err = ErrExist
-	case err == nil && size <= m.Size:
-		return nil // of a memory over a limit that was lowered
-	case err == nil, errors.Is(err, ErrNotExist):
-		err = &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}
-	default:
-		return err
-	}
-	return &Error{Op: "put", Path: c.Path, Err: err}
+	return g, nil
 }
 
 // guardMove refuses to move what is allowed where it is, and would not be where
@@ -137,7 +156,7 @@ func (s *Store) guardMove(ctx context.Context, k *known, c Move) error {
 		}
 		return nil
 	}
-	m, err := s.peek(ctx, ByPath(c.From))
+	m, err := s.Peek(ctx, ByPath(c.From))
 	switch {
 	case err == nil:
 		return check(m)
@@ -153,6 +172,24 @@ func (s *Store) guardMove(ctx context.Context, k *known, c Move) error {
 		}
 	}
 	return nil
+}
+
+// guardVersion returns what may be imported of a version's contents.
+func (s *Store) guardVersion(ctx context.Context, k *known, v *Version) (cleaning, error) {
+	if err := k.screen.checkPath(v.Path); err != nil {
+		return cleaning{}, &Error{Op: "put", Err: err}
+	}
+	if size := int64(len(v.Content)); size > k.limits.MemoryBytes {
+		// As in Apply, what is too large is not screened.
+		m, err := s.Peek(ctx, ByPath(v.Path))
+		switch {
+		case err != nil && !errors.Is(err, ErrNotExist):
+			return cleaning{}, err
+		case err != nil || size > m.Size: // else it is over a limit that was lowered
+			return cleaning{}, &Error{Op: "put", Path: v.Path, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
+		}
+	}
+	return k.screen.cleanPut(v.Path, v.Content)
 }
 
 // known is what a Store has seen of its settings and limits.
@@ -218,12 +255,12 @@ func (s *Store) forget(ctx context.Context, id StoreID, versions []Version) {
 	const several = 20 // when it is better to look at all memories at once
 	opts := PruneOptions{Before: endOfTime}
 	if len(versions) > several {
-		_, _ = s.backend.Prune(ctx, id, opts)
+		_, _ = s.prune(ctx, id, opts)
 		return
 	}
 	for _, v := range versions {
 		opts.Memory = v.Memory
-		_, _ = s.backend.Prune(ctx, id, opts)
+		_, _ = s.prune(ctx, id, opts)
 	}
 }
 
@@ -249,7 +286,7 @@ func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old stri
 	}
 	defer leave()
 	for {
-		m, err := s.peek(ctx, ByPath(p))
+		m, err := s.Peek(ctx, ByPath(p))
 		if err != nil {
 			return Edited{}, err
 		}
@@ -298,7 +335,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, er
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		g, err := s.guardPut(ctx, k, Put{Path: v.Path, Content: v.Content})
+		g, err := s.guardVersion(ctx, k, v)
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.ID, err)
 		}
@@ -311,7 +348,10 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, er
 	if err != nil {
 		return nil, err
 	}
-	if err := s.backend.Import(ctx, id, guarded); err != nil {
+	start := time.Now()
+	err = s.backend.Import(ctx, id, guarded)
+	s.observed(ctx, Observation{Op: "import", Store: id, Start: start, Err: err, Receipt: Receipt{Redacted: replaced}})
+	if err != nil {
 		return nil, err
 	}
 	if k.forgetful {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"memento"
@@ -125,7 +126,13 @@ func strictJSON(data []byte, into any) error {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return errors.New("it is not valid JSON")
 		}
-		return fmt.Errorf("%.200s", err)
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return fmt.Errorf("unknown field %.100s", name)
+		}
+		if errors.Is(err, memento.ErrInvalid) {
+			return fmt.Errorf("%.200s", err)
+		}
+		return errors.New("a value is not of the form that it must have")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one value")

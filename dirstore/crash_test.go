@@ -38,6 +38,8 @@ func scenarios() map[string][]memento.Change {
 		"move":           {memento.Move{From: "/a", To: "/moved/a"}},
 		"move subtree":   {memento.Move{From: "/dir", To: "/elsewhere/dir"}},
 		"move and edit":  {memento.Move{From: "/a", To: "/m"}, memento.Put{Path: "/m", Content: "a2"}},
+		"move with text": {memento.Move{From: "/dir/sub/c", To: "/x/m", Content: new("c2")}},
+		"swap with text": {memento.Move{From: "/a", To: "/t", Content: new("a2")}, memento.Move{From: "/b", To: "/a", Content: new("b2")}, memento.Move{From: "/t", To: "/b"}},
 		"swap":           {memento.Move{From: "/a", To: "/t"}, memento.Move{From: "/b", To: "/a"}, memento.Move{From: "/t", To: "/b"}},
 		"file to folder": {memento.Move{From: "/a", To: "/t"}, memento.Move{From: "/b", To: "/a/b"}, memento.Put{Path: "/a/c", Content: "c"}},
 		"folder to file": {memento.Remove{Path: "/dir"}, memento.Put{Path: "/dir", Content: "file now"}},
@@ -286,4 +288,34 @@ func TestHandIsFaster(t *testing.T) {
 				"hand modified /a by hand", "hand modified /new by hand, too")
 		})
 	}
+}
+
+// So does a file that someone changes while its memory moves away, with other
+// contents; and one that was changed before makes the move a conflict, or an edit
+// in its history.
+func TestHandAndMoveWithContents(t *testing.T) {
+	s := newSite(t)
+	s.put("/a", "one")
+	move := memento.Move{From: "/a", To: "/dir/b", Content: new("two"), If: memento.IfVersion(s.get("/a").Version)}
+	s.write("a", "by hand")
+	if _, err := s.b.Apply(t.Context(), s.store, s.by, []memento.Change{move}); !errors.Is(err, memento.ErrConflict) {
+		t.Errorf("on condition of what it was: %v", err)
+	}
+	move.If = memento.Condition{}
+	s.apply(move)
+	s.holds(map[memento.Path]string{"/dir/b": "two"})
+	s.mirrored()
+	s.wantVersions("memento created /a one", "hand modified /a by hand", "memento modified /dir/b two")
+
+	s.do(s.b.Close())
+	s.b = s.open(&Options{hook: func(at string) {
+		if at == "committed" {
+			s.write("dir/b", "by hand, too")
+		}
+	}})
+	s.apply(memento.Move{From: "/dir/b", To: "/c", Content: new("three")})
+	s.holds(map[memento.Path]string{"/c": "three", "/dir/b": "by hand, too"})
+	s.mirrored()
+	s.wantVersions("memento created /a one", "hand modified /a by hand", "memento modified /dir/b two",
+		"memento modified /c three", "hand created /dir/b by hand, too")
 }

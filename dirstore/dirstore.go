@@ -3,7 +3,7 @@
 //
 //	memories/                the store named "default": each memory is a file at its path
 //	stores/NAME/memories/    any other store
-//	.memento/                what is not for people: history, locks
+//	.memento/                what is not for people: history, locks, API keys
 //
 // A folder written by the local tools of Anthropic's Python and TypeScript SDKs
 // has the same form, and opens as it is. Files can be read, changed, added,
@@ -88,6 +88,7 @@ var (
 	_ memento.Backend    = (*Backend)(nil)
 	_ memento.Searcher   = (*Backend)(nil)
 	_ memento.ReadMarker = (*Backend)(nil)
+	_ memento.KeyKeeper  = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a folder. See [Open].
@@ -116,6 +117,9 @@ type books interface {
 	memento.Backend
 	memento.Searcher
 	memento.ReadMarker
+	memento.KeyKeeper
+	memento.BackupWriter
+	Workspaces(context.Context) ([]memento.Workspace, error)
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -153,15 +157,24 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fail(op, err)
 	}
-	b := &Backend{adopted: o.Adopted, hook: o.hook, folders: map[memento.StoreID]*folder{}}
-	if err := b.open(ctx, path, &o); err != nil {
-		return nil, fail(op, errors.Join(err, b.release()))
+	for {
+		b := &Backend{adopted: o.Adopted, hook: o.hook, folders: map[memento.StoreID]*folder{}}
+		err := b.open(ctx, path, &o)
+		if err == nil {
+			err = b.finishCatalogue(ctx)
+		}
+		if err == nil {
+			return b, nil
+		}
+		err = errors.Join(err, b.release())
+		if !errors.Is(err, errReplaced) || ctx.Err() != nil {
+			return nil, fail(op, err)
+		}
 	}
-	if err := b.finishCatalogue(ctx); err != nil {
-		return nil, fail(op, errors.Join(err, b.release()))
-	}
-	return b, nil
 }
+
+// errReplaced says that the folder is not the one any more that was opened.
+var errReplaced = errors.New("the folder was replaced meanwhile")
 
 func (b *Backend) open(ctx context.Context, path string, o *Options) (err error) {
 	if b.base, err = openBase(path); err != nil {
@@ -202,6 +215,14 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 		return err
 	}
 	b.books = kept
+	// Restore may have been at work, which waits for nobody but who has the books open.
+	opened, err := b.base.Stat(".")
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(opened, now) {
+		return errReplaced
+	}
 	return nil
 }
 

@@ -14,10 +14,12 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return Open(ctx, dir, nil)
 		},
-		Reopens:    true,
-		Shared:     true,
-		Searcher:   true,
-		ReadMarker: true,
+		Reopens:      true,
+		Shared:       true,
+		Searcher:     true,
+		ReadMarker:   true,
+		KeyKeeper:    true,
+		BackupWriter: true,
 	}
 }
 

@@ -176,8 +176,13 @@ func (f *folder) undone(err error) error {
 func textsOf(list []memento.Change) map[string]string {
 	texts := map[string]string{}
 	for _, c := range list {
-		if put, ok := c.(memento.Put); ok {
-			texts[memento.HashContent(put.Content)] = put.Content
+		switch c := c.(type) {
+		case memento.Put:
+			texts[memento.HashContent(c.Content)] = c.Content
+		case memento.Move:
+			if c.Content != nil {
+				texts[memento.HashContent(*c.Content)] = *c.Content
+			}
 		}
 	}
 	return texts

@@ -71,9 +71,14 @@ func (f *folder) holds(ctx context.Context, v memento.Version) bool {
 	if len(f.behind) == 0 {
 		return false
 	}
-	if r := f.rowOf(v.Memory); r != nil {
-		_, is := f.behind[r.path]
-		return is && (v.SHA256 == "" || r.sha256 == v.SHA256)
+	// The memory may have another file by now, where it has gone.
+	for p := range f.behind {
+		if r := f.row(p); r != nil && r.memory == v.Memory && (v.SHA256 == "" || r.sha256 == v.SHA256) {
+			return true
+		}
+	}
+	if f.rowOf(v.Memory) != nil {
+		return false
 	}
 	m, err := f.b.books.Get(ctx, f.store, memento.ByID(v.Memory))
 	_, is := f.behind[m.Path]

@@ -130,19 +130,21 @@ func TestRedactBehind(t *testing.T) { asNobody(t, testRedactBehind) }
 func testRedactBehind(s *site) {
 	s.put("/d/a", "secret")
 	s.put("/d/b", "secret, too")
-	changed, removed := s.get("/d/a").Version, s.get("/d/b").Version
+	s.put("/d/c", "secret, three")
+	changed, removed, moved := s.get("/d/a").Version, s.get("/d/b").Version, s.get("/d/c").Version
 	s.mode("d", 0o500)
-	s.apply(memento.Put{Path: "/d/a", Content: "clean"}, memento.Remove{Path: "/d/b"})
-	for _, id := range []memento.VersionID{changed, removed} {
+	s.apply(memento.Put{Path: "/d/a", Content: "clean"}, memento.Remove{Path: "/d/b"},
+		memento.Move{From: "/d/c", To: "/c", Content: new("clean, too")})
+	for _, id := range []memento.VersionID{changed, removed, moved} {
 		if _, err := s.b.Redact(s.Context(), s.store, id, s.by); !errors.Is(err, memento.ErrReadOnly) {
 			s.Errorf("while the file has it: %v", err)
 		}
 	}
 	s.do(os.Chmod(s.file("d"), 0o700))
-	for _, id := range []memento.VersionID{changed, removed} {
+	for _, id := range []memento.VersionID{changed, removed, moved} {
 		if _, err := s.b.Redact(s.Context(), s.store, id, s.by); err != nil {
 			s.Error(err)
 		}
 	}
-	s.onDisk(map[string]string{"d/": "", "d/a": "clean"})
+	s.onDisk(map[string]string{"c": "clean, too", "d/": "", "d/a": "clean"})
 }

@@ -20,7 +20,7 @@ const childEnv = "MEMENTO_DIRSTORE_TASK"
 
 // A childTask is what a child process does.
 type childTask struct {
-	Kind  string // die, write, or swap
+	Kind  string // die, write, swap, or restore
 	Base  string
 	Store memento.StoreID
 
@@ -29,6 +29,7 @@ type childTask struct {
 	Nth      int    // of die: at which of these steps, from 1
 
 	Path, Outside string // of swap: what to replace again and again, and by a link to what
+	Backup        string // of restore, which dies at the first Step
 }
 
 func child(given string) int {
@@ -40,6 +41,8 @@ func child(given string) int {
 			err = t.die()
 		case "swap":
 			err = t.swap()
+		case "restore":
+			err = t.restore()
 		}
 	}
 	if err != nil {
@@ -58,11 +61,7 @@ func (t childTask) die() error {
 			return
 		}
 		if seen++; seen == t.Nth {
-			self, err := os.FindProcess(os.Getpid())
-			if err == nil {
-				err = self.Kill()
-			}
-			panic(fmt.Sprint("not killed: ", err))
+			dieNow()
 		}
 	}
 	b, err := Open(ctx, t.Base, &Options{hook: hook})
@@ -86,6 +85,24 @@ func (t childTask) die() error {
 		return err
 	}
 	return b.Close()
+}
+
+func dieNow() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	panic(fmt.Sprint("not killed: ", err))
+}
+
+// restore restores a backup, and kills itself at a step.
+func (t childTask) restore() error {
+	_, err := Restore(context.Background(), t.Base, t.Backup, &RestoreOptions{Replace: true, hook: func(step string) {
+		if step == t.Step {
+			dieNow()
+		}
+	}})
+	return err
 }
 
 // swap replaces a path by a link to something outside, and back, until its

@@ -28,6 +28,7 @@ type Backend struct {
 
 	mu     sync.RWMutex
 	stores map[memento.StoreID]*store
+	keys   []memento.Key // oldest first
 	closed bool
 }
 
@@ -35,6 +36,7 @@ var (
 	_ memento.Backend    = (*Backend)(nil)
 	_ memento.Searcher   = (*Backend)(nil)
 	_ memento.ReadMarker = (*Backend)(nil)
+	_ memento.KeyKeeper  = (*Backend)(nil)
 )
 
 // Options are the options of [New]; nil means all defaults.
@@ -56,7 +58,7 @@ func New(opts *Options) *Backend {
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.closed, b.stores = true, nil
+	b.closed, b.stores, b.keys = true, nil, nil
 	return nil
 }
 

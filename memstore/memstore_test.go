@@ -15,6 +15,7 @@ func harness() storetest.Harness {
 		Open:       func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
 		Searcher:   true,
 		ReadMarker: true,
+		KeyKeeper:  true,
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"regexp"
 	"strings"
+
+	"memento"
 )
 
 // maxKeyBlock is the longest private key that is looked for, in bytes.
@@ -81,6 +83,7 @@ func tokenRules() []*rule {
 
 // prefixes lists tokens that begin with something that nothing else begins with.
 var prefixes = []struct{ kind, prefix, rest string }{
+	{"memento-key", memento.SecretPrefix, `[A-Za-z0-9_-]{43}`},
 	{"anthropic-api-key", "sk-ant-", `(?:api|admin|sid|oat|ort)\d{2}-[A-Za-z0-9_-]{24,200}`},
 	{"openai-api-key", "sk-proj-", `[A-Za-z0-9_-]{40,200}`},
 	{"openai-api-key", "sk-svcacct-", `[A-Za-z0-9_-]{40,200}`},

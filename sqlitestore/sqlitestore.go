@@ -39,6 +39,7 @@ var (
 	_ memento.Backend    = (*Backend)(nil)
 	_ memento.Searcher   = (*Backend)(nil)
 	_ memento.ReadMarker = (*Backend)(nil)
+	_ memento.KeyKeeper  = (*Backend)(nil)
 )
 
 // A Backend keeps stores in one SQLite file. See [Open].
@@ -161,7 +162,8 @@ func openFile(ctx context.Context, path string, busy time.Duration) (*conn, erro
 			}
 			c.Close()
 		}
-		if !isBusy(err) || time.Since(start) > busy || ctx.Err() != nil {
+		moved := sqlite.ErrCode(err) == sqlite.ResultReadOnlyDBMoved // replaced since it was opened: by Restore
+		if !isBusy(err) && !moved || time.Since(start) > busy || ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -186,8 +188,21 @@ const appID = 0x6d6d746f
 
 // checkFormat refuses a file that is not for this version of this program.
 func checkFormat(c *conn) error {
+	version, err := checkOurs(c)
+	if err != nil {
+		return err
+	}
+	known, err := scripts()
+	if err == nil && version > int64(len(known)) {
+		err = fmt.Errorf("%w: the file has schema version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(known))
+	}
+	return err
+}
+
+// checkOurs refuses a file that is another program's, and returns the schema's version.
+func checkOurs(c *conn) (version int64, err error) {
 	// The tables first: whoever makes them sets the rest before.
-	var tables, id, version int64
+	var tables, id int64
 	for _, q := range []struct {
 		query string
 		value *int64
@@ -197,19 +212,13 @@ func checkFormat(c *conn) error {
 		{`PRAGMA user_version`, &version},
 	} {
 		if _, err := c.one(q.query, func(s *sqlite.Stmt) { *q.value = s.ColumnInt64(0) }); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	known, err := scripts()
-	switch {
-	case err != nil:
-		return err
-	case id != appID && (id != 0 || tables > 0):
-		return fmt.Errorf("%w: the file is a database of another program", memento.ErrFormat)
-	case version > int64(len(known)):
-		return fmt.Errorf("%w: the file has schema version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(known))
+	if id != appID && (id != 0 || tables > 0) {
+		return 0, fmt.Errorf("%w: the file is a database of another program", memento.ErrFormat)
 	}
-	return nil
+	return version, nil
 }
 
 // scripts returns the migrations in their order.

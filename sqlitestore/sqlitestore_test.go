@@ -2,6 +2,7 @@ package sqlitestore_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,13 +16,22 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), nil)
 		},
-		Reopens:    true,
-		Shared:     true,
-		Searcher:   true,
-		ReadMarker: true,
+		Reopens:      true,
+		Shared:       true,
+		Searcher:     true,
+		ReadMarker:   true,
+		KeyKeeper:    true,
+		BackupWriter: true,
 	}
 }
 
-func TestMain(m *testing.M)         { storetest.Main(m, harness()) }
+// TestMain lets the test binary also be the other process in tests of backups.
+func TestMain(m *testing.M) {
+	if given := os.Getenv(childEnv); given != "" {
+		os.Exit(child(given))
+	}
+	storetest.Main(m, harness())
+}
+
 func TestBackend(t *testing.T)      { storetest.Run(t, harness()) }
 func BenchmarkBackend(b *testing.B) { storetest.Benchmark(b, harness()) }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +15,21 @@ import (
 // Nobody may write meanwhile.
 func (e *env) audit() {
 	e.Helper()
+	e.auditAs(e.info())
+}
+
+// Audit checks the same of a store that is described by info, as it is now, for
+// tests of what is built on backends. Times may be of any order, as they are after
+// an import.
+func Audit(t testing.TB, b memento.Backend, info memento.StoreInfo) {
+	t.Helper()
+	e := env{TB: t, b: b, store: info.ID, anyTimes: true}
+	e.auditAs(info)
+}
+
+func (e *env) auditAs(info memento.StoreInfo) {
+	e.Helper()
 	var (
-		info     = e.info()
 		entries  = e.list(memento.ListOptions{Contents: true})
 		versions = e.versions(memento.VersionListOptions{OldestFirst: true, Contents: true})
 	)

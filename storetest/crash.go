@@ -18,6 +18,9 @@ func crash(t *testing.T, h Harness) {
 	}
 	t.Run("processes", func(t *testing.T) { processes(newEnv(t, h)) })
 	t.Run("killed", func(t *testing.T) { killed(newEnv(t, h)) })
+	if h.KeyKeeper {
+		t.Run("keys", func(t *testing.T) { keysOfTheKilled(newEnv(t, h)) })
+	}
 }
 
 // processes lets several of them insert into one memory.

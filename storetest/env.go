@@ -189,7 +189,14 @@ func pathOf(err error) memento.Path {
 
 // brief describes changes without long contents.
 func brief(changes []memento.Change) string {
-	s := fmt.Sprintf("%q", changes)
+	shown := make([]any, len(changes))
+	for i, c := range changes {
+		shown[i] = c
+		if m, ok := c.(memento.Move); ok && m.Content != nil { // of which %q shows the address
+			shown[i] = []any{m.From, m.To, m.If, *m.Content}
+		}
+	}
+	s := fmt.Sprintf("%q", shown)
 	if len(s) > 300 {
 		return fmt.Sprintf("%d changes, %s…", len(changes), s[:300])
 	}

@@ -32,7 +32,7 @@ func place(cell int) memento.Path { return cellDir(cell / 2).Join(strconv.Itoa(c
 func cellDir(n int) memento.Path { return [...]memento.Path{"/d", "/e"}[n] }
 
 type call struct {
-	kind     string // get, list, put, absent, if, remove, move or move dir
+	kind     string // get, list, put, absent, if, remove, move, rewrite (a move with contents) or move dir
 	from, to int    // cells, or directories for "move dir"
 	value    int    // to put
 	old      int    // that "if" expects
@@ -62,7 +62,7 @@ func (c call) step(s cells) (cells, answer) {
 		if s[c.from] == 0 {
 			return s, answer{err: "missing"}
 		}
-	case "move":
+	case "move", "rewrite":
 		switch {
 		case s[c.from] == 0:
 			return s, answer{err: "missing"}
@@ -70,6 +70,9 @@ func (c call) step(s cells) (cells, answer) {
 			return s, answer{err: "exist"}
 		}
 		s[c.to], s[c.from] = s[c.from], 0
+		if c.kind == "rewrite" {
+			s[c.to] = c.value
+		}
 		return s, answer{}
 	case "move dir":
 		from, to := s[2*c.from:2*c.from+2], s[2*c.to:2*c.to+2]
@@ -124,6 +127,8 @@ func (c call) run(ctx context.Context, b memento.Backend, store memento.StoreID)
 		change = memento.Remove{Path: place(c.from)}
 	case "move":
 		change = memento.Move{From: place(c.from), To: place(c.to)}
+	case "rewrite":
+		change = memento.Move{From: place(c.from), To: place(c.to), Content: &put.Content}
 	case "move dir":
 		change = memento.Move{From: cellDir(c.from), To: cellDir(c.to)}
 	}
@@ -142,7 +147,7 @@ func (c call) run(ctx context.Context, b memento.Backend, store memento.StoreID)
 // randomCall returns a call with a value that no other has. seen is a value the
 // caller saw lately.
 func randomCall(r *rand.Rand, value, seen int) call {
-	kinds := []string{"get", "get", "list", "put", "absent", "if", "if", "remove", "move", "move", "move dir"}
+	kinds := []string{"get", "get", "list", "put", "absent", "if", "if", "remove", "move", "rewrite", "move dir"}
 	c := call{kind: kinds[r.IntN(len(kinds))], from: r.IntN(4), value: value, old: max(seen, 1)}
 	c.to = (c.from + 1 + r.IntN(3)) % 4
 	switch c.kind {

@@ -148,7 +148,8 @@ func sentinel(err error) error {
 type draft struct {
 	kind     string // put, remove or move
 	path, to memento.Path
-	content  string
+	content  string // of a put, and of a move that rewrites
+	rewrites bool
 	cond     string // any, absent, hash or version
 	hash     string // of this text
 	version  int
@@ -171,7 +172,11 @@ func (d draft) change(s *side) memento.Change {
 	case "remove":
 		return memento.Remove{Path: d.path, If: cond}
 	}
-	return memento.Move{From: d.path, To: d.to, If: cond}
+	move := memento.Move{From: d.path, To: d.to, If: cond}
+	if d.rewrites {
+		move.Content = &d.content
+	}
+	return move
 }
 
 func drawPath(t *rapid.T, label string) memento.Path {
@@ -195,6 +200,9 @@ func (m *twins) draw(t *rapid.T) draft {
 		d.content = drawText(t, "content")
 	case "move":
 		d.to = drawPath(t, "to")
+		if d.rewrites = rapid.Bool().Draw(t, "rewrites"); d.rewrites {
+			d.content = drawText(t, "content")
+		}
 	}
 	switch d.cond {
 	case "hash":

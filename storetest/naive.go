@@ -104,6 +104,8 @@ func (n naive) apply(d draft, number *int) error {
 	if d.kind == "move" {
 		_, taken := n[d.to]
 		switch {
+		case d.rewrites && !exists:
+			return memento.ErrIsDir
 		case d.path.Contains(d.to) && exists:
 			return memento.ErrNotDir
 		case d.path.Contains(d.to):
@@ -117,9 +119,12 @@ func (n naive) apply(d draft, number *int) error {
 	for _, p := range subjects {
 		f := n[p]
 		delete(n, p)
-		if d.kind == "move" {
+		switch {
+		case d.rewrites:
+			set(d.to, d.content)
+		case d.kind == "move":
 			set(p.Moved(d.path, d.to), f.content)
-		} else {
+		default:
 			*number++
 		}
 	}

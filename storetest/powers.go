@@ -16,6 +16,12 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(memento.ReadMarker); ok != h.ReadMarker {
 			e.Errorf("the backend is a ReadMarker: %v, promised %v", ok, h.ReadMarker)
 		}
+		if _, ok := e.b.(memento.KeyKeeper); ok != h.KeyKeeper {
+			e.Errorf("the backend is a KeyKeeper: %v, promised %v", ok, h.KeyKeeper)
+		}
+		if _, ok := e.b.(memento.BackupWriter); ok != h.BackupWriter {
+			e.Errorf("the backend is a BackupWriter: %v, promised %v", ok, h.BackupWriter)
+		}
 	})
 	h.run(t, "read times", readTimes)
 	h.run(t, "read times for others", syncReads)

@@ -21,7 +21,7 @@ const taskEnv = "MEMENTO_STORETEST_TASK"
 
 // A task is what a child process does in a store.
 type task struct {
-	Kind  string // insert or write
+	Kind  string // insert, write or keys
 	Dir   string
 	Store memento.StoreID
 	Name  string // of the child, unlike that of others
@@ -58,6 +58,9 @@ func (t task) run(h Harness) error {
 	b, err := h.Open(ctx, t.Dir)
 	if err != nil {
 		return err
+	}
+	if t.Kind == "keys" {
+		return t.addKeys(ctx, b.(memento.KeyKeeper))
 	}
 	s, err := memento.OpenStore(ctx, b, workspace, t.Store, nil)
 	if err != nil {
@@ -111,12 +114,14 @@ func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
 	own := memento.Path(fmt.Sprintf("/caller%d", caller))
 	for i := 0; ; i++ {
 		text := fmt.Sprintf("%s round %d\n%s", t.Name, i, strings.Repeat("filler ", i%50))
-		dir := own.Join(fmt.Sprint(i % 3))
+		dir, edited := own.Join(fmt.Sprint(i%3)), text+"edited"
 		var err error
 		for _, changes := range [][]memento.Change{
 			{memento.Put{Path: own.Join("stays"), Content: text}},
+			{memento.Move{From: own.Join("stays"), To: own.Join("goes"), Content: &edited}},
+			{memento.Move{From: own.Join("goes"), To: own.Join("stays")}},
 			{memento.Put{Path: dir.Join("a"), Content: text}, memento.Put{Path: dir.Join("b"), Content: text}},
-			{memento.Put{Path: dir.Join("a"), Content: text + "edited"}},
+			{memento.Put{Path: dir.Join("a"), Content: edited}},
 			{memento.Move{From: dir, To: own.Join("moved")}},
 			{memento.Remove{Path: own.Join("moved")}},
 		} {

@@ -36,10 +36,12 @@ type Harness struct {
 	// time. It needs Reopens, and Main as the TestMain.
 	Shared bool
 
-	// Searcher and ReadMarker promise these powers. The backend must have
-	// exactly those that are promised.
-	Searcher   bool
-	ReadMarker bool
+	// Searcher, ReadMarker, KeyKeeper and BackupWriter promise these powers. The
+	// backend must have exactly those that are promised.
+	Searcher     bool
+	ReadMarker   bool
+	KeyKeeper    bool
+	BackupWriter bool
 }
 
 // Run tests a backend.
@@ -50,6 +52,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("documents", func(t *testing.T) { documents(t, h) })
 	t.Run("contents", func(t *testing.T) { contents(t, h) })
 	t.Run("conditions", func(t *testing.T) { conditions(t, h) })
+	t.Run("move with contents", func(t *testing.T) { moveContent(t, h) })
 	t.Run("paths", func(t *testing.T) { paths(t, h) })
 	t.Run("hostile", func(t *testing.T) { hostile(t, h) })
 	t.Run("listing", func(t *testing.T) { listing(t, h) })
@@ -61,6 +64,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("importing", func(t *testing.T) { importing(t, h) })
 	t.Run("powers", func(t *testing.T) { powers(t, h) })
 	t.Run("search", func(t *testing.T) { search(t, h) })
+	t.Run("keys", func(t *testing.T) { keys(t, h) })
 	t.Run("lifetime", func(t *testing.T) { lifetime(t, h) })
 	t.Run("concurrency", func(t *testing.T) { concurrency(t, h) })
 	t.Run("linear", func(t *testing.T) { linear(t, h) })

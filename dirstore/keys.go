@@ -1,0 +1,28 @@
+package dirstore
+
+import (
+	"context"
+	"iter"
+
+	"memento"
+)
+
+// Keys are in the books alone: people have no use for them as files.
+
+// AddKey implements [memento.KeyKeeper].
+func (b *Backend) AddKey(ctx context.Context, k memento.Key) error { return b.books.AddKey(ctx, k) }
+
+// KeyByHash implements [memento.KeyKeeper].
+func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+	return b.books.KeyByHash(ctx, hash)
+}
+
+// ListKeys implements [memento.KeyKeeper].
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
+	return b.books.ListKeys(ctx, ws)
+}
+
+// UpdateKey implements [memento.KeyKeeper].
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+	return b.books.UpdateKey(ctx, ws, id, u)
+}

@@ -1,0 +1,203 @@
+package memento
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"time"
+	"unicode"
+)
+
+// A Role says what the holder of a key may do in its workspace. Each role may do
+// what those before it may.
+type Role string
+
+// The roles.
+const (
+	RoleRead  Role = "read"  // look at stores, memories and history
+	RoleWrite Role = "write" // make and change stores and memories
+	RoleAdmin Role = "admin" // keys; whatever forges, rewrites or removes history
+)
+
+// Allows reports whether r may do what need asks for. An unknown role neither may
+// anything nor is enough for anything.
+func (r Role) Allows(need Role) bool { return need.rank() > 0 && r.rank() >= need.rank() }
+
+func (r Role) rank() int {
+	switch r {
+	case RoleRead:
+		return 1
+	case RoleWrite:
+		return 2
+	case RoleAdmin:
+		return 3
+	}
+	return 0
+}
+
+// A KeyID names an API key; it is no secret.
+type KeyID string // "apikey_…", unique in a backend
+
+// NewKeyID returns an ID for a key made at the given time.
+func NewKeyID(at time.Time) KeyID { return KeyID(newID("apikey_", at, 0)) }
+
+// A Key lets programs into one workspace. Its secret is shown once, when it is
+// made, and kept nowhere: what is kept is its hash.
+type Key struct {
+	ID        KeyID
+	Workspace Workspace
+	Name      string // for people: 1 to 255 characters, no control characters
+	Role      Role
+	Hash      KeyHash
+	Hint      string // the last characters of the secret, at most 8, to tell keys apart; may be ""
+
+	CreatedAt time.Time
+	ExpiresAt time.Time // it lets nobody in from then on; zero if never
+	RevokedAt time.Time // when it was revoked, for good; zero if it was not
+	UsedAt    time.Time // when it was last used, coarse; zero if never
+}
+
+// A KeyHash is the SHA-256 of a key's secret. The secret is 256 random bits, which
+// no search finds, so a slow hash would protect nothing more.
+type KeyHash [sha256.Size]byte
+
+// HashSecret returns the hash of a key's secret.
+func HashSecret(secret string) KeyHash { return sha256.Sum256([]byte(secret)) }
+
+// Active reports whether the key lets anybody in at a time. Once revoked it never
+// does: the clock of the server that asks may be behind that of the one that
+// revoked it.
+func (k *Key) Active(at time.Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || at.Before(k.ExpiresAt))
+}
+
+// SecretPrefix begins the secret of every key, so that scanners find those that
+// leaked.
+const SecretPrefix = "sk-memento-"
+
+const (
+	hintChars    = 4
+	maxHintChars = 8
+)
+
+// NewSecret returns a new key's secret: SecretPrefix and 43 characters for 256
+// random bits.
+func NewSecret() string {
+	var bits [32]byte
+	rand.Read(bits[:]) // never fails: crypto/rand
+	return SecretPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
+}
+
+// NewKey returns a key with a new secret, for [KeyKeeper.AddKey]. expires is when
+// it ends; zero for never.
+//
+// Errors: ErrInvalid.
+func NewKey(ws Workspace, name string, role Role, at, expires time.Time) (k Key, secret string, err error) {
+	secret = NewSecret()
+	k = Key{
+		ID: NewKeyID(at), Workspace: ws, Name: name, Role: role, Hash: HashSecret(secret),
+		Hint: secret[len(secret)-hintChars:], CreatedAt: keptTime(at), ExpiresAt: keptTime(expires),
+	}
+	if err := k.Check(); err != nil {
+		return Key{}, "", err
+	}
+	return k, secret, nil
+}
+
+// isWritable reports whether t can be written as RFC 3339, and so as JSON. A time in
+// another zone can be read from it and lie beyond.
+func isWritable(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
+
+// keptTime is t as keys keep it: in UTC and whole microseconds.
+func keptTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// Check returns ErrInvalid if a field of k breaks its rule.
+func (k *Key) Check() error {
+	err := CheckWorkspace(k.Workspace)
+	switch {
+	case err != nil:
+	case k.ID == "" || k.Hash == KeyHash{} || k.CreatedAt.IsZero():
+		err = fmt.Errorf("%w: a key needs an ID, the hash of a secret, and the time it was made", ErrInvalid)
+	case k.Name == "":
+		err = fmt.Errorf("%w: a key needs a name", ErrInvalid)
+	case k.Role.rank() == 0:
+		err = fmt.Errorf("%w: the role is %q; it can be read, write or admin", ErrInvalid, string(k.Role))
+	case !isWritable(k.CreatedAt) || !isWritable(k.ExpiresAt):
+		err = fmt.Errorf("%w: a key's times must be in the years 1 to 9999", ErrInvalid)
+	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(k.CreatedAt):
+		err = fmt.Errorf("%w: a key cannot end before it begins", ErrInvalid)
+	default: // more of the secret than the hint is nobody's to keep
+		err = cmp.Or(checkLine("name", k.Name, maxNameChars), checkLine("hint", k.Hint, maxHintChars))
+	}
+	if err != nil {
+		return &Error{Op: "check key", Err: err}
+	}
+	return nil
+}
+
+const maxWorkspaceBytes = 64
+
+// CheckWorkspace returns ErrInvalid unless ws can name a workspace: 1 to 64 letters,
+// digits, hyphens, dots and underscores of ASCII.
+func CheckWorkspace(ws Workspace) error {
+	ok := ws != "" && len(ws) <= maxWorkspaceBytes
+	for _, r := range ws {
+		ok = ok && r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
+	}
+	if !ok {
+		return fmt.Errorf("%w: a workspace is named by 1 to %d letters, digits, hyphens, dots and underscores", ErrInvalid, maxWorkspaceBytes)
+	}
+	return nil
+}
+
+// A KeyKeeper is a [Backend] that keeps API keys, for servers. All servers on one
+// backend share them: what a method has done is durable, and seen by all, when it
+// returns. Times are kept in UTC and whole microseconds.
+type KeyKeeper interface {
+	// AddKey keeps a new key. Errors: ErrInvalid; ErrExist (its ID or its hash is
+	// known, in whichever workspace).
+	AddKey(context.Context, Key) error
+
+	// KeyByHash returns the key whose secret has this hash, active or not.
+	// Errors: ErrNotExist.
+	KeyByHash(context.Context, KeyHash) (Key, error)
+
+	// ListKeys yields the keys of a workspace, or of all if ws is "", oldest
+	// first, those that are not active any more included.
+	ListKeys(ctx context.Context, ws Workspace) iter.Seq2[Key, error]
+
+	// UpdateKey changes a key of the workspace, as [Key.Updated] says, and
+	// returns it. What changes nothing writes nothing. Errors: ErrNotExist.
+	UpdateKey(ctx context.Context, ws Workspace, id KeyID, u KeyUpdate) (Key, error)
+}
+
+// A KeyUpdate changes a [Key]. Fields left zero stay as they are.
+type KeyUpdate struct {
+	ExpiresAt time.Time // if it is earlier than it was, or it was never: keys do not live longer than they were made for
+	RevokedAt time.Time // if it was not revoked yet
+	UsedAt    time.Time // if it is a minute later than it was, or more
+}
+
+// usedEvery is how coarse the times are at which keys were used: of all requests
+// with a key, one a minute is worth a write.
+const usedEvery = time.Minute
+
+// Updated returns the key after u, for backends to keep. A key that u does not
+// change comes back as it is.
+func (k Key) Updated(u KeyUpdate) Key {
+	expires, revoked, used := keptTime(u.ExpiresAt), keptTime(u.RevokedAt), keptTime(u.UsedAt)
+	if !expires.IsZero() && (k.ExpiresAt.IsZero() || expires.Before(k.ExpiresAt)) {
+		k.ExpiresAt = expires
+	}
+	if k.RevokedAt.IsZero() {
+		k.RevokedAt = revoked
+	}
+	if used.Sub(k.UsedAt) >= usedEvery {
+		k.UsedAt = used
+	}
+	return k
+}

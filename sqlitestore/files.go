@@ -1,0 +1,92 @@
+package sqlitestore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"memento"
+)
+
+// What is written beside a file, to take its place once it is whole, has the
+// file's name with one of these behind it, and some digits.
+const (
+	partial   = ".partial-"
+	restoring = ".restoring-"
+)
+
+// makeBeside makes a file beside the one at path, for its owner only, and returns its name.
+func makeBeside(path, kind string) (string, error) {
+	var chance [4]byte
+	for {
+		rand.Read(chance[:]) // never fails: crypto/rand
+		name := path + kind + hex.EncodeToString(chance[:])
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil { // whatever the umask
+			return "", errors.Join(err, os.Remove(name))
+		}
+		return name, nil
+	}
+}
+
+// publish gives the file at temp, which is flushed, the name path, unless something
+// else has it: fs.ErrExist.
+func publish(temp, path string) error {
+	switch err := os.Link(temp, path); {
+	case err == nil:
+		if err := os.Remove(temp); err != nil {
+			return err
+		}
+	case !noLinks(err):
+		return err
+	default: // then it cannot be one step to look and to rename
+		if _, err := os.Lstat(path); err == nil {
+			return fs.ErrExist
+		}
+		if err := os.Rename(temp, path); err != nil {
+			return err
+		}
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// noLinks reports whether an error says that the file system has no hard links.
+func noLinks(err error) bool {
+	for _, code := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK, errors.ErrUnsupported} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// storage makes errors about files the root package's, and takes the names of the
+// files out of them.
+func storage(err error) error {
+	bare := err
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		bare = at.Err
+	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
+		bare = at.Err
+	} else {
+		return translate(err) // SQLite's, or nobody's
+	}
+	switch {
+	case errors.Is(bare, syscall.ENOSPC), errors.Is(bare, syscall.EDQUOT):
+		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, bare)
+	case errors.Is(bare, syscall.EROFS):
+		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, bare)
+	}
+	return bare
+}

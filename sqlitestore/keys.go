@@ -1,0 +1,103 @@
+package sqlitestore
+
+import (
+	"context"
+	"iter"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Keys are read from the file every time, never from a cache: another process may
+// have revoked one a moment ago.
+
+const selectKeys = `SELECT id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at FROM keys `
+
+func scanKey(s *sqlite.Stmt) memento.Key {
+	k := memento.Key{
+		ID:        memento.KeyID(s.ColumnText(0)),
+		Workspace: memento.Workspace(s.ColumnText(1)),
+		Name:      s.ColumnText(2),
+		Role:      memento.Role(s.ColumnText(3)),
+		Hint:      s.ColumnText(5),
+		CreatedAt: timeAt(s, 6),
+		ExpiresAt: timeAt(s, 7),
+		RevokedAt: timeAt(s, 8),
+		UsedAt:    timeAt(s, 9),
+	}
+	s.ColumnBytes(4, k.Hash[:])
+	return k
+}
+
+// AddKey implements [memento.KeyKeeper].
+func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
+	const op = "add key"
+	err := b.writer.run(ctx, func(t *tx) error {
+		if err := k.Check(); err != nil {
+			return err
+		}
+		// Asked before it is written: a statement that fails would cost the other
+		// changes of this commit their transaction.
+		known, err := t.one(`SELECT 1 FROM keys WHERE id = ? OR hash = ?`, nil, string(k.ID), k.Hash[:])
+		switch {
+		case err != nil:
+			return err
+		case known:
+			return &memento.Error{Op: op, Err: memento.ErrExist}
+		}
+		return t.exec(`INSERT INTO keys (id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			string(k.ID), string(k.Workspace), k.Name, string(k.Role), k.Hash[:], k.Hint,
+			micros(k.CreatedAt), optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt))
+	})
+	return fail(op, err)
+}
+
+// KeyByHash implements [memento.KeyKeeper].
+func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+	const op = "find key"
+	return read(ctx, b, op, func(c *conn) (memento.Key, error) {
+		return findKey(c, op, selectKeys+`WHERE hash = ?`, hash[:])
+	})
+}
+
+// ListKeys implements [memento.KeyKeeper].
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
+	return rows(ctx, b, "list keys", func(c *conn, yield func(memento.Key) bool) error {
+		query, args := selectKeys, []any(nil)
+		if ws != "" {
+			query, args = query+`WHERE workspace = ? `, []any{string(ws)}
+		}
+		return c.all(query+`ORDER BY created_at, id`, func(s *sqlite.Stmt) bool { return yield(scanKey(s)) }, args...)
+	})
+}
+
+// UpdateKey implements [memento.KeyKeeper]. One that changes nothing is a read.
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+	const op = "update key"
+	find := func(c *conn) (memento.Key, error) {
+		return findKey(c, op, selectKeys+`WHERE id = ? AND workspace = ?`, string(id), string(ws))
+	}
+	if k, err := read(ctx, b, op, find); err != nil || k.Updated(u) == k {
+		return k, err
+	}
+	k, err := write(ctx, b.writer, func(t *tx) (memento.Key, error) {
+		k, err := find(t.conn)
+		if err != nil {
+			return k, err
+		}
+		k = k.Updated(u)
+		return k, t.exec(`UPDATE keys SET expires_at = ?, revoked_at = ?, used_at = ? WHERE id = ?`,
+			optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt), string(id))
+	})
+	return k, fail(op, err)
+}
+
+func findKey(c *conn, op, query string, args ...any) (k memento.Key, err error) {
+	found, err := c.one(query, func(s *sqlite.Stmt) { k = scanKey(s) }, args...)
+	if err == nil && !found {
+		err = &memento.Error{Op: op, Err: memento.ErrNotExist}
+	}
+	return k, err
+}

@@ -1,0 +1,298 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"memento"
+)
+
+// RestoreOptions are the options of [Restore]; nil means all defaults.
+type RestoreOptions struct {
+	// Replace allows for a database at the path, which is kept beside it, under
+	// its name and ".before-" with the time.
+	Replace bool
+	// Now tells that time; nil means time.Now.
+	Now func() time.Time
+	// Progress, if it is not nil, is told now and then how many bytes of how many
+	// are done.
+	Progress func(done, total int64)
+
+	step func(string) // called after each step; for tests
+}
+
+// Restore makes the file at path of a backup, which it copies, and checks as
+// [Verify] does; the backup stays. The folder of the file must exist.
+//
+// What was at path is there until the new file takes its place, in one step and
+// flushed, so whoever dies meanwhile leaves the one or the other, and perhaps a file
+// beside it with the end ".restoring-" and some digits, which can be removed. On
+// Windows, and on file systems without hard links, there is a moment in which what
+// was there has only the name that it is kept by.
+//
+// Whoever opens the file meanwhile waits, and gets the new one. Should the old one
+// be so damaged that SQLite cannot finish its log, that is kept with it.
+//
+// Errors: memento.ErrExist if there is something at path and Replace is not set;
+// memento.ErrInUse if a process, this one included, has it open; a
+// memento.BackupError if the backup is not sound; memento.ErrFormat if the database
+// at path is another program's; fs.ErrNotExist if there is no backup;
+// memento.ErrInvalid if it is the file at path itself; memento.ErrNoSpace,
+// memento.ErrReadOnly. After any error, what was at path is there still.
+func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (memento.Restored, error) {
+	const op = "restore backup"
+	r := restore{}
+	if opts != nil {
+		r.RestoreOptions = *opts
+	}
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	if r.step == nil {
+		r.step = func(string) {}
+	}
+	done, err := r.run(ctx, path, backup)
+	if err != nil {
+		return memento.Restored{}, fail(op, storage(err))
+	}
+	return done, nil
+}
+
+// A restore is one call of Restore.
+type restore struct {
+	RestoreOptions
+	path   string
+	absent bool     // whether there is no file at path, though perhaps its log
+	undo   []func() // takes back what was done to what is at path, the last first
+}
+
+func (r *restore) run(ctx context.Context, path, backup string) (done memento.Restored, err error) {
+	if r.path, err = realPath(path); err != nil {
+		return done, err
+	}
+	there, err := r.look(backup)
+	if err != nil {
+		return done, err
+	}
+	var h hold
+	if there {
+		if h, err = takeHold(ctx, r.path); err != nil {
+			return done, err
+		}
+		defer func() { h.release() }()
+		r.step("held")
+	}
+	temp, err := makeBeside(r.path, restoring)
+	if err != nil {
+		return done, err
+	}
+	defer os.Remove(temp) // unless it is at its place
+	if done.BackupSummary, err = r.bring(ctx, backup, temp); err != nil {
+		return done, err
+	}
+	r.step("brought")
+	if runtime.GOOS == "windows" {
+		h.release() // there, what is open cannot be renamed
+	}
+	if there {
+		done.Kept, err = r.keep(h.whole)
+	}
+	if err == nil {
+		r.step("kept")
+		if r.absent {
+			err = publish(temp, r.path)
+		} else {
+			err = os.Rename(temp, r.path)
+		}
+	}
+	if err != nil {
+		for _, undo := range slices.Backward(r.undo) {
+			undo()
+		}
+		return done, err
+	}
+	r.step("placed")
+	return done, syncFolder(filepath.Dir(r.path))
+}
+
+// realPath is path without links, since what is beside a database is beside the
+// file that a link leads to.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	switch real, err := filepath.EvalSymlinks(path); {
+	case err == nil:
+		return real, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%w: a link that leads nowhere", memento.ErrExist)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+// besides are the ends of the files that SQLite has beside a database. It would take
+// them for those of the new one.
+var besides = []string{"-wal", "-journal", "-shm"}
+
+// look reports whether there is something to be replaced, and refuses what cannot be.
+func (r *restore) look(backup string) (there bool, err error) {
+	from, err := os.Stat(backup)
+	if err != nil {
+		return false, err
+	}
+	at, err := os.Lstat(r.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.absent = true
+		for _, suffix := range besides {
+			if _, err := os.Lstat(r.path + suffix); err == nil {
+				there = true
+			}
+		}
+	case err != nil:
+		return false, err
+	case os.SameFile(from, at):
+		return false, fmt.Errorf("%w: the backup is the very file that it should replace", memento.ErrInvalid)
+	case !at.Mode().IsRegular():
+		return false, fmt.Errorf("%w: what is there is no plain file", memento.ErrExist)
+	default:
+		there = true
+	}
+	if there && !r.Replace {
+		return false, memento.ErrExist
+	}
+	return there, nil
+}
+
+// bring makes the file at temp, which is empty, a copy of the backup that is sound.
+func (r *restore) bring(ctx context.Context, backup, temp string) (sum memento.BackupSummary, err error) {
+	if err := refuse(ctx, backup); err != nil { // before it is copied
+		return sum, err
+	}
+	if err := r.copy(ctx, backup, temp); err != nil {
+		return sum, err
+	}
+	r.step("copied")
+	v, err := verify(ctx, temp, nil) // the copy, since that is what will be used
+	if err == nil && v.misfit {
+		err = reindex(temp)
+	}
+	return v.sum, err
+}
+
+// copyStep is how many bytes are copied at a time.
+const copyStep = 4 << 20
+
+func (r *restore) copy(ctx context.Context, from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for done := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := io.CopyN(f, source, copyStep)
+		if done += n; r.Progress != nil {
+			r.Progress(done, info.Size())
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// keep gives what is at the path another name, and returns that. If it is not
+// whole, what is beside it goes with it.
+func (r *restore) keep(whole bool) (string, error) {
+	name, err := r.free()
+	if err != nil {
+		return "", err
+	}
+	kept := ""
+	// With two names there is no moment in which it has lost the first.
+	switch err := os.Link(r.path, name); {
+	case err == nil:
+		r.undo, kept = append(r.undo, func() { os.Remove(name) }), name
+	case noLinks(err):
+		if err := r.move("", name); err != nil {
+			return "", err
+		}
+		kept = name
+	case !errors.Is(err, fs.ErrNotExist): // there may be a log only
+		return "", err
+	}
+	if whole {
+		return kept, nil
+	}
+	for _, suffix := range besides {
+		switch err := r.move(suffix, name); {
+		case err == nil:
+			kept = cmp.Or(kept, name+suffix)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	return kept, nil
+}
+
+// free returns a name that nothing has.
+func (r *restore) free() (string, error) {
+	base := r.path + ".before-" + r.Now().UTC().Format("20060102T150405Z")
+	name := base
+	for n := 2; ; n++ {
+		taken := false
+		for _, suffix := range append(besides, "") {
+			switch _, err := os.Lstat(name + suffix); {
+			case err == nil:
+				taken = true
+			case !errors.Is(err, fs.ErrNotExist):
+				return "", err
+			}
+		}
+		if !taken {
+			return name, nil
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+func (r *restore) move(suffix, name string) error {
+	from, to := r.path+suffix, name+suffix
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	r.undo = append(r.undo, func() { os.Rename(to, from) })
+	return nil
+}

@@ -1,0 +1,396 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"memento"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// maxFaults bounds how many faults of a file are told.
+const maxFaults = 100
+
+// Verify reads the whole of a file that [Backend.Backup] has written, or of any
+// other that nobody has open, and says what it holds. It changes nothing, and makes
+// nothing beside it.
+//
+// It checks that the file is memento's, of a schema that this program knows, and that
+// SQLite finds no damage in it; that the contents of every version have its size and
+// hash, that every memory is as its newest version, and that the history explains
+// which memories there are; and that the counters are right. Of the search index it
+// only asks that it is not damaged: [Restore] makes it anew if it does not fit.
+//
+// The process must not have the file open in another way: that would lose SQLite's
+// locks on it.
+//
+// progress, if it is not nil, is told now and then how many versions of how many
+// have been read.
+//
+// Errors: a memento.BackupError with what is wrong; fs.ErrNotExist.
+func Verify(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
+	v, err := verify(ctx, path, progress)
+	if err != nil {
+		return memento.BackupSummary{}, fail("verify backup", storage(err))
+	}
+	return v.sum, nil
+}
+
+func verify(ctx context.Context, path string, progress func(done, total int64)) (*verifier, error) {
+	v := &verifier{progress: progress}
+	err := v.file(ctx, path, v.format, v.integrity, v.stores, v.memories, v.versions, v.index, v.keys)
+	if ctx.Err() != nil {
+		err = ctx.Err() // rather than that SQLite was interrupted
+	}
+	return v, v.found(err)
+}
+
+// refuse looks only whether the file at path can be a backup at all.
+func refuse(ctx context.Context, path string) error {
+	v := &verifier{}
+	return v.found(v.file(ctx, path, v.format))
+}
+
+// found returns err or, if there is none, the faults.
+func (v *verifier) found(err error) error {
+	if err == nil && len(v.faults) > 0 {
+		return &memento.BackupError{Faults: v.faults}
+	}
+	return err
+}
+
+// A verifier looks for what is wrong with one file.
+type verifier struct {
+	c        *conn
+	progress func(done, total int64)
+	sum      memento.BackupSummary
+	faults   []string
+	misfit   bool // whether the search index is not that of the memories
+}
+
+// errEnough ends the search for faults.
+var errEnough = errors.New("enough faults")
+
+func (v *verifier) fault(format string, args ...any) error {
+	v.faults = append(v.faults, fmt.Sprintf(format, args...))
+	if len(v.faults) == maxFaults {
+		return errEnough
+	}
+	return nil
+}
+
+// file takes looks at the file at path, as far as it makes sense.
+func (v *verifier) file(ctx context.Context, path string, looks ...func() error) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if err := v.outside(path); err != nil || len(v.faults) > 0 {
+		return err
+	}
+	sc, err := sqlite.OpenConn(immutable(path), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return err
+	}
+	defer sc.Close()
+	sc.SetInterrupt(ctx.Done())
+	v.c = newConn(sc)
+	for _, look := range looks {
+		switch err := look(); {
+		case errors.Is(err, errEnough):
+			return nil
+		case errors.Is(err, memento.ErrFormat), isDamage(err):
+			_ = v.fault("%s", strings.TrimPrefix(translate(err).Error(), memento.ErrFormat.Error()+": "))
+			return nil
+		case sqlite.ErrCode(err) == sqlite.ResultError: // no such table, or column
+			_ = v.fault("its tables are not those of its schema version")
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// immutable is the URI by which SQLite opens a file that nobody changes: without
+// locks, and without a log.
+func immutable(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // a drive
+		path = "/" + path
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}
+	return u.String()
+}
+
+func isDamage(err error) bool {
+	code := sqlite.ErrCode(err).ToPrimary()
+	return code == sqlite.ResultCorrupt || code == sqlite.ResultNotADB
+}
+
+// outside looks at the file without SQLite, which would not say as much of what is wrong.
+func (v *verifier) outside(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return v.fault("it is not a plain file")
+	}
+	v.sum.Size = info.Size()
+	for _, suffix := range besides {
+		if log, err := os.Stat(path + suffix); err == nil && log.Size() > 0 {
+			return v.fault("there is also a file with %q behind its name: it is a database in use, or a plain copy of one", suffix)
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	header := make([]byte, 100)
+	switch _, err := io.ReadFull(f, header); {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), err == nil && !bytes.HasPrefix(header, []byte("SQLite format 3\x00")):
+		return v.fault("it is no database of SQLite")
+	case err != nil:
+		return err
+	}
+	// https://www.sqlite.org/fileformat.html: 1 stands for 65536.
+	pageSize, pages := int64(binary.BigEndian.Uint16(header[16:])), int64(binary.BigEndian.Uint32(header[28:]))
+	if pageSize == 1 {
+		pageSize = 65536
+	}
+	if want := pageSize * pages; pages > 0 && info.Size() < want {
+		return v.fault("it is cut off: it has %d bytes of %d", info.Size(), want)
+	}
+	return nil
+}
+
+func (v *verifier) format() error {
+	if err := checkFormat(v.c); err != nil {
+		return err
+	}
+	ours, err := v.c.one(`SELECT 1 FROM sqlite_master WHERE name = 'stores'`, nil)
+	if err == nil && !ours {
+		err = fmt.Errorf("%w: it is a database without tables", memento.ErrFormat)
+	}
+	return err
+}
+
+// integrity has SQLite look for damage.
+func (v *verifier) integrity() error {
+	var err error
+	queryErr := v.c.all(fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFaults), func(s *sqlite.Stmt) bool {
+		if text := s.ColumnText(0); text != "ok" {
+			err = v.fault("damaged: %s", text)
+		}
+		return err == nil
+	})
+	return errors.Join(queryErr, err)
+}
+
+// stores checks the descriptions and the counters.
+func (v *verifier) stores() error {
+	var err error
+	queryErr := v.c.all(selectStores+`ORDER BY s.num`, func(s *sqlite.Stmt) bool {
+		info, _, last, scanErr := scanStore(s)
+		if scanErr != nil {
+			err = v.fault("store %s: its description cannot be read", info.ID)
+		}
+		v.sum.Stores++
+		if last.After(v.sum.NewestAt) && last.After(time.UnixMicro(0)) {
+			v.sum.NewestAt = last
+		}
+		return err == nil
+	})
+	if queryErr != nil || err != nil {
+		return errors.Join(queryErr, err)
+	}
+	return v.rows(`SELECT s.id, c.store IS NULL, c.memories, c.bytes, c.last_seq, c.indexed_seq,
+			(SELECT count(*) FROM memories m WHERE m.store = s.num),
+			(SELECT coalesce(sum(m.size), 0) FROM memories m WHERE m.store = s.num),
+			(SELECT coalesce(max(v.seq), 0) FROM versions v WHERE v.store = s.num)
+			FROM stores s LEFT JOIN counters c ON c.store = s.num`, func(s *sqlite.Stmt) error {
+		id := s.ColumnText(0)
+		if s.ColumnBool(1) {
+			return v.fault("store %s has no counters", id)
+		}
+		var err error
+		for _, count := range []struct {
+			what         string
+			told, really int64
+			atMost       bool
+		}{
+			{what: "memories", told: s.ColumnInt64(2), really: s.ColumnInt64(6)},
+			{what: "bytes", told: s.ColumnInt64(3), really: s.ColumnInt64(7)},
+			{what: "as its last version", told: s.ColumnInt64(4), really: s.ColumnInt64(8), atMost: true}, // newer ones may be pruned
+			{what: "as its last version, and indexed", told: s.ColumnInt64(4), really: s.ColumnInt64(5), atMost: true},
+		} {
+			if count.told != count.really && !(count.atMost && count.really < count.told) {
+				err = errors.Join(err, v.fault("store %s: it should have %d %s, and has %d", id, count.told, count.what, count.really))
+			}
+		}
+		return err
+	})
+}
+
+// memories checks that each is as its newest version, and of a store.
+func (v *verifier) memories() error {
+	err := v.rows(`SELECT m.id, s.id, m.size, v.id IS NULL, v.seq IS NOT NULL AND (v.id <> m.version OR v.memory <> m.id OR v.operation = 'deleted'
+				OR v.path IS NOT m.path OR v.content IS NOT m.content OR v.size IS NOT m.size OR v.sha256 IS NOT m.sha256),
+			EXISTS (SELECT 1 FROM memories d WHERE d.store = m.store AND d.path > m.path || '/' AND d.path < m.path || '0')
+			FROM memories m LEFT JOIN stores s ON s.num = m.store LEFT JOIN versions v ON v.store = m.store AND v.seq = m.seq`,
+		func(s *sqlite.Stmt) error {
+			v.sum.Memories++
+			v.sum.Bytes += s.ColumnInt64(2)
+			id, store := s.ColumnText(0), s.ColumnText(1)
+			switch {
+			case s.ColumnIsNull(1):
+				return v.fault("memory %s is of no store", id)
+			case s.ColumnBool(5):
+				return v.fault("memory %s of store %s is a directory, too", id, store)
+			case s.ColumnBool(3):
+				return v.fault("memory %s of store %s: its newest version does not exist", id, store)
+			case s.ColumnBool(4):
+				return v.fault("memory %s of store %s is not as its newest version", id, store)
+			}
+			return nil
+		})
+	return err
+}
+
+// versions checks that each has the contents that it should, and that the memories
+// are those of which the history tells.
+func (v *verifier) versions() error {
+	var total int64
+	if _, err := v.c.one(`SELECT count(*) FROM versions`, func(s *sqlite.Stmt) { total = s.ColumnInt64(0) }); err != nil {
+		return err
+	}
+	var checked, content int64 // the row of the contents whose sum is known
+	var sum [sha256.Size]byte
+	var data []byte
+	return v.rows(`SELECT s.id, v.id, v.operation = 'deleted' OR v.redacted_at IS NOT NULL, v.content IS NULL AND v.size IS NULL AND v.sha256 IS NULL,
+			v.content, t.id, v.size, v.sha256, t.data,
+			(v.path IS NULL) = (v.redacted_at IS NULL), m.id IS NULL, v.seq > m.seq,
+			v.operation <> 'deleted' AND m.id IS NULL AND NOT EXISTS (SELECT 1 FROM versions d
+				WHERE d.store = v.store AND d.memory = v.memory AND d.operation = 'deleted' AND d.seq > v.seq)
+			FROM versions v LEFT JOIN stores s ON s.num = v.store LEFT JOIN contents t ON t.id = v.content
+			LEFT JOIN memories m ON m.store = v.store AND m.id = v.memory ORDER BY v.store, v.seq`,
+		func(s *sqlite.Stmt) error {
+			v.sum.Versions++
+			if v.progress != nil && v.sum.Versions%256 == 0 {
+				v.progress(v.sum.Versions, total)
+			}
+			id, store := s.ColumnText(1), s.ColumnText(0)
+			wrong := func(text string) error { return v.fault("version %s of store %s %s", id, store, text) }
+			switch {
+			case s.ColumnIsNull(0):
+				return v.fault("version %s is of no store", id)
+			case s.ColumnBool(9):
+				return wrong("has a path though it was redacted, or none though it was not")
+			case s.ColumnBool(11):
+				return wrong("is newer than its memory")
+			case s.ColumnBool(12):
+				return wrong("is of a memory that was not deleted, and does not exist")
+			case s.ColumnBool(2) && !s.ColumnBool(3):
+				return wrong("has contents, though it was redacted or is of a deletion")
+			case s.ColumnBool(2):
+				return nil
+			case s.ColumnIsNull(5):
+				return wrong("has lost its contents")
+			}
+			data = slices.Grow(data[:0], s.ColumnLen(8))[:s.ColumnLen(8)]
+			s.ColumnBytes(8, data)
+			if content = s.ColumnInt64(4); content != checked {
+				checked, sum = content, sha256.Sum256(data)
+			}
+			var want [sha256.Size]byte
+			switch n := s.ColumnBytes(7, want[:]); {
+			case n != len(want), sum != want:
+				return wrong("has contents of another hash than it should")
+			case int64(len(data)) != s.ColumnInt64(6):
+				return wrong("has contents of another size than it should")
+			case !utf8.Valid(data):
+				return wrong("has contents that are not UTF-8")
+			}
+			return nil
+		})
+}
+
+// index finds out whether the search index is that of the memories.
+func (v *verifier) index() error {
+	for _, misfit := range []string{
+		// Memories that the index should know.
+		`SELECT 1 FROM memories m JOIN counters c ON c.store = m.store WHERE m.seq <= c.indexed_seq
+			AND NOT EXISTS (SELECT 1 FROM indexed i WHERE i.store = m.store AND i.memory = m.id)`,
+		// What the index should have forgotten.
+		`SELECT 1 FROM indexed i JOIN counters c ON c.store = i.store WHERE c.indexed_seq = c.last_seq
+			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = i.store AND m.id = i.memory)`,
+		`SELECT 1 FROM indexed i WHERE NOT EXISTS (SELECT 1 FROM stores s WHERE s.num = i.store)`,
+		`SELECT 1 FROM indexed i WHERE NOT EXISTS (SELECT 1 FROM words_docsize d WHERE d.id = i.doc)`,
+		`SELECT 1 FROM words_docsize d WHERE NOT EXISTS (SELECT 1 FROM indexed i WHERE i.doc = d.id)`,
+	} {
+		found, err := v.c.one(misfit, nil)
+		if err != nil {
+			return err
+		}
+		v.misfit = v.misfit || found
+	}
+	return nil
+}
+
+// keys counts them, unless the file is older than they are.
+func (v *verifier) keys() error {
+	there, err := v.c.one(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'keys'`, nil)
+	if err != nil || !there {
+		return err
+	}
+	_, err = v.c.one(`SELECT count(*) FROM keys`, func(s *sqlite.Stmt) { v.sum.Keys = s.ColumnInt64(0) })
+	return err
+}
+
+// rows passes each row to do until that returns an error.
+func (v *verifier) rows(query string, do func(*sqlite.Stmt) error) error {
+	var err error
+	queryErr := v.c.all(query, func(s *sqlite.Stmt) bool {
+		err = do(s)
+		return err == nil
+	})
+	return errors.Join(queryErr, err)
+}
+
+// reindex has the search index of the file at path made anew, by and by, by who opens it.
+func reindex(path string) error {
+	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer sc.Close()
+	c := newConn(sc)
+	for _, query := range []string{
+		`PRAGMA journal_mode = MEMORY`, // nothing is left beside the file, and it is not in use yet
+		`BEGIN IMMEDIATE`,
+		`INSERT INTO words (words) VALUES ('delete-all')`,
+		`DELETE FROM indexed`,
+		`UPDATE counters SET indexed_seq = 0`,
+		`COMMIT`,
+	} {
+		if err := c.exec(query); err != nil {
+			return err
+		}
+	}
+	return sc.Close()
+}
