@@ -11,8 +11,9 @@ const module = "memento"
 // A room is what one top-level folder of the module may import besides the
 // standard library and itself.
 type room struct {
-	own  []string // other rooms of the module
-	libs []string // modules, or parts of them
+	own   []string // other rooms of the module
+	libs  []string // modules, or parts of them
+	tests []string // other rooms that its tests need, besides those of inTests
 }
 
 var (
@@ -27,7 +28,7 @@ var (
 // storeurl. Nothing is allowed to import cmd, examples or bench.
 var rooms = map[string]room{
 	".":        {libs: []string{"golang.org/x/text"}},
-	"internal": {libs: []string{"golang.org/x/text"}},
+	"internal": {own: []string{"."}, libs: []string{"golang.org/x/text"}},
 
 	"memstore":    {own: []string{".", "internal"}},
 	"sqlitestore": {own: []string{".", "internal"}, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
@@ -39,7 +40,10 @@ var rooms = map[string]room{
 	"s3store":    {own: []string{".", "internal"}, libs: []string{"github.com/minio/minio-go/v7"}},
 	"cryptstore": {own: []string{".", "internal"}, libs: []string{"github.com/tink-crypto/tink-go/v2"}},
 
-	"storeurl": {own: slices.Concat([]string{".", "internal", "cryptstore"}, backends)},
+	// httpstore is a server as a backend, and its tests need a server.
+	"httpstore": {own: []string{".", "internal"}, tests: []string{"httpapi", "sqlitestore"}},
+
+	"storeurl": {own: slices.Concat([]string{".", "internal", "cryptstore", "httpstore"}, backends), tests: []string{"httpapi"}},
 	"storetest": {
 		own:  []string{".", "internal", "memstore"}, // memstore is the oracle
 		libs: []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
@@ -48,7 +52,13 @@ var rooms = map[string]room{
 	"archive":   {own: []string{"."}},
 	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
 
-	"httpapi":     {own: []string{".", "internal"}},
+	// httpapi exports and imports archives, and serves its own description.
+	"httpapi": {own: []string{".", "internal", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
+	// server runs the API as a process. It knows no backend: the command opens one.
+	"server": {own: []string{".", "internal", "httpapi"}, libs: []string{
+		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
+		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
+	}},
 	"mcpserver":   {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"gateway":     {own: []string{".", "internal", "contextedit"}},
 	"contextedit": {own: []string{".", "internal"}},
@@ -56,7 +66,7 @@ var rooms = map[string]room{
 	"claude":      {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
 
 	"cmd": {
-		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive"}, faces),
+		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive", "server"}, faces),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	},
 	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive"}, backends, faces)},
@@ -85,7 +95,7 @@ func (e edge) fault() string {
 		return "room " + name + " has no rules yet; add them to rooms"
 	}
 	if e.test {
-		r.own = slices.Concat(r.own, inTests.own)
+		r.own = slices.Concat(r.own, r.tests, inTests.own)
 		r.libs = slices.Concat(r.libs, inTests.libs)
 	}
 	switch dir, ours := inModule(e.path); {
@@ -156,9 +166,19 @@ func TestFault(t *testing.T) {
 		{"httpapi/server.go", "memento/storeurl", false},
 		{"httpapi/server_test.go", "memento/memstore", true},
 		{"httpapi/server_test.go", "memento/sqlitestore", false},
+		{"server/server.go", "memento/httpapi", true},
+		{"server/server.go", "memento/storeurl", false},
+		{"server/server.go", "memento/memstore", false},
+		{"server/server.go", "github.com/spf13/cobra", false},
+		{"server/server_test.go", "memento/memstore", true},
+		{"httpstore/open.go", "memento/internal/wire", true},
+		{"httpstore/open.go", "memento/httpapi", false},
+		{"httpstore/open_test.go", "memento/httpapi", true},
 		{"storeurl/open.go", "memento/sqlitestore", true},
+		{"storeurl/open.go", "memento/httpstore", true},
 		{"cmd/memento/root.go", "memento/storeurl", true},
 		{"cmd/memento/root.go", "memento/sqlitestore", false},
+		{"cmd/memento/root.go", "memento/httpstore", false},
 		{"cmd/memento/root.go", "github.com/stretchr/testify/assert", false},
 		{"examples/agent/main.go", "memento/sqlitestore", true},
 		{"bench/main.go", "memento/cmd/memento", false},

@@ -1,0 +1,157 @@
+// Package httpapi serves the Memory Stores API over HTTP: stores, memories and
+// their versions, as Anthropic's SDKs ask for them, and beside these the memory
+// tool, search, a stream of changes, export and keys. The document openapi.yaml,
+// which it serves at /openapi.json, describes every endpoint.
+//
+// [New] makes a handler on a backend. Every request is authenticated by the
+// [Authenticator] of its options, and sees the workspace of its key and no other.
+// What is asked for is decoded, done by a memento.Store, and encoded: no rule about
+// memories lives here.
+//
+// Bodies, pages, times and the number of requests under way are bounded. The caller
+// owns listeners, TLS and shutdown; package server has them.
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"memento"
+)
+
+// An API is an http.Handler. See [New].
+type API struct {
+	backend memento.Backend
+	keys    memento.KeyKeeper // nil if the backend is none
+	opts    Options
+	mux     *http.ServeMux
+	stores  storeCache
+	rates   rates
+	slots   *places // of requests under way
+	streams *places // of streams
+	bulks   *places // of requests that take much memory, which have one of slots as well
+	changes hub
+	repeats repeats
+	closed  context.Context // ends with Close
+	close   context.CancelFunc
+}
+
+// Options are the options of [New].
+type Options struct {
+	// Auth says who is asking. It is required.
+	Auth Authenticator
+
+	// Detector finds what the settings of stores keep out. Without one, contents
+	// can only be written to stores that have this set to off.
+	Detector memento.Detector
+
+	// Observe is told of store operations, and Requested of requests, once they
+	// have ended; StoreEvent when a store was created, archived or deleted here.
+	// They must not take long. Nil tells nobody.
+	Observe    func(context.Context, memento.Observation)
+	Requested  func(context.Context, Request)
+	StoreEvent func(StoreEvent)
+
+	// Logger is told of faults, which clients only read as "internal error"; nil
+	// is silent. Nothing that a memory holds, and no credential, is logged.
+	Logger *slog.Logger
+
+	Now func() time.Time // nil means time.Now
+
+	// StrictBetas refuses requests that do not name one of the API's betas.
+	StrictBetas bool
+
+	// Hosts are the names, without port, that requests may be addressed to; nil
+	// means any. It keeps web pages from reaching a server on this machine by a
+	// name of their own. Origins are those of web pages that may send requests,
+	// such as "https://console.example.com", besides pages of this server.
+	Hosts   []string
+	Origins []string
+
+	MaxBody       int64         // the most of a JSON body, in bytes, and 32 times as much for changes; 0 means 4 MiB
+	MaxImport     int64         // the most of an archive or a history, in bytes; 0 means 256 MiB
+	MaxConcurrent int           // requests under way at once, and as many streams, three quarters of them of one key; 0 means 256
+	Timeout       time.Duration // for a body to arrive, and for each part of an answer to leave; 0 means 30 s
+	Rate          Rate          // of each key; zero is unlimited
+	Heartbeat     time.Duration // of streams without news; 0 means 15 s
+	Poll          time.Duration // how often streams look for changes by other processes; 0 means 1 s
+
+	Tool memento.ToolOptions // of the tool endpoint; Actor, ReadOnly and Logger are set here
+}
+
+// A Request is a request that has been answered.
+type Request struct {
+	ID        string // "req_…", as answered
+	Method    string
+	Route     string // the pattern it matched, "" if none
+	Status    int
+	Start     time.Time
+	Took      time.Duration
+	Read      int64 // bytes of its body
+	Written   int64 // bytes of the answer's
+	Principal Principal
+	ErrorType string // as answered; "" if it is none
+	Retries   string // of the client, as it says
+}
+
+// A StoreEvent is something that happened to a store.
+type StoreEvent struct {
+	Type      string // "memory_store.created", "memory_store.archived" or "memory_store.deleted"
+	Store     memento.StoreID
+	Workspace memento.Workspace
+	At        time.Time
+}
+
+// New returns the API on b, which the caller closes after it.
+func New(b memento.Backend, opts Options) (*API, error) {
+	if opts.Auth == nil {
+		return nil, errors.New("httpapi: Options.Auth is required")
+	}
+	opts.MaxBody = cmp.Or(opts.MaxBody, 4<<20)
+	opts.MaxImport = cmp.Or(opts.MaxImport, 256<<20)
+	opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, 256)
+	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
+	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
+	opts.Poll = cmp.Or(opts.Poll, time.Second)
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &API{
+		backend: b, opts: opts,
+		slots:   newPlaces(opts.MaxConcurrent),
+		streams: newPlaces(opts.MaxConcurrent),
+		bulks:   newPlaces(maxBulks),
+	}
+	a.keys, _ = b.(memento.KeyKeeper)
+	a.closed, a.close = context.WithCancel(context.Background())
+	a.rates.rate = opts.Rate
+	a.mux = a.routes()
+	return a, nil
+}
+
+// Close ends the streams, and with them what keeps a server from shutting down.
+// Other requests are answered as before.
+func (a *API) Close() { a.close() }
+
+// observe tells streams of changes, and the options' observer of all calls.
+func (a *API) observe(ctx context.Context, o memento.Observation) {
+	if o.Err == nil && (o.Op == "import" || len(o.Receipt.Versions) > 0) {
+		a.changes.tell(o.Store)
+	}
+	if a.opts.Observe != nil {
+		a.opts.Observe(ctx, o)
+	}
+}
+
+func (a *API) tellStore(kind string, ws memento.Workspace, id memento.StoreID) {
+	if a.opts.StoreEvent != nil {
+		a.opts.StoreEvent(StoreEvent{Type: "memory_store." + kind, Store: id, Workspace: ws, At: a.opts.Now()})
+	}
+}

@@ -1,0 +1,278 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"memento"
+)
+
+const workspaceHeader = "anthropic-workspace-id"
+
+// A Principal is who is asking.
+type Principal struct {
+	ID        string            // of the key, or what else stands for them: for rates and logs
+	Workspace memento.Workspace // whose stores they see
+	Role      memento.Role
+	Actor     memento.Actor // recorded on what they change
+}
+
+// key tells principals apart. IDs of others than keys are not ours: one may be that
+// of a key, or of somebody in another workspace.
+func (p *Principal) key() string {
+	return string(p.Workspace) + "/" + string(p.Actor.Kind) + "/" + p.ID
+}
+
+// An Authenticator knows who a credential belongs to. It takes as long for one that
+// is wrong as it takes to see that, and tells nothing else of it.
+//
+// Errors: [ErrUnauthenticated]; any other is the server's fault.
+type Authenticator interface {
+	Authenticate(ctx context.Context, credential string) (Principal, error)
+}
+
+// ErrUnauthenticated is of a credential that lets nobody in.
+var ErrUnauthenticated = errors.New("the credential lets nobody in")
+
+// FirstOf asks one authenticator after the other.
+func FirstOf(auths ...Authenticator) Authenticator { return firstOf(auths) }
+
+type firstOf []Authenticator
+
+func (auths firstOf) Authenticate(ctx context.Context, credential string) (Principal, error) {
+	for _, a := range auths {
+		who, err := a.Authenticate(ctx, credential)
+		if !errors.Is(err, ErrUnauthenticated) {
+			return who, err
+		}
+	}
+	return Principal{}, ErrUnauthenticated
+}
+
+// authenticate finds out who is asking.
+func (c *call) authenticate() (Principal, error) {
+	credential, err := c.credential()
+	if err != nil {
+		return Principal{}, err
+	}
+	who, err := c.api.opts.Auth.Authenticate(c.context(), credential)
+	if errors.Is(err, ErrUnauthenticated) {
+		return Principal{}, unauthenticated("the key is not valid")
+	}
+	return who, err
+}
+
+// credential returns what a request says to be let in with: x-api-key, or else the
+// bearer token. Of two in one header none counts: what stands between client and
+// server may have looked at the other.
+func (c *call) credential() (string, error) {
+	keys, tokens := c.r.Header.Values("x-api-key"), c.r.Header.Values("Authorization")
+	if len(keys) > 1 || len(tokens) > 1 {
+		return "", unauthenticated("there are several keys; send one")
+	}
+	if key := c.r.Header.Get("x-api-key"); key != "" {
+		return key, nil
+	}
+	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
+		return "", unauthenticated("a key is required: send it as x-api-key, or as Authorization: Bearer")
+	}
+	return token, nil
+}
+
+// admitted reports whether who asked would still be let in. It is for streams, which
+// go on for longer than a key may last.
+func (c *call) admitted() bool {
+	who, err := c.authenticate()
+	return err == nil && who.Workspace == c.who.Workspace && who.Role.Allows(c.route.role)
+}
+
+func unauthenticated(message string) *fault {
+	return &fault{status: http.StatusUnauthorized, kind: authenticationFail, message: message}
+}
+
+// actorHeader names somebody else as who makes a change, as KIND/ID with both
+// escaped as in a path.
+const actorHeader = "Memento-Actor"
+
+// actor is who makes the changes of a request. A key that writes can be an agent's
+// session; only an admin can be anybody.
+func (c *call) actor() (memento.Actor, error) {
+	values := c.r.Header.Values(actorHeader)
+	if len(values) == 0 {
+		return c.who.Actor, nil
+	}
+	escaped, id, ok := strings.Cut(values[0], "/")
+	kind, badKind := url.PathUnescape(escaped)
+	id, badID := url.PathUnescape(id)
+	if !ok || badKind != nil || badID != nil || len(values) > 1 || url.PathEscape(kind) != escaped {
+		return memento.Actor{}, invalid("%s: write KIND/ID, as in session/sesn_1", actorHeader)
+	}
+	by := memento.Actor{Kind: memento.ActorKind(kind), ID: id}
+	switch {
+	case c.who.Role.Allows(memento.RoleAdmin):
+		// Copies of a store keep its actors, whatever they are called.
+		if len(id) > maxActorBytes || !utf8.ValidString(id) {
+			return memento.Actor{}, errActorID
+		}
+		if len(kind) > maxKindBytes || !utf8.ValidString(kind) {
+			return memento.Actor{}, invalid("the kind of an actor must have up to %d bytes of UTF-8", maxKindBytes)
+		}
+	case by.Kind != memento.ActorSession:
+		return memento.Actor{}, needsRole(memento.RoleAdmin)
+	default:
+		if err := checkActorID(id); err != nil {
+			return memento.Actor{}, err
+		}
+	}
+	return by, nil
+}
+
+const (
+	maxActorBytes = 256
+	maxKindBytes  = 32
+)
+
+var errActorID = invalid("the ID of an actor must have 1 to %d bytes of UTF-8, and no control characters", maxActorBytes)
+
+// checkActorID refuses what would not name a session.
+func checkActorID(id string) error {
+	if id == "" || len(id) > maxActorBytes || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+		return errActorID
+	}
+	return nil
+}
+
+// KeyAuth knows the API keys that a backend keeps.
+type KeyAuth struct {
+	keys  memento.KeyKeeper
+	now   func() time.Time
+	turns chan struct{} // a token for each key that is being looked up
+
+	mu        sync.Mutex
+	known     map[memento.KeyHash]knownKey
+	forgotten int // how often a key was
+}
+
+type knownKey struct {
+	key   memento.Key
+	until time.Time // when the backend is asked again
+}
+
+// NewKeyAuth returns an [Authenticator] for the keys of k. A key that was revoked by
+// another process lets nobody in any more after some seconds. now nil is time.Now.
+func NewKeyAuth(k memento.KeyKeeper, now func() time.Time) *KeyAuth {
+	if now == nil {
+		now = time.Now
+	}
+	return &KeyAuth{keys: k, now: now, turns: make(chan struct{}, maxLookups), known: map[memento.KeyHash]knownKey{}}
+}
+
+const (
+	keyFresh     = 5 * time.Second // how long what is known of a key is believed
+	maxKnownKeys = 10_000
+	maxLookups   = 4               // of keys at once, so that a flood of wrong ones leaves the backend to others
+	usedEvery    = 5 * time.Minute // how coarse the time of a key's last use is
+)
+
+// Authenticate implements [Authenticator]. A secret is looked up by its hash, so
+// that the time it takes says nothing about how much of it is right.
+func (a *KeyAuth) Authenticate(ctx context.Context, credential string) (Principal, error) {
+	if !strings.HasPrefix(credential, memento.SecretPrefix) {
+		return Principal{}, ErrUnauthenticated
+	}
+	k, err := a.key(ctx, memento.HashSecret(credential))
+	switch {
+	case errors.Is(err, memento.ErrNotExist):
+		return Principal{}, ErrUnauthenticated
+	case err != nil:
+		return Principal{}, err
+	case !k.Active(a.now()):
+		return Principal{}, ErrUnauthenticated
+	}
+	return Principal{
+		ID: string(k.ID), Workspace: k.Workspace, Role: k.Role,
+		Actor: memento.Actor{Kind: memento.ActorAPIKey, ID: string(k.ID)},
+	}, nil
+}
+
+// key returns the key whose secret has a hash, active or not.
+func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+	k, forgotten, ok := a.recall(hash)
+	if ok {
+		return k, nil
+	}
+	select {
+	case a.turns <- struct{}{}:
+		defer func() { <-a.turns }()
+	case <-ctx.Done():
+		return memento.Key{}, ctx.Err()
+	}
+	k, err := a.keys.KeyByHash(ctx, hash)
+	if err != nil {
+		return memento.Key{}, err
+	}
+	if now := a.now(); k.Active(now) && now.Sub(k.UsedAt) >= usedEvery {
+		// Not to have noted it is no reason to let nobody in.
+		if updated, err := a.keys.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{UsedAt: now}); err == nil {
+			k = updated
+		}
+	}
+	a.remember(k, forgotten)
+	return k, nil
+}
+
+// recall returns what is known of a key, and how many have been forgotten so far.
+func (a *KeyAuth) recall(hash memento.KeyHash) (memento.Key, int, bool) {
+	now := a.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k, ok := a.known[hash]
+	return k.key, a.forgotten, ok && now.Before(k.until)
+}
+
+// remember keeps what the backend says of a key, unless one has been forgotten since
+// it was asked: it may be this one, as it was before it was revoked.
+func (a *KeyAuth) remember(k memento.Key, forgotten int) {
+	now := a.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.forgotten != forgotten {
+		return
+	}
+	if len(a.known) >= maxKnownKeys {
+		clear(a.known)
+	}
+	a.known[k.Hash] = knownKey{k, now.Add(keyFresh)}
+}
+
+// Forget has the key asked for anew, so that its revocation counts at once.
+func (a *KeyAuth) Forget(id memento.KeyID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forgotten++
+	for hash, k := range a.known {
+		if k.key.ID == id {
+			delete(a.known, hash)
+		}
+	}
+}
+
+// forget tells authenticators that a key was changed.
+func forget(auth Authenticator, id memento.KeyID) {
+	switch a := auth.(type) {
+	case interface{ Forget(memento.KeyID) }:
+		a.Forget(id)
+	case firstOf:
+		for _, each := range a {
+			forget(each, id)
+		}
+	}
+}

@@ -1,0 +1,343 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+// A call is one request and its answer.
+type call struct {
+	api     *API
+	w       *response
+	r       *http.Request
+	control *http.ResponseController
+	id      string
+	start   time.Time
+	who     Principal
+	route   *route
+	body    int64 // bytes read of it
+	arrived bool  // whether that was all of it
+	failed  string
+}
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{
+		api: a, w: &response{ResponseWriter: w}, r: r, control: http.NewResponseController(w),
+		id: newRequestID(), start: a.opts.Now(),
+	}
+	c.w.begin = func() { c.limitRest(); c.limitWrite() }
+	c.w.Header().Set("request-id", c.id)
+	c.w.Header().Set("x-content-type-options", "nosniff")
+	c.w.Header().Set("cache-control", "no-store")
+	defer c.done()
+	defer func() {
+		if fault := recover(); fault != nil {
+			if fault == http.ErrAbortHandler { // the answer is cut off on purpose
+				panic(fault)
+			}
+			a.opts.Logger.ErrorContext(r.Context(), "panic in a request", "request_id", c.id, "panic", panicText(fault), "stack", string(debug.Stack()))
+			c.refuse(errInternal)
+		}
+	}()
+	if err := c.serve(); err != nil {
+		c.refuse(err)
+	}
+	c.limitWrite() // of what package http still has
+}
+
+// panicText is what may be logged of a panic: of other values than the runtime's own
+// only the type, for they may hold what a memory holds.
+func panicText(fault any) string {
+	if err, ok := fault.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T", fault)
+}
+
+// serve finds out who asks for what, and whether they may have it, cheap questions
+// first.
+func (c *call) serve() error {
+	a := c.api
+	// The deadlines are the connection's: what the request before has left is no longer.
+	_ = c.control.SetWriteDeadline(time.Time{})
+	if answered, err := c.checkOrigin(); err != nil || answered {
+		return err
+	}
+	found, unknown := c.find(a.mux)
+	if unknown == nil && found.role == "" {
+		c.route = found
+		return found.do(a, c)
+	}
+	var err error
+	if c.who, err = c.authenticate(); err != nil {
+		return err // what there is to find is for those who are let in
+	}
+	if c.route = found; unknown != nil {
+		return unknown
+	}
+	c.w.Header().Set(workspaceHeader, string(c.who.Workspace))
+	if asked := c.r.Header.Get(workspaceHeader); asked != "" && asked != string(c.who.Workspace) {
+		return &fault{status: http.StatusForbidden, kind: permissionError, message: "this key belongs to another workspace than " + workspaceHeader + " names"}
+	}
+	if !c.who.Role.Allows(c.route.role) {
+		return needsRole(c.route.role)
+	}
+	key := c.who.key()
+	if err := a.rates.take(key, c.route.role != memento.RoleRead, 1, time.Now()); err != nil {
+		return err
+	}
+	if c.route.kind == standard {
+		if err := c.checkBetas(); err != nil {
+			return err
+		}
+	}
+	slots := a.slots
+	if c.route.kind == stream {
+		slots = a.streams
+	}
+	leave := slots.take(key)
+	if leave == nil {
+		return errBusy
+	}
+	defer leave()
+	if c.isBulk() {
+		leave := a.bulks.take(key)
+		if leave == nil {
+			return errBusy
+		}
+		defer leave()
+	}
+	return c.route.do(a, c)
+}
+
+// maxRest is how long an answer waits for the rest of a body that nobody reads:
+// package http takes it in first, up to 256 KB.
+const maxRest = 2 * time.Second
+
+// rest is how long that may take for this request.
+func (c *call) rest() time.Duration {
+	if !c.hasBody() || c.arrived {
+		return 0
+	}
+	return min(maxRest, c.api.opts.Timeout)
+}
+
+// limitRest gives the rest of the body its time.
+func (c *call) limitRest() {
+	if d := c.rest(); d > 0 {
+		_ = c.control.SetReadDeadline(time.Now().Add(d))
+	}
+}
+
+// limitWrite gives what is written next its time.
+func (c *call) limitWrite() {
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.rest() + c.api.opts.Timeout))
+}
+
+func (c *call) hasBody() bool { return c.r.Body != nil && c.r.Body != http.NoBody }
+
+func newRequestID() string {
+	var bits [12]byte
+	rand.Read(bits[:]) // never fails: crypto/rand
+	return "req_" + hex.EncodeToString(bits[:])
+}
+
+// done tells of the request.
+func (c *call) done() {
+	if c.api.opts.Requested == nil {
+		return
+	}
+	pattern := ""
+	if c.route != nil {
+		pattern = c.route.pattern
+	}
+	c.api.opts.Requested(c.r.Context(), Request{
+		ID: c.id, Method: c.r.Method, Route: pattern, Status: c.w.status, Start: c.start, Took: c.api.opts.Now().Sub(c.start),
+		Read: c.body, Written: c.w.written, Principal: c.who, ErrorType: c.failed, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
+	})
+}
+
+// shortHeader is a header's value if it is short enough to be what it says.
+func shortHeader(r *http.Request, name string) string {
+	if v := r.Header.Get(name); len(v) <= 8 {
+		return v
+	}
+	return ""
+}
+
+// A response counts what is written.
+type response struct {
+	http.ResponseWriter
+	begin   func() // called before the header is written
+	status  int    // 0 until it is
+	written int64
+	gone    bool // whether the client takes no more
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		w.begin()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.written += int64(n)
+	w.gone = w.gone || err != nil
+	return n, err
+}
+
+// Unwrap lets an http.ResponseController find what it controls.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// answer sends v as JSON.
+func (c *call) answer(v any) error { return c.send(http.StatusOK, v) }
+
+func (c *call) send(status int, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(b)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", fmt.Sprint(b.Len()))
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(b.Bytes()) // a client that is gone has no use for the error
+	return nil
+}
+
+// buffers are for answers, and for bodies while they arrive.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func putBuffer(b *bytes.Buffer) {
+	const most = 256 << 10 // more would keep what one large answer took
+	if b.Cap() <= most {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+// refuse answers with an error. If an answer has begun, it is cut off: a client must
+// not take a part for the whole.
+func (c *call) refuse(err error) {
+	if c.w.gone { // which is nobody's fault here
+		c.failed = timeoutError
+		panic(http.ErrAbortHandler)
+	}
+	f := c.explain(err)
+	c.failed = f.kind
+	if c.w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	h := c.w.Header()
+	if f.allow != "" {
+		h.Set("Allow", f.allow)
+	}
+	if f.retry != "" {
+		h.Set("x-should-retry", f.retry)
+	}
+	if f.retryAfter > 0 {
+		h.Set("retry-after", fmt.Sprint(int(math.Ceil(f.retryAfter.Seconds()))))
+		h.Set("retry-after-ms", fmt.Sprint(math.Ceil(f.retryAfter.Seconds()*1000)))
+	}
+	if f.closes {
+		h.Set("Connection", "close")
+	}
+	body := f.extra
+	body.Type, body.Message = f.kind, f.message
+	_ = c.send(f.status, wire.ErrorAnswer{Type: "error", Error: body, RequestID: c.id})
+}
+
+// read returns the body of a request, which must be JSON if it is anything.
+func (c *call) read() ([]byte, error) {
+	if kind := c.r.Header.Get("Content-Type"); kind != "" && c.r.ContentLength != 0 && !isJSON(kind) {
+		return nil, invalid("Content-Type: must be application/json (with curl, use --json)")
+	}
+	b := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(b)
+	most, within := c.api.opts.MaxBody, c.api.opts.Timeout
+	if c.route.kind == large {
+		most, within = largeBody*most, bulkTime*within
+	}
+	if _, err := b.ReadFrom(c.reader(most, within)); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b.Bytes()), nil
+}
+
+// isBulk reports whether the request takes much memory.
+func (c *call) isBulk() bool {
+	size := c.r.ContentLength // -1 if it is not known
+	return c.route.kind == bulk || c.route.kind == large && (size < 0 || size > c.api.opts.MaxBody)
+}
+
+// largeBody is how many times larger than other JSON changes can be: a store that is
+// restored as a whole is one request.
+const largeBody = 32
+
+func isJSON(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+}
+
+// reader reads at most so much of the body, for at most so long.
+func (c *call) reader(most int64, within time.Duration) io.Reader {
+	_ = c.control.SetReadDeadline(time.Now().Add(within))
+	return &bodyReader{c, http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, most)}
+}
+
+// A bodyReader says what is wrong with a body in the API's terms.
+type bodyReader struct {
+	c    *call
+	body io.Reader
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.c.body += int64(n)
+	if err == nil {
+		return n, nil
+	}
+	if err == io.EOF { // and nothing that only wraps it
+		b.c.arrived = true
+		return n, err
+	}
+	f := &fault{status: http.StatusBadRequest, kind: invalidRequest, closes: true, message: "the request did not arrive whole"}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		f.status, f.kind, f.message = http.StatusRequestEntityTooLarge, requestTooLarge, fmt.Sprintf("the request has more than %d bytes", large.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		f.status, f.message = http.StatusRequestTimeout, "the request did not arrive in time"
+	}
+	return n, f
+}
+
+// context is the request's, for work whose end the client waits for.
+func (c *call) context() context.Context { return c.r.Context() }

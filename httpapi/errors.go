@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"memento"
+	"memento/archive"
+	"memento/internal/wire"
+)
+
+// The types of errors.
+const (
+	invalidRequest     = "invalid_request_error"
+	authenticationFail = "authentication_error"
+	permissionError    = "permission_error"
+	notFound           = "not_found_error"
+	conflictError      = "conflict_error"
+	preconditionFailed = "memory_precondition_failed_error"
+	pathConflict       = "memory_path_conflict_error"
+	requestTooLarge    = "request_too_large"
+	rateLimited        = "rate_limit_error"
+	apiError           = "api_error"
+	timeoutError       = "timeout_error"
+	overloaded         = "overloaded_error"
+)
+
+const statusOverloaded = 529
+
+// A fault is an error with its answer.
+type fault struct {
+	status     int
+	kind       string
+	message    string
+	extra      wire.Error
+	retry      string        // x-should-retry; "" to let the status decide
+	retryAfter time.Duration // 0 for none
+	allow      string        // the methods that there are; "" unless the one asked for is none of them
+	closes     bool          // whether the connection is of no more use
+}
+
+func (f *fault) Error() string { return f.kind + ": " + f.message }
+
+var (
+	errInternal = &fault{status: http.StatusInternalServerError, kind: apiError, message: "internal error; the server's log has the cause under this request_id"}
+	errNoRoute  = &fault{status: http.StatusNotFound, kind: notFound, message: "there is no such endpoint; GET /openapi.json describes those that there are"}
+	errBusy     = &fault{status: statusOverloaded, kind: overloaded, message: "too many requests are under way", retryAfter: time.Second}
+	errClosing  = &fault{status: statusOverloaded, kind: overloaded, message: "the server is shutting down", retryAfter: time.Second, closes: true}
+)
+
+func invalid(format string, args ...any) *fault {
+	return &fault{status: http.StatusBadRequest, kind: invalidRequest, message: fmt.Sprintf(format, args...)}
+}
+
+func missing(what string) *fault {
+	f := &fault{status: http.StatusNotFound, kind: notFound, message: what + " not found"}
+	f.extra.Code = wire.Code(memento.ErrNotExist)
+	if what == theStore {
+		f.extra.Code = wire.Code(memento.ErrNoStore)
+	}
+	return f
+}
+
+const theStore = "memory store"
+
+func needsRole(role memento.Role) *fault {
+	return &fault{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow that; it needs the role %s", role)}
+}
+
+// meanings say what the errors of stores are to a client. The first row that fits
+// counts. A message "" is the error's own, without what only operators understand.
+var meanings = []struct {
+	err     error
+	status  int
+	kind    string
+	message string
+	retry   string
+}{
+	{memento.ErrNoStore, http.StatusNotFound, notFound, "memory store not found", ""},
+	{memento.ErrNotExist, http.StatusNotFound, notFound, "not found", ""},
+	{memento.ErrInvalidPath, http.StatusBadRequest, invalidRequest, "", ""},
+	{memento.ErrTooLarge, http.StatusBadRequest, invalidRequest, "", ""},
+	{memento.ErrSensitive, http.StatusBadRequest, invalidRequest, "", ""},
+	{memento.ErrArchived, http.StatusBadRequest, invalidRequest, "the memory store is archived: it takes no new contents", ""},
+	{memento.ErrHead, http.StatusBadRequest, invalidRequest, "this is the newest version of a memory that exists; update or delete the memory first", ""},
+	{memento.ErrProtected, http.StatusBadRequest, invalidRequest, "the settings of the memory store make this read-only", ""},
+	{memento.ErrUnsupported, http.StatusBadRequest, invalidRequest, "the server's storage does not support this", ""},
+	{archive.ErrNotEmpty, http.StatusConflict, conflictError, "the memory store has a history already: import into an empty one, or contents only", "false"},
+	{archive.ErrNoHistory, http.StatusBadRequest, invalidRequest, "the archive has no history; import it with contents_only=true", ""},
+	{archive.ErrTooLarge, http.StatusRequestEntityTooLarge, requestTooLarge, "the archive holds more than the server reads", ""},
+	{memento.ErrForeign, http.StatusConflict, conflictError, "something that is not a memory is in the way", "false"},
+	{memento.ErrConflict, http.StatusConflict, preconditionFailed, "the precondition does not hold: it was changed meanwhile", "false"},
+	{memento.ErrExist, http.StatusConflict, pathConflict, "there is something at this path already", "false"},
+	{memento.ErrIsDir, http.StatusConflict, pathConflict, "there are memories below this path", "false"},
+	{memento.ErrNotDir, http.StatusConflict, pathConflict, "this path leads through a memory", "false"},
+	{memento.ErrNoSpace, http.StatusInternalServerError, apiError, "the server's storage is full; nothing was changed", "false"},
+	{memento.ErrReadOnly, http.StatusInternalServerError, apiError, "the server's storage is read-only; nothing was changed", "false"},
+	{memento.ErrNoDetector, http.StatusInternalServerError, apiError, "the server cannot look for sensitive information, which the memory store's settings ask for", "false"},
+	{memento.ErrInvalid, http.StatusBadRequest, invalidRequest, "", ""},
+}
+
+// explain turns any error into an answer. What is nobody's fault but the server's is
+// logged whole, and answered without a cause.
+func (c *call) explain(err error) *fault {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f
+	}
+	switch {
+	case errors.Is(err, memento.ErrClosed):
+		return errClosing
+	case errors.Is(err, context.Canceled):
+		return &fault{status: 499, kind: timeoutError, message: "the client went away", closes: true}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &fault{status: http.StatusGatewayTimeout, kind: timeoutError, message: "it took too long"}
+	}
+	for _, m := range meanings {
+		if errors.Is(err, m.err) {
+			f := &fault{status: m.status, kind: m.kind, message: m.message, retry: m.retry, extra: describe(err)}
+			if f.message == "" {
+				f.message = plain(err)
+			}
+			if m.status < http.StatusInternalServerError {
+				return f
+			}
+			c.logFault(err)
+			return f
+		}
+	}
+	c.logFault(err)
+	return errInternal
+}
+
+func (c *call) logFault(err error) {
+	// A path may look sensitive, and is in the text of a memento.Error.
+	if at, ok := errors.AsType[*memento.Error](err); ok {
+		err = fmt.Errorf("%s: %w", at.Op, at.Err)
+	}
+	pattern := ""
+	if c.route != nil {
+		pattern = c.route.method + " " + c.route.pattern
+	}
+	c.api.opts.Logger.ErrorContext(c.context(), "request failed", "request_id", c.id, "route", pattern, "error", err.Error())
+}
+
+// plain is the text of an error that is about what was asked for: without the
+// operation, and with the path where it helps.
+func plain(err error) string {
+	if path, ok := errors.AsType[*memento.PathError](err); ok {
+		return "path: " + path.Reason
+	}
+	if at, ok := errors.AsType[*memento.Error](err); ok {
+		err = at.Err
+	}
+	return strings.TrimPrefix(err.Error(), memento.ErrInvalid.Error()+": ")
+}
+
+// describe adds to an answer what lets clients written for memento return the same
+// error as a backend of their own would.
+func describe(err error) wire.Error {
+	e := wire.Error{Code: wire.Code(err)}
+	if at, ok := errors.AsType[*memento.Error](err); ok {
+		e.Path, e.Op = at.Path, at.Op
+	}
+	if path, ok := errors.AsType[*memento.PathError](err); ok {
+		e.Path, e.Reason = memento.Path(path.Path), path.Reason
+	}
+	if limit, ok := errors.AsType[*memento.LimitError](err); ok {
+		e.Limit = &wire.Limit{Name: limit.Limit, Max: limit.Max, Used: limit.Used, Want: limit.Want}
+	}
+	if s, ok := errors.AsType[*memento.SensitiveError](err); ok {
+		e.Findings = wire.FromSuspicions(s.Found)
+	}
+	return e
+}
+
+// printable is text from outside, short and without what could do harm in a log.
+func printable(s string) string {
+	if len(s) > 40 {
+		s = s[:40]
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"time"
+
+	"memento"
+)
+
+// An Endpoint is a row of the table, for tests from outside.
+type Endpoint struct {
+	Method, Pattern string
+	Role            memento.Role // that it needs; "" for none
+	Standard        bool         // of the Memory Stores API
+	Stream          bool
+}
+
+// Endpoints lists the table.
+func Endpoints() (list []Endpoint) {
+	for _, r := range table {
+		list = append(list, Endpoint{r.method, r.pattern, r.role, r.kind == standard, r.kind == stream})
+	}
+	return list
+}
+
+// Rates counts requests at given times.
+type Rates struct{ rates rates }
+
+func NewRates(r Rate) *Rates { return &Rates{rates{rate: r}} }
+
+// Take counts a request: 0, or how long to wait for the next.
+func (r *Rates) Take(key string, writes bool, now time.Time) time.Duration {
+	if f, refused := r.rates.take(key, writes, 1, now).(*fault); refused {
+		return f.retryAfter
+	}
+	return 0
+}
+
+// Len is how many keys are known.
+func (r *Rates) Len() int { return len(r.rates.keys) }
+
+const (
+	MaxRates  = maxRates
+	KeyFresh  = keyFresh
+	UsedEvery = usedEvery
+)

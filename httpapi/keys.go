@@ -1,0 +1,201 @@
+package httpapi
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+func (a *API) whoAmI(c *call) error {
+	return c.answer(wire.Identity{
+		Type: "identity", ID: c.who.ID, Workspace: c.who.Workspace, Role: c.who.Role, Actor: wire.FromActor(c.who.Actor),
+	})
+}
+
+// keeper returns what keeps the keys.
+func (c *call) keeper() (memento.KeyKeeper, error) {
+	if c.api.keys == nil {
+		return nil, &memento.Error{Op: "keys", Err: memento.ErrUnsupported}
+	}
+	return c.api.keys, nil
+}
+
+func (a *API) listKeys(c *call) error {
+	keys, err := c.keeper()
+	if err != nil {
+		return err
+	}
+	answer := page[wire.Key]{Data: []wire.Key{}} // keys of one workspace are few
+	for k, err := range keys.ListKeys(c.context(), c.who.Workspace) {
+		if err != nil {
+			return err
+		}
+		answer.Data = append(answer.Data, wire.FromKey(k))
+	}
+	return c.answer(answer)
+}
+
+// key returns the key that the path names, and what keeps it.
+func (c *call) key() (memento.Key, memento.KeyKeeper, error) {
+	keys, err := c.keeper()
+	if err != nil {
+		return memento.Key{}, nil, err
+	}
+	id, err := c.pathID("key", "apikey_", "key")
+	if err != nil {
+		return memento.Key{}, nil, err
+	}
+	for k, err := range keys.ListKeys(c.context(), c.who.Workspace) {
+		if err != nil || k.ID == memento.KeyID(id) {
+			return k, keys, err
+		}
+	}
+	return memento.Key{}, nil, missing("key")
+}
+
+func (a *API) getKey(c *call) error {
+	k, _, err := c.key()
+	if err != nil {
+		return err
+	}
+	return c.answer(wire.FromKey(k))
+}
+
+// createKey makes a key of the caller's workspace. The caller may keep its secret to
+// itself, and send only the hash.
+func (a *API) createKey(c *call) error {
+	keys, err := c.keeper()
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Name      *string       `json:"name"`
+		Role      *memento.Role `json:"role"`
+		ExpiresAt *time.Time    `json:"expires_at"`
+		ID        memento.KeyID `json:"id"`
+		SHA256    string        `json:"key_sha256"`
+		Hint      string        `json:"hint"`
+	}
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	name, err := required("name", body.Name)
+	if err != nil {
+		return err
+	}
+	role, err := required("role", body.Role)
+	if err != nil {
+		return err
+	}
+	var expires time.Time
+	if body.ExpiresAt != nil {
+		if expires = body.ExpiresAt.UTC(); expires.IsZero() { // which would be never
+			return invalid("expires_at: must lie in the future; leave it out for a key that never ends")
+		}
+	}
+	k, secret, err := memento.NewKey(c.who.Workspace, name, role, a.opts.Now().UTC().Truncate(time.Microsecond), expires)
+	if err != nil {
+		return err
+	}
+	if body.SHA256 != "" || body.ID != "" || body.Hint != "" { // which name a secret of the caller's
+		if secret, err = "", replaceSecret(&k, body.ID, body.SHA256, body.Hint); err != nil {
+			return err
+		}
+	}
+	if err := addKey(c, keys, k); err != nil {
+		return err
+	}
+	answer := wire.FromKey(k)
+	answer.Secret = secret
+	return c.answer(answer)
+}
+
+// replaceSecret makes k the key of a secret that only the caller knows.
+func replaceSecret(k *memento.Key, id memento.KeyID, sha256, hint string) error {
+	if err := checkHash("key_sha256", sha256); err != nil {
+		return err
+	}
+	if id != "" && !isID(string(id), "apikey_") {
+		return invalid("id: must be apikey_ and up to %d letters, digits, hyphens and underscores", maxIDBytes-len("apikey_"))
+	}
+	hash, _ := hex.DecodeString(sha256) // checkHash has seen that it can be
+	k.Hash, k.Hint = memento.KeyHash(hash), hint
+	if id != "" {
+		k.ID = id
+	}
+	return nil
+}
+
+func addKey(c *call, keys memento.KeyKeeper, k memento.Key) error {
+	err := keys.AddKey(c.context(), k)
+	if errors.Is(err, memento.ErrExist) {
+		return &fault{status: http.StatusConflict, kind: conflictError, message: "this key exists already", retry: "false", extra: describe(err)}
+	}
+	return err
+}
+
+func (a *API) revokeKey(c *call) error {
+	k, keys, err := c.key()
+	if err != nil {
+		return err
+	}
+	if err := c.decode(&struct{}{}); err != nil {
+		return err
+	}
+	u := memento.KeyUpdate{RevokedAt: a.opts.Now().UTC()}
+	if k, err = keys.UpdateKey(c.context(), k.Workspace, k.ID, u); err != nil {
+		return err
+	}
+	forget(a.opts.Auth, k.ID)
+	return c.answer(wire.FromKey(k))
+}
+
+const maxGrace = 90 * 24 * time.Hour
+
+// rotateKey makes a key like another, which ends after a time of grace.
+func (a *API) rotateKey(c *call) error {
+	old, keys, err := c.key()
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Grace  int64         `json:"grace_seconds"`
+		ID     memento.KeyID `json:"id"`
+		SHA256 string        `json:"key_sha256"`
+		Hint   string        `json:"hint"`
+	}
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	grace := time.Duration(body.Grace) * time.Second
+	if body.Grace < 0 || body.Grace > int64(maxGrace/time.Second) {
+		return invalid("grace_seconds: must be from 0 to %d", int64(maxGrace/time.Second))
+	}
+	now := a.opts.Now().UTC().Truncate(time.Microsecond)
+	if !old.Active(now) {
+		return invalid("this key has ended already; create another")
+	}
+	k, secret, err := memento.NewKey(old.Workspace, old.Name, old.Role, now, old.ExpiresAt)
+	if err != nil {
+		return err
+	}
+	if body.SHA256 != "" || body.ID != "" || body.Hint != "" { // which name a secret of the caller's
+		if secret, err = "", replaceSecret(&k, body.ID, body.SHA256, body.Hint); err != nil {
+			return err
+		}
+	}
+	if err := addKey(c, keys, k); err != nil {
+		return err
+	}
+	if _, err := keys.UpdateKey(c.context(), old.Workspace, old.ID, memento.KeyUpdate{ExpiresAt: now.Add(max(grace, time.Microsecond))}); err != nil {
+		return err
+	}
+	forget(a.opts.Auth, old.ID)
+	answer := wire.FromKey(k)
+	answer.Secret = secret
+	return c.answer(answer)
+}

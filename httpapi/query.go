@@ -1,0 +1,189 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"memento"
+)
+
+// A query reads the parameters of a URL, and keeps the first thing wrong. Those that
+// nobody asks for are ignored, as the hosted service does.
+type query struct {
+	values url.Values
+	err    error
+}
+
+func (c *call) query() *query {
+	q := &query{}
+	var err error
+	if q.values, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {
+		q.fail("the query is not of the form key=value")
+	}
+	return q
+}
+
+func (q *query) fail(format string, args ...any) {
+	if q.err == nil {
+		q.err = invalid(format, args...)
+	}
+}
+
+// text returns a parameter; "" is as good as absent.
+func (q *query) text(name string) string {
+	switch values := q.values[name]; {
+	case len(values) > 1:
+		q.fail("%s: is given more than once", name)
+	case len(values) == 1 && !utf8.ValidString(values[0]):
+		q.fail("%s: is not valid UTF-8", name)
+	case len(values) == 1:
+		return values[0]
+	}
+	return ""
+}
+
+func (q *query) boolean(name string) bool {
+	switch v := q.text(name); v {
+	case "", "false":
+		return false
+	case "true":
+		return true
+	}
+	q.fail("%s: must be true or false", name)
+	return false
+}
+
+// integer returns a whole number between two bounds.
+func (q *query) integer(name string, standard, least, most int64) int64 {
+	v := q.text(name)
+	if v == "" {
+		return standard
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < least || n > most {
+		q.fail("%s: must be a whole number from %d to %d", name, least, most)
+		return standard
+	}
+	return n
+}
+
+// time returns a time in the form of RFC 3339; zero if it is absent.
+func (q *query) time(name string) time.Time {
+	v := q.text(name)
+	if v == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, v)
+	if err != nil {
+		// A plus that was not escaped is a space.
+		if at, err = time.Parse(time.RFC3339Nano, strings.Replace(v, " ", "+", 1)); err != nil {
+			q.fail("%s: must be a time such as 2026-09-26T12:00:00Z", name)
+			return time.Time{}
+		}
+	}
+	return at.UTC()
+}
+
+// full reports whether contents are asked for.
+func (q *query) full(standard bool) bool {
+	switch q.text("view") {
+	case "":
+		return standard
+	case "basic":
+		return false
+	case "full":
+		return true
+	}
+	q.fail(`view: must be "basic" or "full"`)
+	return false
+}
+
+const (
+	standardLimit = 20
+	maxLimit      = 100
+	maxFullLimit  = 20
+)
+
+// limit is how many items a page has.
+func (q *query) limit(full bool) int {
+	n := int(q.integer("limit", standardLimit, 1, maxLimit))
+	if full {
+		n = min(n, maxFullLimit)
+	}
+	return n
+}
+
+// dir returns the directory that path_prefix names.
+func (q *query) dir() memento.Path {
+	prefix := q.text("path_prefix")
+	switch {
+	case prefix == "" || prefix == "/":
+		return memento.Root
+	case !strings.HasSuffix(prefix, "/"):
+		q.fail("path_prefix: must end in a slash")
+		return memento.Root
+	}
+	p, err := memento.ParsePath(strings.TrimSuffix(prefix, "/"))
+	if err != nil {
+		q.fail("path_prefix: %s", strings.TrimPrefix(plain(err), "path: "))
+		return memento.Root
+	}
+	return p
+}
+
+// Cursors are opaque to clients: what the page ended with, so that the next goes on
+// behind it whatever happens in between.
+
+const pagePrefix = "page_"
+
+// pageAfter returns the cursor behind an item; kind keeps those of one listing from
+// being used in another.
+func pageAfter(kind byte, item string) *string {
+	page := pagePrefix + base64.RawURLEncoding.EncodeToString(append([]byte{kind}, item...))
+	return &page
+}
+
+// after returns the item that the page asked for comes behind; "" is the first page.
+func (q *query) after(kind byte) string {
+	page := q.text("page")
+	if page == "" {
+		return ""
+	}
+	text, ok := strings.CutPrefix(page, pagePrefix)
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if !ok || err != nil || len(raw) < 2 || raw[0] != kind || !utf8.Valid(raw) || len(raw) > 2*memento.MaxPathBytes {
+		q.fail(badPage)
+		return ""
+	}
+	return string(raw[1:])
+}
+
+const badPage = "page: is not a cursor of this listing"
+
+// afterPath returns the place in a listing of memories that the page comes behind.
+func (q *query) afterPath() string {
+	after := q.after('m')
+	if _, err := memento.ParseDir(after); after != "" && err != nil {
+		q.fail(badPage)
+	}
+	return after
+}
+
+// afterStore is afterPath for stores.
+func (q *query) afterStore() memento.StoreID {
+	after := q.after('s')
+	if after != "" && !isID(after, "memstore_") {
+		q.fail(badPage)
+	}
+	return memento.StoreID(after)
+}
+
+// A page is a part of a listing.
+type page[T any] struct {
+	Data []T     `json:"data"`
+	Next *string `json:"next_page"`
+}

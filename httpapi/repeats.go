@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+// Clients repeat a request whose answer they have not got. Most requests can be
+// repeated; calls of the memory tool cannot, because an insert that is executed twice
+// is there twice. So what calls were answered is kept for a while, if they can be told
+// from others that only look the same: by the IDs that the model gave them, or by an
+// Idempotency-Key.
+
+const (
+	repeatsFor  = 10 * time.Minute // longer than any SDK goes on trying
+	maxRepeats  = 4096             // kept at once; the oldest go first
+	maxKept     = 64 << 10         // bytes of what one request was answered; more is not kept
+	maxKeptAll  = 32 << 20         // of all
+	callsFinish = time.Minute      // how long calls may take once their client is gone
+)
+
+// repeats are the requests of late, by what they asked for.
+type repeats struct {
+	mu    sync.Mutex
+	byKey map[repeatKey]*attempt
+	ages  []*attempt // oldest first
+	kept  int        // bytes of what is kept
+}
+
+// A repeatKey is the SHA-256 of who asks for what.
+type repeatKey [sha256.Size]byte
+
+// An attempt is a request under way, or answered.
+type attempt struct {
+	key     repeatKey
+	at      time.Time
+	done    chan struct{} // closed once results are there
+	results []memento.ResultBlock
+	size    int // of the results, once they are counted in repeats.kept
+}
+
+const idempotencyHeader = "Idempotency-Key"
+
+// repeatKey returns what to know a repetition of a request by, and whether there is
+// such a thing.
+func (c *call) repeatKey(session string, body []byte, blocks []json.RawMessage) (key repeatKey, ok bool) {
+	own := c.r.Header.Get(idempotencyHeader)
+	if !mayChange(body) || own == "" && !identified(blocks) {
+		return key, false
+	}
+	h := sha256.New()
+	for _, part := range []string{c.who.key(), c.r.URL.Path, session, c.r.Header.Get(actorHeader), own} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	h.Write(body)
+	return repeatKey(h.Sum(nil)), true
+}
+
+// identified reports whether all calls are tool_use blocks with an ID.
+func identified(blocks []json.RawMessage) bool {
+	for _, raw := range blocks {
+		var block struct {
+			Type string `json:"type"`
+			ID   string `json:"id"`
+		}
+		if json.Unmarshal(raw, &block) != nil || block.Type != "tool_use" || block.ID == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// isRepetition reports whether the client says that it may have sent this request
+// before: the SDKs count their retries, others send an Idempotency-Key.
+func isRepetition(r *http.Request) bool {
+	count := r.Header.Get("X-Stainless-Retry-Count")
+	return count != "" && count != "0" || r.Header.Get(idempotencyHeader) != ""
+}
+
+// mayChange reports whether a request may change something: whether it has the name
+// of a command that does, wherever.
+func mayChange(body []byte) bool {
+	for _, command := range []string{"create", "str_replace", "insert", "delete", "rename"} {
+		if bytes.Contains(body, []byte(command)) {
+			return true
+		}
+	}
+	return bytes.Contains(body, []byte(`\u`)) // which may spell one
+}
+
+// once executes what a request asks for, unless it is a repetition: then it returns
+// what the first was answered, once that is known. What has begun is finished,
+// whether or not the client waits, so that there is something to be told.
+func (a *repeats) once(ctx context.Context, key repeatKey, repetition bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
+	this, first := a.begin(key, repetition, now)
+	if !first {
+		select {
+		case <-this.done:
+			if this.results == nil { // it did not end as it should have
+				return nil, errInternal
+			}
+			return this.results, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	finish, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(callsFinish, cancel) })()
+	defer close(this.done)
+	this.results = execute(finish)
+	a.count(this)
+	return this.results, nil
+}
+
+// begin returns the attempt that a repetition repeats, or a new one.
+func (a *repeats) begin(key repeatKey, repetition bool, now time.Time) (this *attempt, first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if old := a.byKey[key]; repetition && old != nil && now.Sub(old.at) < repeatsFor {
+		return old, false
+	}
+	if a.byKey == nil {
+		a.byKey = map[repeatKey]*attempt{}
+	}
+	this = &attempt{key: key, at: now, done: make(chan struct{})}
+	a.byKey[key] = this
+	a.ages = append(a.ages, this)
+	for len(a.ages) > maxRepeats || now.Sub(a.ages[0].at) >= repeatsFor {
+		a.forget(0)
+	}
+	return this, true
+}
+
+// count counts what an attempt was answered, and forgets what is too much.
+func (a *repeats) count(this *attempt) {
+	size := 0
+	for _, r := range this.results {
+		size += len(r.Content)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.ages, this)
+	if i < 0 { // it took long
+		return
+	}
+	if size > maxKept {
+		a.forget(i)
+		return
+	}
+	this.size = size
+	for a.kept += size; a.kept > maxKeptAll; {
+		a.forget(0)
+	}
+}
+
+// forget drops the attempt at a place in ages.
+func (a *repeats) forget(i int) {
+	this := a.ages[i]
+	a.ages = slices.Delete(a.ages, i, i+1)
+	a.kept -= this.size
+	if a.byKey[this.key] == this {
+		delete(a.byKey, this.key)
+	}
+}
+
+// execute runs calls in their order.
+func execute(ctx context.Context, tool *memento.Tool, calls []json.RawMessage) []memento.ResultBlock {
+	results := make([]memento.ResultBlock, 0, len(calls))
+	for _, block := range calls {
+		results = append(results, tool.RunBlock(ctx, block))
+	}
+	return results
+}

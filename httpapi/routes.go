@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"memento"
+)
+
+// A route is an endpoint.
+type route struct {
+	method  string
+	pattern string       // of http.ServeMux, without the method
+	role    memento.Role // that it needs; "" for none, not even a key
+	kind    routeKind
+	do      func(*API, *call) error
+}
+
+type routeKind int
+
+const (
+	ours     routeKind = iota // memento's own
+	standard                  // of the Memory Stores API: see checkBetas
+	stream                    // goes on for as long as the client listens
+	large                     // with JSON that may be as large as a store: see MaxBody
+	bulk                      // with a body that is larger than others, and checked as it is read
+)
+
+const (
+	storesPath   = "/v1/memory_stores"
+	storePath    = storesPath + "/{store}"
+	memoriesPath = storePath + "/memories"
+	memoryPath   = memoriesPath + "/{memory}"
+	versionsPath = storePath + "/memory_versions"
+	versionPath  = versionsPath + "/{version}"
+	keysPath     = "/v1/admin/keys"
+	keyPath      = keysPath + "/{key}"
+)
+
+// table lists the endpoints. openapi.yaml describes the same ones; a test compares.
+var table = []route{
+	{"POST", storesPath, memento.RoleWrite, standard, (*API).createStore},
+	{"GET", storesPath, memento.RoleRead, standard, (*API).listStores},
+	{"GET", storePath, memento.RoleRead, standard, (*API).getStore},
+	{"POST", storePath, memento.RoleWrite, standard, (*API).updateStore},
+	{"DELETE", storePath, memento.RoleWrite, standard, (*API).deleteStore},
+	{"POST", storePath + "/archive", memento.RoleWrite, standard, (*API).archiveStore},
+
+	{"POST", memoriesPath, memento.RoleWrite, standard, changing((*API).createMemory)},
+	{"GET", memoriesPath, memento.RoleRead, standard, inStore((*API).listMemories)},
+	{"GET", memoryPath, memento.RoleRead, standard, inStore((*API).getMemory)},
+	{"POST", memoryPath, memento.RoleWrite, standard, changing((*API).updateMemory)},
+	{"PATCH", memoryPath, memento.RoleWrite, standard, changing((*API).updateMemory)},
+	{"DELETE", memoryPath, memento.RoleWrite, standard, changing((*API).deleteMemory)},
+
+	{"GET", versionsPath, memento.RoleRead, standard, inStore((*API).listVersions)},
+	{"GET", versionPath, memento.RoleRead, standard, inStore((*API).getVersion)},
+	{"POST", versionPath + "/redact", memento.RoleWrite, standard, changing((*API).redactVersion)},
+
+	{"POST", storesPath + "/by-name", memento.RoleWrite, ours, (*API).storeByName},
+	{"GET", storePath + "/settings", memento.RoleRead, ours, (*API).getSettings},
+	{"POST", storePath + "/settings", memento.RoleAdmin, ours, (*API).updateSettings},
+	{"GET", storePath + "/usage", memento.RoleRead, ours, (*API).getUsage},
+	{"POST", storePath + "/tool", memento.RoleRead, ours, inStore((*API).runTool)},
+	{"GET", storePath + "/search", memento.RoleRead, ours, inStore((*API).search)},
+	{"GET", storePath + "/changes", memento.RoleRead, stream, inStore((*API).streamChanges)},
+	{"POST", storePath + "/changes", memento.RoleWrite, large, changing((*API).applyChanges)},
+	{"GET", memoriesPath + "/by-path", memento.RoleRead, ours, inStore((*API).getMemoryByPath)},
+	{"POST", versionPath + "/restore", memento.RoleWrite, ours, changing((*API).restoreVersion)},
+	{"POST", storePath + "/restore", memento.RoleWrite, ours, changing((*API).restoreStore)},
+	{"GET", storePath + "/export", memento.RoleRead, stream, inStore((*API).exportStore)},
+	{"POST", storePath + "/import", memento.RoleWrite, bulk, changing((*API).importStore)},
+
+	{"GET", storePath + "/entries", memento.RoleRead, stream, inStore((*API).streamEntries)},
+	{"GET", storePath + "/history", memento.RoleRead, stream, inStore((*API).streamHistory)},
+	{"POST", storePath + "/history", memento.RoleAdmin, bulk, inStore((*API).importHistory)},
+	{"POST", storePath + "/prune", memento.RoleAdmin, ours, (*API).pruneHistory},
+	{"POST", storePath + "/reads", memento.RoleRead, ours, (*API).markReads},
+
+	{"GET", "/v1/whoami", memento.RoleRead, ours, (*API).whoAmI},
+	{"GET", keysPath, memento.RoleAdmin, ours, (*API).listKeys},
+	{"POST", keysPath, memento.RoleAdmin, ours, (*API).createKey},
+	{"GET", keyPath, memento.RoleAdmin, ours, (*API).getKey},
+	{"POST", keyPath + "/revoke", memento.RoleAdmin, ours, (*API).revokeKey},
+	{"POST", keyPath + "/rotate", memento.RoleAdmin, ours, (*API).rotateKey},
+
+	{"GET", "/openapi.json", "", ours, (*API).serveOpenAPI},
+}
+
+// resource is what one path offers: a route for each method.
+type resource struct {
+	pattern string
+	methods map[string]*route
+}
+
+// routes returns a mux that only matches paths, for a finder: refusals are all ours,
+// in JSON.
+func (a *API) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	resources := map[string]*resource{}
+	for i := range table {
+		r := &table[i]
+		found := resources[r.pattern]
+		if found == nil {
+			found = &resource{r.pattern, map[string]*route{}}
+			resources[r.pattern] = found
+			mux.Handle(r.pattern, found)
+		}
+		found.methods[r.method] = r
+	}
+	return mux
+}
+
+func (r *resource) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.(*finder).found = r }
+
+// A finder learns which resource a mux finds, and drops what the mux would answer if
+// it finds none.
+type finder struct {
+	header http.Header
+	found  *resource
+}
+
+func (f *finder) Header() http.Header {
+	if f.header == nil {
+		f.header = http.Header{}
+	}
+	return f.header
+}
+
+func (f *finder) Write(p []byte) (int, error) { return len(p), nil }
+
+func (f *finder) WriteHeader(int) {}
+
+// find returns the route of a request. A path that a mux would redirect to another
+// has none: clients that left an ID empty should hear of it.
+func (c *call) find(mux *http.ServeMux) (*route, error) {
+	path := c.r.URL.Path
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.HasSuffix(path, "/") ||
+		strings.Contains(path, "/./") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..") {
+		return nil, errNoRoute
+	}
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if method == http.MethodConnect {
+		return nil, errNoRoute
+	}
+	var f finder
+	mux.ServeHTTP(&f, c.r) // and with it the values of the path
+	found := f.found
+	if found == nil {
+		return nil, errNoRoute
+	}
+	if r := found.methods[method]; r != nil {
+		return r, nil
+	}
+	var allowed []string
+	for m := range found.methods {
+		allowed = append(allowed, m)
+	}
+	slices.Sort(allowed)
+	return nil, &fault{status: http.StatusMethodNotAllowed, kind: invalidRequest, allow: strings.Join(allowed, ", "),
+		message: "the method " + printable(c.r.Method) + " is not supported here; use " + strings.Join(allowed, " or ")}
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"memento"
+)
+
+// A storeCache keeps the stores that were used last. All requests for a store share
+// one memento.Store, whose edits take turns instead of outrunning each other, and
+// whose presence proves that the store is the workspace's.
+type storeCache struct {
+	mu     sync.Mutex
+	byID   map[storeKey]*list.Element // of *openStore
+	recent list.List                  // those used last in front
+}
+
+type storeKey struct {
+	workspace memento.Workspace
+	id        memento.StoreID
+}
+
+type openStore struct {
+	key   storeKey
+	store *memento.Store
+	users int
+}
+
+const maxOpenStores = 1024
+
+// open returns the store of a request, which leaves it when it is answered.
+func (s *storeCache) open(ctx context.Context, key storeKey, open func() (*memento.Store, error)) (store *memento.Store, leave func(), err error) {
+	if o := s.enter(key, nil); o != nil {
+		return o.store, func() { s.leave(o) }, nil
+	}
+	if store, err = open(); err != nil {
+		return nil, nil, err
+	}
+	o := s.enter(key, store)
+	return o.store, func() { s.leave(o) }, nil
+}
+
+// enter returns a store that is open, or the new one if that is not nil.
+func (s *storeCache) enter(key storeKey, store *memento.Store) *openStore {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[key]
+	if e == nil {
+		if store == nil {
+			return nil
+		}
+		if s.byID == nil {
+			s.byID = map[storeKey]*list.Element{}
+		}
+		e = s.recent.PushFront(&openStore{key: key, store: store})
+		s.byID[key] = e
+	}
+	s.recent.MoveToFront(e)
+	o := e.Value.(*openStore)
+	o.users++
+	return o
+}
+
+// leave ends a use, and closes what has not been used for longest.
+func (s *storeCache) leave(o *openStore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.users--
+	for e := s.recent.Back(); e != nil && len(s.byID) > maxOpenStores; {
+		old := e.Value.(*openStore)
+		before := e.Prev()
+		if old.users == 0 {
+			s.recent.Remove(e)
+			delete(s.byID, old.key)
+		}
+		e = before
+	}
+}
+
+// store returns the store that the path names, for as long as the request lasts.
+func (c *call) store() (*memento.Store, memento.StoreID, func(), error) {
+	name, err := c.pathID("store", "memstore_", "memory store")
+	if err != nil {
+		return nil, "", nil, err
+	}
+	id := memento.StoreID(name)
+	a := c.api
+	store, leave, err := a.stores.open(c.context(), storeKey{c.who.Workspace, id}, func() (*memento.Store, error) {
+		return memento.OpenStore(c.context(), a.backend, c.who.Workspace, id, &memento.StoreOptions{Detector: a.opts.Detector, Observe: a.observe})
+	})
+	return store, id, leave, err
+}
+
+// inStore is a handler that has the store which the path names for its time.
+func inStore(do func(*API, *call, *memento.Store, memento.StoreID) error) func(*API, *call) error {
+	return func(a *API, c *call) error {
+		store, id, leave, err := c.store()
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return do(a, c, store, id)
+	}
+}
+
+// changing is inStore for what changes the store, and is told by whom.
+func changing(do func(*API, *call, *memento.Store, memento.StoreID, memento.Actor) error) func(*API, *call) error {
+	return inStore(func(a *API, c *call, store *memento.Store, id memento.StoreID) error {
+		by, err := c.actor()
+		if err != nil {
+			return err
+		}
+		return do(a, c, store, id, by)
+	})
+}

@@ -1,0 +1,340 @@
+package httpapi
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"time"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+// A storeBody is what a store is made from.
+type storeBody struct {
+	Name        *string            `json:"name"`
+	Description *string            `json:"description"`
+	Metadata    map[string]*string `json:"metadata"`
+	Limits      *wire.Limits       `json:"limits"`
+	Settings    *memento.Settings  `json:"settings"`
+	UniqueName  bool               `json:"unique_name"`
+}
+
+// spec reads a storeBody. Limits and settings are for admins.
+func (c *call) spec() (spec memento.StoreSpec, err error) {
+	// What is given of settings replaces the defaults, and no more.
+	settings := memento.DefaultSettings()
+	body := storeBody{Settings: &settings}
+	given, err := c.decodeGiven(&body)
+	if err != nil {
+		return spec, err
+	}
+	if (given.has("limits") || given.has("settings")) && !c.who.Role.Allows(memento.RoleAdmin) {
+		return spec, needsRole(memento.RoleAdmin)
+	}
+	if spec.Name, err = required("name", body.Name); err != nil {
+		return spec, err
+	}
+	if spec.Name == "" { // which of a listing would be any
+		return spec, invalid("name: a store needs a name")
+	}
+	if body.Description != nil {
+		spec.Description = *body.Description
+	}
+	spec.Metadata = map[string]string{}
+	for k, v := range body.Metadata {
+		if v == nil {
+			return spec, invalid("%s: must be a string, not null", within("metadata", k))
+		}
+		spec.Metadata[k] = *v
+	}
+	if body.Limits != nil {
+		spec.Limits = memento.Limits(*body.Limits)
+	}
+	spec.Settings, spec.UniqueName = body.Settings, body.UniqueName
+	return spec, nil
+}
+
+func (a *API) createStore(c *call) error {
+	spec, err := c.spec()
+	if err != nil {
+		return err
+	}
+	info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
+	if errors.Is(err, memento.ErrExist) {
+		return nameTaken(err)
+	}
+	if err != nil {
+		return err
+	}
+	a.tellStore("created", c.who.Workspace, info.ID)
+	return c.answer(wire.FromStore(info))
+}
+
+func nameTaken(err error) error {
+	return &fault{status: http.StatusConflict, kind: conflictError, message: "a memory store of this name exists already", retry: "false", extra: describe(err)}
+}
+
+// storeByName returns the store of a name, and makes it if there is none.
+func (a *API) storeByName(c *call) error {
+	spec, err := c.spec()
+	if err != nil {
+		return err
+	}
+	spec.UniqueName = true
+	for {
+		var found []memento.StoreInfo
+		for info, err := range a.backend.ListStores(c.context(), c.who.Workspace, memento.StoreListOptions{Name: spec.Name, Limit: 2}) {
+			if err != nil {
+				return err
+			}
+			found = append(found, info)
+		}
+		switch len(found) {
+		case 1:
+			return c.answer(wire.FromStore(found[0]))
+		case 2:
+			return &fault{status: http.StatusConflict, kind: conflictError, message: "several memory stores have this name; use an ID", retry: "false"}
+		}
+		info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
+		if errors.Is(err, memento.ErrExist) {
+			continue // another made it meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		a.tellStore("created", c.who.Workspace, info.ID)
+		return c.answer(wire.FromStore(info))
+	}
+}
+
+func (a *API) listStores(c *call) error {
+	q := c.query()
+	limit := q.limit(false)
+	opts := memento.StoreListOptions{
+		Name:            q.text("name"),
+		IncludeArchived: q.boolean("include_archived"),
+		CreatedFrom:     q.time("created_at[gte]"),
+		CreatedTo:       q.time("created_at[lte]"),
+		After:           cmp.Or(q.afterStore(), memento.StoreID(q.text("after"))), // clients of memento continue behind any store
+		Limit:           limit + 1,
+	}
+	if q.err != nil {
+		return q.err
+	}
+	answer := page[wire.Store]{Data: []wire.Store{}}
+	for info, err := range a.backend.ListStores(c.context(), c.who.Workspace, opts) {
+		if err != nil {
+			return err
+		}
+		if len(answer.Data) == limit {
+			answer.Next = pageAfter('s', string(answer.Data[limit-1].ID))
+			break
+		}
+		answer.Data = append(answer.Data, wire.FromStore(info))
+	}
+	return c.answer(answer)
+}
+
+// info describes the store that the path names.
+func (c *call) info() (memento.StoreInfo, error) {
+	id, err := c.pathID("store", "memstore_", "memory store")
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	return c.api.backend.GetStore(c.context(), c.who.Workspace, memento.StoreID(id))
+}
+
+func (a *API) getStore(c *call) error {
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	return c.answer(wire.FromStore(info))
+}
+
+type storeUpdateBody struct {
+	Name        *string            `json:"name"`
+	Description *string            `json:"description"`
+	Metadata    map[string]*string `json:"metadata"`
+	Limits      *wire.Limits       `json:"limits"`
+	Settings    *memento.Settings  `json:"settings"`
+	IfUpdatedAt *time.Time         `json:"if_updated_at"`
+	Archive     bool               `json:"archive"` // with the update, as one
+}
+
+func (a *API) updateStore(c *call) error {
+	id, err := c.pathID("store", "memstore_", "memory store")
+	if err != nil {
+		return err
+	}
+	// Settings are replaced as a whole: what is not given of them is as by default.
+	settings := memento.DefaultSettings()
+	body := storeUpdateBody{Settings: &settings}
+	given, err := c.decodeGiven(&body)
+	if err != nil {
+		return err
+	}
+	if (given.has("limits") || given.has("settings")) && !c.who.Role.Allows(memento.RoleAdmin) {
+		return needsRole(memento.RoleAdmin)
+	}
+	u := memento.StoreUpdate{Name: body.Name, Description: body.Description, Metadata: body.Metadata}
+	if given.has("settings") {
+		u.Settings = body.Settings
+	}
+	if body.Limits != nil {
+		limits := memento.Limits(*body.Limits)
+		u.Limits = &limits
+	}
+	if body.IfUpdatedAt != nil {
+		if u.IfUpdatedAt = *body.IfUpdatedAt; u.IfUpdatedAt.IsZero() {
+			return invalid("if_updated_at: must be the updated_at of a memory store")
+		}
+	}
+	if u.Archive = body.Archive; u.Archive && u.Name == nil && u.Description == nil && u.Metadata == nil && u.Limits == nil && u.Settings == nil && body.IfUpdatedAt == nil {
+		return invalid("archive: goes with an update; to do nothing but archive, POST to the path of the store and /archive")
+	}
+	info, err := a.updateInfo(c, memento.StoreID(id), u)
+	if err != nil {
+		return err
+	}
+	if u.Archive && !info.UpdatedAt.Equal(u.IfUpdatedAt) { // just now: an archived store does not change any more
+		a.tellStore("archived", c.who.Workspace, info.ID)
+	}
+	return c.answer(wire.FromStore(info))
+}
+
+// updateInfo changes a store's description.
+func (a *API) updateInfo(c *call, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
+	info, err := a.backend.UpdateStore(c.context(), c.who.Workspace, id, u)
+	if errors.Is(err, memento.ErrConflict) {
+		err = &fault{status: http.StatusConflict, kind: conflictError, message: "the memory store was changed meanwhile", retry: "false", extra: describe(err)}
+	}
+	if err == nil && info.Archived() && !u.Archive {
+		// An update that names nothing is no error of the backend's.
+		err = &memento.Error{Op: "update store", Err: memento.ErrArchived}
+	}
+	return info, err
+}
+
+func (a *API) archiveStore(c *call) error {
+	if err := c.decode(&struct{}{}); err != nil {
+		return err
+	}
+	for {
+		info, err := c.info()
+		if err != nil {
+			return err
+		}
+		if info.Archived() {
+			return c.answer(wire.FromStore(info))
+		}
+		// The condition says who of several archived it, and tells of it.
+		u := memento.StoreUpdate{Archive: true, IfUpdatedAt: info.UpdatedAt}
+		info, err = a.backend.UpdateStore(c.context(), c.who.Workspace, info.ID, u)
+		if errors.Is(err, memento.ErrConflict) && c.context().Err() == nil {
+			continue // another was faster
+		}
+		if err != nil {
+			return err
+		}
+		a.tellStore("archived", c.who.Workspace, info.ID)
+		return c.answer(wire.FromStore(info))
+	}
+}
+
+func (a *API) deleteStore(c *call) error {
+	id, err := c.pathID("store", "memstore_", "memory store")
+	if err != nil {
+		return err
+	}
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	if len(info.Settings.ReadOnly) > 0 && !c.who.Role.Allows(memento.RoleAdmin) { // memories that nobody is to remove
+		return needsRole(memento.RoleAdmin)
+	}
+	if err := a.backend.DeleteStore(c.context(), c.who.Workspace, memento.StoreID(id)); err != nil {
+		return err
+	}
+	a.changes.tell(memento.StoreID(id)) // streams of it end
+	a.tellStore("deleted", c.who.Workspace, memento.StoreID(id))
+	return c.answer(wire.Deleted{ID: id, Type: "memory_store_deleted"})
+}
+
+// What a store is allowed, and what it does about what it is told.
+type settingsAnswer struct {
+	Type     string           `json:"type"` // "memory_store_settings"
+	Store    memento.StoreID  `json:"memory_store_id"`
+	Limits   wire.Limits      `json:"limits"`
+	Settings memento.Settings `json:"settings"`
+}
+
+func settingsOf(info memento.StoreInfo) settingsAnswer {
+	return settingsAnswer{"memory_store_settings", info.ID, wire.Limits(info.Limits), info.Settings}
+}
+
+func (a *API) getSettings(c *call) error {
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	return c.answer(settingsOf(info))
+}
+
+// updateSettings replaces the members that are given, and leaves the others.
+func (a *API) updateSettings(c *call) error {
+	text, err := c.read()
+	if err != nil {
+		return err
+	}
+	for {
+		info, err := c.info()
+		if err != nil {
+			return err
+		}
+		limits := wire.Limits(info.Limits)
+		body := struct {
+			Limits   *wire.Limits      `json:"limits"`
+			Settings *memento.Settings `json:"settings"`
+		}{&limits, &info.Settings}
+		if _, err := decode(text, &body); err != nil {
+			return err
+		}
+		u := memento.StoreUpdate{Settings: body.Settings, IfUpdatedAt: info.UpdatedAt}
+		if body.Limits != nil {
+			l := memento.Limits(*body.Limits)
+			u.Limits = &l
+		}
+		next, err := a.backend.UpdateStore(c.context(), c.who.Workspace, info.ID, u)
+		if errors.Is(err, memento.ErrConflict) && c.context().Err() == nil {
+			continue // another was faster
+		}
+		if err != nil {
+			return err
+		}
+		return c.answer(settingsOf(next))
+	}
+}
+
+func (a *API) getUsage(c *call) error {
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	near := []memento.Limit{}
+	if memento.NearLimit(info.Usage.Memories, info.Limits.Memories) {
+		near = append(near, memento.LimitMemories)
+	}
+	if memento.NearLimit(info.Usage.Bytes, info.Limits.Bytes) {
+		near = append(near, memento.LimitBytes)
+	}
+	return c.answer(struct {
+		Type  string          `json:"type"` // "memory_store_usage"
+		Store memento.StoreID `json:"memory_store_id"`
+		wire.Usage
+		Limits wire.Limits     `json:"limits"`
+		Near   []memento.Limit `json:"near_limits"` // of which more than 80 % are used
+	}{"memory_store_usage", info.ID, wire.Usage(info.Usage), wire.Limits(info.Limits), near})
+}

@@ -1,0 +1,258 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"memento"
+	"memento/httpapi"
+)
+
+// lines returns the objects of a stream of JSON lines, which must have an end.
+func (c *caller) lines(t *testing.T, path string) (list []object) {
+	t.Helper()
+	r := c.do(t, http.MethodGet, path, nil)
+	if got := r.header.Get("Content-Type"); r.status != http.StatusOK || got != "application/x-ndjson" {
+		t.Fatalf("%s: %d %s %s", path, r.status, got, r.text)
+	}
+	for line := range strings.Lines(string(r.text)) {
+		var o object
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("%s: %q: %v", path, line, err)
+		}
+		list = append(list, o)
+	}
+	if n := len(list); n == 0 || len(list[n-1]) != 1 || list[n-1]["type"] != "end" {
+		t.Fatalf("%s: no end: %s", path, r.text)
+	}
+	return list[:len(list)-1]
+}
+
+// life makes a store with some history, and returns its path.
+func (c *caller) life(t *testing.T) string {
+	t.Helper()
+	made := c.post(t, stores, object{"name": "a life", "description": "of notes", "metadata": object{"k": "v"}})
+	store := stores + "/" + text(t, made, "id")
+	a := c.put(t, store, "/a.md", "one")
+	c.with("Memento-Actor", "session/sesn_1").post(t, store+"/memories/"+text(t, a, "id"), object{"content": "two", "path": "/n/b.md"})
+	gone := c.put(t, store, "/gone", "deleted")
+	c.delete(t, store+"/memories/"+text(t, gone, "id"))
+	c.put(t, store, "/n/c/d.md", "three\n")
+	c.put(t, store, "/é", strings.Repeat("<ü>\r\n", 10_000))
+	c.post(t, store+"/memory_versions/"+text(t, gone, "memory_version_id")+"/redact", nil)
+	return store
+}
+
+// told is what a version says of its memory, without what is a store's own.
+func told(list []object) (versions []object) {
+	for _, v := range list {
+		o := object{}
+		for k, value := range v {
+			if k != "memory_store_id" && k != "sequence" {
+				o[k] = value
+			}
+		}
+		versions = append(versions, o)
+	}
+	return versions
+}
+
+func TestExportAndImport(t *testing.T) {
+	s := newSite(t, nil)
+	admin, writer, reader := s.admin, s.as(memento.DefaultWorkspace, memento.RoleWrite), s.as(memento.DefaultWorkspace, memento.RoleRead)
+	from := admin.life(t)
+	contents := func(store string) (list []object) {
+		t.Helper()
+		for _, m := range reader.pages(t, store+"/memories?view=full", 20) {
+			list = append(list, object{"path": m["path"], "content": m["content"]})
+		}
+		return list
+	}
+	export := func(query string) []byte {
+		t.Helper()
+		r := reader.do(t, http.MethodGet, from+"/export"+query, nil)
+		id := strings.TrimPrefix(from, stores+"/")
+		if r.status != http.StatusOK || r.header.Get("Content-Type") != "application/gzip" || r.header.Get("Content-Disposition") != `attachment; filename="`+id+`.tar.gz"` {
+			t.Fatalf("%s: %d %v", r.request, r.status, r.header)
+		}
+		return r.text
+	}
+	whole := admin.with("Content-Type", "", "Content-Type", "application/gzip")
+
+	// With its history, a store comes back as it was.
+	to := admin.newStore(t, "copy")
+	answer := whole.post(t, to+"/import", export(""))
+	same(t, "answer", answer, object{
+		"type": "memory_import", "memory_store_id": strings.TrimPrefix(to, stores+"/"), "memories": 3., "versions": 6., "bytes": 60_009., "redacted": nil,
+	})
+	same(t, "contents", contents(to), contents(from))
+	same(t, "history", told(admin.pages(t, to+"/memory_versions?view=full", 20)), told(admin.pages(t, from+"/memory_versions?view=full", 20)))
+	whole.do(t, http.MethodPost, to+"/import", export("")).fails(t, 409, conflict, "history already")
+
+	// Contents only are new memories of whoever reads them.
+	to = writer.newStore(t, "contents")
+	plain := export("?contents_only=true")
+	answer = writer.post(t, to+"/import?contents_only=true", plain)
+	same(t, "memories", answer["memories"], 3.)
+	same(t, "versions", answer["versions"], 0.)
+	same(t, "contents", contents(to), contents(from))
+	list := writer.pages(t, to+"/memory_versions", 20)
+	same(t, "operations", column(list, "operation"), []any{"created", "created", "created"})
+	same(t, "created_by", list[0]["created_by"], any(object{"type": "api_actor", "api_key_id": writer.keyID}))
+	// They only take the place of others if that is asked for.
+	n := text(t, reader.get(t, to+"/memories/by-path?path=/n/b.md"), "id")
+	writer.post(t, to+"/memories/"+n, object{"content": "changed"})
+	failure := writer.do(t, http.MethodPost, to+"/import?contents_only=true", plain).fails(t, 409, pathConflict)
+	if failure["conflicting_path"] == nil {
+		t.Errorf("no conflicting_path in %v", failure)
+	}
+	same(t, "content", reader.get(t, to+"/memories/"+n)["content"], "changed")
+	writer.post(t, to+"/import?contents_only=true&overwrite=true", export(""))
+	same(t, "contents", contents(to), contents(from))
+
+	// History says who did what, which is not for everybody to say.
+	to = writer.newStore(t, "forged")
+	writer.do(t, http.MethodPost, to+"/import", export("")).fails(t, 403, noAccess, "admin")
+	reader.do(t, http.MethodPost, to+"/import?contents_only=true", plain).fails(t, 403, noAccess, "write")
+	whole.do(t, http.MethodPost, to+"/import?overwrite=true", export("")).fails(t, 400, invalidRequest, "overwrite")
+	whole.do(t, http.MethodPost, to+"/import", plain).fails(t, 400, invalidRequest, "contents_only=true")
+	whole.do(t, http.MethodPost, to+"/import?contents_only=1", plain).fails(t, 400, invalidRequest, "contents_only: must be true or false")
+	archive := export("")
+	for _, bad := range [][]byte{nil, []byte("x"), archive[:len(archive)/2], append(bytes.Clone(archive), 'x'), []byte("{}")} {
+		whole.do(t, http.MethodPost, to+"/import", bad).fails(t, 400, invalidRequest, "archive")
+		writer.do(t, http.MethodPost, to+"/import?contents_only=true", bad).fails(t, 400, invalidRequest, "archive")
+	}
+	reader.do(t, http.MethodGet, from+"/export?contents_only=x", nil).fails(t, 400, invalidRequest, "contents_only")
+	same(t, "versions after refusals", reader.get(t, to+"/memory_versions")["data"], []any{})
+}
+
+// An archive is bounded both as it comes and as it is unpacked.
+func TestImportTooLarge(t *testing.T) {
+	s := newSite(t, func(o *httpapi.Options) { o.MaxImport = 20_000 })
+	from := s.admin.life(t)
+	archive := s.admin.do(t, http.MethodGet, from+"/export", nil).text
+	if len(archive) > 20_000 {
+		t.Fatalf("the archive has %d bytes", len(archive))
+	}
+	to := s.admin.newStore(t, "copy")
+	s.admin.do(t, http.MethodPost, to+"/import", archive).fails(t, 413, "request_too_large", "archive")
+	s.admin.do(t, http.MethodPost, to+"/import?contents_only=true", archive).fails(t, 413, "request_too_large", "archive")
+	s.admin.do(t, http.MethodPost, to+"/history", strings.Repeat(" ", 20_001)).fails(t, 413, "request_too_large", "20000 bytes")
+	same(t, "versions", s.admin.get(t, to+"/memory_versions")["data"], []any{})
+}
+
+func TestEntries(t *testing.T) {
+	s := newSite(t, nil)
+	store := s.as("a", memento.RoleWrite).life(t)
+	c := s.as("a", memento.RoleRead)
+	memories := c.pages(t, store+"/memories", 20)
+	same(t, "all", c.lines(t, store+"/entries"), memories)
+	full := c.pages(t, store+"/memories?view=full", 20)
+	same(t, "with contents", c.lines(t, store+"/entries?contents=true"), full)
+	same(t, "below a directory", c.lines(t, store+"/entries?path_prefix=/n/"), memories[:2])
+	same(t, "the first", c.lines(t, store+"/entries?limit=1"), memories[:1])
+	same(t, "behind the first", c.lines(t, store+"/entries?limit=1&after=/n/b.md"), memories[1:2])
+	below := c.lines(t, store+"/entries?depth=1")
+	same(t, "directories", below, []object{
+		{"type": "memory_prefix", "path": "/n/", "memories": 2., "content_size_bytes": 9., "updated_at": memories[1]["updated_at"]},
+		memories[2],
+	})
+	same(t, "two levels", column(c.lines(t, store+"/entries?depth=2"), "path"), []any{"/n/b.md", "/n/c/", "/é"})
+	same(t, "behind a directory", c.lines(t, store+"/entries?depth=1&after=/n/"), below[1:])
+	same(t, "in brief", column(c.lines(t, store+"/entries?brief=true"), "path"), column(memories, "path"))
+	for query, want := range map[string]string{
+		"depth=-1": "depth", "limit=-1": "limit", "contents=1": "contents: must be true or false", "brief=x": "brief", "path_prefix=n": "path_prefix",
+	} {
+		c.do(t, http.MethodGet, store+"/entries?"+query, nil).fails(t, 400, invalidRequest, want)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	s := newSite(t, nil)
+	admin, reader := s.admin, s.as(memento.DefaultWorkspace, memento.RoleRead)
+	store := admin.life(t)
+	versions := reader.pages(t, store+"/memory_versions?view=full", 20)
+	oldest := make([]object, len(versions))
+	for i, v := range versions {
+		oldest[len(versions)-1-i] = v
+	}
+	history := store + "/history"
+	same(t, "all", reader.lines(t, history+"?contents=true"), versions)
+	same(t, "oldest first", reader.lines(t, history+"?contents=true&oldest_first=true"), oldest)
+	same(t, "a part", reader.lines(t, fmt.Sprintf("%s?contents=true&oldest_first=true&limit=2&after=%v", history, oldest[0]["sequence"])), oldest[1:3])
+	same(t, "without contents", column(reader.lines(t, history), "content"), make([]any, len(versions)))
+	of := func(query string) []any {
+		t.Helper()
+		return column(reader.lines(t, history+"?oldest_first=true&"+query), "operation")
+	}
+	same(t, "of a memory", of("memory_id="+text(t, oldest[0], "memory_id")), []any{"created", "modified"})
+	same(t, "of a path", of("path=/n"), []any{"modified", "created"})
+	same(t, "of an operation", of("operation=deleted"), []any{"deleted"})
+	same(t, "of an actor", of("actor_kind=session&actor_id=sesn_1"), []any{"modified"})
+	same(t, "of a kind of actor", len(of("actor_kind=api_key")), len(versions)-1)
+	same(t, "of a time", of("created_at[lte]="+text(t, oldest[1], "created_at")), []any{"created", "modified"})
+	same(t, "of another time", of("created_at[gte]="+text(t, oldest[len(oldest)-1], "created_at")), []any{"created"})
+	for query, want := range map[string]string{
+		"after=x": "after", "after=-1": "after", "limit=x": "limit", "operation=x": "operation", "oldest_first=x": "oldest_first", "contents=x": "contents", "created_at[gte]=x": "created_at[gte]",
+	} {
+		reader.do(t, http.MethodGet, history+"?"+query, nil).fails(t, 400, invalidRequest, want)
+	}
+
+	// What comes out goes in elsewhere, as it is and as one.
+	stream := reader.do(t, http.MethodGet, history+"?contents=true&oldest_first=true", nil).text
+	to := admin.newStore(t, "copy")
+	ndjson := admin.with("Content-Type", "", "Content-Type", "application/x-ndjson")
+	lines := strings.SplitAfter(strings.TrimSuffix(string(stream), "\n"), "\n")
+	head := strings.Join(lines[:len(lines)-1], "")
+	for body, want := range map[string]string{
+		"":                                       `the last line must be {"type":"end"}`,
+		head:                                     `the last line must be {"type":"end"}`,
+		head + "{\"type\":\"end\"}\n" + lines[0]: fmt.Sprintf("line %d: comes behind the end", len(lines)+1),
+		head + "x\n":                             fmt.Sprintf("line %d: is no memory_version", len(lines)),
+		head + "{\"type\":\"memory\"}\n":         fmt.Sprintf("line %d: is no memory_version", len(lines)),
+		lines[0] + "{\"path\":\"\xff\"}":         "line 2: is no memory_version",
+	} {
+		ndjson.do(t, http.MethodPost, to+"/history", body).fails(t, 400, invalidRequest, want)
+	}
+	forged := strings.Replace(string(stream), hashOfOne, hashOfEmpty, 1)
+	ndjson.do(t, http.MethodPost, to+"/history", forged).fails(t, 400, invalidRequest, "")
+	same(t, "versions after refusals", reader.get(t, to+"/memory_versions")["data"], []any{})
+	same(t, "answer", ndjson.post(t, to+"/history", stream), object{"type": "memory_history_import", "versions": float64(len(versions)), "redacted": []any{}})
+	same(t, "history", told(reader.lines(t, to+"/history?contents=true")), told(versions))
+	same(t, "answer to nothing", ndjson.post(t, to+"/history", "{\"type\":\"end\"}\n")["versions"], 0.)
+	failure := ndjson.do(t, http.MethodPost, to+"/history", stream).fails(t, 409, pathConflict)
+	same(t, "code", failure["code"], "exist")
+	s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, http.MethodPost, to+"/history", stream).fails(t, 403, noAccess, "admin")
+}
+
+func TestPrune(t *testing.T) {
+	s := newSite(t, nil)
+	store := s.admin.life(t)
+	prune := store + "/prune"
+	before := s.clock.time().Add(time.Hour)
+	want := object{"type": "memory_history_collection", "memory_store_id": strings.TrimPrefix(store, stores+"/"), "versions": 3., "bytes": 3., "dry_run": true}
+	same(t, "the rehearsal", s.admin.post(t, prune, object{"before": before, "dry_run": true}), want)
+	same(t, "versions after it", len(s.admin.pages(t, store+"/memory_versions", 20)), 6)
+	want["dry_run"], want["versions"], want["bytes"] = false, 2., 0.
+	same(t, "what goes if two of each stay", s.admin.post(t, prune, object{"before": before, "keep": 2}), want)
+	memory := text(t, s.admin.get(t, store+"/memories/by-path?path=/n/b.md"), "id")
+	want["versions"], want["bytes"] = 1., 3.
+	same(t, "what goes of one memory", s.admin.post(t, prune, object{"before": before, "memory_id": memory}), want)
+	same(t, "versions", len(s.admin.pages(t, store+"/memory_versions", 20)), 3)
+	want["versions"], want["bytes"] = 0., 0.
+	same(t, "before all that", s.admin.post(t, prune, object{"before": "2020-01-01T00:00:00+01:00"}), want)
+	for body, words := range map[string]string{
+		"": "before: field required", `{"keep":1}`: "before: field required", `{"before":"now"}`: "before: must be a time",
+		`{"before":"2026-09-26T12:00:00Z","keep":-1}`:  "keep: must not be negative",
+		`{"before":"2026-09-26T12:00:00Z","keep":"1"}`: "keep: must be a whole number, not string",
+		`{"before":"2026-09-26T12:00:00Z","all":true}`: "all: extra inputs are not permitted",
+	} {
+		s.admin.do(t, http.MethodPost, prune, body).fails(t, 400, invalidRequest, words)
+	}
+	s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, http.MethodPost, prune, object{"before": before}).fails(t, 403, noAccess, "admin")
+}

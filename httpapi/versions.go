@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+func (a *API) listVersions(c *call, store *memento.Store, id memento.StoreID) error {
+	q := c.query()
+	full := q.full(false)
+	limit := q.limit(full)
+	opts := memento.VersionListOptions{
+		Memory:      memento.MemoryID(q.text("memory_id")),
+		Operation:   q.operation(),
+		CreatedFrom: q.time("created_at[gte]"),
+		CreatedTo:   q.time("created_at[lte]"),
+		After:       q.afterVersion(),
+		Limit:       limit + 1,
+		Contents:    full,
+	}
+	matches := q.creator(&opts)
+	if q.err != nil {
+		return q.err
+	}
+	answer := page[wire.Version]{Data: []wire.Version{}}
+	if !matches {
+		if _, err := c.info(); err != nil {
+			return err
+		}
+		return c.answer(answer)
+	}
+	var last int64
+	for v, err := range store.Versions(c.context(), opts) {
+		if err != nil {
+			return err
+		}
+		if len(answer.Data) == limit {
+			answer.Next = pageAfter('v', strconv.FormatInt(last, 10))
+			break
+		}
+		last = v.Seq
+		answer.Data = append(answer.Data, wire.FromVersion(id, v, full))
+	}
+	return c.answer(answer)
+}
+
+func (q *query) operation() memento.Operation {
+	switch op := memento.Operation(q.text("operation")); op {
+	case "", memento.Created, memento.Modified, memento.Deleted:
+		return op
+	}
+	q.fail(`operation: must be "created", "modified" or "deleted"`)
+	return ""
+}
+
+// afterVersion returns the place in the order of versions that the page comes
+// behind; 0 is the first page.
+func (q *query) afterVersion() int64 {
+	text := q.after('v')
+	if text == "" {
+		return 0
+	}
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq <= 0 {
+		q.fail(badPage)
+		return 0
+	}
+	return seq
+}
+
+// creator sets who made the versions asked for. A version has one creator: two
+// that differ match nothing.
+func (q *query) creator(opts *memento.VersionListOptions) (matches bool) {
+	for _, p := range []struct {
+		name string
+		kind memento.ActorKind
+	}{
+		{"session_id", memento.ActorSession},
+		{"api_key_id", memento.ActorAPIKey},
+		{"service_account_id", memento.ActorServiceAccount},
+		{"user_id", memento.ActorUser},
+	} {
+		id := q.text(p.name)
+		if id == "" {
+			continue
+		}
+		if opts.CreatedBy.ID != "" {
+			return false
+		}
+		opts.CreatedBy = memento.Actor{Kind: p.kind, ID: id}
+	}
+	return true
+}
+
+func (a *API) getVersion(c *call, store *memento.Store, id memento.StoreID) error {
+	name, err := c.pathID("version", "memver_", "memory version")
+	if err != nil {
+		return err
+	}
+	full, err := c.view(true)
+	if err != nil {
+		return err
+	}
+	v, err := store.Version(c.context(), memento.VersionID(name))
+	if err != nil {
+		return err
+	}
+	return c.answer(wire.FromVersion(id, v, full))
+}
+
+func (a *API) redactVersion(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
+	name, err := c.pathID("version", "memver_", "memory version")
+	if err != nil {
+		return err
+	}
+	if err := c.decode(&struct{}{}); err != nil {
+		return err
+	}
+	v, err := store.Redact(c.context(), memento.VersionID(name), by)
+	if err != nil {
+		return err
+	}
+	return c.answer(wire.FromVersion(id, v, true))
+}
+
+// restoreVersion writes a version's contents back, and answers with their memory.
+func (a *API) restoreVersion(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
+	name, err := c.pathID("version", "memver_", "memory version")
+	if err != nil {
+		return err
+	}
+	if err := c.decode(&struct{}{}); err != nil {
+		return err
+	}
+	path, _, err := store.RestoreVersion(c.context(), by, memento.VersionID(name))
+	if err != nil {
+		return c.occupied(store, path, err)
+	}
+	m, err := store.Peek(c.context(), memento.ByPath(path))
+	if err != nil {
+		return err
+	}
+	return c.answer(wire.FromMemory(id, m, false))
+}
+
+// restoreStore brings a store back to what it held at a time.
+func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
+	var body struct {
+		AsOf   *time.Time `json:"as_of"`
+		DryRun bool       `json:"dry_run"`
+	}
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	at, err := required("as_of", body.AsOf)
+	if err != nil {
+		return err
+	}
+	r, err := store.RestoreAsOf(c.context(), by, at.UTC(), body.DryRun)
+	if err != nil {
+		return err
+	}
+	return c.answer(struct {
+		Type     string           `json:"type"` // "memory_restoration"
+		Store    memento.StoreID  `json:"memory_store_id"`
+		DryRun   bool             `json:"dry_run"`
+		Written  []memento.Path   `json:"written"`
+		Removed  []memento.Path   `json:"removed"`
+		Lost     []memento.Path   `json:"lost"`
+		Redacted []wire.Suspicion `json:"redacted"`
+	}{"memory_restoration", id, body.DryRun, orEmpty(r.Written), orEmpty(r.Removed), orEmpty(r.Lost), wire.FromSuspicions(r.Redacted)})
+}
+
+// orEmpty is l, but never null.
+func orEmpty[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
