@@ -1,0 +1,49 @@
+package httpstore
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"memento"
+)
+
+// parseBase checks the URL of a server and the key that goes there. Its errors do
+// not repeat either.
+func parseBase(raw string, o *Options) (string, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "", invalid("the URL of a server is written https://HOST[:PORT][/PATH]")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return "", invalid("the URL of a server starts with https://, or with http://")
+	case u.User != nil:
+		return "", invalid("the URL of a server names no user and no password; give the key in Options.Key")
+	case u.Hostname() == "" || u.Opaque != "":
+		return "", invalid("the URL of a server needs a host, as in https://memory.example.com")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", invalid("the URL of a server has neither a query nor a fragment")
+	}
+	for _, c := range []byte(o.Key) {
+		if c <= ' ' || c > '~' {
+			return "", invalid("the key has characters that no key has; a key is a single line that begins with %s", memento.SecretPrefix)
+		}
+	}
+	if u.Scheme == "http" && o.Key != "" && !o.AllowPlaintext && !isLoopback(u.Hostname()) {
+		return "", invalid("over http:// the key would travel in clear text; use https://, or, on a network that nobody else reads, allow it (?plaintext=true)")
+	}
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{memento.ErrInvalid}, args...)...)
+}

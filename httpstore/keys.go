@@ -1,0 +1,94 @@
+package httpstore
+
+import (
+	"context"
+	"encoding/hex"
+	"iter"
+	"net/http"
+	"time"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+const keysPath = "/v1/admin/keys"
+
+// Keys yields the API keys of the key's own workspace, oldest first, those that are
+// not active any more included. Their hashes stay with the server. It needs the role
+// admin, as do the other methods about keys.
+func (b *Backend) Keys(ctx context.Context) iter.Seq2[memento.Key, error] {
+	return func(yield func(memento.Key, error) bool) {
+		var page struct {
+			Data []wire.Key `json:"data"`
+		}
+		if err := b.call(ctx, request{op: "list keys", method: http.MethodGet, path: keysPath, safe: true}, &page); err != nil {
+			yield(memento.Key{}, err)
+			return
+		}
+		for i := range page.Data {
+			if !yield(page.Data[i].Key(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// A keyBody makes a key whose secret only its maker knows.
+type keyBody struct {
+	ID        memento.KeyID `json:"id"`
+	Name      string        `json:"name,omitempty"`
+	Role      memento.Role  `json:"role,omitempty"`
+	ExpiresAt *time.Time    `json:"expires_at,omitempty"`
+	SHA256    string        `json:"key_sha256"`
+	Hint      string        `json:"hint,omitempty"`
+	Grace     *int64        `json:"grace_seconds,omitempty"`
+}
+
+// CreateKey makes a key of the key's own workspace from one of [memento.NewKey], and
+// returns it as the server keeps it. The secret stays here: its hash is sent.
+//
+// Errors: memento.ErrInvalid, memento.ErrExist, memento.ErrDenied.
+func (b *Backend) CreateKey(ctx context.Context, k memento.Key) (memento.Key, error) {
+	const op = "create key"
+	if err := k.Check(); err != nil {
+		return memento.Key{}, b.absent(ctx, op, err)
+	}
+	body := keyBody{
+		ID: k.ID, Name: k.Name, Role: k.Role, ExpiresAt: wire.OrNull(k.ExpiresAt), SHA256: hex.EncodeToString(k.Hash[:]), Hint: k.Hint,
+	}
+	return b.key(ctx, request{op: op, method: http.MethodPost, path: keysPath, body: body})
+}
+
+// RevokeKey ends a key, for good. Errors: memento.ErrNotExist, memento.ErrDenied.
+func (b *Backend) RevokeKey(ctx context.Context, id memento.KeyID) (memento.Key, error) {
+	return b.keyOf(ctx, id, request{op: "revoke key", method: http.MethodPost}, "/revoke")
+}
+
+// RotateKey makes a key like another, which ends after a time of grace, in whole
+// seconds. The ID, the hash and the hint of the new one are those of next, which is
+// of [memento.NewKey]; the rest is the old one's.
+//
+// Errors: memento.ErrInvalid (the old one has ended already), memento.ErrNotExist,
+// memento.ErrDenied.
+func (b *Backend) RotateKey(ctx context.Context, old memento.KeyID, grace time.Duration, next memento.Key) (memento.Key, error) {
+	seconds := int64(grace / time.Second)
+	body := keyBody{ID: next.ID, SHA256: hex.EncodeToString(next.Hash[:]), Hint: next.Hint, Grace: &seconds}
+	return b.keyOf(ctx, old, request{op: "rotate key", method: http.MethodPost, body: body}, "/rotate")
+}
+
+// keyOf makes a request about a key.
+func (b *Backend) keyOf(ctx context.Context, id memento.KeyID, r request, below string) (memento.Key, error) {
+	if !isID(string(id), "apikey_") {
+		return memento.Key{}, b.absent(ctx, r.op, &memento.Error{Op: r.op, Err: memento.ErrNotExist})
+	}
+	r.path = keysPath + "/" + string(id) + below
+	return b.key(ctx, r)
+}
+
+func (b *Backend) key(ctx context.Context, r request) (memento.Key, error) {
+	var answer wire.Key
+	if err := b.call(ctx, r, &answer); err != nil {
+		return memento.Key{}, err
+	}
+	return answer.Key(), nil
+}

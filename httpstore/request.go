@@ -1,0 +1,238 @@
+package httpstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"memento"
+)
+
+// A request is one that a method makes.
+type request struct {
+	op     string // the method, for errors
+	method string
+	path   string // escaped, from /v1 on
+	query  url.Values
+	body   any              // sent as JSON; nil for none
+	lines  func() io.Reader // a body of JSON lines instead
+	by     *memento.Actor   // who makes the change; nil if it is none
+	safe   bool             // whether it changes nothing, so that it can be repeated
+	first  bool             // whether it is the one that Open makes
+}
+
+const (
+	// grace is how much longer than its context the answer to a write is waited for:
+	// most come within it, and say what has become of the write.
+	grace = 2 * time.Second
+
+	// maxWait is the longest wait that a server can ask for before a request is
+	// repeated: who waits for longer had better know.
+	maxWait = 30 * time.Second
+
+	maxError = 1 << 20 // bytes of an answer that is an error
+)
+
+// call makes a request, and decodes the answer into what answer points to, if it is
+// not nil.
+func (b *Backend) call(ctx context.Context, r request, answer any) error {
+	leave, err := b.enter(r.op)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return b.round(ctx, r, answer)
+}
+
+// round is call for what belongs to a call under way, or to Close.
+func (b *Backend) round(ctx context.Context, r request, answer any) error {
+	return b.send(ctx, r, func(resp *http.Response) error {
+		defer resp.Body.Close()
+		text, err := io.ReadAll(io.LimitReader(resp.Body, b.opts.MaxAnswer+1))
+		switch {
+		case err != nil:
+			return errCut{err}
+		case int64(len(text)) > b.opts.MaxAnswer:
+			return r.unsure(tooLarge(b.opts.MaxAnswer))
+		case answer == nil, json.Unmarshal(text, answer) == nil:
+			return nil
+		case r.first:
+			return r.unsure(errNoServer)
+		}
+		return r.unsure(errNotUnderstood)
+	})
+}
+
+// unsure is the error of a request that the server may have carried out.
+func (r *request) unsure(cause error) error {
+	if !r.safe {
+		cause = fmt.Errorf("%w: it may have happened or not (%w)", memento.ErrUncertain, cause)
+	}
+	return &memento.Error{Op: r.op, Err: cause}
+}
+
+var errNotUnderstood = fmt.Errorf("%w: the server's answer is not what a memento of this version sends", memento.ErrFormat)
+
+func tooLarge(most int64) error {
+	return fmt.Errorf("the server's answer has more than %d bytes", most)
+}
+
+// errCut is of an answer that ended early.
+type errCut struct{ error }
+
+// send makes a request, and repeats it if it can be. read takes an answer that is no
+// error, and closes its body.
+func (b *Backend) send(ctx context.Context, r request, read func(*http.Response) error) error {
+	var body []byte
+	if r.body != nil {
+		var err error
+		if body, err = encode(r.body); err != nil {
+			return &memento.Error{Op: r.op, Err: err}
+		}
+	}
+	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		again, wait, err := b.try(ctx, r, body, read)
+		if err == nil || !again || n >= b.opts.Retries || wait > maxWait || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(max(wait, pause(n))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pause is how long to wait after the nth failure, from 0, so that many clients do
+// not come back at once.
+func pause(n int) time.Duration {
+	most := 100 * time.Millisecond << min(n, 6)
+	return most/2 + rand.N(most/2)
+}
+
+// encode writes JSON as it is meant: Go's own would make other characters of some.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// try makes a request once. again says that it did nothing, or is safe, so that it
+// can be repeated after a wait.
+func (b *Backend) try(ctx context.Context, r request, body []byte, read func(*http.Response) error) (again bool, wait time.Duration, err error) {
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// The transport repeats by itself what it has not sent.
+		GetConn: func(string) { connected.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	if !r.safe {
+		var cancel context.CancelFunc
+		traced, cancel = context.WithCancel(context.WithoutCancel(traced))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() {
+			if !connected.Load() { // the server has heard of nothing
+				cancel()
+				return
+			}
+			time.AfterFunc(grace, cancel)
+		})()
+	}
+	req, err := b.newRequest(traced, r, body)
+	if err != nil {
+		return false, 0, err
+	}
+	resp, err := b.client.Do(req)
+	if err == nil && resp.StatusCode/100 != 2 {
+		return b.refused(r, resp)
+	}
+	if err == nil {
+		err = read(resp)
+		if cut, ok := errors.AsType[errCut](err); !ok {
+			return false, 0, err
+		} else {
+			err = cut.error
+		}
+	}
+	if ended := ctx.Err(); ended != nil {
+		return false, 0, ended
+	}
+	cause, permanent := explain(err)
+	if connected.Load() && !r.safe {
+		return false, 0, r.unsure(cause)
+	}
+	return !r.first && !permanent, 0, &memento.Error{Op: r.op, Err: fmt.Errorf("the server cannot be reached: %w", cause)}
+}
+
+const actorHeader = "Memento-Actor"
+
+func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http.Request, error) {
+	target := b.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	var content io.Reader
+	switch {
+	case r.lines != nil:
+		content = r.lines()
+	case r.body != nil:
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, content)
+	if err != nil {
+		return nil, &memento.Error{Op: r.op, Err: invalid("the URL of the server cannot be used")}
+	}
+	switch {
+	case r.lines != nil:
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.lines()), nil }
+		req.Header.Set("Content-Type", "application/x-ndjson")
+	case r.body != nil:
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", b.opts.UserAgent)
+	req.Header.Set("anthropic-version", "2023-06-01")
+	req.Header.Set("anthropic-beta", "agent-memory-2026-07-22")
+	if b.opts.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+b.opts.Key)
+	}
+	if r.by != nil && b.maySign(r.by) {
+		req.Header.Set(actorHeader, url.PathEscape(string(r.by.Kind))+"/"+url.PathEscape(r.by.ID))
+	}
+	return req, nil
+}
+
+// maySign reports whether the server lets this key's holder make changes as
+// somebody. Otherwise they are made as the key's own actor.
+func (b *Backend) maySign(by *memento.Actor) bool {
+	return b.identity.Role.Allows(memento.RoleAdmin) || by.Kind == memento.ActorSession && by.ID != ""
+}
+
+// retryAfter is how long the server asks to wait.
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseInt(h.Get("retry-after-ms"), 10, 64); err == nil && ms >= 0 && ms < int64(time.Hour/time.Millisecond) {
+		return time.Duration(ms) * time.Millisecond
+	}
+	text := h.Get("retry-after")
+	if s, err := strconv.ParseInt(text, 10, 64); err == nil && s >= 0 {
+		return time.Duration(min(s, 3600)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return time.Until(at)
+	}
+	return 0
+}

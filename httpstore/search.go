@@ -1,0 +1,48 @@
+package httpstore
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+// The bounds of a search that a server takes.
+const (
+	maxQuery   = 10_000 // bytes; what of a query counts is shorter
+	maxMatches = 10_000
+)
+
+// Search returns the memories that match, best first, and no more than 10,000.
+func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
+	const op = "search"
+	if opts.Dir != "" && opts.Dir != memento.Root && !isPath(opts.Dir) { // below which there is nothing
+		return nil, b.exists(ctx, op, id)
+	}
+	text := strings.ToValidUTF8(opts.Query, " ")
+	if len(text) > maxQuery {
+		text = strings.ToValidUTF8(text[:maxQuery], "")
+	}
+	query := url.Values{"query": {text}}
+	if opts.Dir != "" {
+		query.Set("path_prefix", opts.Dir.Prefix())
+	}
+	if opts.Limit > 0 {
+		query.Set("limit", strconv.Itoa(min(opts.Limit, maxMatches)))
+	}
+	var answer struct {
+		Data []wire.Match `json:"data"`
+	}
+	if err := b.in(ctx, id, request{op: op, method: http.MethodGet, path: "/search", query: query, safe: true}, &answer); err != nil {
+		return nil, err
+	}
+	var found []memento.Match
+	for i := range answer.Data {
+		found = append(found, answer.Data[i].Match())
+	}
+	return found, nil
+}

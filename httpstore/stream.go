@@ -1,0 +1,103 @@
+package httpstore
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+// A control is what lines of a stream have that are no items.
+type control struct {
+	Error     *wire.Error `json:"error"`
+	RequestID string      `json:"request_id"`
+}
+
+// each makes a request that is answered with a stream of JSON lines, and calls yield
+// with each of them until it returns false. A stream that ends without saying so is
+// an error. kind returns what a line says that it is.
+func each[L any](ctx context.Context, b *Backend, r request, kind func(*L) (string, *control), yield func(*L) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	body, err := b.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	defer context.AfterFunc(b.streams, cancel)()
+	in := bufio.NewReaderSize(body, 64<<10)
+	for {
+		if b.streams.Err() != nil {
+			return &memento.Error{Op: r.op, Err: memento.ErrClosed}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		text, err := b.line(r.op, in)
+		switch {
+		case errors.Is(err, errCutOff) && b.streams.Err() != nil:
+			continue
+		case errors.Is(err, errCutOff) && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		}
+		l := new(L)
+		if json.Unmarshal(text, l) != nil {
+			return &memento.Error{Op: r.op, Err: errNotUnderstood}
+		}
+		switch what, c := kind(l); {
+		case what == "end":
+			_, _ = io.CopyN(io.Discard, in, maxError) // what is left is nothing; once it is read, the connection is free
+			return nil
+		case what == "error" && c.Error != nil:
+			return asError(r.op, http.StatusInternalServerError, wire.ErrorAnswer{Error: *c.Error, RequestID: c.RequestID})
+		}
+		if !yield(l) {
+			return nil
+		}
+	}
+}
+
+// open makes a request and returns the body of its answer, which lasts as long as
+// the context.
+func (b *Backend) open(ctx context.Context, r request) (body io.ReadCloser, err error) {
+	leave, err := b.enter(r.op)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	err = b.send(ctx, r, func(resp *http.Response) error {
+		body = resp.Body
+		return nil
+	})
+	return body, err
+}
+
+var errCutOff = errors.New("the answer was cut off before its end; try again")
+
+// line reads a line, which is not longer than an answer may be.
+func (b *Backend) line(op string, in *bufio.Reader) ([]byte, error) {
+	var long []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		switch {
+		case err == nil && long == nil:
+			return part, nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return nil, &memento.Error{Op: op, Err: errCutOff}
+		}
+		long = append(long, part...)
+		switch {
+		case err == nil:
+			return long, nil
+		case int64(len(long)) > b.opts.MaxAnswer:
+			return nil, &memento.Error{Op: op, Err: tooLarge(b.opts.MaxAnswer)}
+		}
+	}
+}
