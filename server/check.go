@@ -1,0 +1,129 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Check finds what is wrong with a configuration, but for what only starting
+// shows: whether addresses are free, the backend opens and others can be reached.
+// It reads the files that the configuration names. now is for certificates.
+//
+// Errors: Faults, all there are.
+func (c *Config) Check(now time.Time) error {
+	var faults Faults
+	add := func(key string, err error) {
+		if err != nil {
+			faults = append(faults, c.Fault(key, "%v", err))
+		}
+	}
+	if scheme, _, _ := strings.Cut(c.Backend, ":"); strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
+		add("backend", errors.New("want the place where memories are kept, not a server that has them"))
+	}
+	faults = append(faults, c.checkTLS(now)...)
+	if c.Metrics != "" && c.Metrics == c.Address && !strings.HasSuffix(c.Address, ":0") {
+		add("metrics", errors.New("want another address than the server's own"))
+	}
+	if c.Pprof != "" {
+		switch {
+		case !isLoopback(c.Pprof):
+			add("pprof", errors.New("want an address of this machine only, such as 127.0.0.1:6060: a profile shows what is in memory"))
+		case (c.Pprof == c.Address || c.Pprof == c.Metrics) && !strings.HasSuffix(c.Pprof, ":0"):
+			add("pprof", errors.New("want an address of its own"))
+		}
+	}
+	if c.Traces.Endpoint != "" {
+		add("traces.endpoint", checkURL(c.Traces.Endpoint, "http://127.0.0.1:4318", false))
+	}
+	faults = append(faults, c.checkOIDC()...)
+	for i := range c.Webhooks {
+		if err := c.Webhooks[i].checkURL(); err != nil {
+			faults = append(faults, c.webhookFault(i, "%v", err))
+		}
+	}
+	return faults.orNil()
+}
+
+func (c *Config) checkTLS(now time.Time) (faults Faults) {
+	cert, key := c.TLS.CertFile, c.TLS.KeyFile
+	switch {
+	case cert == "" && key == "":
+		return nil
+	case cert == "":
+		return Faults{c.Fault("tls.key_file", "want tls.cert_file, too")}
+	case key == "":
+		return Faults{c.Fault("tls.cert_file", "want tls.key_file, too")}
+	}
+	certPEM, err := os.ReadFile(cert)
+	if err != nil {
+		faults = append(faults, c.Fault("tls.cert_file", "it cannot be read: %s", cause(err)))
+	}
+	keyPEM, err := os.ReadFile(key)
+	if err != nil {
+		faults = append(faults, c.Fault("tls.key_file", "it cannot be read: %s", cause(err)))
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err == nil {
+		err = checkValidity(pair.Leaf, now)
+	}
+	if err != nil {
+		faults = append(faults, c.Fault("tls.cert_file", "%s", cause(err)))
+	}
+	return faults
+}
+
+// checkValidity says whether a certificate can be used at a time.
+func checkValidity(leaf *x509.Certificate, now time.Time) error {
+	switch {
+	case leaf == nil:
+		return nil
+	case now.After(leaf.NotAfter):
+		return errors.New("the certificate ended on " + leaf.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return errors.New("the certificate begins on " + leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (c *Config) checkOIDC() (faults Faults) {
+	o := c.OIDC
+	if o.Issuer == "" {
+		for _, key := range []string{"oidc.audience", "oidc.workspace_claim", "oidc.role_claim", "oidc.default_role"} {
+			if _, given := c.origins[key]; given {
+				faults = append(faults, c.Fault(key, "want oidc.issuer, too"))
+			}
+		}
+		return faults
+	}
+	if err := checkURL(o.Issuer, "https://login.example", true); err != nil {
+		faults = append(faults, c.Fault("oidc.issuer", "%v", err))
+	}
+	if o.Audience == "" {
+		faults = append(faults, c.Fault("oidc.audience", "want whom tokens are meant for: one that was made for another service must not open this one"))
+	}
+	return faults
+}
+
+// checkURL says what is wrong with a URL. With secure it has to be https, unless
+// its host is this machine.
+func checkURL(text, example string, secure bool) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return errors.New("want a URL such as " + example)
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return errors.New("want a URL without user, password, query and fragment")
+	case secure && u.Scheme != "https" && !isLoopback(net.JoinHostPort(u.Hostname(), "0")):
+		return errors.New("want https: what is fetched from it decides who is let in")
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A document is a configuration file while it is read. It is walked as nodes,
+// and not decoded into a struct, so that the table of settings alone says what
+// there is, and every fault has its line.
+type document struct {
+	config *Config // gets the webhooks
+	values []value
+	faults Faults
+}
+
+func (d *document) fault(key string, line int, format string, args ...any) {
+	d.faults = append(d.faults, Fault{Setting: key, Source: FromFile, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// read walks a YAML document.
+func (d *document) read(text []byte) {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var top, more yaml.Node
+	switch err := dec.Decode(&top); {
+	case errors.Is(err, io.EOF):
+		return // nothing is set
+	case err != nil:
+		d.syntax(err)
+		return
+	}
+	if err := dec.Decode(&more); err == nil {
+		d.fault("", more.Line, "a second document begins here; there can be only one")
+	} else if !errors.Is(err, io.EOF) {
+		d.syntax(err)
+	}
+	d.mapping("", top.Content[0])
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:[a-z ]*error: )?(?:line (\d+): )?`)
+
+func (d *document) syntax(err error) {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	line := 0
+	if m != nil {
+		line, _ = strconv.Atoi(m[1])
+	}
+	d.fault("", line, "it is not YAML: %s", yamlLine.ReplaceAllString(err.Error(), ""))
+}
+
+// mapping reads the settings whose keys begin with prefix.
+func (d *document) mapping(prefix string, n *yaml.Node) {
+	n = resolve(n)
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null" && prefix == "":
+		return // a file of comments
+	case n.Kind != yaml.MappingNode:
+		d.fault(strings.TrimSuffix(prefix, "."), n.Line, "want settings, as in \"%s: …\", not %s", d.known(prefix)[0], describe(n))
+		return
+	}
+	d.pairs(prefix, n, func(name string, at int, v *yaml.Node) {
+		key := prefix + name
+		if key == "webhooks" {
+			d.webhooks(v)
+			return
+		}
+		for _, s := range Settings() {
+			if s.Key == key {
+				d.setting(s, at, v)
+				return
+			}
+		}
+		if len(d.known(key+".")) > 0 {
+			d.mapping(key+".", v)
+			return
+		}
+		what := "there is no such setting"
+		if prefix == "" && d.isPart(name) {
+			what = "there is no such setting at the top"
+		}
+		d.fault(key, at, "%s; there are %s", what, strings.Join(d.known(prefix), ", "))
+	})
+}
+
+// pairs has do called with each key of a mapping, its line and its value.
+func (d *document) pairs(prefix string, n *yaml.Node, do func(name string, line int, v *yaml.Node)) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := resolve(n.Content[i])
+		if k.Kind != yaml.ScalarNode {
+			d.fault(strings.TrimSuffix(prefix, "."), k.Line, "want the name of a setting, not %s", describe(k))
+			continue
+		}
+		if first, twice := seen[k.Value]; twice {
+			d.fault(prefix+k.Value, k.Line, "it is set already, in line %d", first)
+			continue
+		}
+		seen[k.Value] = k.Line
+		do(k.Value, k.Line, n.Content[i+1])
+	}
+}
+
+// setting notes the value of a setting.
+func (d *document) setting(s Setting, line int, n *yaml.Node) {
+	n = resolve(n)
+	var items []string
+	switch {
+	case n.Kind == yaml.SequenceNode && s.list:
+		for _, item := range n.Content {
+			item = resolve(item)
+			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+				d.fault(s.Key, item.Line, "want a list of texts, not %s in it", describe(item))
+				return
+			}
+			items = append(items, item.Value)
+		}
+	case n.Kind != yaml.ScalarNode:
+		d.fault(s.Key, line, "want a value (%s), not %s", s.Form, describe(n))
+		return
+	case n.Tag == "!!null":
+		d.fault(s.Key, line, "it has no value; leave the line out, or write \"\"")
+		return
+	default:
+		items = []string{n.Value}
+	}
+	d.values = append(d.values, value{s, origin{source: FromFile, line: line}, strings.Join(items, ",")})
+}
+
+// known lists the names that can follow a prefix, in the order of the table.
+func (d *document) known(prefix string) []string {
+	var names []string
+	last := ""
+	for _, s := range Settings() {
+		rest, ok := strings.CutPrefix(s.Key, prefix)
+		if name, _, _ := strings.Cut(rest, "."); ok && name != last {
+			names, last = append(names, name), name
+		}
+	}
+	return names
+}
+
+// isPart reports whether name is a setting below some other.
+func (d *document) isPart(name string) bool {
+	for _, s := range Settings() {
+		if strings.HasSuffix(s.Key, "."+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve follows an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// describe says what a node is, for people.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "nothing"
+	}
+	return "a single value"
+}

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// An endpoint is where one webhook's messages go. Its goroutine sends them one
+// after the other, those whose time has come.
+type endpoint struct {
+	hook   Webhook
+	all    *webhooks
+	client *http.Client
+	stop   context.CancelFunc // ends the attempt under way
+	done   chan struct{}      // closed when the goroutine has ended
+	wake   chan struct{}      // something changed
+
+	mu        sync.Mutex
+	queue     []*message
+	failures  int // messages in a row
+	disabled  bool
+	finishing bool // no more messages come, and none waits for its time
+}
+
+// A message is an event on its way to one endpoint.
+type message struct {
+	id       string
+	body     []byte
+	attempts int
+	due      time.Time
+}
+
+func startEndpoint(hook Webhook, all *webhooks) *endpoint {
+	ctx, stop := context.WithCancel(context.Background())
+	e := &endpoint{
+		hook: hook, all: all, client: all.client(hook.AllowPrivate), stop: stop,
+		done: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	go func() {
+		defer close(e.done)
+		defer stop()
+		defer e.client.CloseIdleConnections()
+		e.run(ctx)
+		e.enable() // which is not counted any more
+	}()
+	return e
+}
+
+// same reports whether two webhooks are one, whatever line they are in.
+func (w *Webhook) same(o *Webhook) bool {
+	return w.URL == o.URL && bytes.Equal(w.key, o.key) && w.AllowPrivate == o.AllowPrivate && slices.Equal(w.Events, o.Events)
+}
+
+// add queues a message, or drops it.
+func (e *endpoint) add(m *message) {
+	e.mu.Lock()
+	drop := e.disabled || len(e.queue) >= maxQueued
+	if !drop {
+		e.queue = append(e.queue, m)
+	}
+	e.mu.Unlock()
+	if drop {
+		e.count("dropped")
+		return
+	}
+	e.notify()
+}
+
+func (e *endpoint) notify() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// enable gives an endpoint that was left alone another chance.
+func (e *endpoint) enable() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.setDisabled(false)
+	e.failures = 0
+}
+
+// setDisabled notes, under the lock, whether the endpoint is left alone.
+func (e *endpoint) setDisabled(disabled bool) {
+	switch {
+	case disabled && !e.disabled:
+		e.all.metrics.disabledHooks.Inc()
+	case !disabled && e.disabled:
+		e.all.metrics.disabledHooks.Dec()
+	}
+	e.disabled = disabled
+}
+
+// finish has the goroutine end once it has tried what is queued.
+func (e *endpoint) finish() {
+	e.mu.Lock()
+	e.finishing = true
+	e.mu.Unlock()
+	e.notify()
+}
+
+// ended reports whether the goroutine has ended.
+func (e *endpoint) ended() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *endpoint) run(ctx context.Context) {
+	for {
+		m, wait, end := e.next()
+		switch {
+		case end || ctx.Err() != nil:
+			e.dropAll()
+			return
+		case m != nil:
+			e.deliver(ctx, m)
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-e.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// next takes the message whose time has come, or says how long there is none.
+func (e *endpoint) next() (m *message, wait time.Duration, end bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) == 0 {
+		return nil, time.Hour, e.finishing
+	}
+	first := 0
+	for i, m := range e.queue {
+		if m.due.Before(e.queue[first].due) {
+			first = i
+		}
+	}
+	m = e.queue[first]
+	if wait := m.due.Sub(e.all.now()); wait > 0 && !e.finishing {
+		return nil, wait, false
+	}
+	e.queue = slices.Delete(e.queue, first, first+1)
+	return m, 0, false
+}
+
+// deliver makes one attempt.
+func (e *endpoint) deliver(ctx context.Context, m *message) {
+	err := e.send(ctx, m)
+	m.attempts++
+	if err == nil {
+		e.mu.Lock()
+		e.failures = 0
+		e.mu.Unlock()
+		e.count("delivered")
+		return
+	}
+	if hopeless, ok := errors.AsType[*hopelessError](err); ok {
+		e.count("failed")
+		e.disable(hopeless.reason)
+		return
+	}
+	e.mu.Lock()
+	again := m.attempts < maxAttempts && !e.finishing
+	if again {
+		m.due = e.all.now().Add(e.all.wait(m.attempts))
+		e.queue = append(e.queue, m)
+	} else {
+		e.failures++
+	}
+	failures := e.failures
+	e.mu.Unlock()
+	log := e.all.logger.With("host", e.hook.host(), "event", m.id, "attempt", m.attempts)
+	if again {
+		e.count("retried")
+		log.Info("webhook will be tried again", "error", err.Error())
+		return
+	}
+	e.count("failed")
+	log.Warn("webhook failed", "error", err.Error())
+	if failures >= maxFailures {
+		e.disable(fmt.Sprintf("%d messages in a row failed", failures))
+	}
+}
+
+// disable leaves the endpoint alone until the configuration is read again.
+func (e *endpoint) disable(reason string) {
+	e.mu.Lock()
+	e.setDisabled(true)
+	e.mu.Unlock()
+	e.all.logger.Error("webhook is left alone until the configuration is read again", "host", e.hook.host(), "reason", reason)
+	e.dropAll()
+}
+
+func (e *endpoint) dropAll() {
+	e.mu.Lock()
+	n := len(e.queue)
+	e.queue = nil
+	e.mu.Unlock()
+	if n > 0 {
+		e.all.metrics.deliveries.WithLabelValues("dropped").Add(float64(n))
+		e.all.logger.Warn("webhook messages dropped", "host", e.hook.host(), "messages", n)
+	}
+}
+
+func (e *endpoint) count(outcome string) { e.all.metrics.deliveries.WithLabelValues(outcome).Inc() }
+
+// A hopelessError is of an endpoint that is not meant to be one.
+type hopelessError struct{ reason string }
+
+func (e *hopelessError) Error() string { return e.reason }
+
+// send posts a message. Its errors do not repeat the URL, which may hold a secret.
+func (e *endpoint) send(ctx context.Context, m *message) error {
+	ctx, cancel := context.WithTimeout(ctx, webhookLimit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.hook.URL, bytes.NewReader(m.body))
+	if err != nil {
+		return &hopelessError{"its URL is not valid"}
+	}
+	at := strconv.FormatInt(e.all.now().Unix(), 10)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "memento-webhooks")
+	r.Header.Set("webhook-id", m.id)
+	r.Header.Set("webhook-timestamp", at)
+	r.Header.Set("webhook-signature", "v1,"+sign(e.hook.key, m.id, at, m.body))
+	answer, err := e.client.Do(r)
+	switch {
+	case errors.Is(err, errNotPublic):
+		return &hopelessError{errNotPublic.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no answer in time")
+	case err != nil:
+		return errors.New("no connection, or it broke off")
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	answer.Body.Close()
+	switch {
+	case answer.StatusCode >= 200 && answer.StatusCode < 300:
+		return nil
+	case answer.StatusCode >= 300 && answer.StatusCode < 400:
+		return &hopelessError{"it answers with a redirect, which is not followed; name the final URL"}
+	case answer.StatusCode == http.StatusGone:
+		return &hopelessError{"it answers that it is gone (410)"}
+	}
+	return fmt.Errorf("answered with status %d", answer.StatusCode)
+}
+
+// sign returns the signature of a message. Source: Standard Webhooks, "v1".
+func sign(key []byte, id, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// jitteredWait is 5 to 30 seconds after the first attempt, and up to two minutes
+// after the second.
+func jitteredWait(attempt int) time.Duration {
+	from, to := 5*time.Second, 30*time.Second
+	if attempt > 1 {
+		from, to = to, 2*time.Minute
+	}
+	return from + rand.N(to-from)
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memento"
+)
+
+// health answers whether the process lives (/healthz) and whether it should be
+// sent requests (/readyz). Neither needs a key, so they say no more than that.
+type health struct {
+	backend  memento.Backend
+	draining atomic.Bool
+
+	mu      sync.Mutex
+	checked time.Time
+	ready   bool
+}
+
+const (
+	readyWithin = 2 * time.Second // for the backend to answer
+	readyFresh  = time.Second     // how long an answer is used, however many ask
+)
+
+// around answers questions about health, and has next answer the others.
+func (h *health) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if asked && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
+			forgoBody(w, r)
+		}
+		switch {
+		case asked && r.URL.Path == "/healthz":
+			writeHealth(w, http.StatusOK, "ok")
+		case asked && r.URL.Path == "/readyz" && h.draining.Load():
+			writeHealth(w, http.StatusServiceUnavailable, "draining")
+		case asked && r.URL.Path == "/readyz" && !h.isReady():
+			writeHealth(w, http.StatusServiceUnavailable, "unavailable")
+		case asked && r.URL.Path == "/readyz":
+			writeHealth(w, http.StatusOK, "ready")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func writeHealth(w http.ResponseWriter, status int, word string) {
+	// The deadline of what was answered before on the connection still holds.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerTimeout))
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{"status":"` + word + `"}` + "\n"))
+}
+
+// isReady reports whether the backend answers.
+func (h *health) isReady() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := time.Now(); now.Sub(h.checked) >= readyFresh {
+		// Not the request's context: the answer is for all who ask.
+		ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+		defer cancel()
+		h.ready = answers(ctx, h.backend)
+		h.checked = time.Now()
+	}
+	return h.ready
+}
+
+// answers reports whether a backend answers before ctx ends, even if it does not
+// mind ctx.
+func answers(ctx context.Context, b memento.Backend) bool {
+	answered := make(chan bool, 1)
+	go func() {
+		for _, err := range b.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Limit: 1}) {
+			answered <- err == nil
+			return
+		}
+		answered <- true
+	}()
+	select {
+	case ok := <-answered:
+		return ok
+	case <-ctx.Done():
+		return false
+	}
+}

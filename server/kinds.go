@@ -1,0 +1,214 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A kind is a form of values: how they are read, and written so that they are
+// read again. Its errors say what is wanted, as in "want a number"; whoever
+// reports them adds what was given, and where.
+type kind[T any] struct {
+	form   string   // a word
+	words  []string // all there are; nil if there are too many to tell
+	list   bool
+	parse  func(string) (T, error)
+	format func(T) string
+}
+
+func asIs[T ~string](v T) string { return string(v) }
+
+// anyText is a line of text. What more there is to say about it, Check does.
+var anyText = kind[string]{form: "text", format: asIs[string], parse: func(s string) (string, error) {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return "", errors.New("want a line of text, without control characters")
+	}
+	return s, nil
+}}
+
+var boolean = kind[bool]{form: "bool", format: strconv.FormatBool, parse: func(s string) (bool, error) {
+	v, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, errors.New("want true or false")
+	}
+	return v, nil
+}}
+
+// word is one of some words.
+func word[T ~string](known ...T) kind[T] {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	return kind[T]{form: "word", words: names, format: asIs[T], parse: func(s string) (T, error) {
+		if !slices.Contains(names, s) {
+			return "", fmt.Errorf("want %s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+		}
+		return T(s), nil
+	}}
+}
+
+// whole is a whole number, from least upwards.
+func whole(least int) kind[int] {
+	return kind[int]{form: "number", format: strconv.Itoa, parse: func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least || n > math.MaxInt32 {
+			return 0, fmt.Errorf("want a whole number, at least %d", least)
+		}
+		return n, nil
+	}}
+}
+
+var number = kind[float64]{
+	form:   "number",
+	format: func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) },
+	parse: func(s string) (float64, error) {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(f >= 0 && f <= math.MaxInt32) {
+			return 0, errors.New("want a number, at least 0")
+		}
+		return f, nil
+	},
+}
+
+// size is a number of bytes.
+var size = kind[int64]{
+	form: "size",
+	format: func(n int64) string {
+		unit := 0
+		for n != 0 && n%1024 == 0 && unit < 3 {
+			n /= 1024
+			unit++
+		}
+		return strconv.FormatInt(n, 10) + []string{"", "K", "M", "G"}[unit]
+	},
+	parse: func(s string) (int64, error) {
+		digits, unit := strings.TrimSuffix(s, "iB"), int64(1)
+		if i := len(digits) - 1; i > 0 && strings.ContainsRune("KkMmGg", rune(digits[i])) {
+			unit = map[byte]int64{'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30}[digits[i]|0x20]
+			digits = digits[:i]
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n < 1 || n > math.MaxInt64/unit {
+			return 0, errors.New("want a number of bytes, such as 102400, 100K, 4M or 1G")
+		}
+		return n * unit, nil
+	},
+}
+
+// duration is a span of time of at least least.
+func duration(least time.Duration) kind[time.Duration] {
+	return kind[time.Duration]{form: "duration", format: formatDuration, parse: func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		switch {
+		case err != nil:
+			return 0, errors.New("want a duration, such as 500ms, 30s, 10m or 1h30m")
+		case d < least:
+			return 0, fmt.Errorf("want a duration of at least %s", formatDuration(least))
+		}
+		return d, nil
+	}}
+}
+
+// formatDuration writes 1h rather than 1h0m0s.
+func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if short, ok := strings.CutSuffix(s, zero); ok {
+			s = short + zero[:1]
+		}
+	}
+	return s
+}
+
+var address = kind[string]{form: "address", format: asIs[string], parse: parseAddress}
+
+// offAddress is an address, or none.
+var offAddress = kind[string]{
+	form: "address",
+	format: func(s string) string {
+		if s == "" {
+			return "off"
+		}
+		return s
+	},
+	parse: func(s string) (string, error) {
+		if s == "" || s == "off" {
+			return "", nil
+		}
+		return parseAddress(s)
+	},
+}
+
+func parseAddress(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", errors.New("want a host and a port, such as 127.0.0.1:8377, [::1]:8377, or :8377 for all addresses of this machine")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return "", errors.New("want a port from 0 to 65535 after the colon")
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHostName(host) {
+		return "", errors.New("want the name or the IP address of a host before the colon")
+	}
+	return s, nil
+}
+
+// isHostName reports whether s can be the name of a host.
+func isHostName(s string) bool {
+	for _, label := range strings.Split(s, ".") {
+		ok := label != "" && len(label) <= 63
+		for _, r := range label {
+			ok = ok && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z')
+		}
+		if !ok {
+			return false
+		}
+	}
+	return len(s) <= 253
+}
+
+// hosts are names as they appear in the header Host, but for the port.
+var hosts = listOf("want names or IP addresses of hosts, without scheme and port, such as memory.example", func(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil || isHostName(s)
+})
+
+// origins are what browsers send in the header Origin.
+var origins = listOf("want origins, which are scheme, host and perhaps port, such as https://app.example", func(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == s && u.User == nil
+})
+
+// listOf are several texts of which each has to be ok.
+func listOf(want string, ok func(string) bool) kind[[]string] {
+	return kind[[]string]{
+		form: "list", list: true,
+		format: func(v []string) string { return strings.Join(v, ",") },
+		parse: func(s string) ([]string, error) {
+			var v []string
+			for item := range strings.SplitSeq(s, ",") {
+				switch item = strings.TrimSpace(item); {
+				case item == "":
+				case ok(item):
+					v = append(v, item)
+				default:
+					return nil, errors.New(want)
+				}
+			}
+			return v, nil
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+// listen opens the listeners, all or none.
+func (s *Server) listen() error {
+	var faults Faults
+	var opened []net.Listener
+	open := func(key, address string) net.Listener {
+		if address == "" {
+			return nil
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			faults = append(faults, s.config.Fault(key, "%s", listenFault(address, err)))
+			return nil
+		}
+		opened = append(opened, l)
+		return l
+	}
+	s.main = open("address", s.config.Address)
+	s.metricsListener = open("metrics", s.config.Metrics)
+	s.pprof = open("pprof", s.config.Pprof)
+	if len(faults) == 0 {
+		return nil
+	}
+	for _, l := range opened {
+		l.Close()
+	}
+	return faults
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range []net.Listener{s.main, s.metricsListener, s.pprof} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// Addresses are where a server listens, as host:port; "" for what it does not have.
+type Addresses struct {
+	Main, Metrics, Pprof string
+	TLS                  bool
+}
+
+// URL is where the API is.
+func (a Addresses) URL() string {
+	scheme := "http"
+	if a.TLS {
+		scheme = "https"
+	}
+	return scheme + "://" + a.Main
+}
+
+// Addresses tells where the server listens, with the ports that it got.
+func (s *Server) Addresses() Addresses {
+	of := func(l net.Listener) string {
+		if l == nil {
+			return ""
+		}
+		return l.Addr().String()
+	}
+	return Addresses{Main: of(s.main), Metrics: of(s.metricsListener), Pprof: of(s.pprof), TLS: s.certs != nil}
+}
+
+// listenFault says why an address cannot be listened at, and what to do.
+func listenFault(address string, err error) string {
+	_, port, _ := net.SplitHostPort(address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Sprintf("port %s is in use; end the program that has it, perhaps another memento, or choose another port (0 takes a free one)", port)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Sprintf("port %s may not be used by this user; choose one above 1023, and have a proxy or the system's service manager pass on the low one", port)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine has no such address; 0.0.0.0 or an empty host stands for all it has"
+	}
+	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
+		return "the name of the host is not known; write an IP address of this machine"
+	}
+	return "it cannot be listened at: " + reasonFor(err)
+}
+
+// reasonFor is the innermost reason of an error of package net.
+func reasonFor(err error) string {
+	if code, ok := errors.AsType[syscall.Errno](err); ok {
+		return code.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"memento/httpapi"
+)
+
+// newLogger returns a logger that writes as the configuration asks, and what
+// changes its level.
+func newLogger(w io.Writer, l Log) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	level.Set(levelOf(l.Level))
+	opts := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts)), level
+	}
+	return slog.New(slog.NewTextHandler(w, opts)), level
+}
+
+func levelOf(name string) slog.Level {
+	level := slog.LevelInfo
+	_ = level.UnmarshalText([]byte(name)) // info if it is none
+	return level
+}
+
+// logRequest writes the line of a request that was answered. It has neither the
+// query nor the path, only the route: paths of memories are in both.
+func logRequest(ctx context.Context, logger *slog.Logger, r httpapi.Request) {
+	level := levelOfStatus(r.Status)
+	if !logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", r.ID),
+		slog.String("method", knownMethod(r.Method)),
+		slog.String("route", routeOf(r.Route)),
+		slog.Int("status", r.Status),
+		slog.Float64("took_ms", float64(r.Took.Round(time.Microsecond).Microseconds())/1000),
+		slog.Int64("read", r.Read),
+		slog.Int64("written", r.Written),
+	}
+	text := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
+		}
+	}
+	text("workspace", string(r.Principal.Workspace))
+	text("key", r.Principal.ID)
+	text("error", r.ErrorType)
+	if n, err := strconv.ParseUint(r.Retries, 10, 16); err == nil && n > 0 {
+		attrs = append(attrs, slog.Uint64("retry", n))
+	}
+	logger.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// levelOfStatus is error for faults of the server, warn for what an operator may
+// want to look into, and info for the rest: that something is missing or changed
+// meanwhile is daily life.
+func levelOfStatus(status int) slog.Level {
+	switch status {
+	case 529, http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusRequestTimeout:
+		return slog.LevelWarn
+	}
+	if status >= http.StatusInternalServerError {
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// routeOf is the pattern of a route, or "none".
+func routeOf(pattern string) string { return cmp.Or(pattern, "none") }
+
+// An errorLog makes the lines that package http writes records. Most are about
+// connections that broke off and handshakes that failed, which is daily life in
+// an open network.
+type errorLog struct{ logger *slog.Logger }
+
+func (l errorLog) Write(line []byte) (int, error) {
+	text, level := strings.TrimSpace(string(line)), slog.LevelDebug
+	if strings.HasPrefix(text, "http: Accept error") {
+		level = slog.LevelError
+	}
+	l.logger.Log(context.Background(), level, "connection", "error", text)
+	return len(line), nil
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+// maintenance has every store do what its settings ask for as time goes by, now
+// and then, in one goroutine.
+type maintenance struct {
+	backend  memento.Backend
+	interval time.Duration
+	now      func() time.Time
+	logger   *slog.Logger
+	metrics  *metrics
+
+	mu   sync.Mutex
+	seen map[memento.Workspace]bool // by requests; tokens may name some that have no keys
+}
+
+// note remembers a workspace.
+func (m *maintenance) note(ws memento.Workspace) {
+	if ws == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen == nil {
+		m.seen = map[memento.Workspace]bool{}
+	}
+	m.seen[ws] = true
+}
+
+// firstRun is how long after the start the first run is, at most: a server that is
+// started again and again should not do nothing else, nor never do it.
+const firstRun = time.Minute
+
+// run works until ctx ends.
+func (m *maintenance) run(ctx context.Context) {
+	if m.interval <= 0 {
+		return
+	}
+	timer := time.NewTimer(min(m.interval, firstRun))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		m.once(ctx)
+		timer.Reset(m.interval)
+	}
+}
+
+// once goes through all stores.
+func (m *maintenance) once(ctx context.Context) {
+	began := time.Now()
+	stores, failed := 0, 0
+	spaces, err := m.workspaces(ctx)
+	if err != nil && ctx.Err() == nil {
+		failed++
+		m.logger.Error("workspaces could not be listed", "error", safeError(err))
+	}
+	for ws := range spaces {
+		for u, err := range memento.Maintain(ctx, m.backend, ws, m.now()) {
+			if ctx.Err() != nil {
+				return
+			}
+			stores++
+			m.metrics.maintained(u, err)
+			if err != nil {
+				failed++
+				m.logger.Error("store could not be maintained", "workspace", string(ws), "store", string(u.Store.ID), "error", safeError(err))
+			} else if len(u.Expired) > 0 || u.Pruned.Versions > 0 {
+				m.logger.Info("store maintained", "workspace", string(ws), "store", string(u.Store.ID),
+					"expired", len(u.Expired), "pruned_versions", u.Pruned.Versions, "pruned_bytes", u.Pruned.Bytes)
+			}
+		}
+	}
+	m.logger.Debug("maintenance done", "stores", stores, "failed", failed, "took_ms", time.Since(began).Milliseconds())
+}
+
+// workspaces are those that have keys, those that were asked for, and the default.
+func (m *maintenance) workspaces(ctx context.Context) (map[memento.Workspace]bool, error) {
+	spaces := map[memento.Workspace]bool{memento.DefaultWorkspace: true}
+	m.mu.Lock()
+	for ws := range m.seen {
+		spaces[ws] = true
+	}
+	m.mu.Unlock()
+	keeper, ok := m.backend.(memento.KeyKeeper)
+	if !ok {
+		return spaces, nil
+	}
+	for k, err := range keeper.ListKeys(ctx, "") {
+		if err != nil {
+			return spaces, err
+		}
+		spaces[k.Workspace] = true
+	}
+	return spaces, nil
+}
+
+// safeError is the text of an error without the path of a memory.
+func safeError(err error) string {
+	if at, ok := errors.AsType[*memento.Error](err); ok && at.Path != "" {
+		err = &memento.Error{Op: at.Op, Err: at.Err}
+	}
+	if _, ok := errors.AsType[*memento.PathError](err); ok {
+		err = memento.ErrInvalidPath
+	}
+	return err.Error()
+}

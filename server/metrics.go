@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"memento"
+	"memento/httpapi"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are what Prometheus reads, in a registry of their own. No label has
+// values that callers choose, so that their number is bounded.
+type metrics struct {
+	registry *prometheus.Registry
+
+	requests      *prometheus.CounterVec   // method, route, status
+	durations     *prometheus.HistogramVec // method, route
+	inFlight      prometheus.Gauge
+	requestBytes  *prometheus.CounterVec // route
+	responseBytes *prometheus.CounterVec // route
+
+	operations    *prometheus.CounterVec   // op, outcome
+	operationTime *prometheus.HistogramVec // op, outcome
+	conflicts     prometheus.Counter
+	writtenBytes  prometheus.Counter
+	versions      prometheus.Counter
+	redactions    *prometheus.CounterVec // kind
+
+	maintenances *prometheus.CounterVec // outcome
+	expired      prometheus.Counter
+	expiredBytes prometheus.Counter
+	pruned       prometheus.Counter
+	prunedBytes  prometheus.Counter
+
+	deliveries    *prometheus.CounterVec // outcome
+	disabledHooks prometheus.Gauge
+	tlsReloads    *prometheus.CounterVec // outcome
+	tlsExpiry     prometheus.Gauge
+}
+
+func newMetrics(version string) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry()}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "memento_" + name, Help: help})
+		m.registry.MustRegister(c)
+		return c
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "memento_" + name, Help: help}, labels)
+		m.registry.MustRegister(c)
+		return c
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "memento_" + name, Help: help})
+		m.registry.MustRegister(g)
+		return g
+	}
+	histograms := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "memento_" + name, Help: help,
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, labels)
+		m.registry.MustRegister(h)
+		return h
+	}
+
+	m.requests = counters("http_requests_total", "Requests to the API that were answered.", "method", "route", "status")
+	m.durations = histograms("http_request_duration_seconds", "How long requests took, streams included.", "method", "route")
+	m.inFlight = gauge("http_requests_in_flight", "Requests to the API under way.")
+	m.requestBytes = counters("http_request_bytes_total", "Bytes of the bodies of requests.", "route")
+	m.responseBytes = counters("http_response_bytes_total", "Bytes of the bodies of answers.", "route")
+
+	m.operations = counters("store_operations_total", "Calls of stores to the backend.", "op", "outcome")
+	m.operationTime = histograms("store_operation_duration_seconds", "How long calls of stores to the backend took.", "op", "outcome")
+	m.conflicts = counter("store_conflicts_total", "Writes that found another's in their way, many of which were then repeated.")
+	m.writtenBytes = counter("store_written_bytes_total", "Bytes of the contents of versions made.")
+	m.versions = counter("store_versions_total", "Versions made.")
+	m.redactions = counters("redactions_total", "Pieces of sensitive information that were replaced before they were written.", "kind")
+
+	m.maintenances = counters("maintenance_runs_total", "Upkeep of stores, by whether it was done; one is counted for each store.", "outcome")
+	m.expired = counter("expired_memories_total", "Memories that expired.")
+	m.expiredBytes = counter("expired_bytes_total", "Bytes of the memories that expired.")
+	m.pruned = counter("pruned_versions_total", "Versions removed because their time was over.")
+	m.prunedBytes = counter("pruned_bytes_total", "Bytes of the versions removed because their time was over.")
+
+	m.deliveries = counters("webhook_deliveries_total", "Messages to webhooks, by what became of them.", "outcome")
+	m.disabledHooks = gauge("webhooks_disabled", "Webhooks that are left alone until the configuration is read again.")
+	m.tlsReloads = counters("tls_reloads_total", "New certificates found, by whether they could be used.", "outcome")
+	m.tlsExpiry = gauge("tls_certificate_expiry_timestamp_seconds", "When the certificate ends; 0 without TLS.")
+
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "memento_build_info", Help: "1, with which memento this is."}, []string{"version", "goversion"})
+	info.WithLabelValues(version, runtime.Version()).Set(1)
+	m.registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// handler serves the metrics.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 8, Timeout: 10 * time.Second})
+}
+
+// requested counts a request that was answered.
+func (m *metrics) requested(r httpapi.Request) {
+	method, route := knownMethod(r.Method), routeOf(r.Route)
+	m.requests.WithLabelValues(method, route, strconv.Itoa(r.Status)).Inc()
+	m.durations.WithLabelValues(method, route).Observe(r.Took.Seconds())
+	m.requestBytes.WithLabelValues(route).Add(float64(r.Read))
+	m.responseBytes.WithLabelValues(route).Add(float64(r.Written))
+}
+
+// knownMethod is a method of HTTP, or "other": clients may send any word.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// observed counts a call of a store to the backend.
+func (m *metrics) observed(_ context.Context, o memento.Observation) {
+	result := outcomeOf(o.Err)
+	m.operations.WithLabelValues(o.Op, result).Inc()
+	m.operationTime.WithLabelValues(o.Op, result).Observe(o.Took.Seconds())
+	if result == "conflict" {
+		m.conflicts.Inc()
+	}
+	if o.Err != nil {
+		return
+	}
+	m.versions.Add(float64(len(o.Receipt.Versions)))
+	for _, v := range o.Receipt.Versions {
+		m.writtenBytes.Add(float64(v.Size))
+	}
+	for _, found := range o.Receipt.Redacted {
+		m.redactions.WithLabelValues(found.Kind).Inc() // kinds are those of the detector's rules
+	}
+}
+
+// outcomeOf says in a word what became of a call to the backend. Only "error" is
+// a fault of the storage.
+func outcomeOf(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	for _, o := range []struct {
+		err  error
+		word string
+	}{
+		{memento.ErrNotExist, "not_exist"}, {memento.ErrNoStore, "not_exist"},
+		{memento.ErrExist, "exist"},
+		{memento.ErrConflict, "conflict"},
+		{memento.ErrTooLarge, "limit"},
+		{memento.ErrSensitive, "sensitive"}, {memento.ErrNoDetector, "sensitive"},
+		{memento.ErrProtected, "protected"},
+		{memento.ErrIsDir, "refused"}, {memento.ErrNotDir, "refused"}, {memento.ErrInvalidPath, "refused"},
+		{memento.ErrInvalid, "refused"}, {memento.ErrArchived, "refused"}, {memento.ErrHead, "refused"},
+		{memento.ErrNoMatch, "refused"}, {memento.ErrManyMatches, "refused"}, {memento.ErrOutOfRange, "refused"},
+		{memento.ErrForeign, "refused"}, {memento.ErrUnsupported, "refused"},
+		{context.Canceled, "canceled"}, {context.DeadlineExceeded, "canceled"},
+	} {
+		if errors.Is(err, o.err) {
+			return o.word
+		}
+	}
+	return "error"
+}
+
+// maintained counts what was done in a store as time went by.
+func (m *metrics) maintained(u memento.Upkeep, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.maintenances.WithLabelValues(result).Inc()
+	m.expired.Add(float64(len(u.Expired)))
+	for _, x := range u.Expired {
+		m.expiredBytes.Add(float64(x.Memory.Size))
+	}
+	m.pruned.Add(float64(u.Pruned.Versions))
+	m.prunedBytes.Add(float64(u.Pruned.Bytes))
+}

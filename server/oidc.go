@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"memento"
+	"memento/httpapi"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// oidcAuth lets in who comes with a token (JWT) of an OpenID Connect issuer. The
+// issuer is asked for its keys when the first token comes, and again until it
+// answers, so that the server starts without it.
+type oidcAuth struct {
+	config OIDC
+	client *http.Client
+	now    func() time.Time
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
+	asked    time.Time             // when it last did not
+}
+
+const (
+	issuerTimeout = 10 * time.Second
+	issuerRetry   = 2 * time.Second // until an issuer that did not answer is asked again
+	issuerFresh   = 5 * time.Second // how long an answer of it is used, however many ask
+	maxSubject    = 255             // bytes; OpenID Connect Core 1.0, section 2
+)
+
+func newOIDC(config OIDC, now func() time.Time, logger *slog.Logger) *oidcAuth {
+	return &oidcAuth{config: config, now: now, logger: logger, client: &http.Client{
+		Timeout:   issuerTimeout,
+		Transport: &thrift{next: http.DefaultTransport.(*http.Transport).Clone(), fresh: issuerFresh},
+	}}
+}
+
+var errIssuer = errors.New("the issuer of tokens cannot be reached")
+
+// Authenticate implements httpapi.Authenticator. A credential that is not a token
+// of the issuer is somebody else's to judge, and costs the issuer nothing.
+func (o *oidcAuth) Authenticate(ctx context.Context, credential string) (httpapi.Principal, error) {
+	if !o.mayBeOurs(credential) {
+		return httpapi.Principal{}, httpapi.ErrUnauthenticated
+	}
+	verifier, err := o.find(ctx)
+	if err != nil {
+		return httpapi.Principal{}, err
+	}
+	token, err := verifier.Verify(ctx, credential)
+	if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return httpapi.Principal{}, ctx.Err()
+		case strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"): // the library keeps no error to ask for
+			o.logger.Error("keys of the issuer of tokens could not be fetched", "issuer", o.config.Issuer)
+			return httpapi.Principal{}, errIssuer
+		}
+		o.logger.Debug("token refused", "reason", reasonOf(err))
+		return httpapi.Principal{}, httpapi.ErrUnauthenticated
+	}
+	who, err := o.principal(token)
+	if err != nil {
+		o.logger.Warn("token refused", "reason", err.Error())
+		return httpapi.Principal{}, httpapi.ErrUnauthenticated
+	}
+	return who, nil
+}
+
+// mayBeOurs reports whether a credential looks like a token that the issuer made
+// and that is still good, by what it says itself. So what others make up does not
+// have the issuer asked.
+func (o *oidcAuth) mayBeOurs(credential string) bool {
+	parts := strings.Split(credential, ".")
+	if len(parts) != 3 || len(credential) > 16<<10 {
+		return false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return false
+	}
+	var says struct {
+		Issuer string  `json:"iss"`
+		Expiry float64 `json:"exp"`
+	}
+	return json.Unmarshal(payload, &says) == nil && says.Issuer == o.config.Issuer && says.Expiry > float64(o.now().Unix())
+}
+
+// reasonOf says why a token was refused, without anything from the token.
+func reasonOf(err error) string {
+	if expired, ok := errors.AsType[*oidc.TokenExpiredError](err); ok {
+		return "it ended on " + expired.Expiry.UTC().Format(time.RFC3339)
+	}
+	for _, about := range []string{"audience", "issued by", "signature", "signing algorithm", "nbf"} {
+		if strings.Contains(err.Error(), about) {
+			return "its " + about + " is not as it must be"
+		}
+	}
+	return "it is not a token of the issuer"
+}
+
+// find returns what verifies tokens, asking the issuer if it has not answered yet.
+func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.verifier != nil {
+		return o.verifier, nil
+	}
+	if now := o.now(); now.Sub(o.asked) < issuerRetry && !now.Before(o.asked) {
+		return nil, errIssuer
+	}
+	// The request that asks first may go away; the answer is for all.
+	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.config.Issuer)
+	if err != nil {
+		o.asked = o.now()
+		o.logger.Error("issuer of tokens cannot be used", "issuer", o.config.Issuer, "error", issuerFault(err))
+		return nil, errIssuer
+	}
+	o.verifier = provider.Verifier(&oidc.Config{
+		ClientID: o.config.Audience,
+		Now:      o.now,
+		// Only signatures that nobody but the issuer can make: not "none", and
+		// no HMAC, whose key would be the public one.
+		SupportedSigningAlgs: []string{
+			oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
+			oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+		},
+	})
+	o.logger.Info("issuer of tokens found", "issuer", o.config.Issuer)
+	return o.verifier, nil
+}
+
+func issuerFault(err error) string {
+	if strings.Contains(err.Error(), "did not match") {
+		return "it names another issuer than oidc.issuer"
+	}
+	return "no usable answer from its /.well-known/openid-configuration"
+}
+
+// principal reads the claims of a token that is genuine.
+func (o *oidcAuth) principal(token *oidc.IDToken) (httpapi.Principal, error) {
+	subject := token.Subject
+	if subject == "" || len(subject) > maxSubject || !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl) {
+		return httpapi.Principal{}, errors.New("it has no usable subject")
+	}
+	var claims map[string]any
+	if err := token.Claims(&claims); err != nil {
+		return httpapi.Principal{}, errors.New("its claims cannot be read")
+	}
+	who := httpapi.Principal{
+		ID: subject, Workspace: memento.DefaultWorkspace, Role: o.config.DefaultRole,
+		Actor: memento.Actor{Kind: memento.ActorUser, ID: subject},
+	}
+	if name := o.config.WorkspaceClaim; name != "" {
+		ws, _ := claims[name].(string)
+		who.Workspace = memento.Workspace(ws)
+		if memento.CheckWorkspace(who.Workspace) != nil {
+			return httpapi.Principal{}, fmt.Errorf("its claim %q does not name a workspace", name)
+		}
+	}
+	if name := o.config.RoleClaim; name != "" && claims[name] != nil {
+		role, ok := roleIn(claims[name])
+		if !ok {
+			return httpapi.Principal{}, fmt.Errorf("its claim %q is none of read, write and admin", name)
+		}
+		who.Role = role
+	}
+	return who, nil
+}
+
+// roleIn returns the role that a claim says: the one that may do most, if it is a
+// list. Other words in a list are for others.
+func roleIn(claim any) (role memento.Role, ok bool) {
+	words := []any{claim}
+	if list, isList := claim.([]any); isList {
+		words = list
+	}
+	for _, w := range words {
+		word, _ := w.(string)
+		if r := memento.Role(word); r.Allows(memento.RoleRead) && !role.Allows(r) {
+			role, ok = r, true
+		}
+	}
+	return role, ok
+}

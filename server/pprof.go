@@ -1,0 +1,29 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/http/pprof"
+)
+
+// profiles serves Go's profiler. It only answers to names of this machine, so that
+// a web page cannot reach it under one of its own.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(host, "0")
+		}
+		if !isLoopback(host) {
+			http.Error(w, "the profiler only answers to names of this machine", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,5 @@
+package server
+
+import "flag"
+
+var update = flag.Bool("update", false, "rewrite the tables in docs/configuration.md")

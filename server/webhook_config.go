@@ -1,0 +1,181 @@
+package server
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Webhook is who is told of events, at a URL. Exactly one of Secret, SecretEnv
+// and SecretFile says what messages are signed with: "whsec_" and the base64 of
+// 24 to 64 bytes.
+type Webhook struct {
+	URL        string
+	Secret     string   // itself
+	SecretEnv  string   // the variable that has it
+	SecretFile string   // the file that has it
+	Events     []string // none: all
+	// AllowPrivate lets the URL be one of this machine or of a private network,
+	// and plain HTTP.
+	AllowPrivate bool
+
+	line int
+	key  []byte // what the secret stands for
+}
+
+// Events that webhooks are told of. Source: Anthropic's webhooks for memory stores.
+func webhookEvents() []string {
+	return []string{"memory_store.created", "memory_store.archived", "memory_store.deleted"}
+}
+
+// webhookField is a row of the table of what a webhook has.
+type webhookField struct {
+	key, meaning string
+	text         func(*Webhook) *string
+}
+
+func webhookFields() []webhookField {
+	return []webhookField{
+		{"url", "where messages are sent: https, unless `allow_private`", func(w *Webhook) *string { return &w.URL }},
+		{"secret", "what they are signed with: `whsec_` and the base64 of 24 to 64 bytes", func(w *Webhook) *string { return &w.Secret }},
+		{"secret_env", "in its place: the variable that has it", func(w *Webhook) *string { return &w.SecretEnv }},
+		{"secret_file", "in its place: the file that has it", func(w *Webhook) *string { return &w.SecretFile }},
+		{"events", "what to tell of: a list of `memory_store.created`, `memory_store.archived` and `memory_store.deleted`; all of them by default", nil},
+		{"allow_private", "`true` lets the URL be plain http, of this machine or of a private network", nil},
+	}
+}
+
+// webhooks reads the list of webhooks.
+func (d *document) webhooks(n *yaml.Node) {
+	n = resolve(n)
+	d.config.origins["webhooks"] = origin{source: FromFile, line: n.Line}
+	if n.Kind != yaml.SequenceNode {
+		d.fault("webhooks", n.Line, "want a list, each with a url and a secret, not %s", describe(n))
+		return
+	}
+	for i, item := range n.Content {
+		prefix := fmt.Sprintf("webhooks[%d].", i)
+		if item = resolve(item); item.Kind != yaml.MappingNode {
+			d.fault(strings.TrimSuffix(prefix, "."), item.Line, "want a mapping with a url and a secret, not %s", describe(item))
+			continue
+		}
+		w := Webhook{line: item.Line}
+		d.pairs(prefix, item, func(name string, line int, v *yaml.Node) { d.webhookField(&w, prefix, name, line, resolve(v)) })
+		d.config.Webhooks = append(d.config.Webhooks, w)
+	}
+}
+
+func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *yaml.Node) {
+	text := v.Kind == yaml.ScalarNode && v.Tag != "!!null"
+	switch name {
+	case "events":
+		ok := v.Kind == yaml.SequenceNode && len(v.Content) > 0
+		if ok {
+			for _, e := range v.Content {
+				ok = ok && slices.Contains(webhookEvents(), resolve(e).Value)
+				w.Events = append(w.Events, resolve(e).Value)
+			}
+		}
+		if !ok {
+			d.fault(prefix+name, line, "want a list of %s", strings.Join(webhookEvents(), ", "))
+		}
+		return
+	case "allow_private":
+		v, err := boolean.parse(v.Value)
+		if err != nil {
+			d.fault(prefix+name, line, "%v", err)
+		}
+		w.AllowPrivate = v
+		return
+	}
+	for _, f := range webhookFields() {
+		if f.key == name {
+			if !text || v.Value == "" {
+				d.fault(prefix+name, line, "want a text")
+				return
+			}
+			*f.text(w) = v.Value
+			return
+		}
+	}
+	var known []string
+	for _, f := range webhookFields() {
+		known = append(known, f.key)
+	}
+	d.fault(prefix+name, line, "a webhook has no such setting; there are %s", strings.Join(known, ", "))
+}
+
+// findSecret finds what messages are signed with. Its errors do not repeat it.
+func (w *Webhook) findSecret(getenv func(string) string) error {
+	given := 0
+	for _, s := range []string{w.Secret, w.SecretEnv, w.SecretFile} {
+		if s != "" {
+			given++
+		}
+	}
+	secret, where := w.Secret, "secret"
+	switch {
+	case given != 1:
+		return errors.New("want exactly one of secret, secret_env and secret_file")
+	case w.SecretEnv != "":
+		where = "secret_env"
+		if secret = getenv(w.SecretEnv); secret == "" {
+			return errors.New("secret_env: the variable is not set")
+		}
+	case w.SecretFile != "":
+		where = "secret_file"
+		text, err := os.ReadFile(w.SecretFile)
+		if err != nil {
+			return errors.New("secret_file: it cannot be read: " + cause(err))
+		}
+		secret = strings.TrimSpace(string(text))
+	}
+	encoded, ok := strings.CutPrefix(secret, "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
+		return fmt.Errorf(`%s: want "whsec_" and the base64 of 24 to 64 random bytes; "openssl rand -base64 32" makes them`, where)
+	}
+	w.key = key
+	return nil
+}
+
+// checkURL says what is wrong with the URL of a webhook.
+func (w *Webhook) checkURL() error {
+	u, err := url.Parse(w.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("url: want a URL such as https://app.example/hook")
+	case u.Scheme == "http" && !w.AllowPrivate:
+		return errors.New("url: want https; in a network of your own, allow_private: true lets it be http")
+	case u.User != nil || u.Fragment != "":
+		return errors.New("url: want one without user, password and fragment; messages are signed instead")
+	}
+	return nil
+}
+
+// host is the host of the URL, which unlike the rest of it is no secret.
+func (w *Webhook) host() string {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// wants reports whether the webhook is told of an event.
+func (w *Webhook) wants(event string) bool {
+	return len(w.Events) == 0 || slices.Contains(w.Events, event)
+}
+
+func (c *Config) webhookFault(i int, format string, args ...any) Fault {
+	return Fault{
+		Setting: fmt.Sprintf("webhooks[%d]", i), Source: FromFile, Line: c.Webhooks[i].line,
+		Message: fmt.Sprintf(format, args...),
+	}
+}
