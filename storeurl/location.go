@@ -11,6 +11,8 @@ type location struct {
 	host   bool   // whether there is a host, or a user, after "//"
 	path   string // decoded
 	query  url.Values
+
+	server string // what is between the scheme and the query, for schemes that name servers; it may hold secrets
 }
 
 // parse takes a URL apart. Package url would take "sqlite:a/b" for an opaque
@@ -27,6 +29,7 @@ func parse(raw string) (location, error) {
 	}
 	l := location{scheme: strings.ToLower(name)}
 	path, query, _ := strings.Cut(rest, "?")
+	l.server = path
 	if strings.Contains(path, "#") {
 		return location{}, invalid(`it has a "#"; in a path, write it %%23`)
 	}

@@ -4,13 +4,17 @@
 //	sqlite:///ABS/PATH    the same, with an absolute path
 //	dir:PATH              a folder of plain files; dir:///ABS/PATH likewise
 //	mem:                  in memory, gone when the program ends
+//	https://HOST[:PORT]   a memento server; with a path if it is served below one
+//	http://HOST[:PORT]    the same without TLS
 //
 // A URL says where memories are, never who asks for them: user names and
-// passwords have no place in one, and no error repeats a URL.
+// passwords have no place in one, and no error repeats a URL. The key of a server
+// comes from [Options].
 //
-// In a path, "%", "?" and "#" are written %25, %3F and %23; [SQLite] and [Dir] do it. A
-// query ("?key=value") is refused unless its scheme knows the key; none does at
-// present.
+// In the path of a file or a folder, "%", "?" and "#" are written %25, %3F and %23;
+// [SQLite] and [Dir] do it. A query ("?key=value") is refused unless its scheme knows
+// the key. http knows one: with "?plaintext=true" a key may travel in clear text to
+// another machine, over a network that nobody else reads.
 package storeurl
 
 import (
@@ -34,6 +38,8 @@ func schemes() []scheme {
 		{"sqlite", "sqlite:PATH", openSQLite},
 		{"dir", "dir:PATH", openDir},
 		{"mem", "mem:", openMemory},
+		{"https", "https://HOST", openServer},
+		{"http", "http://HOST", openServer},
 	}
 }
 
@@ -43,6 +49,14 @@ type Options struct {
 	// their contents, by backends that notice such changes. See
 	// [dirstore.Options].
 	Adopted func(store memento.StoreID, made []memento.Version)
+
+	// Key returns the key for a server, from where its user keeps it: scheme is
+	// "http" or "https", host is without brackets, and port is never "". Nil, and a
+	// key "", is none.
+	Key func(scheme, host, port string) (string, error)
+
+	// UserAgent names the program to servers; "" means "memento".
+	UserAgent string
 }
 
 // Open opens the backend that rawURL names, and makes it if it does not exist
@@ -63,7 +77,27 @@ func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, e
 			return s.open(ctx, l, opts)
 		}
 	}
-	return nil, invalid("the scheme %q is not known; known are %s", l.scheme, known())
+	return nil, l.unknown()
+}
+
+// Check returns what is wrong with a URL as far as the URL itself tells.
+//
+// Errors: memento.ErrInvalid.
+func Check(rawURL string) error {
+	l, err := parse(rawURL)
+	if err != nil {
+		return err
+	}
+	for _, s := range schemes() {
+		if s.name == l.scheme {
+			return nil
+		}
+	}
+	return l.unknown()
+}
+
+func (l *location) unknown() error {
+	return invalid("the scheme %q is not known; known are %s", l.scheme, known())
 }
 
 // known lists the forms of URLs that [Open] understands.

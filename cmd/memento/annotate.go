@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/internal/wire"
 )
 
 type annotatedLineJSON struct {
@@ -18,7 +19,7 @@ type annotatedLineJSON struct {
 	Line      int               `json:"line"` // from 1
 	Text      string            `json:"text"`
 	Version   memento.VersionID `json:"memory_version_id"`
-	CreatedBy *actorJSON        `json:"created_by"`
+	CreatedBy *wire.Actor       `json:"created_by"`
 	CreatedAt time.Time         `json:"created_at"`
 
 	MayBeOlder bool `json:"may_be_older"`
@@ -69,7 +70,7 @@ func (a *app) annotatedJSON(ctx context.Context, s *memento.Store, lines []memen
 	for i, l := range lines {
 		err := a.writeJSON(annotatedLineJSON{
 			Type: "memory_line", Memory: l.Version.Memory, Store: store, Line: i + 1, Text: l.Text,
-			Version: l.Version.ID, CreatedBy: wireActor(l.Version.CreatedBy), CreatedAt: l.Version.CreatedAt,
+			Version: l.Version.ID, CreatedBy: wire.FromActor(l.Version.CreatedBy), CreatedAt: l.Version.CreatedAt,
 			MayBeOlder: l.MayBeOlder,
 		})
 		if err != nil {

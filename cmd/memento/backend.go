@@ -18,20 +18,29 @@ import (
 
 const workspace = memento.DefaultWorkspace
 
+// chosenBackend is the URL of the backend that the flags name.
+func (a *app) chosenBackend() (string, error) {
+	if url := cmp.Or(a.backendURL, os.Getenv("MEMENTO_BACKEND")); url != "" {
+		return url, nil
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return "", hint(err, "name a place with --backend, as in --backend sqlite:memento.db")
+	}
+	return storeurl.SQLite(filepath.Join(dir, "memento", "memento.db")), nil
+}
+
 // withBackend opens the backend that the flags name, for the time of do.
 func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) (err error) {
-	url := cmp.Or(a.backendURL, os.Getenv("MEMENTO_BACKEND"))
-	if url == "" {
-		dir, err := dataDir()
-		if err != nil {
-			return hint(err, "name a place with --backend, as in --backend sqlite:memento.db")
-		}
-		url = storeurl.SQLite(filepath.Join(dir, "memento", "memento.db"))
+	url, err := a.chosenBackend()
+	if err != nil {
+		return err
 	}
 	var b memento.Backend
-	b, err = storeurl.Open(ctx, url, &storeurl.Options{Adopted: func(store memento.StoreID, made []memento.Version) {
-		a.noteAdopted(ctx, b, store, made)
-	}})
+	b, err = storeurl.Open(ctx, url, &storeurl.Options{
+		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
+		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
+	})
 	if err != nil {
 		return err
 	}

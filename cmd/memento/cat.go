@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -69,7 +70,7 @@ func (a *app) cat(ctx context.Context, s *memento.Store, p memento.Path, f catFl
 		if err != nil {
 			return err
 		}
-		return a.writeJSON(wireMemory(id, m, true))
+		return a.writeJSON(wire.FromMemory(id, m, true))
 	}
 	return a.print("%s", a.contents(m.Content))
 }
@@ -97,7 +98,7 @@ func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, 
 		if err != nil {
 			return err
 		}
-		return a.writeJSON(wireVersion(store, v, true))
+		return a.writeJSON(wire.FromVersion(store, v, true))
 	}
 	return a.print("%s", a.contents(v.Content))
 }

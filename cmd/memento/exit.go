@@ -38,10 +38,11 @@ func exitCodesTopic() *cobra.Command {
   2  the command line is wrong
   3  what was named does not exist: a memory, a directory, a version, a store, a file
   4  something exists already, is of another kind, is read-only by the store's
-     settings, or changed meanwhile
+     settings, is in use by another process, or changed meanwhile
   5  a limit would be exceeded
   6  a value, a path or an archive is not valid, or holds sensitive information
-  7  the storage failed: it is full, read-only, damaged or cannot be reached
+  7  the storage failed: it is full, read-only or damaged, cannot be reached, or denies
+     access
 
 "tool" without arguments ends with 0 once its input has ended, even if commands
 failed: their results say so. "maintain" ends with 0 when it is interrupted.`,
@@ -71,6 +72,7 @@ func outcomes() []outcome {
 		{memento.ErrNotDir, exitConflict, "choose a path that does not lead through it"},
 		{memento.ErrProtected, exitConflict, `"memento stores settings" shows what is read-only, "memento unprotect" lets it be changed`},
 		{memento.ErrForeign, exitConflict, "nothing was changed; move what is there out of the way, or choose another path"},
+		{memento.ErrInUse, exitConflict, `nothing was changed; stop the programs that use it, such as "memento serve", then try again`},
 		{memento.ErrArchived, exitConflict, "an archived store can be read, but takes nothing new; choose another with --store"},
 		{memento.ErrHead, exitConflict, "write something else to the memory first, or remove it"},
 		{memento.ErrTooLarge, exitLimit, `"memento stats" shows what is used, "memento stores limits" changes the limits`},
@@ -79,6 +81,8 @@ func outcomes() []outcome {
 		{memento.ErrNoSpace, exitStorage, "nothing was changed; make room, then try again"},
 		{memento.ErrReadOnly, exitStorage, "nothing was changed; allow writing there, or choose another place with --backend"},
 		{memento.ErrFormat, exitStorage, "check that --backend names the right file; a newer memento may understand it"},
+		{memento.ErrDenied, exitStorage, `give a key that may do this in MEMENTO_KEY, or in a file with --key-file; an admin's "memento keys create" makes one`},
+		{memento.ErrUncertain, exitStorage, "look at what is there now, before you repeat it"},
 		{memento.ErrClosed, exitStorage, ""},
 		{memento.ErrInvalid, exitInvalid, ""},
 		{context.Canceled, exitFailure, ""},

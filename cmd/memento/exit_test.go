@@ -16,7 +16,7 @@ func TestOutcomes(t *testing.T) {
 	for err, want := range map[error]int{
 		memento.ErrNotExist: 3, memento.ErrNoStore: 3,
 		memento.ErrExist: 4, memento.ErrConflict: 4, memento.ErrIsDir: 4, memento.ErrNotDir: 4, memento.ErrArchived: 4, memento.ErrHead: 4,
-		memento.ErrProtected: 4, memento.ErrForeign: 4,
+		memento.ErrProtected: 4, memento.ErrForeign: 4, memento.ErrInUse: 4,
 		memento.ErrTooLarge: 5, archive.ErrTooLarge: 5,
 		memento.ErrInvalid: 6, memento.ErrInvalidPath: 6, memento.ErrUnsupported: 6, archive.ErrNoHistory: 6,
 		memento.ErrSensitive: 6, memento.ErrNoDetector: 6,

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -81,7 +82,7 @@ func (a *app) log(ctx context.Context, s *memento.Store, p memento.Path, opts me
 			return err
 		}
 		if a.json {
-			err = a.writeJSON(wireVersion(id, v, false))
+			err = a.writeJSON(wire.FromVersion(id, v, false))
 		} else {
 			err = a.logLine(v)
 		}

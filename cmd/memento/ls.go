@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -156,11 +157,11 @@ func (a *app) lsJSON(ctx context.Context, s *memento.Store, entries []memento.En
 	for _, e := range entries {
 		switch {
 		case e.Foreign:
-			err = a.writeJSON(foreignJSON{Type: "foreign_file", Path: e.Path, Size: e.Memory.Size, UpdatedAt: e.UpdatedAt})
+			err = a.writeJSON(wire.FromForeign(e))
 		case e.Dir:
-			err = a.writeJSON(prefixJSON{Type: "memory_prefix", Path: e.Path.Prefix(), Memories: e.Usage.Memories, Size: e.Usage.Bytes, UpdatedAt: e.UpdatedAt})
+			err = a.writeJSON(wire.FromDirectory(e))
 		default:
-			err = a.writeJSON(wireMemory(id, e.Memory, false))
+			err = a.writeJSON(wire.FromMemory(id, e.Memory, false))
 		}
 		if err != nil {
 			return fmt.Errorf("write output: %w", err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -94,7 +95,7 @@ func (a *app) changeReadOnly(cmd *cobra.Command, change func([]memento.Pattern) 
 		case err != nil:
 			return err
 		case a.json:
-			return a.writeJSON(wireStore(info))
+			return a.writeJSON(wire.FromStore(info))
 		case len(info.Settings.ReadOnly) == 0:
 			a.say("nothing is read-only in store %s", line(info.Name))
 		default:

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -117,7 +118,7 @@ func (a *app) applyUnnamed(ctx context.Context, s *memento.Store, ids map[mement
 		return err
 	}
 	for _, v := range versions {
-		if err := a.writeJSON(wireVersion(id, v, false)); err != nil {
+		if err := a.writeJSON(wire.FromVersion(id, v, false)); err != nil {
 			return err
 		}
 	}

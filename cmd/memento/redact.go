@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -62,7 +63,7 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 		case err != nil:
 			return err
 		case a.json:
-			err = a.writeJSON(wireVersion(store, v, false))
+			err = a.writeJSON(wire.FromVersion(store, v, false))
 		default:
 			a.say("redacted %s", v.ID)
 		}

@@ -48,6 +48,7 @@ type app struct {
 
 	// Flags of all commands.
 	backendURL string
+	keyFile    string
 	storeName  string
 	json       bool
 	quiet      bool
@@ -89,7 +90,8 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH, dir:PATH or mem: (env MEMENTO_BACKEND)")
+	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH, dir:PATH, https://HOST or mem: (env MEMENTO_BACKEND)")
+	flags.StringVar(&a.keyFile, "key-file", "", "file with the key of a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
 	flags.StringVar(&a.storeName, "store", "", "name or ID of the store (env MEMENTO_STORE; default \"default\")")
 	flags.BoolVar(&a.json, "json", false, "write JSON, an object a line")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
@@ -97,13 +99,14 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	root.SetOut(a.out)
 	root.SetErr(a.stderr)
 
-	const agents, memories, history, stores, upkeep, other = "agents", "memories", "history", "stores", "upkeep", "other"
+	const agents, memories, history, stores, upkeep, serving, other = "agents", "memories", "history", "stores", "upkeep", "serving", "other"
 	root.AddGroup(
 		&cobra.Group{ID: agents, Title: "For agents:"},
 		&cobra.Group{ID: memories, Title: "Memories:"},
 		&cobra.Group{ID: history, Title: "History:"},
 		&cobra.Group{ID: stores, Title: "Stores:"},
 		&cobra.Group{ID: upkeep, Title: "Upkeep:"},
+		&cobra.Group{ID: serving, Title: "Server:"},
 		&cobra.Group{ID: other, Title: "Other:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -116,7 +119,8 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand())
-	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand())
+	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand())
+	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
 	add(other, a.versionCommand())
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommandGroupID(other)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -17,18 +18,32 @@ func TestMain(m *testing.M) {
 	// Under the race detector every process would take a second to end.
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){
-		"memento": main,
+		"memento": recorded,
 		"editor":  fakeEditor,
 	})
 }
 
-// TestScripts runs the program as its users do. Each script has a folder, and a
-// database m.db in it, of its own.
+// TestScripts runs the program as its users do: on a file, and then on a server, where
+// it must do and say the same.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+	var onFile, onServer map[string]string
+	t.Run("file", func(t *testing.T) { onFile = play(t, scripts()) })
+	t.Run("server", func(t *testing.T) { onServer = playOnServers(t, onServers(t)) })
+	for name, said := range onServer {
+		if diff := cmp.Diff(strings.Split(onFile[name], "\n"), strings.Split(said, "\n")); diff != "" {
+			t.Errorf("%s: (-on a file +on a server)\n%s", name, diff)
+		}
+	}
+}
+
+// scripts are all scripts, and what they need. Each has a folder, and a database m.db
+// in it, of its own.
+func scripts() testscript.Params {
+	return testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("MEMENTO_BACKEND", "sqlite:m.db")
+			env.Setenv("DATABASE", "m.db")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("TZ", "UTC")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
@@ -41,7 +56,7 @@ func TestScripts(t *testing.T) {
 			"secret":  secret,
 		},
 		RequireExplicitExec: true,
-	})
+	}
 }
 
 // exits CODE ARGS... runs memento and checks its exit code.

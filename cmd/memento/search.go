@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -37,7 +38,11 @@ accents. Words in double quotes must stand together.`,
 				if err != nil {
 					return err
 				}
-				return a.showMatches(matches)
+				id, err := s.ID(cmd.Context())
+				if err != nil && len(matches) > 0 { // in a store that is not made yet there are none
+					return err
+				}
+				return a.showMatches(id, matches)
 			})
 		},
 	}
@@ -47,13 +52,13 @@ accents. Words in double quotes must stand together.`,
 	return c
 }
 
-func (a *app) showMatches(matches []memento.Match) error {
+func (a *app) showMatches(id memento.StoreID, matches []memento.Match) error {
 	for _, m := range matches {
 		var err error
 		path := a.paint(blue, line(string(m.Memory.Path)))
 		switch {
 		case a.json:
-			err = a.writeJSON(wireMatch(m))
+			err = a.writeJSON(wire.FromMatch(id, m))
 		case m.Line == 0:
 			err = a.print("%s\n", path)
 		default:

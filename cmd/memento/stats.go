@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -61,10 +62,10 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 	slices.SortStableFunc(largest, func(a, b memento.Memory) int { return cmp.Compare(b.Size, a.Size) })
 	largest = largest[:min(len(largest), largestShown)]
 	if a.json {
-		j := statsJSON{Type: "memory_store_stats", Store: wireStore(info), Versions: versions, Redacted: redacted,
-			VersionBytes: bytes, Largest: []memoryJSON{}, Near: nearLimits(info, largest)}
+		j := statsJSON{Type: "memory_store_stats", Store: wire.FromStore(info), Versions: versions, Redacted: redacted,
+			VersionBytes: bytes, Largest: []wire.Memory{}, Near: nearLimits(info, largest)}
 		for _, m := range largest {
-			j.Largest = append(j.Largest, wireMemory(info.ID, m, false))
+			j.Largest = append(j.Largest, wire.FromMemory(info.ID, m, false))
 		}
 		return a.writeJSON(j)
 	}

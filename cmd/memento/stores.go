@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -74,7 +75,7 @@ func (a *app) withFound(ctx context.Context, name string, do func(memento.Backen
 // showStore describes a store in full.
 func (a *app) showStore(s memento.StoreInfo) error {
 	if a.json {
-		return a.writeJSON(wireStore(s))
+		return a.writeJSON(wire.FromStore(s))
 	}
 	rows := [][2]string{
 		{"id", string(s.ID)},

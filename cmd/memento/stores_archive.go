@@ -2,6 +2,7 @@ package main
 
 import (
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -23,7 +24,7 @@ store is opened by its ID.`,
 					return err
 				}
 				if a.json {
-					return a.writeJSON(wireStore(info))
+					return a.writeJSON(wire.FromStore(info))
 				}
 				a.say("archived store %s; read it with --store %s", line(info.Name), info.ID)
 				return nil

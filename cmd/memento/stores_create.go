@@ -2,6 +2,7 @@ package main
 
 import (
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +42,7 @@ func (a *app) storesCreateCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.writeJSON(wireStore(info))
+					return a.writeJSON(wire.FromStore(info))
 				}
 				return a.print("%s\n", info.ID)
 			})

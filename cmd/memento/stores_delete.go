@@ -2,6 +2,7 @@ package main
 
 import (
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -27,7 +28,7 @@ func (a *app) storesDeleteCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.writeJSON(storeDeletedJSON{ID: info.ID, Type: "memory_store_deleted"})
+					return a.writeJSON(wire.Deleted{ID: string(info.ID), Type: "memory_store_deleted"})
 				}
 				a.say("deleted store %s (%s)", line(info.Name), info.ID)
 				return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -40,7 +41,7 @@ func (a *app) storesListCommand() *cobra.Command {
 
 func (a *app) storeLine(s memento.StoreInfo) error {
 	if a.json {
-		return a.writeJSON(wireStore(s))
+		return a.writeJSON(wire.FromStore(s))
 	}
 	name := a.paint(bold, line(s.Name))
 	if s.Archived() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -34,7 +35,7 @@ func (a *app) storesRenameCommand() *cobra.Command {
 					return err
 				}
 				if a.json {
-					return a.writeJSON(wireStore(info))
+					return a.writeJSON(wire.FromStore(info))
 				}
 				a.say("renamed store %s to %s", line(args[0]), line(info.Name))
 				return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"memento"
+	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -87,7 +88,7 @@ func (a *app) changeSettings(ctx context.Context, b memento.Backend, info mement
 // showSettings lists the settings of a store.
 func (a *app) showSettings(info memento.StoreInfo) error {
 	if a.json {
-		return a.writeJSON(wireStore(info))
+		return a.writeJSON(wire.FromStore(info))
 	}
 	return a.printRows(append([][2]string{{"store", info.Name + " (" + string(info.ID) + ")"}}, settingRows(info.Settings)...))
 }

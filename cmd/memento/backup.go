@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"memento"
+	"memento/storeurl"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	var keep int
+	c := &cobra.Command{
+		Use:   "backup FILE|FOLDER",
+		Short: "Copy everything to a file, while it is in use",
+		Long: `Backup writes a copy of everything to a new file: all stores of all workspaces, with
+their history and settings, and the hashes of API keys. It is the state of one
+moment; others, a server for example, read and write meanwhile. The copy is checked
+before it gets its name, and nothing is ever overwritten.
+
+In a folder the file is named by the time, as memento-20261121T101500Z.db. With
+--keep the oldest files so named are removed once the new one is there.
+
+The file holds contents in clear text. "memento restore-backup" restores it; "memento
+export" is for a single store.`,
+		Example: `  memento backup memento-backup.db
+  memento backup /var/backups/memento --keep 14
+  memento --backend dir:memory backup backup.db --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			info, err := os.Stat(args[0])
+			inFolder := err == nil && info.IsDir()
+			switch {
+			case keep < 0 || keep == 0 && cmd.Flags().Changed("keep"):
+				return usage("--keep must be at least 1")
+			case keep > 0 && !inFolder:
+				return usage("--keep is for backups in a folder that exists; %s is none", line(args[0]))
+			}
+			return a.backUp(cmd.Context(), args[0], inFolder, keep)
+		},
+	}
+	c.Flags().IntVar(&keep, "keep", 0, "in a folder, keep this many of the backups named by the time (default all)")
+	return c
+}
+
+func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int) error {
+	url, err := a.chosenBackend()
+	if err != nil {
+		return err
+	}
+	switch there, err := storeurl.Exists(url); {
+	case err != nil:
+		return err
+	case !there: // to open it would make it, and a backup of nothing
+		return hint(fmt.Errorf("there is nothing to back up: %w", fs.ErrNotExist), "check what --backend, or MEMENTO_BACKEND, names")
+	}
+	show, end := a.percent("backing up")
+	defer end()
+	var sum memento.BackupSummary
+	err = a.withBackend(ctx, func(b memento.Backend) error {
+		w, ok := b.(memento.BackupWriter)
+		if !ok {
+			return hint(&memento.Error{Op: "backup", Err: memento.ErrUnsupported},
+				`only sqlite: and dir: can be backed up: do so where a server keeps its memories; "memento export" writes a single store of any backend`)
+		}
+		for n := 1; ; n++ {
+			file := place
+			if inFolder {
+				file = filepath.Join(place, backupName(a.now(), n))
+			}
+			var err error
+			if sum, err = w.Backup(ctx, file, show); inFolder && errors.Is(err, fs.ErrExist) {
+				continue // another one of this second
+			}
+			place = file
+			return err
+		}
+	})
+	end()
+	if err != nil {
+		return a.withFaults(err)
+	}
+	removed := []string{}
+	if keep > 0 {
+		if removed, err = removeBackups(place, keep); err != nil {
+			return fmt.Errorf("%s is there, but an older backup could not be removed: %w", line(place), err)
+		}
+	}
+	if a.json {
+		return a.writeJSON(backupJSON{Type: "memory_backup", File: place, summaryJSON: wireSummary(sum), Removed: &removed})
+	}
+	a.say("backed up %s to %s (%s)", describeBackup(sum), line(place), humanSize(sum.Size))
+	for _, file := range removed {
+		a.say("removed %s", line(file))
+	}
+	return nil
+}
+
+// percent is progress for what is told as so much of so much.
+func (a *app) percent(what string) (show func(done, total int64), end func()) {
+	count, end := a.progress(what + ", percent:")
+	if count == nil {
+		return nil, end
+	}
+	return func(done, total int64) { count(int(100 * done / max(1, total))) }, end
+}
+
+// withFaults says what is wrong with a backup, if that is what err is about and
+// there is more than it says itself.
+func (a *app) withFaults(err error) error {
+	if e, ok := errors.AsType[*memento.BackupError](err); ok && len(e.Faults) > 1 {
+		for _, fault := range e.Faults {
+			fmt.Fprintf(a.stderr, "memento: %s\n", printable(fault))
+		}
+	}
+	return err
+}
+
+// describeBackup sums up: "2 stores with 12 memories (3.4K), 30 versions and 1 key".
+func describeBackup(s memento.BackupSummary) string {
+	return fmt.Sprintf("%s with %s (%s), %s and %s",
+		plural(int(s.Stores), "store", "stores"), plural(int(s.Memories), "memory", "memories"), humanSize(s.Bytes),
+		plural(int(s.Versions), "version", "versions"), plural(int(s.Keys), "key", "keys"))
+}
+
+// backupName is the name of the nth backup of a second in a folder.
+func backupName(at time.Time, n int) string {
+	name := "memento-" + at.UTC().Format(backupTime)
+	if n > 1 {
+		name += fmt.Sprintf("-%d", n)
+	}
+	return name + ".db"
+}
+
+const backupTime = "20060102T150405Z"
+
+var backupNames = regexp.MustCompile(`^memento-([0-9]{8}T[0-9]{6}Z)(?:-([1-9][0-9]{0,8}))?\.db$`)
+
+// removeBackups removes the oldest of the files beside newest, which stays, that are
+// named by backupName, and keeps so many. It returns which it removed.
+func removeBackups(newest string, keep int) (removed []string, err error) {
+	dir := filepath.Dir(newest)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	type backup struct {
+		name string
+		at   string
+		n    int
+	}
+	var old []backup
+	for _, e := range entries {
+		parts := backupNames.FindStringSubmatch(e.Name())
+		if parts == nil || !e.Type().IsRegular() || e.Name() == filepath.Base(newest) {
+			continue
+		}
+		if _, err := time.Parse(backupTime, parts[1]); err != nil {
+			continue
+		}
+		n, _ := strconv.Atoi(parts[2]) // "" comes first
+		old = append(old, backup{e.Name(), parts[1], n})
+	}
+	slices.SortFunc(old, func(a, b backup) int { return cmp.Or(strings.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
+	removed = []string{}
+	for _, b := range old[:max(0, len(old)-(keep-1))] {
+		file := filepath.Join(dir, b.name)
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, err
+		}
+		removed = append(removed, file)
+	}
+	return removed, nil
+}
+
+// A backupJSON is what was backed up, restored or checked.
+type backupJSON struct {
+	Type string `json:"type"` // "memory_backup", "memory_backup_restore" or "memory_backup_check"
+	File string `json:"file"`
+	*summaryJSON
+	Removed *[]string `json:"removed,omitempty"` // of a backup: older ones
+	Kept    *string   `json:"kept,omitempty"`    // of a restore: what was replaced, if anything was
+	Sound   *bool     `json:"sound,omitempty"`   // of a check
+	Faults  []string  `json:"faults,omitempty"`  // of a check
+}
+
+type summaryJSON struct {
+	Size     int64      `json:"size_bytes"`
+	Stores   int64      `json:"stores"`
+	Memories int64      `json:"memories"`
+	Bytes    int64      `json:"bytes"`
+	Versions int64      `json:"versions"`
+	Keys     int64      `json:"keys"`
+	NewestAt *time.Time `json:"newest_at"`
+}
+
+func wireSummary(s memento.BackupSummary) *summaryJSON {
+	j := &summaryJSON{Size: s.Size, Stores: s.Stores, Memories: s.Memories, Bytes: s.Bytes, Versions: s.Versions, Keys: s.Keys}
+	if !s.NewestAt.IsZero() {
+		j.NewestAt = &s.NewestAt
+	}
+	return j
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"memento/server"
+	"memento/storeurl"
+
+	"github.com/spf13/cobra"
+)
+
+// configFlags are the flags of the commands that read a server's configuration:
+// one for each of its settings.
+type configFlags struct {
+	file  string
+	given map[string]string // by the name of the flag
+}
+
+// A serverFlag keeps what was given to the flag of a setting, to be read together
+// with the environment and the file.
+type serverFlag struct {
+	setting server.Setting
+	given   map[string]string
+}
+
+func (f serverFlag) String() string { return "" } // defaults are in the usage, as others write them
+func (f serverFlag) Type() string   { return f.setting.Form }
+
+func (f serverFlag) Set(text string) error {
+	if before, again := f.given[f.setting.Flag()]; again && f.setting.IsList() {
+		text = before + "," + text
+	}
+	f.given[f.setting.Flag()] = text
+	return f.setting.Check(text)
+}
+
+// addConfigFlags adds a flag for each setting of a server.
+func (a *app) addConfigFlags(c *cobra.Command) *configFlags {
+	f := &configFlags{given: map[string]string{}}
+	c.Flags().StringVar(&f.file, "config", "", "read settings from this YAML `file` (env MEMENTO_CONFIG)")
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	for _, s := range server.Settings() {
+		if s.Flag() == "" || s.Key == backendSetting { // a flag of all commands
+			continue
+		}
+		usage := strings.ReplaceAll(s.Meaning, "`", "")
+		if s.Default != "" {
+			usage += " (default " + s.Default + ")"
+		}
+		flag := c.Flags().VarPF(serverFlag{s, f.given}, s.Flag(), "", usage)
+		if s.Form == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		if words := s.Words(); words != nil {
+			_ = c.RegisterFlagCompletionFunc(s.Flag(), cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	return f
+}
+
+const (
+	backendSetting = "backend"
+	levelFlag      = "log-level"
+)
+
+// load reads the configuration of a server. Its errors are server.Faults.
+func (a *app) load(f *configFlags) (server.Config, error) {
+	src := server.Sources{File: f.path(), Flags: map[string]string{}}
+	for name, text := range f.given {
+		src.Flags[name] = text
+	}
+	if a.backendURL != "" {
+		src.Flags[backendSetting] = a.backendURL
+	}
+	if _, given := src.Flags[levelFlag]; a.quiet && !given {
+		src.Flags[levelFlag] = "error"
+	}
+	var err error
+	if src.Backend, err = defaultBackend(); err != nil {
+		src.Backend = "" // an error only if nothing else names a backend
+	}
+	c, faults := server.Load(src)
+	if c.Backend == "" && faults == nil {
+		return c, hint(err, "name a place with --backend, as in --backend sqlite:memento.db")
+	}
+	return c, faults
+}
+
+func (f *configFlags) path() string { return cmp.Or(f.file, os.Getenv("MEMENTO_CONFIG")) }
+
+// defaultBackend is the URL of the user's SQLite file.
+func defaultBackend() (string, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return "", err
+	}
+	return storeurl.SQLite(filepath.Join(dir, "memento", "memento.db")), nil
+}
+
+// loadChecked is load, and checks what can be checked without starting.
+func (a *app) loadChecked(f *configFlags) (server.Config, error) {
+	c, err := a.load(f)
+	faults, ok := errors.AsType[server.Faults](err)
+	if err != nil && !ok {
+		return c, err
+	}
+	if more, ok := errors.AsType[server.Faults](c.Check(a.now())); ok {
+		faults = append(faults, more...)
+	}
+	if c.Backend != "" {
+		if err := storeurl.Check(c.Backend); err != nil {
+			faults = append(faults, c.Fault("backend", "%v", err))
+		}
+	}
+	if len(faults) == 0 {
+		return c, nil
+	}
+	return c, faults
+}
+
+// explainFaults says what is wrong with a configuration, a line each, and returns
+// how the program ends. Another error is returned as it is.
+func (a *app) explainFaults(err error) error {
+	faults, ok := errors.AsType[server.Faults](err)
+	if !ok {
+		return err
+	}
+	for _, f := range faults {
+		a.warn(errors.New(line(f.String())))
+	}
+	fmt.Fprintln(a.stderr, `memento: hint: docs/configuration.md describes the settings, "memento config check" looks at all of them`)
+	return silence(exitInvalid)
+}

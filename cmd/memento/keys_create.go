@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	"memento"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) keysCreateCommand(ws *string) *cobra.Command {
+	var (
+		role    string
+		expires = span{word: "never"}
+	)
+	c := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a key",
+		Long: `Create makes a key and writes it to standard output, alone. The name says to people
+what the key is for.`,
+		Example: `  KEY=$(memento keys create ci --role write)
+  memento keys create dashboard --role read --workspace team-a --expires 90d
+  memento keys create laptop --role admin > ~/.config/memento.key`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if role == "" {
+				return usage("give the new key a role: --role read, write or admin")
+			}
+			var ends time.Time
+			switch {
+			case !cmd.Flags().Changed("expires"):
+			case expires.value < 0: // never
+			case expires.value == 0:
+				return usage("--expires is 0; give a span of time, such as %s, or never", spanForms)
+			default:
+				ends = a.now().Add(expires.value)
+			}
+			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
+				k, secret, err := memento.NewKey(keys.Workspace(), args[0], memento.Role(role), a.now(), ends)
+				if err != nil {
+					return err
+				}
+				if k, err = keys.CreateKey(cmd.Context(), k); err != nil {
+					return err
+				}
+				return a.tellSecret(k, secret)
+			})
+		},
+	}
+	expires.means = -1
+	c.Flags().StringVar(&role, "role", "", "what its holder may do: read, write or admin")
+	c.Flags().Var(&expires, "expires", "when it ends, such as "+spanForms+", or never (default never)")
+	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"read", "write", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}

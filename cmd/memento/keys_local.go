@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"memento"
+)
+
+// localKeys are the keys that a backend keeps.
+type localKeys struct {
+	keeper    memento.KeyKeeper
+	workspace memento.Workspace // the only one, or "" for all
+	now       func() time.Time
+}
+
+// Workspace is that of the keys which are made.
+func (l localKeys) Workspace() memento.Workspace { return cmp.Or(l.workspace, workspace) }
+
+// Keys yields the keys, oldest first.
+func (l localKeys) Keys(ctx context.Context) iter.Seq2[memento.Key, error] {
+	return l.keeper.ListKeys(ctx, l.workspace)
+}
+
+// CreateKey keeps a new key.
+func (l localKeys) CreateKey(ctx context.Context, k memento.Key) (memento.Key, error) {
+	return k, l.keeper.AddKey(ctx, k)
+}
+
+// find returns a key by its ID.
+func (l localKeys) find(ctx context.Context, op string, id memento.KeyID) (memento.Key, error) {
+	for k, err := range l.Keys(ctx) {
+		if err != nil || k.ID == id {
+			return k, err
+		}
+	}
+	return memento.Key{}, &memento.Error{Op: op, Err: memento.ErrNotExist}
+}
+
+// RevokeKey ends a key, for good.
+func (l localKeys) RevokeKey(ctx context.Context, id memento.KeyID) (memento.Key, error) {
+	k, err := l.find(ctx, "revoke key", id)
+	if err != nil {
+		return k, err
+	}
+	return l.keeper.UpdateKey(ctx, k.Workspace, id, memento.KeyUpdate{RevokedAt: l.now()})
+}
+
+// RotateKey makes a key like another, which ends after a time of grace.
+func (l localKeys) RotateKey(ctx context.Context, id memento.KeyID, grace time.Duration, next memento.Key) (memento.Key, error) {
+	const op = "rotate key"
+	old, err := l.find(ctx, op, id)
+	switch {
+	case err != nil:
+		return old, err
+	case !old.Active(l.now()):
+		return memento.Key{}, &memento.Error{Op: op, Err: fmt.Errorf("%w: this key has ended already; create another", memento.ErrInvalid)}
+	}
+	next.Workspace, next.Name, next.Role, next.ExpiresAt = old.Workspace, old.Name, old.Role, old.ExpiresAt
+	if err := l.keeper.AddKey(ctx, next); err != nil {
+		return memento.Key{}, err
+	}
+	ends := next.CreatedAt.Add(max(grace, time.Microsecond))
+	_, err = l.keeper.UpdateKey(ctx, old.Workspace, id, memento.KeyUpdate{ExpiresAt: ends})
+	return next, err
+}

@@ -1,0 +1,30 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"memento/server"
+)
+
+// reloadOnHangup has a server read its configuration again when the process gets
+// SIGHUP, until the returned function is called.
+func (a *app) reloadOnHangup(f *configFlags, s *server.Server) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range signals {
+			a.reload(f, s)
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+		<-done
+	}
+}
