@@ -15,6 +15,7 @@ const (
 	nameSDK       = "SDK"
 	nameLibrary   = "memento"
 	nameCoprocess = "memento tool"
+	nameServing   = "memento serve"
 )
 
 // A row is the medians of one operation on one store with so many callers, in
@@ -25,8 +26,9 @@ type row struct {
 	Callers   int       `json:"callers"`
 	SDK       float64   `json:"sdk_per_second"`
 	Memento   float64   `json:"memento_per_second"`
-	PutOff    float64   `json:"memento_put_off_micros"`            // work a call leaves for quiet moments, in microseconds
-	Coprocess float64   `json:"memento_tool_per_second,omitempty"` // 0 unless there is one caller
+	PutOff    float64   `json:"memento_put_off_micros"`             // work a call leaves for quiet moments, in microseconds
+	Coprocess float64   `json:"memento_tool_per_second,omitempty"`  // 0 unless there is one caller
+	Serving   float64   `json:"memento_serve_per_second,omitempty"` // 0 if there is one caller
 }
 
 // An arena is one workload, and the sides that compete on it.
@@ -84,12 +86,17 @@ func (a *arena) start(ctx context.Context, b *bench, dir string, node *process, 
 		return err
 	}
 	a.sides = append(a.sides, side{nameLibrary, l})
-	if a.callers > 1 {
-		return nil
-	}
-	file := filepath.Join(dir, "coprocess.db")
+	file := filepath.Join(dir, "process.db")
 	if err := fillFile(ctx, file, notes); err != nil {
 		return err
+	}
+	if a.callers > 1 {
+		s, err := startServing(ctx, b.binary, file)
+		if err != nil {
+			return err
+		}
+		a.sides = append(a.sides, side{nameServing, s})
+		return nil
 	}
 	c, err := startCoprocess(ctx, b.binary, file)
 	if err != nil {
@@ -123,7 +130,7 @@ func (a *arena) rows() []row {
 	for _, op := range operations {
 		r := a.rates[op]
 		rows = append(rows, row{op, a.size, a.callers,
-			median(r[nameSDK]), median(r[nameLibrary]), median(a.putOff[op]), median(r[nameCoprocess])})
+			median(r[nameSDK]), median(r[nameLibrary]), median(a.putOff[op]), median(r[nameCoprocess]), median(r[nameServing])})
 	}
 	return rows
 }

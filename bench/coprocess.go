@@ -71,29 +71,22 @@ func (c *coprocess) call(line []byte) error {
 }
 
 // settle does from here what the co-process would do once it is idle.
-func (c *coprocess) settle(ctx context.Context) (took time.Duration, err error) {
-	err = c.besides(ctx, func(l *library) error {
-		took, err = l.settle(ctx)
-		return err
-	})
-	return took, err
+func (c *coprocess) settle(ctx context.Context) (time.Duration, error) {
+	return besides(ctx, c.file, (*library).settle)
 }
 
-func (c *coprocess) notes(ctx context.Context) (found map[string]string, err error) {
-	err = c.besides(ctx, func(l *library) error {
-		found, err = l.notes(ctx)
-		return err
-	})
-	return found, err
+func (c *coprocess) notes(ctx context.Context) (map[string]string, error) {
+	return besides(ctx, c.file, (*library).notes)
 }
 
-// besides opens the co-process's file in this process too.
-func (c *coprocess) besides(ctx context.Context, do func(*library) error) error {
-	l, err := openLibrary(ctx, c.file, nil)
+// besides opens another process's file in this one too.
+func besides[T any](ctx context.Context, file string, do func(*library, context.Context) (T, error)) (result T, err error) {
+	l, err := openLibrary(ctx, file, nil)
 	if err != nil {
-		return err
+		return result, err
 	}
-	return errors.Join(do(l), l.close())
+	result, err = do(l, ctx)
+	return result, errors.Join(err, l.close())
 }
 
 func (c *coprocess) close() error { return c.process.close() }

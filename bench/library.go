@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
 	"time"
 
 	"memento"
@@ -62,31 +60,7 @@ func fill(ctx context.Context, store *memento.Store, notes []note) error {
 }
 
 func (l *library) replay(ctx context.Context, file string, atLeast time.Duration) (measure, error) {
-	lanes, err := readLanes(file)
-	if err != nil {
-		return measure{}, err
-	}
-	runtime.GC()
-	start := time.Now()
-	var m measure
-	for {
-		var wg sync.WaitGroup
-		faults := make([]error, len(lanes))
-		for i, inputs := range lanes {
-			wg.Go(func() { faults[i] = l.runLane(ctx, inputs) })
-		}
-		wg.Wait()
-		for i, err := range faults {
-			if err != nil {
-				return measure{}, err
-			}
-			m.Calls += len(lanes[i])
-		}
-		if took := time.Since(start); took >= atLeast {
-			m.Nanos = took.Nanoseconds()
-			return m, nil
-		}
-	}
+	return replayLanes(file, atLeast, func(inputs [][]byte) error { return l.runLane(ctx, inputs) })
 }
 
 func (l *library) runLane(ctx context.Context, inputs [][]byte) error {

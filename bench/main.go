@@ -27,6 +27,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if file := os.Getenv(bareEnv); file != "" {
+		fmt.Fprintln(os.Stderr, "bench:", serveBare(file))
+		os.Exit(1)
+	}
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -144,6 +148,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	if r.Binary, err = b.measureBinary(ctx, cfg.sizes[len(cfg.sizes)-1]); err != nil {
 		return fmt.Errorf("the binary: %w", err)
+	}
+	if r.HTTP, err = b.measureOverHTTP(ctx); err != nil {
+		return fmt.Errorf("over HTTP: %w", err)
+	}
+	if r.Fleet, err = b.measureFleet(ctx); err != nil {
+		return fmt.Errorf("many stores: %w", err)
 	}
 	r.finish()
 	return r.write(stdout, cfg.format)

@@ -19,6 +19,8 @@ type report struct {
 	Rows        []row         `json:"rows"`
 	Growth      []growth      `json:"growth"`
 	Binary      binaryFigures `json:"binary"`
+	HTTP        overHTTP      `json:"over_http"`
+	Fleet       fleetFigures  `json:"many_stores"`
 }
 
 // A growth is how much dearer a call is on the largest store than on the smallest.
@@ -36,6 +38,14 @@ const (
 	targetFirstMS     = 30.0 // at most
 	targetPeakMB      = 40.0 // less
 	targetPeakMaxSize = 10_000
+
+	// Of a server.
+	targetServing  = 1.0    // durable writes, against the SDK's tool in its own process
+	targetOverHTTP = 0.5    // views, against a bare handler
+	targetFleetMS  = 2000.0 // at most
+	targetFleetMB  = 256.0  // less
+	targetFleet    = 1.5    // at most
+	targetFleetMin = 10_000 // stores that these are for
 )
 
 // target returns how many times the SDK's calls a second memento shall do; 0 if
@@ -81,7 +91,7 @@ func (r *report) write(w io.Writer, format string) error {
 	if len(r.Growth) > 0 {
 		tables = append(tables, r.growthTable())
 	}
-	tables = append(tables, r.binaryTable())
+	tables = append(tables, r.binaryTable(), r.servingTable(), r.serverTable())
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\nCalls a second, the median of the rounds (%d counted).\n", r.Machine, r.Rounds)
 	if r.Quick {
@@ -180,6 +190,51 @@ func (r *report) binaryTable() table {
 	add("start to first answer, view /memories", "ms", f.FirstDirMS, targetFirstMS)
 	add("start to first answer, view a file", "ms", f.FirstFileMS, targetFirstMS)
 	add("peak memory after viewing /memories and 100 files", "MB", f.PeakMB, targetPeakMB)
+	return t
+}
+
+// servingTable compares calls over HTTP with the SDK's tool in its own process.
+func (r *report) servingTable() table {
+	t := table{
+		head:  []string{nameServing + ", tool calls over HTTP", "files", "callers", nameSDK, nameServing, "ratio", "target", ""},
+		right: []bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: false},
+	}
+	for _, op := range operations {
+		for _, row := range r.Rows {
+			if row.Operation != op || row.Serving == 0 {
+				continue
+			}
+			ratio := row.Serving / row.SDK
+			cells := []string{string(op), thousands(row.Files), strconv.Itoa(row.Callers), rate(row.SDK), rate(row.Serving), times(ratio), "", ""}
+			if !op.reads() {
+				cells[6], cells[7] = fmt.Sprintf("%gx", targetServing), verdict(ratio >= targetServing)
+			}
+			t.rows = append(t.rows, cells)
+		}
+	}
+	return t
+}
+
+// serverTable has what else is asked of a server.
+func (r *report) serverTable() table {
+	h, f := r.HTTP, r.Fleet
+	t := table{head: []string{nameServing, "figure", "target", ""}, right: []bool{1: true, 2: true, 3: false}}
+	t.rows = append(t.rows, []string{
+		fmt.Sprintf("view of a file at %d callers, %s a second; a bare net/http handler of the same %s bytes, %s", h.Callers, rate(h.Memento), thousands(h.Bytes), rate(h.Bare)),
+		times(h.Memento / h.Bare), fmt.Sprintf("%gx", targetOverHTTP), verdict(h.Memento/h.Bare >= targetOverHTTP)})
+	fleet := func(what, figure, target string, ok bool) {
+		cells := []string{fmt.Sprintf("%s stores of %d memories: %s", thousands(f.Stores), f.Memories, what), figure, target, verdict(ok)}
+		if f.Stores < targetFleetMin {
+			cells[2], cells[3] = "", ""
+		}
+		t.rows = append(t.rows, cells)
+	}
+	fleet("start to first answer", fmt.Sprintf("%.0f ms", f.StartMS), fmt.Sprintf("%g ms", targetFleetMS), f.StartMS <= targetFleetMS)
+	fleet("peak memory after calls in all", fmt.Sprintf("%.0f MB", f.PeakMB), fmt.Sprintf("%g MB", targetFleetMB), f.PeakMB < targetFleetMB)
+	for _, c := range f.Calls {
+		fleet(fmt.Sprintf("%s, %.0f µs against %.0f µs with one store", c.Operation, c.Many, c.One), times(c.Many/c.One),
+			fmt.Sprintf("%gx", targetFleet), c.Many/c.One <= targetFleet)
+	}
 	return t
 }
 
