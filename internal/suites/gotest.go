@@ -13,7 +13,13 @@ import (
 // testAll runs go test and prints one line a package. A test that skips itself
 // fails the suite: what is not run must not look as if it passed.
 func testAll(ctx context.Context, args ...string) error {
+	return testModule(ctx, ".", args...)
+}
+
+// testModule is testAll for the module in dir.
+func testModule(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

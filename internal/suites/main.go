@@ -40,6 +40,7 @@ var all = []suite{
 	{"build", "a static binary for Linux, macOS and Windows", nil, build},
 	{"go", "all Go tests", []tool{node, npm}, goTests},
 	{"race", "all Go tests under the race detector", []tool{gcc, node, npm}, raceTests},
+	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, curl}, sdks},
 	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, faults},
 	{"fuzz", "every fuzz target, for some seconds", nil, fuzz},
 	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, bench},

@@ -17,6 +17,7 @@ var (
 	mount  = tool{"mount", "mount"}
 	node   = tool{"node", "nodejs"}
 	npm    = tool{"npm", "npm"}
+	curl   = tool{"curl", "curl"}
 )
 
 // install installs the tools that are missing.
