@@ -39,7 +39,8 @@ import (
 // that takes its ID.
 //
 // What not every Backend can do is an interface of its own, which it has or has
-// not: [Searcher], [ReadMarker], [BackupWriter], and [KeyKeeper] for servers.
+// not: [Searcher], [ReadMarker], [BackupWriter] and
+// [WorkspaceLister], and for servers [KeyKeeper] and [Elector].
 type Backend interface {
 	Catalogue
 	Documents
@@ -56,7 +57,8 @@ type Catalogue interface {
 	// CreateStore makes an empty store.
 	//
 	// Errors: ErrInvalid (a field of spec breaks its rule), ErrExist (the
-	// name is taken and spec.UniqueName set).
+	// name is taken and spec.UniqueName set, or a store of whichever workspace
+	// has spec.ID).
 	CreateStore(context.Context, Workspace, StoreSpec) (StoreInfo, error)
 
 	// GetStore describes a store, with its present usage.
@@ -182,7 +184,7 @@ func ByPath(p Path) Ref { return Ref{Path: p} }
 // ByID refers to the memory with the given ID, wherever it is.
 func ByID(id MemoryID) Ref { return Ref{ID: id} }
 
-// A Change is a [Put], a [Remove] or a [Move].
+// A Change is a [Put], a [Remove] or a [Move], or one of these that is [Sealed].
 type Change interface{ isChange() }
 
 // Put writes a memory whole, making it if it does not exist. Writing what is

@@ -18,6 +18,11 @@ const (
 	maxMetadataValueChars = 512
 )
 
+const (
+	maxEnvelopeBytes = 64 << 10
+	maxStoreIDChars  = 64 // behind the prefix
+)
+
 // NewStoreInfo returns the description of a new store, for backends to keep, or
 // ErrInvalid if spec breaks a rule. Whether a unique name is free is for the
 // backend to check.
@@ -30,8 +35,15 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 		Metadata:    map[string]string{},
 		Limits:      spec.Limits.WithDefaults(),
 		Settings:    DefaultSettings(),
+		Envelope:    spec.Envelope,
 		CreatedAt:   at,
 		UpdatedAt:   at,
+	}
+	if spec.ID != "" {
+		info.ID = spec.ID
+	}
+	if !spec.CreatedAt.IsZero() {
+		info.CreatedAt = keptTime(spec.CreatedAt)
 	}
 	maps.Copy(info.Metadata, spec.Metadata)
 	if spec.Settings != nil {
@@ -50,6 +62,15 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 	if !u.IfUpdatedAt.IsZero() && !u.IfUpdatedAt.Equal(s.UpdatedAt) {
 		return StoreInfo{}, &Error{Op: "update store", Err: ErrConflict}
+	}
+	if u.IfEnvelope != nil && *u.IfEnvelope != s.Envelope {
+		return StoreInfo{}, &Error{Op: "update store", Err: ErrConflict}
+	}
+	if u.Envelope != nil {
+		s.Envelope = *u.Envelope
+		if err := s.check(); err != nil {
+			return StoreInfo{}, &Error{Op: "update store", Err: err}
+		}
 	}
 	if !at.After(s.UpdatedAt) { // so that no two descriptions have the same time
 		at = s.UpdatedAt.Add(time.Microsecond)
@@ -118,6 +139,14 @@ func (s *StoreInfo) check() error {
 		if err := checkText("metadata value", v, maxMetadataValueChars); err != nil {
 			return err
 		}
+	}
+	switch {
+	case len(s.Envelope) > maxEnvelopeBytes:
+		return fmt.Errorf("%w: the envelope has %d bytes; at most %d are allowed", ErrInvalid, len(s.Envelope), maxEnvelopeBytes)
+	case !isStoreID(s.ID):
+		return fmt.Errorf("%w: a store's ID is memstore_ and at most %d letters and digits", ErrInvalid, maxStoreIDChars)
+	case !isWritable(s.CreatedAt):
+		return fmt.Errorf("%w: a store's time must be in the years 1 to 9999", ErrInvalid)
 	}
 	if err := s.Limits.check(); err != nil {
 		return err

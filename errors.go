@@ -8,31 +8,33 @@ import (
 // Errors that callers tell apart with [errors.Is]. Methods say which they
 // return; anything else is a fault of the storage below.
 var (
-	ErrNotExist    = errors.New("does not exist")                   // no such memory, directory or version
-	ErrExist       = errors.New("already exists")                   // the path, or the unique name, is taken
-	ErrIsDir       = errors.New("is a directory")                   // a memory was expected
-	ErrNotDir      = errors.New("is a memory, not a directory")     // a path leads through a memory
-	ErrInvalidPath = errors.New("invalid path")                     // see ParsePath; always a *PathError
-	ErrInvalid     = errors.New("invalid value")                    // contents that are not UTF-8, a bad name, a bad limit
-	ErrConflict    = errors.New("changed meanwhile")                // a Condition did not hold
-	ErrTooLarge    = errors.New("limit exceeded")                   // always a *LimitError
-	ErrNoStore     = errors.New("store does not exist")             // no such store in the workspace
-	ErrArchived    = errors.New("store is archived")                // it takes no new contents
-	ErrHead        = errors.New("is the newest version")            // of a living memory; such a version cannot be redacted
-	ErrNoMatch     = errors.New("no match")                         // the text to replace is not there
-	ErrManyMatches = errors.New("several matches")                  // the text to replace is there more than once
-	ErrOutOfRange  = errors.New("line out of range")                // a line number that the memory does not have
-	ErrUnsupported = errors.New("not supported by this backend")    // an optional power that it lacks
-	ErrNoSpace     = errors.New("no space left on storage")         // the medium or its quota is full
-	ErrReadOnly    = errors.New("storage is read-only")             // the medium refuses writes
-	ErrProtected   = errors.New("is read-only")                     // by the store's settings
-	ErrSensitive   = errors.New("holds sensitive information")      // always a *SensitiveError
-	ErrNoDetector  = errors.New("no detector")                      // the store's settings ask for one; see StoreOptions
-	ErrForeign     = errors.New("is not a memory")                  // something else is in its place, which is left alone
-	ErrDenied      = errors.New("access denied")                    // by a server: no valid key, or one whose role does not allow it
-	ErrUncertain   = errors.New("the answer was lost")              // of a server: a write has happened or not, but not by half
-	ErrClosed      = errors.New("backend is closed")                // used after Close
-	ErrFormat      = errors.New("storage format is not understood") // damaged, foreign, or written by a newer memento
+	ErrNotExist    = errors.New("does not exist")                       // no such memory, directory or version
+	ErrExist       = errors.New("already exists")                       // the path, or the unique name, is taken
+	ErrIsDir       = errors.New("is a directory")                       // a memory was expected
+	ErrNotDir      = errors.New("is a memory, not a directory")         // a path leads through a memory
+	ErrInvalidPath = errors.New("invalid path")                         // see ParsePath; always a *PathError
+	ErrInvalid     = errors.New("invalid value")                        // contents that are not UTF-8, a bad name, a bad limit
+	ErrConflict    = errors.New("changed meanwhile")                    // a Condition did not hold
+	ErrTooLarge    = errors.New("limit exceeded")                       // always a *LimitError
+	ErrNoStore     = errors.New("store does not exist")                 // no such store in the workspace
+	ErrArchived    = errors.New("store is archived")                    // it takes no new contents
+	ErrHead        = errors.New("is the newest version")                // of a living memory; such a version cannot be redacted
+	ErrNoMatch     = errors.New("no match")                             // the text to replace is not there
+	ErrManyMatches = errors.New("several matches")                      // the text to replace is there more than once
+	ErrOutOfRange  = errors.New("line out of range")                    // a line number that the memory does not have
+	ErrUnsupported = errors.New("not supported by this backend")        // an optional power that it lacks
+	ErrNoSpace     = errors.New("no space left on storage")             // the medium or its quota is full
+	ErrReadOnly    = errors.New("storage is read-only")                 // the medium refuses writes
+	ErrProtected   = errors.New("is read-only")                         // by the store's settings
+	ErrSensitive   = errors.New("holds sensitive information")          // always a *SensitiveError
+	ErrNoDetector  = errors.New("no detector")                          // the store's settings ask for one; see StoreOptions
+	ErrForeign     = errors.New("is not a memory")                      // something else is in its place, which is left alone
+	ErrDenied      = errors.New("access denied")                        // by a server: no valid key, or one whose role does not allow it
+	ErrUncertain   = errors.New("the answer was lost")                  // of a server or a database: a write has happened or not, but not by half
+	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; to try again later may help
+	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or what is kept was tampered with
+	ErrClosed      = errors.New("backend is closed")                    // used after Close
+	ErrFormat      = errors.New("storage format is not understood")     // damaged, foreign, or written by a newer memento
 )
 
 // errNotUTF8 is ErrInvalid for contents.

@@ -29,7 +29,23 @@ func newID(prefix string, at time.Time, tag int64) string {
 // NewStoreID returns an ID for a store made at the given time: a prefix, then
 // time and chance in 26 lower-case letters and digits. Backends use it and its
 // two siblings, so that IDs look and sort alike everywhere.
-func NewStoreID(at time.Time) StoreID { return StoreID(newID("memstore_", at, 0)) }
+func NewStoreID(at time.Time) StoreID { return StoreID(newID(storePrefix, at, 0)) }
+
+const storePrefix = "memstore_"
+
+// isStoreID reports whether id has the form of NewStoreID's, however long.
+func isStoreID(id StoreID) bool {
+	text, ok := strings.CutPrefix(string(id), storePrefix)
+	if !ok || text == "" || len(text) > maxStoreIDChars {
+		return false
+	}
+	for _, r := range text {
+		if !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return false
+		}
+	}
+	return true
+}
 
 // NewMemoryID returns an ID for a memory made at the given time.
 func NewMemoryID(at time.Time) MemoryID { return MemoryID(newID("mem_", at, 0)) }

@@ -27,8 +27,13 @@ type Memory struct {
 	Path    Path
 	Content string    // valid UTF-8, exactly as written; empty where a method says that it returns no contents
 	SHA256  string    // of the content's bytes, 64 lower-case hexadecimal digits
-	Size    int64     // of the content, in bytes
+	Size    int64     // of the content, in bytes; of what was sealed, before that
 	Version VersionID // the newest version
+
+	// Digest stands for the hash of contents that were sealed, and is "" for all
+	// others; see Sealer. Backends keep it as it is, with the memory and with its
+	// versions. Content and SHA256 are then of what the Sealer made.
+	Digest string
 
 	CreatedAt time.Time // UTC, like every time in this package
 	UpdatedAt time.Time // when Version was made
@@ -60,7 +65,8 @@ type Version struct {
 	Path      Path   // after the change; of a deletion, where the memory was; "" once redacted
 	Content   string // as in Memory; "" for a deletion and once redacted
 	SHA256    string // "" for a deletion and once redacted
-	Size      int64  // in bytes; 0 for a deletion and once redacted
+	Size      int64  // as in Memory; 0 for a deletion and once redacted
+	Digest    string // as in Memory; "" for a deletion and once redacted
 	CreatedBy Actor
 	CreatedAt time.Time
 
@@ -110,6 +116,7 @@ type StoreInfo struct {
 	Metadata    map[string]string // see StoreSpec; never nil
 	Limits      Limits            // complete: no field is zero
 	Settings    Settings
+	Envelope    string // see StoreSpec
 	Usage       Usage
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // of this description; changes to memories do not move it
@@ -140,6 +147,15 @@ type StoreSpec struct {
 	Limits      Limits            // zero fields mean the defaults
 	Settings    *Settings         // nil means DefaultSettings
 
+	// Envelope is what a wrapper keeps with the store, such as the store's wrapped
+	// key: at most 64 KiB. Backends look at none, and faces show none.
+	Envelope string
+
+	// ID and CreatedAt are those of the store that this one is a copy of; zero for
+	// new ones.
+	ID        StoreID
+	CreatedAt time.Time
+
 	// UniqueName refuses, with ErrExist, a name that a store of the workspace
 	// has already, unless that one is archived. Without it names may repeat.
 	UniqueName bool
@@ -153,6 +169,12 @@ type StoreUpdate struct {
 	Limits      *Limits            // replaces all limits; zero fields mean the defaults
 	Settings    *Settings          // replaces all settings
 	Archive     bool               // archives the store, for good; repeating it changes nothing
+
+	// Envelope replaces the envelope, also of an archived store, and does not move
+	// UpdatedAt. IfEnvelope refuses the update, with ErrConflict, unless this is the
+	// envelope until then.
+	Envelope   *string
+	IfEnvelope *string
 
 	// IfUpdatedAt refuses the update, with ErrConflict, unless this is the
 	// store's UpdatedAt, or zero.

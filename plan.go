@@ -27,6 +27,7 @@ type Planner struct {
 	At   time.Time // of the versions made; must not lie before the store's newest version
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 
+	sealer   Sealer                 // of the change that is planned now; nil if it is not sealed
 	born     map[MemoryID]time.Time // when the memories of imported versions were made
 	tooLarge map[MemoryID]int64     // sizes of those that break the limit, so far
 }
@@ -56,6 +57,14 @@ type Effect struct {
 // p.Info.Usage. A no-op has no effects. After an error p must not be used again.
 func (p *Planner) Plan(now Snapshot, c Change) ([]Effect, error) {
 	switch c := c.(type) {
+	case Sealed:
+		if _, nested := c.Change.(Sealed); nested || c.By == nil {
+			break
+		}
+		p.sealer = c.By
+		effects, err := p.Plan(now, c.Change)
+		p.sealer = nil
+		return effects, err
 	case Put:
 		return p.put(now, c)
 	case Remove:
@@ -79,8 +88,8 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if p.Info.Archived() {
 		return fail(c.Path, ErrArchived)
 	}
-	if p.protects(c.Path) {
-		return fail(c.Path, ErrProtected)
+	if err := p.protected(c.Path); err != nil {
+		return fail(c.Path, err)
 	}
 	if c.rules != nil && !c.rules.equal(&p.Info.Settings.Sensitive) {
 		return fail(c.Path, errRules)
@@ -89,7 +98,7 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.If.check(before, exists); err != nil {
+	if err := p.check(c.If, before, exists); err != nil {
 		return fail(c.Path, err)
 	}
 	after := before
@@ -105,8 +114,8 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 		after = Memory{ID: NewMemoryID(p.At), Path: c.Path, CreatedAt: p.At}
 	}
 	after.Content, after.Size = c.Content, int64(len(c.Content))
-	after.SHA256 = HashContent(c.Content)
-	if exists && after.SHA256 == before.SHA256 {
+	p.hash(&after)
+	if exists && after.hashOf() == before.hashOf() {
 		return nil, nil
 	}
 	if err := p.grow(before, after); err != nil {
@@ -115,7 +124,11 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if c.unscreened {
 		return fail(c.Path, errUnscreened)
 	}
-	return []Effect{p.effect(before, after, op)}, nil
+	effect, err := p.effect(before, after, op)
+	if err != nil {
+		return fail(c.Path, err)
+	}
+	return []Effect{effect}, nil
 }
 
 func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
@@ -128,12 +141,14 @@ func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
 	}
 	effects := make([]Effect, len(gone))
 	for i, m := range gone {
-		if p.protects(m.Path) {
-			return nil, &Error{Op: "remove", Path: m.Path, Err: ErrProtected}
+		if err := p.protected(m.Path); err != nil {
+			return nil, &Error{Op: "remove", Path: m.Path, Err: err}
 		}
 		p.Info.Usage.Memories--
 		p.Info.Usage.Bytes -= m.Size
-		effects[i] = p.effect(m, Memory{}, Deleted)
+		if effects[i], err = p.effect(m, Memory{}, Deleted); err != nil {
+			return nil, &Error{Op: "remove", Path: m.Path, Err: err}
+		}
 	}
 	return effects, nil
 }
@@ -187,8 +202,8 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 		after := before
 		after.Path = before.Path.Moved(c.From, c.To)
 		for _, path := range []Path{before.Path, after.Path} {
-			if p.protects(path) {
-				return fail(path, ErrProtected)
+			if err := p.protected(path); err != nil {
+				return fail(path, err)
 			}
 		}
 		if err := p.pathLimits(after.Path); err != nil {
@@ -196,7 +211,7 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 		}
 		if c.Content != nil {
 			after.Content, after.Size = *c.Content, int64(len(*c.Content))
-			after.SHA256 = HashContent(*c.Content)
+			p.hash(&after)
 			if err := p.grow(before, after); err != nil {
 				return fail(after.Path, err)
 			}
@@ -204,7 +219,9 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 				return fail(after.Path, errUnscreened)
 			}
 		}
-		effects[i] = p.effect(before, after, Modified)
+		if effects[i], err = p.effect(before, after, Modified); err != nil {
+			return fail(after.Path, err)
+		}
 	}
 	return effects, nil
 }
@@ -233,9 +250,9 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	case v.Redacted():
 		// Where the memory was and what it held is unknown until its next version.
 		p.bornAt(v)
-		v.Path, v.Content, v.SHA256, v.Size = "", "", "", 0
+		v.Path, v.Content, v.SHA256, v.Digest, v.Size = "", "", "", "", 0
 	case v.Operation == Deleted:
-		v.Content, v.SHA256, v.Size = "", "", 0
+		v.Content, v.SHA256, v.Digest, v.Size = "", "", "", 0
 	case v.Operation != Created && v.Operation != Modified:
 		return fail("has the unknown operation %q", v.Operation)
 	case !utf8.ValidString(v.Content):
@@ -243,8 +260,10 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	case v.SHA256 != HashContent(v.Content):
 		return fail("does not have the contents that its hash promises")
 	default:
-		v.Size = int64(len(v.Content))
-		after = Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Size: v.Size,
+		if v.Digest == "" { // what is sealed says how large it was
+			v.Size = int64(len(v.Content))
+		}
+		after = Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size,
 			Version: v.ID, CreatedAt: p.bornAt(v), UpdatedAt: v.CreatedAt}
 		if lives {
 			after.CreatedAt = before.CreatedAt
@@ -256,8 +275,11 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 		}
 	}
 	for _, path := range []Path{before.Path, after.Path} {
-		if path != "" && p.protects(path) {
-			return nil, &Error{Op: "import", Path: path, Err: ErrProtected}
+		if path == "" {
+			continue
+		}
+		if err := p.protected(path); err != nil {
+			return nil, &Error{Op: "import", Path: path, Err: err}
 		}
 	}
 	if after.ID != "" && after.Path != before.Path {
@@ -329,7 +351,7 @@ func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) (
 		return nil, err
 	}
 	if exists {
-		if err := cond.check(head, true); err != nil {
+		if err := p.check(cond, head, true); err != nil {
 			return nil, &Error{Op: op, Path: path, Err: err}
 		}
 		return []Memory{head}, nil
@@ -339,7 +361,7 @@ func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) (
 	case err != nil:
 		return nil, err
 	case len(below) == 0:
-		return nil, &Error{Op: op, Path: path, Err: cmp.Or(cond.check(Memory{}, false), ErrNotExist)}
+		return nil, &Error{Op: op, Path: path, Err: cmp.Or(p.check(cond, Memory{}, false), ErrNotExist)}
 	case cond != Condition{}:
 		return nil, &Error{Op: op, Path: path, Err: ErrIsDir}
 	}
@@ -373,10 +395,40 @@ func (p *Planner) Applied(versions []Version) Applied {
 	return Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings.clone()}
 }
 
-func (p *Planner) protects(path Path) bool { return matchAny(p.Info.Settings.ReadOnly, path) }
+// clear is the path that users know.
+func (p *Planner) clear(path Path) (Path, error) {
+	if p.sealer == nil {
+		return path, nil
+	}
+	return p.sealer.Clear(path)
+}
+
+// protected returns ErrProtected if the store's settings make the path read-only.
+func (p *Planner) protected(path Path) error {
+	if len(p.Info.Settings.ReadOnly) == 0 {
+		return nil
+	}
+	path, err := p.clear(path)
+	if err == nil && matchAny(p.Info.Settings.ReadOnly, path) {
+		err = ErrProtected
+	}
+	return err
+}
+
+// hash sets what tells m's contents from others.
+func (p *Planner) hash(m *Memory) {
+	m.SHA256, m.Digest = HashContent(m.Content), ""
+	if p.sealer != nil {
+		m.Digest = p.sealer.Digest(m.SHA256)
+	}
+}
 
 // pathLimits checks what a store may set below the general path rules.
 func (p *Planner) pathLimits(path Path) error {
+	path, err := p.clear(path)
+	if err != nil {
+		return err
+	}
 	if n := int64(len(path)); n > p.Info.Limits.PathBytes {
 		return &LimitError{Limit: LimitPathBytes, Max: p.Info.Limits.PathBytes, Want: n}
 	}
@@ -407,7 +459,7 @@ func (p *Planner) grow(before, after Memory) error {
 	return nil
 }
 
-func (p *Planner) effect(before, after Memory, op Operation) Effect {
+func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 	p.Seq++
 	v := Version{
 		ID:        NewVersionID(p.At, p.Seq),
@@ -415,29 +467,44 @@ func (p *Planner) effect(before, after Memory, op Operation) Effect {
 		Memory:    after.ID,
 		Operation: op,
 		Path:      after.Path,
-		SHA256:    after.SHA256,
 		Size:      after.Size,
+		Digest:    after.Digest,
 		CreatedBy: p.By,
 		CreatedAt: p.At,
 	}
 	if op == Deleted {
 		v.Memory, v.Path = before.ID, before.Path
-		return Effect{Before: before, Version: v}
+		return Effect{Before: before, Version: v}, nil
+	}
+	rewrite := after.hashOf() != before.hashOf()
+	switch {
+	case !rewrite:
+		after.SHA256 = before.SHA256 // of what is kept already
+	case p.sealer != nil:
+		sealed, err := p.sealer.Seal(after.ID, v.ID, after.Content)
+		if err != nil {
+			return Effect{}, err
+		}
+		after.Content, after.SHA256 = sealed, HashContent(sealed)
 	}
 	after.Version, after.UpdatedAt = v.ID, p.At
-	return Effect{Before: before, After: after, Rewrite: after.SHA256 != before.SHA256, Version: v}
+	v.SHA256 = after.SHA256
+	return Effect{Before: before, After: after, Rewrite: rewrite, Version: v}, nil
 }
 
 // check returns ErrExist or ErrConflict if the condition does not hold for the
 // memory at the path.
-func (c Condition) check(m Memory, exists bool) error {
+func (p *Planner) check(c Condition, m Memory, exists bool) error {
+	if c.kind == ifSHA256 && m.Digest != "" && p.sealer != nil {
+		c.value = p.sealer.Digest(c.value)
+	}
 	switch {
 	case c.kind == always:
 		return nil
 	case c.kind == ifAbsent && exists:
 		return ErrExist
 	case c.kind == ifAbsent,
-		c.kind == ifSHA256 && exists && c.value == m.SHA256,
+		c.kind == ifSHA256 && exists && c.value == m.hashOf(),
 		c.kind == ifVersion && exists && c.value == string(m.Version):
 		return nil
 	}

@@ -1,0 +1,40 @@
+package memento
+
+// A Sealed is a [Put], a [Remove] or a [Move] whose contents the backend must not
+// be able to read: what it keeps of them is By's to say. Wrappers such as
+// cryptstore make them.
+//
+// The rules are those of the change within, and its contents, sizes and hashes
+// are in clear: limits count what users wrote. Its paths are those that the
+// backend keeps.
+type Sealed struct {
+	Change Change
+	By     Sealer
+}
+
+func (Sealed) isChange() {}
+
+// A Sealer makes what a backend keeps of the contents of one store. [Planner] asks
+// it, once a change is found to be in order.
+type Sealer interface {
+	// Seal returns what is kept in place of a text that a version writes to a
+	// memory. It must be valid UTF-8. The text is sealed again whenever another
+	// version writes it.
+	Seal(memory MemoryID, version VersionID, text string) (string, error)
+
+	// Digest returns what stands for the hash of a text, which is in the form of
+	// Memory.SHA256: the same for the same hash. It becomes Memory.Digest.
+	Digest(sha256 string) string
+
+	// Clear returns the path that users know, of one that the backend keeps. Rules
+	// and limits of paths are about that one.
+	Clear(p Path) (Path, error)
+}
+
+// hashOf returns what is compared to find out whether contents are the same.
+func (m *Memory) hashOf() string {
+	if m.Digest != "" {
+		return m.Digest
+	}
+	return m.SHA256
+}
