@@ -3,7 +3,9 @@ package dirstore
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
+	"strings"
 
 	"memento"
 )
@@ -18,6 +20,11 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	defer b.leave()
 	var info memento.StoreInfo
 	err := b.inCatalogue(ctx, func() (err error) {
+		if spec.ID != "" { // perhaps a store that was here, and is copied back
+			if err := b.finishLeaving(ctx, spec.ID); err != nil {
+				return err
+			}
+		}
 		if info, err = b.books.CreateStore(ctx, ws, spec); err != nil {
 			return err
 		}
@@ -29,6 +36,21 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		return memento.StoreInfo{}, fail(op, err)
 	}
 	return info, nil
+}
+
+// finishLeaving finishes the deletion of a store, if one was begun. The caller is in
+// the catalogue.
+func (b *Backend) finishLeaving(ctx context.Context, store memento.StoreID) error {
+	if strings.ContainsAny(string(store), `/\`) {
+		return nil // no ID, which the books will say
+	}
+	if _, err := b.places.Lstat(string(store) + leaving); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return b.finishDelete(ctx, store)
 }
 
 // GetStore implements [memento.Backend]. Its usage is as of what was noticed last.
@@ -114,6 +136,11 @@ func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *fol
 	// removed now is when the folder is opened.
 	_ = b.finishDelete(context.WithoutCancel(ctx), f.store)
 	return err
+}
+
+// Workspaces implements [memento.WorkspaceLister].
+func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
+	return b.books.Workspaces(ctx)
 }
 
 // ListStores implements [memento.Backend].

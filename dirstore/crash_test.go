@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/race"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -67,7 +68,7 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			deaths := 0
 			for _, step := range steps {
-				for nth := 1; ; nth += max(1, nth/4) {
+				for nth := 1; nth <= race.Scaled(1000, 2); nth += max(1, nth/4) {
 					died := crashAt(t, childTask{Scenario: name, Step: step, Nth: nth}, list)
 					if !died || t.Failed() {
 						break

@@ -85,10 +85,11 @@ import (
 )
 
 var (
-	_ memento.Backend    = (*Backend)(nil)
-	_ memento.Searcher   = (*Backend)(nil)
-	_ memento.ReadMarker = (*Backend)(nil)
-	_ memento.KeyKeeper  = (*Backend)(nil)
+	_ memento.Backend         = (*Backend)(nil)
+	_ memento.Searcher        = (*Backend)(nil)
+	_ memento.ReadMarker      = (*Backend)(nil)
+	_ memento.KeyKeeper       = (*Backend)(nil)
+	_ memento.WorkspaceLister = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a folder. See [Open].
@@ -119,7 +120,7 @@ type books interface {
 	memento.ReadMarker
 	memento.KeyKeeper
 	memento.BackupWriter
-	Workspaces(context.Context) ([]memento.Workspace, error)
+	memento.WorkspaceLister
 }
 
 // Options are the options of [Open]; nil means all defaults.

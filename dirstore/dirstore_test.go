@@ -14,12 +14,14 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return Open(ctx, dir, nil)
 		},
-		Reopens:      true,
-		Shared:       true,
-		Searcher:     true,
-		ReadMarker:   true,
-		KeyKeeper:    true,
-		BackupWriter: true,
+		Reopens:         true,
+		Shared:          true,
+		Searcher:        true,
+		ReadMarker:      true,
+		KeyKeeper:       true,
+		WorkspaceLister: true,
+		Seals:           true,
+		BackupWriter:    true,
 	}
 }
 

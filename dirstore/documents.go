@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"memento"
 )
@@ -142,7 +143,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	defer b.drop(f)
 	var done memento.Applied
 	err = f.locked(ctx, func() error {
-		if err := f.prepare(ctx, changes); err != nil {
+		if err := f.prepare(ctx, unsealed(changes)); err != nil {
 			return err
 		}
 		if err := f.begin(); err != nil {
@@ -172,7 +173,20 @@ func (f *folder) undone(err error) error {
 	return err
 }
 
-// textsOf returns what changes write, by hash.
+// unsealed returns changes by what they are about: those that are sealed are none
+// of the others for who asks for paths.
+func unsealed(list []memento.Change) []memento.Change {
+	plain := slices.Clone(list)
+	for i, c := range plain {
+		if sealed, ok := c.(memento.Sealed); ok {
+			plain[i] = sealed.Change
+		}
+	}
+	return plain
+}
+
+// textsOf returns what changes write, by hash. What is kept of those that are
+// sealed only the books know.
 func textsOf(list []memento.Change) map[string]string {
 	texts := map[string]string{}
 	for _, c := range list {
@@ -215,7 +229,7 @@ func (f *folder) tasksOf(versions []memento.Version) []task {
 	heads := map[memento.Path]*memento.Memory{}
 	for _, v := range newest {
 		if v.Operation != memento.Deleted {
-			heads[v.Path] = &memento.Memory{ID: v.Memory, Path: v.Path, Version: v.ID, SHA256: v.SHA256, Size: v.Size}
+			heads[v.Path] = &memento.Memory{ID: v.Memory, Path: v.Path, Version: v.ID, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size}
 		}
 	}
 	var tasks []task

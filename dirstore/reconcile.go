@@ -51,6 +51,9 @@ func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, vague boo
 	rows := map[memento.Path]*row{}
 	for _, r := range f.rowsBelow(memento.Root) {
 		rows[r.path] = r
+		if r.strange.kind == familiar {
+			w.longest = max(w.longest, r.print.size)
+		}
 	}
 	for _, p := range w.paths(s, rows) {
 		if err := w.judge(ctx, p, s, rows[p]); err != nil {
@@ -82,6 +85,8 @@ type work struct {
 	heads  map[memento.Path]*memento.Memory // nil if they are asked for one by one
 	limits *memento.Limits                  // nil until asked for
 	texts  int64                            // bytes of what was read to be taken over
+
+	longest int64 // bytes in the longest file of a memory: what is sealed is longer than it may be, and can be renamed
 
 	changes  changes               // for the record
 	tasks    []task                // for settle
@@ -266,9 +271,13 @@ func (w *work) read(ctx context.Context, x *finding) error {
 		}
 		w.limits = &asked.Limits
 	}
-	most := w.limits.MemoryBytes
+	most := max(w.limits.MemoryBytes, w.longest)
 	if x.head != nil {
-		most = max(most, x.head.Size) // a limit that was lowered
+		size, err := w.sizeOf(ctx, x.head)
+		if err != nil {
+			return err
+		}
+		most = max(most, size) // a limit that was lowered
 	}
 	x.checked = now()
 	var err error
@@ -290,6 +299,15 @@ func (w *work) read(ctx context.Context, x *finding) error {
 		x.hash = memento.HashContent(x.text)
 	}
 	return nil
+}
+
+// sizeOf returns how long the file of a memory is.
+func (w *work) sizeOf(ctx context.Context, head *memento.Memory) (int64, error) {
+	if head.Digest == "" {
+		return head.Size, nil
+	}
+	v, err := w.f.b.books.GetVersion(ctx, w.f.store, head.Version)
+	return int64(len(v.Content)), err
 }
 
 // lost reports whether the books know nothing of the version that the record has

@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -20,6 +21,9 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	info, err := memento.NewStoreInfo(ws, spec, whole(b.now()))
 	if err != nil {
 		return memento.StoreInfo{}, err
+	}
+	if spec.ID != "" && b.stores[spec.ID] != nil {
+		return memento.StoreInfo{}, &memento.Error{Op: op, Err: fmt.Errorf("%w: a store with the ID %s", memento.ErrExist, spec.ID)}
 	}
 	if spec.UniqueName {
 		for _, s := range b.stores {

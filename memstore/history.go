@@ -105,7 +105,7 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, version mement
 			return &memento.Error{Op: op, Path: m.Path, Err: memento.ErrHead}
 		}
 		if !kept.Redacted() {
-			kept.Path, kept.Content, kept.SHA256, kept.Size = "", "", "", 0
+			kept.Path, kept.Content, kept.SHA256, kept.Digest, kept.Size = "", "", "", "", 0
 			kept.RedactedAt, kept.RedactedBy = b.time(s.latest), by
 		}
 		v = *kept

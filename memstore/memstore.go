@@ -33,10 +33,12 @@ type Backend struct {
 }
 
 var (
-	_ memento.Backend    = (*Backend)(nil)
-	_ memento.Searcher   = (*Backend)(nil)
-	_ memento.ReadMarker = (*Backend)(nil)
-	_ memento.KeyKeeper  = (*Backend)(nil)
+	_ memento.Backend         = (*Backend)(nil)
+	_ memento.Searcher        = (*Backend)(nil)
+	_ memento.ReadMarker      = (*Backend)(nil)
+	_ memento.KeyKeeper       = (*Backend)(nil)
+	_ memento.WorkspaceLister = (*Backend)(nil)
+	_ memento.Elector         = (*Backend)(nil)
 )
 
 // Options are the options of [New]; nil means all defaults.

@@ -12,10 +12,13 @@ import (
 
 func harness() storetest.Harness {
 	return storetest.Harness{
-		Open:       func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
-		Searcher:   true,
-		ReadMarker: true,
-		KeyKeeper:  true,
+		Open:            func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
+		Searcher:        true,
+		ReadMarker:      true,
+		KeyKeeper:       true,
+		WorkspaceLister: true,
+		Seals:           true,
+		Elector:         true,
 	}
 }
 

@@ -36,6 +36,9 @@ func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.S
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if e.Memory.Digest != "" {
+			e.Memory.Content = "" // nobody searches for what was sealed
+		}
 		line, snippet, ok := query.Match(string(e.Path), e.Memory.Content)
 		if !ok {
 			continue

@@ -13,6 +13,9 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	const op = "apply"
 	done, err := write(ctx, b.writer, func(t *tx) (*apply, error) {
 		a, err := b.beginApply(t, op, store, by)
+		if b.outdated(err) {
+			a, err = b.beginApply(t, op, store, by)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -53,6 +56,9 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	const op = "import"
 	err := b.writer.run(ctx, func(t *tx) error {
 		a, err := b.beginApply(t, op, store, memento.Actor{})
+		if b.outdated(err) {
+			a, err = b.beginApply(t, op, store, memento.Actor{})
+		}
 		if err != nil {
 			return err
 		}
@@ -226,19 +232,21 @@ func (a *apply) replace(before, after memento.Memory, h head) error {
 	case after.ID == "":
 		return a.tx.exec(`DELETE FROM memories WHERE store = ? AND path = ?`, a.store, before.Path)
 	case before.ID == "":
-		return a.tx.exec(`INSERT INTO memories (store, path, id, version, seq, content, size, sha256, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			a.store, after.Path, after.ID, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256),
+		return a.tx.exec(`INSERT INTO memories (store, path, id, version, seq, content, size, sha256, digest, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			a.store, after.Path, after.ID, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), after.Digest,
 			micros(after.CreatedAt), micros(after.UpdatedAt))
 	case before.Path == after.Path:
 		// Without the path, no index but the table itself changes.
-		return a.tx.exec(`UPDATE memories SET version = ?, seq = ?, content = ?, size = ?, sha256 = ?, updated_at = ?
+		return a.tx.exec(`UPDATE memories SET version = ?, seq = ?, content = ?, size = ?, sha256 = ?, digest = ?, updated_at = ?
 			WHERE store = ? AND path = ?`,
-			after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), micros(after.UpdatedAt), a.store, before.Path)
+			after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), after.Digest,
+			micros(after.UpdatedAt), a.store, before.Path)
 	}
-	return a.tx.exec(`UPDATE memories SET path = ?, version = ?, seq = ?, content = ?, size = ?, sha256 = ?, updated_at = ?
+	return a.tx.exec(`UPDATE memories SET path = ?, version = ?, seq = ?, content = ?, size = ?, sha256 = ?, digest = ?, updated_at = ?
 		WHERE store = ? AND path = ?`,
-		after.Path, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), micros(after.UpdatedAt), a.store, before.Path)
+		after.Path, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), after.Digest,
+		micros(after.UpdatedAt), a.store, before.Path)
 }
 
 // append adds a version. prev is the seq of the memory's version before it, or
@@ -259,9 +267,9 @@ func (a *apply) append(v memento.Version, prev, content int64) error {
 	if v.ID.SeqHint() != v.Seq {
 		imported = 1
 	}
-	return a.tx.exec(`INSERT INTO versions (store, seq, id, imported, memory, prev, operation, path, content, size, sha256,
+	return a.tx.exec(`INSERT INTO versions (store, seq, id, imported, memory, prev, operation, path, content, size, sha256, digest,
 			actor_kind, actor_id, created_at, redacted_at, redactor_kind, redactor_id)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.store, v.Seq, v.ID, imported, v.Memory, prev, string(v.Operation), path, row, size, hashBytes(v.SHA256),
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.store, v.Seq, v.ID, imported, v.Memory, prev, string(v.Operation), path, row, size, hashBytes(v.SHA256), v.Digest,
 		string(v.CreatedBy.Kind), v.CreatedBy.ID, micros(v.CreatedAt), optional(v.RedactedAt), redactorKind, redactorID)
 }

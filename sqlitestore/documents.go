@@ -12,9 +12,9 @@ import (
 )
 
 // Columns of a memory without its contents, in the order of scanMemory.
-const memoryColumns = `m.id, m.path, m.version, m.size, m.sha256, m.created_at, m.updated_at, m.read_at`
+const memoryColumns = `m.id, m.path, m.version, m.size, m.sha256, m.digest, m.created_at, m.updated_at, m.read_at`
 
-const memoryColumnCount = 8
+const memoryColumnCount = 9
 
 func scanMemory(s *sqlite.Stmt) memento.Memory {
 	return memento.Memory{
@@ -23,9 +23,10 @@ func scanMemory(s *sqlite.Stmt) memento.Memory {
 		Version:   memento.VersionID(s.ColumnText(2)),
 		Size:      s.ColumnInt64(3),
 		SHA256:    hashAt(s, 4),
-		CreatedAt: timeAt(s, 5),
-		UpdatedAt: timeAt(s, 6),
-		ReadAt:    timeAt(s, 7),
+		Digest:    s.ColumnText(5),
+		CreatedAt: timeAt(s, 6),
+		UpdatedAt: timeAt(s, 7),
+		ReadAt:    timeAt(s, 8),
 	}
 }
 

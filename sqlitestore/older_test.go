@@ -101,7 +101,17 @@ func makeOld(t *testing.T, old, from string) {
 	}
 	statements := []string{"ATTACH '" + strings.ReplaceAll(from, "'", "''") + "' AS present"}
 	for _, table := range []string{"stores", "counters", "contents", "memories", "versions"} {
-		statements = append(statements, fmt.Sprintf("INSERT INTO %s SELECT * FROM present.%[1]s", table))
+		var columns string // that there were then
+		err := sqlitex.ExecuteTransient(c, "SELECT group_concat(name) FROM pragma_table_info('"+table+"')", &sqlitex.ExecOptions{
+			ResultFunc: func(s *sqlite.Stmt) error {
+				columns = s.ColumnText(0)
+				return nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements = append(statements, fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM present.%[1]s", table, columns))
 	}
 	statements = append(statements, "UPDATE counters SET indexed_seq = 0") // of the search index nothing was copied
 	for _, statement := range statements {

@@ -25,7 +25,9 @@ func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, 
 		return result, fail(op, err)
 	}
 	defer b.readers.put(c)
-	result, err = do(c)
+	if result, err = do(c); b.outdated(err) {
+		result, err = do(c)
+	}
 	return result, fail(op, err)
 }
 

@@ -445,7 +445,8 @@ func TestRestoreKeys(t *testing.T) {
 // A backup of an older memento is sound, and brought up to date by who opens it.
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
-	execute(t, p.backup, "DROP TABLE keys; PRAGMA user_version = 1")
+	execute(t, p.backup, "DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
+		"ALTER TABLE memories DROP COLUMN digest; ALTER TABLE versions DROP COLUMN digest; PRAGMA user_version = 1")
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); err != nil {
 		t.Fatal(err)
 	}

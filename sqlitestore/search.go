@@ -104,6 +104,9 @@ func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts m
 			ORDER BY words.rank`,
 		func(s *sqlite.Stmt) bool {
 			m := scanWhole(s)
+			if m.Digest != "" {
+				m.Content = "" // the index has only its path
+			}
 			line, snippet, ok := q.Match(string(m.Path), m.Content)
 			if ok {
 				m.Content = ""
@@ -204,6 +207,9 @@ func indexOne(c *conn, store int64, id memento.MemoryID) error {
 			return err
 		}
 		doc = c.LastInsertRowID()
+	}
+	if m.Digest != "" {
+		m.Content = "" // sealed: nobody searches for that
 	}
 	return c.exec(`INSERT INTO words (rowid, store, path, body) VALUES (?, ?, ?, ?)`,
 		doc, storeWord(store), textindex.Normal(string(m.Path)), textindex.Normal(m.Content))

@@ -36,10 +36,11 @@ import (
 )
 
 var (
-	_ memento.Backend    = (*Backend)(nil)
-	_ memento.Searcher   = (*Backend)(nil)
-	_ memento.ReadMarker = (*Backend)(nil)
-	_ memento.KeyKeeper  = (*Backend)(nil)
+	_ memento.Backend         = (*Backend)(nil)
+	_ memento.Searcher        = (*Backend)(nil)
+	_ memento.ReadMarker      = (*Backend)(nil)
+	_ memento.KeyKeeper       = (*Backend)(nil)
+	_ memento.WorkspaceLister = (*Backend)(nil)
 )
 
 // A Backend keeps stores in one SQLite file. See [Open].

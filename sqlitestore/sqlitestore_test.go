@@ -16,12 +16,14 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), nil)
 		},
-		Reopens:      true,
-		Shared:       true,
-		Searcher:     true,
-		ReadMarker:   true,
-		KeyKeeper:    true,
-		BackupWriter: true,
+		Reopens:         true,
+		Shared:          true,
+		Searcher:        true,
+		ReadMarker:      true,
+		KeyKeeper:       true,
+		WorkspaceLister: true,
+		Seals:           true,
+		BackupWriter:    true,
 	}
 }
 

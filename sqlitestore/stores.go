@@ -51,6 +51,22 @@ func (b *Backend) num(c *conn, op string, id memento.StoreID) (int64, error) {
 	return n, nil
 }
 
+// outdated reports whether a call that failed so is worth repeating: whichever
+// number it had of its store was perhaps one that the store had before it was
+// deleted, and copied back under its old ID, by other processes.
+func (b *Backend) outdated(err error) bool {
+	if !errors.Is(err, memento.ErrNoStore) {
+		return false
+	}
+	known := false
+	b.stores.Range(func(any, any) bool {
+		known = true
+		return false
+	})
+	b.stores.Clear()
+	return known
+}
+
 // exists returns ErrNoStore if the store is gone, which num does not notice.
 func exists(c *conn, op string, store int64) error {
 	switch found, err := c.one(`SELECT 1 FROM counters WHERE store = ?`, nil, store); {
@@ -65,7 +81,7 @@ func exists(c *conn, op string, store int64) error {
 const selectStores = `
 	SELECT s.num, s.id, s.workspace, s.name, s.description, s.metadata,
 		s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth,
-		s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.last_at, s.settings
+		s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.last_at, s.settings, s.envelope
 	FROM stores s JOIN counters c ON c.store = s.num `
 
 // scanStore reads a row of selectStores, and when the store's newest version was made.
@@ -86,6 +102,7 @@ func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Tim
 		CreatedAt:  timeAt(s, 11),
 		UpdatedAt:  timeAt(s, 12),
 		ArchivedAt: timeAt(s, 13),
+		Envelope:   s.ColumnText(18),
 		Usage:      memento.Usage{Memories: s.ColumnInt64(14), Bytes: s.ColumnInt64(15)},
 	}
 	if metadata := s.ColumnText(5); metadata != "{}" {
@@ -114,12 +131,21 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 				return info, &memento.Error{Op: op, Err: fmt.Errorf("%w: a store named %q", memento.ErrExist, spec.Name)}
 			}
 		}
+		if spec.ID != "" {
+			taken, err := t.one(`SELECT 1 FROM stores WHERE id = ?`, nil, string(spec.ID))
+			if err != nil {
+				return info, err
+			}
+			if taken {
+				return info, &memento.Error{Op: op, Err: fmt.Errorf("%w: a store with the ID %s", memento.ErrExist, spec.ID)}
+			}
+		}
 		if err := t.exec(`INSERT INTO stores (id, workspace, name, description, metadata,
-				max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, settings, created_at, updated_at)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, settings, envelope, created_at, updated_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(info.ID), string(ws), info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
+			info.Settings.Encode(), info.Envelope, micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
 			return info, err
 		}
 		return info, t.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, t.LastInsertRowID())
@@ -185,10 +211,10 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		}
 		return info, t.exec(`UPDATE stores SET name = ?, description = ?, metadata = ?,
 				max_memory_bytes = ?, max_memories = ?, max_bytes = ?, max_path_bytes = ?, max_path_depth = ?,
-				settings = ?, updated_at = ?, archived_at = ? WHERE num = ?`,
+				settings = ?, envelope = ?, updated_at = ?, archived_at = ? WHERE num = ?`,
 			info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), micros(info.UpdatedAt), optional(info.ArchivedAt), num)
+			info.Settings.Encode(), info.Envelope, micros(info.UpdatedAt), optional(info.ArchivedAt), num)
 	})
 	return info, fail(op, err)
 }

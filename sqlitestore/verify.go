@@ -29,8 +29,8 @@ const maxFaults = 100
 // nothing beside it.
 //
 // It checks that the file is memento's, of a schema that this program knows, and that
-// SQLite finds no damage in it; that the contents of every version have its size and
-// hash, that every memory is as its newest version, and that the history explains
+// SQLite finds no damage in it; that the contents of every version have its hash and,
+// unless they are sealed, its size, that every memory is as its newest version, and that the history explains
 // which memories there are; and that the counters are right. Of the search index it
 // only asks that it is not damaged: [Restore] makes it anew if it does not fit.
 //
@@ -187,7 +187,28 @@ func (v *verifier) format() error {
 	if err == nil && !ours {
 		err = fmt.Errorf("%w: it is a database without tables", memento.ErrFormat)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return v.complete()
+}
+
+// complete has a file of an older schema seem to have the columns that came later.
+func (v *verifier) complete() error {
+	for table, column := range map[string]string{"stores": "envelope", "memories": "digest", "versions": "digest"} {
+		there, err := v.c.one(`SELECT 1 FROM pragma_table_info('`+table+`', 'main') WHERE name = '`+column+`'`, nil)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		// A temporary one, which goes with the connection, is found before the file's.
+		if err := v.c.exec(`CREATE TEMP VIEW ` + table + ` AS SELECT *, '' AS ` + column + ` FROM main.` + table); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // integrity has SQLite look for damage.
@@ -250,7 +271,8 @@ func (v *verifier) stores() error {
 // memories checks that each is as its newest version, and of a store.
 func (v *verifier) memories() error {
 	err := v.rows(`SELECT m.id, s.id, m.size, v.id IS NULL, v.seq IS NOT NULL AND (v.id <> m.version OR v.memory <> m.id OR v.operation = 'deleted'
-				OR v.path IS NOT m.path OR v.content IS NOT m.content OR v.size IS NOT m.size OR v.sha256 IS NOT m.sha256),
+				OR v.path IS NOT m.path OR v.content IS NOT m.content OR v.size IS NOT m.size OR v.sha256 IS NOT m.sha256
+				OR v.digest IS NOT m.digest),
 			EXISTS (SELECT 1 FROM memories d WHERE d.store = m.store AND d.path > m.path || '/' AND d.path < m.path || '0')
 			FROM memories m LEFT JOIN stores s ON s.num = m.store LEFT JOIN versions v ON v.store = m.store AND v.seq = m.seq`,
 		func(s *sqlite.Stmt) error {
@@ -282,11 +304,12 @@ func (v *verifier) versions() error {
 	var checked, content int64 // the row of the contents whose sum is known
 	var sum [sha256.Size]byte
 	var data []byte
-	return v.rows(`SELECT s.id, v.id, v.operation = 'deleted' OR v.redacted_at IS NOT NULL, v.content IS NULL AND v.size IS NULL AND v.sha256 IS NULL,
+	return v.rows(`SELECT s.id, v.id, v.operation = 'deleted' OR v.redacted_at IS NOT NULL, v.content IS NULL AND v.size IS NULL AND v.sha256 IS NULL AND v.digest = '',
 			v.content, t.id, v.size, v.sha256, t.data,
 			(v.path IS NULL) = (v.redacted_at IS NULL), m.id IS NULL, v.seq > m.seq,
 			v.operation <> 'deleted' AND m.id IS NULL AND NOT EXISTS (SELECT 1 FROM versions d
-				WHERE d.store = v.store AND d.memory = v.memory AND d.operation = 'deleted' AND d.seq > v.seq)
+				WHERE d.store = v.store AND d.memory = v.memory AND d.operation = 'deleted' AND d.seq > v.seq),
+			v.digest <> ''
 			FROM versions v LEFT JOIN stores s ON s.num = v.store LEFT JOIN contents t ON t.id = v.content
 			LEFT JOIN memories m ON m.store = v.store AND m.id = v.memory ORDER BY v.store, v.seq`,
 		func(s *sqlite.Stmt) error {
@@ -321,7 +344,7 @@ func (v *verifier) versions() error {
 			switch n := s.ColumnBytes(7, want[:]); {
 			case n != len(want), sum != want:
 				return wrong("has contents of another hash than it should")
-			case int64(len(data)) != s.ColumnInt64(6):
+			case int64(len(data)) != s.ColumnInt64(6) && !s.ColumnBool(13): // the size of what was sealed, before that
 				return wrong("has contents of another size than it should")
 			case !utf8.Valid(data):
 				return wrong("has contents that are not UTF-8")

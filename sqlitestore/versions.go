@@ -12,9 +12,9 @@ import (
 
 // Columns of a version without its contents, in the order of scanVersion.
 const versionColumns = `v.seq, v.id, v.memory, v.operation, v.path, v.size, v.sha256,
-	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id`
+	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.digest`
 
-const versionColumnCount = 13
+const versionColumnCount = 14
 
 func scanVersion(s *sqlite.Stmt) memento.Version {
 	return memento.Version{
@@ -29,6 +29,7 @@ func scanVersion(s *sqlite.Stmt) memento.Version {
 		CreatedAt:  timeAt(s, 9),
 		RedactedAt: timeAt(s, 10),
 		RedactedBy: memento.Actor{Kind: memento.ActorKind(s.ColumnText(11)), ID: s.ColumnText(12)},
+		Digest:     s.ColumnText(13),
 	}
 }
 
@@ -156,12 +157,19 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 // search index and, as soon as no reader needs it any more, its log.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
-	v, err := write(ctx, b.writer, func(t *tx) (memento.Version, error) {
+	redact := func(t *tx) (memento.Version, error) {
 		num, err := b.num(t.conn, op, store)
 		if err != nil {
 			return memento.Version{}, err
 		}
 		return b.redact(t.conn, num, id, by)
+	}
+	v, err := write(ctx, b.writer, func(t *tx) (memento.Version, error) {
+		v, err := redact(t)
+		if b.outdated(err) {
+			v, err = redact(t)
+		}
+		return v, err
 	})
 	if err == nil {
 		b.texts.clear()
@@ -202,7 +210,7 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 	case isHead:
 		return v, &memento.Error{Op: op, Path: v.Path, Err: memento.ErrHead}
 	}
-	if err := c.exec(`UPDATE versions SET path = NULL, content = NULL, size = NULL, sha256 = NULL,
+	if err := c.exec(`UPDATE versions SET path = NULL, content = NULL, size = NULL, sha256 = NULL, digest = '',
 			redacted_at = ?, redactor_kind = ?, redactor_id = ? WHERE store = ? AND seq = ?`,
 		micros(b.clock(time.Time{})), string(by.Kind), by.ID, store, v.Seq); err != nil {
 		return v, err

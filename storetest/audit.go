@@ -40,12 +40,12 @@ func (e *env) auditAs(info memento.StoreInfo) {
 	for _, x := range entries {
 		m := x.Memory
 		usage.Memories++
-		usage.Bytes += int64(len(m.Content))
+		usage.Bytes += m.Size
 		files[x.Path] = true
 		if x.Dir || x.Path != m.Path || x.UpdatedAt != m.UpdatedAt || x.Usage != (memento.Usage{Memories: 1, Bytes: m.Size}) {
 			e.Errorf("audit: entry %+v does not fit its memory", x)
 		}
-		if m.SHA256 != memento.HashContent(m.Content) || m.Size != int64(len(m.Content)) {
+		if m.SHA256 != memento.HashContent(m.Content) || m.Digest == "" && m.Size != int64(len(m.Content)) {
 			e.Errorf("audit: %s: hash or size is not that of the contents", m.Path)
 		}
 		v, living := heads[m.ID]
@@ -54,7 +54,7 @@ func (e *env) auditAs(info memento.StoreInfo) {
 			continue
 		}
 		delete(heads, m.ID)
-		if v.ID != m.Version || v.Path != m.Path || v.SHA256 != m.SHA256 || v.Size != m.Size ||
+		if v.ID != m.Version || v.Path != m.Path || v.SHA256 != m.SHA256 || v.Digest != m.Digest || v.Size != m.Size ||
 			v.Content != m.Content || !v.CreatedAt.Equal(m.UpdatedAt) {
 			v.Content, m.Content = "", ""
 			e.Errorf("audit: memory %+v is not as its newest version %+v", m, v)
@@ -102,9 +102,9 @@ func (e *env) auditHistory(versions []memento.Version) map[memento.MemoryID]meme
 		seq, at, seen[v.ID] = v.Seq, v.CreatedAt, true
 		empty := v.Redacted() || v.Operation == memento.Deleted
 		switch {
-		case empty && (v.Content != "" || v.SHA256 != "" || v.Size != 0):
+		case empty && (v.Content != "" || v.SHA256 != "" || v.Digest != "" || v.Size != 0):
 			e.Errorf("audit: version %+v should be empty", v)
-		case !empty && (v.SHA256 != memento.HashContent(v.Content) || v.Size != int64(len(v.Content))):
+		case !empty && (v.SHA256 != memento.HashContent(v.Content) || v.Digest == "" && v.Size != int64(len(v.Content))):
 			e.Errorf("audit: version %s: hash or size is not that of the contents", v.ID)
 		case v.Redacted() != (v.Path == ""):
 			e.Errorf("audit: version %s: path %q, redacted %v", v.ID, v.Path, v.Redacted())

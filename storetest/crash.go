@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/race"
 )
 
 // crash tests a backend that several processes share, and that may die.
@@ -61,7 +62,7 @@ func processes(e *env) {
 // killed kills a writing process, again and again. What it had acknowledged must
 // be there, and all must fit together.
 func killed(e *env) {
-	const kills = 50
+	kills := race.Scaled(50, 10)
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range kills {
 		// The child is alone with the data: its successors must find them in order.

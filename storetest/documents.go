@@ -316,7 +316,11 @@ func moveRefused(e *env) {
 	}
 
 	// What is below must still have a valid path.
-	long := memento.Path("/long/" + strings.Repeat("x", 1000))
+	n := 1000
+	if e.h.EncryptedNames {
+		n = 590
+	}
+	long := memento.Path("/long/" + strings.Repeat("x", n))
 	e.put(long, "x")
 	to := memento.Path("/" + strings.Repeat("y", 40))
 	err := e.try(memento.Move{From: "/long", To: to})

@@ -165,7 +165,7 @@ func importConflicts(e *env) {
 func importLimits(e *env) {
 	e.anyTimes = true
 	e.fill("/a", "/b")
-	e.setLimits(memento.Limits{Memories: 3, Bytes: 10, PathBytes: 10})
+	e.setLimits(memento.Limits{Memories: 3, Bytes: 10, PathBytes: 40})
 	versions := func(sizes ...int) []memento.Version {
 		var vs []memento.Version
 		for i, n := range sizes {
@@ -182,7 +182,7 @@ func importLimits(e *env) {
 	wantError(e, "too many", e.b.Import(e.Context(), e.store, versions(1, 1)), memento.ErrTooLarge)
 	wantError(e, "too large", e.b.Import(e.Context(), e.store, versions(7)), memento.ErrTooLarge)
 	long := versions(1)
-	long[0].Path = "/0123456789"
+	long[0].Path = memento.Path("/" + strings.Repeat("0", 40))
 	wantError(e, "path too long", e.b.Import(e.Context(), e.store, long), memento.ErrTooLarge)
 	e.same("after refusals", before, e.everything())
 	if err := e.b.Import(e.Context(), e.store, versions(6)); err != nil {

@@ -76,8 +76,21 @@ func legal() []memento.Path {
 	}
 }
 
+// tooLongEncrypted reports whether a path is longer than paths can be, once 16 bytes
+// are added to each of its names, and eight bytes become five.
+func tooLongEncrypted(p memento.Path) bool {
+	n := 0
+	for name := range p.Segments() {
+		n += 1 + ((len(name)+16)*8+4)/5
+	}
+	return n > memento.MaxPathBytes
+}
+
 func legalPaths(e *env) {
 	ps := legal()
+	if e.h.EncryptedNames {
+		ps = slices.DeleteFunc(ps, tooLongEncrypted)
+	}
 	want := map[memento.Path]string{}
 	for _, p := range ps {
 		e.put(p, string(p))

@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,9 +25,18 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(memento.BackupWriter); ok != h.BackupWriter {
 			e.Errorf("the backend is a BackupWriter: %v, promised %v", ok, h.BackupWriter)
 		}
+		if _, ok := e.b.(memento.WorkspaceLister); ok != h.WorkspaceLister {
+			e.Errorf("the backend is a WorkspaceLister: %v, promised %v", ok, h.WorkspaceLister)
+		}
+		if _, ok := e.b.(memento.Elector); ok != h.Elector {
+			e.Errorf("the backend is an Elector: %v, promised %v", ok, h.Elector)
+		}
 	})
 	h.run(t, "read times", readTimes)
 	h.run(t, "read times for others", syncReads)
+	h.run(t, "workspaces", listedWorkspaces)
+	h.run(t, "elections", elections)
+	h.run(t, "many candidates", candidates)
 }
 
 func readTimes(e *env) {
@@ -79,5 +91,106 @@ func syncReads(e *env) {
 	}
 	if err := marker.SyncReads(e.Context()); err != nil {
 		e.Errorf("with nothing to write: %v", err)
+	}
+}
+
+func listedWorkspaces(e *env) {
+	lister, ok := e.b.(memento.WorkspaceLister)
+	if !ok {
+		return // "as promised" has checked that it need not be one
+	}
+	are := func(what string, want ...memento.Workspace) {
+		e.Helper()
+		got, err := lister.Workspaces(e.Context())
+		if err != nil || !slices.Equal(got, want) {
+			e.Errorf("%s: the workspaces are %q, %v, want %q", what, got, err, want)
+		}
+	}
+	are("at first", workspace)
+	made := map[memento.Workspace]memento.StoreInfo{}
+	for _, ws := range []memento.Workspace{"zoo", "alpha", "Zoo", "alpha"} {
+		info, err := e.b.CreateStore(e.Context(), ws, memento.StoreSpec{Name: "test", Settings: unscreened()})
+		if err != nil {
+			e.Fatal(err)
+		}
+		made[ws] = info
+	}
+	are("with others", "Zoo", "alpha", workspace, "zoo")
+	if _, err := e.b.UpdateStore(e.Context(), "zoo", made["zoo"].ID, memento.StoreUpdate{Archive: true}); err != nil {
+		e.Fatal(err)
+	}
+	if err := e.b.DeleteStore(e.Context(), "Zoo", made["Zoo"].ID); err != nil {
+		e.Fatal(err)
+	}
+	are("one archived, one gone", "alpha", workspace, "zoo")
+}
+
+// elect asks whether a handle has a duty.
+func (e *env) elect(b memento.Backend, duty string, term time.Duration) bool {
+	e.Helper()
+	has, err := b.(memento.Elector).Elect(e.Context(), duty, term)
+	if err != nil {
+		e.Fatalf("Elect: %v", err)
+	}
+	return has
+}
+
+func elections(e *env) {
+	if !e.h.Elector {
+		return // "as promised" has checked that it is none
+	}
+	const long, short = time.Hour, time.Second
+	if !e.elect(e.b, "upkeep", long) || !e.elect(e.b, "upkeep", long) {
+		e.Error("the only candidate does not have the duty")
+	}
+	if !e.h.Shared {
+		return // there is no other
+	}
+	other := e.another()
+	if e.elect(other, "upkeep", long) {
+		e.Error("two have the duty")
+	}
+	if !e.elect(other, "reports", long) {
+		e.Error("a duty that nobody has was not given")
+	}
+	if e.elect(e.b, "reports", long) {
+		e.Error("two have the other duty")
+	}
+	// The new term takes the old one's place, and ends.
+	if !e.elect(e.b, "upkeep", short) {
+		e.Error("who has the duty does not keep it")
+	}
+	for deadline := time.Now().Add(time.Minute); !e.elect(other, "upkeep", long); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			e.Fatal("the term never ends")
+		}
+	}
+	if e.elect(e.b, "upkeep", long) {
+		e.Error("who had the duty has it still")
+	}
+}
+
+// candidates has many ask for a duty at once, of whom one gets it.
+func candidates(e *env) {
+	if !e.h.Elector || !e.h.Shared {
+		return
+	}
+	var chosen atomic.Int32
+	var wg sync.WaitGroup
+	for range 4 {
+		b := e.another()
+		wg.Go(func() {
+			has, err := b.(memento.Elector).Elect(e.Context(), "upkeep", time.Hour)
+			if err != nil {
+				e.Errorf("Elect: %v", err)
+			}
+			if has {
+				chosen.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := chosen.Load(); n != 1 {
+		e.Errorf("%d of 4 were chosen, want 1", n)
 	}
 }

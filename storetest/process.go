@@ -27,13 +27,13 @@ type task struct {
 	Name  string // of the child, unlike that of others
 }
 
-// Main is the TestMain of a backend's tests: it runs them, checks that no
-// goroutine outlives them, and lets the test binary be the other processes that
-// tests of shared backends need.
+// Main is the TestMain of a backend's tests: it runs them, with what h.Start
+// starts, checks that no goroutine outlives them, and lets the test binary be the
+// other processes that tests of shared backends need.
 func Main(m *testing.M, h Harness) {
 	given := os.Getenv(taskEnv)
 	if given == "" {
-		goleak.VerifyTestMain(m)
+		h.verify(m)
 		return
 	}
 	var t task
@@ -41,6 +41,25 @@ func Main(m *testing.M, h Harness) {
 	if err == nil {
 		err = t.run(h)
 	}
+	exit(err)
+}
+
+// verify runs the tests and exits.
+func (h Harness) verify(m *testing.M) {
+	stop := func() {}
+	if h.Start != nil {
+		var err error
+		if stop, err = h.Start(context.Background()); err != nil {
+			exit(err)
+		}
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		stop()
+		os.Exit(code)
+	}))
+}
+
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -28,6 +28,12 @@ type Harness struct {
 	// different dirs apart. The suite closes what it opened.
 	Open func(ctx context.Context, dir string) (memento.Backend, error)
 
+	// Start, if not nil, starts what the backend keeps its data in, such as a
+	// database server, and returns what ends it. Main calls it before the tests,
+	// once, and ends it after them. Processes that the tests start find it by what
+	// Start put into the environment.
+	Start func(context.Context) (stop func(), err error)
+
 	// Reopens promises that what one handle wrote, a later one of the same dir reads.
 	Reopens bool
 
@@ -36,12 +42,22 @@ type Harness struct {
 	// time. It needs Reopens, and Main as the TestMain.
 	Shared bool
 
-	// Searcher, ReadMarker, KeyKeeper and BackupWriter promise these powers. The
-	// backend must have exactly those that are promised.
-	Searcher     bool
-	ReadMarker   bool
-	KeyKeeper    bool
-	BackupWriter bool
+	// Seals promises to keep what a wrapper has sealed, and its envelopes: all do that
+	// keep contents themselves. A backend that does not refuses sealed changes.
+	Seals bool
+
+	// EncryptedNames admits that paths can be about half as long as the rules allow,
+	// because the backend encrypts the names in them.
+	EncryptedNames bool
+
+	// Searcher and the others promise these powers. The backend must have exactly
+	// those that are promised.
+	Searcher        bool
+	ReadMarker      bool
+	KeyKeeper       bool
+	BackupWriter    bool
+	WorkspaceLister bool
+	Elector         bool
 }
 
 // Run tests a backend.
@@ -62,6 +78,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("pruning", func(t *testing.T) { pruning(t, h) })
 	t.Run("settings", func(t *testing.T) { settings(t, h) })
 	t.Run("importing", func(t *testing.T) { importing(t, h) })
+	t.Run("sealing", func(t *testing.T) { sealing(t, h) })
 	t.Run("powers", func(t *testing.T) { powers(t, h) })
 	t.Run("search", func(t *testing.T) { search(t, h) })
 	t.Run("keys", func(t *testing.T) { keys(t, h) })

@@ -1,0 +1,12 @@
+// Package race lets tests repeat less under the race detector, where the same
+// work takes several times as long. They repeat less; they never leave a test out.
+package race
+
+// Scaled returns n, or raced under the race detector. Each call names a count of
+// repetitions; the test suites print them all.
+func Scaled(n, raced int) int {
+	if Enabled {
+		return raced
+	}
+	return n
+}
