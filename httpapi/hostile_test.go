@@ -23,6 +23,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
+	"memento/internal/race"
 	"memento/storetest"
 )
 
@@ -38,10 +39,7 @@ type attack struct {
 // must have, and tells nothing of the server's insides; memory does not grow, and in
 // the end all is as it should be.
 func TestMalformedRequests(t *testing.T) {
-	attacks := 20_000
-	if raceEnabled { // which takes several times longer for each
-		attacks = 6_000
-	}
+	attacks := race.Scaled(20_000, 6_000)
 	const (
 		early   = 2_000 // when memory is looked at first
 		round   = 1_000 // after which stores are made anew: what is stored does not count

@@ -21,6 +21,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
+	"memento/internal/race"
 )
 
 // bound is how long the tests wait for the server: much longer than the server waits
@@ -197,7 +198,7 @@ func TestSlowClients(t *testing.T) {
 // of those clients, not even while they hold on to their connections.
 func TestSiege(t *testing.T) {
 	patience := time.Second
-	if raceEnabled { // so that those who mean well are in time
+	if race.Enabled { // so that those who mean well are in time
 		patience *= 2
 	}
 	s := newSite(t, func(o *httpapi.Options) {
@@ -368,7 +369,7 @@ func TestDeepNesting(t *testing.T) {
 	w := newWorld(s, "acme")
 	admin := w.by[memento.RoleAdmin]
 	room, deep := 4<<20-100, 100_000 // bytes of the body; levels
-	if raceEnabled {                 // which takes ten times as long
+	if race.Enabled {                // which takes ten times as long
 		room, deep = 400<<10, 20_000
 	}
 	for _, e := range httpapi.Endpoints() {

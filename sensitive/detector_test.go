@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/internal/race"
 	"memento/sensitive"
 )
 
@@ -82,7 +83,7 @@ func TestPromisesOfMixedTexts(t *testing.T) {
 	notes := allNotes(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	n := 3000
-	if raceEnabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		n = 300
 	}
 	for range n {
@@ -352,13 +353,13 @@ func TestMedians(t *testing.T) {
 		if len(text) > 50<<10 {
 			limit = 120 * time.Millisecond
 		}
-		if raceEnabled {
+		if race.Enabled {
 			limit *= 20
 		}
 		for _, personal := range []bool{false, true} {
 			d.Detect(text, personal)
 			var took []time.Duration
-			for range 9 {
+			for range race.Scaled(9, 3) {
 				start := time.Now()
 				d.Detect(text, personal)
 				took = append(took, time.Since(start))

@@ -10,16 +10,12 @@ import (
 	"strings"
 )
 
-// testAll runs go test and prints one line a package. A test that skips itself
-// fails the suite: what is not run must not look as if it passed.
-func testAll(ctx context.Context, args ...string) error {
-	return testModule(ctx, ".", args...)
-}
-
-// testModule is testAll for the module in dir.
-func testModule(ctx context.Context, dir string, args ...string) error {
+// testModule runs go test on the module in dir, with env added to the environment,
+// and prints one line a package. A test that skips itself fails the suite: what is
+// not run must not look as if it passed.
+func testModule(ctx context.Context, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

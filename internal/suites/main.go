@@ -5,8 +5,9 @@
 //	go run ./internal/suites go race    # only these suites
 //
 // It installs the Debian packages that some suites need (a C compiler for the
-// race detector, strace to make storage fail, Node.js to compare with), as root
-// or with sudo. Where it cannot, those suites fail: none is ever skipped.
+// race detector, strace to make storage fail, Node.js to compare with, PostgreSQL),
+// as root or with sudo, and builds S3 servers. Where it cannot, those suites fail:
+// none is ever skipped.
 package main
 
 import (
@@ -23,10 +24,11 @@ import (
 
 // A suite is one group of tests with one result.
 type suite struct {
-	name  string
-	about string
-	needs []tool // installed before it runs
-	run   func(context.Context, options) error
+	name     string
+	about    string
+	needs    []tool // installed before it runs
+	services bool   // whether it needs the servers of package services
+	run      func(context.Context, options) error
 }
 
 type options struct {
@@ -34,16 +36,16 @@ type options struct {
 }
 
 var all = []suite{
-	{"format", "gofmt, go mod tidy and go mod verify change nothing", nil, format},
-	{"vet", "go vet and staticcheck are silent, for every system", nil, vet},
-	{"vulnerabilities", "govulncheck finds nothing, where its data can be had", nil, vulnerabilities},
-	{"build", "a static binary for Linux, macOS and Windows", nil, build},
-	{"go", "all Go tests", []tool{node, npm}, goTests},
-	{"race", "all Go tests under the race detector", []tool{gcc, node, npm}, raceTests},
-	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, curl}, sdks},
-	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, faults},
-	{"fuzz", "every fuzz target, for some seconds", nil, fuzz},
-	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, bench},
+	{"format", "gofmt, go mod tidy and go mod verify change nothing", nil, false, format},
+	{"vet", "go vet and staticcheck are silent, for every system", nil, false, vet},
+	{"vulnerabilities", "govulncheck finds nothing, where its data can be had", nil, false, vulnerabilities},
+	{"build", "a static binary for Linux, macOS and Windows", nil, false, build},
+	{"go", "all Go tests", []tool{node, npm}, true, goTests},
+	{"race", "the Go tests under the race detector, with fewer repetitions", []tool{gcc, node, npm}, true, raceTests},
+	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, curl}, false, sdks},
+	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, false, faults},
+	{"fuzz", "every fuzz target, for some seconds", nil, false, fuzz},
+	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, true, bench},
 }
 
 // errUnavailable is the result of a suite that something outside keeps from
@@ -74,15 +76,21 @@ func runAll(ctx context.Context, o options, names []string) bool {
 			return false
 		}
 	}
+	chosen := slices.DeleteFunc(slices.Clone(all), func(s suite) bool { return len(names) > 0 && !slices.Contains(names, s.name) })
+	var shared *servers
+	if slices.ContainsFunc(chosen, func(s suite) bool { return s.services }) {
+		shared = prepare(ctx)
+		defer func() { shared.stop() }()
+	}
 	var report []string
 	passed := true
-	for _, s := range all {
-		if len(names) > 0 && !slices.Contains(names, s.name) {
-			continue
-		}
+	for _, s := range chosen {
 		fmt.Printf("=== %s: %s\n", s.name, s.about)
 		start := time.Now()
 		err := install(ctx, s.needs)
+		if err == nil && s.services {
+			err = shared.start(ctx)
+		}
 		if err == nil {
 			err = s.run(ctx, o)
 		}

@@ -1,0 +1,12 @@
+# Shortcuts. The commands do the same without make.
+
+.PHONY: help services test
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+services: ## install and start what tests need: PostgreSQL, two S3 servers; until interrupted
+	go run ./internal/services/run
+
+test: ## everything CI runs; installs what it needs
+	go run ./internal/suites

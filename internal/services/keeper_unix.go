@@ -1,0 +1,17 @@
+//go:build unix
+
+package services
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// isolate gives a command a session of its own, and lets it run as owner.
+func isolate(cmd *exec.Cmd, owner *account) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if owner != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(owner.uid), Gid: uint32(owner.gid)}
+	}
+	return nil
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package sensitive_test
-
-const raceEnabled = true
