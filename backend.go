@@ -40,7 +40,7 @@ import (
 //
 // What not every Backend can do is an interface of its own, which it has or has
 // not: [Searcher], [ReadMarker], [BackupWriter] and
-// [WorkspaceLister], and for servers [KeyKeeper] and [Elector].
+// [WorkspaceLister], and for servers [KeyKeeper], [Elector] and [Meter].
 type Backend interface {
 	Catalogue
 	Documents

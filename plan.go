@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -60,6 +61,9 @@ func (p *Planner) Plan(now Snapshot, c Change) ([]Effect, error) {
 	case Sealed:
 		if _, nested := c.Change.(Sealed); nested || c.By == nil {
 			break
+		}
+		if c.Envelope != "" && p.Info.Envelope != "" && c.Envelope != p.Info.Envelope {
+			return nil, &Error{Op: "apply", Err: errEnvelope}
 		}
 		p.sealer = c.By
 		effects, err := p.Plan(now, c.Change)
@@ -365,7 +369,25 @@ func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) (
 	case cond != Condition{}:
 		return nil, &Error{Op: op, Path: path, Err: ErrIsDir}
 	}
-	return below, nil
+	return below, p.order(below)
+}
+
+// order brings memories, which come in order of the paths that the backend keeps,
+// into the order of those that users know.
+func (p *Planner) order(memories []Memory) error {
+	if p.sealer == nil {
+		return nil
+	}
+	known := make(map[Path]Path, len(memories))
+	for _, m := range memories {
+		path, err := p.clear(m.Path)
+		if err != nil {
+			return err
+		}
+		known[m.Path] = path
+	}
+	slices.SortFunc(memories, func(x, y Memory) int { return cmp.Compare(known[x.Path], known[y.Path]) })
+	return nil
 }
 
 // vacant reports what keeps a memory from being at path, where none is.

@@ -10,6 +10,10 @@ package memento
 type Sealed struct {
 	Change Change
 	By     Sealer
+
+	// Envelope is the one with the keys that By uses. If the store has another by
+	// now, the change is refused with ErrConflict.
+	Envelope string
 }
 
 func (Sealed) isChange() {}

@@ -41,6 +41,9 @@ type StoreOptions struct {
 // OpenStore returns the store with the given ID. Errors: ErrNoStore.
 func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID, opts *StoreOptions) (*Store, error) {
 	info, err := b.GetStore(ctx, ws, id)
+	if err == nil {
+		err = info.readable()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +87,9 @@ func (s *Store) ID(ctx context.Context) (StoreID, error) {
 		if err != nil {
 			return "", err
 		}
+		if err := info.readable(); err != nil {
+			return "", err
+		}
 		found = append(found, info.ID)
 	}
 	switch len(found) {
@@ -114,6 +120,15 @@ func (s *Store) Ensure(ctx context.Context) (StoreID, error) {
 		}
 		// Another made it meanwhile: find that one.
 	}
+}
+
+// readable returns ErrDecrypt for a store that a wrapper has made, seen without that
+// wrapper: what is read would be ciphertext, and what is written nobody could read.
+func (s *StoreInfo) readable() error {
+	if s.Envelope == "" {
+		return nil
+	}
+	return &Error{Op: "open store", Err: fmt.Errorf("store %s is encrypted, and no keys were given: it %w", s.ID, ErrDecrypt)}
 }
 
 // Info describes the store. Errors: ErrNoStore.
