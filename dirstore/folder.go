@@ -282,6 +282,9 @@ const patience = time.Second
 // began and did not live to finish. The caller has the lock.
 func (f *folder) catchUp(ctx context.Context) error {
 	m, err := f.lock.mark()
+	if err == nil && m == dead {
+		err = &memento.Error{Op: "lock store", Err: memento.ErrNoStore}
+	}
 	if err != nil {
 		return err
 	}

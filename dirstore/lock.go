@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"time"
 )
@@ -111,6 +112,10 @@ func (l *lock) mark() (m mark, err error) {
 	}
 	return mark{binary.LittleEndian.Uint64(raw[:8]), binary.LittleEndian.Uint64(raw[8:])}, nil
 }
+
+// dead is the mark of a lock whose store was deleted. A store that is copied back under
+// its ID has another lock, and perhaps another place.
+var dead = mark{math.MaxUint64, math.MaxUint64}
 
 // setMark needs no flush: the mark is for the living, and whoever opens the
 // folder looks at everything.

@@ -20,7 +20,11 @@ const maxFolders = 128
 // Errors: ErrNoStore.
 func (b *Backend) folder(ctx context.Context, store memento.StoreID) (*folder, error) {
 	if f := b.known(store); f != nil {
-		return f, nil
+		if m, err := f.lock.mark(); err != nil || m != dead {
+			return f, nil
+		}
+		b.retire(store)
+		b.drop(f)
 	}
 	if err := b.exists(ctx, store); err != nil {
 		return nil, err
@@ -321,8 +325,15 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 		return err
 	}
 	_ = b.record.forget(store)
+	if f, err := openOwn(b.locks, string(store)); err == nil {
+		// Other processes may have it open, and the store may come back.
+		err = errors.Join((&lock{main: f}).setMark(dead), f.Close())
+		if err != nil {
+			return err
+		}
+	}
 	for _, name := range []string{string(store), string(store) + ".next"} {
-		_ = b.locks.Remove(name) // nobody needs it: IDs are never used again
+		_ = b.locks.Remove(name)
 	}
 	return removeOwn(b.places, string(store)+leaving)
 }

@@ -256,10 +256,11 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 // ListStores implements [memento.Backend].
 func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
 	return rows(ctx, b, "list stores", func(c *conn, yield func(memento.StoreInfo) bool) error {
-		query, args := selectStores+`WHERE s.workspace = ?`, []any{string(ws)}
+		query, args, order := selectStores+`WHERE s.workspace = ?`, []any{string(ws)}, ` ORDER BY s.id DESC`
 		if opts.Name != "" {
 			query += ` AND s.name = ?`
 			args = append(args, opts.Name)
+			order = ` ORDER BY +s.id DESC` // else SQLite looks through all of the workspace, for the order
 		}
 		if opts.After != "" {
 			query += ` AND s.id < ?` // IDs sort by time; the store itself may be gone
@@ -267,7 +268,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 		}
 		n := 0
 		var scanErr error
-		err := c.all(query+` ORDER BY s.id DESC`, func(s *sqlite.Stmt) bool {
+		err := c.all(query+order, func(s *sqlite.Stmt) bool {
 			var info memento.StoreInfo
 			if info, _, _, scanErr = scanStore(s); scanErr != nil {
 				return false

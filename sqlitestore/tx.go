@@ -19,7 +19,7 @@ type tx struct {
 // A storeState is what every write to a store needs to know of it, and moves. It
 // is read once a transaction, and written once, however many jobs there are.
 type storeState struct {
-	info  memento.StoreInfo // ID, limits, settings, usage and whether it is archived
+	info  memento.StoreInfo // ID, limits, settings, envelope, usage and whether it is archived
 	seq   int64             // of the newest version
 	last  time.Time         // when that was made
 	dirty bool
@@ -33,7 +33,7 @@ func (t *tx) state(op string, store int64, id memento.StoreID) (storeState, erro
 	st := storeState{info: memento.StoreInfo{ID: id}}
 	var settingsErr error
 	found, err := t.one(`SELECT s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth, s.archived_at,
-			c.memories, c.bytes, c.last_seq, c.last_at, s.settings FROM stores s JOIN counters c ON c.store = s.num WHERE s.num = ?`,
+			c.memories, c.bytes, c.last_seq, c.last_at, s.settings, s.envelope FROM stores s JOIN counters c ON c.store = s.num WHERE s.num = ?`,
 		func(s *sqlite.Stmt) {
 			st.info.Limits = memento.Limits{
 				MemoryBytes: s.ColumnInt64(0),
@@ -46,6 +46,7 @@ func (t *tx) state(op string, store int64, id memento.StoreID) (storeState, erro
 			st.info.Usage = memento.Usage{Memories: s.ColumnInt64(6), Bytes: s.ColumnInt64(7)}
 			st.seq, st.last = s.ColumnInt64(8), timeAt(s, 9)
 			st.info.Settings, settingsErr = t.decode(s.ColumnText(10))
+			st.info.Envelope = s.ColumnText(11)
 		}, store)
 	switch {
 	case err != nil:

@@ -33,6 +33,7 @@ func sealing(t *testing.T, h Harness) {
 	h.run(t, "hands off", sealBesidePlain)
 	h.run(t, "search", sealSearch)
 	h.run(t, "envelopes", envelopes)
+	h.run(t, "other keys", sealOtherKeys)
 }
 
 // A toy is a Sealer that keeps nobody from reading, but does all the rest.
@@ -393,17 +394,52 @@ func copiedStores(e *env) {
 	if err := e.b.DeleteStore(e.Context(), workspace, e.store); err != nil {
 		e.Fatal(err)
 	}
-	if _, err := e.b.CreateStore(e.Context(), workspace, spec); err != nil {
+	_, err = e.b.CreateStore(e.Context(), workspace, spec)
+	if errors.Is(err, memento.ErrExist) { // a backend may remember which IDs there were
+		_, err := e.b.GetStore(e.Context(), workspace, spec.ID)
+		wantError(e, "GetStore of what was deleted, and not copied back", err, memento.ErrNoStore)
+		e.store = original
+		return
+	}
+	if err != nil {
 		e.Fatalf("copied back: %v", err)
 	}
 	e.fill("/d")
-	if m, err := other.Get(e.Context(), e.store, memento.ByPath("/d")); err != nil || m.Content != "/d" {
-		e.Errorf("another handle: %+v, %v", m, err)
-	}
+	// A wrapper may take a moment to see that the store is another, with other keys.
+	// It must not write with those of the first.
 	if _, err := other.Apply(e.Context(), e.store, e.by, []memento.Change{memento.Put{Path: "/e", Content: "/e"}}); err != nil {
 		e.Errorf("another handle: %v", err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		m, err := other.Get(e.Context(), e.store, memento.ByPath("/d"))
+		if err == nil && m.Content == "/d" {
+			break
+		}
+		if time.Now().After(deadline) {
+			e.Fatalf("another handle: %+v, %v", m, err)
+		}
 	}
 	e.holds(map[memento.Path]string{"/d": "/d", "/e": "/e"})
 	e.audit()
 	e.store = original
+}
+
+// sealOtherKeys checks that nothing is written with keys that the store has no more.
+func sealOtherKeys(e *env) {
+	e.store = e.newStore(memento.StoreSpec{Name: "with an envelope", Envelope: "first"})
+	put := func(text, envelope string) memento.Change {
+		return memento.Sealed{Change: memento.Put{Path: "/a", Content: text}, By: toy{}, Envelope: envelope}
+	}
+	e.apply(put("one", "first"), put("two", ""))
+	second := "second"
+	if _, err := e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Envelope: &second}); err != nil {
+		e.Fatal(err)
+	}
+	e.refused(memento.ErrConflict, "", put("three", "first"))
+	b := e.another()
+	if _, err := b.Apply(e.Context(), e.store, e.by, []memento.Change{put("three", "first")}); !errors.Is(err, memento.ErrConflict) {
+		e.Errorf("another handle: %v", err)
+	}
+	e.apply(put("three", "second"))
+	e.sealed("/a", "three", "")
 }

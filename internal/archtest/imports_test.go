@@ -35,10 +35,11 @@ var rooms = map[string]room{
 	// dirstore mirrors books that sqlitestore keeps, rather than keep history once
 	// more in its own way: the one backend that stands on another. It also knows
 	// SQLite, for its record of files, and the system calls that package os lacks.
-	"dirstore":   {own: []string{".", "internal", "sqlitestore"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}},
-	"pgstore":    {own: []string{".", "internal"}, libs: []string{"github.com/jackc/pgx/v5"}},
-	"s3store":    {own: []string{".", "internal"}, libs: []string{"github.com/minio/minio-go/v7"}},
-	"cryptstore": {own: []string{".", "internal"}, libs: []string{"github.com/tink-crypto/tink-go/v2"}},
+	"dirstore": {own: []string{".", "internal", "sqlitestore"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}},
+	"pgstore":  {own: []string{".", "internal"}, libs: []string{"github.com/jackc/pgx/v5"}},
+	"s3store":  {own: []string{".", "internal"}, libs: []string{"github.com/minio/minio-go/v7"}},
+	// cryptstore encrypts whatever backend it is given, and its tests give it all.
+	"cryptstore": {own: []string{".", "internal"}, libs: []string{"github.com/tink-crypto/tink-go/v2"}, tests: backends},
 
 	// httpstore is a server as a backend, and its tests need a server.
 	"httpstore": {own: []string{".", "internal"}, tests: []string{"httpapi", "sqlitestore"}},
@@ -48,6 +49,12 @@ var rooms = map[string]room{
 		own:  []string{".", "internal", "memstore"}, // memstore is the oracle
 		libs: []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
 	},
+
+	// transfer copies between backends whose kinds it does not know; its tests do.
+	"transfer": {own: []string{"."}, tests: slices.Concat([]string{"cryptstore"}, backends)},
+
+	// doctor checks backends whose kinds it does not know.
+	"doctor": {own: []string{"."}, tests: []string{"cryptstore", "sqlitestore"}},
 
 	"archive":   {own: []string{"."}},
 	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
@@ -66,11 +73,17 @@ var rooms = map[string]room{
 	"claude":      {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
 
 	"cmd": {
-		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive", "server"}, faces),
+		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive", "server", "transfer", "doctor", "cryptstore"}, faces),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	},
 	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive"}, backends, faces)},
-	"bench":    {own: slices.Concat([]string{".", "internal", "storeurl", "sensitive"}, backends)},
+	// cluster is tests only, of the program as it is built.
+	"cluster": {tests: []string{"httpstore"}},
+	// bench compares backends with the clients that they stand on.
+	"bench": {
+		own:  slices.Concat([]string{".", "internal", "storeurl", "sensitive", "cryptstore"}, backends),
+		libs: []string{"github.com/jackc/pgx/v5", "github.com/minio/minio-go/v7"},
+	},
 }
 
 // inTests is what test files may import in addition.

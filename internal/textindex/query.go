@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 	"strings"
@@ -51,6 +52,18 @@ func Parse(query string) Query {
 
 // Empty reports whether the query holds no word. It matches nothing.
 func (q Query) Empty() bool { return len(q.phrases) == 0 }
+
+// Phrases yields the words of each phrase. The last of them may be the beginning
+// of a longer one.
+func (q Query) Phrases() iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for _, p := range q.phrases {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
 
 // FTS5 returns the query as an SQLite FTS5 expression over [Normal] texts that
 // were indexed by a tokenizer which splits at spaces only.

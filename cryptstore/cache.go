@@ -1,0 +1,208 @@
+package cryptstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+const (
+	maxCached     = 4096 // stores whose keys are held
+	maxWorkspaces = 1 << 16
+
+	// How long keys are used without a look at the store's envelope: another process
+	// may have deleted the store, and copied it back under its ID.
+	keysFor = time.Second
+)
+
+// A cache has the keys of stores that were used lately.
+type cache struct {
+	mu         sync.Mutex
+	stores     map[memento.StoreID]*cached
+	workspaces map[memento.StoreID]memento.Workspace // of stores that were seen
+}
+
+type cached struct {
+	keys    *keys
+	checked time.Time // when these were last known to be the store's
+	offered bool      // whether this process has tried to wrap them by the primary key
+}
+
+func (c *cache) get(id memento.StoreID) (entry cached, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.stores[id]; e != nil {
+		return *e, true
+	}
+	return cached{}, false
+}
+
+// put notes keys that were a store's at a time.
+func (c *cache) put(k *keys, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stores == nil {
+		c.stores = map[memento.StoreID]*cached{}
+	}
+	e := c.stores[k.store]
+	if e == nil {
+		for id := range c.stores { // any other
+			if len(c.stores) < maxCached {
+				break
+			}
+			delete(c.stores, id)
+		}
+		e = &cached{}
+		c.stores[k.store] = e
+	}
+	e.keys, e.checked = k, at
+}
+
+// offer reports whether nobody has offered yet to wrap a store's keys anew.
+func (c *cache) offer(id memento.StoreID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.stores[id]
+	if e == nil || e.offered {
+		return false
+	}
+	e.offered = true
+	return true
+}
+
+func (c *cache) drop(id memento.StoreID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.stores, id)
+}
+
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stores, c.workspaces = nil, nil
+}
+
+// saw notes the workspace of a store.
+func (c *cache) saw(id memento.StoreID, ws memento.Workspace) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.workspaces == nil || len(c.workspaces) >= maxWorkspaces {
+		c.workspaces = map[memento.StoreID]memento.Workspace{}
+	}
+	c.workspaces[id] = ws
+}
+
+func (c *cache) workspace(id memento.StoreID) (memento.Workspace, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ws, ok := c.workspaces[id]
+	return ws, ok
+}
+
+// toRead returns the keys of a store, for reading.
+//
+// Errors: ErrNoStore, ErrDecrypt.
+func (b *Backend) toRead(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
+	if e, ok := b.cache.get(id); ok && time.Since(e.checked) < keysFor {
+		return e.keys, nil
+	}
+	return b.load(ctx, op, id)
+}
+
+// toWrite returns the keys of a store, for writing. If an older key than the ring's
+// primary one has wrapped them, they are wrapped anew.
+func (b *Backend) toWrite(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
+	if e, ok := b.cache.get(id); ok && time.Since(e.checked) < keysFor {
+		return e.keys, nil
+	}
+	k, err := b.load(ctx, op, id)
+	if err != nil {
+		return nil, err
+	}
+	if k.ringKey != b.ring.Primary() && b.cache.offer(id) {
+		if again, err := b.rewrap(ctx, k, k.secrets); err == nil { // else Rotate tries again
+			return again, nil
+		}
+	}
+	return k, nil
+}
+
+// load reads a store's envelope, and unwraps it unless it is known.
+func (b *Backend) load(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
+	at := time.Now()
+	info, err := b.describe(ctx, id)
+	if errors.Is(err, memento.ErrNoStore) {
+		b.cache.drop(id)
+		return nil, &memento.Error{Op: op, Err: memento.ErrNoStore}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := b.cache.get(id); ok && e.keys.envelope == info.Envelope {
+		b.cache.put(e.keys, at)
+		return e.keys, nil
+	}
+	k, err := b.unwrap(ctx, &info)
+	if err != nil {
+		return nil, &memento.Error{Op: op, Err: err}
+	}
+	b.cache.put(k, at)
+	return k, nil
+}
+
+// unwrap opens a store's envelope. What fails names the store.
+func (b *Backend) unwrap(ctx context.Context, info *memento.StoreInfo) (*keys, error) {
+	k, err := unwrap(ctx, b.ring, info)
+	if err != nil {
+		return nil, &storeError{info.ID, err}
+	}
+	return k, nil
+}
+
+// A storeError says which store's keys are the matter.
+type storeError struct {
+	store memento.StoreID
+	err   error
+}
+
+func (e *storeError) Error() string { return "store " + string(e.store) + ": " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// describe finds a store in whichever workspace it is.
+func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.StoreInfo, error) {
+	known, ok := b.cache.workspace(id)
+	if ok {
+		info, err := b.inner.GetStore(ctx, known, id)
+		if !errors.Is(err, memento.ErrNoStore) {
+			return info, err
+		}
+	}
+	workspaces, err := b.Workspaces(ctx)
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	for _, ws := range workspaces {
+		if ok && ws == known {
+			continue
+		}
+		info, err := b.inner.GetStore(ctx, ws, id)
+		if errors.Is(err, memento.ErrNoStore) {
+			continue
+		}
+		if err == nil {
+			b.cache.saw(id, ws)
+		}
+		return info, err
+	}
+	return memento.StoreInfo{}, &memento.Error{Op: "get store", Err: memento.ErrNoStore}
+}
+
+// reread is called when something cannot be decrypted by k: it returns other keys if
+// the store has others by now, because another process has added some.
+func (b *Backend) reread(ctx context.Context, op string, k *keys) (*keys, bool) {
+	fresh, err := b.load(ctx, op, k.store)
+	return fresh, err == nil && fresh.envelope != k.envelope
+}

@@ -1,0 +1,185 @@
+// Package cryptstore encrypts what another backend keeps: contents of memories and
+// of their versions, and, if asked for, their names. The backend below sees
+// ciphertext, and does all it did before: conditions, limits, history, moves.
+//
+//	ring, err := cryptstore.OpenKeyFile("keys.json")
+//	backend, err := cryptstore.Wrap(ctx, inner, ring, nil)
+//
+// Every store has keys of its own, which are kept with it, wrapped by a key of the
+// [KeyRing]: deleting a store destroys its keys with it. docs/encryption.md has the
+// formats, and what they do and do not protect from. In short:
+//
+//   - Who can read the storage learns sizes, times, actors, how often what was
+//     written, and which texts of one store are the same, but no text. Names,
+//     descriptions, metadata and settings of stores are in clear, and so are the
+//     names of memories unless [Options].EncryptNames is set.
+//   - Who can write to it can remove things, and bring back a memory, or a whole
+//     store, as it once was. They cannot make up a text, change one, or pass off one
+//     for another: reading that fails with memento.ErrDecrypt.
+//   - Listings without contents are not proven: sizes, hashes and times in them are
+//     what the storage says. Contents prove theirs when they are read.
+//
+// # Cost
+//
+// Contents take a third more room. Up to 16 MiB of texts that were used lately are held
+// in memory in clear, until something is redacted, pruned or deleted. A search has no index: it decrypts every memory
+// below its directory, and is refused above [Options].SearchBytes. With encrypted
+// names, a listing reads everything below its directory and sorts it in memory, and
+// paths can be about half as long.
+package cryptstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"memento"
+)
+
+// A Backend encrypts what another one keeps. See [Wrap] and [Of]. It is safe for
+// concurrent use, also by several processes on one backend below.
+type Backend struct {
+	inner memento.Backend
+	ring  KeyRing
+	opts  Options
+	cache cache
+	moves moves
+	texts texts
+}
+
+var (
+	_ memento.Backend         = (*Backend)(nil)
+	_ memento.Searcher        = (*Backend)(nil)
+	_ memento.WorkspaceLister = (*Backend)(nil)
+)
+
+// Options are the options of [Wrap]; nil means all defaults.
+type Options struct {
+	// EncryptNames has the names of memories encrypted, too, in stores that are made
+	// from now on; a store keeps what it was made with.
+	EncryptNames bool
+
+	// SearchBytes is how much a store may hold to be searched, in bytes; 0 means
+	// 64 MiB.
+	SearchBytes int64
+
+	// Now tells the time; nil means time.Now.
+	Now func() time.Time
+}
+
+const defaultSearchBytes = 64 << 20
+
+// Wrap returns a backend that keeps what it is given in inner, encrypted. It also has
+// those of ReadMarker, KeyKeeper, BackupWriter and Elector that inner has, and is a
+// Searcher and a WorkspaceLister, which inner must be, too. A backup has what the
+// backend below keeps: whoever restores it needs the ring.
+//
+// Before it returns, the ring must prove itself on a store of each of a few
+// workspaces, or on nothing if there are none. Nothing is written. Closing the
+// returned backend closes inner; after an error inner is the caller's still.
+//
+// Errors: memento.ErrDecrypt if a key is wrong or missing, or a store was made without
+// encryption; memento.ErrUnsupported if inner cannot list its workspaces, or is
+// encrypted already.
+func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Options) (memento.Backend, error) {
+	b := &Backend{inner: inner, ring: ring}
+	if opts != nil {
+		b.opts = *opts
+	}
+	if b.opts.SearchBytes == 0 {
+		b.opts.SearchBytes = defaultSearchBytes
+	}
+	if b.opts.Now == nil {
+		b.opts.Now = time.Now
+	}
+	_, lists := inner.(memento.WorkspaceLister)
+	_, again := Of(inner)
+	switch {
+	case !lists:
+		return nil, fmt.Errorf("open with encryption: %w: it cannot list its workspaces", memento.ErrUnsupported)
+	case again:
+		return nil, fmt.Errorf("open with encryption: %w: it is encrypted already", memento.ErrUnsupported)
+	}
+	if err := b.prove(ctx); err != nil {
+		return nil, fmt.Errorf("open with encryption: %w", err)
+	}
+	return b.withPowers(), nil
+}
+
+// Of returns the encryption of a backend that Wrap returned, for [Backend.Rotate].
+func Of(b memento.Backend) (*Backend, bool) {
+	c, ok := b.(interface{ encryption() *Backend })
+	if !ok {
+		return nil, false
+	}
+	return c.encryption(), true
+}
+
+func (b *Backend) encryption() *Backend { return b }
+
+// provenIn is in how many workspaces Wrap looks for a store.
+const provenIn = 16
+
+// prove finds out whether the ring is that of the stores there are.
+func (b *Backend) prove(ctx context.Context) error {
+	workspaces, err := b.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	proven := false
+	for _, ws := range workspaces[:min(provenIn, len(workspaces))] {
+		for info, err := range b.inner.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			if _, err := b.unwrap(ctx, &info); err != nil {
+				return err
+			}
+			proven = true
+		}
+	}
+	if proven {
+		return nil
+	}
+	// There is no store yet. What the ring wraps it must be able to unwrap.
+	secret, ad := []byte(rand.Text()), []byte("memento proof")
+	wrapped, id, err := b.ring.Wrap(ctx, secret, ad)
+	if err != nil {
+		return err
+	}
+	back, err := b.ring.Unwrap(ctx, id, wrapped, ad)
+	if err == nil && string(back) != string(secret) {
+		err = fmt.Errorf("%w: the key ring does not give back what it is given", memento.ErrDecrypt)
+	}
+	return err
+}
+
+// Close closes the backend below. What is known of keys and texts is forgotten.
+func (b *Backend) Close() error {
+	b.cache.clear()
+	b.texts.clear()
+	return b.inner.Close()
+}
+
+// fail is the failure of a call to the backend below, about a store whose keys are k,
+// with paths as users know them.
+func (b *Backend) fail(k *keys, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, memento.ErrNoStore) {
+		b.cache.drop(k.store)
+	}
+	if k.names == nil {
+		return err
+	}
+	if at, ok := errors.AsType[*memento.Error](err); ok && at.Path != "" {
+		return &memento.Error{Op: at.Op, Path: k.shown(at.Path), Err: at.Err}
+	}
+	if at, ok := errors.AsType[*memento.PathError](err); ok {
+		return &memento.PathError{Path: string(k.shown(memento.Path(at.Path))), Reason: at.Reason}
+	}
+	return err
+}

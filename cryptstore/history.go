@@ -1,0 +1,208 @@
+package cryptstore
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"memento"
+)
+
+// bareVersion returns a version that has no contents as users see it.
+func (k *keys) bareVersion(v memento.Version) (_ memento.Version, err error) {
+	if v.Digest != "" {
+		v.SHA256, v.Digest = k.hash(v.Digest), ""
+	}
+	v.Path, err = k.clear(v.Path)
+	return v, err
+}
+
+// openVersion returns a version with the contents that it has, sealed. If it takes
+// newer keys than k, k becomes those.
+func (b *Backend) openVersion(ctx context.Context, op string, k **keys, v memento.Version) (memento.Version, error) {
+	if v.Redacted() || v.Operation == memento.Deleted {
+		if v.Content != "" {
+			return memento.Version{}, &memento.Error{Op: op, Path: v.Path, Err: tampered("it should have no contents")}
+		}
+		return (*k).bareVersion(v)
+	}
+	text, hash, by, err := (*k).open(v.Memory, v.Content, v.Digest, v.Size)
+	if errors.Is(err, memento.ErrDecrypt) {
+		if fresh, other := b.reread(ctx, op, *k); other {
+			*k = fresh
+			text, hash, by, err = fresh.open(v.Memory, v.Content, v.Digest, v.Size)
+		}
+	}
+	if err == nil && by != v.ID {
+		err = b.checkWriter(ctx, *k, &v, by)
+	}
+	if err != nil {
+		return memento.Version{}, &memento.Error{Op: op, Path: v.Path, Err: err}
+	}
+	v.Content, v.SHA256, v.Digest = text, hash, ""
+	v.Path, err = (*k).clear(v.Path)
+	return v, err
+}
+
+// GetVersion implements [memento.Backend].
+//
+// Further errors: memento.ErrDecrypt.
+func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id memento.VersionID) (memento.Version, error) {
+	const op = "get version"
+	k, err := b.toRead(ctx, op, store)
+	if err != nil {
+		return memento.Version{}, err
+	}
+	v, err := b.inner.GetVersion(ctx, store, id)
+	if err != nil {
+		return memento.Version{}, b.fail(k, err)
+	}
+	v, err = b.openVersion(ctx, op, &k, v)
+	return v, b.fail(k, err)
+}
+
+// ListVersions implements [memento.Backend].
+//
+// Further errors: memento.ErrDecrypt.
+func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
+	const op = "list versions"
+	return func(yield func(memento.Version, error) bool) {
+		k, err := b.toRead(ctx, op, store)
+		if err != nil {
+			yield(memento.Version{}, err)
+			return
+		}
+		opts.Path = k.find(opts.Path)
+		for v, err := range b.inner.ListVersions(ctx, store, opts) {
+			switch {
+			case err != nil:
+			case opts.Contents:
+				v, err = b.openVersion(ctx, op, &k, v)
+			default:
+				v, err = k.bareVersion(v)
+			}
+			if err != nil {
+				yield(memento.Version{}, b.fail(k, err))
+				return
+			}
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Redact implements [memento.Backend].
+func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
+	const op = "redact"
+	k, err := b.toRead(ctx, op, store)
+	if err != nil {
+		return memento.Version{}, err
+	}
+	v, err := b.inner.Redact(ctx, store, id, by)
+	if err != nil {
+		return memento.Version{}, b.fail(k, err)
+	}
+	b.texts.clear()
+	v, err = k.bareVersion(v)
+	return v, b.fail(k, err)
+}
+
+// Prune implements [memento.Backend].
+func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
+	if !opts.DryRun {
+		defer b.texts.clear()
+	}
+	return b.inner.Prune(ctx, store, opts)
+}
+
+// A rename leaves what is kept as it is, so the version that wrote it is not the
+// memory's newest. Otherwise a memory could be shown an older text of its own, by who
+// can write to the storage but not to its history. What was found to be in order is
+// remembered, so that a renamed directory is not looked up again with every listing.
+type moves struct {
+	mu    sync.Mutex
+	known map[move]struct{}
+}
+
+type move struct {
+	store   memento.StoreID
+	version memento.VersionID
+	writer  memento.VersionID
+	digest  string
+}
+
+const maxMoves = 1 << 16
+
+func (s *moves) has(m move) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.known[m]
+	return ok
+}
+
+func (s *moves) add(m move) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= maxMoves {
+		s.known = map[move]struct{}{}
+	}
+	s.known[m] = struct{}{}
+}
+
+var errOutdated = tampered("it is not what its newest version wrote")
+
+// checkMoved checks that a memory, whose contents another version wrote than its
+// newest, was really moved since.
+func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, writer memento.VersionID) error {
+	this := move{k.store, m.Version, writer, m.Digest}
+	if b.moves.has(this) {
+		return nil
+	}
+	v, err := b.inner.GetVersion(ctx, k.store, m.Version)
+	switch {
+	case errors.Is(err, memento.ErrNotExist), err == nil && v.Redacted():
+		// That happens to versions that are no longer the newest.
+		now, err := b.inner.Get(ctx, k.store, memento.ByID(m.ID))
+		if err == nil && now.Version == m.Version {
+			return errOutdated
+		}
+		if errors.Is(err, memento.ErrNotExist) {
+			err = nil
+		}
+		return err
+	case err != nil:
+		return err
+	case v.Memory != m.ID || v.Digest != m.Digest || v.SHA256 != m.SHA256:
+		return errOutdated
+	}
+	if err := b.checkWriter(ctx, k, &v, writer); err != nil {
+		return err
+	}
+	b.moves.add(this)
+	return nil
+}
+
+// checkWriter checks that a version has the contents of an older one of its memory.
+// That one may be gone by now.
+func (b *Backend) checkWriter(ctx context.Context, k *keys, v *memento.Version, writer memento.VersionID) error {
+	this := move{k.store, v.ID, writer, v.Digest}
+	if b.moves.has(this) {
+		return nil
+	}
+	if v.Operation != memento.Modified {
+		return errOutdated
+	}
+	w, err := b.inner.GetVersion(ctx, k.store, writer)
+	switch {
+	case errors.Is(err, memento.ErrNotExist), err == nil && w.Redacted():
+		return nil
+	case err != nil:
+		return err
+	case w.Memory != v.Memory || w.Digest != v.Digest || w.SHA256 != v.SHA256 || w.Seq >= v.Seq:
+		return errOutdated
+	}
+	b.moves.add(this)
+	return nil
+}

@@ -1,0 +1,127 @@
+package cryptstore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"memento"
+)
+
+// A key file has the text of [Keys], and may be read by its owner only.
+
+const maxKeyFileBytes = 1 << 20
+
+// OpenKeyFile reads a key file.
+//
+// Errors: fs.ErrNotExist; memento.ErrDenied if others than its owner may read or
+// write it; memento.ErrInvalid. None names the path.
+func OpenKeyFile(path string) (*Keys, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileFault("open", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fileFault("open", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: the file of encryption keys is no plain file", memento.ErrInvalid)
+	}
+	if others := info.Mode().Perm() &^ 0o700; others != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%w: others than its owner may use the file of encryption keys (mode %04o): chmod 600 it", memento.ErrDenied, info.Mode().Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
+	if err != nil {
+		return nil, fileFault("read", err)
+	}
+	return ParseKeys(string(text))
+}
+
+// NewKeyFile makes a file with one new key, mode 0600, and flushes it. Keep a copy
+// where the memories are not: without it they cannot be read.
+//
+// Errors: fs.ErrExist if there is something at path, which is left alone.
+func NewKeyFile(path string) (*Keys, error) {
+	k, err := NewKeys()
+	if err != nil {
+		return nil, err
+	}
+	return k, writeKeys(path, k)
+}
+
+// UpdateKeyFile replaces the keys in a file by what change makes of them, in one
+// step and flushed. Whoever has opened the file keeps the keys it had.
+func UpdateKeyFile(path string, change func(*Keys) (*Keys, error)) (*Keys, error) {
+	k, err := OpenKeyFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if k, err = change(k); err != nil {
+		return nil, err
+	}
+	var chance [8]byte
+	rand.Read(chance[:]) // never fails: crypto/rand
+	temp := path + "." + hex.EncodeToString(chance[:]) + ".tmp"
+	if err := writeKeys(temp, k); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return nil, errors.Join(fileFault("replace", err), os.Remove(temp))
+	}
+	return k, syncFolder(path)
+}
+
+func writeKeys(path string, k *Keys) error {
+	text, err := k.Text()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fileFault("make", err)
+	}
+	_, err = f.WriteString(text + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(path)
+		return fileFault("write", err)
+	}
+	return syncFolder(path)
+}
+
+// syncFolder flushes the folder in which a file is, so that its name lasts.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // there, folders cannot be flushed
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fileFault("flush", err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil {
+		return fileFault("flush", err)
+	}
+	return nil
+}
+
+// fileFault is err without the path, which not everybody should read.
+func fileFault(what string, err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		err = at.Err
+	}
+	return fmt.Errorf("cannot %s the file of encryption keys: %w", what, err)
+}

@@ -1,0 +1,220 @@
+package cryptstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"memento"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	siv "github.com/tink-crypto/tink-go/v2/daead/subtle"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// An envelope is what is kept with a store: its secrets, wrapped.
+type envelope struct {
+	Format  string `json:"format"`  // envelopeFormat
+	Version int    `json:"version"` // envelopeVersion
+	Key     string `json:"key"`     // the ring's, which has wrapped them
+	Wrapped []byte `json:"wrapped"`
+}
+
+const (
+	envelopeFormat  = "memento-encryption"
+	envelopeVersion = 1
+)
+
+// secrets are what is wrapped.
+type secrets struct {
+	Contents []byte    `json:"contents"` // a Tink keyset, binary: keys for contents
+	NewestAt time.Time `json:"newest_at"`
+	Root     []byte    `json:"root"`  // 32 bytes, for as long as the store lives: what digests and names are encrypted by comes from it
+	Names    bool      `json:"names"` // whether names of memories are encrypted
+}
+
+// keys are the keys of one store. They are never changed.
+type keys struct {
+	store    memento.StoreID
+	ws       memento.Workspace
+	envelope string // from which they come
+	ringKey  string // that wrapped them
+	secrets  secrets
+
+	contents tink.AEAD
+	halves   [2]cipher.Block // for the halves of hashes
+	names    *siv.AESSIV     // nil if names are in clear
+}
+
+// newSecrets makes the keys of a new store.
+func newSecrets(names bool, at time.Time) (secrets, error) {
+	s := secrets{Root: make([]byte, 32), Names: names, NewestAt: at.UTC().Truncate(time.Second)}
+	rand.Read(s.Root) // never fails: crypto/rand
+	h, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return s, err
+	}
+	s.Contents, err = keysetBytes(h)
+	return s, err
+}
+
+// withNewKey returns the secrets with another key for new contents.
+func (s secrets) withNewKey(at time.Time) (secrets, error) {
+	h, err := insecurecleartextkeyset.Read(keyset.NewBinaryReader(bytes.NewReader(s.Contents)))
+	if err != nil {
+		return s, err
+	}
+	m := keyset.NewManagerFromHandle(h)
+	id, err := m.Add(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return s, err
+	}
+	if err := m.SetPrimary(id); err != nil {
+		return s, err
+	}
+	if h, err = m.Handle(); err != nil {
+		return s, err
+	}
+	s.NewestAt = at.UTC().Truncate(time.Second)
+	s.Contents, err = keysetBytes(h)
+	return s, err
+}
+
+func keysetBytes(h *keyset.Handle) ([]byte, error) {
+	var data bytes.Buffer
+	err := insecurecleartextkeyset.Write(h, keyset.NewBinaryWriter(&data))
+	return data.Bytes(), err
+}
+
+// about is associated data: what a ciphertext is for, and where it belongs. Parts
+// are written with their lengths, so that no two lists of parts look the same.
+func about(what string, parts ...string) []byte {
+	ad := append([]byte(what), 0)
+	for _, p := range parts {
+		n := len(p)
+		ad = append(ad, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+		ad = append(ad, p...)
+	}
+	return ad
+}
+
+func aboutKeys(ws memento.Workspace, id memento.StoreID) []byte {
+	return about("memento store keys 1", string(id), string(ws))
+}
+
+// wrap makes the envelope of a store.
+func wrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.StoreID, s secrets) (string, error) {
+	plain, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	wrapped, key, err := ring.Wrap(ctx, plain, aboutKeys(ws, id))
+	if err != nil {
+		return "", fmt.Errorf("the keys of the store cannot be wrapped: %w", err)
+	}
+	text, err := json.Marshal(envelope{envelopeFormat, envelopeVersion, key, wrapped})
+	return string(text), err
+}
+
+// parseEnvelope reads what is kept with a store.
+func parseEnvelope(text string) (e envelope, err error) {
+	if text == "" {
+		return e, fmt.Errorf("%w: the store was made without encryption: copy it with memento copy into a backend with encryption, or open it without", memento.ErrDecrypt)
+	}
+	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Format != envelopeFormat {
+		return e, fmt.Errorf("%w: what is kept with the store is no envelope of keys", memento.ErrDecrypt)
+	}
+	if e.Version != envelopeVersion {
+		return e, fmt.Errorf("%w: the store's keys are of format %d, this program knows %d: use a newer memento", memento.ErrFormat, e.Version, envelopeVersion)
+	}
+	return e, nil
+}
+
+// unwrap opens the envelope of a store.
+func unwrap(ctx context.Context, ring KeyRing, info *memento.StoreInfo) (*keys, error) {
+	e, err := parseEnvelope(info.Envelope)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := ring.Unwrap(ctx, e.Key, e.Wrapped, aboutKeys(info.Workspace, info.ID))
+	if err != nil {
+		return nil, unwrapped(err)
+	}
+	k := &keys{store: info.ID, ws: info.Workspace, envelope: info.Envelope, ringKey: e.Key}
+	if err := k.make(plain); err != nil {
+		return nil, fmt.Errorf("%w: the store's keys are damaged", memento.ErrDecrypt) // without err, which could quote them
+	}
+	return k, nil
+}
+
+// make makes the keys ready for use.
+func (k *keys) make(plain []byte) error {
+	if err := json.Unmarshal(plain, &k.secrets); err != nil {
+		return err
+	}
+	h, err := insecurecleartextkeyset.Read(keyset.NewBinaryReader(bytes.NewReader(k.secrets.Contents)))
+	if err != nil {
+		return err
+	}
+	if k.contents, err = aead.New(h); err != nil {
+		return err
+	}
+	if len(k.secrets.Root) != 32 {
+		return fmt.Errorf("a root key of %d bytes", len(k.secrets.Root))
+	}
+	for i, use := range []string{"memento digest 1, first half", "memento digest 1, second half"} {
+		sub, err := hkdf.Key(sha256.New, k.secrets.Root, nil, use, 32)
+		if err != nil {
+			return err
+		}
+		if k.halves[i], err = aes.NewCipher(sub); err != nil {
+			return err
+		}
+	}
+	if !k.secrets.Names {
+		return nil
+	}
+	sub, err := hkdf.Key(sha256.New, k.secrets.Root, nil, "memento names 1", siv.AESSIVKeySize)
+	if err != nil {
+		return err
+	}
+	k.names, err = siv.NewAESSIV(sub)
+	return err
+}
+
+// digest encrypts a hash: the halves of a SHA-256 are as good as random each, so
+// that of two hashes nothing shows but whether they are the same.
+func (k *keys) digest(hash string) string {
+	sum, err := hex.DecodeString(hash)
+	if err != nil || len(sum) != sha256.Size || hex.EncodeToString(sum) != hash {
+		return "no hash" // of a condition: no memory has it
+	}
+	for i, half := range k.halves {
+		part := sum[i*aes.BlockSize : (i+1)*aes.BlockSize]
+		half.Encrypt(part, part)
+	}
+	return hex.EncodeToString(sum)
+}
+
+// hash is the reverse of digest; "" if there can be none.
+func (k *keys) hash(digest string) string {
+	sum, err := hex.DecodeString(digest)
+	if err != nil || len(sum) != sha256.Size {
+		return ""
+	}
+	for i, half := range k.halves {
+		part := sum[i*aes.BlockSize : (i+1)*aes.BlockSize]
+		half.Decrypt(part, part)
+	}
+	return hex.EncodeToString(sum)
+}

@@ -1,0 +1,114 @@
+package cryptstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"memento"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/core/registry"
+)
+
+// A KMS is a key service, which encrypts a few bytes with a key that it keeps.
+type KMS interface {
+	// Encrypt encrypts a secret of at most 256 bytes by the key of this name.
+	Encrypt(ctx context.Context, keyURI string, secret []byte) ([]byte, error)
+
+	// Decrypt is the reverse of Encrypt. Its error wraps memento.ErrUnavailable if
+	// the service cannot be reached.
+	Decrypt(ctx context.Context, keyURI string, encrypted []byte) ([]byte, error)
+}
+
+// A KMSRing is a KeyRing whose keys a key service keeps: each store's keys are
+// encrypted by a key of their own, and that by the service (Tink's KMS envelope).
+// The service is asked when a store's keys are made, first used, or rotated.
+type KMSRing struct {
+	kms     KMS
+	primary string
+	known   []string
+}
+
+var _ KeyRing = (*KMSRing)(nil)
+
+// NewKMSRing returns a ring that wraps by the key named primary, and unwraps what
+// that, or one of the others, has wrapped. It asks the service nothing yet.
+func NewKMSRing(kms KMS, primary string, others ...string) (*KMSRing, error) {
+	if primary == "" || slices.Contains(others, "") {
+		return nil, fmt.Errorf("%w: a key of a key service needs a name", memento.ErrInvalid)
+	}
+	return &KMSRing{kms: kms, primary: primary, known: append([]string{primary}, others...)}, nil
+}
+
+// Primary implements [KeyRing].
+func (r *KMSRing) Primary() string { return r.primary }
+
+// Wrap implements [KeyRing].
+func (r *KMSRing) Wrap(ctx context.Context, secret, ad []byte) ([]byte, string, error) {
+	e, err := r.envelope(r.primary)
+	if err != nil {
+		return nil, "", err
+	}
+	wrapped, err := e.EncryptWithContext(ctx, secret, ad)
+	return wrapped, r.primary, err
+}
+
+// Unwrap implements [KeyRing].
+func (r *KMSRing) Unwrap(ctx context.Context, keyID string, wrapped, ad []byte) ([]byte, error) {
+	if !slices.Contains(r.known, keyID) {
+		return nil, errMissingKey(keyID)
+	}
+	e, err := r.envelope(keyID)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := e.DecryptWithContext(ctx, wrapped, ad)
+	if err != nil {
+		return nil, unwrapped(fmt.Errorf("key %s of the key service: %w", shown(keyID), err))
+	}
+	return secret, nil
+}
+
+func (r *KMSRing) envelope(keyID string) (*aead.KMSEnvelopeAEADWithContext, error) {
+	return aead.NewKMSEnvelopeAEADWithContext(aead.AES256GCMKeyTemplate(), remoteKey{r.kms, keyID})
+}
+
+// A remoteKey is one key of a service, as Tink sees it.
+type remoteKey struct {
+	kms KMS
+	uri string
+}
+
+// EncryptWithContext implements tink.AEADWithContext. Tink has no associated data
+// for the service: it is bound to what the key of the envelope encrypts.
+func (k remoteKey) EncryptWithContext(ctx context.Context, secret, _ []byte) ([]byte, error) {
+	return k.kms.Encrypt(ctx, k.uri, secret)
+}
+
+// DecryptWithContext implements tink.AEADWithContext.
+func (k remoteKey) DecryptWithContext(ctx context.Context, encrypted, _ []byte) ([]byte, error) {
+	return k.kms.Decrypt(ctx, k.uri, encrypted)
+}
+
+// TinkKMS returns a key service that a client of Tink's reaches, of which there are
+// some for the services of clouds.
+func TinkKMS(client registry.KMSClient) KMS { return tinkKMS{client} }
+
+type tinkKMS struct{ client registry.KMSClient }
+
+func (k tinkKMS) Encrypt(_ context.Context, keyURI string, secret []byte) ([]byte, error) {
+	key, err := k.client.GetAEAD(keyURI)
+	if err != nil {
+		return nil, err
+	}
+	return key.Encrypt(secret, nil)
+}
+
+func (k tinkKMS) Decrypt(_ context.Context, keyURI string, encrypted []byte) ([]byte, error) {
+	key, err := k.client.GetAEAD(keyURI)
+	if err != nil {
+		return nil, err
+	}
+	return key.Decrypt(encrypted, nil)
+}

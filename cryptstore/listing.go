@@ -1,0 +1,132 @@
+package cryptstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"memento"
+)
+
+// List implements [memento.Backend]. If the store's names are encrypted, all below
+// the directory is read, and held in memory, to bring it into order.
+//
+// Further errors: memento.ErrDecrypt.
+func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	const op = "list"
+	return func(yield func(memento.Entry, error) bool) {
+		k, err := b.toRead(ctx, op, store)
+		if err != nil {
+			yield(memento.Entry{}, err)
+			return
+		}
+		if k.names != nil {
+			b.listSorted(ctx, op, k, opts, yield)
+			return
+		}
+		for e, err := range b.inner.List(ctx, store, opts) {
+			if err == nil {
+				e, err = b.openEntry(ctx, op, &k, e, opts.Contents)
+			}
+			if err != nil {
+				yield(memento.Entry{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// openEntry returns an entry whose path is clear as users see it.
+func (b *Backend) openEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool) (_ memento.Entry, err error) {
+	switch {
+	case e.Dir, e.Foreign:
+	case contents:
+		e.Memory, err = b.openMemory(ctx, op, k, e.Memory)
+	default:
+		e.Memory, err = (*k).bareMemory(e.Memory)
+	}
+	return e, err
+}
+
+// listSorted lists a store whose names are encrypted. Contents are decrypted as they
+// are asked for.
+func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memento.ListOptions, yield func(memento.Entry, error) bool) {
+	if opts.Dir == "" {
+		opts.Dir = memento.Root
+	}
+	all := memento.ListOptions{Dir: k.find(opts.Dir), Contents: opts.Contents, Brief: opts.Brief}
+	var entries []memento.Entry
+	for e, err := range b.inner.List(ctx, k.store, all) {
+		if err == nil && !e.Foreign { // those have names that people gave
+			e.Path, err = k.clear(e.Path)
+		}
+		if err != nil {
+			yield(memento.Entry{}, b.fail(k, err))
+			return
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(x, y memento.Entry) int { return cmp.Compare(x.Path, y.Path) })
+	for len(entries) > 0 {
+		e, n := rollUp(opts, entries)
+		entries = entries[n:]
+		if e.Cursor() <= opts.After {
+			continue
+		}
+		err := ctx.Err()
+		if err == nil {
+			e, err = b.openEntry(ctx, op, &k, e, opts.Contents)
+		}
+		if err != nil {
+			yield(memento.Entry{}, b.fail(k, err))
+			return
+		}
+		if !yield(e, nil) {
+			return
+		}
+		if opts.Limit--; opts.Limit == 0 {
+			return
+		}
+	}
+}
+
+// rollUp returns the first entry of a listing of these, which are in order of path,
+// and how many of them it stands for.
+func rollUp(opts memento.ListOptions, entries []memento.Entry) (memento.Entry, int) {
+	first := entries[0]
+	dir, deep := rolledInto(opts, first.Path)
+	if !deep {
+		return first, 1
+	}
+	e := memento.Entry{Path: dir, Dir: true}
+	n := 0
+	for ; n < len(entries) && dir.Contains(entries[n].Path); n++ {
+		e.Usage.Memories += entries[n].Usage.Memories
+		e.Usage.Bytes += entries[n].Usage.Bytes
+		if entries[n].UpdatedAt.After(e.UpdatedAt) {
+			e.UpdatedAt = entries[n].UpdatedAt
+		}
+	}
+	return e, n
+}
+
+// rolledInto returns the directory that stands for a path that lies too deep.
+func rolledInto(opts memento.ListOptions, p memento.Path) (memento.Path, bool) {
+	if opts.Depth <= 0 {
+		return "", false
+	}
+	end := len(opts.Dir.Prefix())
+	for range opts.Depth {
+		i := strings.IndexByte(string(p[end:]), '/')
+		if i < 0 {
+			return "", false
+		}
+		end += i + 1
+	}
+	return p[:end-1], true
+}

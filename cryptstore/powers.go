@@ -1,0 +1,124 @@
+package cryptstore
+
+import (
+	"context"
+
+	"memento"
+)
+
+// Workspaces implements [memento.WorkspaceLister].
+func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
+	return b.inner.(memento.WorkspaceLister).Workspaces(ctx)
+}
+
+// The powers that only some backends have. None is about contents.
+type (
+	reads  = memento.ReadMarker
+	apiKey = memento.KeyKeeper
+	backup = memento.BackupWriter
+	elect  = memento.Elector
+)
+
+// withPowers returns b with those powers that the backend below has, and no others.
+func (b *Backend) withPowers() memento.Backend {
+	r, isReads := b.inner.(reads)
+	k, isKeys := b.inner.(apiKey)
+	w, isBackup := b.inner.(backup)
+	e, isElect := b.inner.(elect)
+	type has struct{ reads, keys, backup, elect bool }
+	switch (has{isReads, isKeys, isBackup, isElect}) {
+	case has{true, false, false, false}:
+		return struct {
+			*Backend
+			reads
+		}{b, r}
+	case has{false, true, false, false}:
+		return struct {
+			*Backend
+			apiKey
+		}{b, k}
+	case has{true, true, false, false}:
+		return struct {
+			*Backend
+			reads
+			apiKey
+		}{b, r, k}
+	case has{false, false, true, false}:
+		return struct {
+			*Backend
+			backup
+		}{b, w}
+	case has{true, false, true, false}:
+		return struct {
+			*Backend
+			reads
+			backup
+		}{b, r, w}
+	case has{false, true, true, false}:
+		return struct {
+			*Backend
+			apiKey
+			backup
+		}{b, k, w}
+	case has{true, true, true, false}:
+		return struct {
+			*Backend
+			reads
+			apiKey
+			backup
+		}{b, r, k, w}
+	case has{false, false, false, true}:
+		return struct {
+			*Backend
+			elect
+		}{b, e}
+	case has{true, false, false, true}:
+		return struct {
+			*Backend
+			reads
+			elect
+		}{b, r, e}
+	case has{false, true, false, true}:
+		return struct {
+			*Backend
+			apiKey
+			elect
+		}{b, k, e}
+	case has{true, true, false, true}:
+		return struct {
+			*Backend
+			reads
+			apiKey
+			elect
+		}{b, r, k, e}
+	case has{false, false, true, true}:
+		return struct {
+			*Backend
+			backup
+			elect
+		}{b, w, e}
+	case has{true, false, true, true}:
+		return struct {
+			*Backend
+			reads
+			backup
+			elect
+		}{b, r, w, e}
+	case has{false, true, true, true}:
+		return struct {
+			*Backend
+			apiKey
+			backup
+			elect
+		}{b, k, w, e}
+	case has{true, true, true, true}:
+		return struct {
+			*Backend
+			reads
+			apiKey
+			backup
+			elect
+		}{b, r, k, w, e}
+	}
+	return b
+}

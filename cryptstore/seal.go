@@ -1,0 +1,108 @@
+package cryptstore
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"memento"
+)
+
+// What is kept of a text is
+//
+//	memento-sealed:1:VERSION:BASE64
+//
+// with the version that wrote it, and Tink's AES-256-GCM ciphertext in base64 without
+// padding. The associated data binds format, store, memory and version.
+const (
+	sealedPrefix = "memento-sealed:"
+	sealedFormat = "1"
+)
+
+func (k *keys) aboutText(memory memento.MemoryID, version memento.VersionID) []byte {
+	return about("memento contents 1", string(k.store), string(memory), string(version))
+}
+
+// A sealer is what a store's keys are to a backend.
+type sealer struct{ *keys }
+
+var _ memento.Sealer = sealer{}
+
+// Seal implements [memento.Sealer].
+func (s sealer) Seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
+	return s.seal(memory, version, text)
+}
+
+// Digest implements [memento.Sealer].
+func (s sealer) Digest(sha256 string) string { return s.digest(sha256) }
+
+// Clear implements [memento.Sealer].
+func (s sealer) Clear(p memento.Path) (memento.Path, error) {
+	if s.names != nil && len(p) > memento.MaxPathBytes { // by the move of a directory
+		return "", tooLong(s.shown(p), len(p))
+	}
+	return s.clear(p)
+}
+
+func (k *keys) seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
+	encrypted, err := k.contents.Encrypt([]byte(text), k.aboutText(memory, version))
+	if err != nil {
+		return "", fmt.Errorf("encrypt: %w", err)
+	}
+	kept := make([]byte, 0, len(sealedPrefix)+len(sealedFormat)+len(version)+2+base64.RawStdEncoding.EncodedLen(len(encrypted)))
+	kept = append(kept, sealedPrefix+sealedFormat+":"...)
+	kept = append(append(kept, version...), ':')
+	return string(base64.RawStdEncoding.AppendEncode(kept, encrypted)), nil
+}
+
+// parseSealed takes what is kept apart.
+func parseSealed(kept string) (by memento.VersionID, encrypted []byte, err error) {
+	rest, ok := strings.CutPrefix(kept, sealedPrefix)
+	format, rest, found := strings.Cut(rest, ":")
+	if !ok || !found {
+		return "", nil, tampered("it was not written by memento with encryption")
+	}
+	if format != sealedFormat {
+		return "", nil, tampered(fmt.Sprintf("it is of format %s, and this program knows %s: use a newer memento", shown(format), sealedFormat))
+	}
+	colon := strings.LastIndexByte(rest, ':') // imported IDs can be anything
+	if colon < 0 {
+		return "", nil, tampered("it is cut off")
+	}
+	encrypted, err = base64.RawStdEncoding.Strict().DecodeString(rest[colon+1:])
+	if err != nil || strings.ContainsAny(rest[colon+1:], "\r\n") { // which the decoder passes over
+		return "", nil, tampered("it was changed")
+	}
+	return memento.VersionID(rest[:colon]), encrypted, nil
+}
+
+// open returns the text of what a memory's version holds, its hash, and the version
+// that wrote it.
+//
+// Errors: memento.ErrDecrypt.
+func (k *keys) open(memory memento.MemoryID, kept, digest string, size int64) (text, hash string, by memento.VersionID, err error) {
+	if digest == "" {
+		return "", "", "", tampered("it is not encrypted: it was not written through memento with encryption; write the memory anew, or remove it")
+	}
+	by, encrypted, err := parseSealed(kept)
+	if err != nil {
+		return "", "", "", err
+	}
+	plain, err := k.contents.Decrypt(encrypted, k.aboutText(memory, by))
+	if err != nil {
+		return "", "", "", tampered("it was changed, belongs elsewhere, or the key is missing")
+	}
+	text = string(plain)
+	hash = memento.HashContent(text)
+	switch {
+	case hash != k.hash(digest), int64(len(text)) != size:
+		return "", "", "", tampered("it is another text than its hash or its size says")
+	case !utf8.ValidString(text):
+		return "", "", "", tampered("it is no text")
+	}
+	return text, hash, by, nil
+}
+
+// tampered is ErrDecrypt with what can be said of the cause.
+func tampered(why string) error { return fmt.Errorf("%w: %s", memento.ErrDecrypt, why) }

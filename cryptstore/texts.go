@@ -1,0 +1,82 @@
+package cryptstore
+
+import (
+	"sync"
+
+	"memento"
+)
+
+// textsBytes bounds the texts that are held, roughly, sealed and in clear.
+const textsBytes = 16 << 20
+
+// texts holds what was sealed and opened lately, in clear, for agents read the same
+// few memories over and over. What is kept is compared byte for byte each time, so a
+// text is never older than the storage, nor other than decrypting it would give.
+//
+// It has two halves. New texts go into the young one; when that is full it becomes the
+// old one, whose texts are dropped unless they were used again.
+type texts struct {
+	mu         sync.Mutex
+	young, old map[textKey]opened
+	bytes      int // in young
+}
+
+type textKey struct {
+	keys   *keys // by which it was opened
+	memory memento.MemoryID
+	sha256 string // of what is kept
+}
+
+type opened struct {
+	kept       string
+	digest     string
+	text, hash string
+	by         memento.VersionID
+}
+
+func (c *texts) get(k textKey) (o opened, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o, ok = c.young[k]; ok {
+		return o, true
+	}
+	if o, ok = c.old[k]; ok {
+		c.add(k, o)
+	}
+	return o, ok
+}
+
+func (c *texts) put(k textKey, o opened) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(k, o)
+}
+
+func (c *texts) add(k textKey, o opened) {
+	if c.young == nil || c.bytes >= textsBytes/2 {
+		c.young, c.old, c.bytes = map[textKey]opened{}, c.young, 0
+	}
+	c.young[k] = o
+	c.bytes += len(o.kept) + len(o.text)
+}
+
+// clear forgets everything, because something must not be remembered.
+func (c *texts) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.young, c.old, c.bytes = nil, nil, 0
+}
+
+// open is keys.open, unless the answer is known. sha256 is what the storage says of
+// the hash of what is kept, and need not be true.
+func (b *Backend) open(k *keys, memory memento.MemoryID, kept, sha256, digest string, size int64) (text, hash string, by memento.VersionID, err error) {
+	key := textKey{k, memory, sha256}
+	if o, ok := b.texts.get(key); ok && o.kept == kept && o.digest == digest && int64(len(o.text)) == size {
+		return o.text, o.hash, o.by, nil
+	}
+	text, hash, by, err = k.open(memory, kept, digest, size)
+	if err == nil {
+		b.texts.put(key, opened{kept, digest, text, hash, by})
+	}
+	return text, hash, by, err
+}
