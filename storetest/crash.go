@@ -114,9 +114,10 @@ func killed(e *env) {
 // paired checks that memories written by one Apply are there together.
 func (e *env) paired() {
 	e.Helper()
+	entries, told := e.settled()
 	var usage memento.Usage
 	pairs := map[memento.Path]int{}
-	for _, x := range e.list(memento.ListOptions{Contents: true}) {
+	for _, x := range entries {
 		usage.Memories++
 		usage.Bytes += int64(len(x.Memory.Content))
 		if x.Memory.SHA256 != memento.HashContent(x.Memory.Content) {
@@ -134,7 +135,20 @@ func (e *env) paired() {
 			e.Errorf("%s is there by half", dir)
 		}
 	}
-	if got := e.info().Usage; got != usage {
-		e.Errorf("usage is %+v, but memories add up to %+v", got, usage)
+	if told != usage {
+		e.Errorf("usage is %+v, but memories add up to %+v", told, usage)
+	}
+}
+
+// settled returns the memories and the usage of one moment. What a killed process
+// has sent to a server can still happen after its death.
+func (e *env) settled() ([]memento.Entry, memento.Usage) {
+	e.Helper()
+	for before := e.info().Usage; ; {
+		entries, after := e.list(memento.ListOptions{Contents: true}), e.info().Usage
+		if after == before {
+			return entries, after
+		}
+		before = after
 	}
 }

@@ -1,0 +1,251 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Apply implements [memento.Documents].
+func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	var applied memento.Applied
+	j := new(job)
+	for _, c := range changes {
+		j.needs.change(c)
+	}
+	j.plan = func(s *session) error {
+		p := s.planner(by)
+		from := len(s.versions)
+		for _, c := range changes {
+			effects, err := p.Plan(s.view, c)
+			if err != nil {
+				return err
+			}
+			s.carryOut(effects)
+		}
+		s.keep(p)
+		var made []memento.Version
+		for _, v := range s.versions[from:] {
+			made = append(made, v.Version)
+		}
+		applied = p.Applied(made)
+		return nil
+	}
+	if err := b.run(ctx, "apply", store, j); err != nil {
+		return memento.Applied{}, err
+	}
+	return applied, nil
+}
+
+// Import implements [memento.Documents].
+func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
+	const op = "import"
+	j := new(job)
+	for i := range versions {
+		if !storable(string(versions[i].ID)) {
+			return &memento.Error{Op: op, Err: invalid("the ID of a version holds what text cannot")}
+		}
+		j.needs.version(&versions[i])
+	}
+	j.plan = func(s *session) error {
+		p := s.planner(memento.Actor{})
+		for _, v := range versions {
+			if s.view.versions[v.ID] {
+				return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
+			}
+			effects, err := p.PlanImport(s.view, v)
+			if err != nil {
+				return err
+			}
+			s.knows(v.ID)
+			s.carryOut(effects)
+		}
+		if err := p.PlanImported(); err != nil {
+			return err
+		}
+		s.keep(p)
+		return nil
+	}
+	return b.run(ctx, op, store, j)
+}
+
+// errGone is of a store that this process knows, and that is not there any more.
+var errGone = errors.New("the store has gone")
+
+// ofStore runs do with what is known of a store, and once more if that proves to
+// be of a store that has gone: another may have come under its ID.
+func (b *Backend) ofStore(ctx context.Context, op string, store memento.StoreID, do func(known) error) error {
+	for {
+		_, remembered := b.known.get(store)
+		k, err := b.find(ctx, op, store)
+		if err != nil {
+			return err
+		}
+		if err = do(k); !errors.Is(err, errGone) {
+			return err
+		}
+		b.known.forget(store)
+		if !remembered {
+			return errNoStore(op)
+		}
+	}
+}
+
+// transactJobs carries out jobs in one transaction. Every job has its own outcome in err
+// then, unless there is an error: then nothing has happened.
+func (b *Backend) transactJobs(ctx context.Context, op string, store memento.StoreID, jobs []*job) error {
+	return b.ofStore(ctx, op, store, func(k known) error {
+		return b.transact(ctx, func(ctx context.Context, t *tx) error { return b.session(ctx, t, k, jobs) })
+	})
+}
+
+// lockCounters waits for the store, and has it until the transaction ends. What
+// is read after it, in statements of their own, includes all that was written before.
+const lockCounters = `SELECT memories, bytes, last_seq, last_at, revision, ` + stamp + ` FROM memento.counters WHERE store = $1 FOR UPDATE`
+
+func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) error {
+	var usage memento.Usage
+	var seq, last, revision int64
+	found := true
+	first := t.begin()
+	first.Queue(b.sql(lockCounters), k.num).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&usage.Memories, &usage.Bytes, &seq, &last, &revision, &t.xid, &t.now)
+		if noRows(err) {
+			found, err = false, nil
+		}
+		return err
+	})
+	v := newView(ctx, t, k.num)
+	needsOf(jobs).queue(first, v)
+	if err := t.send(ctx, first); err != nil {
+		return err
+	}
+	if !found {
+		return errGone
+	}
+	if k.revision != revision {
+		var err error
+		if k, err = b.store(ctx, t.conn, "apply", selectStores+`WHERE s.id = $1`, string(k.info.ID)); err != nil {
+			return err
+		}
+		b.known.put(k)
+	}
+	s := &session{view: v, info: k.info, seq: seq, last: timeOf(last)}
+	s.info.Usage = usage
+	s.at = t.clock(s.last)
+	for _, j := range jobs {
+		versions, contents := len(s.versions), len(s.contents)
+		v.undo = nil
+		j.err = j.safely(s)
+		if v.fault != nil {
+			return v.fault
+		}
+		if j.err != nil {
+			v.takeBack()
+			s.versions, s.contents = s.versions[:versions], s.contents[:contents]
+		}
+	}
+	if n := len(s.versions); n > 0 {
+		s.write(t)
+		t.proof = b.proveVersion(k.num, s.versions[n-1].Seq, s.versions[n-1].ID)
+	}
+	return nil
+}
+
+// needsOf returns the needs of all jobs.
+func needsOf(jobs []*job) *needs {
+	if len(jobs) == 1 {
+		return &jobs[0].needs
+	}
+	all := new(needs)
+	for _, j := range jobs {
+		for p := range j.needs.paths {
+			add(&all.paths, p)
+		}
+		for id := range j.needs.ids {
+			add(&all.ids, id)
+		}
+		for p := range j.needs.first {
+			add(&all.first, p)
+		}
+		for p := range j.needs.whole {
+			add(&all.whole, p)
+		}
+		all.versions = append(all.versions, j.needs.versions...)
+	}
+	return all
+}
+
+// A session is what the jobs of one transaction do to a store.
+type session struct {
+	view     *view
+	info     memento.StoreInfo // with the usage up to now; the rest is shared
+	seq      int64
+	last     time.Time // of the newest version
+	at       time.Time // of the versions to be made
+	versions []version
+	contents []content
+}
+
+// A version is one to be appended, and the row of its contents, 0 if it has none.
+type version struct {
+	memento.Version
+	content int64
+}
+
+// A content is a text, and the seq of the version that brings it.
+type content struct {
+	seq  int64
+	text string
+}
+
+// planner returns a planner for a job, for keep if that succeeds.
+func (s *session) planner(by memento.Actor) *memento.Planner {
+	return &memento.Planner{Info: s.info, By: by, At: s.at, Seq: s.seq}
+}
+
+// keep makes what a job has come to the state for the next.
+func (s *session) keep(p *memento.Planner) {
+	s.info.Usage, s.seq = p.Info.Usage, p.Seq
+	for _, v := range s.versions {
+		if v.CreatedAt.After(s.last) {
+			s.last = v.CreatedAt
+		}
+	}
+	if s.last.After(s.at) { // imported from the future
+		s.at = s.last
+	}
+}
+
+// knows notes that the store has a version of this ID now.
+func (s *session) knows(id memento.VersionID) {
+	add(&s.view.versions, id)
+	s.view.undo = append(s.view.undo, func() { delete(s.view.versions, id) })
+}
+
+// carryOut notes the effects of a change, for write.
+func (s *session) carryOut(effects []memento.Effect) {
+	for i := range effects {
+		e := &effects[i]
+		before := s.view.headOf(e.Version.Memory)
+		after := head{Memory: e.After, content: before.content, stored: before.stored}
+		if e.Rewrite {
+			after.content = e.Version.Seq
+			s.contents = append(s.contents, content{e.Version.Seq, e.After.Content})
+		}
+		after.Content = ""
+		after.ReadAt = before.ReadAt
+		if e.Before.ID != "" || e.After.ID != "" {
+			s.view.set(e.Version.Memory, after)
+		}
+		v := version{Version: e.Version}
+		if e.After.ID != "" {
+			v.content = after.content
+		}
+		s.versions = append(s.versions, v)
+	}
+}

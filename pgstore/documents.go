@@ -1,0 +1,227 @@
+package pgstore
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Columns of a memory without its contents, in the order of memoryRow.
+const memoryColumns = `m.id, m.path, m.version, m.size, m.sha256, m.digest, m.created_at, m.updated_at, m.read_at`
+
+// A memoryRow receives a row of memoryColumns.
+type memoryRow struct {
+	id, path, version, digest string
+	sha256                    []byte
+	size, created, updated    int64
+	read                      *int64
+}
+
+func (r *memoryRow) targets(more ...any) []any {
+	return append([]any{&r.id, &r.path, &r.version, &r.size, &r.sha256, &r.digest, &r.created, &r.updated, &r.read}, more...)
+}
+
+func (r *memoryRow) memory() memento.Memory {
+	return memento.Memory{
+		ID:        memento.MemoryID(r.id),
+		Path:      memento.Path(r.path),
+		Version:   memento.VersionID(r.version),
+		Size:      r.size,
+		SHA256:    hashOf(r.sha256),
+		Digest:    r.digest,
+		CreatedAt: timeOf(r.created),
+		UpdatedAt: timeOf(r.updated),
+		ReadAt:    timeOrZero(r.read),
+	}
+}
+
+// ofStore selects by the ID of a store, which costs a lookup, so that what a
+// deleted store leaves behind for a while is not found.
+const ofStore = `(SELECT num FROM memento.stores WHERE id = $1)`
+
+// Memories of a deleted store do not stay behind, so that Get can do without.
+const (
+	getContents = `SELECT ` + memoryColumns + `, t.data FROM memento.memories m
+		JOIN memento.contents t ON t.store = m.store AND t.seq = m.content WHERE m.store = $1`
+	getByPath = getContents + ` AND m.path = $2`
+	getByID   = getContents + ` AND m.id = $2`
+
+	// What there is in place of a memory that Get has not found.
+	getInstead = `SELECT (SELECT num FROM memento.stores WHERE id = $1),
+		EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.path = $2)
+			OR EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.id = $3),
+		EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.path > $4 AND m.path < $5)`
+)
+
+// Get implements [memento.Documents].
+func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
+	const op = "get"
+	query, key := getByPath, string(ref.Path)
+	if ref.Path == "" {
+		query, key = getByID, string(ref.ID)
+	}
+	k, err := b.find(ctx, op, store)
+	if err != nil {
+		return memento.Memory{}, err
+	}
+	return read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (memento.Memory, error) {
+		for num := k.num; ; {
+			if storable(key) {
+				var row memoryRow
+				var text []byte
+				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text)...)
+				if !noRows(err) {
+					m := row.memory()
+					m.Content = string(text)
+					return m, err
+				}
+			}
+			if num, err = b.instead(ctx, c, op, store, ref); err != nil {
+				return memento.Memory{}, err
+			}
+		}
+	})
+}
+
+// instead says why Get has not found a memory. If there is one by now, it returns
+// what the tables call the store now: another one may have come under its ID.
+func (b *Backend) instead(ctx context.Context, c *pgxpool.Conn, op string, store memento.StoreID, ref memento.Ref) (num int64, err error) {
+	var isFile, isDir bool
+	var known *int64
+	path, id := string(ref.Path), string(ref.ID)
+	if path != "" || !storable(id) {
+		id = ""
+	}
+	if !storable(path) {
+		path = ""
+	}
+	low, high := below(memento.Path(path))
+	if path == "" { // nothing is below it
+		high = low
+	}
+	if err := c.QueryRow(ctx, b.sql(getInstead), string(store), path, id, low, high).Scan(&known, &isFile, &isDir); err != nil {
+		return 0, err
+	}
+	switch {
+	case known == nil:
+		b.known.forget(store)
+		return 0, errNoStore(op)
+	case isFile:
+		b.known.forget(store)
+		return *known, nil
+	case ref.Path == memento.Root, isDir:
+		return 0, &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
+	}
+	return 0, errNotExist(op, ref.Path)
+}
+
+// List implements [memento.Documents].
+func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	if opts.Depth > 0 {
+		return b.rolledUp(ctx, store, opts)
+	}
+	return func(yield func(memento.Entry, error) bool) {
+		for m, err := range b.listing(store, opts, opts.Limit).all(ctx) {
+			if err != nil {
+				yield(memento.Entry{}, err)
+				return
+			}
+			if !yield(entryOf(m), nil) {
+				return
+			}
+		}
+	}
+}
+
+// enoughRows is how many memories usually do for a page of a listing that is
+// rolled up. If they do not, all are read: the last directory may hold any number.
+func enoughRows(limit int) int { return 1000 + 4*limit }
+
+// rolledUp makes entries of memories.
+func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	return func(yield func(memento.Entry, error) bool) {
+		if opts.Limit > 0 {
+			rows, most := 0, enoughRows(opts.Limit)
+			var page []memento.Entry
+			r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: func(e memento.Entry) bool {
+				page = append(page, e)
+				return true
+			}}
+			err := r.all(b.listing(store, opts, most).all(ctx), &rows)
+			if err == nil && (r.stopped || rows < most) {
+				r.end()
+				for _, e := range page {
+					if !yield(e, nil) {
+						return
+					}
+				}
+				return
+			}
+			if err != nil {
+				yield(memento.Entry{}, err)
+				return
+			}
+		}
+		wanted := true
+		r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: func(e memento.Entry) bool {
+			wanted = yield(e, nil)
+			return wanted
+		}}
+		if err := r.all(b.listing(store, opts, 0).all(ctx), new(int)); err != nil && wanted {
+			yield(memento.Entry{}, err)
+			return
+		}
+		r.end()
+	}
+}
+
+// listing returns the memories of a listing, before they are rolled up: at most
+// limit of them, unless that is 0.
+func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit int) *stream[memento.Memory] {
+	const op = "list"
+	low, high := below(opts.Dir)
+	not := ""
+	if opts.After > low {
+		low, not = opts.After, opts.After
+		if strings.HasSuffix(low, "/") {
+			low = low[:len(low)-1] + "0" // behind everything in the directory
+		}
+	}
+	s := &stream[memento.Memory]{b: b, op: op}
+	columns, from := memoryColumns, ` FROM memento.memories m`
+	var row memoryRow
+	var text []byte
+	targets := row.targets()
+	switch {
+	case opts.Contents:
+		columns, from = columns+`, t.data`, from+` JOIN memento.contents t ON t.store = m.store AND t.seq = m.content`
+		targets = row.targets(&text)
+	case opts.Brief:
+		columns, targets = `m.path, m.size, m.updated_at`, []any{&row.path, &row.size, &row.updated}
+	}
+	s.scan = func(rows pgx.Rows) (memento.Memory, error) {
+		row.read, text = nil, nil
+		err := rows.Scan(targets...)
+		if opts.Brief && !opts.Contents {
+			return memento.Memory{Path: memento.Path(row.path), Size: row.size, UpdatedAt: timeOf(row.updated)}, err
+		}
+		m := row.memory()
+		m.Content = string(text)
+		return m, err
+	}
+	s.size = func(m *memento.Memory) int { return 400 + len(m.Path) + len(m.Content) }
+	s.query = `SELECT ` + columns + from + ` WHERE m.store = ` + ofStore + ` AND m.path >= $2 AND m.path < $3 AND m.path <> $4 ORDER BY m.path`
+	s.args = []any{string(store), low, high, not}
+	if limit > 0 {
+		s.query += ` LIMIT $5`
+		s.args = append(s.args, limit)
+	}
+	s.nothing = !storable(low) || !storable(string(store))
+	s.empty = func(ctx context.Context) error { return b.exists(ctx, op, store) }
+	return s
+}

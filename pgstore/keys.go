@@ -1,0 +1,121 @@
+package pgstore
+
+import (
+	"context"
+	"iter"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Keys are read from the database every time, never from a cache: another server
+// may have revoked one a moment ago.
+
+const selectKeys = `SELECT id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at FROM memento.keys `
+
+func scanKey(row pgx.Row) (k memento.Key, err error) {
+	var id, workspace, role string
+	var hash []byte
+	var created int64
+	var expires, revoked, used *int64
+	err = row.Scan(&id, &workspace, &k.Name, &role, &hash, &k.Hint, &created, &expires, &revoked, &used)
+	k.ID, k.Workspace, k.Role = memento.KeyID(id), memento.Workspace(workspace), memento.Role(role)
+	copy(k.Hash[:], hash)
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.UsedAt = timeOf(created), timeOrZero(expires), timeOrZero(revoked), timeOrZero(used)
+	return k, err
+}
+
+// AddKey implements [memento.KeyKeeper].
+func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
+	const op = "add key"
+	err := b.transact(ctx, func(ctx context.Context, t *tx) error {
+		if err := k.Check(); err != nil {
+			return err
+		}
+		first := t.begin()
+		first.Queue(`SELECT ` + stamp).QueryRow(func(r pgx.Row) error { return r.Scan(&t.xid, &t.now) })
+		if err := t.send(ctx, first); err != nil {
+			return err
+		}
+		t.do(`INSERT INTO memento.keys (id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			string(k.ID), string(k.Workspace), k.Name, string(k.Role), k.Hash[:], k.Hint,
+			micros(k.CreatedAt), optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt))
+		t.proof = b.proveRow(`SELECT `+ofXID+` FROM memento.keys WHERE id = $2 OR hash = $3`, t.xid, string(k.ID), k.Hash[:])
+		return nil
+	})
+	if isState(err, stateUniqueViolation) {
+		err = &memento.Error{Op: op, Err: memento.ErrExist}
+	}
+	return fail(op, err)
+}
+
+// KeyByHash implements [memento.KeyKeeper].
+func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+	const op = "find key"
+	return read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (memento.Key, error) {
+		k, err := scanKey(c.QueryRow(ctx, b.sql(selectKeys+`WHERE hash = $1`), hash[:]))
+		if noRows(err) {
+			return memento.Key{}, errNotExist(op, "")
+		}
+		return k, err
+	})
+}
+
+// ListKeys implements [memento.KeyKeeper].
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
+	s := &stream[memento.Key]{b: b, op: "list keys", query: selectKeys}
+	if ws != "" {
+		s.query, s.args = s.query+`WHERE workspace = $1 `, []any{string(ws)}
+	}
+	s.query += `ORDER BY created_at, id`
+	s.nothing = !storable(string(ws))
+	s.scan = func(rows pgx.Rows) (memento.Key, error) { return scanKey(rows) }
+	s.size = func(*memento.Key) int { return 500 }
+	return s.all(ctx)
+}
+
+// UpdateKey implements [memento.KeyKeeper]. One that changes nothing is a read.
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+	const op = "update key"
+	const ofWorkspace = `WHERE id = $1 AND workspace = $2`
+	if !storable(string(ws)) || !storable(string(id)) {
+		ws, id = "", ""
+	}
+	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (memento.Key, error) {
+		k, err := scanKey(c.QueryRow(ctx, b.sql(selectKeys+ofWorkspace), string(id), string(ws)))
+		if noRows(err) {
+			err = errNotExist(op, "")
+		}
+		return k, err
+	})
+	if err != nil {
+		return memento.Key{}, err
+	}
+	if k.Updated(u) == k {
+		return k, nil
+	}
+	err = b.transact(ctx, func(ctx context.Context, t *tx) error {
+		first := t.begin()
+		first.Queue(`SELECT ` + stamp).QueryRow(func(r pgx.Row) error { return r.Scan(&t.xid, &t.now) })
+		first.Queue(b.sql(selectKeys+ofWorkspace+` FOR UPDATE`), string(id), string(ws)).QueryRow(func(r pgx.Row) (err error) {
+			if k, err = scanKey(r); noRows(err) {
+				err = errNotExist(op, "")
+			}
+			return err
+		})
+		if err := t.send(ctx, first); err != nil {
+			return err
+		}
+		k = k.Updated(u)
+		t.do(`UPDATE memento.keys SET expires_at = $2, revoked_at = $3, used_at = $4 WHERE id = $1`,
+			string(id), optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt))
+		return nil
+	})
+	if err != nil {
+		return memento.Key{}, fail(op, err)
+	}
+	return k, nil
+}

@@ -1,0 +1,30 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// newHolder returns a name for a handle that no other has.
+func newHolder() string { return rand.Text() }
+
+// Elect implements [memento.Elector]. Terms are by the database's clock.
+func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (bool, error) {
+	const op = "elect"
+	if !storable(duty) || duty == "" {
+		return false, &memento.Error{Op: op, Err: invalid("a duty needs a name without U+0000")}
+	}
+	return read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (bool, error) {
+		// Done again, it has the same outcome: so no answer can be lost.
+		tag, err := c.Exec(ctx, b.sql(`INSERT INTO memento.leases AS l (duty, holder, until)
+			VALUES ($1, $2, clock_timestamp() + $3::bigint * interval '1 microsecond')
+			ON CONFLICT (duty) DO UPDATE SET holder = excluded.holder, until = excluded.until
+			WHERE l.holder = excluded.holder OR l.until <= clock_timestamp()`), duty, b.holder, max(term, time.Second).Microseconds())
+		return tag.RowsAffected() == 1, err
+	})
+}

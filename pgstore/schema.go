@@ -1,0 +1,154 @@
+package pgstore
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The schema is made by numbered scripts and a runner of one page, like
+// sqlitestore's: a migration tool would do the same with many times the code.
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// scripts returns the migrations in their order.
+func scripts() (scripts []string, err error) {
+	files, err := fs.ReadDir(migrations, "migrations") // in the order of their names
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		script, err := fs.ReadFile(migrations, "migrations/"+f.Name())
+		if err != nil {
+			return nil, err
+		}
+		scripts = append(scripts, string(script))
+	}
+	return scripts, nil
+}
+
+// A server is what Open has found out about the database server.
+type server struct {
+	unsafe       bool // without fsync or full_page_writes
+	asynchronous bool // commits do not wait for the disk unless told to
+}
+
+const minServer = 130000 // which has pg_current_xact_id
+
+// prepare checks the server, and brings the schema up to date.
+func (b *Backend) prepare(ctx context.Context) error {
+	return b.try(ctx, func(ctx context.Context) error {
+		return b.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+			if err := b.inspect(ctx, c.Conn()); err != nil {
+				return err
+			}
+			return b.migrate(ctx, c.Conn())
+		})
+	})
+}
+
+func (b *Backend) inspect(ctx context.Context, c *pgx.Conn) error {
+	var version int
+	var encoding, synchronous, fsync, fullPages string
+	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+		current_setting('synchronous_commit'), coalesce(current_setting('fsync', true), ''), coalesce(current_setting('full_page_writes', true), '')`).
+		Scan(&version, &encoding, &synchronous, &fsync, &fullPages)
+	switch {
+	case err != nil:
+		return err
+	case version < minServer:
+		return fmt.Errorf("%w: the server is PostgreSQL %d; 13 or newer is needed", memento.ErrFormat, version/10000)
+	case encoding != "UTF8":
+		return fmt.Errorf("%w: the database's encoding is %s; make one with ENCODING 'UTF8' TEMPLATE template0", memento.ErrFormat, encoding)
+	}
+	b.server = server{unsafe: fsync == "off" || fullPages == "off", asynchronous: synchronous == "off"}
+	return nil
+}
+
+// migrate makes the schema, or brings it up to date. It changes nothing if it is,
+// so that a role which may only read can use it.
+func (b *Backend) migrate(ctx context.Context, c *pgx.Conn) error {
+	scripts, err := scripts()
+	if err != nil {
+		return err
+	}
+	for {
+		version, err := b.schemaVersion(ctx, c)
+		switch {
+		case err != nil:
+			return err
+		case version > len(scripts):
+			return fmt.Errorf("%w: the schema has version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(scripts))
+		case version == len(scripts):
+			return nil
+		}
+		if err := b.step(ctx, c, scripts); err != nil {
+			return err
+		}
+	}
+}
+
+// schemaVersion returns the version of the schema, 0 if there is none yet.
+func (b *Backend) schemaVersion(ctx context.Context, c *pgx.Conn) (version int, err error) {
+	var ours bool
+	var tables int
+	err = c.QueryRow(ctx, `SELECT
+			EXISTS (SELECT 1 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
+				WHERE r.relnamespace = n.oid AND r.relname = 'schema_version' AND a.attname = 'memento_version'),
+			(SELECT count(*) FROM pg_class r WHERE r.relnamespace = n.oid AND r.relkind IN ('r', 'p', 'v', 'm', 'f'))
+		FROM pg_namespace n WHERE n.nspname = $1`, b.schema).Scan(&ours, &tables)
+	switch {
+	case noRows(err):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case ours:
+		err = c.QueryRow(ctx, b.sql(`SELECT coalesce(max(memento_version), 0) FROM memento.schema_version`)).Scan(&version)
+		return version, err
+	case tables > 0:
+		return 0, fmt.Errorf("%w: the schema has tables of another program; choose another schema", memento.ErrFormat)
+	}
+	return 0, nil
+}
+
+// step runs the next script, unless another server has done so meanwhile.
+func (b *Backend) step(ctx context.Context, c *pgx.Conn, scripts []string) error {
+	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(t pgx.Tx) error {
+		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, migrationLock, b.schema); err != nil {
+			return err
+		}
+		version, err := b.schemaVersion(ctx, c)
+		if err != nil || version >= len(scripts) {
+			return err
+		}
+		name := pgx.Identifier{b.schema}.Sanitize()
+		script := `SET LOCAL search_path TO ` + name + `, pg_catalog;` + scripts[version]
+		if version == 0 {
+			var exists bool // the right to make a schema is asked for even if it is there
+			if err := t.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`, b.schema).Scan(&exists); err != nil {
+				return err
+			}
+			script = `SET LOCAL search_path TO ` + name + `, pg_catalog;
+				CREATE TABLE schema_version (memento_version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now());` + scripts[version]
+			if !exists {
+				script = `CREATE SCHEMA ` + name + `;` + script
+			}
+		}
+		if _, err := c.PgConn().Exec(ctx, script).ReadAll(); err != nil {
+			return err
+		}
+		_, err = t.Exec(ctx, b.sql(`INSERT INTO memento.schema_version (memento_version) VALUES ($1)`), version+1)
+		return err
+	})
+}
+
+// migrationLock is the first half of the advisory lock of those who change a
+// schema: "mmto". The second is the schema's.
+const migrationLock int32 = 0x6d6d746f

@@ -1,0 +1,204 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"memento"
+	"memento/internal/textindex"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PostgreSQL's text search finds candidates and puts them in order; what matches
+// is textindex's to say. See index.go for how the index is kept.
+
+const defaultMatches = 20
+
+// catchUpAttempts is how often a search brings the index up to date before it
+// has the writers of the store wait.
+const catchUpAttempts = 3
+
+// Search implements [memento.Searcher].
+func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
+	const op = "search"
+	q := textindex.Parse(opts.Query)
+	opts.Limit = cmp.Or(opts.Limit, defaultMatches)
+	if q.Empty() {
+		return nil, b.exists(ctx, op, store)
+	}
+	var matches []memento.Match
+	err := b.ofStore(ctx, op, store, func(k known) (err error) {
+		matches, err = b.searchStore(ctx, k, q, opts)
+		return err
+	})
+	return matches, fail(op, err)
+}
+
+func (b *Backend) searchStore(ctx context.Context, k known, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
+	for range catchUpAttempts {
+		var behind bool
+		err := b.try(ctx, func(ctx context.Context) error {
+			conn, err := b.pool.Acquire(ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Release()
+			g := b.guard(conn.Conn())
+			begin := new(pgx.Batch)
+			begin.Queue(beginSnapshot)
+			matches, behind, err = b.search(ctx, conn, begin, k.num, q, opts)
+			return g.end(err)
+		})
+		if err != nil || !behind {
+			return matches, err
+		}
+		if err := b.catchUp(ctx, k.info.ID); err != nil {
+			return nil, err
+		}
+	}
+	return b.searchLocked(ctx, k.num, q, opts)
+}
+
+const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+
+// searchLocked searches while nobody writes to the store.
+func (b *Backend) searchLocked(ctx context.Context, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
+	err = b.transact(ctx, func(ctx context.Context, t *tx) error {
+		first := t.begin()
+		first.Queue(b.sql(`SELECT `+stamp+` FROM memento.counters WHERE store = $1 FOR UPDATE`), store).QueryRow(func(row pgx.Row) error {
+			if err := row.Scan(&t.xid, &t.now); !noRows(err) {
+				return err
+			}
+			return errGone
+		})
+		if err := t.send(ctx, first); err != nil {
+			return err
+		}
+		for more := true; more; {
+			writes, err := b.indexStep(ctx, t, store)
+			if err != nil {
+				return err
+			}
+			if more = writes != nil; more {
+				if err := t.send(ctx, writes); err != nil {
+					return err
+				}
+			}
+		}
+		t.do(`SELECT 1`) // so that what was indexed is committed
+		matches, _, err = b.search(ctx, t.conn, new(pgx.Batch), store, q, opts)
+		return err
+	})
+	return matches, err
+}
+
+// spareCandidates is how many more candidates than matches asked for are looked
+// at, before all are.
+const spareCandidates = 30
+
+// The subquery with OFFSET 0 is what keeps the planner, who may not know yet that
+// a store has grown large, from looking through all its memories for each hit.
+const candidates = `WITH hits AS MATERIALIZED (
+		SELECT w.memory, ts_rank(w.doc, $2::tsquery, 1) AS rank FROM memento.words w WHERE w.doc @@ $2::tsquery
+		UNION ALL SELECT w.memory, 0 FROM memento.words w WHERE w.store = $1 AND NOT w.whole
+	), best AS MATERIALIZED (
+		SELECT h.rank, m.* FROM hits h CROSS JOIN LATERAL (
+			SELECT * FROM memento.memories WHERE store = $1 AND id = h.memory OFFSET 0) m
+		WHERE m.path > $3 AND m.path < $4 ORDER BY h.rank DESC, m.path LIMIT $5
+	)
+	SELECT ` + memoryColumns + `, t.data FROM best m JOIN memento.contents t ON t.store = m.store AND t.seq = m.content ORDER BY m.rank DESC, m.path`
+
+// search searches in one round trip, or two, and reports whether the index is
+// behind the moment that it searched in. batch begins the transaction for that, if there is none.
+func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, behind bool, err error) {
+	begun := batch.Len() > 0
+	low, high := below(opts.Dir)
+	limit := opts.Limit + spareCandidates
+	if !storable(low) {
+		low, high = "0", "0" // nothing is below that
+	}
+	seen, all := 0, false
+	for !all {
+		matches, seen = nil, 0
+		known := false
+		batch.Queue(b.sql(`SELECT i.seq < c.last_seq FROM memento.counters c JOIN memento.indexed i ON i.store = c.store WHERE c.store = $1`), store).
+			QueryRow(func(row pgx.Row) error {
+				err := row.Scan(&behind)
+				known = err == nil
+				if noRows(err) {
+					err = nil
+				}
+				return err
+			})
+		batch.Queue(b.sql(candidates), store, tsquery(store, q), low, high, limit).Query(func(rows pgx.Rows) error {
+			var row memoryRow
+			var text []byte
+			targets := row.targets(&text)
+			for !behind && rows.Next() {
+				row.read = nil
+				if err := rows.Scan(targets...); err != nil {
+					return err
+				}
+				seen++
+				m := row.memory()
+				contents := string(text)
+				if m.Digest != "" {
+					contents = ""
+				}
+				if line, snippet, ok := q.Match(string(m.Path), contents); ok && len(matches) < opts.Limit {
+					matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
+				}
+			}
+			return rows.Err()
+		})
+		if begun {
+			batch.Queue(`COMMIT`)
+		}
+		if err := c.SendBatch(ctx, batch).Close(); err != nil {
+			return nil, false, err
+		}
+		if !known {
+			return nil, false, errGone
+		}
+		all = behind || len(matches) == opts.Limit || seen < limit
+		limit = 1 << 30
+		batch = new(pgx.Batch)
+		if begun {
+			batch.Queue(beginSnapshot)
+		}
+	}
+	return matches, behind, nil
+}
+
+// tsquery returns the query for candidates: memories that have all its words, be
+// they together or not.
+func tsquery(store int64, q textindex.Query) string {
+	var terms []string
+	for words := range q.Phrases() {
+		for i, w := range words {
+			term := `'` + lexeme(store, w) + `'`
+			if i == len(words)-1 {
+				term += `:*`
+			}
+			terms = append(terms, term)
+		}
+	}
+	return strings.Join(terms, " & ")
+}
+
+// maxWord is how much of a word is indexed, in bytes. The rest of longer ones is
+// for Match to look at.
+const maxWord = 200
+
+// lexeme is how the index calls a word of a store. Words are of letters and
+// digits, so there is nothing to escape.
+func lexeme(store int64, word string) string {
+	if len(word) > maxWord {
+		word = strings.ToValidUTF8(word[:maxWord], "")
+	}
+	return fmt.Sprintf("%d:%s", store, word)
+}

@@ -1,0 +1,138 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A stream is a listing: the rows of one statement, and so of one instant. What
+// fits into streamBytes is read before the first row is yielded, so that a caller
+// who takes his time, or uses the backend meanwhile, holds no connection. For the
+// rest the connection leaves the pool, which makes another when it needs one.
+type stream[T any] struct {
+	b       *Backend
+	op      string
+	query   string
+	args    []any
+	nothing bool // whether no row can match, since an argument is no text
+	scan    func(pgx.Rows) (T, error)
+	size    func(*T) int                // of a row in memory, roughly
+	empty   func(context.Context) error // called if there was no row; may be nil
+}
+
+const streamBytes = 8 << 20
+
+func (s *stream[T]) all(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		head, rest, err := s.open(ctx)
+		if err == nil && rest != nil {
+			defer rest.close()
+		}
+		if err == nil && len(head) == 0 && s.empty != nil {
+			err = s.empty(ctx)
+		}
+		for n := range head {
+			if n%256 == 255 && ctx.Err() != nil {
+				err = ctx.Err()
+				break
+			}
+			if !yield(head[n], nil) {
+				return
+			}
+			head[n] = none
+		}
+		for err == nil && rest != nil && rest.rows.Next() {
+			var row T
+			if row, err = s.scan(rest.rows); err == nil && !yield(row, nil) {
+				return
+			}
+		}
+		if err == nil && rest != nil {
+			if err = rest.rows.Err(); err != nil && ctx.Err() != nil {
+				err = ctx.Err()
+			}
+		}
+		if err != nil {
+			yield(none, fail(s.op, err))
+		}
+	}
+}
+
+// A remainder is rows that did not fit, on a connection of their own.
+type remainder struct {
+	conn *pgx.Conn
+	rows pgx.Rows
+}
+
+// close closes the connection: to read what nobody wants may take longer than to
+// make another.
+func (r *remainder) close() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = r.conn.Close(ctx)
+	r.rows.Close()
+}
+
+// open reads what fits, and returns the rest, if there is any.
+func (s *stream[T]) open(ctx context.Context) (head []T, rest *remainder, err error) {
+	err = s.b.try(ctx, func(ctx context.Context) error {
+		head, rest = nil, nil
+		if s.nothing {
+			return nil
+		}
+		conn, err := s.b.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		head, rest, err = s.take(ctx, conn)
+		return err
+	})
+	return head, rest, err
+}
+
+// take reads what fits, and gives conn back or makes it the rest's.
+func (s *stream[T]) take(ctx context.Context, conn *pgxpool.Conn) (head []T, rest *remainder, err error) {
+	g := s.b.guard(conn.Conn())
+	rows, err := conn.Query(ctx, s.b.sql(s.query), s.args...)
+	if err == nil {
+		for bytes := 0; rows.Next(); {
+			var row T
+			if row, err = s.scan(rows); err != nil {
+				break
+			}
+			head = append(head, row)
+			if bytes += s.size(&row); bytes >= streamBytes && g.timer.Stop() { // else there is no connection any more
+				return head, &remainder{conn: conn.Hijack(), rows: rows}, nil
+			}
+		}
+		rows.Close()
+		err = cmp.Or(err, rows.Err())
+	}
+	err = g.end(err)
+	conn.Release()
+	return head, nil, err
+}
+
+// Times are kept in whole microseconds, and asked for in any: those at or after t
+// are at or after ceilMicros, those at or before t at or before floorMicros.
+
+func floorMicros(t time.Time) int64 {
+	if t.Year() < -200_000 {
+		return math.MinInt64
+	}
+	return t.Truncate(time.Microsecond).UnixMicro()
+}
+
+func ceilMicros(t time.Time) int64 {
+	if floor := t.Truncate(time.Microsecond); floor.Before(t) {
+		return floor.UnixMicro() + 1
+	}
+	return t.UnixMicro()
+}

@@ -1,0 +1,235 @@
+package pgstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A view is a store as a transaction sees it: what the database has, as far as
+// it was asked for, and over it what the transaction has done. The latter is
+// written only at the end. It is the planner's snapshot.
+//
+// Nobody else can change the store meanwhile, so that answers stay true.
+type view struct {
+	ctx   context.Context // of the transaction, for the lookups that a planner makes
+	t     *tx
+	store int64
+	fault error // why a lookup has failed, whatever the planner made of it
+
+	// What the database has.
+	heads    map[memento.MemoryID]*head
+	asked    map[memento.MemoryID]bool // all that is known of them is in heads
+	at       map[memento.Path]*head    // nil: nothing
+	first    map[memento.Path]*head    // below a directory; nil: nothing
+	whole    map[memento.Path][]*head  // below a directory
+	versions map[memento.VersionID]bool
+
+	// What the transaction has done.
+	changed map[memento.MemoryID]head // as they will be; without ID if gone
+	moved   map[memento.Path]memento.MemoryID
+	within  map[memento.Path]int // how many of moved are below a directory
+	undo    []func()             // takes back what the current job has done, last first
+}
+
+// A head is a memory, and what the tables need to know of it besides.
+type head struct {
+	memento.Memory
+	content int64        // seq of the version that brought the contents
+	stored  memento.Path // where the database has it; "" if it has not
+}
+
+func newView(ctx context.Context, t *tx, store int64) *view {
+	return &view{ctx: ctx, t: t, store: store}
+}
+
+// base takes a row of the database.
+func (v *view) base(h *head) { put(&v.heads, h.ID, h) }
+
+// queue adds a lookup of heads to a batch.
+func (v *view) queue(batch *pgx.Batch, take func(*head), query string, args ...any) {
+	batch.Queue(v.t.b.sql(query), append([]any{v.store}, args...)...).Query(func(rows pgx.Rows) error {
+		var row memoryRow
+		var content int64
+		_, err := pgx.ForEachRow(rows, row.targets(&content), func() error {
+			m := row.memory()
+			h := v.heads[m.ID]
+			if h == nil {
+				h = &head{Memory: m, content: content, stored: m.Path}
+			}
+			take(h)
+			row.read = nil
+			return nil
+		})
+		return err
+	})
+}
+
+func (v *view) queueWhole(batch *pgx.Batch, p memento.Path) {
+	low, high := below(p)
+	put(&v.whole, p, nil)
+	v.queue(batch, func(h *head) { v.base(h); v.whole[p] = append(v.whole[p], h) }, headsBelow, low, high)
+}
+
+// look makes a lookup at once.
+func (v *view) look(queue func(*pgx.Batch)) error {
+	if v.fault != nil {
+		return v.fault
+	}
+	batch := new(pgx.Batch)
+	queue(batch)
+	v.fault = v.t.send(v.ctx, batch)
+	return v.fault
+}
+
+// Head implements [memento.Snapshot].
+func (v *view) Head(p memento.Path) (memento.Memory, bool, error) {
+	if id, ok := v.moved[p]; ok {
+		return v.changed[id].Memory, true, nil
+	}
+	if !storable(string(p)) {
+		return memento.Memory{}, false, nil
+	}
+	h, known := v.at[p]
+	if !known {
+		err := v.look(func(batch *pgx.Batch) {
+			n := needs{paths: map[memento.Path]bool{p: true}}
+			n.queue(batch, v)
+		})
+		if err != nil {
+			return memento.Memory{}, false, err
+		}
+		h = v.at[p]
+	}
+	if h == nil || v.touched(h) {
+		return memento.Memory{}, false, nil
+	}
+	return h.Memory, true, nil
+}
+
+// HeadByID implements [memento.Snapshot].
+func (v *view) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
+	if h, ok := v.changed[id]; ok {
+		return h.Memory, h.ID != "", nil
+	}
+	if !v.asked[id] && v.heads[id] == nil && storable(string(id)) {
+		err := v.look(func(batch *pgx.Batch) {
+			n := needs{ids: map[memento.MemoryID]bool{id: true}}
+			n.queue(batch, v)
+		})
+		if err != nil {
+			return memento.Memory{}, false, err
+		}
+	}
+	if h := v.heads[id]; h != nil {
+		return h.Memory, true, nil
+	}
+	return memento.Memory{}, false, nil
+}
+
+// Below implements [memento.Snapshot].
+func (v *view) Below(p memento.Path, limit int) ([]memento.Memory, error) {
+	if limit == 1 && v.within[p] == 0 {
+		first, known := v.first[p]
+		if _, all := v.whole[p]; !known && !all {
+			err := v.look(func(batch *pgx.Batch) {
+				n := needs{first: map[memento.Path]bool{p: true}}
+				n.queue(batch, v)
+			})
+			if err != nil {
+				return nil, err
+			}
+			first, known = v.first[p], true
+		}
+		switch {
+		case known && first == nil:
+			return nil, nil
+		case known && !v.touched(first):
+			return []memento.Memory{first.Memory}, nil
+		}
+	}
+	if _, known := v.whole[p]; !known {
+		if err := v.look(func(batch *pgx.Batch) { v.queueWhole(batch, p) }); err != nil {
+			return nil, err
+		}
+	}
+	var found []memento.Memory
+	for _, h := range v.whole[p] {
+		if !v.touched(h) {
+			found = append(found, h.Memory)
+		}
+	}
+	if v.within[p] > 0 {
+		for path, id := range v.moved {
+			if p.Contains(path) {
+				found = append(found, v.changed[id].Memory)
+			}
+		}
+		slices.SortFunc(found, func(a, b memento.Memory) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	}
+	if limit > 0 && len(found) > limit {
+		found = found[:limit]
+	}
+	return found, nil
+}
+
+// touched reports whether the transaction has changed what the database has.
+func (v *view) touched(h *head) bool {
+	_, ok := v.changed[h.ID]
+	return ok
+}
+
+// headOf returns a memory with what the tables need to know of it; zero if there
+// is none.
+func (v *view) headOf(id memento.MemoryID) head {
+	if h, ok := v.changed[id]; ok {
+		return h
+	}
+	if h := v.heads[id]; h != nil {
+		return *h
+	}
+	return head{}
+}
+
+// set makes h what the memory with this ID will be.
+func (v *view) set(id memento.MemoryID, h head) {
+	before, again := v.changed[id]
+	v.place(before, -1)
+	put(&v.changed, id, h)
+	v.place(h, 1)
+	v.undo = append(v.undo, func() {
+		v.place(h, -1)
+		if again {
+			v.changed[id] = before
+			v.place(before, 1)
+		} else {
+			delete(v.changed, id)
+		}
+	})
+}
+
+func (v *view) place(h head, n int) {
+	if h.ID == "" {
+		return
+	}
+	if n > 0 {
+		put(&v.moved, h.Path, h.ID)
+	} else {
+		delete(v.moved, h.Path)
+	}
+	for dir := range h.Path.Ancestors() {
+		put(&v.within, dir, v.within[dir]+n)
+	}
+}
+
+// takeBack forgets what was done since undo was last emptied.
+func (v *view) takeBack() {
+	for _, f := range slices.Backward(v.undo) {
+		f()
+	}
+	v.undo = nil
+}
