@@ -1,0 +1,462 @@
+package s3store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"memento"
+)
+
+// A store is made by the first record of its log. Markers, empty objects that are
+// written before, say in which order a workspace lists its stores, and which have a
+// name. They are hints: who follows one asks the store itself.
+
+// CreateStore makes an empty store.
+func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
+	const op = "create store"
+	if err := b.open(ctx); err != nil {
+		return memento.StoreInfo{}, b.failed(op, err)
+	}
+	if spec.UniqueName {
+		defer b.names.lock(ws, spec.Name)()
+	}
+	for {
+		info, err := memento.NewStoreInfo(ws, spec, b.time())
+		if err != nil {
+			return memento.StoreInfo{}, err
+		}
+		err = b.create(ctx, info, spec)
+		if errors.Is(err, errFenced) {
+			continue
+		}
+		if err != nil {
+			return memento.StoreInfo{}, b.failed(op, err)
+		}
+		return info.Clone(), nil
+	}
+}
+
+// errFenced is of a store that another server has given up waiting for.
+var errFenced = errors.New("fenced")
+
+func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memento.StoreSpec) error {
+	began := time.Now()
+	place := int64(1)
+	if spec.ID != "" {
+		end, err := b.vacate(ctx, info)
+		if err != nil {
+			return err
+		}
+		place = end + 1
+	}
+	if spec.UniqueName {
+		if err := b.claim(ctx, info); err != nil {
+			return err
+		}
+	}
+	if err := b.writeMarkers(ctx, info); err != nil {
+		return err
+	}
+	r := record{N: place, Commit: random(), Info: formOf(info)}
+	data, err := r.encode()
+	if err != nil {
+		return err
+	}
+	_, unsure, err := b.s3.put(ctx, logKey(info.ID, place), data, ifAbsent)
+	if err != nil && !errors.Is(err, errRefused) && !unsure {
+		return err
+	}
+	if err != nil || age(began) > b.maxAge {
+		won, checkErr := (&store{b: b, id: info.ID}).committed(ctx, place, r.Commit)
+		switch {
+		case checkErr != nil:
+			return lost(checkErr)
+		case won:
+		case err != nil && !errors.Is(err, errRefused):
+			return lost(err)
+		case spec.ID == "":
+			return errFenced // nobody else has this ID
+		default:
+			return memento.ErrExist
+		}
+	}
+	if age(began) > b.maxAge { // they may have been taken for leftovers
+		if err := b.writeMarkers(ctx, info); err != nil {
+			return err
+		}
+	}
+	s, done, err := b.use(ctx, info.ID)
+	if err != nil {
+		return nil // it is made nevertheless
+	}
+	defer done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.st == nil && place == 1 {
+		s.st, s.checked = newState(), began
+		s.st.take(&r, false)
+	}
+	return nil
+}
+
+// vacate returns the last place that is taken in the log of a store that is to be
+// made with a given ID: 0 if there has been none. Errors: ErrExist.
+func (b *Backend) vacate(ctx context.Context, info memento.StoreInfo) (end int64, err error) {
+	known, err := b.known(ctx, info.ID)
+	if err != nil || !known {
+		return 0, err
+	}
+	s, done, err := b.use(ctx, info.ID)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	switch err := s.fresh(ctx); {
+	case err == nil:
+		return 0, memento.ErrExist
+	case !errors.Is(err, memento.ErrNoStore):
+		return 0, err
+	}
+	return s.bury(ctx, info.Workspace, "")
+}
+
+// known reports whether a store has, or ever had, this ID. What it reports as unknown
+// was not there for long enough that the first place of its log is free.
+func (b *Backend) known(ctx context.Context, id memento.StoreID) (bool, error) {
+	if !isStoreID(id) {
+		return false, nil
+	}
+	_, _, err := b.s3.get(ctx, logKey(id, 1))
+	if errors.Is(err, errMissing) {
+		_, _, err = b.s3.get(ctx, manifestKey(id))
+	}
+	if errors.Is(err, errMissing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (b *Backend) writeMarkers(ctx context.Context, info memento.StoreInfo) error {
+	keys := []string{catalogueKey(info.Workspace, info.ID), nameMarker(info.Workspace, info.Name, info.ID)}
+	return parallel(ctx, len(keys), func(ctx context.Context, i int) error { return b.s3.write(ctx, keys[i], nil) })
+}
+
+// open checks that a method can go on.
+func (b *Backend) open(ctx context.Context) error {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
+		return memento.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// lookup describes a store.
+func (b *Backend) lookup(ctx context.Context, id memento.StoreID) (info memento.StoreInfo, err error) {
+	err = b.read(ctx, "get store", id, func(_ *store, st *state) error {
+		info = st.info.Clone()
+		return nil
+	})
+	return info, err
+}
+
+// GetStore describes a store.
+func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	info, err := b.lookup(ctx, id)
+	if err == nil && info.Workspace != ws {
+		err = b.failed("get store", memento.ErrNoStore)
+	}
+	if err != nil {
+		return memento.StoreInfo{}, err
+	}
+	return info, nil
+}
+
+// UpdateStore changes a store's description.
+func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id memento.StoreID, update memento.StoreUpdate) (memento.StoreInfo, error) {
+	const op = "update store"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return memento.StoreInfo{}, b.failed(op, err)
+	}
+	defer done()
+	var before string
+	if update.Name != nil { // who looks for the name finds the store as soon as it has it
+		info, err := b.GetStore(ctx, ws, id)
+		if err != nil {
+			return memento.StoreInfo{}, err
+		}
+		if before = info.Name; before != *update.Name {
+			if _, err := info.Updated(update, b.time()); err != nil {
+				return memento.StoreInfo{}, err
+			}
+			if err := b.s3.write(ctx, nameMarker(ws, *update.Name, id), nil); err != nil {
+				return memento.StoreInfo{}, b.failed(op, err)
+			}
+		}
+	}
+	var after memento.StoreInfo
+	err = s.submit(ctx, func(t *transaction) error {
+		if t.info.Workspace != ws {
+			return memento.ErrNoStore
+		}
+		info, err := t.info.Updated(update, later(t.info.UpdatedAt, b.time()))
+		if err != nil {
+			return err
+		}
+		if !info.UpdatedAt.Equal(t.info.UpdatedAt) || info.Envelope != t.info.Envelope {
+			t.rec.Info = formOf(info)
+		}
+		t.info, after = info, info.Clone()
+		return nil
+	})
+	if err != nil {
+		return memento.StoreInfo{}, b.failed(op, err)
+	}
+	return after, nil
+}
+
+// DeleteStore removes a store for good. What is left of it is a mark that its ID is
+// taken.
+func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
+	const op = "delete store"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return b.failed(op, err)
+	}
+	defer done()
+	var name string
+	err = s.submit(ctx, func(t *transaction) error {
+		if t.info.Workspace != ws {
+			return memento.ErrNoStore
+		}
+		t.rec.Deleted = true
+		name = t.info.Name
+		return nil
+	})
+	if err != nil {
+		return b.failed(op, err)
+	}
+	if _, err := s.bury(ctx, ws, name); !errors.Is(err, memento.ErrExist) { // made again already
+		return b.failed(op, err)
+	}
+	return nil
+}
+
+// bury removes what a store that was deleted has left, and returns the last place that
+// is taken in its log, behind which it may be made again. Errors: ErrExist if it was.
+func (s *store) bury(ctx context.Context, ws memento.Workspace, name string) (end int64, err error) {
+	s.folding.Lock()
+	defer s.folding.Unlock()
+	s.mu.RLock()
+	deleted := s.st != nil && s.st.deleted
+	if deleted {
+		end = s.st.n
+	}
+	s.mu.RUnlock()
+	if !deleted {
+		return 0, memento.ErrExist
+	}
+	for {
+		// Listed before it is known that nobody has finished: then none of it is of a
+		// store that was made again.
+		left, err := s.b.s3.list(ctx, storeDir(s.id), "", 0, true)
+		if err != nil {
+			return 0, err
+		}
+		m, etag, err := s.b.getManifest(ctx, s.id)
+		switch {
+		case err != nil:
+			return 0, err
+		case m.Deleted && m.Buried && m.End == end:
+			return end, nil
+		case m.End > end:
+			return 0, memento.ErrExist
+		}
+		next := manifest{Format: recordFormat, Rev: random(), End: end, Deleted: true}
+		if m.Deleted && m.End == end {
+			if err := s.clear(ctx, left, ws, name); err != nil {
+				return 0, err
+			}
+			next.Buried = true
+		}
+		cond := ifAbsent
+		if etag != "" {
+			cond = ifMatch(etag)
+		}
+		data, err := json.Marshal(next)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := s.b.s3.swap(ctx, manifestKey(s.id), data, cond); err != nil && !errors.Is(err, errRefused) {
+			return 0, err
+		}
+	}
+}
+
+// clear removes the objects of a store that was deleted, and its markers.
+func (s *store) clear(ctx context.Context, left []listed, ws memento.Workspace, name string) error {
+	b := s.b
+	if b.s3.erase {
+		if err := b.s3.eraseVersions(ctx, manifestKey(s.id), true); err != nil {
+			return err
+		}
+	}
+	var doomed []string
+	var young []int64
+	for _, o := range left {
+		n, ok := parseLogKey(o.key)
+		switch {
+		case o.key == manifestKey(s.id):
+		case strings.HasPrefix(o.key, logDir(s.id)) && ok && time.Since(o.at) < b.keepLog:
+			young = append(young, n) // those who have not heard of it yet ask for them
+		default:
+			doomed = append(doomed, o.key)
+		}
+	}
+	err := parallel(ctx, len(young), func(ctx context.Context, i int) error {
+		return b.s3.overwrite(ctx, logKey(s.id, young[i]), stub(young[i]))
+	})
+	if err != nil {
+		return err
+	}
+	doomed = append(doomed, catalogueKey(ws, s.id))
+	if name != "" {
+		doomed = append(doomed, nameMarker(ws, name, s.id))
+	}
+	return b.s3.remove(ctx, doomed...)
+}
+
+// pageOfStores is how many stores a listing looks at, at a time.
+const pageOfStores = 64
+
+// ListStores yields the workspace's stores, newest first: in falling order of ID.
+func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
+	return func(yield func(memento.StoreInfo, error) bool) {
+		if err := b.listStores(ctx, ws, opts, func(info memento.StoreInfo) bool { return yield(info, nil) }); err != nil {
+			yield(memento.StoreInfo{}, b.failed("list stores", err))
+		}
+	}
+}
+
+func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions, yield func(memento.StoreInfo) bool) error {
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	prefix := catalogDir + workspaceName(ws) + "/"
+	if opts.Name != "" {
+		prefix = nameDir(ws, opts.Name) + markerPrefix
+	}
+	after := ""
+	if isStoreID(opts.After) {
+		after = prefix + newestFirst(opts.After)
+	} else if opts.After != "" && opts.After < storePrefix {
+		return nil
+	}
+	sent := 0
+	for {
+		size := pageOfStores
+		if opts.Limit > 0 {
+			size = min(size, opts.Limit-sent)
+		}
+		page, err := b.s3.list(ctx, prefix, after, size, true)
+		if err != nil {
+			return err
+		}
+		infos, err := b.describeAll(ctx, ws, prefix, page)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if info.ID == "" || info.Workspace != ws || !opts.Matches(&info) {
+				continue
+			}
+			if !yield(info) {
+				return nil
+			}
+			if sent++; sent == opts.Limit {
+				return nil
+			}
+		}
+		if len(page) < size {
+			return nil
+		}
+		after = page[len(page)-1].key
+	}
+}
+
+// describeAll describes the stores of markers; those that are none are left zero.
+func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix string, page []listed) ([]memento.StoreInfo, error) {
+	infos := make([]memento.StoreInfo, len(page))
+	err := parallel(ctx, len(page), func(ctx context.Context, i int) error {
+		id, ok := parseNewestFirst(page[i].key[len(prefix):])
+		if !ok {
+			return nil
+		}
+		info, err := b.lookup(ctx, id)
+		if errors.Is(err, memento.ErrNoStore) {
+			if time.Since(page[i].at) > b.keepLog {
+				b.goOn(func(ctx context.Context) { b.tidy(ctx, ws, page[i].key, id) })
+			}
+			return nil
+		}
+		infos[i] = info
+		return err
+	})
+	return infos, err
+}
+
+// tidy removes an old marker of what is no store, and what is left of that.
+func (b *Backend) tidy(ctx context.Context, ws memento.Workspace, marker string, id memento.StoreID) {
+	known, err := b.known(ctx, id)
+	if err != nil {
+		return
+	}
+	if known && strings.HasPrefix(marker, catalogDir) {
+		s := &store{b: b, id: id}
+		if err := s.catchUp(ctx); !errors.Is(err, memento.ErrNoStore) {
+			return
+		}
+		if _, err := s.bury(ctx, ws, ""); err != nil {
+			return
+		}
+	}
+	b.s3.remove(ctx, marker)
+}
+
+// Workspaces returns the workspaces that have stores.
+func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
+	const op = "list workspaces"
+	if err := b.open(ctx); err != nil {
+		return nil, b.failed(op, err)
+	}
+	dirs, err := b.s3.list(ctx, catalogDir, "", 0, false)
+	if err != nil {
+		return nil, b.failed(op, err)
+	}
+	found := make([]memento.Workspace, len(dirs))
+	has := make([]bool, len(dirs))
+	err = parallel(ctx, len(dirs), func(ctx context.Context, i int) error {
+		ws, ok := parseWorkspace(strings.TrimSuffix(dirs[i].key[len(catalogDir):], "/"))
+		if !ok {
+			return nil
+		}
+		found[i] = ws
+		return b.listStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}, func(memento.StoreInfo) bool {
+			has[i] = true
+			return false
+		})
+	})
+	if err != nil {
+		return nil, b.failed(op, err)
+	}
+	return inOrder(found, has), nil
+}

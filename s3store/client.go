@@ -1,0 +1,357 @@
+package s3store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"memento"
+)
+
+// A client makes the requests. It retries by itself, since whoever repeats a
+// conditional write must know that it does: what minio-go would repeat is switched
+// off.
+type client struct {
+	core     *minio.Core
+	bucket   string
+	prefix   string // of all keys; "" or ends in a slash
+	secure   bool
+	attempt  time.Duration // the longest that one attempt takes
+	retryFor time.Duration // how long a request is repeated
+	retries  atomic.Int64
+	erase    bool // whether the bucket keeps old versions of objects, so that they must be removed one by one
+}
+
+// What S3 says, as far as the store goes on by itself.
+var (
+	errMissing = errors.New("no such object")
+	errRefused = errors.New("condition does not hold")
+)
+
+// A fault is what one attempt ended with.
+type fault struct {
+	err       error
+	again     bool // to repeat the attempt may help
+	uncertain bool // the request may have been carried out, or may yet be
+}
+
+// judge tells what an error of minio-go means.
+func judge(ctx context.Context, err error) fault {
+	if ctx.Err() != nil { // the caller's own, not that of the attempt
+		return fault{err: ctx.Err(), uncertain: true}
+	}
+	var said minio.ErrorResponse
+	if !errors.As(err, &said) || said.StatusCode == 0 && said.Code == "" {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+			return fault{err: memento.ErrUnavailable, again: true}
+		}
+		if strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:") || strings.Contains(err.Error(), "HTTP response to HTTPS") {
+			return fault{err: fmt.Errorf("%w: the server's certificate is not trusted, or it speaks no TLS", memento.ErrUnavailable)}
+		}
+		if strings.Contains(err.Error(), "credentials") || strings.Contains(err.Error(), "Access Key") {
+			return fault{err: fmt.Errorf("%w: there are no credentials for the object storage", memento.ErrDenied)}
+		}
+		return fault{err: memento.ErrUnavailable, again: true, uncertain: true}
+	}
+	switch said.Code {
+	case "NoSuchKey", "NoSuchVersion":
+		return fault{err: errMissing}
+	case "NoSuchBucket":
+		return fault{err: errNoBucket}
+	case "PreconditionFailed":
+		return fault{err: errRefused}
+	case "ConditionalRequestConflict", "OperationAborted":
+		return fault{err: memento.ErrUnavailable, again: true}
+	case "SlowDown", "SlowDownRead", "SlowDownWrite", "Throttling", "ThrottlingException", "RequestThrottled", "RequestLimitExceeded", "TooManyRequests":
+		return fault{err: memento.ErrUnavailable, again: true}
+	case "InvalidBucketName":
+		return fault{err: fmt.Errorf("%w: the name of the bucket", memento.ErrInvalid)}
+	case "AccessDenied", "AllAccessDisabled":
+		return fault{err: memento.ErrDenied}
+	case "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "InvalidToken", "AccountProblem":
+		return fault{err: fmt.Errorf("%w: the object storage does not know these credentials", memento.ErrDenied)}
+	case "ExpiredToken", "ExpiredTokenException":
+		return fault{err: fmt.Errorf("%w: the credentials have expired", memento.ErrDenied), again: true}
+	case "RequestTimeTooSkewed":
+		return fault{err: fmt.Errorf("%w: this machine's clock differs from the object storage's by more than it allows", memento.ErrUnavailable)}
+	case "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "NoSpaceLeftOnDevice":
+		return fault{err: memento.ErrNoSpace}
+	case "MethodNotAllowed", "ObjectLocked", "InvalidObjectState":
+		return fault{err: memento.ErrReadOnly}
+	case "NotImplemented":
+		return fault{err: fmt.Errorf("%w: the object storage lacks a request", memento.ErrUnsupported)}
+	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException":
+		return fault{err: fmt.Errorf("%w: the bucket is in another region; name its region", memento.ErrInvalid)}
+	}
+	switch s := said.StatusCode; {
+	case s == http.StatusNotFound && (said.Code == "" || said.Code == "NotFound"):
+		return fault{err: errMissing}
+	case s == http.StatusPreconditionFailed:
+		return fault{err: errRefused}
+	case s == http.StatusForbidden || s == http.StatusUnauthorized:
+		return fault{err: memento.ErrDenied}
+	case s == http.StatusInsufficientStorage:
+		return fault{err: memento.ErrNoSpace}
+	case s == http.StatusConflict || s == http.StatusTooManyRequests:
+		return fault{err: memento.ErrUnavailable, again: true}
+	case s >= 500 || s == http.StatusRequestTimeout:
+		return fault{err: memento.ErrUnavailable, again: true, uncertain: true}
+	case s >= 200 && s < 300:
+		return fault{err: memento.ErrUnavailable, again: true, uncertain: true} // an answer that was cut off
+	}
+	return fault{err: fmt.Errorf("object storage refused a request (%d %s)", said.StatusCode, said.Code)}
+}
+
+// try repeats what f attempts until it works, cannot, or takes too long. It
+// reports whether an attempt before the last may have been carried out.
+func (c *client) try(ctx context.Context, f func(context.Context) error) (unsure bool, err error) {
+	var began time.Time
+	for n := 0; ; n++ {
+		one, cancel := context.WithTimeout(ctx, c.attempt)
+		err := f(one)
+		cancel()
+		if err == nil {
+			return unsure, nil
+		}
+		fault := judge(ctx, err)
+		if !fault.again || ctx.Err() != nil {
+			if fault.uncertain {
+				unsure = true
+			}
+			return unsure, fault.err
+		}
+		unsure = unsure || fault.uncertain
+		now := time.Now()
+		if n == 0 {
+			began = now
+		}
+		pause := min(20*time.Millisecond<<min(n, 7), 2*time.Second)
+		pause = pause/2 + rand.N(pause/2)
+		if now.Sub(began)+pause > c.retryFor {
+			return unsure, fault.err
+		}
+		c.retries.Add(1)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return unsure, ctx.Err()
+		}
+	}
+}
+
+// get returns an object and its ETag. Errors: errMissing.
+func (c *client) get(ctx context.Context, key string) (data []byte, etag string, err error) {
+	return c.getPart(ctx, key, 0, 0)
+}
+
+// getPart returns size bytes of an object from an offset on; all, if size is 0.
+func (c *client) getPart(ctx context.Context, key string, from, size int64) (data []byte, etag string, err error) {
+	var opts minio.GetObjectOptions
+	if size > 0 {
+		if err := opts.SetRange(from, from+size-1); err != nil {
+			return nil, "", err
+		}
+	}
+	_, err = c.try(ctx, func(ctx context.Context) error {
+		body, info, _, err := c.core.GetObject(ctx, c.bucket, c.prefix+key, opts)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		buf := bytes.NewBuffer(make([]byte, 0, max(info.Size, 0)+bytes.MinRead))
+		if _, err := buf.ReadFrom(body); err != nil {
+			return err
+		}
+		if info.Size >= 0 && int64(buf.Len()) != info.Size {
+			return io.ErrUnexpectedEOF
+		}
+		data, etag = buf.Bytes(), info.ETag
+		return nil
+	})
+	return data, etag, err
+}
+
+// A condition of a write.
+type condition struct {
+	absent bool
+	etag   string // the object's present one, unless ""
+}
+
+var ifAbsent = condition{absent: true}
+
+func ifMatch(etag string) condition { return condition{etag: etag} }
+
+// put writes an object if the condition holds, and returns its ETag. It reports
+// whether the write may have been carried out, or may yet be, in spite of an error;
+// with errRefused it may be that an earlier attempt of this very write was carried
+// out, and who calls looks.
+func (c *client) put(ctx context.Context, key string, data []byte, cond condition) (etag string, unsure bool, err error) {
+	sum := "" // over TLS, which keeps the body as it is, it need not be signed
+	if !c.secure {
+		hash := sha256.Sum256(data)
+		sum = hex.EncodeToString(hash[:])
+	}
+	opts := minio.PutObjectOptions{DisableContentSha256: true, DisableMultipart: true}
+	switch {
+	case cond.absent:
+		opts.SetMatchETagExcept("*")
+	case cond.etag != "":
+		opts.SetMatchETag(cond.etag)
+	}
+	unsure, err = c.try(ctx, func(ctx context.Context) error {
+		info, err := c.core.PutObject(ctx, c.bucket, c.prefix+key, bytes.NewReader(data), int64(len(data)), "", sum, opts)
+		etag = info.ETag
+		return err
+	})
+	if err == nil {
+		return etag, false, nil
+	}
+	if errors.Is(err, memento.ErrDenied) {
+		err = fmt.Errorf("%w: the credentials may not write", memento.ErrReadOnly)
+	}
+	if cond.etag != "" && errors.Is(err, errMissing) {
+		err = errRefused
+	}
+	return "", unsure, err
+}
+
+// swap is put for small objects that say who wrote them, so that one that was
+// written can be told from another: what it reports as refused was not carried out.
+func (c *client) swap(ctx context.Context, key string, data []byte, cond condition) (etag string, err error) {
+	etag, unsure, err := c.put(ctx, key, data, cond)
+	if err == nil || !unsure {
+		return etag, err
+	}
+	if errors.Is(err, errRefused) {
+		found, etag, err := c.get(ctx, key)
+		switch {
+		case err == nil && bytes.Equal(found, data):
+			return etag, nil
+		case err == nil || errors.Is(err, errMissing):
+			return "", errRefused
+		}
+		return "", lost(err)
+	}
+	return "", lost(err)
+}
+
+// write is put without a condition, for objects that nobody else writes.
+func (c *client) write(ctx context.Context, key string, data []byte) error {
+	_, _, err := c.put(ctx, key, data, condition{})
+	return err
+}
+
+// lost marks the error of a write that may have been carried out, or may yet be.
+func lost(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: object storage did not answer", memento.ErrUncertain)
+}
+
+// remove deletes objects, those that do not exist too.
+func (c *client) remove(ctx context.Context, keys ...string) error {
+	return parallel(ctx, len(keys), func(ctx context.Context, i int) error {
+		if c.erase {
+			return c.eraseVersions(ctx, keys[i], false)
+		}
+		_, err := c.try(ctx, func(ctx context.Context) error {
+			return c.core.RemoveObject(ctx, c.bucket, c.prefix+keys[i], minio.RemoveObjectOptions{})
+		})
+		if errors.Is(err, errMissing) {
+			err = nil
+		}
+		return err
+	})
+}
+
+// eraseVersions deletes what a bucket keeps of an object that was overwritten or
+// deleted, and unless latest is to stay, all of it.
+func (c *client) eraseVersions(ctx context.Context, key string, latestStays bool) error {
+	full := c.prefix + key
+	type doomed struct{ id string }
+	var found []doomed
+	_, err := c.try(ctx, func(ctx context.Context) error {
+		found = nil
+		for info := range c.core.ListObjectsIter(ctx, c.bucket, minio.ListObjectsOptions{Prefix: full, Recursive: true, WithVersions: true}) {
+			if info.Err != nil {
+				return info.Err
+			}
+			if info.Key == full && !(latestStays && info.IsLatest) {
+				found = append(found, doomed{info.VersionID})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range found {
+		_, err := c.try(ctx, func(ctx context.Context) error {
+			return c.core.RemoveObject(ctx, c.bucket, full, minio.RemoveObjectOptions{VersionID: d.id})
+		})
+		if err != nil && !errors.Is(err, errMissing) {
+			return err
+		}
+	}
+	return nil
+}
+
+// overwrite writes an object so that nothing of what it was is left.
+func (c *client) overwrite(ctx context.Context, key string, data []byte) error {
+	if err := c.write(ctx, key, data); err != nil || !c.erase {
+		return err
+	}
+	return c.eraseVersions(ctx, key, true)
+}
+
+// A listed object.
+type listed struct {
+	key  string // without the prefix of all keys; of what lies deeper, its directory, with a slash
+	etag string
+	at   time.Time // when it was written, by the storage's clock
+	size int64
+}
+
+// list returns what lies below dir, in order of keys, behind the key after; at most
+// limit of it, unless it is 0. Unless all is set, what lies deeper comes as its
+// directory.
+func (c *client) list(ctx context.Context, dir, after string, limit int, all bool) (found []listed, err error) {
+	opts := minio.ListObjectsOptions{Prefix: c.prefix + dir, Recursive: all, FetchOwner: new(bool)}
+	if after != "" {
+		opts.StartAfter = c.prefix + after
+	}
+	if limit > 0 {
+		opts.MaxKeys = min(limit, 1000)
+	}
+	_, err = c.try(ctx, func(ctx context.Context) error {
+		found = nil
+		for info := range c.core.ListObjectsIter(ctx, c.bucket, opts) {
+			if info.Err != nil {
+				return info.Err
+			}
+			key := strings.TrimPrefix(info.Key, c.prefix)
+			if key <= after { // some servers include it
+				continue
+			}
+			found = append(found, listed{key, info.ETag, info.LastModified, info.Size})
+			if len(found) == limit {
+				break
+			}
+		}
+		return ctx.Err()
+	})
+	return found, err
+}

@@ -1,0 +1,273 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"memento"
+)
+
+const (
+	groupOps   = 64      // the most that share a record
+	groupBytes = 4 << 20 // of contents, with which a record takes no more
+
+	// settleTime is for how long a caller whose context has ended waits for what is
+	// being written for it.
+	settleTime = 2 * time.Second
+)
+
+// An op is one write to a store, which may share a record with others.
+type op struct {
+	ctx  context.Context
+	plan func(*transaction) error // may be called again, with another transaction
+	done chan struct{}
+	err  error
+}
+
+// submit has a plan carried out and written. What plan leaves behind may be looked
+// at only if submit returns nil, as it may be running still.
+func (s *store) submit(ctx context.Context, plan func(*transaction) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o := &op{ctx: ctx, plan: plan, done: make(chan struct{})}
+	s.turns.Lock()
+	if !s.writing && !s.b.goOn(s.write) {
+		s.turns.Unlock()
+		return memento.ErrClosed
+	}
+	s.writing = true
+	s.queue = append(s.queue, o)
+	s.turns.Unlock()
+	select {
+	case <-o.done:
+		return o.err
+	case <-ctx.Done():
+	}
+	s.turns.Lock()
+	i := slices.Index(s.queue, o)
+	if i >= 0 {
+		s.queue = slices.Delete(slices.Clone(s.queue), i, i+1)
+	}
+	s.turns.Unlock()
+	if i >= 0 {
+		return ctx.Err()
+	}
+	select { // it is being written: who looks afterwards is to find it settled, if that is soon
+	case <-o.done:
+		return o.err
+	case <-time.After(settleTime):
+		return ctx.Err()
+	}
+}
+
+// write writes what is queued until nothing is.
+func (s *store) write(ctx context.Context) {
+	for {
+		s.turns.Lock()
+		group := s.queue[:min(groupOps, len(s.queue))]
+		s.queue = s.queue[len(group):]
+		s.writing = len(group) > 0
+		s.turns.Unlock()
+		if len(group) == 0 {
+			return
+		}
+		for len(group) > 0 {
+			n, err := s.commit(ctx, group)
+			for _, o := range group[:n] {
+				if err != nil {
+					o.err = err
+				}
+				close(o.done)
+			}
+			group = group[n:]
+		}
+	}
+}
+
+// commit plans and writes the first n ops of a group. Each has its own error, unless
+// commit returns one.
+func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
+	asked := false // whether the state was the newest after all of the group had come
+	for {
+		s.mu.RLock()
+		usable := s.st != nil && age(s.checked) < s.b.maxAge
+		s.mu.RUnlock()
+		if !usable {
+			if err := s.catchUp(ctx); err != nil {
+				return len(group), err
+			}
+			asked = true
+		}
+		began := time.Now()
+		t, n, at := s.plan(group)
+		switch {
+		case t == nil:
+			continue
+		case t.empty() && asked:
+			return n, nil
+		case t.empty():
+			if err := s.catchUp(ctx); err != nil {
+				return n, err
+			}
+			s.mu.RLock()
+			asked = true
+			same := s.st != nil && s.st.n == at
+			s.mu.RUnlock()
+			if same {
+				return n, nil
+			}
+			continue
+		}
+		won, err := s.writeRecord(ctx, t, began)
+		if err != nil || won {
+			return n, err
+		}
+		// Others were first: plan again behind what they wrote.
+		if err := s.catchUp(ctx); err != nil {
+			return n, err
+		}
+		asked = true
+	}
+}
+
+// plan plans ops on the present state, whose number it returns.
+func (s *store) plan(group []*op) (t *transaction, n int, at int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.st == nil {
+		return nil, 0, 0
+	}
+	t = begin(s.st, s.b.inline)
+	for _, o := range group {
+		n++
+		switch {
+		case o.ctx.Err() != nil:
+			o.err = o.ctx.Err()
+		case s.st.deleted || t.rec.Deleted:
+			o.err = memento.ErrNoStore
+		default:
+			o.err = t.attempt(o.plan)
+		}
+		if t.size > groupBytes {
+			break
+		}
+	}
+	return t, n, s.st.n
+}
+
+// writeRecord writes a transaction. It reports whether its record took the next place in
+// the log; if not, another did.
+func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time) (won bool, err error) {
+	r := t.rec
+	r.Usage = usageForm{t.info.Usage.Memories, t.info.Usage.Bytes}
+	data, err := r.encode()
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", memento.ErrInvalid, err)
+	}
+	err = parallel(ctx, len(t.blobs), func(ctx context.Context, i int) error {
+		return s.b.s3.write(ctx, blobKey(s.id, t.blobs[i].name), []byte(t.blobs[i].content))
+	})
+	if err != nil {
+		return false, err
+	}
+	_, unsure, err := s.b.s3.put(ctx, logKey(s.id, r.N), data, ifAbsent)
+	switch {
+	case err == nil && age(began) < s.b.maxAge:
+		won = true
+	case err == nil, errors.Is(err, errRefused):
+		// It took too long to be certain, or an attempt may have been the one that
+		// was first.
+		if won, err = s.committed(ctx, r.N, r.Commit); err != nil {
+			return false, lost(err)
+		}
+	case unsure:
+		// Whoever was first, if anybody was, has decided it; if nobody was, an
+		// attempt may still be under way.
+		if won, err = s.committed(ctx, r.N, r.Commit); err != nil || !won {
+			if err == nil && s.taken(ctx, r.N) {
+				return false, nil
+			}
+			return false, lost(memento.ErrUnavailable)
+		}
+	default:
+		s.dropBlobs(ctx, t)
+		return false, err
+	}
+	if !won {
+		s.dropBlobs(ctx, t)
+		return false, nil
+	}
+	for _, c := range t.blobs {
+		s.b.cache.put(cacheKey{dir: string(s.id), name: c.name}, c.content, int64(len(c.content)))
+	}
+	s.mu.Lock()
+	s.takeLocked(&r)
+	if s.st != nil && s.st.n >= r.N {
+		s.checked = later(s.checked, began)
+	}
+	due := s.st != nil && s.foldDue()
+	s.mu.Unlock()
+	if due {
+		s.b.goOn(func(ctx context.Context) { s.fold(ctx, false) }) // what fails is tried again some records later
+	}
+	return true, nil
+}
+
+// taken reports whether a record is at a place in the log.
+func (s *store) taken(ctx context.Context, n int64) bool {
+	_, err := s.readLog(ctx, n)
+	return err == nil
+}
+
+// committed reports whether the record n is the one of a commit, wherever it is kept.
+func (s *store) committed(ctx context.Context, n int64, commit string) (bool, error) {
+	for range 10 {
+		m, _, err := s.b.getManifest(ctx, s.id)
+		if err != nil {
+			return false, err
+		}
+		if m.Deleted && n <= m.End {
+			return false, nil // what a deleted store was, nobody can tell
+		}
+		if g, folded := m.holding(n); folded {
+			d, err := s.b.describe(ctx, g)
+			if errors.Is(err, errMissing) {
+				continue
+			}
+			if err != nil {
+				return false, err
+			}
+			for _, r := range d.Records {
+				if r.N == n {
+					return r.Commit == commit, nil
+				}
+			}
+			return false, nil
+		}
+		r, err := s.readLog(ctx, n)
+		switch {
+		case errors.Is(err, errMissing):
+			return false, nil
+		case err != nil:
+			return false, err
+		case r.Folded: // since the manifest was read
+			continue
+		}
+		return r.Commit == commit, nil
+	}
+	return false, memento.ErrUnavailable
+}
+
+// dropBlobs removes contents that nothing refers to. Those that stay because it fails
+// are found by Prune.
+func (s *store) dropBlobs(ctx context.Context, t *transaction) {
+	keys := make([]string, len(t.blobs))
+	for i, c := range t.blobs {
+		keys[i] = blobKey(s.id, c.name)
+	}
+	s.b.s3.remove(ctx, keys...)
+}

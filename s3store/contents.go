@@ -1,0 +1,206 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memento"
+)
+
+// A want is contents that are wanted, and their hash.
+type want struct {
+	ref    ref
+	sha256 string
+}
+
+func (s *store) cacheKey(r ref) cacheKey {
+	if r.Blob != "" {
+		return cacheKey{dir: string(s.id), name: r.Blob}
+	}
+	return cacheKey{dir: string(s.id), n: r.N, i: r.I}
+}
+
+// content returns contents. Errors: errMissing if nothing has them any more.
+func (s *store) content(ctx context.Context, w want) (string, error) {
+	texts, err := s.contents(ctx, []want{w})
+	if err != nil {
+		return "", err
+	}
+	return texts[0], nil
+}
+
+// wholeFrom is from how many wanted contents on a segment is read as one.
+const wholeFrom = 4
+
+// contents returns contents, in the order asked for. Errors: errMissing if nothing
+// has some of them any more.
+func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
+	texts := make([]string, len(wants))
+	var left []int
+	for i, w := range wants {
+		if text, ok := s.b.cache.get(s.cacheKey(w.ref)); ok {
+			texts[i] = text.(string)
+		} else {
+			left = append(left, i)
+		}
+	}
+	for again := false; len(left) > 0; again = true {
+		missing, err := s.fetch(ctx, wants, left, texts)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) > 0 && again {
+			return nil, errMissing
+		}
+		if len(missing) > 0 { // folded meanwhile
+			if err := s.reread(ctx); err != nil {
+				return nil, err
+			}
+		}
+		left = missing
+	}
+	return texts, nil
+}
+
+// fetch reads the wanted contents with these indexes, and returns those that are not
+// where they were thought to be.
+func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []string) (missing []int, err error) {
+	s.mu.RLock()
+	var m manifest
+	if s.st != nil {
+		m = s.st.manifest
+	}
+	s.mu.RUnlock()
+	// One group is what one object has.
+	var order []string
+	groups := map[string][]int{}
+	segments := map[string]segment{}
+	for _, i := range left {
+		r := wants[i].ref
+		key := logKey(s.id, r.N)
+		if r.Blob != "" {
+			key = blobKey(s.id, r.Blob)
+		} else if g, folded := m.holding(r.N); folded {
+			key = g.Key
+			segments[key] = g
+		}
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], i)
+	}
+	lost := make([]bool, len(order))
+	err = parallel(ctx, len(order), func(ctx context.Context, at int) error {
+		key := order[at]
+		var err error
+		if g, folded := segments[key]; folded {
+			err = s.fetchFolded(ctx, g, wants, groups[key], texts)
+		} else {
+			err = s.fetchObject(ctx, key, wants, groups[key], texts)
+		}
+		if errors.Is(err, errMissing) {
+			lost[at], err = true, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for at, key := range order {
+		if lost[at] {
+			missing = append(missing, groups[key]...)
+		}
+	}
+	return missing, nil
+}
+
+// fetchObject reads contents that are an object, or in a record of the log.
+func (s *store) fetchObject(ctx context.Context, key string, wants []want, group []int, texts []string) error {
+	data, _, err := s.b.s3.get(ctx, key)
+	if err != nil {
+		return err
+	}
+	r := wants[group[0]].ref
+	if r.Blob != "" {
+		for _, i := range group {
+			if texts[i], err = s.keepContent(wants[i], string(data)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rec, err := decodeRecord(data, r.N)
+	if err != nil {
+		return err
+	}
+	for _, i := range group {
+		if wants[i].ref.I >= len(rec.contents) {
+			return errMissing
+		}
+		if texts[i], err = s.keepContent(wants[i], rec.contents[wants[i].ref.I]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchFolded reads contents that are in a segment.
+func (s *store) fetchFolded(ctx context.Context, g segment, wants []want, group []int, texts []string) error {
+	if len(group) >= wholeFrom {
+		d, content, err := s.b.whole(ctx, g)
+		if err != nil {
+			return err
+		}
+		for _, i := range group {
+			p := wants[i].ref.place()
+			if _, there := d.spans[p]; !there {
+				return errMissing
+			}
+			if texts[i], err = s.keepContent(wants[i], content(p)); err != nil {
+				return err
+			}
+		}
+		// Who reads on will want the rest.
+		for _, v := range d.versions {
+			if v.Ref == nil || v.Ref.Blob != "" || g.Size > s.b.cache.max/4 {
+				continue
+			}
+			if _, there := d.spans[v.Ref.place()]; there {
+				if _, err := s.keepContent(want{*v.Ref, v.SHA256}, content(v.Ref.place())); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	d, err := s.b.describe(ctx, g)
+	if err != nil {
+		return err
+	}
+	for _, i := range group {
+		c, there := d.spans[wants[i].ref.place()]
+		if !there {
+			return errMissing
+		}
+		var data []byte
+		if c.Size > 0 {
+			if data, _, err = s.b.s3.getPart(ctx, g.Key, g.Meta+c.Offset, c.Size); err != nil {
+				return err
+			}
+		}
+		if texts[i], err = s.keepContent(wants[i], string(data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepContent checks contents that were read, and keeps them in memory.
+func (s *store) keepContent(w want, text string) (string, error) {
+	if memento.HashContent(text) != w.sha256 {
+		return "", fmt.Errorf("%w: contents are not those that were written", memento.ErrFormat)
+	}
+	s.b.cache.put(s.cacheKey(w.ref), text, int64(len(text)))
+	return text, nil
+}

@@ -1,0 +1,159 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"memento"
+)
+
+// rereads is how often a reading begins again because what it was about to read was
+// removed from the bucket.
+const rereads = 8
+
+// again repeats f while contents are removed under its hands.
+func again(f func() error) error {
+	for range rereads {
+		if err := f(); !errors.Is(err, errMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+}
+
+// Get returns a memory with its contents.
+func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) (m memento.Memory, err error) {
+	const op = "get"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return m, b.failed(op, err)
+	}
+	defer done()
+	err = again(func() error {
+		var h *head
+		err := s.view(ctx, func(st *state) error {
+			h = st.byPath[ref.Path]
+			if ref.Path == "" {
+				h = st.byID[ref.ID]
+			}
+			switch {
+			case h != nil:
+				m = b.shown(st, id, h)
+				return nil
+			case ref.Path == memento.Root, ref.Path != "" && len(st.below(ref.Path)) > 0:
+				return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
+			}
+			return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrNotExist}
+		})
+		if err == nil {
+			m.Content, err = s.content(ctx, want{h.ref, h.memory.SHA256})
+		}
+		return err
+	})
+	if err != nil {
+		return memento.Memory{}, b.failed(op, err)
+	}
+	return m, nil
+}
+
+// shown returns a memory as callers see it, without contents.
+func (b *Backend) shown(st *state, id memento.StoreID, h *head) memento.Memory {
+	m := h.memory
+	m.ReadAt = later(st.reads[m.ID], b.noting.at(id, m.ID))
+	return m
+}
+
+// Apply makes changes as one.
+func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (done memento.Applied, err error) {
+	const op = "apply"
+	s, release, err := b.use(ctx, id)
+	if err != nil {
+		return done, b.failed(op, err)
+	}
+	defer release()
+	var applied memento.Applied
+	err = s.submit(ctx, func(t *transaction) error {
+		p := memento.Planner{Info: t.info, By: by, At: t.time(b.time()), Seq: t.seq}
+		var made []memento.Version
+		for _, change := range changes {
+			effects, err := p.Plan(t, change)
+			if err != nil {
+				return err
+			}
+			made = append(made, t.carryOut(effects)...)
+		}
+		t.info.Usage = p.Info.Usage
+		applied = p.Applied(made)
+		return nil
+	})
+	if err != nil {
+		return done, b.failed(op, err)
+	}
+	return applied, nil
+}
+
+// Import appends versions as they are, with times in UTC and whole microseconds.
+func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
+	const op = "import"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return b.failed(op, err)
+	}
+	defer done()
+	for {
+		// Whether the versions are known may take looking at the history, which is not
+		// for the time in which others wait.
+		var seen view
+		if err := s.view(ctx, func(st *state) error { seen = st.view(); return nil }); err != nil {
+			return b.failed(op, err)
+		}
+		for _, v := range versions {
+			known, err := s.version(ctx, seen, v.ID)
+			if err != nil {
+				return b.failed(op, err)
+			}
+			if known != nil {
+				return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
+			}
+		}
+		err := s.submit(ctx, func(t *transaction) error {
+			if t.seq != seen.seq {
+				return errStale
+			}
+			p := memento.Planner{Info: t.info, Seq: t.seq}
+			for _, v := range versions {
+				if t.imported[v.ID] {
+					return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
+				}
+				t.imported[v.ID] = true
+				v.CreatedAt = whole(v.CreatedAt)
+				if v.Redacted() {
+					v.RedactedAt = whole(v.RedactedAt)
+				}
+				effects, err := p.PlanImport(t, v)
+				if err != nil {
+					return err
+				}
+				t.carryOut(effects)
+			}
+			if err := p.PlanImported(); err != nil {
+				return err
+			}
+			t.info.Usage = p.Info.Usage
+			return nil
+		})
+		if !errors.Is(err, errStale) {
+			return b.failed(op, err)
+		}
+		select { // others write: let them
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// errStale is of what was found out about a state that is not the newest any more.
+var errStale = errors.New("out of date")

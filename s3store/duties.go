@@ -1,0 +1,50 @@
+package s3store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"memento"
+)
+
+// A lease says who has a duty, and until when by that one's clock. Clocks that differ
+// make a term shorter or longer; duties do no harm if two have them.
+type lease struct {
+	Rev    string    `json:"rev"`
+	Holder string    `json:"holder"`
+	Until  time.Time `json:"until"`
+}
+
+// Elect reports whether this handle has a duty for a term from now on.
+func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (bool, error) {
+	const op = "elect"
+	if err := b.open(ctx); err != nil {
+		return false, b.failed(op, err)
+	}
+	key := dutiesDir + hashed(duty)
+	now := b.time()
+	data, etag, err := b.s3.get(ctx, key)
+	cond := ifMatch(etag)
+	switch {
+	case errors.Is(err, errMissing):
+		cond = ifAbsent
+	case err != nil:
+		return false, b.failed(op, err)
+	default:
+		var l lease // what cannot be read has ended
+		if json.Unmarshal(data, &l) == nil && l.Holder != b.holder && now.Before(l.Until) {
+			return false, nil
+		}
+	}
+	data, err = json.Marshal(lease{random(), b.holder, now.Add(max(term, time.Second))})
+	if err != nil {
+		return false, b.failed(op, err)
+	}
+	_, err = b.s3.swap(ctx, key, data, cond)
+	if errors.Is(err, errRefused) || errors.Is(err, memento.ErrUncertain) {
+		return false, nil
+	}
+	return err == nil, b.failed(op, err)
+}

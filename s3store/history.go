@@ -1,0 +1,298 @@
+package s3store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+
+	"memento"
+)
+
+// A view is a store's history as of one state.
+type view struct {
+	manifest manifest
+	tail     []*record
+	redacted map[int64]redaction
+	gone     map[int64]bool
+	foreign  map[memento.VersionID]int64 // of the state, to be read with its lock only
+	seq      int64
+	scrubbed int64
+}
+
+// view returns the history. The lock is held.
+func (s *state) view() view {
+	return view{s.manifest, slices.Clone(s.tail), maps.Clone(s.redacted), maps.Clone(s.gone), s.foreign, s.seq, s.scrubbed}
+}
+
+// left returns what is left of a version, nil if that is nothing.
+func (h *view) left(v *version) *version {
+	if h.gone[v.Seq] {
+		return nil
+	}
+	if c, ok := h.redacted[v.Seq]; ok && v.Redacted == 0 {
+		return v.redacted(c)
+	}
+	return v
+}
+
+// describe returns a part of the history as it is now, which may hold less than when
+// the view was taken.
+func (s *store) describe(ctx context.Context, g segment) (*description, error) {
+	for range rereads {
+		d, err := s.b.describe(ctx, g)
+		if !errors.Is(err, errMissing) {
+			return d, err
+		}
+		m, _, err := s.b.getManifest(ctx, s.id)
+		if err != nil {
+			return nil, err
+		}
+		if m.Deleted {
+			return nil, memento.ErrNoStore
+		}
+		if now, ok := m.holding(g.From); ok {
+			g = now
+		}
+	}
+	return nil, memento.ErrUnavailable
+}
+
+// bySeq returns the version with this Seq, or nil.
+func (s *store) bySeq(ctx context.Context, h view, seq int64) (*version, error) {
+	for _, r := range h.tail {
+		if n := len(r.Versions); n > 0 && r.Versions[0].Seq <= seq && seq <= r.Versions[n-1].Seq {
+			i, found := slices.BinarySearchFunc(r.Versions, seq, func(v *version, seq int64) int { return cmp.Compare(v.Seq, seq) })
+			if !found {
+				return nil, nil
+			}
+			return h.left(r.Versions[i]), nil
+		}
+	}
+	for _, g := range h.manifest.Segments {
+		if g.FirstSeq > 0 && g.FirstSeq <= seq && seq <= g.LastSeq {
+			d, err := s.describe(ctx, g)
+			if err != nil {
+				return nil, err
+			}
+			if v := d.find(seq); v != nil {
+				return h.left(v), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// version returns the version with this ID, or nil.
+func (s *store) version(ctx context.Context, h view, id memento.VersionID) (*version, error) {
+	s.mu.RLock()
+	seq, foreign := h.foreign[id]
+	s.mu.RUnlock()
+	if !foreign {
+		seq = id.SeqHint()
+	}
+	if seq <= 0 || seq > h.seq {
+		return nil, nil
+	}
+	v, err := s.bySeq(ctx, h, seq)
+	if err != nil || v == nil || v.ID != id {
+		return nil, err
+	}
+	return v, nil
+}
+
+// GetVersion returns a version with its contents.
+func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version memento.VersionID) (found memento.Version, err error) {
+	const op = "get version"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return found, b.failed(op, err)
+	}
+	defer done()
+	err = again(func() error {
+		var h view
+		if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+			return err
+		}
+		v, err := s.version(ctx, h, version)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			return memento.ErrNotExist
+		}
+		found = v.version()
+		if v.Ref != nil {
+			found.Content, err = s.content(ctx, want{*v.Ref, v.SHA256})
+		}
+		return err
+	})
+	if err != nil {
+		return memento.Version{}, b.failed(op, err)
+	}
+	return found, nil
+}
+
+// ListVersions yields versions, newest first unless asked otherwise. It reads the
+// history as it goes: a part at a time.
+func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
+	return func(yield func(memento.Version, error) bool) {
+		if err := b.listVersions(ctx, id, opts, yield); err != nil {
+			yield(memento.Version{}, b.failed("list versions", err))
+		}
+	}
+}
+
+// errEnough ends a walk.
+var errEnough = errors.New("enough")
+
+func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions, yield func(memento.Version, error) bool) error {
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var h view
+	if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+		return err
+	}
+	sent := 0
+	err = s.walk(ctx, h, opts.OldestFirst, opts.After, func(part []*version) error {
+		var found []memento.Version
+		var wants []want
+		for _, v := range part {
+			full := v.version()
+			if !opts.Matches(&full) {
+				continue
+			}
+			found = append(found, full)
+			if opts.Contents && v.Ref != nil {
+				wants = append(wants, want{*v.Ref, v.SHA256})
+			}
+			if sent+len(found) == opts.Limit {
+				break
+			}
+		}
+		if found, err = s.withContents(ctx, found, wants); err != nil {
+			return err
+		}
+		for _, v := range found {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !yield(v, nil) {
+				return errEnough
+			}
+			if sent++; sent == opts.Limit {
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// withContents fills in contents. What was redacted or pruned since the walk began
+// comes as it is now.
+func (s *store) withContents(ctx context.Context, found []memento.Version, wants []want) ([]memento.Version, error) {
+	if len(wants) == 0 {
+		return found, nil
+	}
+	texts, err := s.contents(ctx, wants)
+	if err == nil {
+		for i := range found {
+			if found[i].SHA256 != "" {
+				found[i].Content = texts[0]
+				texts = texts[1:]
+			}
+		}
+		return found, nil
+	}
+	if !errors.Is(err, errMissing) {
+		return nil, err
+	}
+	var now []memento.Version
+	for _, v := range found {
+		full, err := s.b.GetVersion(ctx, s.id, v.ID)
+		if errors.Is(err, memento.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		now = append(now, full)
+	}
+	return now, nil
+}
+
+// walkPart is how many versions of the tail, or of a segment, come at a time.
+const walkPart = 256
+
+// walk calls f with the versions of a history behind the one with the Seq after, part
+// by part, in the order asked for.
+func (s *store) walk(ctx context.Context, h view, oldestFirst bool, after int64, f func([]*version) error) error {
+	within := func(v *version) bool {
+		return v.Seq <= h.seq && (after <= 0 && !oldestFirst || oldestFirst && v.Seq > after || !oldestFirst && v.Seq < after)
+	}
+	send := func(versions []*version) error {
+		var part []*version
+		for i := range versions {
+			v := versions[i]
+			if !oldestFirst {
+				v = versions[len(versions)-1-i]
+			}
+			if v = h.left(v); v != nil && within(v) {
+				part = append(part, v)
+			}
+			if len(part) == walkPart {
+				if err := f(part); err != nil {
+					return err
+				}
+				part = nil
+			}
+		}
+		if len(part) == 0 {
+			return nil
+		}
+		return f(part)
+	}
+	tail := func() error {
+		var versions []*version
+		for _, r := range h.tail {
+			versions = append(versions, r.Versions...)
+		}
+		return send(versions)
+	}
+	folded := func(g segment) error {
+		if g.FirstSeq == 0 || oldestFirst && g.LastSeq <= after || !oldestFirst && after > 0 && g.FirstSeq >= after {
+			return nil
+		}
+		d, err := s.describe(ctx, g)
+		if err != nil {
+			return err
+		}
+		return send(d.versions)
+	}
+	if !oldestFirst {
+		if err := tail(); err != nil {
+			return err
+		}
+		for _, g := range slices.Backward(h.manifest.Segments) {
+			if err := folded(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, g := range h.manifest.Segments {
+		if err := folded(g); err != nil {
+			return err
+		}
+	}
+	return tail()
+}

@@ -1,0 +1,135 @@
+package s3store
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"memento"
+)
+
+// List yields the memories below a directory in byte order of path.
+func (b *Backend) List(ctx context.Context, id memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	return func(yield func(memento.Entry, error) bool) {
+		entries, err := b.list(ctx, id, opts)
+		yieldAll(ctx, entries, b.failed("list", err), yield)
+	}
+}
+
+// list returns a whole listing. What it may be about contents is bounded by the
+// store's limits, and so is what it holds.
+func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, err error) {
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	err = again(func() error {
+		var wants []want
+		if err := s.view(ctx, func(st *state) error {
+			entries, wants = b.entries(st, id, opts)
+			return nil
+		}); err != nil || !opts.Contents {
+			return err
+		}
+		texts, err := s.contents(ctx, wants)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if !entries[i].Dir {
+				entries[i].Memory.Content = texts[0]
+				texts = texts[1:]
+			}
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// entries returns what a listing yields, and what its memories contain.
+func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, wants []want) {
+	dir := cmp.Or(opts.Dir, memento.Root)
+	prefix := dir.Prefix()
+	heads := st.below(dir)
+	from, found := slices.BinarySearchFunc(heads, opts.After, func(h *head, after string) int { return cmp.Compare(string(h.memory.Path), after) })
+	if found {
+		from++
+	}
+	for rest := heads[from:]; len(rest) > 0; {
+		h, n := rest[0], 1
+		e := memento.Entry{Path: h.memory.Path}
+		if sub, deeper := rollUp(string(h.memory.Path[len(prefix):]), opts.Depth); deeper {
+			e.Path, e.Dir = memento.Path(prefix+sub), true
+			n = sumUp(&e, rest)
+		} else {
+			e.Memory = b.shown(st, id, h)
+			e.Usage = memento.Usage{Memories: 1, Bytes: h.memory.Size}
+			e.UpdatedAt = h.memory.UpdatedAt
+		}
+		rest = rest[n:]
+		if e.Cursor() <= opts.After {
+			continue // the directory that After names
+		}
+		if !e.Dir {
+			wants = append(wants, want{h.ref, h.memory.SHA256})
+		}
+		entries = append(entries, e)
+		if len(entries) == opts.Limit {
+			break
+		}
+	}
+	return entries, wants
+}
+
+// rollUp returns the directory, depth levels deep, that stands for a relative path,
+// if that lies deeper.
+func rollUp(name string, depth int) (dir string, deeper bool) {
+	end := 0
+	for range depth {
+		i := strings.IndexByte(name[end:], '/')
+		if i < 0 {
+			return "", false
+		}
+		end += i + 1
+	}
+	if end == 0 {
+		return "", false
+	}
+	return name[:end-1], true
+}
+
+// sumUp adds up what lies in the directory e, with which heads begin, and returns how
+// many memories that are.
+func sumUp(e *memento.Entry, heads []*head) int {
+	prefix := e.Path.Prefix()
+	for n, h := range heads {
+		if !strings.HasPrefix(string(h.memory.Path), prefix) {
+			return n
+		}
+		e.Usage.Memories++
+		e.Usage.Bytes += h.memory.Size
+		e.UpdatedAt = later(e.UpdatedAt, h.memory.UpdatedAt)
+	}
+	return len(heads)
+}
+
+// yieldAll yields items, or err, and stops when ctx ends.
+func yieldAll[T any](ctx context.Context, items []T, err error, yield func(T, error) bool) {
+	var none T
+	if err != nil {
+		yield(none, err)
+		return
+	}
+	for _, item := range items {
+		if err := ctx.Err(); err != nil {
+			yield(none, err)
+			return
+		}
+		if !yield(item, nil) {
+			return
+		}
+	}
+}

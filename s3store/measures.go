@@ -1,0 +1,33 @@
+package s3store
+
+import "memento"
+
+var _ memento.Meter = (*Backend)(nil)
+
+// Measures implements [memento.Meter], with what Stats returns.
+func (b *Backend) Measures() []memento.Measure {
+	s := b.Stats()
+	requests := func(outcome string, n int64) memento.Measure {
+		return memento.Measure{
+			Name: "requests_total", Help: "Requests to the object storage, by what came of them; each attempt counts.",
+			Counter: true, Label: "kind", LabelValue: outcome, Value: float64(n),
+		}
+	}
+	counter := func(name, help string, n int64) memento.Measure {
+		return memento.Measure{Name: name, Help: help, Counter: true, Value: float64(n)}
+	}
+	gauge := func(name, help string, n int64) memento.Measure {
+		return memento.Measure{Name: name, Help: help, Value: float64(n)}
+	}
+	return []memento.Measure{
+		requests("get", s.Gets), requests("get_missing", s.GetsMissing), requests("put", s.Puts), requests("put_refused", s.PutsRefused),
+		requests("list", s.Lists), requests("delete", s.Deletes), requests("head", s.Heads), requests("failed", s.Failures),
+		counter("request_retries_total", "Requests to the object storage that were repeated.", s.Retries),
+		counter("read_bytes_total", "Bytes read from the object storage.", s.BytesRead),
+		counter("written_bytes_total", "Bytes written to the object storage.", s.BytesWritten),
+		counter("cache_hits_total", "Contents and parts of history that came from memory.", s.CacheHits),
+		counter("cache_misses_total", "Contents and parts of history that did not.", s.CacheMisses),
+		gauge("cache_bytes", "Bytes of contents and history in memory.", s.CacheBytes),
+		gauge("state_bytes", "Bytes of stores held in memory, roughly.", s.StateBytes),
+	}
+}

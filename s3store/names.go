@@ -1,0 +1,176 @@
+package s3store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+// markerPrefix begins the names of markers, which lie beside a claim.
+const markerPrefix = "s-"
+
+func nameMarker(ws memento.Workspace, name string, id memento.StoreID) string {
+	return nameDir(ws, name) + markerPrefix + newestFirst(id)
+}
+
+// A claim says which store has a unique name, or is about to be made with it.
+type claim struct {
+	Rev   string          `json:"rev"`
+	Store memento.StoreID `json:"store"`
+}
+
+// claimPatience is for how long a store that has a name, and is not there yet, is
+// waited for.
+const claimPatience = 5 * time.Second
+
+// claim takes a name for a store that is about to be made. Errors: ErrExist.
+func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
+	has := func(s memento.StoreInfo) bool {
+		return s.Workspace == info.Workspace && s.Name == info.Name && !s.Archived()
+	}
+	taken := false
+	err := b.listStores(ctx, info.Workspace, memento.StoreListOptions{Name: info.Name}, func(memento.StoreInfo) bool {
+		taken = true
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	if taken {
+		return errTaken(info.Name)
+	}
+	key := nameDir(info.Workspace, info.Name) + "claim"
+	mine, err := json.Marshal(claim{random(), info.ID})
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var waitingFor memento.StoreID
+	for {
+		data, etag, err := b.s3.get(ctx, key)
+		cond := ifMatch(etag)
+		switch {
+		case errors.Is(err, errMissing):
+			cond = ifAbsent
+		case err != nil:
+			return err
+		default:
+			var c claim
+			if err := json.Unmarshal(data, &c); err != nil || !isStoreID(c.Store) {
+				return fmt.Errorf("%w: the claim of a name is damaged", memento.ErrFormat)
+			}
+			holder, err := b.lookup(ctx, c.Store)
+			switch {
+			case err == nil && has(holder):
+				return errTaken(info.Name)
+			case err != nil && !errors.Is(err, memento.ErrNoStore):
+				return err
+			case err == nil: // renamed, or archived
+			default:
+				if waitingFor != c.Store {
+					waitingFor, began = c.Store, time.Now()
+				}
+				free, err := b.fence(ctx, c.Store, time.Since(began) > claimPatience)
+				if err != nil {
+					return err
+				}
+				if !free {
+					select {
+					case <-time.After(20 * time.Millisecond):
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+					continue
+				}
+			}
+		}
+		if _, err := b.s3.swap(ctx, key, mine, cond); !errors.Is(err, errRefused) {
+			return err
+		}
+	}
+}
+
+// errTaken is of a name that another store has.
+func errTaken(name string) error { return fmt.Errorf("%w: a store named %q", memento.ErrExist, name) }
+
+// fence reports whether a store that is not there is never going to be: because it was
+// deleted, or because, if force is set, its place is taken away now.
+func (b *Backend) fence(ctx context.Context, id memento.StoreID, force bool) (bool, error) {
+	known, err := b.known(ctx, id)
+	if known || err != nil {
+		if err == nil {
+			_, err = b.lookup(ctx, id) // it may have been made meanwhile
+		}
+		if errors.Is(err, memento.ErrNoStore) {
+			return true, nil
+		}
+		return false, err
+	}
+	if !force {
+		return false, nil
+	}
+	tombstone := record{N: 1, Commit: random(), Deleted: true}
+	data, err := tombstone.encode()
+	if err != nil {
+		return false, err
+	}
+	_, err = b.s3.swap(ctx, logKey(id, 1), data, ifAbsent)
+	if errors.Is(err, errRefused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// nameLocks are for those of one process who want the same name.
+type nameLocks struct {
+	mu    sync.Mutex
+	locks map[string]*nameLock
+}
+
+type nameLock struct {
+	sync.Mutex
+	users int
+}
+
+// lock locks a name, and returns what unlocks it.
+func (l *nameLocks) lock(ws memento.Workspace, name string) (unlock func()) {
+	key := string(ws) + "\x00" + name
+	l.mu.Lock()
+	if l.locks == nil {
+		l.locks = map[string]*nameLock{}
+	}
+	n := l.locks[key]
+	if n == nil {
+		n = &nameLock{}
+		l.locks[key] = n
+	}
+	n.users++
+	l.mu.Unlock()
+	n.Lock()
+	return func() {
+		n.Unlock()
+		l.mu.Lock()
+		if n.users--; n.users == 0 {
+			delete(l.locks, key)
+		}
+		l.mu.Unlock()
+	}
+}
+
+// inOrder returns the workspaces that have something, in order.
+func inOrder(found []memento.Workspace, has []bool) []memento.Workspace {
+	var some []memento.Workspace
+	for i, ws := range found {
+		if has[i] {
+			some = append(some, ws)
+		}
+	}
+	slices.Sort(some)
+	return some
+}

@@ -1,0 +1,114 @@
+package s3store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/minio/minio-go/v7"
+
+	"memento"
+)
+
+// format is the object that says in which format the stores below the prefix are.
+type format struct {
+	Memento int `json:"memento"` // see recordFormat
+}
+
+// probe finds out whether the storage can be used: whether it honours conditions, is
+// in a format that is understood, and keeps old versions of objects.
+func (b *Backend) probe(ctx context.Context, makeBucket bool, region string) error {
+	data, _, err := b.s3.get(ctx, formatKey)
+	if errors.Is(err, errNoBucket) && makeBucket {
+		_, err = b.s3.try(ctx, func(ctx context.Context) error {
+			err := b.s3.core.MakeBucket(ctx, b.s3.bucket, minio.MakeBucketOptions{Region: region})
+			if code := minio.ToErrorResponse(err).Code; code == "BucketAlreadyOwnedByYou" || code == "BucketAlreadyExists" {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		data, _, err = b.s3.get(ctx, formatKey)
+	}
+	switch {
+	case err == nil:
+		var f format
+		if err := json.Unmarshal(data, &f); err != nil || f.Memento < 1 {
+			return fmt.Errorf("%w: something else is kept below the prefix", memento.ErrFormat)
+		}
+		if f.Memento > recordFormat {
+			return fmt.Errorf("%w: the stores were written by a newer memento", memento.ErrFormat)
+		}
+	case !errors.Is(err, errMissing):
+		return err
+	}
+	young := err != nil
+	if err := b.probeConditions(ctx); err != nil {
+		return err
+	}
+	if young {
+		data, err := json.Marshal(format{recordFormat})
+		if err == nil {
+			err = b.s3.write(ctx, formatKey, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.probeVersions(ctx)
+}
+
+// probeConditions writes an object twice on condition that it is not there, and then
+// on condition that it is another.
+func (b *Backend) probeConditions(ctx context.Context) error {
+	key := probesDir + random()
+	first, second := []byte(random()), []byte(random())
+	etag, err := b.s3.swap(ctx, key, first, ifAbsent)
+	if err != nil {
+		return err
+	}
+	defer b.s3.remove(context.WithoutCancel(ctx), key)
+	refuses := func(cond condition) error {
+		_, err := b.s3.swap(ctx, key, second, cond)
+		switch {
+		case errors.Is(err, errRefused):
+			return nil
+		case err == nil:
+			return fmt.Errorf("%w: the object storage ignores the conditions If-None-Match and If-Match on writing, without which servers overwrite each other's changes; use one that honours them", memento.ErrUnsupported)
+		}
+		return err
+	}
+	if err := refuses(ifAbsent); err != nil {
+		return err
+	}
+	if err := refuses(ifMatch("00000000000000000000000000000000")); err != nil {
+		return err
+	}
+	if _, err := b.s3.swap(ctx, key, second, ifMatch(etag)); err != nil {
+		if errors.Is(err, errRefused) {
+			return fmt.Errorf("%w: the object storage refuses to write on the condition If-Match of an object's own ETag", memento.ErrUnsupported)
+		}
+		return err
+	}
+	return nil
+}
+
+// probeVersions finds out whether what is deleted must be deleted version by version.
+func (b *Backend) probeVersions(ctx context.Context) error {
+	var config minio.BucketVersioningConfiguration
+	_, err := b.s3.try(ctx, func(ctx context.Context) (err error) {
+		config, err = b.s3.core.GetBucketVersioning(ctx, b.s3.bucket)
+		return err
+	})
+	switch {
+	case err == nil:
+		b.s3.erase = config.Status != "" // one that is suspended has old versions, too
+		return nil
+	case errors.Is(err, memento.ErrDenied), errors.Is(err, memento.ErrUnsupported), errors.Is(err, errMissing):
+		return nil // then what writing answers tells: see docs/s3.md
+	}
+	return err
+}

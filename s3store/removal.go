@@ -1,0 +1,145 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"memento"
+)
+
+// Redact removes a version's path and contents for good: from the bucket, too, when it
+// returns without an error. After an error that is none of its own, repeating it goes
+// on with the removal.
+func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.VersionID, by memento.Actor) (left memento.Version, err error) {
+	const op = "redact"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return left, b.failed(op, err)
+	}
+	defer done()
+	for {
+		var h view
+		if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+			return left, b.failed(op, err)
+		}
+		v, err := s.version(ctx, h, vid)
+		if err != nil {
+			return left, b.failed(op, err)
+		}
+		if v == nil {
+			return left, &memento.Error{Op: op, Err: memento.ErrNotExist}
+		}
+		if v.Redacted != 0 {
+			return v.version(), b.failed(op, s.sweep(ctx)) // who redacted it may have died before the end
+		}
+		var emptied *version
+		err = s.submit(ctx, func(t *transaction) error {
+			if t.base.scrubbed != h.scrubbed || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
+				return errStale
+			}
+			if m := t.headByID(v.Memory); m != nil && m.memory.Version == vid {
+				return &memento.Error{Op: op, Path: m.memory.Path, Err: memento.ErrHead}
+			}
+			c := redaction{Seq: v.Seq, At: stampOf(t.time(b.time())), By: by}
+			emptied = v.redacted(c)
+			t.rec.Redact = append(t.rec.Redact, c)
+			return nil
+		})
+		if errors.Is(err, errStale) {
+			continue
+		}
+		if err != nil {
+			return left, b.failed(op, err)
+		}
+		return emptied.version(), b.failed(op, s.scrub(ctx))
+	}
+}
+
+// scrub removes from the bucket what was redacted and pruned.
+func (s *store) scrub(ctx context.Context) error {
+	s.mu.RLock()
+	clean := s.st != nil && len(s.st.redacted) == 0 && len(s.st.gone) == 0
+	s.mu.RUnlock()
+	if clean {
+		return nil
+	}
+	return s.fold(ctx, true)
+}
+
+// Prune removes versions that nobody asks to keep, and contents that writers which
+// died have left behind.
+func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (sum memento.Pruned, err error) {
+	const op = "prune"
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return sum, b.failed(op, err)
+	}
+	defer done()
+	for {
+		var h view
+		if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+			return sum, b.failed(op, err)
+		}
+		sum = memento.Pruned{}
+		var gone []int64
+		used := map[string]bool{} // blobs
+		p := memento.Pruner{PruneOptions: opts}
+		err := s.walk(ctx, h, false, 0, func(part []*version) error {
+			for _, v := range part {
+				if v.Ref != nil && v.Ref.Blob != "" {
+					used[v.Ref.Blob] = true
+				}
+				full := v.version()
+				if opts.Memory != "" && v.Memory != opts.Memory || !p.Goes(&full) {
+					continue
+				}
+				gone = append(gone, v.Seq)
+				sum.Versions++
+				sum.Bytes += v.Size
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return memento.Pruned{}, b.failed(op, err)
+		}
+		if opts.DryRun {
+			return sum, nil
+		}
+		if len(gone) > 0 {
+			err = s.submit(ctx, func(t *transaction) error {
+				if t.base.scrubbed != h.scrubbed || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
+					return errStale
+				}
+				t.rec.Prune = gone
+				return nil
+			})
+		}
+		if errors.Is(err, errStale) {
+			continue
+		}
+		if err == nil {
+			err = s.scrub(ctx)
+		}
+		if err == nil {
+			err = s.dropStrays(ctx, used)
+		}
+		return sum, b.failed(op, err)
+	}
+}
+
+// dropStrays removes contents that no version refers to: those of commits that never
+// came about. Young ones may be of one that is under way.
+func (s *store) dropStrays(ctx context.Context, used map[string]bool) error {
+	found, err := s.b.s3.list(ctx, blobDir(s.id), "", 0, true)
+	if err != nil {
+		return err
+	}
+	var strays []string
+	for _, o := range found {
+		if name := o.key[len(blobDir(s.id)):]; !used[name] && time.Since(o.at) > s.b.keepLog {
+			strays = append(strays, o.key)
+		}
+	}
+	return s.b.s3.remove(ctx, strays...)
+}

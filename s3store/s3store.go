@@ -1,0 +1,410 @@
+// Package s3store keeps memories in a bucket of an S3-compatible object storage. Any
+// number of servers may use one bucket at once; none coordinates them.
+//
+//	backend, err := s3store.Open(ctx, s3store.Location{Bucket: "agents", Region: "eu-central-1"}, nil)
+//
+// Each store is a log. A commit is one object, written at the next number on
+// condition that none is there (If-None-Match: *): that is the instant at which an
+// Apply happens, and who comes second plans anew. Writes of one process that wait for
+// the same store share a record. Every process that uses a store holds its memories,
+// without contents, in memory, and asks before each reading whether there is a next
+// record: one request, which readers of a process share if it began after they came.
+// A record carries the random name of its commit, so that a writer whose answer was
+// lost reads the record back and sees whose it is.
+//
+// Records are folded now and then into larger objects, from which, with the last
+// records of the log, a process takes up a store. Redact and Prune fold at once and
+// leave nothing of what they remove in the bucket.
+//
+// What a method has returned as done is as durable as the object storage makes what
+// it has acknowledged. The storage must honour If-None-Match: * and If-Match on
+// writing, and be strongly consistent; Open tries the former and refuses what does
+// not.
+//
+// docs/s3.md describes the format, which has a version, the set-up of a bucket, and
+// the number of requests and the cost of each operation.
+package s3store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"memento"
+)
+
+// A Location says where to keep stores.
+type Location struct {
+	Bucket   string
+	Prefix   string // of all keys; backends with different ones share nothing
+	Endpoint string // a URL; "" is that of Amazon S3
+	Region   string // "" asks the storage
+
+	// PathStyle says whether the bucket is named in the path of requests ("true") or
+	// in the host ("false"); "" or "auto" is by the endpoint: only Amazon and its
+	// like are asked by host.
+	PathStyle string
+}
+
+// Options are the options of [Open]; nil means all defaults.
+type Options struct {
+	// Credentials are what requests are signed with. nil means the environment
+	// (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), the shared
+	// credentials file, or the role of the machine, whichever there is first.
+	Credentials *credentials.Credentials
+
+	// Inline is up to how many bytes contents are in the record of their commit; what
+	// is larger is an object of its own, which takes one more request. Default 16 KiB;
+	// negative for never.
+	Inline int
+
+	// Cache is how many bytes of contents and history are kept in memory. Default
+	// 256 MiB.
+	Cache int64
+
+	// States is how many bytes of stores' descriptions and paths, roughly, are kept in
+	// memory. Default 256 MiB.
+	States int64
+
+	// Patience is for how long a request that fails is repeated. Default 20 seconds.
+	Patience time.Duration
+
+	// FoldEvery is after how many records a log is folded. Default 256.
+	FoldEvery int
+
+	// MakeBucket makes the bucket if there is none, for tests.
+	MakeBucket bool
+
+	// Transport carries the requests; nil means one of the backend's own.
+	Transport http.RoundTripper
+
+	// Now tells the time; nil means time.Now. Times are kept in UTC, in whole
+	// microseconds, and never go back within a store.
+	Now func() time.Time
+}
+
+const (
+	defaultInline   = 16 << 10
+	defaultCache    = 256 << 20
+	defaultStates   = 256 << 20
+	defaultPatience = 20 * time.Second
+	attemptTime     = 30 * time.Second
+)
+
+// A Backend keeps stores in a bucket. It is safe for concurrent use. Use [Open].
+type Backend struct {
+	s3        *client
+	counts    *counting
+	cache     *cache
+	inline    int
+	states    int64
+	foldEvery int64
+	keepLog   time.Duration // see the constants of these names
+	maxAge    time.Duration
+	now       func() time.Time
+	holder    string // of duties
+
+	ctx    context.Context // ends with the backend
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+	own    *http.Transport // nil if it is the caller's
+
+	mu     sync.Mutex // guards what follows
+	stores map[memento.StoreID]*store
+	held   int64 // bytes of states, roughly
+	closed bool
+
+	names   nameLocks
+	noting  reading
+	closing chan struct{}
+}
+
+var (
+	_ memento.Backend         = (*Backend)(nil)
+	_ memento.Searcher        = (*Backend)(nil)
+	_ memento.ReadMarker      = (*Backend)(nil)
+	_ memento.KeyKeeper       = (*Backend)(nil)
+	_ memento.WorkspaceLister = (*Backend)(nil)
+	_ memento.Elector         = (*Backend)(nil)
+)
+
+var errNoBucket = fmt.Errorf("%w: the bucket does not exist; make it, or name another", memento.ErrInvalid)
+
+// Open opens the stores of a bucket. It writes and deletes an object to find out
+// whether the storage honours conditions.
+//
+// Errors: ErrInvalid (the location; the bucket does not exist), ErrUnsupported (the
+// storage does not honour conditions), ErrDenied, ErrReadOnly, ErrUnavailable,
+// ErrFormat (what the bucket holds was written by a newer memento).
+func Open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
+	b, err := open(ctx, at, opts)
+	if err != nil {
+		return nil, &memento.Error{Op: "open s3 store", Err: err}
+	}
+	return b, nil
+}
+
+func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
+	o := Options{}
+	if opts != nil {
+		o = *opts
+	}
+	if at.Bucket == "" {
+		return nil, fmt.Errorf("%w: the location names no bucket", memento.ErrInvalid)
+	}
+	endpoint, secure, err := parseEndpoint(at.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	lookup := minio.BucketLookupAuto
+	switch at.PathStyle {
+	case "", "auto":
+	case "true":
+		lookup = minio.BucketLookupPath
+	case "false":
+		lookup = minio.BucketLookupDNS
+	default:
+		return nil, fmt.Errorf("%w: path style is true, false or auto", memento.ErrInvalid)
+	}
+	prefix, err := parsePrefix(at.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{
+		cache:  newCache(cmp.Or(o.Cache, defaultCache)),
+		inline: cmp.Or(o.Inline, defaultInline), states: cmp.Or(o.States, defaultStates),
+		foldEvery: int64(cmp.Or(o.FoldEvery, foldEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
+		stores: map[memento.StoreID]*store{}, noting: newReading(), closing: make(chan struct{}),
+	}
+	if o.Now != nil {
+		b.now = o.Now
+	}
+	base := o.Transport
+	if base == nil {
+		b.own = newTransport()
+		base = b.own
+	}
+	if o.Credentials == nil {
+		o.Credentials = standardCredentials(base)
+	}
+	b.counts = &counting{base: base}
+	core, err := minio.NewCore(endpoint, &minio.Options{
+		Creds: o.Credentials, Secure: secure, Transport: b.counts, Region: at.Region, BucketLookup: lookup, MaxRetries: 1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: the endpoint of the object storage", memento.ErrInvalid)
+	}
+	core.SetAppInfo("memento", "1")
+	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attempt: attemptTime, retryFor: cmp.Or(o.Patience, defaultPatience)}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	if err := b.probe(ctx, o.MakeBucket, at.Region); err != nil {
+		b.Close()
+		return nil, err
+	}
+	b.goOn(b.syncNowAndThen)
+	return b, nil
+}
+
+// parseEndpoint returns host and port of a URL, and whether it is https.
+func parseEndpoint(endpoint string) (host string, secure bool, err error) {
+	if endpoint == "" {
+		return "s3.amazonaws.com", true, nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return "", false, fmt.Errorf("%w: an endpoint is a URL such as https://host:port", memento.ErrInvalid)
+	}
+	if u.User != nil {
+		return "", false, fmt.Errorf("%w: credentials have no place in an endpoint; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", memento.ErrInvalid)
+	}
+	return u.Host, u.Scheme == "https", nil
+}
+
+func parsePrefix(prefix string) (string, error) {
+	prefix = strings.Trim(prefix, "/")
+	if prefix == "" {
+		return "", nil
+	}
+	for part := range strings.SplitSeq(prefix, "/") {
+		if part == "" || part == "." || part == ".." {
+			return "", fmt.Errorf("%w: a part of the prefix is empty or a dot", memento.ErrInvalid)
+		}
+	}
+	if len(prefix) > 256 {
+		return "", fmt.Errorf("%w: the prefix has more than 256 bytes", memento.ErrInvalid)
+	}
+	return prefix + "/", nil
+}
+
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	t.ResponseHeaderTimeout = attemptTime
+	t.DisableCompression = true // objects come as they are
+	return t
+}
+
+func standardCredentials(base http.RoundTripper) *credentials.Credentials {
+	return credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.EnvAWS{},
+		&credentials.FileAWSCredentials{},
+		&credentials.IAM{Client: &http.Client{Transport: base, Timeout: 5 * time.Second}},
+	})
+}
+
+// Close finishes what was accepted, and writes when memories were read.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	first := !b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if !first {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	b.writeReads(ctx) // the last few may be lost
+	cancel()
+	stop := time.AfterFunc(b.s3.retryFor, b.cancel)
+	defer stop.Stop()
+	close(b.closing)
+	b.tasks.Wait()
+	b.cancel()
+	if b.own != nil {
+		b.own.CloseIdleConnections()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stores = nil
+	return nil
+}
+
+// goOn runs f beside the caller until the backend closes, unless it has.
+func (b *Backend) goOn(f func(context.Context)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.tasks.Go(func() { f(b.ctx) })
+	return true
+}
+
+// time returns the present, as it is kept.
+func (b *Backend) time() time.Time { return whole(b.now()) }
+
+// whole returns t as it is kept.
+func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// use returns what this process holds of a store, for the time until done is called.
+func (b *Backend) use(ctx context.Context, id memento.StoreID) (s *store, done func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, nil, memento.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if !isStoreID(id) {
+		return nil, nil, memento.ErrNoStore
+	}
+	s = b.stores[id]
+	if s == nil {
+		s = &store{b: b, id: id}
+		b.stores[id] = s
+	}
+	s.users++
+	return s, func() { b.unuse(s) }, nil
+}
+
+func (b *Backend) unuse(s *store) {
+	s.mu.RLock()
+	var weight int64
+	gone := s.st == nil || s.st.deleted
+	if !gone {
+		weight = s.st.size()
+	}
+	s.mu.RUnlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.users--
+	s.used = time.Now()
+	if b.stores == nil {
+		return
+	}
+	b.held += weight - s.weight
+	s.weight = weight
+	if gone && s.users == 0 && b.stores[s.id] == s {
+		b.held -= s.weight
+		delete(b.stores, s.id)
+	}
+	if b.held > b.states {
+		b.dropStates()
+	}
+}
+
+// dropStates gives up the states used longest ago, until a tenth of the room is
+// free. The lock is held.
+func (b *Backend) dropStates() {
+	for b.held > b.states/10*9 {
+		var oldest *store
+		for _, s := range b.stores {
+			if s.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
+				oldest = s
+			}
+		}
+		if oldest == nil {
+			return
+		}
+		b.held -= oldest.weight
+		delete(b.stores, oldest.id)
+	}
+}
+
+func (b *Backend) stateBytes() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
+}
+
+// read brings a store up to date and runs f on it.
+func (b *Backend) read(ctx context.Context, op string, id memento.StoreID, f func(*store, *state) error) error {
+	s, done, err := b.use(ctx, id)
+	if err == nil {
+		defer done()
+		err = s.view(ctx, func(st *state) error { return f(s, st) })
+	}
+	return b.failed(op, err)
+}
+
+// failed gives an error of the storage the form that callers know.
+func (b *Backend) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*memento.Error](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*memento.PathError](err); ok {
+		return err
+	}
+	if errors.Is(err, context.Canceled) && b.ctx.Err() != nil {
+		err = memento.ErrClosed
+	}
+	if errors.Is(err, errMissing) || errors.Is(err, errRefused) {
+		err = fmt.Errorf("%w: objects were removed or changed by something else", memento.ErrFormat)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &memento.Error{Op: op, Err: err}
+}

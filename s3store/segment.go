@@ -1,0 +1,134 @@
+package s3store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"memento"
+)
+
+// A description is the first part of a segment's object: its records, and where
+// their contents are in what follows.
+type description struct {
+	Format   int       `json:"format"`
+	Records  []*record `json:"records,omitempty"`
+	Contents []span    `json:"contents,omitempty"`
+
+	spans    map[place]span
+	versions []*version // of all records, by Seq
+}
+
+// A place names contents by their record and their index in it.
+type place struct {
+	n int64
+	i int
+}
+
+func (r ref) place() place { return place{r.N, r.I} }
+
+// A span is where contents are, from the end of the description on.
+type span struct {
+	N      int64 `json:"n"`
+	I      int   `json:"i"`
+	Offset int64 `json:"o"`
+	Size   int64 `json:"s"`
+}
+
+// find returns a version by its Seq, or nil.
+func (d *description) find(seq int64) *version {
+	i, found := slices.BinarySearchFunc(d.versions, seq, func(v *version, seq int64) int { return cmp.Compare(v.Seq, seq) })
+	if !found {
+		return nil
+	}
+	return d.versions[i]
+}
+
+// index completes what was read or made.
+func (d *description) index() *description {
+	d.spans = make(map[place]span, len(d.Contents))
+	for _, c := range d.Contents {
+		d.spans[place{c.N, c.I}] = c
+	}
+	for _, r := range d.Records {
+		d.versions = append(d.versions, r.Versions...)
+	}
+	return d
+}
+
+// encodeSegment returns the object of records with contents, and what the manifest
+// says of it. Records and contents that are not to be kept are left out already.
+func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*record, kept []place, content func(place) string) ([]byte, segment, error) {
+	d := description{Format: recordFormat}
+	for _, r := range records {
+		bare := *r
+		bare.Sizes, bare.contents = nil, nil
+		d.Records = append(d.Records, &bare)
+	}
+	var contents bytes.Buffer
+	for _, p := range kept {
+		c := content(p)
+		d.Contents = append(d.Contents, span{p.n, p.i, int64(contents.Len()), int64(len(c))})
+		contents.WriteString(c)
+	}
+	meta, err := pack(&d)
+	if err != nil {
+		return nil, segment{}, err
+	}
+	g := segment{Key: key, From: from, To: to, FirstSeq: firstSeq, LastSeq: lastSeq, Meta: int64(len(meta)), Size: int64(len(meta) + contents.Len())}
+	return append(meta, contents.Bytes()...), g, nil
+}
+
+// describe returns a segment's description.
+func (b *Backend) describe(ctx context.Context, g segment) (*description, error) {
+	key := cacheKey{name: g.Key}
+	if d, ok := b.cache.get(key); ok {
+		return d.(*description), nil
+	}
+	data, _, err := b.s3.getPart(ctx, g.Key, 0, g.Meta)
+	if err != nil {
+		return nil, err
+	}
+	return b.readDescription(g, data)
+}
+
+func (b *Backend) readDescription(g segment, data []byte) (*description, error) {
+	if int64(len(data)) < g.Meta {
+		return nil, fmt.Errorf("%w: a part of the history was cut off", memento.ErrFormat)
+	}
+	d := &description{}
+	if err := unpack(data[:g.Meta], d); err != nil {
+		return nil, err
+	}
+	if d.Format > recordFormat {
+		return nil, fmt.Errorf("%w: a part of the history was written by a newer memento", memento.ErrFormat)
+	}
+	d.index()
+	b.cache.put(cacheKey{name: g.Key}, d, 5*g.Meta+500*int64(len(d.versions)))
+	return d, nil
+}
+
+// whole returns a segment's description, and its contents.
+func (b *Backend) whole(ctx context.Context, g segment) (*description, func(place) string, error) {
+	data, _, err := b.s3.get(ctx, g.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	var d *description
+	if known, ok := b.cache.get(cacheKey{name: g.Key}); ok {
+		d = known.(*description)
+	} else if d, err = b.readDescription(g, data); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range d.Contents {
+		if c.Offset < 0 || c.Size < 0 || g.Meta+c.Offset+c.Size > int64(len(data)) {
+			return nil, nil, fmt.Errorf("%w: a part of the history was cut off", memento.ErrFormat)
+		}
+	}
+	return d, func(p place) string {
+		c := d.spans[p]
+		return string(data[g.Meta+c.Offset:][:c.Size])
+	}, nil
+}

@@ -1,0 +1,215 @@
+package s3store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"memento"
+)
+
+// A head is a memory without contents, and where they are. It never changes.
+type head struct {
+	memory memento.Memory
+	ref    ref
+}
+
+// A state is a store as of one record of its log, without contents and without the
+// history that has been folded.
+type state struct {
+	n       int64 // of the newest record
+	info    memento.StoreInfo
+	deleted bool
+	seq     int64     // of the newest version there has been
+	latest  time.Time // the newest version's, so that times never go back
+
+	byID   map[memento.MemoryID]*head
+	byPath map[memento.Path]*head
+	paths  []*head // in order of path
+
+	// foreign are the Seqs of versions whose IDs do not tell them.
+	foreign map[memento.VersionID]int64
+
+	manifest manifest
+	etag     string    // of the manifest; "" if there is none yet
+	tail     []*record // those that are not folded
+	tailSize int64     // of their contents
+
+	// What was redacted and pruned by records of the tail, and is to be removed.
+	redacted map[int64]redaction
+	gone     map[int64]bool
+	scrubbed int64 // number of the newest record that redacts or prunes
+
+	reads map[memento.MemoryID]time.Time // when memories were last read
+}
+
+func newState() *state {
+	return &state{
+		byID: map[memento.MemoryID]*head{}, byPath: map[memento.Path]*head{}, foreign: map[memento.VersionID]int64{},
+		redacted: map[int64]redaction{}, gone: map[int64]bool{}, reads: map[memento.MemoryID]time.Time{},
+	}
+}
+
+// size is roughly what the state takes in memory.
+func (s *state) size() int64 {
+	return 2000 + 450*int64(len(s.byID)) + 100*int64(len(s.foreign)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
+		150*int64(len(s.manifest.Segments)) + 80*int64(len(s.reads))
+}
+
+// take carries out the next record. Contents are not kept.
+func (s *state) take(r *record, folded bool) {
+	if s.deleted && r.Info != nil { // a copy of the store is made where it was
+		fresh := newState()
+		fresh.manifest, fresh.etag = s.manifest, s.etag
+		*s = *fresh
+	}
+	s.n = r.N
+	if r.Info != nil {
+		usage := s.info.Usage
+		s.info = r.Info.info()
+		s.info.Usage = usage
+		if s.seq == 0 && s.latest.IsZero() {
+			s.latest = s.info.CreatedAt
+		}
+	}
+	s.info.Usage = memento.Usage{Memories: r.Usage.Memories, Bytes: r.Usage.Bytes}
+	s.takeVersions(r.Versions)
+	for _, c := range r.Redact {
+		s.latest = later(s.latest, c.At.time())
+	}
+	if len(r.Redact) > 0 || len(r.Prune) > 0 {
+		s.scrubbed = r.N
+	}
+	if len(r.Prune) > 0 && len(s.foreign) > 0 {
+		pruned := map[int64]bool{}
+		for _, seq := range r.Prune {
+			pruned[seq] = true
+		}
+		maps.DeleteFunc(s.foreign, func(_ memento.VersionID, seq int64) bool { return pruned[seq] })
+	}
+	s.deleted = s.deleted || r.Deleted
+	if folded {
+		return
+	}
+	for _, c := range r.Redact {
+		s.redacted[c.Seq] = c
+	}
+	for _, seq := range r.Prune {
+		s.gone[seq] = true
+	}
+	for _, size := range r.Sizes {
+		s.tailSize += int64(size)
+	}
+	s.tail = append(s.tail, r)
+}
+
+// takeVersions brings heads to what the versions left them at.
+func (s *state) takeVersions(versions []*version) {
+	var out, in []*head
+	for _, v := range versions {
+		s.seq = v.Seq
+		s.latest = later(s.latest, v.At.time())
+		if v.ID.SeqHint() != v.Seq {
+			s.foreign[v.ID] = v.Seq
+		}
+		if before := s.byID[v.Memory]; before != nil {
+			delete(s.byID, v.Memory)
+			if s.byPath[before.memory.Path] == before {
+				delete(s.byPath, before.memory.Path)
+			}
+			out = append(out, before)
+		}
+		if after := v.head(); after != nil {
+			s.byID[v.Memory], s.byPath[v.Path] = after, after
+			in = append(in, after)
+		}
+	}
+	s.sortPaths(out, in)
+}
+
+// head returns the memory that a version left, or nil.
+func (v *version) head() *head {
+	if v.Born == 0 || v.Redacted != 0 || v.Ref == nil {
+		return nil
+	}
+	return &head{memory: memento.Memory{
+		ID: v.Memory, Path: v.Path, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size, Version: v.ID,
+		CreatedAt: v.Born.time(), UpdatedAt: v.At.time(),
+	}, ref: *v.Ref}
+}
+
+func (s *state) sortPaths(out, in []*head) {
+	if len(out)+len(in) > 8 { // one by one, a large directory would take quadratic time
+		s.paths = slices.SortedFunc(maps.Values(s.byPath), func(a, b *head) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
+		return
+	}
+	for _, h := range out {
+		if i, found := s.find(string(h.memory.Path)); found && s.byPath[h.memory.Path] == nil {
+			s.paths = slices.Delete(s.paths, i, i+1)
+		}
+	}
+	for _, h := range in {
+		now := s.byPath[h.memory.Path]
+		if now == nil {
+			continue // a later version took it away
+		}
+		i, found := s.find(string(h.memory.Path))
+		if found {
+			s.paths[i] = now
+		} else {
+			s.paths = slices.Insert(s.paths, i, now)
+		}
+	}
+}
+
+// find returns where a path is, or would be.
+func (s *state) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(s.paths, path, func(h *head, path string) int { return cmp.Compare(string(h.memory.Path), path) })
+}
+
+// below returns the memories below a directory: a part of s.paths.
+func (s *state) below(dir memento.Path) []*head {
+	prefix := dir.Prefix()
+	from, _ := s.find(prefix)
+	n, _ := slices.BinarySearchFunc(s.paths[from:], prefix, func(h *head, prefix string) int {
+		if strings.HasPrefix(string(h.memory.Path), prefix) {
+			return -1
+		}
+		return 1
+	})
+	return s.paths[from : from+n]
+}
+
+// adopt takes up a manifest that says that more has been folded: everything until
+// upTo was, and what it redacted and pruned is removed.
+func (s *state) adopt(m manifest, etag string) {
+	if m.End < s.manifest.End {
+		return
+	}
+	s.manifest, s.etag = m, etag
+	keep, _ := slices.BinarySearchFunc(s.tail, m.End+1, func(r *record, n int64) int { return cmp.Compare(r.N, n) })
+	s.tail = slices.Clone(s.tail[keep:])
+	s.tailSize = 0
+	clear(s.redacted)
+	clear(s.gone)
+	for _, r := range s.tail {
+		for _, size := range r.Sizes {
+			s.tailSize += int64(size)
+		}
+		for _, c := range r.Redact {
+			s.redacted[c.Seq] = c
+		}
+		for _, seq := range r.Prune {
+			s.gone[seq] = true
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,322 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+const (
+	// maxAge is for how long a state may be used without asking whether it is the
+	// newest: records of the log are removed no earlier than keepLog after they were
+	// written, so that until then a position that holds none has never held one.
+	maxAge  = 10 * time.Minute
+	keepLog = time.Hour
+)
+
+// A store is what a process holds of one store.
+type store struct {
+	b  *Backend
+	id memento.StoreID
+
+	mu      sync.RWMutex // guards what follows
+	st      *state       // nil until it is loaded
+	checked time.Time    // when st was the newest; see age
+
+	questions sync.Mutex // guards what follows
+	next      *question  // the one that begins when the running one has ended
+	asking    bool
+
+	turns   sync.Mutex // guards what follows
+	queue   []*op
+	writing bool
+
+	folding sync.Mutex // held while the log is folded
+	loading sync.Mutex // held while the state is brought up to date
+
+	users  int       // guarded by the backend's lock, as are those below
+	used   time.Time // last
+	weight int64     // bytes of the state, when it was last looked at
+}
+
+// age is how long ago t was, with the time that the machine slept.
+func age(t time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}
+
+// A question is whether a state is the newest.
+type question struct {
+	done chan struct{}
+	err  error
+}
+
+// fresh brings the state up to date: it then has every record that was written before
+// the call. Calls share a question only if it began after they did.
+func (s *store) fresh(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.questions.Lock()
+	q := s.next
+	if q == nil {
+		q = &question{done: make(chan struct{})}
+		s.next = q
+	}
+	if !s.asking {
+		if !s.b.goOn(s.answer) {
+			s.questions.Unlock()
+			return memento.ErrClosed
+		}
+		s.asking = true
+	}
+	s.questions.Unlock()
+	select {
+	case <-q.done:
+		return q.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answer answers questions until there is none.
+func (s *store) answer(ctx context.Context) {
+	for {
+		s.questions.Lock()
+		q := s.next
+		s.next = nil
+		s.asking = q != nil
+		s.questions.Unlock()
+		if q == nil {
+			return
+		}
+		q.err = s.catchUp(ctx)
+		close(q.done)
+	}
+}
+
+// catchUp reads what was written since.
+func (s *store) catchUp(ctx context.Context) error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	cold := false
+	for batch := 1; ; batch = min(2*batch, atOnce) {
+		s.mu.RLock()
+		known := s.st != nil && age(s.checked) < s.b.maxAge
+		var n int64
+		if known {
+			n = s.st.n
+		}
+		s.mu.RUnlock()
+		if !known {
+			if err := s.load(ctx); err != nil {
+				return err
+			}
+			cold = true
+			continue
+		}
+		began := time.Now()
+		records := make([]*record, batch)
+		err := parallel(ctx, batch, func(ctx context.Context, i int) error {
+			r, err := s.readLog(ctx, n+1+int64(i))
+			if errors.Is(err, errMissing) {
+				err = nil
+			}
+			records[i] = r
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		end := false
+		for _, r := range records {
+			if r == nil {
+				end = true
+				break
+			}
+			if r.Folded {
+				s.st = nil // its place in the manifest is to be found
+				break
+			}
+			if s.st != nil && s.st.deleted && s.st.manifest.End != s.st.n {
+				s.st = nil // it begins again, behind what the manifest says was buried
+				break
+			}
+			s.takeLocked(r)
+		}
+		if end && age(began) < s.b.maxAge {
+			s.checked = began
+		} else if end {
+			s.st, end = nil, false
+		}
+		deleted := s.st != nil && s.st.deleted
+		long := s.st != nil && int64(len(s.st.tail)) > 3*s.b.foldEvery
+		worth := cold && s.st != nil && !deleted && int64(len(s.st.tail)) >= max(coldFold, s.b.foldEvery/coldShare)
+		s.mu.Unlock()
+		if end && worth { // it costs less than reading them all once more
+			s.b.goOn(func(ctx context.Context) { s.fold(ctx, false) })
+		}
+		switch {
+		case end && deleted:
+			return memento.ErrNoStore
+		case end && long:
+			return s.reread(ctx)
+		case end:
+			return nil
+		}
+	}
+}
+
+// takeLocked takes the next record, unless it is known. The lock is held.
+func (s *store) takeLocked(r *record) {
+	if s.st == nil || r.N != s.st.n+1 {
+		return
+	}
+	for i, c := range r.contents {
+		s.b.cache.put(cacheKey{dir: string(s.id), n: r.N, i: i}, c, int64(len(c)))
+	}
+	r.contents = nil
+	s.st.take(r, false)
+}
+
+// readLog reads a record. Errors: errMissing.
+func (s *store) readLog(ctx context.Context, n int64) (*record, error) {
+	data, _, err := s.b.s3.get(ctx, logKey(s.id, n))
+	if err != nil {
+		return nil, err
+	}
+	return decodeRecord(data, n)
+}
+
+// reread takes up the present manifest.
+func (s *store) reread(ctx context.Context) error {
+	m, etag, err := s.b.getManifest(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.st == nil:
+	case m.End <= s.st.n && !m.Deleted:
+		s.st.adopt(m, etag)
+	default: // what is known lies behind it
+		s.st = nil
+	}
+	return nil
+}
+
+// load builds the state from what is kept.
+func (s *store) load(ctx context.Context) error {
+	for range 10 {
+		began := time.Now()
+		st, err := s.build(ctx)
+		if errors.Is(err, errMissing) {
+			continue // folded meanwhile: the manifest names others now
+		}
+		if err != nil {
+			return err
+		}
+		if age(began) > s.b.maxAge {
+			continue
+		}
+		s.mu.Lock()
+		s.st, s.checked = st, began
+		s.mu.Unlock()
+		return nil
+	}
+	return fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+}
+
+// build reads the manifest and what it names, and the first record if it names none.
+// Errors: errMissing if something was replaced meanwhile.
+func (s *store) build(ctx context.Context) (*state, error) {
+	m, etag, err := s.b.getManifest(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	st := newState()
+	if m.Deleted {
+		st.n, st.deleted, st.manifest, st.etag = m.End, true, m, etag
+		return st, nil
+	}
+	if etag == "" { // young, or not there
+		r, err := s.readLog(ctx, 1)
+		switch {
+		case errors.Is(err, errMissing):
+			return nil, memento.ErrNoStore
+		case err != nil:
+			return nil, err
+		case r.Folded: // since the manifest was looked for
+			return nil, errMissing
+		}
+		for i, c := range r.contents {
+			s.b.cache.put(cacheKey{dir: string(s.id), n: r.N, i: i}, c, int64(len(c)))
+		}
+		r.contents = nil
+		st.take(r, false)
+	}
+	if m.Base != nil {
+		data, _, err := s.b.s3.get(ctx, m.Base.Key)
+		if err != nil {
+			return nil, err
+		}
+		var f base
+		if err := unpack(data, &f); err != nil {
+			return nil, err
+		}
+		if f.Format > recordFormat || f.Info == nil {
+			return nil, fmt.Errorf("%w: a store was written by a newer memento", memento.ErrFormat)
+		}
+		st = f.state()
+	}
+	var after []segment
+	for _, g := range m.Segments {
+		if g.To > st.n {
+			after = append(after, g)
+		}
+	}
+	parts := make([]*description, len(after))
+	err = parallel(ctx, len(after), func(ctx context.Context, i int) (err error) {
+		parts[i], err = s.b.describe(ctx, after[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range parts {
+		for _, r := range d.Records {
+			if r.N > st.n {
+				st.take(r, true)
+			}
+		}
+	}
+	if etag != "" {
+		st.n, st.manifest, st.etag = max(st.n, m.End), m, etag
+	}
+	return st, s.b.readReads(ctx, s.id, st)
+}
+
+// view is fresh, and runs f on the state with the lock held for reading.
+func (s *store) view(ctx context.Context, f func(*state) error) error {
+	for {
+		if err := s.fresh(ctx); err != nil {
+			return err
+		}
+		s.mu.RLock()
+		if s.st == nil { // given up meanwhile
+			s.mu.RUnlock()
+			continue
+		}
+		defer s.mu.RUnlock()
+		if s.st.deleted {
+			return memento.ErrNoStore
+		}
+		return f(s.st)
+	}
+}

@@ -1,0 +1,172 @@
+package s3store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"memento"
+)
+
+// A transaction is a record in the making, over a state that does not change
+// meanwhile. It is the [memento.Snapshot] of what is planned in it.
+type transaction struct {
+	base   *state
+	inline int
+	commit string
+
+	info     memento.StoreInfo
+	seq      int64
+	latest   time.Time
+	byID     map[memento.MemoryID]*head // nil for what is no more
+	byPath   map[memento.Path]*head
+	imported map[memento.VersionID]bool
+
+	rec   record
+	blobs []blob // contents that are objects of their own
+	size  int    // of contents in the record
+}
+
+// A blob is contents that are an object of their own.
+type blob struct{ name, content string }
+
+func begin(s *state, inline int) *transaction {
+	t := &transaction{
+		base: s, inline: inline, commit: random(), info: s.info, seq: s.seq, latest: s.latest,
+		byID: map[memento.MemoryID]*head{}, byPath: map[memento.Path]*head{}, imported: map[memento.VersionID]bool{},
+	}
+	t.rec = record{N: s.n + 1, Commit: t.commit}
+	return t
+}
+
+// attempt runs f, and takes back what it did if it fails.
+func (t *transaction) attempt(f func(*transaction) error) error {
+	before := *t
+	t.byID, t.byPath, t.imported = layered(before.byID), layered(before.byPath), layered(before.imported)
+	err := f(t)
+	if err != nil {
+		*t = before
+	}
+	return err
+}
+
+// layered returns a copy that can be thrown away. What one commit changes is
+// little, and most commits are of one change, on nothing.
+func layered[K comparable, V any](m map[K]V) map[K]V {
+	c := make(map[K]V, len(m)+1)
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// time returns the present, or the newest version's if the clock is behind it.
+func (t *transaction) time(now time.Time) time.Time { return later(t.latest, now) }
+
+func (t *transaction) head(p memento.Path) *head {
+	if h, known := t.byPath[p]; known {
+		return h
+	}
+	return t.base.byPath[p]
+}
+
+func (t *transaction) headByID(id memento.MemoryID) *head {
+	if h, known := t.byID[id]; known {
+		return h
+	}
+	return t.base.byID[id]
+}
+
+func bare(h *head) (memento.Memory, bool, error) {
+	if h == nil {
+		return memento.Memory{}, false, nil
+	}
+	return h.memory, true, nil
+}
+
+// Head returns the memory at p without contents.
+func (t *transaction) Head(p memento.Path) (memento.Memory, bool, error) { return bare(t.head(p)) }
+
+// HeadByID returns the memory with the given ID without contents.
+func (t *transaction) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
+	return bare(t.headByID(id))
+}
+
+// Below returns the memories below p without contents.
+func (t *transaction) Below(p memento.Path, limit int) ([]memento.Memory, error) {
+	var found []memento.Memory
+	full := func() bool { return limit > 0 && len(found) >= limit }
+	for _, h := range t.base.below(p) {
+		if full() && len(t.byPath) == 0 {
+			break
+		}
+		if _, changed := t.byPath[h.memory.Path]; !changed {
+			found = append(found, h.memory)
+		}
+	}
+	if len(t.byPath) > 0 {
+		for path, h := range t.byPath {
+			if h != nil && p.Contains(path) {
+				found = append(found, h.memory)
+			}
+		}
+		slices.SortFunc(found, func(a, b memento.Memory) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	if limit > 0 {
+		found = found[:min(limit, len(found))]
+	}
+	return found, nil
+}
+
+// carryOut makes what a change planned happen, and returns the versions.
+func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
+	made := make([]memento.Version, 0, len(effects))
+	for _, e := range effects {
+		made = append(made, e.Version)
+	}
+	var before []*head
+	for _, e := range effects {
+		h := t.headByID(e.Before.ID)
+		before = append(before, h)
+		if h != nil {
+			t.byID[e.Before.ID], t.byPath[h.memory.Path] = nil, nil
+		}
+	}
+	for i, e := range effects {
+		v := e.Version
+		kept := &version{
+			ID: v.ID, Seq: v.Seq, Memory: v.Memory, Operation: v.Operation, Path: v.Path, SHA256: v.SHA256, Digest: v.Digest,
+			Size: v.Size, By: v.CreatedBy, At: stampOf(v.CreatedAt), Redacted: stampOf(v.RedactedAt), Redactor: v.RedactedBy,
+		}
+		if e.After.ID != "" {
+			if e.Rewrite || before[i] == nil {
+				kept.Ref = t.keep(e.After.Content)
+			} else {
+				kept.Ref = &before[i].ref
+			}
+			kept.Born = stampOf(e.After.CreatedAt)
+			h := kept.head()
+			t.byID[e.After.ID], t.byPath[e.After.Path] = h, h
+		}
+		t.seq, t.latest = v.Seq, later(t.latest, kept.At.time())
+		t.rec.Versions = append(t.rec.Versions, kept)
+	}
+	return made
+}
+
+// keep finds a place for contents.
+func (t *transaction) keep(content string) *ref {
+	if len(content) > t.inline {
+		name := t.commit + "-" + random()[:12]
+		t.blobs = append(t.blobs, blob{name, content})
+		return &ref{N: t.rec.N, Blob: name}
+	}
+	t.rec.contents = append(t.rec.contents, content)
+	t.size += len(content)
+	return &ref{N: t.rec.N, I: len(t.rec.contents) - 1}
+}
+
+// empty reports whether there is nothing to write.
+func (t *transaction) empty() bool {
+	return t.rec.Info == nil && len(t.rec.Versions) == 0 && len(t.rec.Redact) == 0 && len(t.rec.Prune) == 0 && !t.rec.Deleted
+}
