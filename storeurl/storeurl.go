@@ -3,43 +3,63 @@
 //	sqlite:PATH           one SQLite file; a relative path starts at the working directory
 //	sqlite:///ABS/PATH    the same, with an absolute path
 //	dir:PATH              a folder of plain files; dir:///ABS/PATH likewise
+//	postgres://HOST/DB    a database of PostgreSQL, or of what speaks its protocol
+//	s3://BUCKET/PREFIX    a bucket of Amazon S3, or of what speaks its protocol
 //	mem:                  in memory, gone when the program ends
 //	https://HOST[:PORT]   a memento server; with a path if it is served below one
 //	http://HOST[:PORT]    the same without TLS
 //
 // A URL says where memories are, never who asks for them: user names and
 // passwords have no place in one, and no error repeats a URL. The key of a server
-// comes from [Options].
+// comes from [Options]. A database is asked for as libpq does: PGUSER, PGPASSWORD,
+// PGPASSFILE and PGSERVICEFILE hold; the name of its user, which is no secret, may
+// stand in the URL. A bucket is asked for with AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY, the shared credentials file, or the role of the machine.
 //
 // In the path of a file or a folder, "%", "?" and "#" are written %25, %3F and %23;
 // [SQLite] and [Dir] do it. A query ("?key=value") is refused unless its scheme knows
-// the key. http knows one: with "?plaintext=true" a key may travel in clear text to
-// another machine, over a network that nobody else reads.
+// the key:
+//
+//	http      plaintext=true lets a key travel in clear text to another machine, over a
+//	          network that nobody else reads
+//	postgres  schema (default memento), max_connections, connect_timeout,
+//	          statement_timeout; and sslmode, sslrootcert, target_session_attrs and
+//	          the like, as libpq has them
+//	s3        endpoint (a URL; default Amazon's), region, path_style (true or false),
+//	          inline (the most bytes of contents that are kept in a record) and cache
+//	          (bytes of memory)
 package storeurl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"memento"
+	"memento/cryptstore"
 )
 
 // A scheme is one row of the table of backends.
 type scheme struct {
 	name string // before the colon
-	form string // how to write such a URL
+	form string // how to write such a URL; "" for another way to write the one above
 	open func(ctx context.Context, l location, o *Options) (memento.Backend, error)
+
+	check func(*location) error // for Check; nil if Open's is all there is
 }
 
 // schemes is the table. A new backend is one more row.
 func schemes() []scheme {
 	return []scheme{
-		{"sqlite", "sqlite:PATH", openSQLite},
-		{"dir", "dir:PATH", openDir},
-		{"mem", "mem:", openMemory},
-		{"https", "https://HOST", openServer},
-		{"http", "http://HOST", openServer},
+		{"sqlite", "sqlite:PATH", openSQLite, nil},
+		{"dir", "dir:PATH", openDir, nil},
+		{"postgres", "postgres://HOST/DATABASE", openPostgres, checkPostgres},
+		{"postgresql", "", openPostgres, checkPostgres},
+		{"s3", "s3://BUCKET/PREFIX", openS3, checkS3},
+		{"mem", "mem:", openMemory, nil},
+		{"https", "https://HOST", openServer, nil},
+		{"http", "http://HOST", openServer, nil},
 	}
 }
 
@@ -55,6 +75,12 @@ type Options struct {
 	// key "", is none.
 	Key func(scheme, host, port string) (string, error)
 
+	// Encryption, if it is not nil, has what is kept encrypted by these keys, and
+	// EncryptNames also the names of memories in stores that are made. A server
+	// encrypts by itself: https: and http: are refused. See [cryptstore.Wrap].
+	Encryption   cryptstore.KeyRing
+	EncryptNames bool
+
 	// UserAgent names the program to servers; "" means "memento".
 	UserAgent string
 }
@@ -62,8 +88,9 @@ type Options struct {
 // Open opens the backend that rawURL names, and makes it if it does not exist
 // yet, with its folder, which only its owner can read. The caller closes it.
 //
-// Errors: memento.ErrInvalid if the URL is not understood, and those of the
-// backend's own Open.
+// Errors: memento.ErrInvalid if the URL is not understood; those of the backend's own
+// Open; with encryption those of [cryptstore.Wrap], of which memento.ErrDecrypt says
+// that the keys are wrong.
 func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -74,10 +101,23 @@ func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, e
 	}
 	for _, s := range schemes() {
 		if s.name == l.scheme {
-			return s.open(ctx, l, opts)
+			b, err := s.open(ctx, l, opts)
+			if err != nil || opts.Encryption == nil {
+				return b, err
+			}
+			return encrypted(ctx, b, opts)
 		}
 	}
 	return nil, l.unknown()
+}
+
+// encrypted puts encryption before a backend, which is closed if that fails.
+func encrypted(ctx context.Context, b memento.Backend, o *Options) (memento.Backend, error) {
+	e, err := cryptstore.Wrap(ctx, b, o.Encryption, &cryptstore.Options{EncryptNames: o.EncryptNames})
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return e, nil
 }
 
 // Check returns what is wrong with a URL as far as the URL itself tells.
@@ -89,9 +129,13 @@ func Check(rawURL string) error {
 		return err
 	}
 	for _, s := range schemes() {
-		if s.name == l.scheme {
-			return nil
+		if s.name != l.scheme {
+			continue
 		}
+		if s.check != nil {
+			return s.check(&l)
+		}
+		return nil
 	}
 	return l.unknown()
 }
@@ -104,7 +148,9 @@ func (l *location) unknown() error {
 func known() string {
 	var forms []string
 	for _, s := range schemes() {
-		forms = append(forms, s.form)
+		if s.form != "" {
+			forms = append(forms, s.form)
+		}
 	}
 	return strings.Join(forms, ", ")
 }

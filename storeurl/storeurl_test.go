@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 		{"./a:b.db", "write sqlite: before its path"},
 		{`C:\memento.db`, "write sqlite: before its path"},
 		{"C:/memento.db", "write sqlite: before its path"},
-		{"postgres://u:" + canary + "@h/db", `"postgres" is not known; known are sqlite:PATH, dir:PATH, mem:`},
+		{"nfs://u:" + canary + "@h/db", `"nfs" is not known; known are sqlite:PATH, dir:PATH, postgres://HOST/DATABASE`},
 		{"u@" + canary + ":x", "does not start with a scheme"},
 		{"sqlite:", "needs the path of a file"},
 		{"sqlite://", "needs the path of a file"},

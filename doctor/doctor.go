@@ -1,0 +1,154 @@
+// Package doctor looks for what is wrong with a backend, of whatever kind: whether
+// what its stores say of themselves fits together, and whether it keeps the promises
+// of memento.Backend.
+//
+//	d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { … }}
+//	seen, err := d.Store(ctx, info)
+//
+// It changes nothing, but for [Doctor.Promises], which writes to a store of its own.
+// Others may read and write meanwhile: a store that was written to while it was looked
+// at is looked at again, if something seems to be wrong with it.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"memento"
+)
+
+// A Doctor looks at one backend. It is used by one goroutine.
+type Doctor struct {
+	Backend memento.Backend
+	Report  func(Fault)      // told of each fault, up to 100 of a store
+	Now     func() time.Time // nil: time.Now
+
+	// Progress is told how many versions and memories of a store were looked at, if
+	// it is not nil.
+	Progress func(info memento.StoreInfo, done int64)
+}
+
+// A Fault is one thing that is wrong.
+type Fault struct {
+	Store  memento.StoreID // "" if it is of the backend as such
+	What   string          // a sentence without its end; it names memories by their IDs
+	Repair string          // what can be done about it
+}
+
+// Seen is what was looked at.
+type Seen struct {
+	Stores, Memories, Versions, Bytes, Faults int64
+}
+
+// Add sums up.
+func (s *Seen) Add(o Seen) {
+	s.Stores += o.Stores
+	s.Memories += o.Memories
+	s.Versions += o.Versions
+	s.Bytes += o.Bytes
+	s.Faults += o.Faults
+}
+
+// What can be done.
+const (
+	repairCopy     = `"memento copy" to a new place makes it anew from the history; or restore a backup`
+	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one`
+	repairHistory  = "restore a backup from before; the memories as they are now can be saved with \"memento export\""
+	repairMemory   = "write the memory once more, which makes a version of it"
+	repairClock    = "set the clocks of this machine and of the storage; what is dated ahead becomes right as time goes by"
+	repairKeys     = "give the keys that it was encrypted with; if they are right, the storage was changed by others: restore a backup"
+	repairPromise  = "do not let several programs write there: edits can be lost; see docs for what the storage must be able to do"
+)
+
+// maxFaults bounds how many faults of a store are told.
+const maxFaults = 100
+
+// attempts is how often a store is looked at that is written to meanwhile.
+const attempts = 3
+
+// Store looks at a store.
+//
+// Errors: those of the backend that say nothing of what it keeps, such as
+// memento.ErrUnavailable; memento.ErrNoStore if it was deleted meanwhile.
+func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error) {
+	for n := 1; ; n++ {
+		x := examination{doctor: d, info: info}
+		before, err := x.newest(ctx)
+		if err == nil {
+			err = x.look(ctx)
+		}
+		if err != nil {
+			return x.seen, err
+		}
+		after, err := x.newest(ctx)
+		if err != nil {
+			return x.seen, err
+		}
+		if len(x.faults) > 0 && before != after {
+			if n < attempts {
+				continue
+			}
+			x.fault("it was written to all the time while it was looked at, so that what is said of it may be wrong", "look again when it is at rest")
+		}
+		for _, f := range x.faults {
+			d.Report(f)
+		}
+		x.seen.Stores, x.seen.Faults = 1, int64(len(x.faults))
+		return x.seen, nil
+	}
+}
+
+// Keys looks at the API keys, if the backend keeps any, and counts them.
+func (d *Doctor) Keys(ctx context.Context) (keys, faults int64, err error) {
+	keeper, ok := d.Backend.(memento.KeyKeeper)
+	if !ok {
+		return 0, 0, nil
+	}
+	ids := map[memento.KeyID]bool{}
+	hashes := map[memento.KeyHash]bool{}
+	fault := func(id memento.KeyID, what string) {
+		faults++
+		d.Report(Fault{What: fmt.Sprintf("API key %s %s", id, what), Repair: "revoke it, and make another"})
+	}
+	for k, err := range keeper.ListKeys(ctx, "") {
+		if err != nil {
+			return keys, faults, err
+		}
+		keys++
+		if err := k.Check(); err != nil {
+			fault(k.ID, "is not valid: "+err.Error())
+		}
+		if ids[k.ID] || hashes[k.Hash] {
+			fault(k.ID, "is there twice")
+		}
+		ids[k.ID], hashes[k.Hash] = true, true
+	}
+	return keys, faults, nil
+}
+
+func (d *Doctor) now() time.Time {
+	if d.Now != nil {
+		return d.Now()
+	}
+	return time.Now()
+}
+
+// isAboutContents reports whether an error says that something kept is damaged,
+// rather than that it could not be asked for.
+func isAboutContents(err error) bool {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, memento.ErrUnavailable), errors.Is(err, memento.ErrNoStore), errors.Is(err, memento.ErrClosed), errors.Is(err, memento.ErrDenied):
+		return false
+	}
+	return true
+}
+
+func repairOf(err error) string {
+	if errors.Is(err, memento.ErrDecrypt) {
+		return repairKeys
+	}
+	return repairContents
+}

@@ -1,0 +1,280 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"memento"
+	"memento/cryptstore"
+	"memento/doctor"
+	"memento/memstore"
+	"memento/sqlitestore"
+)
+
+var someone = memento.Actor{Kind: memento.ActorUser, ID: "test"}
+
+// fill makes a store with a history.
+func fill(t *testing.T, b memento.Backend) memento.StoreInfo {
+	t.Helper()
+	settings := memento.DefaultSettings()
+	settings.Sensitive.Mode = memento.Off
+	info, err := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "notes", Settings: &settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, changes := range [][]memento.Change{
+		{memento.Put{Path: "/a.md", Content: "one"}, memento.Put{Path: "/dir/b.md", Content: "two"}, memento.Put{Path: "/empty"}},
+		{memento.Put{Path: "/a.md", Content: "three"}},
+		{memento.Move{From: "/dir", To: "/other"}, memento.Remove{Path: "/empty"}},
+	} {
+		if _, err := b.Apply(t.Context(), info.ID, someone, changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for v, err := range b.ListVersions(t.Context(), info.ID, memento.VersionListOptions{OldestFirst: true, Limit: 1}) {
+		if err == nil {
+			_, err = b.Redact(t.Context(), info.ID, v.ID, someone)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return info
+}
+
+// look returns what a doctor says of a store.
+func look(t *testing.T, b memento.Backend, info memento.StoreInfo) (seen doctor.Seen, faults []doctor.Fault) {
+	t.Helper()
+	d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { faults = append(faults, f) }}
+	seen, err := d.Store(t.Context(), info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen, faults
+}
+
+func openSQLite(t *testing.T) memento.Backend {
+	b, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// Sound backends have no faults, and nothing of the trial is left.
+func TestSound(t *testing.T) {
+	keys, err := cryptstore.NewKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted, err := cryptstore.Wrap(t.Context(), openSQLite(t), keys, &cryptstore.Options{EncryptNames: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]memento.Backend{"mem": memstore.New(nil), "sqlite": openSQLite(t), "encrypted": encrypted} {
+		t.Run(name, func(t *testing.T) {
+			info := fill(t, b)
+			k, _, err := memento.NewKey(info.Workspace, "key", memento.RoleRead, time.Now(), time.Time{})
+			if err == nil {
+				err = b.(memento.KeyKeeper).AddKey(t.Context(), k)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, faults := look(t, b, info)
+			if want := (doctor.Seen{Stores: 1, Memories: 2, Versions: 6, Bytes: 8}); seen != want || len(faults) > 0 {
+				t.Errorf("%+v, %+v", seen, faults)
+			}
+			d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { t.Errorf("%+v", f) }}
+			if n, err := d.Promises(t.Context(), info.Workspace); n != 0 || err != nil {
+				t.Errorf("promises: %d, %v", n, err)
+			}
+			if keys, n, err := d.Keys(t.Context()); keys != 1 || n != 0 || err != nil {
+				t.Errorf("keys: %d, %d, %v", keys, n, err)
+			}
+			for s, err := range b.ListStores(t.Context(), info.Workspace, memento.StoreListOptions{IncludeArchived: true}) {
+				if err != nil || s.ID != info.ID {
+					t.Errorf("there is %+v, %v", s, err)
+				}
+			}
+		})
+	}
+}
+
+// altered shows another history, memories and descriptions than the backend has.
+type altered struct {
+	memento.Backend
+	versions func([]memento.Version) []memento.Version
+	entries  func([]memento.Entry) []memento.Entry
+	usage    memento.Usage
+}
+
+func collect[T any](seq iter.Seq2[T, error]) (all []T) {
+	for v, err := range seq {
+		if err != nil {
+			return nil
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func show[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range all {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (a altered) ListVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
+	all := collect(a.Backend.ListVersions(ctx, id, opts))
+	if a.versions != nil && opts.Limit == 0 {
+		all = a.versions(all)
+	}
+	return show(all)
+}
+
+func (a altered) List(ctx context.Context, id memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	all := collect(a.Backend.List(ctx, id, opts))
+	if a.entries != nil && opts.Depth == 0 {
+		all = a.entries(all)
+	}
+	return show(all)
+}
+
+func (a altered) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	info, err := a.Backend.GetStore(ctx, ws, id)
+	info.Usage.Memories += a.usage.Memories
+	return info, err
+}
+
+// Each kind of damage is found, and named.
+func TestFaults(t *testing.T) {
+	last := func(all []memento.Version) *memento.Version { return &all[len(all)-1] }
+	for says, tc := range map[string]altered{
+		"it counts 3 memories with 8 bytes, and has 2 with 8": {usage: memento.Usage{Memories: 1}},
+		"is not explained by the history": {versions: func(all []memento.Version) []memento.Version {
+			first := all[0].Memory
+			return slices.DeleteFunc(all, func(v memento.Version) bool { return v.Memory == first })
+		}},
+		"is not as its newest version": {versions: func(all []memento.Version) []memento.Version {
+			return slices.Delete(all, 4, 5)
+		}},
+		"the history has memory": {entries: func(all []memento.Entry) []memento.Entry { return all[1:] }},
+		"is not in its place in the listing, or twice": {entries: func(all []memento.Entry) []memento.Entry {
+			slices.Reverse(all)
+			return all
+		}},
+		"a path is a memory and a directory": {entries: func(all []memento.Entry) []memento.Entry {
+			all[0].Path, all[0].Memory.Path = "/other", "/other"
+			return all
+		}},
+		"does not have the contents that its hash and its size say": {entries: func(all []memento.Entry) []memento.Entry {
+			all[0].Memory.Content = "damaged"
+			return all
+		}},
+		"of memory": {versions: func(all []memento.Version) []memento.Version { // version … of memory … does not have
+			all[3].Content = "damaged"
+			return all
+		}},
+		"is there twice": {versions: func(all []memento.Version) []memento.Version { return append(all, *last(all)) }},
+		"is not in its place: its number is 0": {versions: func(all []memento.Version) []memento.Version {
+			last(all).Seq = 0
+			return all
+		}},
+		"should be empty, and is not": {versions: func(all []memento.Version) []memento.Version {
+			last(all).Content = "left over"
+			return all
+		}},
+		"has a path that is not valid": {versions: func(all []memento.Version) []memento.Version {
+			last(all).Path = "/a//b"
+			return all
+		}},
+		"has a path and is redacted, or neither": {versions: func(all []memento.Version) []memento.Version {
+			all[0].Path = "/a.md"
+			return all
+		}},
+		"which there is not": {versions: func(all []memento.Version) []memento.Version {
+			last(all).Operation = "renamed"
+			return all
+		}},
+		"1 versions are of the future": {versions: func(all []memento.Version) []memento.Version {
+			last(all).CreatedAt = time.Now().Add(time.Hour)
+			return all
+		}},
+		"cannot be had by its": {entries: func(all []memento.Entry) []memento.Entry {
+			all[0].Memory.ID = "mem_other"
+			return all
+		}},
+	} {
+		t.Run(says, func(t *testing.T) {
+			b := memstore.New(nil)
+			info := fill(t, b)
+			tc.Backend = b
+			seen, faults := look(t, tc, info)
+			if int64(len(faults)) != seen.Faults || !slices.ContainsFunc(faults, func(f doctor.Fault) bool { return strings.Contains(f.What, says) }) {
+				t.Errorf("%+v, %+v", seen, faults)
+			}
+			for _, f := range faults {
+				if f.Store != info.ID || f.Repair == "" || strings.Contains(f.What, ".md") || strings.Contains(f.What, "damaged") {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
+
+// careless is a backend that minds no conditions.
+type careless struct{ memento.Backend }
+
+func (c careless) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	for i, change := range changes {
+		if put, ok := change.(memento.Put); ok {
+			put.If = memento.Condition{}
+			changes[i] = put
+		}
+	}
+	return c.Backend.Apply(ctx, id, by, changes)
+}
+
+func TestBrokenPromises(t *testing.T) {
+	var said []string
+	d := doctor.Doctor{
+		Backend: careless{memstore.New(nil)},
+		Report:  func(f doctor.Fault) { said = append(said, f.What) },
+		Now:     func() time.Time { return time.Now().Add(time.Hour) },
+	}
+	n, err := d.Promises(t.Context(), memento.DefaultWorkspace)
+	if err != nil || int(n) != len(said) {
+		t.Errorf("%d, %v, %q", n, err, said)
+	}
+	for _, want := range []string{"1h0m0s apart", "of a memory that was to be absent", "of a version that was the newest", "of 8 writes over the same version 8 succeeded"} {
+		if !strings.Contains(strings.Join(said, "\n"), want) {
+			t.Errorf("it does not say %q: %q", want, said)
+		}
+	}
+}
+
+// A backend that cannot be asked is no fault of what it keeps.
+func TestUnavailable(t *testing.T) {
+	b := memstore.New(nil)
+	info := fill(t, b)
+	b.Close()
+	d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { t.Errorf("%+v", f) }}
+	if _, err := d.Store(t.Context(), info); !errors.Is(err, memento.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+	if _, err := d.Promises(t.Context(), info.Workspace); !errors.Is(err, memento.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}

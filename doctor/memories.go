@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+
+	"memento"
+)
+
+func asError(err error) (*memento.Error, bool) { return errors.AsType[*memento.Error](err) }
+
+// maxSamples is how many memories are asked for by themselves.
+const maxSamples = 100
+
+// memories looks at the memories as they are now, and sums them up.
+func (x *examination) memories(ctx context.Context) (usage memento.Usage, err error) {
+	files := map[memento.Path]bool{}
+	var last memento.Path
+	var samples []memento.Memory
+	opts := memento.ListOptions{Contents: true}
+	for {
+		var failed error
+		for e, err := range x.doctor.Backend.List(ctx, x.info.ID, opts) {
+			if err != nil {
+				failed = err
+				break
+			}
+			if e.Foreign {
+				continue
+			}
+			x.step()
+			m := e.Memory
+			if !opts.Contents {
+				m = x.one(ctx, m)
+			}
+			x.memory(&m, last)
+			if usage.Memories++; usage.Memories%97 == 1 && len(samples) < maxSamples {
+				samples = append(samples, m)
+			}
+			usage.Bytes += m.Size
+			last, files[m.Path] = m.Path, true
+			opts.After = string(m.Path)
+		}
+		if failed == nil {
+			break
+		}
+		if !isAboutContents(failed) || !opts.Contents {
+			return usage, failed
+		}
+		opts.Contents = false // one by one, to find those that cannot be read
+	}
+	x.seen.Memories, x.seen.Bytes = usage.Memories, usage.Bytes
+	for p := range files {
+		for dir := range p.Ancestors() {
+			if files[dir] {
+				x.fault("a path is a memory and a directory", repairCopy)
+			}
+		}
+	}
+	return usage, x.sample(ctx, samples)
+}
+
+// one returns a memory with its contents, if they can be read.
+func (x *examination) one(ctx context.Context, m memento.Memory) memento.Memory {
+	full, err := x.doctor.Backend.Get(ctx, x.info.ID, memento.ByID(m.ID))
+	if err != nil {
+		x.faultf(repairOf(err), "memory %s cannot be read: %v", m.ID, withoutPath(err))
+		m.SHA256 = "" // as a note that it was looked at
+		return m
+	}
+	return full
+}
+
+// memory looks at one memory, which comes behind the path last in the listing.
+func (x *examination) memory(m *memento.Memory, last memento.Path) {
+	if _, err := memento.ParsePath(string(m.Path)); err != nil {
+		x.faultf(repairMemory, "memory %s has a path that is not valid", m.ID)
+	}
+	if last != "" && m.Path <= last {
+		x.faultf(repairCopy, "memory %s is not in its place in the listing, or twice", m.ID)
+	}
+	if m.SHA256 != "" && (m.SHA256 != memento.HashContent(m.Content) || m.Digest == "" && m.Size != int64(len(m.Content))) {
+		x.faultf(repairContents, "memory %s does not have the contents that its hash and its size say", m.ID)
+	}
+	v, living := x.heads[m.ID]
+	if !living {
+		x.faultf(repairMemory, "memory %s is not explained by the history", m.ID)
+		return
+	}
+	delete(x.heads, m.ID)
+	if v.ID != m.Version || v.Path != m.Path || m.SHA256 != "" && v.SHA256 != m.SHA256 || v.Size != m.Size || v.Digest != m.Digest || !v.CreatedAt.Equal(m.UpdatedAt) {
+		x.faultf(repairMemory, "memory %s is not as its newest version %s says", m.ID, v.ID)
+	}
+}
+
+// sample asks for memories by their paths and by their IDs.
+func (x *examination) sample(ctx context.Context, samples []memento.Memory) error {
+	for _, m := range samples {
+		for how, ref := range map[string]memento.Ref{"path": memento.ByPath(m.Path), "ID": memento.ByID(m.ID)} {
+			got, err := x.doctor.Backend.Get(ctx, x.info.ID, ref)
+			switch {
+			case err != nil && !isAboutContents(err):
+				return err
+			case err != nil:
+				x.faultf(repairCopy, "memory %s is listed, and cannot be had by its %s: %v", m.ID, how, withoutPath(err))
+			case got.ID != m.ID || got.Path != m.Path || got.Version != m.Version:
+				x.faultf(repairCopy, "memory %s is listed, and by its %s there is another, or another version", m.ID, how)
+			}
+		}
+	}
+	return nil
+}
+
+// rolledUp compares what directories sum up with what lies in them.
+func (x *examination) rolledUp(ctx context.Context, want memento.Usage) error {
+	var sum memento.Usage
+	for e, err := range x.doctor.Backend.List(ctx, x.info.ID, memento.ListOptions{Depth: 1}) {
+		if err != nil {
+			if isAboutContents(err) {
+				x.faultf(repairCopy, "its directories cannot be listed: %v", withoutPath(err))
+				return nil
+			}
+			return err
+		}
+		if !e.Foreign {
+			sum.Memories += e.Usage.Memories
+			sum.Bytes += e.Usage.Bytes
+		}
+	}
+	if sum != want {
+		x.faultf(repairCopy, "its directories sum up to %d memories with %d bytes, and there are %d with %d", sum.Memories, sum.Bytes, want.Memories, want.Bytes)
+	}
+	return nil
+}

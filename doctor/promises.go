@@ -1,0 +1,173 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"memento"
+)
+
+// scratch is the workspace of the store that is written to, and its name begins.
+const scratch = "memento-doctor-"
+
+// by is who writes there.
+var by = memento.Actor{Kind: memento.ActorSystem, ID: "doctor"}
+
+// Promises makes a store in a workspace, tries there whether the backend keeps its
+// promises, and deletes it.
+//
+// Errors: those of the backend that say that it cannot be written to.
+func (d *Doctor) Promises(ctx context.Context, ws memento.Workspace) (faults int64, err error) {
+	settings := memento.DefaultSettings()
+	settings.Sensitive.Mode = memento.Off
+	name := scratch + strings.ToLower(rand.Text())
+	info, err := d.Backend.CreateStore(ctx, ws, memento.StoreSpec{Name: name, Settings: &settings, UniqueName: true, Limits: memento.Limits{MemoryBytes: 100}})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { // also if it was interrupted
+		gone := d.Backend.DeleteStore(context.WithoutCancel(ctx), ws, info.ID)
+		err = errors.Join(err, gone)
+	}()
+	t := trial{doctor: d, info: info}
+	if off := info.CreatedAt.Sub(d.now()).Abs(); off > ahead {
+		t.fault(fmt.Sprintf("the clocks of this machine and of the storage are %v apart", off.Round(1e9)), repairClock)
+	}
+	for _, try := range []func(context.Context) error{t.conditions, t.atomic, t.limits, t.races} {
+		if err := try(ctx); err != nil {
+			return t.faults, err
+		}
+	}
+	if _, err := d.Backend.CreateStore(ctx, ws, memento.StoreSpec{Name: name, UniqueName: true}); !errors.Is(err, memento.ErrExist) {
+		t.fault("two stores were made of a name that was to be unique", repairPromise)
+	}
+	return t.faults, nil
+}
+
+// A trial tries one store.
+type trial struct {
+	doctor *Doctor
+	info   memento.StoreInfo
+	faults int64
+}
+
+func (t *trial) fault(what, repair string) {
+	t.faults++
+	t.doctor.Report(Fault{What: what, Repair: repair})
+}
+
+// expect makes changes, of which the last must fail with an error, nil if none.
+func (t *trial) expect(ctx context.Context, want error, what string, changes ...memento.Change) ([]memento.Version, error) {
+	done, err := t.doctor.Backend.Apply(ctx, t.info.ID, by, changes)
+	switch {
+	case err != nil && !isAboutContents(err):
+		return nil, err
+	case want == nil && err != nil:
+		return nil, err // it cannot be written to
+	case want != nil && err == nil, !errors.Is(err, want):
+		t.fault("a write was not refused as it must be: "+what, repairPromise)
+	}
+	return done.Versions, nil
+}
+
+func (t *trial) conditions(ctx context.Context) error {
+	made, err := t.expect(ctx, nil, "", memento.Put{Path: "/a", Content: "one\r\n\u00e9", If: memento.IfAbsent()})
+	if err != nil || len(made) != 1 {
+		return errors.Join(err, ctx.Err())
+	}
+	for _, try := range []struct {
+		want   error
+		what   string
+		change memento.Change
+	}{
+		{memento.ErrExist, "of a memory that was to be absent", memento.Put{Path: "/a", Content: "two", If: memento.IfAbsent()}},
+		{memento.ErrConflict, "of a version that is not the newest", memento.Put{Path: "/a", Content: "two", If: memento.IfVersion("memver_none")}},
+		{memento.ErrConflict, "of contents that are not there", memento.Remove{Path: "/a", If: memento.IfSHA256(memento.HashContent("other"))}},
+		{nil, "", memento.Put{Path: "/a", Content: "two", If: memento.IfVersion(made[0].ID)}},
+		{memento.ErrConflict, "of a version that was the newest", memento.Put{Path: "/a", Content: "three", If: memento.IfVersion(made[0].ID)}},
+		{memento.ErrNotDir, "of a path through a memory", memento.Put{Path: "/a/b", Content: "x"}},
+	} {
+		if _, err := t.expect(ctx, try.want, try.what, try.change); err != nil {
+			return err
+		}
+	}
+	m, err := t.doctor.Backend.Get(ctx, t.info.ID, memento.ByPath("/a"))
+	if err == nil && m.Content != "two" {
+		t.fault("a memory is not read as it was written", repairPromise)
+	}
+	v, verr := t.doctor.Backend.GetVersion(ctx, t.info.ID, made[0].ID)
+	if verr == nil && v.Content != "one\r\n\u00e9" {
+		t.fault("a version is not read as it was written", repairPromise)
+	}
+	return errors.Join(err, verr)
+}
+
+// atomic has a write of two changes fail by its second.
+func (t *trial) atomic(ctx context.Context) error {
+	if _, err := t.expect(ctx, memento.ErrNotExist, "of what does not exist",
+		memento.Put{Path: "/half", Content: "x"}, memento.Remove{Path: "/none"}); err != nil {
+		return err
+	}
+	if _, err := t.doctor.Backend.Get(ctx, t.info.ID, memento.ByPath("/half")); !errors.Is(err, memento.ErrNotExist) {
+		t.fault("of a write that failed, a part has happened", repairPromise)
+	}
+	return nil
+}
+
+func (t *trial) limits(ctx context.Context) error {
+	_, err := t.expect(ctx, memento.ErrTooLarge, "beyond a limit", memento.Put{Path: "/large", Content: strings.Repeat("x", 101)})
+	return err
+}
+
+// racers are how many write at once, and rounds how often.
+const (
+	racers = 8
+	rounds = 3
+)
+
+// races has several write over the same version at once: one must win.
+func (t *trial) races(ctx context.Context) error {
+	made, err := t.expect(ctx, nil, "", memento.Put{Path: "/race", Content: "start"})
+	if err != nil || len(made) != 1 {
+		return errors.Join(err, ctx.Err())
+	}
+	head := made[0].ID
+	for round := range rounds {
+		var won atomic.Int32
+		var mu sync.Mutex
+		var next memento.VersionID
+		var failed error
+		var wg sync.WaitGroup
+		for i := range racers {
+			wg.Go(func() {
+				done, err := t.doctor.Backend.Apply(ctx, t.info.ID, by, []memento.Change{
+					memento.Put{Path: "/race", Content: fmt.Sprintf("%d by %d", round, i), If: memento.IfVersion(head)},
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil && len(done.Versions) == 1:
+					won.Add(1)
+					next = done.Versions[0].ID
+				case !errors.Is(err, memento.ErrConflict):
+					failed = errors.Join(failed, err)
+				}
+			})
+		}
+		wg.Wait()
+		if failed != nil {
+			return failed
+		}
+		if n := won.Load(); n != 1 {
+			t.fault(fmt.Sprintf("of %d writes over the same version %d succeeded, and not one", racers, n), repairPromise)
+			return nil
+		}
+		head = next
+	}
+	return nil
+}

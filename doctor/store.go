@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"memento"
+)
+
+// An examination is one look at one store.
+type examination struct {
+	doctor *Doctor
+	info   memento.StoreInfo
+	heads  map[memento.MemoryID]memento.Version // the newest versions of living memories, by the history; without contents
+	faults []Fault
+	seen   Seen
+	done   int64
+}
+
+func (x *examination) fault(what, repair string) {
+	if len(x.faults) < maxFaults {
+		x.faults = append(x.faults, Fault{Store: x.info.ID, What: what, Repair: repair})
+	}
+}
+
+func (x *examination) faultf(repair, format string, args ...any) {
+	x.fault(fmt.Sprintf(format, args...), repair)
+}
+
+func (x *examination) step() {
+	x.done++
+	if x.doctor.Progress != nil && x.done%100 == 0 {
+		x.doctor.Progress(x.info, x.done)
+	}
+}
+
+func (x *examination) newest(ctx context.Context) (int64, error) {
+	for v, err := range x.doctor.Backend.ListVersions(ctx, x.info.ID, memento.VersionListOptions{Limit: 1}) {
+		return v.Seq, err
+	}
+	return 0, nil
+}
+
+func (x *examination) look(ctx context.Context) error {
+	if err := x.history(ctx); err != nil {
+		return err
+	}
+	usage, err := x.memories(ctx)
+	if err != nil {
+		return err
+	}
+	for id, v := range x.heads {
+		x.faultf(repairCopy, "the history has memory %s living, by version %s, and it is not there", id, v.ID)
+	}
+	info, err := x.doctor.Backend.GetStore(ctx, x.info.Workspace, x.info.ID)
+	if err != nil {
+		return err
+	}
+	if info.Usage != usage {
+		x.faultf(repairCopy, "it counts %d memories with %d bytes, and has %d with %d", info.Usage.Memories, info.Usage.Bytes, usage.Memories, usage.Bytes)
+	}
+	if info.ID != x.info.ID || info.Workspace != x.info.Workspace {
+		x.faultf(repairCopy, "it is described as store %s of workspace %q", info.ID, info.Workspace)
+	}
+	return x.rolledUp(ctx, usage)
+}
+
+// ahead is how far a time may lie before this machine's.
+const ahead = time.Minute
+
+func (x *examination) history(ctx context.Context) error {
+	x.heads = map[memento.MemoryID]memento.Version{}
+	ids := map[memento.VersionID]bool{}
+	var seq int64
+	future := int64(0)
+	contents := true
+	opts := memento.VersionListOptions{OldestFirst: true, Contents: true}
+	for {
+		var failed error
+		for v, err := range x.doctor.Backend.ListVersions(ctx, x.info.ID, opts) {
+			if err != nil {
+				failed = err
+				break
+			}
+			x.step()
+			x.seen.Versions++
+			if v.Seq <= seq {
+				x.faultf(repairHistory, "version %s is not in its place: its number is %d, behind %d", v.ID, v.Seq, seq)
+			}
+			if v.ID == "" || ids[v.ID] {
+				x.faultf(repairHistory, "version %q is there twice", v.ID)
+			}
+			ids[v.ID], seq = true, max(seq, v.Seq)
+			if v.CreatedAt.Sub(x.doctor.now()) > ahead {
+				future++
+			}
+			if !contents { // one by one, to find those that cannot be read
+				one, err := x.doctor.Backend.GetVersion(ctx, x.info.ID, v.ID)
+				switch {
+				case err == nil:
+					v.Content = one.Content
+					x.version(&v, true)
+				case isAboutContents(err):
+					x.faultf(repairOf(err), "version %s of memory %s cannot be read: %v", v.ID, v.Memory, withoutPath(err))
+					x.version(&v, false)
+				default:
+					return err
+				}
+			} else {
+				x.version(&v, true)
+			}
+			if v.Content = ""; v.Operation == memento.Deleted {
+				delete(x.heads, v.Memory)
+			} else {
+				x.heads[v.Memory] = v
+			}
+		}
+		switch {
+		case failed == nil:
+			if future > 0 {
+				x.faultf(repairClock, "%d versions are of the future", future)
+			}
+			return nil
+		case !isAboutContents(failed):
+			return failed
+		case !contents:
+			x.faultf(repairHistory, "its history cannot be read: %v", withoutPath(failed))
+			return nil
+		}
+		contents, opts.Contents, opts.After = false, false, seq
+	}
+}
+
+// version looks at one version by itself.
+func (x *examination) version(v *memento.Version, contents bool) {
+	empty := v.Redacted() || v.Operation == memento.Deleted
+	switch v.Operation {
+	case memento.Created, memento.Modified, memento.Deleted:
+	default:
+		x.faultf(repairHistory, "version %s has the operation %q, which there is not", v.ID, v.Operation)
+	}
+	switch {
+	case v.Memory == "":
+		x.faultf(repairHistory, "version %s is of no memory", v.ID)
+	case empty && (v.Content != "" || v.SHA256 != "" || v.Digest != "" || v.Size != 0):
+		x.faultf(repairHistory, "version %s should be empty, and is not", v.ID)
+	case v.Redacted() != (v.Path == ""):
+		x.faultf(repairHistory, "version %s has a path and is redacted, or neither", v.ID)
+	case !empty && contents && (v.SHA256 != memento.HashContent(v.Content) || v.Digest == "" && v.Size != int64(len(v.Content))):
+		x.faultf(repairContents, "version %s of memory %s does not have the contents that its hash and its size say", v.ID, v.Memory)
+	}
+	if v.Path != "" {
+		if _, err := memento.ParsePath(string(v.Path)); err != nil {
+			x.faultf(repairHistory, "version %s has a path that is not valid", v.ID)
+		}
+	}
+	if v.CreatedAt.IsZero() {
+		x.faultf(repairHistory, "version %s has no time", v.ID)
+	}
+}
+
+// withoutPath is an error without the path of a memory.
+func withoutPath(err error) error {
+	if at, ok := asError(err); ok && at.Path != "" {
+		return &memento.Error{Op: at.Op, Err: at.Err}
+	}
+	return err
+}

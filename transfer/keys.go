@@ -1,0 +1,59 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memento"
+)
+
+// Keys is what became of API keys.
+type Keys struct {
+	Copied  int64 // that the target did not have
+	Present int64 // that it had
+}
+
+// Keys copies the API keys of a workspace, or of all if ws is "": those who have one
+// come in at the target with it. What was revoked stays so. With dryRun they are only
+// counted.
+//
+// Errors: memento.ErrUnsupported if either backend keeps no keys; ErrDiffers if the
+// target has another key of an ID.
+func (c *Copier) Keys(ctx context.Context, ws memento.Workspace, dryRun bool) (Keys, error) {
+	var sum Keys
+	from, ok := c.From.(memento.KeyKeeper)
+	to, also := c.To.(memento.KeyKeeper)
+	if !ok || !also {
+		return sum, fmt.Errorf("%w: to copy keys, both must keep some", memento.ErrUnsupported)
+	}
+	for k, err := range from.ListKeys(ctx, ws) {
+		if err != nil {
+			return sum, err
+		}
+		there, err := to.KeyByHash(ctx, k.Hash)
+		switch {
+		case err == nil && (there.ID != k.ID || there.Workspace != k.Workspace || there.Role != k.Role):
+			return sum, fmt.Errorf("%w: key %s", ErrDiffers, k.ID)
+		case err == nil:
+			sum.Present++
+			if !dryRun { // keys only ever lose
+				if _, err := to.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, UsedAt: k.UsedAt}); err != nil {
+					return sum, err
+				}
+			}
+			continue
+		case !errors.Is(err, memento.ErrNotExist):
+			return sum, err
+		}
+		if !dryRun {
+			if err := to.AddKey(ctx, k); errors.Is(err, memento.ErrExist) {
+				return sum, fmt.Errorf("%w: key %s", ErrDiffers, k.ID)
+			} else if err != nil {
+				return sum, err
+			}
+		}
+		sum.Copied++
+	}
+	return sum, nil
+}
