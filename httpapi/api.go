@@ -132,6 +132,7 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	a.keys, _ = b.(memento.KeyKeeper)
 	a.closed, a.close = context.WithCancel(context.Background())
 	a.rates.rate = opts.Rate
+	a.stores.now = opts.Now
 	a.mux = a.routes()
 	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/internal/wire"
 )
 
 const workspaceHeader = "anthropic-workspace-id"
@@ -33,7 +34,8 @@ func (p *Principal) key() string {
 // An Authenticator knows who a credential belongs to. It takes as long for one that
 // is wrong as it takes to see that, and tells nothing else of it.
 //
-// Errors: [ErrUnauthenticated]; any other is the server's fault.
+// Errors: [ErrUnauthenticated]; memento.ErrUnavailable if it cannot be found out at
+// present; any other is the server's fault.
 type Authenticator interface {
 	Authenticate(ctx context.Context, credential string) (Principal, error)
 }
@@ -63,8 +65,12 @@ func (c *call) authenticate() (Principal, error) {
 		return Principal{}, err
 	}
 	who, err := c.api.opts.Auth.Authenticate(c.context(), credential)
-	if errors.Is(err, ErrUnauthenticated) {
+	switch {
+	case errors.Is(err, ErrUnauthenticated):
 		return Principal{}, unauthenticated("the key is not valid")
+	case errors.Is(err, memento.ErrUnavailable):
+		c.logFault(err)
+		return Principal{}, errUnknown
 	}
 	return who, err
 }
@@ -92,6 +98,12 @@ func (c *call) credential() (string, error) {
 func (c *call) admitted() bool {
 	who, err := c.authenticate()
 	return err == nil && who.Workspace == c.who.Workspace && who.Role.Allows(c.route.role)
+}
+
+// errUnknown is of a credential that cannot be looked up at present.
+var errUnknown = &fault{
+	status: http.StatusServiceUnavailable, kind: overloaded, message: "whom the key belongs to cannot be found out at present",
+	extra: wire.Error{Code: wire.Code(memento.ErrUnavailable)}, retry: "true", retryAfter: untilAvailable,
 }
 
 func unauthenticated(message string) *fault {

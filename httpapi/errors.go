@@ -80,6 +80,10 @@ var meanings = []struct {
 	message string
 	retry   string
 }{
+	{memento.ErrUnavailable, http.StatusServiceUnavailable, overloaded, "the server's storage cannot be reached at present; nothing was changed", "true"},
+	// To repeat a write that has happened could make it happen twice.
+	{memento.ErrUncertain, http.StatusInternalServerError, apiError, "the server's storage did not say whether this has happened; look at what is there before you repeat it", "false"},
+	{memento.ErrDecrypt, http.StatusInternalServerError, apiError, "the server cannot decrypt what its storage holds: its encryption key is another, or the storage was tampered with", "false"},
 	{memento.ErrNoStore, http.StatusNotFound, notFound, "memory store not found", ""},
 	{memento.ErrNotExist, http.StatusNotFound, notFound, "not found", ""},
 	{memento.ErrInvalidPath, http.StatusBadRequest, invalidRequest, "", ""},
@@ -103,6 +107,9 @@ var meanings = []struct {
 	{memento.ErrInvalid, http.StatusBadRequest, invalidRequest, "", ""},
 }
 
+// untilAvailable is how long a client is asked to wait for the storage to come back.
+const untilAvailable = 2 * time.Second
+
 // explain turns any error into an answer. What is nobody's fault but the server's is
 // logged whole, and answered without a cause.
 func (c *call) explain(err error) *fault {
@@ -125,6 +132,9 @@ func (c *call) explain(err error) *fault {
 			}
 			if m.status < http.StatusInternalServerError {
 				return f
+			}
+			if m.status == http.StatusServiceUnavailable {
+				f.retryAfter = untilAvailable
 			}
 			c.logFault(err)
 			return f

@@ -2,16 +2,20 @@ package httpapi
 
 import (
 	"container/list"
-	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"memento"
 )
 
 // A storeCache keeps the stores that were used last. All requests for a store share
 // one memento.Store, whose edits take turns instead of outrunning each other, and
-// whose presence proves that the store is the workspace's.
+// whose presence proves, for some seconds, that the store is the workspace's: other
+// servers may delete it, and make another of its ID elsewhere.
 type storeCache struct {
+	now func() time.Time
+
 	mu     sync.Mutex
 	byID   map[storeKey]*list.Element // of *openStore
 	recent list.List                  // those used last in front
@@ -26,13 +30,27 @@ type openStore struct {
 	key   storeKey
 	store *memento.Store
 	users int
+	until time.Time // when it is to be looked up again
 }
 
-const maxOpenStores = 1024
+const (
+	maxOpenStores = 1024
+	storeFresh    = 5 * time.Second
+)
 
-// open returns the store of a request, which leaves it when it is answered.
-func (s *storeCache) open(ctx context.Context, key storeKey, open func() (*memento.Store, error)) (store *memento.Store, leave func(), err error) {
+// open returns the store of a request, which leaves it when it is answered. look
+// looks it up.
+func (s *storeCache) open(key storeKey, open func() (*memento.Store, error), look func() error) (store *memento.Store, leave func(), err error) {
 	if o := s.enter(key, nil); o != nil {
+		if s.isStale(o) {
+			if err := look(); err != nil {
+				if errors.Is(err, memento.ErrNoStore) {
+					s.forget(o)
+				}
+				s.leave(o)
+				return nil, nil, err
+			}
+		}
 		return o.store, func() { s.leave(o) }, nil
 	}
 	if store, err = open(); err != nil {
@@ -54,13 +72,35 @@ func (s *storeCache) enter(key storeKey, store *memento.Store) *openStore {
 		if s.byID == nil {
 			s.byID = map[storeKey]*list.Element{}
 		}
-		e = s.recent.PushFront(&openStore{key: key, store: store})
+		e = s.recent.PushFront(&openStore{key: key, store: store, until: s.now().Add(storeFresh)})
 		s.byID[key] = e
 	}
 	s.recent.MoveToFront(e)
 	o := e.Value.(*openStore)
 	o.users++
 	return o
+}
+
+// isStale reports whether it is this caller's turn to look the store up again.
+func (s *storeCache) isStale(o *openStore) bool {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stale := !now.Before(o.until)
+	if stale {
+		o.until = now.Add(storeFresh)
+	}
+	return stale
+}
+
+// forget closes a store that is the workspace's no longer.
+func (s *storeCache) forget(o *openStore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byID[o.key]; e != nil && e.Value == o {
+		s.recent.Remove(e)
+		delete(s.byID, o.key)
+	}
 }
 
 // leave ends a use, and closes what has not been used for longest.
@@ -87,8 +127,11 @@ func (c *call) store() (*memento.Store, memento.StoreID, func(), error) {
 	}
 	id := memento.StoreID(name)
 	a := c.api
-	store, leave, err := a.stores.open(c.context(), storeKey{c.who.Workspace, id}, func() (*memento.Store, error) {
+	store, leave, err := a.stores.open(storeKey{c.who.Workspace, id}, func() (*memento.Store, error) {
 		return memento.OpenStore(c.context(), a.backend, c.who.Workspace, id, &memento.StoreOptions{Detector: a.opts.Detector, Observe: a.observe})
+	}, func() error {
+		_, err := a.backend.GetStore(c.context(), c.who.Workspace, id)
+		return err
 	})
 	return store, id, leave, err
 }

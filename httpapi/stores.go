@@ -18,9 +18,12 @@ type storeBody struct {
 	Limits      *wire.Limits       `json:"limits"`
 	Settings    *memento.Settings  `json:"settings"`
 	UniqueName  bool               `json:"unique_name"`
+
+	ID        *string    `json:"id"`         // of the store that this one is a copy of
+	CreatedAt *time.Time `json:"created_at"` // of that store
 }
 
-// spec reads a storeBody. Limits and settings are for admins.
+// spec reads a storeBody. Limits and settings are for admins, and so are copies.
 func (c *call) spec() (spec memento.StoreSpec, err error) {
 	// What is given of settings replaces the defaults, and no more.
 	settings := memento.DefaultSettings()
@@ -29,7 +32,8 @@ func (c *call) spec() (spec memento.StoreSpec, err error) {
 	if err != nil {
 		return spec, err
 	}
-	if (given.has("limits") || given.has("settings")) && !c.who.Role.Allows(memento.RoleAdmin) {
+	copied := given.has("id") || given.has("created_at")
+	if (given.has("limits") || given.has("settings") || copied) && !c.who.Role.Allows(memento.RoleAdmin) {
 		return spec, needsRole(memento.RoleAdmin)
 	}
 	if spec.Name, err = required("name", body.Name); err != nil {
@@ -52,6 +56,12 @@ func (c *call) spec() (spec memento.StoreSpec, err error) {
 		spec.Limits = memento.Limits(*body.Limits)
 	}
 	spec.Settings, spec.UniqueName = body.Settings, body.UniqueName
+	if body.ID != nil {
+		spec.ID = memento.StoreID(*body.ID)
+	}
+	if body.CreatedAt != nil {
+		spec.CreatedAt = *body.CreatedAt
+	}
 	return spec, nil
 }
 
@@ -61,6 +71,9 @@ func (a *API) createStore(c *call) error {
 		return err
 	}
 	info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
+	if errors.Is(err, memento.ErrExist) && spec.ID != "" {
+		return &fault{status: http.StatusConflict, kind: conflictError, message: "a memory store of this ID, or of this name, exists already", retry: "false", extra: describe(err)}
+	}
 	if errors.Is(err, memento.ErrExist) {
 		return nameTaken(err)
 	}
@@ -80,6 +93,9 @@ func (a *API) storeByName(c *call) error {
 	spec, err := c.spec()
 	if err != nil {
 		return err
+	}
+	if spec.ID != "" || !spec.CreatedAt.IsZero() {
+		return invalid("id, created_at: are for POST /v1/memory_stores")
 	}
 	spec.UniqueName = true
 	for {

@@ -80,6 +80,9 @@ type storeBody struct {
 	UniqueName  bool               `json:"unique_name,omitempty"`
 	Archive     bool               `json:"archive,omitempty"`
 	IfUpdatedAt *time.Time         `json:"if_updated_at,omitempty"`
+
+	ID        memento.StoreID `json:"id,omitempty"`
+	CreatedAt *time.Time      `json:"created_at,omitempty"`
 }
 
 // CreateStore makes an empty store.
@@ -89,7 +92,13 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	if _, err := memento.NewStoreInfo(ws, spec, time.Now()); err != nil {
 		return memento.StoreInfo{}, b.absent(ctx, op, err)
 	}
-	body := storeBody{Name: &spec.Name, UniqueName: spec.UniqueName, Metadata: map[string]*string{}}
+	if spec.Envelope != "" {
+		return memento.StoreInfo{}, b.absent(ctx, op, &memento.Error{Op: op, Err: errEnvelope})
+	}
+	body := storeBody{Name: &spec.Name, UniqueName: spec.UniqueName, Metadata: map[string]*string{}, ID: spec.ID}
+	if !spec.CreatedAt.IsZero() {
+		body.CreatedAt = &spec.CreatedAt
+	}
 	if spec.Description != "" {
 		body.Description = &spec.Description
 	}
@@ -105,7 +114,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	}
 	var answer wire.Store
 	err := b.call(ctx, request{op: op, method: http.MethodPost, path: storesPath, body: body}, &answer)
-	if errors.Is(err, memento.ErrExist) {
+	if errors.Is(err, memento.ErrExist) && spec.ID == "" {
 		err = &memento.Error{Op: op, Err: fmt.Errorf("%w: a store named %q", memento.ErrExist, spec.Name)}
 	}
 	if err != nil {
@@ -113,6 +122,9 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	}
 	return answer.Info(ws), nil
 }
+
+// errEnvelope is of what wrappers keep with stores, which no face shows.
+var errEnvelope = fmt.Errorf("%w: a server takes no encrypted stores; encrypt where it keeps its memories", memento.ErrUnsupported)
 
 // GetStore describes a store.
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
@@ -126,6 +138,9 @@ func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento
 // UpdateStore changes a store's description.
 func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
 	const op = "update store"
+	if u.Envelope != nil || u.IfEnvelope != nil {
+		return memento.StoreInfo{}, b.absent(ctx, op, &memento.Error{Op: op, Err: errEnvelope})
+	}
 	body := storeBody{Name: u.Name, Description: u.Description, Metadata: u.Metadata, Settings: u.Settings, Archive: u.Archive}
 	for _, text := range texts(u) {
 		if !utf8.ValidString(text) {

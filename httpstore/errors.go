@@ -118,6 +118,19 @@ func clip(message string) string {
 	return strings.ToValidUTF8(message, "")
 }
 
+// unreachable is of a server that has been asked nothing, or nothing that matters. It
+// is memento.ErrUnavailable, unless waiting does not mend it.
+type unreachable struct {
+	cause     error
+	permanent bool
+}
+
+func (e *unreachable) Error() string { return "the server cannot be reached: " + e.cause.Error() }
+func (e *unreachable) Unwrap() error { return e.cause }
+func (e *unreachable) Is(target error) bool {
+	return target == memento.ErrUnavailable && !e.permanent
+}
+
 var (
 	errNoTLS       = errors.New("it does not speak TLS; write http://")
 	errAuthority   = errors.New("its certificate is not signed by an authority that this system knows; SSL_CERT_FILE can name a file with more of them")

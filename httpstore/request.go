@@ -176,7 +176,7 @@ func (b *Backend) try(ctx context.Context, r request, body []byte, read func(*ht
 	if connected.Load() && !r.safe {
 		return false, 0, r.unsure(cause)
 	}
-	return !r.first && !permanent, 0, &memento.Error{Op: r.op, Err: fmt.Errorf("the server cannot be reached: %w", cause)}
+	return !r.first && !permanent, 0, &memento.Error{Op: r.op, Err: &unreachable{cause, permanent}}
 }
 
 const actorHeader = "Memento-Actor"

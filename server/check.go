@@ -26,6 +26,11 @@ func (c *Config) Check(now time.Time) error {
 	if scheme, _, _ := strings.Cut(c.Backend, ":"); strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
 		add("backend", errors.New("want the place where memories are kept, not a server that has them"))
 	}
+	if file := c.Encryption.KeysFile; file != "" {
+		if _, err := readBounded(file); err != nil {
+			add("encryption.keys_file", errors.New("it cannot be read: "+cause(err)))
+		}
+	}
 	faults = append(faults, c.checkTLS(now)...)
 	if c.Metrics != "" && c.Metrics == c.Address && !strings.HasSuffix(c.Address, ":0") {
 		add("metrics", errors.New("want another address than the server's own"))

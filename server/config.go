@@ -12,7 +12,8 @@ import (
 // value of a field is not its default. docs/configuration.md has the meaning of
 // each field, under the names that [Settings] gives them.
 type Config struct {
-	Backend string // URL; for whoever opens it
+	Backend    string     // URL; for whoever opens it
+	Encryption Encryption // likewise
 
 	Address     string // host:port
 	TLS         TLS
@@ -38,6 +39,12 @@ type Config struct {
 	Webhooks    []Webhook
 
 	origins map[string]origin // of the settings that were given, by key
+}
+
+// Encryption is how what is kept is encrypted.
+type Encryption struct {
+	KeysFile string // "" for none, or for keys from the environment
+	Names    bool   // of memories, too, in new stores
 }
 
 // TLS names the files of the certificate; without them the server speaks plain HTTP.

@@ -154,7 +154,7 @@ webhooks:
 // what would be right.
 func TestBadValues(t *testing.T) {
 	for _, tc := range []struct{ file, want string }{
-		{"adress: x", `adress (file, line 1): there is no such setting; there are backend, address, tls, hosts, `},
+		{"adress: x", `adress (file, line 1): there is no such setting; there are backend, encryption, address, tls, hosts, `},
 		{"\ntls:\n  cert: x", `tls.cert (file, line 3): there is no such setting; there are cert_file, key_file`},
 		{"level: debug", `level (file, line 1): there is no such setting at the top; there are backend, `},
 		{"timeout: 1s\nlog:\n  level: info\ntimeout: 2s", `timeout (file, line 4): it is set already, in line 1`},

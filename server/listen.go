@@ -5,11 +5,20 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+
+	"memento"
 )
+
+// inUse are faults of which one is that an address has another program. As an error
+// they are memento.ErrInUse, too.
+type inUse struct{ Faults }
+
+func (f inUse) Unwrap() []error { return []error{f.Faults, memento.ErrInUse} }
 
 // listen opens the listeners, all or none.
 func (s *Server) listen() error {
 	var faults Faults
+	taken := false
 	var opened []net.Listener
 	open := func(key, address string) net.Listener {
 		if address == "" {
@@ -18,6 +27,7 @@ func (s *Server) listen() error {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			faults = append(faults, s.config.Fault(key, "%s", listenFault(address, err)))
+			taken = taken || errors.Is(err, syscall.EADDRINUSE)
 			return nil
 		}
 		opened = append(opened, l)
@@ -31,6 +41,9 @@ func (s *Server) listen() error {
 	}
 	for _, l := range opened {
 		l.Close()
+	}
+	if taken {
+		return inUse{faults}
 	}
 	return faults
 }

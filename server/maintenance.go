@@ -11,7 +11,8 @@ import (
 )
 
 // maintenance has every store do what its settings ask for as time goes by, now
-// and then, in one goroutine.
+// and then, in one goroutine. Of several servers on one backend that knows of them,
+// one does it.
 type maintenance struct {
 	backend  memento.Backend
 	interval time.Duration
@@ -58,8 +59,32 @@ func (m *maintenance) run(ctx context.Context) {
 	}
 }
 
+// maintenanceDuty names the duty in elections. Servers of other releases share it.
+const maintenanceDuty = "maintenance"
+
+// chosen reports whether the run is for this server to make. The term is the
+// interval: while the one that was chosen lives, no other makes a run, and if it does
+// not, another makes the next.
+func (m *maintenance) chosen(ctx context.Context) bool {
+	elector, ok := m.backend.(memento.Elector)
+	if !ok {
+		return true
+	}
+	chosen, err := elector.Elect(ctx, maintenanceDuty, m.interval)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		m.logger.Error("it could not be found out which server does the maintenance", "error", safeError(err))
+	case !chosen:
+		m.logger.Debug("maintenance is another server's")
+	}
+	return chosen && err == nil
+}
+
 // once goes through all stores.
 func (m *maintenance) once(ctx context.Context) {
+	if !m.chosen(ctx) {
+		return
+	}
 	began := time.Now()
 	stores, failed := 0, 0
 	spaces, err := m.workspaces(ctx)
@@ -86,9 +111,18 @@ func (m *maintenance) once(ctx context.Context) {
 	m.logger.Debug("maintenance done", "stores", stores, "failed", failed, "took_ms", time.Since(began).Milliseconds())
 }
 
-// workspaces are those that have keys, those that were asked for, and the default.
+// workspaces are those that have stores or, if the backend does not know them, those
+// that have keys, those that were asked for, and the default.
 func (m *maintenance) workspaces(ctx context.Context) (map[memento.Workspace]bool, error) {
-	spaces := map[memento.Workspace]bool{memento.DefaultWorkspace: true}
+	spaces := map[memento.Workspace]bool{}
+	if lister, ok := m.backend.(memento.WorkspaceLister); ok {
+		found, err := lister.Workspaces(ctx)
+		for _, ws := range found {
+			spaces[ws] = true
+		}
+		return spaces, err
+	}
+	spaces[memento.DefaultWorkspace] = true
 	m.mu.Lock()
 	for ws := range m.seen {
 		spaces[ws] = true

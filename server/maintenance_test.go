@@ -67,7 +67,7 @@ func TestMaintenanceExpires(t *testing.T) {
 	log := &logBuffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "debug"})
 	m := &maintenance{
-		backend: b, logger: logger, metrics: newMetrics("test"),
+		backend: struct{ memento.Backend }{b}, logger: logger, metrics: newMetrics("test"), // which does not tell its workspaces
 		now: func() time.Time { return time.Now().Add(72 * time.Hour) },
 	}
 	m.once(t.Context())

@@ -145,8 +145,8 @@ func (m *metrics) observed(_ context.Context, o memento.Observation) {
 	}
 }
 
-// outcomeOf says in a word what became of a call to the backend. Only "error" is
-// a fault of the storage.
+// outcomeOf says in a word what became of a call to the backend. Only "error"
+// and "unavailable" are faults of the storage.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "ok"
@@ -165,6 +165,7 @@ func outcomeOf(err error) string {
 		{memento.ErrInvalid, "refused"}, {memento.ErrArchived, "refused"}, {memento.ErrHead, "refused"},
 		{memento.ErrNoMatch, "refused"}, {memento.ErrManyMatches, "refused"}, {memento.ErrOutOfRange, "refused"},
 		{memento.ErrForeign, "refused"}, {memento.ErrUnsupported, "refused"},
+		{memento.ErrUnavailable, "unavailable"},
 		{context.Canceled, "canceled"}, {context.DeadlineExceeded, "canceled"},
 	} {
 		if errors.Is(err, o.err) {

@@ -48,7 +48,13 @@ func newOIDC(config OIDC, now func() time.Time, logger *slog.Logger) *oidcAuth {
 	}}
 }
 
-var errIssuer = errors.New("the issuer of tokens cannot be reached")
+// errIssuer is memento.ErrUnavailable: the issuer may answer later.
+var errIssuer error = issuerError{}
+
+type issuerError struct{}
+
+func (issuerError) Error() string        { return "the issuer of tokens cannot be reached" }
+func (issuerError) Is(target error) bool { return target == memento.ErrUnavailable }
 
 // Authenticate implements httpapi.Authenticator. A credential that is not a token
 // of the issuer is somebody else's to judge, and costs the issuer nothing.

@@ -55,7 +55,8 @@ const (
 // on, and answer them once it runs.
 //
 // Errors: Faults, those of [Config.Check] and of what only starting shows, such as
-// an address that is taken; memento.ErrUnsupported if nobody could come in.
+// an address that is taken, which is memento.ErrInUse, too; memento.ErrUnsupported if
+// nobody could come in.
 func New(c Config, d Deps) (*Server, error) {
 	if d.Now == nil {
 		d.Now = time.Now
@@ -76,6 +77,9 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s := &Server{config: c, metrics: newMetrics(cmp.Or(d.Version, "unknown")), health: &health{backend: d.Backend}}
 	s.logger, s.level = newLogger(d.Log, c.Log)
+	if meter, ok := d.Backend.(memento.Meter); ok {
+		s.metrics.registry.MustRegister(measures{meter, s.logger})
+	}
 	auth, err := s.authenticator(d)
 	if err != nil {
 		return nil, err

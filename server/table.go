@@ -22,13 +22,14 @@ type Setting struct {
 	list bool                        // whether a value is several, separated by commas
 
 	words []string
+	flag  string // "" if it is as the key
 }
 
 // Flag returns the name of the setting's flag, without hyphens in front; "" if it
 // has none.
 func (s Setting) Flag() string {
-	if s.set == nil {
-		return ""
+	if s.set == nil || s.flag != "" {
+		return s.flag
 	}
 	return strings.NewReplacer(".", "-", "_", "-").Replace(s.Key)
 }
@@ -59,6 +60,10 @@ func Settings() []Setting {
 	return []Setting{
 		row("backend", "", anyText, func(c *Config) *string { return &c.Backend },
 			"where memories are, as a URL").unset("the user's SQLite file"),
+		row("encryption.keys_file", "", anyText, func(c *Config) *string { return &c.Encryption.KeysFile },
+			"file with the keys that what is kept is encrypted with; the keys themselves can be in `MEMENTO_ENCRYPTION_KEYS`").unset("no encryption").flagged("encryption-keys"),
+		row("encryption.names", "false", boolean, func(c *Config) *bool { return &c.Encryption.Names },
+			"encrypt the names of memories, too, in stores that are made").flagged("encrypt-names"),
 
 		row("address", "127.0.0.1:8377", address, func(c *Config) *string { return &c.Address },
 			"where to listen; port 0 takes a free one"),
@@ -141,6 +146,12 @@ func row[T any](key, preset string, k kind[T], place func(*Config) *T, meaning s
 		},
 		text: func(c *Config) string { return k.format(*place(c)) },
 	}
+}
+
+// flagged names the flag, of a setting whose flag is one of all commands.
+func (s Setting) flagged(name string) Setting {
+	s.flag = name
+	return s
 }
 
 func (s Setting) unset(what string) Setting {

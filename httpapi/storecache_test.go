@@ -1,0 +1,63 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"memento"
+)
+
+// What other servers do to a store is noticed: it is deleted, and another workspace has
+// a copy under its ID, which the first must not see for longer than some seconds.
+func TestStoreOfAnotherServer(t *testing.T) {
+	s := newSite(t, nil)
+	store := s.admin.newStore(t, "notes")
+	s.admin.put(t, store, "/a.md", "mine")
+	ctx, id := t.Context(), memento.StoreID(strings.TrimPrefix(store, "/v1/memory_stores/"))
+	if err := s.backend.DeleteStore(ctx, memento.DefaultWorkspace, id); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.admin.do(t, "GET", store+"/memories", nil); r.status != 404 {
+		t.Errorf("a store that is deleted: %d", r.status)
+	}
+	settings := memento.DefaultSettings()
+	settings.Sensitive.Mode = memento.Off
+	if _, err := s.backend.CreateStore(ctx, "others", memento.StoreSpec{Name: "theirs", ID: id, Settings: &settings}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.backend.Apply(ctx, id, memento.Actor{}, []memento.Change{memento.Put{Path: "/a.md", Content: "theirs"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.add(5 * time.Second)
+	for range 2 {
+		if r := s.admin.do(t, "GET", store+"/memories", nil); r.status != 404 {
+			t.Errorf("a store of another workspace: %d", r.status)
+		}
+	}
+}
+
+// An admin makes a store with the ID of another, of which it is to be a copy; others
+// may not.
+func TestCopyOfStore(t *testing.T) {
+	s := newSite(t, nil)
+	const id = "memstore_01abc"
+	body := object{"name": "copy", "id": id, "created_at": "2024-05-06T07:08:09Z"}
+	if r := s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, "POST", "/v1/memory_stores", body); r.status != 403 {
+		t.Errorf("by a writer: %d", r.status)
+	}
+	made := s.admin.post(t, "/v1/memory_stores", body)
+	same(t, "id", made["id"], id)
+	same(t, "created_at", made["created_at"], "2024-05-06T07:08:09Z")
+	for _, who := range []*caller{s.admin, s.as("others", memento.RoleAdmin)} {
+		if r := who.do(t, "POST", "/v1/memory_stores", object{"name": "again", "id": id}); r.status != 409 {
+			t.Errorf("an ID that is taken: %d", r.status)
+		}
+	}
+	if r := s.admin.do(t, "POST", "/v1/memory_stores", object{"name": "bad", "id": "../x"}); r.status != 400 {
+		t.Errorf("no ID: %d", r.status)
+	}
+	if r := s.admin.do(t, "POST", "/v1/memory_stores/by-name", object{"name": "new", "id": id}); r.status != 400 {
+		t.Errorf("by name: %d", r.status)
+	}
+}

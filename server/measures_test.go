@@ -1,0 +1,45 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"memento"
+	"memento/memstore"
+)
+
+// measured is a backend that measures itself.
+type measured struct{ memento.Backend }
+
+func (measured) Measures() []memento.Measure {
+	return []memento.Measure{
+		{Name: "connections_open", Help: "Connections.", Value: 3},
+		{Name: "requests_total", Help: "Requests.", Counter: true, Label: "kind", LabelValue: "put", Value: 7},
+		{Name: "requests_total", Help: "Requests.", Counter: true, Label: "kind", LabelValue: "get", Value: 9},
+		{Name: "broken", Label: "kind", LabelValue: "\xff", Value: 1},
+	}
+}
+
+// What a backend measures is among the metrics; what cannot be shown is left out.
+func TestMeasures(t *testing.T) {
+	log := &logBuffer{}
+	logger, _ := newLogger(log, Log{Format: "text", Level: "info"})
+	m := newMetrics("test")
+	m.registry.MustRegister(measures{measured{memstore.New(nil)}, logger})
+	answer := httptest.NewRecorder()
+	m.handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	text := answer.Body.String()
+	for _, want := range []string{
+		"# TYPE memento_backend_connections_open gauge\nmemento_backend_connections_open 3\n",
+		"# TYPE memento_backend_requests_total counter\nmemento_backend_requests_total{kind=\"get\"} 9\nmemento_backend_requests_total{kind=\"put\"} 7\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("metrics lack %q", want)
+		}
+	}
+	if !strings.Contains(log.String(), "cannot be shown") {
+		t.Errorf("the log is %s", log.String())
+	}
+}
