@@ -36,16 +36,29 @@ func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) (
 	if err != nil {
 		return err
 	}
-	var b memento.Backend
-	b, err = storeurl.Open(ctx, url, &storeurl.Options{
-		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
-		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
-	})
+	e, err := a.encryption(url)
+	if err != nil {
+		return err
+	}
+	b, err := a.open(ctx, url, e)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	return do(b)
+}
+
+// open opens the backend at a URL.
+func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Backend, err error) {
+	b, err = storeurl.Open(ctx, url, &storeurl.Options{
+		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
+		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
+		Encryption: e.ring, EncryptNames: e.names,
+	})
+	if e.ring != nil && errors.Is(err, memento.ErrDecrypt) {
+		err = hint(err, `nothing was changed; --encryption-keys must name the keys that it was encrypted with, and what is not encrypted yet is copied with "memento copy"`)
+	}
+	return b, err
 }
 
 // withStore opens the store that the flags name, for the time of do.

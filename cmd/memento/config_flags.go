@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"memento"
+	"memento/cryptstore"
 	"memento/server"
 	"memento/storeurl"
 
@@ -45,7 +48,7 @@ func (a *app) addConfigFlags(c *cobra.Command) *configFlags {
 	c.Flags().StringVar(&f.file, "config", "", "read settings from this YAML `file` (env MEMENTO_CONFIG)")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	for _, s := range server.Settings() {
-		if s.Flag() == "" || s.Key == backendSetting { // a flag of all commands
+		if s.Flag() == "" || slices.Contains(globalSettings, s.Key) { // a flag of all commands
 			continue
 		}
 		usage := strings.ReplaceAll(s.Meaning, "`", "")
@@ -66,7 +69,12 @@ func (a *app) addConfigFlags(c *cobra.Command) *configFlags {
 const (
 	backendSetting = "backend"
 	levelFlag      = "log-level"
+	keysFlag       = "encryption-keys"
+	namesFlag      = "encrypt-names"
 )
+
+// globalSettings have flags that all commands have.
+var globalSettings = []string{backendSetting, "encryption.keys_file", "encryption.names"}
 
 // load reads the configuration of a server. Its errors are server.Faults.
 func (a *app) load(f *configFlags) (server.Config, error) {
@@ -76,6 +84,12 @@ func (a *app) load(f *configFlags) (server.Config, error) {
 	}
 	if a.backendURL != "" {
 		src.Flags[backendSetting] = a.backendURL
+	}
+	if a.encryptionFile != "" {
+		src.Flags[keysFlag] = a.encryptionFile
+	}
+	if a.encryptNames {
+		src.Flags[namesFlag] = "true"
 	}
 	if _, given := src.Flags[levelFlag]; a.quiet && !given {
 		src.Flags[levelFlag] = "error"
@@ -117,6 +131,11 @@ func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 			faults = append(faults, c.Fault("backend", "%v", err))
 		}
 	}
+	if file := c.Encryption.KeysFile; file != "" && !slices.ContainsFunc(faults, func(f server.Fault) bool { return f.Setting == "encryption.keys_file" }) {
+		if _, err := cryptstore.OpenKeyFile(file); err != nil {
+			faults = append(faults, c.Fault("encryption.keys_file", "%v", err))
+		}
+	}
 	if len(faults) == 0 {
 		return c, nil
 	}
@@ -134,5 +153,8 @@ func (a *app) explainFaults(err error) error {
 		a.warn(errors.New(line(f.String())))
 	}
 	fmt.Fprintln(a.stderr, `memento: hint: docs/configuration.md describes the settings, "memento config check" looks at all of them`)
+	if errors.Is(err, memento.ErrInUse) { // an address
+		return silence(exitConflict)
+	}
 	return silence(exitInvalid)
 }

@@ -9,6 +9,7 @@ import (
 
 	"memento"
 	"memento/archive"
+	"memento/transfer"
 
 	"github.com/spf13/cobra"
 )
@@ -60,6 +61,7 @@ type outcome struct {
 func outcomes() []outcome {
 	return []outcome{
 		{archive.ErrNotEmpty, exitConflict, `choose another with --store or another folder, or take the contents only with "import --contents-only"`},
+		{transfer.ErrDiffers, exitConflict, "nothing was done to it; copy to another place, or delete that store in the target and copy again"},
 		{archive.ErrNoHistory, exitInvalid, "take its contents with --contents-only"},
 		{archive.ErrTooLarge, exitLimit, "if you trust it, allow more with --max-bytes"},
 		{memento.ErrSensitive, exitInvalid, `leave it out, and note where it can be found instead; "memento stores settings --help" says how to allow what only looks sensitive`},
@@ -82,6 +84,8 @@ func outcomes() []outcome {
 		{memento.ErrReadOnly, exitStorage, "nothing was changed; allow writing there, or choose another place with --backend"},
 		{memento.ErrFormat, exitStorage, "check that --backend names the right file; a newer memento may understand it"},
 		{memento.ErrDenied, exitStorage, `give a key that may do this in MEMENTO_KEY, or in a file with --key-file; an admin's "memento keys create" makes one`},
+		{memento.ErrUnavailable, exitStorage, "nothing was changed; try again when it can be reached"},
+		{memento.ErrDecrypt, exitStorage, "give the keys that it was encrypted with: --encryption-keys names their file; without them nothing can be read"},
 		{memento.ErrUncertain, exitStorage, "look at what is there now, before you repeat it"},
 		{memento.ErrClosed, exitStorage, ""},
 		{memento.ErrInvalid, exitInvalid, ""},

@@ -16,7 +16,7 @@ func (a *app) keysCommand() *cobra.Command {
 	var ws string
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, list and end the keys of a server",
+		Short: "Make, list and end the keys of a server; keys for encryption",
 		Long: `A key lets a program into one workspace of a server: with the role "read" to look at
 stores, with "write" to change them, with "admin" to do everything, keys included. It is
 shown when it is made, and never again: only its hash is kept.
@@ -24,7 +24,9 @@ shown when it is made, and never again: only its hash is kept.
 On a file or a folder, these commands manage the keys of all its workspaces, for
 "memento serve" to know. With --backend https://HOST they manage those of the workspace
 that the key belongs to, which must be an admin's. A server that runs notices within
-seconds what was changed in its file.`,
+seconds what was changed in its file.
+
+Keys for encryption at rest are something else: see init-encryption.`,
 		Example: `  KEY=$(memento keys create ci --role write --expires 90d)
   memento keys list
   memento keys rotate apikey_01kb... --grace 24h
@@ -33,7 +35,8 @@ seconds what was changed in its file.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.PersistentFlags().StringVar(&ws, "workspace", "", "the workspace (default: \"default\", or that of the server's key; of \"list\", all)")
-	c.AddCommand(a.keysCreateCommand(&ws), a.keysListCommand(&ws), a.keysRevokeCommand(&ws), a.keysRotateCommand(&ws))
+	c.AddCommand(a.keysCreateCommand(&ws), a.keysListCommand(&ws), a.keysRevokeCommand(&ws), a.keysRotateCommand(&ws),
+		a.keysInitEncryptionCommand(), a.keysRotateEncryptionCommand(), a.keysListEncryptionCommand())
 	return c
 }
 

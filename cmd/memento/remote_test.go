@@ -28,11 +28,14 @@ import (
 
 // notOnServers are the scripts that a server cannot play, with the reason.
 var notOnServers = map[string]string{
-	"backend.txtar": "is about the places of files",
-	"backup.txtar":  "is about copies of files",
-	"config.txtar":  "is about the configuration of a server",
-	"dir.txtar":     "is about folders of plain files",
-	"keys.txtar":    "makes keys of several workspaces, which only a file has; testdata/server has another",
+	"backend.txtar":    "is about the places of files",
+	"backup.txtar":     "is about copies of files",
+	"config.txtar":     "is about the configuration of a server",
+	"copy.txtar":       "is about copies between places",
+	"dir.txtar":        "is about folders of plain files",
+	"doctor.txtar":     "is about what keeps memories",
+	"encryption.txtar": "is about what is kept in files",
+	"keys.txtar":       "makes keys of several workspaces, which only a file has; testdata/server has another",
 }
 
 // playOnServers plays the scripts, each on a server of its own.

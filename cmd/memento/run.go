@@ -49,9 +49,13 @@ type app struct {
 	// Flags of all commands.
 	backendURL string
 	keyFile    string
-	storeName  string
-	json       bool
-	quiet      bool
+
+	encryptionFile string
+	encryptNames   bool
+
+	storeName string
+	json      bool
+	quiet     bool
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -90,8 +94,10 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH, dir:PATH, https://HOST or mem: (env MEMENTO_BACKEND)")
+	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH, dir:PATH, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, https://HOST or mem: (env MEMENTO_BACKEND)")
 	flags.StringVar(&a.keyFile, "key-file", "", "file with the key of a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
+	flags.StringVar(&a.encryptionFile, "encryption-keys", "", "`file` with the keys for encryption at rest (env MEMENTO_ENCRYPTION_KEYS_FILE, or the keys themselves in MEMENTO_ENCRYPTION_KEYS)")
+	flags.BoolVar(&a.encryptNames, "encrypt-names", false, "with encryption, encrypt the names of memories, too, in stores that are made (env MEMENTO_ENCRYPTION_NAMES)")
 	flags.StringVar(&a.storeName, "store", "", "name or ID of the store (env MEMENTO_STORE; default \"default\")")
 	flags.BoolVar(&a.json, "json", false, "write JSON, an object a line")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
@@ -119,7 +125,7 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand())
-	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand())
+	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
 	add(other, a.versionCommand())
 	root.AddCommand(exitCodesTopic())

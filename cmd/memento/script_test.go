@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"memento/cryptstore"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -23,17 +25,66 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the program as its users do: on a file, and then on a server, where
-// it must do and say the same.
+// TestScripts runs the program as its users do: on a file, and then on a server, on a
+// database and encrypted, where it must do and say the same.
 func TestScripts(t *testing.T) {
-	var onFile, onServer map[string]string
-	t.Run("file", func(t *testing.T) { onFile = play(t, scripts()) })
-	t.Run("server", func(t *testing.T) { onServer = playOnServers(t, onServers(t)) })
-	for name, said := range onServer {
-		if diff := cmp.Diff(strings.Split(onFile[name], "\n"), strings.Split(said, "\n")); diff != "" {
-			t.Errorf("%s: (-on a file +on a server)\n%s", name, diff)
+	said := map[string]map[string]string{}
+	t.Run("file", func(t *testing.T) { said["file"] = play(t, scripts()) })
+	t.Run("server", func(t *testing.T) { said["server"] = playOnServers(t, onServers(t)) })
+	t.Run("postgres", func(t *testing.T) { said["postgres"] = playOnPostgres(t, onServers(t)) })
+	t.Run("s3", func(t *testing.T) { said["s3"] = playOnS3(t, onServers(t)) })
+	t.Run("encrypted", func(t *testing.T) { said["encrypted"] = playEncrypted(t, onServers(t)) })
+	for place, texts := range said {
+		for name, text := range texts {
+			if diff := cmp.Diff(strings.Split(said["file"][name], "\n"), strings.Split(text, "\n")); diff != "" {
+				t.Errorf("%s: (-on a file +on %s)\n%s", name, place, diff)
+			}
 		}
 	}
+}
+
+// playOnPostgres plays the scripts, each on a schema of its own.
+func playOnPostgres(t *testing.T, p testscript.Params) map[string]string {
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		err := setup(env)
+		env.Setenv("MEMENTO_BACKEND", postgresURL(t))
+		env.Setenv("DATABASE", "nowhere.db") // there is no file that could hold what it must not
+		return errors.Join(err, os.WriteFile(filepath.Join(env.WorkDir, "nowhere.db"), nil, 0o600))
+	}
+	return play(t, p)
+}
+
+// playOnS3 plays the scripts, each on a place of its own in a bucket.
+func playOnS3(t *testing.T, p testscript.Params) map[string]string {
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		err := setup(env)
+		env.Setenv("MEMENTO_BACKEND", s3URL(t, env.Setenv))
+		env.Setenv("DATABASE", "nowhere.db")
+		return errors.Join(err, os.WriteFile(filepath.Join(env.WorkDir, "nowhere.db"), nil, 0o600))
+	}
+	return play(t, p)
+}
+
+// playEncrypted plays the scripts, each on a file that is encrypted, names and all.
+func playEncrypted(t *testing.T, p testscript.Params) map[string]string {
+	keys, err := cryptstore.NewKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := keys.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		err := setup(env)
+		env.Setenv("MEMENTO_ENCRYPTION_KEYS", text)
+		env.Setenv("MEMENTO_ENCRYPTION_NAMES", "true")
+		return err
+	}
+	return play(t, p)
 }
 
 // scripts are all scripts, and what they need. Each has a folder, and a database m.db

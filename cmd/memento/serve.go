@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"memento"
+	"memento/cryptstore"
 	"memento/server"
 
 	"github.com/spf13/cobra"
@@ -55,7 +57,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	if err != nil {
 		return a.explainFaults(err)
 	}
-	a.backendURL = c.Backend
+	a.backendURL, a.encryptionFile, a.encryptNames = c.Backend, c.Encryption.KeysFile, c.Encryption.Names
 	errs := &syncWriter{w: a.stderr} // the log, and what is said here
 	a.stderr = errs
 	return a.withBackend(ctx, func(b memento.Backend) error {
@@ -65,7 +67,8 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		}
 		key, err := a.firstKey(ctx, b, s.Addresses().Main)
 		if err == nil {
-			err = a.tellServing(s, &c, key)
+			_, encrypted := cryptstore.Of(b)
+			err = a.tellServing(s, &c, key, encrypted)
 		}
 		if err != nil {
 			s.Close()
@@ -91,7 +94,7 @@ type serverJSON struct {
 }
 
 // tellServing says where the server is, and what to know about it.
-func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string) error {
+func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, encrypted bool) error {
 	at := s.Addresses()
 	log := s.Logger()
 	say := func(format string, args ...any) { a.say("memento: "+format, args...) }
@@ -100,6 +103,9 @@ func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string) er
 	}
 	say("listening on %s", at.URL())
 	say("memories are in %s", c.ShownBackend())
+	if encrypted {
+		say("what is kept is encrypted")
+	}
 	if at.Metrics != "" {
 		say("metrics are on http://%s/metrics", at.Metrics)
 	}
@@ -153,13 +159,18 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	// The file is written first. If the process ends before the key is kept, the
 	// next start finds the file and keeps its key. It can also be that of another
 	// backend which was served here, and then it is good for both.
+	//
+	// Of several servers that start on one backend, the ID lets one make the key.
 	k, made, err := memento.NewKey(workspace, "first key", memento.RoleAdmin, a.now(), time.Time{})
 	if err != nil {
 		return "", err
 	}
+	k.ID = firstKeyID
+	ours := false
 	if secret == "" {
 		secret = made
 		err := writeKeyFile(file, secret)
+		ours = err == nil
 		if errors.Is(err, fs.ErrExist) { // another server on this address was faster
 			secret, err = readKeyFile(file)
 		}
@@ -168,11 +179,25 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 		}
 	}
 	k.Hash, k.Hint = memento.HashSecret(secret), secret[len(secret)-len(k.Hint):]
-	if err := keeper.AddKey(ctx, k); err != nil && !errors.Is(err, memento.ErrExist) {
+	err = keeper.AddKey(ctx, k)
+	if errors.Is(err, memento.ErrExist) {
+		if _, works, err := a.knownKeys(ctx, keeper, secret); err != nil || works {
+			return file, err
+		}
+		if !ours {
+			return "", nil
+		}
+		// Another server has made the first key: the one in the file lets nobody in.
+		return "", os.Remove(file)
+	}
+	if err != nil {
 		return "", err
 	}
 	return file, nil
 }
+
+// firstKeyID is that of the key that the first start makes.
+const firstKeyID memento.KeyID = "apikey_first"
 
 // knownKeys reports whether a backend has any keys, and whether the secret is that
 // of one that lets somebody in.

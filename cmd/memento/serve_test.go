@@ -189,7 +189,7 @@ func TestServe(t *testing.T) {
 	}
 
 	code, _, errs := runWith(t, "", "--backend", "mem:", "serve", "--address", again.at.Address, "--metrics", "off")
-	if code != exitInvalid || !strings.Contains(errs, "memento: address (flag --address): port ") || !strings.Contains(errs, "is in use; end the program that has it") {
+	if code != exitConflict || !strings.Contains(errs, "memento: address (flag --address): port ") || !strings.Contains(errs, "is in use; end the program that has it") {
 		t.Errorf("a port in use: exit code %d, %s", code, errs)
 	}
 	if code := again.end(); code != exitOK {

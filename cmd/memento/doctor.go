@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"memento"
+	"memento/cryptstore"
+	"memento/doctor"
+	"memento/server"
+	"memento/storeurl"
+	"memento/transfer"
+
+	"github.com/spf13/cobra"
+)
+
+// A checkup is what "doctor" is asked to do.
+type checkup struct {
+	stores      []string
+	workspace   string
+	write, deep bool
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var o checkup
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that everything is sound, and say how to mend what is not",
+		Long: `Doctor opens the backend and looks at every store: that every memory is explained by its
+newest version, that contents have their hashes and sizes, that nothing is missing, twice
+or out of order, and that the counters are right. It reads everything, and changes
+nothing; others may use the backend meanwhile. With encryption it also says which keys
+there are, and whether every store can be read.
+
+With --write it makes a store of its own, tries there whether the storage keeps its
+promises - conditions that hold, writes that happen wholly or not at all, one winner of
+several at once, a clock like this machine's - and deletes it.
+
+With --deep, a file or a folder is also copied to a temporary folder and checked there,
+as "memento backup" does, which finds damage of the database itself.
+
+The exit code is 7 if anything is wrong.`,
+		Example: `  memento doctor
+  memento --backend postgres://db.example/memento doctor --write
+  memento doctor --store notes --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.checkUp(cmd.Context(), &o) },
+	}
+	c.Flags().StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
+	c.Flags().StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
+	c.Flags().BoolVar(&o.write, "write", false, "also try the storage's promises, in a store that is made and deleted")
+	c.Flags().BoolVar(&o.deep, "deep", false, "also copy a file or a folder to a temporary folder, and check the copy")
+	_ = c.RegisterFlagCompletionFunc("store", a.completeStores)
+	return c
+}
+
+// What "doctor --json" writes: a line for each fault, and a last one.
+type (
+	storageFaultJSON struct {
+		Type   string          `json:"type"` // "memento_fault"
+		Store  memento.StoreID `json:"memory_store_id,omitempty"`
+		Fault  string          `json:"fault"`
+		Repair string          `json:"repair"`
+	}
+	checkupJSON struct {
+		Type       string         `json:"type"` // "memento_checkup"
+		Backend    string         `json:"backend"`
+		Sound      bool           `json:"sound"`
+		Faults     int64          `json:"faults"`
+		Stores     int64          `json:"stores"`
+		Memories   int64          `json:"memories"`
+		Bytes      int64          `json:"bytes"`
+		Versions   int64          `json:"versions"`
+		Keys       int64          `json:"keys"`
+		Written    bool           `json:"written"` // whether the promises were tried
+		Encryption map[string]int `json:"encryption_keys,omitempty"`
+	}
+)
+
+func (a *app) checkUp(ctx context.Context, o *checkup) error {
+	if o.workspace != "" {
+		if err := memento.CheckWorkspace(memento.Workspace(o.workspace)); err != nil {
+			return err
+		}
+	}
+	url, err := a.chosenBackend()
+	if err != nil {
+		return err
+	}
+	switch there, err := storeurl.Exists(url); {
+	case err != nil:
+		return err
+	case !there && !o.write: // to open it would make it
+		return hint(fmt.Errorf("there is nothing to look at: %w", fs.ErrNotExist), "check what --backend, or MEMENTO_BACKEND, names")
+	}
+	shown := (&server.Config{Backend: url}).ShownBackend()
+	sum := checkupJSON{Type: "memento_checkup", Backend: shown}
+	err = a.withBackend(ctx, func(b memento.Backend) error {
+		if !a.json {
+			if err := a.print("memories are in %s\n", line(shown)); err != nil {
+				return err
+			}
+		}
+		return a.examine(ctx, o, b, &sum)
+	})
+	if err != nil {
+		return err
+	}
+	return a.tellCheckup(&sum)
+}
+
+func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *checkupJSON) error {
+	count, end := a.progress("checking, versions and memories:")
+	defer end()
+	done := int64(0)
+	var told error
+	d := doctor.Doctor{Backend: b, Now: a.now,
+		Report: func(f doctor.Fault) {
+			end()
+			sum.Faults++
+			told = errors.Join(told, a.tellFault(f))
+		},
+		Progress: func(_ memento.StoreInfo, n int64) {
+			if count != nil {
+				count(int(done + n))
+			}
+		},
+	}
+	if err := a.checkEncryption(ctx, b, &d, sum); err != nil {
+		return err
+	}
+	stores, err := (&transfer.Copier{From: b}).Stores(ctx, memento.Workspace(o.workspace), o.stores...)
+	if err != nil {
+		return err
+	}
+	for _, info := range stores {
+		seen, err := d.Store(ctx, info)
+		switch {
+		case errors.Is(err, memento.ErrNoStore): // deleted meanwhile
+			continue
+		case err != nil:
+			return fmt.Errorf("store %s (%s): %w", line(info.Name), info.ID, err)
+		}
+		done += seen.Memories + seen.Versions
+		sum.Stores++
+		sum.Memories += seen.Memories
+		sum.Bytes += seen.Bytes
+		sum.Versions += seen.Versions
+	}
+	if len(o.stores) == 0 {
+		if sum.Keys, _, err = d.Keys(ctx); err != nil {
+			return err
+		}
+	}
+	if o.deep {
+		if err := a.checkDeep(ctx, b, &d); err != nil {
+			return err
+		}
+	}
+	if o.write {
+		ws := memento.Workspace(o.workspace)
+		if g, ok := b.(interface{ Workspace() memento.Workspace }); ok {
+			ws = g.Workspace()
+		}
+		if ws == "" {
+			ws = workspace
+		}
+		sum.Written = true
+		if _, err := d.Promises(ctx, ws); err != nil {
+			return fmt.Errorf("the storage cannot be tried: %w", err)
+		}
+	}
+	return told
+}
+
+// checkEncryption says which keys are in use.
+func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.Doctor, sum *checkupJSON) error {
+	e, ok := cryptstore.Of(b)
+	if !ok {
+		return nil
+	}
+	keys, err := a.encryptionKeys()
+	if err != nil || keys == nil {
+		return err
+	}
+	if sum.Encryption, err = e.KeysInUse(ctx); err != nil {
+		return err
+	}
+	if _, used := sum.Encryption[keys.Primary()]; !used {
+		sum.Encryption[keys.Primary()] = 0
+	}
+	for id, stores := range sum.Encryption {
+		switch {
+		case id == "":
+			d.Report(doctor.Fault{What: plural(stores, "store was", "stores were") + " made without encryption, and cannot be read with it", Repair: `open it without keys, and "memento copy" what is in it to another place with --to-encryption-keys`})
+		case !slices.Contains(keys.IDs(), id):
+			d.Report(doctor.Fault{What: fmt.Sprintf("encryption key %s is missing, which %s", id, plural(stores, "store needs", "stores need")), Repair: "find the file of keys that has it, in backups for example; without it nobody can read them"})
+		}
+	}
+	if a.json {
+		return nil
+	}
+	return a.print("encrypted; the primary key is %s\n", keys.Primary())
+}
+
+// checkDeep checks a copy, with what the engine has for that.
+func (a *app) checkDeep(ctx context.Context, b memento.Backend, d *doctor.Doctor) error {
+	w, ok := b.(memento.BackupWriter)
+	if !ok {
+		return hint(&memento.Error{Op: "doctor", Err: memento.ErrUnsupported}, "--deep is for files and folders on this machine")
+	}
+	dir, err := os.MkdirTemp("", "memento-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	_, err = w.Backup(ctx, filepath.Join(dir, "copy.db"), nil)
+	if damage, ok := errors.AsType[*memento.BackupError](err); ok {
+		for _, fault := range damage.Faults {
+			d.Report(doctor.Fault{What: fault, Repair: `restore a backup, or "memento copy" what can be read to another place`})
+		}
+		return nil
+	}
+	return err
+}
+
+func (a *app) tellFault(f doctor.Fault) error {
+	if a.json {
+		return a.writeJSON(storageFaultJSON{Type: "memento_fault", Store: f.Store, Fault: f.What, Repair: f.Repair})
+	}
+	where := ""
+	if f.Store != "" {
+		where = "store " + string(f.Store) + ": "
+	}
+	return a.print("%s %s%s\n       %s\n", a.paint(red, "fault:"), where, printable(f.What), printable(f.Repair))
+}
+
+func (a *app) tellCheckup(sum *checkupJSON) error {
+	sum.Sound = sum.Faults == 0
+	if a.json {
+		if err := a.writeJSON(sum); err != nil {
+			return err
+		}
+	} else {
+		text := fmt.Sprintf("looked at %s with %s (%s), %s and %s", plural(int(sum.Stores), "store", "stores"),
+			plural(int(sum.Memories), "memory", "memories"), humanSize(sum.Bytes),
+			plural(int(sum.Versions), "version", "versions"), plural(int(sum.Keys), "key", "keys"))
+		if sum.Written {
+			text += ", and tried the storage's promises"
+		}
+		state := "everything is sound"
+		if !sum.Sound {
+			state = plural(int(sum.Faults), "fault", "faults") + " found"
+		}
+		if err := a.print("%s: %s\n", text, state); err != nil {
+			return err
+		}
+	}
+	if !sum.Sound {
+		return silence(exitStorage)
+	}
+	return nil
+}

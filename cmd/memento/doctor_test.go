@@ -1,0 +1,59 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"memento"
+	"memento/storeurl"
+)
+
+// What was written past the encryption is found, named, and decides the exit code.
+func TestDoctorFindsTampering(t *testing.T) {
+	dataHome(t)
+	url := database(t)
+	keys := filepath.Join(t.TempDir(), "keys.json")
+	flags := []string{"--backend", url, "--encryption-keys", keys}
+	for _, args := range [][]string{
+		{"keys", "init-encryption", keys},
+		append(flags, "put", "/a.md"),
+		append(flags, "put", "/b.md"),
+		append(flags, "doctor"),
+	} {
+		if code, _, errs := runWith(t, "canary", args...); code != exitOK {
+			t.Fatalf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+	raw, err := storeurl.Open(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for info, err := range raw.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+		if err == nil {
+			_, err = raw.Apply(t.Context(), info.ID, memento.Actor{}, []memento.Change{memento.Put{Path: "/a.md", Content: "forged"}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := raw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := runWith(t, "", append(flags, "doctor")...)
+	if code != exitStorage || errs != "" {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	for _, want := range []string{"fault: store memstore_", "cannot be decrypted", "       give the keys that it was encrypted with", "faults found\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q: %s", want, out)
+		}
+	}
+	if strings.Contains(out, "canary") || strings.Contains(out, "/a.md") {
+		t.Errorf("it says too much: %s", out)
+	}
+	code, out, _ = runWith(t, "", append(flags, "doctor", "--json")...)
+	if code != exitStorage || !strings.Contains(out, `{"type":"memento_fault","memory_store_id":"memstore_`) || !strings.Contains(out, `"sound":false`) {
+		t.Errorf("in JSON: exit code %d: %s", code, out)
+	}
+}
