@@ -44,7 +44,7 @@ const statusOverloaded = 529
 // refused turns an answer that is an error into one.
 func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time.Duration, err error) {
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	text, cut := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	var answer wire.ErrorAnswer
 	if json.Unmarshal(text, &answer) != nil || answer.Type != "error" {
 		answer = wire.ErrorAnswer{}
@@ -53,6 +53,13 @@ func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
 		again = resp.Header.Get("x-should-retry") != "false" // it has not begun
 		wait = retryAfter(resp.Header)
+	}
+	if cut != nil && answer.Type == "" && !again { // what it was about is not known
+		cause, permanent := explain(cut)
+		if r.safe {
+			cause = &unreachable{cause, permanent}
+		}
+		return r.safe && !r.first && !permanent, 0, r.unsure(cause)
 	}
 	switch {
 	case answer.Type == "" && resp.StatusCode >= http.StatusInternalServerError && !again:

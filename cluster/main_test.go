@@ -1,0 +1,32 @@
+package cluster
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	seed   = flag.Uint64("seed", 1, "the seed of the first round")
+	rounds = flag.Int("rounds", 1, "how many rounds, each with the next seed")
+	long   = flag.Bool("long", false, "longer rounds, with every fault many times")
+)
+
+// workDir is for what all tests share.
+var workDir string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	var err error
+	if workDir, err = os.MkdirTemp("", "memento-cluster-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(workDir)
+		os.Exit(code)
+	}))
+}
