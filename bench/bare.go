@@ -114,29 +114,6 @@ func startBare(ctx context.Context, file string) (*process, error) {
 }
 
 // repeat has callers make one call over and over.
-func (s *serving) repeat(ctx context.Context, call []byte, callers int, atLeast time.Duration) (measure, error) {
-	start := time.Now()
-	counts := make([]int, callers)
-	faults := make(chan error, callers)
-	for i := range callers {
-		go func() {
-			for time.Since(start) < atLeast {
-				if err := s.call(ctx, s.store, call); err != nil {
-					faults <- err
-					return
-				}
-				counts[i]++
-			}
-			faults <- nil
-		}()
-	}
-	var err error
-	for range callers {
-		err = errors.Join(err, <-faults)
-	}
-	m := measure{Nanos: time.Since(start).Nanoseconds()}
-	for _, n := range counts {
-		m.Calls += n
-	}
-	return m, err
+func (s *serving) repeat(ctx context.Context, line []byte, callers int, atLeast time.Duration) (measure, error) {
+	return callAll(ctx, callers, atLeast, func(ctx context.Context, _, _ int) error { return s.call(ctx, s.store, line) })
 }

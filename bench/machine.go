@@ -16,19 +16,17 @@ type machine struct {
 	Kernel     string `json:"kernel"`
 	FileSystem string `json:"file_system"`
 	Go         string `json:"go"`
-	Node       string `json:"node"`
-	SDK        string `json:"sdk"`
+	Node       string `json:"node,omitempty"` // "" where the SDK had no part
+	SDK        string `json:"sdk,omitempty"`
 }
 
-func describeMachine(dir, node string) machine {
+func describeMachine(dir string) machine {
 	return machine{
 		Cores:      runtime.NumCPU(),
 		MemoryGB:   memoryGB(),
 		Kernel:     kernel(),
 		FileSystem: fileSystem(dir),
 		Go:         strings.TrimPrefix(runtime.Version(), "go"),
-		Node:       strings.TrimPrefix(node, "v"),
-		SDK:        sdkVersion,
 	}
 }
 
@@ -37,8 +35,11 @@ func (m machine) String() string {
 	if m.MemoryGB > 0 {
 		memory = fmt.Sprintf(", %d GB of memory", m.MemoryGB)
 	}
-	return fmt.Sprintf("%d cores%s, %s, %s; Go %s, Node %s, @anthropic-ai/sdk %s",
-		m.Cores, memory, m.Kernel, m.FileSystem, m.Go, m.Node, m.SDK)
+	sdk := ""
+	if m.SDK != "" {
+		sdk = fmt.Sprintf(", Node %s, @anthropic-ai/sdk %s", m.Node, m.SDK)
+	}
+	return fmt.Sprintf("%d cores%s, %s, %s; Go %s%s", m.Cores, memory, m.Kernel, m.FileSystem, m.Go, sdk)
 }
 
 func kernel() string {

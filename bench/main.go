@@ -1,11 +1,14 @@
 // Bench compares memento with the TypeScript SDK's local memory tool,
 // BetaLocalFilesystemMemoryTool, on the same calls, the same machine and the same
-// file system, in one run. README.md says what it measures, how, and what is
-// unfair to whom.
+// file system, in one run; and its engines with what they stand on, and with
+// themselves when they hold more. README.md says what it measures, how, and what
+// is unfair to whom.
 //
 //	go run ./bench
+//	go run ./bench -part engines
 //
-// It needs node and npm, and fetches the SDK with `npm ci` when it first runs.
+// The first needs node and npm, and fetches the SDK with `npm ci` when it first
+// runs. The second needs the servers of package services: `make services`.
 package main
 
 import (
@@ -19,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +56,12 @@ type config struct {
 	quick   bool
 	dir     string // where the stores are made
 	format  string // "text", "markdown" or "json"
+
+	parts    []part
+	engines  []engineName // that the last two parts cover
+	memories int          // in the large store
+	stores   int          // in the large workspace
+	profile  string       // a file for a profile of this process's processor time; "" for none
 }
 
 func parseArgs(args []string, stderr io.Writer) (config, error) {
@@ -64,6 +74,11 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	f.Uint64Var(&c.seed, "seed", 1, "seed of the generated calls")
 	f.BoolVar(&c.quick, "quick", false, "a few seconds: one round of few calls on stores of 20 and 200 files; proves that it runs, not how fast")
 	f.StringVar(&c.dir, "dir", ".", "`directory` in whose file system the stores are made, and removed afterwards")
+	parts := f.String("part", "", "`parts` to run: "+join(allParts)+", engines for all but the first, or all; sdk unless -quick is set")
+	engines := f.String("engines", join(allEngines), "`engines` that encryption and flatness are measured on")
+	f.IntVar(&c.memories, "memories", 100_000, "`memories` in the large store")
+	f.IntVar(&c.stores, "stores", 10_000, "`stores` in the large workspace")
+	f.StringVar(&c.profile, "cpuprofile", "", "a `file` for a profile of this process's processor time")
 	markdown := f.Bool("markdown", false, "print the tables as Markdown")
 	asJSON := f.Bool("json", false, "print the figures as JSON")
 	if err := f.Parse(args); err != nil {
@@ -77,10 +92,24 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	if c.quick && !given["rounds"] {
 		c.rounds = 1
 	}
-	var err1, err2 error
+	if c.quick && !given["memories"] {
+		c.memories = 300
+	}
+	if c.quick && !given["stores"] {
+		c.stores = 30
+	}
+	if !given["part"] {
+		*parts = string(partSDK)
+		if c.quick {
+			*parts = "all"
+		}
+	}
+	var err1, err2, err3, err4 error
 	c.sizes, err1 = numbers("sizes", *sizes)
 	c.callers, err2 = numbers("callers", *callers)
-	if err := errors.Join(err1, err2); err != nil {
+	c.parts, err3 = parseParts(*parts)
+	c.engines, err4 = parseEngines(*engines)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return c, err
 	}
 	switch {
@@ -88,6 +117,8 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.rounds < 1:
 		return c, fmt.Errorf("-rounds is %d; it must be at least 1", c.rounds)
+	case c.memories < smallStore || c.stores < pageOfStores:
+		return c, fmt.Errorf("-memories must be at least %d, and -stores %d", smallStore, pageOfStores)
 	case *markdown && *asJSON:
 		return c, errors.New("-markdown and -json exclude each other")
 	}
@@ -119,15 +150,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	source, err := sourceDir(ctx)
-	if err != nil {
-		return err
-	}
-	sdkDir := filepath.Join(source, "sdk")
-	nodeVersion, err := installSDK(ctx, sdkDir)
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp(cfg.dir, ".memento-bench-")
 	if err != nil {
 		return err
@@ -136,27 +158,97 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	binary, err := buildBinary(ctx, filepath.Dir(source), dir)
+	if cfg.profile != "" {
+		stop, err := startProfile(cfg.profile)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	b := &bench{config: cfg, work: dir, progress: stderr}
+	defer func() { err = errors.Join(err, b.closeEngines()) }()
+	r := report{Machine: describeMachine(dir), Rounds: cfg.rounds, Quick: cfg.quick}
+	if cfg.has(partSDK) {
+		if err := b.measureSDK(ctx, &r); err != nil {
+			return err
+		}
+	}
+	if err := b.measureEngines(ctx, &r); err != nil {
+		return err
+	}
+	return r.write(stdout, cfg.format)
+}
+
+// measureSDK compares memento with the SDK's tool.
+func (b *bench) measureSDK(ctx context.Context, r *report) error {
+	source, err := sourceDir(ctx)
 	if err != nil {
 		return err
 	}
-
-	b := &bench{config: cfg, work: dir, sdkDir: sdkDir, binary: binary, progress: stderr}
-	r := report{Machine: describeMachine(dir, nodeVersion), Rounds: cfg.rounds, Quick: cfg.quick}
-	if r.Rows, r.FsyncFloors, err = b.compare(ctx); err != nil {
+	b.sdkDir = filepath.Join(source, "sdk")
+	if r.Machine.Node, err = installSDK(ctx, b.sdkDir); err != nil {
 		return err
 	}
-	if r.Binary, err = b.measureBinary(ctx, cfg.sizes[len(cfg.sizes)-1]); err != nil {
+	r.Machine.SDK = sdkVersion
+	if b.binary, err = buildBinary(ctx, filepath.Dir(source), b.work); err != nil {
+		return err
+	}
+	c := &comparison{}
+	if c.Rows, c.FsyncFloors, err = b.compare(ctx); err != nil {
+		return err
+	}
+	if c.Binary, err = b.measureBinary(ctx, b.sizes[len(b.sizes)-1]); err != nil {
 		return fmt.Errorf("the binary: %w", err)
 	}
-	if r.HTTP, err = b.measureOverHTTP(ctx); err != nil {
+	if c.HTTP, err = b.measureOverHTTP(ctx); err != nil {
 		return fmt.Errorf("over HTTP: %w", err)
 	}
-	if r.Fleet, err = b.measureFleet(ctx); err != nil {
+	if c.Fleet, err = b.measureFleet(ctx); err != nil {
 		return fmt.Errorf("many stores: %w", err)
 	}
-	r.finish()
-	return r.write(stdout, cfg.format)
+	c.finish()
+	r.SDK = c
+	return nil
+}
+
+// measureEngines measures what is asked for of the other parts.
+func (b *bench) measureEngines(ctx context.Context, r *report) (err error) {
+	if b.has(partPostgres) {
+		if r.Postgres, err = b.measurePostgres(ctx); err != nil {
+			return fmt.Errorf("postgres: %w", err)
+		}
+	}
+	if b.has(partS3) {
+		if r.S3, err = b.measureObjects(ctx); err != nil {
+			return fmt.Errorf("s3: %w", err)
+		}
+	}
+	if b.has(partEncryption) {
+		if r.Encryption, err = b.measureEncryption(ctx); err != nil {
+			return fmt.Errorf("encryption: %w", err)
+		}
+	}
+	if b.has(partFlatness) {
+		if r.Flatness, err = b.measureFlatness(ctx); err != nil {
+			return fmt.Errorf("flatness: %w", err)
+		}
+	}
+	return nil
+}
+
+// startProfile begins to note where this process's time goes, until stop is called.
+func startProfile(file string) (stop func(), err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
 }
 
 // sourceDir returns the directory of this package.

@@ -10,11 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// A report is all that a run found.
+// A report is all that a run found. What it did not measure is nil.
 type report struct {
-	Machine     machine       `json:"machine"`
-	Rounds      int           `json:"rounds"`
-	Quick       bool          `json:"quick"`                   // the figures mean nothing
+	Machine machine `json:"machine"`
+	Rounds  int     `json:"rounds"`
+	Quick   bool    `json:"quick"` // the figures mean nothing
+
+	SDK        *comparison    `json:"sdk,omitempty"`
+	Postgres   *besideFigures `json:"postgres,omitempty"`
+	S3         *besideFigures `json:"s3,omitempty"`
+	Encryption []sealedRow    `json:"encryption,omitempty"`
+	Flatness   *flatness      `json:"flatness,omitempty"`
+}
+
+// A comparison is what was found beside the SDK.
+type comparison struct {
 	FsyncFloors []float64     `json:"fsync_floors_per_second"` // measured before each round
 	Rows        []row         `json:"rows"`
 	Growth      []growth      `json:"growth"`
@@ -67,7 +77,7 @@ func (r row) target() float64 {
 func (r row) ratio() float64 { return r.Memento / r.SDK }
 
 // finish derives what needs all rows.
-func (r *report) finish() {
+func (r *comparison) finish() {
 	from, to := r.Rows[0].Files, r.Rows[len(r.Rows)-1].Files
 	if from == to {
 		return
@@ -87,35 +97,62 @@ func (r *report) write(w io.Writer, format string) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(r)
 	}
-	tables := []table{r.callsTable()}
-	if len(r.Growth) > 0 {
-		tables = append(tables, r.growthTable())
-	}
-	tables = append(tables, r.binaryTable(), r.servingTable(), r.serverTable())
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\nCalls a second, the median of the rounds (%d counted).\n", r.Machine, r.Rounds)
 	if r.Quick {
 		b.WriteString("This was a quick run: it shows that the comparison works, and nothing about speed.\n")
 	}
-	for _, t := range tables {
-		b.WriteByte('\n')
-		if format == "markdown" {
-			t.writeMarkdown(&b)
-		} else {
-			t.writeText(&b)
+	add := func(tables ...table) {
+		for _, t := range tables {
+			b.WriteByte('\n')
+			if format == "markdown" {
+				t.writeMarkdown(&b)
+			} else {
+				t.writeText(&b)
+			}
 		}
 	}
-	fmt.Fprintf(&b, "\nWriting 4 KB and fsync, over and over in one file: %s a second, the median of %d measurements\n"+
+	if r.SDK != nil {
+		add(r.SDK.tables()...)
+		r.SDK.writeNotes(&b)
+	}
+	if r.Postgres != nil {
+		fmt.Fprintf(&b, "\n%s.\n", r.Postgres.Medium)
+		add(r.Postgres.table("postgres"))
+	}
+	if r.S3 != nil {
+		fmt.Fprintf(&b, "\n%s.\n", r.S3.Medium)
+		add(r.S3.table("s3"))
+	}
+	if r.Encryption != nil {
+		add(sealedTable(r.Encryption))
+	}
+	if r.Flatness != nil {
+		add(r.Flatness.tables()...)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *comparison) tables() []table {
+	tables := []table{r.callsTable()}
+	if len(r.Growth) > 0 {
+		tables = append(tables, r.growthTable())
+	}
+	return append(tables, r.binaryTable(), r.servingTable(), r.serverTable())
+}
+
+// writeNotes writes what the tables need to be understood.
+func (r *comparison) writeNotes(w io.Writer) {
+	fmt.Fprintf(w, "\nWriting 4 KB and fsync, over and over in one file: %s a second, the median of %d measurements\n"+
 		"from %s to %s; if these differ much, other programs used the disk. No durable write of a\n"+
 		"single caller can be faster. The SDK's create, str_replace and insert fsync the file, but not its\n"+
 		"directory; its rename and delete fsync nothing at all.\n"+
 		"\n\"put off\": what memento still does for each call once it is quiet, which is to index it for search.\n",
 		rate(median(r.FsyncFloors)), len(r.FsyncFloors), rate(slices.Min(r.FsyncFloors)), rate(slices.Max(r.FsyncFloors)))
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-func (r *report) callsTable() table {
+func (r *comparison) callsTable() table {
 	t := table{
 		head:  []string{"operation", "files", "callers", nameSDK, nameLibrary, "ratio", "target", "", "put off", nameCoprocess, "ratio"},
 		right: []bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 8: true, 9: true, 10: true},
@@ -147,7 +184,7 @@ func (r *report) callsTable() table {
 	return t
 }
 
-func (r *report) growthTable() table {
+func (r *comparison) growthTable() table {
 	g := r.Growth[0]
 	t := table{
 		head: []string{"memento's cost of a call", "callers",
@@ -172,7 +209,7 @@ func (r *report) growthTable() table {
 	return t
 }
 
-func (r *report) binaryTable() table {
+func (r *comparison) binaryTable() table {
 	f := r.Binary
 	t := table{
 		head:  []string{fmt.Sprintf("memento tool, %s files", thousands(f.Files)), "figure", "target", ""},
@@ -194,7 +231,7 @@ func (r *report) binaryTable() table {
 }
 
 // servingTable compares calls over HTTP with the SDK's tool in its own process.
-func (r *report) servingTable() table {
+func (r *comparison) servingTable() table {
 	t := table{
 		head:  []string{nameServing + ", tool calls over HTTP", "files", "callers", nameSDK, nameServing, "ratio", "target", ""},
 		right: []bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: false},
@@ -216,7 +253,7 @@ func (r *report) servingTable() table {
 }
 
 // serverTable has what else is asked of a server.
-func (r *report) serverTable() table {
+func (r *comparison) serverTable() table {
 	h, f := r.HTTP, r.Fleet
 	t := table{head: []string{nameServing, "figure", "target", ""}, right: []bool{1: true, 2: true, 3: false}}
 	t.rows = append(t.rows, []string{

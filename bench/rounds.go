@@ -16,6 +16,8 @@ type bench struct {
 	sdkDir   string    // of the Node program
 	binary   string    // the built command
 	progress io.Writer // for people
+
+	made map[engineName]engine // see engine
 }
 
 // amounts returns how many calls a step has. A directory view takes the SDK a

@@ -24,7 +24,7 @@ func installSDK(ctx context.Context, dir string) (nodeVersion string, err error)
 	} else if err != nil {
 		return "", fmt.Errorf("node --version: %w", err)
 	}
-	nodeVersion = strings.TrimSpace(string(out))
+	nodeVersion = strings.TrimPrefix(strings.TrimSpace(string(out)), "v")
 	if installedSDK(dir) == sdkVersion {
 		return nodeVersion, nil
 	}
