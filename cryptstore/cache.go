@@ -85,7 +85,8 @@ func (c *cache) clear() {
 	c.stores, c.workspaces = nil, nil
 }
 
-// saw notes the workspace of a store.
+// saw notes the workspace of a store. Keys that were another's are forgotten: they
+// are bound to theirs, and who moves a store within the storage must not gain by it.
 func (c *cache) saw(id memento.StoreID, ws memento.Workspace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,6 +94,9 @@ func (c *cache) saw(id memento.StoreID, ws memento.Workspace) {
 		c.workspaces = map[memento.StoreID]memento.Workspace{}
 	}
 	c.workspaces[id] = ws
+	if e := c.stores[id]; e != nil && e.keys.ws != ws {
+		delete(c.stores, id)
+	}
 }
 
 func (c *cache) workspace(id memento.StoreID) (memento.Workspace, bool) {
@@ -112,12 +116,17 @@ func (b *Backend) toRead(ctx context.Context, op string, id memento.StoreID) (*k
 	return b.load(ctx, op, id)
 }
 
-// toWrite returns the keys of a store, for writing. If an older key than the ring's
+// toWrite returns the keys of a store, for writing. If another key than the ring's
 // primary one has wrapped them, they are wrapped anew.
 func (b *Backend) toWrite(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	if e, ok := b.cache.get(id); ok && time.Since(e.checked) < keysFor {
 		return e.keys, nil
 	}
+	return b.toWriteNow(ctx, op, id)
+}
+
+// toWriteNow is toWrite with the keys that the store has when it is called.
+func (b *Backend) toWriteNow(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	k, err := b.load(ctx, op, id)
 	if err != nil {
 		return nil, err
@@ -133,7 +142,7 @@ func (b *Backend) toWrite(ctx context.Context, op string, id memento.StoreID) (*
 // load reads a store's envelope, and unwraps it unless it is known.
 func (b *Backend) load(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	at := time.Now()
-	info, err := b.describe(ctx, id)
+	ws, info, err := b.describe(ctx, id)
 	if errors.Is(err, memento.ErrNoStore) {
 		b.cache.drop(id)
 		return nil, &memento.Error{Op: op, Err: memento.ErrNoStore}
@@ -141,11 +150,11 @@ func (b *Backend) load(ctx context.Context, op string, id memento.StoreID) (*key
 	if err != nil {
 		return nil, err
 	}
-	if e, ok := b.cache.get(id); ok && e.keys.envelope == info.Envelope {
+	if e, ok := b.cache.get(id); ok && e.keys.ws == ws && e.keys.envelope == info.Envelope {
 		b.cache.put(e.keys, at)
 		return e.keys, nil
 	}
-	k, err := b.unwrap(ctx, &info)
+	k, err := b.unwrap(ctx, ws, id, info.Envelope)
 	if err != nil {
 		return nil, &memento.Error{Op: op, Err: err}
 	}
@@ -154,10 +163,10 @@ func (b *Backend) load(ctx context.Context, op string, id memento.StoreID) (*key
 }
 
 // unwrap opens a store's envelope. What fails names the store.
-func (b *Backend) unwrap(ctx context.Context, info *memento.StoreInfo) (*keys, error) {
-	k, err := unwrap(ctx, b.ring, info)
+func (b *Backend) unwrap(ctx context.Context, ws memento.Workspace, id memento.StoreID, envelope string) (*keys, error) {
+	k, err := unwrap(ctx, b.ring, ws, id, envelope)
 	if err != nil {
-		return nil, &storeError{info.ID, err}
+		return nil, &storeError{id, err}
 	}
 	return k, nil
 }
@@ -172,17 +181,17 @@ func (e *storeError) Error() string { return "store " + string(e.store) + ": " +
 func (e *storeError) Unwrap() error { return e.err }
 
 // describe finds a store in whichever workspace it is.
-func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.StoreInfo, error) {
+func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Workspace, memento.StoreInfo, error) {
 	known, ok := b.cache.workspace(id)
 	if ok {
 		info, err := b.inner.GetStore(ctx, known, id)
 		if !errors.Is(err, memento.ErrNoStore) {
-			return info, err
+			return known, info, err
 		}
 	}
 	workspaces, err := b.Workspaces(ctx)
 	if err != nil {
-		return memento.StoreInfo{}, err
+		return "", memento.StoreInfo{}, err
 	}
 	for _, ws := range workspaces {
 		if ok && ws == known {
@@ -195,9 +204,9 @@ func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Sto
 		if err == nil {
 			b.cache.saw(id, ws)
 		}
-		return info, err
+		return ws, info, err
 	}
-	return memento.StoreInfo{}, &memento.Error{Op: "get store", Err: memento.ErrNoStore}
+	return "", memento.StoreInfo{}, &memento.Error{Op: "get store", Err: memento.ErrNoStore}
 }
 
 // reread is called when something cannot be decrypted by k: it returns other keys if

@@ -9,8 +9,8 @@ import (
 )
 
 // outward is a description as users see it.
-func (b *Backend) outward(info memento.StoreInfo) memento.StoreInfo {
-	b.cache.saw(info.ID, info.Workspace)
+func (b *Backend) outward(ws memento.Workspace, info memento.StoreInfo) memento.StoreInfo {
+	b.cache.saw(info.ID, ws)
 	info.Envelope = ""
 	return info
 }
@@ -44,7 +44,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		return memento.StoreInfo{}, err
 	}
 	b.cache.drop(info.ID) // of a store that was copied back
-	return b.outward(info), nil
+	return b.outward(ws, info), nil
 }
 
 // GetStore implements [memento.Backend].
@@ -53,7 +53,7 @@ func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	return b.outward(info), nil
+	return b.outward(ws, info), nil
 }
 
 // UpdateStore implements [memento.Backend].
@@ -65,17 +65,14 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	return b.outward(info), nil
+	return b.outward(ws, info), nil
 }
 
 // DeleteStore implements [memento.Backend]. The store's keys go with it.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
-	err := b.inner.DeleteStore(ctx, ws, id)
-	if err == nil {
-		b.cache.drop(id)
-		b.texts.clear()
-	}
-	return err
+	defer b.cache.drop(id)
+	defer b.texts.clear()
+	return b.inner.DeleteStore(ctx, ws, id)
 }
 
 // ListStores implements [memento.Backend].
@@ -86,7 +83,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 				yield(memento.StoreInfo{}, err)
 				return
 			}
-			if !yield(b.outward(info), nil) {
+			if !yield(b.outward(ws, info), nil) {
 				return
 			}
 		}

@@ -6,7 +6,7 @@
 //	backend, err := cryptstore.Wrap(ctx, inner, ring, nil)
 //
 // Every store has keys of its own, which are kept with it, wrapped by a key of the
-// [KeyRing]: deleting a store destroys its keys with it. docs/encryption.md has the
+// [KeyRing]: deleting a store deletes its keys with it. docs/encryption.md has the
 // formats, and what they do and do not protect from. In short:
 //
 //   - Who can read the storage learns sizes, times, actors, how often what was
@@ -22,7 +22,7 @@
 // # Cost
 //
 // Contents take a third more room. Up to 16 MiB of texts that were used lately are held
-// in memory in clear, until something is redacted, pruned or deleted. A search has no index: it decrypts every memory
+// in memory in clear; redacting and pruning, and deleting a store, by this handle forgets them. A search has no index: it decrypts every memory
 // below its directory, and is refused above [Options].SearchBytes. With encrypted
 // names, a listing reads everything below its directory and sorts it in memory, and
 // paths can be about half as long.
@@ -73,15 +73,15 @@ const defaultSearchBytes = 64 << 20
 
 // Wrap returns a backend that keeps what it is given in inner, encrypted. It also has
 // those of ReadMarker, KeyKeeper, BackupWriter and Elector that inner has, and is a
-// Searcher and a WorkspaceLister, which inner must be, too. A backup has what the
-// backend below keeps: whoever restores it needs the ring.
+// Searcher, a Verifier if inner is one, and a WorkspaceLister, which inner must be. A
+// backup has what the backend below keeps: whoever restores it needs the ring.
 //
 // Before it returns, the ring must prove itself on a store of each of a few
 // workspaces, or on nothing if there are none. Nothing is written. Closing the
 // returned backend closes inner; after an error inner is the caller's still.
 //
 // Errors: memento.ErrDecrypt if a key is wrong or missing, or a store was made without
-// encryption; memento.ErrUnsupported if inner cannot list its workspaces, or is
+// encryption; memento.ErrInvalid without a ring; memento.ErrUnsupported if inner cannot list its workspaces, or is
 // encrypted already.
 func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Options) (memento.Backend, error) {
 	b := &Backend{inner: inner, ring: ring}
@@ -97,6 +97,8 @@ func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Option
 	_, lists := inner.(memento.WorkspaceLister)
 	_, again := Of(inner)
 	switch {
+	case ring == nil:
+		return nil, fmt.Errorf("open with encryption: %w: no key ring was given", memento.ErrInvalid)
 	case !lists:
 		return nil, fmt.Errorf("open with encryption: %w: it cannot list its workspaces", memento.ErrUnsupported)
 	case again:
@@ -134,7 +136,7 @@ func (b *Backend) prove(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, err := b.unwrap(ctx, &info); err != nil {
+			if _, err := b.unwrap(ctx, ws, info.ID, info.Envelope); err != nil {
 				return err
 			}
 			proven = true

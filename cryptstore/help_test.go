@@ -24,10 +24,19 @@ type attacked struct {
 	memento.WorkspaceLister
 	memory  func(*memento.Memory)
 	version func(*memento.Version)
+	placed  func(memento.Workspace, memento.StoreID) (memento.Workspace, memento.StoreID) // what is where a store should be
 }
 
 func newAttacked(inner *memstore.Backend) *attacked {
 	return &attacked{Backend: inner, WorkspaceLister: inner}
+}
+
+func (a *attacked) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	if a.placed == nil {
+		return a.Backend.GetStore(ctx, ws, id)
+	}
+	ws, id = a.placed(ws, id)
+	return a.Backend.GetStore(ctx, ws, id)
 }
 
 func (a *attacked) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {

@@ -3,6 +3,7 @@ package cryptstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -14,8 +15,10 @@ func (k *keys) bareVersion(v memento.Version) (_ memento.Version, err error) {
 	if v.Digest != "" {
 		v.SHA256, v.Digest = k.hash(v.Digest), ""
 	}
-	v.Path, err = k.clear(v.Path)
-	return v, err
+	if v.Path, err = k.clear(v.Path); err != nil { // it says which one, so that it can be redacted
+		return v, &memento.Error{Op: "decrypt name", Path: v.Path, Err: fmt.Errorf("version %s: %w", v.ID, errOtherName)}
+	}
+	return v, nil
 }
 
 // openVersion returns a version with the contents that it has, sealed. If it takes
@@ -100,11 +103,11 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	if err != nil {
 		return memento.Version{}, err
 	}
+	defer b.texts.clear() // also if the answer was lost
 	v, err := b.inner.Redact(ctx, store, id, by)
 	if err != nil {
 		return memento.Version{}, b.fail(k, err)
 	}
-	b.texts.clear()
 	v, err = k.bareVersion(v)
 	return v, b.fail(k, err)
 }

@@ -54,12 +54,20 @@ func NewKeyFile(path string) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k, writeKeys(path, k)
+	if err := writeKeys(path, k); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // UpdateKeyFile replaces the keys in a file by what change makes of them, in one
-// step and flushed. Whoever has opened the file keeps the keys it had.
+// step and flushed. Whoever has opened the file keeps the keys it had. It must not be
+// called twice at the same time for one file: of one call nothing would be left.
 func UpdateKeyFile(path string, change func(*Keys) (*Keys, error)) (*Keys, error) {
+	path, err := filepath.EvalSymlinks(path) // the file is replaced, not a link to it
+	if err != nil {
+		return nil, fileFault("open", err)
+	}
 	k, err := OpenKeyFile(path)
 	if err != nil {
 		return nil, err

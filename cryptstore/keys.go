@@ -140,17 +140,18 @@ func parseEnvelope(text string) (e envelope, err error) {
 	return e, nil
 }
 
-// unwrap opens the envelope of a store.
-func unwrap(ctx context.Context, ring KeyRing, info *memento.StoreInfo) (*keys, error) {
-	e, err := parseEnvelope(info.Envelope)
+// unwrap opens the envelope of the store that was asked for, whichever one the
+// storage says it has answered with.
+func unwrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.StoreID, text string) (*keys, error) {
+	e, err := parseEnvelope(text)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := ring.Unwrap(ctx, e.Key, e.Wrapped, aboutKeys(info.Workspace, info.ID))
+	plain, err := ring.Unwrap(ctx, e.Key, e.Wrapped, aboutKeys(ws, id))
 	if err != nil {
 		return nil, unwrapped(err)
 	}
-	k := &keys{store: info.ID, ws: info.Workspace, envelope: info.Envelope, ringKey: e.Key}
+	k := &keys{store: id, ws: ws, envelope: text, ringKey: e.Key}
 	if err := k.make(plain); err != nil {
 		return nil, fmt.Errorf("%w: the store's keys are damaged", memento.ErrDecrypt) // without err, which could quote them
 	}

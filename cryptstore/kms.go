@@ -2,7 +2,9 @@ package cryptstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 
 	"memento"
@@ -51,6 +53,9 @@ func (r *KMSRing) Wrap(ctx context.Context, secret, ad []byte) ([]byte, string, 
 		return nil, "", err
 	}
 	wrapped, err := e.EncryptWithContext(ctx, secret, ad)
+	if _, ok := errors.AsType[net.Error](err); ok && ctx.Err() == nil {
+		err = errNoKeyService
+	}
 	return wrapped, r.primary, err
 }
 

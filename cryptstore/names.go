@@ -74,13 +74,15 @@ func (k *keys) clear(p memento.Path) (memento.Path, error) {
 			plain, err = k.names.DecryptDeterministically(encrypted, aboutName)
 		}
 		if err != nil {
-			return "", &memento.Error{Op: "decrypt name", Path: p, Err: tampered("this name is not encrypted by the store's key")}
+			return "", &memento.Error{Op: "decrypt name", Path: p, Err: errOtherName}
 		}
 		clear.WriteByte('/')
 		clear.Write(plain)
 	}
 	return memento.Path(clear.String()), nil
 }
+
+var errOtherName = tampered("this name is not encrypted by the store's key")
 
 var errOtherCode = fmt.Errorf("not the code of any name")
 

@@ -97,4 +97,90 @@ func TestEncryptedNames(t *testing.T) {
 		t.Error("it is not noticed")
 	}
 	holds(t, b, store, "/a", "/a")
+
+	// The history says which of its versions it is, so that they can be redacted.
+	gone, err := inner.Apply(t.Context(), store, ann, []memento.Change{memento.Remove{Path: "/by/hand"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last, more := gone.Versions[0].ID, true; more; {
+		more = false
+		for _, err := range b.ListVersions(t.Context(), store, memento.VersionListOptions{}) {
+			if err == nil {
+				continue
+			}
+			_, at, found := strings.Cut(err.Error(), "version ")
+			id, _, _ := strings.Cut(at, ":")
+			if !errors.Is(err, memento.ErrDecrypt) || !found {
+				t.Fatalf("the history fails with %v", err)
+			}
+			if last = memento.VersionID(id); more {
+				t.Fatal("it goes on behind an error")
+			}
+			more = true
+		}
+		if more {
+			if _, err := b.Redact(t.Context(), store, last, ann); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Listings are those of a backend whose names are in clear, whatever is asked for.
+func TestEncryptedListings(t *testing.T) {
+	plain, inner := memstore.New(nil), memstore.New(nil)
+	defer plain.Close()
+	defer inner.Close()
+	b := wrap(t, inner, newRing(t), &cryptstore.Options{EncryptNames: true})
+	one, two := newStore(t, plain, workspace), newStore(t, b, workspace)
+	names := []string{"a", "b", "a-", "a.b", "é", "0"}
+	var paths []memento.Path
+	for _, x := range names {
+		for _, y := range names {
+			if x == "b" {
+				paths = append(paths, memento.Path("/dir/"+y))
+				continue
+			}
+			paths = append(paths, memento.Path("/"+x+"/"+y+"/x"), memento.Path("/"+x+"/"+y+"/y/z"), memento.Path("/"+x+y+"-"))
+		}
+	}
+	for _, p := range paths {
+		for _, on := range []struct {
+			b     memento.Backend
+			store memento.StoreID
+		}{{plain, one}, {b, two}} {
+			apply(t, on.b, on.store, memento.Put{Path: p, Content: string(p)})
+		}
+	}
+	list := func(b memento.Backend, store memento.StoreID, opts memento.ListOptions) (found []memento.Entry) {
+		for e, err := range b.List(t.Context(), store, opts) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			e = memento.Entry{Path: e.Path, Dir: e.Dir, Usage: e.Usage, Memory: memento.Memory{Path: e.Memory.Path, Content: e.Memory.Content, SHA256: e.Memory.SHA256, Size: e.Memory.Size}}
+			found = append(found, e)
+		}
+		return found
+	}
+	for _, dir := range []memento.Path{"", "/", "/a", "/a/a", "/dir", "/dir/a", "/none"} {
+		for depth := range 4 {
+			all := list(plain, one, memento.ListOptions{Dir: dir, Depth: depth})
+			after := []string{"", "/", "/a", "/a/", "/a/b", "/zzz", "x"}
+			for _, e := range all {
+				after = append(after, e.Cursor(), string(e.Path))
+			}
+			for _, after := range after {
+				for _, limit := range []int{0, 1, 3} {
+					for _, contents := range []bool{false, true} {
+						opts := memento.ListOptions{Dir: dir, Depth: depth, After: after, Limit: limit, Contents: contents}
+						want, got := list(plain, one, opts), list(b, two, opts)
+						if !slices.Equal(want, got) {
+							t.Fatalf("%+v lists %+v, want %+v", opts, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
 }

@@ -11,6 +11,14 @@ func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 	return b.inner.(memento.WorkspaceLister).Workspaces(ctx)
 }
 
+// Verify implements [memento.Verifier], for backends below that do.
+func (b *Backend) Verify(ctx context.Context) ([]string, error) {
+	if v, ok := b.inner.(memento.Verifier); ok {
+		return v.Verify(ctx)
+	}
+	return nil, &memento.Error{Op: "verify", Err: memento.ErrUnsupported}
+}
+
 // The powers that only some backends have. None is about contents.
 type (
 	reads  = memento.ReadMarker

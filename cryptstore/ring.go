@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,11 +195,25 @@ func (k *Keys) Unwrap(_ context.Context, keyID string, wrapped, ad []byte) ([]by
 		return nil, errMissingKey(keyID)
 	}
 	secret, err := k.aead.Decrypt(wrapped, ad)
+	if by, ok := k.wrappedBy(wrapped); err == nil && ok && by != keyID {
+		err = errOtherKey // else the key that is needed could be taken for unused, and removed
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: what encryption key %s should have wrapped was not wrapped by it, or was changed", memento.ErrDecrypt, shown(keyID))
 	}
 	return secret, nil
 }
+
+// wrappedBy returns the key that Tink has noted, in front, to have wrapped a secret.
+func (k *Keys) wrappedBy(wrapped []byte) (id string, ok bool) {
+	if len(wrapped) < 5 || wrapped[0] != 1 {
+		return "", false
+	}
+	id = keyName(binary.BigEndian.Uint32(wrapped[1:]))
+	return id, slices.Contains(k.IDs(), id)
+}
+
+var errOtherKey = errors.New("another key has wrapped it")
 
 // errMissingKey says which key is needed.
 func errMissingKey(keyID string) error {
@@ -213,12 +229,18 @@ func shown(id string) string {
 	return strconv.Quote(id)
 }
 
+// errNoKeyService is of a fault of the network, whose text has addresses.
+var errNoKeyService = fmt.Errorf("%w: the key service does not answer", memento.ErrUnavailable)
+
 // unwrapped sorts the errors of rings: what says nothing else is about the key.
 func unwrapped(err error) error {
 	for _, known := range []error{memento.ErrDecrypt, memento.ErrUnavailable, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			return err
 		}
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return errNoKeyService
 	}
 	return fmt.Errorf("%w: %w", memento.ErrDecrypt, err)
 }

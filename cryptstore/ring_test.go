@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -371,4 +372,70 @@ func TestTinkClient(t *testing.T) {
 	} else if _, err := b.CreateStore(t.Context(), workspace, memento.StoreSpec{Name: "x"}); err == nil {
 		t.Error("a store was made by a key that the service does not have")
 	}
+}
+
+// The file that a link leads to is replaced, not the link.
+func TestLinkedKeyFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "keys.json"), filepath.Join(dir, "link")
+	if _, err := cryptstore.NewKeyFile(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	more, err := cryptstore.UpdateKeyFile(link, func(k *cryptstore.Keys) (*cryptstore.Keys, error) {
+		k, _, err := k.Add(true)
+		return k, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link} {
+		if k, err := cryptstore.OpenKeyFile(path); err != nil || k.Primary() != more.Primary() {
+			t.Errorf("%s has %v, %v, want %v", filepath.Base(path), k, err, more)
+		}
+	}
+}
+
+// A network fault is no fault of the keys, and its addresses are nobody's business,
+// whether or not the client of the service says so.
+func TestKeyServiceOutOfReach(t *testing.T) {
+	fault := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8200}, Err: errors.New("connection refused")}
+	ring, err := cryptstore.NewKMSRing(unreachable{fault}, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, wrapping := ring.Wrap(t.Context(), []byte("secret"), nil)
+	good := newRing(t)
+	near, err := cryptstore.NewKMSRing(local{good}, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped, _, err := near.Wrap(t.Context(), []byte("secret"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, unwrapping := ring.Unwrap(t.Context(), "key", wrapped, nil)
+	for what, err := range map[string]error{"wrap": wrapping, "unwrap": unwrapping} {
+		if !errors.Is(err, memento.ErrUnavailable) || errors.Is(err, memento.ErrDecrypt) || strings.Contains(err.Error(), "10.1.2.3") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+type unreachable struct{ err error }
+
+func (u unreachable) Encrypt(context.Context, string, []byte) ([]byte, error) { return nil, u.err }
+func (u unreachable) Decrypt(context.Context, string, []byte) ([]byte, error) { return nil, u.err }
+
+type local struct{ keys *cryptstore.Keys }
+
+func (l local) Encrypt(ctx context.Context, _ string, secret []byte) ([]byte, error) {
+	wrapped, _, err := l.keys.Wrap(ctx, secret, nil)
+	return wrapped, err
+}
+
+func (l local) Decrypt(ctx context.Context, _ string, wrapped []byte) ([]byte, error) {
+	return l.keys.Unwrap(ctx, l.keys.Primary(), wrapped, nil)
 }

@@ -37,7 +37,7 @@ type Rotated struct {
 
 // Rotate has the keys of all stores wrapped by the ring's primary key, while others
 // read and write. Contents are not touched. Stores that are done already are left
-// alone, so a rotation that was cut off is simply called again. Once it returns
+// as they are, once their keys were seen to open, so a rotation that was cut off is simply called again. Once it returns
 // without an error, and no process uses a ring with another primary key, the keys that
 // were primary before can be removed from the ring.
 //
@@ -118,10 +118,8 @@ func (b *Backend) rotate(ctx context.Context, info memento.StoreInfo, o *RotateO
 			return &storeError{info.ID, err}
 		}
 		wrapped := e.Key != b.ring.Primary()
-		if !wrapped && !o.DataKeys {
-			return nil
-		}
-		k, err := b.unwrap(ctx, &info)
+		// Also what seems to be done must open, before older keys are removed.
+		k, err := b.unwrap(ctx, info.Workspace, info.ID, info.Envelope)
 		if err != nil {
 			return err
 		}
@@ -172,7 +170,7 @@ func (b *Backend) rewrap(ctx context.Context, k *keys, s secrets) (*keys, error)
 	if err != nil {
 		return nil, err
 	}
-	again, err := b.unwrap(ctx, &info)
+	again, err := b.unwrap(ctx, k.ws, k.store, info.Envelope)
 	if err != nil {
 		return nil, err
 	}

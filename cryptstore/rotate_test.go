@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -244,4 +245,52 @@ func TestRotateUnderWriters(t *testing.T) {
 		}
 	}
 	t.Logf("%d versions under 21 keys", n)
+}
+
+// What is imported into a store that another process has just copied back is sealed by
+// the keys that the store has now.
+func TestImportIntoCopy(t *testing.T) {
+	inner := memstore.New(nil)
+	defer inner.Close()
+	ring := newRing(t)
+	b, other := wrap(t, inner, ring, nil), wrap(t, inner, ring, nil)
+	store := newStore(t, b, workspace)
+	v := apply(t, b, store, memento.Put{Path: "/a", Content: "text"})[0]
+	holds(t, other, store, "/a", "text") // by keys that are destroyed now
+	if err := b.DeleteStore(t.Context(), workspace, store); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.CreateStore(t.Context(), workspace, memento.StoreSpec{Name: "copy", ID: store}); err != nil {
+		t.Fatal(err)
+	}
+	v.Content = "text"
+	if err := other.Import(t.Context(), store, []memento.Version{v}); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, b, store, "/a", "text")
+	holds(t, other, store, "/a", "text")
+}
+
+// An envelope that names another key than the one it needs does not pass for done.
+func TestRotateNoticesOtherKey(t *testing.T) {
+	inner := memstore.New(nil)
+	defer inner.Close()
+	old := newRing(t)
+	store := newStore(t, wrap(t, inner, old, nil), workspace)
+	both, id, err := old.Add(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := wrap(t, inner, both, nil)
+	info, err := inner.GetStore(t.Context(), workspace, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := strings.Replace(info.Envelope, old.Primary(), id, 1)
+	if _, err := inner.UpdateStore(t.Context(), workspace, store, memento.StoreUpdate{Envelope: &says}); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := encryption(t, next).Rotate(t.Context(), nil); !errors.Is(err, memento.ErrDecrypt) {
+		t.Errorf("%+v, %v", done, err)
+	}
 }

@@ -23,7 +23,7 @@ func testKeys(t testing.TB, names bool) *keys {
 	if info.Envelope, err = wrap(t.Context(), ring, info.Workspace, info.ID, s); err != nil {
 		t.Fatal(err)
 	}
-	k, err := unwrap(t.Context(), ring, &info)
+	k, err := unwrap(t.Context(), ring, info.Workspace, info.ID, info.Envelope)
 	if err != nil {
 		t.Fatal(err)
 	}

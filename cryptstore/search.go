@@ -22,7 +22,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	if err != nil {
 		return nil, err
 	}
-	now, err := b.describe(ctx, store)
+	_, now, err := b.describe(ctx, store)
 	if err != nil {
 		return nil, b.fail(k, err)
 	}

@@ -86,6 +86,8 @@ func work(t *testing.T, b memento.Backend, store memento.StoreID) {
 	apply(t, b, store, memento.Put{Path: p, Content: secretText})
 	apply(t, b, store, memento.Put{Path: p, Content: secretText + "!", If: memento.IfSHA256(memento.HashContent(secretText))})
 	apply(t, b, store, memento.Move{From: "/dir", To: "/other"})
+	same := secretText + "!" // nothing is to be rewritten
+	apply(t, b, store, memento.Move{From: "/other", To: "/third"}, memento.Move{From: "/third/" + secretName, To: "/fourth", Content: &same})
 	apply(t, b, store, memento.Put{Path: p, Content: secretText})
 	v := memento.Version{ID: "memver_imported", Memory: "mem_imported", Operation: memento.Created, Path: "/imported",
 		Content: "imported " + secretText, SHA256: memento.HashContent("imported " + secretText), CreatedBy: ann,

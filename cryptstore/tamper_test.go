@@ -309,3 +309,47 @@ func TestTamperedFile(t *testing.T) {
 		}
 	}
 }
+
+// A store that answers in the place of another is not taken for it.
+func TestExchangedStores(t *testing.T) {
+	c := newCrime(t)
+	c.inner.placed = func(ws memento.Workspace, id memento.StoreID) (memento.Workspace, memento.StoreID) {
+		if id == c.store {
+			id = c.other
+		}
+		return ws, id
+	}
+	b := wrap(t, c.inner, c.ring, nil)
+	_, err := b.Apply(t.Context(), c.store, ann, []memento.Change{memento.Put{Path: "/new", Content: "for the one"}})
+	if !errors.Is(err, memento.ErrDecrypt) {
+		t.Errorf("Apply: %v", err)
+	}
+	if m, err := c.b.Get(t.Context(), c.other, memento.ByPath("/new")); !errors.Is(err, memento.ErrNotExist) {
+		t.Errorf("the other has %+v, %v", m, err)
+	}
+	if m, err := b.Get(t.Context(), c.store, memento.ByPath("/a")); !errors.Is(err, memento.ErrDecrypt) {
+		t.Errorf("Get: %+v, %v", m, err)
+	}
+}
+
+// A store that was put into another workspace is not read there, not even by a process
+// that has just had its keys.
+func TestStoreInAnotherWorkspace(t *testing.T) {
+	const thief memento.Workspace = "thief"
+	c := newCrime(t)
+	newStore(t, c.b, thief)
+	holds(t, c.b, c.store, "/a", "a second text.")
+	c.inner.placed = func(ws memento.Workspace, id memento.StoreID) (memento.Workspace, memento.StoreID) {
+		switch {
+		case id != c.store:
+			return ws, id
+		case ws == thief:
+			return workspace, id
+		}
+		return ws, "memstore_none"
+	}
+	if _, err := c.b.GetStore(t.Context(), thief, c.store); err != nil {
+		t.Fatal(err)
+	}
+	c.noticed("in another workspace")
+}

@@ -6,8 +6,14 @@ import (
 	"memento"
 )
 
-// textsBytes bounds the texts that are held, roughly, sealed and in clear.
-const textsBytes = 16 << 20
+const (
+	// textsBytes bounds the texts that are held, roughly, sealed and in clear.
+	textsBytes = 16 << 20
+
+	// One that is larger than this is not held, and each counts for more than its bytes.
+	maxTextBytes = textsBytes / 8
+	textOverhead = 512
+)
 
 // texts holds what was sealed and opened lately, in clear, for agents read the same
 // few memories over and over. What is kept is compared byte for byte each time, so a
@@ -49,15 +55,19 @@ func (c *texts) get(k textKey) (o opened, ok bool) {
 func (c *texts) put(k textKey, o opened) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.add(k, o)
+	if o.size() <= maxTextBytes {
+		c.add(k, o)
+	}
 }
+
+func (o *opened) size() int { return len(o.kept) + len(o.text) + textOverhead }
 
 func (c *texts) add(k textKey, o opened) {
 	if c.young == nil || c.bytes >= textsBytes/2 {
 		c.young, c.old, c.bytes = map[textKey]opened{}, c.young, 0
 	}
 	c.young[k] = o
-	c.bytes += len(o.kept) + len(o.text)
+	c.bytes += o.size()
 }
 
 // clear forgets everything, because something must not be remembered.

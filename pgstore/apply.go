@@ -110,12 +110,11 @@ const lockCounters = `SELECT memories, bytes, last_seq, last_at, revision, ` + s
 func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) error {
 	var usage memento.Usage
 	var seq, last, revision int64
-	found := true
 	first := t.begin()
 	first.Queue(b.sql(lockCounters), k.num).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&usage.Memories, &usage.Bytes, &seq, &last, &revision, &t.xid, &t.now)
 		if noRows(err) {
-			found, err = false, nil
+			err = errGone
 		}
 		return err
 	})
@@ -123,9 +122,6 @@ func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) erro
 	needsOf(jobs).queue(first, v)
 	if err := t.send(ctx, first); err != nil {
 		return err
-	}
-	if !found {
-		return errGone
 	}
 	if k.revision != revision {
 		var err error

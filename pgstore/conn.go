@@ -147,6 +147,22 @@ func (t *tx) begin() *pgx.Batch {
 	return batch
 }
 
+// queueStamp adds a statement that has nothing but stamp.
+func (t *tx) queueStamp(batch *pgx.Batch) {
+	batch.Queue(`SELECT ` + stamp).QueryRow(func(row pgx.Row) error { return row.Scan(&t.xid, &t.now) })
+}
+
+// queueLock adds the statement that waits for a store, and has it until the
+// transaction ends; errGone if it is not there any more.
+func (t *tx) queueLock(batch *pgx.Batch, store int64) {
+	batch.Queue(t.b.sql(`SELECT `+stamp+` FROM memento.counters WHERE store = $1 FOR UPDATE`), store).QueryRow(func(row pgx.Row) error {
+		if err := row.Scan(&t.xid, &t.now); !noRows(err) {
+			return err
+		}
+		return errGone
+	})
+}
+
 // send sends a batch, and runs the functions that wait for its results.
 func (t *tx) send(ctx context.Context, batch *pgx.Batch) error {
 	return t.conn.SendBatch(ctx, batch).Close()

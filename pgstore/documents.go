@@ -140,7 +140,9 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 
 // enoughRows is how many memories usually do for a page of a listing that is
 // rolled up. If they do not, all are read: the last directory may hold any number.
-func enoughRows(limit int) int { return 1000 + 4*limit }
+func enoughRows(limit int) int { return max(usualRows, 5*limit) }
+
+const usualRows = 1000
 
 // rolledUp makes entries of memories.
 func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
@@ -217,10 +219,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 	s.size = func(m *memento.Memory) int { return 400 + len(m.Path) + len(m.Content) }
 	s.query = `SELECT ` + columns + from + ` WHERE m.store = ` + ofStore + ` AND m.path >= $2 AND m.path < $3 AND m.path <> $4 ORDER BY m.path`
 	s.args = []any{string(store), low, high, not}
-	if limit > 0 {
-		s.query += ` LIMIT $5`
-		s.args = append(s.args, limit)
-	}
+	s.limit(limit)
 	s.nothing = !storable(low) || !storable(string(store))
 	s.empty = func(ctx context.Context) error { return b.exists(ctx, op, store) }
 	return s

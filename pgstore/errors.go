@@ -20,6 +20,7 @@ const (
 	stateNoPrivilege      = "42501"
 	stateNotText          = "22021" // U+0000, or invalid UTF-8, where text is kept
 	stateUntranslatable   = "22P05"
+	stateTooLarge         = "54000" // for an index, which is on IDs
 	stateDiskFull         = "53100"
 	stateSerialization    = "40001"
 	stateDeadlock         = "40P01"
@@ -71,6 +72,8 @@ func translateState(state string) error {
 		return with(memento.ErrReadOnly, "the database's role lacks a right")
 	case stateNotText, stateUntranslatable:
 		return with(memento.ErrInvalid, "a name or ID holds what text cannot")
+	case stateTooLarge:
+		return with(memento.ErrInvalid, "a name or ID is too long")
 	case stateNoSuchDatabase:
 		return with(memento.ErrUnavailable, "there is no such database; make it with createdb")
 	case stateNoSuchTable:
@@ -129,9 +132,10 @@ func isOurs(err error) bool {
 	return false
 }
 
-// fail wraps err, if there is one, as the failure of op.
+// fail wraps err, if there is one, as the failure of op. An error of the caller's
+// context is passed on; one that wraps such is of a connection that took too long.
 func fail(op string, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isOurs(err) {
+	if err == nil || err == context.Canceled || err == context.DeadlineExceeded {
 		return err
 	}
 	err = translate(err)

@@ -25,7 +25,7 @@ func (b *Backend) catchUp(ctx context.Context, store memento.StoreID) error {
 		for more := true; more; {
 			err := b.transact(ctx, func(ctx context.Context, t *tx) (err error) {
 				first := t.begin()
-				first.Queue(`SELECT ` + stamp).QueryRow(func(r pgx.Row) error { return r.Scan(&t.xid, &t.now) })
+				t.queueStamp(first)
 				if err := t.send(ctx, first); err != nil {
 					return err
 				}

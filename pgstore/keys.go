@@ -35,7 +35,7 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 			return err
 		}
 		first := t.begin()
-		first.Queue(`SELECT ` + stamp).QueryRow(func(r pgx.Row) error { return r.Scan(&t.xid, &t.now) })
+		t.queueStamp(first)
 		if err := t.send(ctx, first); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 	}
 	err = b.transact(ctx, func(ctx context.Context, t *tx) error {
 		first := t.begin()
-		first.Queue(`SELECT ` + stamp).QueryRow(func(r pgx.Row) error { return r.Scan(&t.xid, &t.now) })
+		t.queueStamp(first)
 		first.Queue(b.sql(selectKeys+ofWorkspace+` FOR UPDATE`), string(id), string(ws)).QueryRow(func(r pgx.Row) (err error) {
 			if k, err = scanKey(r); noRows(err) {
 				err = errNotExist(op, "")

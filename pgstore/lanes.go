@@ -90,7 +90,7 @@ func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *
 		case <-j.done:
 			return fail(op, j.err)
 		case one.lead <- struct{}{}:
-			b.work(ctx, op, store, one)
+			b.work(ctx, op, store, one, j)
 		case <-ctx.Done():
 			if j.state.CompareAndSwap(waiting, left) {
 				return ctx.Err()
@@ -119,25 +119,23 @@ func (l *lane) take() (batch []*job) {
 	return batch
 }
 
-// work carries out the jobs that wait, and gives the lead back. A caller that is alone is
-// served under its own context; several must not fail because one of them has
-// given up, so their work goes on without it.
-func (b *Backend) work(ctx context.Context, op string, store memento.StoreID, l *lane) {
+// work carries out the jobs that wait, and gives the lead back. A caller whose own job
+// is the only one is served under its context; others must not fail because the one in the
+// lead has given up, so their work goes on without it.
+func (b *Backend) work(ctx context.Context, op string, store memento.StoreID, l *lane, own *job) {
 	batch := l.take()
 	do := func(ctx context.Context) {
 		defer func() { <-l.lead }()
 		b.carryOut(ctx, op, store, batch)
 	}
-	switch len(batch) {
-	case 0:
+	switch {
+	case len(batch) == 0:
 		<-l.lead
-		return
-	case 1:
+	case len(batch) == 1 && batch[0] == own:
+		do(ctx)
 	default:
 		go do(context.WithoutCancel(ctx))
-		return
 	}
-	do(ctx)
 }
 
 func (b *Backend) carryOut(ctx context.Context, op string, store memento.StoreID, batch []*job) {

@@ -96,9 +96,13 @@ const headColumns = memoryColumns + `, m.content`
 func (n *needs) queue(batch *pgx.Batch, v *view) {
 	if len(n.paths) > 0 {
 		take := func(h *head) { v.base(h); put(&v.at, h.Path, h) }
-		if keys := keysOf(n.paths); len(keys) == 1 {
+		switch keys := keysOf(n.paths); len(keys) {
+		case 1:
 			v.queue(batch, take, headByPath, keys[0])
-		} else {
+		case 2, 3, 4:
+			last := keys[len(keys)-1]
+			v.queue(batch, take, headsOfFour, keys[0], keys[1], keys[len(keys)-2], last)
+		default:
 			v.queue(batch, take, headsByPath, keys)
 		}
 		for p := range n.paths {
@@ -118,14 +122,19 @@ func (n *needs) queue(batch *pgx.Batch, v *view) {
 			lows, highs = append(lows, low), append(highs, high)
 			put(&v.first, p, nil)
 		}
-		v.queue(batch, func(h *head) {
+		take := func(h *head) {
 			v.base(h)
 			for dir := range h.Path.Ancestors() {
 				if f, asked := v.first[dir]; asked && (f == nil || h.Path < f.Path) {
 					v.first[dir] = h
 				}
 			}
-		}, headsFirst, lows, highs)
+		}
+		if len(lows) == 1 {
+			v.queue(batch, take, headBehind, lows[0])
+		} else {
+			v.queue(batch, take, headsFirst, lows, highs)
+		}
 	}
 	for p := range n.whole {
 		v.queueWhole(batch, p)
@@ -157,8 +166,15 @@ func keysOf[K ~string](set map[K]bool) []string {
 const (
 	headByPath  = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = $2`
 	headsByPath = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = ANY ($2::text[])`
+	// How many paths there are makes no difference to the plan, so that the server
+	// keeps it; with an array it makes one anew each time.
+	headsOfFour = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path IN ($2, $3, $4, $5)`
 	headsByID   = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.id = ANY ($2::text[])`
 	headsBelow  = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 AND m.path < $3 ORDER BY m.path`
+
+	// The first memory below a directory, or else one behind it, which does no harm:
+	// the server keeps its plan.
+	headBehind = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 ORDER BY m.path LIMIT 1`
 
 	// The first memory below each of several directories.
 	headsFirst = `SELECT ` + headColumns + ` FROM unnest($2::text[], $3::text[]) dir (low, high)

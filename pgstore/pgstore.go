@@ -65,6 +65,7 @@ var (
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.Elector         = (*Backend)(nil)
+	_ memento.Verifier        = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a PostgreSQL database. See [Open].
@@ -107,6 +108,10 @@ type Options struct {
 	// Patience is for how long what failed for a passing reason is tried again.
 	// Default 5 seconds; negative for not at all.
 	Patience time.Duration
+
+	// Existing has Open fail with memento.ErrNotExist if there is no schema, which it
+	// would make otherwise.
+	Existing bool
 }
 
 const (
@@ -145,7 +150,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 		return nil, fail(op, err)
 	}
 	b.pool = pool
-	if err := b.prepare(ctx); err != nil {
+	if err := b.prepare(ctx, o.Existing); err != nil {
 		pool.Close()
 		return nil, fail(op, err)
 	}

@@ -91,7 +91,7 @@ func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID
 
 func (b *Backend) prune(ctx context.Context, t *tx, store int64, goes []removal) error {
 	first := t.begin()
-	first.Queue(`SELECT ` + stamp).QueryRow(func(r pgx.Row) error { return r.Scan(&t.xid, &t.now) })
+	t.queueStamp(first)
 	if err := t.send(ctx, first); err != nil {
 		return err
 	}

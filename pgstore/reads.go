@@ -79,7 +79,17 @@ func (r *reads) sync(ctx context.Context) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	return r.flush(ctx, fresh)
+	err := r.flush(ctx, fresh)
+	if err != nil { // so that the next read of each is noted again
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for key, at := range fresh {
+			if r.noted[key].Equal(at) {
+				delete(r.noted, key)
+			}
+		}
+	}
+	return err
 }
 
 func (r *reads) close() {

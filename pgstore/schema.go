@@ -43,13 +43,13 @@ type server struct {
 const minServer = 130000 // which has pg_current_xact_id
 
 // prepare checks the server, and brings the schema up to date.
-func (b *Backend) prepare(ctx context.Context) error {
+func (b *Backend) prepare(ctx context.Context, existing bool) error {
 	return b.try(ctx, func(ctx context.Context) error {
 		return b.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 			if err := b.inspect(ctx, c.Conn()); err != nil {
 				return err
 			}
-			return b.migrate(ctx, c.Conn())
+			return b.migrate(ctx, c.Conn(), existing)
 		})
 	})
 }
@@ -74,7 +74,7 @@ func (b *Backend) inspect(ctx context.Context, c *pgx.Conn) error {
 
 // migrate makes the schema, or brings it up to date. It changes nothing if it is,
 // so that a role which may only read can use it.
-func (b *Backend) migrate(ctx context.Context, c *pgx.Conn) error {
+func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error {
 	scripts, err := scripts()
 	if err != nil {
 		return err
@@ -88,6 +88,8 @@ func (b *Backend) migrate(ctx context.Context, c *pgx.Conn) error {
 			return fmt.Errorf("%w: the schema has version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(scripts))
 		case version == len(scripts):
 			return nil
+		case version == 0 && existing:
+			return &memento.Error{Op: "open database", Err: fmt.Errorf("%w: the database has no schema of this name", memento.ErrNotExist)}
 		}
 		if err := b.step(ctx, c, scripts); err != nil {
 			return err

@@ -16,7 +16,10 @@ import (
 // PostgreSQL's text search finds candidates and puts them in order; what matches
 // is textindex's to say. See index.go for how the index is kept.
 
-const defaultMatches = 20
+const (
+	defaultMatches = 20
+	maxMatches     = 1 << 29 // more there cannot be
+)
 
 // catchUpAttempts is how often a search brings the index up to date before it
 // has the writers of the store wait.
@@ -26,7 +29,7 @@ const catchUpAttempts = 3
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	const op = "search"
 	q := textindex.Parse(opts.Query)
-	opts.Limit = cmp.Or(opts.Limit, defaultMatches)
+	opts.Limit = min(cmp.Or(opts.Limit, defaultMatches), maxMatches)
 	if q.Empty() {
 		return nil, b.exists(ctx, op, store)
 	}
@@ -69,12 +72,7 @@ const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 func (b *Backend) searchLocked(ctx context.Context, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
 	err = b.transact(ctx, func(ctx context.Context, t *tx) error {
 		first := t.begin()
-		first.Queue(b.sql(`SELECT `+stamp+` FROM memento.counters WHERE store = $1 FOR UPDATE`), store).QueryRow(func(row pgx.Row) error {
-			if err := row.Scan(&t.xid, &t.now); !noRows(err) {
-				return err
-			}
-			return errGone
-		})
+		t.queueLock(first, store)
 		if err := t.send(ctx, first); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			first.Queue(b.sql(`SELECT EXISTS (SELECT 1 FROM memento.stores WHERE workspace = $1 AND name = $2 AND archived_at IS NULL)`), string(ws), spec.Name).
 				QueryRow(func(row pgx.Row) error { return row.Scan(&taken) })
 		}
-		first.Queue(`SELECT ` + stamp).QueryRow(func(row pgx.Row) error { return row.Scan(&t.xid, &t.now) })
+		t.queueStamp(first)
 		if err := t.send(ctx, first); err != nil {
 			return err
 		}
@@ -298,7 +298,7 @@ func (b *Backend) sweep(ctx context.Context) error {
 		err := b.transact(ctx, func(ctx context.Context, t *tx) error {
 			var store int64
 			first := t.begin()
-			first.Queue(`SELECT ` + stamp).QueryRow(func(row pgx.Row) error { return row.Scan(&t.xid, &t.now) })
+			t.queueStamp(first)
 			// Several servers may be at it: each takes a store of its own.
 			first.Queue(b.sql(`SELECT store FROM memento.removals LIMIT 1 FOR UPDATE SKIP LOCKED`)).QueryRow(func(row pgx.Row) error {
 				if err := row.Scan(&store); !noRows(err) {
@@ -357,11 +357,9 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 		add(` AND s.created_at <= $%d`, floorMicros(opts.CreatedTo))
 	}
 	query += ` ORDER BY s.id DESC`
-	if opts.Limit > 0 {
-		add(` LIMIT $%d`, opts.Limit)
-	}
 	s := stream[memento.StoreInfo]{b: b, op: "list stores", size: func(info *memento.StoreInfo) int { return 1000 + len(info.Envelope) }}
 	s.query, s.args = query, args
+	s.limit(opts.Limit)
 	s.nothing = !storable(string(ws)) || !storable(opts.Name) || !storable(string(opts.After))
 	s.scan = func(rows pgx.Rows) (memento.StoreInfo, error) {
 		k, err := scanStore(rows)

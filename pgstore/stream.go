@@ -3,6 +3,7 @@ package pgstore
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -27,6 +28,20 @@ type stream[T any] struct {
 }
 
 const streamBytes = 8 << 20
+
+// limit ends the statement after n rows, unless n is 0. Usual numbers are part of
+// its text, so that the server keeps its plan: with an unknown number it makes one
+// anew each time.
+func (s *stream[T]) limit(n int) {
+	switch {
+	case n <= 0:
+	case n <= 128, n == usualRows:
+		s.query += fmt.Sprintf(` LIMIT %d`, n)
+	default:
+		s.args = append(s.args, n)
+		s.query += fmt.Sprintf(` LIMIT $%d`, len(s.args))
+	}
+}
 
 func (s *stream[T]) all(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -124,15 +139,19 @@ func (s *stream[T]) take(ctx context.Context, conn *pgxpool.Conn) (head []T, res
 // are at or after ceilMicros, those at or before t at or before floorMicros.
 
 func floorMicros(t time.Time) int64 {
-	if t.Year() < -200_000 {
+	switch year := t.Year(); {
+	case year < -200_000:
 		return math.MinInt64
+	case year > 200_000:
+		return math.MaxInt64
 	}
 	return t.Truncate(time.Microsecond).UnixMicro()
 }
 
 func ceilMicros(t time.Time) int64 {
-	if floor := t.Truncate(time.Microsecond); floor.Before(t) {
-		return floor.UnixMicro() + 1
+	floor := floorMicros(t)
+	if floor < math.MaxInt64 && timeOf(floor).Before(t) {
+		floor++
 	}
-	return t.UnixMicro()
+	return floor
 }

@@ -127,10 +127,6 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 	if !opts.OldestFirst {
 		where += ` DESC`
 	}
-	if opts.Limit > 0 {
-		s.args = append(s.args, opts.Limit)
-		where += fmt.Sprintf(` LIMIT $%d`, len(s.args))
-	}
 	var row versionRow
 	var text []byte
 	columns, from, targets := versionColumns, ` FROM memento.versions v`, row.targets()
@@ -138,6 +134,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		columns, from, targets = columns+`, t.data`, from+withContents, row.targets(&text)
 	}
 	s.query = `SELECT ` + columns + from + where
+	s.limit(opts.Limit)
 	s.scan = func(rows pgx.Rows) (memento.Version, error) {
 		row, text = versionRow{}, nil
 		err := rows.Scan(targets...)
@@ -180,16 +177,8 @@ func (b *Backend) redact(ctx context.Context, t *tx, store int64, id memento.Ver
 	}
 	var row versionRow
 	var isHead bool
-	locked := false
 	first := t.begin()
-	first.Queue(b.sql(`SELECT `+stamp+` FROM memento.counters WHERE store = $1 FOR UPDATE`), store).QueryRow(func(r pgx.Row) error {
-		err := r.Scan(&t.xid, &t.now)
-		locked = err == nil
-		if noRows(err) {
-			err = nil
-		}
-		return err
-	})
+	t.queueLock(first, store)
 	found := func(r pgx.Row) error {
 		if err := r.Scan(row.targets(&isHead)...); !noRows(err) {
 			return err
@@ -203,8 +192,6 @@ func (b *Backend) redact(ctx context.Context, t *tx, store int64, id memento.Ver
 	}
 	v = row.version()
 	switch {
-	case !locked:
-		return v, errGone
 	case v.ID == "":
 		return v, errNotExist(op, "")
 	case v.Redacted():

@@ -5,8 +5,9 @@ import (
 )
 
 // What a transaction has done is written by few statements, however much it is:
-// each takes its rows as arrays, a column in each. The usual single row has statements of
-// its own, which cost the server half as much.
+// each takes its rows as arrays, a column in each. A single row has statements of
+// its own, which cost the server half as much; the usual change, one memory with
+// its contents, has a single one for all tables.
 
 const (
 	writeContents = `INSERT INTO memento.contents (store, seq, data) SELECT $1, * FROM unnest($2::bigint[], $3::bytea[])`
@@ -49,6 +50,23 @@ const (
 	insertMemories = memoriesInto + `
 		SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::text[], $10::bigint[], $11::bigint[])`
 
+	insertOne = writeOne + memoriesInto + `VALUES ($1, $6, $8, $4, $2, $2, $9, $10, $11, $14, $14)` + countOne
+
+	updateOne = writeOne + `UPDATE memento.memories
+				SET path = $8, version = $4, seq = $2, content = $2, size = $9, sha256 = $10, digest = $11, updated_at = $14
+				WHERE store = $1 AND path = $18` + countOne
+
+	writeOne = `WITH c AS (
+			INSERT INTO memento.contents (store, seq, data) VALUES ($1, $2, $3)
+		), v AS (
+			INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at)
+			VALUES ($1, $2, $4, $5, $6, $7, $8, $2, $9, $10, $11, $12, $13, $14)
+		), m AS (
+			`
+	countOne = `
+		)
+		UPDATE memento.counters SET memories = $15, bytes = $16, last_seq = $2, last_at = $17 WHERE store = $1`
+
 	updateCounters = `UPDATE memento.counters SET memories = $2, bytes = $3, last_seq = $4, last_at = $5 WHERE store = $1`
 )
 
@@ -61,10 +79,26 @@ const (
 // write queues the statements that write what was done.
 func (s *session) write(t *tx) {
 	store := s.view.store
+	if len(s.versions) == 1 && len(s.contents) == 1 {
+		s.writeOne(t, store)
+		return
+	}
 	s.writeContents(t, store)
 	s.writeVersions(t, store)
 	s.writeMemories(t, store)
 	t.do(updateCounters, store, s.info.Usage.Memories, s.info.Usage.Bytes, s.seq, micros(s.last))
+}
+
+// writeOne writes a version and what it has brought: the contents of a memory.
+func (s *session) writeOne(t *tx, store int64) {
+	r := rowOf(&s.versions[0])
+	args := []any{store, r.seq, []byte(s.contents[0].text), r.id, r.imported, r.memory, r.operation, r.path, r.size, r.hash, r.digest,
+		r.kind, r.actor, r.created, s.info.Usage.Memories, s.info.Usage.Bytes, micros(s.last)}
+	if stored := s.view.changed[s.versions[0].Memory].stored; stored != "" {
+		t.do(updateOne, append(args, string(stored))...)
+	} else {
+		t.do(insertOne, args...)
+	}
 }
 
 func (s *session) writeContents(t *tx, store int64) {
