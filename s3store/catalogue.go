@@ -97,7 +97,7 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.st == nil && place == 1 {
-		s.st, s.checked = newState(), began
+		s.st, s.checked, s.partial = newState(), began, false
 		s.st.take(&r, false)
 	}
 	return nil

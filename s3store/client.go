@@ -90,6 +90,8 @@ func judge(ctx context.Context, err error) fault {
 		return fault{err: memento.ErrNoSpace}
 	case "MethodNotAllowed", "ObjectLocked", "InvalidObjectState":
 		return fault{err: memento.ErrReadOnly}
+	case "InvalidRange":
+		return fault{err: fmt.Errorf("%w: an object is shorter than what was written", memento.ErrFormat)}
 	case "NotImplemented":
 		return fault{err: fmt.Errorf("%w: the object storage lacks a request", memento.ErrUnsupported)}
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException":
@@ -151,6 +153,9 @@ func (c *client) try(ctx context.Context, f func(context.Context) error) (unsure
 	}
 }
 
+// readAhead is the most that is taken on trust of an object's size.
+const readAhead = 64 << 20
+
 // get returns an object and its ETag. Errors: errMissing.
 func (c *client) get(ctx context.Context, key string) (data []byte, etag string, err error) {
 	return c.getPart(ctx, key, 0, 0)
@@ -170,7 +175,7 @@ func (c *client) getPart(ctx context.Context, key string, from, size int64) (dat
 			return err
 		}
 		defer body.Close()
-		buf := bytes.NewBuffer(make([]byte, 0, max(info.Size, 0)+bytes.MinRead))
+		buf := bytes.NewBuffer(make([]byte, 0, min(max(info.Size, 0), readAhead)+bytes.MinRead))
 		if _, err := buf.ReadFrom(body); err != nil {
 			return err
 		}
@@ -218,7 +223,7 @@ func (c *client) put(ctx context.Context, key string, data []byte, cond conditio
 	if err == nil {
 		return etag, false, nil
 	}
-	if errors.Is(err, memento.ErrDenied) {
+	if err == memento.ErrDenied { // these credentials are known
 		err = fmt.Errorf("%w: the credentials may not write", memento.ErrReadOnly)
 	}
 	if cond.etag != "" && errors.Is(err, errMissing) {

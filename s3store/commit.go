@@ -94,7 +94,7 @@ func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
 	asked := false // whether the state was the newest after all of the group had come
 	for {
 		s.mu.RLock()
-		usable := s.st != nil && age(s.checked) < s.b.maxAge
+		usable := s.st != nil && !s.partial && age(s.checked) < s.b.maxAge
 		s.mu.RUnlock()
 		if !usable {
 			if err := s.catchUp(ctx); err != nil {
@@ -115,7 +115,7 @@ func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
 			}
 			s.mu.RLock()
 			asked = true
-			same := s.st != nil && s.st.n == at
+			same := s.st != nil && !s.partial && s.st.n == at
 			s.mu.RUnlock()
 			if same {
 				return n, nil
@@ -138,7 +138,7 @@ func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
 func (s *store) plan(group []*op) (t *transaction, n int, at int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.st == nil {
+	if s.st == nil || s.partial {
 		return nil, 0, 0
 	}
 	t = begin(s.st, s.b.inline)
@@ -182,7 +182,7 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 		// It took too long to be certain, or an attempt may have been the one that
 		// was first.
 		if won, err = s.committed(ctx, r.N, r.Commit); err != nil {
-			return false, lost(err)
+			return false, lost(memento.ErrUnavailable)
 		}
 	case unsure:
 		// Whoever was first, if anybody was, has decided it; if nobody was, an
@@ -212,7 +212,7 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 	due := s.st != nil && s.foldDue()
 	s.mu.Unlock()
 	if due {
-		s.b.goOn(func(ctx context.Context) { s.fold(ctx, false) }) // what fails is tried again some records later
+		s.b.goOn(func(ctx context.Context) { s.fold(ctx) }) // what fails is tried again some records later
 	}
 	return true, nil
 }

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"memento"
@@ -20,14 +20,15 @@ import (
 // read: of two that fold at once, one starts again.
 
 const (
-	foldEvery = 256      // records
-	foldBytes = 4 << 20  // of contents in them
-	foldTurn  = 32       // records after which another one tries what nobody has done
-	baseFolds = 4        // foldings, at least, between two bases
-	baseShare = 8        // of how many memories a record between two bases is worth one
-	coldShare = 4        // of a folding's records make one worth it for who has just read them
-	coldFold  = 16       // and no fewer than these
-	listed1   = 1000     // keys of a page
+	foldEvery = 256     // records
+	foldBytes = 4 << 20 // of contents in them
+	foldTurn  = 32      // records after which another one tries what nobody has done
+	baseFolds = 4       // foldings, at least, between two bases
+	baseShare = 8       // of how many memories a record between two bases is worth one
+	coldShare = 4       // of a folding's records make one worth it for who has just read them
+	coldFold  = 16      // and no fewer than these
+	listed1   = 1000    // keys of a page
+	foldTries = 50      // against others who fold
 )
 
 // foldDue reports whether who wrote the newest record folds. The lock is held.
@@ -45,7 +46,7 @@ type snapshot struct {
 func (s *store) snapshot() *snapshot {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.st == nil {
+	if s.st == nil || s.partial {
 		return nil
 	}
 	c := &snapshot{state: *s.st, heads: slices.Clone(s.st.paths)}
@@ -55,40 +56,65 @@ func (s *store) snapshot() *snapshot {
 	return c
 }
 
-// fold folds what there is. With scrub it does so until nothing that was redacted or
-// pruned before the call is left.
-func (s *store) fold(ctx context.Context, scrub bool) error { return s.foldAs(ctx, scrub, false) }
+// fold folds what there is.
+func (s *store) fold(ctx context.Context) error { return s.foldAs(ctx, 0, false) }
 
-// sweep removes what folders that died have left of what was redacted or pruned.
-func (s *store) sweep(ctx context.Context) error { return s.foldAs(ctx, true, true) }
+// scrub removes from the bucket what the record until, and those before it, redacted
+// and pruned.
+func (s *store) scrub(ctx context.Context, until int64) error { return s.foldAs(ctx, until, false) }
 
-func (s *store) foldAs(ctx context.Context, scrub, sweep bool) error {
+// sweep also removes what folders that died have left of it.
+func (s *store) sweep(ctx context.Context, until int64) error {
+	return s.foldAs(ctx, max(until, 1), true)
+}
+
+// foldAs folds until the record scrub, unless that is 0, is folded, be it by others,
+// and what it took away is gone from the bucket.
+func (s *store) foldAs(ctx context.Context, scrub int64, sweep bool) error {
 	s.folding.Lock()
 	defer s.folding.Unlock()
-	for range 20 {
-		s.mu.RLock()
-		loaded := s.st != nil
-		s.mu.RUnlock()
-		if !loaded {
+	var before *folder // one that knows what is to go, and was not the first
+	for n := range foldTries {
+		c := s.snapshot()
+		if c == nil || c.n < scrub {
 			if err := s.catchUp(ctx); err != nil {
 				return err
 			}
-		}
-		c := s.snapshot()
-		switch {
-		case c == nil:
 			continue
+		}
+		f := s.folder(c)
+		f.all = sweep
+		var err error
+		switch {
 		case c.deleted:
 			return memento.ErrNoStore
-		case !sweep && (c.n <= c.manifest.End || scrub && c.scrubbed <= c.manifest.End):
+		case scrub > 0 && !sweep && s.reaped.holds(scrub): // for another caller
 			return nil
+		case scrub > c.manifest.End, scrub == 0 && n == 0 && c.n > c.manifest.End:
+			err = f.fold(ctx)
+		case scrub == 0:
+			return nil
+		case before != nil:
+			err = before.reap(ctx)
+		default: // others folded it, and may not live to remove what is old
+			f.all = true
+			if _, err = f.survey(ctx); err == nil {
+				err = f.reap(ctx)
+			}
 		}
-		err := s.foldOnce(ctx, c, sweep)
 		if !errors.Is(err, errRefused) && !errors.Is(err, errMissing) {
 			return err
 		}
+		if f.live != nil {
+			before = f
+		}
 		if err := s.reread(ctx); err != nil {
 			return err
+		}
+		select { // others fold: let them
+		case <-time.After(rand.N(time.Duration(n+1) * 10 * time.Millisecond)):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return fmt.Errorf("%w: others are at it", memento.ErrUnavailable)
@@ -99,46 +125,49 @@ type folder struct {
 	*store
 	c     *snapshot
 	scrub bool
-	sweep bool
+	all   bool           // whether any record of the log may hold what is to be removed
 	live  map[place]bool // contents that versions refer to; nil if all are
 	dirty map[int64]bool // records that hold what is to be removed
 	made  []string       // objects written
+	old   string         // the base that the new manifest does not name
+	next  manifest
+	final bool // whether the manifest may be in force
 
-	// What there was before the manifest was replaced, of which what it does not name,
-	// and no version refers to, is nobody's: who was about to name it can no more.
-	listed    []listed
 	liveBlobs map[string]bool
 	commits   map[string]bool // that came about
-	old       []string        // objects that the new manifest does not name
-	next      manifest
-	final     bool // whether the manifest may be in force
 }
 
-func (s *store) foldOnce(ctx context.Context, c *snapshot, sweep bool) error {
-	f := &folder{
-		store: s, c: c, scrub: sweep || len(c.redacted)+len(c.gone) > 0, sweep: sweep,
+func (s *store) folder(c *snapshot) *folder {
+	return &folder{
+		store: s, c: c, scrub: len(c.redacted)+len(c.gone) > 0,
 		dirty: map[int64]bool{}, liveBlobs: map[string]bool{}, commits: map[string]bool{},
+		next: manifest{Format: recordFormat, Rev: random(), End: c.n, Base: c.manifest.Base, Segments: slices.Clone(c.manifest.Segments)},
 	}
-	f.next = manifest{Format: recordFormat, Rev: random(), End: c.n, Base: c.manifest.Base, Segments: slices.Clone(c.manifest.Segments)}
+}
+
+func (f *folder) fold(ctx context.Context) error {
 	etag, err := f.write(ctx)
 	if err != nil {
 		if !f.final || errors.Is(err, errRefused) {
-			s.b.s3.remove(context.WithoutCancel(ctx), f.made...)
+			f.b.s3.remove(context.WithoutCancel(ctx), f.made...)
 		}
 		return err
 	}
-	s.mu.Lock()
-	if s.st != nil {
-		s.st.adopt(f.next, etag)
+	f.mu.Lock()
+	if f.st != nil {
+		f.st.adopt(f.next, etag)
 	}
-	s.mu.Unlock()
+	f.mu.Unlock()
+	if f.scrub {
+		return f.reap(ctx)
+	}
 	return f.clean(ctx)
 }
 
 // write writes the new objects, and then the manifest.
 func (f *folder) write(ctx context.Context) (etag string, err error) {
 	if f.scrub {
-		if err := f.mark(ctx); err != nil {
+		if err := f.rewrite(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -167,16 +196,6 @@ func (f *folder) write(ctx context.Context) (etag string, err error) {
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range []string{baseDir(f.id), segmentDir(f.id), blobDir(f.id)} {
-		if !f.scrub {
-			break
-		}
-		found, err := f.b.s3.list(ctx, dir, "", 0, true)
-		if err != nil {
-			return "", err
-		}
-		f.listed = append(f.listed, found...)
-	}
 	f.final = true
 	cond := ifAbsent
 	if f.c.etag != "" {
@@ -199,15 +218,15 @@ func seqs(records []*record) (first, last int64) {
 
 func comparePlaces(a, b place) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.i, b.i)) }
 
-// mark finds out which contents stay, and rewrites the segments that hold others.
-func (f *folder) mark(ctx context.Context) error {
+// survey finds out which contents stay, and returns the segments that hold others.
+func (f *folder) survey(ctx context.Context) (touched []int, err error) {
 	parts := make([]*description, len(f.c.manifest.Segments))
-	err := parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
+	err = parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
 		parts[i], err = f.b.describe(ctx, f.c.manifest.Segments[i])
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f.live = map[place]bool{}
 	look := func(records []*record) (touched bool) {
@@ -229,17 +248,27 @@ func (f *folder) mark(ctx context.Context) error {
 		}
 		return touched
 	}
-	touched := make([]bool, len(parts))
+	holds := make([]bool, len(parts))
 	for i, d := range parts {
-		touched[i] = look(d.Records)
+		holds[i] = look(d.Records)
 	}
 	look(f.c.tail)
 	for i, d := range parts {
-		g := f.c.manifest.Segments[i]
-		stale := slices.ContainsFunc(d.Contents, func(c span) bool { return !f.live[place{c.N, c.I}] })
-		if !touched[i] && !stale {
-			continue
+		if holds[i] || slices.ContainsFunc(d.Contents, func(c span) bool { return !f.live[place{c.N, c.I}] }) {
+			touched = append(touched, i)
 		}
+	}
+	return touched, nil
+}
+
+// rewrite writes the segments anew that hold what is to be removed.
+func (f *folder) rewrite(ctx context.Context) error {
+	touched, err := f.survey(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range touched {
+		g := f.c.manifest.Segments[i]
 		d, content, err := f.b.whole(ctx, g)
 		if err != nil {
 			return err
@@ -253,7 +282,6 @@ func (f *folder) mark(ctx context.Context) error {
 		if err := f.writeSegment(ctx, i, g.From, g.To, g.FirstSeq, g.LastSeq, f.remain(d.Records), kept, content); err != nil {
 			return err
 		}
-		f.old = append(f.old, g.Key)
 	}
 	return nil
 }
@@ -310,7 +338,7 @@ func (f *folder) tailContents(ctx context.Context) (map[place]string, error) {
 
 // writeSegment writes a segment and puts it at a place in the new manifest.
 func (f *folder) writeSegment(ctx context.Context, at int, from, to, first, last int64, records []*record, kept []place, content func(place) string) error {
-	key := segmentKey(f.id, from)
+	key := segmentKey(f.id, from, &f.c.manifest)
 	data, g, err := encodeSegment(key, from, to, first, last, records, kept, content)
 	if err != nil {
 		return err
@@ -340,86 +368,14 @@ func (f *folder) writeBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	key := baseKey(f.id, c.n)
+	key := baseKey(f.id, c.n, &c.manifest)
 	f.made = append(f.made, key)
 	if err := f.b.s3.write(ctx, key, data); err != nil {
 		return err
 	}
 	if c.manifest.Base != nil {
-		f.old = append(f.old, c.manifest.Base.Key)
+		f.old = c.manifest.Base.Key
 	}
 	f.next.Base = &baseRef{key, c.n}
 	return nil
-}
-
-// clean removes what the manifest in force does not name any more: at once, what was
-// redacted and pruned; the rest when nobody can look for it.
-func (f *folder) clean(ctx context.Context) error {
-	for _, key := range f.old {
-		f.b.cache.remove(cacheKey{name: key})
-	}
-	if err := f.b.s3.remove(ctx, append(f.strays(), f.old...)...); err != nil {
-		return err
-	}
-	all := 0 // also what lies behind the first page
-	if !f.scrub {
-		all = listed1
-	}
-	log, err := f.b.s3.list(ctx, logDir(f.id), "", all, true)
-	if err != nil {
-		return err
-	}
-	var expired []string
-	var emptied []int64
-	for _, o := range log {
-		n, ok := parseLogKey(o.key)
-		switch {
-		case !ok || n > f.next.End:
-		case time.Since(o.at) > f.b.keepLog:
-			expired = append(expired, o.key)
-		case f.dirty[n] || f.sweep && o.size > int64(len(stub(n))):
-			emptied = append(emptied, n)
-		}
-	}
-	if err := f.b.s3.remove(ctx, expired...); err != nil {
-		return err
-	}
-	return parallel(ctx, len(emptied), func(ctx context.Context, i int) error {
-		return f.b.s3.overwrite(ctx, logKey(f.id, emptied[i]), stub(emptied[i]))
-	})
-}
-
-// strays returns what was there before, and is nobody's.
-func (f *folder) strays() (keys []string) {
-	named := map[string]bool{}
-	if f.next.Base != nil {
-		named[f.next.Base.Key] = true
-	}
-	for _, g := range f.next.Segments {
-		named[g.Key] = true
-	}
-	for _, key := range f.old {
-		named[key] = true // removed anyway
-	}
-	for _, o := range f.listed {
-		if name, ok := strings.CutPrefix(o.key, blobDir(f.id)); ok {
-			commit, _, _ := strings.Cut(name, "-")
-			if f.liveBlobs[name] || !f.commits[commit] { // what is under way is of no commit yet
-				continue
-			}
-			f.b.cache.remove(cacheKey{dir: string(f.id), name: name})
-		} else if named[o.key] {
-			continue
-		}
-		keys = append(keys, o.key)
-	}
-	return keys
-}
-
-func parseLogKey(key string) (n int64, ok bool) {
-	if len(key) < 20 {
-		return 0, false
-	}
-	_, err := fmt.Sscanf(key[len(key)-20:], "%d", &n)
-	return n, err == nil
 }

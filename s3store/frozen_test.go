@@ -59,7 +59,7 @@ func foldNow(t *testing.T, b *Backend, id memento.StoreID) {
 		t.Fatal(err)
 	}
 	defer done()
-	if err := s.fold(t.Context(), false); err != nil {
+	if err := s.fold(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

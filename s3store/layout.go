@@ -41,12 +41,14 @@ func baseDir(id memento.StoreID) string { return storeDir(id) + "base/" }
 
 func segmentDir(id memento.StoreID) string { return storeDir(id) + "history/" }
 
-func baseKey(id memento.StoreID, n int64) string {
-	return fmt.Sprintf("%s%020d-%s", baseDir(id), n, random())
+// Keys of bases and segments tell on which manifest they were made, so that who finds
+// one that no manifest names knows whether one still may.
+func baseKey(id memento.StoreID, n int64, on *manifest) string {
+	return fmt.Sprintf("%s%020d%s%s", baseDir(id), n, on.tag(), random()[:16])
 }
 
-func segmentKey(id memento.StoreID, from int64) string {
-	return fmt.Sprintf("%s%020d-%s", segmentDir(id), from, random())
+func segmentKey(id memento.StoreID, from int64, on *manifest) string {
+	return fmt.Sprintf("%s%020d%s%s", segmentDir(id), from, on.tag(), random()[:16])
 }
 
 func catalogueKey(ws memento.Workspace, id memento.StoreID) string {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"memento"
 )
@@ -61,6 +63,16 @@ func (m *manifest) holding(n int64) (segment, bool) {
 		}
 	}
 	return segment{}, false
+}
+
+// tag marks the keys of what is made to be named by the manifest after this one.
+func (m *manifest) tag() string { return "-" + hashed(m.Rev)[:16] }
+
+// awaits reports whether an object with this key is named, or may be by the next
+// manifest.
+func (m *manifest) awaits(key string) bool {
+	return m.Base != nil && m.Base.Key == key || strings.Contains(key, m.tag()) ||
+		slices.ContainsFunc(m.Segments, func(g segment) bool { return g.Key == key })
 }
 
 // getManifest reads a store's manifest, which is zero if there is none yet.
@@ -121,6 +133,7 @@ func (f *headForm) head() *head {
 func (f *base) state() *state {
 	s := newState()
 	s.n, s.seq, s.latest = f.N, f.Seq, f.Latest.time()
+	s.scrubbed = f.N // at the latest
 	s.info = f.Info.info()
 	s.info.Usage = memento.Usage{Memories: f.Usage.Memories, Bytes: f.Usage.Bytes}
 	if f.Foreign != nil {

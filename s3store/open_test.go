@@ -32,11 +32,10 @@ func proxy(t *testing.T, change func(*http.Request), start func(http.Handler) *h
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &httputil.ReverseProxy{Director: func(r *http.Request) {
-		host := r.Host
-		r.URL.Scheme, r.URL.Host = to.Scheme, to.Host
-		r.Host = host // which is signed
-		change(r)
+	p := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+		r.Out.Host = r.In.Host // which is signed
+		change(r.Out)
 	}}
 	server := start(p)
 	t.Cleanup(server.Close)

@@ -18,9 +18,9 @@ type format struct {
 
 // probe finds out whether the storage can be used: whether it honours conditions, is
 // in a format that is understood, and keeps old versions of objects.
-func (b *Backend) probe(ctx context.Context, makeBucket bool, region string) error {
+func (b *Backend) probe(ctx context.Context, o *Options, region string) error {
 	data, _, err := b.s3.get(ctx, formatKey)
-	if errors.Is(err, errNoBucket) && makeBucket {
+	if errors.Is(err, errNoBucket) && o.MakeBucket {
 		_, err = b.s3.try(ctx, func(ctx context.Context) error {
 			err := b.s3.core.MakeBucket(ctx, b.s3.bucket, minio.MakeBucketOptions{Region: region})
 			if code := minio.ToErrorResponse(err).Code; code == "BucketAlreadyOwnedByYou" || code == "BucketAlreadyExists" {
@@ -42,10 +42,18 @@ func (b *Backend) probe(ctx context.Context, makeBucket bool, region string) err
 		if f.Memento > recordFormat {
 			return fmt.Errorf("%w: the stores were written by a newer memento", memento.ErrFormat)
 		}
+	case err == memento.ErrDenied:
+		return fmt.Errorf("%w: the credentials may not read the bucket; allow s3:GetObject and s3:ListBucket", err)
 	case !errors.Is(err, errMissing):
 		return err
 	}
 	young := err != nil
+	switch {
+	case young && o.Existing:
+		return fmt.Errorf("%w: nothing is kept below this prefix of the bucket", memento.ErrNotExist)
+	case o.Existing:
+		return b.probeVersions(ctx)
+	}
 	if err := b.probeConditions(ctx); err != nil {
 		return err
 	}

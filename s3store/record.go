@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"memento"
@@ -168,6 +169,9 @@ func decodeRecord(data []byte, n int64) (*record, error) {
 	if r.Format > recordFormat {
 		return nil, fmt.Errorf("%w: a log record was written by a newer memento", memento.ErrFormat)
 	}
+	if !r.sound() {
+		return nil, fmt.Errorf("%w: a log record is damaged", memento.ErrFormat)
+	}
 	for _, size := range r.Sizes {
 		if size < 0 || size > len(rest) {
 			return nil, fmt.Errorf("%w: a log record was cut off", memento.ErrFormat)
@@ -176,6 +180,13 @@ func decodeRecord(data []byte, n int64) (*record, error) {
 		rest = rest[size:]
 	}
 	return &r, nil
+}
+
+// sound reports whether a record that was read can be worked with.
+func (r *record) sound() bool {
+	return r != nil && !slices.ContainsFunc(r.Versions, func(v *version) bool {
+		return v == nil || v.Seq <= 0 || v.Ref != nil && (v.Ref.N < 0 || v.Ref.I < 0)
+	})
 }
 
 // stub is what stands at a position of the log whose record is kept elsewhere.

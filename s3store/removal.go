@@ -31,9 +31,10 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 			return left, &memento.Error{Op: op, Err: memento.ErrNotExist}
 		}
 		if v.Redacted != 0 {
-			return v.version(), b.failed(op, s.sweep(ctx)) // who redacted it may have died before the end
+			return v.version(), b.failed(op, s.sweep(ctx, h.scrubbed)) // who redacted it may have died before the end
 		}
 		var emptied *version
+		var at int64 // the record that does it
 		err = s.submit(ctx, func(t *transaction) error {
 			if t.base.scrubbed != h.scrubbed || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
 				return errStale
@@ -42,7 +43,7 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 				return &memento.Error{Op: op, Path: m.memory.Path, Err: memento.ErrHead}
 			}
 			c := redaction{Seq: v.Seq, At: stampOf(t.time(b.time())), By: by}
-			emptied = v.redacted(c)
+			emptied, at = v.redacted(c), t.rec.N
 			t.rec.Redact = append(t.rec.Redact, c)
 			return nil
 		})
@@ -52,19 +53,8 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 		if err != nil {
 			return left, b.failed(op, err)
 		}
-		return emptied.version(), b.failed(op, s.scrub(ctx))
+		return emptied.version(), b.failed(op, s.scrub(ctx, at))
 	}
-}
-
-// scrub removes from the bucket what was redacted and pruned.
-func (s *store) scrub(ctx context.Context) error {
-	s.mu.RLock()
-	clean := s.st != nil && len(s.st.redacted) == 0 && len(s.st.gone) == 0
-	s.mu.RUnlock()
-	if clean {
-		return nil
-	}
-	return s.fold(ctx, true)
 }
 
 // Prune removes versions that nobody asks to keep, and contents that writers which
@@ -106,20 +96,24 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		if opts.DryRun {
 			return sum, nil
 		}
+		var at int64 // the record that does it
 		if len(gone) > 0 {
 			err = s.submit(ctx, func(t *transaction) error {
 				if t.base.scrubbed != h.scrubbed || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
 					return errStale
 				}
-				t.rec.Prune = gone
+				t.rec.Prune, at = gone, t.rec.N
 				return nil
 			})
 		}
 		if errors.Is(err, errStale) {
 			continue
 		}
-		if err == nil {
-			err = s.scrub(ctx)
+		if len(gone) == 0 && len(h.redacted)+len(h.gone) > 0 {
+			at = h.scrubbed // which somebody has not finished
+		}
+		if err == nil && at > 0 {
+			err = s.scrub(ctx, at)
 		}
 		if err == nil {
 			err = s.dropStrays(ctx, used)

@@ -81,6 +81,10 @@ type Options struct {
 	// FoldEvery is after how many records a log is folded. Default 256.
 	FoldEvery int
 
+	// Existing has Open fail with ErrNotExist if the prefix has never been used, and
+	// write nothing: whether the storage honours conditions is not tried then.
+	Existing bool
+
 	// MakeBucket makes the bucket if there is none, for tests.
 	MakeBucket bool
 
@@ -206,7 +210,7 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	core.SetAppInfo("memento", "1")
 	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attempt: attemptTime, retryFor: cmp.Or(o.Patience, defaultPatience)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	if err := b.probe(ctx, o.MakeBucket, at.Region); err != nil {
+	if err := b.probe(ctx, &o, at.Region); err != nil {
 		b.Close()
 		return nil, err
 	}

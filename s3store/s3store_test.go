@@ -74,7 +74,7 @@ func TestSecondServer(t *testing.T) {
 }
 
 // secondHarness folds after every few records, so that everything also happens to
-// history that has been folded, and keeps little inline and in memory.
+// history that has been folded, and keeps little inline.
 func secondHarness() storetest.Harness {
 	h := harness(services.S3Second)
 	h.Open = func(ctx context.Context, dir string) (memento.Backend, error) {
@@ -82,7 +82,7 @@ func secondHarness() storetest.Harness {
 		if err != nil {
 			return nil, err
 		}
-		opts.FoldEvery, opts.Inline, opts.Cache = 5, 64, 4<<10
+		opts.FoldEvery, opts.Inline, opts.Cache = 32, 64, 1<<20
 		b, err := s3store.Open(ctx, at, opts)
 		if err != nil {
 			return nil, err

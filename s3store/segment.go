@@ -95,7 +95,7 @@ func (b *Backend) describe(ctx context.Context, g segment) (*description, error)
 }
 
 func (b *Backend) readDescription(g segment, data []byte) (*description, error) {
-	if int64(len(data)) < g.Meta {
+	if g.Meta <= 0 || int64(len(data)) < g.Meta {
 		return nil, fmt.Errorf("%w: a part of the history was cut off", memento.ErrFormat)
 	}
 	d := &description{}
@@ -104,6 +104,10 @@ func (b *Backend) readDescription(g segment, data []byte) (*description, error) 
 	}
 	if d.Format > recordFormat {
 		return nil, fmt.Errorf("%w: a part of the history was written by a newer memento", memento.ErrFormat)
+	}
+	if slices.ContainsFunc(d.Records, func(r *record) bool { return !r.sound() }) ||
+		slices.ContainsFunc(d.Contents, func(c span) bool { return c.Offset < 0 || c.Size < 0 || c.Offset+c.Size < 0 }) {
+		return nil, fmt.Errorf("%w: a part of the history is damaged", memento.ErrFormat)
 	}
 	d.index()
 	b.cache.put(cacheKey{name: g.Key}, d, 5*g.Meta+500*int64(len(d.versions)))
@@ -123,7 +127,7 @@ func (b *Backend) whole(ctx context.Context, g segment) (*description, func(plac
 		return nil, nil, err
 	}
 	for _, c := range d.Contents {
-		if c.Offset < 0 || c.Size < 0 || g.Meta+c.Offset+c.Size > int64(len(data)) {
+		if c.Offset+c.Size > int64(len(data))-g.Meta {
 			return nil, nil, fmt.Errorf("%w: a part of the history was cut off", memento.ErrFormat)
 		}
 	}

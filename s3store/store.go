@@ -16,6 +16,8 @@ const (
 	// written, so that until then a position that holds none has never held one.
 	maxAge  = 10 * time.Minute
 	keepLog = time.Hour
+
+	loadTries = 10
 )
 
 // A store is what a process holds of one store.
@@ -25,6 +27,7 @@ type store struct {
 
 	mu      sync.RWMutex // guards what follows
 	st      *state       // nil until it is loaded
+	partial bool         // while st lacks records of the log that others may have been shown
 	checked time.Time    // when st was the newest; see age
 
 	questions sync.Mutex // guards what follows
@@ -36,6 +39,7 @@ type store struct {
 	writing bool
 
 	folding sync.Mutex // held while the log is folded
+	reaped  stretch    // guarded by folding: what these records took away is gone from the bucket
 	loading sync.Mutex // held while the state is brought up to date
 
 	users  int       // guarded by the backend's lock, as are those below
@@ -103,7 +107,7 @@ func (s *store) answer(ctx context.Context) {
 func (s *store) catchUp(ctx context.Context) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
-	cold := false
+	cold, loads := false, 0
 	for batch := 1; ; batch = min(2*batch, atOnce) {
 		s.mu.RLock()
 		known := s.st != nil && age(s.checked) < s.b.maxAge
@@ -113,6 +117,9 @@ func (s *store) catchUp(ctx context.Context) error {
 		}
 		s.mu.RUnlock()
 		if !known {
+			if loads++; loads > loadTries {
+				return fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+			}
 			if err := s.load(ctx); err != nil {
 				return err
 			}
@@ -150,7 +157,7 @@ func (s *store) catchUp(ctx context.Context) error {
 			s.takeLocked(r)
 		}
 		if end && age(began) < s.b.maxAge {
-			s.checked = began
+			s.checked, s.partial = began, false
 		} else if end {
 			s.st, end = nil, false
 		}
@@ -159,7 +166,7 @@ func (s *store) catchUp(ctx context.Context) error {
 		worth := cold && s.st != nil && !deleted && int64(len(s.st.tail)) >= max(coldFold, s.b.foldEvery/coldShare)
 		s.mu.Unlock()
 		if end && worth { // it costs less than reading them all once more
-			s.b.goOn(func(ctx context.Context) { s.fold(ctx, false) })
+			s.b.goOn(func(ctx context.Context) { s.fold(ctx) })
 		}
 		switch {
 		case end && deleted:
@@ -213,7 +220,7 @@ func (s *store) reread(ctx context.Context) error {
 
 // load builds the state from what is kept.
 func (s *store) load(ctx context.Context) error {
-	for range 10 {
+	for range loadTries {
 		began := time.Now()
 		st, err := s.build(ctx)
 		if errors.Is(err, errMissing) {
@@ -226,7 +233,7 @@ func (s *store) load(ctx context.Context) error {
 			continue
 		}
 		s.mu.Lock()
-		s.st, s.checked = st, began
+		s.st, s.checked, s.partial = st, began, true
 		s.mu.Unlock()
 		return nil
 	}
@@ -309,7 +316,7 @@ func (s *store) view(ctx context.Context, f func(*state) error) error {
 			return err
 		}
 		s.mu.RLock()
-		if s.st == nil { // given up meanwhile
+		if s.st == nil || s.partial { // given up meanwhile
 			s.mu.RUnlock()
 			continue
 		}

@@ -1,0 +1,117 @@
+package s3store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// clean removes what is folded when nobody can look for it any more.
+func (f *folder) clean(ctx context.Context) error {
+	if f.old != "" {
+		if err := f.b.s3.remove(ctx, f.old); err != nil {
+			return err
+		}
+	}
+	log, err := f.b.s3.list(ctx, logDir(f.id), "", listed1, true) // more of it next time
+	if err != nil {
+		return err
+	}
+	var expired []string
+	for _, o := range log {
+		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && time.Since(o.at) > f.b.keepLog {
+			expired = append(expired, o.key)
+		}
+	}
+	return f.b.s3.remove(ctx, expired...)
+}
+
+// reap removes at once what was redacted and pruned, whoever has folded it: objects that
+// the manifest in force does not name, and records of the log.
+func (f *folder) reap(ctx context.Context) error {
+	// Listed before the manifest is read: what was made on an earlier one, and is not
+	// named by it, never will be, since its maker finds that it was not the first.
+	var parts []listed
+	for _, dir := range []string{baseDir(f.id), segmentDir(f.id)} {
+		found, err := f.b.s3.list(ctx, dir, "", 0, true)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, found...)
+	}
+	m, _, err := f.b.getManifest(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	var doomed []string
+	for _, o := range parts {
+		if !m.awaits(o.key) {
+			f.b.cache.remove(cacheKey{name: o.key})
+			doomed = append(doomed, o.key)
+		}
+	}
+	blobs, err := f.b.s3.list(ctx, blobDir(f.id), "", 0, true)
+	if err != nil {
+		return err
+	}
+	for _, o := range blobs {
+		name := o.key[len(blobDir(f.id)):]
+		commit, _, _ := strings.Cut(name, "-")
+		if f.commits[commit] && !f.liveBlobs[name] { // what is under way is of no commit yet
+			f.b.cache.remove(cacheKey{dir: string(f.id), name: name})
+			doomed = append(doomed, o.key)
+		}
+	}
+	log, err := f.b.s3.list(ctx, logDir(f.id), "", 0, true)
+	if err != nil {
+		return err
+	}
+	var emptied []int64
+	for _, o := range log {
+		n, ok := parseLogKey(o.key)
+		switch {
+		case !ok || n > m.End:
+		case time.Since(o.at) > f.b.keepLog:
+			doomed = append(doomed, o.key)
+		case f.dirty[n] || f.all && o.size > int64(len(stub(n))):
+			emptied = append(emptied, n)
+		}
+	}
+	if err := f.b.s3.remove(ctx, doomed...); err != nil {
+		return err
+	}
+	err = parallel(ctx, len(emptied), func(ctx context.Context, i int) error {
+		return f.b.s3.overwrite(ctx, logKey(f.id, emptied[i]), stub(emptied[i]))
+	})
+	if err != nil {
+		return err
+	}
+	done := stretch{f.c.manifest.End, min(f.c.n, m.End)}
+	if f.all {
+		done.after = 0
+	}
+	f.reaped = f.reaped.joined(done)
+	return nil
+}
+
+// A stretch is the records behind one, up to another.
+type stretch struct{ after, to int64 }
+
+func (s stretch) holds(n int64) bool { return s.after < n && n <= s.to }
+
+// joined returns s with another stretch, or only that if there is a gap between them.
+func (s stretch) joined(other stretch) stretch {
+	if other.after > s.to || other.to < s.after {
+		return other
+	}
+	return stretch{min(s.after, other.after), max(s.to, other.to)}
+}
+
+func parseLogKey(key string) (n int64, ok bool) {
+	if len(key) < 20 {
+		return 0, false
+	}
+	_, err := fmt.Sscanf(key[len(key)-20:], "%d", &n)
+	return n, err == nil
+}

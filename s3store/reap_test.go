@@ -1,0 +1,195 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"memento"
+)
+
+// A redaction that another server folds first, which dies before it has removed
+// anything, still leaves nothing in the bucket when it returns.
+func TestRedactBesideDying(t *testing.T) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	for _, size := range []int{10, 20_000} {
+		for _, folded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d bytes, folded %v", size, folded), func(t *testing.T) {
+				prefix := "reaped/" + random()
+				var dying *Backend
+				var id memento.StoreID
+				var armed, dead atomic.Bool
+				b := hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+					if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") && armed.CompareAndSwap(true, false) {
+						if _, err := dying.Get(t.Context(), id, memento.ByPath("/hidden-path")); err != nil {
+							t.Error(err)
+						}
+						s, done, err := dying.use(t.Context(), id)
+						if err != nil {
+							t.Error(err)
+							return nil, err
+						}
+						defer done()
+						if err := s.fold(t.Context()); err == nil {
+							t.Error("the other one did not die")
+						}
+					}
+					return transport.RoundTrip(req)
+				}), time.Minute)
+				dying = hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+					if dead.Load() {
+						if req.Body != nil {
+							req.Body.Close()
+						}
+						return nil, errors.New("dead")
+					}
+					resp, err := transport.RoundTrip(req)
+					if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") {
+						dead.Store(true)
+					}
+					return resp, err
+				}), time.Minute)
+				for _, b := range []*Backend{b, dying} {
+					b.keepLog, b.foldEvery = time.Hour, 1000
+				}
+				dying.s3.retryFor = 100 * time.Millisecond
+				info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				id = info.ID
+				write(t, b, id, "/hidden-path", strings.Repeat("secret ", size/7+1))
+				if folded {
+					foldNow(t, b, id)
+				}
+				write(t, b, id, "/hidden-path", "harmless")
+				var first memento.Version
+				for v, err := range b.ListVersions(t.Context(), id, memento.VersionListOptions{OldestFirst: true, Limit: 1}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					first = v
+				}
+				armed.Store(true)
+				if _, err := b.Redact(t.Context(), id, first.ID, memento.Actor{}); err != nil {
+					t.Fatal(err)
+				}
+				if !dead.Load() {
+					t.Error("nobody else folded")
+				}
+				if n := trace(t, b, id, "secret"); n > 0 {
+					t.Errorf("it is still in %d objects", n)
+				}
+				if m, err := b.Get(t.Context(), id, memento.ByPath("/hidden-path")); err != nil || m.Content != "harmless" {
+					t.Errorf("%+v, %v", m, err)
+				}
+			})
+		}
+	}
+}
+
+// What is made to be named by the next manifest is left alone by those who reap.
+func TestReapBesideFolder(t *testing.T) {
+	prefix := "reaped/" + random()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	var other *Backend
+	var id memento.StoreID
+	var secret memento.VersionID
+	var armed atomic.Bool
+	folding := hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") && armed.CompareAndSwap(true, false) {
+			if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil { // once more
+				t.Error(err)
+			}
+		}
+		return transport.RoundTrip(req)
+	}), time.Minute)
+	other = hasty(t, prefix, nil, time.Minute)
+	for _, b := range []*Backend{folding, other} {
+		b.keepLog, b.foldEvery = time.Hour, 1000
+	}
+	info, err := other.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id = info.ID
+	done, err := other.Apply(t.Context(), id, memento.Actor{}, []memento.Change{memento.Put{Path: "/a", Content: "secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret = done.Versions[0].ID
+	write(t, other, id, "/a", "harmless")
+	if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, folding, id, "/b", "folded")
+	armed.Store(true)
+	foldNow(t, folding, id)
+	if armed.Load() {
+		t.Fatal("nobody reaped meanwhile")
+	}
+	fresh := hasty(t, prefix, nil, time.Minute)
+	if m, err := fresh.Get(t.Context(), id, memento.ByPath("/b")); err != nil || m.Content != "folded" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for _, err := range fresh.ListVersions(t.Context(), id, memento.VersionListOptions{Contents: true}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A state that is being read again is shown to nobody before it is whole.
+func TestPartialState(t *testing.T) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	var armed atomic.Bool
+	held, release := make(chan struct{}), make(chan struct{})
+	b := hasty(t, "reaped/"+random(), roundTrip(func(req *http.Request) (*http.Response, error) {
+		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/log/00000000000000000003") && armed.CompareAndSwap(true, false) {
+			close(held)
+			<-release
+		}
+		return transport.RoundTrip(req)
+	}), time.Minute)
+	b.keepLog = time.Hour
+	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, b, info.ID, "/a", "folded")
+	foldNow(t, b, info.ID)
+	write(t, b, info.ID, "/a", "newer")
+	s, done, err := b.use(t.Context(), info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	s.mu.Lock()
+	s.st = nil
+	s.mu.Unlock()
+	armed.Store(true)
+	read := make(chan error, 1)
+	go func() { read <- s.catchUp(context.WithoutCancel(t.Context())) }()
+	<-held
+	if c := s.snapshot(); c != nil {
+		t.Errorf("record %d is folded on, and 3 was shown already", c.n)
+	}
+	if tr, _, _ := s.plan(nil); tr != nil {
+		t.Errorf("record %d is planned", tr.rec.N)
+	}
+	close(release)
+	if err := <-read; err != nil {
+		t.Fatal(err)
+	}
+	if c := s.snapshot(); c == nil || c.n != 3 {
+		t.Errorf("%+v", c)
+	}
+}
