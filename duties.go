@@ -23,3 +23,14 @@ type Elector interface {
 	// two do it at once.
 	Elect(ctx context.Context, duty string, term time.Duration) (bool, error)
 }
+
+// A Verifier is a [Backend] that can look for damage below what its callers see: in
+// tables, indexes or files that do not fit together.
+type Verifier interface {
+	// Verify reads everything and changes nothing, while others use the backend. It
+	// returns a sentence, without its end, for each fault; sentences name stores by
+	// their IDs, and hold nothing of what is kept.
+	//
+	// Errors: ErrUnsupported if there is nothing to look for.
+	Verify(context.Context) (faults []string, err error)
+}

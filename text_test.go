@@ -55,6 +55,14 @@ var direct = []struct {
 		"Error: The connection to the memory store was lost before it answered. View /memories/notes.md to see whether the command took effect.",
 	},
 	{
+		"storage that cannot be reached", createOnBroken(fmt.Errorf("%w: dial tcp 10.0.0.1:5432", memento.ErrUnavailable)),
+		"Error: The storage of this memory store cannot be reached at present. Nothing was changed. Try again later; if it fails again, tell the user.",
+	},
+	{
+		"other keys", createOnBroken(fmt.Errorf("%w: it needs encryption key 17", memento.ErrDecrypt)),
+		"Error: What this memory store holds cannot be decrypted. Nothing was changed. Tell the user, who has to give the right keys.",
+	},
+	{
 		"a fault of the storage", createOnBroken(errors.New("dial tcp 10.0.0.1:5432: password is hunter2")),
 		"Error: The memory store failed to complete the command on /memories/notes.md. Nothing was changed. Try again; if it fails again, tell the user.",
 	},

@@ -7,13 +7,15 @@
 //
 // It changes nothing, but for [Doctor.Promises], which writes to a store of its own.
 // Others may read and write meanwhile: a store that was written to while it was looked
-// at is looked at again, if something seems to be wrong with it.
+// at is looked at again, if something seems to be wrong with it, and what is not wrong
+// each time is no fault.
 package doctor
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"memento"
@@ -40,6 +42,10 @@ type Fault struct {
 // Seen is what was looked at.
 type Seen struct {
 	Stores, Memories, Versions, Bytes, Faults int64
+
+	// Restless counts stores that were written to all the time, and in which things
+	// did not fit together that may just have been in motion.
+	Restless int64
 }
 
 // Add sums up.
@@ -49,14 +55,16 @@ func (s *Seen) Add(o Seen) {
 	s.Versions += o.Versions
 	s.Bytes += o.Bytes
 	s.Faults += o.Faults
+	s.Restless += o.Restless
 }
 
 // What can be done.
 const (
 	repairCopy     = `"memento copy" to a new place makes it anew from the history; or restore a backup`
-	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one`
+	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one, and if it is lost, "memento redact" says so in the history`
 	repairHistory  = "restore a backup from before; the memories as they are now can be saved with \"memento export\""
 	repairMemory   = "write the memory once more, which makes a version of it"
+	repairInside   = `restore a backup of the database, or "memento copy" to a new place, which says what of the stores is lost`
 	repairClock    = "set the clocks of this machine and of the storage; what is dated ahead becomes right as time goes by"
 	repairKeys     = "give the keys that it was encrypted with; if they are right, the storage was changed by others: restore a backup"
 	repairPromise  = "do not let several programs write there: edits can be lost; see docs for what the storage must be able to do"
@@ -73,6 +81,7 @@ const attempts = 3
 // Errors: those of the backend that say nothing of what it keeps, such as
 // memento.ErrUnavailable; memento.ErrNoStore if it was deleted meanwhile.
 func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error) {
+	var lasting []Fault // found each time so far
 	for n := 1; ; n++ {
 		x := examination{doctor: d, info: info}
 		before, err := x.newest(ctx)
@@ -87,10 +96,13 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error
 			return x.seen, err
 		}
 		if len(x.faults) > 0 && before != after {
-			if n < attempts {
+			if n > 1 {
+				x.faults = slices.DeleteFunc(x.faults, func(f Fault) bool { return !slices.Contains(lasting, f) })
+			}
+			if lasting = x.faults; n < attempts {
 				continue
 			}
-			x.fault("it was written to all the time while it was looked at, so that what is said of it may be wrong", "look again when it is at rest")
+			x.seen.Restless = 1
 		}
 		for _, f := range x.faults {
 			d.Report(f)
@@ -98,6 +110,25 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error
 		x.seen.Stores, x.seen.Faults = 1, int64(len(x.faults))
 		return x.seen, nil
 	}
+}
+
+// Inside has the backend look for what only it can see, if it is a
+// [memento.Verifier]; otherwise there is nothing to do.
+//
+// Errors: those of the backend that say nothing of what it keeps.
+func (d *Doctor) Inside(ctx context.Context) (faults int64, err error) {
+	v, ok := d.Backend.(memento.Verifier)
+	if !ok {
+		return 0, nil
+	}
+	found, err := v.Verify(ctx)
+	if errors.Is(err, memento.ErrUnsupported) {
+		return 0, nil
+	}
+	for _, what := range found {
+		d.Report(Fault{What: what, Repair: repairInside})
+	}
+	return int64(len(found)), err
 }
 
 // Keys looks at the API keys, if the backend keeps any, and counts them.

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"iter"
 	"path/filepath"
@@ -95,6 +96,9 @@ func TestSound(t *testing.T) {
 			d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { t.Errorf("%+v", f) }}
 			if n, err := d.Promises(t.Context(), info.Workspace); n != 0 || err != nil {
 				t.Errorf("promises: %d, %v", n, err)
+			}
+			if n, err := d.Inside(t.Context()); n != 0 || err != nil {
+				t.Errorf("inside: %d, %v", n, err)
 			}
 			if keys, n, err := d.Keys(t.Context()); keys != 1 || n != 0 || err != nil {
 				t.Errorf("keys: %d, %d, %v", keys, n, err)
@@ -276,5 +280,55 @@ func TestUnavailable(t *testing.T) {
 	}
 	if _, err := d.Promises(t.Context(), info.Workspace); !errors.Is(err, memento.ErrClosed) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A busy backend is written to whenever its memories are listed.
+type busy struct{ altered }
+
+func (b busy) List(ctx context.Context, id memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	if opts.Depth == 0 {
+		if _, err := b.Apply(ctx, id, someone, []memento.Change{memento.Put{Path: memento.Path("/new/" + rand.Text())}}); err != nil {
+			return func(yield func(memento.Entry, error) bool) { yield(memento.Entry{}, err) }
+		}
+	}
+	return b.altered.List(ctx, id, opts)
+}
+
+// What comes while a store is looked at is no fault of it, and does not hide one.
+func TestBusy(t *testing.T) {
+	b := memstore.New(nil)
+	info := fill(t, b)
+	if seen, faults := look(t, busy{altered{Backend: b}}, info); seen.Faults != 0 || seen.Restless != 1 || seen.Stores != 1 || len(faults) > 0 {
+		t.Errorf("%+v, %+v", seen, faults)
+	}
+	damage := func(all []memento.Version) []memento.Version {
+		all[3].Content = "damaged"
+		return all
+	}
+	seen, faults := look(t, busy{altered{Backend: b, versions: damage}}, info)
+	if seen.Faults != 1 || len(faults) != 1 || !strings.Contains(faults[0].What, "does not have the contents") {
+		t.Errorf("%+v, %+v", seen, faults)
+	}
+}
+
+// verified is a backend that knows of faults of its own, or could not look for them.
+type verified struct {
+	memento.Backend
+	faults []string
+	err    error
+}
+
+func (v verified) Verify(context.Context) ([]string, error) { return v.faults, v.err }
+
+func TestInside(t *testing.T) {
+	var said []doctor.Fault
+	d := doctor.Doctor{Backend: verified{faults: []string{"memstore_1 has 1 row too many"}}, Report: func(f doctor.Fault) { said = append(said, f) }}
+	if n, err := d.Inside(t.Context()); n != 1 || err != nil || len(said) != 1 || said[0].What != "memstore_1 has 1 row too many" || said[0].Repair == "" {
+		t.Errorf("%d, %v, %+v", n, err, said)
+	}
+	d.Backend = verified{err: memento.ErrUnavailable}
+	if n, err := d.Inside(t.Context()); n != 0 || !errors.Is(err, memento.ErrUnavailable) {
+		t.Errorf("%d, %v", n, err)
 	}
 }

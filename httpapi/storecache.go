@@ -46,6 +46,8 @@ func (s *storeCache) open(key storeKey, open func() (*memento.Store, error), loo
 			if err := look(); err != nil {
 				if errors.Is(err, memento.ErrNoStore) {
 					s.forget(o)
+				} else { // it was not found out
+					s.expire(o)
 				}
 				s.leave(o)
 				return nil, nil, err
@@ -91,6 +93,13 @@ func (s *storeCache) isStale(o *openStore) bool {
 		o.until = now.Add(storeFresh)
 	}
 	return stale
+}
+
+// expire has the next caller look the store up.
+func (s *storeCache) expire(o *openStore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.until = time.Time{}
 }
 
 // forget closes a store that is the workspace's no longer.

@@ -1,11 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"memento"
+	"memento/httpapi"
+	"memento/sensitive"
 )
 
 // What other servers do to a store is noticed: it is deleted, and another workspace has
@@ -34,6 +39,52 @@ func TestStoreOfAnotherServer(t *testing.T) {
 		if r := s.admin.do(t, "GET", store+"/memories", nil); r.status != 404 {
 			t.Errorf("a store of another workspace: %d", r.status)
 		}
+	}
+}
+
+// forgetful is a backend that cannot be asked for descriptions at times.
+type forgetful struct {
+	memento.Backend
+	down atomic.Bool
+}
+
+func (f *forgetful) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
+	if f.down.Load() {
+		return memento.StoreInfo{}, memento.ErrUnavailable
+	}
+	return f.Backend.GetStore(ctx, ws, id)
+}
+
+// That a store could not be looked up does not count for having looked it up.
+func TestStoreThatCannotBeLookedUp(t *testing.T) {
+	s := newSite(t, nil)
+	store := s.admin.newStore(t, "notes")
+	b := &forgetful{Backend: s.backend}
+	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(s.backend, s.clock.time), Detector: sensitive.Default(), Now: s.clock.time})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.Close()
+	ask := func() int {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", store+"/memories", nil)
+		r.Header.Set("x-api-key", s.admin.key)
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return w.Code
+	}
+	if status := ask(); status != 200 {
+		t.Fatalf("status %d", status)
+	}
+	s.clock.add(5 * time.Second)
+	b.down.Store(true)
+	for range 2 {
+		if status := ask(); status != 503 {
+			t.Errorf("while it cannot be looked up: %d", status)
+		}
+	}
+	b.down.Store(false)
+	if status := ask(); status != 200 {
+		t.Errorf("afterwards: %d", status)
 	}
 }
 

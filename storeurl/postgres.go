@@ -28,6 +28,7 @@ func openPostgres(ctx context.Context, l location, o *Options) (memento.Backend,
 	if err != nil {
 		return nil, err
 	}
+	opts.Existing = o.Existing
 	b, err := pgstore.Open(ctx, connString, opts)
 	if err != nil {
 		return nil, err // not b, which would be a Backend that is not nil

@@ -14,6 +14,7 @@ func openS3(ctx context.Context, l location, o *Options) (memento.Backend, error
 	if err != nil {
 		return nil, err
 	}
+	opts.Existing = o.Existing
 	b, err := s3store.Open(ctx, at, opts)
 	if err != nil {
 		return nil, err // not b, which would be a Backend that is not nil

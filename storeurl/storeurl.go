@@ -81,6 +81,10 @@ type Options struct {
 	Encryption   cryptstore.KeyRing
 	EncryptNames bool
 
+	// Existing has Open fail with memento.ErrNotExist if there is nothing yet, which it
+	// would make otherwise, with a file, a folder, a schema, or a note in a bucket.
+	Existing bool
+
 	// UserAgent names the program to servers; "" means "memento".
 	UserAgent string
 }
@@ -98,6 +102,14 @@ func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, e
 	l, err := parse(rawURL)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Existing {
+		switch there, err := Exists(rawURL); {
+		case err != nil:
+			return nil, err
+		case !there:
+			return nil, &memento.Error{Op: "open", Err: memento.ErrNotExist}
+		}
 	}
 	for _, s := range schemes() {
 		if s.name == l.scheme {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/internal/services"
 	"memento/sensitive"
 	"memento/storeurl"
 )
@@ -178,5 +179,35 @@ func TestFolderInTheWay(t *testing.T) {
 	if b, err := storeurl.Open(t.Context(), "sqlite:file/m.db", nil); err == nil {
 		t.Error("opened a database below a file")
 		b.Close()
+	}
+}
+
+// To open what exists makes nothing that does not.
+func TestExisting(t *testing.T) {
+	dir := t.TempDir()
+	for name, url := range map[string]string{
+		"sqlite":   storeurl.SQLite(filepath.Join(dir, "m.db")),
+		"dir":      storeurl.Dir(filepath.Join(dir, "m")),
+		"postgres": database(t, ""),
+		"s3":       bucket(t, func() (services.S3Server, error) { return services.S3(t.Context()) }, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			existing := &storeurl.Options{Existing: true}
+			for range 2 { // the first left nothing to be found by the second
+				if _, err := storeurl.Open(t.Context(), url, existing); !errors.Is(err, memento.ErrNotExist) {
+					t.Fatalf("nothing is there: %v", err)
+				}
+			}
+			for _, opts := range []*storeurl.Options{nil, existing} {
+				b, err := storeurl.Open(t.Context(), url, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, b)
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }

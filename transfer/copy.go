@@ -47,7 +47,7 @@ func (c *Copier) Plan(ctx context.Context, info memento.StoreInfo) (Result, erro
 // Copy makes the target's store that of the source, or brings it up to date, and
 // compares both.
 //
-// Errors: ErrDiffers; ErrEncrypted; memento.ErrNoStore if the store was deleted in
+// Errors: ErrDiffers; ErrEncrypted; ErrDamaged; memento.ErrNoStore if the store was deleted in
 // the source, and then also in the target if this call has made it; memento.ErrExist
 // if the target has another store of its name; those of the backends. What was copied
 // before an error stays, and is gone on with by the next call.
@@ -112,6 +112,9 @@ func openSettings() memento.Settings {
 
 // compare finds out what the target lacks, and refuses it if it is no copy.
 func (c *Copier) compare(ctx context.Context, info, target memento.StoreInfo, r *Result) (alignment, error) {
+	if target.Envelope != "" && info.Envelope == "" {
+		return alignment{}, fmt.Errorf("%w: it is encrypted, and the target was opened without its keys", ErrDiffers)
+	}
 	first := ""
 	a, err := c.align(ctx, info, 0, false, Comparing, func(difference string) { first = cmp.Or(first, difference) })
 	if err != nil {
@@ -184,10 +187,15 @@ func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int
 	for {
 		var batch []memento.Version
 		var size int64
+		var damaged error
 		opts := memento.VersionListOptions{OldestFirst: true, After: after, Limit: most, Contents: true}
 		for v, err := range c.From.ListVersions(ctx, info.ID, opts) {
 			if err != nil {
 				return after, err
+			}
+			if v.SHA256 != "" && memento.HashContent(v.Content) != v.SHA256 {
+				damaged = fmt.Errorf("%w: version %s of memory %s does not have the contents that its hash says", ErrDamaged, v.ID, v.Memory)
+				break
 			}
 			batch = append(batch, v)
 			if size += int64(len(v.Content)); size >= cmp.Or(c.BatchBytes, batchBytes) {
@@ -195,7 +203,7 @@ func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int
 			}
 		}
 		if len(batch) == 0 {
-			return after, nil
+			return after, damaged
 		}
 		if err := c.To.Import(ctx, info.ID, batch); err != nil {
 			if errors.Is(err, memento.ErrExist) || errors.Is(err, memento.ErrConflict) {

@@ -41,6 +41,10 @@ var ErrDiffers = errors.New("the target has a store of this ID that is no copy o
 // was opened without its keys, and of a target that would encrypt it once more.
 var ErrEncrypted = fmt.Errorf("the store is encrypted, and the source was opened without its keys: %w", memento.ErrDecrypt)
 
+// ErrDamaged is of a version whose contents in the source are not those of its hash.
+// It is not copied, and nothing behind it; what is before it is.
+var ErrDamaged = errors.New("the source is damaged")
+
 // A Copier copies stores. It is used by one goroutine.
 type Copier struct {
 	From, To memento.Backend

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -357,4 +359,52 @@ func TestKeys(t *testing.T) {
 	if _, err := c.Keys(t.Context(), "", false); !errors.Is(err, transfer.ErrDiffers) {
 		t.Errorf("another key of the same ID: %v", err)
 	}
+}
+
+// damaged has other contents than the backend for one version, until that is redacted.
+type damaged struct {
+	memento.Backend
+	version memento.VersionID
+}
+
+func (d damaged) ListVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
+	return func(yield func(memento.Version, error) bool) {
+		for v, err := range d.Backend.ListVersions(ctx, id, opts) {
+			if v.ID == d.version && opts.Contents && !v.Redacted() {
+				v.Content = "damaged"
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// What is damaged is not copied, is named, and can be given up.
+func TestDamagedSource(t *testing.T) {
+	source, target := memstore.New(nil), memstore.New(nil)
+	info, err := source.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "first"})
+	must(t, err)
+	apply(t, source, info.ID, memento.Put{Path: "/other", Content: "kept"})
+	apply(t, source, info.ID, memento.Put{Path: "/last", Content: "one"})
+	apply(t, source, info.ID, memento.Put{Path: "/last", Content: "two"})
+	all := versions(t, source, info.ID)
+	bad := all[slices.IndexFunc(all, func(v memento.Version) bool { return v.Path == "/last" && v.Operation == memento.Created })]
+	c := transfer.Copier{From: damaged{source, bad.ID}, To: target}
+	for range 2 {
+		r, err := c.Copy(t.Context(), info)
+		if !errors.Is(err, transfer.ErrDamaged) || !strings.Contains(err.Error(), string(bad.ID)) || strings.Contains(err.Error(), "last") || r.Verified {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if got := versions(t, target, info.ID); len(got) != len(all)-2 {
+		t.Errorf("the target has %d versions, the source %d", len(got), len(all))
+	}
+	_, err = source.Redact(t.Context(), info.ID, bad.ID, someone)
+	must(t, err)
+	r, err := c.Copy(t.Context(), info)
+	if err != nil || !r.Verified || len(r.Differences) > 0 || r.Versions != 2 {
+		t.Errorf("once it is redacted: %+v, %v", r, err)
+	}
+	soundCopy(t, source, target, info.ID, info.Workspace)
 }

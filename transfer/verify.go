@@ -88,6 +88,8 @@ func (c *Copier) verify(ctx context.Context, r *Result, last int64) error {
 	}
 	if source.UpdatedAt.Equal(info.UpdatedAt) {
 		compareStores(r, source, target)
+	} else {
+		r.Newer = true
 	}
 	r.Verified = true
 	return nil

@@ -31,7 +31,12 @@ func (a *app) chosenBackend() (string, error) {
 }
 
 // withBackend opens the backend that the flags name, for the time of do.
-func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) (err error) {
+func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) error {
+	return a.withExisting(ctx, false, do)
+}
+
+// withExisting is withBackend, and with existing it makes nothing that is not there.
+func (a *app) withExisting(ctx context.Context, existing bool, do func(memento.Backend) error) (err error) {
 	url, err := a.chosenBackend()
 	if err != nil {
 		return err
@@ -40,12 +45,22 @@ func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) (
 	if err != nil {
 		return err
 	}
+	e.existing = existing
 	b, err := a.open(ctx, url, e)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	return do(b)
+	return credentialsHint(url, do(b))
+}
+
+// credentialsHint is an error of the backend at a URL with what is to be done if it
+// denied access, which by default is about the keys of servers.
+func credentialsHint(url string, err error) error {
+	if scheme, _, _ := strings.Cut(url, ":"); strings.EqualFold(scheme, "s3") && errors.Is(err, memento.ErrDenied) {
+		return hint(err, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the shared credentials file, and what they may do with the bucket")
+	}
+	return err
 }
 
 // open opens the backend at a URL.
@@ -53,12 +68,12 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	b, err = storeurl.Open(ctx, url, &storeurl.Options{
 		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
 		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
-		Encryption: e.ring, EncryptNames: e.names,
+		Encryption: e.ring, EncryptNames: e.names, Existing: e.existing,
 	})
 	if e.ring != nil && errors.Is(err, memento.ErrDecrypt) {
-		err = hint(err, `nothing was changed; --encryption-keys must name the keys that it was encrypted with, and what is not encrypted yet is copied with "memento copy"`)
+		err = hint(err, `nothing was changed; %s must name the keys that it was encrypted with, and what is not encrypted yet is copied with "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))
 	}
-	return b, err
+	return b, credentialsHint(url, err)
 }
 
 // withStore opens the store that the flags name, for the time of do.

@@ -136,6 +136,9 @@ func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 			faults = append(faults, c.Fault("encryption.keys_file", "%v", err))
 		}
 	}
+	if c.Encryption.Names && c.Encryption.KeysFile == "" && strings.TrimSpace(os.Getenv(encryptionKeysVariable)) == "" {
+		faults = append(faults, c.Fault("encryption.names", "want encryption.keys_file, too: without keys nothing is encrypted"))
+	}
 	if len(faults) == 0 {
 		return c, nil
 	}

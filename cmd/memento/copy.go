@@ -67,7 +67,7 @@ encrypted is copied as it is, and can be read with the same keys, if neither sid
 	f.StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
 	f.StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
 	f.BoolVar(&o.keys, "keys", false, "copy API keys, too")
-	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be copied")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be copied, and write nothing")
 	f.BoolVar(&o.verify, "verify-only", false, "only compare, and change nothing")
 	_ = c.RegisterFlagCompletionFunc("store", a.completeStores)
 	c.MarkFlagsMutuallyExclusive("dry-run", "verify-only")
@@ -89,21 +89,21 @@ func (a *app) copy(ctx context.Context, o *copying) error {
 	if err != nil {
 		return err
 	}
-	toKeys.names = a.encryptNames
+	if toKeys.names, err = a.namesEncrypted(toKeys.ring != nil, "--to-encryption-keys"); err != nil {
+		return err
+	}
 	switch same, err := storeurl.Same(fromURL, o.to); {
 	case err != nil:
 		return err
 	case same:
 		return hint(fmt.Errorf("%w: the source and the target are the same", memento.ErrInvalid), "name another place with --to")
 	}
-	// To open what is not there would make it.
-	if there, err := storeurl.Exists(fromURL); err != nil {
-		return err
-	} else if !there {
-		return hint(&memento.Error{Op: "copy", Err: fmt.Errorf("there is nothing to copy: %w", memento.ErrNotExist)}, "check what --from names")
-	}
+	fromKeys.existing = true // to open what is not there would make it
 	from, err := a.open(ctx, fromURL, fromKeys)
-	if err != nil {
+	switch {
+	case errors.Is(err, memento.ErrNotExist):
+		return hint(fmt.Errorf("there is nothing to copy: source: %w", err), "check what --from names")
+	case err != nil:
 		return fmt.Errorf("source: %w", err)
 	}
 	defer from.Close() // which only was read
@@ -116,9 +116,12 @@ func (a *app) copy(ctx context.Context, o *copying) error {
 
 // copySource is where to copy from, and how that is opened.
 func (a *app) copySource(o *copying) (url string, e encryption, err error) {
+	if o.from != "" && a.encryptionFile != "" {
+		return url, e, usage("--encryption-keys is for --backend; name the keys of what --from names with --from-encryption-keys, and those of the target with --to-encryption-keys")
+	}
 	if o.from == "" && o.fromKeys == "" {
 		if url, err = a.chosenBackend(); err == nil {
-			e, err = a.encryption(url)
+			e, err = a.givenKeys(url)
 		}
 		return url, e, err
 	}
@@ -141,23 +144,22 @@ func (a *app) keysOf(url, file, flag string) (e encryption, err error) {
 	}
 	keys, err := openKeyFile(file)
 	if err == nil {
-		e.ring = keys
+		e.ring, e.flag = keys, flag
 	}
 	return e, err
 }
 
 // copyTarget opens what is copied to; for a look, what is not there is not made.
 func (a *app) copyTarget(ctx context.Context, o *copying, e encryption) (memento.Backend, error) {
-	there, err := storeurl.Exists(o.to)
+	e.existing = o.dryRun || o.verify
+	to, err := a.open(ctx, o.to, e)
 	switch {
-	case err != nil:
-		return nil, err
-	case !there && o.dryRun:
+	case errors.Is(err, memento.ErrNotExist) && o.dryRun:
 		return a.open(ctx, "mem:", encryption{}) // which has nothing
-	case !there && o.verify:
-		return nil, hint(&memento.Error{Op: "copy", Err: memento.ErrNotExist}, "check what --to names")
+	case errors.Is(err, memento.ErrNotExist) && o.verify:
+		return nil, hint(err, "check what --to names")
 	}
-	return a.open(ctx, o.to, e)
+	return to, err
 }
 
 func (a *app) copyBetween(ctx context.Context, o *copying, from, to memento.Backend, encrypts bool) error {
@@ -284,6 +286,8 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	case o.verify && len(r.Differences) == 0:
 		a.say("%s is the same in both%s", name, details)
 	case o.verify:
+	case len(r.Differences) > 0:
+		a.say("copied %s: %s, which is not the same in both%s", name, size, details)
 	case r.Versions == 0 && r.Had == transfer.Complete:
 		a.say("%s was there already, and is verified%s", name, details)
 	default:

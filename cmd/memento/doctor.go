@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"memento/cryptstore"
 	"memento/doctor"
 	"memento/server"
-	"memento/storeurl"
 	"memento/transfer"
 
 	"github.com/spf13/cobra"
@@ -35,7 +33,8 @@ func (a *app) doctorCommand() *cobra.Command {
 newest version, that contents have their hashes and sizes, that nothing is missing, twice
 or out of order, and that the counters are right. It reads everything, and changes
 nothing; others may use the backend meanwhile. With encryption it also says which keys
-there are, and whether every store can be read.
+there are, and whether every store can be read. A database's tables are looked at, too,
+unless --store or --workspace narrows it down.
 
 With --write it makes a store of its own, tries there whether the storage keeps its
 promises - conditions that hold, writes that happen wholly or not at all, one winner of
@@ -77,7 +76,9 @@ type (
 		Bytes      int64          `json:"bytes"`
 		Versions   int64          `json:"versions"`
 		Keys       int64          `json:"keys"`
-		Written    bool           `json:"written"` // whether the promises were tried
+		Written    bool           `json:"written"`                    // whether the promises were tried
+		Restless   int64          `json:"restless_stores,omitempty"`  // written to all the time, so that not everything could be judged
+		Encrypted  int64          `json:"encrypted_stores,omitempty"` // looked at without their keys
 		Encryption map[string]int `json:"encryption_keys,omitempty"`
 	}
 )
@@ -92,15 +93,10 @@ func (a *app) checkUp(ctx context.Context, o *checkup) error {
 	if err != nil {
 		return err
 	}
-	switch there, err := storeurl.Exists(url); {
-	case err != nil:
-		return err
-	case !there && !o.write: // to open it would make it
-		return hint(fmt.Errorf("there is nothing to look at: %w", fs.ErrNotExist), "check what --backend, or MEMENTO_BACKEND, names")
-	}
-	shown := (&server.Config{Backend: url}).ShownBackend()
+	shown, opened := (&server.Config{Backend: url}).ShownBackend(), false
 	sum := checkupJSON{Type: "memento_checkup", Backend: shown}
-	err = a.withBackend(ctx, func(b memento.Backend) error {
+	err = a.withExisting(ctx, !o.write, func(b memento.Backend) error { // to open it otherwise would make it
+		opened = true
 		if !a.json {
 			if err := a.print("memories are in %s\n", line(shown)); err != nil {
 				return err
@@ -108,13 +104,20 @@ func (a *app) checkUp(ctx context.Context, o *checkup) error {
 		}
 		return a.examine(ctx, o, b, &sum)
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, memento.ErrNotExist) && !opened:
+		return hint(fmt.Errorf("there is nothing to look at: %w", err), "check what --backend, or MEMENTO_BACKEND, names")
+	case err != nil:
 		return err
 	}
 	return a.tellCheckup(&sum)
 }
 
 func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *checkupJSON) error {
+	deep, ok := b.(memento.BackupWriter)
+	if o.deep && !ok {
+		return hint(&memento.Error{Op: "doctor", Err: memento.ErrUnsupported}, "--deep is for files and folders on this machine; leave it out")
+	}
 	count, end := a.progress("checking, versions and memories:")
 	defer end()
 	done := int64(0)
@@ -151,14 +154,23 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 		sum.Memories += seen.Memories
 		sum.Bytes += seen.Bytes
 		sum.Versions += seen.Versions
+		sum.Restless += seen.Restless
+		if info.Envelope != "" {
+			sum.Encrypted++
+		}
 	}
 	if len(o.stores) == 0 {
 		if sum.Keys, _, err = d.Keys(ctx); err != nil {
 			return err
 		}
+		if o.workspace == "" {
+			if _, err := d.Inside(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	if o.deep {
-		if err := a.checkDeep(ctx, b, &d); err != nil {
+		if err := a.checkDeep(ctx, deep, &d); err != nil {
 			return err
 		}
 	}
@@ -209,11 +221,7 @@ func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.
 }
 
 // checkDeep checks a copy, with what the engine has for that.
-func (a *app) checkDeep(ctx context.Context, b memento.Backend, d *doctor.Doctor) error {
-	w, ok := b.(memento.BackupWriter)
-	if !ok {
-		return hint(&memento.Error{Op: "doctor", Err: memento.ErrUnsupported}, "--deep is for files and folders on this machine")
-	}
+func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.Doctor) error {
 	dir, err := os.MkdirTemp("", "memento-doctor-")
 	if err != nil {
 		return err
@@ -222,7 +230,7 @@ func (a *app) checkDeep(ctx context.Context, b memento.Backend, d *doctor.Doctor
 	_, err = w.Backup(ctx, filepath.Join(dir, "copy.db"), nil)
 	if damage, ok := errors.AsType[*memento.BackupError](err); ok {
 		for _, fault := range damage.Faults {
-			d.Report(doctor.Fault{What: fault, Repair: `restore a backup, or "memento copy" what can be read to another place`})
+			d.Report(doctor.Fault{What: fault, Repair: `restore a backup, or "memento copy" to a new place, which says what of the stores is lost`})
 		}
 		return nil
 	}
@@ -252,6 +260,12 @@ func (a *app) tellCheckup(sum *checkupJSON) error {
 			plural(int(sum.Versions), "version", "versions"), plural(int(sum.Keys), "key", "keys"))
 		if sum.Written {
 			text += ", and tried the storage's promises"
+		}
+		if sum.Encrypted > 0 {
+			text += fmt.Sprintf("; %s encrypted, and looked at without keys", plural(int(sum.Encrypted), "store is", "stores are"))
+		}
+		if sum.Restless > 0 {
+			text += fmt.Sprintf("; %s written to all the time: look again when they are at rest", plural(int(sum.Restless), "store was", "stores were"))
 		}
 		state := "everything is sound"
 		if !sum.Sound {

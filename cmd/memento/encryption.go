@@ -23,28 +23,58 @@ const (
 type encryption struct {
 	ring  cryptstore.KeyRing // nil for none
 	names bool               // whether new stores have the names of memories encrypted
+	flag  string             // that names the keys; "" for --encryption-keys
+
+	existing bool // make nothing that is not there
 }
 
 // encryption is what the flags and the environment say. A server encrypts by itself,
-// so that only a flag, which is then refused, counts for one.
+// so that only flags, which are then refused, count for one.
 func (a *app) encryption(url string) (e encryption, err error) {
-	if isServerURL(url) {
-		if a.encryptionFile != "" {
-			return e, usage("--encryption-keys is for where memories are kept; a server has its own")
-		}
-		return e, nil
-	}
-	keys, err := a.encryptionKeys()
-	if err != nil || keys == nil {
+	if e, err = a.givenKeys(url); err != nil {
 		return e, err
 	}
-	e.ring, e.names = keys, a.encryptNames
-	if text := os.Getenv(encryptionNamesVariable); text != "" && !e.names {
-		if e.names, err = strconv.ParseBool(text); err != nil {
-			return e, fmt.Errorf("%w: %s is true or false", memento.ErrInvalid, encryptionNamesVariable)
+	if isServerURL(url) {
+		if a.encryptNames {
+			err = usage("--encrypt-names is for where memories are kept; a server decides for itself")
 		}
+		return e, err
 	}
-	return e, nil
+	e.names, err = a.namesEncrypted(e.ring != nil, "--encryption-keys")
+	return e, err
+}
+
+// givenKeys is encryption without what is said of names, for a backend that is only
+// read.
+func (a *app) givenKeys(url string) (e encryption, err error) {
+	if isServerURL(url) {
+		if a.encryptionFile != "" {
+			err = usage("--encryption-keys is for where memories are kept; a server has its own")
+		}
+		return e, err
+	}
+	keys, err := a.encryptionKeys()
+	if err == nil && keys != nil {
+		e.ring = keys
+	}
+	return e, err
+}
+
+// namesEncrypted is what the flag and the environment say of names. Without keys, the
+// flag is refused: nothing would be encrypted.
+func (a *app) namesEncrypted(keys bool, flag string) (bool, error) {
+	text := os.Getenv(encryptionNamesVariable)
+	switch {
+	case a.encryptNames && !keys:
+		return false, usage("--encrypt-names takes keys, too: name their file with %s", flag)
+	case a.encryptNames, !keys, text == "":
+		return a.encryptNames, nil
+	}
+	names, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%w: %s is true or false", memento.ErrInvalid, encryptionNamesVariable)
+	}
+	return names, nil
 }
 
 // encryptionPath is the file of keys that the flags or the environment name.
