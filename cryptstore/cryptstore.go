@@ -33,6 +33,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"memento"
@@ -121,26 +122,58 @@ func Of(b memento.Backend) (*Backend, bool) {
 
 func (b *Backend) encryption() *Backend { return b }
 
-// provenIn is in how many workspaces Wrap looks for a store.
+// provenIn is in how many workspaces Wrap and RequireKeys look for a store.
 const provenIn = 16
+
+// RequireKeys returns ErrDecrypt if a backend that is about to be used without keys
+// keeps encrypted stores: what is written to it would be in clear beside them. It looks
+// at what Wrap looks at.
+func RequireKeys(ctx context.Context, inner memento.Backend) error {
+	lister, ok := inner.(memento.WorkspaceLister)
+	if !ok {
+		return nil
+	}
+	for info, err := range newest(ctx, inner, lister) {
+		if err != nil {
+			return err
+		}
+		if info.Envelope != "" {
+			return fmt.Errorf("open: store %s is encrypted, and no keys were given: it %w", info.ID, memento.ErrDecrypt)
+		}
+	}
+	return nil
+}
+
+// newest yields the newest store of each of a few workspaces.
+func newest(ctx context.Context, b memento.Backend, lister memento.WorkspaceLister) iter.Seq2[memento.StoreInfo, error] {
+	return func(yield func(memento.StoreInfo, error) bool) {
+		workspaces, err := lister.Workspaces(ctx)
+		if err != nil {
+			yield(memento.StoreInfo{}, err)
+			return
+		}
+		for _, ws := range workspaces[:min(provenIn, len(workspaces))] {
+			for info, err := range b.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true, Limit: 1}) {
+				info.Workspace = ws // whatever the storage says
+				if !yield(info, err) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // prove finds out whether the ring is that of the stores there are.
 func (b *Backend) prove(ctx context.Context) error {
-	workspaces, err := b.Workspaces(ctx)
-	if err != nil {
-		return err
-	}
 	proven := false
-	for _, ws := range workspaces[:min(provenIn, len(workspaces))] {
-		for info, err := range b.inner.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true, Limit: 1}) {
-			if err != nil {
-				return err
-			}
-			if _, err := b.unwrap(ctx, ws, info.ID, info.Envelope); err != nil {
-				return err
-			}
-			proven = true
+	for info, err := range newest(ctx, b.inner, b) {
+		if err != nil {
+			return err
 		}
+		if _, err := b.unwrap(ctx, info.Workspace, info.ID, info.Envelope); err != nil {
+			return err
+		}
+		proven = true
 	}
 	if proven {
 		return nil

@@ -106,7 +106,10 @@ func TestEncryption(t *testing.T) {
 		if b, err := storeurl.Open(t.Context(), url, &storeurl.Options{Encryption: others}); !errors.Is(err, memento.ErrDecrypt) || b != nil {
 			t.Errorf("%s: with other keys: %v", url, err)
 		}
-		raw, err := storeurl.Open(t.Context(), url, nil)
+		if b, err := storeurl.Open(t.Context(), url, nil); !errors.Is(err, memento.ErrDecrypt) || b != nil {
+			t.Errorf("%s: without keys: %v", url, err)
+		}
+		raw, err := storeurl.Open(t.Context(), url, &storeurl.Options{AsKept: true})
 		if err != nil {
 			t.Fatal(err)
 		}

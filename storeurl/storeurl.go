@@ -81,6 +81,10 @@ type Options struct {
 	Encryption   cryptstore.KeyRing
 	EncryptNames bool
 
+	// AsKept allows, without Encryption, to open what is encrypted as it is kept: for
+	// copies and checks. It is refused otherwise, with memento.ErrDecrypt.
+	AsKept bool
+
 	// Existing has Open fail with memento.ErrNotExist if there is nothing yet, which it
 	// would make otherwise, with a file, a folder, a schema, or a note in a bucket.
 	Existing bool
@@ -114,8 +118,8 @@ func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, e
 	for _, s := range schemes() {
 		if s.name == l.scheme {
 			b, err := s.open(ctx, l, opts)
-			if err != nil || opts.Encryption == nil {
-				return b, err
+			if err != nil {
+				return nil, err
 			}
 			return encrypted(ctx, b, opts)
 		}
@@ -123,8 +127,18 @@ func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, e
 	return nil, l.unknown()
 }
 
-// encrypted puts encryption before a backend, which is closed if that fails.
+// encrypted puts encryption before a backend, if there are keys, or makes sure that it
+// needs none. The backend is closed if that fails.
 func encrypted(ctx context.Context, b memento.Backend, o *Options) (memento.Backend, error) {
+	if o.Encryption == nil {
+		if o.AsKept {
+			return b, nil
+		}
+		if err := cryptstore.RequireKeys(ctx, b); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		return b, nil
+	}
 	e, err := cryptstore.Wrap(ctx, b, o.Encryption, &cryptstore.Options{EncryptNames: o.EncryptNames})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())

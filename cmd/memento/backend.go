@@ -32,11 +32,18 @@ func (a *app) chosenBackend() (string, error) {
 
 // withBackend opens the backend that the flags name, for the time of do.
 func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) error {
-	return a.withExisting(ctx, false, do)
+	return a.withAccess(ctx, access{}, do)
 }
 
-// withExisting is withBackend, and with existing it makes nothing that is not there.
-func (a *app) withExisting(ctx context.Context, existing bool, do func(memento.Backend) error) (err error) {
+// An access is how a backend is opened for commands that are not about what agents
+// remember.
+type access struct {
+	existing bool // make nothing that is not there
+	asKept   bool // without keys, leave what is encrypted as it is
+}
+
+// withAccess is withBackend for such commands.
+func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backend) error) (err error) {
 	url, err := a.chosenBackend()
 	if err != nil {
 		return err
@@ -45,7 +52,7 @@ func (a *app) withExisting(ctx context.Context, existing bool, do func(memento.B
 	if err != nil {
 		return err
 	}
-	e.existing = existing
+	e.access = how
 	b, err := a.open(ctx, url, e)
 	if err != nil {
 		return err
@@ -68,7 +75,7 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	b, err = storeurl.Open(ctx, url, &storeurl.Options{
 		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
 		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
-		Encryption: e.ring, EncryptNames: e.names, Existing: e.existing,
+		Encryption: e.ring, EncryptNames: e.names, Existing: e.existing, AsKept: e.asKept,
 	})
 	if e.ring != nil && errors.Is(err, memento.ErrDecrypt) {
 		err = hint(err, `nothing was changed; %s must name the keys that it was encrypted with, and what is not encrypted yet is copied with "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))

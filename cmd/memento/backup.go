@@ -69,7 +69,7 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 	show, end := a.percent("backing up")
 	defer end()
 	var sum memento.BackupSummary
-	err = a.withBackend(ctx, func(b memento.Backend) error {
+	err = a.withAccess(ctx, access{asKept: true}, func(b memento.Backend) error {
 		w, ok := b.(memento.BackupWriter)
 		if !ok {
 			return hint(&memento.Error{Op: "backup", Err: memento.ErrUnsupported},

@@ -98,7 +98,7 @@ func (a *app) copy(ctx context.Context, o *copying) error {
 	case same:
 		return hint(fmt.Errorf("%w: the source and the target are the same", memento.ErrInvalid), "name another place with --to")
 	}
-	fromKeys.existing = true // to open what is not there would make it
+	fromKeys.access = access{existing: true, asKept: true} // to open what is not there would make it
 	from, err := a.open(ctx, fromURL, fromKeys)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
@@ -151,7 +151,7 @@ func (a *app) keysOf(url, file, flag string) (e encryption, err error) {
 
 // copyTarget opens what is copied to; for a look, what is not there is not made.
 func (a *app) copyTarget(ctx context.Context, o *copying, e encryption) (memento.Backend, error) {
-	e.existing = o.dryRun || o.verify
+	e.access = access{existing: o.dryRun || o.verify, asKept: true}
 	to, err := a.open(ctx, o.to, e)
 	switch {
 	case errors.Is(err, memento.ErrNotExist) && o.dryRun:

@@ -95,7 +95,7 @@ func (a *app) checkUp(ctx context.Context, o *checkup) error {
 	}
 	shown, opened := (&server.Config{Backend: url}).ShownBackend(), false
 	sum := checkupJSON{Type: "memento_checkup", Backend: shown}
-	err = a.withExisting(ctx, !o.write, func(b memento.Backend) error { // to open it otherwise would make it
+	err = a.withAccess(ctx, access{existing: !o.write, asKept: true}, func(b memento.Backend) error { // to open it otherwise would make it
 		opened = true
 		if !a.json {
 			if err := a.print("memories are in %s\n", line(shown)); err != nil {

@@ -25,7 +25,7 @@ func TestDoctorFindsTampering(t *testing.T) {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
-	raw, err := storeurl.Open(t.Context(), url, nil)
+	raw, err := storeurl.Open(t.Context(), url, &storeurl.Options{AsKept: true})
 	if err != nil {
 		t.Fatal(err)
 	}

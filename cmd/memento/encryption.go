@@ -25,7 +25,7 @@ type encryption struct {
 	names bool               // whether new stores have the names of memories encrypted
 	flag  string             // that names the keys; "" for --encryption-keys
 
-	existing bool // make nothing that is not there
+	access
 }
 
 // encryption is what the flags and the environment say. A server encrypts by itself,
