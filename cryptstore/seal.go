@@ -66,15 +66,21 @@ func parseSealed(kept string) (by memento.VersionID, encrypted []byte, err error
 	if format != sealedFormat {
 		return "", nil, tampered(fmt.Sprintf("it is of format %s, and this program knows %s: use a newer memento", shown(format), sealedFormat))
 	}
-	colon := strings.LastIndexByte(rest, ':') // imported IDs can be anything
-	if colon < 0 {
+	id, text, found := strings.Cut(rest, ":")
+	if !found {
 		return "", nil, tampered("it is cut off")
 	}
-	encrypted, err = base64.RawStdEncoding.Strict().DecodeString(rest[colon+1:])
-	if err != nil || strings.ContainsAny(rest[colon+1:], "\r\n") { // which the decoder passes over
+	for more := true; more; { // imported IDs can have colons; searching forwards is what is fast
+		var next string
+		if _, next, more = strings.Cut(text, ":"); more {
+			id, text = rest[:len(rest)-len(next)-1], next
+		}
+	}
+	encrypted, err = base64.RawStdEncoding.Strict().DecodeString(text)
+	if err != nil || base64.RawStdEncoding.EncodedLen(len(encrypted)) != len(text) { // the decoder passes over line ends
 		return "", nil, tampered("it was changed")
 	}
-	return memento.VersionID(rest[:colon]), encrypted, nil
+	return memento.VersionID(id), encrypted, nil
 }
 
 // open returns the text of what a memory's version holds, its hash, and the version
