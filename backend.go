@@ -33,7 +33,7 @@ import (
 //     storage below is wrapped so that its text names no host path, address or key.
 //
 // A Backend is safe for concurrent use. A method whose context ends returns the
-// context's error; a write may then have happened or not, but never by half.
+// context's error; a write may then have happened, or not, or happen yet, but never by half.
 //
 // A store that is missing, or was deleted, gives ErrNoStore from every method
 // that takes its ID.

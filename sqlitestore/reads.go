@@ -28,7 +28,7 @@ type reads struct {
 }
 
 type readKey struct {
-	store  int64
+	store  memento.StoreID
 	memory memento.MemoryID
 }
 
@@ -81,9 +81,7 @@ func (r *reads) close() {
 
 // MarkRead implements [memento.ReadMarker].
 func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
-	if num, ok := b.stores.Load(store); ok { // it is known: the memory was just read
-		b.reads.note(readKey{num.(int64), id}, b.clock(time.Time{}))
-	}
+	b.reads.note(readKey{store, id}, b.clock(time.Time{}))
 }
 
 // SyncReads implements [memento.ReadMarker].
@@ -92,8 +90,9 @@ func (b *Backend) SyncReads(ctx context.Context) error { return fail("sync reads
 func (b *Backend) flushReads(ctx context.Context, notes map[readKey]time.Time) error {
 	return b.writer.run(ctx, func(t *tx) error {
 		for key, at := range notes {
-			if err := t.exec(`UPDATE memories SET read_at = ?1 WHERE store = ?2 AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,
-				micros(at), key.store, key.memory); err != nil {
+			if err := t.exec(`UPDATE memories SET read_at = ?1
+				WHERE store = (SELECT num FROM stores WHERE id = ?2) AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,
+				micros(at), string(key.store), string(key.memory)); err != nil {
 				return err
 			}
 		}

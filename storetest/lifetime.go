@@ -135,6 +135,7 @@ func cancelledMeanwhile(e *env) {
 		ctx, cancel := context.WithTimeout(e.Context(), time.Duration(i)*25*time.Microsecond)
 		_, err := e.b.Apply(ctx, e.store, e.by, []memento.Change{memento.Move{From: dir(at), To: dir(at + 1)}})
 		cancel()
+		e.put("/fence", strconv.Itoa(i)) // behind what may still be under way
 		here := len(e.list(memento.ListOptions{Dir: dir(at)}))
 		there := len(e.list(memento.ListOptions{Dir: dir(at + 1)}))
 		switch {

@@ -5,15 +5,26 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // unraced are packages without a test that could show a race of their own, and why.
 var unraced = map[string]string{
 	"memento/bench":             "it measures backends, whose own tests race",
+	"memento/cluster":           "its servers are processes, and what they run is raced by its own tests",
 	"memento/internal/archtest": "it reads source text",
+}
+
+// unracedTests match tests that would race the same code over something slower, and
+// why.
+var unracedTests = map[string]string{
+	"TestOver(Dirstore|Pgstore|S3store)": "of cryptstore, over what is raced by itself",
+	"TestSecondServer":                   "of s3store, once more on another server",
+	"TestScripts":                        "of the command, whose processes run what is raced by itself",
 }
 
 // uninstrumented are packages that the race detector is kept out of. SQLite is C
@@ -37,6 +48,10 @@ func raceTests(ctx context.Context, _ options) error {
 		}
 		packages = append(packages, pkg)
 	}
+	skipped := slices.Sorted(maps.Keys(unracedTests))
+	for _, tests := range skipped {
+		fmt.Printf("not raced: %s: %s\n", tests, unracedTests[tests])
+	}
 	scaled, err := repetitions(".")
 	if err != nil {
 		return err
@@ -47,7 +62,7 @@ func raceTests(ctx context.Context, _ options) error {
 	// A process under the race detector takes a second to end, in which races of
 	// what it leaves behind would show. Some tests have hundreds of processes.
 	env := []string{"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE")}
-	args := []string{"-race", "-vet=off", "-timeout", "30m"}
+	args := []string{"-race", "-vet=off", "-timeout", "30m", "-skip", "^(" + strings.Join(skipped, "|") + ")$"}
 	for _, pkg := range uninstrumented {
 		fmt.Println("not watched:", pkg)
 		args = append(args, "-gcflags="+pkg+"=-race=false")
