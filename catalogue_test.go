@@ -3,6 +3,7 @@ package memento
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +130,16 @@ func TestStoreInfoUpdated(t *testing.T) {
 	}
 	if _, err := archived.Updated(StoreUpdate{Name: new("m")}, later); !errors.Is(err, ErrArchived) {
 		t.Errorf("renaming an archived store: %v", err)
+	}
+}
+
+func TestStoreIDsSortByTime(t *testing.T) {
+	at := time.Date(2026, 3, 29, 1, 30, 0, 998_000, time.UTC) // across the next millisecond
+	var ids []string
+	for i := range 2000 {
+		ids = append(ids, string(NewStoreID(at.Add(time.Duration(i)*time.Microsecond))))
+	}
+	if !slices.IsSorted(ids) {
+		t.Error("stores made one after the other do not sort in this order")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
+	mathrand "math/rand/v2"
 	"strings"
 	"time"
 )
@@ -28,8 +29,16 @@ func newID(prefix string, at time.Time, tag int64) string {
 
 // NewStoreID returns an ID for a store made at the given time: a prefix, then
 // time and chance in 26 lower-case letters and digits. Backends use it and its
-// two siblings, so that IDs look and sort alike everywhere.
-func NewStoreID(at time.Time) StoreID { return StoreID(newID(storePrefix, at, 0)) }
+// two siblings, so that IDs look and sort alike everywhere. Those of stores sort by
+// the microsecond, since stores are listed in their order.
+func NewStoreID(at time.Time) StoreID {
+	const chance = 30 // bits of the tag's 40
+	micros := at.UnixMicro() % 1000
+	if micros < 0 {
+		micros += 1000
+	}
+	return StoreID(newID(storePrefix, at, (micros+1)<<chance|mathrand.Int64N(1<<chance)))
+}
 
 const storePrefix = "memstore_"
 
