@@ -22,11 +22,15 @@ func numbered(text string, first, last, chars int) string {
 	rest := text[lineOffset(text, first):]
 	var b strings.Builder
 	b.Grow(min(len(rest)+7*(last-first+1), chars+256))
+	fits := len(rest)+8*(last-first+1) <= chars // whatever the characters are
 	used := 0
 	for n := first; n <= last; n++ {
 		line, more, _ := strings.Cut(rest, "\n")
 		rest = more
-		size := 7 + utf8.RuneCountInString(line)
+		size := 7
+		if !fits {
+			size += utf8.RuneCountInString(line)
+		}
 		if n > first {
 			size++ // the newline before it
 		}
@@ -68,13 +72,11 @@ func cutLine(b *strings.Builder, line string, n, chars int) int {
 
 // writeLineNumber writes n right-aligned in six columns, and a tab.
 func writeLineNumber(b *strings.Builder, n int) {
-	var buf [8]byte
-	digits := strconv.AppendInt(buf[:0], int64(n), 10)
-	for range 6 - len(digits) {
-		b.WriteByte(' ')
-	}
-	b.Write(digits)
-	b.WriteByte('\t')
+	const width = 6
+	buf := [width + 20]byte{' ', ' ', ' ', ' ', ' ', ' '}
+	text := strconv.AppendInt(buf[:width], int64(n), 10)
+	text = append(text, '\t')
+	b.Write(text[min(len(text)-1-width, width):])
 }
 
 // snippet shows the lines of an edit, from the byte at to the byte end, with

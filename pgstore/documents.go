@@ -73,7 +73,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 		for num := k.num; ; {
 			if storable(key) {
 				var row memoryRow
-				var text []byte
+				var text held
 				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text)...)
 				if !noRows(err) {
 					m := row.memory()

@@ -40,6 +40,16 @@ func timeOrZero(us *int64) time.Time {
 // hashOf reads a hash, which is "" if nothing is kept.
 func hashOf(sum []byte) string { return hex.EncodeToString(sum) }
 
+// A held is a text that is kept as bytea. It is made of what the driver has received,
+// without a copy in between.
+type held string
+
+// ScanBytes implements [pgtype.BytesScanner].
+func (t *held) ScanBytes(v []byte) error {
+	*t = held(v)
+	return nil
+}
+
 // hashBytes is the reverse of hashOf.
 func hashBytes(hash string) []byte {
 	sum, err := hex.DecodeString(hash)
