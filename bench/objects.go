@@ -95,7 +95,11 @@ func (b *bench) measureObjects(ctx context.Context) (f *besideFigures, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	t, err := newTeam(ctx, backend, b.seed)
+	t, err := newTeam(ctx, backend, b.seed, false)
+	if err != nil {
+		return nil, err
+	}
+	screened, err := newTeam(ctx, backend, b.seed, true)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +118,7 @@ func (b *bench) measureObjects(ctx context.Context) (f *besideFigures, err error
 	}{
 		{create, fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), targetPuts, raw.put, t.create},
 		{strReplace, fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), 0, raw.put, t.strReplace},
+		{create + screenedToo, fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), 0, raw.put, screened.create},
 		{viewFile, fmt.Sprintf("GET of %s bytes", thousands(size)), 0, raw.get, t.view},
 	} {
 		team := func(call func(ctx context.Context, caller, i int) error) runner {

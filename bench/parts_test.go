@@ -153,7 +153,7 @@ func TestFlatCell(t *testing.T) {
 // TestTeam makes all calls of a team, twice as many as it has notes.
 func TestTeam(t *testing.T) {
 	backend := memstore.New(nil)
-	team, err := newTeam(t.Context(), backend, 1)
+	team, err := newTeam(t.Context(), backend, 1, true)
 	if err != nil {
 		t.Fatal(err)
 	}

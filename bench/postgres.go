@@ -111,7 +111,11 @@ func (b *bench) measurePostgres(ctx context.Context) (f *besideFigures, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	t, err := newTeam(ctx, backend, b.seed)
+	t, err := newTeam(ctx, backend, b.seed, false)
+	if err != nil {
+		return nil, err
+	}
+	screened, err := newTeam(ctx, backend, b.seed, true)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +136,7 @@ func (b *bench) measurePostgres(ctx context.Context) (f *besideFigures, err erro
 		{strReplace, fmt.Sprintf("pgbench -N -M prepared -s %d", scale), targetPgbench, bench.run, t.strReplace},
 		{viewFile, "prepared select of a row as large, through pgx", targetSelect, rows.run, t.view},
 		{create, fmt.Sprintf("pgbench -N -M prepared -s %d", scale), 0, bench.run, t.create},
+		{strReplace + screenedToo, fmt.Sprintf("pgbench -N -M prepared -s %d", scale), 0, bench.run, screened.strReplace},
 	} {
 		rates, err := b.takeTurns(ctx, side.op, b.turnTime(), side.other, func(ctx context.Context, atLeast time.Duration) (measure, error) {
 			return callAll(ctx, teamSize, atLeast, side.ours)

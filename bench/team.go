@@ -27,8 +27,13 @@ type team struct {
 	made  []int // notes made so far, by caller
 }
 
-// newTeam makes the stores, and fills them.
-func newTeam(ctx context.Context, backend memento.Backend, seed uint64) (*team, error) {
+// screenedToo ends the name of an operation whose contents are searched for secrets, as
+// they are by default. What they are compared with does not do so.
+const screenedToo = ", screened"
+
+// newTeam makes the stores, and fills them. With screened, what is written to them is
+// searched for secrets.
+func newTeam(ctx context.Context, backend memento.Backend, seed uint64, screened bool) (*team, error) {
 	w, err := newWorkload(seed, teamNotes, 1, counts{})
 	if err != nil {
 		return nil, err
@@ -44,10 +49,15 @@ func newTeam(ctx context.Context, backend memento.Backend, seed uint64) (*team, 
 		t.there = append(t.there, replaceLine(n.path, statePending, stateDone))
 		t.back = append(t.back, replaceLine(n.path, stateDone, statePending))
 	}
+	settings := memento.DefaultSettings()
+	if !screened {
+		settings.Sensitive.Mode = memento.Off
+	}
 	for i := range teamSize {
 		store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{
-			Name:   fmt.Sprintf("caller %d", i),
-			Limits: memento.Limits{Memories: 1_000_000, Bytes: 10 << 30}, // for what the callers create
+			Name:     fmt.Sprintf("caller %d, screened %t", i, screened),
+			Limits:   memento.Limits{Memories: 1_000_000, Bytes: 10 << 30}, // for what the callers create
+			Settings: &settings,
 		}, &memento.StoreOptions{Detector: detector()})
 		if err := fill(ctx, store, w.notes); err != nil {
 			return nil, err
