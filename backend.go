@@ -1,8 +1,10 @@
 package memento
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -279,6 +281,23 @@ type ListOptions struct {
 	// Brief allows the backend to leave out of each memory all but its path,
 	// size and UpdatedAt, for listings that show no more. Contents overrules it.
 	Brief bool
+}
+
+// RollUp returns the directory whose entry stands for the memory at p, a path below
+// Dir, if that lies too deep to have an entry of its own.
+func (o *ListOptions) RollUp(p Path) (dir Path, deeper bool) {
+	if o.Depth <= 0 {
+		return "", false
+	}
+	end := len(cmp.Or(o.Dir, Root).Prefix())
+	for range o.Depth {
+		i := strings.IndexByte(string(p[end:]), '/')
+		if i < 0 {
+			return "", false
+		}
+		end += i + 1
+	}
+	return p[:end-1], true
 }
 
 // Cursor returns what to set as [ListOptions].After to continue behind e.

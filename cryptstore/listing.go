@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"memento"
 )
@@ -99,7 +98,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 // and how many of them it stands for.
 func rollUp(opts memento.ListOptions, entries []memento.Entry) (memento.Entry, int) {
 	first := entries[0]
-	dir, deep := rolledInto(opts, first.Path)
+	dir, deep := opts.RollUp(first.Path)
 	if !deep {
 		return first, 1
 	}
@@ -113,20 +112,4 @@ func rollUp(opts memento.ListOptions, entries []memento.Entry) (memento.Entry, i
 		}
 	}
 	return e, n
-}
-
-// rolledInto returns the directory that stands for a path that lies too deep.
-func rolledInto(opts memento.ListOptions, p memento.Path) (memento.Path, bool) {
-	if opts.Depth <= 0 {
-		return "", false
-	}
-	end := len(opts.Dir.Prefix())
-	for range opts.Depth {
-		i := strings.IndexByte(string(p[end:]), '/')
-		if i < 0 {
-			return "", false
-		}
-		end += i + 1
-	}
-	return p[:end-1], true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"memento"
 )
@@ -26,7 +25,6 @@ func (s *store) list(opts memento.ListOptions) []memento.Entry {
 	if opts.Dir == "" {
 		opts.Dir = memento.Root
 	}
-	prefix := opts.Dir.Prefix()
 	paths := s.below(opts.Dir)
 	from, found := slices.BinarySearch(paths, memento.Path(opts.After))
 	if found {
@@ -36,8 +34,8 @@ func (s *store) list(opts memento.ListOptions) []memento.Entry {
 	for rest := paths[from:]; len(rest) > 0; {
 		e := memento.Entry{Path: rest[0]}
 		n := 1 // paths that the entry stands for
-		if dir, deeper := rollUp(string(rest[0][len(prefix):]), opts.Depth); deeper {
-			e.Path, e.Dir = memento.Path(prefix+dir), true
+		if dir, deeper := opts.RollUp(rest[0]); deeper {
+			e.Path, e.Dir = dir, true
 			n = s.sumUp(&e, rest)
 		} else {
 			e.Memory = *s.byPath[rest[0]]
@@ -57,23 +55,6 @@ func (s *store) list(opts memento.ListOptions) []memento.Entry {
 		}
 	}
 	return entries
-}
-
-// rollUp returns the directory, depth levels deep, that stands for the relative
-// path name, if name lies deeper.
-func rollUp(name string, depth int) (dir string, deeper bool) {
-	if depth <= 0 {
-		return "", false
-	}
-	end := 0
-	for range depth {
-		i := strings.IndexByte(name[end:], '/')
-		if i < 0 {
-			return "", false
-		}
-		end += i + 1
-	}
-	return name[:end-1], true
 }
 
 // sumUp adds the memories in the directory e, with which rest begins, and

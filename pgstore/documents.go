@@ -150,7 +150,7 @@ func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts meme
 		if opts.Limit > 0 {
 			rows, most := 0, enoughRows(opts.Limit)
 			var page []memento.Entry
-			r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: func(e memento.Entry) bool {
+			r := rollUp{opts: opts, yield: func(e memento.Entry) bool {
 				page = append(page, e)
 				return true
 			}}
@@ -170,7 +170,7 @@ func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts meme
 			}
 		}
 		wanted := true
-		r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: func(e memento.Entry) bool {
+		r := rollUp{opts: opts, yield: func(e memento.Entry) bool {
 			wanted = yield(e, nil)
 			return wanted
 		}}

@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"iter"
-	"strings"
 
 	"memento"
 )
@@ -13,9 +12,7 @@ func entryOf(m memento.Memory) memento.Entry {
 
 // A rollUp makes entries of memories, which come in order of path.
 type rollUp struct {
-	dir   memento.Path
-	depth int
-	limit int
+	opts  memento.ListOptions
 	yield func(memento.Entry) bool
 
 	open    memento.Entry // the directory being summed up, if Dir is set
@@ -40,7 +37,7 @@ func (r *rollUp) all(memories iter.Seq2[memento.Memory, error], rows *int) error
 
 // row takes the next memory and reports whether it wants more.
 func (r *rollUp) row(m memento.Memory) bool {
-	dir, deeper := r.rolledInto(m.Path)
+	dir, deeper := r.opts.RollUp(m.Path)
 	if !deeper {
 		return r.end() && r.emit(entryOf(m))
 	}
@@ -58,20 +55,6 @@ func (r *rollUp) row(m memento.Memory) bool {
 	return true
 }
 
-// rolledInto returns the directory that stands for path, if it lies too deep to
-// be an entry itself.
-func (r *rollUp) rolledInto(path memento.Path) (memento.Path, bool) {
-	at := len(r.dir.Prefix())
-	for range r.depth {
-		i := strings.IndexByte(string(path[at:]), '/')
-		if i < 0 {
-			return "", false
-		}
-		at += i + 1
-	}
-	return path[:at-1], true
-}
-
 // end yields the directory being summed up, if there is one, and reports whether
 // more is wanted.
 func (r *rollUp) end() bool {
@@ -84,6 +67,6 @@ func (r *rollUp) end() bool {
 
 func (r *rollUp) emit(e memento.Entry) bool {
 	r.yielded++
-	r.stopped = !r.yield(e) || r.yielded == r.limit
+	r.stopped = !r.yield(e) || r.yielded == r.opts.Limit
 	return !r.stopped
 }

@@ -52,7 +52,6 @@ func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.Lis
 // entries returns what a listing yields, and what its memories contain.
 func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, wants []want) {
 	dir := cmp.Or(opts.Dir, memento.Root)
-	prefix := dir.Prefix()
 	heads := st.below(dir)
 	from, found := slices.BinarySearchFunc(heads, opts.After, func(h *head, after string) int { return cmp.Compare(string(h.memory.Path), after) })
 	if found {
@@ -61,8 +60,8 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 	for rest := heads[from:]; len(rest) > 0; {
 		h, n := rest[0], 1
 		e := memento.Entry{Path: h.memory.Path}
-		if sub, deeper := rollUp(string(h.memory.Path[len(prefix):]), opts.Depth); deeper {
-			e.Path, e.Dir = memento.Path(prefix+sub), true
+		if sub, deeper := opts.RollUp(h.memory.Path); deeper {
+			e.Path, e.Dir = sub, true
 			n = sumUp(&e, rest)
 		} else {
 			e.Memory = b.shown(st, id, h)
@@ -82,23 +81,6 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 		}
 	}
 	return entries, wants
-}
-
-// rollUp returns the directory, depth levels deep, that stands for a relative path,
-// if that lies deeper.
-func rollUp(name string, depth int) (dir string, deeper bool) {
-	end := 0
-	for range depth {
-		i := strings.IndexByte(name[end:], '/')
-		if i < 0 {
-			return "", false
-		}
-		end += i + 1
-	}
-	if end == 0 {
-		return "", false
-	}
-	return name[:end-1], true
 }
 
 // sumUp adds up what lies in the directory e, with which heads begin, and returns how

@@ -168,7 +168,7 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		case opts.Brief:
 			columns, scan = `m.path, m.size, m.updated_at`, scanBrief
 		}
-		r := rollUp{dir: opts.Dir, depth: opts.Depth, limit: opts.Limit, yield: yield}
+		r := rollUp{opts: opts, yield: yield}
 		err = c.all(`SELECT `+columns+from+` WHERE `+inRange+` ORDER BY m.path`,
 			func(s *sqlite.Stmt) bool { return r.row(scan(s)) }, num, low, high)
 		if err != nil {
@@ -184,9 +184,7 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 
 // A rollUp makes entries of rows, which come in order of path.
 type rollUp struct {
-	dir   memento.Path
-	depth int
-	limit int
+	opts  memento.ListOptions
 	yield func(memento.Entry) bool
 
 	open    memento.Entry // the directory being summed up, if Dir is set
@@ -201,7 +199,7 @@ func (r *rollUp) row(m memento.Memory) bool {
 	if r.full() {
 		return false
 	}
-	if dir, ok := r.rolledInto(m.Path); ok {
+	if dir, ok := r.opts.RollUp(m.Path); ok {
 		if !r.open.Dir || r.open.Path != dir {
 			if !r.end() || r.full() {
 				return false
@@ -226,25 +224,8 @@ func (r *rollUp) row(m memento.Memory) bool {
 	})
 }
 
-// rolledInto returns the directory that stands for path, if it lies too deep to
-// be an entry itself.
-func (r *rollUp) rolledInto(path memento.Path) (memento.Path, bool) {
-	if r.depth <= 0 {
-		return "", false
-	}
-	at := len(r.dir.Prefix())
-	for range r.depth {
-		i := strings.IndexByte(string(path[at:]), '/')
-		if i < 0 {
-			return "", false
-		}
-		at += i + 1
-	}
-	return path[:at-1], true
-}
-
 // full reports whether the limit leaves no room for another entry.
-func (r *rollUp) full() bool { return r.limit > 0 && r.yielded == r.limit }
+func (r *rollUp) full() bool { return r.opts.Limit > 0 && r.yielded == r.opts.Limit }
 
 // end yields the directory being summed up, if there is one.
 func (r *rollUp) end() bool {
