@@ -17,6 +17,9 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	for _, c := range changes {
 		j.needs.change(c)
 	}
+	if len(changes) == 1 {
+		j.edits = editedBy(changes[0])
+	}
 	j.plan = func(s *session) error {
 		p := s.planner(by)
 		from := len(s.versions)
@@ -99,7 +102,20 @@ func (b *Backend) ofStore(ctx context.Context, op string, store memento.StoreID,
 // then, unless there is an error: then nothing has happened.
 func (b *Backend) transactJobs(ctx context.Context, op string, store memento.StoreID, jobs []*job) error {
 	return b.ofStore(ctx, op, store, func(k known) error {
-		return b.transact(ctx, func(ctx context.Context, t *tx) error { return b.session(ctx, t, k, jobs) })
+		if len(jobs) == 1 {
+			if done, err := b.runOptimistically(ctx, k, jobs[0]); done {
+				return err
+			}
+		}
+		var s *session
+		err := b.transact(ctx, func(ctx context.Context, t *tx) (err error) {
+			s, err = b.session(ctx, t, k, jobs)
+			return err
+		})
+		if err == nil {
+			b.remember(s, k.tip)
+		}
+		return err
 	})
 }
 
@@ -107,7 +123,7 @@ func (b *Backend) transactJobs(ctx context.Context, op string, store memento.Sto
 // is read after it, in statements of their own, includes all that was written before.
 const lockCounters = `SELECT memories, bytes, last_seq, last_at, revision, ` + stamp + ` FROM memento.counters WHERE store = $1 FOR UPDATE`
 
-func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) error {
+func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) (*session, error) {
 	var usage memento.Usage
 	var seq, last, revision int64
 	first := t.begin()
@@ -121,24 +137,25 @@ func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) erro
 	v := newView(ctx, t, k.num)
 	needsOf(jobs).queue(first, v)
 	if err := t.send(ctx, first); err != nil {
-		return err
+		return nil, err
 	}
 	if k.revision != revision {
 		var err error
 		if k, err = b.store(ctx, t.conn, "apply", selectStores+`WHERE s.id = $1`, string(k.info.ID)); err != nil {
-			return err
+			return nil, err
 		}
 		b.known.put(k)
 	}
-	s := &session{view: v, info: k.info, seq: seq, last: timeOf(last)}
+	s := &session{view: v, known: k, info: k.info, seq: seq, last: timeOf(last)}
 	s.info.Usage = usage
 	s.at = t.clock(s.last)
+	s.found = tip{seq: seq, now: t.now, known: time.Now()}
 	for _, j := range jobs {
 		versions, contents := len(s.versions), len(s.contents)
 		v.undo = nil
 		j.err = j.safely(s)
 		if v.fault != nil {
-			return v.fault
+			return nil, v.fault
 		}
 		if j.err != nil {
 			v.takeBack()
@@ -149,7 +166,7 @@ func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) erro
 		s.write(t)
 		t.proof = b.proveVersion(k.num, s.versions[n-1].Seq, s.versions[n-1].ID)
 	}
-	return nil
+	return s, nil
 }
 
 // needsOf returns the needs of all jobs.
@@ -179,6 +196,8 @@ func needsOf(jobs []*job) *needs {
 // A session is what the jobs of one transaction do to a store.
 type session struct {
 	view     *view
+	known    known
+	found    tip               // as it was before, without usage
 	info     memento.StoreInfo // with the usage up to now; the rest is shared
 	seq      int64
 	last     time.Time // of the newest version

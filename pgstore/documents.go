@@ -77,6 +77,9 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text)...)
 				if !noRows(err) {
 					m := row.memory()
+					if err == nil {
+						b.recent.note(num, m)
+					}
 					m.Content = string(text)
 					return m, err
 				}

@@ -32,6 +32,7 @@ type lane struct {
 // A job is one Apply or Import that waits for its store.
 type job struct {
 	needs needs
+	edits memento.Path         // the one memory that it writes, if it writes one
 	plan  func(*session) error // in a transaction; again in another if that was lost
 	state atomic.Int32
 	err   error         // once done

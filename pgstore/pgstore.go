@@ -78,10 +78,11 @@ type Backend struct {
 	server server // as it was found
 	holder string // of leases: this handle
 
-	texts sync.Map // statements, as written in this package → with the schema's name
-	known catalogue
-	lanes lanes
-	reads reads
+	texts  sync.Map // statements, as written in this package → with the schema's name
+	known  catalogue
+	recent recent
+	lanes  lanes
+	reads  reads
 
 	closing sync.Once
 	closed  atomic.Bool

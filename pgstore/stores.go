@@ -27,6 +27,7 @@ type known struct {
 	num      int64
 	revision int64
 	info     memento.StoreInfo // shared: not to be changed
+	tip      *tip              // nil: not known; shared as well
 }
 
 func scanStore(row pgx.Row) (k known, err error) {
@@ -76,6 +77,16 @@ func (c *catalogue) put(k known) {
 		c.stores = map[memento.StoreID]known{}
 	}
 	c.stores[k.info.ID] = k
+}
+
+// setTip notes where a store is, unless it is no longer known as k.
+func (c *catalogue) setTip(k known, t *tip) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, ok := c.stores[k.info.ID]; ok && now.num == k.num && now.revision == k.revision {
+		now.tip = t
+		c.stores[k.info.ID] = now
+	}
 }
 
 func (c *catalogue) forget(id memento.StoreID) {

@@ -17,7 +17,7 @@ import (
 // Nobody else can change the store meanwhile, so that answers stay true.
 type view struct {
 	ctx   context.Context // of the transaction, for the lookups that a planner makes
-	t     *tx
+	t     *tx             // nil: nothing can be looked up
 	store int64
 	fault error // why a lookup has failed, whatever the planner made of it
 
@@ -77,7 +77,11 @@ func (v *view) queueWhole(batch *pgx.Batch, p memento.Path) {
 
 // look makes a lookup at once.
 func (v *view) look(queue func(*pgx.Batch)) error {
-	if v.fault != nil {
+	switch {
+	case v.fault != nil:
+		return v.fault
+	case v.t == nil:
+		v.fault = errUnforeseen
 		return v.fault
 	}
 	batch := new(pgx.Batch)

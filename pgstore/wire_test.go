@@ -25,6 +25,9 @@ type wire struct {
 
 	mu  sync.Mutex
 	cut func(statement string) cut // asked of every statement; may be nil
+
+	late      chan struct{} // closed to deliver what is late
+	delivered chan struct{} // closed when it is; only one statement can be late
 }
 
 // A cut is what becomes of a connection at a statement.
@@ -34,6 +37,7 @@ const (
 	cutNot    cut = iota
 	cutBefore     // the server never hears of it
 	cutAfter      // the server carries it out, and nobody hears of that
+	cutLate       // the client hears nothing, and the server hears of it when deliver is called
 )
 
 func newWire(t *testing.T) *wire {
@@ -43,7 +47,7 @@ func newWire(t *testing.T) *wire {
 		t.Fatal(err)
 	}
 	server := at.Host
-	w := new(wire)
+	w := &wire{late: make(chan struct{}), delivered: make(chan struct{})}
 	if w.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +75,12 @@ func (w *wire) atStatements(choose func(statement string) cut) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = choose
+}
+
+// deliver passes on what was cut as late, and returns when the server has done it.
+func (w *wire) deliver() {
+	close(w.late)
+	<-w.delivered
 }
 
 func (w *wire) choose(statement string) cut {
@@ -114,7 +124,7 @@ func (w *wire) serve(client net.Conn, address string) {
 }
 
 // pass passes on the client's messages.
-func (w *wire) pass(client io.Reader, server io.Writer, silence func(), done chan struct{}) {
+func (w *wire) pass(client io.ReadCloser, server io.Writer, silence func(), done chan struct{}) {
 	named := map[string]string{} // prepared statements
 	for first := true; ; first = false {
 		head := make([]byte, 5)
@@ -152,8 +162,18 @@ func (w *wire) pass(client io.Reader, server io.Writer, silence func(), done cha
 		if what == cutBefore {
 			return
 		}
-		if what == cutAfter {
+		if what == cutAfter || what == cutLate {
 			silence()
+		}
+		if what == cutLate {
+			rest := make([]byte, 64<<10) // of what belongs to it
+			n, _ := client.Read(rest)
+			client.Close()
+			<-w.late
+			server.Write(append(append(head, body...), rest[:n]...))
+			<-done
+			close(w.delivered)
+			return
 		}
 		if _, err := server.Write(append(head, body...)); err != nil {
 			return

@@ -80,7 +80,7 @@ const (
 func (s *session) write(t *tx) {
 	store := s.view.store
 	if len(s.versions) == 1 && len(s.contents) == 1 {
-		s.writeOne(t, store)
+		s.writeOne(t)
 		return
 	}
 	s.writeContents(t, store)
@@ -90,15 +90,20 @@ func (s *session) write(t *tx) {
 }
 
 // writeOne writes a version and what it has brought: the contents of a memory.
-func (s *session) writeOne(t *tx, store int64) {
-	r := rowOf(&s.versions[0])
-	args := []any{store, r.seq, []byte(s.contents[0].text), r.id, r.imported, r.memory, r.operation, r.path, r.size, r.hash, r.digest,
-		r.kind, r.actor, r.created, s.info.Usage.Memories, s.info.Usage.Bytes, micros(s.last)}
+func (s *session) writeOne(t *tx) {
+	args := s.rowOfOne()
 	if stored := s.view.changed[s.versions[0].Memory].stored; stored != "" {
 		t.do(updateOne, append(args, string(stored))...)
 	} else {
 		t.do(insertOne, args...)
 	}
+}
+
+// rowOfOne returns the arguments that writeOne and countOne take.
+func (s *session) rowOfOne() []any {
+	r := rowOf(&s.versions[0])
+	return []any{s.view.store, r.seq, []byte(s.contents[0].text), r.id, r.imported, r.memory, r.operation, r.path, r.size, r.hash, r.digest,
+		r.kind, r.actor, r.created, s.info.Usage.Memories, s.info.Usage.Bytes, micros(s.last)}
 }
 
 func (s *session) writeContents(t *tx, store int64) {
