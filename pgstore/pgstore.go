@@ -40,7 +40,8 @@
 // in the write-ahead log and in backups, for as long as these are kept.
 //
 // PostgreSQL 13 or newer is needed, with UTF8 as the database's encoding. The tests
-// run against PostgreSQL 15; clusters that speak its protocol were not tested.
+// run against PostgreSQL 15, also through pgbouncer and across a failover to a
+// synchronous standby; clusters that speak its protocol were not tested.
 package pgstore
 
 import (

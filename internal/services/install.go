@@ -13,13 +13,15 @@ import (
 	"memento/internal/debian"
 )
 
-// Install installs those servers that are missing: PostgreSQL from Debian's
+// Install installs those servers that are missing: PostgreSQL and pgbouncer from Debian's
 // packages, as root or with sudo, and the S3 servers from source, into the user's
 // folder for caches. It says on standard error what it does: building takes
 // minutes, once.
 func Install(ctx context.Context) error {
-	if _, err := postgresPrograms(); err != nil {
-		if err := debian.Install(ctx, "postgresql"); err != nil {
+	_, noServer := postgresPrograms()
+	_, noPooler := pgbouncerProgram()
+	if noServer != nil || noPooler != nil {
+		if err := debian.Install(ctx, "postgresql pgbouncer"); err != nil {
 			return err
 		}
 	}
@@ -34,6 +36,8 @@ func Install(ctx context.Context) error {
 // Installed returns an error that says what is missing, if anything is.
 func Installed() error {
 	_, err := postgresPrograms()
+	_, missing := pgbouncerProgram()
+	err = errors.Join(err, missing)
 	for _, kind := range []S3Kind{Versitygw, MinIO} {
 		_, missing := kind.binary()
 		err = errors.Join(err, missing)

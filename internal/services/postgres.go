@@ -17,12 +17,13 @@ import (
 //
 // It is not safe for concurrent use.
 type PostgresServer struct {
-	bin    string // the folder of its programs
-	folder string // of its data and log
-	leave  bool   // whether folder stays
-	owner  *account
-	port   int
-	keeper *keeper // nil if it is stopped
+	bin     string // the folder of its programs
+	folder  string // of its data and log
+	leave   bool   // whether folder stays
+	owner   *account
+	port    int
+	follows int     // the port of the server that it is a standby of, 0 if of none
+	keeper  *keeper // nil if it is stopped
 }
 
 // StartPostgres starts a PostgreSQL server and returns when it takes
@@ -35,7 +36,39 @@ type PostgresServer struct {
 // PostgreSQL refuses to run as root. For root it runs as the user postgres, to
 // whom dir then belongs; temporary folders above it are made passable.
 func StartPostgres(ctx context.Context, dir string) (*PostgresServer, error) {
-	s := &PostgresServer{leave: dir != ""}
+	return startPostgres(ctx, &PostgresServer{leave: dir != ""}, dir)
+}
+
+// StartStandby starts a server that follows s, in a temporary folder. From then on
+// s commits nothing that the standby has not got as well.
+func (s *PostgresServer) StartStandby(ctx context.Context) (*PostgresServer, error) {
+	standby, err := startPostgres(ctx, &PostgresServer{follows: s.port}, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
+		if err := s.execute(ctx, statement); err != nil {
+			return nil, errors.Join(err, standby.Stop())
+		}
+	}
+	return standby, nil
+}
+
+// Promote makes a standby a server that others write to.
+func (s *PostgresServer) Promote(ctx context.Context) error {
+	return s.execute(ctx, "SELECT pg_promote()")
+}
+
+// execute runs an SQL command with PostgreSQL's own client.
+func (s *PostgresServer) execute(ctx context.Context, command string) error {
+	out, err := exec.CommandContext(ctx, filepath.Join(s.bin, "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", command, s.URL()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", command, err, out)
+	}
+	return nil
+}
+
+func startPostgres(ctx context.Context, s *PostgresServer, dir string) (*PostgresServer, error) {
 	var err error
 	if s.bin, err = postgresPrograms(); err != nil {
 		return nil, err
@@ -75,6 +108,9 @@ func (s *PostgresServer) Restart(ctx context.Context, mode Mode) error {
 	return again(func() error { return s.start(ctx) })
 }
 
+// Kill stops the server as a crash would. Stop removes what it leaves behind.
+func (s *PostgresServer) Kill() error { return s.end(Immediate, true) }
+
 // Stop ends the connections and stops the server. Stopping it once more does
 // nothing.
 func (s *PostgresServer) Stop() error {
@@ -94,19 +130,25 @@ func (s *PostgresServer) end(mode Mode, leave bool) error {
 	return k.end(map[Mode]string{Fast: "INT", Immediate: "QUIT"}[mode], leave)
 }
 
-// postgresScript makes the data if there are none, and becomes the server. It is
-// one command, so that nothing of it is left if this process dies.
+// postgresScript makes the data if there are none, or copies those of the server to
+// be followed, and becomes the server. It is one command, so that nothing of it is
+// left if this process dies.
 const postgresScript = `
-bin=$1 data=$2 port=$3
-[ -e "$data/PG_VERSION" ] ||
+bin=$1 data=$2 port=$3 follows=$4
+if [ -e "$data/PG_VERSION" ]; then
+	:
+elif [ "$follows" -gt 0 ]; then
+	"$bin/pg_basebackup" -h 127.0.0.1 -p "$follows" -U postgres -D "$data" --checkpoint=fast --write-recovery-conf --no-sync || exit
+else
 	"$bin/initdb" --no-sync -U postgres -A trust --locale=C.UTF-8 -E UTF8 -D "$data" || exit
+fi
 exec "$bin/postgres" -D "$data" -p "$port" \
 	-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300
 `
 
 func (s *PostgresServer) start(ctx context.Context) error {
 	data := filepath.Join(s.folder, "data")
-	k, err := keep(s.folder, "INT", s.owner, nil, "/bin/sh", "-c", postgresScript, "postgres", s.bin, data, strconv.Itoa(s.port))
+	k, err := keep(s.folder, "INT", s.owner, nil, "/bin/sh", "-c", postgresScript, "postgres", s.bin, data, strconv.Itoa(s.port), strconv.Itoa(s.follows))
 	if err != nil {
 		return err
 	}

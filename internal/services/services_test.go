@@ -263,3 +263,40 @@ func TestStartFails(t *testing.T) {
 		t.Error("S3 started without a place for its data")
 	}
 }
+
+// A standby has what its primary has committed, takes writes once it is promoted,
+// and leaves nothing behind; nor does a pooler.
+func TestStandbyAndPooler(t *testing.T) {
+	primary, err := StartPostgres(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer primary.Stop()
+	standby, err := primary.StartStandby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standby.Stop()
+	pooler, err := primary.StartPgBouncer(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query(t, pooler.URL(), "CREATE TABLE t (n int); INSERT INTO t VALUES (42)")
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := standby.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, standby.URL(), "INSERT INTO t VALUES (43); SELECT sum(n) FROM t"); got != "85" {
+		t.Errorf("the standby holds %s", got)
+	}
+	for _, stop := range []func() error{pooler.Stop, primary.Stop, standby.Stop} {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, folder := range []string{pooler.folder, primary.folder, standby.folder} {
+		absent(t, folder)
+	}
+}
