@@ -3,7 +3,9 @@
 package sensitive_test
 
 import (
+	"encoding/base64"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,15 @@ func detects(d memento.Detector, text string, limit time.Duration) time.Duration
 		}
 	}
 	return least
+}
+
+// What nothing is found in takes no memory.
+func TestNoAllocations(t *testing.T) {
+	d := sensitive.Default()
+	text := strings.Repeat("- [3] The task of the team needs a second review of 4 invoices; see https://acme.io/a.\n", 25)
+	if got := testing.AllocsPerRun(100, func() { d.Detect(text, false) }); got > 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
 }
 
 // Texts made of what rules look for, again and again, cost little more than is
@@ -64,6 +75,44 @@ func TestRepeatedFindings(t *testing.T) {
 		}
 		if long > 6*short {
 			t.Errorf("%q, again and again: 400 kB take %v, 100 kB %v; want at most six times as much", part, long, short)
+		}
+	}
+}
+
+// A long text of what nothing ends, or everything could be the beginning of, costs
+// no more a byte than a short one.
+func TestLongTexts(t *testing.T) {
+	d := sensitive.Default()
+	random := make([]byte, 3<<18) // 1 MB in base64
+	source := rand.NewChaCha8([32]byte{})
+	if _, err := source.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	digits := []byte(base64.StdEncoding.EncodeToString(random))
+	for i := range digits {
+		digits[i] = '0' + digits[i]%10
+	}
+	words := strings.Repeat("the scheduler keeps the old format since the numbers must match the ledger ", 1<<20/75+1)
+	for name, text := range map[string]string{
+		"one digit":       strings.Repeat("7", 1<<20),
+		"digits":          string(digits),
+		"at signs":        strings.Repeat("@", 1<<20),
+		"addresses":       strings.Repeat("a@", 1<<19),
+		"one letter":      strings.Repeat("a", 1<<20),
+		"capital letters": strings.Repeat("A", 1<<20),
+		"base64":          base64.StdEncoding.EncodeToString(random),
+		"spaces":          strings.Repeat(" ", 1<<20),
+		"lines":           strings.Repeat("\n", 1<<20),
+		"no UTF-8":        strings.Repeat("\x80", 1<<20),
+		"words":           words[:1<<20],
+	} {
+		d.Detect(text[:1<<16], true)  // compiles what it needs
+		const limit = 3 * time.Second // on a machine that is busy with other tests
+		short := detects(d, text[:1<<18], limit/4)
+		long := detects(d, text, 6*short)
+		t.Logf("%s: 256 kB %v, 1 MB %v", name, short, long)
+		if long > 6*short+50*time.Millisecond || long > limit {
+			t.Errorf("%s: 1 MB takes %v, 256 kB %v; want at most six times as much, and %v", name, long, short, limit)
 		}
 	}
 }

@@ -99,9 +99,14 @@ func (d *Detector) Detect(text string, personal bool) []memento.Finding {
 	if len(found) == 0 {
 		return nil
 	}
+	return untilClean(text, found, e.find)
+}
+
+// untilClean returns what is found in text, with what is found once that is redacted.
+func untilClean(text string, found []memento.Finding, find func(text string, again bool) []memento.Finding) []memento.Finding {
 	for range maxRounds {
 		redacted, at := redact(text, found)
-		more := e.find(redacted, true)
+		more := find(redacted, true)
 		if len(more) == 0 {
 			return found
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"memento"
@@ -17,6 +18,8 @@ type engine struct {
 	users    [][]int32 // keyword → the rules that have it
 	always   []int32   // rules without keywords
 	kinds    map[string]bool
+
+	searches sync.Pool // of *search
 }
 
 // newEngine returns one for rules, those for personal data only if so said. Kinds
@@ -56,23 +59,54 @@ type candidate struct {
 	rule *rule
 }
 
+// A search is what the engine needs while it looks through a text, kept for the next.
+type search struct {
+	lanes   lanes
+	windows [][]span // rule → where it must be searched for
+	touched []int32  // rules that have windows
+}
+
+func (e *engine) newSearch() *search {
+	if s, ok := e.searches.Get().(*search); ok {
+		return s
+	}
+	return &search{windows: make([][]span, len(e.rules))}
+}
+
+// done keeps s for another text, unless it has grown with a large one.
+func (e *engine) done(s *search) {
+	const most = 1 << 10 // windows of a rule
+	for _, rule := range s.touched {
+		if cap(s.windows[rule]) > most {
+			s.windows[rule] = nil
+		}
+		s.windows[rule] = s.windows[rule][:0]
+	}
+	s.touched = s.touched[:0]
+	e.searches.Put(s)
+}
+
 // find returns what the rules find in text, in order and without overlaps, but
 // nothing that overlaps with a placeholder. With again, only what is near a
 // placeholder is sure to be returned.
 func (e *engine) find(text string, again bool) []memento.Finding {
 	text, dress := e.undress(text)
 	holes := e.placeholders(text)
-	windows := e.windows(text, holes)
-	if windows == nil {
+	s := e.newSearch()
+	defer e.done(s)
+	e.windows(s, text, holes)
+	if len(s.touched) == 0 {
 		return nil
 	}
 	near := []span{{0, len(text)}}
 	if again {
 		near = around(text, holes)
 	}
+	slices.Sort(s.touched)
 	var found []candidate
-	for i, r := range e.rules {
-		found = r.searchAll(found, text, r.cut(text, windows[i]), near)
+	for _, i := range s.touched {
+		r := e.rules[i]
+		found = r.searchAll(found, text, r.cut(text, s.windows[i]), near)
 	}
 	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
 	if len(found) == 0 {
@@ -84,46 +118,62 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 	return settle(found)
 }
 
-// windows returns, for each rule, where in text it must be searched for; nil if
-// nowhere. Keywords in holes do not count.
-func (e *engine) windows(text string, holes []span) [][]span {
-	var windows [][]span
-	add := func(rule int32, s span) {
-		if windows == nil {
-			windows = make([][]span, len(e.rules))
-		}
-		w := windows[rule]
-		if n := len(w); n > 0 && (s.start == w[n-1].start || s.start <= w[n-1].end && !e.rules[rule].anchored) {
-			w[n-1].end = max(w[n-1].end, s.end)
-			return
-		}
-		windows[rule] = append(w, s)
+// add notes that a rule must be searched for in s.
+func (s *search) add(rule int32, w span, anchored bool) {
+	windows := s.windows[rule]
+	n := len(windows)
+	if n == 0 {
+		s.touched = append(s.touched, rule)
+	} else if last := &windows[n-1]; w.start == last.start || w.start <= last.end && !anchored {
+		last.end = max(last.end, w.end)
+		return
 	}
-	for end, word := range e.keywords.in(text) {
-		start := end - e.lengths[word]
-		for len(holes) > 0 && holes[0].end <= start {
-			holes = holes[1:]
-		}
-		if len(holes) > 0 && holes[0].start < end {
-			continue
-		}
-		for _, rule := range e.users[word] {
-			r := e.rules[rule]
-			if r.separate && start > 0 && (isLetter(text[start-1]) || isDigit(text[start-1])) {
-				continue
+	s.windows[rule] = append(windows, w)
+}
+
+// windows notes in s, for each rule, where in text it must be searched for. Keywords
+// in holes do not count.
+func (e *engine) windows(s *search, text string, holes []span) {
+	const block = 16 << 10 // which bounds what the hits take
+	for from := 0; from < len(text); from += block {
+		e.keywords.find(text, from, min(len(text), from+block), &s.lanes)
+		for _, hits := range s.lanes {
+			for _, h := range hits {
+				for _, word := range e.keywords.ended(h) {
+					start := h.end - e.lengths[word]
+					for len(holes) > 0 && holes[0].end <= start {
+						holes = holes[1:]
+					}
+					if len(holes) == 0 || h.end <= holes[0].start {
+						e.window(s, text, start, word)
+					}
+				}
 			}
-			reach, _ := r.extent()
-			s := span{start, min(len(text), start+reach+utf8.UTFMax)} // so that the end is behind all matches
-			if !r.anchored {
-				s.start = max(0, start-reach)
-			}
-			add(rule, s)
 		}
 	}
 	for _, rule := range e.always {
-		add(rule, span{0, len(text)})
+		s.add(rule, span{0, len(text)}, false)
 	}
-	return windows
+}
+
+// window notes in s where in text the rules must be searched for that have the word
+// at start.
+func (e *engine) window(s *search, text string, start int, word int32) {
+	inWord := start > 0 && (isLetter(text[start-1]) || isDigit(text[start-1]))
+	for _, rule := range e.users[word] {
+		r := e.rules[rule]
+		if r.separate && inWord {
+			continue
+		}
+		reach := r.form().reach
+		w := span{start, min(len(text), start+reach+utf8.UTFMax)} // so that the end is behind all matches
+		if !r.anchored {
+			w.start = max(0, start-reach)
+		} else if w.end = characterStart(text, w.end); !r.mayMatch(text[w.start:w.end]) {
+			continue
+		}
+		s.add(rule, w, r.anchored)
+	}
 }
 
 // quotes are what ends a thing, apart from white space.
@@ -138,9 +188,6 @@ const maxToken = 16 << 10
 // that reaches the end of one is widened instead.
 func (r *rule) cut(text string, windows []span) []span {
 	if r.anchored {
-		for i := range windows {
-			windows[i].end = characterStart(text, windows[i].end)
-		}
 		return windows
 	}
 	joined := windows[:0]
@@ -210,27 +257,59 @@ func (r *rule) searchAll(found []candidate, text string, windows, near []span) [
 
 // search appends what the rule finds in a window of text.
 func (r *rule) search(found []candidate, text string, w span) []candidate {
-	if r.plausible != nil && !r.plausible(text[w.start:w.end]) {
-		return found
-	}
-	if !r.anchored {
-		for _, m := range r.compiled().FindAllStringSubmatchIndex(text[w.start:w.end], -1) {
-			found = r.judge(found, text, w, m)
+	if r.anchored { // and so window has asked whether there may be a match
+		if m := r.compiled().FindStringSubmatchIndex(text[w.start:w.end]); m != nil {
+			return r.judge(found, text, w, w.start, m)
 		}
 		return found
 	}
-	if m := r.compiled().FindStringSubmatchIndex(text[w.start:w.end]); m != nil {
-		return r.judge(found, text, w, m)
+	if !r.mayMatch(text[w.start:w.end]) {
+		return found
+	}
+	within := r.form().within
+	if within == nil {
+		return r.searchPart(found, text, w, w)
+	}
+	for part := range within.parts(text, w) {
+		if r.mayMatch(text[part.start:part.end]) {
+			found = r.searchPart(found, text, w, part)
+		}
 	}
 	return found
 }
 
-// judge appends what the expression matched in the window w, at the indexes m, if
-// it is what the rule is for.
-func (r *rule) judge(found []candidate, text string, w span, m []int) []candidate {
+// searchPart appends what the rule finds in a part of the window w. If there are few
+// places where a match can begin, the expression is tried there rather than at each
+// character. (If there are many, that would take the longer the more can follow.)
+func (r *rule) searchPart(found []candidate, text string, w, part span) []candidate {
+	s := text[part.start:part.end]
+	starts, few := r.form().head.starts(s)
+	if !few {
+		for _, m := range r.compiled().FindAllStringSubmatchIndex(s, -1) {
+			found = r.judge(found, text, w, part.start, m)
+		}
+		return found
+	}
+	end := 0 // of the match before
+	for _, start := range starts {
+		if start < max(end, 1) {
+			continue
+		}
+		if m := r.behind().FindStringSubmatchIndex(s[start-1:]); m != nil {
+			end = start - 1 + m[1]
+			m[0]++
+			found = r.judge(found, text, w, part.start+start-1, m)
+		}
+	}
+	return found
+}
+
+// judge appends what the expression matched in the window w, at the indexes m from
+// start on, if it is what the rule is for.
+func (r *rule) judge(found []candidate, text string, w span, start int, m []int) []candidate {
 	for i := range m {
 		if m[i] >= 0 {
-			m[i] += w.start
+			m[i] += start
 		}
 	}
 	match, thing := span{m[0], m[1]}, r.thing(m)
@@ -251,7 +330,7 @@ func (r *rule) judge(found []candidate, text string, w span, m []int) []candidat
 	if refined.start >= refined.end || !r.accepts(text, match, thing) {
 		return found
 	}
-	if _, open := r.extent(); r.anchored && open && refined.end == w.end {
+	if r.anchored && refined.end == w.end && r.form().unbounded {
 		refined.end = runEnd(text, w.end, w.end+maxToken, quotes)
 	}
 	return append(found, candidate{refined, r})

@@ -1,6 +1,7 @@
 package sensitive
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -41,10 +42,7 @@ var placeholderWords = sync.OnceValue(func() *keywords {
 
 // isPlaceholder reports whether s stands for a secret rather than being one.
 func isPlaceholder(s string) bool {
-	for range placeholderWords().in(s) {
-		return true
-	}
-	return s == "" || strings.IndexByte("$%{[(", s[0]) >= 0 && strings.IndexByte("%}])", s[len(s)-1]) >= 0 ||
+	return s == "" || placeholderWords().in(s) || strings.IndexByte("$%{[(", s[0]) >= 0 && strings.IndexByte("%}])", s[len(s)-1]) >= 0 ||
 		envName().MatchString(s) || strings.Count(s, s[:1]) == len(s)
 }
 
@@ -54,33 +52,35 @@ var envName = lazily(`^(?:\$\w+|%\w+%|@\w+@|[A-Z]+(?:_[A-Z]+)+)$`)
 // isRandom reports whether s looks as if chance had made it, rather than people
 // from words and numbers: it changes often between letters and digits, or cases.
 func isRandom(s string) bool {
-	const (
-		digit = iota + 1
-		low
-		up
-	)
-	numbers, cases, last := 0, 0, 0
+	sum, last := uint64(0), uint8(0)
 	for i := range len(s) {
-		kind := 0
-		switch c := s[i]; {
-		case '0' <= c && c <= '9':
-			kind = digit
-		case 'a' <= c && c <= 'z':
-			kind = low
-		case 'A' <= c && c <= 'Z':
-			kind = up
-		}
-		if kind != 0 && last != 0 && kind != last {
-			if kind == digit || last == digit {
-				numbers++
-			} else if kind == up {
-				cases++
-			}
-		}
+		kind := characterKinds[s[i]]
+		sum += changes[last<<2|kind]
 		last = kind
 	}
+	numbers, cases := sum>>32, sum&math.MaxUint32
 	return numbers >= 4 || numbers >= 2 && cases >= 2 || cases >= 5
 }
+
+// characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for
+// capital ones, 0 for others.
+var characterKinds = func() (kinds [256]uint8) {
+	for c := range kinds {
+		switch c := byte(c); {
+		case isDigit(c):
+			kinds[c] = 1
+		case isLetter(c) && c == lower(c):
+			kinds[c] = 2
+		case isLetter(c):
+			kinds[c] = 3
+		}
+	}
+	return kinds
+}()
+
+// changes counts what follows a kind: in the upper half from or to a digit, in the
+// lower from a small letter to a capital one.
+var changes = [16]uint64{1<<2 | 2: 1 << 32, 1<<2 | 3: 1 << 32, 2<<2 | 1: 1 << 32, 3<<2 | 1: 1 << 32, 2<<2 | 3: 1}
 
 // isAssigned reports whether something may be given to the name that window begins
 // with: what follows the words of the name is a sign for that.

@@ -11,8 +11,9 @@ func personalRules() []*rule {
 	rules := []*rule{
 		{
 			kind: "email-address", keywords: []string{"@"}, reach: 100,
-			pattern: `[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,5}[A-Za-z]{2,24}`,
-			refine:  refineEmail,
+			pattern:   `[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,5}[A-Za-z]{2,24}`,
+			refine:    refineEmail,
+			plausible: isAddressed,
 		},
 		{
 			kind: "phone-number", keywords: []string{"+"},
@@ -120,6 +121,24 @@ func joins(text string, i, beyond int) bool {
 
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
+
+// isAddressed reports whether window has a sign @ that may have a name before it, and
+// a domain behind it.
+func isAddressed(window string) bool {
+	for i := range len(window) {
+		if window[i] != '@' || i == 0 || !isNameByte(window[i-1]) && strings.IndexByte("%+", window[i-1]) < 0 {
+			continue
+		}
+		end := i + 1
+		for end < len(window) && (isLetter(window[end]) || isDigit(window[end]) || window[end] == '-') {
+			end++
+		}
+		if end > i+1 && end < len(window) && window[end] == '.' {
+			return true
+		}
+	}
+	return false
+}
 
 // refineEmail leaves out addresses of machines, and of nobody.
 func refineEmail(text string, s span) span {

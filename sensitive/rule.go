@@ -47,9 +47,33 @@ type rule struct {
 	// an empty span if it is none. It may look at the text around.
 	refine func(text string, s span) span
 
-	// Both are set by prepare, and do their work when they are first called.
+	// They are set by prepare, and do their work when they are first called.
 	compiled func() *regexp.Regexp
-	extent   func() (reach int, open bool) // open: a match can be of any length
+	behind   func() *regexp.Regexp // matches where one character precedes the match, which is the first
+	form     func() *form
+}
+
+// A form is what the pattern of a rule says of its matches.
+type form struct {
+	reach     int       // as in rule
+	unbounded bool      // a match can be of any length
+	needs     necessity // which a window has, or else there is no match in it
+	head      *head     // which is in a window, or else there is none; an anchored rule's is where the window begins
+	within    *class    // which all of every match is of, in a text that has other bytes too; nil if that does not help
+}
+
+// mayMatch tells of a window whether the pattern can match in it what the rule
+// accepts; false means that it cannot.
+func (r *rule) mayMatch(window string) bool {
+	f := r.form()
+	if !r.anchored {
+		return f.needs.in(window) && f.head.in(window) && (r.plausible == nil || r.plausible(window))
+	}
+	// Windows of anchored rules overlap: in long ones, a search for what is rare
+	// would take longer than the expression does to fail.
+	const long = 512
+	return f.head.mayBegin(window) && (r.plausible == nil || r.plausible(window)) &&
+		(len(window) > long || f.needs.in(window))
 }
 
 // What an expression without a longest match is given: enough for what precedes
@@ -63,12 +87,20 @@ func (r *rule) prepare() {
 		pattern = `\A(?:` + pattern + `)`
 	}
 	r.compiled = lazily(pattern)
-	r.extent = sync.OnceValues(func() (int, bool) {
-		most := math.MaxInt32
-		if parsed, err := syntax.Parse(r.pattern, syntax.Perl); err == nil {
-			most = longest(parsed)
+	r.behind = lazily(`\A(?s:.)(?:` + r.pattern + `)`)
+	r.form = sync.OnceValue(func() *form {
+		f := &form{reach: cmp.Or(r.reach, defaultReach), unbounded: true, head: &head{}}
+		parsed, err := syntax.Parse(r.pattern, syntax.Perl)
+		if err != nil {
+			return f // compiled panics
 		}
-		return cmp.Or(r.reach, min(most, defaultReach)), r.open || most == math.MaxInt32
+		most := longest(parsed)
+		f.reach, f.unbounded = cmp.Or(r.reach, min(most, defaultReach)), r.open || most == math.MaxInt32
+		f.needs, f.head = necessary(parsed, r.keywords), headOf(parsed)
+		if all := whole(parsed).class; !all.has(' ') && !looksAround(parsed) {
+			f.within = &all
+		}
+		return f
 	})
 }
 
@@ -151,10 +183,7 @@ func (a *allowlist) allows(text string, match span, found string) bool {
 		pattern = slices.ContainsFunc(a.patterns(), func(p *regexp.Regexp) bool { return p.MatchString(target) })
 	}
 	if a.words != nil {
-		for range a.words().in(found) {
-			word = true
-			break
-		}
+		word = a.words().in(found)
 	}
 	if a.all {
 		return (pattern || a.patterns == nil) && (word || a.words == nil)
