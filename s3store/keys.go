@@ -13,8 +13,10 @@ import (
 	"memento"
 )
 
-// A key is an object by its hash, which is what is asked for; another, by its ID, says
-// which hash that is.
+// A key is an object by its hash, which is what is asked for. Another object, by the
+// key's ID, says which hash has the ID; it is written once, and never again. A key
+// counts only if it is the one that its ID's object names: of several that want one ID,
+// who writes that object first has it.
 
 type keyForm struct {
 	Rev       string            `json:"rev"`
@@ -28,6 +30,10 @@ type keyForm struct {
 	Expires   stamp             `json:"expires,omitempty"`
 	Revoked   stamp             `json:"revoked,omitempty"`
 	Used      stamp             `json:"used,omitempty"`
+
+	// Claimed is whether the object of the ID is known to name this key. Else it has to
+	// be looked at: who made the key may be at it, or have died.
+	Claimed bool `json:"claimed,omitempty"`
 }
 
 type keyIDForm struct {
@@ -35,24 +41,24 @@ type keyIDForm struct {
 	Hash string `json:"hash"`
 }
 
-func encodeKey(k memento.Key) ([]byte, error) {
+func encodeKey(k memento.Key, claimed bool) ([]byte, error) {
 	return json.Marshal(keyForm{
 		random(), k.ID, k.Workspace, k.Name, k.Role, hex.EncodeToString(k.Hash[:]), k.Hint,
-		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt),
+		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt), claimed,
 	})
 }
 
-func decodeKey(data []byte) (memento.Key, error) {
+func decodeKey(data []byte) (k memento.Key, claimed bool, err error) {
 	var f keyForm
-	err := json.Unmarshal(data, &f)
+	err = json.Unmarshal(data, &f)
 	hash, hexErr := hex.DecodeString(f.Hash)
 	if err != nil || hexErr != nil || len(hash) != len(memento.KeyHash{}) {
-		return memento.Key{}, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
+		return k, false, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
 	}
 	return memento.Key{
 		ID: f.ID, Workspace: f.Workspace, Name: f.Name, Role: f.Role, Hash: memento.KeyHash(hash), Hint: f.Hint,
 		CreatedAt: f.Created.time(), ExpiresAt: f.Expires.time(), RevokedAt: f.Revoked.time(), UsedAt: f.Used.time(),
-	}, nil
+	}, f.Claimed, nil
 }
 
 func keyIDKey(id memento.KeyID) string { return keyIDsDir + hashed(string(id)) }
@@ -71,76 +77,86 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 
 func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 	hash := hex.EncodeToString(k.Hash[:])
-	if _, _, err := b.s3.get(ctx, keysDir+hash); !errors.Is(err, errMissing) {
-		return cmp.Or(err, memento.ErrExist)
+	etag, err := b.putUnclaimed(ctx, k, keysDir+hash)
+	if err != nil {
+		return err
 	}
 	entry, err := json.Marshal(keyIDForm{random(), hash})
 	if err != nil {
 		return err
 	}
-	cond := ifAbsent
-	for {
-		_, err := b.s3.swap(ctx, keyIDKey(k.ID), entry, cond)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, errRefused) {
-			return err
-		}
-		// The ID is taken, unless who wanted it never came to keep its key.
-		known, etag, err := b.keyByID(ctx, k.ID)
-		switch {
-		case err == nil && known.ID == k.ID:
-			return memento.ErrExist
-		case err != nil && !errors.Is(err, errMissing):
-			return err
-		case etag == "":
-			cond = ifAbsent
-		default:
-			cond = ifMatch(etag)
-		}
-	}
-	data, err := encodeKey(k)
-	if err != nil {
-		return err
-	}
-	if _, err := b.s3.swap(ctx, keysDir+hash, data, ifAbsent); err != nil {
-		if errors.Is(err, errRefused) {
-			return memento.ErrExist
-		}
-		return err
-	}
-	// Another may have taken the ID for one of a key that never came.
-	now, _, err := b.s3.get(ctx, keyIDKey(k.ID))
-	if err != nil {
-		return lost(err)
-	}
-	if string(now) != string(entry) {
-		if err := b.s3.remove(ctx, keysDir+hash); err != nil {
-			return lost(err)
+	switch _, err := b.s3.swap(ctx, keyIDKey(k.ID), entry, ifAbsent); {
+	case errors.Is(err, errRefused): // another key has the ID, or this one by another's hand
+		if has, err := b.hashOfID(ctx, k.ID); err == nil && has != hash {
+			_ = b.s3.remove(ctx, keysDir+hash) // which counts for nothing while it is there
 		}
 		return memento.ErrExist
+	case err != nil:
+		return err
+	}
+	// The key is made. That it says so saves those who look at it a request.
+	if data, err := encodeKey(k, true); err == nil {
+		_, _ = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag))
 	}
 	return nil
 }
 
-// keyByID returns the key that an ID's entry names, and the entry's ETag, "" if there
-// is none. Errors: errMissing.
-func (b *Backend) keyByID(ctx context.Context, id memento.KeyID) (k memento.Key, etag string, err error) {
-	data, etag, err := b.s3.get(ctx, keyIDKey(id))
+// putUnclaimed writes a key that does not count yet. Errors: ErrExist if there is one
+// that does.
+func (b *Backend) putUnclaimed(ctx context.Context, k memento.Key, key string) (etag string, err error) {
+	data, err := encodeKey(k, false)
 	if err != nil {
-		return k, "", err
+		return "", err
+	}
+	cond := ifAbsent
+	for {
+		etag, err = b.s3.swap(ctx, key, data, cond)
+		if !errors.Is(err, errRefused) {
+			return etag, err
+		}
+		// There is one with this secret, unless who made it never came to claim its ID.
+		old, etag, err := b.s3.get(ctx, key)
+		if errors.Is(err, errMissing) {
+			cond = ifAbsent
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		switch _, err := b.settledKey(ctx, old); {
+		case err == nil:
+			return "", memento.ErrExist
+		case !errors.Is(err, errMissing):
+			return "", err
+		}
+		cond = ifMatch(etag)
+	}
+}
+
+// settledKey reads a key, if it counts. Errors: errMissing if it does not.
+func (b *Backend) settledKey(ctx context.Context, data []byte) (memento.Key, error) {
+	k, claimed, err := decodeKey(data)
+	if err != nil || claimed {
+		return k, err
+	}
+	hash, err := b.hashOfID(ctx, k.ID)
+	if err == nil && hash != hex.EncodeToString(k.Hash[:]) {
+		err = errMissing
+	}
+	return k, err
+}
+
+// hashOfID returns which key has an ID. Errors: errMissing.
+func (b *Backend) hashOfID(ctx context.Context, id memento.KeyID) (hash string, err error) {
+	data, _, err := b.s3.get(ctx, keyIDKey(id))
+	if err != nil {
+		return "", err
 	}
 	var f keyIDForm
 	if err := json.Unmarshal(data, &f); err != nil {
-		return k, etag, fmt.Errorf("%w: a key's entry is damaged", memento.ErrFormat)
+		return "", fmt.Errorf("%w: a key's entry is damaged", memento.ErrFormat)
 	}
-	data, _, err = b.s3.get(ctx, keysDir+f.Hash)
-	if err != nil {
-		return k, etag, err
-	}
-	k, err = decodeKey(data)
-	return k, etag, err
+	return f.Hash, nil
 }
 
 // KeyByHash returns the key whose secret has this hash.
@@ -156,7 +172,10 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 	if err != nil {
 		return memento.Key{}, b.failed(op, err)
 	}
-	k, err := decodeKey(data)
+	k, err := b.settledKey(ctx, data)
+	if errors.Is(err, errMissing) {
+		err = memento.ErrNotExist
+	}
 	return k, b.failed(op, err)
 }
 
@@ -179,11 +198,11 @@ func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) ([]memento.K
 	all := make([]memento.Key, len(found))
 	err = parallel(ctx, len(found), func(ctx context.Context, i int) error {
 		data, _, err := b.s3.get(ctx, found[i].key)
-		if errors.Is(err, errMissing) {
-			return nil
-		}
 		if err == nil {
-			all[i], err = decodeKey(data)
+			all[i], err = b.settledKey(ctx, data)
+		}
+		if errors.Is(err, errMissing) {
+			all[i], err = memento.Key{}, nil
 		}
 		return err
 	})
@@ -219,28 +238,27 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 }
 
 func (b *Backend) updateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
-	known, _, err := b.keyByID(ctx, id)
+	hash, err := b.hashOfID(ctx, id)
 	if err != nil {
-		return known, err
+		return memento.Key{}, err
 	}
-	if known.ID != id || known.Workspace != ws {
-		return known, errMissing
-	}
-	key := keysDir + hex.EncodeToString(known.Hash[:])
-	data, etag, err := b.s3.get(ctx, key)
+	data, etag, err := b.s3.get(ctx, keysDir+hash)
 	if err != nil {
-		return known, err
+		return memento.Key{}, err
 	}
-	k, err := decodeKey(data)
-	if err != nil {
+	k, _, err := decodeKey(data)
+	switch {
+	case err != nil:
 		return k, err
+	case k.ID != id || k.Workspace != ws:
+		return k, errMissing
 	}
 	after := k.Updated(u)
 	if after == k {
 		return k, nil
 	}
-	if data, err = encodeKey(after); err == nil {
-		_, err = b.s3.swap(ctx, key, data, ifMatch(etag))
+	if data, err = encodeKey(after, true); err == nil {
+		_, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag))
 	}
 	return after, err
 }
