@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/readnotes"
 	"memento/internal/wire"
 )
 
@@ -53,7 +54,7 @@ type Backend struct {
 	client   *http.Client
 	own      *http.Transport // nil if the client is the caller's
 	identity Identity
-	reads    reads
+	reads    *readnotes.Notes
 	streams  context.Context // ends with Close
 	cut      context.CancelFunc
 
@@ -124,7 +125,7 @@ func Open(ctx context.Context, baseURL string, opts *Options) (*Backend, error) 
 	b := &Backend{base: base, opts: o}
 	b.client, b.own = newClient(&o)
 	b.streams, b.cut = context.WithCancel(context.Background())
-	b.reads.send = b.sendReads
+	b.reads = readnotes.New(readTiming, b.sendReads)
 	if err := b.introduce(ctx); err != nil {
 		_ = b.Close()
 		return nil, err
@@ -195,7 +196,7 @@ func (b *Backend) Close() error {
 	if !first {
 		return nil
 	}
-	b.reads.close()
+	b.reads.Close()
 	b.active.Wait()
 	b.cut()
 	if b.own != nil {

@@ -16,6 +16,7 @@ import (
 	"memento/httpapi"
 	"memento/httpstore"
 	"memento/memstore"
+	"memento/storetest"
 )
 
 // outage is a backend whose storage gives out.
@@ -56,13 +57,7 @@ func (f *outage) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.K
 // thing, and is the same error for programs in Go.
 func TestStorageFaults(t *testing.T) {
 	b := &outage{Backend: memstore.New(nil)}
-	k, key, err := memento.NewKey("team", "test", memento.RoleAdmin, time.Now(), time.Time{})
-	if err == nil {
-		err = b.AddKey(t.Context(), k)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, key := storetest.NewKey(t, b, "team", memento.RoleAdmin, time.Now())
 	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(b, nil), Detector: none{}})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"memento/httpapi"
 	"memento/httpstore"
 	"memento/memstore"
+	"memento/storetest"
 )
 
 // A world is a server on a backend in memory, and what stands before it.
@@ -68,13 +69,7 @@ func newWorld(t testing.TB) *world {
 // newKey returns the secret of a new key.
 func (w *world) newKey(role memento.Role) string {
 	w.Helper()
-	k, secret, err := memento.NewKey("team", string(role), role, time.Now(), time.Time{})
-	if err == nil {
-		err = w.behind.AddKey(w.Context(), k)
-	}
-	if err != nil {
-		w.Fatal(err)
-	}
+	_, secret := storetest.NewKey(w, w.behind, "team", role, time.Now())
 	return secret
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/internal/rollup"
 )
 
 // List yields the memories below a directory in byte order of path.
@@ -31,45 +32,18 @@ func (s *store) list(opts memento.ListOptions) []memento.Entry {
 		from++
 	}
 	var entries []memento.Entry
-	for rest := paths[from:]; len(rest) > 0; {
-		e := memento.Entry{Path: rest[0]}
-		n := 1 // paths that the entry stands for
-		if dir, deeper := opts.RollUp(rest[0]); deeper {
-			e.Path, e.Dir = dir, true
-			n = s.sumUp(&e, rest)
-		} else {
-			e.Memory = *s.byPath[rest[0]]
-			e.Usage = memento.Usage{Memories: 1, Bytes: e.Memory.Size}
-			e.UpdatedAt = e.Memory.UpdatedAt
-			if !opts.Contents {
-				e.Memory.Content = ""
-			}
-		}
-		rest = rest[n:]
-		if e.Cursor() <= opts.After {
-			continue // the directory that After names
+	r := rollup.New(opts, func(e memento.Entry) bool {
+		if !opts.Contents {
+			e.Memory.Content = ""
 		}
 		entries = append(entries, e)
-		if len(entries) == opts.Limit {
+		return true
+	})
+	for _, p := range paths[from:] {
+		if !r.Row(s.byPath[p]) {
 			break
 		}
 	}
+	r.End()
 	return entries
-}
-
-// sumUp adds the memories in the directory e, with which rest begins, and
-// returns their number.
-func (s *store) sumUp(e *memento.Entry, rest []memento.Path) int {
-	for n, p := range rest {
-		if !e.Path.Contains(p) {
-			return n
-		}
-		m := s.byPath[p]
-		e.Usage.Memories++
-		e.Usage.Bytes += m.Size
-		if m.UpdatedAt.After(e.UpdatedAt) {
-			e.UpdatedAt = m.UpdatedAt
-		}
-	}
-	return len(rest)
 }

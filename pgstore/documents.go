@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/internal/rollup"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -134,7 +135,7 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 				yield(memento.Entry{}, err)
 				return
 			}
-			if !yield(entryOf(m), nil) {
+			if !yield(rollup.EntryOf(&m), nil) {
 				return
 			}
 		}
@@ -151,15 +152,15 @@ const usualRows = 1000
 func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	return func(yield func(memento.Entry, error) bool) {
 		if opts.Limit > 0 {
-			rows, most := 0, enoughRows(opts.Limit)
+			most := enoughRows(opts.Limit)
 			var page []memento.Entry
-			r := rollUp{opts: opts, yield: func(e memento.Entry) bool {
+			r := rollup.New(opts, func(e memento.Entry) bool {
 				page = append(page, e)
 				return true
-			}}
-			err := r.all(b.listing(store, opts, most).all(ctx), &rows)
-			if err == nil && (r.stopped || rows < most) {
-				r.end()
+			})
+			err := takeAll(r, b.listing(store, opts, most).all(ctx))
+			if err == nil && (r.Stopped() || r.Count < most) {
+				r.End()
 				for _, e := range page {
 					if !yield(e, nil) {
 						return
@@ -173,16 +174,30 @@ func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts meme
 			}
 		}
 		wanted := true
-		r := rollUp{opts: opts, yield: func(e memento.Entry) bool {
+		r := rollup.New(opts, func(e memento.Entry) bool {
 			wanted = yield(e, nil)
 			return wanted
-		}}
-		if err := r.all(b.listing(store, opts, 0).all(ctx), new(int)); err != nil && wanted {
+		})
+		if err := takeAll(r, b.listing(store, opts, 0).all(ctx)); err != nil && wanted {
 			yield(memento.Entry{}, err)
 			return
 		}
-		r.end()
+		r.End()
 	}
+}
+
+// takeAll gives memories to r until it wants no more. The caller ends it if there was
+// no error.
+func takeAll(r *rollup.Rows, memories iter.Seq2[memento.Memory, error]) error {
+	for m, err := range memories {
+		if err != nil {
+			return err
+		}
+		if !r.Row(&m) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // listing returns the memories of a listing, before they are rolled up: at most

@@ -54,6 +54,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/readnotes"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -83,7 +84,7 @@ type Backend struct {
 	known  catalogue
 	recent recent
 	lanes  lanes
-	reads  reads
+	reads  *readnotes.Notes
 
 	closing sync.Once
 	closed  atomic.Bool
@@ -146,7 +147,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 		return nil, &memento.Error{Op: op, Err: err}
 	}
 	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, patience: o.Patience, holder: newHolder()}
-	b.reads.flush = b.flushReads
+	b.reads = readnotes.New(readTiming, b.writeReads)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fail(op, err)
@@ -201,7 +202,7 @@ func configure(connString string, o *Options) (*pgxpool.Config, error) {
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.closing.Do(func() {
-		b.reads.close()
+		b.reads.Close()
 		b.closed.Store(true)
 		b.pool.Close()
 	})

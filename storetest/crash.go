@@ -33,11 +33,11 @@ func processes(e *env) {
 	for i := range children {
 		c := start(e, task{Kind: "insert", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", i)})
 		wg.Go(func() {
-			for c.lines.Scan() {
-				acknowledged[i] = append(acknowledged[i], c.lines.Text())
+			for c.Lines.Scan() {
+				acknowledged[i] = append(acknowledged[i], c.Lines.Text())
 			}
-			if err := c.cmd.Wait(); err != nil {
-				e.Errorf("child %d: %v: %s", i, err, c.stderr.String())
+			if err := c.Wait(); err != nil {
+				e.Errorf("child %d: %v: %s", i, err, c.Errs.String())
 			}
 		})
 	}
@@ -72,24 +72,24 @@ func killed(e *env) {
 		c := start(e, task{Kind: "write", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", n)})
 		var acknowledged []string
 		for range 1 + r.IntN(60) {
-			if !c.lines.Scan() {
+			if !c.Lines.Scan() {
 				break
 			}
-			acknowledged = append(acknowledged, strings.Fields(c.lines.Text())...)
+			acknowledged = append(acknowledged, strings.Fields(c.Lines.Text())...)
 		}
 		time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
-		if err := c.cmd.Process.Kill(); err != nil {
+		if err := c.Process.Kill(); err != nil {
 			e.Fatal(err)
 		}
-		for c.lines.Scan() { // what it said before it died
-			acknowledged = append(acknowledged, strings.Fields(c.lines.Text())...)
+		for c.Lines.Scan() { // what it said before it died
+			acknowledged = append(acknowledged, strings.Fields(c.Lines.Text())...)
 		}
-		c.cmd.Wait()
-		if c.stderr.Len() > 0 {
-			e.Fatalf("child %d failed by itself: %s", n, c.stderr.String())
+		c.Wait()
+		if c.Errs.String() != "" {
+			e.Fatalf("child %d failed by itself: %s", n, c.Errs.String())
 		}
 		if len(acknowledged) == 0 {
-			e.Fatalf("child %d wrote nothing: %s", n, c.stderr.String())
+			e.Fatalf("child %d wrote nothing: %s", n, c.Errs.String())
 		}
 
 		e.b = e.open()

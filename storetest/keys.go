@@ -396,20 +396,20 @@ func keysClosedAndCancelled(e *env) {
 func keysOfTheKilled(e *env) {
 	c := start(e, task{Kind: "keys", Dir: e.dir, Store: e.store, Name: "child"})
 	revoked := map[string]bool{} // by secret
-	for len(revoked) < 40 && c.lines.Scan() {
-		secret, done, _ := strings.Cut(c.lines.Text(), " ")
+	for len(revoked) < 40 && c.Lines.Scan() {
+		secret, done, _ := strings.Cut(c.Lines.Text(), " ")
 		revoked[secret] = done == "revoked"
 		k, err := e.keeper().KeyByHash(e.Context(), memento.HashSecret(secret))
 		if err != nil || done == "revoked" && k.RevokedAt.IsZero() {
 			e.Errorf("%s, says the child; here it is %+v, %v", done, k, err)
 		}
 	}
-	if err := c.cmd.Process.Kill(); err != nil {
+	if err := c.Process.Kill(); err != nil {
 		e.Fatal(err)
 	}
-	c.cmd.Wait()
-	if len(revoked) < 40 || c.stderr.Len() > 0 {
-		e.Fatalf("the child added %d keys: %s", len(revoked), c.stderr.String())
+	c.Wait()
+	if len(revoked) < 40 || c.Errs.String() != "" {
+		e.Fatalf("the child added %d keys: %s", len(revoked), c.Errs.String())
 	}
 	e.reopen()
 	for secret, gone := range revoked {

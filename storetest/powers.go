@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -91,6 +92,22 @@ func syncReads(e *env) {
 	}
 	if err := marker.SyncReads(e.Context()); err != nil {
 		e.Errorf("with nothing to write: %v", err)
+	}
+
+	// What could not be written is noted again by the next read, if it is not still
+	// kept.
+	e.put("/b", "y")
+	id := e.get("/b").ID
+	ended, end := context.WithCancel(e.Context())
+	end()
+	marker.MarkRead(e.store, id)
+	_ = marker.SyncReads(ended)
+	marker.MarkRead(e.store, id)
+	if err := marker.SyncReads(e.Context()); err != nil {
+		e.Fatal(err)
+	}
+	if m, err := e.another().Get(e.Context(), e.store, memento.ByPath("/b")); err != nil || m.ReadAt.IsZero() {
+		e.Errorf("after a lost write, another handle says read at %v, %v", m.ReadAt, err)
 	}
 }
 

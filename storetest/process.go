@@ -1,19 +1,16 @@
 package storetest
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"memento"
+	"memento/internal/proctest"
 )
 
 // taskEnv holds, in a child process, the task it is there for.
@@ -31,17 +28,8 @@ type task struct {
 // starts, checks that no goroutine outlives them, and lets the test binary be the
 // other processes that tests of shared backends need.
 func Main(m *testing.M, h Harness) {
-	given := os.Getenv(taskEnv)
-	if given == "" {
-		h.verify(m)
-		return
-	}
-	var t task
-	err := json.Unmarshal([]byte(given), &t)
-	if err == nil {
-		err = t.run(h)
-	}
-	exit(err)
+	proctest.Main(taskEnv, func(t task) error { return t.run(h) })
+	h.verify(m)
 }
 
 // verify runs the tests and exits.
@@ -50,21 +38,14 @@ func (h Harness) verify(m *testing.M) {
 	if h.Start != nil {
 		var err error
 		if stop, err = h.Start(context.Background()); err != nil {
-			exit(err)
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		stop()
 		os.Exit(code)
 	}))
-}
-
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
 
 const (
@@ -154,37 +135,7 @@ func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
 	}
 }
 
-// A child is a running process with a task.
-type child struct {
-	cmd    *exec.Cmd
-	lines  *bufio.Scanner // of its standard output
-	stderr bytes.Buffer
-}
-
-func start(t testing.TB, k task) *child {
+func start(t testing.TB, k task) *proctest.Child {
 	t.Helper()
-	given, err := json.Marshal(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &child{cmd: exec.Command(binary)}
-	c.cmd.Env = append(os.Environ(), taskEnv+"="+string(given))
-	c.cmd.Stderr = &c.stderr
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.lines = bufio.NewScanner(out)
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // if the test has not ended it, as it should have
-		c.cmd.Process.Kill()
-		c.cmd.Wait()
-	})
-	return c
+	return proctest.Start(t, taskEnv, k)
 }
