@@ -13,19 +13,14 @@ import (
 	"memento/httpapi"
 	"memento/memstore"
 	"memento/sensitive"
+	"memento/storetest"
 )
 
 // BenchmarkView compares a view of a note of 2 KB by the memory tool with a bare
 // handler that sends the same bytes: 16 callers over TCP, client included.
 func BenchmarkView(b *testing.B) {
 	backend := memstore.New(nil)
-	key, secret, err := memento.NewKey(memento.DefaultWorkspace, "bench", memento.RoleWrite, time.Now(), time.Time{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := backend.AddKey(b.Context(), key); err != nil {
-		b.Fatal(err)
-	}
+	_, secret := storetest.NewKey(b, backend, memento.DefaultWorkspace, memento.RoleWrite, time.Now())
 	api, err := httpapi.New(backend, httpapi.Options{Auth: httpapi.NewKeyAuth(backend, nil), Detector: sensitive.Default()})
 	if err != nil {
 		b.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
+	"memento/internal/proctest"
 	"memento/internal/race"
 	"memento/storetest"
 )
@@ -45,7 +46,7 @@ func TestMalformedRequests(t *testing.T) {
 		round   = 1_000 // after which stores are made anew: what is stored does not count
 		callers = 4
 	)
-	var log lockedBuffer
+	var log proctest.Buffer
 	s := newSite(t, func(o *httpapi.Options) {
 		o.Hosts = nil
 		o.MaxBody, o.MaxImport = 256<<10, 1<<20
@@ -195,23 +196,6 @@ func settled(t *testing.T, goroutines int) uint64 {
 	}
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // An attacker sends attacks and looks at the answers.

@@ -16,6 +16,7 @@ import (
 	"memento"
 	"memento/httpapi"
 	"memento/memstore"
+	"memento/storetest"
 )
 
 // A watchedKeeper tells which hashes are looked up, and can hold the answer back.
@@ -70,13 +71,7 @@ func (k *watchedKeeper) lookups() int {
 func keyed(t *testing.T, now func() time.Time) (*httpapi.KeyAuth, *watchedKeeper, memento.Key, string) {
 	t.Helper()
 	keeper := &watchedKeeper{KeyKeeper: memstore.New(nil)}
-	k, secret, err := memento.NewKey("acme", "a key", memento.RoleRead, now(), time.Time{})
-	if err == nil {
-		err = keeper.AddKey(t.Context(), k)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, secret := storetest.NewKey(t, keeper, "acme", memento.RoleRead, now())
 	return httpapi.NewKeyAuth(keeper, now), keeper, k, secret
 }
 

@@ -101,41 +101,51 @@ func (a *API) createKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if body.SHA256 != "" || body.ID != "" || body.Hint != "" { // which name a secret of the caller's
-		if secret, err = "", replaceSecret(&k, body.ID, body.SHA256, body.Hint); err != nil {
-			return err
-		}
-	}
-	if err := addKey(c, keys, k); err != nil {
+	answer, err := addKey(c, keys, k, secret, ownSecret{body.ID, body.SHA256, body.Hint})
+	if err != nil {
 		return err
 	}
-	answer := wire.FromKey(k)
-	answer.Secret = secret
 	return c.answer(answer)
 }
 
-// replaceSecret makes k the key of a secret that only the caller knows.
-func replaceSecret(k *memento.Key, id memento.KeyID, sha256, hint string) error {
-	if err := checkHash("key_sha256", sha256); err != nil {
+// An ownSecret describes a secret that only the caller knows: the fields id,
+// key_sha256 and hint of a body. Without any of them there is none.
+type ownSecret struct {
+	id           memento.KeyID
+	sha256, hint string
+}
+
+// replace makes k the key of the secret.
+func (o ownSecret) replace(k *memento.Key) error {
+	if err := checkHash("key_sha256", o.sha256); err != nil {
 		return err
 	}
-	if id != "" && !isID(string(id), "apikey_") {
+	if o.id != "" && !isID(string(o.id), "apikey_") {
 		return invalid("id: must be apikey_ and up to %d letters, digits, hyphens and underscores", maxIDBytes-len("apikey_"))
 	}
-	hash, _ := hex.DecodeString(sha256) // checkHash has seen that it can be
-	k.Hash, k.Hint = memento.KeyHash(hash), hint
-	if id != "" {
-		k.ID = id
+	hash, _ := hex.DecodeString(o.sha256) // checkHash has seen that it can be
+	k.Hash, k.Hint = memento.KeyHash(hash), o.hint
+	if o.id != "" {
+		k.ID = o.id
 	}
 	return nil
 }
 
-func addKey(c *call, keys memento.KeyKeeper, k memento.Key) error {
-	err := keys.AddKey(c.context(), k)
-	if errors.Is(err, memento.ErrExist) {
-		return &fault{status: http.StatusConflict, kind: conflictError, message: "this key exists already", retry: "false", extra: describe(err)}
+// addKey adds a key, with its secret or with the caller's own, and returns the answer.
+func addKey(c *call, keys memento.KeyKeeper, k memento.Key, secret string, own ownSecret) (answer wire.Key, err error) {
+	if own != (ownSecret{}) {
+		if err := own.replace(&k); err != nil {
+			return answer, err
+		}
+		secret = ""
 	}
-	return err
+	err = keys.AddKey(c.context(), k)
+	if errors.Is(err, memento.ErrExist) {
+		err = &fault{status: http.StatusConflict, kind: conflictError, message: "this key exists already", retry: "false", extra: describe(err)}
+	}
+	answer = wire.FromKey(k)
+	answer.Secret = secret
+	return answer, err
 }
 
 func (a *API) revokeKey(c *call) error {
@@ -183,19 +193,13 @@ func (a *API) rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if body.SHA256 != "" || body.ID != "" || body.Hint != "" { // which name a secret of the caller's
-		if secret, err = "", replaceSecret(&k, body.ID, body.SHA256, body.Hint); err != nil {
-			return err
-		}
-	}
-	if err := addKey(c, keys, k); err != nil {
+	answer, err := addKey(c, keys, k, secret, ownSecret{body.ID, body.SHA256, body.Hint})
+	if err != nil {
 		return err
 	}
 	if _, err := keys.UpdateKey(c.context(), old.Workspace, old.ID, memento.KeyUpdate{ExpiresAt: now.Add(max(grace, time.Microsecond))}); err != nil {
 		return err
 	}
 	forget(a.opts.Auth, old.ID)
-	answer := wire.FromKey(k)
-	answer.Secret = secret
 	return c.answer(answer)
 }

@@ -117,6 +117,43 @@ func (a *API) listMemories(c *call, store *memento.Store, id memento.StoreID) er
 	return c.answer(answer)
 }
 
+// streamEntries sends what memento.Documents.List yields, a JSON object a line.
+func (a *API) streamEntries(c *call, store *memento.Store, id memento.StoreID) error {
+	q := c.query()
+	opts := memento.ListOptions{
+		Dir:      q.dir(),
+		Depth:    int(q.integer("depth", 0, 0, 1<<20)),
+		After:    q.text("after"),
+		Limit:    int(q.integer("limit", 0, 0, 1<<30)),
+		Contents: q.boolean("contents"),
+		Brief:    q.boolean("brief"),
+	}
+	if q.err != nil {
+		return q.err
+	}
+	if _, err := c.info(); err != nil { // while an error can still be answered
+		return err
+	}
+	s := c.snapshot("application/x-ndjson")
+	for e, err := range store.List(c.context(), opts) {
+		if err != nil {
+			return s.fail(err)
+		}
+		switch {
+		case e.Foreign:
+			err = s.line(wire.FromForeign(e))
+		case e.Dir:
+			err = s.line(wire.FromDirectory(e))
+		default:
+			err = s.line(wire.FromMemory(id, e.Memory, opts.Contents))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.end()
+}
+
 func (a *API) getMemory(c *call, store *memento.Store, id memento.StoreID) error {
 	name, err := c.pathID("memory", "mem_", "memory")
 	if err != nil {

@@ -37,3 +37,7 @@ func (p *places) take(key string) (leave func()) {
 		}
 	}
 }
+
+// maxBulks is how many archives and histories are read at once: all of each is held
+// in memory.
+const maxBulks = 2

@@ -19,6 +19,7 @@ import (
 	"memento/httpapi"
 	"memento/memstore"
 	"memento/sensitive"
+	"memento/storetest"
 )
 
 // A site is an API on a memstore, served over TCP.
@@ -68,13 +69,7 @@ func newSite(t *testing.T, set func(*httpapi.Options)) *site {
 // as returns a caller with a new key.
 func (s *site) as(ws memento.Workspace, role memento.Role) *caller {
 	s.t.Helper()
-	k, secret, err := memento.NewKey(ws, "a key", role, s.clock.time(), time.Time{})
-	if err == nil {
-		err = s.backend.AddKey(s.t.Context(), k)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	k, secret := storetest.NewKey(s.t, s.backend, ws, role, s.clock.time())
 	return &caller{url: s.url, key: secret, keyID: string(k.ID)}
 }
 

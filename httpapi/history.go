@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"memento"
+	"memento/internal/wire"
+)
+
+// streamHistory sends what memento.History.ListVersions yields, a JSON object a line.
+func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) error {
+	q := c.query()
+	opts := memento.VersionListOptions{
+		Memory:      memento.MemoryID(q.text("memory_id")),
+		Path:        memento.Path(q.text("path")),
+		Operation:   q.operation(),
+		CreatedBy:   memento.Actor{Kind: memento.ActorKind(q.text("actor_kind")), ID: q.text("actor_id")},
+		CreatedFrom: q.time("created_at[gte]"),
+		CreatedTo:   q.time("created_at[lte]"),
+		OldestFirst: q.boolean("oldest_first"),
+		After:       q.integer("after", 0, 0, 1<<62),
+		Limit:       int(q.integer("limit", 0, 0, 1<<30)),
+		Contents:    q.boolean("contents"),
+	}
+	if q.err != nil {
+		return q.err
+	}
+	if _, err := c.info(); err != nil { // while an error can still be answered
+		return err
+	}
+	s := c.snapshot("application/x-ndjson")
+	for v, err := range store.Versions(c.context(), opts) {
+		if err != nil {
+			return s.fail(err)
+		}
+		if err := s.line(wire.FromVersion(id, v, opts.Contents)); err != nil {
+			return err
+		}
+	}
+	return s.end()
+}
+
+// importHistory appends versions as they are, a JSON object a line, as one. The last
+// line says that nothing is missing.
+func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) error {
+	lines := bufio.NewReader(c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout))
+	var versions []memento.Version
+	whole := false
+	for n := 1; ; n++ {
+		text, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(text) > 1 {
+			if whole {
+				return invalid("line %d: comes behind the end", n)
+			}
+			var v wire.Version
+			if checkText(text) != nil || json.Unmarshal(text, &v) != nil {
+				return invalid("line %d: is no memory_version in JSON", n)
+			}
+			switch v.Type {
+			case "end":
+				whole = true
+			case "memory_version":
+				// Others could not be asked for.
+				if v.ID != "" && !isID(string(v.ID), "memver_") || v.Memory != "" && !isID(string(v.Memory), "mem_") {
+					return invalid("line %d: has an ID that is none", n)
+				}
+				versions = append(versions, v.Version())
+			default:
+				return invalid("line %d: is no memory_version in JSON", n)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if !whole {
+		return invalid(`the last line must be {"type":"end"}`)
+	}
+	replaced, err := store.Import(c.context(), versions)
+	if err != nil {
+		return c.occupied(store, "", err)
+	}
+	return c.answer(struct {
+		Type     string           `json:"type"` // "memory_history_import"
+		Versions int              `json:"versions"`
+		Redacted []wire.Suspicion `json:"redacted"`
+	}{"memory_history_import", len(versions), wire.FromSuspicions(replaced)})
+}
+
+// pruneHistory removes versions for good.
+func (a *API) pruneHistory(c *call) error {
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Before *time.Time       `json:"before"`
+		Keep   int              `json:"keep"`
+		Memory memento.MemoryID `json:"memory_id"`
+		DryRun bool             `json:"dry_run"`
+	}
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	before, err := required("before", body.Before)
+	if err != nil {
+		return err
+	}
+	if body.Keep < 0 {
+		return invalid("keep: must not be negative")
+	}
+	done, err := a.backend.Prune(c.context(), info.ID, memento.PruneOptions{
+		Before: before.UTC(), Keep: body.Keep, Memory: body.Memory, DryRun: body.DryRun,
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(struct {
+		Type     string          `json:"type"` // "memory_history_collection"
+		Store    memento.StoreID `json:"memory_store_id"`
+		Versions int64           `json:"versions"`
+		Bytes    int64           `json:"bytes"`
+		DryRun   bool            `json:"dry_run"`
+	}{"memory_history_collection", info.ID, done.Versions, done.Bytes, body.DryRun})
+}
