@@ -3,7 +3,10 @@
 // of memento.Backend.
 //
 //	d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { … }}
-//	seen, err := d.Store(ctx, info)
+//	stores, err := d.Stores(ctx, workspace)
+//	for _, info := range stores {
+//		seen, err := d.Store(ctx, info)
+//	}
 //
 // It changes nothing, but for [Doctor.Promises], which writes to a store of its own.
 // Others may read and write meanwhile: a store that was written to while it was looked
@@ -62,6 +65,7 @@ func (s *Seen) Add(o Seen) {
 const (
 	repairCopy     = `"memento copy" to a new place makes it anew from the history; or restore a backup`
 	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one, and if it is lost, "memento redact" says so in the history`
+	repairStore    = "restore a backup from before"
 	repairHistory  = "restore a backup from before; the memories as they are now can be saved with \"memento export\""
 	repairMemory   = "write the memory once more, which makes a version of it"
 	repairInside   = `restore a backup of the database, or "memento copy" to a new place, which says what of the stores is lost`
@@ -76,7 +80,8 @@ const maxFaults = 100
 // attempts is how often a store is looked at that is written to meanwhile.
 const attempts = 3
 
-// Store looks at a store.
+// Store looks at a store that [Doctor.Stores] found. Of info it needs the ID and the
+// workspace.
 //
 // Errors: those of the backend that say nothing of what it keeps, such as
 // memento.ErrUnavailable; memento.ErrNoStore if it was deleted meanwhile.
@@ -166,11 +171,11 @@ func (d *Doctor) now() time.Time {
 	return time.Now()
 }
 
-// isAboutContents reports whether an error says that something kept is damaged,
-// rather than that it could not be asked for.
-func isAboutContents(err error) bool {
+// IsDamage reports whether an error of a backend says that something kept is
+// damaged, rather than that it could not be asked for.
+func IsDamage(err error) bool {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, memento.ErrUnavailable), errors.Is(err, memento.ErrNoStore), errors.Is(err, memento.ErrClosed), errors.Is(err, memento.ErrDenied):
 		return false
 	}

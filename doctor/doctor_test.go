@@ -16,6 +16,7 @@ import (
 	"memento/doctor"
 	"memento/memstore"
 	"memento/sqlitestore"
+	"memento/storetest"
 )
 
 var someone = memento.Actor{Kind: memento.ActorUser, ID: "test"}
@@ -82,13 +83,7 @@ func TestSound(t *testing.T) {
 	for name, b := range map[string]memento.Backend{"mem": memstore.New(nil), "sqlite": openSQLite(t), "encrypted": encrypted} {
 		t.Run(name, func(t *testing.T) {
 			info := fill(t, b)
-			k, _, err := memento.NewKey(info.Workspace, "key", memento.RoleRead, time.Now(), time.Time{})
-			if err == nil {
-				err = b.(memento.KeyKeeper).AddKey(t.Context(), k)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.NewKey(t, b.(memento.KeyKeeper), info.Workspace, memento.RoleRead, time.Now())
 			seen, faults := look(t, b, info)
 			if want := (doctor.Seen{Stores: 1, Memories: 2, Versions: 6, Bytes: 8}); seen != want || len(faults) > 0 {
 				t.Errorf("%+v, %+v", seen, faults)

@@ -12,8 +12,9 @@ func asError(err error) (*memento.Error, bool) { return errors.AsType[*memento.E
 // maxSamples is how many memories are asked for by themselves.
 const maxSamples = 100
 
-// memories looks at the memories as they are now, and sums them up.
-func (x *examination) memories(ctx context.Context) (usage memento.Usage, err error) {
+// memories looks at the memories as they are now, and sums them up, and says whether
+// these are all.
+func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole bool, err error) {
 	files := map[memento.Path]bool{}
 	var last memento.Path
 	var samples []memento.Memory
@@ -44,8 +45,12 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, err er
 		if failed == nil {
 			break
 		}
-		if !isAboutContents(failed) || !opts.Contents {
-			return usage, failed
+		if !IsDamage(failed) {
+			return usage, false, failed
+		}
+		if !opts.Contents {
+			x.faultf(repairStore, "its memories cannot be listed: %v", withoutPath(failed))
+			return usage, false, nil
 		}
 		opts.Contents = false // one by one, to find those that cannot be read
 	}
@@ -57,7 +62,7 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, err er
 			}
 		}
 	}
-	return usage, x.sample(ctx, samples)
+	return usage, true, x.sample(ctx, samples)
 }
 
 // one returns a memory with its contents, if they can be read.
@@ -82,6 +87,9 @@ func (x *examination) memory(m *memento.Memory, last memento.Path) {
 	if m.SHA256 != "" && (m.SHA256 != memento.HashContent(m.Content) || m.Digest == "" && m.Size != int64(len(m.Content))) {
 		x.faultf(repairContents, "memory %s does not have the contents that its hash and its size say", m.ID)
 	}
+	if x.heads == nil {
+		return
+	}
 	v, living := x.heads[m.ID]
 	if !living {
 		x.faultf(repairMemory, "memory %s is not explained by the history", m.ID)
@@ -99,7 +107,7 @@ func (x *examination) sample(ctx context.Context, samples []memento.Memory) erro
 		for how, ref := range map[string]memento.Ref{"path": memento.ByPath(m.Path), "ID": memento.ByID(m.ID)} {
 			got, err := x.doctor.Backend.Get(ctx, x.info.ID, ref)
 			switch {
-			case err != nil && !isAboutContents(err):
+			case err != nil && !IsDamage(err):
 				return err
 			case err != nil:
 				x.faultf(repairCopy, "memory %s is listed, and cannot be had by its %s: %v", m.ID, how, withoutPath(err))
@@ -116,7 +124,7 @@ func (x *examination) rolledUp(ctx context.Context, want memento.Usage) error {
 	var sum memento.Usage
 	for e, err := range x.doctor.Backend.List(ctx, x.info.ID, memento.ListOptions{Depth: 1}) {
 		if err != nil {
-			if isAboutContents(err) {
+			if IsDamage(err) {
 				x.faultf(repairCopy, "its directories cannot be listed: %v", withoutPath(err))
 				return nil
 			}

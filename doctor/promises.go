@@ -65,7 +65,7 @@ func (t *trial) fault(what, repair string) {
 func (t *trial) expect(ctx context.Context, want error, what string, changes ...memento.Change) ([]memento.Version, error) {
 	done, err := t.doctor.Backend.Apply(ctx, t.info.ID, by, changes)
 	switch {
-	case err != nil && !isAboutContents(err):
+	case err != nil && !IsDamage(err):
 		return nil, err
 	case want == nil && err != nil:
 		return nil, err // it cannot be written to

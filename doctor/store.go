@@ -12,7 +12,7 @@ import (
 type examination struct {
 	doctor *Doctor
 	info   memento.StoreInfo
-	heads  map[memento.MemoryID]memento.Version // the newest versions of living memories, by the history; without contents
+	heads  map[memento.MemoryID]memento.Version // the newest versions of living memories, by the history; without contents; nil if it cannot be read
 	faults []Fault
 	seen   Seen
 	done   int64
@@ -37,6 +37,9 @@ func (x *examination) step() {
 
 func (x *examination) newest(ctx context.Context) (int64, error) {
 	for v, err := range x.doctor.Backend.ListVersions(ctx, x.info.ID, memento.VersionListOptions{Limit: 1}) {
+		if IsDamage(err) { // which history tells
+			err = nil
+		}
 		return v.Seq, err
 	}
 	return 0, nil
@@ -46,22 +49,29 @@ func (x *examination) look(ctx context.Context) error {
 	if err := x.history(ctx); err != nil {
 		return err
 	}
-	usage, err := x.memories(ctx)
+	usage, whole, err := x.memories(ctx)
 	if err != nil {
 		return err
 	}
-	for id, v := range x.heads {
-		x.faultf(repairCopy, "the history has memory %s living, by version %s, and it is not there", id, v.ID)
+	if whole {
+		for id, v := range x.heads {
+			x.faultf(repairCopy, "the history has memory %s living, by version %s, and it is not there", id, v.ID)
+		}
 	}
 	info, err := x.doctor.Backend.GetStore(ctx, x.info.Workspace, x.info.ID)
-	if err != nil {
+	switch {
+	case IsDamage(err):
+		x.faultf(repairStore, "its description cannot be read: %v", err)
+	case err != nil:
 		return err
-	}
-	if info.Usage != usage {
+	case whole && info.Usage != usage:
 		x.faultf(repairCopy, "it counts %d memories with %d bytes, and has %d with %d", info.Usage.Memories, info.Usage.Bytes, usage.Memories, usage.Bytes)
 	}
-	if info.ID != x.info.ID || info.Workspace != x.info.Workspace {
+	if err == nil && (info.ID != x.info.ID || info.Workspace != x.info.Workspace) {
 		x.faultf(repairCopy, "it is described as store %s of workspace %q", info.ID, info.Workspace)
+	}
+	if !whole {
+		return nil
 	}
 	return x.rolledUp(ctx, usage)
 }
@@ -101,7 +111,7 @@ func (x *examination) history(ctx context.Context) error {
 				case err == nil:
 					v.Content = one.Content
 					x.version(&v, true)
-				case isAboutContents(err):
+				case IsDamage(err):
 					x.faultf(repairOf(err), "version %s of memory %s cannot be read: %v", v.ID, v.Memory, withoutPath(err))
 					x.version(&v, false)
 				default:
@@ -122,10 +132,11 @@ func (x *examination) history(ctx context.Context) error {
 				x.faultf(repairClock, "%d versions are of the future", future)
 			}
 			return nil
-		case !isAboutContents(failed):
+		case !IsDamage(failed):
 			return failed
 		case !contents:
 			x.faultf(repairHistory, "its history cannot be read: %v", withoutPath(failed))
+			x.heads = nil // what it has may be a part
 			return nil
 		}
 		contents, opts.Contents, opts.After = false, false, seq

@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"memento"
@@ -143,5 +144,13 @@ func (c *Config) apiHosts() []string {
 	return append(names, host)
 }
 
-// ShownBackend is the URL of the backend without what has no place in one.
-func (c *Config) ShownBackend() string { return withoutUser(c.Backend) }
+// ShownBackend is the URL of the backend without what has no place in one: the user of
+// a database stays, if there is no password.
+func (c *Config) ShownBackend() string {
+	if u, err := url.Parse(c.Backend); err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") {
+		if _, secret := u.User.Password(); !secret {
+			return c.Backend
+		}
+	}
+	return withoutUser(c.Backend)
+}

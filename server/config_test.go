@@ -337,6 +337,23 @@ func TestShownHasNoSecrets(t *testing.T) {
 			t.Errorf("%s is shown as %s; want %s", text, got, want)
 		}
 	}
+	for text, want := range map[string]string{
+		"postgres://ana@db.example/memento":               "postgres://ana@db.example/memento", // who is no secret
+		"postgresql://ana@/memento?host=/run/pg&schema=x": "postgresql://ana@/memento?host=/run/pg&schema=x",
+		"postgres://ana:canary@db.example/memento":        "postgres://not-shown@db.example/memento",
+		"postgres://ana:@db.example/memento":              "postgres://not-shown@db.example/memento",
+		"postgres://ana:can#ary@db.example/memento":       "postgres://not-shown@db.example/memento",
+		"https://canary@memento.example":                  "https://not-shown@memento.example",
+		"sqlite:memento.db":                               "sqlite:memento.db",
+	} {
+		c.Backend = text
+		if got := c.ShownBackend(); got != want {
+			t.Errorf("%s is shown as %s; want %s", text, got, want)
+		}
+		if again, err := c.YAML(); err != nil || !strings.Contains(string(again), "backend: "+want+" #") {
+			t.Errorf("%s is shown in %s, %v", text, again, err)
+		}
+	}
 	for _, there := range []string{"https://app.example/hook", "not shown", "secret_env: HOOK", "db.example"} {
 		if !strings.Contains(string(shown), there) {
 			t.Errorf("%s is not shown in\n%s", there, shown)

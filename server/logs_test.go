@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/internal/proctest"
 )
 
 // Each request has its line, which has nothing of what was asked for or written,
@@ -82,7 +83,7 @@ func TestLog(t *testing.T) {
 
 // What package http has to say does not flood the log.
 func TestErrorLog(t *testing.T) {
-	log := &logBuffer{}
+	log := &proctest.Buffer{}
 	logger, level := newLogger(log, Log{Format: "text", Level: "info"})
 	errs := errorLog{logger}
 	_, _ = errs.Write([]byte("http: TLS handshake error from 192.0.2.1:9: EOF\n"))

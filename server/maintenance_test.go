@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/memstore"
 )
 
@@ -32,7 +33,7 @@ func TestMaintenance(t *testing.T) {
 	r := startAt(t, c, b, func() time.Time { return time.Now().Add(2 * time.Hour) })
 	r.addKey(other, memento.RoleRead)
 	for ws, s := range stores {
-		wait(t, "history is collected in "+string(ws), func() bool {
+		proctest.Until(t, "history is collected in "+string(ws), func() bool {
 			n := 0
 			for _, err := range s.Versions(t.Context(), memento.VersionListOptions{}) {
 				if err != nil {
@@ -43,7 +44,7 @@ func TestMaintenance(t *testing.T) {
 			return n == 1
 		})
 	}
-	wait(t, "it is counted", func() bool {
+	proctest.Until(t, "it is counted", func() bool {
 		text := r.scrape()
 		return strings.Contains(text, "memento_pruned_versions_total 6") && strings.Contains(text, "memento_pruned_bytes_total 6") &&
 			strings.Contains(text, `memento_maintenance_runs_total{outcome="ok"}`)
@@ -64,7 +65,7 @@ func TestMaintenanceExpires(t *testing.T) {
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/canary.md", Content: "12345"}); err != nil {
 		t.Fatal(err)
 	}
-	log := &logBuffer{}
+	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "debug"})
 	m := &maintenance{
 		backend: struct{ memento.Backend }{b}, logger: logger, metrics: newMetrics("test"), // which does not tell its workspaces

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/memstore"
 )
 
@@ -24,7 +25,7 @@ func (measured) Measures() []memento.Measure {
 
 // What a backend measures is among the metrics; what cannot be shown is left out.
 func TestMeasures(t *testing.T) {
-	log := &logBuffer{}
+	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "info"})
 	m := newMetrics("test")
 	m.registry.MustRegister(measures{measured{memstore.New(nil)}, logger})

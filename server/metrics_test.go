@@ -11,6 +11,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
+	"memento/internal/proctest"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
@@ -44,7 +45,7 @@ func TestMetrics(t *testing.T) {
 		`go_goroutines `,
 		`process_start_time_seconds `,
 	}
-	wait(t, "everything is counted", func() bool { // a request is counted after it is answered
+	proctest.Until(t, "everything is counted", func() bool { // a request is counted after it is answered
 		text = r.scrape()
 		for _, w := range want {
 			if !strings.Contains(text, w) {

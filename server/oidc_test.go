@@ -20,6 +20,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
+	"memento/internal/proctest"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -126,9 +127,9 @@ func (i *issuer) config() OIDC {
 }
 
 // newAuth returns what lets the issuer's tokens in, as the server makes it.
-func newAuth(t *testing.T, c OIDC) (*oidcAuth, *logBuffer) {
+func newAuth(t *testing.T, c OIDC) (*oidcAuth, *proctest.Buffer) {
 	t.Helper()
-	log := &logBuffer{}
+	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "debug"})
 	o := newOIDC(c, time.Now, logger)
 	t.Cleanup(o.client.CloseIdleConnections)
@@ -250,7 +251,7 @@ func TestOIDCRotation(t *testing.T) {
 	kept.fresh = 0 // as if that time had passed
 	kept.mu.Unlock()
 	// At first the library may still be at the end of a fetch of the old keys.
-	wait(t, "the new key is found", func() bool {
+	proctest.Until(t, "the new key is found", func() bool {
 		_, err := o.Authenticate(t.Context(), token(t, jose.ES256, "fresh", fresh, i.claims()))
 		return err == nil
 	})
@@ -264,7 +265,7 @@ func TestOIDCRotation(t *testing.T) {
 		t.Errorf("a key that is known, while the issuer is broken: %v", err)
 	}
 	// Here, too, a fetch of before may be ending.
-	wait(t, "it is told that the issuer is broken", func() bool {
+	proctest.Until(t, "it is told that the issuer is broken", func() bool {
 		_, err := o.Authenticate(t.Context(), token(t, jose.ES256, "unknown", fresh, i.claims()))
 		return errors.Is(err, errIssuer)
 	})
@@ -299,7 +300,7 @@ func TestOIDCIssuerComesLater(t *testing.T) {
 	up := &http.Server{Handler: i.Config.Handler}
 	go up.Serve(l)
 	defer up.Close()
-	wait(t, "the issuer is asked again", func() bool { return r.ask("GET", "/v1/whoami", i.token(t), "").StatusCode == 200 })
+	proctest.Until(t, "the issuer is asked again", func() bool { return r.ask("GET", "/v1/whoami", i.token(t), "").StatusCode == 200 })
 
 	var me struct {
 		Workspace string `json:"workspace_id"`

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/memstore"
 )
 
@@ -85,7 +86,7 @@ func TestReady(t *testing.T) {
 		t.Fatalf("at first: %d %s", a.StatusCode, a.text)
 	}
 	b.Close()
-	wait(t, "the closed backend is noticed", func() bool {
+	proctest.Until(t, "the closed backend is noticed", func() bool {
 		a := r.ask("GET", "/readyz", "", "")
 		return a.StatusCode == 503 && a.text == `{"status":"unavailable"}`+"\n"
 	})
@@ -166,9 +167,9 @@ func TestGracefulShutdown(t *testing.T) {
 	defer events.Body.Close()
 
 	slow := r.beginCreate(store, "/slow.md", "kept")
-	wait(t, "the request is under way", func() bool { return strings.Contains(r.scrape(), "memento_http_requests_in_flight 2") })
+	proctest.Until(t, "the request is under way", func() bool { return strings.Contains(r.scrape(), "memento_http_requests_in_flight 2") })
 	r.end()
-	wait(t, "the listener is closed", func() bool {
+	proctest.Until(t, "the listener is closed", func() bool {
 		conn, err := net.Dial("tcp", r.Addresses().Main)
 		if err == nil {
 			conn.Close()
@@ -203,7 +204,7 @@ func TestShutdownDelay(t *testing.T) {
 	c.Shutdown.Delay = 300 * time.Millisecond
 	r := start(t, c)
 	r.end()
-	wait(t, "not ready", func() bool {
+	proctest.Until(t, "not ready", func() bool {
 		a := r.ask("GET", "/readyz", "", "")
 		return a.StatusCode == 503 && a.text == `{"status":"draining"}`+"\n"
 	})
@@ -222,7 +223,7 @@ func TestShutdownGraceEnds(t *testing.T) {
 	r := start(t, c)
 	slow := r.beginCreate(r.newStore(), "/never.md", "x")
 	defer slow.conn.Close()
-	wait(t, "the request is under way", func() bool { return strings.Contains(r.scrape(), "memento_http_requests_in_flight 1") })
+	proctest.Until(t, "the request is under way", func() bool { return strings.Contains(r.scrape(), "memento_http_requests_in_flight 1") })
 	if err := r.stop(); !errors.Is(err, ErrCutOff) {
 		t.Errorf("Run: %v; want ErrCutOff", err)
 	}
@@ -314,7 +315,7 @@ func TestNobodyCouldComeIn(t *testing.T) {
 
 // A panic beside the API is answered, told without what it holds, and survived.
 func TestPanicBesideAPI(t *testing.T) {
-	log := &logBuffer{}
+	log := &proctest.Buffer{}
 	s := &Server{}
 	s.logger, s.level = newLogger(log, Log{Format: "text", Level: "info"})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -57,6 +57,8 @@ func (c *Config) settingYAML(s Setting) *yaml.Node {
 				n.Content = append(n.Content, scalar(item))
 			}
 		}
+	case s.Key == "backend":
+		n = scalar(c.ShownBackend())
 	case s.Form != "number" && s.Form != "bool":
 		n = scalar(withoutUser(text))
 	}

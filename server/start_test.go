@@ -1,19 +1,19 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/memstore"
 	"memento/sensitive"
+	"memento/storetest"
 
 	"go.uber.org/goleak"
 )
@@ -32,7 +32,7 @@ type running struct {
 	url     string
 	key     string // of an admin in the default workspace
 	backend memento.Backend
-	log     *logBuffer
+	log     *proctest.Buffer
 	client  *http.Client
 	end     context.CancelFunc
 	ended   chan error
@@ -61,7 +61,7 @@ func startOn(t *testing.T, c Config, b memento.Backend) *running {
 // startAt is startOn with another clock.
 func startAt(t *testing.T, c Config, b memento.Backend, now func() time.Time) *running {
 	t.Helper()
-	r := &running{t: t, backend: b, log: &logBuffer{}, client: http.DefaultClient, ended: make(chan error, 1)}
+	r := &running{t: t, backend: b, log: &proctest.Buffer{}, client: http.DefaultClient, ended: make(chan error, 1)}
 	r.key = r.addKey(memento.DefaultWorkspace, memento.RoleAdmin)
 	var err error
 	if r.Server, err = New(c, Deps{Backend: b, Detector: sensitive.Default(), Log: r.log, Version: "v0.0.0-test", Now: now}); err != nil {
@@ -89,13 +89,7 @@ func (r *running) stop() error {
 // addKey adds a key to the backend.
 func (r *running) addKey(ws memento.Workspace, role memento.Role) string {
 	r.t.Helper()
-	k, secret, err := memento.NewKey(ws, "test", role, time.Now(), time.Time{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := r.backend.(memento.KeyKeeper).AddKey(r.t.Context(), k); err != nil {
-		r.t.Fatal(err)
-	}
+	_, secret := storetest.NewKey(r.t, r.backend.(memento.KeyKeeper), ws, role, time.Now())
 	return secret
 }
 
@@ -156,32 +150,4 @@ func (r *running) do(method, path, body string) map[string]any {
 func (r *running) newStore() string {
 	r.t.Helper()
 	return "/v1/memory_stores/" + r.do("POST", "/v1/memory_stores", `{"name":"notes"}`)["id"].(string)
-}
-
-// wait waits for a condition, and fails the test if it does not come about.
-func wait(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain: " + what)
-		}
-	}
-}
-
-// A logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

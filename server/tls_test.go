@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"memento/internal/proctest"
 )
 
 // shake makes a handshake and returns the certificate that was served, and the
@@ -60,7 +62,7 @@ func TestTLS(t *testing.T) {
 	keep := makeCertificate(t, "localhost", now.Add(time.Hour))
 	first.copyTo(t, keep)   // what was there
 	second.copyTo(t, first) // the files that the server watches
-	wait(t, "the new certificate is served", func() bool {
+	proctest.Until(t, "the new certificate is served", func() bool {
 		_, _, err := shake(t, at, second, &tls.Config{})
 		return err == nil
 	})
@@ -69,13 +71,13 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(first.cert, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the fault is noted", func() bool {
+	proctest.Until(t, "the fault is noted", func() bool {
 		return shaken(t, at, second) && strings.Contains(r.metric("memento_tls_reloads_total"), `outcome="error"} 1`)
 	})
 	if err := os.Remove(first.key); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the lack of a file is noted", func() bool {
+	proctest.Until(t, "the lack of a file is noted", func() bool {
 		return shaken(t, at, second) && strings.Contains(r.log.String(), "it does not exist")
 	})
 	for range 3 {

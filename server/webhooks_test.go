@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"memento/httpapi"
+	"memento/internal/proctest"
 
 	"github.com/google/go-cmp/cmp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -65,9 +66,9 @@ func (h *hook) config(t *testing.T, events ...string) Webhook {
 }
 
 // An outbox is webhooks with short waits.
-func outbox(t *testing.T, hooks ...Webhook) (*webhooks, *logBuffer) {
+func outbox(t *testing.T, hooks ...Webhook) (*webhooks, *proctest.Buffer) {
 	t.Helper()
-	log := &logBuffer{}
+	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "debug"})
 	w := newWebhooks(nil, time.Now, logger, newMetrics("test"))
 	w.wait = func(int) time.Duration { return time.Millisecond }
@@ -108,7 +109,7 @@ func TestWebhooks(t *testing.T) {
 	r.do("POST", store+"/archive", "")
 	r.do("POST", store+"/archive", "")
 	r.do("DELETE", store, "")
-	wait(t, "all is told", func() bool { return all.count() == 3 && some.count() == 1 })
+	proctest.Until(t, "all is told", func() bool { return all.count() == 3 && some.count() == 1 })
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestWebhookMessage(t *testing.T) {
 	h := newHook(t, func(int) int { return 200 })
 	w, _ := outbox(t, h.config(t))
 	w.tell(happened("created"))
-	wait(t, "it is told", func() bool { return h.count() == 1 })
+	proctest.Until(t, "it is told", func() bool { return h.count() == 1 })
 	id := h.received[0].Header.Get("webhook-id")
 	want := `{"type":"event","id":"` + id + `","created_at":"2026-01-02T02:04:05Z","data":{"type":"memory_store.created","id":"memstore_1","organization_id":"memento","workspace_id":"team"}}`
 	if got := string(h.bodies[0]); got != want {
@@ -178,7 +179,7 @@ func TestWebhookRetries(t *testing.T) {
 		return clock
 	}
 	w.tell(happened("created"))
-	wait(t, "it is delivered", func() bool { return w.counted(t, "delivered") == 1 })
+	proctest.Until(t, "it is delivered", func() bool { return w.counted(t, "delivered") == 1 })
 	verifier, err := standardwebhooks.NewWebhook(hookSecret)
 	if err != nil {
 		t.Fatal(err)
@@ -210,18 +211,18 @@ func TestWebhookGivesUp(t *testing.T) {
 	for range maxFailures {
 		w.tell(happened("created"))
 	}
-	wait(t, "it is left alone", func() bool { return strings.Contains(log.String(), "20 messages in a row failed") })
+	proctest.Until(t, "it is left alone", func() bool { return strings.Contains(log.String(), "20 messages in a row failed") })
 	if h.count() != maxFailures*maxAttempts {
 		t.Errorf("%d attempts; want %d", h.count(), maxFailures*maxAttempts)
 	}
 	w.tell(happened("deleted"))
-	wait(t, "more is dropped", func() bool { return w.counted(t, "dropped") == 1 })
+	proctest.Until(t, "more is dropped", func() bool { return w.counted(t, "dropped") == 1 })
 	if h.count() != maxFailures*maxAttempts {
 		t.Error("it is still called")
 	}
 	w.set([]Webhook{h.config(t)})
 	w.tell(happened("deleted"))
-	wait(t, "it has another chance", func() bool { return h.count() > maxFailures*maxAttempts })
+	proctest.Until(t, "it has another chance", func() bool { return h.count() > maxFailures*maxAttempts })
 }
 
 // A redirect ends it at once, and is not followed; so does "gone".
@@ -230,9 +231,9 @@ func TestWebhookNotMeant(t *testing.T) {
 		h := newHook(t, func(int) int { return status })
 		w, log := outbox(t, h.config(t))
 		w.tell(happened("created"))
-		wait(t, "it is left alone", func() bool { return strings.Contains(log.String(), "left alone") })
+		proctest.Until(t, "it is left alone", func() bool { return strings.Contains(log.String(), "left alone") })
 		w.tell(happened("deleted"))
-		wait(t, "more is dropped", func() bool { return w.counted(t, "dropped") == 1 })
+		proctest.Until(t, "more is dropped", func() bool { return w.counted(t, "dropped") == 1 })
 		if h.count() != 1 {
 			t.Errorf("%d: %d attempts", status, h.count())
 		}
@@ -249,7 +250,7 @@ func TestWebhookPrivateAddress(t *testing.T) {
 		hook.AllowPrivate, hook.URL = false, "http://"+host+":"+port+"/"
 		w, log := outbox(t, hook)
 		w.tell(happened("created"))
-		wait(t, host+" is refused", func() bool { return strings.Contains(log.String(), errNotPublic.Error()) })
+		proctest.Until(t, host+" is refused", func() bool { return strings.Contains(log.String(), errNotPublic.Error()) })
 		w.close(t.Context())
 	}
 	if h.count() != 0 {
@@ -287,7 +288,7 @@ func TestWebhookHangs(t *testing.T) {
 	w, log := outbox(t, h.config(t), other.config(t, "memory_store.deleted"))
 	const extra = 50
 	w.tell(happened("created"))
-	wait(t, "it hangs", func() bool { return h.count() == 1 })
+	proctest.Until(t, "it hangs", func() bool { return h.count() == 1 })
 	began := time.Now()
 	for range maxQueued + extra {
 		w.tell(happened("created"))
@@ -299,7 +300,7 @@ func TestWebhookHangs(t *testing.T) {
 		t.Errorf("%d dropped; want %d", n, extra)
 	}
 	w.tell(happened("deleted"))
-	wait(t, "the other is told", func() bool { return other.count() == 1 })
+	proctest.Until(t, "the other is told", func() bool { return other.count() == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began = time.Now()
@@ -324,7 +325,7 @@ func TestWebhooksAtTheEnd(t *testing.T) {
 	w, _ := outbox(t, h.config(t))
 	w.wait = func(int) time.Duration { return time.Hour }
 	w.tell(happened("created"))
-	wait(t, "the first attempt", func() bool { return w.counted(t, "retried") == 1 })
+	proctest.Until(t, "the first attempt", func() bool { return w.counted(t, "retried") == 1 })
 	w.close(t.Context())
 	if h.count() != 2 || w.counted(t, "delivered") != 1 {
 		t.Errorf("%d attempts, %d delivered", h.count(), w.counted(t, "delivered"))
@@ -338,7 +339,7 @@ func TestWebhooksLeave(t *testing.T) {
 	w.tell(happened("created"))
 	w.set(nil)
 	w.tell(happened("deleted"))
-	wait(t, "it is delivered", func() bool { return w.counted(t, "delivered") == 1 })
+	proctest.Until(t, "it is delivered", func() bool { return w.counted(t, "delivered") == 1 })
 	w.close(t.Context())
 	if h.count() != 1 {
 		t.Errorf("%d messages", h.count())

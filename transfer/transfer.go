@@ -125,31 +125,45 @@ func (c *Copier) Stores(ctx context.Context, ws memento.Workspace, names ...stri
 		}
 	}
 	var found []memento.StoreInfo
-	known := map[string]bool{}
 	for _, ws := range spaces {
 		var stores []memento.StoreInfo
 		for info, err := range c.From.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				return nil, err
 			}
-			for _, name := range []string{info.Name, string(info.ID)} {
-				if slices.Contains(names, name) {
-					known[name] = true
-				}
-			}
-			if len(names) == 0 || slices.Contains(names, info.Name) || slices.Contains(names, string(info.ID)) {
-				stores = append(stores, info)
-			}
+			stores = append(stores, info)
 		}
 		slices.Reverse(stores)
 		found = append(found, stores...)
 	}
-	for _, name := range names {
-		if !known[name] {
-			return nil, &memento.Error{Op: "copy", Err: fmt.Errorf("%w: %q in the source", memento.ErrNoStore, name)}
-		}
+	found, err := Named(found, names...)
+	if err != nil {
+		return nil, &memento.Error{Op: "copy", Err: fmt.Errorf("%w in the source", err)}
 	}
 	return found, nil
+}
+
+// Named returns the stores that have one of the names or IDs; all if there are none.
+//
+// Errors: memento.ErrNoStore if no store has one of them.
+func Named(stores []memento.StoreInfo, names ...string) ([]memento.StoreInfo, error) {
+	if len(names) == 0 {
+		return stores, nil
+	}
+	var named []memento.StoreInfo
+	known := map[string]bool{}
+	for _, info := range stores {
+		if slices.Contains(names, info.Name) || slices.Contains(names, string(info.ID)) {
+			named = append(named, info)
+			known[info.Name], known[string(info.ID)] = true, true
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			return nil, fmt.Errorf("%w: %q", memento.ErrNoStore, name)
+		}
+	}
+	return named, nil
 }
 
 // Workspaces returns the workspaces of a backend: all if it knows them, otherwise

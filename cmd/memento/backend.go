@@ -44,21 +44,26 @@ type access struct {
 
 // withAccess is withBackend for such commands.
 func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backend) error) (err error) {
-	url, err := a.chosenBackend()
-	if err != nil {
-		return err
-	}
-	e, err := a.encryption(url)
-	if err != nil {
-		return err
-	}
-	e.access = how
-	b, err := a.open(ctx, url, e)
+	b, url, err := a.openChosen(ctx, how)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	return credentialsHint(url, do(b))
+}
+
+// openChosen opens the backend that the flags name, and returns its URL.
+func (a *app) openChosen(ctx context.Context, how access) (b memento.Backend, url string, err error) {
+	if url, err = a.chosenBackend(); err != nil {
+		return nil, url, err
+	}
+	e, err := a.encryption(url)
+	if err != nil {
+		return nil, url, err
+	}
+	e.access = how
+	b, err = a.open(ctx, url, e)
+	return b, url, err
 }
 
 // credentialsHint is an error of the backend at a URL with what is to be done if it

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -15,15 +14,7 @@ import (
 // is to be restored there: what is there stays.
 func TestFaultBackupDiskFull(t *testing.T) {
 	binary := buildBinary(t)
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := smallDisk(t, "1m")
 	run := func(stdin string, args ...string) (string, error) {
 		cmd := exec.Command(binary, args...)
 		cmd.Stdin = strings.NewReader(stdin)

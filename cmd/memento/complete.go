@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"memento"
+	"memento/transfer"
 
 	"github.com/spf13/cobra"
 )
@@ -90,6 +92,29 @@ func (a *app) completeStores(cmd *cobra.Command, _ []string, typed string) ([]st
 		return nil, cobra.ShellCompDirectiveError
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeStoresOf suggests the names of all stores, archived ones too and of the
+// workspace that the flag names, or of any, in the backend that open opens.
+func completeStoresOf(ws *string, open func(context.Context) (memento.Backend, error)) completion {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		b, err := open(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		defer b.Close() // which only was read
+		stores, err := (&transfer.Copier{From: b}).Stores(cmd.Context(), memento.Workspace(*ws))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var found []string
+		for _, info := range stores {
+			if strings.HasPrefix(info.Name, typed) && len(found) < maxSuggestions {
+				found = append(found, info.Name)
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // first completes the first n arguments only.

@@ -69,7 +69,13 @@ encrypted is copied as it is, and can be read with the same keys, if neither sid
 	f.BoolVar(&o.keys, "keys", false, "copy API keys, too")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be copied, and write nothing")
 	f.BoolVar(&o.verify, "verify-only", false, "only compare, and change nothing")
-	_ = c.RegisterFlagCompletionFunc("store", a.completeStores)
+	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
+		url, keys, err := a.copySource(&o)
+		if err != nil {
+			return nil, err
+		}
+		return a.openSource(ctx, url, keys)
+	}))
 	c.MarkFlagsMutuallyExclusive("dry-run", "verify-only")
 	c.MarkFlagsMutuallyExclusive("keys", "verify-only")
 	return c
@@ -98,8 +104,7 @@ func (a *app) copy(ctx context.Context, o *copying) error {
 	case same:
 		return hint(fmt.Errorf("%w: the source and the target are the same", memento.ErrInvalid), "name another place with --to")
 	}
-	fromKeys.access = access{existing: true, asKept: true} // to open what is not there would make it
-	from, err := a.open(ctx, fromURL, fromKeys)
+	from, err := a.openSource(ctx, fromURL, fromKeys)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
 		return hint(fmt.Errorf("there is nothing to copy: source: %w", err), "check what --from names")
@@ -132,6 +137,12 @@ func (a *app) copySource(o *copying) (url string, e encryption, err error) {
 	}
 	e, err = a.keysOf(url, o.fromKeys, "--from-encryption-keys")
 	return url, e, err
+}
+
+// openSource opens what is copied from. What is not there is not made.
+func (a *app) openSource(ctx context.Context, url string, e encryption) (memento.Backend, error) {
+	e.access = access{existing: true, asKept: true}
+	return a.open(ctx, url, e)
 }
 
 // keysOf reads the file of keys for one side.

@@ -54,7 +54,10 @@ The exit code is 7 if anything is wrong.`,
 	c.Flags().StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
 	c.Flags().BoolVar(&o.write, "write", false, "also try the storage's promises, in a store that is made and deleted")
 	c.Flags().BoolVar(&o.deep, "deep", false, "also copy a file or a folder to a temporary folder, and check the copy")
-	_ = c.RegisterFlagCompletionFunc("store", a.completeStores)
+	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
+		b, _, err := a.openChosen(ctx, access{existing: true, asKept: true})
+		return b, err
+	}))
 	return c
 }
 
@@ -137,7 +140,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 	if err := a.checkEncryption(ctx, b, &d, sum); err != nil {
 		return err
 	}
-	stores, err := (&transfer.Copier{From: b}).Stores(ctx, memento.Workspace(o.workspace), o.stores...)
+	stores, err := storesToCheck(ctx, o, b, &d)
 	if err != nil {
 		return err
 	}
@@ -190,7 +193,34 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 	return told
 }
 
-// checkEncryption says which keys are in use.
+// storesToCheck are the stores that the flags name, also those whose descriptions
+// cannot be read.
+func storesToCheck(ctx context.Context, o *checkup, b memento.Backend, d *doctor.Doctor) (stores []memento.StoreInfo, err error) {
+	spaces := []memento.Workspace{memento.Workspace(o.workspace)}
+	if o.workspace == "" {
+		if spaces, err = transfer.Workspaces(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	for _, ws := range spaces {
+		more, err := d.Stores(ctx, ws)
+		if err != nil {
+			return nil, err
+		}
+		stores = append(stores, more...)
+	}
+	named, err := transfer.Named(stores, o.stores...)
+	if err != nil {
+		err = &memento.Error{Op: "doctor", Err: err}
+		if i := slices.IndexFunc(stores, func(s memento.StoreInfo) bool { return s.Name == "" }); i >= 0 {
+			err = hint(err, "the name of %s, for one, cannot be read; give IDs with --store", stores[i].ID)
+		}
+	}
+	return named, err
+}
+
+// checkEncryption says which keys are in use, unless that cannot be read: then what is
+// said of stores tells why.
 func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.Doctor, sum *checkupJSON) error {
 	e, ok := cryptstore.Of(b)
 	if !ok {
@@ -200,7 +230,10 @@ func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.
 	if err != nil || keys == nil {
 		return err
 	}
-	if sum.Encryption, err = e.KeysInUse(ctx); err != nil {
+	switch sum.Encryption, err = e.KeysInUse(ctx); {
+	case doctor.IsDamage(err):
+		return nil
+	case err != nil:
 		return err
 	}
 	if _, used := sum.Encryption[keys.Primary()]; !used {

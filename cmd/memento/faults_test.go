@@ -160,19 +160,26 @@ func TestFaultFlushFails(t *testing.T) {
 	again.end()
 }
 
+// smallDisk mounts a disk of a size, such as 6m, until the test ends.
+func smallDisk(t *testing.T, size string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // On a full disk writes are refused with a sentence that says so, everything
 // written before is still there, and room made later can be used at once.
 func TestFaultDiskFull(t *testing.T) {
 	binary := buildBinary(t)
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=6m"); err != nil {
-		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := smallDisk(t, "6m")
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/storetest"
 	"memento/storeurl"
 )
@@ -54,7 +55,7 @@ func TestServeKilled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range kills {
 		from := l.acknowledged.Load()
-		waitUntil(t, "writers make progress", func() bool { return l.acknowledged.Load() >= from+6*callers || t.Failed() })
+		proctest.Until(t, "writers make progress", func() bool { return l.acknowledged.Load() >= from+6*callers || t.Failed() })
 		time.Sleep(time.Duration(r.IntN(100_000)) * time.Microsecond)
 		if err := s.Process.Kill(); err != nil {
 			t.Fatal(err)

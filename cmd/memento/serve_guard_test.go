@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"memento/internal/proctest"
 )
 
 // raw sends bytes to the server, byte by byte if slowly, and returns all that it says
@@ -124,7 +126,7 @@ func TestServeForgetsKeys(t *testing.T) {
 		t.Fatalf("keys revoke: exit code %d, %s", code, errs)
 	}
 	began := time.Now()
-	waitUntil(t, "the key is not let in", func() bool { status, _ := s.ask("GET", "/v1/whoami", ""); return status == http.StatusUnauthorized })
+	proctest.Until(t, "the key is not let in", func() bool { status, _ := s.ask("GET", "/v1/whoami", ""); return status == http.StatusUnauthorized })
 	t.Logf("after %v", time.Since(began))
 	if _, err := io.Copy(io.Discard, stream.Body); err != nil {
 		t.Errorf("the stream of the key: %v", err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +13,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"memento/internal/proctest"
 )
 
 // dataHome gives the program a data directory of its own.
@@ -35,47 +34,18 @@ type serving struct {
 	*exec.Cmd
 	t    *testing.T
 	at   serverJSON
-	said *lockedBuffer // on standard error
+	said *proctest.Buffer // on standard error
 	key  string
-}
-
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // serve starts a server on free ports, or those in args, and waits until it listens.
 func serve(t *testing.T, args ...string) *serving {
 	t.Helper()
 	args = append([]string{"serve", "--json", "--address", "127.0.0.1:0", "--metrics", "127.0.0.1:0"}, args...)
-	s := &serving{Cmd: exec.CommandContext(t.Context(), "memento", args...), t: t, said: &lockedBuffer{}}
+	s := &serving{Cmd: exec.CommandContext(t.Context(), "memento", args...), t: t, said: &proctest.Buffer{}}
 	s.Stderr = s.said
-	out, err := s.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &s.at)
-	}
-	if err != nil {
-		_ = s.Wait()
-		t.Fatalf("%v; it said %s", err, s.said)
+	if err := proctest.Serve(t.Context(), s.Cmd, &s.at); err != nil {
+		t.Fatalf("%v; on standard error: %s", err, s.said)
 	}
 	if s.at.KeyFile == "" {
 		return s // its backend has keys already
@@ -112,14 +82,18 @@ func (s *serving) ask(method, path, body string) (int, string) {
 // end asks the process to end, and returns its exit code.
 func (s *serving) end() int {
 	s.t.Helper()
-	if err := s.Process.Signal(os.Interrupt); err != nil {
-		s.t.Fatal(err)
-	}
-	return s.wait()
+	return s.code(proctest.Interrupt(s.Cmd))
 }
 
+// wait waits for the process, and returns its exit code.
 func (s *serving) wait() int {
-	err := s.Wait()
+	s.t.Helper()
+	return s.code(s.Wait())
+}
+
+// code returns the exit code that Wait tells.
+func (s *serving) code(err error) int {
+	s.t.Helper()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
@@ -129,13 +103,25 @@ func (s *serving) wait() int {
 	return 0
 }
 
-func waitUntil(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain: " + what)
-		}
+// begin begins a request whose body, but for a first part, is sent later, and waits
+// until the server has it under way. The caller closes the connection.
+func (s *serving) begin(path, body string, first int) net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.at.Address)
+	if err != nil {
+		s.t.Fatal(err)
 	}
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nx-api-key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, s.key, len(body), body[:first])
+	proctest.Until(s.t, "the request is under way", func() bool {
+		res, err := http.Get("http://" + s.at.Metrics + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		text, _ := io.ReadAll(res.Body)
+		return strings.Contains(string(text), "memento_http_requests_in_flight 1")
+	})
+	return conn
 }
 
 // The first start makes a key and says where it is; memories outlive the process,
@@ -150,7 +136,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("it is at %+v", s.at)
 	}
 	for _, line := range []string{"memento: listening on " + s.at.URL + "\n", "memento: memories are in sqlite:", "memento: a key that may do everything is in " + s.at.KeyFile + "\n"} {
-		waitUntil(t, "it says "+line, func() bool { return strings.Contains(s.said.String(), line) })
+		proctest.Until(t, "it says "+line, func() bool { return strings.Contains(s.said.String(), line) })
 	}
 	for path, want := range map[string]os.FileMode{s.at.KeyFile: 0o600, filepath.Dir(s.at.KeyFile): os.ModeDir | 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
@@ -198,7 +184,7 @@ func TestServe(t *testing.T) {
 
 	// At another address no key is at hand, and it says how to come by one.
 	other := serve(t, "--address", "localhost:0")
-	waitUntil(t, "it says how to make a key", func() bool {
+	proctest.Until(t, "it says how to make a key", func() bool {
 		return strings.Contains(other.said.String(), `memento: there are keys already, none of them in a file for this address; "memento keys create", with --backend sqlite:`)
 	})
 	if code := other.end(); code != exitOK {
@@ -217,25 +203,12 @@ func TestServeFinishes(t *testing.T) {
 	dataHome(t)
 	s := serve(t, "--backend", database(t), "--shutdown-grace", "20s")
 	body := `{"name":"slow"}`
-	conn, err := net.Dial("tcp", s.at.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := s.begin("/v1/memory_stores", body, 3)
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/memory_stores HTTP/1.1\r\nHost: localhost\r\nx-api-key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.key, len(body), body[:3])
-	waitUntil(t, "the request is under way", func() bool {
-		res, err := http.Get("http://" + s.at.Metrics + "/metrics")
-		if err != nil {
-			return false
-		}
-		defer res.Body.Close()
-		text, _ := io.ReadAll(res.Body)
-		return strings.Contains(string(text), "memento_http_requests_in_flight 1")
-	})
 	if err := s.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "nothing new is accepted", func() bool {
+	proctest.Until(t, "nothing new is accepted", func() bool {
 		conn, err := net.Dial("tcp", s.at.Address)
 		if err == nil {
 			conn.Close()
@@ -259,25 +232,12 @@ func TestServeCutsOff(t *testing.T) {
 	dataHome(t)
 	for _, grace := range []string{"50ms", "10m"} {
 		s := serve(t, "--backend", "mem:", "--shutdown-grace", grace)
-		conn, err := net.Dial("tcp", s.at.Address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(conn, "POST /v1/memory_stores HTTP/1.1\r\nHost: localhost\r\nx-api-key: %s\r\nContent-Length: 9\r\n\r\n{", s.key)
-		waitUntil(t, "the request is under way", func() bool {
-			res, err := http.Get("http://" + s.at.Metrics + "/metrics")
-			if err != nil {
-				return false
-			}
-			defer res.Body.Close()
-			text, _ := io.ReadAll(res.Body)
-			return strings.Contains(string(text), "memento_http_requests_in_flight 1")
-		})
+		conn := s.begin("/v1/memory_stores", `{"name":1}`, 1)
 		if err := s.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
 		if grace == "10m" {
-			waitUntil(t, "it is ending", func() bool { return strings.Contains(s.said.String(), "finishing what was accepted") })
+			proctest.Until(t, "it is ending", func() bool { return strings.Contains(s.said.String(), "finishing what was accepted") })
 			if err := s.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
@@ -311,15 +271,15 @@ func TestServeReload(t *testing.T) {
 	s.ask("GET", "/v1/whoami", "")
 	set("log: {level: info}\n")
 	hangup(t, s)
-	waitUntil(t, "it is read again", func() bool { return strings.Contains(s.said.String(), "configuration read again") })
+	proctest.Until(t, "it is read again", func() bool { return strings.Contains(s.said.String(), "configuration read again") })
 	if strings.Contains(s.said.String(), "route=/v1/whoami") {
 		t.Error("a request was logged at the level error")
 	}
 	s.ask("GET", "/v1/whoami", "")
-	waitUntil(t, "requests are logged", func() bool { return strings.Contains(s.said.String(), "route=/v1/whoami") })
+	proctest.Until(t, "requests are logged", func() bool { return strings.Contains(s.said.String(), "route=/v1/whoami") })
 	set("log: {level: canary}\n")
 	hangup(t, s)
-	waitUntil(t, "the fault is told", func() bool {
+	proctest.Until(t, "the fault is told", func() bool {
 		return strings.Contains(s.said.String(), "configuration cannot be read again; the old one stays") && strings.Contains(s.said.String(), "log.level (file, line 1)")
 	})
 	if code := s.end(); code != exitOK {
@@ -334,7 +294,7 @@ func TestServeExposed(t *testing.T) {
 	}
 	dataHome(t)
 	s := serve(t, "--backend", "mem:", "--address", ":0")
-	waitUntil(t, "it warns", func() bool {
+	proctest.Until(t, "it warns", func() bool {
 		said := s.said.String()
 		return strings.Contains(said, "memento: warning: others can reach this address") && strings.Contains(said, "--tls-cert-file")
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"memento/internal/proctest"
 	"memento/internal/services"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -104,7 +105,7 @@ func TestDatabaseStops(t *testing.T) {
 	if err := db.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "the server is not ready", func() bool {
+	proctest.Until(t, "the server is not ready", func() bool {
 		code, _ := s.ask(http.MethodGet, "/readyz", "")
 		return code == 503
 	})
@@ -145,7 +146,7 @@ func TestDatabaseStops(t *testing.T) {
 	if err := db.Restart(t.Context(), services.Fast); err != nil { // it only has to start
 		t.Fatal(err)
 	}
-	waitUntil(t, "the server is ready again", func() bool {
+	proctest.Until(t, "the server is ready again", func() bool {
 		code, _ := s.ask(http.MethodGet, "/readyz", "")
 		return code == 200
 	})
@@ -189,6 +190,7 @@ func oneFirstKey(t *testing.T, url string) {
 	for _, s := range all {
 		switch {
 		case s.at.KeyFile == "":
+			proctest.Until(t, "it says how to make a key", func() bool { return strings.Contains(s.said.String(), "with --backend "+url+", makes another") })
 		case first == nil:
 			first = s
 		default:
@@ -275,7 +277,7 @@ func twoServers(t *testing.T, url string) {
 		t.Fatalf("%d %s", code, text)
 	}
 	revoked := time.Now()
-	waitUntil(t, "the key lets nobody in", func() bool {
+	proctest.Until(t, "the key lets nobody in", func() bool {
 		code, _ := guest.ask(http.MethodGet, "/v1/whoami", "")
 		return code == 401
 	})
@@ -318,7 +320,7 @@ func oneMaintains(t *testing.T, url string) {
 		}
 		return n
 	}
-	waitUntil(t, "each has been asked", func() bool {
+	proctest.Until(t, "each has been asked", func() bool {
 		return runs("maintenance done")+runs("maintenance is another server's") >= len(all)
 	})
 	if n := runs("maintenance done"); n != 1 {
