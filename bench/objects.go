@@ -95,11 +95,7 @@ func (b *bench) measureObjects(ctx context.Context) (f *besideFigures, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	t, err := newTeam(ctx, backend, b.seed, false)
-	if err != nil {
-		return nil, err
-	}
-	screened, err := newTeam(ctx, backend, b.seed, true)
+	t, screened, err := newTeams(ctx, backend, b.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -110,29 +106,13 @@ func (b *bench) measureObjects(ctx context.Context) (f *besideFigures, err error
 	f = &besideFigures{Medium: fmt.Sprintf("versitygw on the same machine; a create of %s bytes makes %.2f objects, the usual one of %s bytes",
 		thousands(len(t.notes[0].text)), each, thousands(size))}
 	raw := &rawObjects{o, strings.Repeat("memento\n", size/8+1)[:size], make([]int, teamSize)}
-	for _, side := range []struct {
-		op          operation
-		beside      string
-		target      float64
-		other, ours func(ctx context.Context, caller, i int) error
-	}{
-		{create, fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), targetPuts, raw.put, t.create},
-		{strReplace, fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), 0, raw.put, t.strReplace},
-		{create + screenedToo, fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), 0, raw.put, screened.create},
-		{viewFile, fmt.Sprintf("GET of %s bytes", thousands(size)), 0, raw.get, t.view},
-	} {
-		team := func(call func(ctx context.Context, caller, i int) error) runner {
-			return func(ctx context.Context, atLeast time.Duration) (measure, error) {
-				return callAll(ctx, teamSize, atLeast, call)
-			}
-		}
-		rates, err := b.takeTurns(ctx, side.op, b.turnTime(), team(side.other), team(side.ours))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", side.op, err)
-		}
-		f.Rows = append(f.Rows, besideRow{side.op, teamSize, side.beside, rates[0], rates[1], side.target})
-	}
-	return f, nil
+	put, get := fmt.Sprintf("PUT If-None-Match: * of %s bytes", thousands(size)), fmt.Sprintf("GET of %s bytes", thousands(size))
+	return f, b.hold(ctx, f,
+		contest{create, put, targetPuts, byTeam(raw.put), byTeam(t.create)},
+		contest{strReplace, put, 0, byTeam(raw.put), byTeam(t.strReplace)},
+		contest{create + screenedToo, put, 0, byTeam(raw.put), byTeam(screened.create)},
+		contest{viewFile, get, 0, byTeam(raw.get), byTeam(t.view)},
+	)
 }
 
 // sizeOfCreate returns the median size of the objects that creates make, and how

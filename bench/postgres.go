@@ -111,11 +111,7 @@ func (b *bench) measurePostgres(ctx context.Context) (f *besideFigures, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	t, err := newTeam(ctx, backend, b.seed, false)
-	if err != nil {
-		return nil, err
-	}
-	screened, err := newTeam(ctx, backend, b.seed, true)
+	t, screened, err := newTeams(ctx, backend, b.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -126,27 +122,13 @@ func (b *bench) measurePostgres(ctx context.Context) (f *besideFigures, err erro
 	if err := p.settle(ctx, ""); err != nil {
 		return nil, err
 	}
-	for _, side := range []struct {
-		op     operation
-		beside string
-		target float64
-		other  runner
-		ours   func(ctx context.Context, caller, i int) error
-	}{
-		{strReplace, fmt.Sprintf("pgbench -N -M prepared -s %d", scale), targetPgbench, bench.run, t.strReplace},
-		{viewFile, "prepared select of a row as large, through pgx", targetSelect, rows.run, t.view},
-		{create, fmt.Sprintf("pgbench -N -M prepared -s %d", scale), 0, bench.run, t.create},
-		{strReplace + screenedToo, fmt.Sprintf("pgbench -N -M prepared -s %d", scale), 0, bench.run, screened.strReplace},
-	} {
-		rates, err := b.takeTurns(ctx, side.op, b.turnTime(), side.other, func(ctx context.Context, atLeast time.Duration) (measure, error) {
-			return callAll(ctx, teamSize, atLeast, side.ours)
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", side.op, err)
-		}
-		f.Rows = append(f.Rows, besideRow{side.op, teamSize, side.beside, rates[0], rates[1], side.target})
-	}
-	return f, nil
+	transactions := fmt.Sprintf("pgbench -N -M prepared -s %d", scale)
+	return f, b.hold(ctx, f,
+		contest{strReplace, transactions, targetPgbench, bench.run, byTeam(t.strReplace)},
+		contest{viewFile, "prepared select of a row as large, through pgx", targetSelect, rows.run, byTeam(t.view)},
+		contest{create, transactions, 0, bench.run, byTeam(t.create)},
+		contest{strReplace + screenedToo, transactions, 0, bench.run, byTeam(screened.strReplace)},
+	)
 }
 
 // describePostgres says which server it is, and whether it keeps what it says.

@@ -31,6 +31,14 @@ type team struct {
 // they are by default. What they are compared with does not do so.
 const screenedToo = ", screened"
 
+// newTeams makes two teams. What the second one writes is searched for secrets.
+func newTeams(ctx context.Context, backend memento.Backend, seed uint64) (plain, screened *team, err error) {
+	if plain, err = newTeam(ctx, backend, seed, false); err == nil {
+		screened, err = newTeam(ctx, backend, seed, true)
+	}
+	return plain, screened, err
+}
+
 // newTeam makes the stores, and fills them. With screened, what is written to them is
 // searched for secrets.
 func newTeam(ctx context.Context, backend memento.Backend, seed uint64, screened bool) (*team, error) {

@@ -65,6 +65,33 @@ func callAll(ctx context.Context, callers int, atLeast time.Duration, call func(
 	return m, errors.Join(faults...)
 }
 
+// byTeam is a call as a runner, by as many callers as a team has.
+func byTeam(call func(ctx context.Context, caller, i int) error) runner {
+	return func(ctx context.Context, atLeast time.Duration) (measure, error) {
+		return callAll(ctx, teamSize, atLeast, call)
+	}
+}
+
+// A contest is one operation of a team's, beside what the medium itself can do.
+type contest struct {
+	op          operation
+	beside      string  // what the other is
+	target      float64 // as of a besideRow
+	other, ours runner
+}
+
+// hold has the sides of each contest run in turns, and adds a row for it.
+func (b *bench) hold(ctx context.Context, f *besideFigures, contests ...contest) error {
+	for _, c := range contests {
+		rates, err := b.takeTurns(ctx, c.op, b.turnTime(), c.other, c.ours)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.op, err)
+		}
+		f.Rows = append(f.Rows, besideRow{c.op, teamSize, c.beside, rates[0], rates[1], c.target})
+	}
+	return nil
+}
+
 // turnTime is how long a side runs in one round.
 func (b *bench) turnTime() time.Duration {
 	if b.quick {

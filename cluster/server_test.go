@@ -1,11 +1,8 @@
 package cluster
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,8 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"memento/internal/proctest"
 	"memento/internal/race"
 )
 
@@ -57,28 +54,12 @@ func (s *server) start(ctx context.Context) error {
 	s.cmd = exec.Command(binary, append([]string{"serve", "--json", "--address", address, "--metrics", "off"}, s.args...)...)
 	s.cmd.Env = append(os.Environ(), s.env...)
 	s.cmd.Stderr = s.log
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	// What does not start in time is killed, and its output ends.
-	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
-	defer late.Stop()
-	defer context.AfterFunc(ctx, func() { _ = s.cmd.Process.Kill() })()
 	var at struct {
 		Address string
 		KeyFile string `json:"key_file"`
 	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &at)
-	}
-	if err != nil {
-		_ = s.cmd.Process.Kill()
-		return errors.Join(fmt.Errorf("%s did not start: %w", s.name, err), s.cmd.Wait(), errors.New(s.lastWords()))
+	if err := proctest.Serve(ctx, s.cmd, &at); err != nil {
+		return fmt.Errorf("%s: %w: %s", s.name, err, s.lastWords())
 	}
 	if s.address == "" {
 		s.address, s.keyFile = at.Address, at.KeyFile
@@ -102,12 +83,7 @@ func (s *server) stop() error {
 	}
 	cmd := s.cmd
 	s.cmd = nil
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		_ = cmd.Process.Kill()
-	}
-	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
-	if err := cmd.Wait(); err != nil {
+	if err := proctest.Interrupt(cmd); err != nil {
 		return fmt.Errorf("%s: %w: %s", s.name, err, s.lastWords())
 	}
 	return nil

@@ -1,19 +1,16 @@
 package conformance
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"memento/internal/proctest"
 )
 
 // binary is the memento that the tests start, built from the module above.
@@ -50,7 +47,7 @@ type server struct {
 	key  string   // the first key, which is an admin's
 	file string   // the backend
 	env  []string // with the data directory of its own
-	log  buffer
+	log  proctest.Buffer
 }
 
 // startServer starts a server, with more arguments, and ends it with the test.
@@ -61,46 +58,18 @@ func startServer(t *testing.T, args ...string) *server {
 	args = append([]string{"serve", "--address", "127.0.0.1:0", "--metrics", "", "--backend", "sqlite:" + s.file, "--json"}, args...)
 	cmd := exec.Command(binary, args...)
 	cmd.Env, cmd.Stderr = s.env, &s.log
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("the server ended with %v:\n%s", err, s.log.String())
-			}
-		case <-time.After(time.Minute):
-			cmd.Process.Kill()
-			t.Errorf("the server did not end within a minute of an interrupt:\n%s", s.log.String())
-		}
-	})
-	first := make(chan []byte, 1)
-	go func() {
-		lines := bufio.NewReader(stdout)
-		line, _ := lines.ReadBytes('\n')
-		first <- line
-		io.Copy(io.Discard, lines)
-		ended <- cmd.Wait()
-	}()
 	var started struct {
 		URL     string
 		KeyFile string `json:"key_file"`
 	}
-	select {
-	case line := <-first:
-		if err := json.Unmarshal(line, &started); err != nil {
-			t.Fatalf("serve printed %q first:\n%s", line, s.log.String())
-		}
-	case <-time.After(time.Minute):
-		t.Fatalf("serve did not start within a minute:\n%s", s.log.String())
+	if err := proctest.Serve(t.Context(), cmd, &started); err != nil {
+		t.Fatalf("%v; on standard error: %s", err, &s.log)
 	}
+	t.Cleanup(func() {
+		if err := proctest.Interrupt(cmd); err != nil {
+			t.Errorf("the server ended with %v; on standard error: %s", err, &s.log)
+		}
+	})
 	secret, err := os.ReadFile(started.KeyFile)
 	if err != nil {
 		t.Fatal(err)
@@ -126,24 +95,6 @@ func (s *server) newKey(t *testing.T, workspace, role string) string {
 		t.Fatalf("keys create printed %q: %v", out, err)
 	}
 	return made.Key
-}
-
-// A buffer is written by a process and read by a test.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // fails checks that err is the SDK's error of this status and type, and whole.

@@ -2,10 +2,10 @@ package dirstore
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/storetest"
 )
 
@@ -28,9 +28,7 @@ func harness() storetest.Harness {
 // TestMain lets the test binary also be the process that dies, or that makes
 // changes by hand, in tests of this package.
 func TestMain(m *testing.M) {
-	if given := os.Getenv(childEnv); given != "" {
-		os.Exit(child(given))
-	}
+	proctest.Main(taskEnv, childTask.do)
 	storetest.Main(m, harness())
 }
 

@@ -259,7 +259,7 @@ func TestRacingLinks(t *testing.T) {
 			s.put("/dir/a", "mine")
 			s.put("/dir/sub/a", "mine")
 			swapper := startChild(t, childTask{Kind: "swap", Base: s.base, Path: s.file(target), Outside: outside})
-			if !swapper.stdout.Scan() {
+			if !swapper.Lines.Scan() {
 				t.Fatal("the other process did not start")
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -284,8 +284,8 @@ func TestRacingLinks(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			s.do(swapper.stdin.Close())
-			swapper.died(t)
+			s.do(swapper.In.Close())
+			swapper.Died(t)
 			t.Logf("calls that succeeded: %v", done)
 			s.reopen()
 			for _, e := range s.listed() {

@@ -1,26 +1,22 @@
 package dirstore
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"memento"
+	"memento/internal/proctest"
 )
 
-// childEnv holds, in a child process, the task it is there for.
-const childEnv = "MEMENTO_DIRSTORE_TASK"
+// taskEnv holds, in a child process, the task it is there for.
+const taskEnv = "MEMENTO_DIRSTORE_TASK"
 
 // A childTask is what a child process does.
 type childTask struct {
-	Kind  string // die, write, swap, or restore
+	Kind  string // die, swap, or restore
 	Base  string
 	Store memento.StoreID
 
@@ -32,24 +28,21 @@ type childTask struct {
 	Backup        string // of restore, which dies at the first Step
 }
 
-func child(given string) int {
-	var t childTask
-	err := json.Unmarshal([]byte(given), &t)
-	if err == nil {
-		switch t.Kind {
-		case "die":
-			err = t.die()
-		case "swap":
-			err = t.swap()
-		case "restore":
-			err = t.restore()
-		}
+func (t childTask) do() error {
+	switch t.Kind {
+	case "die":
+		return t.die()
+	case "swap":
+		return t.swap()
+	case "restore":
+		return t.restore()
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
+	return fmt.Errorf("no such task: %+v", t)
+}
+
+func startChild(t testing.TB, task childTask) *proctest.Child {
+	t.Helper()
+	return proctest.Start(t, taskEnv, task)
 }
 
 // die makes changes, and kills itself at a step.
@@ -61,7 +54,7 @@ func (t childTask) die() error {
 			return
 		}
 		if seen++; seen == t.Nth {
-			dieNow()
+			proctest.Die()
 		}
 	}
 	b, err := Open(ctx, t.Base, &Options{hook: hook})
@@ -87,19 +80,11 @@ func (t childTask) die() error {
 	return b.Close()
 }
 
-func dieNow() {
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = self.Kill()
-	}
-	panic(fmt.Sprint("not killed: ", err))
-}
-
 // restore restores a backup, and kills itself at a step.
 func (t childTask) restore() error {
 	_, err := Restore(context.Background(), t.Base, t.Backup, &RestoreOptions{Replace: true, hook: func(step string) {
 		if step == t.Step {
-			dieNow()
+			proctest.Die()
 		}
 	}})
 	return err
@@ -109,11 +94,7 @@ func (t childTask) restore() error {
 // standard input ends.
 func (t childTask) swap() error {
 	fmt.Println("ready")
-	done := make(chan struct{})
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		close(done)
-	}()
+	done := proctest.Ended()
 	link, aside := t.Path+".link", t.Path+".aside"
 	for n := 0; ; n++ {
 		select {
@@ -130,53 +111,4 @@ func (t childTask) swap() error {
 		os.Rename(aside, t.Path)
 		time.Sleep(time.Duration(n%5) * 10 * time.Microsecond)
 	}
-}
-
-// A running child.
-type running struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *bufio.Scanner
-	stderr strings.Builder
-}
-
-func startChild(t testing.TB, task childTask) *running {
-	t.Helper()
-	given, err := json.Marshal(task)
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &running{cmd: exec.Command(binary)}
-	r.cmd.Env = append(os.Environ(), childEnv+"="+string(given))
-	r.cmd.Stderr = &r.stderr
-	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.stdout = bufio.NewScanner(out)
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		r.cmd.Process.Kill()
-		r.cmd.Wait()
-	})
-	return r
-}
-
-// died waits for the child, and reports whether it killed itself. Another failure fails the test.
-func (r *running) died(t testing.TB) bool {
-	t.Helper()
-	err := r.cmd.Wait()
-	if err != nil && r.stderr.Len() > 0 {
-		t.Fatalf("child: %v: %s", err, r.stderr.String())
-	}
-	return err != nil
 }

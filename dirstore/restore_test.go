@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/sqlitestore"
 
 	"github.com/google/go-cmp/cmp"
@@ -222,8 +223,8 @@ func TestRestoreRefuses(t *testing.T) {
 	// While a process has it open.
 	b := r.open(nil)
 	c := startChild(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup})
-	if err := c.cmd.Wait(); err == nil || !strings.Contains(c.stderr.String(), memento.ErrInUse.Error()) {
-		t.Errorf("in use: %v, %s", err, c.stderr.String())
+	if err := c.Wait(); err == nil || !strings.Contains(c.Errs.String(), memento.ErrInUse.Error()) {
+		t.Errorf("in use: %v, %s", err, c.Errs.String())
 	}
 	if _, err := Restore(t.Context(), r.base, r.backup, replacing); !errors.Is(err, memento.ErrInUse) {
 		t.Errorf("in use by this process: %v", err)
@@ -241,7 +242,7 @@ func TestRestoreKilled(t *testing.T) {
 		t.Run("replacing/"+step, func(t *testing.T) {
 			t.Parallel()
 			r := newRestoration(t)
-			if !startChild(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup, Step: step}).died(t) {
+			if !startChild(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup, Step: step}).Died(t) {
 				t.Fatal("the process lives")
 			}
 			want := []string{"backup", "memory", "memory.restoring"}
@@ -267,7 +268,7 @@ func TestRestoreKilled(t *testing.T) {
 			t.Parallel()
 			r := newRestoration(t)
 			base := filepath.Join(r.dir, "new")
-			if !startChild(t, childTask{Kind: "restore", Base: base, Backup: r.backup, Step: step}).died(t) {
+			if !startChild(t, childTask{Kind: "restore", Base: base, Backup: r.backup, Step: step}).Died(t) {
 				t.Fatal("the process lives")
 			}
 			b, err := Open(t.Context(), base, nil)
@@ -318,18 +319,6 @@ func TestBackupRefuses(t *testing.T) {
 	}
 }
 
-// timesOpen returns how often this process has a file open; 0 where the system does
-// not tell.
-func timesOpen(path string) (n int) {
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, f := range files {
-		if to, err := os.Readlink(f); err == nil && to == path {
-			n++
-		}
-	}
-	return n
-}
-
 // Whoever opens the folder just while it is replaced gets the new one.
 func TestRestoreWhileOpened(t *testing.T) {
 	r := newRestoration(t)
@@ -347,7 +336,7 @@ func TestRestoreWhileOpened(t *testing.T) {
 			}
 			opened <- err
 		}()
-		for timesOpen(filepath.Join(r.base, hiddenFolder, booksFile)) == 1 { // the restore's own
+		for proctest.TimesOpen(filepath.Join(r.base, hiddenFolder, booksFile)) == 1 { // the restore's own
 			time.Sleep(time.Millisecond)
 		}
 	}

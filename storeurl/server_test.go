@@ -13,6 +13,7 @@ import (
 	"memento/httpapi"
 	"memento/memstore"
 	"memento/sensitive"
+	"memento/storetest"
 	"memento/storeurl"
 )
 
@@ -20,13 +21,7 @@ import (
 func serve(t *testing.T) (url, key string) {
 	t.Helper()
 	b := memstore.New(nil)
-	k, key, err := memento.NewKey(memento.DefaultWorkspace, "test", memento.RoleAdmin, time.Now(), time.Time{})
-	if err == nil {
-		err = b.AddKey(t.Context(), k)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, key = storetest.NewKey(t, b, memento.DefaultWorkspace, memento.RoleAdmin, time.Now())
 	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(b, nil), Detector: sensitive.Default()})
 	if err != nil {
 		t.Fatal(err)

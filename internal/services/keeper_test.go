@@ -13,7 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"memento/internal/proctest"
 
 	"go.uber.org/goleak"
 )
@@ -93,16 +94,6 @@ func (c *child) pids(t *testing.T) (pids []int) {
 	return pids
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
 // left returns what is in the child's folder.
 func (c *child) left(t *testing.T) (files []string) {
 	t.Helper()
@@ -146,7 +137,7 @@ func TestKilled(t *testing.T) {
 			if stage == "all" {
 				pids = c.pids(t)
 			} else {
-				until(t, stage, func() bool {
+				proctest.Until(t, stage, func() bool {
 					found, err := filepath.Glob(filepath.Join(c.dir, stage))
 					return err != nil || len(found) > 0
 				})
@@ -156,11 +147,11 @@ func TestKilled(t *testing.T) {
 			}
 			c.Wait()
 			// The keeper removes a folder once the server is gone.
-			until(t, "folders are removed", func() bool { return len(c.left(t)) == 0 })
+			proctest.Until(t, "folders are removed", func() bool { return len(c.left(t)) == 0 })
 			for _, pid := range pids {
 				gone(t, pid)
 			}
-			until(t, "processes end", func() bool { return !mentioned(c.dir) })
+			proctest.Until(t, "processes end", func() bool { return !mentioned(c.dir) })
 		})
 	}
 }
