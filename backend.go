@@ -41,7 +41,7 @@ import (
 // that takes its ID.
 //
 // What not every Backend can do is an interface of its own, which it has or has
-// not: [Searcher], [ReadMarker], [BackupWriter] and
+// not: [Searcher], [ReadMarker], [Recaller], [BackupWriter] and
 // [WorkspaceLister], and for servers [KeyKeeper], [Elector] and [Meter].
 type Backend interface {
 	Catalogue
@@ -172,6 +172,15 @@ type ReadMarker interface {
 	// SyncReads writes what MarkRead has noted, in this process, and not
 	// written yet.
 	SyncReads(context.Context) error
+}
+
+// A Recaller is a Backend whose Get asks its medium whether others have changed
+// something, and which can tell without asking what it knew last. That is enough for
+// an edit: its write is refused if the memory has changed.
+type Recaller interface {
+	// Recall returns a memory with its contents as Get did at some time before, if
+	// that is known in this process, and likely to be as it is now.
+	Recall(store StoreID, ref Ref) (m Memory, known bool)
 }
 
 // A Ref names one memory, by its path or by its ID. See [ByPath] and [ByID].

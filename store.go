@@ -18,6 +18,7 @@ type Store struct {
 	id        atomic.Pointer[StoreID] // nil until a store opened by name is found
 	searcher  Searcher                // nil if the backend is none
 	marker    ReadMarker              // nil if the backend is none
+	recaller  Recaller                // nil if the backend is none
 	detector  Detector                // nil if there is none
 	observer  func(context.Context, Observation)
 	known     atomic.Pointer[known] // as last seen; nil at first
@@ -67,6 +68,7 @@ func newStore(b Backend, ws Workspace, opts *StoreOptions) *Store {
 	s := &Store{backend: b, workspace: ws}
 	s.searcher, _ = b.(Searcher)
 	s.marker, _ = b.(ReadMarker)
+	s.recaller, _ = b.(Recaller)
 	if opts != nil {
 		s.detector, s.observer = opts.Detector, opts.Observe
 	}

@@ -285,28 +285,50 @@ func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old stri
 		return Edited{}, err
 	}
 	defer leave()
+	m, recalled := s.recall(p)
 	for {
-		m, err := s.Peek(ctx, ByPath(p))
-		if err != nil {
-			return Edited{}, err
+		if !recalled {
+			if m, err = s.Peek(ctx, ByPath(p)); err != nil {
+				return Edited{}, err
+			}
 		}
+		var edited Edited
+		again := false
 		text, err := change(m.Content)
-		if err != nil {
-			return Edited{}, err
+		if err == nil {
+			edited, err = s.replace(ctx, by, m, text)
+			again = errors.Is(err, ErrConflict) // another process was faster
 		}
-		r, err := s.Apply(ctx, by, Put{Path: p, Content: text, If: IfVersion(m.Version)})
-		switch {
-		case errors.Is(err, ErrConflict) && ctx.Err() == nil:
-			continue // another process was faster
-		case err != nil:
-			return Edited{}, err
+		if recalled { // what is wrong may be what was recalled
+			again = err != nil && !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrUnavailable)
 		}
-		for _, v := range r.Versions {
-			m.Version, m.SHA256, m.Size, m.UpdatedAt = v.ID, v.SHA256, v.Size, v.CreatedAt
+		if !again || ctx.Err() != nil {
+			return edited, err
 		}
-		m.Content = r.cleanings[0].text
-		return Edited{m, r}, nil
+		recalled = false
 	}
+}
+
+// replace gives m, which comes with its contents, others, if it is still as it was.
+func (s *Store) replace(ctx context.Context, by Actor, m Memory, text string) (Edited, error) {
+	r, err := s.Apply(ctx, by, Put{Path: m.Path, Content: text, If: IfVersion(m.Version)})
+	if err != nil {
+		return Edited{}, err
+	}
+	for _, v := range r.Versions {
+		m.Version, m.SHA256, m.Size, m.UpdatedAt = v.ID, v.SHA256, v.Size, v.CreatedAt
+	}
+	m.Content = r.cleanings[0].text
+	return Edited{m, r}, nil
+}
+
+// recall returns the memory at p as it was last seen, if the backend knows.
+func (s *Store) recall(p Path) (m Memory, known bool) {
+	id := s.id.Load()
+	if s.recaller == nil || id == nil {
+		return m, false
+	}
+	return s.recaller.Recall(*id, ByPath(p))
 }
 
 // moved returns where what was at a place in the text of the change is in what

@@ -97,7 +97,7 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.st == nil && place == 1 {
-		s.st, s.checked, s.partial = newState(), began, false
+		s.st, s.checked, s.partial, s.expires = newState(), began, false, began.Add(b.keepLog)
 		s.st.take(&r, false)
 	}
 	return nil
@@ -348,13 +348,13 @@ func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts mem
 	if err := b.open(ctx); err != nil {
 		return err
 	}
-	prefix := catalogDir + workspaceName(ws) + "/"
+	prefix, marker := catalogueDir(ws), catalogueKey(ws, opts.After)
 	if opts.Name != "" {
-		prefix = nameDir(ws, opts.Name) + markerPrefix
+		prefix, marker = nameMarkers(ws, opts.Name), nameMarker(ws, opts.Name, opts.After)
 	}
 	after := ""
 	if isStoreID(opts.After) {
-		after = prefix + newestFirst(opts.After)
+		after = marker
 	} else if opts.After != "" && opts.After < storePrefix {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts mem
 func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix string, page []listed) ([]memento.StoreInfo, error) {
 	infos := make([]memento.StoreInfo, len(page))
 	err := parallel(ctx, len(page), func(ctx context.Context, i int) error {
-		id, ok := parseNewestFirst(page[i].key[len(prefix):])
+		id, ok := parseMarker(page[i].key[len(prefix):])
 		if !ok {
 			return nil
 		}

@@ -168,6 +168,9 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", memento.ErrInvalid, err)
 	}
+	s.mu.Lock()
+	s.writes = r.Commit
+	s.mu.Unlock()
 	err = parallel(ctx, len(t.blobs), func(ctx context.Context, i int) error {
 		return s.b.s3.write(ctx, blobKey(s.id, t.blobs[i].name), []byte(t.blobs[i].content))
 	})

@@ -58,6 +58,36 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 	return m, nil
 }
 
+// Recall returns a memory with its contents as it was when this process last looked, if
+// no other one was seen to write to the store shortly before.
+func (b *Backend) Recall(id memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
+	b.mu.Lock()
+	s := b.stores[id]
+	b.mu.Unlock()
+	if s == nil {
+		return m, false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.st == nil || s.partial || s.st.deleted || age(s.checked) >= b.maxAge || age(s.others) < company {
+		return m, false
+	}
+	h := s.st.byPath[ref.Path]
+	if ref.Path == "" {
+		h = s.st.byID[ref.ID]
+	}
+	if h == nil {
+		return m, false
+	}
+	text, kept := b.cache.get(s.cacheKey(h.ref))
+	if !kept {
+		return m, false
+	}
+	m = b.shown(s.st, id, h)
+	m.Content = text.(string)
+	return m, true
+}
+
 // shown returns a memory as callers see it, without contents.
 func (b *Backend) shown(st *state, id memento.StoreID, h *head) memento.Memory {
 	m := h.memory

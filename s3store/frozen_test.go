@@ -65,6 +65,35 @@ func foldNow(t *testing.T, b *Backend, id memento.StoreID) {
 	}
 }
 
+// Records of the log go when they are old enough, though a folding looks for them only
+// when there may be some.
+func TestCleanOld(t *testing.T) {
+	b := hasty(t, "clean/"+random(), nil, time.Minute)
+	b.keepLog = 2 * time.Second // the server's times are of whole seconds
+	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := func() {
+		for i := range 10 {
+			write(t, b, info.ID, "/a", fmt.Sprint(i))
+		}
+		foldNow(t, b, info.ID)
+	}
+	more()
+	lists := b.Stats().Lists
+	if more(); b.Stats().Lists != lists {
+		t.Error("a folding looked for what cannot be old enough")
+	}
+	if n := logLength(t, b, info.ID); n < 20 {
+		t.Fatalf("%d records are left, of which all are new", n)
+	}
+	time.Sleep(b.keepLog + time.Second)
+	if more(); logLength(t, b, info.ID) > 10 {
+		t.Errorf("%d records are left, of which 10 are new", logLength(t, b, info.ID))
+	}
+}
+
 // A handle that slept while the log behind what it knows was folded and removed takes
 // a place that is empty neither for the end of the log nor for its own.
 func TestFrozen(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"memento"
 )
@@ -148,17 +149,22 @@ func (f *base) state() *state {
 	return s
 }
 
+// packers are writers for pack: each has tables of a megabyte.
+var packers = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for other levels only
+	return w
+}}
+
 // pack returns v as compressed JSON.
 func pack(v any) ([]byte, error) {
+	w := packers.Get().(*gzip.Writer)
+	defer packers.Put(w)
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
+	w.Reset(&out)
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		return nil, err
 	}
-	err = w.Close()
+	err := w.Close()
 	return out.Bytes(), err
 }
 

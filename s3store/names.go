@@ -12,13 +12,6 @@ import (
 	"memento"
 )
 
-// markerPrefix begins the names of markers, which lie beside a claim.
-const markerPrefix = "s-"
-
-func nameMarker(ws memento.Workspace, name string, id memento.StoreID) string {
-	return nameDir(ws, name) + markerPrefix + newestFirst(id)
-}
-
 // A claim says which store has a unique name, or is about to be made with it.
 type claim struct {
 	Rev   string          `json:"rev"`
@@ -45,9 +38,13 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 	if taken {
 		return errTaken(info.Name)
 	}
-	key := nameDir(info.Workspace, info.Name) + "claim"
+	key := claimKey(info.Workspace, info.Name)
 	mine, err := json.Marshal(claim{random(), info.ID})
 	if err != nil {
+		return err
+	}
+	// Most names are new: that there is no claim need not be asked first.
+	if _, err := b.s3.swap(ctx, key, mine, ifAbsent); !errors.Is(err, errRefused) {
 		return err
 	}
 	began := time.Now()

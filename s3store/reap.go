@@ -14,17 +14,35 @@ func (f *folder) clean(ctx context.Context) error {
 			return err
 		}
 	}
+	f.mu.RLock()
+	early := time.Now().Before(f.expires)
+	f.mu.RUnlock()
+	if early { // a long listing, of which nothing would go
+		return nil
+	}
 	log, err := f.b.s3.list(ctx, logDir(f.id), "", listed1, true) // more of it next time
 	if err != nil {
 		return err
 	}
 	var expired []string
+	next := time.Now().Add(f.b.keepLog) // when there may be more
 	for _, o := range log {
 		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && time.Since(o.at) > f.b.keepLog {
 			expired = append(expired, o.key)
+		} else if at := o.at.Add(f.b.keepLog); at.Before(next) {
+			next = at
 		}
 	}
-	return f.b.s3.remove(ctx, expired...)
+	if len(expired) == listed1 {
+		next = time.Time{}
+	}
+	if err := f.b.s3.remove(ctx, expired...); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.expires = next
+	f.mu.Unlock()
+	return nil
 }
 
 // reap removes at once what was redacted and pruned, whoever has folded it: objects that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"memento"
 	"memento/internal/services"
@@ -87,6 +88,10 @@ func TestRequests(t *testing.T) {
 		id = info.ID
 		return err
 	})
+	asks(t, b, "CreateStore with a unique name", s3store.Stats{Lists: 1, Puts: 4}, func(ctx context.Context) error {
+		_, err := b.CreateStore(ctx, "others", memento.StoreSpec{Name: "unique", UniqueName: true})
+		return err
+	})
 	apply := func(changes ...memento.Change) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := b.Apply(ctx, id, tester, changes)
@@ -159,11 +164,23 @@ func TestRequests(t *testing.T) {
 	put(t, other, id, "/b", "z")
 	asks(t, b, "a Put after another server wrote", s3store.Stats{PutsRefused: 1, Gets: 2, GetsMissing: 3, Puts: 1}, apply(memento.Put{Path: "/c", Content: "x"}))
 
+	before := b.Stats()
 	for i := range 400 {
 		put(t, b, id, "/n", fmt.Sprint(i))
 	}
+	// Folding goes on beside the writes, and looks for nothing to remove: what this
+	// process began to write is not old enough.
+	folded := before
+	folded.Puts += 400 + 2
+	got := b.Stats()
+	for wait := time.Now().Add(10 * time.Second); got.Puts < folded.Puts && time.Now().Before(wait); got = b.Stats() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got.Puts != folded.Puts || got.Requests() != folded.Requests() {
+		t.Errorf("400 Puts, of which 256 are folded, bring the requests from %+v to %+v", before, got)
+	}
 	third := openWith(t, dir, nil)
-	before := third.Stats()
+	before = third.Stats()
 	if err := list(third)(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -136,6 +136,7 @@ var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.ReadMarker      = (*Backend)(nil)
+	_ memento.Recaller        = (*Backend)(nil)
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.Elector         = (*Backend)(nil)

@@ -1,7 +1,6 @@
 package s3store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -67,18 +66,23 @@ func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*rec
 		bare.Sizes, bare.contents = nil, nil
 		d.Records = append(d.Records, &bare)
 	}
-	var contents bytes.Buffer
-	for _, p := range kept {
-		c := content(p)
-		d.Contents = append(d.Contents, span{p.n, p.i, int64(contents.Len()), int64(len(c))})
-		contents.WriteString(c)
+	contents := make([]string, len(kept))
+	var size int64
+	for i, p := range kept {
+		contents[i] = content(p)
+		d.Contents = append(d.Contents, span{p.n, p.i, size, int64(len(contents[i]))})
+		size += int64(len(contents[i]))
 	}
 	meta, err := pack(&d)
 	if err != nil {
 		return nil, segment{}, err
 	}
-	g := segment{Key: key, From: from, To: to, FirstSeq: firstSeq, LastSeq: lastSeq, Meta: int64(len(meta)), Size: int64(len(meta) + contents.Len())}
-	return append(meta, contents.Bytes()...), g, nil
+	g := segment{Key: key, From: from, To: to, FirstSeq: firstSeq, LastSeq: lastSeq, Meta: int64(len(meta)), Size: int64(len(meta)) + size}
+	data := slices.Grow(meta, int(size))
+	for _, c := range contents {
+		data = append(data, c...)
+	}
+	return data, g, nil
 }
 
 // describe returns a segment's description.

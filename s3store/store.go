@@ -17,6 +17,10 @@ const (
 	maxAge  = 10 * time.Minute
 	keepLog = time.Hour
 
+	// company is for how long after another process has written to a store it is
+	// expected to do so again.
+	company = 10 * time.Second
+
 	loadTries = 10
 )
 
@@ -29,6 +33,9 @@ type store struct {
 	st      *state       // nil until it is loaded
 	partial bool         // while st lacks records of the log that others may have been shown
 	checked time.Time    // when st was the newest; see age
+	writes  string       // the commit that was written last, or is about to be
+	others  time.Time    // when a record of another process was last come upon
+	expires time.Time    // before which no record of the log is old enough to be removed, if that is known
 
 	questions sync.Mutex // guards what follows
 	next      *question  // the one that begins when the running one has ended
@@ -153,6 +160,9 @@ func (s *store) catchUp(ctx context.Context) error {
 			if s.st != nil && s.st.deleted && s.st.manifest.End != s.st.n {
 				s.st = nil // it begins again, behind what the manifest says was buried
 				break
+			}
+			if !cold && s.st != nil && r.Commit != s.writes {
+				s.others = began
 			}
 			s.takeLocked(r)
 		}

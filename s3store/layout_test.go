@@ -1,0 +1,48 @@
+package s3store
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"memento"
+)
+
+// Markers list stores in falling order of ID, whatever the IDs look like, tell them,
+// and none is a directory of another.
+func TestCatalogueKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var ids []memento.StoreID
+	for range 2000 {
+		ids = append(ids, memento.NewStoreID(time.UnixMilli(rng.Int64N(1<<42))))
+		text := make([]byte, 1+rng.IntN(12))
+		for i := range text {
+			text[i] = "09AZaz"[rng.IntN(6)]
+		}
+		ids = append(ids, memento.StoreID(storePrefix+string(text)))
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	before := ""
+	for _, id := range slices.Backward(ids) {
+		key := catalogueKey(workspaceOfTest, id)
+		if key <= before {
+			t.Errorf("%s lists %s before that of a greater ID, %s", id, key, before)
+		}
+		if strings.HasPrefix(key, before+"/") || strings.Contains(key, "//") {
+			t.Errorf("%s is behind %s", key, before)
+		}
+		if got, ok := parseMarker(strings.TrimPrefix(key, catalogueDir(workspaceOfTest))); got != id || !ok {
+			t.Errorf("%s is read as %s", id, got)
+		}
+		marker := nameMarker(workspaceOfTest, "name", id)
+		if got, ok := parseMarker(strings.TrimPrefix(marker, nameMarkers(workspaceOfTest, "name"))); got != id || !ok {
+			t.Errorf("%s is read as %s", id, got)
+		}
+		before = key
+	}
+}
+
+const workspaceOfTest memento.Workspace = "tests"
