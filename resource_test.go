@@ -397,10 +397,7 @@ func TestUpdateMemoryMeetsOthers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := memstore.New(nil)
-			m := &meddler{Backend: b}
-			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-			other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+			m, s, other := meddled()
 			mustPut(t, s, "/a", "base")
 			id := idAt(t, s, "/a")
 			m.meddle = func() { tt.meddle(t, other) }

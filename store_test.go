@@ -36,6 +36,16 @@ func (b *meddler) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 	return b.Backend.Apply(ctx, id, by, changes)
 }
 
+// meddled returns a store through a meddler, and the same store for the others.
+func meddled() (m *meddler, s, other *memento.Store) {
+	b := memstore.New(nil)
+	m = &meddler{Backend: b}
+	open := func(b memento.Backend) *memento.Store {
+		return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	}
+	return m, open(m), open(b)
+}
+
 // contents returns what a store holds.
 func contents(t testing.TB, s *memento.Store) map[memento.Path]string {
 	t.Helper()
@@ -365,10 +375,7 @@ func TestEditMeetsOthers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := memstore.New(nil)
-			m := &meddler{Backend: b}
-			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-			other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+			m, s, other := meddled()
 			mustPut(t, s, "/a", "base")
 			m.meddle = func() { tt.meddle(t, other) }
 			calls := 0
