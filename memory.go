@@ -42,8 +42,16 @@ type Memory struct {
 
 // HashContent returns the SHA-256 of content as [Memory] carries it.
 func HashContent(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(sum[:])
+	// By parts, for a string becomes bytes by copying it.
+	var part [1024]byte
+	h := sha256.New()
+	for len(content) > 0 {
+		n := copy(part[:], content)
+		h.Write(part[:n])
+		content = content[n:]
+	}
+	var sum [sha256.Size]byte
+	return hex.EncodeToString(h.Sum(sum[:0]))
 }
 
 // An Operation says what a version did to its memory.
@@ -76,6 +84,10 @@ type Version struct {
 
 	RedactedAt time.Time // zero unless redacted
 	RedactedBy Actor
+
+	// Sealed is for [Planner.PlanImport] only, in what wrappers import; otherwise nil.
+	// Backends hand it on, and keep nothing of it.
+	Sealed *Sealed
 }
 
 // Redacted reports whether the version's path and content have been removed.

@@ -28,7 +28,7 @@ type Planner struct {
 	At   time.Time // of the versions made; must not lie before the store's newest version
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 
-	sealer   Sealer                 // of the change that is planned now; nil if it is not sealed
+	sealer   Sealer                 // of the change, or the version, that is planned now; nil if it is not sealed
 	born     map[MemoryID]time.Time // when the memories of imported versions were made
 	tooLarge map[MemoryID]int64     // sizes of those that break the limit, so far
 }
@@ -62,7 +62,7 @@ func (p *Planner) Plan(now Snapshot, c Change) ([]Effect, error) {
 		if _, nested := c.Change.(Sealed); nested || c.By == nil {
 			break
 		}
-		if c.Envelope != "" && p.Info.Envelope != "" && c.Envelope != p.Info.Envelope {
+		if c.outdated(p.Info.Envelope) {
 			return nil, &Error{Op: "apply", Err: errEnvelope}
 		}
 		p.sealer = c.By
@@ -238,6 +238,13 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	}
 	if p.Info.Archived() {
 		return nil, &Error{Op: "import", Err: ErrArchived}
+	}
+	if v.Sealed != nil {
+		if v.Sealed.outdated(p.Info.Envelope) {
+			return nil, &Error{Op: "import", Err: errEnvelope}
+		}
+		p.sealer, v.Sealed = v.Sealed.By, nil
+		defer func() { p.sealer = nil }()
 	}
 	if v.ID == "" || v.Memory == "" {
 		return fail("has no ID or no memory")
@@ -501,7 +508,7 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 	rewrite := after.hashOf() != before.hashOf()
 	switch {
 	case !rewrite:
-		after.SHA256 = before.SHA256 // of what is kept already
+		after.SHA256, after.Content = before.SHA256, before.Content // of what is kept already: the text is not to be
 	case p.sealer != nil:
 		sealed, err := p.sealer.Seal(after.ID, v.ID, after.Content)
 		if err != nil {

@@ -7,19 +7,27 @@ package memento
 // The rules are those of the change within, and its contents, sizes and hashes
 // are in clear: limits count what users wrote. Its paths are those that the
 // backend keeps.
+//
+// A version that is imported has one as Version.Sealed, without a change, if its
+// contents are sealed already.
 type Sealed struct {
 	Change Change
 	By     Sealer
 
 	// Envelope is the one with the keys that By uses. If the store has another by
-	// now, the change is refused with ErrConflict.
+	// now, the change, or the import, is refused with ErrConflict.
 	Envelope string
 }
 
 func (Sealed) isChange() {}
 
+// outdated reports whether the store, whose envelope is given, has other keys by now.
+func (s *Sealed) outdated(envelope string) bool {
+	return s.Envelope != "" && envelope != "" && s.Envelope != envelope
+}
+
 // A Sealer makes what a backend keeps of the contents of one store. [Planner] asks
-// it, once a change is found to be in order.
+// it, once a change is found to be in order; of what is imported, about paths only.
 type Sealer interface {
 	// Seal returns what is kept in place of a text that a version writes to a
 	// memory. It must be valid UTF-8. The text is sealed again whenever another

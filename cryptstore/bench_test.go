@@ -2,7 +2,9 @@ package cryptstore_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"memento"
@@ -34,6 +36,41 @@ func BenchmarkPairs(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkTeam has the same of edits of 16 callers, or a few more, in one store, each
+// with memories of its own, of 2 KB.
+func BenchmarkTeam(b *testing.B) {
+	const own = 60
+	procs := runtime.GOMAXPROCS(0)
+	each := (16 + procs - 1) / procs
+	callers := each * procs
+	text := strings.Repeat("All work and no play makes Jack a dull boy.\n", 2<<10/44)
+	for _, kind := range []string{"plain", "encrypted"} {
+		b.Run(kind, func(b *testing.B) {
+			tool := newTool(b, kind, text)
+			for i := range callers * own {
+				if _, err := tool.Create(b.Context(), fmt.Sprintf("/memories/%d/%d.md", i%callers, i/callers), text+"needle 0.\n"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var caller atomic.Int64
+			b.SetParallelism(each)
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				lane := caller.Add(1) - 1
+				for n := 0; pb.Next(); n++ {
+					path := fmt.Sprintf("/memories/%d/%d.md", lane, n%own)
+					old, next := fmt.Sprintf("needle %d.", n/own), fmt.Sprintf("needle %d.", n/own+1)
+					if _, err := tool.StrReplace(b.Context(), path, old, next); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
 	}
 }
 

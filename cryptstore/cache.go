@@ -122,11 +122,6 @@ func (b *Backend) toWrite(ctx context.Context, op string, id memento.StoreID) (*
 	if e, ok := b.cache.get(id); ok && time.Since(e.checked) < keysFor {
 		return e.keys, nil
 	}
-	return b.toWriteNow(ctx, op, id)
-}
-
-// toWriteNow is toWrite with the keys that the store has when it is called.
-func (b *Backend) toWriteNow(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	k, err := b.load(ctx, op, id)
 	if err != nil {
 		return nil, err

@@ -21,11 +21,12 @@
 //
 // # Cost
 //
-// Contents take a third more room. Up to 16 MiB of texts that were used lately are held
-// in memory in clear; redacting and pruning, and deleting a store, by this handle forgets them. A search has no index: it decrypts every memory
-// below its directory, and is refused above [Options].SearchBytes. With encrypted
-// names, a listing reads everything below its directory and sorts it in memory, and
-// paths can be about half as long.
+// Contents take a third more room. Up to 16 MiB of texts that were read or written lately
+// are held in memory in clear; redacting and pruning, and deleting a store, by this handle
+// forgets them. A search has no index: it decrypts every memory below its directory,
+// and is refused above [Options].SearchBytes. With encrypted names, a listing reads
+// everything below its directory and sorts it in memory, and paths can be about half as
+// long.
 package cryptstore
 
 import (

@@ -19,22 +19,24 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	}
 	kept := ref
 	kept.Path = k.find(ref.Path)
+	age := b.texts.age()
 	m, err := b.inner.Get(ctx, store, kept)
 	if err != nil {
 		return memento.Memory{}, b.fail(k, err)
 	}
-	clear, err := b.openMemory(ctx, op, &k, m)
+	clear, err := b.openMemory(ctx, op, &k, m, age)
 	return clear, b.fail(k, err)
 }
 
 // openMemory returns a memory with the contents that it has, sealed. If it takes
-// newer keys than k, k becomes those.
-func (b *Backend) openMemory(ctx context.Context, op string, k **keys, m memento.Memory) (memento.Memory, error) {
-	text, hash, by, err := b.open(*k, m.ID, m.Content, m.SHA256, m.Digest, m.Size)
+// newer keys than k, k becomes those. age is that of texts, from before the storage was
+// asked.
+func (b *Backend) openMemory(ctx context.Context, op string, k **keys, m memento.Memory, age int64) (memento.Memory, error) {
+	text, hash, by, err := b.open(*k, m.ID, m.Content, m.Digest, m.Size, age)
 	if errors.Is(err, memento.ErrDecrypt) {
 		if fresh, other := b.reread(ctx, op, *k); other {
 			*k = fresh
-			text, hash, by, err = b.open(fresh, m.ID, m.Content, m.SHA256, m.Digest, m.Size)
+			text, hash, by, err = b.open(fresh, m.ID, m.Content, m.Digest, m.Size, age)
 		}
 	}
 	if err == nil && by != m.Version {
@@ -77,26 +79,39 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 
 // applyBy is Apply with the keys that the store should have.
 func (b *Backend) applyBy(ctx context.Context, k *keys, by memento.Actor, changes []memento.Change) (_ memento.Applied, err error) {
-	sealed := make([]memento.Change, len(changes))
+	seal := make([]sealer, len(changes))
+	given := make([]memento.Change, len(changes))
 	for i, c := range changes {
-		if sealed[i], err = k.sealed(c); err != nil {
+		seal[i].keys = k
+		if given[i], err = k.sealed(c, &seal[i]); err != nil {
 			return memento.Applied{}, err
 		}
 	}
-	done, err := b.inner.Apply(ctx, k.store, by, sealed)
+	age := b.texts.age()
+	done, err := b.inner.Apply(ctx, k.store, by, given)
 	if err != nil {
 		return memento.Applied{}, b.fail(k, err)
 	}
 	for i, v := range done.Versions {
-		if done.Versions[i], err = k.bareVersion(v); err != nil {
+		bare, err := k.bareVersion(v)
+		if err != nil {
 			return memento.Applied{}, b.fail(k, err)
+		}
+		done.Versions[i] = bare
+		// Versions come in the order of the changes, of which not all seal something.
+		for len(seal) > 0 && seal[0].last.version == "" {
+			seal = seal[1:]
+		}
+		if len(seal) > 0 && seal[0].last.version == v.ID {
+			b.written(k, &seal[0].last, &v, bare.SHA256, age)
+			seal = seal[1:]
 		}
 	}
 	return done, nil
 }
 
 // sealed returns a change as the backend below is given it.
-func (k *keys) sealed(c memento.Change) (_ memento.Change, err error) {
+func (k *keys) sealed(c memento.Change, by *sealer) (_ memento.Change, err error) {
 	switch is := c.(type) {
 	case memento.Put:
 		is.Path, err = k.keep(is.Path)
@@ -113,5 +128,5 @@ func (k *keys) sealed(c memento.Change) (_ memento.Change, err error) {
 	default:
 		return c, nil // refused below
 	}
-	return memento.Sealed{Change: c, By: sealer{k}, Envelope: k.envelope}, err
+	return memento.Sealed{Change: c, By: by, Envelope: k.envelope}, err
 }

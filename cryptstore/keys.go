@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"memento"
@@ -99,7 +100,11 @@ func keysetBytes(h *keyset.Handle) ([]byte, error) {
 // about is associated data: what a ciphertext is for, and where it belongs. Parts
 // are written with their lengths, so that no two lists of parts look the same.
 func about(what string, parts ...string) []byte {
-	ad := append([]byte(what), 0)
+	size := len(what) + 1
+	for _, p := range parts {
+		size += 4 + len(p)
+	}
+	ad := append(append(make([]byte, 0, size), what...), 0)
 	for _, p := range parts {
 		n := len(p)
 		ad = append(ad, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
@@ -196,26 +201,33 @@ func (k *keys) make(plain []byte) error {
 // digest encrypts a hash: the halves of a SHA-256 are as good as random each, so
 // that of two hashes nothing shows but whether they are the same.
 func (k *keys) digest(hash string) string {
-	sum, err := hex.DecodeString(hash)
-	if err != nil || len(sum) != sha256.Size || hex.EncodeToString(sum) != hash {
+	digest, ok := byHalves(hash, func(i int, half []byte) { k.halves[i].Encrypt(half, half) })
+	if !ok || strings.ToLower(hash) != hash {
 		return "no hash" // of a condition: no memory has it
 	}
-	for i, half := range k.halves {
-		part := sum[i*aes.BlockSize : (i+1)*aes.BlockSize]
-		half.Encrypt(part, part)
-	}
-	return hex.EncodeToString(sum)
+	return digest
 }
 
 // hash is the reverse of digest; "" if there can be none.
 func (k *keys) hash(digest string) string {
-	sum, err := hex.DecodeString(digest)
-	if err != nil || len(sum) != sha256.Size {
-		return ""
+	hash, _ := byHalves(digest, func(i int, half []byte) { k.halves[i].Decrypt(half, half) })
+	return hash
+}
+
+// byHalves returns the hexadecimal digits of a SHA-256 whose halves were changed.
+func byHalves(hash string, change func(i int, half []byte)) (changed string, ok bool) {
+	var digits [2 * sha256.Size]byte
+	if len(hash) != len(digits) {
+		return "", false
 	}
-	for i, half := range k.halves {
-		part := sum[i*aes.BlockSize : (i+1)*aes.BlockSize]
-		half.Decrypt(part, part)
+	copy(digits[:], hash)
+	sum := make([]byte, sha256.Size)
+	if _, err := hex.Decode(sum, digits[:]); err != nil {
+		return "", false
 	}
-	return hex.EncodeToString(sum)
+	for i := range 2 {
+		change(i, sum[i*aes.BlockSize:(i+1)*aes.BlockSize])
+	}
+	hex.Encode(digits[:], sum)
+	return string(digits[:]), true
 }

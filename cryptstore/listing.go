@@ -25,9 +25,10 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 			b.listSorted(ctx, op, k, opts, yield)
 			return
 		}
+		age := b.texts.age()
 		for e, err := range b.inner.List(ctx, store, opts) {
 			if err == nil {
-				e, err = b.openEntry(ctx, op, &k, e, opts.Contents)
+				e, err = b.openEntry(ctx, op, &k, e, opts.Contents, age)
 			}
 			if err != nil {
 				yield(memento.Entry{}, err)
@@ -41,11 +42,11 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 }
 
 // openEntry returns an entry whose path is clear as users see it.
-func (b *Backend) openEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool) (_ memento.Entry, err error) {
+func (b *Backend) openEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool, age int64) (_ memento.Entry, err error) {
 	switch {
 	case e.Dir, e.Foreign:
 	case contents:
-		e.Memory, err = b.openMemory(ctx, op, k, e.Memory)
+		e.Memory, err = b.openMemory(ctx, op, k, e.Memory, age)
 	default:
 		e.Memory, err = (*k).bareMemory(e.Memory)
 	}
@@ -59,6 +60,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 		opts.Dir = memento.Root
 	}
 	all := memento.ListOptions{Dir: k.find(opts.Dir), Contents: opts.Contents, Brief: opts.Brief}
+	age := b.texts.age()
 	var entries []memento.Entry
 	for e, err := range b.inner.List(ctx, k.store, all) {
 		if err == nil && !e.Foreign { // those have names that people gave
@@ -79,7 +81,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 		}
 		err := ctx.Err()
 		if err == nil {
-			e, err = b.openEntry(ctx, op, &k, e, opts.Contents)
+			e, err = b.openEntry(ctx, op, &k, e, opts.Contents, age)
 		}
 		if err != nil {
 			yield(memento.Entry{}, b.fail(k, err))

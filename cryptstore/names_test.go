@@ -2,6 +2,7 @@ package cryptstore_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,46 @@ func TestEncryptedListings(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// What is imported is measured, and protected, by the names that users know.
+func TestImportedNames(t *testing.T) {
+	inner := memstore.New(nil)
+	defer inner.Close()
+	b := wrap(t, inner, newRing(t), &cryptstore.Options{EncryptNames: true})
+	store := newStore(t, b, workspace)
+	v := apply(t, b, store, memento.Put{Path: "/a", Content: "x"})[0]
+	kept := onlyPath(t, inner, store)
+	settings := memento.DefaultSettings()
+	settings.ReadOnly = []memento.Pattern{memento.Pattern(kept), "/locked/**"}
+	limits := memento.Limits{PathBytes: 10, PathDepth: 2}
+	if _, err := b.UpdateStore(t.Context(), workspace, store, memento.StoreUpdate{Settings: &settings, Limits: &limits}); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		path memento.Path
+		want error
+	}{
+		{"/ten/bytes", nil}, // 67 as it is kept
+		{"/more/bytes", memento.ErrTooLarge},
+		{"/b/b/c", memento.ErrTooLarge},
+		{"/locked/1", memento.ErrProtected},
+		{"/a", nil}, // nobody knows it as what is read-only
+	} {
+		v := v
+		v.ID, v.Content, v.Path = memento.VersionID(fmt.Sprint("memver_", i)), "x", c.path
+		if c.path != "/a" {
+			v.Memory = memento.MemoryID(fmt.Sprint("mem_", i))
+		}
+		err := b.Import(t.Context(), store, []memento.Version{v})
+		failed, ok := errors.AsType[*memento.Error](err)
+		if !errors.Is(err, c.want) || c.want != nil && (!ok || failed.Path != c.path) {
+			t.Errorf("%s: %v, want %v", c.path, err, c.want)
+		}
+		if c.want == nil {
+			holds(t, b, store, c.path, "x")
 		}
 	}
 }

@@ -250,25 +250,32 @@ func TestRotateUnderWriters(t *testing.T) {
 // What is imported into a store that another process has just copied back is sealed by
 // the keys that the store has now.
 func TestImportIntoCopy(t *testing.T) {
-	inner := memstore.New(nil)
-	defer inner.Close()
-	ring := newRing(t)
-	b, other := wrap(t, inner, ring, nil), wrap(t, inner, ring, nil)
-	store := newStore(t, b, workspace)
-	v := apply(t, b, store, memento.Put{Path: "/a", Content: "text"})[0]
-	holds(t, other, store, "/a", "text") // by keys that are destroyed now
-	if err := b.DeleteStore(t.Context(), workspace, store); err != nil {
-		t.Fatal(err)
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			inner, err := k.open(t.Context(), t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer inner.Close()
+			ring, opts := newRing(t), &cryptstore.Options{EncryptNames: k.names}
+			b, other := wrap(t, inner, ring, opts), wrap(t, inner, ring, opts)
+			store := newStore(t, b, workspace)
+			v := apply(t, b, store, memento.Put{Path: "/a", Content: "text"})[0]
+			holds(t, other, store, "/a", "text") // by keys that are destroyed now
+			if err := b.DeleteStore(t.Context(), workspace, store); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.CreateStore(t.Context(), workspace, memento.StoreSpec{Name: "copy", ID: store}); err != nil {
+				t.Fatal(err)
+			}
+			v.Content = "text"
+			if err := other.Import(t.Context(), store, []memento.Version{v}); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, b, store, "/a", "text")
+			holds(t, other, store, "/a", "text")
+		})
 	}
-	if _, err := b.CreateStore(t.Context(), workspace, memento.StoreSpec{Name: "copy", ID: store}); err != nil {
-		t.Fatal(err)
-	}
-	v.Content = "text"
-	if err := other.Import(t.Context(), store, []memento.Version{v}); err != nil {
-		t.Fatal(err)
-	}
-	holds(t, b, store, "/a", "text")
-	holds(t, other, store, "/a", "text")
 }
 
 // An envelope that names another key than the one it needs does not pass for done.

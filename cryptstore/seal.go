@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"memento"
@@ -24,36 +25,69 @@ func (k *keys) aboutText(memory memento.MemoryID, version memento.VersionID) []b
 	return about("memento contents 1", string(k.store), string(memory), string(version))
 }
 
-// A sealer is what a store's keys are to a backend.
-type sealer struct{ *keys }
+// A sealer is what a store's keys are to a backend, for one change.
+type sealer struct {
+	*keys
+	last sealed // what was sealed last, which is what is kept if the change succeeds
+}
 
-var _ memento.Sealer = sealer{}
+type sealed struct {
+	version    memento.VersionID
+	text, kept string
+}
+
+var _ memento.Sealer = (*sealer)(nil)
 
 // Seal implements [memento.Sealer].
-func (s sealer) Seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
-	return s.seal(memory, version, text)
+func (s *sealer) Seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
+	kept, err := s.seal(memory, version, text)
+	s.last = sealed{version, text, kept}
+	return kept, err
 }
 
 // Digest implements [memento.Sealer].
-func (s sealer) Digest(sha256 string) string { return s.digest(sha256) }
+func (s *sealer) Digest(sha256 string) string { return s.digest(sha256) }
 
 // Clear implements [memento.Sealer].
-func (s sealer) Clear(p memento.Path) (memento.Path, error) {
+func (s *sealer) Clear(p memento.Path) (memento.Path, error) {
 	if s.names != nil && len(p) > memento.MaxPathBytes { // by the move of a directory
 		return "", tooLong(s.shown(p), len(p))
 	}
 	return s.clear(p)
 }
 
+// rooms are where texts lie while they are encrypted: bytes to Tink, strings elsewhere.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxRoom = 64 << 10
+
 func (k *keys) seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
-	encrypted, err := k.contents.Encrypt([]byte(text), k.aboutText(memory, version))
+	room := rooms.Get().(*[]byte)
+	plain := append((*room)[:0], text...)
+	encrypted, err := k.contents.Encrypt(plain, k.aboutText(memory, version))
+	clear(plain)
+	if cap(plain) <= maxRoom {
+		*room = plain
+	}
+	rooms.Put(room)
 	if err != nil {
 		return "", fmt.Errorf("encrypt: %w", err)
 	}
-	kept := make([]byte, 0, len(sealedPrefix)+len(sealedFormat)+len(version)+2+base64.RawStdEncoding.EncodedLen(len(encrypted)))
-	kept = append(kept, sealedPrefix+sealedFormat+":"...)
-	kept = append(append(kept, version...), ':')
-	return string(base64.RawStdEncoding.AppendEncode(kept, encrypted)), nil
+	var kept strings.Builder
+	kept.Grow(len(sealedPrefix) + len(sealedFormat) + len(version) + 2 + base64.RawStdEncoding.EncodedLen(len(encrypted)))
+	kept.WriteString(sealedPrefix + sealedFormat + ":")
+	kept.WriteString(string(version))
+	kept.WriteByte(':')
+	// By parts, for to make a string of the whole would copy it.
+	const part = 768 // a multiple of 3
+	var digits [part / 3 * 4]byte
+	for len(encrypted) > 0 {
+		n := min(part, len(encrypted))
+		base64.RawStdEncoding.Encode(digits[:], encrypted[:n])
+		kept.Write(digits[:base64.RawStdEncoding.EncodedLen(n)])
+		encrypted = encrypted[n:]
+	}
+	return kept.String(), nil
 }
 
 // parseSealed takes what is kept apart.

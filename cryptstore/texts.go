@@ -2,6 +2,7 @@ package cryptstore
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"memento"
 )
@@ -25,12 +26,14 @@ type texts struct {
 	mu         sync.Mutex
 	young, old map[textKey]opened
 	bytes      int // in young
+
+	cleared atomic.Int64 // how often everything was forgotten
 }
 
+// A textKey has one text, the memory's newest: the one before is not read again.
 type textKey struct {
-	keys   *keys // by which it was opened
+	keys   *keys // by which it was sealed or opened
 	memory memento.MemoryID
-	sha256 string // of what is kept
 }
 
 type opened struct {
@@ -52,10 +55,16 @@ func (c *texts) get(k textKey) (o opened, ok bool) {
 	return o, ok
 }
 
-func (c *texts) put(k textKey, o opened) {
+// age returns what put is to be told of a text that the storage is asked for, or
+// given, from now on.
+func (c *texts) age() int64 { return c.cleared.Load() }
+
+// put holds a text, unless everything was forgotten since age was asked for: that may
+// have been because of this one.
+func (c *texts) put(k textKey, o opened, age int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o.size() <= maxTextBytes {
+	if age == c.cleared.Load() && o.size() <= maxTextBytes {
 		c.add(k, o)
 	}
 }
@@ -66,6 +75,9 @@ func (c *texts) add(k textKey, o opened) {
 	if c.young == nil || c.bytes >= textsBytes/2 {
 		c.young, c.old, c.bytes = map[textKey]opened{}, c.young, 0
 	}
+	if before, ok := c.young[k]; ok {
+		c.bytes -= before.size()
+	}
 	c.young[k] = o
 	c.bytes += o.size()
 }
@@ -75,18 +87,24 @@ func (c *texts) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.young, c.old, c.bytes = nil, nil, 0
+	c.cleared.Add(1)
 }
 
-// open is keys.open, unless the answer is known. sha256 is what the storage says of
-// the hash of what is kept, and need not be true.
-func (b *Backend) open(k *keys, memory memento.MemoryID, kept, sha256, digest string, size int64) (text, hash string, by memento.VersionID, err error) {
-	key := textKey{k, memory, sha256}
+// open is keys.open, unless the answer is known. age is that of texts, from before the
+// storage was asked.
+func (b *Backend) open(k *keys, memory memento.MemoryID, kept, digest string, size int64, age int64) (text, hash string, by memento.VersionID, err error) {
+	key := textKey{k, memory}
 	if o, ok := b.texts.get(key); ok && o.kept == kept && o.digest == digest && int64(len(o.text)) == size {
 		return o.text, o.hash, o.by, nil
 	}
 	text, hash, by, err = k.open(memory, kept, digest, size)
 	if err == nil {
-		b.texts.put(key, opened{kept, digest, text, hash, by})
+		b.texts.put(key, opened{kept, digest, text, hash, by}, age)
 	}
 	return text, hash, by, err
+}
+
+// written holds what a version wrote, for it is often read next.
+func (b *Backend) written(k *keys, s *sealed, v *memento.Version, hash string, age int64) {
+	b.texts.put(textKey{k, v.Memory}, opened{s.kept, v.Digest, s.text, hash, v.ID}, age)
 }

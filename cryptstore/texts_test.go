@@ -1,0 +1,123 @@
+package cryptstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"memento"
+	"memento/memstore"
+)
+
+// A watched backend calls during before it answers.
+type watched struct {
+	*memstore.Backend
+	during func()
+}
+
+func (w *watched) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	done, err := w.Backend.Apply(ctx, store, by, changes)
+	w.during()
+	return done, err
+}
+
+func (w *watched) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
+	m, err := w.Backend.Get(ctx, store, ref)
+	w.during()
+	return m, err
+}
+
+// What is written is held for the next read, once it is written; and what is forgotten
+// while it is read or written is not held.
+func TestTexts(t *testing.T) {
+	inner := &watched{memstore.New(nil), func() {}}
+	ring, err := NewKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped, err := Wrap(t.Context(), inner, ring, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrapped.Close()
+	b, _ := Of(wrapped)
+	info, err := b.CreateStore(t.Context(), "test", memento.StoreSpec{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(changes ...memento.Change) []memento.Version {
+		t.Helper()
+		done, err := b.Apply(t.Context(), info.ID, memento.Actor{}, changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done.Versions
+	}
+	get := func(p memento.Path) memento.Memory {
+		t.Helper()
+		m, err := b.Get(t.Context(), info.ID, memento.ByPath(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	k, err := b.toRead(t.Context(), "test", info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := func(what string, v memento.Version, text string) {
+		t.Helper()
+		o, ok := b.texts.get(textKey{k, v.Memory})
+		if ok != (text != "") || o.text != text || ok && (o.by != v.ID || o.hash != memento.HashContent(text)) {
+			t.Errorf("%s: held is %+v", what, o)
+		}
+	}
+
+	moved, text := "moved and changed", "text"
+	made := apply(memento.Put{Path: "/a", Content: "a"}, memento.Put{Path: "/dir/1", Content: "one"}, memento.Put{Path: "/dir/2", Content: "two"},
+		memento.Move{From: "/dir", To: "/other"}, memento.Put{Path: "/a", Content: "a"}, memento.Remove{Path: "/other/1"},
+		memento.Move{From: "/a", To: "/b", Content: &moved})
+	holds("moved", made[6], moved)
+	holds("kept", made[2], "two")
+	if len(made) != 7 || get("/b").Content != moved || get("/other/2").Content != "two" {
+		t.Errorf("made are %+v", made)
+	}
+	if _, err := b.Apply(t.Context(), info.ID, memento.Actor{}, []memento.Change{
+		memento.Put{Path: "/b", Content: "not to be"}, memento.Put{Path: "/b/below", Content: "x"},
+	}); !errors.Is(err, memento.ErrNotDir) {
+		t.Errorf("below a memory: %v", err)
+	}
+	holds("after a failure", made[6], moved)
+
+	inner.during = b.texts.clear
+	large := strings.Repeat("x", maxTextBytes)
+	v := apply(memento.Put{Path: "/c", Content: text})[0]
+	holds("forgotten while it was written", v, "")
+	if get("/c").Content != text {
+		t.Error("it is not read")
+	}
+	holds("forgotten while it was read", v, "")
+	inner.during = func() {}
+	if get("/c").Content != text {
+		t.Error("it is not read")
+	}
+	holds("read", v, text)
+	if v = apply(memento.Put{Path: "/d", Content: large[:100_000]})[0]; get("/d").Content != large[:100_000] {
+		t.Error("a long one is not read")
+	}
+	holds("a long one", v, large[:100_000])
+
+	c := &b.texts
+	c.put(textKey{k, "mem_large"}, opened{text: large}, c.age())
+	if _, ok := c.get(textKey{k, "mem_large"}); ok {
+		t.Error("a very large one is held")
+	}
+	for range 1000 { // the same one anew drives out no others
+		c.put(textKey{k, "mem_again"}, opened{text: large[:100_000]}, c.age())
+	}
+	holds("read before", v, large[:100_000])
+	if c.bytes > 1<<20 {
+		t.Errorf("%d bytes are counted", c.bytes)
+	}
+}
