@@ -67,7 +67,7 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	defer os.Remove(temp) // unless it is at its place
 
 	patient, cancel := context.WithTimeout(ctx, flushPatience)
-	_ = b.reads.sync(patient) // when memories were read is worth no more than trying
+	_ = b.reads.Sync(patient) // when memories were read is worth no more than trying
 	cancel()
 	if err := copyDatabase(ctx, c, temp, progress); err != nil {
 		return sum, err

@@ -125,8 +125,8 @@ func TestBackupUnderWriters(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for c.stdout.Scan() {
-			note(memento.VersionID(c.stdout.Text()))
+		for c.Lines.Scan() {
+			note(memento.VersionID(c.Lines.Text()))
 		}
 	})
 	for g := range 8 {
@@ -169,10 +169,10 @@ func TestBackupUnderWriters(t *testing.T) {
 		all = append(all, k)
 	}
 	stop()
-	c.stdin.Close()
+	c.In.Close()
 	wg.Wait()
-	if err := c.cmd.Wait(); err != nil {
-		t.Fatalf("child: %v: %s", err, c.stderr.String())
+	if err := c.Wait(); err != nil {
+		t.Fatalf("child: %v: %s", err, c.Errs.String())
 	}
 
 	truth := history(t, b, store)

@@ -30,9 +30,13 @@ type checkpointer struct {
 
 // committed is told after each commit, outside of transactions.
 func (k *checkpointer) committed(changes int) {
-	if k.changes += changes; k.changes < checkEvery {
-		return
+	if k.changes += changes; k.changes >= checkEvery {
+		k.look()
 	}
+}
+
+// look copies the log if it has become long.
+func (k *checkpointer) look() {
 	k.changes = 0
 	if frames := k.frames(); frames >= max(k.next, logFrames) {
 		k.copy()

@@ -54,6 +54,7 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 		// What is redacted must not linger in free pages.
 		"PRAGMA secure_delete = ON",
 		"PRAGMA temp_store = MEMORY",
+		"PRAGMA cache_size = -6144", // KiB, used as needed; in memory a page takes twice its size
 		// See checkpoint.go.
 		"PRAGMA wal_autocheckpoint = 0",
 		"PRAGMA journal_size_limit = 67108864",
@@ -75,7 +76,7 @@ func openReader(path string, busy time.Duration) (*conn, error) {
 	for _, pragma := range []string{
 		"PRAGMA query_only = ON",
 		"PRAGMA temp_store = MEMORY",
-		"PRAGMA cache_size = -8192", // KiB, used as needed
+		"PRAGMA cache_size = -6144", // they read when several callers do, or the writer writes
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
 			sc.Close()
@@ -194,15 +195,15 @@ func (c *conn) inTx(do func() error) error {
 type pool struct {
 	open  func() (*conn, error)
 	short chan struct{} // tokens of the short reads under way
-	idle  chan *conn
 
-	mu     sync.RWMutex // held for reading to put a connection back, for writing to close
+	mu     sync.Mutex
+	idle   []*conn // the one used last is at the end, and used next: it has what was just read
 	closed bool
 }
 
 func newPool(open func() (*conn, error)) *pool {
 	maxShort := 2 * runtime.GOMAXPROCS(0)
-	return &pool{open: open, short: make(chan struct{}, maxShort), idle: make(chan *conn, maxShort)}
+	return &pool{open: open, short: make(chan struct{}, maxShort)}
 }
 
 // patience is how long pause waits for the short reads under way.
@@ -231,42 +232,52 @@ wait:
 
 // get returns an idle connection, or a new one. The caller puts it back.
 func (p *pool) get() (*conn, error) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+	c, err := p.takeIdle()
+	if c == nil && err == nil {
+		c, err = p.open()
+	}
+	return c, err
+}
+
+func (p *pool) takeIdle() (*conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.closed {
 		return nil, memento.ErrClosed
 	}
-	select {
-	case c := <-p.idle:
-		return c, nil
-	default:
-		return p.open()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return nil, nil
 	}
+	c := p.idle[last]
+	p.idle[last] = nil
+	p.idle = p.idle[:last]
+	return c, nil
 }
 
 func (p *pool) put(c *conn) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if !p.closed {
-		select {
-		case p.idle <- c:
-			return
-		default:
-		}
+	if !p.keep(c) {
+		c.Close()
 	}
-	c.Close()
+}
+
+func (p *pool) keep(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.idle) == cap(p.short) {
+		return false
+	}
+	p.idle = append(p.idle, c)
+	return true
 }
 
 // close closes idle connections; others are closed when they come back.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return
-	}
 	p.closed = true
-	close(p.idle)
-	for c := range p.idle {
+	for _, c := range p.idle {
 		c.Close()
 	}
+	p.idle = nil
 }

@@ -1,12 +1,14 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"iter"
 	"strings"
 
 	"memento"
+	"memento/internal/rollup"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -83,29 +85,19 @@ const (
 // Get implements [memento.Backend].
 func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
 	const op = "get"
-	return read(ctx, b, op, func(c *conn) (m memento.Memory, err error) {
+	return quick(ctx, b, op, func(c *conn) (m memento.Memory, err error) {
 		num, err := b.num(c, op, store)
 		if err != nil {
 			return m, err
 		}
-		found, _, err := getHead(c, num, ref, &m)
-		if err != nil {
+		found, err := b.get(c, num, ref, &m)
+		if err != nil || found {
 			return m, err
 		}
-		if found {
-			if text, ok := b.texts.get(m.SHA256); ok {
-				m.Content = text
-				return m, nil
-			}
-		}
-		// From here all of the answer must be about the same moment.
+		// What is not there is told of one moment.
 		err = c.inTx(func() error {
-			switch found, err := get(c, num, ref, &m); {
-			case err != nil:
+			if found, err := b.get(c, num, ref, &m); err != nil || found {
 				return err
-			case found:
-				b.texts.put(m.SHA256, m.Content)
-				return nil
 			}
 			if err := exists(c, op, num); err != nil {
 				return err
@@ -127,23 +119,46 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	})
 }
 
-// getHead reads a memory without its contents, and the row that has them.
-func getHead(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, row int64, err error) {
+// get reads a memory with its contents. Those of a text that was not kept are looked
+// up while the statement that found the memory is open, which has both be of one moment.
+func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
+	var textErr error
+	found, err = getHead(c, store, ref, func(head memento.Memory, row int64) {
+		*m = head
+		var kept bool
+		if m.Content, kept = b.texts.get(m.SHA256); kept {
+			return
+		}
+		if m.Content, textErr = text(c, row); textErr == nil {
+			b.texts.put(m.SHA256, m.Content)
+		}
+	})
+	return found, cmp.Or(err, textErr)
+}
+
+// getWhole is get for the writer, which keeps no texts.
+func getWhole(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
+	var textErr error
+	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, row int64) {
+		*m = head
+		m.Content, textErr = text(c, row)
+	})
+	return found, cmp.Or(err, textErr)
+}
+
+// getHead passes a memory without its contents, and the row that has them.
+func getHead(c *conn, store int64, ref memento.Ref, scan func(m memento.Memory, row int64)) (found bool, err error) {
 	query, key := getByPath, any(ref.Path)
 	if ref.Path == "" {
 		query, key = getByID, ref.ID
 	}
-	found, err = c.one(query, func(s *sqlite.Stmt) { *m, row = scanMemory(s), s.ColumnInt64(memoryColumnCount) }, store, key)
-	return found, row, err
+	return c.one(query, func(s *sqlite.Stmt) { scan(scanMemory(s), s.ColumnInt64(memoryColumnCount)) }, store, key)
 }
 
-// get reads a memory with its contents, in a transaction.
-func get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
-	found, row, err := getHead(c, store, ref, m)
-	if !found || err != nil {
-		return false, err
-	}
-	return c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { m.Content = s.ColumnText(0) }, row)
+// text reads contents by their row.
+func text(c *conn, row int64) (text string, err error) {
+	_, err = c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, row)
+	return text, err
 }
 
 // List implements [memento.Backend].
@@ -168,77 +183,19 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		case opts.Brief:
 			columns, scan = `m.path, m.size, m.updated_at`, scanBrief
 		}
-		r := rollUp{opts: opts, yield: yield}
+		r := rollup.New(opts, yield)
 		err = c.all(`SELECT `+columns+from+` WHERE `+inRange+` ORDER BY m.path`,
-			func(s *sqlite.Stmt) bool { return r.row(scan(s)) }, num, low, high)
+			func(s *sqlite.Stmt) bool {
+				m := scan(s)
+				return r.Row(&m)
+			}, num, low, high)
 		if err != nil {
 			return err
 		}
-		if r.rows == 0 {
+		if r.Count == 0 {
 			return exists(c, op, num)
 		}
-		r.end()
+		r.End()
 		return nil
 	})
-}
-
-// A rollUp makes entries of rows, which come in order of path.
-type rollUp struct {
-	opts  memento.ListOptions
-	yield func(memento.Entry) bool
-
-	open    memento.Entry // the directory being summed up, if Dir is set
-	rows    int
-	yielded int
-	stopped bool
-}
-
-// row takes the next memory and reports whether it wants more.
-func (r *rollUp) row(m memento.Memory) bool {
-	r.rows++
-	if r.full() {
-		return false
-	}
-	if dir, ok := r.opts.RollUp(m.Path); ok {
-		if !r.open.Dir || r.open.Path != dir {
-			if !r.end() || r.full() {
-				return false
-			}
-			r.open = memento.Entry{Path: dir, Dir: true}
-		}
-		r.open.Usage.Memories++
-		r.open.Usage.Bytes += m.Size
-		if m.UpdatedAt.After(r.open.UpdatedAt) {
-			r.open.UpdatedAt = m.UpdatedAt
-		}
-		return true
-	}
-	if !r.end() || r.full() {
-		return false
-	}
-	return r.emit(memento.Entry{
-		Path:      m.Path,
-		Memory:    m,
-		Usage:     memento.Usage{Memories: 1, Bytes: m.Size},
-		UpdatedAt: m.UpdatedAt,
-	})
-}
-
-// full reports whether the limit leaves no room for another entry.
-func (r *rollUp) full() bool { return r.opts.Limit > 0 && r.yielded == r.opts.Limit }
-
-// end yields the directory being summed up, if there is one.
-func (r *rollUp) end() bool {
-	if !r.open.Dir {
-		return !r.stopped
-	}
-	e := r.open
-	r.open = memento.Entry{}
-	return r.emit(e)
-}
-
-func (r *rollUp) emit(e memento.Entry) bool {
-	r.yielded++
-	r.stopped = !r.yield(e)
-	return !r.stopped
 }

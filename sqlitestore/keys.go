@@ -57,7 +57,7 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 // KeyByHash implements [memento.KeyKeeper].
 func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
 	const op = "find key"
-	return read(ctx, b, op, func(c *conn) (memento.Key, error) {
+	return quick(ctx, b, op, func(c *conn) (memento.Key, error) {
 		return findKey(c, op, selectKeys+`WHERE hash = ?`, hash[:])
 	})
 }

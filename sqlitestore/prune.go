@@ -21,10 +21,11 @@ type removal struct {
 	sha256  string // of the contents
 }
 
-// Prune implements [memento.Backend]. What it removes leaves the database, its
-// search index and its log, as what is redacted does, and the file becomes
-// smaller. If only one memory's versions are removed, their words stay in the index
-// until a quiet moment, the next Prune of all, or Close.
+// Prune implements [memento.Backend]. What it removes leaves the database and its
+// log, as what is redacted does, and the file becomes smaller. Words that cannot be
+// found any more leave the pages of the search index soon, as those of a deleted store
+// do, see [Backend.DeleteStore]; so does all else if only one memory's versions are
+// removed, which is one of many such calls.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	const op = "prune"
 	var sum memento.Pruned
@@ -45,9 +46,10 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	if err != nil || opts.DryRun {
 		return sum, err
 	}
-	if len(goes) > 0 {
-		b.lingering.Store(true)
+	if len(goes) == 0 {
+		return sum, nil
 	}
+	defer b.forgetSoon() // whatever is done, should it be cut short
 	// Oldest first: the versions of a memory are a chain whose end is cut off.
 	slices.Reverse(goes)
 	for step := range slices.Chunk(goes, pruneStep) {
@@ -65,11 +67,10 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	for _, r := range goes {
 		b.texts.remove(r.sha256)
 	}
-	if opts.Memory != "" { // one of many such calls: the rest is for a quiet moment
-		return sum, nil
+	if opts.Memory == "" {
+		b.writer.shrink()
 	}
-	// Also if nothing goes: another process may have left it to do.
-	return sum, fail(op, b.clean(ctx))
+	return sum, nil
 }
 
 // prunable returns what goes, newest first, and counts it.
@@ -123,5 +124,5 @@ func prune(c *conn, store int64, goes []removal) error {
 			return err
 		}
 	}
-	return nil
+	return leaveMark(c)
 }

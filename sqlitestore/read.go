@@ -19,16 +19,71 @@ func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, 
 	return onConn(b, op, do)
 }
 
+// quick is read for what takes some microseconds. It prefers the connection that
+// writes, if that is free: after a write of this process it still has its pages, while
+// those for reading have to read theirs anew.
+func quick[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
+	if err := ctx.Err(); err != nil {
+		return result, err
+	}
+	result, done, err := onWriter(b, do)
+	if done {
+		return result, fail(op, err)
+	}
+	return read(ctx, b, op, do)
+}
+
+// onWriter runs do on the connection that writes, unless that is used, or would have to
+// wait for another process.
+func onWriter[T any](b *Backend, do func(*conn) (T, error)) (result T, done bool, err error) {
+	c := b.writer.borrow()
+	if c == nil {
+		return result, false, nil
+	}
+	defer b.writer.giveBack(c)
+	result, err = again(b, c, do)
+	return result, !isBusy(err), err
+}
+
 func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	c, err := b.readers.get()
 	if err != nil {
 		return result, fail(op, err)
 	}
 	defer b.readers.put(c)
-	if result, err = do(c); b.outdated(err) {
+	result, err = again(b, c, do)
+	return result, fail(op, err)
+}
+
+// again runs do once more if the backend was wrong about the number of a store.
+func again[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error) {
+	result, err := do(c)
+	if b.outdated(err) {
 		result, err = do(c)
 	}
-	return result, fail(op, err)
+	return result, err
+}
+
+// few is rows for a few of them, which it reads before it passes the first.
+func few[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yield func(T) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		found, err := quick(ctx, b, op, func(c *conn) (found []T, err error) {
+			err = do(c, func(row T) bool {
+				found = append(found, row)
+				return true
+			})
+			return found, err
+		})
+		for _, row := range found {
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
 }
 
 // rows makes an iterator of a function that passes rows to yield, in one

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/sqlitestore"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,15 +143,15 @@ func TestRestoreKeepsTheLog(t *testing.T) {
 	c := startChild(t, childTask{Kind: "write", Path: p.path, Store: p.old})
 	var last memento.VersionID
 	for range 50 {
-		if !c.stdout.Scan() {
-			t.Fatal(c.stderr.String())
+		if !c.Lines.Scan() {
+			t.Fatal(c.Errs.String())
 		}
-		last = memento.VersionID(c.stdout.Text())
+		last = memento.VersionID(c.Lines.Text())
 	}
-	if err := c.cmd.Process.Kill(); err != nil {
+	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	c.cmd.Wait()
+	c.Wait()
 	p.names(t, "memento.db", "memento.db-shm", "memento.db-wal")
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); err != nil {
 		t.Fatal(err)
@@ -177,17 +178,17 @@ func TestRestoreInUse(t *testing.T) {
 		}
 	}
 	c := startChild(t, childTask{Kind: "hold", Path: p.path})
-	if !c.stdout.Scan() {
-		t.Fatal(c.stderr.String())
+	if !c.Lines.Scan() {
+		t.Fatal(c.Errs.String())
 	}
 	refused("idle")
 	writing := startChild(t, childTask{Kind: "write", Path: p.path, Store: p.old})
-	if !writing.stdout.Scan() {
-		t.Fatal(writing.stderr.String())
+	if !writing.Lines.Scan() {
+		t.Fatal(writing.Errs.String())
 	}
-	c.end(t)
+	c.End(t)
 	refused("writing")
-	writing.end(t)
+	writing.End(t)
 
 	b := open(t, p.path)
 	refused("this process")
@@ -208,8 +209,8 @@ func TestRestoreInUse(t *testing.T) {
 func TestRestoreReplacesDamaged(t *testing.T) {
 	p := newPlace(t)
 	c := startChild(t, childTask{Kind: "hold", Path: p.path})
-	if !c.stdout.Scan() {
-		t.Fatal(c.stderr.String())
+	if !c.Lines.Scan() {
+		t.Fatal(c.Errs.String())
 	}
 	garbage := []byte("what the disk has made of it: " + strings.Repeat("garbage ", 1000))
 	if err := os.WriteFile(p.path, garbage, 0o600); err != nil {
@@ -218,8 +219,8 @@ func TestRestoreReplacesDamaged(t *testing.T) {
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); os.PathSeparator == '/' && !errors.Is(err, memento.ErrInUse) {
 		t.Errorf("in use: %v", err)
 	}
-	c.cmd.Process.Kill()
-	c.cmd.Wait()
+	c.Process.Kill()
+	c.Wait()
 	done, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing)
 	if err != nil {
 		t.Fatal(err)
@@ -311,9 +312,8 @@ func TestRestoreKilled(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			c := startChild(t, childTask{Kind: "restore", Path: p.path, Backup: p.backup, Step: step})
-			if err := c.cmd.Wait(); err == nil || c.stderr.Len() > 0 {
-				t.Fatalf("the child was not killed: %v %s", err, c.stderr.String())
+			if !startChild(t, childTask{Kind: "restore", Path: p.path, Backup: p.backup, Step: step}).Died(t) {
+				t.Fatal("the child was not killed")
 			}
 			want := p.old
 			if isNew {
@@ -328,18 +328,6 @@ func TestRestoreKilled(t *testing.T) {
 			holds(t, done.Kept, want)
 		})
 	}
-}
-
-// timesOpen returns how often this process has a file open; 0 where the system does
-// not tell.
-func timesOpen(path string) (n int) {
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, f := range files {
-		if to, err := os.Readlink(f); err == nil && to == path {
-			n++
-		}
-	}
-	return n
 }
 
 // Whoever opens the database just while it is replaced gets the new one, or an
@@ -363,7 +351,7 @@ func TestRestoreWhileOpened(t *testing.T) {
 					}
 					opened <- err
 				}()
-				for step != "placed" && timesOpen(p.path) == 1 { // the restore's own
+				for step != "placed" && proctest.TimesOpen(p.path) == 1 { // the restore's own
 					time.Sleep(time.Millisecond)
 				}
 			})
@@ -445,7 +433,7 @@ func TestRestoreKeys(t *testing.T) {
 // A backup of an older memento is sound, and brought up to date by who opens it.
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
-	execute(t, p.backup, "DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
+	execute(t, p.backup, "DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
 		"ALTER TABLE memories DROP COLUMN digest; ALTER TABLE versions DROP COLUMN digest; PRAGMA user_version = 1")
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); err != nil {
 		t.Fatal(err)

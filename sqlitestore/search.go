@@ -163,22 +163,26 @@ func indexAll(c *conn, store int64) error {
 	}
 }
 
-// forgetWords takes words that are not indexed any more off the medium. Deleting
-// a row of the index only marks its words; rewriting the index drops them, and
-// costs nothing if there are none.
-func forgetWords(c *conn) error {
-	return c.exec(`INSERT INTO words (words) VALUES ('optimize')`)
-}
-
-// indexSome takes one step with the first store whose index is behind.
-func indexSome(t *tx) (more bool, err error) {
-	var store int64
-	found, err := t.one(`SELECT store FROM counters WHERE indexed_seq < last_seq`, func(s *sqlite.Stmt) { store = s.ColumnInt64(0) })
+// indexSome takes one step with a store whose index is behind: the first from the one
+// of the last step on, since to look through them all would cost each step the more
+// the more stores there are.
+func (b *Backend) indexSome(t *tx) (more bool, err error) {
+	store, found, err := firstBehind(t.conn, b.indexing)
+	if err == nil && !found && b.indexing > 0 {
+		store, found, err = firstBehind(t.conn, 0)
+	}
 	if err != nil || !found {
 		return false, err
 	}
+	b.indexing = store
 	_, err = index(t.conn, store, indexStep)
 	return true, err
+}
+
+func firstBehind(c *conn, from int64) (store int64, found bool, err error) {
+	found, err = c.one(`SELECT store FROM counters WHERE store >= ? AND indexed_seq < last_seq`,
+		func(s *sqlite.Stmt) { store = s.ColumnInt64(0) }, from)
+	return store, found, err
 }
 
 // indexOne makes the index tell what a memory holds now.
@@ -194,7 +198,7 @@ func indexOne(c *conn, store int64, id memento.MemoryID) error {
 		}
 	}
 	var m memento.Memory
-	lives, err := get(c, store, memento.ByID(id), &m)
+	lives, err := getWhole(c, store, id, &m)
 	switch {
 	case err != nil:
 		return err

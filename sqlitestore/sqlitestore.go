@@ -13,6 +13,10 @@
 // "-shm" after its name. Copy all three, or none: a plain copy of a file in use
 // is not a backup.
 //
+// What is redacted leaves these files before the call returns, see [Backend.Redact]. Of
+// what is pruned, and of deleted stores, single words stay some seconds longer, in the
+// pages of the search index; see [Backend.DeleteStore].
+//
 // The format is in the migrations folder. A file written by a newer memento is
 // refused, an older one is brought up to date when it is opened.
 package sqlitestore
@@ -26,10 +30,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"memento"
+	"memento/internal/readnotes"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitemigration"
@@ -49,11 +53,11 @@ type Backend struct {
 	writer  *writer
 	readers *pool
 	stores  sync.Map // StoreID → int64, what the tables call the stores seen so far
-	reads   reads
+	reads   *readnotes.Notes
 	texts   cache
 
-	lingering atomic.Bool // whether there may be words in the index, and pages in the log, of what was pruned
-	forgotten time.Time   // when a quiet moment was last used for that; the writer's
+	indexing  int64 // the store that was last indexed in a quiet moment; the writer's
+	forgetter forgetter
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -90,54 +94,27 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
+	mark, marked, err := readMark(c)
+	if err != nil {
+		c.Close()
+		return nil, &memento.Error{Op: "open database", Err: translate(err)}
+	}
 	b := &Backend{now: o.Now}
 	b.readers = newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) })
-	b.writer = newWriter(c, o.BusyTimeout, b.readers.pause, b.tidy)
-	b.reads.flush = b.flushReads
+	b.writer = newWriter(c, o.BusyTimeout, b.readers.pause, b.indexSome)
+	b.reads = readnotes.New(readTiming, b.writeReads)
+	if marked {
+		b.takeUpMark(mark.since)
+	}
 	return b, nil
-}
-
-// forgetEvery is how often, at the most, a quiet moment is used to take the words of
-// what was pruned out of the index: all of it is rewritten, for all stores.
-const forgetEvery = 5 * time.Minute
-
-// tidy is the work for quiet moments.
-func (b *Backend) tidy(t *tx) (more bool, err error) {
-	if more, err = indexSome(t); err != nil || more {
-		return more, err
-	}
-	if b.lingering.Load() && time.Since(b.forgotten) > forgetEvery {
-		b.forgotten = time.Now()
-		return false, b.forget(t.conn)
-	}
-	return false, nil
-}
-
-// forget takes what was removed out of the index and, in a moment, the log.
-func (b *Backend) forget(c *conn) error {
-	b.writer.log.stale = true
-	if err := forgetWords(c); err != nil {
-		return err
-	}
-	b.lingering.Store(false)
-	return nil
-}
-
-// clean takes what was removed off the medium, and gives its space back.
-func (b *Backend) clean(ctx context.Context) error {
-	err := b.writer.run(ctx, func(t *tx) error { return b.forget(t.conn) })
-	if err == nil {
-		b.writer.shrink()
-	}
-	return err
 }
 
 // Close commits what was accepted and closes the file. Methods called
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
-	b.reads.close()
-	if b.lingering.Load() {
-		_ = b.clean(context.Background()) // what it cannot do is for the next Prune
+	b.reads.Close()
+	if b.forgetter.close() {
+		_ = b.forget(context.Background(), 0) // what it cannot do is for whoever opens the file next
 	}
 	err := b.writer.close()
 	b.readers.close()

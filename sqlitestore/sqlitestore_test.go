@@ -2,11 +2,11 @@ package sqlitestore_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"memento"
+	"memento/internal/proctest"
 	"memento/sqlitestore"
 	"memento/storetest"
 )
@@ -29,9 +29,7 @@ func harness() storetest.Harness {
 
 // TestMain lets the test binary also be the other process in tests of backups.
 func TestMain(m *testing.M) {
-	if given := os.Getenv(childEnv); given != "" {
-		os.Exit(child(given))
-	}
+	proctest.Main(taskEnv, childTask.do)
 	storetest.Main(m, harness())
 }
 

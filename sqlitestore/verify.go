@@ -405,6 +405,7 @@ func reindex(path string) error {
 	c := newConn(sc)
 	for _, query := range []string{
 		`PRAGMA journal_mode = MEMORY`, // nothing is left beside the file, and it is not in use yet
+		`PRAGMA secure_delete = ON`,    // as for all who write to it
 		`BEGIN IMMEDIATE`,
 		`INSERT INTO words (words) VALUES ('delete-all')`,
 		`DELETE FROM indexed`,

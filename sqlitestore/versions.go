@@ -154,7 +154,8 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 }
 
 // Redact implements [memento.Backend]. The contents leave the database, its
-// search index and, as soon as no reader needs it any more, its log.
+// search index and, as soon as no reader needs it any more, its log. That takes as
+// long as it takes to rewrite the index, of all stores; others can write meanwhile.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
 	redact := func(t *tx) (memento.Version, error) {
@@ -171,11 +172,16 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		}
 		return v, err
 	})
-	if err == nil {
-		b.texts.clear()
-		b.writer.truncateLog()
+	if err != nil {
+		return v, fail(op, err)
 	}
-	return v, fail(op, err)
+	b.texts.clear()
+	// Also if it was redacted before: perhaps by a process that has died since.
+	if err := b.forget(context.WithoutCancel(ctx), 0); err != nil {
+		b.forgetSoon()
+		return v, fail(op, err)
+	}
+	return v, nil
 }
 
 func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.Actor) (memento.Version, error) {
@@ -233,7 +239,7 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 	if err := indexAll(c, store); err != nil {
 		return v, err
 	}
-	if err := forgetWords(c); err != nil {
+	if err := leaveMark(c); err != nil {
 		return v, err
 	}
 	_, err = find()

@@ -269,6 +269,15 @@ func (w *writer) truncateLog() {
 	}
 }
 
+// checkLog has the log copied if it has become long.
+func (w *writer) checkLog() {
+	w.lead <- struct{}{}
+	defer func() { <-w.lead }()
+	if !w.isClosed() {
+		w.log.look()
+	}
+}
+
 // shrinkStep is how many pages are given back at a time.
 const shrinkStep = 1000
 
@@ -280,7 +289,7 @@ func (w *writer) shrink() {
 		if free == 0 {
 			break
 		}
-		if w.giveBack(); w.freePages() >= free { // another process writes
+		if w.vacuum(); w.freePages() >= free { // another process writes
 			break
 		}
 	}
@@ -296,12 +305,37 @@ func (w *writer) freePages() (n int) {
 	return n
 }
 
-func (w *writer) giveBack() {
+func (w *writer) vacuum() {
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
 	if !w.isClosed() {
 		_ = w.conn.all(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, shrinkStep), func(*sqlite.Stmt) bool { return true })
 	}
+}
+
+// borrow returns the connection for reading, if nobody uses it or waits for it. The
+// caller gives it back within microseconds.
+func (w *writer) borrow() *conn {
+	select {
+	case w.lead <- struct{}{}:
+	default:
+		return nil
+	}
+	w.mu.Lock()
+	wanted := w.closed || len(w.jobs) > 0
+	w.mu.Unlock()
+	if wanted {
+		<-w.lead
+		return nil
+	}
+	return w.conn
+}
+
+func (w *writer) giveBack(c *conn) {
+	if !c.AutocommitEnabled() { // whoever had it has panicked
+		_ = c.exec("ROLLBACK")
+	}
+	<-w.lead
 }
 
 func (w *writer) isClosed() bool {

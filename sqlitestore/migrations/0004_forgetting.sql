@@ -1,0 +1,7 @@
+-- Each row asks for words of what was removed for good to leave the pages of the
+-- search index, see forget.go.
+
+CREATE TABLE forgetting (
+	since INTEGER NOT NULL, -- when they were removed
+	upto  INTEGER           -- the newest origin of pages that are being rewritten for it; null if that has not begun
+) STRICT;
