@@ -94,11 +94,22 @@ func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 	case err != nil:
 		return err
 	}
-	// The key is made. That it says so saves those who look at it a request.
-	if data, err := encodeKey(k, true); err == nil {
-		_, _ = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag))
+	data, err := encodeKey(k, true)
+	if err != nil {
+		return err
 	}
-	return nil
+	if _, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag)); !errors.Is(err, errRefused) {
+		return err
+	}
+	// Another who has the same secret took the key for one whose maker has died.
+	if data, _, err = b.s3.get(ctx, keysDir+hash); err == nil {
+		if now, _, err := decodeKey(data); err != nil || now.ID == k.ID {
+			return err
+		}
+	} else if !errors.Is(err, errMissing) {
+		return lost(err)
+	}
+	return memento.ErrExist
 }
 
 // putUnclaimed writes a key that does not count yet. Errors: ErrExist if there is one

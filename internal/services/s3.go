@@ -59,7 +59,10 @@ var (
 		env: func(s S3Server) []string {
 			return []string{"ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey}
 		},
-		args: func(address, data string) []string { return []string{"--port", address, "--quiet", "posix", data} },
+		// As other servers, it keeps connections for more than one request.
+		args: func(address, data string) []string {
+			return []string{"--port", address, "--keep-alive", "--quiet", "posix", data}
+		},
 	}
 
 	// MinIO ignores the condition of a conditional delete. It is under the AGPL,
