@@ -106,10 +106,13 @@ func (r *recent) get(store int64, p memento.Path) (m memento.Memory, ok bool) {
 // and its description are still the ones that the change was planned for, and that
 // the memory is. Whoever writes to the store holds its row of counters and moves
 // last_seq, so what is true for the one that this statement gets is true until it ends.
-const updateIfUnchanged = `WITH k AS (
-			UPDATE memento.counters SET memories = $15, bytes = $16, last_seq = $2, last_at = $17
-			WHERE store = $1 AND last_seq = $2 - 1 AND revision = $19
-				AND EXISTS (SELECT 1 FROM memento.memories WHERE store = $1 AND path = $18 AND version = $20)
+// It does not wait for who holds that row: the condition would not hold afterwards.
+const updateIfUnchanged = `WITH l AS (
+			SELECT store FROM memento.counters WHERE store = $1 AND last_seq = $2 - 1 AND revision = $19 FOR NO KEY UPDATE SKIP LOCKED
+		), k AS (
+			UPDATE memento.counters c SET memories = $15, bytes = $16, last_seq = $2, last_at = $17
+			FROM l WHERE c.store = l.store
+				AND EXISTS (SELECT 1 FROM memento.memories WHERE store = $1 AND path = $18 AND version = $20 AND id = $6 AND size = $21)
 			RETURNING 1
 		), c AS (
 			INSERT INTO memento.contents (store, seq, data) SELECT $1::bigint, $2::bigint, $3::bytea FROM k
@@ -149,7 +152,7 @@ func (b *Backend) runOptimistically(ctx context.Context, k known, j *job) (done 
 	if j.safely(s) != nil || v.fault != nil || len(s.versions) != 1 || len(s.contents) != 1 {
 		return false, nil // another state may well have another answer
 	}
-	if done, err = b.writeIfUnchanged(ctx, s, m.Version); !done {
+	if done, err = b.writeIfUnchanged(ctx, s, m); !done {
 		b.known.setTip(k, nil)
 		return false, err
 	}
@@ -163,15 +166,14 @@ func (b *Backend) runOptimistically(ctx context.Context, k known, j *job) (done 
 }
 
 // writeIfUnchanged writes the single version that a session has made, if nothing has
-// changed since the state that the session began with, in which the memory had the
-// version before.
-func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memento.VersionID) (done bool, err error) {
+// changed since the state that the session began with, in which the memory was as before.
+func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memento.Memory) (done bool, err error) {
 	conn, err := b.pool.Acquire(ctx)
 	if err != nil {
 		return false, nil // for the usual way to say
 	}
 	made := &s.versions[0]
-	args := append(s.rowOfOne(), string(s.view.changed[made.Memory].stored), s.known.revision, string(before))
+	args := append(s.rowOfOne(), string(s.view.changed[made.Memory].stored), s.known.revision, string(before.Version), before.Size)
 	g := b.guard(conn.Conn())
 	tag, err := conn.Exec(ctx, b.sql(updateIfUnchanged), args...)
 	err = g.end(err)
@@ -179,7 +181,10 @@ func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memen
 	if err == nil {
 		return tag.RowsAffected() == 1, nil
 	}
-	if at, ok := errors.AsType[*pgError](err); ok && at.SeverityUnlocalized == "ERROR" || pgconn.SafeToRetry(err) {
+	// An error behind the tag can come after the commit. And that pgx takes another for
+	// one of what was never sent is not to be relied on: in the simple protocol it does so
+	// of a lost answer.
+	if at, ok := errors.AsType[*pgError](err); ok && at.SeverityUnlocalized == "ERROR" && tag == (pgconn.CommandTag{}) {
 		return false, nil
 	}
 	return b.settle(ctx, s.view.store, made.Seq, made.ID)

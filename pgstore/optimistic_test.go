@@ -9,6 +9,8 @@ import (
 
 	"memento"
 	"memento/pgstore"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // edit writes what only the one who has read the latest version may write.
@@ -65,14 +67,23 @@ func optimistically(t *testing.T, b *pgstore.Backend) (store memento.StoreID, te
 	return store, texts
 }
 
-func isOptimistic(statement string) bool { return strings.HasPrefix(statement, "WITH k AS") }
+// inEachMode runs a test in each way that statements can go to the server.
+func inEachMode(t *testing.T, test func(t *testing.T, mode string)) {
+	for _, mode := range []string{"cache_statement", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) { test(t, "default_query_exec_mode="+mode) })
+	}
+}
+
+func isOptimistic(statement string) bool { return strings.HasPrefix(statement, "WITH l AS") }
 
 // An edit of what was just read is one statement in one round trip, unless others
 // write to the store too; then it is as right, and goes back to one when they are gone.
-func TestOptimisticEdits(t *testing.T) {
+func TestOptimisticEdits(t *testing.T) { inEachMode(t, optimisticEdits) }
+
+func optimisticEdits(t *testing.T, mode string) {
 	w := newWire(t)
 	opts := &pgstore.Options{Schema: schemaOf(t.TempDir())}
-	b := open(t, w.url, opts)
+	b := open(t, w.url+"&"+mode, opts)
 	other := open(t, serverURL(t, ""), opts)
 	store, texts := optimistically(t, b)
 	tried := 0
@@ -113,9 +124,11 @@ func TestOptimisticEdits(t *testing.T) {
 
 // What is planned by what is remembered is written by nothing else: neither by other
 // limits, nor if the memory has moved, nor to a store that has come in another's place.
-func TestOptimisticEditsGiveWay(t *testing.T) {
+func TestOptimisticEditsGiveWay(t *testing.T) { inEachMode(t, optimisticEditsGiveWay) }
+
+func optimisticEditsGiveWay(t *testing.T, mode string) {
 	opts := &pgstore.Options{Schema: schemaOf(t.TempDir())}
-	b := open(t, serverURL(t, ""), opts)
+	b := open(t, serverURL(t, mode), opts)
 	other := open(t, serverURL(t, ""), opts)
 	store, texts := optimistically(t, b)
 	m, err := b.Get(t.Context(), store, memento.ByPath("/a"))
@@ -150,11 +163,13 @@ func TestOptimisticEditsGiveWay(t *testing.T) {
 
 // An edit whose answer was lost is made once, and so is one of which the server has
 // never heard.
-func TestLostAnswersOfEdits(t *testing.T) {
+func TestLostAnswersOfEdits(t *testing.T) { inEachMode(t, lostAnswersOfEdits) }
+
+func lostAnswersOfEdits(t *testing.T, mode string) {
 	for name, what := range map[string]cut{"before": cutBefore, "after": cutAfter} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t)
-			b := open(t, w.url, nil)
+			b := open(t, w.url+"&"+mode, nil)
 			store, texts := optimistically(t, b)
 			cuts := 0
 			w.atStatements(func(statement string) cut {
@@ -181,17 +196,19 @@ func TestLostAnswersOfEdits(t *testing.T) {
 
 // What comes to the server after it was given up does nothing there, whether the edit
 // was made in another way meanwhile or not.
-func TestLateEdit(t *testing.T) {
+func TestLateEdit(t *testing.T) { inEachMode(t, lateEdit) }
+
+func lateEdit(t *testing.T, mode string) {
 	for name, unavailable := range map[string]bool{"made": false, "not made": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t)
-			b := open(t, w.url, &pgstore.Options{Patience: 300 * time.Millisecond})
+			b := open(t, w.url+"&"+mode, &pgstore.Options{Patience: 300 * time.Millisecond})
 			store, texts := optimistically(t, b)
 			w.atStatements(func(statement string) cut {
 				switch {
 				case isOptimistic(statement):
 					return cutLate
-				case unavailable && strings.HasPrefix(statement, "SELECT memories, bytes"):
+				case unavailable && strings.Contains(statement, "SELECT memories, bytes"):
 					return cutBefore
 				}
 				return cutNot
@@ -210,5 +227,114 @@ func TestLateEdit(t *testing.T) {
 			w.deliver()
 			holds(t, b, store, texts...)
 		})
+	}
+}
+
+// An edit does not wait for who holds the store: the usual way does, and says so.
+func TestEditOfHeldStore(t *testing.T) {
+	opts := &pgstore.Options{Schema: schemaOf(t.TempDir()), StatementTimeout: time.Second}
+	b := open(t, serverURL(t, ""), opts)
+	store, texts := optimistically(t, b)
+	c, err := pgx.Connect(t.Context(), serverURL(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	for _, statement := range []string{"BEGIN", "SELECT 1 FROM " + opts.Schema + ".counters FOR UPDATE"} {
+		if _, err := c.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	if err := edit(t, b, store, "fourth"); !errors.Is(err, memento.ErrUnavailable) || time.Since(start) > 3*time.Second {
+		t.Errorf("after %v: %v", time.Since(start), err)
+	}
+	if _, err := c.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, b, store, texts...)
+}
+
+// What was acknowledged has happened, and what was refused has not, if the server is
+// told to give up at any moment, also when it has just committed.
+func TestCanceledEdits(t *testing.T) { inEachMode(t, canceledEdits) }
+
+func canceledEdits(t *testing.T, mode string) {
+	const slowly = "&application_name=canceled&log_min_duration_statement=0&commit_delay=30000&commit_siblings=0"
+	b := open(t, serverURL(t, mode+slowly), nil)
+	store, texts := optimistically(t, b)
+	c, err := pgx.Connect(t.Context(), serverURL(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(7 * time.Millisecond):
+			}
+			_, _ = c.Exec(t.Context(), `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'canceled' AND state = 'active'`)
+		}
+	}()
+	now := func() memento.Memory {
+		for {
+			if m, err := b.Get(t.Context(), store, memento.ByPath("/a")); err == nil {
+				return m
+			}
+		}
+	}
+	for i := range 20 {
+		text := fmt.Sprint("text ", i)
+		put := memento.Put{Path: "/a", Content: text, If: memento.IfVersion(now().Version)}
+		_, err := b.Apply(t.Context(), store, memento.Actor{}, []memento.Change{put})
+		there := now().Content == text
+		if there != (err == nil) && !errors.Is(err, memento.ErrUncertain) {
+			t.Errorf("%s is there: %v; the answer was %v", text, there, err)
+		}
+		if there {
+			texts = append(texts, text)
+		}
+	}
+	close(stop)
+	<-stopped
+	holds(t, b, store, texts...)
+}
+
+// Version IDs that come again, by an import, name another memory.
+func TestEditOfForgedVersion(t *testing.T) {
+	b := open(t, serverURL(t, ""), nil)
+	store, _ := optimistically(t, b)
+	m, err := b.Get(t.Context(), store, memento.ByPath("/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Apply(t.Context(), store, memento.Actor{}, []memento.Change{memento.Remove{Path: "/a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Prune(t.Context(), store, memento.PruneOptions{Before: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	version := func(id memento.VersionID, memory memento.MemoryID, path memento.Path, text string) memento.Version {
+		return memento.Version{ID: id, Memory: memory, Path: path, Operation: memento.Created, Content: text,
+			SHA256: memento.HashContent(text), Size: int64(len(text)), CreatedAt: m.CreatedAt}
+	}
+	err = b.Import(t.Context(), store, []memento.Version{
+		version(m.Version, "mem_other", "/a", "a text of another length"),
+		version("memver_x", "mem_x", "/x", "x"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second knows the store's newest version
+		if err := put(t.Context(), b, store, "/a", fmt.Sprint("new ", time.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if faults, err := b.Verify(t.Context()); err != nil || len(faults) > 0 {
+		t.Errorf("faults %q, %v", faults, err)
 	}
 }

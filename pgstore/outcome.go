@@ -101,7 +101,7 @@ func (b *Backend) proveVersion(store, seq int64, id memento.VersionID) proof {
 }
 
 // proveDescription is the proof of a transaction that has changed a store's
-// description, whose revision was then the next.
+// description, whose revision was then the next; settle moves it as well.
 func (b *Backend) proveDescription(xid string, store, before int64) proof {
 	return func(ctx context.Context, c *pgxpool.Conn) error {
 		var revision int64

@@ -166,8 +166,10 @@ func (w *wire) pass(client io.ReadCloser, server io.Writer, silence func(), done
 			silence()
 		}
 		if what == cutLate {
-			rest := make([]byte, 64<<10) // of what belongs to it
-			n, _ := client.Read(rest)
+			rest, n := make([]byte, 64<<10), 0 // of what belongs to it
+			if head[0] == 'B' {
+				n, _ = client.Read(rest)
+			}
 			client.Close()
 			<-w.late
 			server.Write(append(append(head, body...), rest[:n]...))

@@ -2,7 +2,6 @@ package s3store
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -208,52 +207,6 @@ func TestDeadClaim(t *testing.T) {
 	}
 	if _, err := b.GetStore(t.Context(), "tests", dead.ID); !errors.Is(err, memento.ErrNoStore) {
 		t.Errorf("the one that was never made: %v", err)
-	}
-}
-
-// A key whose maker died before it had the ID lets nobody in, and is in nobody's way;
-// one whose maker died later counts.
-func TestDeadKey(t *testing.T) {
-	b := hasty(t, "frozen/"+random(), nil, time.Minute)
-	dead, _, err := memento.NewKey("tests", "dead", memento.RoleRead, time.Now(), time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.putUnclaimed(t.Context(), dead, keysDir+hex.EncodeToString(dead.Hash[:])); err != nil {
-		t.Fatal(err)
-	}
-	holds := func(want int) {
-		t.Helper()
-		_, err := b.KeyByHash(t.Context(), dead.Hash)
-		if want == 0 && !errors.Is(err, memento.ErrNotExist) || want == 1 && err != nil {
-			t.Errorf("the key: %v", err)
-		}
-		n := 0
-		for k, err := range b.ListKeys(t.Context(), "tests") {
-			if n++; err != nil || k.Name != "dead" {
-				t.Errorf("%+v, %v", k, err)
-			}
-		}
-		_, err = b.UpdateKey(t.Context(), "tests", dead.ID, memento.KeyUpdate{UsedAt: time.Now()})
-		if n != want || (err == nil) != (want == 1) {
-			t.Errorf("%d keys; UpdateKey: %v", n, err)
-		}
-	}
-	holds(0)
-	if err := b.AddKey(t.Context(), dead); err != nil { // again, as the next start does
-		t.Fatal(err)
-	}
-	holds(1)
-	data, err := encodeKey(dead, false) // the last step, undone
-	if err == nil {
-		err = b.s3.write(t.Context(), keysDir+hex.EncodeToString(dead.Hash[:]), data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	holds(1)
-	if err := b.AddKey(t.Context(), dead); !errors.Is(err, memento.ErrExist) {
-		t.Errorf("again: %v", err)
 	}
 }
 

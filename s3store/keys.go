@@ -14,9 +14,13 @@ import (
 )
 
 // A key is an object by its hash, which is what is asked for. Another object, by the
-// key's ID, says which hash has the ID; it is written once, and never again. A key
-// counts only if it is the one that its ID's object names: of several that want one ID,
-// who writes that object first has it.
+// key's ID, says which hash has the ID; it is written once, and never again.
+//
+// A key is made in three steps: its object, which does not count yet; the object of
+// its ID; and its object once more, on condition that it is as it was. So whoever comes
+// between takes over what does not count, and of several that want one ID or one secret,
+// one has it. An ID stays with the secret that took it, even if its maker died before
+// the last step: the same key can be added again, another not.
 
 type keyForm struct {
 	Rev       string            `json:"rev"`
@@ -31,9 +35,7 @@ type keyForm struct {
 	Revoked   stamp             `json:"revoked,omitempty"`
 	Used      stamp             `json:"used,omitempty"`
 
-	// Claimed is whether the object of the ID is known to name this key. Else it has to
-	// be looked at: who made the key may be at it, or have died.
-	Claimed bool `json:"claimed,omitempty"`
+	Counts bool `json:"counts,omitempty"` // from the last step of making it on
 }
 
 type keyIDForm struct {
@@ -41,24 +43,28 @@ type keyIDForm struct {
 	Hash string `json:"hash"`
 }
 
-func encodeKey(k memento.Key, claimed bool) ([]byte, error) {
+func encodeKey(k memento.Key, counts bool) ([]byte, error) {
 	return json.Marshal(keyForm{
 		random(), k.ID, k.Workspace, k.Name, k.Role, hex.EncodeToString(k.Hash[:]), k.Hint,
-		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt), claimed,
+		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt), counts,
 	})
 }
 
-func decodeKey(data []byte) (k memento.Key, claimed bool, err error) {
+// decodeKey reads a key. Errors: errMissing if it does not count.
+func decodeKey(data []byte) (memento.Key, error) {
 	var f keyForm
-	err = json.Unmarshal(data, &f)
+	err := json.Unmarshal(data, &f)
 	hash, hexErr := hex.DecodeString(f.Hash)
-	if err != nil || hexErr != nil || len(hash) != len(memento.KeyHash{}) {
-		return k, false, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
+	switch {
+	case err != nil || hexErr != nil || len(hash) != len(memento.KeyHash{}):
+		return memento.Key{}, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
+	case !f.Counts:
+		return memento.Key{}, errMissing
 	}
 	return memento.Key{
 		ID: f.ID, Workspace: f.Workspace, Name: f.Name, Role: f.Role, Hash: memento.KeyHash(hash), Hint: f.Hint,
 		CreatedAt: f.Created.time(), ExpiresAt: f.Expires.time(), RevokedAt: f.Revoked.time(), UsedAt: f.Used.time(),
-	}, f.Claimed, nil
+	}, nil
 }
 
 func keyIDKey(id memento.KeyID) string { return keyIDsDir + hashed(string(id)) }
@@ -77,44 +83,39 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 
 func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 	hash := hex.EncodeToString(k.Hash[:])
-	etag, err := b.putUnclaimed(ctx, k, keysDir+hash)
-	if err != nil {
-		return err
-	}
-	entry, err := json.Marshal(keyIDForm{random(), hash})
-	if err != nil {
-		return err
-	}
-	switch _, err := b.s3.swap(ctx, keyIDKey(k.ID), entry, ifAbsent); {
-	case errors.Is(err, errRefused): // another key has the ID, or this one by another's hand
-		if has, err := b.hashOfID(ctx, k.ID); err == nil && has != hash {
-			_ = b.s3.remove(ctx, keysDir+hash) // which counts for nothing while it is there
-		}
-		return memento.ErrExist
-	case err != nil:
-		return err
-	}
-	data, err := encodeKey(k, true)
-	if err != nil {
-		return err
-	}
-	if _, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag)); !errors.Is(err, errRefused) {
-		return err
-	}
-	// Another who has the same secret took the key for one whose maker has died.
-	if data, _, err = b.s3.get(ctx, keysDir+hash); err == nil {
-		if now, _, err := decodeKey(data); err != nil || now.ID == k.ID {
+	for {
+		etag, err := b.beginKey(ctx, k, keysDir+hash)
+		if err != nil {
 			return err
 		}
-	} else if !errors.Is(err, errMissing) {
-		return lost(err)
+		entry, err := json.Marshal(keyIDForm{random(), hash})
+		if err != nil {
+			return err
+		}
+		_, err = b.s3.swap(ctx, keyIDKey(k.ID), entry, ifAbsent)
+		if errors.Is(err, errRefused) { // perhaps by one with the same secret
+			var has string
+			if has, err = b.hashOfID(ctx, k.ID); err == nil && has != hash {
+				err = memento.ErrExist
+			}
+		}
+		if err != nil {
+			return err
+		}
+		data, err := encodeKey(k, true)
+		if err != nil {
+			return err
+		}
+		if _, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag)); !errors.Is(err, errRefused) {
+			return err
+		}
+		// Another with the same secret has taken it over.
 	}
-	return memento.ErrExist
 }
 
-// putUnclaimed writes a key that does not count yet. Errors: ErrExist if there is one
-// that does.
-func (b *Backend) putUnclaimed(ctx context.Context, k memento.Key, key string) (etag string, err error) {
+// beginKey writes a key that does not count yet, in place of one that does not either.
+// Errors: ErrExist if there is one that does.
+func (b *Backend) beginKey(ctx context.Context, k memento.Key, key string) (etag string, err error) {
 	data, err := encodeKey(k, false)
 	if err != nil {
 		return "", err
@@ -125,36 +126,20 @@ func (b *Backend) putUnclaimed(ctx context.Context, k memento.Key, key string) (
 		if !errors.Is(err, errRefused) {
 			return etag, err
 		}
-		// There is one with this secret, unless who made it never came to claim its ID.
-		old, etag, err := b.s3.get(ctx, key)
-		if errors.Is(err, errMissing) {
-			cond = ifAbsent
-			continue
+		old, now, err := b.s3.get(ctx, key)
+		if err == nil {
+			_, err = decodeKey(old)
 		}
-		if err != nil {
-			return "", err
-		}
-		switch _, err := b.settledKey(ctx, old); {
+		switch {
 		case err == nil:
 			return "", memento.ErrExist
 		case !errors.Is(err, errMissing):
 			return "", err
 		}
-		cond = ifMatch(etag)
+		if cond = ifAbsent; now != "" {
+			cond = ifMatch(now)
+		}
 	}
-}
-
-// settledKey reads a key, if it counts. Errors: errMissing if it does not.
-func (b *Backend) settledKey(ctx context.Context, data []byte) (memento.Key, error) {
-	k, claimed, err := decodeKey(data)
-	if err != nil || claimed {
-		return k, err
-	}
-	hash, err := b.hashOfID(ctx, k.ID)
-	if err == nil && hash != hex.EncodeToString(k.Hash[:]) {
-		err = errMissing
-	}
-	return k, err
 }
 
 // hashOfID returns which key has an ID. Errors: errMissing.
@@ -177,13 +162,10 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 		return memento.Key{}, b.failed(op, err)
 	}
 	data, _, err := b.s3.get(ctx, keysDir+hex.EncodeToString(hash[:]))
-	if errors.Is(err, errMissing) {
-		err = memento.ErrNotExist
+	var k memento.Key
+	if err == nil {
+		k, err = decodeKey(data)
 	}
-	if err != nil {
-		return memento.Key{}, b.failed(op, err)
-	}
-	k, err := b.settledKey(ctx, data)
 	if errors.Is(err, errMissing) {
 		err = memento.ErrNotExist
 	}
@@ -210,7 +192,7 @@ func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) ([]memento.K
 	err = parallel(ctx, len(found), func(ctx context.Context, i int) error {
 		data, _, err := b.s3.get(ctx, found[i].key)
 		if err == nil {
-			all[i], err = b.settledKey(ctx, data)
+			all[i], err = decodeKey(data)
 		}
 		if errors.Is(err, errMissing) {
 			all[i], err = memento.Key{}, nil
@@ -257,7 +239,7 @@ func (b *Backend) updateKey(ctx context.Context, ws memento.Workspace, id mement
 	if err != nil {
 		return memento.Key{}, err
 	}
-	k, _, err := decodeKey(data)
+	k, err := decodeKey(data)
 	switch {
 	case err != nil:
 		return k, err
