@@ -21,7 +21,7 @@ const (
 	forgetDelay = 5 * time.Second
 	// forgetRest is how many times as long as a step the pause after it is, and
 	// forgetPause how many times as long as all steps that before the next rewriting.
-	forgetRest, forgetPause = 4, 20
+	forgetRest, forgetPause = 19, 20
 	// forgetPages is how many pages a step writes: some 10 to 20 ms.
 	forgetPages = 100
 	// abandoned is how old a mark is that is everybody's to see to: whoever left it has
