@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"memento"
 )
@@ -26,6 +27,29 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	}
 	clear, err := b.openMemory(ctx, op, &k, m, age)
 	return clear, b.fail(k, err)
+}
+
+// Recall implements [memento.Recaller], for backends below that do.
+func (b *Backend) Recall(store memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
+	recaller, ok := b.inner.(memento.Recaller)
+	e, cached := b.cache.get(store)
+	if !ok || !cached || time.Since(e.checked) >= keysFor {
+		return m, false
+	}
+	ref.Path = e.keys.find(ref.Path)
+	age := b.texts.age()
+	if m, known = recaller.Recall(store, ref); !known {
+		return m, false
+	}
+	text, hash, by, err := b.open(e.keys, m.ID, m.Content, m.Digest, m.Size, age)
+	if err != nil || by != m.Version { // one that was moved: Get looks whether it was
+		return memento.Memory{}, false
+	}
+	m.Content, m.SHA256, m.Digest = text, hash, ""
+	if m.Path, err = e.keys.clear(m.Path); err != nil {
+		return memento.Memory{}, false
+	}
+	return m, true
 }
 
 // openMemory returns a memory with the contents that it has, sealed. If it takes

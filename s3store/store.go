@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -21,7 +22,10 @@ const (
 	// expected to do so again.
 	company = 10 * time.Second
 
-	loadTries = 10
+	// loadTries is how often loading a store begins again because others have folded it
+	// meanwhile, after pauses of up to loadPause.
+	loadTries = 30
+	loadPause = 50 * time.Millisecond
 )
 
 // A store is what a process holds of one store.
@@ -233,8 +237,13 @@ func (s *store) load(ctx context.Context) error {
 	for range loadTries {
 		began := time.Now()
 		st, err := s.build(ctx)
-		if errors.Is(err, errMissing) {
-			continue // folded meanwhile: the manifest names others now
+		if errors.Is(err, errMissing) { // folded meanwhile: the manifest names others now
+			select {
+			case <-time.After(rand.N(loadPause)):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		if err != nil {
 			return err
