@@ -51,7 +51,7 @@ func onFreePort(start func(port int) error) error {
 	})
 }
 
-// again repeats what fails if a port is taken just then.
+// again repeats what fails if somebody else does the same just then.
 func again(do func() error) error {
 	err := do()
 	for range 2 {

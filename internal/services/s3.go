@@ -160,11 +160,14 @@ func (s S3Server) answers(ctx context.Context) bool {
 
 // CreateBucket creates a bucket, unless there is one of this name already.
 func (s S3Server) CreateBucket(ctx context.Context, name string) error {
-	switch status, err := s.do(ctx, http.MethodPut, "/"+name, nil); {
-	case err != nil:
-		return err
-	case status != http.StatusOK && status != http.StatusConflict:
-		return fmt.Errorf("create bucket %s: status %d", name, status)
-	}
-	return nil
+	// Of two that create one at the same moment, versitygw answers 500 to the second.
+	return again(func() error {
+		switch status, err := s.do(ctx, http.MethodPut, "/"+name, nil); {
+		case err != nil:
+			return err
+		case status != http.StatusOK && status != http.StatusConflict:
+			return fmt.Errorf("create bucket %s: status %d", name, status)
+		}
+		return nil
+	})
 }
