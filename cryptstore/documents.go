@@ -45,11 +45,8 @@ func (b *Backend) Recall(store memento.StoreID, ref memento.Ref) (m memento.Memo
 	if err != nil || by != m.Version { // one that was moved: Get looks whether it was
 		return memento.Memory{}, false
 	}
-	m.Content, m.SHA256, m.Digest = text, hash, ""
-	if m.Path, err = e.keys.clear(m.Path); err != nil {
-		return memento.Memory{}, false
-	}
-	return m, true
+	m, err = e.keys.openedMemory(m, text, hash)
+	return m, err == nil
 }
 
 // openMemory returns a memory with the contents that it has, sealed. If it takes
@@ -69,8 +66,13 @@ func (b *Backend) openMemory(ctx context.Context, op string, k **keys, m memento
 	if err != nil {
 		return memento.Memory{}, &memento.Error{Op: op, Path: m.Path, Err: err}
 	}
+	return (*k).openedMemory(m, text, hash)
+}
+
+// openedMemory returns a memory as users see it, with its contents.
+func (k *keys) openedMemory(m memento.Memory, text, hash string) (_ memento.Memory, err error) {
 	m.Content, m.SHA256, m.Digest = text, hash, ""
-	m.Path, err = (*k).clear(m.Path)
+	m.Path, err = k.clear(m.Path)
 	return m, err
 }
 

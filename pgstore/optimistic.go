@@ -48,8 +48,11 @@ func (b *Backend) remember(s *session, before *tip) {
 	t.alone = before != nil && before.seq == t.seq
 	t.seq, t.last, t.usage = s.seq, s.last, s.info.Usage
 	b.known.setTip(s.known, &t)
+	if len(s.view.changed) > 1 {
+		return // those that are edited will be read before
+	}
 	for _, h := range s.view.changed {
-		if h.ID != "" && len(s.view.changed) == 1 {
+		if h.ID != "" {
 			b.recent.note(s.known.num, h.Memory)
 		}
 	}
@@ -110,19 +113,18 @@ func (r *recent) get(store int64, p memento.Path) (m memento.Memory, ok bool) {
 const updateIfUnchanged = `WITH l AS (
 			SELECT store FROM memento.counters WHERE store = $1 AND last_seq = $2 - 1 AND revision = $19 FOR NO KEY UPDATE SKIP LOCKED
 		), k AS (
-			UPDATE memento.counters c SET memories = $15, bytes = $16, last_seq = $2, last_at = $17
+			UPDATE memento.counters c ` + countsOf + `
 			FROM l WHERE c.store = l.store
 				AND EXISTS (SELECT 1 FROM memento.memories WHERE store = $1 AND path = $18 AND version = $20 AND id = $6 AND size = $21)
 			RETURNING 1
 		), c AS (
 			INSERT INTO memento.contents (store, seq, data) SELECT $1::bigint, $2::bigint, $3::bytea FROM k
 		), v AS (
-			INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at)
+			` + intoOne + `
 			SELECT $1::bigint, $2::bigint, $4::text, $5::boolean, $6::text, $7::text, $8::text, $2::bigint, $9::bigint, $10::bytea, $11::text,
 				$12::bytea, $13::bytea, $14::bigint FROM k
 		)
-		UPDATE memento.memories SET path = $8, version = $4, seq = $2, content = $2, size = $9, sha256 = $10, digest = $11, updated_at = $14
-			FROM k WHERE store = $1 AND path = $18`
+		` + setOne + ` FROM k WHERE store = $1 AND path = $18`
 
 var errUnforeseen = errors.New("what is remembered does not do for this change")
 

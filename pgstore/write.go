@@ -52,20 +52,22 @@ const (
 
 	insertOne = writeOne + memoriesInto + `VALUES ($1, $6, $8, $4, $2, $2, $9, $10, $11, $14, $14)` + countOne
 
-	updateOne = writeOne + `UPDATE memento.memories
-				SET path = $8, version = $4, seq = $2, content = $2, size = $9, sha256 = $10, digest = $11, updated_at = $14
-				WHERE store = $1 AND path = $18` + countOne
+	updateOne = writeOne + setOne + ` WHERE store = $1 AND path = $18` + countOne
+
+	// Parts of statements with the arguments of rowOfOne.
+	setOne   = `UPDATE memento.memories SET path = $8, version = $4, seq = $2, content = $2, size = $9, sha256 = $10, digest = $11, updated_at = $14`
+	intoOne  = `INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at)`
+	countsOf = `SET memories = $15, bytes = $16, last_seq = $2, last_at = $17`
 
 	writeOne = `WITH c AS (
 			INSERT INTO memento.contents (store, seq, data) VALUES ($1, $2, $3)
 		), v AS (
-			INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at)
-			VALUES ($1, $2, $4, $5, $6, $7, $8, $2, $9, $10, $11, $12, $13, $14)
+			` + intoOne + ` VALUES ($1, $2, $4, $5, $6, $7, $8, $2, $9, $10, $11, $12, $13, $14)
 		), m AS (
 			`
 	countOne = `
 		)
-		UPDATE memento.counters SET memories = $15, bytes = $16, last_seq = $2, last_at = $17 WHERE store = $1`
+		UPDATE memento.counters ` + countsOf + ` WHERE store = $1`
 
 	updateCounters = `UPDATE memento.counters SET memories = $2, bytes = $3, last_seq = $4, last_at = $5 WHERE store = $1`
 )
@@ -99,7 +101,7 @@ func (s *session) writeOne(t *tx) {
 	}
 }
 
-// rowOfOne returns the arguments that writeOne and countOne take.
+// rowOfOne returns the arguments of the statements that write one version with its contents.
 func (s *session) rowOfOne() []any {
 	r := rowOf(&s.versions[0])
 	return []any{s.view.store, r.seq, []byte(s.contents[0].text), r.id, r.imported, r.memory, r.operation, r.path, r.size, r.hash, r.digest,
