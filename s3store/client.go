@@ -145,11 +145,19 @@ func (c *client) try(ctx context.Context, f func(context.Context) error) (unsure
 			return unsure, fault.err
 		}
 		c.retries.Add(1)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return unsure, ctx.Err()
+		if err := sleep(ctx, pause); err != nil {
+			return unsure, err
 		}
+	}
+}
+
+// sleep returns after d, or with ctx's error when that ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

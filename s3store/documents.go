@@ -20,8 +20,11 @@ func again(f func() error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+	return errRestless
 }
+
+// errRestless is of a store of which something is always gone before it can be read.
+var errRestless = fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
 
 // Get returns a memory with its contents.
 func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) (m memento.Memory, err error) {
@@ -177,10 +180,8 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 		if !errors.Is(err, errStale) {
 			return b.failed(op, err)
 		}
-		select { // others write: let them
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
+		if err := sleep(ctx, time.Millisecond); err != nil { // others write: let them
+			return err
 		}
 	}
 }

@@ -111,10 +111,8 @@ func (s *store) foldAs(ctx context.Context, scrub int64, sweep bool) error {
 		if err := s.reread(ctx); err != nil {
 			return err
 		}
-		select { // others fold: let them
-		case <-time.After(rand.N(time.Duration(n+1) * 10 * time.Millisecond)):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := sleep(ctx, rand.N(time.Duration(n+1)*10*time.Millisecond)); err != nil { // others fold: let them
+			return err
 		}
 	}
 	return fmt.Errorf("%w: others are at it", memento.ErrUnavailable)

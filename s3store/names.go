@@ -78,10 +78,8 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 					return err
 				}
 				if !free {
-					select {
-					case <-time.After(20 * time.Millisecond):
-					case <-ctx.Done():
-						return ctx.Err()
+					if err := sleep(ctx, 20*time.Millisecond); err != nil {
+						return err
 					}
 					continue
 				}

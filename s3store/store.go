@@ -129,7 +129,7 @@ func (s *store) catchUp(ctx context.Context) error {
 		s.mu.RUnlock()
 		if !known {
 			if loads++; loads > loadTries {
-				return fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+				return errRestless
 			}
 			if err := s.load(ctx); err != nil {
 				return err
@@ -238,12 +238,10 @@ func (s *store) load(ctx context.Context) error {
 		began := time.Now()
 		st, err := s.build(ctx)
 		if errors.Is(err, errMissing) { // folded meanwhile: the manifest names others now
-			select {
-			case <-time.After(rand.N(loadPause)):
-				continue
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := sleep(ctx, rand.N(loadPause)); err != nil {
+				return err
 			}
+			continue
 		}
 		if err != nil {
 			return err
@@ -256,7 +254,7 @@ func (s *store) load(ctx context.Context) error {
 		s.mu.Unlock()
 		return nil
 	}
-	return fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+	return errRestless
 }
 
 // build reads the manifest and what it names, and the first record if it names none.
