@@ -46,7 +46,7 @@ func testNames(t *testing.T) (functions, subtests map[string]bool) {
 		switch {
 		case err != nil:
 			return err
-		case d.Name() == "node_modules" || d.Name() == ".git":
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"): // in a worktree, .git is a file
 			return filepath.SkipDir
 		}
 		suite := strings.HasSuffix(path, ".go") && strings.Contains(path, "storetest"+string(filepath.Separator))

@@ -50,3 +50,25 @@ func TestRepetitions(t *testing.T) {
 		t.Errorf("not said of storetest: %q", lines)
 	}
 }
+
+// The suite faults finds the packages that have tests for it.
+func TestTaggedPackages(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	packages, err := taggedPackages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(packages, "memento/cmd/memento") || slices.Contains(packages, "memento") {
+		t.Errorf("packages with tagged tests: %q", packages)
+	}
+}
+
+// Only a long run tells its tests so.
+func TestLong(t *testing.T) {
+	if env := (options{long: true}).env(); !slices.Equal(env, []string{"MEMENTO_LONG=1"}) {
+		t.Errorf("a long run sets %q", env)
+	}
+	if env := (options{}).env(); len(env) > 0 {
+		t.Errorf("a normal run sets %q", env)
+	}
+}

@@ -1,7 +1,7 @@
 // Command suites passes all of memento's tests on a machine that has only Go:
 //
 //	go run ./internal/suites            # everything, in minutes
-//	go run ./internal/suites -long      # with a minute for each fuzz target
+//	go run ./internal/suites -long      # with a minute for each fuzz target, and long campaigns of tests
 //	go run ./internal/suites go race    # only these suites
 //
 // It installs the Debian packages that some suites need (a C compiler for the
@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"memento/internal/longtest"
 )
 
 // A suite is one group of tests with one result.
@@ -33,6 +35,22 @@ type suite struct {
 
 type options struct {
 	long bool // take the time that nightly runs have
+}
+
+// env is added to the environment of tests.
+func (o options) env() []string {
+	if o.long {
+		return []string{longtest.Variable + "=1"}
+	}
+	return nil
+}
+
+// timeout is how long the tests of one package may take.
+func (o options) timeout() string {
+	if o.long {
+		return "3h"
+	}
+	return "30m"
 }
 
 var all = []suite{
@@ -54,7 +72,7 @@ var errUnavailable = errors.New("unavailable")
 
 func main() {
 	var o options
-	flag.BoolVar(&o.long, "long", false, "give each fuzz target a minute")
+	flag.BoolVar(&o.long, "long", false, "give each fuzz target a minute, and run long campaigns of tests ("+longtest.Variable+"=1)")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/suites [-long] [SUITE…]")
 		for _, s := range all {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -78,8 +79,8 @@ func build(ctx context.Context, _ options) error {
 }
 
 // goTests leaves vetting to the suite of that name, as the others do.
-func goTests(ctx context.Context, _ options) error {
-	return testModule(ctx, ".", nil, "-vet=off", "-timeout", "30m", "./...")
+func goTests(ctx context.Context, o options) error {
+	return testModule(ctx, ".", o.env(), "-vet=off", "-timeout", o.timeout(), "./...")
 }
 
 func sdks(ctx context.Context, _ options) error {
@@ -94,8 +95,38 @@ func sdks(ctx context.Context, _ options) error {
 	return testModule(ctx, "conformance", nil, "-vet=off", "./...")
 }
 
-func faults(ctx context.Context, _ options) error {
-	return testModule(ctx, ".", nil, "-vet=off", "-tags", "faults", "-run", "^TestFault", "./cmd/memento")
+// faults runs the tests that have a build tag of their own, because they need root
+// or other programs, in all packages that have some.
+func faults(ctx context.Context, o options) error {
+	packages, err := taggedPackages(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"-vet=off", "-timeout", o.timeout(), "-tags", "faults", "-run", "^TestFault"}
+	return testModule(ctx, ".", o.env(), append(args, packages...)...)
+}
+
+// taggedPackages returns the packages with test files that the build tag faults
+// selects.
+func taggedPackages(ctx context.Context) (packages []string, err error) {
+	out, err := output(ctx, "go", "list", "-f", "{{$p := .}}{{range .IgnoredGoFiles}}{{$p.ImportPath}} {{$p.Dir}} {{.}}\n{{end}}", "./...")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		if len(words) != 3 || !strings.HasSuffix(words[2], "_test.go") || slices.Contains(packages, words[0]) {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(words[1], words[2]))
+		if err != nil {
+			return nil, err
+		}
+		if first, _, _ := bytes.Cut(source, []byte("\n")); bytes.HasPrefix(first, []byte("//go:build ")) && bytes.Contains(first, []byte("faults")) {
+			packages = append(packages, words[0])
+		}
+	}
+	return packages, nil
 }
 
 func fuzz(ctx context.Context, o options) error {
