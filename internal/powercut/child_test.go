@@ -1,0 +1,317 @@
+//go:build linux
+
+package powercut
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"memento"
+	"memento/dirstore"
+	"memento/doctor"
+	"memento/internal/proctest"
+	"memento/sqlitestore"
+)
+
+const taskEnv = "MEMENTO_POWERCUT_TASK"
+
+const (
+	writers  = 8 // of the store default; two more have stores of their own
+	actorID  = "power cuts"
+	ordinary = "default"
+)
+
+// A task is what a child process does: it opens a backend, says what is there, and
+// writes until it is killed.
+type task struct {
+	Engine string // dir or sqlite
+	Dir    string // of the disk
+	Seed   uint64
+	Cycle  int
+	After  map[memento.StoreID]int64 // versions up to this Seq need not be told again
+	Only   bool                      // look, and do not write
+	Script []operation               // in place of what writers make up: one after the other
+}
+
+// A report is a line of the child's output. One field is set.
+type report struct {
+	Found  *found     `json:",omitempty"`
+	Begins *operation `json:",omitempty"`
+	Done   *outcome   `json:",omitempty"`
+}
+
+// An outcome is how an operation ended.
+type outcome struct {
+	Writer, N int
+	Err       string `json:",omitempty"`
+}
+
+// found is what a backend has after it was opened.
+type found struct {
+	Stores   map[string]memento.StoreID // by name
+	Files    files
+	Versions []version // behind those of task.After, oldest first
+	Problems []string  // what does not fit together
+}
+
+type version struct {
+	Store     memento.StoreID
+	Seq       int64
+	Operation memento.Operation
+	Path      string
+	SHA256    string
+	By        string
+}
+
+// A teller writes reports, whole lines at a time.
+type teller struct{ mu sync.Mutex }
+
+// stores are those of this process, by name.
+var stores sync.Map
+
+func (t *teller) tell(r report) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	os.Stdout.Write(append(line, '\n'))
+}
+
+func (t task) open(ctx context.Context) (memento.Backend, error) {
+	if t.Engine == "dir" {
+		return dirstore.Open(ctx, filepath.Join(t.Dir, "folder"), nil)
+	}
+	return sqlitestore.Open(ctx, filepath.Join(t.Dir, "memento.db"), nil)
+}
+
+func (t task) do() error {
+	ctx := context.Background()
+	b, err := t.open(ctx)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	what, err := t.look(ctx, b)
+	if err != nil {
+		return fmt.Errorf("look: %w", err)
+	}
+	var said teller
+	said.tell(report{Found: what})
+	if t.Only {
+		return b.Close()
+	}
+	if t.Script != nil {
+		for _, o := range t.Script {
+			t.execute(ctx, b, &said, o)
+		}
+		<-proctest.Ended() // without closing: the machine is switched off
+		return nil
+	}
+	for w := range writers + 2 {
+		go t.write(ctx, b, &said, w, what.Files)
+	}
+	<-proctest.Ended()
+	return nil
+}
+
+// look finds out what is there. What is asked first differs, because a backend may
+// notice things by one call and not by another.
+func (t task) look(ctx context.Context, b memento.Backend) (*found, error) {
+	f := &found{Stores: map[string]memento.StoreID{}, Files: files{}}
+	problem := func(format string, args ...any) { f.Problems = append(f.Problems, fmt.Sprintf(format, args...)) }
+	d := doctor.Doctor{Backend: b, Report: func(x doctor.Fault) { problem("doctor: %s: %s", x.Store, x.What) }}
+	all, err := d.Stores(ctx, memento.DefaultWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range all {
+		if f.Stores[info.Name] != "" {
+			problem("two stores are named %s", info.Name)
+		}
+		f.Stores[info.Name] = info.ID
+		if t.Seed%3 == 1 {
+			if _, err := d.Store(ctx, info); err != nil {
+				return nil, err
+			}
+		}
+		if t.Seed%3 == 2 {
+			if _, err := b.Get(ctx, info.ID, memento.ByPath(sharedLog)); err != nil && !errors.Is(err, memento.ErrNotExist) {
+				return nil, err
+			}
+		}
+		for e, err := range b.List(ctx, info.ID, memento.ListOptions{Contents: true}) {
+			if err != nil {
+				return nil, err
+			}
+			f.Files[info.Name+":"+string(e.Path)] = e.Memory.Content
+		}
+		for v, err := range b.ListVersions(ctx, info.ID, memento.VersionListOptions{OldestFirst: true, After: t.After[info.ID]}) {
+			if err != nil {
+				return nil, err
+			}
+			f.Versions = append(f.Versions, version{info.ID, v.Seq, v.Operation, string(v.Path), v.SHA256, v.CreatedBy.ID})
+		}
+		if _, err := d.Store(ctx, info); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := d.Inside(ctx); err != nil {
+		return nil, err
+	}
+	if t.Engine == "dir" {
+		err = t.compareFiles(f, problem)
+	}
+	return f, err
+}
+
+// compareFiles compares the files on the disk with the memories.
+func (t task) compareFiles(f *found, problem func(string, ...any)) error {
+	top := filepath.Join(t.Dir, "folder")
+	places := map[string]string{filepath.Join(top, "memories"): ordinary}
+	others, err := os.ReadDir(filepath.Join(top, "stores"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, o := range others {
+		if f.Stores[o.Name()] == "" {
+			problem("the folder of a store that is not there: %s", o.Name())
+		}
+		places[filepath.Join(top, "stores", o.Name(), "memories")] = o.Name()
+	}
+	onDisk := files{}
+	for place, store := range places {
+		err := filepath.WalkDir(place, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				if errors.Is(err, fs.ErrNotExist) && path == place {
+					return nil
+				}
+				return err
+			}
+			text, err := os.ReadFile(path)
+			onDisk[store+":"+strings.TrimPrefix(path, place)] = string(text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for key, text := range f.Files {
+		if got, there := onDisk[key]; !there {
+			problem("memory %s has no file", key)
+		} else if got != text {
+			problem("the file of %s has %q, the memory %q", key, got, text)
+		}
+	}
+	for key := range onDisk {
+		if _, there := f.Files[key]; !there {
+			problem("file %s is no memory", key)
+		}
+	}
+	return nil
+}
+
+// store returns the store of a name, which is made by the first write to it.
+func (t task) store(b memento.Backend, name string) *memento.Store {
+	set := memento.DefaultSettings()
+	set.Sensitive.Mode = memento.Off
+	s, _ := stores.LoadOrStore(name, memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: name, Settings: &set}, nil))
+	return s.(*memento.Store)
+}
+
+// storeOf returns the store that a writer starts with.
+func storeOf(writer, cycle int) string {
+	switch {
+	case writer < writers:
+		return ordinary
+	case writer == catalogueWriter:
+		return fmt.Sprintf("temporary %d", cycle)
+	}
+	return "other"
+}
+
+// write does operations, one after the other, until one fails or the process ends.
+func (t task) write(ctx context.Context, b memento.Backend, said *teller, w int, all files) {
+	c := &chooser{writer: w, store: storeOf(w, t.Cycle), cycle: t.Cycle, r: rand.New(rand.NewPCG(t.Seed, uint64(w))), files: all.ofWriter(w)}
+	if w == catalogueWriter && len(c.files) > 0 { // the store that it has
+		for key := range c.files {
+			c.store, _, _ = strings.Cut(key, ":")
+		}
+	}
+	for {
+		o := c.next()
+		if !t.execute(ctx, b, said, o) {
+			return
+		}
+		o.apply(c.files)
+	}
+}
+
+// ofWriter returns the files that one writer alone changes.
+func (f files) ofWriter(w int) files {
+	own := files{}
+	for key, text := range f {
+		if _, path, _ := strings.Cut(key, ":"); strings.HasPrefix(path, fmt.Sprintf("/w%d/", w)) {
+			own[key] = text
+		}
+	}
+	return own
+}
+
+// execute does an operation, and tells before and after.
+func (t task) execute(ctx context.Context, b memento.Backend, said *teller, o operation) bool {
+	said.tell(report{Begins: &o})
+	err := t.call(ctx, b, o)
+	done := outcome{Writer: o.Writer, N: o.N}
+	if err != nil {
+		done.Err = err.Error()
+	}
+	said.tell(report{Done: &done})
+	return err == nil
+}
+
+func (t task) call(ctx context.Context, b memento.Backend, o operation) error {
+	actor := memento.Actor{Kind: memento.ActorSession, ID: actorID}
+	s := t.store(b, o.Store)
+	tool := memento.NewTool(s, &memento.ToolOptions{Actor: actor})
+	path, to := "/memories"+o.Path, "/memories"+o.To
+	var err error
+	switch o.Kind {
+	case opCreate:
+		_, err = tool.Create(ctx, path, o.Text)
+	case opReplace:
+		_, err = tool.StrReplace(ctx, path, o.Old, o.Text)
+	case opInsert:
+		_, err = tool.Insert(ctx, path, 1, o.Text)
+	case opRename:
+		_, err = tool.Rename(ctx, path, to)
+	case opDelete:
+		_, err = tool.Delete(ctx, path)
+	case opBatch:
+		changes := []memento.Change{memento.Remove{Path: memento.Path(o.Path)}}
+		for _, p := range slices.Sorted(maps.Keys(o.Puts)) {
+			changes = append(changes, memento.Put{Path: memento.Path(p), Content: o.Puts[p]})
+		}
+		_, err = s.Apply(ctx, actor, changes...)
+	case opLog:
+		if _, err = tool.Create(ctx, path, o.Text+"\n"); errors.Is(err, memento.ErrExist) {
+			_, err = tool.Insert(ctx, path, 0, o.Text)
+		}
+	case opDeleteStore:
+		var id memento.StoreID
+		if id, err = s.ID(ctx); err == nil {
+			err = b.DeleteStore(ctx, memento.DefaultWorkspace, id)
+		}
+	}
+	return err
+}

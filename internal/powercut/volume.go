@@ -1,0 +1,327 @@
+//go:build linux
+
+package powercut
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Volume is a file system in memory of which it is known what is durable: the
+// contents of a file as of its last fsync, the names in a folder as of the last
+// fsync of the folder. Nothing else is, no rename and no creation, as POSIX allows.
+//
+// It is safe for concurrent use.
+type Volume struct {
+	mu     sync.Mutex
+	root   *node
+	nodes  map[uint64]*node // by ID, with those that have no name any more
+	nextID uint64
+	inodes inodes
+	dead   bool          // since the cut
+	cut    chan struct{} // closed by the cut
+	until  int           // changes until the cut; -1 for no end
+	faults []*Fault
+	total  map[Kind]int // operations so far, by kind
+}
+
+// A node is a file, a folder or a symbolic link.
+type node struct {
+	id, inode uint64
+	parent    *node // of a file, the folder of its newest name
+	name      string
+	links     int // names in folders as they are
+	kept      int // durable names
+	opened    int
+
+	meta, durableMeta meta
+
+	data, durable []byte
+	writes        []write // to data, not yet durable
+
+	target string // of a symbolic link
+
+	entries, durableEntries map[string]*node
+	renames                 []change // of entries, not yet durable
+}
+
+// meta is what stat tells, besides the size.
+type meta struct {
+	mode         uint32 // with the type
+	mtime, ctime time.Time
+}
+
+// A write is one that has not been flushed: bytes at an offset, or if there are
+// none, a truncation to it.
+type write struct {
+	offset int
+	bytes  []byte
+}
+
+// A change is what one operation has changed in a folder: names and what they
+// became the names of, nil for nothing.
+type change map[string]*node
+
+func (n *node) isDir() bool { return n.meta.mode&syscall.S_IFMT == syscall.S_IFDIR }
+
+func (n *node) path() string {
+	if n.parent == nil || n.parent == n {
+		return ""
+	}
+	return n.parent.path() + "/" + n.name
+}
+
+// NewVolume returns an empty file system.
+func NewVolume() *Volume {
+	v := &Volume{nodes: map[uint64]*node{}}
+	v.root = v.newNode(syscall.S_IFDIR | 0o755)
+	v.root.parent, v.root.links, v.root.kept = v.root, 1, 1
+	v.root.durableMeta = v.root.meta
+	v.start()
+	return v
+}
+
+// start is what switching the machine on does.
+func (v *Volume) start() {
+	v.dead, v.cut, v.until, v.faults, v.total = false, make(chan struct{}), -1, nil, map[Kind]int{}
+}
+
+func (v *Volume) newNode(mode uint32) *node {
+	v.nextID++
+	now := time.Now()
+	n := &node{id: v.nextID, inode: v.inodes.take(), meta: meta{mode, now, now}}
+	if n.isDir() {
+		n.entries, n.durableEntries = map[string]*node{}, map[string]*node{}
+	}
+	v.nodes[n.id] = n
+	return n
+}
+
+// inodes are given out as ext4 does, the lowest free one first: a new file often
+// has the number of one that was just removed.
+type inodes struct {
+	most uint64
+	free []uint64
+}
+
+func (i *inodes) take() uint64 {
+	if len(i.free) == 0 {
+		i.most++
+		return i.most
+	}
+	slices.Sort(i.free)
+	n := i.free[0]
+	i.free = i.free[1:]
+	return n
+}
+
+// release gives up the number of a node that nothing leads to, nor would after a cut.
+func (v *Volume) release(n *node) {
+	if n.links == 0 && n.kept == 0 && n.opened == 0 && n.inode != 0 {
+		v.inodes.free = append(v.inodes.free, n.inode)
+		n.inode = 0
+	}
+}
+
+// set changes names in a folder.
+func (v *Volume) set(dir *node, c change) {
+	now := time.Now()
+	dir.meta.mtime, dir.meta.ctime = now, now
+	for name, n := range c {
+		if old := dir.entries[name]; old != nil {
+			old.links--
+			defer v.release(old)
+		}
+		if n == nil {
+			delete(dir.entries, name)
+			continue
+		}
+		n.links++
+		n.parent, n.name, n.meta.ctime = dir, name, now
+		dir.entries[name] = n
+	}
+	dir.renames = append(dir.renames, c)
+}
+
+// keep makes a change of names durable.
+func (v *Volume) keep(dir *node, c change) {
+	for name, n := range c {
+		if old := dir.durableEntries[name]; old != nil {
+			old.kept--
+			defer v.release(old)
+		}
+		if n == nil {
+			delete(dir.durableEntries, name)
+			continue
+		}
+		n.kept++
+		dir.durableEntries[name] = n
+	}
+}
+
+// apply returns data after a write.
+func (w write) apply(data []byte) []byte {
+	if w.bytes == nil {
+		if w.offset <= len(data) {
+			return data[:w.offset]
+		}
+		return append(data, make([]byte, w.offset-len(data))...)
+	}
+	if end := w.offset + len(w.bytes); end > len(data) {
+		data = append(data, make([]byte, end-len(data))...)
+	}
+	copy(data[w.offset:], w.bytes)
+	return data
+}
+
+func (n *node) write(w write) {
+	n.data = w.apply(n.data)
+	n.writes = append(n.writes, w)
+	n.meta.mtime = time.Now()
+	n.meta.ctime = n.meta.mtime
+}
+
+// flush makes what a node has inside durable.
+func (v *Volume) flush(n *node) {
+	n.durableMeta = n.meta
+	for _, w := range n.writes {
+		n.durable = w.apply(n.durable)
+	}
+	n.writes = nil
+	for _, c := range n.renames {
+		v.keep(n, c)
+	}
+	n.renames = nil
+}
+
+// lose forgets the writes of a flush that has failed: the system takes them for
+// written, so the next flush does not try again. Names of a folder it does try again.
+func (n *node) lose() { n.writes = nil }
+
+// A Mode is what a cut leaves of what was not flushed.
+type Mode int
+
+// The modes.
+const (
+	Strict  Mode = iota // nothing
+	Partial             // of each file some of the first writes, of each folder some changes, as chance has it
+)
+
+// Restart switches the machine off, if that has not happened yet, and on again.
+// The caller sees to it that nobody uses the file system meanwhile.
+func (v *Volume) Restart(mode Mode, r *rand.Rand) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if mode == Partial {
+		v.keepSome(r)
+	}
+	found := map[*node]bool{}
+	v.recover(v.root, found)
+	v.nodes = map[uint64]*node{}
+	v.inodes = inodes{}
+	used := map[uint64]bool{}
+	for n := range found {
+		n.links, n.opened = n.kept, 0
+		v.nodes[n.id] = n
+		used[n.inode] = true
+		v.inodes.most = max(v.inodes.most, n.inode)
+	}
+	for i := uint64(1); i < v.inodes.most; i++ {
+		if !used[i] {
+			v.inodes.free = append(v.inodes.free, i)
+		}
+	}
+	v.start()
+}
+
+// keepSome makes some of what was not flushed durable.
+func (v *Volume) keepSome(r *rand.Rand) {
+	share := []float64{0.2, 0.5, 0.9, 1}[r.IntN(4)]
+	for _, id := range slices.Sorted(maps.Keys(v.nodes)) {
+		n := v.nodes[id]
+		if len(n.writes) > 0 && r.Float64() < share {
+			whole := r.IntN(len(n.writes) + 1)
+			for _, w := range n.writes[:whole] {
+				n.durable = w.apply(n.durable)
+			}
+			if whole < len(n.writes) { // and some sectors of the next
+				if w := n.writes[whole]; len(w.bytes) > sector {
+					w.bytes = w.bytes[:sector*r.IntN(len(w.bytes)/sector)]
+					if len(w.bytes) > 0 {
+						n.durable = w.apply(n.durable)
+					}
+				}
+			}
+			n.durableMeta = n.meta
+		}
+		for _, c := range n.renames {
+			if r.Float64() < share {
+				v.keep(n, c)
+			}
+		}
+	}
+}
+
+const sector = 512 // bytes, which a disk writes wholly or not at all
+
+// recover makes what is durable below a folder all there is.
+func (v *Volume) recover(dir *node, found map[*node]bool) {
+	found[dir] = true
+	dir.meta, dir.renames = dir.durableMeta, nil
+	if dir.meta.mode == 0 {
+		dir.meta = meta{syscall.S_IFDIR | 0o700, time.Now(), time.Now()}
+	}
+	dir.entries = map[string]*node{}
+	dir.kept = 1
+	for _, name := range slices.Sorted(maps.Keys(dir.durableEntries)) {
+		n := dir.durableEntries[name]
+		if n.isDir() && found[n] {
+			delete(dir.durableEntries, name) // a folder has one name: the check at start-up sees to it
+			continue
+		}
+		dir.entries[name] = n
+		n.parent, n.name = dir, name
+		if n.isDir() {
+			v.recover(n, found)
+			continue
+		}
+		if !found[n] {
+			n.kept = 0
+			kind := n.meta.mode & syscall.S_IFMT
+			if n.meta = n.durableMeta; n.meta.mode == 0 {
+				n.meta = meta{kind | 0o600, time.Now(), time.Now()}
+			}
+			n.data, n.writes = slices.Clone(n.durable), nil
+		}
+		found[n] = true
+		n.kept++
+	}
+}
+
+// Export copies all that is there to a folder, to be looked at.
+func (v *Volume) Export(to string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.root.export(to)
+}
+
+func (n *node) export(to string) error {
+	if !n.isDir() {
+		return os.WriteFile(to, n.data, 0o600)
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for name, inner := range n.entries {
+		if err := inner.export(filepath.Join(to, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
