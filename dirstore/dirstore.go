@@ -234,10 +234,26 @@ func openBase(path string) (*os.Root, error) {
 		if err := os.Chmod(path, ownFolderMode); err != nil { // whatever the umask
 			return nil, err
 		}
+		if err := syncParent(path); err != nil {
+			return nil, errors.Join(err, os.Remove(path)) // who finds it does not flush it
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the folder it should be in does not exist (%w)", bare(err))
 	}
 	return os.OpenRoot(path)
+}
+
+// syncParent flushes the name of a folder, unless the folder that it is in may not
+// be read, so that it cannot be flushed.
+func syncParent(path string) error {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.Join(syncFolder(parent), parent.Close())
 }
 
 func notFolder(name string) error {
