@@ -235,7 +235,7 @@ func storeOf(writer, cycle int) string {
 	case writer < writers:
 		return ordinary
 	case writer == catalogueWriter:
-		return fmt.Sprintf("temporary %d", cycle)
+		return fmt.Sprintf("temporary-%d", cycle)
 	}
 	return "other"
 }

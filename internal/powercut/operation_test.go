@@ -146,7 +146,7 @@ func (c *chooser) next() operation {
 	kind := c.r.IntN(100)
 	if c.writer == catalogueWriter && len(paths) > 0 && kind < 25 {
 		o.Kind = opDeleteStore
-		c.store = fmt.Sprintf("temporary %d-%d", c.cycle, c.n)
+		c.store = fmt.Sprintf("temporary-%d-%d", c.cycle, c.n)
 		return o
 	}
 	if len(paths) == 0 || len(paths) < 10 && kind < 30 {
