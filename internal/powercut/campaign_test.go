@@ -5,9 +5,9 @@ package powercut
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -19,14 +19,26 @@ import (
 type disk interface {
 	// Dir is where it is mounted.
 	Dir() string
-	// Arm has the cut come at some time: soon, if early is true. The channel is closed
-	// when it has come.
-	Arm(r *rand.Rand, early bool) <-chan struct{}
+	// Arm has the cut come at some time: soon, if early is true.
+	Arm(r *rand.Rand, early bool) cut
 	// Restart mounts it again with what is left. Nobody uses it any more.
 	Restart(r *rand.Rand) error
 	// Keep leaves what is on it in a folder, for who looks into a failure.
 	Keep(dir string) error
 }
+
+// A cut is one that comes at some time. Both channels are then closed; in between
+// some operations fail and others do not.
+type cut struct {
+	begins, done <-chan struct{}
+
+	// at is when it began, if not all that was confirmed in between is durable: as
+	// ktime tells it. It is read when begins is closed. nil if all is.
+	at *int64
+}
+
+// certain reports whether what was acknowledged at a time is durable.
+func (c cut) certain(at int64) bool { return c.at == nil || !isClosed(c.begins) || at < *c.at }
 
 // seedEnv repeats a campaign.
 const seedEnv = "MEMENTO_POWERCUT_SEED"
@@ -100,35 +112,29 @@ func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
 // cycle lets a process work until the cut, and switches the disk on again.
 func (c *campaign) cycle(r *rand.Rand, cycle int, early bool) {
 	c.Helper()
-	var cut <-chan struct{}
+	var power cut
+	arm := func() {
+		power = c.disk.Arm(r, early)
+	}
 	if early {
-		cut = c.disk.Arm(r, true)
+		arm()
 	}
 	child := c.start(task{Engine: c.engine, Dir: c.disk.Dir(), Seed: r.Uint64(), Cycle: cycle, After: c.oracle.seq})
 	if early {
-		go killAt(child, cut)
+		go killAt(child, power.done)
 	}
-	c.read(child, func(f *found) {
+	c.read(child, func() {
 		if !early {
-			cut = c.disk.Arm(r, false)
-			go killAt(child, cut)
+			arm()
+			go killAt(child, power.done)
 		}
-	}, func() bool {
-		select {
-		case <-cut:
-			return true
-		default:
-			return false
-		}
-	})
-	child.Wait()
-	if said := child.Errs.String(); said != "" && !isClosed(cut) {
-		c.Errorf("cycle %d: the process failed before the cut: %s", cycle, said)
-	}
-	if !isClosed(cut) {
-		c.Errorf("cycle %d: the process ended before the cut", cycle)
+	}, &power)
+	_ = child.Wait()
+	if !isClosed(power.begins) {
+		c.Errorf("cycle %d: the process ended before the cut: %s", cycle, &child.Errs)
 		return
 	}
+	<-power.done
 	if err := c.disk.Restart(r); err != nil {
 		c.Fatal(err)
 	}
@@ -137,9 +143,9 @@ func (c *campaign) cycle(r *rand.Rand, cycle int, early bool) {
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
-		return c != nil
+		return true
 	default:
-		return false
+		return false // also if there is none
 	}
 }
 
@@ -160,28 +166,43 @@ func (c *campaign) start(k task) *proctest.Child {
 	return child
 }
 
+// reports are those of a process, until there are no more.
+func (c *campaign) reports(child *proctest.Child) iter.Seq[report] {
+	return func(yield func(report) bool) {
+		for child.Lines.Scan() {
+			if c.log != nil {
+				fmt.Fprintf(c.log, "%s\n", child.Lines.Bytes())
+			}
+			var x report
+			if err := json.Unmarshal(child.Lines.Bytes(), &x); err != nil {
+				return // a line that the process did not live to finish
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}
+
 // read takes the reports of a process until there are no more.
-func (c *campaign) read(child *proctest.Child, opened func(*found), isCut func() bool) {
+func (c *campaign) read(child *proctest.Child, opened func(), power *cut) {
 	c.Helper()
 	seen := false
-	for child.Lines.Scan() {
-		fmt.Fprintf(c.log, "%s\n", child.Lines.Bytes())
-		var x report
-		if err := json.Unmarshal(child.Lines.Bytes(), &x); err != nil {
-			break // a line that the process did not live to finish
-		}
+	for x := range c.reports(child) {
 		switch {
 		case x.Found != nil:
 			seen = true
 			for _, wrong := range c.oracle.look(x.Found) {
 				c.Error(wrong)
 			}
-			opened(x.Found)
+			opened()
 		case x.Begins != nil:
 			c.oracle.begins(*x.Begins)
 		case x.Done.Err == "":
-			c.oracle.done(x.Done.Writer)
-		case !isCut():
+			if power.certain(x.Done.At) {
+				c.oracle.done(x.Done.Writer)
+			}
+		case !isClosed(power.begins):
 			c.Errorf("operation %+v failed before the cut: %s", c.oracle.open[x.Done.Writer], x.Done.Err)
 		}
 	}
@@ -196,19 +217,9 @@ func (c *campaign) look(r *rand.Rand, cycle int) {
 	child := c.start(task{Engine: c.engine, Dir: c.disk.Dir(), Seed: r.Uint64(), Cycle: cycle, After: c.oracle.seq, Only: true})
 	seen := false
 	early := c.early
-	c.read(child, func(*found) { seen = true }, func() bool { return false })
+	c.read(child, func() { seen = true }, &cut{})
 	c.early = early
 	if err := child.Wait(); err != nil || !seen {
 		c.Errorf("the process that looks: %v: %s", err, &child.Errs)
 	}
-}
-
-// tempDir is a folder to mount at. It is removed only if nothing is mounted there.
-func mountPoint(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

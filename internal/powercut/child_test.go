@@ -53,6 +53,7 @@ type report struct {
 // An outcome is how an operation ended.
 type outcome struct {
 	Writer, N int
+	At        int64  // see ktime
 	Err       string `json:",omitempty"`
 }
 
@@ -272,7 +273,7 @@ func (f files) ofWriter(w int) files {
 func (t task) execute(ctx context.Context, b memento.Backend, said *teller, o operation) bool {
 	said.tell(report{Begins: &o})
 	err := t.call(ctx, b, o)
-	done := outcome{Writer: o.Writer, N: o.N}
+	done := outcome{Writer: o.Writer, N: o.N, At: ktime()}
 	if err != nil {
 		done.Err = err.Error()
 	}

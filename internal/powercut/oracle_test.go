@@ -15,7 +15,7 @@ import (
 type oracle struct {
 	files  files                     // as acknowledged
 	stores map[string]bool           // likewise
-	open   map[int]operation         // by writer: those of which nobody knows whether they have happened
+	open   map[int][]operation       // by writer: those of which nobody knows whether they have happened; some of the first have
 	made   map[int][]effect          // by writer: versions that were acknowledged since the last look
 	lines  map[string]int            // of shared logs, by store and line: how often, as acknowledged
 	logged int                       // versions of shared logs that were acknowledged since the last look
@@ -25,18 +25,25 @@ type oracle struct {
 
 func newOracle() *oracle {
 	return &oracle{
-		files: files{}, stores: map[string]bool{}, open: map[int]operation{}, made: map[int][]effect{},
+		files: files{}, stores: map[string]bool{}, open: map[int][]operation{}, made: map[int][]effect{},
 		lines: map[string]int{}, seq: map[memento.StoreID]int64{},
 	}
 }
 
-// begins notes an operation that may happen from now on.
-func (o *oracle) begins(op operation) { o.open[op.Writer] = op }
+func (o *oracle) clone() *oracle {
+	return &oracle{
+		files: maps.Clone(o.files), stores: maps.Clone(o.stores), open: maps.Clone(o.open), made: maps.Clone(o.made),
+		lines: maps.Clone(o.lines), logged: o.logged, seq: maps.Clone(o.seq), acked: o.acked,
+	}
+}
 
-// done notes an operation that was acknowledged.
+// begins notes an operation that may happen from now on.
+func (o *oracle) begins(op operation) { o.open[op.Writer] = append(o.open[op.Writer], op) }
+
+// done notes that the oldest open operation of a writer was acknowledged.
 func (o *oracle) done(writer int) {
-	op := o.open[writer]
-	delete(o.open, writer)
+	op := o.open[writer][0]
+	o.open[writer] = o.open[writer][1:]
 	o.acked++
 	o.settle(op)
 }
@@ -85,10 +92,19 @@ func (o *oracle) look(f *found) (wrong []string) {
 		}
 		made[w][effect{names[v.Store], v.Path, v.SHA256}]++
 	}
-	// Lines of logs first: whether an open one is there decides what else to expect.
-	o.lookAtLogs(f, complain)
+	lines := logLines(f)
 	for w := range writers + 2 {
-		o.lookAtWriter(f, w, made[w], complain)
+		o.lookAtWriter(f, w, made[w], lines, complain)
+	}
+	for line, n := range o.lines {
+		if lines[line] != n {
+			complain("line %q was acknowledged, and is there %d times", line, lines[line])
+		}
+	}
+	for line, n := range lines {
+		if o.lines[line] == 0 {
+			complain("line %q is there %d times, and was never written", line, n)
+		}
 	}
 	if logged != o.logged {
 		complain("the shared logs have %d new versions, want %d", logged, o.logged)
@@ -114,89 +130,89 @@ func writerOf(path string) int {
 	return w
 }
 
-// lookAtLogs compares the lines of shared logs.
-func (o *oracle) lookAtLogs(f *found, complain func(string, ...any)) {
-	got := map[string]int{}
+// logLines counts the lines of shared logs, by store and line.
+func logLines(f *found) map[string]int {
+	lines := map[string]int{}
 	for key, text := range f.Files {
 		if store, path, _ := strings.Cut(key, ":"); path == sharedLog {
 			for line := range strings.Lines(text) {
-				got[store+":"+strings.TrimSuffix(line, "\n")]++
+				lines[store+":"+strings.TrimSuffix(line, "\n")]++
 			}
 		}
 	}
-	for w, op := range o.open {
-		if op.Kind == opLog {
-			if got[op.Store+":"+op.Text] > 0 {
-				o.settle(op)
-			}
-			delete(o.open, w)
-		}
-	}
-	for line, n := range o.lines {
-		if got[line] != n {
-			complain("line %q was acknowledged, and is there %d times", line, got[line])
-		}
-	}
-	for line, n := range got {
-		if o.lines[line] == 0 {
-			complain("line %q is there %d times, and was never written", line, n)
-		}
-	}
+	return lines
 }
 
-// lookAtWriter compares what one writer has: its operation under way, if there is
-// one, is there wholly or not at all, in the memories and in the history.
-func (o *oracle) lookAtWriter(f *found, w int, made map[effect]int, complain func(string, ...any)) {
-	got, without := f.Files.ofWriter(w), o.files.ofWriter(w)
-	fits := func(want files, effects []effect) bool {
-		if !maps.Equal(got, want) {
-			return false
-		}
-		if w == catalogueWriter {
-			return true // the history went with its stores
-		}
-		count := map[effect]int{}
-		for _, e := range effects {
-			count[e]++
-		}
-		return maps.Equal(count, made)
-	}
-	if fits(without, o.made[w]) {
-		return
-	}
-	op, open := o.open[w]
-	if open {
-		with := maps.Clone(without)
-		effects := op.apply(with)
-		if fits(with, slices.Concat(o.made[w], effects)) {
-			o.settle(op)
-			delete(o.open, w)
+// lookAtWriter compares what one writer has. Some of its open operations may have
+// happened, the first ones, each wholly: in the memories and in the history.
+func (o *oracle) lookAtWriter(f *found, w int, made map[effect]int, lines map[string]int, complain func(string, ...any)) {
+	got, want := f.Files.ofWriter(w), o.files.ofWriter(w)
+	effects := slices.Clone(o.made[w])
+	open := o.open[w]
+	for n := 0; ; n++ {
+		if maps.Equal(got, want) && logged(open[:n], open[n:], lines) && (w == catalogueWriter || sameEffects(effects, made)) {
+			for _, op := range open[:n] {
+				o.settle(op)
+			}
+			o.open[w] = open[n:]
 			return
 		}
+		if n == len(open) {
+			break
+		}
+		effects = append(effects, open[n].apply(want)...)
 	}
-	complain("writer %d, under way: %t %+v", w, open, op)
-	for key, text := range got {
-		if want, there := without[key]; !there {
-			complain("writer %d: %s is there, and was not acknowledged, or was deleted: %q", w, key, text)
-		} else if want != text {
-			complain("writer %d: %s is %q, acknowledged was %q", w, key, text, want)
+	complain("writer %d: what is there is not what was acknowledged, with none or some of %+v", w, open)
+	o.explain(w, got, made, complain)
+}
+
+// logged reports whether lines of operations that have happened are there, and of
+// others none.
+func logged(happened, not []operation, lines map[string]int) bool {
+	for _, op := range happened {
+		if op.Kind == opLog && lines[op.Store+":"+op.Text] == 0 {
+			return false
 		}
 	}
-	for key := range without {
+	return !slices.ContainsFunc(not, func(op operation) bool { return op.Kind == opLog && lines[op.Store+":"+op.Text] > 0 })
+}
+
+// sameEffects compares versions without their order. The history of a deleted store
+// went with it, so those of the writer that deletes stores are not compared.
+func sameEffects(want []effect, made map[effect]int) bool {
+	count := map[effect]int{}
+	for _, e := range want {
+		count[e]++
+	}
+	return maps.Equal(count, made)
+}
+
+// explain says how what was found differs from what was acknowledged.
+func (o *oracle) explain(w int, got files, made map[effect]int, complain func(string, ...any)) {
+	want := o.files.ofWriter(w)
+	for key, text := range got {
+		if acknowledged, there := want[key]; !there {
+			complain("writer %d: %s is there, and was not acknowledged, or was deleted: %q", w, key, text)
+		} else if acknowledged != text {
+			complain("writer %d: %s is %q, acknowledged was %q", w, key, text, acknowledged)
+		}
+	}
+	for key := range want {
 		if _, there := got[key]; !there {
 			complain("writer %d: %s was acknowledged, and is lost", w, key)
 		}
 	}
-	if w != catalogueWriter {
-		for e, n := range made {
-			if !slices.Contains(o.made[w], e) {
-				complain("writer %d: version %+v is there %d times, and was not acknowledged", w, e, n)
-			}
+	if w == catalogueWriter {
+		return
+	}
+	for e, n := range made {
+		if !slices.Contains(o.made[w], e) {
+			complain("writer %d: version %+v is there %d times, and was not acknowledged", w, e, n)
 		}
-		for _, e := range o.made[w] {
-			if made[e] == 0 {
-				complain("writer %d: version %+v was acknowledged, and is lost", w, e)
-			}
+	}
+	for _, e := range o.made[w] {
+		if made[e] == 0 {
+			complain("writer %d: version %+v was acknowledged, and is lost", w, e)
 		}
 	}
 }
@@ -204,8 +220,10 @@ func (o *oracle) lookAtWriter(f *found, w int, made map[effect]int, complain fun
 // lookAtStores compares which stores there are.
 func (o *oracle) lookAtStores(f *found, complain func(string, ...any)) {
 	uncertain := map[string]bool{}
-	for _, op := range o.open {
-		uncertain[op.Store] = true
+	for _, ops := range o.open {
+		for _, op := range ops {
+			uncertain[op.Store] = true
+		}
 	}
 	for name := range o.stores {
 		if f.Stores[name] == "" {

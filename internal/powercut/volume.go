@@ -325,3 +325,30 @@ func (n *node) export(to string) error {
 	}
 	return nil
 }
+
+// Clone returns a file system with what is durable in this one, which is not in use.
+func (v *Volume) Clone() *Volume {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := &Volume{nodes: map[uint64]*node{}, nextID: v.nextID}
+	copies := map[*node]*node{}
+	c.root = v.root.clone(copies)
+	c.root.parent = c.root
+	c.Restart(Strict, nil)
+	return c
+}
+
+func (n *node) clone(copies map[*node]*node) *node {
+	if c := copies[n]; c != nil {
+		return c
+	}
+	c := &node{id: n.id, inode: n.inode, kept: n.kept, meta: n.meta, durableMeta: n.durableMeta, durable: slices.Clone(n.durable), target: n.target}
+	copies[n] = c
+	if n.isDir() {
+		c.durableEntries = map[string]*node{}
+		for name, inner := range n.durableEntries {
+			c.durableEntries[name] = inner.clone(copies)
+		}
+	}
+	return c
+}

@@ -62,6 +62,7 @@ var all = []suite{
 	{"race", "the Go tests under the race detector, with fewer repetitions", []tool{gcc, node, npm}, true, raceTests},
 	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, curl}, false, sdks},
 	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, false, faults},
+	{"crash", "power cuts, under SQLite and plain files", []tool{ext4}, false, crash},
 	{"fuzz", "every fuzz target, for some seconds", nil, false, fuzz},
 	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, true, bench},
 }

@@ -17,7 +17,7 @@ var systems = []string{"linux/amd64", "darwin/arm64", "windows/amd64"}
 
 // nested are the modules in folders of their own, whose dependencies are none of
 // memento's.
-var nested = []string{"conformance", "examples/go-client"}
+var nested = []string{"conformance", "examples/go-client", "internal/powercut"}
 
 func format(ctx context.Context, _ options) error {
 	out, err := output(ctx, "gofmt", "-l", ".")
@@ -104,6 +104,11 @@ func faults(ctx context.Context, o options) error {
 	}
 	args := []string{"-vet=off", "-timeout", o.timeout(), "-tags", "faults", "-run", "^TestFault"}
 	return testModule(ctx, ".", o.env(), append(args, packages...)...)
+}
+
+// crash runs the tests that cut the power: a few times, or hundreds of times in a long run.
+func crash(ctx context.Context, o options) error {
+	return testModule(ctx, "internal/powercut", o.env(), "-vet=off", "-timeout", o.timeout(), "./...")
 }
 
 // taggedPackages returns the packages with test files that the build tag faults

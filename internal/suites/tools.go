@@ -17,6 +17,7 @@ var (
 	node   = tool{"node", "nodejs"}
 	npm    = tool{"npm", "npm"}
 	curl   = tool{"curl", "curl"}
+	ext4   = tool{"mkfs.ext4", "e2fsprogs"}
 )
 
 // install installs the tools that are missing.
