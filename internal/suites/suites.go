@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"memento/internal/seededbugs"
 )
 
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
@@ -109,6 +111,22 @@ func faults(ctx context.Context, o options) error {
 // crash runs the tests that cut the power: a few times, or hundreds of times in a long run.
 func crash(ctx context.Context, o options) error {
 	return testModule(ctx, "internal/powercut", o.env(), "-vet=off", "-timeout", o.timeout(), "./...")
+}
+
+// seededBugs breaks the program in one place after the other, and runs the tests that
+// must notice. That the patches can be used is a test of their package, in every run.
+func seededBugs(ctx context.Context, o options) error {
+	if !o.long {
+		fmt.Println("not run without -long")
+		return nil
+	}
+	patches, err := seededbugs.Load(".")
+	if err != nil {
+		return err
+	}
+	return seededbugs.Run(ctx, ".", nil, patches, func(r seededbugs.Result) {
+		fmt.Printf("%-9s %6.1fs  %s: %s (%s)\n", r.Verdict, r.Took.Seconds(), r.Name, r.What, r.Detail)
+	})
 }
 
 // taggedPackages returns the packages with test files that the build tag faults
