@@ -33,6 +33,7 @@ var (
 	ErrUncertain   = errors.New("the answer was lost")                  // of a server or a database: a write has happened or not, but not by half
 	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; to try again later may help
 	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or what is kept was tampered with
+	ErrDamaged     = errors.New("is damaged")                           // always a *DamageError
 	ErrClosed      = errors.New("backend is closed")                    // used after Close
 	ErrFormat      = errors.New("storage format is not understood")     // damaged, foreign, or written by a newer memento
 )

@@ -12,10 +12,11 @@ import (
 // RestoreVersion writes a version's contents back: to its memory, wherever that
 // is now, or, if it was deleted, to a new memory at the version's path. It
 // returns the memory's path, and what was replaced in the contents because it is
-// sensitive. That the contents are already there is no error.
+// sensitive. That the contents are already there is no error. A memory whose present
+// contents are damaged is written anew.
 //
 // Errors: ErrNotExist if there is no such version; ErrInvalid if it has no
-// contents, being redacted or a deletion; those of [Put].
+// contents, being redacted or a deletion; ErrDamaged; those of [Put].
 func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Path, []Suspicion, error) {
 	v, err := s.Version(ctx, id)
 	if err != nil {
@@ -29,17 +30,34 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 	}
 	for {
 		put := Put{Path: v.Path, Content: v.Content, If: IfAbsent()}
+		var damage *DamageError
+		var at *Error
 		switch m, err := s.Peek(ctx, ByID(v.Memory)); {
 		case err == nil:
 			put.Path, put.If = m.Path, IfVersion(m.Version)
+		case errors.As(err, &damage) && errors.As(err, &at) && at.Path != "":
+			put.Path, put.If = at.Path, IfVersion(damage.Version)
 		case !errors.Is(err, ErrNotExist):
 			return "", nil, err
 		}
 		r, err := s.Apply(ctx, by, put)
+		if err == nil && damage != nil && len(r.Versions) == 0 {
+			r, err = s.Apply(ctx, by, overwrite(put)...)
+		}
 		if !errors.Is(err, ErrConflict) {
 			return put.Path, r.Redacted, err
 		}
 	}
+}
+
+// overwrite returns the changes that write a damaged memory whose hash is that of the
+// new contents. One change would be a no-op, so there are two: the first writes others.
+func overwrite(put Put) []Change {
+	between := Put{Path: put.Path, If: put.If}
+	if put.Content == "" {
+		between.Content = " "
+	}
+	return []Change{between, Put{Path: put.Path, Content: put.Content}}
 }
 
 // A Restoration says what [Store.RestoreAsOf] did, or would do.

@@ -153,7 +153,7 @@ func (s *Store) infoIfMade(ctx context.Context) (info StoreInfo, made bool, err 
 
 // Get returns a memory with its contents, and notes that it was read.
 //
-// Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.
+// Errors: ErrInvalidPath, ErrNotExist, ErrIsDir, ErrDamaged.
 func (s *Store) Get(ctx context.Context, ref Ref) (Memory, error) {
 	m, err := s.Peek(ctx, ref)
 	if err == nil && s.marker != nil {
@@ -180,7 +180,10 @@ func (s *Store) Peek(ctx context.Context, ref Ref) (m Memory, err error) {
 		return Memory{}, s.absent("get", ref.Path, err)
 	}
 	defer s.observe(ctx, "get", id)(&err)
-	return s.backend.Get(ctx, id, ref)
+	if m, err = s.backend.Get(ctx, id, ref); err != nil {
+		return Memory{}, s.damaged(ctx, err)
+	}
+	return m, nil
 }
 
 // absent turns the absence of a store that is made on its first write into the
@@ -215,7 +218,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 		seen := s.observe(ctx, "list", id)
 		defer func() { seen(&err) }()
 		for e, failed := range s.backend.List(ctx, id, opts) {
-			err = failed
+			err = s.damaged(ctx, failed)
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -223,14 +226,17 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 	}
 }
 
-// Version returns a version with its contents. Errors: ErrNotExist.
+// Version returns a version with its contents. Errors: ErrNotExist, ErrDamaged.
 func (s *Store) Version(ctx context.Context, id VersionID) (v Version, err error) {
 	store, err := s.ID(ctx)
 	if err != nil {
 		return Version{}, s.absent("get version", "", err)
 	}
 	defer s.observe(ctx, "get version", store)(&err)
-	return s.backend.GetVersion(ctx, store, id)
+	if v, err = s.backend.GetVersion(ctx, store, id); err != nil {
+		return Version{}, s.damaged(ctx, err)
+	}
+	return v, nil
 }
 
 // Versions yields the store's history; see [History.ListVersions].
@@ -246,7 +252,7 @@ func (s *Store) Versions(ctx context.Context, opts VersionListOptions) iter.Seq2
 		seen := s.observe(ctx, "list versions", id)
 		defer func() { seen(&err) }()
 		for v, failed := range s.backend.ListVersions(ctx, id, opts) {
-			err = failed
+			err = s.damaged(ctx, failed)
 			if !yield(v, err) || err != nil {
 				return
 			}
@@ -288,5 +294,8 @@ func (s *Store) Search(ctx context.Context, opts SearchOptions) (found []Match, 
 		return nil, err
 	}
 	defer s.observe(ctx, "search", id)(&err)
-	return s.searcher.Search(ctx, id, opts)
+	if found, err = s.searcher.Search(ctx, id, opts); err != nil {
+		return nil, s.damaged(ctx, err)
+	}
+	return found, nil
 }

@@ -66,6 +66,7 @@ const (
 	textUncertain     = "Error: The connection to the memory store%s was lost before it answered. View %s to see whether the command took effect."
 	textUnavailable   = "Error: The storage of this memory store%s cannot be reached at present. Nothing was changed. Try again later; if it fails again, tell the user."
 	textDecrypt       = "Error: What this memory store%s holds cannot be decrypted. Nothing was changed. Tell the user, who has to give the right keys."
+	textDamaged       = "Error: %s is damaged in storage: what it holds is not what was saved, so it cannot be shown or edited. Nothing was changed. Tell the user, who may be able to bring back an earlier version."
 	textDenied        = "Error: The key in use does not allow this in the memory store%s. Nothing was changed. Tell the user."
 	textNoStore       = "Error: This memory store%s no longer exists. Tell the user; nothing can be read or saved in it."
 	textInternal      = "Error: The memory store failed to complete the command on %s. Nothing was changed. Try again; if it fails again, tell the user."
@@ -189,6 +190,8 @@ func (m *mount) failure(p string, err error) string {
 		return fmt.Sprintf(textUnavailable, m.which)
 	case errors.Is(err, ErrDecrypt):
 		return fmt.Sprintf(textDecrypt, m.which)
+	case errors.Is(err, ErrDamaged):
+		return fmt.Sprintf(textDamaged, m.blamed(p, err))
 	case errors.Is(err, ErrUncertain):
 		return fmt.Sprintf(textUncertain, m.which, p)
 	case isContextError(err):

@@ -63,6 +63,10 @@ var direct = []struct {
 		"Error: What this memory store holds cannot be decrypted. Nothing was changed. Tell the user, who has to give the right keys.",
 	},
 	{
+		"damaged contents", createOnBroken(&memento.DamageError{Memory: "mem_1", Version: "memver_2", Whole: "memver_1"}),
+		"Error: /memories/notes.md is damaged in storage: what it holds is not what was saved, so it cannot be shown or edited. Nothing was changed. Tell the user, who may be able to bring back an earlier version.",
+	},
+	{
 		"a fault of the storage", createOnBroken(errors.New("dial tcp 10.0.0.1:5432: password is hunter2")),
 		"Error: The memory store failed to complete the command on /memories/notes.md. Nothing was changed. Try again; if it fails again, tell the user.",
 	},

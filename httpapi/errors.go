@@ -84,6 +84,7 @@ var meanings = []struct {
 	// To repeat a write that has happened could make it happen twice.
 	{memento.ErrUncertain, http.StatusInternalServerError, apiError, "the server's storage did not say whether this has happened; look at what is there before you repeat it", "false"},
 	{memento.ErrDecrypt, http.StatusInternalServerError, apiError, "the server cannot decrypt what its storage holds: its encryption key is another, or the storage was tampered with", "false"},
+	{memento.ErrDamaged, http.StatusInternalServerError, apiError, "the contents are damaged in the server's storage, and so are not shown; damage.whole_memory_version_id names the newest version of the memory that can be read and restored, if there is one", "false"},
 	{memento.ErrNoStore, http.StatusNotFound, notFound, "memory store not found", ""},
 	{memento.ErrNotExist, http.StatusNotFound, notFound, "not found", ""},
 	{memento.ErrInvalidPath, http.StatusBadRequest, invalidRequest, "", ""},
@@ -180,6 +181,9 @@ func describe(err error) wire.Error {
 	}
 	if limit, ok := errors.AsType[*memento.LimitError](err); ok {
 		e.Limit = &wire.Limit{Name: limit.Limit, Max: limit.Max, Used: limit.Used, Want: limit.Want}
+	}
+	if d, ok := errors.AsType[*memento.DamageError](err); ok {
+		e.Damage = (*wire.Damage)(d)
 	}
 	if s, ok := errors.AsType[*memento.SensitiveError](err); ok {
 		e.Findings = wire.FromSuspicions(s.Found)

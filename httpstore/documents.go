@@ -2,6 +2,7 @@ package httpstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,11 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 		}
 		return memento.Memory{}, err
 	}
-	return answer.Memory(), nil
+	m := answer.Memory()
+	if err := m.CheckContent(op); err != nil { // what is between here and the server may have changed it
+		return memento.Memory{}, err
+	}
+	return m, nil
 }
 
 func isPath(p memento.Path) bool {
@@ -107,9 +112,17 @@ func (b *Backend) list(ctx context.Context, op string, id memento.StoreID, opts 
 	setNumber(query, "limit", int64(opts.Limit))
 	setTrue(query, "contents", opts.Contents)
 	setTrue(query, "brief", opts.Brief)
-	return each(ctx, b, request{op: op, method: http.MethodGet, path: path, query: query, safe: true},
+	var damaged error
+	err := each(ctx, b, request{op: op, method: http.MethodGet, path: path, query: query, safe: true},
 		func(l *entryLine) (string, *control) { return l.Type, &l.control },
-		func(l *entryLine) bool { return yield(l.entry(), nil) })
+		func(l *entryLine) bool {
+			e := l.entry()
+			if opts.Contents && !e.Dir && !e.Foreign {
+				damaged = e.Memory.CheckContent(op)
+			}
+			return damaged == nil && yield(e, nil)
+		})
+	return cmp.Or(err, damaged)
 }
 
 const maxNumber = 1 << 30 // that a query has

@@ -107,6 +107,8 @@ func asError(op string, status int, answer wire.ErrorAnswer) error {
 		err = &memento.LimitError{Limit: e.Limit.Name, Max: e.Limit.Max, Used: e.Limit.Used, Want: e.Limit.Want}
 	case err == memento.ErrSensitive:
 		err = &memento.SensitiveError{Found: wire.Suspicions(e.Findings)}
+	case err == memento.ErrDamaged && e.Damage != nil:
+		err = e.Damage.Error()
 	case err == memento.ErrInvalid && message != err.Error(),
 		err == nil && (status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge):
 		err = fmt.Errorf("%w: %s", memento.ErrInvalid, message)

@@ -1,6 +1,7 @@
 package httpstore
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -36,7 +37,11 @@ func (b *Backend) version(ctx context.Context, id memento.StoreID, version memen
 	if err := b.in(ctx, id, r, &answer); err != nil {
 		return memento.Version{}, err
 	}
-	return answer.Version(), nil
+	v := answer.Version()
+	if err := v.CheckContent(r.op); err != nil {
+		return memento.Version{}, err
+	}
+	return v, nil
 }
 
 // A versionLine is a line of a history.
@@ -84,9 +89,17 @@ func (b *Backend) listVersions(ctx context.Context, op string, id memento.StoreI
 	setNumber(query, "limit", int64(opts.Limit))
 	setTrue(query, "oldest_first", opts.OldestFirst)
 	setTrue(query, "contents", opts.Contents)
-	return each(ctx, b, request{op: op, method: http.MethodGet, path: path, query: query, safe: true},
+	var damaged error
+	err := each(ctx, b, request{op: op, method: http.MethodGet, path: path, query: query, safe: true},
 		func(l *versionLine) (string, *control) { return l.Type, &l.control },
-		func(l *versionLine) bool { return yield(l.Version.Version(), nil) })
+		func(l *versionLine) bool {
+			v := l.Version.Version()
+			if opts.Contents {
+				damaged = v.CheckContent(op)
+			}
+			return damaged == nil && yield(v, nil)
+		})
+	return cmp.Or(err, damaged)
 }
 
 // Prune removes versions for good. It needs the role admin.

@@ -40,7 +40,8 @@ func TestListingCutOff(t *testing.T) {
 	if n, err := list(); n != 50 || err != nil {
 		t.Fatalf("%d entries, %v", n, err)
 	}
-	const entry = `{"type":"memory","id":"mem_1","path":"/a","content":"x"}` + "\n"
+	entry := `{"type":"memory","id":"mem_1","path":"/a","content":"x","content_size_bytes":1,"content_sha256":"` + memento.HashContent("x") + `"}` + "\n"
+	altered := strings.Replace(entry, `"content":"x"`, `"content":"y"`, 1)
 	for _, tt := range []struct {
 		name, text string
 		abort      bool
@@ -52,6 +53,7 @@ func TestListingCutOff(t *testing.T) {
 		{"no JSON", entry + entry + "<html>\n", false, "not what a memento"},
 		{"an endless line", entry + entry + strings.Repeat("x", 300_000) + "\n", false, "more than 100000 bytes"},
 		{"an error", entry + entry + `{"type":"error","error":{"type":"not_found_error","message":"memory store not found","code":"no_store"}}` + "\n", false, "store does not exist"},
+		{"altered contents", entry + entry + altered + "{\"type\":\"end\"}\n", false, "is damaged"},
 		{"a fault", entry + entry + `{"type":"error","error":{"type":"api_error","message":"internal error"},"request_id":"req_1"}` + "\n", false, "internal error (req_1)"},
 	} {
 		w.stand(func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) {

@@ -48,7 +48,7 @@ const ofStore = `(SELECT num FROM memento.stores WHERE id = $1)`
 // Memories of a deleted store do not stay behind, so that Get can do without.
 const (
 	getContents = `SELECT ` + memoryColumns + `, t.data FROM memento.memories m
-		JOIN memento.contents t ON t.store = m.store AND t.seq = m.content WHERE m.store = $1`
+		LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content WHERE m.store = $1`
 	getByPath = getContents + ` AND m.path = $2`
 	getByID   = getContents + ` AND m.id = $2`
 
@@ -78,11 +78,15 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text)...)
 				if !noRows(err) {
 					m := row.memory()
-					if err == nil {
-						b.recent.note(num, m)
-					}
 					m.Content = string(text)
-					return m, err
+					if err == nil {
+						err = m.CheckContent(op)
+					}
+					if err != nil {
+						return memento.Memory{}, err
+					}
+					b.recent.note(num, m)
+					return m, nil
 				}
 			}
 			if num, err = b.instead(ctx, c, op, store, ref); err != nil {
@@ -219,7 +223,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 	targets := row.targets()
 	switch {
 	case opts.Contents:
-		columns, from = columns+`, t.data`, from+` JOIN memento.contents t ON t.store = m.store AND t.seq = m.content`
+		columns, from = columns+`, t.data`, from+` LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content`
 		targets = row.targets(&text)
 	case opts.Brief:
 		columns, targets = `m.path, m.size, m.updated_at`, []any{&row.path, &row.size, &row.updated}
@@ -232,6 +236,9 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 		}
 		m := row.memory()
 		m.Content = string(text)
+		if err == nil && opts.Contents {
+			err = m.CheckContent(op)
+		}
 		return m, err
 	}
 	s.size = func(m *memento.Memory) int { return 400 + len(m.Path) + len(m.Content) }

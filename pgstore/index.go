@@ -103,7 +103,7 @@ func (b *Backend) indexMemories(ctx context.Context, t *tx, store int64, memorie
 	// With their rows locked, none of them is removed before its words are there
 	// to be removed with it. Edits need not wait.
 	look.Queue(b.sql(`SELECT m.id, m.path, CASE WHEN m.digest = '' THEN t.data END FROM memento.memories m
-			JOIN memento.contents t ON t.store = m.store AND t.seq = m.content
+			LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content
 			WHERE m.store = $1 AND m.id = ANY ($2::text[]) FOR KEY SHARE OF m`), store, memories).Query(func(rows pgx.Rows) error {
 		var id, path string
 		var text []byte

@@ -108,7 +108,7 @@ const candidates = `WITH hits AS MATERIALIZED (
 			SELECT * FROM memento.memories WHERE store = $1 AND id = h.memory OFFSET 0) m
 		WHERE m.path > $3 AND m.path < $4 ORDER BY h.rank DESC, m.path LIMIT $5
 	)
-	SELECT ` + memoryColumns + `, t.data FROM best m JOIN memento.contents t ON t.store = m.store AND t.seq = m.content ORDER BY m.rank DESC, m.path`
+	SELECT ` + memoryColumns + `, t.data FROM best m LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content ORDER BY m.rank DESC, m.path`
 
 // search searches in one round trip, or two, and reports whether the index is
 // behind the moment that it searched in. batch begins the transaction for that, if there is none.
@@ -137,13 +137,18 @@ func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch,
 			var text []byte
 			targets := row.targets(&text)
 			for !behind && rows.Next() {
-				row.read = nil
+				row.read, text = nil, nil
 				if err := rows.Scan(targets...); err != nil {
 					return err
 				}
 				seen++
 				m := row.memory()
-				contents := string(text)
+				m.Content = string(text)
+				if err := m.CheckContent("search"); err != nil {
+					return err
+				}
+				contents := m.Content
+				m.Content = ""
 				if m.Digest != "" {
 					contents = ""
 				}

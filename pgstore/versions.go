@@ -71,7 +71,13 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 			if !noRows(err) {
 				v := row.version()
 				v.Content = string(text)
-				return v, err
+				if err == nil {
+					err = v.CheckContent(op)
+				}
+				if err != nil {
+					return memento.Version{}, err
+				}
+				return v, nil
 			}
 		}
 		if err := b.exists(ctx, op, store); err != nil {
@@ -140,6 +146,9 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		err := rows.Scan(targets...)
 		v := row.version()
 		v.Content = string(text)
+		if err == nil && opts.Contents {
+			err = v.CheckContent(op)
+		}
 		return v, err
 	}
 	s.size = func(v *memento.Version) int { return 500 + len(v.Path) + len(v.Content) }

@@ -2,7 +2,6 @@ package s3store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"strings"
@@ -289,7 +288,7 @@ func (s *store) bury(ctx context.Context, ws memento.Workspace, name string) (en
 		if etag != "" {
 			cond = ifMatch(etag)
 		}
-		data, err := json.Marshal(next)
+		data, err := marshalChecked(next)
 		if err != nil {
 			return 0, err
 		}

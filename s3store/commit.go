@@ -205,10 +205,10 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 		return false, nil
 	}
 	for _, c := range t.blobs {
-		s.b.cache.put(cacheKey{dir: string(s.id), name: c.name}, c.content, int64(len(c.content)))
+		s.cacheText(ref{Blob: c.name}, c.content, c.sha256)
 	}
 	s.mu.Lock()
-	s.takeLocked(&r)
+	s.takeLocked(&r, true)
 	if s.st != nil && s.st.n >= r.N {
 		s.checked = later(s.checked, began)
 	}

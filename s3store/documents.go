@@ -51,7 +51,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 			return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrNotExist}
 		})
 		if err == nil {
-			m.Content, err = s.content(ctx, want{h.ref, h.memory.SHA256})
+			m.Content, err = s.content(ctx, h.want())
 		}
 		return err
 	})
@@ -83,11 +83,11 @@ func (b *Backend) Recall(id memento.StoreID, ref memento.Ref) (m memento.Memory,
 		return m, false
 	}
 	text, kept := b.cache.get(s.cacheKey(h.ref))
-	if !kept {
+	if !kept || text.(cachedText).sha256 != h.memory.SHA256 {
 		return m, false
 	}
 	m = b.shown(s.st, id, h)
-	m.Content = text.(string)
+	m.Content = text.(cachedText).text
 	return m, true
 }
 

@@ -3,7 +3,6 @@ package s3store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -190,7 +189,7 @@ func (f *folder) write(ctx context.Context) (etag string, err error) {
 			return "", err
 		}
 	}
-	data, err := json.Marshal(&f.next)
+	data, err := marshalChecked(&f.next)
 	if err != nil {
 		return "", err
 	}
@@ -319,7 +318,9 @@ func (f *folder) tailContents(ctx context.Context) (map[place]string, error) {
 	for _, r := range f.c.tail {
 		for _, v := range r.Versions {
 			if v.Ref != nil && v.Ref.Blob == "" && v.Ref.N > f.c.manifest.End && (f.live == nil || f.live[v.Ref.place()]) {
-				wants = append(wants, want{*v.Ref, v.SHA256})
+				w := v.want()
+				w.raw = true // what is damaged stays so, and can still be redacted
+				wants = append(wants, w)
 			}
 		}
 	}

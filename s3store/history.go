@@ -124,9 +124,10 @@ func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version me
 			return memento.ErrNotExist
 		}
 		found = v.version()
-		if v.Ref != nil {
-			found.Content, err = s.content(ctx, want{*v.Ref, v.SHA256})
+		if v.Ref == nil {
+			return found.CheckContent(op)
 		}
+		found.Content, err = s.content(ctx, v.want())
 		return err
 	})
 	if err != nil {
@@ -162,22 +163,24 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 	err = s.walk(ctx, h, opts.OldestFirst, opts.After, func(part []*version) error {
 		var found []memento.Version
 		var wants []want
-		for _, v := range part {
+		for _, v := range part { // a want for each version that is found
 			full := v.version()
 			if !opts.Matches(&full) {
 				continue
 			}
 			found = append(found, full)
-			if opts.Contents && v.Ref != nil {
-				wants = append(wants, want{*v.Ref, v.SHA256})
+			if opts.Contents {
+				w := want{of: full}
+				if v.Ref != nil {
+					w = v.want()
+				}
+				wants = append(wants, w)
 			}
 			if sent+len(found) == opts.Limit {
 				break
 			}
 		}
-		if found, err = s.withContents(ctx, found, wants); err != nil {
-			return err
-		}
+		found, damaged := s.withContents(ctx, found, wants)
 		for _, v := range found {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -189,7 +192,7 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 				return errEnough
 			}
 		}
-		return nil
+		return damaged
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -197,23 +200,30 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 	return err
 }
 
-// withContents fills in contents. What was redacted or pruned since the walk began
-// comes as it is now.
+// withContents fills in contents; wants, unless it is nil, has one for each version found.
+// What was redacted or pruned since the walk began comes as it is now. With an error it
+// returns the versions before the one that cannot be read.
 func (s *store) withContents(ctx context.Context, found []memento.Version, wants []want) ([]memento.Version, error) {
-	if len(wants) == 0 {
+	if wants == nil {
 		return found, nil
 	}
-	texts, err := s.contents(ctx, wants)
+	var kept []want
+	var at []int
+	for i, w := range wants {
+		if w.ref != (ref{}) {
+			kept, at = append(kept, w), append(at, i)
+		} else if err := found[i].CheckContent("list versions"); err != nil {
+			return found[:i], err
+		}
+	}
+	texts, err := s.contents(ctx, kept)
 	if err == nil {
-		for i := range found {
-			if found[i].SHA256 != "" {
-				found[i].Content = texts[0]
-				texts = texts[1:]
-			}
+		for i, text := range texts {
+			found[at[i]].Content = text
 		}
 		return found, nil
 	}
-	if !errors.Is(err, errMissing) {
+	if !errors.Is(err, errMissing) && !errors.Is(err, memento.ErrDamaged) {
 		return nil, err
 	}
 	var now []memento.Version
@@ -223,7 +233,7 @@ func (s *store) withContents(ctx context.Context, found []memento.Version, wants
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return now, err
 		}
 		now = append(now, full)
 	}

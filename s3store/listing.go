@@ -73,7 +73,7 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 			continue // the directory that After names
 		}
 		if !e.Dir {
-			wants = append(wants, want{h.ref, h.memory.SHA256})
+			wants = append(wants, h.want())
 		}
 		entries = append(entries, e)
 		if len(entries) == opts.Limit {

@@ -85,7 +85,7 @@ func (b *Backend) getManifest(ctx context.Context, id memento.StoreID) (m manife
 	if err != nil {
 		return m, "", err
 	}
-	if err := json.Unmarshal(data, &m); err != nil || m.Format == 0 {
+	if err := unmarshalChecked(data, &m); err != nil || m.Format == 0 {
 		return m, "", fmt.Errorf("%w: a manifest is damaged", memento.ErrFormat)
 	}
 	if m.Format > recordFormat {

@@ -2,7 +2,6 @@ package s3store
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -147,7 +146,7 @@ func (r *record) encode() ([]byte, error) {
 		r.Sizes = append(r.Sizes, len(c))
 		size += len(c)
 	}
-	head, err := json.Marshal(r)
+	head, err := marshalChecked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func (r *record) encode() ([]byte, error) {
 func decodeRecord(data []byte, n int64) (*record, error) {
 	head, rest, found := bytes.Cut(data, []byte{'\n'})
 	var r record
-	if err := json.Unmarshal(head, &r); err != nil || !found || r.N != n {
+	if !found || unmarshalChecked(head, &r) != nil || r.N != n {
 		return nil, fmt.Errorf("%w: a log record is damaged", memento.ErrFormat)
 	}
 	if r.Format > recordFormat {

@@ -47,7 +47,7 @@ func (s *store) search(ctx context.Context, opts memento.SearchOptions) (matches
 			return nil
 		}
 		for _, h := range st.below(cmp.Or(opts.Dir, memento.Root)) {
-			all = append(all, candidate{s.b.shown(st, s.id, h), want{h.ref, h.memory.SHA256}})
+			all = append(all, candidate{s.b.shown(st, s.id, h), h.want()})
 		}
 		return nil
 	})

@@ -168,7 +168,7 @@ func (s *store) catchUp(ctx context.Context) error {
 			if !cold && s.st != nil && r.Commit != s.writes {
 				s.others = began
 			}
-			s.takeLocked(r)
+			s.takeLocked(r, false)
 		}
 		if end && age(began) < s.b.maxAge {
 			s.checked, s.partial = began, false
@@ -193,15 +193,13 @@ func (s *store) catchUp(ctx context.Context) error {
 	}
 }
 
-// takeLocked takes the next record, unless it is known. The lock is held.
-func (s *store) takeLocked(r *record) {
+// takeLocked takes the next record, unless it is known. written says that it comes from
+// this process. The lock is held.
+func (s *store) takeLocked(r *record, written bool) {
 	if s.st == nil || r.N != s.st.n+1 {
 		return
 	}
-	for i, c := range r.contents {
-		s.b.cache.put(cacheKey{dir: string(s.id), n: r.N, i: i}, c, int64(len(c)))
-	}
-	r.contents = nil
+	s.cacheContents(r, written)
 	s.st.take(r, false)
 }
 
@@ -279,10 +277,7 @@ func (s *store) build(ctx context.Context) (*state, error) {
 		case r.Folded: // since the manifest was looked for
 			return nil, errMissing
 		}
-		for i, c := range r.contents {
-			s.b.cache.put(cacheKey{dir: string(s.id), n: r.N, i: i}, c, int64(len(c)))
-		}
-		r.contents = nil
+		s.cacheContents(r, false)
 		st.take(r, false)
 	}
 	if m.Base != nil {

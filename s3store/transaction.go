@@ -28,7 +28,7 @@ type transaction struct {
 }
 
 // A blob is contents that are an object of their own.
-type blob struct{ name, content string }
+type blob struct{ name, content, sha256 string }
 
 func begin(s *state, inline int) *transaction {
 	t := &transaction{
@@ -140,7 +140,7 @@ func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
 		}
 		if e.After.ID != "" {
 			if e.Rewrite || before[i] == nil {
-				kept.Ref = t.keep(e.After.Content)
+				kept.Ref = t.keep(e.After.Content, e.After.SHA256)
 			} else {
 				kept.Ref = &before[i].ref
 			}
@@ -155,10 +155,10 @@ func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
 }
 
 // keep finds a place for contents.
-func (t *transaction) keep(content string) *ref {
+func (t *transaction) keep(content, sha256 string) *ref {
 	if len(content) > t.inline {
 		name := t.commit + "-" + random()[:12]
-		t.blobs = append(t.blobs, blob{name, content})
+		t.blobs = append(t.blobs, blob{name, content, sha256})
 		return &ref{N: t.rec.N, Blob: name}
 	}
 	t.rec.contents = append(t.rec.contents, content)

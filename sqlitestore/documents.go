@@ -32,7 +32,8 @@ func scanMemory(s *sqlite.Stmt) memento.Memory {
 	}
 }
 
-// scanWhole reads a memory with its contents, which are the column behind memoryColumns.
+// scanWhole reads a memory with its contents, which are the column behind memoryColumns,
+// as they are kept: who shows them checks them.
 func scanWhole(s *sqlite.Stmt) memento.Memory {
 	m := scanMemory(s)
 	m.Content = s.ColumnText(memoryColumnCount)
@@ -130,13 +131,19 @@ func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) 
 			return
 		}
 		if m.Content, textErr = text(c, row); textErr == nil {
+			textErr = m.CheckContent("get")
+		}
+		if textErr == nil {
 			b.texts.put(m.SHA256, m.Content)
 		}
 	})
-	return found, cmp.Or(err, textErr)
+	if err = cmp.Or(err, textErr); err != nil {
+		*m = memento.Memory{}
+	}
+	return found, err
 }
 
-// getWhole is get for the writer, which keeps no texts.
+// getWhole is get for the writer, which keeps no texts. It does not check the contents.
 func getWhole(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
 	var textErr error
 	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, row int64) {
@@ -179,17 +186,21 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		columns, from, scan := memoryColumns, ` FROM memories m`, scanMemory
 		switch {
 		case opts.Contents:
-			columns, from, scan = columns+`, t.data`, from+` JOIN contents t ON t.id = m.content`, scanWhole
+			columns, from, scan = columns+`, t.data`, from+` LEFT JOIN contents t ON t.id = m.content`, scanWhole
 		case opts.Brief:
 			columns, scan = `m.path, m.size, m.updated_at`, scanBrief
 		}
 		r := rollup.New(opts, yield)
+		var damaged error
 		err = c.all(`SELECT `+columns+from+` WHERE `+inRange+` ORDER BY m.path`,
 			func(s *sqlite.Stmt) bool {
 				m := scan(s)
-				return r.Row(&m)
+				if opts.Contents {
+					damaged = m.CheckContent(op)
+				}
+				return damaged == nil && r.Row(&m)
 			}, num, low, high)
-		if err != nil {
+		if err = cmp.Or(err, damaged); err != nil {
 			return err
 		}
 		if r.Count == 0 {

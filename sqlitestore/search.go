@@ -96,14 +96,18 @@ func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts m
 	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
 	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
 	// asked for. A word of the path counts as much as five of the text.
+	var damaged error
 	err = c.all(`SELECT `+memoryColumns+`, t.data FROM words
 			CROSS JOIN indexed i ON i.doc = words.rowid
 			CROSS JOIN memories m ON m.store = i.store AND m.id = i.memory
-			CROSS JOIN contents t ON t.id = m.content
+			LEFT JOIN contents t ON t.id = m.content
 			WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 5.0, 1.0)' AND m.path > +? AND m.path < +?
 			ORDER BY words.rank`,
 		func(s *sqlite.Stmt) bool {
 			m := scanWhole(s)
+			if damaged = m.CheckContent("search"); damaged != nil {
+				return false
+			}
 			if m.Digest != "" {
 				m.Content = "" // the index has only its path
 			}
@@ -114,10 +118,7 @@ func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts m
 			}
 			return len(matches) != opts.Limit && ctx.Err() == nil
 		}, query, low, high)
-	if err == nil {
-		err = ctx.Err()
-	}
-	return matches, err
+	return matches, cmp.Or(err, damaged, ctx.Err())
 }
 
 // storeWord stands for a store in the index.

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -63,15 +64,21 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 				v = scanVersion(s)
 				v.Content = s.ColumnText(versionColumnCount)
 			}, num, seq)
-			if err != nil || found {
+			switch {
+			case err != nil:
 				return err
+			case found:
+				return v.CheckContent(op)
 			}
 			if err := exists(c, op, num); err != nil {
 				return err
 			}
 			return &memento.Error{Op: op, Err: memento.ErrNotExist}
 		})
-		return v, err
+		if err != nil {
+			return memento.Version{}, err
+		}
+		return v, nil
 	})
 }
 
@@ -134,6 +141,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		default: // the links lead from the newest to the oldest
 		}
 		n, seen := 0, false
+		var damaged error
 		err = c.all(query, func(s *sqlite.Stmt) bool {
 			seen = true
 			v := scanVersion(s)
@@ -142,6 +150,9 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 			}
 			if opts.Contents {
 				v.Content = s.ColumnText(versionColumnCount)
+				if damaged = v.CheckContent(op); damaged != nil {
+					return false
+				}
 			}
 			n++
 			return yield(v) && n != opts.Limit
@@ -149,7 +160,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		if err == nil && !seen {
 			return exists(c, op, num)
 		}
-		return err
+		return cmp.Or(err, damaged)
 	})
 }
 

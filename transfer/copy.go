@@ -190,12 +190,15 @@ func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int
 		var damaged error
 		opts := memento.VersionListOptions{OldestFirst: true, After: after, Limit: most, Contents: true}
 		for v, err := range c.From.ListVersions(ctx, info.ID, opts) {
+			if err == nil {
+				err = v.CheckContent("copy") // also of a backend that does not keep its promise
+			}
+			if d, ok := errors.AsType[*memento.DamageError](err); ok {
+				damaged = fmt.Errorf("%w: %w", ErrDamaged, d)
+				break
+			}
 			if err != nil {
 				return after, err
-			}
-			if v.SHA256 != "" && memento.HashContent(v.Content) != v.SHA256 {
-				damaged = fmt.Errorf("%w: version %s of memory %s does not have the contents that its hash says", ErrDamaged, v.ID, v.Memory)
-				break
 			}
 			batch = append(batch, v)
 			if size += int64(len(v.Content)); size >= cmp.Or(c.BatchBytes, batchBytes) {

@@ -64,6 +64,7 @@ func outcomes() []outcome {
 		{transfer.ErrDiffers, exitConflict, "nothing was done to it; copy to another place, or delete that store in the target and copy again"},
 		{transfer.ErrDamaged, exitStorage, `write the memory anew and remove the damaged version with "memento redact", then copy again: it goes on from there; or restore a backup of the source`},
 		{transfer.ErrEncrypted, exitStorage, "name its keys with --from-encryption-keys; or leave out --to-encryption-keys, and it is copied as it is"},
+		{memento.ErrDamaged, exitStorage, `"memento doctor" says what is damaged and which versions are whole, and "memento doctor --repair" brings those back`},
 		{archive.ErrNoHistory, exitInvalid, "take its contents with --contents-only"},
 		{archive.ErrTooLarge, exitLimit, "if you trust it, allow more with --max-bytes"},
 		{memento.ErrSensitive, exitInvalid, `leave it out, and note where it can be found instead; "memento stores settings --help" says how to allow what only looks sensitive`},
@@ -134,6 +135,9 @@ func (a *app) report(err error) int {
 		return exitFailure // nobody is left to be told
 	}
 	code, next := a.judge(err)
+	if damage, ok := errors.AsType[*memento.DamageError](err); ok && damage.Whole != "" && !errors.Is(err, transfer.ErrDamaged) {
+		next = fmt.Sprintf(`"memento restore %s" brings that version back; "memento doctor" looks for more damage, and says what can be done`, damage.Whole)
+	}
 	if better, ok := errors.AsType[hinted](err); ok {
 		next = better.hint
 	}

@@ -36,6 +36,9 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 	// What is named must exist before the first is gone.
 	for _, id := range ids {
 		v, err := s.Version(ctx, memento.VersionID(id))
+		if damage, ok := errors.AsType[*memento.DamageError](err); ok { // it can be redacted all the same
+			v, err = withoutContents(ctx, s, damage)
+		}
 		if err != nil {
 			return versionError(err, memento.VersionID(id))
 		}
@@ -72,4 +75,14 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 		}
 	}
 	return nil
+}
+
+// withoutContents returns a version whose contents are damaged.
+func withoutContents(ctx context.Context, s *memento.Store, damage *memento.DamageError) (memento.Version, error) {
+	for v, err := range s.Versions(ctx, memento.VersionListOptions{Memory: damage.Memory}) {
+		if err != nil || v.ID == damage.Version {
+			return v, err
+		}
+	}
+	return memento.Version{}, damage
 }

@@ -21,7 +21,18 @@ type Error struct {
 	Reason   string       `json:"reason,omitempty"`
 	Limit    *Limit       `json:"limit,omitempty"`    // of code too_large
 	Findings []Suspicion  `json:"findings,omitempty"` // of code sensitive
+	Damage   *Damage      `json:"damage,omitempty"`   // of code damaged
 }
+
+// A Damage says which contents are damaged, and where whole ones are.
+type Damage struct {
+	Memory  memento.MemoryID  `json:"memory_id"`
+	Version memento.VersionID `json:"memory_version_id"`
+	Whole   memento.VersionID `json:"whole_memory_version_id,omitempty"` // the memory's newest that can be read; "" if there is none
+}
+
+// Error is the error that d describes.
+func (d *Damage) Error() error { return (*memento.DamageError)(d) }
 
 // A Limit says which limit a change would exceed.
 type Limit struct {
@@ -64,6 +75,7 @@ var codes = []struct {
 	{"unavailable", memento.ErrUnavailable},
 	{"uncertain", memento.ErrUncertain},
 	{"decrypt", memento.ErrDecrypt},
+	{"damaged", memento.ErrDamaged},
 	{"closed", memento.ErrClosed},
 	{"format", memento.ErrFormat},
 	{"invalid", memento.ErrInvalid},

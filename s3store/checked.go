@@ -1,0 +1,46 @@
+package s3store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Records of the log and manifests end with a checksum, so that a flipped bit in them is
+// an error and does not change which text is which: the last field of the object is
+// "check", the CRC-32C of all bytes before its comma, as 8 hexadecimal digits. What was
+// written before there were checksums ends otherwise, and is read without. Segments and
+// bases are gzip, which has a checksum of its own, and contents have their hash.
+
+const (
+	checkStart = `,"check":"`
+	checkEnd   = `"}`
+	checkLen   = len(checkStart) + 8 + len(checkEnd)
+)
+
+var (
+	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
+	errChecksum = errors.New("the checksum is wrong")
+)
+
+// marshalChecked returns v, a struct with at least one field, as JSON with a checksum.
+func marshalChecked(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	data = bytes.TrimSuffix(data, []byte("}"))
+	return fmt.Appendf(data, checkStart+"%08x"+checkEnd, crc32.Checksum(data, castagnoli)), nil
+}
+
+// unmarshalChecked reads JSON, and its checksum if it has one.
+func unmarshalChecked(data []byte, v any) error {
+	if n := len(data) - checkLen; n >= 0 && bytes.HasPrefix(data[n:], []byte(checkStart)) {
+		if want := fmt.Sprintf(checkStart+"%08x"+checkEnd, crc32.Checksum(data[:n], castagnoli)); string(data[n:]) != want {
+			return errChecksum
+		}
+	}
+	return json.Unmarshal(data, v)
+}
