@@ -41,16 +41,37 @@ func (r *memoryRow) memory() memento.Memory {
 	}
 }
 
+// wholeColumns are those of a memory, its contents, and whether its newest version is of
+// the same memory and path: so that no text is shown as another memory's. What targets
+// received of them is for whole.
+const (
+	wholeColumns = memoryColumns + `, t.data, coalesce(v.id = m.version AND v.memory = m.id AND v.path = m.path, false)`
+	joinWhole    = ` LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content
+		LEFT JOIN memento.versions v ON v.store = m.store AND v.seq = m.seq`
+)
+
+// whole returns the memory with its contents, and checks them.
+func (r *memoryRow) whole(op, text string, same bool) (memento.Memory, error) {
+	m := r.memory()
+	m.Content = text
+	if !same {
+		return memento.Memory{}, &memento.Error{Op: op, Path: m.Path, Err: &memento.DamageError{Memory: m.ID, Version: m.Version}}
+	}
+	if err := m.CheckContent(op); err != nil {
+		return memento.Memory{}, err
+	}
+	return m, nil
+}
+
 // ofStore selects by the ID of a store, which costs a lookup, so that what a
 // deleted store leaves behind for a while is not found.
 const ofStore = `(SELECT num FROM memento.stores WHERE id = $1)`
 
 // Memories of a deleted store do not stay behind, so that Get can do without.
 const (
-	getContents = `SELECT ` + memoryColumns + `, t.data FROM memento.memories m
-		LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content WHERE m.store = $1`
-	getByPath = getContents + ` AND m.path = $2`
-	getByID   = getContents + ` AND m.id = $2`
+	getContents = `SELECT ` + wholeColumns + ` FROM memento.memories m` + joinWhole + ` WHERE m.store = $1`
+	getByPath   = getContents + ` AND m.path = $2`
+	getByID     = getContents + ` AND m.id = $2`
 
 	// What there is in place of a memory that Get has not found.
 	getInstead = `SELECT (SELECT num FROM memento.stores WHERE id = $1),
@@ -75,18 +96,17 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 			if storable(key) {
 				var row memoryRow
 				var text held
-				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text)...)
+				var same bool
+				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text, &same)...)
 				if !noRows(err) {
-					m := row.memory()
-					m.Content = string(text)
-					if err == nil {
-						err = m.CheckContent(op)
-					}
 					if err != nil {
 						return memento.Memory{}, err
 					}
-					b.recent.note(num, m)
-					return m, nil
+					m, err := row.whole(op, string(text), same)
+					if err == nil {
+						b.recent.note(num, m)
+					}
+					return m, err
 				}
 			}
 			if num, err = b.instead(ctx, c, op, store, ref); err != nil {
@@ -220,11 +240,12 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 	columns, from := memoryColumns, ` FROM memento.memories m`
 	var row memoryRow
 	var text []byte
+	var same bool
 	targets := row.targets()
 	switch {
 	case opts.Contents:
-		columns, from = columns+`, t.data`, from+` LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content`
-		targets = row.targets(&text)
+		columns, from = wholeColumns, from+joinWhole
+		targets = row.targets(&text, &same)
 	case opts.Brief:
 		columns, targets = `m.path, m.size, m.updated_at`, []any{&row.path, &row.size, &row.updated}
 	}
@@ -234,12 +255,10 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 		if opts.Brief && !opts.Contents {
 			return memento.Memory{Path: memento.Path(row.path), Size: row.size, UpdatedAt: timeOf(row.updated)}, err
 		}
-		m := row.memory()
-		m.Content = string(text)
 		if err == nil && opts.Contents {
-			err = m.CheckContent(op)
+			return row.whole(op, string(text), same)
 		}
-		return m, err
+		return row.memory(), err
 	}
 	s.size = func(m *memento.Memory) int { return 400 + len(m.Path) + len(m.Content) }
 	s.query = `SELECT ` + columns + from + ` WHERE m.store = ` + ofStore + ` AND m.path >= $2 AND m.path < $3 AND m.path <> $4 ORDER BY m.path`

@@ -108,7 +108,7 @@ const candidates = `WITH hits AS MATERIALIZED (
 			SELECT * FROM memento.memories WHERE store = $1 AND id = h.memory OFFSET 0) m
 		WHERE m.path > $3 AND m.path < $4 ORDER BY h.rank DESC, m.path LIMIT $5
 	)
-	SELECT ` + memoryColumns + `, t.data FROM best m LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content ORDER BY m.rank DESC, m.path`
+	SELECT ` + wholeColumns + ` FROM best m` + joinWhole + ` ORDER BY m.rank DESC, m.path`
 
 // search searches in one round trip, or two, and reports whether the index is
 // behind the moment that it searched in. batch begins the transaction for that, if there is none.
@@ -135,16 +135,16 @@ func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch,
 		batch.Queue(b.sql(candidates), store, tsquery(store, q), low, high, limit).Query(func(rows pgx.Rows) error {
 			var row memoryRow
 			var text []byte
-			targets := row.targets(&text)
+			var same bool
+			targets := row.targets(&text, &same)
 			for !behind && rows.Next() {
 				row.read, text = nil, nil
 				if err := rows.Scan(targets...); err != nil {
 					return err
 				}
 				seen++
-				m := row.memory()
-				m.Content = string(text)
-				if err := m.CheckContent("search"); err != nil {
+				m, err := row.whole("search", string(text), same)
+				if err != nil {
 					return err
 				}
 				contents := m.Content

@@ -46,7 +46,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		return memento.Applied{}, fail(op, err)
 	}
 	for _, m := range done.written { // what is written is often read next
-		b.texts.put(m.SHA256, m.Content)
+		b.texts.put(m.SHA256, cached{m.Content, done.store, m.Version})
 	}
 	return done.planner.Applied(done.versions), nil
 }

@@ -32,12 +32,21 @@ func scanMemory(s *sqlite.Stmt) memento.Memory {
 	}
 }
 
-// scanWhole reads a memory with its contents, which are the column behind memoryColumns,
-// as they are kept: who shows them checks them.
-func scanWhole(s *sqlite.Stmt) memento.Memory {
+// wholeColumns are those of a memory, its contents, and whether its newest version is of
+// the same memory and path, in the order of scanWhole.
+const (
+	wholeColumns = memoryColumns + `, t.data, v.id = m.version AND v.memory = m.id AND v.path = m.path`
+	joinWhole    = ` LEFT JOIN contents t ON t.id = m.content LEFT JOIN versions v ON v.store = m.store AND v.seq = m.seq`
+)
+
+// scanWhole reads a memory with its contents, and checks them.
+func scanWhole(s *sqlite.Stmt, op string) (memento.Memory, error) {
 	m := scanMemory(s)
 	m.Content = s.ColumnText(memoryColumnCount)
-	return m
+	if !s.ColumnBool(memoryColumnCount + 1) {
+		return m, damaged(op, &m)
+	}
+	return m, m.CheckContent(op)
 }
 
 // scanBrief reads the path, size and time of a memory.
@@ -79,8 +88,8 @@ func below(dir memento.Path) (low, high string) {
 }
 
 const (
-	getByPath = `SELECT ` + memoryColumns + `, m.content FROM memories m WHERE m.store = ? AND m.path = ?`
-	getByID   = `SELECT ` + memoryColumns + `, m.content FROM memories m WHERE m.store = ? AND m.id = ?`
+	getByPath = `SELECT ` + memoryColumns + `, m.content, m.seq FROM memories m WHERE m.store = ? AND m.path = ?`
+	getByID   = `SELECT ` + memoryColumns + `, m.content, m.seq FROM memories m WHERE m.store = ? AND m.id = ?`
 )
 
 // Get implements [memento.Backend].
@@ -122,50 +131,74 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 
 // get reads a memory with its contents. Those of a text that was not kept are looked
 // up while the statement that found the memory is open, which has both be of one moment.
+// What comes from the file is checked: the text by its hash, and the row by the memory's
+// newest version, so that no text is shown as another memory's.
 func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
-	var textErr error
-	found, err = getHead(c, store, ref, func(head memento.Memory, row int64) {
+	var failed error
+	found, err = getHead(c, store, ref, func(head memento.Memory, h row) {
 		*m = head
-		var kept bool
-		if m.Content, kept = b.texts.get(m.SHA256); kept {
+		kept, known := b.texts.get(m.SHA256)
+		if m.Content = kept.text; known && kept.version == m.Version && kept.store == store {
 			return
 		}
-		if m.Content, textErr = text(c, row); textErr == nil {
-			textErr = m.CheckContent("get")
+		var same bool
+		m.Content, same, failed = text(c, store, m, h)
+		switch {
+		case failed != nil:
+		case !same:
+			failed = damaged("get", m)
+		default:
+			failed = m.CheckContent("get")
 		}
-		if textErr == nil {
-			b.texts.put(m.SHA256, m.Content)
+		if failed == nil {
+			b.texts.put(m.SHA256, cached{m.Content, store, m.Version})
 		}
 	})
-	if err = cmp.Or(err, textErr); err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		*m = memento.Memory{}
 	}
 	return found, err
 }
 
-// getWhole is get for the writer, which keeps no texts. It does not check the contents.
+// damaged is the error for a memory whose row is not as its newest version says.
+func damaged(op string, m *memento.Memory) error {
+	return &memento.Error{Op: op, Path: m.Path, Err: &memento.DamageError{Memory: m.ID, Version: m.Version}}
+}
+
+// getWhole is get for the writer, which keeps no texts. It checks nothing.
 func getWhole(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
 	var textErr error
-	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, row int64) {
+	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, h row) {
 		*m = head
-		m.Content, textErr = text(c, row)
+		m.Content, _, textErr = text(c, store, m, h)
 	})
 	return found, cmp.Or(err, textErr)
 }
 
-// getHead passes a memory without its contents, and the row that has them.
-func getHead(c *conn, store int64, ref memento.Ref, scan func(m memento.Memory, row int64)) (found bool, err error) {
+// A row says where the contents of a memory and its newest version are.
+type row struct{ content, seq int64 }
+
+// getHead passes a memory without its contents.
+func getHead(c *conn, store int64, ref memento.Ref, scan func(memento.Memory, row)) (found bool, err error) {
 	query, key := getByPath, any(ref.Path)
 	if ref.Path == "" {
 		query, key = getByID, ref.ID
 	}
-	return c.one(query, func(s *sqlite.Stmt) { scan(scanMemory(s), s.ColumnInt64(memoryColumnCount)) }, store, key)
+	return c.one(query, func(s *sqlite.Stmt) {
+		scan(scanMemory(s), row{s.ColumnInt64(memoryColumnCount), s.ColumnInt64(memoryColumnCount + 1)})
+	}, store, key)
 }
 
-// text reads contents by their row.
-func text(c *conn, row int64) (text string, err error) {
-	_, err = c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, row)
-	return text, err
+// text reads the contents of a memory, and whether its newest version is of the same
+// memory and path.
+func text(c *conn, store int64, m *memento.Memory, h row) (text string, same bool, err error) {
+	_, err = c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, h.content)
+	if err != nil {
+		return "", false, err
+	}
+	_, err = c.one(`SELECT id = ? AND memory = ? AND path = ? FROM versions WHERE store = ? AND seq = ?`,
+		func(s *sqlite.Stmt) { same = s.ColumnBool(0) }, m.Version, m.ID, m.Path, store, h.seq)
+	return text, same, err
 }
 
 // List implements [memento.Backend].
@@ -183,21 +216,22 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 				low += "\xff" // behind everything in the directory: no UTF-8 has this byte
 			}
 		}
+		var damaged error
 		columns, from, scan := memoryColumns, ` FROM memories m`, scanMemory
 		switch {
 		case opts.Contents:
-			columns, from, scan = columns+`, t.data`, from+` LEFT JOIN contents t ON t.id = m.content`, scanWhole
+			columns, from = wholeColumns, from+joinWhole
+			scan = func(s *sqlite.Stmt) (m memento.Memory) {
+				m, damaged = scanWhole(s, op)
+				return m
+			}
 		case opts.Brief:
 			columns, scan = `m.path, m.size, m.updated_at`, scanBrief
 		}
 		r := rollup.New(opts, yield)
-		var damaged error
 		err = c.all(`SELECT `+columns+from+` WHERE `+inRange+` ORDER BY m.path`,
 			func(s *sqlite.Stmt) bool {
 				m := scan(s)
-				if opts.Contents {
-					damaged = m.CheckContent(op)
-				}
 				return damaged == nil && r.Row(&m)
 			}, num, low, high)
 		if err = cmp.Or(err, damaged); err != nil {

@@ -97,15 +97,15 @@ func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts m
 	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
 	// asked for. A word of the path counts as much as five of the text.
 	var damaged error
-	err = c.all(`SELECT `+memoryColumns+`, t.data FROM words
+	err = c.all(`SELECT `+wholeColumns+` FROM words
 			CROSS JOIN indexed i ON i.doc = words.rowid
 			CROSS JOIN memories m ON m.store = i.store AND m.id = i.memory
-			LEFT JOIN contents t ON t.id = m.content
+			`+joinWhole+`
 			WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 5.0, 1.0)' AND m.path > +? AND m.path < +?
 			ORDER BY words.rank`,
 		func(s *sqlite.Stmt) bool {
-			m := scanWhole(s)
-			if damaged = m.CheckContent("search"); damaged != nil {
+			var m memento.Memory
+			if m, damaged = scanWhole(s, "search"); damaged != nil {
 				return false
 			}
 			if m.Digest != "" {
