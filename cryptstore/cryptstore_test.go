@@ -27,7 +27,8 @@ type kind struct {
 	open  func(ctx context.Context, dir string) (memento.Backend, error)
 	names bool // whether names are encrypted
 
-	elsewhere bool // whether it keeps its data on a server
+	elsewhere bool     // whether it keeps its data on a server
+	files     []string // that it keeps its data in
 	powers
 }
 
@@ -36,14 +37,14 @@ type powers struct{ reopens, reads, keys, backup, elector bool }
 var kinds = []kind{
 	{name: "memstore", open: func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
 		powers: powers{reads: true, keys: true, elector: true}},
-	{name: "sqlitestore", open: openSQLite, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
-	{name: "dirstore", open: openFolder, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
+	{name: "sqlitestore", open: openSQLite, files: []string{"memento.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
+	{name: "dirstore", open: openFolder, files: []string{"folder/.memento/books.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
 	{name: "pgstore", open: openPostgres, elsewhere: true, powers: powers{reopens: true, reads: true, keys: true, elector: true}},
 	{name: "s3store", open: openS3, elsewhere: true, powers: powers{reopens: true, reads: true, keys: true, elector: true}},
 	{name: "memstore with names", names: true, open: func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
 		powers: powers{reads: true, keys: true, elector: true}},
-	{name: "dirstore with names", names: true, open: openFolder, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
-	{name: "sqlitestore with names", names: true, open: openSQLite, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
+	{name: "dirstore with names", names: true, open: openFolder, files: []string{"folder/.memento/books.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
+	{name: "sqlitestore with names", names: true, open: openSQLite, files: []string{"memento.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
 }
 
 func kindNamed(name string) kind {
@@ -126,11 +127,22 @@ func (k kind) wrapped(ctx context.Context, dir string) (memento.Backend, error) 
 }
 
 func (k kind) harness() storetest.Harness {
-	return storetest.Harness{
+	h := storetest.Harness{
 		Open: k.wrapped, Reopens: k.reopens, Shared: k.reopens,
 		Searcher: true, WorkspaceLister: true, EncryptedNames: k.names,
 		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Elector: k.elector,
+		Scans: true, SealedAs: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
 	}
+	if k.files != nil {
+		h.Media = func(_ context.Context, dir string) ([]storetest.Medium, error) {
+			paths := make([]string, len(k.files))
+			for i, name := range k.files {
+				paths[i] = filepath.Join(dir, "data", filepath.FromSlash(name))
+			}
+			return storetest.Files(paths...)
+		}
+	}
+	return h
 }
 
 // Other processes open what the kind that is noted beside it says.

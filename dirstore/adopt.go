@@ -222,6 +222,9 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 			text, known := texts[v.SHA256]
 			if !known { // moved, then changed
 				was, err := w.f.b.books.GetVersion(ctx, w.f.store, v.ID)
+				if errors.Is(err, memento.ErrDamaged) {
+					continue // it was moved, and nothing of it can be looked at
+				}
 				if err != nil {
 					return err
 				}

@@ -2,6 +2,7 @@ package dirstore
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"memento"
@@ -22,6 +23,9 @@ func harness() storetest.Harness {
 		WorkspaceLister: true,
 		Seals:           true,
 		BackupWriter:    true,
+		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
+			return storetest.Files(filepath.Join(dir, hiddenFolder, booksFile), filepath.Join(dir, hiddenFolder, recordFile))
+		},
 	}
 }
 

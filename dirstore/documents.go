@@ -48,9 +48,14 @@ func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, su
 	}
 	m, err = f.b.books.Get(ctx, f.store, ref)
 	p := ref.Path
+	at, isError := errors.AsType[*memento.Error](err)
 	switch {
 	case err == nil:
 		p = m.Path
+	case errors.Is(err, memento.ErrDamaged) && isError: // but the file may have been changed by hand since
+		r := f.row(at.Path)
+		root, ok := f.present()
+		return m, ok && (r == nil || f.unchanged(root, at.Path, r)), err
 	case !errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrIsDir):
 		return m, true, err
 	case p == "": // no such ID: a file that came by hand has none yet

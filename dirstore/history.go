@@ -34,6 +34,9 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	const op = "redact"
 	// Whether it is the newest may be for a change by hand to say.
 	v, err := b.books.GetVersion(ctx, store, id)
+	if damage, ok := errors.AsType[*memento.DamageError](err); ok { // which does not keep it from being removed
+		v, err = memento.Version{ID: id, Memory: damage.Memory}, nil
+	}
 	if err != nil {
 		return b.books.Redact(ctx, store, id, by) // which says what is wrong
 	}

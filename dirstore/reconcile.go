@@ -141,10 +141,22 @@ func (w *work) head(ctx context.Context, p memento.Path) (*memento.Memory, error
 	switch {
 	case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrIsDir):
 		return nil, nil
+	case errors.Is(err, memento.ErrDamaged): // where it is, and of which version, is known all the same
+		return w.damagedHead(ctx, p)
 	case err != nil:
 		return nil, err
 	}
 	return &m, nil
+}
+
+// damagedHead is head for a memory whose contents cannot be read.
+func (w *work) damagedHead(ctx context.Context, p memento.Path) (*memento.Memory, error) {
+	for e, err := range w.f.b.books.List(ctx, w.f.store, memento.ListOptions{Dir: p.Parent(), Depth: 1}) {
+		if err != nil || e.Path == p && !e.Dir {
+			return &e.Memory, err
+		}
+	}
+	return nil, nil
 }
 
 // judge decides about one path and notes what is to be done.
@@ -307,6 +319,9 @@ func (w *work) sizeOf(ctx context.Context, head *memento.Memory) (int64, error) 
 		return head.Size, nil
 	}
 	v, err := w.f.b.books.GetVersion(ctx, w.f.store, head.Version)
+	if errors.Is(err, memento.ErrDamaged) {
+		return w.longest, nil // nobody knows: no longer than what there is
+	}
 	return int64(len(v.Content)), err
 }
 
@@ -319,6 +334,9 @@ func (w *work) lost(ctx context.Context, r *row, head *memento.Memory) (bool, er
 	_, err := w.f.b.books.GetVersion(ctx, w.f.store, r.version)
 	if errors.Is(err, memento.ErrNotExist) {
 		return true, nil
+	}
+	if errors.Is(err, memento.ErrDamaged) { // there it is
+		return false, nil
 	}
 	return false, err
 }

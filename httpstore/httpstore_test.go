@@ -20,7 +20,12 @@ import (
 // harness runs the contract against a server of its own for each handle, on a file
 // that they share: as many servers on one machine do.
 func harness() storetest.Harness {
-	return storetest.Harness{Open: openOnFile, Reopens: true, Shared: true, Searcher: true, ReadMarker: true}
+	return storetest.Harness{
+		Open: openOnFile, Reopens: true, Shared: true, Searcher: true, ReadMarker: true,
+		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
+			return storetest.Files(filepath.Join(dir, "memento.db"))
+		},
+	}
 }
 
 func TestMain(m *testing.M)         { storetest.Main(m, harness()) }

@@ -34,6 +34,7 @@ func harness() storetest.Harness {
 		Elector:         true,
 
 		Start: start,
+		Media: media,
 	}
 }
 

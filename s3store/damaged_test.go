@@ -76,7 +76,7 @@ func TestDamaged(t *testing.T) {
 			fresh := hasty(t, prefix, nil, time.Minute)
 			fresh.keepLog, fresh.foldEvery, fresh.s3.retryFor = time.Hour, 1000, 50*time.Millisecond
 			for call, err := range everyReading(t, fresh, info.ID, v.Version) {
-				if err != nil && !errors.Is(err, memento.ErrFormat) && !errors.Is(err, memento.ErrUnavailable) &&
+				if err != nil && !errors.Is(err, memento.ErrFormat) && !errors.Is(err, memento.ErrDamaged) && !errors.Is(err, memento.ErrUnavailable) &&
 					!errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrNoStore) {
 					t.Errorf("%s of %s: %s: %v", name, kind, call, err)
 				}

@@ -49,6 +49,7 @@ func harness(s server) storetest.Harness {
 		Start:   services.Together(services.ForS3, services.ForS3Second),
 		Reopens: true, Shared: true,
 		Searcher: true, ReadMarker: true, KeyKeeper: true, WorkspaceLister: true, Elector: true, Seals: true,
+		Media: s.media, HexHashes: true, Scans: true,
 	}
 }
 

@@ -24,6 +24,9 @@ func harness() storetest.Harness {
 		WorkspaceLister: true,
 		Seals:           true,
 		BackupWriter:    true,
+		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
+			return storetest.Files(filepath.Join(dir, "memento.db"))
+		},
 	}
 }
 

@@ -50,6 +50,22 @@ type Harness struct {
 	// because the backend encrypts the names in them.
 	EncryptedNames bool
 
+	// Media returns what is kept in dir, while nobody has it open, so that tests can
+	// damage it; nil if there is nothing, or nothing that can be reached. What it returns
+	// has contents as they were written, except as SealedAs says.
+	Media func(ctx context.Context, dir string) ([]Medium, error)
+
+	// SealedAs returns what stands at the beginning of the contents that are kept of a
+	// version, and of no other; nil if contents are kept as they were written.
+	SealedAs func(memento.Version) []byte
+
+	// HexHashes says that Media have hashes in hexadecimal digits, and not as bytes.
+	HexHashes bool
+
+	// Scans admits that a search reads the contents of memories that do not match, and
+	// so fails if these are damaged.
+	Scans bool
+
 	// Searcher and the others promise these powers. The backend must have exactly
 	// those that are promised.
 	Searcher        bool
@@ -82,6 +98,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("powers", func(t *testing.T) { powers(t, h) })
 	t.Run("search", func(t *testing.T) { search(t, h) })
 	t.Run("keys", func(t *testing.T) { keys(t, h) })
+	t.Run("damage", func(t *testing.T) { damage(t, h) })
 	t.Run("lifetime", func(t *testing.T) { lifetime(t, h) })
 	t.Run("concurrency", func(t *testing.T) { concurrency(t, h) })
 	t.Run("linear", func(t *testing.T) { linear(t, h) })
