@@ -26,7 +26,8 @@ import (
 //  4. A path is a memory or a directory, never both. A directory exists exactly
 //     while a memory lies below it; the root always exists.
 //  5. Every change that is not a no-op appends one immutable version for each
-//     memory it changes, naming its actor; a no-op appends none.
+//     memory it changes, naming its actor, and the actor's key; a no-op appends
+//     none. A server may note its client's key for an actor that names none.
 //  6. Limits hold inside Apply, so that no race passes them.
 //  7. Contents are valid UTF-8 and come back byte for byte.
 //  8. Listings are in byte order of path, and complete and without duplicates
@@ -336,7 +337,7 @@ type VersionListOptions struct {
 	Memory      MemoryID
 	Path        Path // versions that left their memory at this path, or below it
 	Operation   Operation
-	CreatedBy   Actor     // an empty Kind or ID matches any
+	CreatedBy   Actor     // an empty Kind, ID or Key matches any; Key also matches versions by the key itself, see [Actor.Used]
 	CreatedFrom time.Time // at this time or later
 	CreatedTo   time.Time // at this time or earlier
 

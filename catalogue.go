@@ -188,6 +188,7 @@ func (o *VersionListOptions) Matches(v *Version) bool {
 		(o.Operation == "" || o.Operation == v.Operation) &&
 		(o.CreatedBy.Kind == "" || o.CreatedBy.Kind == v.CreatedBy.Kind) &&
 		(o.CreatedBy.ID == "" || o.CreatedBy.ID == v.CreatedBy.ID) &&
+		(o.CreatedBy.Key == "" || v.CreatedBy.Used(o.CreatedBy.Key)) &&
 		within(v.CreatedAt, o.CreatedFrom, o.CreatedTo)
 }
 

@@ -97,6 +97,17 @@ func (v *Version) Redacted() bool { return !v.RedactedAt.IsZero() }
 type Actor struct {
 	Kind ActorKind
 	ID   string // for example "sesn_…", "apikey_…", or a user's name
+
+	// Key is the API key with which the change was sent to a server on the actor's
+	// behalf; "" if the actor is that key itself, if there was none, and in versions
+	// made before servers recorded it.
+	Key KeyID `json:",omitempty"`
+}
+
+// Used reports whether a change by a came with a key: as the key's own change, or
+// on somebody's behalf.
+func (a Actor) Used(key KeyID) bool {
+	return key != "" && (a.Key == key || a.Kind == ActorAPIKey && a.ID == string(key))
 }
 
 // String returns kind and ID, as in "session sesn_01…".
@@ -118,6 +129,16 @@ const (
 	ActorServiceAccount ActorKind = "service_account" // a program with an identity of its own
 	ActorSystem         ActorKind = "system"          // memento itself, for example expiry
 )
+
+// Known reports whether k is one of these. Histories may have others: earlier
+// versions let admins of a server record any.
+func (k ActorKind) Known() bool {
+	switch k {
+	case ActorSession, ActorAPIKey, ActorUser, ActorServiceAccount, ActorSystem:
+		return true
+	}
+	return false
+}
 
 // StoreInfo describes a store.
 type StoreInfo struct {

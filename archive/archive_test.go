@@ -291,3 +291,40 @@ func TestPlainTar(t *testing.T) {
 		t.Errorf("entries come as %q", order)
 	}
 }
+
+// Keys of actors come back, in an archive whose version says that there are some.
+// Others stay readable by programs that only know version 1.
+func TestActorKeys(t *testing.T) {
+	source, copied := lived(t), newStore(t)
+	version := func(data []byte) string {
+		t.Helper()
+		_, rest, _ := strings.Cut(unpack(t, data)[0].data, `"version":`)
+		return rest[:1]
+	}
+	if got := version(export(t, source, nil)); got != "1" {
+		t.Errorf("without keys the archive has version %s, want 1", got)
+	}
+	by := memento.Actor{Kind: memento.ActorSession, ID: "sesn_1", Key: "apikey_1"}
+	r, err := source.Apply(t.Context(), by, memento.Put{Path: "/key", Content: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, source, memento.Remove{Path: "/key"})
+	if _, err := source.Redact(t.Context(), r.Versions[0].ID, memento.Actor{Key: "apikey_2"}); err != nil {
+		t.Fatal(err)
+	}
+	data := export(t, source, nil)
+	if got := version(data); got != "2" {
+		t.Errorf("with keys the archive has version %s, want 2", got)
+	}
+	if _, err := archive.Read(t.Context(), bytes.NewReader(data), copied, ana, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := stateOf(t, source)
+	if last := want.Versions[len(want.Versions)-2]; last.CreatedBy != by || last.RedactedBy.Key != "apikey_2" {
+		t.Fatalf("the source has %+v", last)
+	}
+	if diff := cmp.Diff(want.Versions, stateOf(t, copied).Versions); diff != "" {
+		t.Error("history (-want +got):\n" + diff)
+	}
+}

@@ -19,6 +19,18 @@ type line struct {
 	CreatedAt  time.Time         `json:"created_at"`
 	RedactedBy *lineActor        `json:"redacted_by"`
 	RedactedAt *time.Time        `json:"redacted_at"`
+
+	// The keys of the actors: of format version 2, and absent where there is none.
+	CreatedKey  memento.KeyID `json:"created_by_key_id,omitempty"`
+	RedactedKey memento.KeyID `json:"redacted_by_key_id,omitempty"`
+}
+
+// format is the lowest version of the format that has what l has.
+func (l *line) format() int {
+	if l.CreatedKey != "" || l.RedactedKey != "" {
+		return 2
+	}
+	return 1
 }
 
 type lineActor struct {
@@ -33,9 +45,11 @@ func newLine(v memento.Version) line {
 		Operation: v.Operation,
 		CreatedBy: newLineActor(v.CreatedBy),
 		CreatedAt: v.CreatedAt,
+
+		CreatedKey: v.CreatedBy.Key,
 	}
 	if v.Redacted() {
-		l.RedactedBy, l.RedactedAt = newLineActor(v.RedactedBy), &v.RedactedAt
+		l.RedactedBy, l.RedactedAt, l.RedactedKey = newLineActor(v.RedactedBy), &v.RedactedAt, v.RedactedBy.Key
 		return l
 	}
 	l.Path = &v.Path
@@ -46,17 +60,17 @@ func newLine(v memento.Version) line {
 }
 
 func newLineActor(a memento.Actor) *lineActor {
-	if a == (memento.Actor{}) {
+	if a.Kind == "" && a.ID == "" {
 		return nil
 	}
 	return &lineActor{a.Kind, a.ID}
 }
 
-func (a *lineActor) actor() memento.Actor {
+func (a *lineActor) actor(key memento.KeyID) memento.Actor {
 	if a == nil {
-		return memento.Actor{}
+		return memento.Actor{Key: key}
 	}
-	return memento.Actor{Kind: a.Kind, ID: a.ID}
+	return memento.Actor{Kind: a.Kind, ID: a.ID, Key: key}
 }
 
 // version returns the version that l describes, or what is wrong with it.
@@ -66,7 +80,7 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 		ID:        l.ID,
 		Memory:    l.Memory,
 		Operation: l.Operation,
-		CreatedBy: l.CreatedBy.actor(),
+		CreatedBy: l.CreatedBy.actor(l.CreatedKey),
 		CreatedAt: l.CreatedAt.UTC().Truncate(time.Microsecond),
 	}
 	switch {
@@ -78,8 +92,6 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 		return v, "its operation is unknown"
 	case !plausible(l.CreatedAt, notAfter):
 		return v, "its created_at is not a time in the past"
-	case !l.CreatedBy.valid() || !l.RedactedBy.valid():
-		return v, "the kind of its actor is unknown"
 	}
 	if l.RedactedAt != nil {
 		if l.Path != nil || l.Content != nil || l.SHA256 != nil {
@@ -89,7 +101,7 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 			return v, "its redacted_at is not a time in the past"
 		}
 		v.RedactedAt = l.RedactedAt.UTC().Truncate(time.Microsecond)
-		v.RedactedBy = l.RedactedBy.actor()
+		v.RedactedBy = l.RedactedBy.actor(l.RedactedKey)
 		return v, ""
 	}
 	if l.Path == nil {
@@ -114,18 +126,6 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 	}
 	v.Content, v.SHA256, v.Size = *l.Content, *l.SHA256, int64(len(*l.Content))
 	return v, ""
-}
-
-func (a *lineActor) valid() bool {
-	if a == nil {
-		return true
-	}
-	const most = 1024 // bytes of an ID
-	switch a.Kind {
-	case memento.ActorSession, memento.ActorAPIKey, memento.ActorUser, memento.ActorServiceAccount, memento.ActorSystem:
-		return len(a.ID) <= most
-	}
-	return false
 }
 
 // isID reports whether id could be one that a backend made: its prefix, then

@@ -14,7 +14,7 @@ import (
 
 const (
 	formatName    = "memento-archive"
-	formatVersion = 1
+	formatVersion = 2 // the newest; archives are written in the lowest that has what they hold
 )
 
 // A manifest is memento.json.
@@ -50,7 +50,7 @@ type manifestLimits struct {
 func newManifest(info memento.StoreInfo, now time.Time) manifest {
 	return manifest{
 		Format:    formatName,
-		Version:   formatVersion,
+		Version:   1,
 		CreatedAt: now.UTC().Truncate(time.Second),
 		Store: manifestStore{
 			ID:          info.ID,
@@ -91,8 +91,8 @@ func parseManifest(data []byte) (manifest, error) {
 	case head.Format != formatName:
 		return manifest{}, malformed(manifestName, "its format is %s, not %q", quoted(head.Format), formatName)
 	case head.Version > formatVersion:
-		return manifest{}, malformed(manifestName, "it was written in format version %d by a newer memento; this one reads version %d", head.Version, formatVersion)
-	case head.Version != formatVersion:
+		return manifest{}, malformed(manifestName, "it was written in format version %d by a newer memento; this one reads versions up to %d", head.Version, formatVersion)
+	case head.Version < 1:
 		return manifest{}, malformed(manifestName, "there is no format version %d", head.Version)
 	}
 	m := manifest{Store: manifestStore{Settings: memento.DefaultSettings()}}

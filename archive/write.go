@@ -109,7 +109,9 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 		if err != nil {
 			return err
 		}
-		text, err := plainJSON(newLine(v))
+		l := newLine(v)
+		w.manifest.Version = max(w.manifest.Version, l.format())
+		text, err := plainJSON(l)
 		if err != nil {
 			return err
 		}

@@ -371,7 +371,7 @@ func TestActors(t *testing.T) {
 		{memento.RoleAdmin, []string{"user/ann"}, object{"type": "user_actor", "user_id": "ann"}},
 		{memento.RoleAdmin, []string{"system/"}, object{"type": "system_actor"}},
 		{memento.RoleAdmin, []string{"/"}, nil}, // which is said as null
-		{memento.RoleAdmin, []string{"robot/7"}, object{"type": "robot_actor", "id": "7"}},
+		{memento.RoleAdmin, []string{"robot/7"}, nil},
 		{memento.RoleAdmin, []string{"user/%ff"}, nil},
 		{memento.RoleAdmin, []string{strings.Repeat("k", 33) + "/7"}, nil},
 		{memento.RoleAdmin, []string{`a"b/7`}, nil},
@@ -401,6 +401,45 @@ func TestActors(t *testing.T) {
 	m := w.by[memento.RoleRead].get(t, store+"/memories/by-path?path=/tool.md")
 	v := w.by[memento.RoleRead].get(t, store+"/memory_versions/"+text(t, m, "memory_version_id"))
 	same(t, "the tool's actor", v["created_by"], object{"type": "session_actor", "session_id": "body"})
+	same(t, "the tool's key", v["created_by_key_id"], any(w.by[memento.RoleWrite].keyID))
+}
+
+// A version says with which key it was made on somebody's behalf. Only an admin can
+// name another key.
+func TestActorKeys(t *testing.T) {
+	s := newSite(t, nil)
+	w := newWorld(s, "acme")
+	store := stores + "/" + w.store
+	writer, admin, reader := w.by[memento.RoleWrite], w.by[memento.RoleAdmin], w.by[memento.RoleRead]
+	n := 0
+	put := func(c *caller) *reply {
+		n++
+		return c.do(t, "POST", store+"/memories", object{"path": fmt.Sprintf("/key%d.md", n), "content": ""})
+	}
+	session := writer.with("Memento-Actor", "session/sesn_1")
+	made := w.made(put(session))
+	same(t, "the session's key", made["created_by_key_id"], any(writer.keyID))
+	same(t, "the key's own", w.made(put(writer))["created_by_key_id"], nil)
+	same(t, "a user's", w.made(put(admin.with("Memento-Actor", "user/ann")))["created_by_key_id"], any(admin.keyID))
+	same(t, "another key's", w.made(put(admin.with("Memento-Actor", "api_key/apikey_1")))["created_by_key_id"], any(admin.keyID))
+	copied := admin.with("Memento-Actor", "session/sesn_1").with("Memento-Actor-Key", "apikey%5F1")
+	same(t, "a copy's", w.made(put(copied))["created_by_key_id"], any("apikey_1"))
+
+	for _, c := range []*caller{session, writer} {
+		put(c.with("Memento-Actor-Key", "apikey_1")).fails(t, 403, noAccess, "admin")
+	}
+	for _, bad := range []string{"%zz", "%ff", strings.Repeat("x", 257)} {
+		put(copied.with("Memento-Actor-Key", bad)).fails(t, 400, invalidRequest, "Memento-Actor-Key")
+	}
+
+	same(t, "what came with the key", len(items(t, reader.get(t, store+"/memory_versions?created_by_key_id="+writer.keyID))), 2)
+	same(t, "what a session did with it", len(items(t, reader.get(t, store+"/memory_versions?session_id=sesn_1&created_by_key_id="+writer.keyID))), 1)
+	same(t, "its history", len(reader.lines(t, store+"/history?actor_key_id="+writer.keyID)), 2)
+
+	other := w.made(put(writer))
+	writer.post(t, store+"/memories/"+text(t, other, "memory_id"), object{"content": "new"})
+	redacted := admin.with("Memento-Actor", "user/ann").post(t, store+"/memory_versions/"+text(t, other, "id")+"/redact", nil)
+	same(t, "the redactor's key", redacted["redacted_by_key_id"], any(admin.keyID))
 }
 
 // made returns the version that a request has made.

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -127,6 +128,35 @@ func TestExportAndImport(t *testing.T) {
 	}
 	reader.do(t, http.MethodGet, from+"/export?contents_only=x", nil).fails(t, 400, invalidRequest, "contents_only")
 	same(t, "versions after refusals", reader.get(t, to+"/memory_versions")["data"], []any{})
+}
+
+// What earlier versions let an admin record as an actor is exported, and imported again.
+func TestActorsOfEarlierVersions(t *testing.T) {
+	s := newSite(t, nil)
+	from := s.admin.newStore(t, "old")
+	ctx, id := t.Context(), memento.StoreID(strings.TrimPrefix(from, stores+"/"))
+	for i, by := range []memento.Actor{
+		{Kind: "robot", ID: "r2"}, {ID: "without a kind"}, {Kind: "robot"}, {Kind: memento.ActorUser, ID: strings.Repeat("x", 5000)}, {},
+		{Kind: "robot", ID: "r2", Key: "apikey_1"}, {Kind: memento.ActorSession, ID: "sesn_1", Key: "apikey_1"}, {Key: "apikey_1"},
+	} {
+		p := memento.Path(fmt.Sprintf("/%d", i))
+		done, err := s.backend.Apply(ctx, id, by, []memento.Change{memento.Put{Path: p, Content: "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.backend.Apply(ctx, id, by, []memento.Change{memento.Remove{Path: p}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.backend.Redact(ctx, id, done.Versions[0].ID, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to, again := s.admin.newStore(t, "archive"), s.admin.newStore(t, "lines")
+	s.admin.do(t, http.MethodPost, to+"/import", s.admin.do(t, http.MethodGet, from+"/export", nil).text).ok(t)
+	s.admin.do(t, http.MethodPost, again+"/history", s.admin.do(t, http.MethodGet, from+"/history?contents=true&oldest_first=true", nil).text).ok(t)
+	want := told(s.admin.lines(t, from+"/history"))
+	same(t, "the archive's history", told(s.admin.lines(t, to+"/history")), want)
+	same(t, "the lines' history", told(s.admin.lines(t, again+"/history")), want)
 }
 
 // An archive is bounded both as it comes and as it is unpacked.

@@ -114,9 +114,42 @@ func unauthenticated(message string) *fault {
 // escaped as in a path.
 const actorHeader = "Memento-Actor"
 
-// actor is who makes the changes of a request. A key that writes can be an agent's
-// session; only an admin can be anybody.
+// actorKeyHeader names the key with which an actor made a change, for what is copied
+// from elsewhere. Without it, that is the key of the request.
+const actorKeyHeader = "Memento-Actor-Key"
+
+// actor is who makes the changes of a request, and with which key. A key that writes
+// can be an agent's session; only an admin can be anybody.
 func (c *call) actor() (memento.Actor, error) {
+	by, err := c.namedActor()
+	if err != nil {
+		return memento.Actor{}, err
+	}
+	keys := c.r.Header.Values(actorKeyHeader)
+	if len(keys) == 0 {
+		return c.signed(by), nil
+	}
+	key, err := url.PathUnescape(keys[0])
+	switch {
+	case !c.who.Role.Allows(memento.RoleAdmin):
+		return memento.Actor{}, needsRole(memento.RoleAdmin)
+	case err != nil || len(keys) > 1 || key == "" || len(key) > maxActorBytes || !utf8.ValidString(key):
+		return memento.Actor{}, invalid("%s: write the ID of one key", actorKeyHeader)
+	}
+	by.Key = memento.KeyID(key)
+	return by, nil
+}
+
+// signed notes on an actor the key with which the request was sent.
+func (c *call) signed(by memento.Actor) memento.Actor {
+	if key := c.who.Actor; key.Kind == memento.ActorAPIKey && !by.Used(memento.KeyID(key.ID)) {
+		by.Key = memento.KeyID(key.ID)
+	}
+	return by
+}
+
+// namedActor is who a request names, or else who sends it.
+func (c *call) namedActor() (memento.Actor, error) {
 	values := c.r.Header.Values(actorHeader)
 	if len(values) == 0 {
 		return c.who.Actor, nil
@@ -130,12 +163,11 @@ func (c *call) actor() (memento.Actor, error) {
 	by := memento.Actor{Kind: memento.ActorKind(kind), ID: id}
 	switch {
 	case c.who.Role.Allows(memento.RoleAdmin):
-		// Copies of a store keep its actors, whatever they are called.
+		if !by.Kind.Known() && by != (memento.Actor{}) {
+			return memento.Actor{}, invalid("%s: %q is no kind of actor; the kinds are session, api_key, user, service_account and system", actorHeader, printable(kind))
+		}
 		if len(id) > maxActorBytes || !utf8.ValidString(id) {
 			return memento.Actor{}, errActorID
-		}
-		if len(kind) > maxKindBytes || !utf8.ValidString(kind) {
-			return memento.Actor{}, invalid("the kind of an actor must have up to %d bytes of UTF-8", maxKindBytes)
 		}
 	case by.Kind != memento.ActorSession:
 		return memento.Actor{}, needsRole(memento.RoleAdmin)
@@ -147,10 +179,7 @@ func (c *call) actor() (memento.Actor, error) {
 	return by, nil
 }
 
-const (
-	maxActorBytes = 256
-	maxKindBytes  = 32
-)
+const maxActorBytes = 256
 
 var errActorID = invalid("the ID of an actor must have 1 to %d bytes of UTF-8, and no control characters", maxActorBytes)
 

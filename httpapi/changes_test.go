@@ -43,7 +43,8 @@ func TestApplyChanges(t *testing.T) {
 	var versions []object
 	for _, v := range answer["versions"].([]any) {
 		v := v.(object)
-		keys(t, v, versionFields...)
+		keys(t, v, append([]string{"created_by_key_id"}, versionFields...)...)
+		same(t, "created_by_key_id", v["created_by_key_id"], any(c.keyID))
 		same(t, "created_by", v["created_by"], any(object{"type": "session_actor", "session_id": "sesn_1"}))
 		same(t, "the version", c.get(t, store+"/memory_versions/"+text(t, v, "id")+"?view=basic"), v)
 		versions = append(versions, v)

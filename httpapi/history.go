@@ -18,7 +18,7 @@ func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) e
 		Memory:      memento.MemoryID(q.text("memory_id")),
 		Path:        memento.Path(q.text("path")),
 		Operation:   q.operation(),
-		CreatedBy:   memento.Actor{Kind: memento.ActorKind(q.text("actor_kind")), ID: q.text("actor_id")},
+		CreatedBy:   memento.Actor{Kind: memento.ActorKind(q.text("actor_kind")), ID: q.text("actor_id"), Key: memento.KeyID(q.text("actor_key_id"))},
 		CreatedFrom: q.time("created_at[gte]"),
 		CreatedTo:   q.time("created_at[lte]"),
 		OldestFirst: q.boolean("oldest_first"),

@@ -42,7 +42,7 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 		if err := checkActorID(calls.Session); err != nil {
 			return err
 		}
-		opts.Actor = memento.Actor{Kind: memento.ActorSession, ID: calls.Session}
+		opts.Actor = c.signed(memento.Actor{Kind: memento.ActorSession, ID: calls.Session})
 	}
 	opts.ReadOnly = !c.who.Role.Allows(memento.RoleWrite)
 	opts.Logger = a.opts.Logger.With("request_id", c.id)

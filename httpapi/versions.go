@@ -92,6 +92,7 @@ func (q *query) creator(opts *memento.VersionListOptions) (matches bool) {
 		}
 		opts.CreatedBy = memento.Actor{Kind: p.kind, ID: id}
 	}
+	opts.CreatedBy.Key = memento.KeyID(q.text("created_by_key_id"))
 	return true
 }
 

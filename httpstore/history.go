@@ -69,6 +69,7 @@ func (b *Backend) listVersions(ctx context.Context, op string, id memento.StoreI
 	for name, text := range map[string]string{
 		"memory_id": string(opts.Memory), "path": string(opts.Path),
 		"actor_kind": string(opts.CreatedBy.Kind), "actor_id": opts.CreatedBy.ID,
+		"actor_key_id": string(opts.CreatedBy.Key),
 	} {
 		if !utf8.ValidString(text) { // which no version has
 			return b.exists(ctx, op, id)

@@ -179,7 +179,10 @@ func (b *Backend) try(ctx context.Context, r request, body []byte, read func(*ht
 	return !r.first && !permanent, 0, &memento.Error{Op: r.op, Err: &unreachable{cause, permanent}}
 }
 
-const actorHeader = "Memento-Actor"
+const (
+	actorHeader    = "Memento-Actor"
+	actorKeyHeader = "Memento-Actor-Key"
+)
 
 func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http.Request, error) {
 	target := b.base + r.path
@@ -212,6 +215,9 @@ func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http
 	}
 	if r.by != nil && b.maySign(r.by) {
 		req.Header.Set(actorHeader, url.PathEscape(string(r.by.Kind))+"/"+url.PathEscape(r.by.ID))
+	}
+	if r.by != nil && r.by.Key != "" && b.identity.Role.Allows(memento.RoleAdmin) {
+		req.Header.Set(actorKeyHeader, url.PathEscape(string(r.by.Key)))
 	}
 	return req, nil
 }

@@ -111,20 +111,20 @@ func (r *recent) get(store int64, p memento.Path) (m memento.Memory, ok bool) {
 // last_seq, so what is true for the one that this statement gets is true until it ends.
 // It does not wait for who holds that row: the condition would not hold afterwards.
 const updateIfUnchanged = `WITH l AS (
-			SELECT store FROM memento.counters WHERE store = $1 AND last_seq = $2 - 1 AND revision = $19 FOR NO KEY UPDATE SKIP LOCKED
+			SELECT store FROM memento.counters WHERE store = $1 AND last_seq = $2 - 1 AND revision = $20 FOR NO KEY UPDATE SKIP LOCKED
 		), k AS (
 			UPDATE memento.counters c ` + countsOf + `
 			FROM l WHERE c.store = l.store
-				AND EXISTS (SELECT 1 FROM memento.memories WHERE store = $1 AND path = $18 AND version = $20 AND id = $6 AND size = $21)
+				AND EXISTS (SELECT 1 FROM memento.memories WHERE store = $1 AND path = $19 AND version = $21 AND id = $6 AND size = $22)
 			RETURNING 1
 		), c AS (
 			INSERT INTO memento.contents (store, seq, data) SELECT $1::bigint, $2::bigint, $3::bytea FROM k
 		), v AS (
 			` + intoOne + `
 			SELECT $1::bigint, $2::bigint, $4::text, $5::boolean, $6::text, $7::text, $8::text, $2::bigint, $9::bigint, $10::bytea, $11::text,
-				$12::bytea, $13::bytea, $14::bigint FROM k
+				$12::bytea, $13::bytea, $14::bigint, $18::bytea FROM k
 		)
-		` + setOne + ` FROM k WHERE store = $1 AND path = $18`
+		` + setOne + ` FROM k WHERE store = $1 AND path = $19`
 
 var errUnforeseen = errors.New("what is remembered does not do for this change")
 

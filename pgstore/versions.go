@@ -13,19 +13,21 @@ import (
 
 // Columns of a version without its contents, in the order of versionRow.
 const versionColumns = `v.seq, v.id, v.memory, v.operation, v.path, v.size, v.sha256, v.digest,
-	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.content`
+	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.content,
+	v.actor_key, v.redactor_key`
 
 // A versionRow receives a row of versionColumns.
 type versionRow struct {
 	seq, size, created, content               int64
 	id, memory, operation, path, digest       string
 	sha256, kind, actor, redactKind, redactBy []byte
+	actorKey, redactKey                       []byte
 	redacted                                  *int64
 }
 
 func (r *versionRow) targets(more ...any) []any {
 	return append([]any{&r.seq, &r.id, &r.memory, &r.operation, &r.path, &r.size, &r.sha256, &r.digest,
-		&r.kind, &r.actor, &r.created, &r.redacted, &r.redactKind, &r.redactBy, &r.content}, more...)
+		&r.kind, &r.actor, &r.created, &r.redacted, &r.redactKind, &r.redactBy, &r.content, &r.actorKey, &r.redactKey}, more...)
 }
 
 func (r *versionRow) version() memento.Version {
@@ -38,10 +40,10 @@ func (r *versionRow) version() memento.Version {
 		Size:       r.size,
 		SHA256:     hashOf(r.sha256),
 		Digest:     r.digest,
-		CreatedBy:  memento.Actor{Kind: memento.ActorKind(r.kind), ID: string(r.actor)},
+		CreatedBy:  memento.Actor{Kind: memento.ActorKind(r.kind), ID: string(r.actor), Key: memento.KeyID(r.actorKey)},
 		CreatedAt:  timeOf(r.created),
 		RedactedAt: timeOrZero(r.redacted),
-		RedactedBy: memento.Actor{Kind: memento.ActorKind(r.redactKind), ID: string(r.redactBy)},
+		RedactedBy: memento.Actor{Kind: memento.ActorKind(r.redactKind), ID: string(r.redactBy), Key: memento.KeyID(r.redactKey)},
 	}
 }
 
@@ -115,6 +117,9 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 	}
 	if opts.CreatedBy.ID != "" {
 		and(`v.actor_id = %s`, []byte(opts.CreatedBy.ID))
+	}
+	if key := []byte(opts.CreatedBy.Key); len(key) > 0 {
+		and(`(v.actor_key = %s OR v.actor_kind = %s AND v.actor_id = %s)`, key, []byte(memento.ActorAPIKey), key)
 	}
 	if !opts.CreatedFrom.IsZero() {
 		and(`v.created_at >= %s`, ceilMicros(opts.CreatedFrom))
@@ -211,8 +216,8 @@ func (b *Backend) redact(ctx context.Context, t *tx, store int64, id memento.Ver
 	v.RedactedAt, v.RedactedBy = timeOf(t.now), by
 	v.Path, v.Size, v.SHA256, v.Digest = "", 0, "", ""
 	t.do(`UPDATE memento.versions SET path = '', content = 0, size = 0, sha256 = '', digest = '',
-		redacted_at = $3, redactor_kind = $4, redactor_id = $5 WHERE store = $1 AND seq = $2`,
-		store, v.Seq, t.now, []byte(by.Kind), []byte(by.ID))
+		redacted_at = $3, redactor_kind = $4, redactor_id = $5, redactor_key = $6 WHERE store = $1 AND seq = $2`,
+		store, v.Seq, t.now, []byte(by.Kind), []byte(by.ID), []byte(by.Key))
 	if row.content != 0 { // a rename leaves its contents to two versions
 		t.do(`DELETE FROM memento.contents WHERE store = $1 AND seq = $2
 			AND NOT EXISTS (SELECT 1 FROM memento.versions WHERE store = $1 AND memory = $3 AND content = $2)`, store, row.content, string(v.Memory))

@@ -15,13 +15,14 @@ const (
 	writeContent = `INSERT INTO memento.contents (store, seq, data) VALUES ($1, $2, $3)`
 
 	versionsInto = `INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest,
-			actor_kind, actor_id, created_at, redacted_at, redactor_kind, redactor_id) `
+			actor_kind, actor_id, created_at, redacted_at, redactor_kind, redactor_id, actor_key, redactor_key) `
 
-	writeVersion = versionsInto + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+	writeVersion = versionsInto + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 
 	writeVersions = versionsInto + `
 		SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-			$10::bytea[], $11::text[], $12::bytea[], $13::bytea[], $14::bigint[], $15::bigint[], $16::bytea[], $17::bytea[])`
+			$10::bytea[], $11::text[], $12::bytea[], $13::bytea[], $14::bigint[], $15::bigint[], $16::bytea[], $17::bytea[],
+			$18::bytea[], $19::bytea[])`
 
 	removeMemories = `DELETE FROM memento.memories WHERE store = $1 AND path = ANY ($2::text[])`
 
@@ -52,17 +53,17 @@ const (
 
 	insertOne = writeOne + memoriesInto + `VALUES ($1, $6, $8, $4, $2, $2, $9, $10, $11, $14, $14)` + countOne
 
-	updateOne = writeOne + setOne + ` WHERE store = $1 AND path = $18` + countOne
+	updateOne = writeOne + setOne + ` WHERE store = $1 AND path = $19` + countOne
 
 	// Parts of statements with the arguments of rowOfOne.
 	setOne   = `UPDATE memento.memories SET path = $8, version = $4, seq = $2, content = $2, size = $9, sha256 = $10, digest = $11, updated_at = $14`
-	intoOne  = `INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at)`
+	intoOne  = `INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at, actor_key)`
 	countsOf = `SET memories = $15, bytes = $16, last_seq = $2, last_at = $17`
 
 	writeOne = `WITH c AS (
 			INSERT INTO memento.contents (store, seq, data) VALUES ($1, $2, $3)
 		), v AS (
-			` + intoOne + ` VALUES ($1, $2, $4, $5, $6, $7, $8, $2, $9, $10, $11, $12, $13, $14)
+			` + intoOne + ` VALUES ($1, $2, $4, $5, $6, $7, $8, $2, $9, $10, $11, $12, $13, $14, $18)
 		), m AS (
 			`
 	countOne = `
@@ -105,7 +106,7 @@ func (s *session) writeOne(t *tx) {
 func (s *session) rowOfOne() []any {
 	r := rowOf(&s.versions[0])
 	return []any{s.view.store, r.seq, []byte(s.contents[0].text), r.id, r.imported, r.memory, r.operation, r.path, r.size, r.hash, r.digest,
-		r.kind, r.actor, r.created, s.info.Usage.Memories, s.info.Usage.Bytes, micros(s.last)}
+		r.kind, r.actor, r.created, s.info.Usage.Memories, s.info.Usage.Bytes, micros(s.last), r.actorKey}
 }
 
 func (s *session) writeContents(t *tx, store int64) {
@@ -133,6 +134,7 @@ type versionArrays struct {
 	ids, memories, operations, paths, digests    []string
 	imported                                     []bool
 	hashes, kinds, actors, redactKinds, redactBy [][]byte
+	actorKeys, redactKeys                        [][]byte
 	redacted                                     []*int64
 }
 
@@ -140,7 +142,7 @@ func (s *session) writeVersions(t *tx, store int64) {
 	if len(s.versions) == 1 {
 		r := rowOf(&s.versions[0])
 		t.do(writeVersion, store, r.seq, r.id, r.imported, r.memory, r.operation, r.path, r.content, r.size, r.hash, r.digest,
-			r.kind, r.actor, r.created, r.redacted, r.redactKind, r.redactBy)
+			r.kind, r.actor, r.created, r.redacted, r.redactKind, r.redactBy, r.actorKey, r.redactKey)
 		return
 	}
 	for rest := s.versions; len(rest) > 0; {
@@ -151,7 +153,8 @@ func (s *session) writeVersions(t *tx, store int64) {
 			a.add(&part[i])
 		}
 		t.do(writeVersions, store, a.seqs, a.ids, a.imported, a.memories, a.operations, a.paths, a.contents, a.sizes,
-			a.hashes, a.digests, a.kinds, a.actors, a.created, a.redacted, a.redactKinds, a.redactBy)
+			a.hashes, a.digests, a.kinds, a.actors, a.created, a.redacted, a.redactKinds, a.redactBy,
+			a.actorKeys, a.redactKeys)
 	}
 }
 
@@ -173,6 +176,8 @@ func (a *versionArrays) add(v *version) {
 	a.redacted = append(a.redacted, r.redacted)
 	a.redactKinds = append(a.redactKinds, r.redactKind)
 	a.redactBy = append(a.redactBy, r.redactBy)
+	a.actorKeys = append(a.actorKeys, r.actorKey)
+	a.redactKeys = append(a.redactKeys, r.redactKey)
 }
 
 // A newVersion is a row of versions.
@@ -181,6 +186,7 @@ type newVersion struct {
 	id, memory, operation, path, digest     string
 	imported                                bool
 	hash, kind, actor, redactKind, redactBy []byte
+	actorKey, redactKey                     []byte
 	redacted                                *int64
 }
 
@@ -190,6 +196,7 @@ func rowOf(v *version) newVersion {
 		id: string(v.ID), memory: string(v.Memory), operation: string(v.Operation), path: string(v.Path),
 		imported: v.ID.SeqHint() != v.Seq,
 		hash:     []byte{}, kind: []byte(v.CreatedBy.Kind), actor: []byte(v.CreatedBy.ID),
+		actorKey: []byte(v.CreatedBy.Key), redactKey: []byte(v.RedactedBy.Key),
 	}
 	switch {
 	case v.Redacted():

@@ -260,16 +260,18 @@ func (a *apply) append(v memento.Version, prev, content int64) error {
 		}
 	}
 	var redactorKind, redactorID any
+	redactorKey := ""
 	if v.Redacted() {
-		redactorKind, redactorID = string(v.RedactedBy.Kind), v.RedactedBy.ID
+		redactorKind, redactorID, redactorKey = string(v.RedactedBy.Kind), v.RedactedBy.ID, string(v.RedactedBy.Key)
 	}
 	imported := 0
 	if v.ID.SeqHint() != v.Seq {
 		imported = 1
 	}
 	return a.tx.exec(`INSERT INTO versions (store, seq, id, imported, memory, prev, operation, path, content, size, sha256, digest,
-			actor_kind, actor_id, created_at, redacted_at, redactor_kind, redactor_id)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			actor_kind, actor_id, actor_key, created_at, redacted_at, redactor_kind, redactor_id, redactor_key)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.store, v.Seq, v.ID, imported, v.Memory, prev, string(v.Operation), path, row, size, hashBytes(v.SHA256), v.Digest,
-		string(v.CreatedBy.Kind), v.CreatedBy.ID, micros(v.CreatedAt), optional(v.RedactedAt), redactorKind, redactorID)
+		string(v.CreatedBy.Kind), v.CreatedBy.ID, string(v.CreatedBy.Key), micros(v.CreatedAt),
+		optional(v.RedactedAt), redactorKind, redactorID, redactorKey)
 }

@@ -13,9 +13,10 @@ import (
 
 // Columns of a version without its contents, in the order of scanVersion.
 const versionColumns = `v.seq, v.id, v.memory, v.operation, v.path, v.size, v.sha256,
-	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.digest`
+	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.digest,
+	v.actor_key, v.redactor_key`
 
-const versionColumnCount = 14
+const versionColumnCount = 16
 
 func scanVersion(s *sqlite.Stmt) memento.Version {
 	return memento.Version{
@@ -26,10 +27,10 @@ func scanVersion(s *sqlite.Stmt) memento.Version {
 		Path:       memento.Path(s.ColumnText(4)),
 		Size:       s.ColumnInt64(5),
 		SHA256:     hashAt(s, 6),
-		CreatedBy:  memento.Actor{Kind: memento.ActorKind(s.ColumnText(7)), ID: s.ColumnText(8)},
+		CreatedBy:  memento.Actor{Kind: memento.ActorKind(s.ColumnText(7)), ID: s.ColumnText(8), Key: memento.KeyID(s.ColumnText(14))},
 		CreatedAt:  timeAt(s, 9),
 		RedactedAt: timeAt(s, 10),
-		RedactedBy: memento.Actor{Kind: memento.ActorKind(s.ColumnText(11)), ID: s.ColumnText(12)},
+		RedactedBy: memento.Actor{Kind: memento.ActorKind(s.ColumnText(11)), ID: s.ColumnText(12), Key: memento.KeyID(s.ColumnText(15))},
 		Digest:     s.ColumnText(13),
 	}
 }
@@ -228,8 +229,8 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 		return v, &memento.Error{Op: op, Path: v.Path, Err: memento.ErrHead}
 	}
 	if err := c.exec(`UPDATE versions SET path = NULL, content = NULL, size = NULL, sha256 = NULL, digest = '',
-			redacted_at = ?, redactor_kind = ?, redactor_id = ? WHERE store = ? AND seq = ?`,
-		micros(b.clock(time.Time{})), string(by.Kind), by.ID, store, v.Seq); err != nil {
+			redacted_at = ?, redactor_kind = ?, redactor_id = ?, redactor_key = ? WHERE store = ? AND seq = ?`,
+		micros(b.clock(time.Time{})), string(by.Kind), by.ID, string(by.Key), store, v.Seq); err != nil {
 		return v, err
 	}
 	// A rename leaves its contents to two versions.

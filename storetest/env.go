@@ -28,7 +28,7 @@ type env struct {
 
 func newEnv(t testing.TB, h Harness) *env {
 	t.Helper()
-	e := &env{TB: t, h: h, dir: t.TempDir(), by: memento.Actor{Kind: memento.ActorUser, ID: "tester"}}
+	e := &env{TB: t, h: h, dir: t.TempDir(), by: memento.Actor{Kind: memento.ActorUser, ID: "tester", Key: "apikey_tester"}}
 	e.b = e.open()
 	e.store = e.newStore(memento.StoreSpec{Name: "test"})
 	return e

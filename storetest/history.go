@@ -67,6 +67,9 @@ func (e *env) write() []memento.Version {
 		{Kind: memento.ActorSession, ID: "sesn_2"},
 		{Kind: memento.ActorAPIKey, ID: "sesn_1"},
 		{},
+		{Kind: memento.ActorSession, ID: "sesn_1", Key: "apikey_1"},
+		{Kind: memento.ActorAPIKey, ID: "apikey_1"},
+		{Kind: memento.ActorUser, ID: "sesn_1", Key: "apikey_2"},
 	}
 	apply := func(n int, changes ...memento.Change) {
 		e.Helper()
@@ -92,7 +95,7 @@ func versionFilters(e *env) {
 		memories   = []memento.MemoryID{"", whole[2].Memory, "mem_unknown"}
 		paths      = []memento.Path{"", "/dir", "/dir/sub/c", "/"}
 		operations = []memento.Operation{"", memento.Modified, memento.Deleted}
-		actors     = []memento.Actor{{}, {Kind: memento.ActorSession}, {ID: "sesn_1"}, {Kind: memento.ActorAPIKey, ID: "sesn_1"}}
+		actors     = []memento.Actor{{}, {Kind: memento.ActorSession}, {ID: "sesn_1"}, {Kind: memento.ActorAPIKey, ID: "sesn_1"}, {Key: "apikey_1"}, {Kind: memento.ActorSession, Key: "apikey_1"}}
 		times      = [][2]time.Time{{}, {early, {}}, {{}, late.In(time.FixedZone("", -7200))}, {early, late}}
 	)
 	for _, m := range memories {
@@ -123,6 +126,8 @@ func (e *env) checkVersions(whole []memento.Version, opts memento.VersionListOpt
 			opts.Operation != "" && v.Operation != opts.Operation ||
 			opts.CreatedBy.Kind != "" && v.CreatedBy.Kind != opts.CreatedBy.Kind ||
 			opts.CreatedBy.ID != "" && v.CreatedBy.ID != opts.CreatedBy.ID ||
+			opts.CreatedBy.Key != "" && v.CreatedBy.Key != opts.CreatedBy.Key &&
+				(v.CreatedBy.Kind != memento.ActorAPIKey || v.CreatedBy.ID != string(opts.CreatedBy.Key)) ||
 			!opts.CreatedFrom.IsZero() && v.CreatedAt.Before(opts.CreatedFrom) ||
 			!opts.CreatedTo.IsZero() && v.CreatedAt.After(opts.CreatedTo) {
 			continue
@@ -182,7 +187,10 @@ func versionPages(e *env) {
 func actors(e *env) {
 	for i, by := range []memento.Actor{
 		{},
+		{Key: "apikey_alone"},
 		{Kind: memento.ActorSession, ID: "sesn_01"},
+		{Kind: memento.ActorSession, ID: "sesn_01", Key: "apikey_01"},
+		{Kind: memento.ActorUser, ID: "x", Key: "Schlüssel \"'\x00"},
 		{Kind: memento.ActorUser, ID: "Zoë O'Neil\n\"\x00;--"},
 		{Kind: memento.ActorSystem},
 		{Kind: "of a later day", ID: "名"},
@@ -190,8 +198,17 @@ func actors(e *env) {
 	} {
 		p := memento.Path(fmt.Sprintf("/%d", i))
 		made, err := e.b.Apply(e.Context(), e.store, by, []memento.Change{memento.Put{Path: p, Content: "x"}})
+		if e.h.Signs && !by.Kind.Known() && (by.Kind != "" || by.ID != "") {
+			wantError(e, fmt.Sprintf("a change by %+v", by), err, memento.ErrInvalid)
+			continue
+		}
 		if err != nil {
 			e.Fatal(err)
+		}
+		if e.h.Signs && by.Key == "" {
+			if by.Key = made.Versions[0].CreatedBy.Key; by.Key == "" {
+				e.Errorf("no key was noted for %+v", by)
+			}
 		}
 		old := made.Versions[0].ID
 		more, err := e.b.Apply(e.Context(), e.store, by, []memento.Change{memento.Move{From: p, To: p + ".moved"}, memento.Remove{Path: p + ".moved"}})

@@ -230,7 +230,7 @@ func (m *twins) apply(t *rapid.T) {
 }
 
 func (m *twins) applyAll(t *rapid.T, drafts []draft) {
-	by := memento.Actor{Kind: memento.ActorUser, ID: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "by")}
+	by := memento.Actor{Kind: memento.ActorUser, ID: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "by"), Key: memento.KeyID(rapid.SampledFrom([]string{"apikey_1", "apikey_2"}).Draw(t, "key"))}
 	_, err := both(t, m, fmt.Sprintf("Apply %+v", drafts), func(s *side) ([]memento.Version, error) {
 		changes := make([]memento.Change, len(drafts))
 		for i, d := range drafts {
@@ -303,7 +303,7 @@ func (m *twins) versions(t *rapid.T) {
 	opts := memento.VersionListOptions{
 		Path:        rapid.SampledFrom([]memento.Path{"", "/", "/a", "/b", "/a/b", "/é/名"}).Draw(t, "path"),
 		Operation:   rapid.SampledFrom([]memento.Operation{"", "", memento.Created, memento.Modified, memento.Deleted}).Draw(t, "operation"),
-		CreatedBy:   memento.Actor{ID: rapid.SampledFrom([]string{"", "", "ann"}).Draw(t, "by")},
+		CreatedBy:   memento.Actor{ID: rapid.SampledFrom([]string{"", "", "ann"}).Draw(t, "by"), Key: memento.KeyID(rapid.SampledFrom([]string{"", "", "apikey_1"}).Draw(t, "key"))},
 		OldestFirst: rapid.Bool().Draw(t, "oldest first"),
 		Limit:       rapid.IntRange(0, 5).Draw(t, "limit"),
 		Contents:    rapid.Bool().Draw(t, "contents"),

@@ -86,7 +86,7 @@ func (t task) run(h Harness) error {
 func (t task) insert(ctx context.Context, s *memento.Store, caller int) error {
 	for i := range childInserts {
 		line := fmt.Sprintf("%s caller %d line %d", t.Name, caller, i)
-		_, err := s.Edit(ctx, memento.Actor{ID: t.Name}, "/log", func(old string) (string, error) { return old + line + "\n", nil })
+		_, err := s.Edit(ctx, memento.Actor{Kind: memento.ActorUser, ID: t.Name}, "/log", func(old string) (string, error) { return old + line + "\n", nil })
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (t task) insert(ctx context.Context, s *memento.Store, caller int) error {
 // write changes memories in all ways until it is killed, and says which versions
 // are acknowledged.
 func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
-	by := memento.Actor{ID: t.Name}
+	by := memento.Actor{Kind: memento.ActorUser, ID: t.Name}
 	apply := func(changes ...memento.Change) error {
 		done, err := s.Apply(ctx, by, changes...)
 		if err != nil {

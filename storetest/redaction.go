@@ -22,7 +22,7 @@ func redaction(t *testing.T, h Harness) {
 
 func (e *env) redact(id memento.VersionID) memento.Version {
 	e.Helper()
-	v, err := e.b.Redact(e.Context(), e.store, id, memento.Actor{Kind: memento.ActorUser, ID: "redactor"})
+	v, err := e.b.Redact(e.Context(), e.store, id, memento.Actor{Kind: memento.ActorUser, ID: "redactor", Key: "apikey_redactor"})
 	if err != nil {
 		e.Fatalf("Redact: %v", err)
 	}
@@ -40,7 +40,7 @@ func redactGone(e *env) {
 	v := e.redact(secret.ID)
 	want := memento.Version{
 		ID: secret.ID, Memory: secret.Memory, Operation: memento.Created, Seq: secret.Seq, CreatedBy: e.by, CreatedAt: secret.CreatedAt,
-		RedactedAt: v.RedactedAt, RedactedBy: memento.Actor{Kind: memento.ActorUser, ID: "redactor"},
+		RedactedAt: v.RedactedAt, RedactedBy: memento.Actor{Kind: memento.ActorUser, ID: "redactor", Key: "apikey_redactor"},
 	}
 	if diff := cmp.Diff(want, v); diff != "" || !v.RedactedAt.After(secret.CreatedAt) || v.RedactedAt.Location() != time.UTC {
 		e.Errorf("redacted at %v (-want +got):\n%s", v.RedactedAt, diff)
@@ -70,7 +70,7 @@ func redactGone(e *env) {
 	}
 
 	time.Sleep(2 * time.Millisecond)
-	again, err := e.b.Redact(e.Context(), e.store, secret.ID, memento.Actor{ID: "other"})
+	again, err := e.b.Redact(e.Context(), e.store, secret.ID, memento.Actor{Kind: memento.ActorUser, ID: "other"})
 	if diff := cmp.Diff(want, again); diff != "" || err != nil {
 		e.Errorf("redacting again: %v (-want +got):\n%s", err, diff)
 	}

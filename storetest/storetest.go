@@ -66,6 +66,10 @@ type Harness struct {
 	// so fails if these are damaged.
 	Scans bool
 
+	// Signs admits that the backend is a server's: for actors without a key it notes
+	// the one that it was called with, and it refuses kinds of actors that it does not know.
+	Signs bool
+
 	// Searcher and the others promise these powers. The backend must have exactly
 	// those that are promised.
 	Searcher        bool

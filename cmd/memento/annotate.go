@@ -22,7 +22,8 @@ type annotatedLineJSON struct {
 	CreatedBy *wire.Actor       `json:"created_by"`
 	CreatedAt time.Time         `json:"created_at"`
 
-	MayBeOlder bool `json:"may_be_older"`
+	MayBeOlder bool          `json:"may_be_older"`
+	CreatedKey memento.KeyID `json:"created_by_key_id,omitempty"`
 }
 
 // maxActor is the most characters of an actor beside a line.
@@ -71,7 +72,7 @@ func (a *app) annotatedJSON(ctx context.Context, s *memento.Store, lines []memen
 		err := a.writeJSON(annotatedLineJSON{
 			Type: "memory_line", Memory: l.Version.Memory, Store: store, Line: i + 1, Text: l.Text,
 			Version: l.Version.ID, CreatedBy: wire.FromActor(l.Version.CreatedBy), CreatedAt: l.Version.CreatedAt,
-			MayBeOlder: l.MayBeOlder,
+			MayBeOlder: l.MayBeOlder, CreatedKey: l.Version.CreatedBy.Key,
 		})
 		if err != nil {
 			return err

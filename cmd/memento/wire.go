@@ -63,6 +63,8 @@ type exposureJSON struct {
 	CreatedBy *wire.Actor       `json:"created_by"`
 	Findings  []findingJSON     `json:"findings"`
 
+	CreatedKey memento.KeyID `json:"created_by_key_id,omitempty"`
+
 	Fixed   *bool  `json:"fixed,omitempty"` // only if that was tried
 	Unfixed string `json:"unfixed_reason,omitempty"`
 }
@@ -76,7 +78,7 @@ type findingJSON struct {
 func wireExposure(store memento.StoreID, x memento.Exposure, unfixed *string) exposureJSON {
 	j := exposureJSON{
 		Type: "memory_exposure", Version: x.Version.ID, Memory: x.Version.Memory, Store: store, Current: x.Current,
-		CreatedAt: x.Version.CreatedAt, CreatedBy: wire.FromActor(x.Version.CreatedBy),
+		CreatedAt: x.Version.CreatedAt, CreatedBy: wire.FromActor(x.Version.CreatedBy), CreatedKey: x.Version.CreatedBy.Key,
 	}
 	if !x.InPath() {
 		j.Path = &x.Version.Path

@@ -154,7 +154,7 @@ func runVersions(t *testing.T, admin, c *caller) {
 	versions := store + "/memory_versions"
 	made := c.post(store+"/memories", object{"path": "/a", "content": "one"})
 	memory := store + "/memories/" + id(t, made, "id")
-	for i, actor := range []string{"session/sesn_1", "user/ana", "service_account/svac_1", "system/expiry", "robot/r2"} {
+	for i, actor := range []string{"session/sesn_1", "user/ana", "service_account/svac_1", "system/expiry"} {
 		admin.with("Memento-Actor", actor).post(memory, object{"content": fmt.Sprint(i)})
 	}
 	page := c.get(versions + "?limit=3&view=full&memory_id=" + id(t, made, "id"))

@@ -153,7 +153,9 @@ type Version struct {
 	RedactedAt *time.Time        `json:"redacted_at"`
 	RedactedBy *Actor            `json:"redacted_by"`
 
-	Sequence int64 `json:"sequence"`
+	Sequence    int64         `json:"sequence"`
+	CreatedKey  memento.KeyID `json:"created_by_key_id,omitempty"` // of memento.Actor, as RedactedKey
+	RedactedKey memento.KeyID `json:"redacted_by_key_id,omitempty"`
 }
 
 // FromVersion describes a version.
@@ -162,6 +164,7 @@ func FromVersion(store memento.StoreID, v memento.Version, contents bool) Versio
 		ID: v.ID, Type: "memory_version", Memory: v.Memory, Store: store, Operation: v.Operation,
 		CreatedBy: FromActor(v.CreatedBy), CreatedAt: v.CreatedAt,
 		RedactedAt: OrNull(v.RedactedAt), RedactedBy: FromActor(v.RedactedBy), Sequence: v.Seq,
+		CreatedKey: v.CreatedBy.Key, RedactedKey: v.RedactedBy.Key,
 	}
 	if v.Redacted() {
 		return w
@@ -183,6 +186,7 @@ func (v *Version) Version() memento.Version {
 		CreatedBy: v.CreatedBy.Actor(), CreatedAt: v.CreatedAt, Seq: v.Sequence,
 		RedactedAt: orZero(v.RedactedAt), RedactedBy: v.RedactedBy.Actor(),
 	}
+	m.CreatedBy.Key, m.RedactedBy.Key = v.CreatedKey, v.RedactedKey
 	if v.Path != nil {
 		m.Path = *v.Path
 	}
@@ -206,7 +210,7 @@ type Actor struct {
 
 const actorSuffix = "_actor"
 
-// FromActor describes an actor; nil if it is not known.
+// FromActor describes an actor, but for its key; nil if it is not known.
 func FromActor(a memento.Actor) *Actor {
 	switch a.Kind {
 	case memento.ActorSession:
