@@ -18,11 +18,13 @@ type timeline struct {
 	*memento.Store
 	t  *testing.T
 	at time.Time
+	b  *memstore.Backend
 }
 
 func newTimeline(t *testing.T) *timeline {
 	l := &timeline{t: t, at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return l.at }})
+	l.b = b
 	l.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	return l
 }

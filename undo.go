@@ -1,0 +1,299 @@
+package memento
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// UndoOptions choose whose changes [Store.Undo] takes back.
+type UndoOptions struct {
+	// By is the actor: Kind and ID, Key, or all of them. With Key, what came with
+	// that API key is meant, whoever it was sent on behalf of; see [Actor.Used].
+	By Actor
+
+	Since time.Time // only versions made at this time or later; zero for all
+	Until time.Time // only versions made at this time or earlier; zero for all
+
+	DryRun bool // only say what would be done
+}
+
+func (o *UndoOptions) check() error {
+	named := o.By.Kind != "" && o.By.ID != ""
+	switch {
+	case !named && (o.By.Key == "" || o.By.Kind != "" || o.By.ID != ""):
+		return &Error{Op: "undo", Err: fmt.Errorf("%w: name whose changes to undo: an actor's kind and ID, or a key", ErrInvalid)}
+	case !o.Until.IsZero() && o.Until.Before(o.Since):
+		return &Error{Op: "undo", Err: fmt.Errorf("%w: the time until which to undo lies before the one since when", ErrInvalid)}
+	}
+	return nil
+}
+
+// isMeant reports whether v is to be undone.
+func (o *UndoOptions) isMeant(v *Version) bool {
+	match := VersionListOptions{CreatedBy: o.By, CreatedFrom: o.Since, CreatedTo: o.Until}
+	return match.Matches(v)
+}
+
+// An Undone says what [Store.Undo] did, or would do.
+type Undone struct {
+	Changes   []UndoneChange
+	Conflicts []UndoConflict // memories that are left as they are
+
+	Redacted []Suspicion // what was replaced in contents that were brought back
+}
+
+// An UndoneChange is what became of one memory.
+type UndoneChange struct {
+	Memory   MemoryID // that was changed; one that was deleted comes back with an ID of its own
+	Action   UndoAction
+	Path     Path        // of the memory afterwards; of one that is removed, before
+	From     Path        // its path before, if that was another; otherwise ""
+	Versions []VersionID // that are undone, oldest first
+	Merged   bool        // whether later changes by others are kept in its contents
+}
+
+// An UndoAction says how a memory is brought back to what it was.
+type UndoAction string
+
+// The actions.
+const (
+	UndoRemove  UndoAction = "remove"  // it is removed, having been made
+	UndoRestore UndoAction = "restore" // it is made again, having been removed
+	UndoRevert  UndoAction = "revert"  // its contents are changed back, and its path if that was changed
+	UndoRename  UndoAction = "rename"  // only its path is changed back
+)
+
+// An UndoConflict is a memory whose changes are not undone.
+type UndoConflict struct {
+	Memory   MemoryID
+	Path     Path // where it is now, or was last; "" if that is not known any more
+	Reason   UndoReason
+	Versions []VersionID // that are not undone, oldest first
+	Others   []VersionID // by others, which stand in the way
+}
+
+// An UndoReason says why a memory is left as it is.
+type UndoReason string
+
+// The reasons.
+const (
+	UndoEdited    UndoReason = "edited"    // others have changed the same lines since
+	UndoOccupied  UndoReason = "occupied"  // something else is at the path that it had
+	UndoLost      UndoReason = "lost"      // what it held before is redacted, pruned or damaged
+	UndoProtected UndoReason = "protected" // the store's settings make it read-only
+	UndoSensitive UndoReason = "sensitive" // what it held before must not be written any more
+)
+
+// Undo takes back everything that one actor wrote in a span of time, as new versions
+// by another. History keeps all of it, so that an undo can be undone. To undo again
+// does nothing.
+//
+// Each memory becomes what it would be without those changes: if nobody else has
+// changed it since the first of them, what it was before, and otherwise that with the
+// changes of others. Contents are compared by lines. A memory where that cannot be
+// done, because others have changed the same lines or what it held is no longer
+// known, is left as it is and reported. The order of changes is that of [Version].Seq.
+//
+// All is one change, unless it is too large for one; then each part is. If others
+// write meanwhile, it is planned anew.
+//
+// Errors: ErrInvalid (nobody is named); those of [Store.Apply]. After an error some
+// parts may have been done.
+func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, error) {
+	if err := opts.check(); err != nil {
+		return Undone{}, err
+	}
+	var done Undone
+	refused := map[MemoryID]bool{} // by the backend, which knows of what is in the way
+	failed := ""                   // what was refused the last time
+	for {
+		p, err := s.planUndo(ctx, &opts, refused)
+		if err != nil {
+			return done, err
+		}
+		if opts.DryRun {
+			done = p.planned()
+			done.sort()
+			return done, nil
+		}
+		part, err := s.applyUndo(ctx, by, p, &done)
+		if err == nil {
+			done.Conflicts = p.conflicts
+			done.sort()
+			return done, nil
+		}
+		if ctx.Err() != nil || !isOvertaken(err) {
+			return done, err
+		}
+		// Others wrote meanwhile: look again. If it is the same again, it was not them.
+		if now := fmt.Sprint(part.changes, err); now != failed {
+			failed = now
+			continue
+		}
+		id := part.culprit(err)
+		if id == "" {
+			return done, err
+		}
+		refused[id] = true
+	}
+}
+
+// isOvertaken reports whether a change failed for the state that it was planned for.
+func isOvertaken(err error) bool {
+	return isMissed(err) || errors.Is(err, ErrExist) || errors.Is(err, ErrNotDir) ||
+		errors.Is(err, ErrForeign) || errors.Is(err, ErrProtected)
+}
+
+// applyUndo makes the changes of a plan, and adds to done what has been done. It
+// returns the part that failed.
+func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undone) (undoPart, error) {
+	for _, part := range p.parts() {
+		r, err := s.Apply(ctx, by, part.changes...)
+		if err != nil {
+			return part, err
+		}
+		done.Redacted = append(done.Redacted, r.Redacted...)
+		for _, m := range part.memories {
+			done.Changes, done.Redacted = append(done.Changes, m.change()), append(done.Redacted, m.redacted...)
+		}
+	}
+	return undoPart{}, nil
+}
+
+// An undoPart is made as one change.
+type undoPart struct {
+	changes  []Change
+	memories []*undoMemory
+	bytes    int
+}
+
+// culprit returns the memory that an error is about.
+func (part *undoPart) culprit(err error) MemoryID {
+	at, ok := errors.AsType[*Error](err)
+	if !ok {
+		return ""
+	}
+	for _, m := range part.memories {
+		if at.Path == m.head.Path || at.Path == m.path || m.path.Contains(at.Path) || at.Path.Contains(m.path) {
+			return m.head.Memory
+		}
+	}
+	return ""
+}
+
+// The most that one change of an undo holds, so that it also goes through servers.
+const (
+	maxUndoChanges = 5000
+	maxUndoBytes   = 16 << 20
+)
+
+// parts returns the changes of a plan, in an order in which none is in the way of
+// another: what is removed goes first, then memories move, then others are made.
+func (p *undoPlan) parts() []undoPart {
+	var parts []undoPart
+	add := func(changes []Change, memories ...*undoMemory) {
+		size := 0
+		for _, m := range memories {
+			size += len(m.text)
+		}
+		if n := len(parts); n == 0 || len(parts[n-1].changes)+len(changes) > maxUndoChanges || parts[n-1].bytes+size > maxUndoBytes {
+			parts = append(parts, undoPart{})
+		}
+		part := &parts[len(parts)-1]
+		part.changes, part.memories = append(part.changes, changes...), append(part.memories, memories...)
+		part.bytes += size
+	}
+	for _, m := range p.todo {
+		if m.action == UndoRemove {
+			add([]Change{Remove{Path: m.head.Path, If: IfVersion(m.head.ID)}}, m)
+		}
+	}
+	away, back, detours := p.detour()
+	for _, m := range p.todo {
+		if m.moves() && !m.detours {
+			add([]Change{m.move(m.head.Path, IfVersion(m.head.ID))}, m)
+		}
+	}
+	if len(detours) > 0 {
+		add(append(away, back...), detours...)
+	}
+	for _, m := range p.todo {
+		switch {
+		case m.action == UndoRestore:
+			add([]Change{Put{Path: m.path, Content: m.text, If: IfAbsent()}}, m)
+		case m.action == UndoRevert && !m.moves():
+			add([]Change{Put{Path: m.path, Content: m.text, If: IfVersion(m.head.ID)}}, m)
+		}
+	}
+	return parts
+}
+
+// detour moves memories whose place still has another that will move: all leave
+// before any arrives. They are one part, because where they are in between nobody
+// should find them.
+func (p *undoPlan) detour() (away, back []Change, moved []*undoMemory) {
+	taken := newPathSet()
+	for _, h := range p.living {
+		taken.add(h.Path)
+	}
+	for _, m := range p.todo {
+		if m.action == UndoRemove {
+			taken.remove(m.head.Path)
+		}
+	}
+	for _, m := range p.todo {
+		if !m.moves() || !taken.conflicts(m.path) {
+			continue
+		}
+		m.detours = true
+		between := Path(fmt.Sprintf("/undo-%s", m.head.Memory))
+		away = append(away, Move{From: m.head.Path, To: between, If: IfVersion(m.head.ID)})
+		back = append(back, m.move(between, Condition{}))
+		moved = append(moved, m)
+	}
+	return away, back, moved
+}
+
+// moves reports whether a memory gets another path.
+func (m *undoMemory) moves() bool {
+	return (m.action == UndoRevert || m.action == UndoRename) && m.path != m.head.Path
+}
+
+// move returns the change that brings a memory to its path, and its contents with it.
+func (m *undoMemory) move(from Path, cond Condition) Move {
+	c := Move{From: from, To: m.path, If: cond}
+	if m.action == UndoRevert {
+		c.Content = &m.text
+	}
+	return c
+}
+
+func (m *undoMemory) change() UndoneChange {
+	c := UndoneChange{Memory: m.head.Memory, Action: m.action, Path: m.path, Versions: m.suspect, Merged: m.merged}
+	switch {
+	case m.action == UndoRemove:
+		c.Path = m.head.Path
+	case m.moves():
+		c.From = m.head.Path
+	}
+	return c
+}
+
+// planned is what a plan does, if all goes well.
+func (p *undoPlan) planned() Undone {
+	u := Undone{Conflicts: p.conflicts}
+	for _, m := range p.todo {
+		u.Changes, u.Redacted = append(u.Changes, m.change()), append(u.Redacted, m.redacted...)
+	}
+	return u
+}
+
+// sort puts what was done, or would be, in order of path.
+func (u *Undone) sort() {
+	slices.SortStableFunc(u.Changes, func(a, b UndoneChange) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Action, b.Action)) })
+	slices.SortStableFunc(u.Conflicts, func(a, b UndoConflict) int { return cmp.Compare(a.Path, b.Path) })
+}

@@ -1,0 +1,423 @@
+package memento
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+)
+
+// An undoPlan is what an undo does, as of one instant of the history.
+type undoPlan struct {
+	s        *Store
+	opts     *UndoOptions
+	settings Settings
+	screen   *known // by which contents are screened
+
+	living    map[MemoryID]Version // the newest versions of the memories that there are
+	made      map[placed][]Version // versions that made a memory, since the first that is undone
+	undone    map[MemoryID]bool    // memories that were made to undo a deletion before
+	todo      []*undoMemory        // memories to change
+	conflicts []UndoConflict
+}
+
+// A placed text is one at a path.
+type placed struct {
+	path   Path
+	sha256 string
+}
+
+// An undoMemory is a memory of which versions are undone, and what it would be
+// without them.
+type undoMemory struct {
+	history []Version // without contents: the one before the first that is undone, if it is kept, and all since
+	head    Version   // the newest
+	suspect []VersionID
+
+	base   bool // whether it existed before
+	exists bool
+	path   Path
+	text   string
+
+	merged   bool        // whether text has changes of others
+	redacted []Suspicion // what was replaced in text
+	lost     bool        // a text that is needed for it is not known any more
+	edited   []VersionID // by others, that cannot be merged
+
+	action  UndoAction
+	detours bool // see detour
+}
+
+// planUndo plans an undo. It leaves memories alone that were refused.
+func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[MemoryID]bool) (*undoPlan, error) {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &undoPlan{s: s, opts: opts, settings: info.Settings, living: map[MemoryID]Version{}, made: map[placed][]Version{}, undone: map[MemoryID]bool{}}
+	memories, err := p.read(ctx)
+	if err != nil || len(memories) == 0 {
+		return p, err
+	}
+	s.learn(info.Limits, info.Settings)
+	if p.screen, err = s.rules(ctx); err != nil {
+		return nil, err
+	}
+	for _, m := range memories {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := p.replay(ctx, m); err != nil {
+			return nil, err
+		}
+		if err := p.decide(m, refused); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.place(ctx)
+}
+
+// read returns the memories with versions that are to be undone, in the order in
+// which they came into the history.
+func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
+	var memories []*undoMemory
+	byID := map[MemoryID]*undoMemory{}
+	for v, err := range p.s.Versions(ctx, VersionListOptions{OldestFirst: true}) {
+		if err != nil {
+			return nil, err
+		}
+		m := byID[v.Memory]
+		if m == nil && p.opts.isMeant(&v) {
+			m = &undoMemory{}
+			if before, known := p.living[v.Memory]; known {
+				m.history = []Version{before}
+			}
+			byID[v.Memory] = m
+			memories = append(memories, m)
+		}
+		if m != nil {
+			m.history, m.head = append(m.history, v), v
+		}
+		if v.Operation == Created && !v.Redacted() && len(memories) > 0 {
+			at := placed{v.Path, v.SHA256}
+			p.made[at] = append(p.made[at], v)
+		}
+		if v.Operation == Deleted {
+			delete(p.living, v.Memory)
+		} else {
+			p.living[v.Memory] = v
+		}
+	}
+	slices.SortStableFunc(memories, func(a, b *undoMemory) int { return cmp.Compare(a.history[0].Seq, b.history[0].Seq) })
+	return memories, nil
+}
+
+// replay finds out what a memory would be without the versions that are undone: it
+// begins with what there was before the first, and changes it as others did since.
+func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
+	history := m.history
+	var last Path // that is known
+	if first := &history[0]; !p.isUndone(first) {
+		text, known, err := p.text(ctx, first)
+		if err != nil {
+			return err
+		}
+		m.base, m.exists, m.path, m.text, m.lost = true, true, first.Path, text, !known
+		last, history = first.Path, history[1:]
+	} else if first.Operation != Created {
+		m.lost, m.base = true, true
+	}
+	gap := false // whether a text by others is not known
+	for i := range history {
+		v := &history[i]
+		switch {
+		case p.isUndone(v):
+			m.suspect = append(m.suspect, v.ID)
+			if gap { // what it began with is not known
+				m.lost = true
+			}
+		case v.Operation == Deleted:
+			// Whatever was lost or in conflict is gone.
+			m.exists, m.lost, m.edited, gap = false, false, nil, false
+		case v.Redacted():
+			gap = true
+		default:
+			if v.Path != last || m.path == "" {
+				m.path = v.Path
+			}
+			if err := p.follow(ctx, m, v, &gap); err != nil {
+				return err
+			}
+		}
+		if !v.Redacted() {
+			last = v.Path
+		}
+	}
+	return nil
+}
+
+// follow changes the text of m as another did with v.
+func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version, gap *bool) error {
+	before := m.before(v)
+	*gap = false
+	if m.lost || before != nil && !before.Redacted() && before.SHA256 == v.SHA256 && before.Operation != Deleted {
+		return nil // only the path has changed
+	}
+	text, known, err := p.text(ctx, v)
+	if err != nil {
+		return err
+	}
+	old := ""
+	if known && before != nil && before.Operation != Deleted {
+		old, known, err = p.text(ctx, before)
+		if err != nil {
+			return err
+		}
+	}
+	merged, ok := "", false
+	if known {
+		merged, ok = mergeTexts(old, m.text, text)
+	}
+	same := known && m.exists && text == m.text
+	if known && m.exists && !same {
+		// What an undo wrote may be what could be written of it.
+		g, err := p.screen.screen.cleanPut(m.path, m.text)
+		same = err == nil && text == g.text
+	}
+	switch {
+	case same: // somebody has brought it back
+		m.edited, m.text = nil, text
+	case !known:
+		m.lost = true
+	case len(m.edited) > 0:
+	case !ok:
+		m.edited = append(m.edited, v.ID)
+	default:
+		m.text, m.merged = merged, true
+		// Of what was made by who is undone, others' lines stay.
+		m.exists = m.base || merged != ""
+	}
+	return nil
+}
+
+// before returns the newest version before v whose contents are known, or nil. Only
+// others' can be left out.
+func (m *undoMemory) before(v *Version) *Version {
+	i := slices.IndexFunc(m.history, func(w Version) bool { return w.ID == v.ID })
+	for i--; i > 0 && m.history[i].Redacted() && !slices.Contains(m.suspect, m.history[i].ID); i-- {
+	}
+	if i < 0 {
+		return nil
+	}
+	return &m.history[i]
+}
+
+// isUndone reports whether v is to be undone. A version that made a memory in the
+// place of one that had been removed, just as that was, is not: it has undone a
+// deletion.
+func (p *undoPlan) isUndone(v *Version) bool {
+	return p.opts.isMeant(v) && !(v.Operation == Created && p.undone[v.Memory])
+}
+
+// text returns the contents of a version, if they are known and whole.
+func (p *undoPlan) text(ctx context.Context, v *Version) (text string, known bool, err error) {
+	if v.Redacted() || v.Operation == Deleted {
+		return "", false, nil
+	}
+	full, err := p.s.Version(ctx, v.ID)
+	switch {
+	case errors.Is(err, ErrNotExist), errors.Is(err, ErrFormat), errors.Is(err, ErrDecrypt):
+		return "", false, nil // pruned meanwhile, or damaged
+	case err != nil:
+		return "", false, err
+	}
+	return full.Content, !full.Redacted() && HashContent(full.Content) == v.SHA256, nil
+}
+
+// decide says what is to be done with a memory after its replay.
+func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]bool) error {
+	living := m.head.Operation != Deleted
+	switch {
+	case len(m.suspect) == 0, !living && !m.exists && !m.lost && len(m.edited) == 0:
+		return nil
+	case m.lost:
+		p.refuse(m, UndoLost)
+		return nil
+	case len(m.edited) > 0:
+		p.refuse(m, UndoEdited, m.edited...)
+		return nil
+	}
+	if m.exists {
+		if ok, err := p.clean(m); err != nil || !ok {
+			return err
+		}
+	}
+	hash := HashContent(m.text)
+	switch {
+	case !m.exists:
+		m.action = UndoRemove
+	case !living:
+		m.action = UndoRestore
+		for _, v := range p.made[placed{m.path, hash}] {
+			if v.Seq > m.head.Seq {
+				p.undone[v.Memory] = true
+				return nil
+			}
+		}
+	case hash != m.head.SHA256:
+		m.action = UndoRevert
+	case m.path != m.head.Path:
+		m.action = UndoRename
+	default:
+		return nil
+	}
+	guarded := p.settings.ReadOnly
+	switch {
+	case living && matchAny(guarded, m.head.Path), m.exists && matchAny(guarded, m.path):
+		p.refuse(m, UndoProtected)
+	case refused[m.head.Memory]:
+		p.refuse(m, UndoOccupied)
+	default:
+		p.todo = append(p.todo, m)
+	}
+	return nil
+}
+
+// clean replaces what must not be written in what a memory is to be; false if it may
+// not be written at all.
+func (p *undoPlan) clean(m *undoMemory) (ok bool, err error) {
+	k := p.screen
+	if int64(len(m.text)) > k.limits.MemoryBytes {
+		return true, nil // which Apply refuses
+	}
+	err = k.screen.checkPath(m.path)
+	var g cleaning
+	if err == nil {
+		g, err = k.screen.cleanPut(m.path, m.text)
+	}
+	if errors.Is(err, ErrSensitive) {
+		p.refuse(m, UndoSensitive)
+		return false, nil
+	}
+	if err == nil && g.text != m.text {
+		m.text, m.redacted = g.text, g.replaced
+	}
+	return err == nil, err
+}
+
+func (p *undoPlan) refuse(m *undoMemory, why UndoReason, others ...VersionID) {
+	p.conflicts = append(p.conflicts, UndoConflict{
+		Memory: m.head.Memory, Path: cmp.Or(m.head.Path, m.path), Reason: why, Versions: m.suspect, Others: others,
+	})
+}
+
+// place leaves memories alone whose path has something else.
+func (p *undoPlan) place(ctx context.Context) error {
+	foreign, err := p.foreign(ctx)
+	if err != nil {
+		return err
+	}
+	for again := true; again; { // one that stays can be in the way of others
+		again = false
+		taken := newPathSet()
+		stays := maps.Clone(p.living)
+		for _, m := range p.todo {
+			delete(stays, m.head.Memory)
+		}
+		for _, v := range stays {
+			taken.add(v.Path)
+		}
+		for _, path := range foreign {
+			taken.add(path)
+		}
+		for i, m := range p.todo {
+			if m.action == UndoRemove {
+				continue
+			}
+			if taken.conflicts(m.path) {
+				p.refuse(m, UndoOccupied, p.occupants(m.path, stays)...)
+				p.todo = slices.Delete(p.todo, i, i+1)
+				again = true
+				break
+			}
+			taken.add(m.path)
+		}
+	}
+	return nil
+}
+
+// occupants returns versions of memories that are in the way of a path, not all if
+// they are many.
+func (p *undoPlan) occupants(path Path, stays map[MemoryID]Version) []VersionID {
+	const most = 10
+	var ids []VersionID
+	for _, v := range stays {
+		if v.Path == path || v.Path.Contains(path) || path.Contains(v.Path) {
+			ids = append(ids, v.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), most)]
+}
+
+// foreign returns the paths of what is no memory, if any memory is to get another
+// path.
+func (p *undoPlan) foreign(ctx context.Context) ([]Path, error) {
+	if !slices.ContainsFunc(p.todo, func(m *undoMemory) bool {
+		return m.action != UndoRemove && m.path != m.head.Path || m.action == UndoRestore
+	}) {
+		return nil, nil
+	}
+	var paths []Path
+	for e, err := range p.s.List(ctx, ListOptions{Brief: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Foreign {
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths, nil
+}
+
+// A pathSet is a set of paths of memories.
+type pathSet struct {
+	files map[Path]bool
+	dirs  map[Path]int // how many are below each
+}
+
+func newPathSet() *pathSet { return &pathSet{map[Path]bool{}, map[Path]int{}} }
+
+func (s *pathSet) add(p Path) {
+	if s.files[p] {
+		return
+	}
+	s.files[p] = true
+	for dir := range p.Ancestors() {
+		s.dirs[dir]++
+	}
+}
+
+func (s *pathSet) remove(p Path) {
+	if !s.files[p] {
+		return
+	}
+	delete(s.files, p)
+	for dir := range p.Ancestors() {
+		s.dirs[dir]--
+	}
+}
+
+// conflicts reports whether a memory at p could not stand beside those of the set.
+func (s *pathSet) conflicts(p Path) bool {
+	if s.files[p] || s.dirs[p] > 0 {
+		return true
+	}
+	for dir := range p.Ancestors() {
+		if s.files[dir] {
+			return true
+		}
+	}
+	return false
+}
