@@ -191,15 +191,22 @@ func TestRoles(t *testing.T) {
 	ctx := t.Context()
 	sesn := memento.Actor{Kind: memento.ActorSession, ID: "sesn/1 ü"}
 	admin, writer, reader := w.open(httpstore.Options{}), w.open(httpstore.Options{Key: w.newKey(memento.RoleWrite)}), w.open(httpstore.Options{Key: w.newKey(memento.RoleRead)})
+	with := func(by memento.Actor, b *httpstore.Backend) memento.Actor {
+		by.Key = memento.KeyID(b.Identity().ID)
+		return by
+	}
+	copied := memento.Actor{Kind: memento.ActorSession, ID: "sesn_1", Key: "apikey_elsewhere"}
 	for i, tt := range []struct {
 		b        *httpstore.Backend
 		by, want memento.Actor
 	}{
-		{admin, ann, ann},
-		{admin, memento.Actor{}, memento.Actor{}},
-		{admin, memento.Actor{Kind: memento.ActorSystem}, memento.Actor{Kind: memento.ActorSystem}},
-		{admin, sesn, sesn},
-		{writer, sesn, sesn},
+		{admin, ann, with(ann, admin)},
+		{admin, memento.Actor{}, with(memento.Actor{}, admin)},
+		{admin, memento.Actor{Kind: memento.ActorSystem}, with(memento.Actor{Kind: memento.ActorSystem}, admin)},
+		{admin, sesn, with(sesn, admin)},
+		{admin, copied, copied},
+		{writer, sesn, with(sesn, writer)},
+		{writer, copied, with(memento.Actor{Kind: copied.Kind, ID: copied.ID}, writer)},
 		{writer, ann, writer.Identity().Actor},
 		{writer, memento.Actor{}, writer.Identity().Actor},
 		{writer, memento.Actor{Kind: memento.ActorSession}, writer.Identity().Actor},

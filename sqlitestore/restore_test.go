@@ -434,7 +434,8 @@ func TestRestoreKeys(t *testing.T) {
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
 	execute(t, p.backup, "DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
-		"ALTER TABLE memories DROP COLUMN digest; ALTER TABLE versions DROP COLUMN digest; PRAGMA user_version = 1")
+		"ALTER TABLE memories DROP COLUMN digest; ALTER TABLE versions DROP COLUMN digest; "+
+		"ALTER TABLE versions DROP COLUMN actor_key; ALTER TABLE versions DROP COLUMN redactor_key; PRAGMA user_version = 1")
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("redaction", func(t *testing.T) { redaction(t, h) })
 	t.Run("pruning", func(t *testing.T) { pruning(t, h) })
 	t.Run("settings", func(t *testing.T) { settings(t, h) })
+	t.Run("undo", func(t *testing.T) { undo(t, h) })
 	t.Run("importing", func(t *testing.T) { importing(t, h) })
 	t.Run("sealing", func(t *testing.T) { sealing(t, h) })
 	t.Run("powers", func(t *testing.T) { powers(t, h) })
