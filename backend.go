@@ -36,7 +36,7 @@ import (
 //     a snippet is of such contents. What the medium has changed is not returned: the
 //     read fails with ErrDamaged, a [DamageError] that names the memory and the
 //     version. What else there is stays readable, and so does all but the contents.
-// 10. Errors are those of this package, or wrap them with [Error]. A fault of the
+//  10. Errors are those of this package, or wrap them with [Error]. A fault of the
 //     storage below is wrapped so that its text names no host path, address or key.
 //
 // A Backend is safe for concurrent use. A method whose context ends returns the

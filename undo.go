@@ -294,6 +294,8 @@ func (p *undoPlan) planned() Undone {
 
 // sort puts what was done, or would be, in order of path.
 func (u *Undone) sort() {
-	slices.SortStableFunc(u.Changes, func(a, b UndoneChange) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Action, b.Action)) })
+	slices.SortStableFunc(u.Changes, func(a, b UndoneChange) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Action, b.Action))
+	})
 	slices.SortStableFunc(u.Conflicts, func(a, b UndoConflict) int { return cmp.Compare(a.Path, b.Path) })
 }

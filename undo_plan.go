@@ -227,7 +227,7 @@ func (p *undoPlan) text(ctx context.Context, v *Version) (text string, known boo
 	}
 	full, err := p.s.Version(ctx, v.ID)
 	switch {
-	case errors.Is(err, ErrNotExist), errors.Is(err, ErrFormat), errors.Is(err, ErrDecrypt):
+	case errors.Is(err, ErrNotExist), errors.Is(err, ErrDamaged), errors.Is(err, ErrDecrypt):
 		return "", false, nil // pruned meanwhile, or damaged
 	case err != nil:
 		return "", false, err
