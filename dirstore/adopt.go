@@ -212,7 +212,9 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 		if s.from != nil {
 			w.changes.gone = append(w.changes.gone, s.from.path)
 		}
-		if v := newest[s.x.path]; v != nil {
+		if v := newest[s.x.path]; v != nil && w.unflushed[s.x.path] {
+			w.f.setBehind(s.x.path, true)
+		} else if v != nil {
 			w.changes.put = append(w.changes.put, s.x.settled(v.Memory, v.ID))
 		}
 		texts[s.x.hash] = s.x.text

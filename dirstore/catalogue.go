@@ -119,14 +119,14 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		if err := f.lock.acquire(ctx); err != nil {
 			return err
 		}
-		err := b.deleteLocked(ctx, ws, f)
-		return errors.Join(err, f.lock.release())
+		defer f.lock.release()
+		return b.deleteLocked(ctx, ws, f)
 	}))
 }
 
 // deleteLocked deletes a store. The caller is in the catalogue, and has the store's lock.
 func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *folder) error {
-	if err := writeOwn(b.places, string(f.store)+leaving, ""); err != nil {
+	if err := writeOwn(b.syncer, b.places, string(f.store)+leaving, ""); err != nil {
 		return err
 	}
 	b.step("leaving")

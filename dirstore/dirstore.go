@@ -101,6 +101,7 @@ type Backend struct {
 	books   books
 	record  *record
 	traits  traits
+	syncer  syncer
 	adopted func(memento.StoreID, []memento.Version)
 	hook    func(step string) // called before and after what touches the disk; for tests
 
@@ -138,6 +139,7 @@ type Options struct {
 
 	traits *traits           // in place of what the file system has; for tests
 	hook   func(step string) // see Backend; for tests
+	syncer syncer            // in place of medium; for tests
 }
 
 // Open opens the folder at path, and makes it, for its owner only, if it does not
@@ -159,7 +161,10 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		return nil, fail(op, err)
 	}
 	for {
-		b := &Backend{adopted: o.Adopted, hook: o.hook, folders: map[memento.StoreID]*folder{}}
+		b := &Backend{adopted: o.Adopted, hook: o.hook, syncer: o.syncer, folders: map[memento.StoreID]*folder{}}
+		if b.syncer == nil {
+			b.syncer = medium{}
+		}
 		err := b.open(ctx, path, &o)
 		if err == nil {
 			err = b.finishCatalogue(ctx)
@@ -181,15 +186,15 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	if b.base, err = openBase(path); err != nil {
 		return err
 	}
-	if b.hidden, err = makeFolder(b.base, hiddenFolder); errors.Is(err, errNoFolder) {
+	if b.hidden, err = b.makeFolder(b.base, hiddenFolder); errors.Is(err, errNoFolder) {
 		return notFolder(hiddenFolder)
 	} else if err != nil {
 		return err
 	}
-	if b.locks, err = makeFolder(b.hidden, locksFolder); err != nil {
+	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
 		return err
 	}
-	if b.places, err = makeFolder(b.hidden, placesFolder); err != nil {
+	if b.places, err = b.makeFolder(b.hidden, placesFolder); err != nil {
 		return err
 	}
 	if b.catalogue, err = openLock(b.locks, "catalogue"); err != nil {
@@ -204,11 +209,7 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	if b.record, err = openRecord(b.hidden, hiddenPath); err != nil {
 		return err
 	}
-	f, err := openOwn(b.hidden, booksFile) // SQLite would follow a link
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := makeOwn(b.hidden, booksFile); err != nil { // SQLite would follow a link
 		return err
 	}
 	kept, err := sqlitestore.Open(ctx, filepath.Join(hiddenPath, booksFile), &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})

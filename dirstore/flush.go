@@ -1,10 +1,24 @@
 package dirstore
 
 import (
+	"os"
 	"sync"
 
 	"memento"
 )
+
+// A syncer flushes to the medium. Every flush of a file or folder of memories goes
+// through the Backend's; tests have one that notes what is flushed, or fails.
+type syncer interface {
+	syncFile(*os.File) error   // what was written to it
+	syncFolder(*os.Root) error // the names in it
+}
+
+// medium is the syncer that has the operating system flush.
+type medium struct{}
+
+func (medium) syncFile(f *os.File) error     { return f.Sync() }
+func (medium) syncFolder(dir *os.Root) error { return syncFolder(dir) }
 
 // syncsAtOnce is how many files are flushed at the same time: file systems flush
 // many together.
@@ -31,36 +45,75 @@ func atOnce[T any](items []T, do func(T)) {
 // flushFound flushes the files that were found, and their names, before the books
 // take them over: whoever wrote them perhaps did not, and if the machine then lost
 // what is in them, that would look like an edit by hand. What cannot be flushed is
-// taken over all the same.
+// taken over all the same, but not recorded: it is behind until it is flushed.
 func (w *work) flushFound() {
 	root := w.f.opened.Load()
 	if root == nil {
 		return
 	}
-	var files []string
+	type file struct {
+		name string
+		path memento.Path
+	}
+	var files []file
 	dirs := map[memento.Path]bool{}
+	var mu sync.Mutex // for what follows
+	w.unflushed = map[memento.Path]bool{}
 	for _, x := range w.findings {
 		if x.verdict == drop {
 			continue
 		}
-		files = append(files, x.found.name)
+		files = append(files, file{x.found.name, x.path})
 		for dir := x.path.Parent(); !dirs[dir]; dir = dir.Parent() {
 			dirs[dir] = true
 		}
 	}
-	atOnce(files, func(name string) {
-		if f, err := root.root.OpenFile(name, readFlags, 0); err == nil {
-			_ = f.Sync()
-			_ = f.Close()
+	atOnce(files, func(x file) {
+		if w.f.flushFile(root.root, x.name) != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			w.unflushed[x.path] = true
 		}
 	})
 	for p := range dirs {
-		if dir, err := w.f.descend(root.root, p); err == nil {
-			_ = syncFolder(dir)
-			if dir != root.root {
-				_ = dir.Close()
+		if w.f.flushFolder(root.root, p) != nil {
+			w.f.unflushed[p] = struct{}{}
+			for _, x := range files {
+				if p.Contains(x.path) {
+					w.unflushed[x.path] = true
+				}
 			}
 		}
 	}
 	w.f.b.step("flushed-found")
+}
+
+// flushFile flushes a file that another program wrote. One that is there no more
+// has nothing to be flushed.
+func (f *folder) flushFile(root *os.Root, name string) error {
+	file, err := root.OpenFile(name, readFlags, 0)
+	if isAbsent(err) || isLink(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = f.b.syncer.syncFile(file)
+	_ = file.Close() // it was only read
+	return err
+}
+
+// flushFolder flushes the names in the folder at a path.
+func (f *folder) flushFolder(root *os.Root, p memento.Path) error {
+	dir, err := f.descend(root, p)
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if dir != root {
+		defer dir.Close()
+	}
+	return f.b.syncer.syncFolder(dir)
 }

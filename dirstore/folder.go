@@ -40,6 +40,7 @@ type folder struct {
 	pardoned   map[memento.Path]struct{} // what was behind when that was set
 	over       uint64                    // the mark in whose place begin has set token
 	unseen     bool                      // whether the last look at everything left something out
+	unflushed  map[memento.Path]struct{} // folders that could not be flushed, or perhaps were not; see ownPlace
 	noticed    []memento.Version         // made of changes by hand, to be reported
 	unrecorded changes                   // that are in the tree, but could not be written to the record
 }
@@ -54,6 +55,7 @@ func newFolder(b *Backend, store memento.StoreID, place string, l *lock) *folder
 	return &folder{
 		b: b, store: store, place: place, lock: l,
 		tree: &node{}, byMemory: map[memento.MemoryID]*row{}, behind: map[memento.Path]struct{}{},
+		unflushed: map[memento.Path]struct{}{},
 	}
 }
 
@@ -112,7 +114,7 @@ func (f *folder) ensure() (*os.Root, error) {
 	if o := f.opened.Load(); o != nil {
 		return o.root, nil
 	}
-	root, err := f.reach(makeFolder)
+	root, err := f.reach(f.b.makeFolder)
 	if err != nil {
 		return nil, f.noFolder(err)
 	}
@@ -143,6 +145,26 @@ func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root,
 		at = next
 	}
 	return at, nil
+}
+
+// ownPlace stands, among paths of folders, for those that the store's own is in.
+const ownPlace memento.Path = ""
+
+// flushPlace flushes the names on the way to the store's folder.
+func (f *folder) flushPlace() error {
+	root, err := f.reach(func(dir *os.Root, name string) (*os.Root, error) {
+		if err := f.b.syncer.syncFolder(dir); err != nil {
+			return nil, err
+		}
+		return openFolder(dir, name)
+	})
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return root.Close()
 }
 
 // row returns what the record has of a path, or nil.
@@ -203,8 +225,8 @@ func (f *folder) count(before, after *row) {
 	if after != nil {
 		if after.strange.kind != familiar {
 			f.strangers++
-		} else {
-			f.byMemory[after.memory] = after
+		} else if other := f.byMemory[after.memory]; other == nil || other == before || other.version.SeqHint() <= after.version.SeqHint() {
+			f.byMemory[after.memory] = after // of two files of one memory, the one that is to go is older
 		}
 	}
 }
@@ -263,7 +285,7 @@ func (f *folder) withLock(ctx context.Context, do func() error) (err error) {
 	func() {
 		defer func() {
 			noticed, f.noticed = f.noticed, nil
-			err = errors.Join(err, f.lock.release())
+			f.lock.release()
 		}()
 		if err = f.catchUp(ctx); err == nil {
 			err = do()
@@ -291,8 +313,12 @@ func (f *folder) catchUp(ctx context.Context) error {
 	if err := f.reopen(); err != nil {
 		return err
 	}
-	full := !f.caughtUp.Load() || f.unseen || m.unsettled != 0 && m.unsettled != f.excused || len(f.behind) > 0 && time.Now().After(f.retry)
+	died := m.unsettled != 0 && m.unsettled != f.excused
+	full := !f.caughtUp.Load() || f.unseen || died || len(f.behind)+len(f.unflushed) > 0 && time.Now().After(f.retry)
 	f.token, f.over = m.unsettled, 0
+	if died {
+		f.unflushed[ownPlace] = struct{}{}
+	}
 	if !f.unrecorded.none() && m.generation != f.recordedAs() {
 		// Others have looked at everything since, and know better.
 		f.unrecorded, full = changes{}, true
@@ -335,6 +361,12 @@ func (f *folder) setBehind(p memento.Path, is bool) {
 	} else {
 		delete(f.behind, p)
 	}
+}
+
+// isBehind reports whether it is known that the file at a path is behind.
+func (f *folder) isBehind(p memento.Path) bool {
+	_, is := f.behind[p]
+	return is
 }
 
 // rest leaves files that could not be brought up to date alone for a while.
@@ -399,7 +431,7 @@ func (f *folder) end(c *changes) error {
 		}
 		f.b.step("recorded")
 	}
-	if f.unrecorded.none() && !f.unseen {
+	if f.unrecorded.none() && !f.unseen && len(f.unflushed) == 0 {
 		switch {
 		case len(f.behind) == 0:
 			f.token = 0

@@ -69,8 +69,12 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 }
 
 // holds reports whether there is a file that is behind the books, and could have
-// the contents of a version of its memory. The caller has the lock.
+// the contents of a version of its memory, or whether the machine could bring one
+// back. The caller has the lock.
 func (f *folder) holds(ctx context.Context, v memento.Version) bool {
+	if len(f.unflushed) > 0 {
+		return true
+	}
 	if len(f.behind) == 0 {
 		return false
 	}
@@ -93,6 +97,39 @@ func isGone(err error) bool {
 }
 
 // Prune implements [memento.Backend].
+//
+// Further errors: memento.ErrUnavailable while a folder of memories cannot be
+// flushed. If the machine then brings files back, the history is what tells that they
+// were removed.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
+	if !opts.DryRun {
+		if err := b.flushed(ctx, store); err != nil {
+			return memento.Pruned{}, fail("prune", err)
+		}
+	}
 	return b.books.Prune(ctx, store, opts)
+}
+
+// flushed returns an error while a folder of a store cannot be flushed.
+func (b *Backend) flushed(ctx context.Context, store memento.StoreID) error {
+	if err := b.enter(ctx); err != nil {
+		return err
+	}
+	defer b.leave()
+	f, err := b.folder(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer b.drop(f)
+	return f.locked(ctx, func() error {
+		if len(f.unflushed) > 0 {
+			if err := f.reconcile(ctx, true); err != nil {
+				return err
+			}
+		}
+		if len(f.unflushed) > 0 {
+			return fmt.Errorf("%w: a folder of memories cannot be flushed, and until it is, the history is needed", memento.ErrUnavailable)
+		}
+		return nil
+	})
 }

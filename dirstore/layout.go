@@ -37,20 +37,36 @@ const (
 )
 
 // makeFolder makes a folder in dir for its owner only, unless it is there, and
-// opens it. A link to a folder is none.
-func makeFolder(dir *os.Root, name string) (*os.Root, error) {
-	switch err := dir.Mkdir(name, ownFolderMode); {
-	case err == nil:
-		if err := dir.Chmod(name, ownFolderMode); err != nil { // whatever the umask
-			return nil, err
+// opens it. A new one is flushed; should that fail, it is removed again, because who
+// finds a folder does not flush it. A link to a folder is none.
+func makeFolder(s syncer, dir *os.Root, name string) (*os.Root, error) {
+	made, err := mkdir(dir, name)
+	if made && err == nil {
+		err = s.syncFolder(dir)
+	}
+	if err != nil {
+		if made {
+			_ = removeFolder(dir, name)
 		}
-		if err := syncFolder(dir); err != nil {
-			return nil, err
-		}
-	case !errors.Is(err, fs.ErrExist):
 		return nil, err
 	}
 	return openFolder(dir, name)
+}
+
+func (b *Backend) makeFolder(dir *os.Root, name string) (*os.Root, error) {
+	return makeFolder(b.syncer, dir, name)
+}
+
+// mkdir makes a folder in dir for its owner only, unless there is something of that
+// name. The caller flushes dir.
+func mkdir(dir *os.Root, name string) (made bool, err error) {
+	switch err := dir.Mkdir(name, ownFolderMode); {
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, dir.Chmod(name, ownFolderMode) // whatever the umask
 }
 
 // errNoFolder says that something else is where a folder should be.
@@ -91,6 +107,9 @@ func enter(dir *os.Root, info fs.FileInfo) (*os.Root, error) {
 
 // openOwn opens one of the backend's own files for reading and writing, and makes
 // it, for its owner only, if it is not there. A link is refused.
+//
+// It is not for the files of SQLite: closing a file ends all locks that the
+// process has on it. See makeOwn.
 func openOwn(dir *os.Root, name string) (*os.File, error) {
 	for {
 		switch info, err := dir.Lstat(name); {
@@ -115,8 +134,21 @@ func openOwn(dir *os.Root, name string) (*os.File, error) {
 	}
 }
 
+// makeOwn makes one of the backend's own files, for its owner only, if it is not
+// there, and leaves one that is alone. A link is refused.
+func makeOwn(dir *os.Root, name string) error {
+	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := openOwn(dir, name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // writeOwn replaces one of the backend's own files.
-func writeOwn(dir *os.Root, name, text string) error {
+func writeOwn(s syncer, dir *os.Root, name, text string) error {
 	temp := tempName()
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownMode)
 	if err != nil {
@@ -124,7 +156,7 @@ func writeOwn(dir *os.Root, name, text string) error {
 	}
 	_, err = f.WriteString(text)
 	if err == nil {
-		err = errors.Join(f.Chmod(ownMode), f.Sync())
+		err = errors.Join(f.Chmod(ownMode), s.syncFile(f))
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = dir.Rename(temp, name)
@@ -133,7 +165,7 @@ func writeOwn(dir *os.Root, name, text string) error {
 		_ = dir.Remove(temp)
 		return err
 	}
-	return syncFolder(dir)
+	return s.syncFolder(dir)
 }
 
 // readOwn reads a small file of the backend's own; "" if it is not there.

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,19 +20,19 @@ import (
 // so that a process which takes the lock again and again cannot keep it.
 type lock struct {
 	turn chan struct{} // holds a token while somebody in this process has the lock or waits in its name
-	main *os.File
-	next *os.File
+	main *lockFile
+	next *lockFile
 }
 
 // openLock opens the files of a lock in dir, and makes them if need be.
 func openLock(dir *os.Root, name string) (*lock, error) {
-	main, err := openOwn(dir, name)
+	main, err := openLockFile(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	next, err := openOwn(dir, name+".next")
+	next, err := openLockFile(dir, name+".next")
 	if err != nil {
-		return nil, errors.Join(err, main.Close())
+		return nil, errors.Join(err, main.close())
 	}
 	return &lock{turn: make(chan struct{}, 1), main: main, next: next}, nil
 }
@@ -45,10 +47,10 @@ func (l *lock) acquire(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err := wait(ctx, l.next)
+	err := l.next.wait(ctx)
 	if err == nil {
-		err = wait(ctx, l.main)
-		err = errors.Join(err, unlock(l.next))
+		err = l.main.wait(ctx)
+		l.next.release()
 	}
 	if err != nil {
 		<-l.turn
@@ -63,20 +65,65 @@ func (l *lock) try() bool {
 	default:
 		return false
 	}
-	if ok, err := tryLock(l.main); ok && err == nil {
+	if ok, err := tryLock(l.main.open.Load()); ok && err == nil {
 		return true
 	}
 	<-l.turn
 	return false
 }
 
-func (l *lock) release() error {
-	err := unlock(l.main)
+// release gives the lock back. It has no error: what was done under the lock is done.
+func (l *lock) release() {
+	l.main.release()
 	<-l.turn
-	return err
 }
 
-func (l *lock) close() error { return errors.Join(l.main.Close(), l.next.Close()) }
+func (l *lock) close() error { return errors.Join(l.main.close(), l.next.close()) }
+
+// A lockFile is an open file that is locked as a whole.
+type lockFile struct {
+	dir  *os.Root
+	name string
+	open atomic.Pointer[os.File] // replaced by the holder of the lock only
+}
+
+func openLockFile(dir *os.Root, name string) (*lockFile, error) {
+	f, err := openOwn(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	l := &lockFile{dir: dir, name: name}
+	l.open.Store(f)
+	return l, nil
+}
+
+// release unlocks the file. If the system does not let it, the file is closed, which
+// unlocks it too, and opened anew. If even that fails this process keeps the
+// lock, can take it again, and tries to release it then.
+func (l *lockFile) release() {
+	f := l.open.Load()
+	if unlock(f) == nil {
+		return
+	}
+	again, err := openOwn(l.dir, l.name)
+	if err != nil {
+		return
+	}
+	if !sameFile(f, again) { // the store was deleted: nobody waits for this lock
+		_ = again.Close()
+		return
+	}
+	l.open.Store(again)
+	_ = f.Close() // who just read the mark from it reads it again
+}
+
+func sameFile(a, b *os.File) bool {
+	infoA, errA := a.Stat()
+	infoB, errB := b.Stat()
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+func (l *lockFile) close() error { return l.open.Load().Close() }
 
 // How long to leave a file that another process has locked alone.
 const (
@@ -84,9 +131,9 @@ const (
 	maxPause = 2 * time.Millisecond
 )
 
-func wait(ctx context.Context, f *os.File) error {
+func (l *lockFile) wait(ctx context.Context) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		locked, err := tryLock(f)
+		locked, err := tryLock(l.open.Load())
 		if locked || err != nil {
 			return err
 		}
@@ -106,8 +153,18 @@ type mark struct {
 }
 
 func (l *lock) mark() (m mark, err error) {
+	for {
+		f := l.main.open.Load()
+		m, err = readMark(f)
+		if !errors.Is(err, fs.ErrClosed) || l.main.open.Load() == f {
+			return m, err
+		}
+	}
+}
+
+func readMark(f *os.File) (m mark, err error) {
 	var raw [16]byte
-	if n, err := l.main.ReadAt(raw[:], 0); err != nil && !(errors.Is(err, io.EOF) && n == 0) {
+	if n, err := f.ReadAt(raw[:], 0); err != nil && !(errors.Is(err, io.EOF) && n == 0) {
 		return m, err
 	}
 	return mark{binary.LittleEndian.Uint64(raw[:8]), binary.LittleEndian.Uint64(raw[8:])}, nil
@@ -117,12 +174,14 @@ func (l *lock) mark() (m mark, err error) {
 // its ID has another lock, and perhaps another place.
 var dead = mark{math.MaxUint64, math.MaxUint64}
 
+func (l *lock) setMark(m mark) error { return setMark(l.main.open.Load(), m) }
+
 // setMark needs no flush: the mark is for the living, and whoever opens the
 // folder looks at everything.
-func (l *lock) setMark(m mark) error {
+func setMark(f *os.File, m mark) error {
 	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], m.generation)
 	binary.LittleEndian.PutUint64(raw[8:], m.unsettled)
-	_, err := l.main.WriteAt(raw[:], 0)
+	_, err := f.WriteAt(raw[:], 0)
 	return err
 }

@@ -112,7 +112,8 @@ func (b *Backend) inCatalogue(ctx context.Context, do func() error) error {
 	if err := b.catalogue.acquire(ctx); err != nil {
 		return err
 	}
-	return errors.Join(do(), b.catalogue.release())
+	defer b.catalogue.release()
+	return do()
 }
 
 // placeOf returns the place of a store's folder of memories, "" if it has none yet.
@@ -155,9 +156,9 @@ func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string
 		if err := b.checkDefault(); err != nil {
 			return "", err
 		}
-		return defaultFolder, writeOwn(b.hidden, ownerFile, string(info.ID))
+		return defaultFolder, writeOwn(b.syncer, b.hidden, ownerFile, string(info.ID))
 	}
-	stores, err := makeFolder(b.base, otherFolders)
+	stores, err := b.makeFolder(b.base, otherFolders)
 	if errors.Is(err, errNoFolder) {
 		return "", notFolder(otherFolders)
 	}
@@ -175,11 +176,11 @@ func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string
 		} else if err != nil {
 			return "", err
 		}
-		if err := errors.Join(stores.Chmod(name, ownFolderMode), syncFolder(stores)); err != nil {
+		if err := errors.Join(stores.Chmod(name, ownFolderMode), b.syncer.syncFolder(stores)); err != nil {
 			return "", err
 		}
 		place := otherFolders + "/" + name + "/" + defaultFolder
-		return place, writeOwn(b.places, string(info.ID), place)
+		return place, writeOwn(b.syncer, b.places, string(info.ID), place)
 	}
 }
 
@@ -234,7 +235,7 @@ func (b *Backend) owner(ctx context.Context) (memento.StoreID, error) {
 	if err := b.exists(ctx, memento.StoreID(owner)); !errors.Is(err, memento.ErrNoStore) {
 		return memento.StoreID(owner), err
 	}
-	return "", removeOwn(b.hidden, ownerFile)
+	return "", b.removeOwn(b.hidden, ownerFile)
 }
 
 // adoptDefault makes a store of the folder of memories if it belongs to none. The
@@ -293,7 +294,7 @@ func (b *Backend) noticeDefault(ctx context.Context, ws memento.Workspace) error
 func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error {
 	switch err := b.exists(ctx, store); {
 	case err == nil:
-		return removeOwn(b.places, string(store)+leaving) // it was not deleted after all
+		return b.removeOwn(b.places, string(store)+leaving) // it was not deleted after all
 	case !errors.Is(err, memento.ErrNoStore):
 		return err
 	}
@@ -309,7 +310,11 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 				return err
 			}
 		}
-		if err := removeOwn(b.hidden, ownerFile); err != nil {
+		// Flushed while it still has an owner: what came back without would be adopted.
+		if err := b.syncer.syncFolder(b.base); err != nil {
+			return err
+		}
+		if err := b.removeOwn(b.hidden, ownerFile); err != nil {
 			return err
 		}
 		b.setOwned(false)
@@ -317,17 +322,17 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 		if err := b.removeOther(strings.TrimSuffix(place, "/"+defaultFolder)); err != nil {
 			return err
 		}
-		if err := removeOwn(b.places, string(store)); err != nil {
+		if err := b.removeOwn(b.places, string(store)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(b.hidden.RemoveAll(string(store)+left), syncFolder(b.base)); err != nil {
+	if err := errors.Join(b.hidden.RemoveAll(string(store)+left), b.syncer.syncFolder(b.hidden)); err != nil {
 		return err
 	}
 	_ = b.record.forget(store)
 	if f, err := openOwn(b.locks, string(store)); err == nil {
 		// Other processes may have it open, and the store may come back.
-		err = errors.Join((&lock{main: f}).setMark(dead), f.Close())
+		err = errors.Join(setMark(f, dead), f.Close())
 		if err != nil {
 			return err
 		}
@@ -335,7 +340,7 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	for _, name := range []string{string(store), string(store) + ".next"} {
 		_ = b.locks.Remove(name)
 	}
-	return removeOwn(b.places, string(store)+leaving)
+	return b.removeOwn(b.places, string(store)+leaving)
 }
 
 // removeOther removes a folder in otherFolders, which must be a folder indeed.
@@ -352,12 +357,12 @@ func (b *Backend) removeOther(place string) error {
 	if err := stores.RemoveAll(name); err != nil {
 		return err
 	}
-	return syncFolder(stores)
+	return b.syncer.syncFolder(stores)
 }
 
-func removeOwn(dir *os.Root, name string) error {
+func (b *Backend) removeOwn(dir *os.Root, name string) error {
 	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncFolder(dir)
+	return b.syncer.syncFolder(dir)
 }

@@ -36,7 +36,10 @@ func (f *folder) reconcile(ctx context.Context, full bool) error {
 // reconcileOnce is one try of reconcile. again says that another may be needed,
 // and vague that some folders were being replaced, so that not everything was seen.
 func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, vague bool, err error) {
-	w := &work{f: f}
+	w := &work{f: f, stale: map[memento.Path]bool{}}
+	for p := range f.unflushed {
+		w.stale[p] = true
+	}
 	if full {
 		if w.heads, err = f.heads(ctx); err != nil {
 			return false, false, err
@@ -48,7 +51,7 @@ func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, vague boo
 	if err != nil {
 		return false, false, err
 	}
-	rows := map[memento.Path]*row{}
+	rows := map[memento.Path]*row{} // as the record has them
 	for _, r := range f.rowsBelow(memento.Root) {
 		rows[r.path] = r
 		if r.strange.kind == familiar {
@@ -93,6 +96,10 @@ type work struct {
 	emptied  map[memento.Path]bool // folders from which a file was taken
 	stale    map[memento.Path]bool // folders of files that someone did not live to record, nor perhaps to flush
 	findings []finding             // of changes by hand
+
+	trails    map[memento.Path]*trail // see leftover; nil until asked for
+	leftovers []*row                  // what the record should have said of files that it does not know
+	unflushed map[memento.Path]bool   // files of findings that could not be flushed
 }
 
 // A finding is a change by hand.
@@ -169,9 +176,7 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 	sit := situation{row: r, head: head}
 	at, there := s.found[p]
 	if there {
-		if sit.disk = classify(at.info, r); sit.disk == file && r == nil && head == nil && hidden(p) {
-			sit.disk = special // not ours
-		}
+		sit.disk = classify(at.info, r)
 		x.found = at
 		sit.same = r != nil && r.print == printOf(at.info) && !(r.strange.kind == faulty && w.heads != nil)
 		if sit.lost, err = w.lost(ctx, r, head); err != nil {
@@ -186,6 +191,19 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 			readErr = w.read(ctx, &x)
 		}
 		return x.hash
+	}
+	if sit.disk == file && !sit.same && !sit.lost && w.heads != nil {
+		left, err := w.leftover(ctx, &x, s, hash)
+		if err != nil {
+			return err
+		}
+		if left != nil {
+			r, x.row, sit.row, sit.same = left, left, left, true
+			w.leftovers = append(w.leftovers, left)
+		}
+	}
+	if sit.disk == file && r == nil && head == nil && hidden(p) {
+		sit.disk = special // not ours
 	}
 	if sit.same && r.strange.kind == familiar && r.racy() {
 		if sit.same = hash() == r.sha256; sit.same {
@@ -220,21 +238,25 @@ func (w *work) note(x finding) {
 	case keep:
 		w.f.setBehind(x.path, false)
 	case forget:
+		w.f.setBehind(x.path, false)
+		w.restale(x.path)
 		w.changes.gone = append(w.changes.gone, x.path)
 		if w.emptied == nil {
 			w.emptied = map[memento.Path]bool{}
 		}
 		w.emptied[x.path.Parent()] = true
 	case write:
+		w.restale(x.path)
 		w.tasks = append(w.tasks, task{path: x.path, head: x.head, row: x.there()})
 	case unlink:
-		w.tasks = append(w.tasks, task{path: x.path, row: x.row})
+		w.restale(x.path)
+		w.tasks = append(w.tasks, task{path: x.path, row: x.there()})
 	case refresh:
-		w.f.setBehind(x.path, false)
-		if w.stale == nil {
-			w.stale = map[memento.Path]bool{}
+		if w.f.isBehind(x.path) && w.f.flushFile(w.f.opened.Load().root, x.found.name) != nil {
+			return // it still is
 		}
-		w.stale[x.path.Parent()] = true
+		w.f.setBehind(x.path, false)
+		w.restale(x.path)
 		w.changes.put = append(w.changes.put, x.settled(x.head.ID, x.head.Version))
 	case leave:
 		// No version: when the thing is gone, the file is written again.
@@ -244,6 +266,15 @@ func (w *work) note(x finding) {
 		})
 	case add, edit, drop:
 		w.findings = append(w.findings, x)
+	}
+}
+
+// restale notes that the names on the way to a file are to be flushed: who changed
+// them last did not live to note that they are.
+func (w *work) restale(p memento.Path) {
+	w.stale[memento.Root] = true
+	for dir := range p.Ancestors() {
+		w.stale[dir] = true
 	}
 }
 
@@ -357,7 +388,7 @@ func (w *work) older(ctx context.Context, head *memento.Memory, hash string) boo
 // carryOut does what was found to be done.
 func (w *work) carryOut(ctx context.Context) (again bool, err error) {
 	f := w.f
-	if w.changes.none() && len(w.tasks) == 0 && len(w.findings) == 0 {
+	if w.changes.none() && len(w.tasks)+len(w.findings)+len(w.stale) == 0 {
 		if f.token != 0 {
 			return false, f.end(&w.changes)
 		}
@@ -366,6 +397,7 @@ func (w *work) carryOut(ctx context.Context) (again bool, err error) {
 	if err := f.begin(); err != nil {
 		return false, err
 	}
+	f.recall(w.leftovers)
 	if err := w.adopt(ctx); err != nil {
 		return false, err
 	}

@@ -59,11 +59,7 @@ const recordSchema = `
 // understood is replaced.
 func openRecord(dir *os.Root, path string) (*record, error) {
 	for try := 0; ; try++ {
-		f, err := openOwn(dir, recordFile)
-		if err != nil {
-			return nil, err
-		}
-		if err := f.Close(); err != nil {
+		if err := makeOwn(dir, recordFile); err != nil {
 			return nil, err
 		}
 		conn, err := openRecordFile(path + string(os.PathSeparator) + recordFile)

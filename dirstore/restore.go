@@ -129,7 +129,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 		return done, err
 	}
 	defer base.Close()
-	hidden, err := makeFolder(base, hiddenFolder)
+	hidden, err := makeFolder(medium{}, base, hiddenFolder)
 	if errors.Is(err, errNoFolder) {
 		return done, notFolder(hiddenFolder)
 	}
@@ -192,11 +192,7 @@ func (r *restore) replace(ctx context.Context, path, backup string) (done mement
 		return done, err
 	}
 	done.Kept = kept
-	parent, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return done, err
-	}
-	return done, errors.Join(syncFolder(parent), parent.Close())
+	return done, syncParent(path)
 }
 
 // onlyOwn refuses a folder in which there are other things than memento's: it would

@@ -44,6 +44,10 @@ func (f *folder) settle(ctx context.Context, tasks []task, h hints, c *changes) 
 	s := &settling{f: f, ctx: ctx, hints: h, changes: c, dirs: map[memento.Path]*os.Root{}, dirty: map[memento.Path]bool{}}
 	maps.Copy(s.dirty, h.stale)
 	defer s.closeDirs()
+	if len(tasks) == 0 && f.opened.Load() == nil { // nothing is there to be flushed
+		clear(f.unflushed)
+		return false
+	}
 	if _, err := f.ensure(); err != nil {
 		s.failed(tasks...)
 		return false
@@ -104,13 +108,17 @@ func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
 	}
 	name := s.f.b.traits.diskName(p.Base())
 	if create && s.f.b.traits.merges() {
-		if err := s.spell(parent, name); err != nil {
+		if err := s.spell(p.Parent(), parent, name); err != nil {
 			return nil, err
 		}
 	}
 	dir, err := openFolder(parent, name)
 	if create && errors.Is(err, fs.ErrNotExist) {
-		dir, err = makeFolder(parent, name)
+		if _, err := mkdir(parent, name); err != nil {
+			return nil, err
+		}
+		s.dirty[p.Parent()] = true
+		dir, err = openFolder(parent, name)
 	}
 	if err != nil {
 		return nil, err
@@ -119,17 +127,15 @@ func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
 	return dir, nil
 }
 
-// spell gives a folder that the file system takes for one called name that very
-// name: it was a directory's that has left, and is another's now.
-func (s *settling) spell(parent *os.Root, name string) error {
-	switch other, exact, err := s.f.b.spelling(parent, name); {
-	case err != nil:
+// spell gives a folder in parent, at the path at, that the file system takes for one
+// called name that very name: it was a directory's that has left, and is another's now.
+func (s *settling) spell(at memento.Path, parent *os.Root, name string) error {
+	other, exact, err := s.f.b.spelling(parent, name)
+	if err != nil || exact || other == "" {
 		return err
-	case exact || other == "":
-		return nil
-	default:
-		return parent.Rename(other, name)
 	}
+	s.dirty[at] = true
+	return parent.Rename(other, name)
 }
 
 // closeDirs closes the folders that are open.
@@ -148,19 +154,22 @@ func (s *settling) bound() {
 	}
 }
 
-// sync flushes the folders in which names have changed.
+// sync flushes the folders in which names have changed, and those that could not be
+// flushed before.
 func (s *settling) sync() {
+	for p := range s.f.unflushed {
+		s.dirty[p] = true
+	}
 	if len(s.dirty) == 0 {
 		return
 	}
 	s.f.b.step("before-dirsync")
+	flushed := map[memento.Path]bool{}
 	for p := range s.dirty {
-		dir, err := s.dir(p, false)
-		if err == nil {
-			err = syncFolder(dir)
-		}
-		if err != nil && !isAbsent(err) { // a folder that is no more has nothing to be flushed
-			s.unflushed(p)
+		at, err := s.syncNearest(p, flushed)
+		delete(s.f.unflushed, p)
+		if err != nil {
+			s.unflushed(at)
 		}
 		if len(s.dirs) > dirsAtOnce {
 			s.closeDirs()
@@ -170,14 +179,36 @@ func (s *settling) sync() {
 	s.f.b.step("dirsynced")
 }
 
-// unflushed takes back what was noted of files in a folder that could not be
-// flushed: the machine could still lose their names.
-func (s *settling) unflushed(dir memento.Path) {
-	behind := func(p memento.Path) bool {
-		if p.Parent() == dir {
-			s.failed(task{path: p})
+// syncNearest flushes the folder at a path unless it is among flushed, or the first
+// above it that is still there: that has lost a name. It returns which it was.
+func (s *settling) syncNearest(p memento.Path, flushed map[memento.Path]bool) (at memento.Path, err error) {
+	if p == ownPlace {
+		return p, s.f.flushPlace()
+	}
+	for at = p; ; at = at.Parent() {
+		dir, err := s.dir(at, false)
+		if !at.IsRoot() && (isAbsent(err) || errors.Is(err, errNoFolder)) {
+			continue
 		}
-		return p.Parent() == dir
+		if err == nil && !flushed[at] {
+			err = s.f.b.syncer.syncFolder(dir)
+		}
+		flushed[at] = err == nil
+		return at, err
+	}
+}
+
+// unflushed takes back what was noted of files below a folder that could not be
+// flushed: the machine could still lose their names, or have them back.
+func (s *settling) unflushed(dir memento.Path) {
+	s.f.unflushed[dir] = struct{}{}
+	s.f.rest()
+	behind := func(p memento.Path) bool {
+		below := dir == ownPlace || dir.Contains(p)
+		if below {
+			s.f.setBehind(p, true)
+		}
+		return below
 	}
 	s.changes.put = slices.DeleteFunc(s.changes.put, func(r *row) bool { return behind(r.path) })
 	s.changes.gone = slices.DeleteFunc(s.changes.gone, behind)
@@ -363,7 +394,7 @@ func (s *settling) write(tasks []task) {
 		drafts = append(drafts, d)
 	}
 	s.f.b.step("written")
-	flush(drafts)
+	s.flush(drafts)
 	s.f.b.step("flushed")
 	for _, d := range drafts {
 		if !s.place(d) {
@@ -405,8 +436,8 @@ func (s *settling) draft(t task) (*draft, error) {
 }
 
 // flush flushes and closes files, several at once.
-func flush(drafts []*draft) {
-	atOnce(drafts, func(d *draft) { d.err = errors.Join(d.file.Sync(), d.file.Close()) })
+func (s *settling) flush(drafts []*draft) {
+	atOnce(drafts, func(d *draft) { d.err = errors.Join(s.f.b.syncer.syncFile(d.file), d.file.Close()) })
 }
 
 // place puts a file in its place, unless someone else has been there.
@@ -418,6 +449,7 @@ func (s *settling) place(d *draft) bool {
 	name := s.f.b.traits.diskName(d.path.Base())
 	switch info, err := d.dir.Lstat(name); {
 	case err == nil && info.IsDir():
+		s.dirty[d.path.Parent()] = true
 		if !removeEmpty(d.dir, info) {
 			s.failed(d.task)
 			return false

@@ -74,3 +74,10 @@ func removeFolder(dir *os.Root, name string) error {
 	err = withFd(f, func(fd int) error { return unix.Unlinkat(fd, name, unix.AT_REMOVEDIR) })
 	return errors.Join(err, f.Close())
 }
+
+// touched returns when a file was last put where it is, or changed, in nanoseconds
+// since 1970: nothing can be done to an inode without changing this time.
+func touched(info fs.FileInfo) int64 {
+	_, changed, _ := inodeOf(info)
+	return changed
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 )
@@ -43,3 +44,10 @@ func removeFolder(dir *os.Root, name string) error { return dir.Remove(name) }
 
 // birth is not needed: files have no inodes that could be used again.
 func birth(*os.File) (at int64, ok bool) { return 0, false }
+
+// touched returns when a file was last changed or made, whichever is later, in
+// nanoseconds since 1970. That it was moved does not show.
+func touched(info fs.FileInfo) int64 {
+	made := info.Sys().(*syscall.Win32FileAttributeData).CreationTime.Nanoseconds()
+	return max(info.ModTime().UnixNano(), made)
+}
