@@ -63,7 +63,7 @@ const (
 	textNoDetector    = "Error: This memory store%s is not set up to be written to: what looks for sensitive information is missing. Nothing was changed. Tell the user."
 	textForeign       = "Error: %s is not a text file that can be read or changed here; it was left alone. Choose another path."
 	textCancelled     = "Error: The command was cancelled before it finished. View %s to see whether it took effect."
-	textUncertain     = "Error: The connection to the memory store%s was lost before it answered. View %s to see whether the command took effect."
+	textUncertain     = "Error: The memory store%s failed, or the connection to it was lost, before it confirmed the command. View %s to see whether the command took effect."
 	textUnavailable   = "Error: The storage of this memory store%s cannot be reached at present. Nothing was changed. Try again later; if it fails again, tell the user."
 	textDecrypt       = "Error: What this memory store%s holds cannot be decrypted. Nothing was changed. Tell the user, who has to give the right keys."
 	textDamaged       = "Error: %s is damaged in storage: what it holds is not what was saved, so it cannot be shown or edited. Nothing was changed. Tell the user, who may be able to bring back an earlier version."

@@ -52,7 +52,7 @@ var direct = []struct {
 	},
 	{
 		"an answer that was lost", createOnBroken(memento.ErrUncertain),
-		"Error: The connection to the memory store was lost before it answered. View /memories/notes.md to see whether the command took effect.",
+		"Error: The memory store failed, or the connection to it was lost, before it confirmed the command. View /memories/notes.md to see whether the command took effect.",
 	},
 	{
 		"storage that cannot be reached", createOnBroken(fmt.Errorf("%w: dial tcp 10.0.0.1:5432", memento.ErrUnavailable)),

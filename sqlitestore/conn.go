@@ -67,8 +67,17 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 	return c, nil
 }
 
-func openReader(path string, busy time.Duration) (*conn, error) {
-	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+// openReader opens a connection that reads from a file that is open already.
+//
+// Errors: errMoved.
+func openReader(file *identity, busy time.Duration) (*conn, error) {
+	sc, err := sqlite.OpenConn(file.path, sqlite.OpenReadWrite)
+	if err == nil {
+		err = file.check() // what SQLite has opened before
+	}
+	if err != nil && sc != nil {
+		sc.Close()
+	}
 	if err != nil {
 		return nil, err
 	}

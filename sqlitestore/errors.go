@@ -22,6 +22,9 @@ func translate(err error) error {
 	case sqlite.ResultFull:
 		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, code)
 	case sqlite.ResultReadOnly, sqlite.ResultPerm:
+		if code == sqlite.ResultReadOnlyDBMoved {
+			return errMoved
+		}
 		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, code)
 	case sqlite.ResultNotADB:
 		return fmt.Errorf("%w: the file is no database (%v)", memento.ErrFormat, code)
@@ -32,7 +35,7 @@ func translate(err error) error {
 	case sqlite.ResultCantOpen:
 		return fmt.Errorf("the database cannot be opened; check that its folder exists and is writable (%v)", code)
 	case sqlite.ResultIOErr:
-		return fmt.Errorf("storage failed (%v)", code)
+		return fmt.Errorf("storage failed (%s)", describe(code))
 	}
 	return err
 }

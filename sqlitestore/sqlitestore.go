@@ -90,7 +90,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	c, err := openFile(ctx, path, o.BusyTimeout)
+	c, file, err := openFile(ctx, path, o.BusyTimeout)
 	if err != nil {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
@@ -100,8 +100,8 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	b := &Backend{now: o.Now}
-	b.readers = newPool(func() (*conn, error) { return openReader(path, o.BusyTimeout) })
-	b.writer = newWriter(c, o.BusyTimeout, b.readers.pause, b.indexSome)
+	b.readers = newPool(func() (*conn, error) { return openReader(file, o.BusyTimeout) })
+	b.writer = newWriter(c, file, o.BusyTimeout, b.readers.pause, b.indexSome)
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	if marked {
 		b.takeUpMark(mark.since)
@@ -124,27 +124,46 @@ func (b *Backend) Close() error {
 // openFile makes the file if need be, opens it for writing and brings its schema
 // up to date. Others may be doing the same: SQLite's own waiting does not cover
 // all of it.
-func openFile(ctx context.Context, path string, busy time.Duration) (*conn, error) {
+func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *identity, error) {
 	// SQLite would make it readable for others.
 	switch f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); {
 	case err == nil:
 		f.Close()
 	case !errors.Is(err, fs.ErrExist):
-		return nil, pathless(err)
+		return nil, nil, pathless(err)
 	}
 	for start := time.Now(); ; time.Sleep(busyPause) {
-		c, err := openWriter(path, busy)
+		c, file, err := openOnce(ctx, path, busy)
 		if err == nil {
-			if err = migrate(ctx, c); err == nil {
-				return c, nil
-			}
-			c.Close()
+			return c, file, nil
 		}
-		moved := sqlite.ErrCode(err) == sqlite.ResultReadOnlyDBMoved // replaced since it was opened: by Restore
+		// Replaced since it was opened: by Restore.
+		moved := sqlite.ErrCode(err) == sqlite.ResultReadOnlyDBMoved || errors.Is(err, errMoved)
 		if !isBusy(err) && !moved || time.Since(start) > busy || ctx.Err() != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+}
+
+// openOnce opens the file that is at path now.
+func openOnce(ctx context.Context, path string, busy time.Duration) (*conn, *identity, error) {
+	file, err := identify(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := openWriter(path, busy)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = migrate(ctx, c); err == nil {
+		file.addLog()
+		err = file.check() // else SQLite may have opened another
+	}
+	if err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c, file, nil
 }
 
 // pathless is err without the name of the file, which not everybody should read.

@@ -308,6 +308,9 @@ func deleteStore(c *conn, num int64) (gone deleted, err error) {
 func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
 	const op = "list stores"
 	list := func(c *conn, yield func(memento.StoreInfo) bool) error {
+		if err := b.writer.file.check(); err != nil {
+			return err
+		}
 		query, args, order := selectStores+`WHERE s.workspace = ?`, []any{string(ws)}, ` ORDER BY s.id DESC`
 		if opts.Name != "" {
 			query += ` AND s.name = ?`

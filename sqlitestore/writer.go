@@ -27,6 +27,7 @@ type writer struct {
 	idle func(*tx) (more bool, err error) // work for quiet moments
 	lead chan struct{}                    // holds a token while somebody uses conn
 	log  checkpointer
+	file *identity // of what conn has open
 
 	company int // jobs in the last commit
 
@@ -61,11 +62,11 @@ const (
 	busyPause = 500 * time.Microsecond
 )
 
-// newWriter makes c the connection that writes. It waits at most busy for other
+// newWriter makes c, which has file open, the connection that writes. It waits at most busy for other
 // processes, and calls pause to have nobody read from the log for a moment.
-func newWriter(c *conn, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
+func newWriter(c *conn, file *identity, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
-	w := &writer{conn: c, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
+	w := &writer{conn: c, file: file, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
 	w.log = checkpointer{conn: c, pause: pause}
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
@@ -212,8 +213,11 @@ func (w *writer) transact(jobs []*job) bool {
 	if err := t.flush(); err != nil {
 		return lost(err)
 	}
-	if err := w.conn.exec("COMMIT"); err != nil {
+	if err := w.file.check(); err != nil {
 		return lost(err)
+	}
+	if err := w.conn.exec("COMMIT"); err != nil {
+		return lost(w.takeBack(err))
 	}
 	return true
 }

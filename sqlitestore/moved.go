@@ -1,0 +1,71 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"memento"
+)
+
+// errMoved says that what is at the path of the database is not what was opened.
+var errMoved = fmt.Errorf("%w: the database file was removed or replaced while it was open; restart the programs that use it", memento.ErrUnavailable)
+
+// An identity is of a file that is open, and of its log. Whoever removes or replaces
+// either leaves an open connection with files that have no name: SQLite goes on
+// writing to them, and all of it is gone when they are closed.
+type identity struct {
+	path   string
+	file   fs.FileInfo
+	log    fs.FileInfo                 // nil if there was none
+	folder atomic.Pointer[fs.FileInfo] // with these names in it, as of a time that its own tells from later ones
+}
+
+// folderTick is how far apart two changes to a folder must be for its time to show
+// both, on every file system.
+const folderTick = 2100 * time.Millisecond
+
+// identify returns the identity of the file at path, without its log.
+//
+// Errors: those of [os.Stat], without the path.
+func identify(path string) (*identity, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, pathless(err)
+	}
+	return &identity{path: path, file: info}, nil
+}
+
+// addLog makes the log of the file, which is open by now, part of its identity.
+func (i *identity) addLog() {
+	if info, err := os.Stat(i.path + "-wal"); err == nil {
+		i.log = info
+	}
+}
+
+// check returns errMoved if the path has another file by now, or another log. As long
+// as the names in their folder do not change, it takes one call of the operating system.
+func (i *identity) check() error {
+	folder, err := os.Stat(filepath.Dir(i.path))
+	if err != nil {
+		return errMoved
+	}
+	if seen := i.folder.Load(); seen != nil && os.SameFile(*seen, folder) && folder.ModTime().Equal((*seen).ModTime()) {
+		return nil
+	}
+	if !isAt(i.path, i.file) || i.log != nil && !isAt(i.path+"-wal", i.log) {
+		return errMoved
+	}
+	if time.Since(folder.ModTime()) > folderTick {
+		i.folder.Store(&folder)
+	}
+	return nil
+}
+
+func isAt(path string, opened fs.FileInfo) bool {
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, now)
+}
