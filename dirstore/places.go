@@ -171,17 +171,49 @@ func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
-		if err := stores.Mkdir(name, ownFolderMode); errors.Is(err, fs.ErrExist) {
-			continue
-		} else if err != nil {
-			return "", err
-		}
-		if err := errors.Join(stores.Chmod(name, ownFolderMode), b.syncer.syncFolder(stores)); err != nil {
-			return "", err
-		}
 		place := otherFolders + "/" + name + "/" + defaultFolder
+		made, err := mkdir(stores, name)
+		if err != nil {
+			return "", err
+		}
+		if !made {
+			if free, err := b.isAbandoned(stores, name, place); err != nil {
+				return "", err
+			} else if !free {
+				continue
+			}
+		}
+		if err := b.syncer.syncFolder(stores); err != nil {
+			return "", err
+		}
 		return place, writeOwn(b.syncer, b.places, string(info.ID), place)
 	}
+}
+
+// isAbandoned reports whether a folder in stores was made for a place that no store
+// was given, by one who died before that.
+func (b *Backend) isAbandoned(stores *os.Root, name, place string) (bool, error) {
+	dir, err := openFolder(stores, name)
+	if errors.Is(err, errNoFolder) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	empty := isEmpty(dir)
+	if err := dir.Close(); err != nil || !empty {
+		return false, err
+	}
+	given, err := readFolder(b.places)
+	if err != nil {
+		return false, err
+	}
+	for _, info := range given {
+		if at, err := readOwn(b.places, info.Name()); err != nil || at == place {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // defaultStore is the name of the store that is in defaultFolder.

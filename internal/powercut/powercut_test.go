@@ -9,7 +9,7 @@ import (
 )
 
 // engines are what tests are run with.
-var engines = []string{"sqlite"}
+var engines = []string{"sqlite", "dir"}
 
 // Each test cuts the power of one kind of disk under each engine.
 func cutPower(t *testing.T, cuts map[string]int, newDisk func(*testing.T) disk) {
