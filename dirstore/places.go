@@ -244,6 +244,11 @@ func (b *Backend) finishCatalogue(ctx context.Context) error {
 			return err
 		}
 		for _, info := range names {
+			if isTemp(info.Name()) { // of one who died: it is written in the catalogue only
+				if err := b.places.Remove(info.Name()); err != nil {
+					return err
+				}
+			}
 			store, ok := strings.CutSuffix(info.Name(), leaving)
 			if !ok {
 				continue
