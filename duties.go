@@ -2,7 +2,10 @@ package memento
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A WorkspaceLister is a [Backend] that knows which workspaces it has.
@@ -33,4 +36,43 @@ type Verifier interface {
 	//
 	// Errors: ErrUnsupported if there is nothing to look for.
 	Verify(context.Context) (faults []string, err error)
+}
+
+// A Clock is a [Backend] whose storage has a clock of its own.
+type Clock interface {
+	// StorageTime returns the time by that clock, in UTC, to the second or better, as
+	// it was at some moment of the call.
+	//
+	// Errors: ErrUnsupported if the storage does not tell.
+	StorageTime(context.Context) (time.Time, error)
+}
+
+// A NoteKeeper is a [Backend] that keeps small texts for programs, by name. They are no
+// memories, and belong to no workspace.
+type NoteKeeper interface {
+	// Note returns the text that was set last under a name, "" if there is none.
+	//
+	// Errors: ErrUnsupported, also of SetNote, if what a wrapper stands on keeps none.
+	Note(ctx context.Context, name string) (string, error)
+
+	// SetNote sets it. A name is of 1 to 64 letters, digits and hyphens, a text at most
+	// 4 KiB of UTF-8.
+	//
+	// Errors: ErrInvalid, ErrNoSpace, ErrReadOnly.
+	SetNote(ctx context.Context, name, text string) error
+}
+
+// CheckNote returns ErrInvalid if a [NoteKeeper] does not keep such a note.
+func CheckNote(name, text string) error {
+	const longest, most = 64, 4 << 10
+	foreign := func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-')
+	}
+	if name == "" || len(name) > longest || strings.ContainsFunc(name, foreign) {
+		return fmt.Errorf("%w: the name of a note is 1 to %d letters, digits and hyphens", ErrInvalid, longest)
+	}
+	if len(text) > most || !utf8.ValidString(text) {
+		return fmt.Errorf("%w: a note is at most %d bytes of UTF-8", ErrInvalid, most)
+	}
+	return nil
 }

@@ -34,6 +34,7 @@ var (
 	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; to try again later may help
 	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or what is kept was tampered with
 	ErrDamaged     = errors.New("is damaged")                           // always a *DamageError
+	ErrHeld        = errors.New("upkeep is held")                       // always a *ClockError or a *HeldError: nothing was removed
 	ErrClosed      = errors.New("backend is closed")                    // used after Close
 	ErrFormat      = errors.New("storage format is not understood")     // damaged, foreign, or written by a newer memento
 )

@@ -25,7 +25,7 @@ import (
 type Planner struct {
 	Info StoreInfo // limits, settings, archived or not; Usage is kept up to date by Plan
 	By   Actor
-	At   time.Time // of the versions made; must not lie before the store's newest version
+	At   time.Time // of the versions made, as [NextTime] has it
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 
 	sealer   Sealer                 // of the change, or the version, that is planned now; nil if it is not sealed

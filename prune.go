@@ -8,7 +8,14 @@ type PruneOptions struct {
 	Keep   int
 	Memory MemoryID // only versions of this one, if set
 	DryRun bool     // only counts
+
+	// Redated has the versions whose times cannot be right, in order of Seq, as
+	// [Store.CollectHistory] has found them.
+	Redated []Redated
 }
+
+// EndOfTime is later than any version: with it as PruneOptions.Before, age keeps nothing.
+var EndOfTime = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 
 // Pruned is what a Prune removed, or would remove.
 type Pruned struct {
@@ -36,16 +43,23 @@ type succession struct {
 func (p *Pruner) Goes(v *Version) bool {
 	s := p.seen[v.Memory]
 	present := false
+	made := redate(p.Redated, v)
 	if s == nil {
 		if p.seen == nil {
 			p.seen = map[MemoryID]*succession{}
 		}
-		s = &succession{living: v.Operation != Deleted, ceased: v.CreatedAt}
+		s = &succession{living: v.Operation != Deleted, ceased: made}
 		p.seen[v.Memory] = s
 		present = s.living
 	}
 	s.cut = s.cut || !present && s.ceased.Before(p.Before) && !(s.living && s.newer < p.Keep)
 	s.newer++
-	s.ceased = v.CreatedAt
+	s.ceased = made
 	return s.cut
+}
+
+// living reports whether a memory that it was asked of lives.
+func (p *Pruner) living(id MemoryID) bool {
+	s := p.seen[id]
+	return s != nil && s.living
 }

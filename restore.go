@@ -156,11 +156,12 @@ func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Versio
 	then, lost = map[Path]Version{}, map[MemoryID]Path{}
 	seen := map[MemoryID]bool{}     // with a version of then
 	since := map[MemoryID]Version{} // the oldest version after then of the others
+	there := asOf{at: at}
 	for v, err := range s.Versions(ctx, VersionListOptions{}) {
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case v.CreatedAt.After(at):
+		case !there.includes(&v):
 			since[v.Memory] = v
 			continue
 		case seen[v.Memory] || v.Operation == Deleted:

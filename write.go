@@ -253,7 +253,7 @@ func (s *Store) forget(ctx context.Context, id StoreID, versions []Version) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetting)
 	defer cancel()
 	const several = 20 // when it is better to look at all memories at once
-	opts := PruneOptions{Before: endOfTime}
+	opts := PruneOptions{Before: EndOfTime}
 	if len(versions) > several {
 		_, _ = s.prune(ctx, id, opts)
 		return
@@ -263,9 +263,6 @@ func (s *Store) forget(ctx context.Context, id StoreID, versions []Version) {
 		_, _ = s.prune(ctx, id, opts)
 	}
 }
-
-// endOfTime is later than any version.
-var endOfTime = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 
 // An Edited is what an Edit did.
 type Edited struct {

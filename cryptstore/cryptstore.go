@@ -55,6 +55,8 @@ var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
+	_ memento.Clock           = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
 // Options are the options of [Wrap]; nil means all defaults.

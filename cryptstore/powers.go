@@ -2,6 +2,7 @@ package cryptstore
 
 import (
 	"context"
+	"time"
 
 	"memento"
 )
@@ -17,6 +18,31 @@ func (b *Backend) Verify(ctx context.Context) ([]string, error) {
 		return v.Verify(ctx)
 	}
 	return nil, &memento.Error{Op: "verify", Err: memento.ErrUnsupported}
+}
+
+// StorageTime implements [memento.Clock], for backends below that do.
+func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
+	if c, ok := b.inner.(memento.Clock); ok {
+		return c.StorageTime(ctx)
+	}
+	return time.Time{}, &memento.Error{Op: "ask for the time", Err: memento.ErrUnsupported}
+}
+
+// Note implements [memento.NoteKeeper], for backends below that do. Notes are not
+// encrypted.
+func (b *Backend) Note(ctx context.Context, name string) (string, error) {
+	if n, ok := b.inner.(memento.NoteKeeper); ok {
+		return n.Note(ctx, name)
+	}
+	return "", &memento.Error{Op: "read note", Err: memento.ErrUnsupported}
+}
+
+// SetNote implements [memento.NoteKeeper].
+func (b *Backend) SetNote(ctx context.Context, name, text string) error {
+	if n, ok := b.inner.(memento.NoteKeeper); ok {
+		return n.SetNote(ctx, name, text)
+	}
+	return &memento.Error{Op: "set note", Err: memento.ErrUnsupported}
 }
 
 // The powers that only some backends have. None is about contents.

@@ -90,6 +90,7 @@ var (
 	_ memento.ReadMarker      = (*Backend)(nil)
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a folder. See [Open].
@@ -122,6 +123,7 @@ type books interface {
 	memento.KeyKeeper
 	memento.BackupWriter
 	memento.WorkspaceLister
+	memento.NoteKeeper
 }
 
 // Options are the options of [Open]; nil means all defaults.

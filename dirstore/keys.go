@@ -26,3 +26,13 @@ func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[
 func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
 	return b.books.UpdateKey(ctx, ws, id, u)
 }
+
+// Note implements [memento.NoteKeeper]: notes are in the books, too.
+func (b *Backend) Note(ctx context.Context, name string) (string, error) {
+	return b.books.Note(ctx, name)
+}
+
+// SetNote implements [memento.NoteKeeper].
+func (b *Backend) SetNote(ctx context.Context, name, text string) error {
+	return b.books.SetNote(ctx, name, text)
+}

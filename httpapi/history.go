@@ -94,17 +94,19 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 	}{"memory_history_import", len(versions), wire.FromSuspicions(replaced)})
 }
 
-// pruneHistory removes versions for good.
-func (a *API) pruneHistory(c *call) error {
-	info, err := c.info()
-	if err != nil {
-		return err
-	}
+// pruneSlack is how far the clock of a client may be ahead.
+const pruneSlack = 5 * time.Minute
+
+// pruneHistory removes versions for good. The client says before when, perhaps by a clock
+// that is wrong: what lies in the future is refused, and what is more than usual needs
+// a word.
+func (a *API) pruneHistory(c *call, store *memento.Store, id memento.StoreID) error {
 	var body struct {
 		Before *time.Time       `json:"before"`
 		Keep   int              `json:"keep"`
 		Memory memento.MemoryID `json:"memory_id"`
 		DryRun bool             `json:"dry_run"`
+		Force  bool             `json:"force"`
 	}
 	if err := c.decode(&body); err != nil {
 		return err
@@ -116,9 +118,21 @@ func (a *API) pruneHistory(c *call) error {
 	if body.Keep < 0 {
 		return invalid("keep: must not be negative")
 	}
-	done, err := a.backend.Prune(c.context(), info.ID, memento.PruneOptions{
+	now, share := a.opts.Now(), memento.DefaultShare
+	if !body.DryRun && before.Sub(now) > pruneSlack && before.Before(memento.EndOfTime) {
+		return invalid("before: lies in the future by the server's clock, which says %s; %s is for all versions",
+			now.UTC().Format(time.RFC3339), memento.EndOfTime.Format(time.RFC3339))
+	}
+	if body.Force || body.DryRun {
+		share = 0
+	}
+	done, err := store.PruneOld(c.context(), memento.PruneOptions{
 		Before: before.UTC(), Keep: body.Keep, Memory: body.Memory, DryRun: body.DryRun,
-	})
+	}, now, share)
+	if held, ok := errors.AsType[*memento.HeldError](err); ok {
+		return invalid("this would remove %d of %d versions that should have gone more than a day before, which is more than usual; nothing was removed; with \"force\": true it is",
+			held.Count, held.Of)
+	}
 	if err != nil {
 		return err
 	}
@@ -128,5 +142,5 @@ func (a *API) pruneHistory(c *call) error {
 		Versions int64           `json:"versions"`
 		Bytes    int64           `json:"bytes"`
 		DryRun   bool            `json:"dry_run"`
-	}{"memory_history_collection", info.ID, done.Versions, done.Bytes, body.DryRun})
+	}{"memory_history_collection", id, done.Versions, done.Bytes, body.DryRun})
 }

@@ -75,7 +75,7 @@ var table = []route{
 	{"GET", storePath + "/entries", memento.RoleRead, stream, inStore((*API).streamEntries)},
 	{"GET", storePath + "/history", memento.RoleRead, stream, inStore((*API).streamHistory)},
 	{"POST", storePath + "/history", memento.RoleAdmin, bulk, inStore((*API).importHistory)},
-	{"POST", storePath + "/prune", memento.RoleAdmin, ours, (*API).pruneHistory},
+	{"POST", storePath + "/prune", memento.RoleAdmin, ours, inStore((*API).pruneHistory)},
 	{"POST", storePath + "/reads", memento.RoleRead, ours, (*API).markReads},
 
 	{"GET", "/v1/whoami", memento.RoleRead, ours, (*API).whoAmI},

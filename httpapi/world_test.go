@@ -107,7 +107,7 @@ func (w *world) question(e httpapi.Endpoint) question {
 		"GET " + store + "/entries":            {query: "contents=true"},
 		"GET " + store + "/history":            {query: "contents=true"},
 		"POST " + store + "/history":           {body: history, changes: true},
-		"POST " + store + "/prune":             {body: object{"before": "2100-01-01T00:00:00Z"}, changes: true},
+		"POST " + store + "/prune":             {body: object{"before": "9999-12-31T00:00:00Z"}, changes: true},
 		"POST " + store + "/reads":             {body: object{"memory_ids": []string{w.memory}}},
 
 		"GET /v1/whoami":                {},

@@ -114,7 +114,8 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		Keep   int              `json:"keep,omitempty"`
 		Memory memento.MemoryID `json:"memory_id,omitempty"`
 		DryRun bool             `json:"dry_run,omitempty"`
-	}{opts.Before, opts.Keep, opts.Memory, opts.DryRun}
+		Force  bool             `json:"force,omitempty"`
+	}{opts.Before, opts.Keep, opts.Memory, opts.DryRun, !opts.DryRun} // whoever asks a backend to prune has decided
 	var answer struct {
 		Versions int64 `json:"versions"`
 		Bytes    int64 `json:"bytes"`

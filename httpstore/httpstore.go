@@ -45,6 +45,7 @@ var (
 	_ memento.Backend    = (*Backend)(nil)
 	_ memento.Searcher   = (*Backend)(nil)
 	_ memento.ReadMarker = (*Backend)(nil)
+	_ memento.Clock      = (*Backend)(nil)
 )
 
 // A Backend is a server's. See [Open].

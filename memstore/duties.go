@@ -30,3 +30,29 @@ func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (b
 	err := b.open(ctx, "elect")
 	return err == nil, err
 }
+
+// Note returns the text that was set last under a name.
+func (b *Backend) Note(ctx context.Context, name string) (string, error) {
+	const op = "read note"
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if err := b.open(ctx, op); err != nil {
+		return "", err
+	}
+	return b.notes[name], nil
+}
+
+// SetNote sets the text under a name.
+func (b *Backend) SetNote(ctx context.Context, name, text string) error {
+	const op = "set note"
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.open(ctx, op); err != nil {
+		return err
+	}
+	if err := memento.CheckNote(name, text); err != nil {
+		return &memento.Error{Op: op, Err: err}
+	}
+	b.notes[name] = text
+	return nil
+}

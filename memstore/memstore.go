@@ -29,6 +29,7 @@ type Backend struct {
 	mu     sync.RWMutex
 	stores map[memento.StoreID]*store
 	keys   []memento.Key // oldest first
+	notes  map[string]string
 	closed bool
 }
 
@@ -39,6 +40,7 @@ var (
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.Elector         = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
 // Options are the options of [New]; nil means all defaults.
@@ -49,7 +51,7 @@ type Options struct {
 
 // New returns an empty backend.
 func New(opts *Options) *Backend {
-	b := &Backend{now: time.Now, stores: map[memento.StoreID]*store{}}
+	b := &Backend{now: time.Now, stores: map[memento.StoreID]*store{}, notes: map[string]string{}}
 	if opts != nil && opts.Now != nil {
 		b.now = opts.Now
 	}
@@ -60,18 +62,12 @@ func New(opts *Options) *Backend {
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.closed, b.stores, b.keys = true, nil, nil
+	b.closed, b.stores, b.keys, b.notes = true, nil, nil, nil
 	return nil
 }
 
-// time returns the present, or notBefore if the clock is behind it.
-func (b *Backend) time(notBefore time.Time) time.Time {
-	at := whole(b.now())
-	if at.Before(notBefore) {
-		return notBefore
-	}
-	return at
-}
+// time returns the time of a change that follows one made at last.
+func (b *Backend) time(last time.Time) time.Time { return memento.NextTime(b.now(), last) }
 
 // whole returns t as backends keep it.
 func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -12,7 +12,7 @@ import (
 // Apply that runs on it.
 type store struct {
 	info   memento.StoreInfo
-	latest time.Time // the newest version's, so that times never go back
+	latest time.Time // of memento.LastTime
 
 	byPath map[memento.Path]*memento.Memory // with contents
 	byID   map[memento.MemoryID]*memento.Memory
@@ -142,9 +142,7 @@ func (s *store) append(v memento.Version, content string) {
 	}
 	s.byVID[v.ID], s.seq = v.Seq, v.Seq
 	s.versions = append(s.versions, v)
-	if v.CreatedAt.After(s.latest) {
-		s.latest = v.CreatedAt
-	}
+	s.latest = memento.LastTime(s.latest, &v)
 }
 
 func (s *store) swap(w swap) {

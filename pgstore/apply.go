@@ -226,14 +226,10 @@ func (s *session) planner(by memento.Actor) *memento.Planner {
 // keep makes what a job has come to the state for the next.
 func (s *session) keep(p *memento.Planner) {
 	s.info.Usage, s.seq = p.Info.Usage, p.Seq
-	for _, v := range s.versions {
-		if v.CreatedAt.After(s.last) {
-			s.last = v.CreatedAt
-		}
+	for i := range s.versions {
+		s.last = memento.LastTime(s.last, &s.versions[i].Version)
 	}
-	if s.last.After(s.at) { // imported from the future
-		s.at = s.last
-	}
+	s.at = memento.NextTime(s.at, s.last) // behind what was imported
 }
 
 // knows notes that the store has a version of this ID now.

@@ -128,13 +128,8 @@ type tx struct {
 // stamp is the columns of xid and now.
 const stamp = `pg_current_xact_id()::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// clock returns the time for a change, which must not lie before last.
-func (t *tx) clock(last time.Time) time.Time {
-	if now := timeOf(t.now); now.After(last) {
-		return now
-	}
-	return last
-}
+// clock returns the time of a change that follows one made at last.
+func (t *tx) clock(last time.Time) time.Time { return memento.NextTime(timeOf(t.now), last) }
 
 // begin returns a batch that begins the transaction, for send. The caller adds a
 // statement that has stamp.

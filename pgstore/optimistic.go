@@ -146,10 +146,7 @@ func (b *Backend) runOptimistically(ctx context.Context, k known, j *job) (done 
 	v := newView(ctx, nil, k.num)
 	v.base(h)
 	put(&v.at, m.Path, h)
-	s := &session{view: v, known: k, info: k.info, seq: k.tip.seq, last: k.tip.last, at: k.tip.last}
-	if now.After(s.at) {
-		s.at = now
-	}
+	s := &session{view: v, known: k, info: k.info, seq: k.tip.seq, last: k.tip.last, at: memento.NextTime(now, k.tip.last)}
 	s.info.Usage = k.tip.usage
 	if j.safely(s) != nil || v.fault != nil || len(s.versions) != 1 || len(s.contents) != 1 {
 		return false, nil // another state may well have another answer

@@ -68,6 +68,8 @@ var (
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.Elector         = (*Backend)(nil)
 	_ memento.Verifier        = (*Backend)(nil)
+	_ memento.Clock           = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a PostgreSQL database. See [Open].

@@ -96,7 +96,10 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.st == nil && place == 1 {
-		s.st, s.checked, s.partial, s.expires = newState(), began, false, began.Add(b.keepLog)
+		s.st, s.checked, s.partial = newState(), began, false
+		if now, ok := b.counts.now(); ok {
+			s.expires = now.Add(b.keepLog)
+		}
 		s.st.take(&r, false)
 	}
 	return nil
@@ -204,7 +207,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		if t.info.Workspace != ws {
 			return memento.ErrNoStore
 		}
-		info, err := t.info.Updated(update, later(t.info.UpdatedAt, b.time()))
+		info, err := t.info.Updated(update, memento.NextTime(b.now(), t.info.UpdatedAt))
 		if err != nil {
 			return err
 		}
@@ -312,7 +315,7 @@ func (s *store) clear(ctx context.Context, left []listed, ws memento.Workspace, 
 		n, ok := parseLogKey(o.key)
 		switch {
 		case o.key == manifestKey(s.id):
-		case strings.HasPrefix(o.key, logDir(s.id)) && ok && time.Since(o.at) < b.keepLog:
+		case strings.HasPrefix(o.key, logDir(s.id)) && ok && !b.isOlder(o.at, b.keepLog):
 			young = append(young, n) // those who have not heard of it yet ask for them
 		default:
 			doomed = append(doomed, o.key)
@@ -402,7 +405,7 @@ func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix 
 		}
 		info, err := b.lookup(ctx, id)
 		if errors.Is(err, memento.ErrNoStore) {
-			if time.Since(page[i].at) > b.keepLog {
+			if b.isOlder(page[i].at, b.keepLog) {
 				b.goOn(func(ctx context.Context) { b.tidy(ctx, ws, page[i].key, id) })
 			}
 			return nil

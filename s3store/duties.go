@@ -9,8 +9,7 @@ import (
 	"memento"
 )
 
-// A lease says who has a duty, and until when by that one's clock. Clocks that differ
-// make a term shorter or longer; duties do no harm if two have them.
+// A lease says who has a duty, and until when by the storage's clock.
 type lease struct {
 	Rev    string    `json:"rev"`
 	Holder string    `json:"holder"`
@@ -24,8 +23,11 @@ func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (b
 		return false, b.failed(op, err)
 	}
 	key := dutiesDir + hashed(duty)
-	now := b.time()
 	data, etag, err := b.s3.get(ctx, key)
+	now, told := b.counts.now()
+	if !told {
+		now = b.time()
+	}
 	cond := ifMatch(etag)
 	switch {
 	case errors.Is(err, errMissing):

@@ -20,6 +20,7 @@ const (
 	keysDir    = "keys/hash/"
 	keyIDsDir  = "keys/id/"
 	dutiesDir  = "duties/"
+	notesDir   = "notes/"
 	probesDir  = "probes/"
 )
 
@@ -50,6 +51,8 @@ func baseKey(id memento.StoreID, n int64, on *manifest) string {
 func segmentKey(id memento.StoreID, from int64, on *manifest) string {
 	return fmt.Sprintf("%s%020d%s%s", segmentDir(id), from, on.tag(), random()[:16])
 }
+
+func noteKey(name string) string { return notesDir + name }
 
 func catalogueDir(ws memento.Workspace) string { return catalogDir + workspaceName(ws) + "/" }
 

@@ -145,7 +145,7 @@ func (b *Backend) writeReadsOf(ctx context.Context, id memento.StoreID, noted ma
 			}
 			if s.st != nil {
 				maps.DeleteFunc(f.Reads, func(m memento.MemoryID, at stamp) bool {
-					return s.st.byID[m] == nil && b.time().Sub(at.time()) > 24*time.Hour
+					return s.st.byID[m] == nil && b.isOlder(at.time(), 24*time.Hour)
 				})
 				for m, at := range f.Reads {
 					s.st.reads[m] = later(s.st.reads[m], at.time())

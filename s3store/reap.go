@@ -15,7 +15,8 @@ func (f *folder) clean(ctx context.Context) error {
 		}
 	}
 	f.mu.RLock()
-	early := time.Now().Before(f.expires)
+	now, told := f.b.counts.now()
+	early := !told || now.Before(f.expires)
 	f.mu.RUnlock()
 	if early { // a long listing, of which nothing would go
 		return nil
@@ -25,9 +26,9 @@ func (f *folder) clean(ctx context.Context) error {
 		return err
 	}
 	var expired []string
-	next := time.Now().Add(f.b.keepLog) // when there may be more
+	next := now.Add(f.b.keepLog) // when there may be more
 	for _, o := range log {
-		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && time.Since(o.at) > f.b.keepLog {
+		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && f.b.isOlder(o.at, f.b.keepLog) {
 			expired = append(expired, o.key)
 		} else if at := o.at.Add(f.b.keepLog); at.Before(next) {
 			next = at
@@ -90,7 +91,7 @@ func (f *folder) reap(ctx context.Context) error {
 		n, ok := parseLogKey(o.key)
 		switch {
 		case !ok || n > m.End:
-		case time.Since(o.at) > f.b.keepLog:
+		case f.b.isOlder(o.at, f.b.keepLog):
 			doomed = append(doomed, o.key)
 		case f.dirty[n] || f.all && o.size > int64(len(stub(n))):
 			emptied = append(emptied, n)

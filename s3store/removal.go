@@ -3,7 +3,6 @@ package s3store
 import (
 	"context"
 	"errors"
-	"time"
 
 	"memento"
 )
@@ -131,7 +130,7 @@ func (s *store) dropStrays(ctx context.Context, used map[string]bool) error {
 	}
 	var strays []string
 	for _, o := range found {
-		if name := o.key[len(blobDir(s.id)):]; !used[name] && time.Since(o.at) > s.b.keepLog {
+		if name := o.key[len(blobDir(s.id)):]; !used[name] && s.b.isOlder(o.at, s.b.keepLog) {
 			strays = append(strays, o.key)
 		}
 	}

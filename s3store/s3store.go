@@ -92,7 +92,7 @@ type Options struct {
 	Transport http.RoundTripper
 
 	// Now tells the time; nil means time.Now. Times are kept in UTC, in whole
-	// microseconds, and never go back within a store.
+	// microseconds, as [memento.NextTime] has them.
 	Now func() time.Time
 }
 
@@ -140,6 +140,8 @@ var (
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.Elector         = (*Backend)(nil)
+	_ memento.Clock           = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
 var errNoBucket = fmt.Errorf("%w: the bucket does not exist; make it, or name another", memento.ErrInvalid)

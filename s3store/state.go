@@ -23,7 +23,7 @@ type state struct {
 	info    memento.StoreInfo
 	deleted bool
 	seq     int64     // of the newest version there has been
-	latest  time.Time // the newest version's, so that times never go back
+	latest  time.Time // of memento.LastTime
 
 	byID   map[memento.MemoryID]*head
 	byPath map[memento.Path]*head
@@ -110,7 +110,7 @@ func (s *state) takeVersions(versions []*version) {
 	var out, in []*head
 	for _, v := range versions {
 		s.seq = v.Seq
-		s.latest = later(s.latest, v.At.time())
+		s.latest = memento.LastTime(s.latest, &memento.Version{ID: v.ID, Seq: v.Seq, CreatedAt: v.At.time()})
 		if v.ID.SeqHint() != v.Seq {
 			s.foreign[v.ID] = v.Seq
 		}

@@ -50,6 +50,8 @@ type counting struct {
 	base http.RoundTripper
 
 	gets, missing, puts, refused, lists, deletes, heads, failures, in, out atomic.Int64
+
+	date atomic.Pointer[dated]
 }
 
 func (t *counting) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -59,6 +61,7 @@ func (t *counting) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.failures.Add(1)
 		return nil, err
 	}
+	t.noteDate(resp.Header)
 	query := req.URL.RawQuery
 	switch code := resp.StatusCode; {
 	case code >= 500:

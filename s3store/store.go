@@ -39,7 +39,7 @@ type store struct {
 	checked time.Time    // when st was the newest; see age
 	writes  string       // the commit that was written last, or is about to be
 	others  time.Time    // when a record of another process was last come upon
-	expires time.Time    // before which no record of the log is old enough to be removed, if that is known
+	expires time.Time    // by the storage's clock, before which no record of the log is old enough to be removed, if that is known
 
 	questions sync.Mutex // guards what follows
 	next      *question  // the one that begins when the running one has ended

@@ -60,8 +60,8 @@ func layered[K comparable, V any](m map[K]V) map[K]V {
 	return c
 }
 
-// time returns the present, or the newest version's if the clock is behind it.
-func (t *transaction) time(now time.Time) time.Time { return later(t.latest, now) }
+// time returns the time of a change that follows the newest version.
+func (t *transaction) time(now time.Time) time.Time { return memento.NextTime(now, t.latest) }
 
 func (t *transaction) head(p memento.Path) *head {
 	if h, known := t.byPath[p]; known {
@@ -148,7 +148,7 @@ func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
 			h := kept.head()
 			t.byID[e.After.ID], t.byPath[e.After.Path] = h, h
 		}
-		t.seq, t.latest = v.Seq, later(t.latest, kept.At.time())
+		t.seq, t.latest = v.Seq, memento.LastTime(t.latest, &v)
 		t.rec.Versions = append(t.rec.Versions, kept)
 	}
 	return made

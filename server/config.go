@@ -80,6 +80,7 @@ type Shutdown struct {
 // Maintenance is how often stores do what their settings ask for as time goes by.
 type Maintenance struct {
 	Interval time.Duration // 0 for never
+	Share    int           // the most of a store's memories, or versions, in percent, that goes in a run without a word
 }
 
 // OIDC is who may come with tokens of an identity provider.

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,31 @@ type health struct {
 	mu      sync.Mutex
 	checked time.Time
 	ready   bool
+
+	warnings sync.Map // what is warned of → a sentence, without secrets
+}
+
+// warn has /readyz name a warning until it is replaced; "" takes it back.
+func (h *health) warn(about, text string) {
+	if h == nil {
+		return
+	}
+	if text == "" {
+		h.warnings.Delete(about)
+	} else {
+		h.warnings.Store(about, text)
+	}
+}
+
+// warned returns the warnings, in order.
+func (h *health) warned() []string {
+	var all []string
+	h.warnings.Range(func(_, text any) bool {
+		all = append(all, text.(string))
+		return true
+	})
+	slices.Sort(all)
+	return all
 }
 
 const (
@@ -35,26 +62,29 @@ func (h *health) around(next http.Handler) http.Handler {
 		}
 		switch {
 		case asked && r.URL.Path == "/healthz":
-			writeHealth(w, http.StatusOK, "ok")
+			writeHealth(w, http.StatusOK, "ok", nil)
 		case asked && r.URL.Path == "/readyz" && h.draining.Load():
-			writeHealth(w, http.StatusServiceUnavailable, "draining")
+			writeHealth(w, http.StatusServiceUnavailable, "draining", nil)
 		case asked && r.URL.Path == "/readyz" && !h.isReady():
-			writeHealth(w, http.StatusServiceUnavailable, "unavailable")
+			writeHealth(w, http.StatusServiceUnavailable, "unavailable", nil)
 		case asked && r.URL.Path == "/readyz":
-			writeHealth(w, http.StatusOK, "ready")
+			writeHealth(w, http.StatusOK, "ready", h.warned())
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-func writeHealth(w http.ResponseWriter, status int, word string) {
+func writeHealth(w http.ResponseWriter, status int, word string, warnings []string) {
 	// The deadline of what was answered before on the connection still holds.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerTimeout))
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(`{"status":"` + word + `"}` + "\n"))
+	_ = json.NewEncoder(w).Encode(struct {
+		Status   string   `json:"status"`
+		Warnings []string `json:"warnings,omitempty"`
+	}{word, warnings})
 }
 
 // isReady reports whether the backend answers.

@@ -68,6 +68,14 @@ func whole(least int) kind[int] {
 	}}
 }
 
+var percent = kind[int]{form: "percent", format: strconv.Itoa, parse: func(s string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSuffix(s, "%"))
+	if err != nil || n < 1 || n > 100 {
+		return 0, errors.New("want a whole number from 1 to 100, in percent")
+	}
+	return n, nil
+}}
+
 var number = kind[float64]{
 	form:   "number",
 	format: func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) },

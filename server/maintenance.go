@@ -16,9 +16,11 @@ import (
 type maintenance struct {
 	backend  memento.Backend
 	interval time.Duration
-	now      func() time.Time
+	keeper   *memento.Upkeeper
 	logger   *slog.Logger
 	metrics  *metrics
+	health   *health
+	held     holds
 
 	mu   sync.Mutex
 	seen map[memento.Workspace]bool // by requests; tokens may name some that have no keys
@@ -40,6 +42,21 @@ func (m *maintenance) note(ws memento.Workspace) {
 // firstRun is how long after the start the first run is, at most: a server that is
 // started again and again should not do nothing else, nor never do it.
 const firstRun = time.Minute
+
+// startTime is how long the judgement of the clock at the start may take.
+const startTime = 10 * time.Second
+
+// start judges the clock before requests are answered, so that the mark of a clock that
+// is right is there before anything else happens.
+func (m *maintenance) start(ctx context.Context) {
+	if m.interval <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	j, err := m.keeper.Start(ctx)
+	m.judged(j, err)
+}
 
 // run works until ctx ends.
 func (m *maintenance) run(ctx context.Context) {
@@ -80,9 +97,11 @@ func (m *maintenance) chosen(ctx context.Context) bool {
 	return chosen && err == nil
 }
 
-// once goes through all stores.
+// once goes through all stores. The clock is judged before a server is chosen: one
+// whose clock is wrong must not have the duty that another could do.
 func (m *maintenance) once(ctx context.Context) {
-	if !m.chosen(ctx) {
+	j, err := m.keeper.Judge(ctx)
+	if ctx.Err() != nil || !m.judged(j, err) || !m.chosen(ctx) {
 		return
 	}
 	began := time.Now()
@@ -92,13 +111,22 @@ func (m *maintenance) once(ctx context.Context) {
 		failed++
 		m.logger.Error("workspaces could not be listed", "error", safeError(err))
 	}
+	held := map[memento.StoreID]string{}
 	for ws := range spaces {
-		for u, err := range memento.Maintain(ctx, m.backend, ws, m.now()) {
+		for u, err := range m.keeper.Maintain(ctx, ws, j) {
 			if ctx.Err() != nil {
 				return
 			}
 			stores++
 			m.metrics.maintained(u, err)
+			for _, h := range u.Held {
+				held[u.Store.ID] += heldText(h)
+				if m.held.isNews(string(u.Store.ID)+h.What, heldText(h)) {
+					m.logger.Warn("upkeep of a store is held: more than usual would be removed, and nothing was",
+						"workspace", string(ws), "store", string(u.Store.ID), "what", h.What, "count", h.Count, "of", h.Of, "share", h.Share,
+						"next", heldCommand(u.Store.ID, h.What))
+				}
+			}
 			if err != nil {
 				failed++
 				m.logger.Error("store could not be maintained", "workspace", string(ws), "store", string(u.Store.ID), "error", safeError(err))
@@ -108,6 +136,12 @@ func (m *maintenance) once(ctx context.Context) {
 			}
 		}
 	}
+	m.metrics.upkeepHeld.WithLabelValues(heldShare).Set(float64(len(held)))
+	warning := ""
+	if len(held) > 0 {
+		warning = "upkeep is held in some stores: it would remove more than usual; the log says which, and what to do"
+	}
+	m.health.warn(heldShare, warning)
 	m.logger.Debug("maintenance done", "stores", stores, "failed", failed, "took_ms", time.Since(began).Milliseconds())
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,6 +40,7 @@ type metrics struct {
 	expiredBytes prometheus.Counter
 	pruned       prometheus.Counter
 	prunedBytes  prometheus.Counter
+	upkeepHeld   *prometheus.GaugeVec // reason
 
 	deliveries    *prometheus.CounterVec // outcome
 	disabledHooks prometheus.Gauge
@@ -90,6 +92,14 @@ func newMetrics(version string) *metrics {
 	m.expiredBytes = counter("expired_bytes_total", "Bytes of the memories that expired.")
 	m.pruned = counter("pruned_versions_total", "Versions removed because their time was over.")
 	m.prunedBytes = counter("pruned_bytes_total", "Bytes of the versions removed because their time was over.")
+
+	m.upkeepHeld = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memento_upkeep_held", Help: "Whether upkeep is held because the clock is not believed; for more_than_usual, in how many stores.",
+	}, []string{"reason"})
+	m.registry.MustRegister(m.upkeepHeld)
+	for _, r := range append(slices.Clone(clockReasons), heldShare) {
+		m.upkeepHeld.WithLabelValues(string(r)).Set(0)
+	}
 
 	m.deliveries = counters("webhook_deliveries_total", "Messages to webhooks, by what became of them.", "outcome")
 	m.disabledHooks = gauge("webhooks_disabled", "Webhooks that are left alone until the configuration is read again.")

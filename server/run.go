@@ -27,6 +27,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background, endBackground := context.WithCancel(ctx)
 	defer endBackground()
 	var upkeep, listeners sync.WaitGroup
+	s.upkeep.start(background)
 	upkeep.Go(func() { s.upkeep.run(background) })
 
 	failed := make(chan error, 3)

@@ -22,6 +22,10 @@ type Deps struct {
 	Log      io.Writer        // nil: no log
 	Version  string           // of memento, for metrics and traces
 	Now      func() time.Time // nil: time.Now
+
+	// Elapsed tells how much time has passed, by a clock that cannot be set; see
+	// memento.UpkeepOptions. Nil: this machine's.
+	Elapsed func() time.Duration
 }
 
 // A Server is a memento server whose listeners are open. See [New].
@@ -87,7 +91,10 @@ func New(c Config, d Deps) (*Server, error) {
 	if every := &c.Maintenance.Interval; *every > 0 {
 		*every = max(*every, time.Second) // less would do nothing else
 	}
-	s.upkeep = &maintenance{backend: d.Backend, interval: c.Maintenance.Interval, now: d.Now, logger: s.logger, metrics: s.metrics}
+	s.upkeep = &maintenance{
+		backend: d.Backend, interval: c.Maintenance.Interval, logger: s.logger, metrics: s.metrics, health: s.health,
+		keeper: memento.NewUpkeeper(d.Backend, memento.UpkeepOptions{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
+	}
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
 		Observe:    s.observed,

@@ -110,6 +110,8 @@ func Settings() []Setting {
 			"how long requests under way may take to finish"),
 		row("maintenance.interval", "1h", duration(0), func(c *Config) *time.Duration { return &c.Maintenance.Interval },
 			"how often memories expire and history is collected, in every store; 0 for never"),
+		row("maintenance.share", "25", percent, func(c *Config) *int { return &c.Maintenance.Share },
+			"the most of a store's memories, and of its versions, in percent, that one run removes without a word; 100 is without limit"),
 
 		row("oidc.issuer", "", anyText, func(c *Config) *string { return &c.OIDC.Issuer },
 			"URL of an OpenID Connect issuer whose tokens are let in").unset("only API keys are"),

@@ -139,9 +139,7 @@ func (a *apply) end() {
 	a.state.info.Usage = a.planner.Info.Usage
 	a.state.seq = a.planner.Seq
 	for _, v := range a.versions {
-		if v.CreatedAt.After(a.state.last) {
-			a.state.last = v.CreatedAt
-		}
+		a.state.last = memento.LastTime(a.state.last, &v)
 	}
 	a.tx.setState(a.store, a.state)
 }

@@ -45,6 +45,7 @@ var (
 	_ memento.ReadMarker      = (*Backend)(nil)
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
 // A Backend keeps stores in one SQLite file. See [Open].

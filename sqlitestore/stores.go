@@ -162,14 +162,8 @@ func metadataJSON(m map[string]string) string {
 	return string(text)
 }
 
-// clock returns the time for a change, which must not lie before last.
-func (b *Backend) clock(last time.Time) time.Time {
-	now := b.now().UTC().Truncate(time.Microsecond)
-	if now.Before(last) {
-		return last
-	}
-	return now
-}
+// clock returns the time of a change that follows one made at last.
+func (b *Backend) clock(last time.Time) time.Time { return memento.NextTime(b.now(), last) }
 
 // store reads one store's description, its number and the time of its newest version.
 func (b *Backend) store(c *conn, op string, ws memento.Workspace, id memento.StoreID) (info memento.StoreInfo, num int64, last time.Time, err error) {

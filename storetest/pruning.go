@@ -87,7 +87,7 @@ func pruneAge(e *env) {
 	if _, err := e.b.GetVersion(e.Context(), e.store, v1.ID); err == nil {
 		e.Error("the version that was pruned is still there")
 	}
-	e.prune(memento.PruneOptions{Before: time.Now().Add(time.Hour)})
+	e.prune(memento.PruneOptions{Before: memento.EndOfTime})
 	e.kept(v3)
 	if got := e.versions(memento.VersionListOptions{Memory: v3.Memory, Contents: true}); len(got) != 1 || got[0].Content != "333" {
 		e.Errorf("versions of the memory: %+v", got)
@@ -104,7 +104,7 @@ func pruneNumber(e *env) {
 	for i := range 2 {
 		b = append(b, e.put("/b", fmt.Sprint("b", i)))
 	}
-	future := time.Now().Add(time.Hour)
+	future := memento.EndOfTime
 	e.prune(memento.PruneOptions{Before: future, Keep: 3})
 	e.kept(b[1], b[0], a[4], a[3], a[2])
 	e.prune(memento.PruneOptions{Before: future, Keep: 1})
@@ -130,7 +130,7 @@ func pruneDeleted(e *env) {
 func pruneShared(e *env) {
 	made := e.put("/a", "shared")
 	moved := e.apply(memento.Move{From: "/a", To: "/b"})[0]
-	e.prune(memento.PruneOptions{Before: time.Now().Add(time.Hour)})
+	e.prune(memento.PruneOptions{Before: memento.EndOfTime})
 	e.kept(moved)
 	e.reopen()
 	if got := e.version(moved.ID).Content; got != "shared" || e.get("/b").Content != "shared" {
@@ -141,7 +141,7 @@ func pruneShared(e *env) {
 	third := e.apply(memento.Move{From: "/b", To: "/c"})[0]
 	fourth := e.apply(memento.Move{From: "/c", To: "/d"})[0]
 	e.redact(third.ID)
-	e.prune(memento.PruneOptions{Before: time.Now().Add(time.Hour), Keep: 2})
+	e.prune(memento.PruneOptions{Before: memento.EndOfTime, Keep: 2})
 	e.kept(fourth, third)
 	if got := e.get("/d").Content; got != "other" {
 		e.Errorf("the contents that %s shared are %q", second.ID, got)
@@ -151,7 +151,7 @@ func pruneShared(e *env) {
 func pruneOne(e *env) {
 	a, b := e.put("/a", "1"), e.put("/b", "1")
 	a2, b2 := e.put("/a", "2"), e.put("/b", "2")
-	opts := memento.PruneOptions{Before: time.Now().Add(time.Hour), Memory: a.Memory}
+	opts := memento.PruneOptions{Before: memento.EndOfTime, Memory: a.Memory}
 	e.prune(opts)
 	e.kept(b2, a2, b)
 	e.apply(memento.Remove{Path: "/a"})
@@ -186,7 +186,7 @@ func pruneSearch(e *env) {
 	e.put("/a", "banana")
 	e.put("/b", "cherry")
 	e.apply(memento.Remove{Path: "/b"})
-	e.prune(memento.PruneOptions{Before: time.Now().Add(time.Hour)})
+	e.prune(memento.PruneOptions{Before: memento.EndOfTime})
 	for query, want := range map[string]int{"apple": 0, "banana": 1, "cherry": 0} {
 		matches, err := searcher.Search(e.Context(), e.store, memento.SearchOptions{Query: query})
 		if err != nil || len(matches) != want {
@@ -224,7 +224,7 @@ func pruneBeside(e *env) {
 					pruned = true
 				default:
 				}
-				if _, err := b.Prune(e.Context(), e.store, memento.PruneOptions{Before: time.Now().Add(time.Hour), Keep: 2}); err != nil {
+				if _, err := b.Prune(e.Context(), e.store, memento.PruneOptions{Before: memento.EndOfTime, Keep: 2}); err != nil {
 					e.Error(err)
 					return
 				}
@@ -248,7 +248,7 @@ func pruneThenImport(e *env) {
 	e.put("/a", "1")
 	e.put("/a", "2")
 	e.apply(memento.Move{From: "/a", To: "/b"})
-	e.prune(memento.PruneOptions{Before: time.Now().Add(time.Hour)})
+	e.prune(memento.PruneOptions{Before: memento.EndOfTime})
 	left := e.versions(memento.VersionListOptions{OldestFirst: true, Contents: true})
 	want := e.list(memento.ListOptions{Contents: true})
 	e.store = e.newStore(memento.StoreSpec{Name: "copy"})
@@ -278,7 +278,7 @@ func pruneTwice(e *env) {
 		var wg sync.WaitGroup
 		for range pruners {
 			wg.Go(func() {
-				if _, err := e.b.Prune(e.Context(), e.store, memento.PruneOptions{Before: time.Now().Add(time.Hour)}); err != nil {
+				if _, err := e.b.Prune(e.Context(), e.store, memento.PruneOptions{Before: memento.EndOfTime}); err != nil {
 					e.Error(err)
 				}
 			})

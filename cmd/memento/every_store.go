@@ -18,7 +18,7 @@ func addAllStores(c *cobra.Command, all *bool) {
 // eachStore has do work in the store that the flags name or, with all, in one
 // store after the other, newest first. Then a store that fails does not keep the
 // others from their turn.
-func (a *app) eachStore(ctx context.Context, all bool, do func(*memento.Store, memento.StoreInfo) error) error {
+func (a *app) eachStore(ctx context.Context, all bool, do func(memento.Backend, *memento.Store, memento.StoreInfo) error) error {
 	if all && a.storeName != "" {
 		return usage("give --store or --all-stores, not both")
 	}
@@ -32,7 +32,7 @@ func (a *app) eachStore(ctx context.Context, all bool, do func(*memento.Store, m
 			if err != nil {
 				return err
 			}
-			return do(s, info)
+			return do(b, s, info)
 		}
 		var stores []memento.StoreInfo
 		for info, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{IncludeArchived: true}) {
@@ -48,7 +48,7 @@ func (a *app) eachStore(ctx context.Context, all bool, do func(*memento.Store, m
 		for _, info := range stores {
 			s, err := memento.OpenStore(ctx, b, workspace, info.ID, a.storeOptions())
 			if err == nil {
-				err = do(s, info)
+				err = do(b, s, info)
 			}
 			switch {
 			case ctx.Err() != nil:

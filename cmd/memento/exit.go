@@ -24,6 +24,7 @@ const (
 	exitLimit    = 5
 	exitInvalid  = 6
 	exitStorage  = 7
+	exitHeld     = 8
 )
 
 func exitCodesTopic() *cobra.Command {
@@ -44,6 +45,8 @@ func exitCodesTopic() *cobra.Command {
   6  a value, a path or an archive is not valid, or holds sensitive information
   7  the storage failed: it is full, read-only or damaged, cannot be reached, or denies
      access
+  8  what is old was not removed, because a clock is not believed or it is more than
+     usual ("expire", "gc", "maintain"); --force removes it
 
 "tool" without arguments ends with 0 once its input has ended, even if commands
 failed: their results say so. "maintain" ends with 0 when it is interrupted.`,
@@ -67,6 +70,7 @@ func outcomes() []outcome {
 		{memento.ErrDamaged, exitStorage, `"memento doctor" says what is damaged and which versions are whole, and "memento doctor --repair" brings those back`},
 		{archive.ErrNoHistory, exitInvalid, "take its contents with --contents-only"},
 		{archive.ErrTooLarge, exitLimit, "if you trust it, allow more with --max-bytes"},
+		{memento.ErrHeld, exitHeld, ""},
 		{memento.ErrSensitive, exitInvalid, `leave it out, and note where it can be found instead; "memento stores settings --help" says how to allow what only looks sensitive`},
 		{memento.ErrNoDetector, exitInvalid, `"memento stores settings --sensitive off" has nothing looked for`},
 		{memento.ErrNoStore, exitMissing, `see "memento stores list"; "memento stores create" makes a store, and so does the first write to it`},

@@ -21,8 +21,8 @@ func TestOutcomes(t *testing.T) {
 		memento.ErrInvalid: 6, memento.ErrInvalidPath: 6, memento.ErrUnsupported: 6, archive.ErrNoHistory: 6,
 		memento.ErrSensitive: 6, memento.ErrNoDetector: 6,
 		memento.ErrNoSpace: 7, memento.ErrReadOnly: 7, memento.ErrFormat: 7, memento.ErrClosed: 7,
-		archive.ErrNotEmpty: 4,
-		io.ErrNoProgress:    7, // of a backend, any other error is the storage's
+		archive.ErrNotEmpty: 4, memento.ErrHeld: 8,
+		io.ErrNoProgress: 7, // of a backend, any other error is the storage's
 	} {
 		a := newApp(nil, io.Discard, io.Discard)
 		a.running = true

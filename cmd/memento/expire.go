@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 )
 
 type expireFlags struct {
-	dryRun, all bool
-	at          string
+	dryRun, all, force bool
+	at                 string
 }
 
 func (a *app) expireCommand() *cobra.Command {
@@ -25,20 +26,21 @@ store's settings say, but for those that they keep and those that are read-only.
 lists them, longest unused first: how long that is, the size and the path.
 
 What expired can be restored until its history ends. "memento maintain" expires
-memories now and then.`,
+memories now and then.
+` + heldHelp,
 		Example: `  memento stores settings --expire-after 90d --keep '/people/**'
   memento expire --dry-run
   memento expire --dry-run --at +30d
   memento expire --all-stores`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			at := a.now()
+			var at time.Time // now
 			if f.at != "" {
 				if !f.dryRun {
 					return usage("--at goes with --dry-run")
 				}
 				var err error
-				if at, err = parseWhen(f.at, at); err != nil {
+				if at, err = parseWhen(f.at, a.now()); err != nil {
 					return err
 				}
 			}
@@ -46,6 +48,7 @@ memories now and then.`,
 		},
 	}
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be removed")
+	addForce(c, &f.force)
 	c.Flags().StringVar(&f.at, "at", "", "with --dry-run, what would be at this `time`: +30d from now, or "+timeForms)
 	addAllStores(c, &f.all)
 	return c
@@ -61,29 +64,43 @@ func parseWhen(s string, now time.Time) (time.Time, error) {
 	return parseTime(s, now)
 }
 
+// expire lets memories expire, or shows what would at a time, which is zero for now.
 func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
-	return a.eachStore(ctx, f.all, func(s *memento.Store, info memento.StoreInfo) error {
+	var t *upkeep
+	return a.eachStore(ctx, f.all, func(b memento.Backend, s *memento.Store, info memento.StoreInfo) (err error) {
 		if info.Settings.Expiry.After == 0 {
 			if !f.all {
 				a.say(`nothing expires in store %s; "memento stores settings --expire-after 90d" changes that`, line(info.Name))
 			}
 			return nil
 		}
-		expired, failed := s.Expire(ctx, at, f.dryRun)
+		if t == nil {
+			if t, err = a.beginUpkeep(ctx, b, f.force, f.dryRun); err != nil {
+				return err
+			}
+			if !at.IsZero() {
+				t.At = at
+			}
+		}
+		expired, failed := t.keeper.Expire(ctx, s, t.Judgement, f.dryRun)
 		for _, x := range expired {
-			if err := a.showExpired(info.ID, x, at, f.dryRun); err != nil {
+			if err := a.showExpired(info.ID, x, t.At, f.dryRun); err != nil {
 				return err
 			}
 		}
+		held, isHeld := errors.AsType[*memento.HeldError](failed)
 		switch {
-		case failed != nil:
-			return failed
+		case failed != nil && !(isHeld && f.dryRun):
+			return hintHeld(failed, "expire", info.ID)
 		case len(expired) == 0:
 			a.say("nothing has expired in store %s", line(info.Name))
 		case f.dryRun:
 			a.say("%s would expire in store %s; nothing was done", describeExpired(expired), line(info.Name))
 		default:
 			a.say("%s expired in store %s", describeExpired(expired), line(info.Name))
+		}
+		if isHeld {
+			a.sayHeld(held)
 		}
 		return nil
 	})

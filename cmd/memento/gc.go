@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"memento"
 
@@ -9,42 +10,56 @@ import (
 )
 
 func (a *app) gcCommand() *cobra.Command {
-	var dryRun, all bool
+	var dryRun, all, force bool
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove history that is no longer kept",
 		Long: `Gc removes, for good, the versions that the store's settings do not ask to keep, and
 gives their space back. The newest version of a memory always stays.
 
-"memento maintain" does this now and then.`,
+"memento maintain" does this now and then.
+` + heldHelp,
 		Example: `  memento gc --dry-run
   memento stores settings --history-age 7d --history-versions 3
   memento gc --all-stores --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.gc(cmd.Context(), all, dryRun)
+			return a.gc(cmd.Context(), all, force, dryRun)
 		},
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be removed")
+	addForce(c, &force)
 	addAllStores(c, &all)
 	return c
 }
 
-func (a *app) gc(ctx context.Context, all, dryRun bool) error {
-	return a.eachStore(ctx, all, func(s *memento.Store, info memento.StoreInfo) error {
-		pruned, err := s.CollectHistory(ctx, a.now(), dryRun)
+func (a *app) gc(ctx context.Context, all, force, dryRun bool) error {
+	var t *upkeep
+	return a.eachStore(ctx, all, func(b memento.Backend, s *memento.Store, info memento.StoreInfo) (err error) {
+		if t == nil {
+			if t, err = a.beginUpkeep(ctx, b, force, dryRun); err != nil {
+				return err
+			}
+		}
+		pruned, failed := t.keeper.CollectHistory(ctx, s, t.Judgement, dryRun)
+		held, isHeld := errors.AsType[*memento.HeldError](failed)
 		switch {
-		case err != nil:
-			return err
+		case failed != nil && !(isHeld && dryRun):
+			return hintHeld(failed, "gc", info.ID)
 		case a.json:
-			return a.writeJSON(collectedJSON{
+			if err := a.writeJSON(collectedJSON{
 				Type: "memory_history_collection", Store: info.ID,
 				Versions: pruned.Versions, Bytes: pruned.Bytes, DryRun: dryRun,
-			})
+			}); err != nil {
+				return err
+			}
 		case dryRun:
 			a.say("%s would be removed from store %s; nothing was done", describePruned(pruned), line(info.Name))
 		default:
 			a.say("removed %s from store %s", describePruned(pruned), line(info.Name))
+		}
+		if isHeld {
+			a.sayHeld(held)
 		}
 		return nil
 	})

@@ -36,6 +36,7 @@
 //	5  a limit would be exceeded
 //	6  a value, or a path, is not valid, or holds sensitive information
 //	7  the storage failed
+//	8  what is old was not removed, because a clock is not believed or it is more than usual
 package main
 
 import (

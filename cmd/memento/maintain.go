@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,7 +17,7 @@ const minEvery = time.Second
 
 func (a *app) maintainCommand() *cobra.Command {
 	every := span{value: time.Hour}
-	var once bool
+	var once, force bool
 	c := &cobra.Command{
 		Use:   "maintain",
 		Short: "Expire memories and collect history, now and then",
@@ -27,7 +28,8 @@ each store in which there was something to do. A store that fails does not keep 
 others from their turn, and has another one with the next run.
 
 With --once it does so once, for schedulers such as cron; then the exit code is that
-of the first failure.`,
+of the first failure.
+` + heldHelp + ` It goes with --once.`,
 		Example: `  memento maintain
   memento maintain --every 10m --json >> maintenance.jsonl
   memento maintain --once`,
@@ -36,14 +38,18 @@ of the first failure.`,
 			if every.value < minEvery {
 				return usage("--every must be at least a second")
 			}
+			if force && !once {
+				return usage("--force goes with --once")
+			}
 			if once {
-				return a.maintainOnce(cmd.Context())
+				return a.maintainOnce(cmd.Context(), force)
 			}
 			return a.maintain(cmd.Context(), every.value)
 		},
 	}
 	c.Flags().Var(&every, "every", "how long to wait between runs, such as "+spanForms+" (default 1h)")
 	c.Flags().BoolVar(&once, "once", false, "do it once")
+	addForce(c, &force)
 	c.MarkFlagsMutuallyExclusive("every", "once")
 	return c
 }
@@ -52,7 +58,7 @@ of the first failure.`,
 // that nothing is held in between and what went wrong with it can be mended.
 func (a *app) maintain(ctx context.Context, every time.Duration) error {
 	for first := true; ; first = false {
-		opened, err := a.maintainAll(ctx)
+		opened, err := a.maintainAll(ctx, false)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -73,23 +79,35 @@ func (a *app) maintain(ctx context.Context, every time.Duration) error {
 	}
 }
 
-func (a *app) maintainOnce(ctx context.Context) error {
-	_, err := a.maintainAll(ctx)
+func (a *app) maintainOnce(ctx context.Context, force bool) error {
+	_, err := a.maintainAll(ctx, force)
 	return err
 }
 
 // maintainAll has one run, and says whether the backend could be opened. It
 // returns the first failure, and warns of the others.
-func (a *app) maintainAll(ctx context.Context) (opened bool, err error) {
+func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err error) {
 	err = a.withBackend(ctx, func(b memento.Backend) error {
 		opened = true
 		var first error
-		at := a.now()
-		for u, err := range memento.Maintain(ctx, b, workspace, at) {
+		keeper := a.upkeeper(b, force)
+		j, err := keeper.Judge(ctx)
+		a.tellJudgement(j)
+		if err != nil {
+			return hintHeld(err, "", "")
+		}
+		for u, err := range keeper.Maintain(ctx, workspace, j) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if told := a.maintained(u, at, err); told != nil {
+			for _, held := range u.Held {
+				command := "gc"
+				if held.What == memento.HeldMemories {
+					command = "expire"
+				}
+				err = cmp.Or(err, hintHeld(held, command, u.Store.ID))
+			}
+			if told := a.maintained(u, j.At, err); told != nil {
 				return told
 			}
 			if err != nil {

@@ -56,7 +56,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 	// the user is asked once.
 	found := map[memento.StoreID][]memento.Exposure{}
 	var all []memento.Exposure
-	scanned := a.eachStore(ctx, f.all, func(s *memento.Store, info memento.StoreInfo) error {
+	scanned := a.eachStore(ctx, f.all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
 		exposures, err := a.findExposures(ctx, s, f.personal)
 		if err != nil || len(exposures) == 0 {
 			return err
@@ -95,7 +95,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 		return err
 	}
 	fixed := 0
-	fixing := a.eachStore(ctx, f.all, func(s *memento.Store, info memento.StoreInfo) error {
+	fixing := a.eachStore(ctx, f.all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
 		n, err := a.fixExposures(ctx, s, info.ID, found[info.ID], f.personal)
 		fixed += n
 		return err

@@ -75,15 +75,15 @@ func TestMaintainOnce(t *testing.T) {
 	for _, store := range []string{"one", "two"} {
 		must(t, "old", "--backend", url, "--store", store, "put", "/a.md")
 		must(t, "new", "--backend", url, "--store", store, "put", "/a.md")
-		must(t, "", "--backend", url, "stores", "settings", store, "--expire-after", "60d", "--history-age", "10d", "--history-versions", "1")
+		must(t, "", "--backend", url, "stores", "settings", store, "--expire-after", "7d", "--history-age", "2d", "--history-versions", "1")
 	}
-	code, out, errs := runLater(t, 20*day, "--backend", url, "maintain", "--once")
+	code, out, errs := runLater(t, 3*day, "--backend", url, "maintain", "--once")
 	if code != exitOK || out != "" || strings.Count(errs, ": removed 1 version (3B) of history\n") != 2 {
-		t.Errorf("after 20 days: exit code %d, %q, said %q", code, out, errs)
+		t.Errorf("after 3 days: exit code %d, %q, said %q", code, out, errs)
 	}
-	code, out, errs = runLater(t, 70*day, "--backend", url, "maintain", "--once", "--json")
+	code, out, errs = runLater(t, 8*day, "--backend", url, "maintain", "--once", "--json")
 	if code != exitOK || errs != "" || strings.Count(out, "\n") != 2 {
-		t.Fatalf("after 70 days: exit code %d, %q, said %q", code, out, errs)
+		t.Fatalf("after 8 days: exit code %d, %q, said %q", code, out, errs)
 	}
 	for text := range strings.Lines(out) {
 		var got upkeepJSON
@@ -91,7 +91,7 @@ func TestMaintainOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Expired != 1 || got.ExpiredBytes != 3 || got.Error != nil {
-			t.Errorf("after 70 days: %s", text)
+			t.Errorf("after 8 days: %s", text)
 		}
 	}
 }

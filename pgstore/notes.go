@@ -1,0 +1,50 @@
+package pgstore
+
+import (
+	"context"
+	"time"
+
+	"memento"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// StorageTime implements [memento.Clock], by the database server's clock.
+func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
+	return read(ctx, b, "ask for the time", func(ctx context.Context, c *pgxpool.Conn) (time.Time, error) {
+		var now int64
+		err := c.QueryRow(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&now)
+		return timeOf(now), err
+	})
+}
+
+// Note implements [memento.NoteKeeper].
+func (b *Backend) Note(ctx context.Context, name string) (string, error) {
+	if !storable(name) {
+		return "", nil
+	}
+	return read(ctx, b, "read note", func(ctx context.Context, c *pgxpool.Conn) (text string, err error) {
+		err = c.QueryRow(ctx, b.sql(`SELECT text FROM memento.notes WHERE name = $1`), name).Scan(&text)
+		if noRows(err) {
+			err = nil
+		}
+		return text, err
+	})
+}
+
+// SetNote implements [memento.NoteKeeper].
+func (b *Backend) SetNote(ctx context.Context, name, text string) error {
+	const op = "set note"
+	if err := memento.CheckNote(name, text); err != nil {
+		return &memento.Error{Op: op, Err: err}
+	}
+	if !storable(text) {
+		return &memento.Error{Op: op, Err: invalid("a note has no U+0000")}
+	}
+	// Done again, it has the same outcome: so no answer can be lost.
+	_, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (tag, error) {
+		return c.Exec(ctx, b.sql(`INSERT INTO memento.notes (name, text) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET text = excluded.text`), name, text)
+	})
+	return err
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"memento"
+)
+
+// Why upkeep is held, besides the reasons of memento.ClockError: words for the metric.
+const heldShare = "more_than_usual"
+
+// clockReasons are those for which the clock is not believed.
+var clockReasons = []memento.ClockReason{memento.ClockStorage, memento.ClockMoved, memento.ClockGap}
+
+// repeatHeld is how often the log says again what has not changed.
+const repeatHeld = time.Hour
+
+// holds remember what the log has said.
+type holds struct {
+	mu   sync.Mutex
+	said map[string]saying
+}
+
+type saying struct {
+	text string
+	at   time.Time
+}
+
+// isNews reports whether the log should say a text about something: because it has said
+// another, or this one more than an hour ago. "" is that there is nothing to say.
+func (h *holds) isNews(about, text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.said == nil {
+		h.said = map[string]saying{}
+	}
+	last := h.said[about]
+	if last.text == text && (text == "" || time.Since(last.at) < repeatHeld) {
+		return false
+	}
+	h.said[about] = saying{text, time.Now()}
+	return true
+}
+
+// judged tells of a judgement, and reports whether upkeep can go on.
+func (m *maintenance) judged(j memento.Judgement, err error) bool {
+	wrong, held := errors.AsType[*memento.ClockError](err)
+	if err != nil && !held {
+		m.logger.Error("the clock could not be judged, so nothing expires and no history is removed", "error", safeError(err))
+		return false
+	}
+	warning, reason := "", memento.ClockReason("")
+	if held {
+		warning, reason = wrong.Error(), wrong.Reason
+	}
+	m.health.warn("clock", warning)
+	for _, r := range clockReasons {
+		m.metrics.upkeepHeld.WithLabelValues(string(r)).Set(bit(r == reason))
+	}
+	news := m.held.isNews("clock", string(reason))
+	switch {
+	case held && news:
+		m.logger.Error("upkeep is held: the clock of this machine is not believed; nothing expires and no history is removed until it is right",
+			"reason", string(wrong.Reason), "clock", wrong.Now.UTC().Format(time.RFC3339), "other", wrong.Other.UTC().Format(time.RFC3339),
+			"next", `set the clock; if it is right, run "memento maintain --once --force"`)
+	case news && reason == "":
+		m.logger.Info("upkeep goes on: the clock of this machine is believed again")
+	}
+	behind := ""
+	if j.Behind > 0 {
+		behind = "behind"
+	}
+	if m.held.isNews("behind", behind) && behind != "" {
+		m.logger.Warn("the clock of this machine is behind the time at which upkeep was done last; less is removed meanwhile",
+			"behind", j.Behind.Round(time.Second).String(), "clock", j.At.Format(time.RFC3339))
+	}
+	return err == nil
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func heldText(h *memento.HeldError) string { return fmt.Sprint(h.What, " ", h.Count, "/", h.Of, " ") }
+
+// heldCommand is what to run if what is held is meant.
+func heldCommand(store memento.StoreID, what string) string {
+	command := "gc"
+	if what == memento.HeldMemories {
+		command = "expire"
+	}
+	return fmt.Sprintf(`look with "memento %[1]s --dry-run --store %[2]s"; if it is meant, run "memento %[1]s --force --store %[2]s"`, command, store)
+}

@@ -1,0 +1,133 @@
+package memento
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// smallSkew is how far the clocks of processes that share a backend may differ in
+// everyday use. Within it the times of versions never go back.
+const smallSkew = time.Minute
+
+// NextTime returns the time of a change that is made now and follows one that was
+// made at last, in UTC and whole microseconds. Backends use it for versions and for
+// descriptions of stores.
+//
+// A change does not precede the one before it as long as last lies at most a minute
+// ahead. If it lies further ahead, it was told by a clock that was wrong, or this one
+// is: then the change carries now, so that times recover when a clock is set right.
+func NextTime(now, last time.Time) time.Time {
+	now = keptTime(now)
+	if last.After(now) && last.Sub(now) <= smallSkew {
+		return last
+	}
+	return now
+}
+
+// LastTime returns what the next [NextTime] of a store takes as last, after v was
+// appended: the time of v if it was made here, and the later one if it was imported.
+func LastTime(last time.Time, v *Version) time.Time {
+	if v.CreatedAt.After(last) || v.isMadeHere() {
+		return v.CreatedAt
+	}
+	return last
+}
+
+// isMadeHere reports whether a version was made in its store. One that was imported
+// has the time of another store's clock, and says nothing about its neighbours.
+func (v *Version) isMadeHere() bool { return v.ID.SeqHint() == v.Seq }
+
+// Redated says that the versions made in a store, from one Seq to another, both
+// included, count as made at a time that is not their own.
+type Redated struct {
+	From, To int64
+	At       time.Time
+}
+
+// redate returns the time that counts for v.
+func redate(all []Redated, v *Version) time.Time {
+	if len(all) == 0 || !v.isMadeHere() {
+		return v.CreatedAt
+	}
+	i, _ := slices.BinarySearchFunc(all, v.Seq, func(r Redated, seq int64) int { return cmp.Compare(r.To, seq) })
+	if i < len(all) && all[i].From <= v.Seq {
+		return all[i].At
+	}
+	return v.CreatedAt
+}
+
+// A dating finds the versions of a store whose times cannot be right, for what removes
+// by age. It is told of all versions, oldest first, and errs on the side of keeping: a
+// version counts as made no earlier than any that was made before it, and one of the
+// future as made no earlier than the next.
+type dating struct {
+	now   time.Time // which is believed
+	high  time.Time // the latest time so far that is not of the future
+	found []Redated
+	open  bool // whether the last of found waits for the next version's time
+}
+
+func (d *dating) add(v *Version) {
+	if !v.isMadeHere() {
+		return
+	}
+	if v.CreatedAt.Sub(d.now) > smallSkew {
+		if !d.open {
+			d.found = append(d.found, Redated{From: v.Seq})
+			d.open = true
+		}
+		d.found[len(d.found)-1].To = v.Seq
+		return
+	}
+	counts := v.CreatedAt
+	if d.high.Sub(counts) > smallSkew {
+		counts = d.high
+	}
+	d.close(counts)
+	if counts.After(d.high) {
+		d.high = counts
+	}
+	if counts.Equal(v.CreatedAt) {
+		return
+	}
+	if n := len(d.found); n > 0 && d.found[n-1].At.Equal(counts) {
+		d.found[n-1].To = v.Seq
+		return
+	}
+	d.found = append(d.found, Redated{v.Seq, v.Seq, counts})
+}
+
+// close gives the versions that wait for it their time.
+func (d *dating) close(at time.Time) {
+	if d.open {
+		d.found[len(d.found)-1].At = at
+		d.open = false
+	}
+}
+
+// result ends the dating.
+func (d *dating) result() []Redated {
+	d.close(d.now)
+	return d.found
+}
+
+// An asOf tells which versions of a store there were at a time. It is asked of all
+// versions, newest first. The time that counts is the smallest among a version's own
+// and those of all later ones that were made in the store: a later change cannot be
+// earlier, so what says so was told by a clock that was ahead.
+//
+// Source: docs/design.md, "A later change is not earlier".
+type asOf struct {
+	at    time.Time
+	there bool // whether all that come from now on were there, unless they were imported
+}
+
+// includes reports whether there was v.
+func (a *asOf) includes(v *Version) bool {
+	early := !v.CreatedAt.After(a.at)
+	if v.isMadeHere() {
+		a.there = a.there || early
+	}
+	return early || a.there
+}

@@ -1,0 +1,84 @@
+package memento
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// witnesses returns the times at which versions were made, between two times, in order,
+// to the hour. Of histories beyond maxWitnesses it has a part, which explains less.
+func (u *Upkeeper) witnesses(ctx context.Context, from, to time.Time) ([]time.Time, error) {
+	spaces := []Workspace{DefaultWorkspace}
+	if lister, ok := u.backend.(WorkspaceLister); ok {
+		var err error
+		if spaces, err = lister.Workspaces(ctx); err != nil {
+			return nil, err
+		}
+	}
+	hours := map[int64]time.Time{}
+	seen := 0
+	for _, ws := range spaces {
+		var stores []StoreID
+		for info, err := range u.backend.ListStores(ctx, ws, StoreListOptions{IncludeArchived: true}) {
+			if err != nil {
+				return nil, err
+			}
+			stores = append(stores, info.ID)
+		}
+		for _, id := range stores {
+			for v, err := range u.backend.ListVersions(ctx, id, VersionListOptions{CreatedFrom: from, CreatedTo: to}) {
+				if errors.Is(err, ErrNoStore) { // deleted meanwhile
+					break
+				}
+				if err != nil {
+					return nil, err
+				}
+				hours[v.CreatedAt.Unix()/3600] = v.CreatedAt
+				if seen++; seen >= maxWitnesses {
+					break
+				}
+			}
+		}
+	}
+	times := make([]time.Time, 0, len(hours))
+	for _, t := range hours {
+		times = append(times, t)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times, nil
+}
+
+// newElapsed returns a clock that cannot be set, and whether it goes on while the
+// machine sleeps.
+func newElapsed() (elapsed func() time.Duration, strict bool) {
+	if _, ok := uptime(); ok {
+		return func() time.Duration {
+			up, _ := uptime()
+			return up
+		}, true
+	}
+	began := time.Now()
+	return func() time.Duration { return time.Since(began) }, false
+}
+
+// uptime is how long the machine is up, sleep included, where the system says so.
+//
+// Source: proc_uptime(5); CLOCK_BOOTTIME in clock_gettime(2).
+func uptime() (time.Duration, bool) {
+	if runtime.GOOS != "linux" {
+		return 0, false
+	}
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, false
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	return time.Duration(seconds * float64(time.Second)), err == nil
+}
