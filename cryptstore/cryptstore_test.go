@@ -132,6 +132,7 @@ func (k kind) harness() storetest.Harness {
 		Searcher: true, WorkspaceLister: true, EncryptedNames: k.names,
 		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Elector: k.elector,
 		Scans: true, SealedAs: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
+		Clock: true, NoteKeeper: true, // or they say that they are not supported
 	}
 	if k.files != nil {
 		h.Media = func(_ context.Context, dir string) ([]storetest.Medium, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"memento"
 	"memento/internal/proctest"
@@ -25,6 +26,10 @@ func harness() storetest.Harness {
 		BackupWriter:    true,
 		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
 			return storetest.Files(filepath.Join(dir, hiddenFolder, booksFile), filepath.Join(dir, hiddenFolder, recordFile))
+		},
+		NoteKeeper: true,
+		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
+			return Open(ctx, dir, &Options{Now: now})
 		},
 	}
 }

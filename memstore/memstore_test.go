@@ -19,6 +19,10 @@ func harness() storetest.Harness {
 		WorkspaceLister: true,
 		Seals:           true,
 		Elector:         true,
+		NoteKeeper:      true,
+		OpenAt: func(_ context.Context, _ string, now func() time.Time) (memento.Backend, error) {
+			return memstore.New(&memstore.Options{Now: now}), nil
+		},
 	}
 }
 

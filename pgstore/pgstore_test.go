@@ -32,6 +32,8 @@ func harness() storetest.Harness {
 
 		WorkspaceLister: true,
 		Elector:         true,
+		Clock:           true,
+		NoteKeeper:      true,
 
 		Start: start,
 		Media: media,

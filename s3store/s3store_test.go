@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
@@ -31,6 +32,19 @@ func (s server) at(ctx context.Context, dir string) (s3store.Location, *s3store.
 	return at, &s3store.Options{Credentials: credentials.NewStaticV4(srv.AccessKey, srv.SecretKey, ""), MakeBucket: true}, nil
 }
 
+func (s server) openAt(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
+	at, opts, err := s.at(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	opts.Now = now
+	b, err := s3store.Open(ctx, at, opts)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
 func (s server) open(ctx context.Context, dir string) (memento.Backend, error) {
 	at, opts, err := s.at(ctx, dir)
 	if err != nil {
@@ -50,6 +64,8 @@ func harness(s server) storetest.Harness {
 		Reopens: true, Shared: true,
 		Searcher: true, ReadMarker: true, KeyKeeper: true, WorkspaceLister: true, Elector: true, Seals: true,
 		Media: s.media, HexHashes: true, Scans: true,
+		Clock: true, NoteKeeper: true,
+		OpenAt: s.openAt,
 	}
 }
 

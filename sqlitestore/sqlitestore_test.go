@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"memento"
 	"memento/internal/proctest"
@@ -26,6 +27,10 @@ func harness() storetest.Harness {
 		BackupWriter:    true,
 		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
 			return storetest.Files(filepath.Join(dir, "memento.db"))
+		},
+		NoteKeeper: true,
+		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
+			return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), &sqlitestore.Options{Now: now})
 		},
 	}
 }

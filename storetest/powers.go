@@ -32,6 +32,12 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(memento.Elector); ok != h.Elector {
 			e.Errorf("the backend is an Elector: %v, promised %v", ok, h.Elector)
 		}
+		if _, ok := e.b.(memento.Clock); ok != h.Clock {
+			e.Errorf("the backend is a Clock: %v, promised %v", ok, h.Clock)
+		}
+		if _, ok := e.b.(memento.NoteKeeper); ok != h.NoteKeeper {
+			e.Errorf("the backend is a NoteKeeper: %v, promised %v", ok, h.NoteKeeper)
+		}
 	})
 	h.run(t, "read times", readTimes)
 	h.run(t, "read times for others", syncReads)

@@ -16,6 +16,7 @@ package storetest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"memento"
 )
@@ -27,6 +28,10 @@ type Harness struct {
 	// empty at first. A backend that keeps its data elsewhere keeps those of
 	// different dirs apart. The suite closes what it opened.
 	Open func(ctx context.Context, dir string) (memento.Backend, error)
+
+	// OpenAt is Open with a clock for the times of versions, nil if those are the
+	// storage's or a server's.
+	OpenAt func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error)
 
 	// Start, if not nil, starts what the backend keeps its data in, such as a
 	// database server, and returns what ends it. Main calls it before the tests,
@@ -78,6 +83,8 @@ type Harness struct {
 	BackupWriter    bool
 	WorkspaceLister bool
 	Elector         bool
+	Clock           bool
+	NoteKeeper      bool
 }
 
 // Run tests a backend.
@@ -101,6 +108,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("importing", func(t *testing.T) { importing(t, h) })
 	t.Run("sealing", func(t *testing.T) { sealing(t, h) })
 	t.Run("powers", func(t *testing.T) { powers(t, h) })
+	t.Run("clocks", func(t *testing.T) { clocks(t, h) })
 	t.Run("search", func(t *testing.T) { search(t, h) })
 	t.Run("keys", func(t *testing.T) { keys(t, h) })
 	t.Run("damage", func(t *testing.T) { damage(t, h) })
