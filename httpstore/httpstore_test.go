@@ -246,3 +246,11 @@ func (c *client) SyncReads(ctx context.Context) error {
 	}
 	return b.SyncReads(ctx)
 }
+
+func (c *client) StorageTime(ctx context.Context) (time.Time, error) {
+	b, err := c.at(ctx, home)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return b.StorageTime(ctx)
+}
