@@ -179,19 +179,33 @@ func (t task) look(ctx context.Context, b memento.Backend) (*found, error) {
 // compareFiles compares the files on the disk with the memories.
 func (t task) compareFiles(f *found, problem func(string, ...any)) error {
 	top := filepath.Join(t.Dir, "folder")
-	places := map[string]string{filepath.Join(top, "memories"): ordinary}
+	places := map[string]string{} // names of stores, by folder
+	for name, id := range f.Stores {
+		place, err := os.ReadFile(filepath.Join(top, ".memento", "stores", string(id)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			place = []byte("memories")
+		case err != nil:
+			return err
+		}
+		if other := places[string(place)]; other != "" {
+			problem("%s and %s have one folder", name, other)
+		}
+		places[string(place)] = name
+	}
 	others, err := os.ReadDir(filepath.Join(top, "stores"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, o := range others {
-		if f.Stores[o.Name()] == "" {
-			problem("the folder of a store that is not there: %s", o.Name())
+		place := "stores/" + o.Name() + "/memories"
+		if places[place] == "" { // a folder that was made for a store may be left, but no file
+			places[place] = "nobody"
 		}
-		places[filepath.Join(top, "stores", o.Name(), "memories")] = o.Name()
 	}
 	onDisk := files{}
 	for place, store := range places {
+		place = filepath.Join(top, place)
 		err := filepath.WalkDir(place, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				if errors.Is(err, fs.ErrNotExist) && path == place {

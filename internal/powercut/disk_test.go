@@ -45,7 +45,7 @@ func (d *volumeDisk) Dir() string { return d.dir }
 func (d *volumeDisk) Arm(r *rand.Rand, early bool) cut {
 	changes := r.IntN(100)
 	if !early {
-		changes = r.IntN(1 << (6 + r.IntN(7)))
+		changes = 40 + r.IntN(1<<(6+r.IntN(7)))
 	}
 	done := d.CutAfter(changes)
 	return cut{begins: done, done: done}
