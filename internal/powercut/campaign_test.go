@@ -4,6 +4,7 @@ package powercut
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -56,6 +57,9 @@ func campaignSeed(t *testing.T) uint64 {
 	return seed
 }
 
+// cutsFlag is for those who look for something.
+var cutsFlag = flag.Int("cuts", 0, "number of power cuts in each campaign; 0 for the usual one")
+
 // freshEvery is after how many cuts a campaign goes on with an empty disk.
 const freshEvery = 12
 
@@ -72,6 +76,9 @@ type campaign struct {
 
 // run cuts so many times. What was written before each cut is compared with what is found after it.
 func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
+	if *cutsFlag > 0 {
+		cuts = *cutsFlag
+	}
 	seed := campaignSeed(c.T)
 	var err error
 	if c.log, err = os.CreateTemp("", "memento-powercut-*.log"); err != nil {

@@ -11,7 +11,7 @@
 // needs Linux and root, or at least user namespaces with /dev/fuse:
 //
 //	go run ./internal/suites crash
-//	go test -C internal/powercut -run TestStrict/dir
+//	go test -C internal/powercut . -run 'TestStrict/dir' -cuts 500
 //
 // MEMENTO_POWERCUT_SEED repeats a campaign with a seed that a failure has printed.
 package powercut
