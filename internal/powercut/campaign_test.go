@@ -86,7 +86,7 @@ func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
 	}
 	defer func() {
 		c.log.Close()
-		if c.Failed() {
+		if c.Failed() && c.disk != nil {
 			kept := c.log.Name() + ".disk"
 			c.Logf("operations are in %s, the disk is in %s: %v", c.log.Name(), kept, c.disk.Keep(kept))
 		} else {
