@@ -3,6 +3,7 @@
 package powercut
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -45,13 +46,26 @@ func underFault() []operation {
 	return list
 }
 
+// everyPlace is for those who look for something.
+var everyPlace = flag.Bool("every-place", false, "have each operation of the file system fail once, rather than a few")
+
 // faultKinds are the operations that are made to fail, with the errors.
 var faultKinds = []struct {
+	name  string
 	kind  Kind
+	below string
 	errno syscall.Errno
 }{
-	{SyncDir, syscall.EIO}, {Sync, syscall.EIO}, {Rename, syscall.EIO}, {Unlink, syscall.EIO},
-	{Write, syscall.ENOSPC}, {Create, syscall.ENOSPC}, {Mkdir, syscall.ENOSPC}, {Rmdir, syscall.EIO},
+	{"flush of a file of memories", Sync, "/memories/", syscall.EIO},
+	{"flush of a folder of memories", SyncDir, "/memories", syscall.EIO},
+	{"flush of a file", Sync, "", syscall.EIO},
+	{"flush of a folder", SyncDir, "", syscall.EIO},
+	{"rename", Rename, "", syscall.EIO},
+	{"removal of a file", Unlink, "", syscall.EIO},
+	{"removal of a folder", Rmdir, "", syscall.EIO},
+	{"write", Write, "", syscall.ENOSPC},
+	{"new file", Create, "", syscall.ENOSPC},
+	{"new folder", Mkdir, "", syscall.ENOSPC},
 }
 
 // An operation of the file system fails once, the power is cut after all calls have
@@ -60,24 +74,34 @@ var faultKinds = []struct {
 func TestFaultThenCut(t *testing.T) {
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
-			seed := campaignSeed(t)
+			r := rand.New(rand.NewPCG(campaignSeed(t), 0))
 			base, oracle := prepare(t, engine)
-			runs, hits := 0, 0
-			for i, k := range faultKinds {
-				r := rand.New(rand.NewPCG(seed, uint64(i)))
-				// All places in a long run, and otherwise some.
-				for skip := r.IntN(longtest.Scaled(8, 1)); ; skip += 1 + r.IntN(longtest.Scaled(40, 1)) {
-					runs++
-					if !faultThenCut(t, engine, base.Clone(), oracle.clone(), &Fault{Kind: k.kind, Skip: skip, Times: 1, Errno: k.errno}) {
-						break
+			hits := 0
+			for _, k := range faultKinds {
+				t.Run(k.name, func(t *testing.T) {
+					every := *everyPlace || longtest.Enabled()
+					step := func(most int) int {
+						if every {
+							return 0
+						}
+						return r.IntN(most)
 					}
-					if hits++; t.Failed() {
-						t.Fatalf("%s, number %d, with %v", k.kind, skip, k.errno)
+					skip := step(4)
+					for n := 0; every || n < 2; n++ {
+						fault := &Fault{Kind: k.kind, Below: k.below, Skip: skip, Times: 1, Errno: k.errno}
+						if !faultThenCut(t, engine, base.Clone(), oracle.clone(), fault) {
+							break
+						}
+						hits++
+						if t.Failed() {
+							t.Fatalf("number %d failed with %v", skip, k.errno)
+						}
+						skip += 1 + step(20)
 					}
-				}
+				})
 			}
-			t.Logf("%d runs, in %d of them an operation failed", runs, hits)
-			if hits < 3 {
+			t.Logf("%d operations failed", hits)
+			if hits == 0 {
 				t.Error("too few operations failed for this to test anything")
 			}
 		})
