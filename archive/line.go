@@ -145,8 +145,8 @@ func isID(id, prefix string) bool {
 	return true
 }
 
-// plausible refuses times that no version has. One of the far future would hold
-// up the clock of the store for good, for versions never go back in time.
+// plausible refuses times that no version has. One of the far future would never
+// expire, nor its history end.
 func plausible(t, notAfter time.Time) bool {
 	return t.Unix() >= 0 && !t.After(notAfter)
 }

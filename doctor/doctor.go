@@ -69,7 +69,7 @@ const (
 	repairHistory  = "restore a backup from before; the memories as they are now can be saved with \"memento export\""
 	repairMemory   = "write the memory once more, which makes a version of it"
 	repairInside   = `restore a backup of the database, or "memento copy" to a new place, which says what of the stores is lost`
-	repairClock    = "set the clocks of this machine and of the storage; what is dated ahead becomes right as time goes by"
+	repairClock    = "set the clocks of this machine and of the storage; what is written from then on has the right time"
 	repairKeys     = "give the keys that it was encrypted with; if they are right, the storage was changed by others: restore a backup"
 	repairPromise  = "do not let several programs write there: edits can be lost; see docs for what the storage must be able to do"
 )

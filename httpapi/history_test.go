@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"memento"
 )
@@ -118,4 +119,31 @@ func TestPrune(t *testing.T) {
 		s.admin.do(t, http.MethodPost, prune, body).fails(t, 400, invalidRequest, words)
 	}
 	s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, http.MethodPost, prune, object{"before": before}).fails(t, 403, noAccess, "admin")
+}
+
+// A client whose clock is wrong removes nothing by it, and nobody more than usual
+// without saying so.
+func TestPruneOfFuture(t *testing.T) {
+	s := newSite(t, nil)
+	store := s.admin.life(t)
+	prune := store + "/prune"
+	count := func() int { return len(s.admin.pages(t, store+"/memory_versions", 20)) }
+	all := count()
+	year := s.clock.time().AddDate(1, 0, 0)
+	s.admin.do(t, http.MethodPost, prune, object{"before": year}).fails(t, 400, invalidRequest, "before: lies in the future by the server's clock")
+	s.admin.do(t, http.MethodPost, prune, object{"before": year, "force": true}).fails(t, 400, invalidRequest, "before: lies in the future")
+	same(t, "versions", count(), all)
+
+	memory := text(t, s.admin.get(t, store+"/memories/by-path?path=/n/b.md"), "id")
+	for i := range 30 {
+		s.admin.post(t, store+"/memories/"+memory, object{"content": fmt.Sprint("version ", i)})
+	}
+	all = count()
+	s.clock.add(3 * 24 * time.Hour)
+	before := s.clock.time().Add(-time.Hour)
+	s.admin.do(t, http.MethodPost, prune, object{"before": before}).fails(t, 400, invalidRequest, "more than usual")
+	same(t, "versions", count(), all)
+	if gone := s.admin.post(t, prune, object{"before": before, "force": true})["versions"].(float64); gone < 30 {
+		t.Errorf("by force %v versions are gone", gone)
+	}
 }

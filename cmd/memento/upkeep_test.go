@@ -199,3 +199,36 @@ func TestNearLimits(t *testing.T) {
 		t.Errorf("near are %v; want memories and memory_bytes", got)
 	}
 }
+
+// What a wrong clock, or more than usual, would remove needs a word.
+func TestUpkeepIsHeld(t *testing.T) {
+	url := database(t)
+	must(t, "", "--backend", url, "stores", "create", "default")
+	for _, text := range []string{"old", "new"} {
+		for _, p := range []string{"/a", "/b", "/c"} {
+			must(t, text, "--backend", url, "put", p)
+		}
+	}
+	must(t, "", "--backend", url, "stores", "settings", "--expire-after", "2d", "--history-age", "1d", "--history-versions", "1")
+	for _, command := range [][]string{{"expire"}, {"gc"}, {"maintain", "--once"}, {"expire", "--all-stores"}} {
+		code, _, errs := runLater(t, 365*day, append([]string{"--backend", url}, command...)...)
+		if code != exitHeld || !strings.Contains(errs, "nothing was done or written since") || !strings.Contains(errs, "--force") {
+			t.Errorf("%v a year later: exit code %d, said %q", command, code, errs)
+		}
+	}
+	code, out, errs := runLater(t, 365*day, "--backend", url, "expire", "--dry-run")
+	if code != exitOK || strings.Count(out, "\n") != 3 || strings.Count(errs, "without --force nothing would be done") != 2 {
+		t.Errorf("a dry run: exit code %d, %q, said %q", code, out, errs)
+	}
+	code, _, errs = runLater(t, 3*day, "--backend", url, "expire")
+	if code != exitHeld || !strings.Contains(errs, "would remove 3 of 3 memories") || !strings.Contains(errs, "expire --force --store memstore_") {
+		t.Errorf("all of a store: exit code %d, said %q", code, errs)
+	}
+	if got := strings.Count(must(t, "", "--backend", url, "ls"), "\n"); got != 3 {
+		t.Errorf("%d memories are left, want 3", got)
+	}
+	code, out, _ = runLater(t, 3*day, "--backend", url, "expire", "--force")
+	if code != exitOK || strings.Count(out, "\n") != 3 {
+		t.Errorf("by force: exit code %d, %q", code, out)
+	}
+}

@@ -1,0 +1,31 @@
+package s3store
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// What is old is so by the storage's clock, wherever this machine's stands.
+func TestOldByStorageClock(t *testing.T) {
+	b := &Backend{counts: &counting{}}
+	written := time.Now().Add(-3 * time.Hour)
+	if b.isOlder(written, time.Hour) {
+		t.Error("an object is old before the storage has told the time")
+	}
+	at := func(now time.Time) {
+		b.counts.noteDate(http.Header{"Date": {now.UTC().Format(http.TimeFormat)}})
+	}
+	at(written.Add(30 * time.Minute)) // this machine's clock is two and a half hours ahead
+	if b.isOlder(written, time.Hour) {
+		t.Error("an object of half an hour is old because this machine's clock is ahead")
+	}
+	at(written.Add(2 * time.Hour))
+	if !b.isOlder(written, time.Hour) {
+		t.Error("an object of two hours is not old")
+	}
+	b.counts.noteDate(http.Header{})
+	if !b.isOlder(written, time.Hour) {
+		t.Error("an answer without a date has the time forgotten")
+	}
+}
