@@ -385,6 +385,7 @@ var forms = map[string][]string{
 	"/settings":      {`{"settings":?}`, `{"limits":?}`, `{"settings":{"read_only":?},"limits":{"memories":?}}`, `{"settings":{"expiry":?,"retention":?,"sensitive":?}}`},
 	"/memories":      {`{"path":?,"content":?}`, `{"path":?}`, `{"path":"/new.md","content":?}`},
 	"/restore":       {`{"as_of":?}`, `{"as_of":?,"dry_run":?}`, `{"as_of":?,"dry_run":true}`},
+	"/undo":          {`{"since":?,"session_id":?}`, `{"since":"2000-01-01T00:00:00Z","actor":?}`, `{"since":"2000-01-01T00:00:00Z","actor":{"kind":?,"id":?},"dry_run":true}`, `{"since":?,"until":?,"api_key_id":"x"}`},
 	"/prune":         {`{"before":?}`, `{"before":"2000-01-01T00:00:00Z","keep":?,"memory_id":?}`, `{"before":?,"dry_run":true}`},
 	"/reads":         {`{"memory_ids":?}`, `{"memory_ids":[?,?]}`},
 	"/keys":          {`{"name":"k","role":"read","expires_at":?}`, `{"name":?,"role":"read"}`, `{"name":"k","role":?}`, `{"name":"k","role":"read","key_sha256":?,"hint":?}`, `{"name":"k","role":"read","key_sha256":"` + strings.Repeat("0", 64) + `","id":?}`},

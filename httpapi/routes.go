@@ -69,6 +69,7 @@ var table = []route{
 	{"GET", memoriesPath + "/by-path", memento.RoleRead, ours, inStore((*API).getMemoryByPath)},
 	{"POST", versionPath + "/restore", memento.RoleWrite, ours, changing((*API).restoreVersion)},
 	{"POST", storePath + "/restore", memento.RoleWrite, ours, changing((*API).restoreStore)},
+	{"POST", storePath + "/undo", memento.RoleWrite, ours, changing((*API).undo)},
 	{"GET", storePath + "/export", memento.RoleRead, stream, inStore((*API).exportStore)},
 	{"POST", storePath + "/import", memento.RoleWrite, bulk, changing((*API).importStore)},
 

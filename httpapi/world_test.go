@@ -102,6 +102,7 @@ func (w *world) question(e httpapi.Endpoint) question {
 		"GET " + store + "/memories/by-path":   {query: "path=" + path},
 		"POST " + store + version + "/restore": {changes: true},
 		"POST " + store + "/restore":           {body: object{"as_of": w.before}, changes: true},
+		"POST " + store + "/undo":              {body: object{"since": "2000-01-01T00:00:00Z", "actor": object{"kind": "api_key", "id": w.by[memento.RoleAdmin].keyID}}, changes: true},
 		"GET " + store + "/export":             {},
 		"POST " + store + "/import":            {query: "contents_only=true", body: w.imported, changes: true},
 		"GET " + store + "/entries":            {query: "contents=true"},

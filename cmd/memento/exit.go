@@ -40,7 +40,8 @@ func exitCodesTopic() *cobra.Command {
   2  the command line is wrong
   3  what was named does not exist: a memory, a directory, a version, a store, a file
   4  something exists already, is of another kind, is read-only by the store's
-     settings, is in use by another process, or changed meanwhile
+     settings, is in use by another process, or changed meanwhile; or others' changes
+     stand in the way of an undo
   5  a limit would be exceeded
   6  a value, a path or an archive is not valid, or holds sensitive information
   7  the storage failed: it is full, read-only or damaged, cannot be reached, or denies

@@ -32,7 +32,8 @@
 //	   that is still there, or another failure
 //	2  the command line is wrong
 //	3  what was named does not exist
-//	4  something exists already, is read-only or in use, or changed meanwhile
+//	4  something exists already, is read-only or in use, or changed meanwhile, or
+//	   is in the way of an undo
 //	5  a limit would be exceeded
 //	6  a value, or a path, is not valid, or holds sensitive information
 //	7  the storage failed

@@ -123,7 +123,7 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	}
 	add(agents, a.toolCommand())
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
-	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.redactCommand())
+	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.undoCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand())
 	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())

@@ -47,7 +47,7 @@ func TestTraffic(t *testing.T) {
 var unreachable = map[int][]string{
 	http.StatusBadRequest: {"listKeys", "getKey"},
 	http.StatusForbidden:  {"openAPI"},
-	http.StatusConflict:   {"restoreStore"},
+	http.StatusConflict:   {"restoreStore", "undoChanges"},
 }
 
 func runStores(t *testing.T, admin, writer *caller) {
@@ -178,6 +178,9 @@ func runVersions(t *testing.T, admin, c *caller) {
 	c.post(store+"/restore", object{"as_of": then, "dry_run": true})
 	c.post(store+"/restore", object{"as_of": then})
 	c.do(http.StatusBadRequest, http.MethodPost, store+"/restore", nil)
+	c.post(store+"/undo", object{"session_id": "sesn_1", "since": then, "dry_run": true})
+	c.post(store+"/undo", object{"actor": object{"kind": "user", "id": "ana"}, "since": then, "until": then})
+	c.do(http.StatusBadRequest, http.MethodPost, store+"/undo", object{"since": then})
 
 	c.with("Memento-Actor", "session/sesn_1").post(first+"/redact", nil)
 	c.post(first+"/redact", "{}")

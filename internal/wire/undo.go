@@ -1,0 +1,62 @@
+package wire
+
+import "memento"
+
+// An Undo says what an undo did to a store, or would do.
+type Undo struct {
+	Type      string          `json:"type"` // "memory_undo"
+	Store     memento.StoreID `json:"memory_store_id"`
+	DryRun    bool            `json:"dry_run"`
+	Changes   []UndoChange    `json:"changes"`
+	Conflicts []UndoConflict  `json:"conflicts"`
+	Redacted  []Suspicion     `json:"redacted"`
+}
+
+// An UndoChange is what became of one memory.
+type UndoChange struct {
+	Memory   memento.MemoryID    `json:"memory_id"`
+	Action   memento.UndoAction  `json:"action"`
+	Path     memento.Path        `json:"path"`
+	From     *memento.Path       `json:"from"` // null unless its path was changed
+	Merged   bool                `json:"merged"`
+	Versions []memento.VersionID `json:"memory_version_ids"`
+}
+
+// An UndoConflict is a memory that is left as it is.
+type UndoConflict struct {
+	Memory   memento.MemoryID    `json:"memory_id"`
+	Path     *memento.Path       `json:"path"` // null if it is not known any more
+	Reason   memento.UndoReason  `json:"reason"`
+	Versions []memento.VersionID `json:"memory_version_ids"`
+	Others   []memento.VersionID `json:"other_version_ids"`
+}
+
+// FromUndone describes an undo.
+func FromUndone(store memento.StoreID, u memento.Undone, dryRun bool) Undo {
+	w := Undo{
+		Type: "memory_undo", Store: store, DryRun: dryRun,
+		Changes: []UndoChange{}, Conflicts: []UndoConflict{}, Redacted: FromSuspicions(u.Redacted),
+	}
+	for _, c := range u.Changes {
+		w.Changes = append(w.Changes, UndoChange{c.Memory, c.Action, c.Path, pathOrNull(c.From), c.Merged, orNone(c.Versions)})
+	}
+	for _, c := range u.Conflicts {
+		w.Conflicts = append(w.Conflicts, UndoConflict{c.Memory, pathOrNull(c.Path), c.Reason, orNone(c.Versions), orNone(c.Others)})
+	}
+	return w
+}
+
+func pathOrNull(p memento.Path) *memento.Path {
+	if p == "" {
+		return nil
+	}
+	return &p
+}
+
+// orNone is ids, but never null in JSON.
+func orNone(ids []memento.VersionID) []memento.VersionID {
+	if ids == nil {
+		return []memento.VersionID{}
+	}
+	return ids
+}
