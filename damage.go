@@ -105,3 +105,30 @@ func (s *Store) damaged(ctx context.Context, err error) error {
 	}
 	return complete
 }
+
+// Overwrite writes contents over those of a memory that is damaged, on condition that v,
+// without contents, is still its newest version, and returns the new version. It does not
+// screen them: they are to be what the memory, or an older version of it, had.
+//
+// Errors: those of [Put].
+func Overwrite(ctx context.Context, b Documents, store StoreID, by Actor, v Version, content string) (VersionID, error) {
+	put := Put{Path: v.Path, Content: content, If: IfVersion(v.ID)}
+	done, err := b.Apply(ctx, store, by, []Change{put})
+	if err == nil && len(done.Versions) == 0 {
+		done, err = b.Apply(ctx, store, by, overwriting(put))
+	}
+	if err != nil {
+		return "", err
+	}
+	return done.Versions[len(done.Versions)-1].ID, nil
+}
+
+// overwriting returns the changes that write a damaged memory whose hash is that of the
+// new contents. One change would be a no-op, so there are two: the first writes others.
+func overwriting(put Put) []Change {
+	between := Put{Path: put.Path, If: put.If}
+	if put.Content == "" {
+		between.Content = " "
+	}
+	return []Change{between, Put{Path: put.Path, Content: put.Content}}
+}

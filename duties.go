@@ -76,3 +76,23 @@ func CheckNote(name, text string) error {
 	}
 	return nil
 }
+
+// A Repairer is a [Verifier] that can put right some of what Verify finds, because it
+// keeps twice what should be there.
+type Repairer interface {
+	// Repair puts right what it can, exactly as it was, or with dryRun says what that
+	// would be. It returns a sentence, without its end, for each thing; sentences are as
+	// those of Verify.
+	//
+	// Errors: ErrUnsupported if there is nothing that it could repair.
+	Repair(ctx context.Context, dryRun bool) (repaired []string, err error)
+}
+
+// A Salvager is a [Backend] that keeps contents a second time, elsewhere than where it
+// reads them.
+type Salvager interface {
+	// Salvage returns the contents of a version from there. They have its hash.
+	//
+	// Errors: ErrNotExist if they are not there, or not whole.
+	Salvage(context.Context, StoreID, VersionID) (string, error)
+}

@@ -42,22 +42,12 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 		}
 		r, err := s.Apply(ctx, by, put)
 		if err == nil && damage != nil && len(r.Versions) == 0 {
-			r, err = s.Apply(ctx, by, overwrite(put)...)
+			r, err = s.Apply(ctx, by, overwriting(put)...)
 		}
 		if !errors.Is(err, ErrConflict) {
 			return put.Path, r.Redacted, err
 		}
 	}
-}
-
-// overwrite returns the changes that write a damaged memory whose hash is that of the
-// new contents. One change would be a no-op, so there are two: the first writes others.
-func overwrite(put Put) []Change {
-	between := Put{Path: put.Path, If: put.If}
-	if put.Content == "" {
-		between.Content = " "
-	}
-	return []Change{between, Put{Path: put.Path, Content: put.Content}}
 }
 
 // A Restoration says what [Store.RestoreAsOf] did, or would do.

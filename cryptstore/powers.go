@@ -45,6 +45,14 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	return &memento.Error{Op: "set note", Err: memento.ErrUnsupported}
 }
 
+// Repair implements [memento.Repairer], for backends below that do.
+func (b *Backend) Repair(ctx context.Context, dryRun bool) ([]string, error) {
+	if r, ok := b.inner.(memento.Repairer); ok {
+		return r.Repair(ctx, dryRun)
+	}
+	return nil, &memento.Error{Op: "repair", Err: memento.ErrUnsupported}
+}
+
 // The powers that only some backends have. None is about contents.
 type (
 	reads  = memento.ReadMarker

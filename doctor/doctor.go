@@ -8,7 +8,8 @@
 //		seen, err := d.Store(ctx, info)
 //	}
 //
-// It changes nothing, but for [Doctor.Promises], which writes to a store of its own.
+// It changes nothing, but for [Doctor.Promises], which writes to a store of its own, and
+// [Doctor.Mend], which writes to the memories that it mends.
 // Others may read and write meanwhile: a store that was written to while it was looked
 // at is looked at again, if something seems to be wrong with it, and what is not wrong
 // each time is no fault.
@@ -40,6 +41,16 @@ type Fault struct {
 	Store  memento.StoreID // "" if it is of the backend as such
 	What   string          // a sentence without its end; it names memories by their IDs
 	Repair string          // what can be done about it
+
+	// Damage is what is damaged, for [Doctor.Mend]; nil for other faults.
+	Damage *Damage
+}
+
+// A Damage is a version whose contents are not those that were written.
+type Damage struct {
+	Version memento.Version // without contents
+	Newest  bool            // whether it is the newest of a memory that exists
+	Whole   memento.VersionID
 }
 
 // Seen is what was looked at.

@@ -68,6 +68,13 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 // one returns a memory with its contents, if they can be read.
 func (x *examination) one(ctx context.Context, m memento.Memory) memento.Memory {
 	full, err := x.doctor.Backend.Get(ctx, x.info.ID, memento.ByID(m.ID))
+	if errors.Is(err, memento.ErrDamaged) {
+		if !x.damaged[m.Version] { // its version has other contents, or another hash
+			x.damage(Damage{Version: memento.Version{ID: m.Version, Memory: m.ID, Path: m.Path, SHA256: m.SHA256}, Newest: true, Whole: m.Version})
+		}
+		m.SHA256 = ""
+		return m
+	}
 	if err != nil {
 		x.faultf(repairOf(err), "memory %s cannot be read: %v", m.ID, withoutPath(err))
 		m.SHA256 = "" // as a note that it was looked at

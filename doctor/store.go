@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,8 @@ type examination struct {
 	faults []Fault
 	seen   Seen
 	done   int64
+
+	damaged map[memento.VersionID]bool
 }
 
 func (x *examination) fault(what, repair string) {
@@ -85,6 +88,7 @@ func (x *examination) history(ctx context.Context) error {
 	var seq int64
 	future := int64(0)
 	contents := true
+	var damages []memento.Version
 	opts := memento.VersionListOptions{OldestFirst: true, Contents: true}
 	for {
 		var failed error
@@ -111,6 +115,9 @@ func (x *examination) history(ctx context.Context) error {
 				case err == nil:
 					v.Content = one.Content
 					x.version(&v, true)
+				case errors.Is(err, memento.ErrDamaged):
+					damages = append(damages, v)
+					x.version(&v, false)
 				case IsDamage(err):
 					x.faultf(repairOf(err), "version %s of memory %s cannot be read: %v", v.ID, v.Memory, withoutPath(err))
 					x.version(&v, false)
@@ -131,7 +138,7 @@ func (x *examination) history(ctx context.Context) error {
 			if future > 0 {
 				x.faultf(repairClock, "%d versions are of the future", future)
 			}
-			return nil
+			return x.damages(ctx, damages)
 		case !IsDamage(failed):
 			return failed
 		case !contents:

@@ -11,6 +11,7 @@ import (
 	"memento"
 	"memento/cryptstore"
 	"memento/doctor"
+	"memento/internal/wire"
 	"memento/server"
 	"memento/transfer"
 
@@ -22,6 +23,8 @@ type checkup struct {
 	stores      []string
 	workspace   string
 	write, deep bool
+
+	repair, dryRun bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -43,16 +46,30 @@ several at once, a clock like this machine's - and deletes it.
 With --deep, a file or a folder is also copied to a temporary folder and checked there,
 as "memento backup" does, which finds damage of the database itself.
 
-The exit code is 7 if anything is wrong.`,
+With --repair it writes memories anew whose contents are damaged, as versions made by
+"system repair": with exactly what they should have, if that is kept elsewhere, and
+otherwise with the contents of their newest whole version. A damaged file of a folder is
+written from the database. Versions that are damaged and not the newest stay as they are.
+With --dry-run it only says what it would do.
+
+The exit code is 7 if anything is wrong, or still wrong after --repair.`,
 		Example: `  memento doctor
   memento --backend postgres://db.example/memento doctor --write
+  memento doctor --repair --dry-run
   memento doctor --store notes --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.checkUp(cmd.Context(), &o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.dryRun && !o.repair {
+				return usage("--dry-run goes with --repair")
+			}
+			return a.checkUp(cmd.Context(), &o)
+		},
 	}
 	c.Flags().StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
 	c.Flags().StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
 	c.Flags().BoolVar(&o.write, "write", false, "also try the storage's promises, in a store that is made and deleted")
+	c.Flags().BoolVar(&o.repair, "repair", false, "write anew what is damaged, from what is whole")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what --repair would do")
 	c.Flags().BoolVar(&o.deep, "deep", false, "also copy a file or a folder to a temporary folder, and check the copy")
 	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
 		b, _, err := a.openChosen(ctx, access{existing: true, asKept: true})
@@ -68,6 +85,18 @@ type (
 		Store  memento.StoreID `json:"memory_store_id,omitempty"`
 		Fault  string          `json:"fault"`
 		Repair string          `json:"repair"`
+		Damage *wire.Damage    `json:"damage,omitempty"` // of contents that are damaged
+	}
+	repairJSON struct {
+		Type     string            `json:"type"` // "memento_repair"
+		Store    memento.StoreID   `json:"memory_store_id,omitempty"`
+		Memory   memento.MemoryID  `json:"memory_id,omitempty"`
+		Damaged  memento.VersionID `json:"damaged_memory_version_id,omitempty"`
+		From     memento.VersionID `json:"from_memory_version_id,omitempty"` // whose contents it has; absent if they come from elsewhere
+		New      memento.VersionID `json:"memory_version_id,omitempty"`      // absent in a dry run
+		Exact    bool              `json:"exact"`                            // whether it is, to the byte, what was damaged
+		DryRun   bool              `json:"dry_run"`
+		Repaired string            `json:"repaired"`
 	}
 	checkupJSON struct {
 		Type       string         `json:"type"` // "memento_checkup"
@@ -78,6 +107,8 @@ type (
 		Memories   int64          `json:"memories"`
 		Bytes      int64          `json:"bytes"`
 		Versions   int64          `json:"versions"`
+		Repaired   int64          `json:"repaired,omitempty"` // things that were written anew
+		Mended     int64          `json:"-"`                  // faults of which nothing is left
 		Keys       int64          `json:"keys"`
 		Written    bool           `json:"written"`                    // whether the promises were tried
 		Restless   int64          `json:"restless_stores,omitempty"`  // written to all the time, so that not everything could be judged
@@ -125,10 +156,14 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 	defer end()
 	done := int64(0)
 	var told error
+	var damages []doctor.Damage // of the store that is looked at
 	d := doctor.Doctor{Backend: b, Now: a.now,
 		Report: func(f doctor.Fault) {
 			end()
 			sum.Faults++
+			if f.Damage != nil {
+				damages = append(damages, *f.Damage)
+			}
 			told = errors.Join(told, a.tellFault(f))
 		},
 		Progress: func(_ memento.StoreInfo, n int64) {
@@ -145,6 +180,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 		return err
 	}
 	for _, info := range stores {
+		damages = nil
 		seen, err := d.Store(ctx, info)
 		switch {
 		case errors.Is(err, memento.ErrNoStore): // deleted meanwhile
@@ -161,6 +197,11 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 		if info.Envelope != "" {
 			sum.Encrypted++
 		}
+		if o.repair {
+			if err := a.mend(ctx, &d, info, damages, o.dryRun, sum); err != nil {
+				return err
+			}
+		}
 	}
 	if len(o.stores) == 0 {
 		if sum.Keys, _, err = d.Keys(ctx); err != nil {
@@ -169,6 +210,11 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 		if o.workspace == "" {
 			if _, err := d.Inside(ctx); err != nil {
 				return err
+			}
+			if o.repair {
+				if err := a.restoreInside(ctx, &d, o.dryRun, sum); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -272,7 +318,11 @@ func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.D
 
 func (a *app) tellFault(f doctor.Fault) error {
 	if a.json {
-		return a.writeJSON(storageFaultJSON{Type: "memento_fault", Store: f.Store, Fault: f.What, Repair: f.Repair})
+		fault := storageFaultJSON{Type: "memento_fault", Store: f.Store, Fault: f.What, Repair: f.Repair}
+		if d := f.Damage; d != nil {
+			fault.Damage = &wire.Damage{Memory: d.Version.Memory, Version: d.Version.ID, Whole: d.Whole}
+		}
+		return a.writeJSON(fault)
 	}
 	where := ""
 	if f.Store != "" {
@@ -282,7 +332,7 @@ func (a *app) tellFault(f doctor.Fault) error {
 }
 
 func (a *app) tellCheckup(sum *checkupJSON) error {
-	sum.Sound = sum.Faults == 0
+	sum.Sound = sum.Faults == sum.Mended
 	if a.json {
 		if err := a.writeJSON(sum); err != nil {
 			return err
@@ -301,8 +351,11 @@ func (a *app) tellCheckup(sum *checkupJSON) error {
 			text += fmt.Sprintf("; %s written to all the time: look again when they are at rest", plural(int(sum.Restless), "store was", "stores were"))
 		}
 		state := "everything is sound"
-		if !sum.Sound {
+		if sum.Faults > 0 {
 			state = plural(int(sum.Faults), "fault", "faults") + " found"
+		}
+		if sum.Repaired > 0 {
+			state += fmt.Sprintf(", %d repaired", sum.Repaired)
 		}
 		if err := a.print("%s: %s\n", text, state); err != nil {
 			return err

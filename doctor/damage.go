@@ -1,0 +1,141 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memento"
+)
+
+// damages reports versions whose contents are damaged; x.heads is complete.
+func (x *examination) damages(ctx context.Context, found []memento.Version) error {
+	whole := map[memento.MemoryID]memento.VersionID{}
+	for _, v := range found {
+		d := Damage{Version: v, Newest: x.heads[v.Memory].ID == v.ID}
+		if _, known := whole[v.Memory]; !known {
+			id, err := memento.LastWhole(ctx, x.doctor.Backend, x.info.ID, v.Memory)
+			if err != nil && !IsDamage(err) {
+				return err
+			}
+			whole[v.Memory] = id
+		}
+		d.Whole = whole[v.Memory]
+		x.damage(d)
+	}
+	return nil
+}
+
+func (x *examination) damage(d Damage) {
+	if x.damaged == nil {
+		x.damaged = map[memento.VersionID]bool{}
+	}
+	x.damaged[d.Version.ID] = true
+	f := Fault{Store: x.info.ID, Damage: &d}
+	v := d.Version
+	switch {
+	case !d.Newest:
+		f.What = fmt.Sprintf("version %s of memory %s is damaged; it is not the newest", v.ID, v.Memory)
+		f.Repair = fmt.Sprintf("a backup may have its contents; otherwise \"memento redact %s\" says in the history that they are lost, after which the store can be exported and copied again", v.ID)
+	case d.Whole == "":
+		f.What = fmt.Sprintf("memory %s is damaged, in its newest version %s, and no version of it is whole", v.Memory, v.ID)
+		f.Repair = "a backup may have its contents; otherwise write the memory anew, or remove it"
+	default:
+		f.What = fmt.Sprintf("memory %s is damaged, in its newest version %s; the last whole version is %s", v.Memory, v.ID, d.Whole)
+		f.Repair = fmt.Sprintf("\"memento restore %s\" brings that version back; \"memento doctor --repair\" does so for all that is damaged", d.Whole)
+	}
+	if len(x.faults) < maxFaults {
+		x.faults = append(x.faults, f)
+	}
+}
+
+// Actor is who makes the versions that [Doctor.Mend] writes.
+var Actor = memento.Actor{Kind: memento.ActorSystem, ID: "repair"}
+
+// A Mended says what became of a damaged memory, or would.
+type Mended struct {
+	Damage
+	Exact bool              // whether it has, to the byte, what was damaged
+	From  memento.VersionID // the version whose contents it has; "" if they come from another copy of the damaged one
+	New   memento.VersionID // "" in a dry run
+}
+
+// ErrBeyondRepair is of what is damaged and cannot be mended from what the backend keeps.
+var ErrBeyondRepair = errors.New("cannot be repaired from what is kept")
+
+// Mend writes a damaged memory anew, as a version made by [Actor]: with exactly what it
+// should have, if another version, or a second copy that the backend keeps, has that;
+// otherwise with the contents of its newest whole version. With dryRun it only says which
+// these are.
+//
+// Errors: ErrBeyondRepair for a version that is not the newest, and if nothing is whole;
+// memento.ErrDecrypt if the store is encrypted, and the backend was opened without its
+// keys; memento.ErrConflict if it was written to since; those of [memento.Put].
+func (d *Doctor) Mend(ctx context.Context, info memento.StoreInfo, x Damage, dryRun bool) (Mended, error) {
+	m := Mended{Damage: x}
+	switch {
+	case !x.Newest:
+		return m, ErrBeyondRepair
+	case info.Envelope != "":
+		return m, fmt.Errorf("%w: give its keys", memento.ErrDecrypt)
+	}
+	text, err := d.source(ctx, info.ID, &m)
+	if err != nil || dryRun {
+		return m, err
+	}
+	m.New, err = memento.Overwrite(ctx, d.Backend, info.ID, Actor, x.Version, text)
+	return m, err
+}
+
+// source finds the contents to write, and says in m which they are.
+func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Mended) (string, error) {
+	if now, err := d.Backend.Get(ctx, store, memento.ByID(m.Version.Memory)); err == nil && now.Version == m.Version.ID {
+		m.Exact = true // it is the history's copy that is damaged
+		return now.Content, nil
+	}
+	if s, ok := d.Backend.(memento.Salvager); ok {
+		text, err := s.Salvage(ctx, store, m.Version.ID)
+		if err == nil {
+			m.Exact = true
+			return text, nil
+		}
+		if !errors.Is(err, memento.ErrNotExist) {
+			return "", err
+		}
+	}
+	for v, err := range d.Backend.ListVersions(ctx, store, memento.VersionListOptions{}) {
+		if err != nil {
+			return "", err
+		}
+		if m.Version.SHA256 == "" || v.SHA256 != m.Version.SHA256 {
+			continue
+		}
+		switch v, err := d.Backend.GetVersion(ctx, store, v.ID); {
+		case err == nil && v.SHA256 == m.Version.SHA256:
+			m.Exact, m.From = true, v.ID
+			return v.Content, nil
+		case err != nil && !IsDamage(err):
+			return "", err
+		}
+	}
+	if m.Whole == "" {
+		return "", ErrBeyondRepair
+	}
+	v, err := d.Backend.GetVersion(ctx, store, m.Whole)
+	m.From, m.Exact = v.ID, v.ID == m.Version.ID
+	return v.Content, err
+}
+
+// Restore has the backend put right what it can by itself, if it is a
+// [memento.Repairer], and returns a sentence for each thing.
+func (d *Doctor) Restore(ctx context.Context, dryRun bool) ([]string, error) {
+	r, ok := d.Backend.(memento.Repairer)
+	if !ok {
+		return nil, nil
+	}
+	repaired, err := r.Repair(ctx, dryRun)
+	if errors.Is(err, memento.ErrUnsupported) {
+		return nil, nil
+	}
+	return repaired, err
+}
