@@ -87,6 +87,28 @@ func LastWhole(ctx context.Context, b History, store StoreID, memory MemoryID) (
 	return "", nil
 }
 
+// Stat returns a memory without its contents, also if they are damaged. It does not count
+// as use.
+//
+// Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.
+func (s *Store) Stat(ctx context.Context, ref Ref) (Memory, error) {
+	m, err := s.Peek(ctx, ref)
+	m.Content = ""
+	var at *Error
+	if !errors.Is(err, ErrDamaged) || !errors.As(err, &at) || at.Path == "" {
+		return m, err
+	}
+	for e, listErr := range s.List(ctx, ListOptions{Dir: at.Path.Parent(), Depth: 1}) {
+		switch {
+		case listErr != nil:
+			return Memory{}, listErr
+		case e.Path == at.Path && !e.Dir:
+			return e.Memory, nil
+		}
+	}
+	return Memory{}, err
+}
+
 // damaged completes a DamageError with the newest version that is whole.
 func (s *Store) damaged(ctx context.Context, err error) error {
 	var d *DamageError

@@ -122,7 +122,7 @@ func (s *Store) outrun(ctx context.Context, m Memory, err error) bool {
 	if !isMissed(err) {
 		return false
 	}
-	now, err := s.Peek(ctx, ByID(m.ID))
+	now, err := s.Stat(ctx, ByID(m.ID))
 	return err != nil || now.Version != m.Version // the next try tells the error
 }
 
@@ -175,7 +175,7 @@ func (s *Store) isRepeated(ctx context.Context, m Memory, u MemoryUpdate) (bool,
 // Errors: ErrNotExist, ErrConflict; those of [Remove].
 func (s *Store) DeleteMemory(ctx context.Context, by Actor, id MemoryID, ifSHA256 string) error {
 	for {
-		m, err := s.Peek(ctx, ByID(id))
+		m, err := s.Stat(ctx, ByID(id))
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func TestMend(t *testing.T) {
 	}
 	found := check()
 	for v, says := range map[memento.VersionID]string{
-		newest.ID: `"memento restore ` + string(older.ID) + `"`, old.ID: `"memento redact ` + string(old.ID) + `"`,
+		newest.ID: `"memento restore --store ` + string(info.ID) + ` ` + string(older.ID) + `"`, old.ID: `"memento redact --store ` + string(info.ID) + ` ` + string(old.ID) + `"`,
 		head.ID: "backup", lost.ID: "backup",
 	} {
 		if f, ok := found[v]; !ok || !strings.Contains(f.Repair, says) {

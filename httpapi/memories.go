@@ -71,7 +71,7 @@ func (c *call) inTheWay(ctx context.Context, store *memento.Store, at memento.Pa
 	for e, err := range store.List(ctx, memento.ListOptions{Dir: at, Limit: 1}) {
 		return e.Memory, err == nil && !e.Foreign
 	}
-	m, err := store.Peek(ctx, memento.ByPath(at))
+	m, err := store.Stat(ctx, memento.ByPath(at))
 	return m, err == nil
 }
 
@@ -187,6 +187,9 @@ func (a *API) answerMemory(c *call, store *memento.Store, id memento.StoreID, re
 		get = store.Peek
 	}
 	m, err := get(c.context(), ref)
+	if !full && errors.Is(err, memento.ErrDamaged) { // which only its contents are
+		m, err = store.Stat(c.context(), ref)
+	}
 	if errors.Is(err, memento.ErrIsDir) && ref.Path != "" {
 		f := missing("memory")
 		f.extra, f.message = describe(err), "this path is a directory"

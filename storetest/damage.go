@@ -92,6 +92,9 @@ func damagedContents(e *env) {
 	if d := e.damaged("Store.Get", err, second.Memory, second.ID); d.Whole != first.ID {
 		e.Errorf("the last whole version is said to be %q, want %s", d.Whole, first.ID)
 	}
+	if m, err := s.Stat(e.Context(), memento.ByPath("/dir/a.md")); err != nil || m.ID != second.Memory || m.Version != second.ID || m.Content != "" {
+		e.Errorf("Stat: %+v, %v", m, err)
+	}
 	_, err = s.Edit(e.Context(), e.by, "/dir/a.md", func(old string) (string, error) { return old + " and more", nil })
 	e.damaged("Edit", err, second.Memory, second.ID)
 	to, text := memento.Path("/dir/c.md"), "new"
@@ -244,4 +247,11 @@ func damagedEqual(e *env) {
 	}
 	e.holds(map[memento.Path]string{"/a.md": text})
 	e.forgetDamaged(third.ID)
+	gone := e.put("/gone.md", "what will be damaged, and go")
+	e.harm("what will be damaged, and go", gone)
+	if err := e.docs(e.b).DeleteMemory(e.Context(), e.by, gone.Memory, ""); err != nil {
+		e.Errorf("DeleteMemory of what is damaged: %v", err)
+	}
+	e.missing("/gone.md")
+	e.forgetDamaged(gone.ID)
 }

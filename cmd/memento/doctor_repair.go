@@ -47,7 +47,7 @@ func (a *app) tellMended(store memento.StoreID, m doctor.Mended, dryRun bool) er
 	if !m.Exact {
 		what = fmt.Sprintf("memory %s has again what it had in version %s; what was written after that is lost", m.Version.Memory, m.From)
 	}
-	what += fmt.Sprintf("; version %s stays damaged until \"memento redact %s\"", m.Version.ID, m.Version.ID)
+	what += fmt.Sprintf("; version %s stays damaged, and keeps the store from being exported whole, until \"memento redact --store %s %s\"", m.Version.ID, store, m.Version.ID)
 	if a.json {
 		return a.writeJSON(repairJSON{
 			Type: "memento_repair", Store: store, Memory: m.Version.Memory, Damaged: m.Version.ID, From: m.From, New: m.New,

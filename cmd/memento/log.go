@@ -121,7 +121,7 @@ func history(ctx context.Context, s *memento.Store, p memento.Path, opts memento
 		return s.Versions(ctx, opts), nil
 	}
 	var ids, passed []memento.MemoryID
-	m, err := s.Get(ctx, memento.ByPath(p))
+	m, err := s.Stat(ctx, memento.ByPath(p))
 	switch {
 	case err == nil:
 		ids = append(ids, m.ID)

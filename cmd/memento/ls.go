@@ -69,7 +69,7 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		entries = append(entries, e)
 	}
 	if len(entries) == 0 && !dir.IsRoot() {
-		m, err := s.Get(ctx, memento.ByPath(dir))
+		m, err := s.Stat(ctx, memento.ByPath(dir))
 		if err != nil {
 			return err
 		}

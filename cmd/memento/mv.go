@@ -53,7 +53,7 @@ func isMemoryID(arg string) bool { return strings.HasPrefix(arg, "mem_") }
 // mvByID moves a memory wherever it is, without saying where that was.
 func (a *app) mvByID(ctx context.Context, s *memento.Store, id memento.MemoryID, to memento.Path, into bool) error {
 	for {
-		m, err := s.Get(ctx, memento.ByID(id))
+		m, err := s.Stat(ctx, memento.ByID(id))
 		if err != nil {
 			return fmt.Errorf("memory %q: %w", id, err)
 		}

@@ -62,7 +62,7 @@ func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, id
 		for i, p := range paths {
 			remove := memento.Remove{Path: p}
 			if !recursive {
-				m, err := s.Get(ctx, memento.ByPath(p))
+				m, err := s.Stat(ctx, memento.ByPath(p))
 				switch {
 				case errors.Is(err, memento.ErrIsDir):
 					return hint(fmt.Errorf("rm: %w", err), "remove it, and everything in it, with rm -r")
@@ -75,7 +75,7 @@ func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, id
 		}
 		named := map[memento.Path]memento.MemoryID{}
 		for _, id := range ids {
-			m, err := s.Get(ctx, memento.ByID(id))
+			m, err := s.Stat(ctx, memento.ByID(id))
 			if err != nil {
 				return fmt.Errorf("memory %q: %w", id, err)
 			}
