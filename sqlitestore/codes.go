@@ -46,7 +46,7 @@ var failures = map[sqlite.ResultCode]string{
 	10 | 25<<8: "there is no folder for temporary files",
 	10 | 26<<8: "a path could not be converted",
 	10 | 32<<8: "the checksum of a page is wrong",
-	10 | 33<<8: "a read failed: the medium or its file system is damaged, or failed for a moment",
+	10 | 33<<8: "a read failed with an error of the medium or its file system",
 	10 | 34<<8: "a page could not be read through a mapping",
 	14 | 1<<8:  "there is no folder for temporary files",
 	14 | 2<<8:  "it is a folder",

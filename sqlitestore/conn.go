@@ -85,7 +85,8 @@ func openReader(file *identity, busy time.Duration) (*conn, error) {
 	for _, pragma := range []string{
 		"PRAGMA query_only = ON",
 		"PRAGMA temp_store = MEMORY",
-		"PRAGMA cache_size = -6144", // they read when several callers do, or the writer writes
+		"PRAGMA cache_size = -6144",           // they read when several callers do, or the writer writes
+		"SELECT 1 FROM sqlite_schema LIMIT 1", // reads the schema: see twice
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
 			sc.Close()

@@ -29,7 +29,7 @@ func translate(err error) error {
 	case sqlite.ResultNotADB:
 		return fmt.Errorf("%w: the file is no database (%v)", memento.ErrFormat, code)
 	case sqlite.ResultCorrupt:
-		return fmt.Errorf("%w: the database is damaged (%v)", memento.ErrFormat, code)
+		return fmt.Errorf("%w: the database is damaged, or the medium cannot be read (%v)", memento.ErrFormat, code)
 	case sqlite.ResultBusy:
 		return fmt.Errorf("the database is locked by another process (%v)", code)
 	case sqlite.ResultCantOpen:

@@ -44,3 +44,15 @@ func (w *writer) overwrite() error {
 	}
 	return err
 }
+
+// twice returns open, tried once more if the file seems to be damaged. SQLite says so
+// of a read that the system could not carry out, too, which may pass.
+func twice(open func() (*conn, error)) func() (*conn, error) {
+	return func() (*conn, error) {
+		c, err := open()
+		if isDamage(err) {
+			c, err = open()
+		}
+		return c, err
+	}
+}

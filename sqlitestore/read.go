@@ -55,10 +55,11 @@ func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, 
 	return result, fail(op, err)
 }
 
-// again runs do once more if the backend was wrong about the number of a store.
+// again runs do once more if the backend was wrong about the number of a store, or
+// if SQLite takes the file for damaged: see twice.
 func again[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error) {
 	result, err := do(c)
-	if b.outdated(err) {
+	if b.outdated(err) || isDamage(err) {
 		result, err = do(c)
 	}
 	return result, err
@@ -97,9 +98,13 @@ func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yi
 			return
 		}
 		var ended error // the context's, if that ended the iteration
+		var failed error
 		n, more := 0, true
 		_, err := onConn(b, op, func(c *conn) (struct{}, error) {
-			return struct{}{}, do(c, func(row T) bool {
+			if n > 0 { // rows cannot be passed again
+				return struct{}{}, failed
+			}
+			failed = do(c, func(row T) bool {
 				if n++; n%256 == 0 {
 					if ended = ctx.Err(); ended != nil {
 						return false
@@ -108,6 +113,7 @@ func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yi
 				more = yield(row, nil)
 				return more
 			})
+			return struct{}{}, failed
 		})
 		if err == nil {
 			err = ended

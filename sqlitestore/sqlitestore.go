@@ -96,12 +96,15 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	mark, marked, err := readMark(c)
+	if isDamage(err) { // see twice
+		mark, marked, err = readMark(c)
+	}
 	if err != nil {
 		c.Close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	b := &Backend{now: o.Now}
-	b.readers = newPool(func() (*conn, error) { return openReader(file, o.BusyTimeout) })
+	b.readers = newPool(twice(func() (*conn, error) { return openReader(file, o.BusyTimeout) }))
 	b.writer = newWriter(c, file, o.BusyTimeout, b.readers.pause, b.indexSome)
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	if marked {
@@ -134,7 +137,11 @@ func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *ide
 		return nil, nil, pathless(err)
 	}
 	for start := time.Now(); ; time.Sleep(busyPause) {
-		c, file, err := openOnce(ctx, path, busy)
+		var file *identity
+		c, err := twice(func() (c *conn, err error) {
+			c, file, err = openOnce(ctx, path, busy)
+			return c, err
+		})()
 		if err == nil {
 			return c, file, nil
 		}

@@ -136,9 +136,10 @@ func (w *writer) commit(ctx context.Context) {
 		for _, j := range batch {
 			j.err = beginErr
 		}
-	case !w.transact(batch) && len(batch) > 1:
+	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err)):
 		// The whole transaction was lost. Perhaps one change is too large for
-		// what is left on the disk: alone, the others may succeed.
+		// what is left on the disk: alone, the others may succeed. What SQLite takes
+		// for damage may pass: see twice.
 		for _, j := range batch {
 			if j.err = w.begin(context.Background()); j.err == nil {
 				w.transact([]*job{j})
