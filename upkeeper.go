@@ -20,11 +20,12 @@ import (
 //
 //   - The storage's clock, if the backend is a [Clock], which may be 5 minutes off.
 //   - The mark, which is the time that was believed last, kept by a [NoteKeeper]. If
-//     this Upkeeper has left it, no more time may have passed by the clock than has
-//     passed by a clock that cannot be set, but for 5 minutes. A clock that has moved by
-//     at most 8 days is believed again once it has kept pace for a day. If another
-//     process has left the mark, it may be at most 8 days ago, or the times of versions
-//     made since must leave no longer gap.
+//     this Upkeeper has left one, no more time may have passed by the clock since than
+//     has passed by a clock that cannot be set, but for 5 minutes, unless another
+//     process has believed a later time. A clock that has moved by at most 8 days is
+//     believed again once it has kept pace for a day. If another process has left the
+//     mark, it may be at most 8 days ago, or the times of versions made since must leave
+//     no longer gap.
 //   - Without a mark, the times of all versions, unless the storage's clock agrees: in
 //     the last 8 days they must not go on after a longer gap. If they do, the time
 //     before the gap becomes the mark. With nothing in the backend there is nothing to
@@ -43,7 +44,7 @@ type Upkeeper struct {
 	strict  bool // whether elapsed counts the time that the machine sleeps
 
 	turn   chan struct{} // held by whoever judges; guards what follows
-	marked time.Duration // elapsed when this Upkeeper left its last mark
+	marked *moment       // when this Upkeeper left its last mark; nil if it has left none
 	moved  *moment       // since when a clock that has moved has kept pace; nil if it has not moved
 }
 
@@ -213,7 +214,7 @@ func (u *Upkeeper) judge(ctx context.Context, when occasion) (j Judgement, err e
 	if err := u.leave(ctx, next); err != nil {
 		return j, err
 	}
-	u.marked = elapsed
+	u.marked = &moment{at, elapsed}
 	return j, nil
 }
 
@@ -273,23 +274,29 @@ func (u *Upkeeper) askStorage(ctx context.Context) (agrees bool, at time.Time, e
 
 // compare compares the time with the last mark.
 func (u *Upkeeper) compare(ctx context.Context, last timeMark, now moment) error {
-	gap := now.wall.Sub(last.At)
-	if last.By != u.id || !u.strict {
-		if gap <= unwitness {
+	mine := last.By == u.id
+	if u.strict && u.marked != nil {
+		ran := now.elapsed - u.marked.elapsed
+		expected := u.marked.wall.Add(ran)
+		back := now.wall.Sub(last.Was)
+		switch {
+		case !mine && last.At.Sub(expected) > clockSlack: // another process knows better
+		case now.wall.Sub(expected) <= clockSlack:
+			if mine {
+				return nil
+			}
+		case mine && !last.Was.IsZero() && back >= -clockSlack && back <= ran+unwitness:
+			return nil // the clock that went back is where it was
+		case now.wall.Sub(expected) <= unwitness && u.keepsPace(now):
 			return nil
+		default:
+			return &ClockError{ClockMoved, now.wall, expected}
 		}
-		return u.explain(ctx, last.At, now.wall)
 	}
-	ran := now.elapsed - u.marked
-	switch {
-	case gap <= ran+clockSlack:
-		return nil
-	case !last.Was.IsZero() && now.wall.Sub(last.Was) >= -clockSlack && now.wall.Sub(last.Was) <= ran+unwitness:
-		return nil // the clock that went back is where it was
-	case gap <= ran+unwitness && u.keepsPace(now):
+	if now.wall.Sub(last.At) <= unwitness {
 		return nil
 	}
-	return &ClockError{ClockMoved, now.wall, last.At.Add(ran)}
+	return u.explain(ctx, last.At, now.wall)
 }
 
 // keepsPace reports whether a clock that has moved has kept pace for long enough since.

@@ -126,6 +126,28 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 	judged(t, "once it has asked for the time", booting, "")
 }
 
+// Of two processes each finds that its own clock has moved, whoever had the last run.
+func TestJudgeOfTwoMachines(t *testing.T) {
+	b, _, one := judgedOn(t)
+	other := &machine{wall: one.wall}
+	u, v := one.keeper(b), other.keeper(b)
+	pass := func(d time.Duration) { one.pass(d); other.pass(d) }
+	judged(t, "one", u, "")
+	judged(t, "the other", v, "")
+	pass(time.Hour)
+	judged(t, "the other again", v, "")
+	one.wall = one.wall.Add(7 * day)
+	judged(t, "one, whose clock has moved", u, memento.ClockMoved)
+	judged(t, "the other", v, "")
+	forced := memento.NewUpkeeper(b, memento.UpkeepOptions{Now: func() time.Time { return one.wall }, Force: true})
+	judged(t, "one's machine, by force", forced, "")
+	pass(time.Hour)
+	judged(t, "one, after that", u, "")
+	if j := judged(t, "the other, which is behind now", v, ""); j.Behind == 0 {
+		t.Error("it is not behind")
+	}
+}
+
 func TestJudgeWithoutMark(t *testing.T) {
 	// Old gaps are the way of stores that keep few versions.
 	b, s, m := judgedOn(t)
