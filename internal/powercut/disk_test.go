@@ -85,7 +85,7 @@ func newExt4Disk(t *testing.T) (*ext4Disk, error) {
 func (d *ext4Disk) Dir() string { return d.dir }
 
 func (d *ext4Disk) Arm(r *rand.Rand, early bool) cut {
-	wait := time.Duration(5+r.IntN(150)) * time.Millisecond
+	wait := time.Duration(20+r.IntN(130)) * time.Millisecond
 	if early {
 		wait = time.Duration(r.IntN(60)) * time.Millisecond
 	}
