@@ -89,7 +89,8 @@ func TestCheck(t *testing.T) {
 	for _, tt := range []struct{ name, test, diff, want string }{
 		{"usable", "go test . -run '^TestTwo$'", returnThree, ""},
 		{"with a subtest", "go test . -run '^TestTwo$/^dir$'", returnThree, ""},
-		{"another test", "go test . -run '^TestThree$'", returnThree, "there is no test TestThree"},
+		{"one of several", "go test . -run '^Test(Two|Three)$'", returnThree, ""},
+		{"another test", "go test . -run '^TestThree$'", returnThree, "there is no such test"},
 		{"no test", "go test .", returnThree, "names no test"},
 		{"another text", "go test . -run '^TestTwo$'", strings.Replace(returnThree, "return 2", "return 1", 1), "does not apply"},
 	} {
