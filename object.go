@@ -14,6 +14,10 @@ import (
 // fields are the members of one JSON object, still encoded.
 type fields map[string]json.RawMessage
 
+// maxKeys is how many members an object may have. No command has as many; each costs
+// much more memory than text.
+const maxKeys = 100
+
 // parseObject reads exactly one JSON object. It is stricter than encoding/json
 // where leniency would store other text than the agent sent, or guess which of
 // two values was meant. With an error it returns the fields that came before it.
@@ -48,6 +52,9 @@ func parseFaulty(raw []byte) (fields, error) {
 		name := key.(string) // the decoder accepts no other keys
 		if _, seen := f[name]; seen {
 			return refuse(fmt.Sprintf(faultDuplicateKey, name))
+		}
+		if len(f) == maxKeys {
+			return refuse(faultManyKeys)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
@@ -118,7 +125,7 @@ func parseValid(raw []byte) (f fields, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		if _, seen := f[name]; seen {
+		if _, seen := f[name]; seen || len(f) == maxKeys {
 			return nil, false
 		}
 		i = skipSpace(raw, skipSpace(raw, end)+1) // behind the colon

@@ -128,6 +128,7 @@ const (
 	faultSyntax        = "its syntax is broken"
 	faultTrailing      = "there is more after the object"
 	faultDuplicateKey  = "the key %q appears twice"
+	faultManyKeys      = "it has more than 100 keys"
 	faultLoneSurrogate = "it has half of a surrogate pair (\\ud800 to \\udfff)"
 )
 
