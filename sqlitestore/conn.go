@@ -20,6 +20,8 @@ type conn struct {
 
 	settings     memento.Settings // decoded last
 	settingsText string
+
+	surplus bool // of a pool: one more than it keeps
 }
 
 // openWriter opens the connection that writes to a file, which must be one of
@@ -67,10 +69,11 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 	return c, nil
 }
 
-// openReader opens a connection that reads from a file that is open already.
+// openReader opens a connection that reads from a file that is open already, with a
+// cache of so many KiB.
 //
 // Errors: errMoved.
-func openReader(file *identity, busy time.Duration) (*conn, error) {
+func openReader(file *identity, busy time.Duration, cache int) (*conn, error) {
 	sc, err := sqlite.OpenConn(file.path, sqlite.OpenReadWrite)
 	if err == nil {
 		err = file.check() // what SQLite has opened before
@@ -85,7 +88,7 @@ func openReader(file *identity, busy time.Duration) (*conn, error) {
 	for _, pragma := range []string{
 		"PRAGMA query_only = ON",
 		"PRAGMA temp_store = MEMORY",
-		"PRAGMA cache_size = -6144",           // they read when several callers do, or the writer writes
+		fmt.Sprintf("PRAGMA cache_size = -%d", cache),
 		"SELECT 1 FROM sqlite_schema LIMIT 1", // reads the schema: see twice
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
@@ -203,15 +206,24 @@ func (c *conn) inTx(do func() error) error {
 // than open more than maxShort. An iteration, during which the caller may read
 // on, never waits.
 type pool struct {
-	open  func() (*conn, error)
+	open  func(cache int) (*conn, error)
 	short chan struct{} // tokens of the short reads under way
 
 	mu     sync.Mutex
+	used   int     // connections that were handed out
 	idle   []*conn // the one used last is at the end, and used next: it has what was just read
 	closed bool
 }
 
-func newPool(open func() (*conn, error)) *pool {
+// The caches of connections, in KiB, used as needed; in memory a page takes twice its
+// size. Most read when several callers do, or the writer writes. Of iterations that last
+// there can be any number, and what they read they read once.
+const (
+	readerCache  = 6144
+	surplusCache = 512
+)
+
+func newPool(open func(cache int) (*conn, error)) *pool {
 	maxShort := 2 * runtime.GOMAXPROCS(0)
 	return &pool{open: open, short: make(chan struct{}, maxShort)}
 }
@@ -242,27 +254,42 @@ wait:
 
 // get returns an idle connection, or a new one. The caller puts it back.
 func (p *pool) get() (*conn, error) {
-	c, err := p.takeIdle()
-	if c == nil && err == nil {
-		c, err = p.open()
+	c, surplus, err := p.takeIdle()
+	if c != nil || err != nil {
+		return c, err
 	}
-	return c, err
+	cache := readerCache
+	if surplus {
+		cache = surplusCache
+	}
+	if c, err = p.open(cache); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.used--
+		return nil, err
+	}
+	c.surplus = surplus
+	return c, nil
 }
 
-func (p *pool) takeIdle() (*conn, error) {
+// takeIdle returns an idle connection, if there is one, and else whether more are
+// used than are kept.
+func (p *pool) takeIdle() (c *conn, surplus bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, memento.ErrClosed
+		return nil, false, memento.ErrClosed
 	}
+	surplus = p.used >= cap(p.short)
+	p.used++
 	last := len(p.idle) - 1
 	if last < 0 {
-		return nil, nil
+		return nil, surplus, nil
 	}
-	c := p.idle[last]
+	c = p.idle[last]
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	return c, nil
+	return c, false, nil
 }
 
 func (p *pool) put(c *conn) {
@@ -274,7 +301,8 @@ func (p *pool) put(c *conn) {
 func (p *pool) keep(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) == cap(p.short) {
+	p.used--
+	if p.closed || c.surplus || len(p.idle) == cap(p.short) {
 		return false
 	}
 	p.idle = append(p.idle, c)

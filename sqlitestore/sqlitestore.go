@@ -104,7 +104,9 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	b := &Backend{now: o.Now}
-	b.readers = newPool(twice(func() (*conn, error) { return openReader(file, o.BusyTimeout) }))
+	b.readers = newPool(func(cache int) (*conn, error) {
+		return twice(func() (*conn, error) { return openReader(file, o.BusyTimeout, cache) })()
+	})
 	b.writer = newWriter(c, file, o.BusyTimeout, b.readers.pause, b.indexSome)
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	if marked {
