@@ -46,6 +46,9 @@ type WriteOptions struct {
 	TempDir string
 	// Progress, if set, is told after each memory, and each version, how many were written.
 	Progress func(done int)
+	// Collected, if set, is called once everything was read from the store, before
+	// the first byte is written.
+	Collected func()
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 }
@@ -62,6 +65,9 @@ type ReadOptions struct {
 	MaxBytes int64
 	// Progress, if set, is told after each memory, and each version, how many were read.
 	Progress func(done int)
+	// Reserve, if set, is asked for more bytes of memory as they are needed, those
+	// that Import takes included, about. Its error ends Load.
+	Reserve func(bytes int64) error
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 }
@@ -78,6 +84,9 @@ func (o *ReadOptions) complete() ReadOptions {
 	}
 	if c.Progress == nil {
 		c.Progress = func(int) {}
+	}
+	if c.Reserve == nil {
+		c.Reserve = func(int64) error { return nil }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -151,6 +151,47 @@ type loader struct {
 	bytes    int64
 	known    map[string]string // contents by their hash, to keep each but once
 	done     int
+
+	kept, reading, reserved int64 // bytes: of what was read, of what is being read, and what they may take
+}
+
+const (
+	keptCost    = 2       // bytes of memory that one of contents takes, while it is imported
+	readingCost = 3       // and one of an entry, or a line, that is being read
+	entryCost   = 512     // what each takes beside
+	reserveStep = 1 << 20 // bytes
+)
+
+// hold sees that there is memory for what was read.
+func (l *loader) hold() error {
+	want := keptCost*l.kept + readingCost*l.reading
+	if want <= l.reserved {
+		return nil
+	}
+	step := max(want-l.reserved, reserveStep)
+	l.reserved += step
+	return l.opts.Reserve(step)
+}
+
+// A heldReader reads no further than there is memory for.
+type heldReader struct {
+	l *loader
+	r io.Reader
+}
+
+func (h heldReader) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	h.l.reading += int64(n)
+	if full := h.l.hold(); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
+// keep counts what was read, and is kept.
+func (l *loader) keep(bytes int) {
+	l.kept += int64(bytes) + entryCost
+	l.reading = 0
 }
 
 func (l *loader) load(ctx context.Context, r io.Reader) error {
@@ -289,6 +330,7 @@ func (l *loader) readMemory(tr *tar.Reader, h *tar.Header) error {
 		return malformed(h.Name, "its contents are not valid UTF-8")
 	}
 	m := memory{p, string(text)}
+	l.keep(len(m.path) + len(m.content))
 	l.known[memento.HashContent(m.content)] = m.content
 	l.memories = append(l.memories, m)
 	l.bytes += int64(len(m.content))
@@ -301,7 +343,7 @@ func (l *loader) readMemory(tr *tar.Reader, h *tar.Header) error {
 func (l *loader) readAll(tr *tar.Reader, h *tar.Header) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(h.Size, 64<<10)))
-	if _, err := b.ReadFrom(tr); err != nil {
+	if _, err := b.ReadFrom(heldReader{l, tr}); err != nil {
 		return nil, l.damaged(err)
 	}
 	return b.Bytes(), nil
@@ -309,7 +351,7 @@ func (l *loader) readAll(tr *tar.Reader, h *tar.Header) ([]byte, error) {
 
 // readHistory reads the versions, and checks that they lead to the memories.
 func (l *loader) readHistory(ctx context.Context, tr *tar.Reader, h *tar.Header) error {
-	lines := bufio.NewReaderSize(tr, 64<<10)
+	lines := bufio.NewReaderSize(heldReader{l, tr}, 64<<10)
 	heads := map[memento.MemoryID]memento.Version{} // the living, without contents
 	seen := map[memento.VersionID]bool{}
 	count := 0
@@ -370,6 +412,7 @@ func (l *loader) parseVersion(text []byte) (memento.Version, error) {
 	if reason != "" {
 		return memento.Version{}, errors.New(reason)
 	}
+	kept := len(v.Path)
 	if l.opts.ContentsOnly {
 		v.Content = ""
 	} else if v.SHA256 != "" {
@@ -377,8 +420,10 @@ func (l *loader) parseVersion(text []byte) (memento.Version, error) {
 			v.Content = known
 		} else {
 			l.known[v.SHA256] = v.Content
+			kept += len(v.Content)
 		}
 	}
+	l.keep(kept)
 	return v, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 )
 
 // A spool puts together what must be complete before its first byte can be
@@ -16,9 +17,10 @@ type spool struct {
 	file *os.File     // what came before it; nil if nothing did
 }
 
-const spoolInMemory = 8 << 20
+const spoolInMemory = 1 << 20
 
 func (s *spool) write(p []byte) error {
+	runtime.Gosched() // many archives at once would otherwise delay all else
 	if s.file == nil && s.mem.Len()+len(p) > spoolInMemory {
 		f, err := os.CreateTemp(s.dir, "memento-*") // mode 0600
 		if err != nil {

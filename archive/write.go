@@ -27,6 +27,9 @@ func Write(ctx context.Context, w io.Writer, store *memento.Store, opts *WriteOp
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
+	if o.Collected == nil {
+		o.Collected = func() {}
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -36,9 +39,10 @@ func Write(ctx context.Context, w io.Writer, store *memento.Store, opts *WriteOp
 	}
 	zw := gzip.NewWriter(w)
 	out := &writer{
-		tar:      tar.NewWriter(zw),
-		manifest: newManifest(info, o.Now()),
-		progress: o.Progress,
+		tar:       tar.NewWriter(zw),
+		manifest:  newManifest(info, o.Now()),
+		progress:  o.Progress,
+		collected: o.Collected,
 	}
 	if o.ContentsOnly {
 		err = out.contents(ctx, store, o.TempDir)
@@ -56,9 +60,10 @@ func Write(ctx context.Context, w io.Writer, store *memento.Store, opts *WriteOp
 
 // A writer writes one archive.
 type writer struct {
-	tar      *tar.Writer
-	manifest manifest
-	progress func(int)
+	tar       *tar.Writer
+	manifest  manifest
+	progress  func(int)
+	collected func()
 	Summary
 }
 
@@ -83,6 +88,7 @@ func (w *writer) contents(ctx context.Context, store *memento.Store, tempDir str
 		h.length = spool.size - h.start
 		heads = append(heads, h)
 	}
+	w.collected()
 	w.manifest.Memories = len(heads)
 	if err := w.writeManifest(); err != nil {
 		return err
@@ -135,6 +141,7 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 			w.skip(e)
 		}
 	}
+	w.collected()
 	w.manifest.History = true
 	w.manifest.Versions, w.manifest.Memories = w.Versions, len(heads)
 	if err := w.writeManifest(); err != nil {
