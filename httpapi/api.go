@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"memento"
@@ -31,9 +32,11 @@ type API struct {
 	mux     *http.ServeMux
 	stores  storeCache
 	rates   rates
-	slots   *places // of requests under way
-	streams *places // of streams
-	bulks   *places // of requests that take much memory, which have one of slots as well
+	slots   *shares // of requests under way, whose bodies are there
+	streams *shares // of streams
+	bodies  *shares // of requests whose bodies arrive
+	scans   *shares // of requests that look through much of a store
+	memory  *shares // bytes
 	changes hub
 	repeats repeats
 	closed  context.Context // ends with Close
@@ -74,7 +77,9 @@ type Options struct {
 
 	MaxBody       int64         // the most of a JSON body, in bytes, and 32 times as much for changes; 0 means 4 MiB
 	MaxImport     int64         // the most of an archive or a history, in bytes; 0 means 256 MiB
-	MaxConcurrent int           // requests under way at once, and as many streams, three quarters of them of one key; 0 means 256
+	MaxConcurrent int           // requests under way at once, and as many streams, and bodies that arrive; 0 means 256
+	MemoryBudget  int64         // bytes that all requests under way may take, about; 0 means 1 GiB
+	QueueTime     time.Duration // how long a request waits for its turn before it is refused; 0 means 1.5 s
 	Timeout       time.Duration // for a body to arrive, and for each part of an answer to leave; 0 means 30 s
 	Rate          Rate          // of each key; zero is unlimited
 	Heartbeat     time.Duration // of streams without news; 0 means 15 s
@@ -114,6 +119,8 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	opts.MaxBody = cmp.Or(opts.MaxBody, 4<<20)
 	opts.MaxImport = cmp.Or(opts.MaxImport, 256<<20)
 	opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, 256)
+	opts.MemoryBudget = cmp.Or(opts.MemoryBudget, 1<<30)
+	opts.QueueTime = cmp.Or(opts.QueueTime, 1500*time.Millisecond)
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
 	opts.Poll = cmp.Or(opts.Poll, time.Second)
@@ -125,13 +132,16 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	}
 	a := &API{
 		backend: b, opts: opts,
-		slots:   newPlaces(opts.MaxConcurrent),
-		streams: newPlaces(opts.MaxConcurrent),
-		bulks:   newPlaces(maxBulks),
+		slots:   newShares("requests", int64(opts.MaxConcurrent)),
+		streams: newShares("streams", int64(opts.MaxConcurrent)),
+		bodies:  newShares("bodies", int64(opts.MaxConcurrent)),
+		scans:   newShares("scans", int64(max(3, 2*runtime.GOMAXPROCS(0)-1))),
+		memory:  newShares("memory", opts.MemoryBudget),
 	}
 	a.keys, _ = b.(memento.KeyKeeper)
 	a.closed, a.close = context.WithCancel(context.Background())
 	a.rates.rate = opts.Rate
+	a.repeats.most = min(maxKeptAll, opts.MemoryBudget/8)
 	a.stores.now = opts.Now
 	a.mux = a.routes()
 	return a, nil
@@ -140,6 +150,24 @@ func New(b memento.Backend, opts Options) (*API, error) {
 // Close ends the streams, and with them what keeps a server from shutting down.
 // Other requests are answered as before.
 func (a *API) Close() { a.close() }
+
+// Loads tells how much is in use of what requests share.
+func (a *API) Loads() (all []Load) {
+	for _, s := range []*shares{a.slots, a.streams, a.bodies, a.scans, a.memory} {
+		all = append(all, s.load())
+	}
+	return all
+}
+
+// PeakMemory tells how many bytes requests took at once, at most, since the last call,
+// and how many they take now. It is counted as for Options.MemoryBudget.
+func (a *API) PeakMemory() (peak, now int64) {
+	s := a.memory
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	peak, s.peak = s.peak, s.taken
+	return peak, s.taken
+}
 
 // observe tells streams of changes, and the options' observer of all calls.
 func (a *API) observe(ctx context.Context, o memento.Observation) {

@@ -2,12 +2,19 @@ package httpapi
 
 import (
 	"fmt"
+	"runtime"
 
 	"memento"
 	"memento/archive"
 )
 
-// exportStore sends a store as an archive. If that fails half-way, the connection
+const (
+	exportCost = 4 << 20 // bytes that an export takes: a compressor, and what is not in a file yet
+	headCost   = 384     // of each memory in it
+)
+
+// exportStore sends a store as an archive. It is read before the first byte is sent, so
+// that a slow client keeps no state of the backend. If it fails later, the connection
 // is cut, so that nobody takes what came for whole.
 func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
@@ -15,22 +22,40 @@ func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) err
 	if q.err != nil {
 		return q.err
 	}
-	if _, err := c.info(); err != nil {
+	info, err := c.info()
+	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", string(id)+".tar.gz"))
-	s := c.snapshot("application/gzip")
-	if _, err := archive.Write(c.context(), patient{s}, store, &opts); err != nil {
+	if err := c.reserve(exportCost + headCost*info.Usage.Memories); err != nil {
 		return err
 	}
-	return s.flush()
+	scan, err := c.take(a.scans, 1)
+	if err != nil {
+		return err
+	}
+	defer scan.release()
+	opts.Collected = scan.release
+	w := &patient{c: c, name: string(id) + ".tar.gz"}
+	if _, err := archive.Write(c.context(), w, store, &opts); err != nil {
+		return err
+	}
+	return w.s.flush()
 }
 
-// patient gives each part of an answer its own time.
-type patient struct{ s *streaming }
+// patient begins an answer with its first part, and gives each part its own time.
+type patient struct {
+	c    *call
+	name string     // of the file that it is
+	s    *streaming // nil before the first part
+}
 
-func (p patient) Write(data []byte) (int, error) {
+func (p *patient) Write(data []byte) (int, error) {
+	if p.s == nil {
+		p.c.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", p.name))
+		p.s = p.c.snapshot("application/gzip")
+	}
 	p.s.buf.Write(data)
+	runtime.Gosched()
 	return len(data), p.s.flush()
 }
 
@@ -50,7 +75,15 @@ func (a *API) importStore(c *call, store *memento.Store, id memento.StoreID, by 
 	case opts.Overwrite && !opts.ContentsOnly:
 		return invalid("overwrite: is for contents_only=true")
 	}
-	sum, err := archive.Read(c.context(), c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout), store, by, &opts)
+	opts.Reserve = c.reserve
+	loaded, err := archive.Load(c.context(), c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout), &opts)
+	if err != nil {
+		return err
+	}
+	if err := c.occupy(a.slots); err != nil {
+		return err
+	}
+	sum, err := loaded.Import(c.context(), store, by)
 	if err != nil {
 		return c.occupied(store, "", err)
 	}

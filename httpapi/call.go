@@ -6,15 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,9 +28,13 @@ type call struct {
 	start   time.Time
 	who     Principal
 	route   *route
-	body    int64 // bytes read of it
-	arrived bool  // whether that was all of it
+	text    []byte // the body, if it is JSON
+	body    int64  // bytes read of it
+	arrived bool   // whether that was all of it
 	failed  string
+
+	has    []*share // of what requests share
+	memory *share   // of bytes; nil for none
 }
 
 // ServeHTTP answers a request.
@@ -109,21 +109,19 @@ func (c *call) serve() error {
 			return err
 		}
 	}
-	slots := a.slots
-	if c.route.kind == stream {
-		slots = a.streams
-	}
-	leave := slots.take(key)
-	if leave == nil {
-		return errBusy
-	}
-	defer leave()
-	if c.isBulk() {
-		leave := a.bulks.take(key)
-		if leave == nil {
-			return errBusy
+	defer c.giveBack()
+	switch c.route.kind {
+	case stream:
+		err = c.occupy(a.streams)
+	case bulk: // which has a place once all of its body is there
+		err = c.occupy(a.bodies)
+	default:
+		if err = c.receive(); err == nil {
+			err = c.occupy(a.slots)
 		}
-		defer leave()
+	}
+	if err != nil {
+		return err
 	}
 	return c.route.do(a, c)
 }
@@ -224,6 +222,9 @@ func (c *call) send(status int, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
+	if err := c.answering(b.Cap()); err != nil {
+		return err
+	}
 	h := c.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", fmt.Sprint(b.Len()))
@@ -232,7 +233,7 @@ func (c *call) send(status int, v any) error {
 	return nil
 }
 
-// buffers are for answers, and for bodies while they arrive.
+// buffers are for answers.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func putBuffer(b *bytes.Buffer) {
@@ -272,71 +273,6 @@ func (c *call) refuse(err error) {
 	body := f.extra
 	body.Type, body.Message = f.kind, f.message
 	_ = c.send(f.status, wire.ErrorAnswer{Type: "error", Error: body, RequestID: c.id})
-}
-
-// read returns the body of a request, which must be JSON if it is anything.
-func (c *call) read() ([]byte, error) {
-	if kind := c.r.Header.Get("Content-Type"); kind != "" && c.r.ContentLength != 0 && !isJSON(kind) {
-		return nil, invalid("Content-Type: must be application/json (with curl, use --json)")
-	}
-	b := buffers.Get().(*bytes.Buffer)
-	defer putBuffer(b)
-	most, within := c.api.opts.MaxBody, c.api.opts.Timeout
-	if c.route.kind == large {
-		most, within = largeBody*most, bulkTime*within
-	}
-	if _, err := b.ReadFrom(c.reader(most, within)); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(b.Bytes()), nil
-}
-
-// isBulk reports whether the request takes much memory.
-func (c *call) isBulk() bool {
-	size := c.r.ContentLength // -1 if it is not known
-	return c.route.kind == bulk || c.route.kind == large && (size < 0 || size > c.api.opts.MaxBody)
-}
-
-// largeBody is how many times larger than other JSON changes can be: a store that is
-// restored as a whole is one request.
-const largeBody = 32
-
-func isJSON(contentType string) bool {
-	kind, _, _ := strings.Cut(contentType, ";")
-	kind = strings.ToLower(strings.TrimSpace(kind))
-	return kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
-}
-
-// reader reads at most so much of the body, for at most so long.
-func (c *call) reader(most int64, within time.Duration) io.Reader {
-	_ = c.control.SetReadDeadline(time.Now().Add(within))
-	return &bodyReader{c, http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, most)}
-}
-
-// A bodyReader says what is wrong with a body in the API's terms.
-type bodyReader struct {
-	c    *call
-	body io.Reader
-}
-
-func (b *bodyReader) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
-	b.c.body += int64(n)
-	if err == nil {
-		return n, nil
-	}
-	if err == io.EOF { // and nothing that only wraps it
-		b.c.arrived = true
-		return n, err
-	}
-	f := &fault{status: http.StatusBadRequest, kind: invalidRequest, closes: true, message: "the request did not arrive whole"}
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		f.status, f.kind, f.message = http.StatusRequestEntityTooLarge, requestTooLarge, fmt.Sprintf("the request has more than %d bytes", large.Limit)
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		f.status, f.message = http.StatusRequestTimeout, "the request did not arrive in time"
-	}
-	return n, f
 }
 
 // context is the request's, for work whose end the client waits for.

@@ -82,12 +82,20 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 		if err != nil {
 			return err
 		}
+		var held *share
+		if n := sizeOf(made); n > enough {
+			if held, err = c.take(a.memory, n); err != nil {
+				return nil // the client comes again, and goes on where this ended
+			}
+		}
 		for _, v := range made {
 			if err := s.event("memory_version", strconv.FormatInt(v.Seq, 10), wire.FromVersion(id, v, full)); err != nil {
+				held.release()
 				return nil // the client is gone
 			}
 			after = v.Seq
 		}
+		held.release()
 		for wait := len(made) == 0; wait; {
 			select {
 			case <-news:
@@ -114,13 +122,25 @@ func some(ctx context.Context, store *memento.Store, after int64, full bool) (ma
 	if full {
 		opts.Limit = maxFullLimit
 	}
+	bytes := 0
 	for v, err := range store.Versions(ctx, opts) {
 		if err != nil {
 			return nil, err
 		}
 		made = append(made, v)
+		if bytes += len(v.Content); bytes > 4*enough {
+			break
+		}
 	}
 	return made, nil
+}
+
+// sizeOf is how many bytes of memory versions take until they are sent.
+func sizeOf(versions []memento.Version) (bytes int64) {
+	for i := range versions {
+		bytes += 1024 + 3*int64(len(versions[i].Content))
+	}
+	return bytes
 }
 
 // since is the Seq behind which a stream begins: what the client says that it has

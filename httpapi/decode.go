@@ -2,16 +2,15 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
-	"unicode/utf8"
 
 	"memento"
 )
@@ -30,7 +29,7 @@ func (c *call) decodeGiven(v any) (fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(text, v)
+	return decodeWithin(text, v, c.charge)
 }
 
 // fields are the members of a JSON object, still encoded.
@@ -39,19 +38,24 @@ type fields map[string]json.RawMessage
 // has reports whether a field is there and not null.
 func (f fields) has(name string) bool { return f[name] != nil && string(f[name]) != null }
 
+// decode reads the members of a JSON object into a struct, in one pass: the first name
+// that is not known, or is there twice, ends it.
 func decode(text []byte, v any) (fields, error) {
-	text = bytes.Trim(text, jsonSpace)
-	if len(text) == 0 || string(text) == null {
+	return decodeWithin(text, v, func(int64) error { return nil })
+}
+
+// decodeWithin is decode, with the bytes counted that lists take beyond those of
+// the text. What charge returns ends it.
+func decodeWithin(text []byte, v any, charge func(int64) error) (fields, error) {
+	d := decoder{scanner: scanner{text: bytes.Trim(text, jsonSpace)}, charge: charge}
+	if len(d.text) == 0 || string(d.text) == null {
 		return nil, nil
 	}
-	if err := checkText(text); err != nil {
+	given := fields{}
+	if err := d.object(reflect.ValueOf(v).Elem(), "", 1, given); err != nil {
 		return nil, err
 	}
-	f, err := objectFields(text, "")
-	if err != nil {
-		return nil, err
-	}
-	return f, setFields(reflect.ValueOf(v).Elem(), f, "")
+	return given, d.end()
 }
 
 const (
@@ -59,74 +63,20 @@ const (
 	null      = "null"
 )
 
-// checkText refuses texts that encoding/json would change in reading them.
+// checkText refuses texts that are no JSON, or that encoding/json would change in
+// reading them.
 func checkText(text []byte) error {
-	switch {
-	case !utf8.Valid(text):
-		return invalid("the body is not valid UTF-8")
-	case !json.Valid(text):
-		return invalid("the body is not valid JSON")
-	case hasLoneSurrogate(text):
-		return invalid("the body has an escape for half of a surrogate pair, which is no character")
+	s := scanner{text: text}
+	if _, err := s.value(0); err != nil {
+		return err
 	}
-	return nil
+	return s.end()
 }
 
-// hasLoneSurrogate reports whether a string in valid JSON escapes half of a
-// surrogate pair, which encoding/json would replace by U+FFFD.
-func hasLoneSurrogate(text []byte) bool {
-	for {
-		i := bytes.IndexByte(text, '\\')
-		if i < 0 {
-			return false
-		}
-		text = text[i:]
-		switch high, ok := escapedUnit(text); {
-		case !ok:
-			text = text[2:] // another escape
-		case high < 0xd800 || high > 0xdfff:
-			text = text[6:]
-		default:
-			if low, ok := escapedUnit(text[6:]); high >= 0xdc00 || !ok || low < 0xdc00 || low > 0xdfff {
-				return true
-			}
-			text = text[12:]
-		}
-	}
-}
-
-// escapedUnit reads a \uXXXX at the start of text.
-func escapedUnit(text []byte) (uint64, bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return n, err == nil
-}
-
-// objectFields returns the members of valid JSON, which must be an object, each but
-// once; at is where it is in the body, "" for the whole.
-func objectFields(text []byte, at string) (fields, error) {
-	if text[0] != '{' {
-		if at == "" {
-			return nil, invalid("the body must be a JSON object")
-		}
-		return nil, invalid("%s: must be an object", at)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	_, _ = d.Token() // the brace; there are no errors in what is valid
-	f := fields{}
-	for d.More() {
-		name, _ := d.Token()
-		var value json.RawMessage
-		_ = d.Decode(&value)
-		key, _ := name.(string)
-		if f[key] != nil {
-			return nil, invalid("%s: is there more than once", within(at, key))
-		}
-		f[key] = value
-	}
-	return f, nil
+// A decoder reads values of known types.
+type decoder struct {
+	scanner
+	charge func(int64) error
 }
 
 // within is the name of a field of the object at a place.
@@ -138,90 +88,250 @@ func within(at, name string) string {
 	return at + "." + name
 }
 
-// setFields sets the fields of a struct from the members of an object.
-func setFields(to reflect.Value, f fields, at string) error {
-	known := map[string]reflect.Value{}
-	for i := range to.NumField() {
-		if name, _, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ","); name != "" {
-			known[name] = to.Field(i)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		field, ok := known[name]
-		if !ok {
-			return invalid("%s: extra inputs are not permitted", within(at, name))
-		}
-		if err := setValue(field, f[name], within(at, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setValue sets a value from JSON. Null leaves it as it is.
-func setValue(to reflect.Value, text json.RawMessage, at string) error {
-	if string(text) == null {
+// begin passes over the start of an object; at is where it is in the body, "" for the whole.
+func (d *decoder) begin(at string, depth int) error {
+	if d.peek() == '{' {
+		d.at++
 		return nil
 	}
-	switch kind := to.Kind(); {
+	if _, err := d.value(depth); err != nil {
+		return err
+	}
+	if at != "" {
+		return invalid("%s: must be an object", at)
+	}
+	if err := d.end(); err != nil {
+		return err
+	}
+	return invalid("the body must be a JSON object")
+}
+
+// name reads the name of a member.
+func (d *decoder) name() (string, error) {
+	raw, err := d.key()
+	if err != nil {
+		return "", err
+	}
+	return unquote(raw), nil
+}
+
+// unquote returns what a string, which is valid, says.
+func unquote(raw []byte) (s string) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	_ = json.Unmarshal(raw, &s) // there are no errors in what is valid
+	return s
+}
+
+// object sets the fields of a struct from the members of an object, each of which is
+// there but once. It notes in given, unless that is nil, which there are.
+func (d *decoder) object(to reflect.Value, at string, depth int, given fields) error {
+	if err := d.begin(at, depth-1); err != nil {
+		return err
+	}
+	known, seen := fieldsOf(to.Type()), uint64(0)
+	for n := 0; ; n++ {
+		more, err := d.next('}', n)
+		if err != nil || !more {
+			return err
+		}
+		name, err := d.name()
+		if err != nil {
+			return err
+		}
+		i := slices.Index(known, name)
+		switch {
+		case i < 0 || name == "":
+			return invalid("%s: extra inputs are not permitted", within(at, name))
+		case seen&(1<<i) != 0:
+			return invalid("%s: is there more than once", within(at, name))
+		}
+		seen |= 1 << i
+		d.peek()
+		start := d.at
+		if err := d.into(to.Field(i), within(at, name), depth); err != nil {
+			return err
+		}
+		if given != nil {
+			given[name] = d.text[start:d.at:d.at]
+		}
+	}
+}
+
+// fieldsOf returns the names in JSON of a struct's fields; "" is of those that have none.
+func fieldsOf(t reflect.Type) []string {
+	if known, ok := fieldNames.Load(t); ok {
+		return known.([]string)
+	}
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	}
+	fieldNames.Store(t, names)
+	return names
+}
+
+var fieldNames sync.Map // of reflect.Type: []string
+
+// into sets a value from the next in the text. Null leaves it as it is.
+func (d *decoder) into(to reflect.Value, at string, depth int) error {
+	first := d.peek()
+	if first == 'n' {
+		return d.word()
+	}
+	t := to.Type()
+	switch kind := t.Kind(); {
 	case kind == reflect.Pointer:
 		if to.IsNil() {
-			to.Set(reflect.New(to.Type().Elem()))
+			to.Set(reflect.New(t.Elem()))
 		}
-		return setValue(to.Elem(), text, at)
-	case kind == reflect.Struct && !decodesItself(to.Type()):
-		f, err := objectFields(text, at)
-		if err != nil {
-			return err
-		}
-		return setFields(to, f, at)
+		return d.into(to.Elem(), at, depth)
+	case kind == reflect.Struct && !decodesItself(t):
+		return d.object(to, at, depth+1, nil)
 	case kind == reflect.Map:
-		f, err := objectFields(text, at)
-		if err != nil {
+		return d.mapping(to, at, depth+1)
+	case kind == reflect.Slice && first == '[' && (t.Elem().Kind() == reflect.Struct || t == rawList):
+		return d.list(to, at, depth+1)
+	}
+	d.items = 0
+	raw, err := d.value(depth)
+	if err != nil {
+		return err
+	}
+	if names := ownFields[t]; names != nil {
+		if err := checkFields(raw, names, at); err != nil {
 			return err
 		}
-		to.Set(reflect.MakeMap(to.Type()))
-		for _, name := range slices.Sorted(maps.Keys(f)) {
-			value := reflect.New(to.Type().Elem()).Elem()
-			if err := setValue(value, f[name], within(at, name)); err != nil {
-				return err
-			}
-			to.SetMapIndex(reflect.ValueOf(name), value)
-		}
-		return nil
-	case kind == reflect.Slice && to.Type().Elem().Kind() == reflect.Struct:
-		var items []json.RawMessage
-		if err := json.Unmarshal(text, &items); err != nil {
-			return undecoded(err, to.Type(), at)
-		}
-		to.Set(reflect.MakeSlice(to.Type(), len(items), len(items)))
-		for i, item := range items {
-			if err := setValue(to.Index(i), item, fmt.Sprintf("%s[%d]", at, i)); err != nil {
-				return err
-			}
-		}
+	}
+	if t.Kind() == reflect.String && first == '"' && !decodesItself(t) {
+		to.SetString(unquote(raw))
 		return nil
 	}
-	if names := ownFields[to.Type()]; names != nil {
-		f, err := objectFields(text, at)
-		if err != nil {
+	if t.Kind() == reflect.Slice && first == '[' {
+		if err := d.charge(int64(d.items) * itemCost); err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(f)) {
-			if !slices.Contains(names, name) {
-				return invalid("%s: extra inputs are not permitted", within(at, name))
-			}
-		}
 	}
-	if err := json.Unmarshal(text, to.Addr().Interface()); err != nil {
-		return undecoded(err, to.Type(), at)
+	if err := json.Unmarshal(raw, to.Addr().Interface()); err != nil {
+		return undecoded(err, t, at)
 	}
 	return nil
 }
 
-func decodesItself(t reflect.Type) bool { return reflect.PointerTo(t).Implements(unmarshaler) }
+// mapping makes a map from the members of an object.
+func (d *decoder) mapping(to reflect.Value, at string, depth int) error {
+	if err := d.begin(at, depth-1); err != nil {
+		return err
+	}
+	to.Set(reflect.MakeMap(to.Type()))
+	for n := 0; ; n++ {
+		more, err := d.next('}', n)
+		if err != nil || !more {
+			return err
+		}
+		if n == maxMembers {
+			return invalid("%s: has more than %d entries", at, maxMembers)
+		}
+		name, err := d.name()
+		if err != nil {
+			return err
+		}
+		key := reflect.ValueOf(name)
+		if to.MapIndex(key).IsValid() {
+			return invalid("%s: is there more than once", within(at, name))
+		}
+		value := reflect.New(to.Type().Elem()).Elem()
+		if err := d.into(value, within(at, name), depth); err != nil {
+			return err
+		}
+		to.SetMapIndex(key, value)
+	}
+}
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+const (
+	maxMembers  = 1000 // of a map; no rule allows as many
+	itemCost    = 64   // bytes in memory of an entry of a list, about
+	structCost  = 512  // of one that is an object, and of what is made of it
+	chargedOnce = 128  // entries
+)
+
+var rawList = reflect.TypeFor[[]json.RawMessage]()
+
+// list makes a slice from a list.
+func (d *decoder) list(to reflect.Value, at string, depth int) error {
+	d.at++
+	to.Set(reflect.MakeSlice(to.Type(), 0, 0))
+	for n := 0; ; n++ {
+		more, err := d.next(']', n)
+		if err != nil || !more {
+			return err
+		}
+		if n == maxItems {
+			return invalid("%s: has more than %d entries", at, maxItems)
+		}
+		if n > 0 && n%chargedOnce == 0 {
+			if err := d.charge(chargedOnce * structCost); err != nil {
+				return err
+			}
+		}
+		if to.Type() == rawList {
+			d.items = 0
+			raw, err := d.value(depth)
+			if err != nil {
+				return err
+			}
+			to.Set(reflect.Append(to, reflect.ValueOf(json.RawMessage(raw))))
+			continue
+		}
+		if to.Len() == to.Cap() {
+			to.Grow(1) // doubles
+		}
+		to.SetLen(n + 1)
+		to.Index(n).SetZero()
+		if err := d.into(to.Index(n), fmt.Sprintf("%s[%d]", at, n), depth); err != nil {
+			return err
+		}
+	}
+}
+
+// checkFields refuses an object that has other fields than some, or one of them twice.
+func checkFields(text []byte, names []string, at string) error {
+	d := decoder{scanner: scanner{text: text}}
+	if err := d.begin(at, 0); err != nil {
+		return err
+	}
+	var seen []string
+	for n := 0; ; n++ {
+		more, err := d.next('}', n)
+		if err != nil || !more {
+			return err
+		}
+		name, err := d.name()
+		switch {
+		case err != nil:
+			return err
+		case !slices.Contains(names, name):
+			return invalid("%s: extra inputs are not permitted", within(at, name))
+		case slices.Contains(seen, name):
+			return invalid("%s: is there more than once", within(at, name))
+		}
+		seen = append(seen, name)
+		if _, err := d.value(1); err != nil {
+			return err
+		}
+	}
+}
+
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(unmarshaler) || p.Implements(textUnmarshaler)
+}
+
+var (
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
 
 // ownFields are the fields of objects that decode themselves, and do not mind
 // others.

@@ -48,8 +48,9 @@ func (f *fault) Error() string { return f.kind + ": " + f.message }
 var (
 	errInternal = &fault{status: http.StatusInternalServerError, kind: apiError, message: "internal error; the server's log has the cause under this request_id"}
 	errNoRoute  = &fault{status: http.StatusNotFound, kind: notFound, message: "there is no such endpoint; GET /openapi.json describes those that there are"}
-	errBusy     = &fault{status: statusOverloaded, kind: overloaded, message: "too many requests are under way", retryAfter: time.Second}
-	errClosing  = &fault{status: statusOverloaded, kind: overloaded, message: "the server is shutting down", retryAfter: time.Second, closes: true}
+	errBusy     = &fault{status: statusOverloaded, kind: overloaded, message: "too many requests are under way", retry: "true", retryAfter: time.Second}
+	errMemory   = &fault{status: statusOverloaded, kind: overloaded, message: "too many requests that take much memory are under way", retry: "true", retryAfter: time.Second}
+	errClosing  = &fault{status: statusOverloaded, kind: overloaded, message: "the server is shutting down", retry: "true", retryAfter: time.Second, closes: true}
 )
 
 func invalid(format string, args ...any) *fault {

@@ -32,6 +32,9 @@ func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) e
 	if _, err := c.info(); err != nil { // while an error can still be answered
 		return err
 	}
+	if err := c.reserve(streamCost); err != nil {
+		return err
+	}
 	s := c.snapshot("application/x-ndjson")
 	for v, err := range store.Versions(c.context(), opts) {
 		if err != nil {
@@ -47,7 +50,7 @@ func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) e
 // importHistory appends versions as they are, a JSON object a line, as one. The last
 // line says that nothing is missing.
 func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) error {
-	lines := bufio.NewReader(c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout))
+	lines := bufio.NewReader(&reserving{c: c, r: c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout)})
 	var versions []memento.Version
 	whole := false
 	for n := 1; ; n++ {
@@ -83,6 +86,9 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 	if !whole {
 		return invalid(`the last line must be {"type":"end"}`)
 	}
+	if err := c.occupy(a.slots); err != nil {
+		return err
+	}
 	replaced, err := store.Import(c.context(), versions)
 	if err != nil {
 		return c.occupied(store, "", err)
@@ -92,6 +98,26 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 		Versions int              `json:"versions"`
 		Redacted []wire.Suspicion `json:"redacted"`
 	}{"memory_history_import", len(versions), wire.FromSuspicions(replaced)})
+}
+
+// reserving reserves memory for what is read through it, all of which is kept.
+type reserving struct {
+	c    *call
+	r    io.Reader
+	free int64 // bytes that are reserved, and not used yet
+}
+
+func (r *reserving) Read(p []byte) (int, error) {
+	const cost, step = 3, 1 << 20
+	if r.free < cost*int64(len(p)) {
+		if err := r.c.reserve(step); err != nil {
+			return 0, err
+		}
+		r.free += step
+	}
+	n, err := r.r.Read(p)
+	r.free -= cost * int64(n)
+	return n, err
 }
 
 // pruneSlack is how far the clock of a client may be ahead.

@@ -165,14 +165,17 @@ func (p *pending) end(t *testing.T) int {
 	return response.StatusCode
 }
 
-// fill begins requests until a caller gets no place for one more, and returns them:
-// some may not have got one either.
+// look is a request with a body that changes nothing.
+var look = object{"command": "view", "path": "/memories"}
+
+// fill begins requests until a caller gets no place for one more body, and returns
+// them: some may not have got one either.
 func (s *site) fill(c *caller, store string) (held []*pending) {
 	s.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if r := c.do(s.t, "GET", store, nil); r.status == 529 {
+		if r := c.do(s.t, "POST", store+"/tool", look); r.status == 529 {
 			r.fails(s.t, 529, "overloaded_error")
-			if r.header.Get("retry-after") != "1" || r.header.Get("retry-after-ms") != "1000" || r.header.Get("x-should-retry") != "" {
+			if r.header.Get("retry-after") != "1" || r.header.Get("retry-after-ms") != "1000" || r.header.Get("x-should-retry") != "true" {
 				s.t.Errorf("header %v", r.header)
 			}
 			return held
@@ -216,18 +219,23 @@ func (c *caller) until(t *testing.T, status int, method, path string, body any) 
 	}
 }
 
-// When so many requests are under way as may be, more are told to come back, and
-// those under way are carried out. Streams are counted by themselves, and who has no
-// key takes nobody's place.
+// When so many bodies arrive as may, more are told to come back, and those under way
+// are carried out. Requests without a body are served meanwhile; streams are counted by
+// themselves, and who has no key takes nobody's place.
 func TestConcurrency(t *testing.T) {
 	const most = 4
-	s := newSite(t, func(o *httpapi.Options) { o.MaxConcurrent = most })
+	s := newSite(t, func(o *httpapi.Options) { o.MaxConcurrent, o.QueueTime = most, 20*time.Millisecond })
 	store := s.admin.newStore(t, "a")
 	nobody := &caller{url: s.url, key: memento.NewSecret()}
 	for range 3 * most {
 		s.begin(nobody, store+"/memories", `{"path":"/a.md"}`)
 	}
 	held := s.fill(s.admin, store)
+	for range 20 {
+		if r := s.admin.do(t, "GET", store, nil); r.status != http.StatusOK {
+			t.Fatalf("a request without a body: %d %s", r.status, r.text)
+		}
+	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -250,7 +258,7 @@ func TestConcurrency(t *testing.T) {
 	}
 
 	end(t, held, most)
-	s.admin.until(t, http.StatusOK, "GET", store, nil)
+	s.admin.until(t, http.StatusOK, "POST", store+"/tool", look)
 	end(t, s.fill(s.admin, store), most) // all are free again
 	// The streams have missed nothing.
 	seen := bufio.NewReader(streams[0].Body)
@@ -267,22 +275,31 @@ func TestConcurrency(t *testing.T) {
 	s.admin.until(t, http.StatusOK, "GET", store+"/entries", nil) // a slot of a stream
 }
 
-// One key never takes all places: however much it asks for at once, others are served.
+// One workspace never takes all places, nor one key all of a workspace's: however much
+// it asks for at once, others are served.
 func TestShareOfOneKey(t *testing.T) {
-	const most, share = 12, 9
-	s := newSite(t, func(o *httpapi.Options) { o.MaxConcurrent = most })
-	store := s.admin.newStore(t, "a")
-	greedy, other := s.as(memento.DefaultWorkspace, memento.RoleWrite), s.as(memento.DefaultWorkspace, memento.RoleWrite)
-	held := s.fill(greedy, store)
-	for range 20 {
-		if r := other.do(t, "GET", store, nil); r.status != http.StatusOK {
-			t.Fatalf("for another key: %d %s", r.status, r.text)
+	const most, ofWorkspace, ofKey = 12, 9, 7
+	s := newSite(t, func(o *httpapi.Options) { o.MaxConcurrent, o.QueueTime = most, 20*time.Millisecond })
+	greedy, second := s.as("acme", memento.RoleWrite), s.as("acme", memento.RoleWrite)
+	other := s.as("other", memento.RoleWrite)
+	store, others := greedy.newStore(t, "a"), other.newStore(t, "b")
+	serves := func(c *caller, store string) {
+		t.Helper()
+		for range 20 {
+			if r := c.do(t, "POST", store+"/tool", look); r.status != http.StatusOK {
+				t.Fatalf("%d %s", r.status, r.text)
+			}
 		}
 	}
-	if r := greedy.do(t, "GET", store, nil); r.status != 529 {
+	held := s.fill(greedy, store)
+	serves(second, store)
+	more := s.fill(second, store)
+	serves(other, others)
+	if r := greedy.do(t, "POST", store+"/tool", look); r.status != 529 {
 		t.Errorf("for the greedy one: %d", r.status)
 	}
-	end(t, s.fill(other, store), most-share)
-	end(t, held, share)
-	greedy.until(t, http.StatusOK, "GET", store, nil)
+	end(t, s.fill(other, others), most-ofWorkspace)
+	end(t, more, ofWorkspace-ofKey)
+	end(t, held, ofKey)
+	greedy.until(t, http.StatusOK, "POST", store+"/tool", look)
 }

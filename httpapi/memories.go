@@ -89,14 +89,23 @@ func (a *API) listMemories(c *call, store *memento.Store, id memento.StoreID) er
 	if q.err != nil {
 		return q.err
 	}
-	answer, last := page[any]{Data: []any{}}, ""
+	scan, err := c.scan(full)
+	if err != nil {
+		return err
+	}
+	defer scan.release()
+	answer, last, size := page[any]{Data: []any{}}, "", pageSize{c: c}
 	for more := true; more; {
 		more = false
 		for e, err := range store.List(c.context(), opts) {
 			if err != nil {
 				return err
 			}
-			if len(answer.Data) == limit {
+			fits, err := size.add(len(answer.Data), len(e.Memory.Content))
+			if err != nil {
+				return err
+			}
+			if len(answer.Data) == limit || !fits {
 				answer.Next = pageAfter('m', last)
 				more = false
 				break
@@ -114,6 +123,7 @@ func (a *API) listMemories(c *call, store *memento.Store, id memento.StoreID) er
 			}
 		}
 	}
+	scan.release()
 	return c.answer(answer)
 }
 
@@ -132,6 +142,9 @@ func (a *API) streamEntries(c *call, store *memento.Store, id memento.StoreID) e
 		return q.err
 	}
 	if _, err := c.info(); err != nil { // while an error can still be answered
+		return err
+	}
+	if err := c.reserve(streamCost); err != nil {
 		return err
 	}
 	s := c.snapshot("application/x-ndjson")

@@ -187,3 +187,42 @@ type page[T any] struct {
 	Data []T     `json:"data"`
 	Next *string `json:"next_page"`
 }
+
+const (
+	maxPageBytes = 2 << 20 // of contents
+	pageCost     = 3       // bytes of memory for each of them
+)
+
+// A pageSize keeps the contents of a page within bounds.
+type pageSize struct {
+	c            *call
+	used, counts int64
+}
+
+// add reports whether a page that has some items has room for another, with contents
+// of so many bytes. A page has at least one item, however large that is; without the
+// memory for more of them, it ends early.
+func (p *pageSize) add(items, contents int) (fits bool, err error) {
+	if p.used += int64(contents); items > 0 && p.used > maxPageBytes {
+		return false, nil
+	}
+	const step = 64 << 10
+	want := pageCost * p.used
+	if want <= p.counts+step { // a small page is not counted
+		return true, nil
+	}
+	more := want - p.counts
+	p.counts += more
+	if items > 0 {
+		return p.c.reserveNow(more), nil
+	}
+	return true, p.c.reserve(more)
+}
+
+// scan takes a place to look through a store in, for a listing with contents.
+func (c *call) scan(contents bool) (*share, error) {
+	if !contents {
+		return nil, nil
+	}
+	return c.take(c.api.scans, 1)
+}

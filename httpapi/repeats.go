@@ -23,7 +23,7 @@ const (
 	repeatsFor  = 10 * time.Minute // longer than any SDK goes on trying
 	maxRepeats  = 4096             // kept at once; the oldest go first
 	maxKept     = 64 << 10         // bytes of what one request was answered; more is not kept
-	maxKeptAll  = 32 << 20         // of all
+	maxKeptAll  = 32 << 20         // of all, if there is much memory
 	callsFinish = time.Minute      // how long calls may take once their client is gone
 )
 
@@ -32,7 +32,8 @@ type repeats struct {
 	mu    sync.Mutex
 	byKey map[repeatKey]*attempt
 	ages  []*attempt // oldest first
-	kept  int        // bytes of what is kept
+	kept  int64      // bytes of what is kept
+	most  int64      // bytes that may be kept
 }
 
 // A repeatKey is the SHA-256 of who asks for what.
@@ -44,7 +45,7 @@ type attempt struct {
 	at      time.Time
 	done    chan struct{} // closed once results are there
 	results []memento.ResultBlock
-	size    int // of the results, once they are counted in repeats.kept
+	size    int64 // of the results, once they are counted in repeats.kept
 }
 
 const idempotencyHeader = "Idempotency-Key"
@@ -143,9 +144,9 @@ func (a *repeats) begin(key repeatKey, repetition bool, now time.Time) (this *at
 
 // count counts what an attempt was answered, and forgets what is too much.
 func (a *repeats) count(this *attempt) {
-	size := 0
+	size := int64(0)
 	for _, r := range this.results {
-		size += len(r.Content)
+		size += int64(len(r.Content))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,7 +159,7 @@ func (a *repeats) count(this *attempt) {
 		return
 	}
 	this.size = size
-	for a.kept += size; a.kept > maxKeptAll; {
+	for a.kept += size; a.kept > a.most; {
 		a.forget(0)
 	}
 }

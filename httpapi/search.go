@@ -8,6 +8,7 @@ import (
 const (
 	maxQueryBytes = 10_000
 	maxMatches    = 10_000
+	matchCost     = 2 << 10 // bytes of memory that a match takes, and what is answered of it
 )
 
 // search answers with the memories that match, best first.
@@ -24,7 +25,16 @@ func (a *API) search(c *call, store *memento.Store, id memento.StoreID) error {
 	if q.err != nil {
 		return q.err
 	}
+	if err := c.charge(int64(opts.Limit) * matchCost); err != nil {
+		return err
+	}
+	scan, err := c.take(a.scans, 1)
+	if err != nil {
+		return err
+	}
+	defer scan.release()
 	found, err := store.Search(c.context(), opts)
+	scan.release()
 	if err != nil {
 		return err
 	}

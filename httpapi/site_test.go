@@ -247,7 +247,7 @@ func (r *reply) fails(t *testing.T, status int, kind string, words ...string) ob
 	if got := r.header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("%s: content type %q", r.request, got)
 	}
-	if want := map[bool]string{true: "false"}[status == http.StatusConflict]; r.header.Get("x-should-retry") != want {
+	if want := map[int]string{http.StatusConflict: "false", 529: "true"}[status]; r.header.Get("x-should-retry") != want {
 		t.Errorf("%s: x-should-retry is %q; want %q", r.request, r.header.Get("x-should-retry"), want)
 	}
 	return failure

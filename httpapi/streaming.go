@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"time"
 
 	"memento/internal/wire"
@@ -14,6 +15,10 @@ import (
 // bulkTime is how many times longer than others an archive or a listing may take to
 // arrive, here or there.
 const bulkTime = 20
+
+// streamCost is how many bytes a listing takes while it is sent: what the backend keeps
+// for it, and its buffers.
+const streamCost = 4 << 20
 
 // A streaming is an answer that is sent as it comes about.
 type streaming struct {
@@ -47,7 +52,9 @@ func (s *streaming) flush() error {
 	// Until the next part there is nothing to be late with.
 	defer func() { _ = s.c.control.SetWriteDeadline(time.Time{}) }()
 	_, err := s.c.w.Write(s.buf.Bytes())
-	s.buf.Reset()
+	if s.buf.Reset(); s.buf.Cap() > 2*enough { // a stream may be idle for long
+		s.buf = bytes.Buffer{}
+	}
 	if err == nil {
 		err = s.c.control.Flush()
 	}
@@ -83,12 +90,15 @@ func (s *streaming) event(name, id string, v any) error {
 
 // line adds a line to a stream of JSON objects, and sends some now and then.
 func (s *streaming) line(v any) error {
-	const enough = 64 << 10
 	if err := s.encode(v); err != nil || s.buf.Len() < enough {
 		return err
 	}
+	runtime.Gosched() // short requests come first
 	return s.flush()
 }
+
+// enough is how many bytes are sent at once.
+const enough = 64 << 10
 
 // end says that nothing is missing.
 func (s *streaming) end() error {

@@ -11,7 +11,10 @@ import (
 	"memento"
 )
 
-const maxCalls = 100 // of one request
+const (
+	maxCalls   = 100      // of one request
+	resultCost = 64 << 10 // bytes of memory that what one is answered takes
+)
 
 // runTool executes calls of the memory tool: a tool_use block or a bare input, which
 // is answered with a tool_result block; a list of these, which is answered with a
@@ -27,7 +30,7 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 	if err != nil {
 		return err
 	}
-	calls, err := parseCalls(text)
+	calls, err := parseCallsWithin(text, c.charge)
 	if err != nil {
 		return err
 	}
@@ -52,6 +55,9 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 		if err := a.rates.take(c.who.key(), true, len(calls.Calls), time.Now()); err != nil {
 			return err
 		}
+	}
+	if err := c.charge(int64(len(calls.Calls)-1) * resultCost); err != nil {
+		return err
 	}
 	if key, ok := c.repeatKey(session, text, calls.Calls); ok {
 		results, err = a.repeats.once(c.context(), key, isRepetition(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
@@ -90,30 +96,95 @@ type toolCalls struct {
 }
 
 func parseCalls(text []byte) (calls toolCalls, err error) {
+	return parseCallsWithin(text, func(int64) error { return nil })
+}
+
+// parseCallsWithin is parseCalls; see decodeWithin.
+func parseCallsWithin(text []byte, charge func(int64) error) (calls toolCalls, err error) {
 	text = bytes.TrimSpace(text)
-	fields := map[string]json.RawMessage{}
 	switch {
 	case len(text) == 0:
 		return calls, invalid("the body must be a tool_use block, an input of the memory tool, or a list of these")
 	case text[0] == '[':
 		calls.list = true
-		if err := json.Unmarshal(text, &calls.Calls); err != nil {
-			return calls, invalid("the body is not valid JSON")
+		if calls.Calls, err = listedCalls(text); err != nil {
+			return calls, err
 		}
 	case !bytes.Contains(text, []byte(`"calls"`)) && !bytes.Contains(text, []byte(`"session_id"`)):
 		calls.one, calls.Calls = true, []json.RawMessage{text}
-	case json.Unmarshal(text, &fields) == nil && fields["calls"] != nil:
-		if _, err := decode(text, &calls); err != nil {
-			return calls, err
+	default:
+		list, session, ok := callMembers(text)
+		if ok && list != nil {
+			if _, err := decodeWithin(text, &calls, charge); err != nil {
+				return calls, err
+			}
+			break
 		}
-	default: // the tool itself says what is wrong with it
+		// The tool itself says what is wrong with it.
 		calls.one, calls.Calls = true, []json.RawMessage{text}
-		if session, ok := fields["session_id"]; ok && json.Unmarshal(session, &calls.Session) != nil {
+		if session != nil && json.Unmarshal(session, &calls.Session) != nil {
 			return calls, invalid("session_id: must be a string")
 		}
 	}
 	if n := len(calls.Calls); n > maxCalls {
-		return calls, invalid("there are %d calls; at most %d are executed at once", n, maxCalls)
+		return calls, tooManyCalls("", n)
 	}
 	return calls, nil
+}
+
+func tooManyCalls(more string, n int) error {
+	return invalid("there are %s%d calls; at most %d are executed at once", more, n, maxCalls)
+}
+
+// listedCalls returns the calls of a list. What is in them is for the tool to check.
+func listedCalls(text []byte) (calls []json.RawMessage, err error) {
+	s := scanner{text: text, at: 1, loose: true}
+	for n := 0; ; n++ {
+		more, err := s.next(']', n)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return calls, s.end()
+		}
+		if n > maxCalls {
+			return nil, tooManyCalls("more than ", n)
+		}
+		s.items = 0
+		call, err := s.value(1)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call)
+	}
+}
+
+// callMembers returns the members of an object that tell in which form calls came; ok
+// is false if it is none, or has more members than anything of these forms.
+func callMembers(text []byte) (list, session json.RawMessage, ok bool) {
+	s := scanner{text: text, loose: true}
+	if s.take('{') != nil {
+		return nil, nil, false
+	}
+	for n := 0; n < maxMembers; n++ {
+		more, err := s.next('}', n)
+		if err != nil || !more {
+			return list, session, err == nil && s.end() == nil
+		}
+		key, err := s.key()
+		if err != nil {
+			return nil, nil, false
+		}
+		value, err := s.value(1)
+		if err != nil {
+			return nil, nil, false
+		}
+		switch unquote(key) {
+		case "calls":
+			list = value
+		case "session_id":
+			session = value
+		}
+	}
+	return nil, nil, false
 }

@@ -32,18 +32,29 @@ func (a *API) listVersions(c *call, store *memento.Store, id memento.StoreID) er
 		}
 		return c.answer(answer)
 	}
+	scan, err := c.scan(full)
+	if err != nil {
+		return err
+	}
+	defer scan.release()
 	var last int64
+	size := pageSize{c: c}
 	for v, err := range store.Versions(c.context(), opts) {
 		if err != nil {
 			return err
 		}
-		if len(answer.Data) == limit {
+		fits, err := size.add(len(answer.Data), len(v.Content))
+		if err != nil {
+			return err
+		}
+		if len(answer.Data) == limit || !fits {
 			answer.Next = pageAfter('v', strconv.FormatInt(last, 10))
 			break
 		}
 		last = v.Seq
 		answer.Data = append(answer.Data, wire.FromVersion(id, v, full))
 	}
+	scan.release()
 	return c.answer(answer)
 }
 
@@ -147,6 +158,8 @@ func (a *API) restoreVersion(c *call, store *memento.Store, id memento.StoreID, 
 	return c.answer(wire.FromMemory(id, m, false))
 }
 
+const restoreCost = 2 // bytes of memory for each that a store holds
+
 // restoreStore brings a store back to what it held at a time.
 func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
 	var body struct {
@@ -158,6 +171,14 @@ func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by
 	}
 	at, err := required("as_of", body.AsOf)
 	if err != nil {
+		return err
+	}
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	// What is written back may be all that there is, and all that there was.
+	if err := c.charge(restoreCost * info.Usage.Bytes); err != nil {
 		return err
 	}
 	r, err := store.RestoreAsOf(c.context(), by, at.UTC(), body.DryRun)

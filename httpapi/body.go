@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	// largeBody is how many times larger than other JSON changes can be: a store that is
+	// restored as a whole is one request.
+	largeBody = 32
+
+	// bodyCost is how many bytes of memory one of JSON takes: it is kept itself, and what
+	// is read of it, and what a store makes of that.
+	bodyCost = 4
+
+	// smallBody is the size up to which bodies are not counted. There are only so many
+	// of them, as their number is.
+	smallBody = 16 << 10
+)
+
+// receive reads the body of a request that has one in JSON. The memory that it takes,
+// by its declared length, is there before it is read.
+func (c *call) receive() error {
+	if !c.hasBody() || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead || c.r.Method == http.MethodDelete || !c.sendsJSON() {
+		return nil
+	}
+	most, within := c.api.opts.MaxBody, c.api.opts.Timeout
+	if c.route.kind == large {
+		most, within = largeBody*most, bulkTime*within
+	}
+	size := c.r.ContentLength // -1 if it is not known
+	if size > most {
+		return tooManyBytes(most)
+	}
+	arrival, err := c.take(c.api.bodies, 1)
+	if err != nil {
+		return err
+	}
+	defer arrival.release()
+	if size > smallBody {
+		if err := c.reserve(bodyCost * size); err != nil {
+			return err
+		}
+	}
+	c.text, err = c.readAll(c.reader(most, within), size)
+	return err
+}
+
+// readAll reads a body into one buffer. It grows within the memory there is if the
+// size is not known, -1.
+func (c *call) readAll(r io.Reader, size int64) ([]byte, error) {
+	room := size + 1 // to see its end
+	if size < 0 {
+		room = smallBody
+	}
+	text := make([]byte, 0, room)
+	for {
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == io.EOF { // and nothing that only wraps it
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(text) < cap(text) {
+			continue
+		}
+		if err := c.reserve(bodyCost * int64(cap(text))); err != nil {
+			return nil, err
+		}
+		text = append(make([]byte, 0, 2*cap(text)), text...)
+	}
+}
+
+// read returns the body of a request, which must be JSON if it is anything.
+func (c *call) read() ([]byte, error) {
+	if !c.sendsJSON() {
+		return nil, invalid("Content-Type: must be application/json (with curl, use --json)")
+	}
+	return c.text, nil
+}
+
+// sendsJSON reports whether a body is JSON, as far as its sender says.
+func (c *call) sendsJSON() bool {
+	kind := c.r.Header.Get("Content-Type")
+	return kind == "" || c.r.ContentLength == 0 || isJSON(kind)
+}
+
+func isJSON(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+}
+
+func tooManyBytes(most int64) *fault {
+	return &fault{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closes: true, message: fmt.Sprintf("the request has more than %d bytes", most)}
+}
+
+// reader reads at most so much of the body, for at most so long.
+func (c *call) reader(most int64, within time.Duration) io.Reader {
+	_ = c.control.SetReadDeadline(time.Now().Add(within))
+	return &bodyReader{c, http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, most)}
+}
+
+// A bodyReader says what is wrong with a body in the API's terms.
+type bodyReader struct {
+	c    *call
+	body io.Reader
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.c.body += int64(n)
+	if err == nil {
+		return n, nil
+	}
+	if err == io.EOF { // and nothing that only wraps it
+		b.c.arrived = true
+		return n, err
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return n, tooManyBytes(large.Limit)
+	}
+	f := &fault{status: http.StatusBadRequest, kind: invalidRequest, closes: true, message: "the request did not arrive whole"}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		f.status, f.message = http.StatusRequestTimeout, "the request did not arrive in time"
+	}
+	return n, f
+}
