@@ -25,6 +25,7 @@ type Config struct {
 	MaxBody       int64 // bytes
 	MaxImport     int64 // bytes
 	MaxConcurrent int
+	MemoryBudget  int64 // bytes; 0 for as much as the memory there is allows
 	Timeout       time.Duration
 	Rate          Rate
 

@@ -113,6 +113,28 @@ var size = kind[int64]{
 	},
 }
 
+// autoSize is a number of bytes, or what the server finds to be right.
+var autoSize = kind[int64]{
+	form: "size",
+	format: func(n int64) string {
+		if n == 0 {
+			return "auto"
+		}
+		return size.format(n)
+	},
+	parse: func(s string) (int64, error) {
+		const least = 16 << 20
+		if s == "auto" {
+			return 0, nil
+		}
+		n, err := size.parse(s)
+		if err != nil || n < least {
+			return 0, errors.New("want auto, or a number of bytes of at least 16M, such as 96M or 1G")
+		}
+		return n, nil
+	},
+}
+
 // duration is a span of time of at least least.
 func duration(least time.Duration) kind[time.Duration] {
 	return kind[time.Duration]{form: "duration", format: formatDuration, parse: func(s string) (time.Duration, error) {

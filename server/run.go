@@ -29,6 +29,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var upkeep, listeners sync.WaitGroup
 	s.upkeep.start(background)
 	upkeep.Go(func() { s.upkeep.run(background) })
+	upkeep.Go(func() { giveBackMemory(background, s.api, s.budget) })
 
 	failed := make(chan error, 3)
 	serve := func(h *http.Server, l net.Listener, certs *certificates) {

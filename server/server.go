@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -40,6 +41,7 @@ type Server struct {
 	certs   *certificates // nil without TLS
 	hooks   *webhooks
 	upkeep  *maintenance
+	budget  int64 // bytes that requests may take
 
 	main, metricsListener, pprof net.Listener // the latter two may be nil
 }
@@ -91,6 +93,9 @@ func New(c Config, d Deps) (*Server, error) {
 	if every := &c.Maintenance.Interval; *every > 0 {
 		*every = max(*every, time.Second) // less would do nothing else
 	}
+	if s.budget = c.MemoryBudget; s.budget == 0 {
+		s.budget = memoryBudget(availableMemory(), runtime.GOMAXPROCS(0))
+	}
 	s.upkeep = &maintenance{
 		backend: d.Backend, interval: c.Maintenance.Interval, logger: s.logger, metrics: s.metrics, health: s.health,
 		keeper: memento.NewUpkeeper(d.Backend, memento.UpkeepOptions{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
@@ -103,12 +108,14 @@ func New(c Config, d Deps) (*Server, error) {
 
 		StrictBetas: c.StrictBetas, Hosts: c.apiHosts(), Origins: c.Origins,
 		MaxBody: c.MaxBody, MaxImport: c.MaxImport, MaxConcurrent: c.MaxConcurrent, Timeout: c.Timeout,
-		Rate: httpapi.Rate{Reads: c.Rate.Reads, Writes: c.Rate.Writes, Burst: c.Rate.Burst},
-		Tool: memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites},
+		MemoryBudget: s.budget,
+		Rate:         httpapi.Rate{Reads: c.Rate.Reads, Writes: c.Rate.Writes, Burst: c.Rate.Burst},
+		Tool:         memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites},
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.metrics.registry.MustRegister(loads{s.api})
 	if c.TLS.CertFile != "" {
 		if s.certs, err = newCertificates(c.TLS, d.Now, s.logger, s.metrics); err != nil {
 			return nil, Faults{c.Fault("tls.cert_file", "%v", err)}

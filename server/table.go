@@ -84,6 +84,8 @@ func Settings() []Setting {
 			"the most bytes of an archive or a history that is imported"),
 		row("max_concurrent", "256", whole(1), func(c *Config) *int { return &c.MaxConcurrent },
 			"the most requests under way; more are told to try again"),
+		row("memory_budget", "auto", autoSize, func(c *Config) *int64 { return &c.MemoryBudget },
+			"the most bytes of memory that all requests under way may take; `auto` is by the memory there is, that of a container included"),
 		row("timeout", "30s", duration(time.Millisecond), func(c *Config) *time.Duration { return &c.Timeout },
 			"for a request to arrive, and for each part of an answer to be taken"),
 		row("rate.reads", "0", number, func(c *Config) *float64 { return &c.Rate.Reads },

@@ -65,6 +65,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		if err != nil {
 			return a.explainFaults(err)
 		}
+		server.LimitMemory()
 		key, err := a.firstKey(ctx, b, s.Addresses().Main)
 		if err == nil {
 			_, encrypted := cryptstore.Of(b)

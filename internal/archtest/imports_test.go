@@ -63,6 +63,7 @@ var rooms = map[string]room{
 	"httpapi": {own: []string{".", "internal", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
 	// server runs the API as a process. It knows no backend: the command opens one.
 	"server": {own: []string{".", "internal", "httpapi"}, libs: []string{
+		"github.com/KimMachineGun/automemlimit/memlimit",
 		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
 		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
 	}},

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"memento/httpapi"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// loads shows how much is in use of what requests share, each time that somebody
+// looks.
+type loads struct{ api *httpapi.API }
+
+var (
+	capacity        = prometheus.NewDesc("memento_http_capacity", "What requests to the API share: bytes of memory, and places for requests.", []string{"resource"}, nil)
+	capacityUsed    = prometheus.NewDesc("memento_http_capacity_used", "How much of it is in use.", []string{"resource"}, nil)
+	capacityWaiting = prometheus.NewDesc("memento_http_capacity_waiting", "Requests that wait for some of it.", []string{"resource"}, nil)
+	capacityRefused = prometheus.NewDesc("memento_http_capacity_refused_total", "Requests that got none of it: late after a wait, crowded because too many of the workspace waited, outsize because they would never have fit.", []string{"resource", "reason"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (l loads) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{capacity, capacityUsed, capacityWaiting, capacityRefused} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l loads) Collect(found chan<- prometheus.Metric) {
+	for _, load := range l.api.Loads() {
+		gauge := func(d *prometheus.Desc, value int64) {
+			found <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), load.Resource)
+		}
+		gauge(capacity, load.Most)
+		gauge(capacityUsed, load.Taken)
+		gauge(capacityWaiting, load.Waiting)
+		for reason, n := range load.Refused {
+			found <- prometheus.MustNewConstMetric(capacityRefused, prometheus.CounterValue, float64(n), load.Resource, reason)
+		}
+	}
+}
