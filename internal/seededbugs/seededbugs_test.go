@@ -16,6 +16,9 @@ func TestPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(patches) < 25 {
+		t.Errorf("only %d patches", len(patches))
+	}
 	for _, p := range patches {
 		if err := p.Check(t.Context(), top); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
