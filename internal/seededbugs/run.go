@@ -161,9 +161,11 @@ func test(ctx context.Context, dir string, env []string, p Patch) Result {
 	return r
 }
 
-// judge says what the output of go test -json comes to.
+// judge says what the output of go test -json comes to. A process that ends while a
+// test runs, by a panic of another goroutine, has failed that test.
 func judge(out []byte, err error) (Verdict, string) {
 	var failed []string
+	running := "" // the last test that was begun and has not ended
 	var text strings.Builder
 	timedOut, passed := false, 0
 	lines := bufio.NewScanner(bytes.NewReader(out))
@@ -176,6 +178,12 @@ func judge(out []byte, err error) (Verdict, string) {
 		}
 		text.WriteString(e.Output)
 		timedOut = timedOut || strings.Contains(e.Output, "panic: test timed out")
+		switch {
+		case e.Action == "run":
+			running = e.Test
+		case e.Test != "" && e.Test == running && (e.Action == "pass" || e.Action == "skip"):
+			running = ""
+		}
 		switch {
 		case e.Action == "fail" && e.Test != "":
 			failed = append(failed, e.Test)
@@ -190,6 +198,8 @@ func judge(out []byte, err error) (Verdict, string) {
 		return Unusable, "the test timed out: " + end
 	case len(failed) > 0:
 		return Caught, failed[len(failed)-1]
+	case err != nil && running != "" && strings.Contains(text.String(), "panic: "):
+		return Caught, running + ", by a panic"
 	case err != nil:
 		return Unusable, end
 	case passed == 0:

@@ -66,6 +66,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range []struct{ name, test, diff, want string }{
 		{"caught", "go test . -run '^TestTwo$'", returnThree, "caught"},
 		{"survives", "go test . -run '^TestTwo$'", "--- a/unused.go\n+++ b/unused.go\n@@ -1,3 +1,3 @@\n package small\n \n-var unused = 1\n+var unused = 2\n", "SURVIVED"},
+		{"panics", "go test . -run '^TestTwo$'", strings.Replace(returnThree, "return 3", "go panic(3); select {}", 1), "caught"},
 		{"is not built", "go test . -run '^TestTwo$'", strings.Replace(returnThree, "return 3", "return three", 1), "UNUSABLE"},
 		{"fails without", "go test . -run '^TestBad$'", returnThree, "UNUSABLE"},
 		{"runs nothing", "go test . -run '^TestNo$'", returnThree, "UNUSABLE"},
