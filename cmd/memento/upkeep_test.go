@@ -45,10 +45,10 @@ func TestExpire(t *testing.T) {
 	url := database(t)
 	must(t, "old", "--backend", url, "put", "/a.md")
 	must(t, "kept", "--backend", url, "put", "/keep/b.md")
-	must(t, "", "--backend", url, "stores", "settings", "--expire-after", "30d", "--keep", "/keep")
+	must(t, "", "--backend", url, "stores", "settings", "--expire-after", "6d", "--keep", "/keep")
 
-	code, out, errs := runLater(t, 31*day, "--backend", url, "expire")
-	if want := "   31d       3B  /a.md\n"; code != exitOK || out != want {
+	code, out, errs := runLater(t, 7*day, "--backend", url, "expire")
+	if want := "    7d       3B  /a.md\n"; code != exitOK || out != want {
 		t.Errorf("expire: exit code %d, %q; want %q", code, out, want)
 	}
 	if want := "1 memory (3B) expired in store default\n"; errs != want {
