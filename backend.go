@@ -47,7 +47,7 @@ import (
 //
 // What not every Backend can do is an interface of its own, which it has or has
 // not: [Searcher], [ReadMarker], [Recaller], [BackupWriter] and
-// [WorkspaceLister], and for servers [KeyKeeper], [Elector] and [Meter].
+// [WorkspaceLister], and for servers [KeyKeeper], [Elector], [Meter] and [ReadyChecker].
 type Backend interface {
 	Catalogue
 	Documents
@@ -177,6 +177,15 @@ type ReadMarker interface {
 	// SyncReads writes what MarkRead has noted, in this process, and not
 	// written yet.
 	SyncReads(context.Context) error
+}
+
+// A ReadyChecker is a Backend that can tell whether it takes writes at present.
+type ReadyChecker interface {
+	// Ready returns why writes would be refused, or nil. It changes nothing, and takes no
+	// longer than a few milliseconds.
+	//
+	// Errors: ErrNoSpace, for example; ErrClosed.
+	Ready(context.Context) error
 }
 
 // A Recaller is a Backend whose Get asks its medium whether others have changed

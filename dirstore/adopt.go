@@ -185,6 +185,12 @@ func (w *work) commit(ctx context.Context, steps []step) error {
 	case err == nil:
 		w.f.b.step("adopted")
 		return w.accepted(ctx, steps, done.Versions)
+	case errors.Is(err, memento.ErrNoSpace):
+		drops := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.x.verdict != drop || s.from != nil })
+		if len(drops) > 0 && len(drops) < len(steps) {
+			err = errors.Join(w.commit(ctx, drops), err)
+		}
+		return err
 	case !refused(err):
 		return err
 	case len(steps) == 1:

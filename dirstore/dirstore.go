@@ -91,20 +91,22 @@ var (
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ memento.ReadyChecker    = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a folder. See [Open].
 type Backend struct {
-	base    *os.Root
-	hidden  *os.Root // hiddenFolder in base
-	locks   *os.Root // locksFolder in hidden
-	places  *os.Root // placesFolder in hidden
-	books   books
-	record  *record
-	traits  traits
-	syncer  syncer
-	adopted func(memento.StoreID, []memento.Version)
-	hook    func(step string) // called before and after what touches the disk; for tests
+	base      *os.Root
+	hidden    *os.Root // hiddenFolder in base
+	locks     *os.Root // locksFolder in hidden
+	places    *os.Root // placesFolder in hidden
+	books     books
+	record    *record
+	booksPath string // of the database, beside which the reserve lies
+	traits    traits
+	syncer    syncer
+	adopted   func(memento.StoreID, []memento.Version)
+	hook      func(step string) // called before and after what touches the disk; for tests
 
 	catalogue *lock // of what stores there are, and where
 
@@ -124,6 +126,7 @@ type books interface {
 	memento.BackupWriter
 	memento.WorkspaceLister
 	memento.NoteKeeper
+	memento.ReadyChecker
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -208,13 +211,17 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 		return err
 	}
 	hiddenPath := filepath.Join(path, hiddenFolder)
-	if b.record, err = openRecord(b.hidden, hiddenPath); err != nil {
+	b.booksPath = filepath.Join(hiddenPath, booksFile)
+	if b.record, err = openRecord(b.hidden, hiddenPath); isFull(err) {
+		b.record, err = b.openRecordScarce(hiddenPath)
+	}
+	if err != nil {
 		return err
 	}
 	if err := makeOwn(b.hidden, booksFile); err != nil { // SQLite would follow a link
 		return err
 	}
-	kept, err := sqlitestore.Open(ctx, filepath.Join(hiddenPath, booksFile), &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})
+	kept, err := sqlitestore.Open(ctx, b.booksPath, &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})
 	if err != nil {
 		return err
 	}
@@ -282,11 +289,11 @@ func (b *Backend) release() (err error) {
 	for _, f := range b.folders {
 		err = errors.Join(err, f.close())
 	}
+	if b.record != nil { // before the books, which take the room that it leaves into their reserve
+		err = errors.Join(err, b.record.close())
+	}
 	if b.books != nil {
 		err = errors.Join(err, b.books.Close())
-	}
-	if b.record != nil {
-		err = errors.Join(err, b.record.close())
 	}
 	if b.catalogue != nil {
 		err = errors.Join(err, b.catalogue.close())

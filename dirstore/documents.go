@@ -151,6 +151,9 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		if err := f.prepare(ctx, unsealed(changes)); err != nil {
 			return err
 		}
+		if err := b.room(ctx, changes); err != nil {
+			return err
+		}
 		if err := f.begin(); err != nil {
 			return err
 		}

@@ -43,6 +43,7 @@ type folder struct {
 	unflushed  map[memento.Path]struct{} // folders that could not be flushed, or perhaps were not; see ownPlace
 	noticed    []memento.Version         // made of changes by hand, to be reported
 	unrecorded changes                   // that are in the tree, but could not be written to the record
+	postponed  map[memento.Path]error    // changes by hand for which there was no room, and why
 }
 
 // opened is an open folder of memories.
@@ -407,9 +408,14 @@ func (f *folder) begin() error {
 	if f.token == 0 || f.token == f.excused {
 		f.over = f.token
 		f.token = max(1, rand.Uint64())
-		return f.lock.setMark(mark{f.recordedAs(), f.token})
+		return f.setMark()
 	}
 	return nil
+}
+
+// setMark sets the mark to what it should be. Where there is no mark yet, that takes room.
+func (f *folder) setMark() error {
+	return f.b.roomy(func() error { return f.lock.setMark(mark{f.recordedAs(), f.token}) })
 }
 
 // end keeps changes in the record and the tree, and takes the mark away if all
@@ -442,5 +448,5 @@ func (f *folder) end(c *changes) error {
 	if f.token != f.excused {
 		f.excused, f.pardoned = f.token, maps.Clone(f.behind)
 	}
-	return f.lock.setMark(mark{f.recordedAs(), f.token})
+	return f.setMark()
 }

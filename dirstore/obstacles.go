@@ -34,6 +34,9 @@ func (f *folder) prepare(ctx context.Context, list []memento.Change) error {
 			return err
 		}
 	}
+	if err := f.refusePostponed(list); err != nil {
+		return err
+	}
 	return f.refuse(list)
 }
 

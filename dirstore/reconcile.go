@@ -394,11 +394,25 @@ func (w *work) carryOut(ctx context.Context) (again bool, err error) {
 		}
 		return false, nil
 	}
-	if err := f.begin(); err != nil {
+	f.postponed = nil
+	switch err := f.begin(); {
+	case isFull(err) && len(w.tasks) == 0: // nothing happens to files and books
+		f.token = f.over
+		w.postpone(f.b.explainFull(err))
+		f.unrecorded.then(&w.changes)
+		f.mu.Lock()
+		f.apply(&w.changes)
+		f.mu.Unlock()
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	f.recall(w.leftovers)
-	if err := w.adopt(ctx); err != nil {
+	switch err := w.adopt(ctx); {
+	case errors.Is(err, memento.ErrNoSpace):
+		w.postpone(err)
+		f.unseen = true // the mark stays
+	case err != nil:
 		return false, err
 	}
 	again = f.settle(context.WithoutCancel(ctx), w.tasks, hints{emptied: w.emptied, stale: w.stale}, &w.changes)

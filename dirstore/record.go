@@ -66,6 +66,9 @@ func openRecord(dir *os.Root, path string) (*record, error) {
 		if err == nil {
 			return &record{conn: conn}, nil
 		}
+		if isFull(err) {
+			return nil, err
+		}
 		if code := sqlite.ErrCode(err).ToPrimary(); try > 0 || code != sqlite.ResultNotADB && code != sqlite.ResultCorrupt && !errors.Is(err, errOtherRecord) {
 			return nil, translateRecord(err)
 		}
@@ -79,32 +82,34 @@ func openRecord(dir *os.Root, path string) (*record, error) {
 
 var errOtherRecord = errors.New("of another version")
 
-func openRecordFile(path string) (conn *sqlite.Conn, err error) {
-	conn, err = sqlite.OpenConn(path, sqlite.OpenReadWrite)
+func openRecordFile(path string) (*sqlite.Conn, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			conn.Close()
-		}
-	}()
+	if err := prepareRecord(conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+func prepareRecord(conn *sqlite.Conn) error {
 	conn.SetBusyTimeout(30 * time.Second)
 	for _, pragma := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA temp_store = MEMORY"} {
 		if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	version, err := sqlitex.ResultInt64(conn.Prep("PRAGMA user_version"))
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case version > 1:
-		return nil, errOtherRecord
+		return errOtherRecord
 	case version == 0:
-		return conn, sqlitex.ExecuteScript(conn, recordSchema, nil)
+		return sqlitex.ExecuteScript(conn, recordSchema, nil)
 	}
-	return conn, nil
+	return nil
 }
 
 // translateRecord is for opening, the only time when the record's errors are

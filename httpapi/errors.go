@@ -103,7 +103,9 @@ var meanings = []struct {
 	{memento.ErrExist, http.StatusConflict, pathConflict, "there is something at this path already", "false"},
 	{memento.ErrIsDir, http.StatusConflict, pathConflict, "there are memories below this path", "false"},
 	{memento.ErrNotDir, http.StatusConflict, pathConflict, "this path leads through a memory", "false"},
-	{memento.ErrNoSpace, http.StatusInternalServerError, apiError, "the server's storage is full; nothing was changed", "false"},
+	// The SDKs repeat whatever is 500 and above, unless they are told not to: the disk is as
+	// full a second later. And 503 would have proxies take the whole server for gone.
+	{memento.ErrNoSpace, http.StatusInsufficientStorage, apiError, "the server's storage is full; nothing was changed, and only reading and removing work until there is room", "false"},
 	{memento.ErrReadOnly, http.StatusInternalServerError, apiError, "the server's storage is read-only; nothing was changed", "false"},
 	{memento.ErrNoDetector, http.StatusInternalServerError, apiError, "the server cannot look for sensitive information, which the memory store's settings ask for", "false"},
 	{memento.ErrInvalid, http.StatusBadRequest, invalidRequest, "", ""},

@@ -87,7 +87,7 @@ func judge(ctx context.Context, err error) fault {
 	case "RequestTimeTooSkewed":
 		return fault{err: fmt.Errorf("%w: this machine's clock differs from the object storage's by more than it allows", memento.ErrUnavailable)}
 	case "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "NoSpaceLeftOnDevice":
-		return fault{err: memento.ErrNoSpace}
+		return fault{err: errFull}
 	case "MethodNotAllowed", "ObjectLocked", "InvalidObjectState":
 		return fault{err: memento.ErrReadOnly}
 	case "InvalidRange":
@@ -105,7 +105,7 @@ func judge(ctx context.Context, err error) fault {
 	case s == http.StatusForbidden || s == http.StatusUnauthorized:
 		return fault{err: memento.ErrDenied}
 	case s == http.StatusInsufficientStorage:
-		return fault{err: memento.ErrNoSpace}
+		return fault{err: errFull}
 	case s == http.StatusConflict || s == http.StatusTooManyRequests:
 		return fault{err: memento.ErrUnavailable, again: true}
 	case s >= 500 || s == http.StatusRequestTimeout:
@@ -115,6 +115,8 @@ func judge(ctx context.Context, err error) fault {
 	}
 	return fault{err: fmt.Errorf("object storage refused a request (%d %s)", said.StatusCode, said.Code)}
 }
+
+var errFull = fmt.Errorf("%w: the object storage is full, or the bucket's quota used up", memento.ErrNoSpace)
 
 // try repeats what f attempts until it works, cannot, or takes too long. It
 // reports whether an attempt before the last may have been carried out.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -20,7 +21,7 @@ type health struct {
 
 	mu      sync.Mutex
 	checked time.Time
-	ready   bool
+	state   string
 
 	warnings sync.Map // what is warned of → a sentence, without secrets
 }
@@ -48,6 +49,14 @@ func (h *health) warned() []string {
 	return all
 }
 
+// What /readyz says. With all but the first it answers 503.
+const (
+	stateReady       = "ready"
+	stateFull        = "storage full" // reading and removing still work
+	stateUnavailable = "unavailable"
+	stateDraining    = "draining"
+)
+
 const (
 	readyWithin = 2 * time.Second // for the backend to answer
 	readyFresh  = time.Second     // how long an answer is used, however many ask
@@ -64,11 +73,14 @@ func (h *health) around(next http.Handler) http.Handler {
 		case asked && r.URL.Path == "/healthz":
 			writeHealth(w, http.StatusOK, "ok", nil)
 		case asked && r.URL.Path == "/readyz" && h.draining.Load():
-			writeHealth(w, http.StatusServiceUnavailable, "draining", nil)
-		case asked && r.URL.Path == "/readyz" && !h.isReady():
-			writeHealth(w, http.StatusServiceUnavailable, "unavailable", nil)
+			writeHealth(w, http.StatusServiceUnavailable, stateDraining, nil)
 		case asked && r.URL.Path == "/readyz":
-			writeHealth(w, http.StatusOK, "ready", h.warned())
+			switch state := h.look(); state {
+			case stateReady:
+				writeHealth(w, http.StatusOK, state, h.warned())
+			default:
+				writeHealth(w, http.StatusServiceUnavailable, state, nil)
+			}
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -87,35 +99,46 @@ func writeHealth(w http.ResponseWriter, status int, word string, warnings []stri
 	}{word, warnings})
 }
 
-// isReady reports whether the backend answers.
-func (h *health) isReady() bool {
+// look returns whether the backend answers, and takes writes.
+func (h *health) look() (state string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := time.Now(); now.Sub(h.checked) >= readyFresh {
 		// Not the request's context: the answer is for all who ask.
 		ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 		defer cancel()
-		h.ready = answers(ctx, h.backend)
+		h.state = ask(ctx, h.backend)
 		h.checked = time.Now()
 	}
-	return h.ready
+	return h.state
 }
 
-// answers reports whether a backend answers before ctx ends, even if it does not
-// mind ctx.
-func answers(ctx context.Context, b memento.Backend) bool {
-	answered := make(chan bool, 1)
-	go func() {
-		for _, err := range b.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Limit: 1}) {
-			answered <- err == nil
-			return
-		}
-		answered <- true
-	}()
+// ask returns what a backend says before ctx ends, even if it does not mind ctx.
+func ask(ctx context.Context, b memento.Backend) (state string) {
+	answered := make(chan error, 1)
+	go func() { answered <- check(ctx, b) }()
 	select {
-	case ok := <-answered:
-		return ok
+	case err := <-answered:
+		switch {
+		case err == nil:
+			return stateReady
+		case errors.Is(err, memento.ErrNoSpace):
+			return stateFull
+		}
 	case <-ctx.Done():
-		return false
 	}
+	return stateUnavailable
+}
+
+// check reads something, and asks whether something could be written.
+func check(ctx context.Context, b memento.Backend) error {
+	for _, err := range b.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Limit: 1}) {
+		if err != nil {
+			return err
+		}
+	}
+	if c, ok := b.(memento.ReadyChecker); ok {
+		return c.Ready(ctx)
+	}
+	return nil
 }

@@ -11,7 +11,14 @@ import (
 // Apply implements [memento.Backend].
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	const op = "apply"
-	done, err := write(ctx, b.writer, func(t *tx) (*apply, error) {
+	if len(changes) == 0 {
+		return b.describe(ctx, op, store)
+	}
+	change := write[*apply]
+	if onlyRemoves(changes) {
+		change = free[*apply]
+	}
+	done, err := change(ctx, b.writer, func(t *tx) (*apply, error) {
 		a, err := b.beginApply(t, op, store, by)
 		if b.outdated(err) {
 			a, err = b.beginApply(t, op, store, by)
@@ -49,6 +56,32 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		b.texts.put(m.SHA256, cached{m.Content, done.store, m.Version})
 	}
 	return done.planner.Applied(done.versions), nil
+}
+
+// describe is Apply of no changes, which only says what the store is like.
+func (b *Backend) describe(ctx context.Context, op string, store memento.StoreID) (memento.Applied, error) {
+	return read(ctx, b, op, func(c *conn) (memento.Applied, error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return memento.Applied{}, err
+		}
+		st, err := (&tx{conn: c}).state(op, num, store)
+		p := memento.Planner{Info: st.info}
+		return p.Applied(nil), err
+	})
+}
+
+// onlyRemoves reports whether changes do nothing but remove.
+func onlyRemoves(changes []memento.Change) bool {
+	for _, c := range changes {
+		if sealed, ok := c.(memento.Sealed); ok {
+			c = sealed.Change
+		}
+		if _, removes := c.(memento.Remove); !removes {
+			return false
+		}
+	}
+	return true
 }
 
 // Import implements [memento.Backend].

@@ -90,7 +90,7 @@ func replay(versions []memento.Version) map[memento.Path]string {
 	return contents
 }
 
-// namesIn returns the names of what is in a folder.
+// namesIn returns the names of what is in a folder, but for reserves.
 func namesIn(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -98,7 +98,9 @@ func namesIn(t testing.TB, dir string) (names []string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if !strings.HasSuffix(e.Name(), "-reserve") {
+			names = append(names, e.Name())
+		}
 	}
 	return names
 }

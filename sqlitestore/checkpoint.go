@@ -1,6 +1,10 @@
 package sqlitestore
 
-import "zombiezen.com/go/sqlite"
+import (
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
 
 // SQLite's log grows until all of it is copied to the database, by a checkpoint,
 // and then, for a moment, nobody reads from it. By itself SQLite tries to copy at
@@ -23,6 +27,8 @@ const (
 type checkpointer struct {
 	conn    *conn
 	pause   func() (resume func()) // keeps others from reading from the log
+	space   *space                 // into which the log is copied
+	busy    time.Duration          // how long to wait for another process that uses the reserve
 	stale   bool                   // whether the log has what must not linger
 	changes int                    // since the last look
 	next    int                    // how long the log must be to be copied
@@ -59,7 +65,23 @@ func (k *checkpointer) truncate() {
 	resume := k.pause()
 	defer resume()
 	k.stale = true
-	_, _ = k.conn.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { k.stale = s.ColumnBool(0) })
+	k.roomy(func() error {
+		_, err := k.conn.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { k.stale = s.ColumnBool(0) })
+		return err
+	})
+	if !k.stale {
+		k.space.copied()
+	}
+}
+
+// roomy does something that may make the database larger, with the reserve if there is
+// no room otherwise.
+func (k *checkpointer) roomy(do func() error) error {
+	err := do()
+	if k.space.lacks(err) {
+		k.space.lend(k.busy, func() { err = do() })
+	}
+	return err
 }
 
 // frames returns the length of the log, in pages.
@@ -76,13 +98,18 @@ func (k *checkpointer) copy() {
 	resume := k.pause()
 	defer resume()
 	left := 0
-	_, err := k.conn.one(`PRAGMA wal_checkpoint(RESTART)`, func(s *sqlite.Stmt) {
-		if s.ColumnBool(0) {
-			left = s.ColumnInt(1)
-		}
+	err := k.roomy(func() error {
+		_, err := k.conn.one(`PRAGMA wal_checkpoint(RESTART)`, func(s *sqlite.Stmt) {
+			if left = 0; s.ColumnBool(0) {
+				left = s.ColumnInt(1)
+			}
+		})
+		return err
 	})
 	k.next = 0
 	if err != nil || left > 0 {
 		k.next = left + logFrames
+		return
 	}
+	k.space.copied()
 }

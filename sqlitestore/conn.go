@@ -85,16 +85,9 @@ func openReader(file *identity, busy time.Duration, cache int) (*conn, error) {
 		return nil, err
 	}
 	sc.SetBusyTimeout(busy)
-	for _, pragma := range []string{
-		"PRAGMA query_only = ON",
-		"PRAGMA temp_store = MEMORY",
-		fmt.Sprintf("PRAGMA cache_size = -%d", cache),
-		"SELECT 1 FROM sqlite_schema LIMIT 1", // reads the schema: see twice
-	} {
-		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
-			sc.Close()
-			return nil, err
-		}
+	if err := prepareReader(sc, cache); err != nil {
+		sc.Close()
+		return nil, err
 	}
 	return newConn(sc), nil
 }
@@ -206,8 +199,8 @@ func (c *conn) inTx(do func() error) error {
 // than open more than maxShort. An iteration, during which the caller may read
 // on, never waits.
 type pool struct {
-	open  func(cache int) (*conn, error)
-	short chan struct{} // tokens of the short reads under way
+	open  func(cache int) (*conn, error) // replaced by replace
+	short chan struct{}                  // tokens of the short reads under way
 
 	mu     sync.Mutex
 	used   int     // connections that were handed out
@@ -290,6 +283,21 @@ func (p *pool) takeIdle() (c *conn, surplus bool, err error) {
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
 	return c, false, nil
+}
+
+// replace closes the connections and has renew say how to open others, unless some are
+// handed out. Nobody opens one meanwhile.
+func (p *pool) replace(renew func() (open func(cache int) (*conn, error))) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.used > 0 {
+		return
+	}
+	for _, c := range p.idle {
+		c.Close()
+	}
+	p.idle = nil
+	p.open = renew()
 }
 
 func (p *pool) put(c *conn) {

@@ -13,7 +13,7 @@ import (
 // translate makes SQLite's errors the root package's. Errors that are neither
 // keep their text, which names no path: SQLite's messages do not.
 func translate(err error) error {
-	if err == nil || isOurs(err) {
+	if err == nil || isOurs(err) || errors.Is(err, memento.ErrNoSpace) {
 		return err
 	}
 	// Opening is the only place where the driver adds the file's path.

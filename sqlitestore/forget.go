@@ -54,7 +54,13 @@ func readMark(c *conn) (m mark, marked bool, err error) {
 // All segments of the index become the input of one merge, which drops what is marked
 // as gone. It goes on from step to step and, since they form new segments, whatever is
 // indexed meanwhile: https://www.sqlite.org/fts5.html, "The 'merge' Command".
-func forgetStep(c *conn) (more bool, err error) {
+//
+// In haste, a step is smaller: all that it writes must fit into the reserve.
+func forgetStep(c *conn, hasty bool) (more bool, err error) {
+	pages := forgetPages
+	if hasty {
+		pages = forgetPages / 8
+	}
 	m, marked, err := readMark(c)
 	if err != nil || !marked {
 		return false, err
@@ -67,9 +73,9 @@ func forgetStep(c *conn) (more bool, err error) {
 	case !m.begun && clean(segments):
 		return false, c.exec(`DELETE FROM forgetting`)
 	case !m.begun:
-		return true, beginForgetting(c)
+		return true, beginForgetting(c, pages)
 	case segments.since(m.upto) > 1: // what is rewritten, and what it is rewritten to
-		return true, c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, forgetPages)
+		return true, c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, pages)
 	}
 	return m.anew, c.exec(`DELETE FROM forgetting WHERE upto IS NOT NULL`)
 }
@@ -77,7 +83,7 @@ func forgetStep(c *conn) (more bool, err error) {
 // strawDoc is the row in the index of a document that is there for a moment only.
 const strawDoc = 1 << 40
 
-func beginForgetting(c *conn) error {
+func beginForgetting(c *conn, pages int) error {
 	for _, statement := range []string{
 		// A merge of one segment would stop as soon as there is a second. So there
 		// are two from the start: the second has a word that is gone at once.
@@ -98,7 +104,7 @@ func beginForgetting(c *conn) error {
 	if err := c.exec(`UPDATE forgetting SET upto = ?`, segments.newest()); err != nil {
 		return err
 	}
-	return c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, -forgetPages)
+	return c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, -pages)
 }
 
 // forget takes what was removed off the medium: out of the index, and out of free
@@ -107,7 +113,7 @@ func (b *Backend) forget(ctx context.Context, rest int) error {
 	for more := true; more; {
 		start := time.Now()
 		var err error
-		if more, err = write(ctx, b.writer, func(t *tx) (bool, error) { return forgetStep(t.conn) }); err != nil {
+		if more, err = free(ctx, b.writer, func(t *tx) (bool, error) { return forgetStep(t.conn, t.hasty) }); err != nil {
 			return err
 		}
 		b.writer.checkLog() // one step is worth many changes

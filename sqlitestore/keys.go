@@ -82,7 +82,11 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 	if k, err := read(ctx, b, op, find); err != nil || k.Updated(u) == k {
 		return k, err
 	}
-	k, err := write(ctx, b.writer, func(t *tx) (memento.Key, error) {
+	change := write[memento.Key]
+	if !u.RevokedAt.IsZero() || !u.ExpiresAt.IsZero() { // a key that lets nobody in any more must not wait for room
+		change = free[memento.Key]
+	}
+	k, err := change(ctx, b.writer, func(t *tx) (memento.Key, error) {
 		k, err := find(t.conn)
 		if err != nil {
 			return k, err

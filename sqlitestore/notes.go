@@ -22,7 +22,8 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	if err := memento.CheckNote(name, text); err != nil {
 		return &memento.Error{Op: op, Err: err}
 	}
-	return fail(op, b.writer.run(ctx, func(t *tx) error {
+	// What is removed waits for it, and that must not wait for room.
+	return fail(op, b.writer.free(ctx, func(t *tx) error {
 		return t.exec(`INSERT INTO notes VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET text = ?2`, name, text)
 	}))
 }

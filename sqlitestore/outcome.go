@@ -20,7 +20,7 @@ func (w *writer) takeBack(err error) error {
 	if !w.conn.AutocommitEnabled() {
 		_ = w.conn.exec("ROLLBACK")
 	}
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
+	if code := sqlite.ErrCode(err); code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrWrite && w.space.lacks(err) {
 		return err // the page that ends the transaction, which comes last, was not written
 	}
 	again := w.begin(context.Background())

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"memento"
@@ -52,17 +53,23 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	defer b.forgetSoon() // whatever is done, should it be cut short
 	// Oldest first: the versions of a memory are a chain whose end is cut off.
 	slices.Reverse(goes)
-	for step := range slices.Chunk(goes, pruneStep) {
-		err := b.writer.run(ctx, func(t *tx) error {
+	for left, most := goes, pruneStep; len(left) > 0; {
+		step := left[:min(most, len(left))]
+		err := b.writer.free(ctx, func(t *tx) error {
 			num, err := b.num(t.conn, op, store)
 			if err != nil {
 				return err
 			}
 			return prune(t.conn, num, step)
 		})
-		if err != nil {
+		switch {
+		case errors.Is(err, memento.ErrNoSpace) && len(step) > 1:
+			most = len(step)/8 + 1 // what is removed goes through the log, which has little room
+			continue
+		case err != nil:
 			return memento.Pruned{}, fail(op, err)
 		}
+		left = left[len(step):]
 	}
 	for _, r := range goes {
 		b.texts.remove(r.sha256)
@@ -107,11 +114,16 @@ func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Prun
 }
 
 func prune(c *conn, store int64, goes []removal) error {
-	// The index follows the versions, so it must know them first.
-	if err := indexAll(c, store); err != nil {
+	indexed := int64(0)
+	if _, err := c.one(`SELECT indexed_seq FROM counters WHERE store = ?`, func(s *sqlite.Stmt) { indexed = s.ColumnInt64(0) }, store); err != nil {
 		return err
 	}
 	for _, r := range goes {
+		if r.seq > indexed {
+			if err := forgetDeleted(c, store, r.seq); err != nil {
+				return err
+			}
+		}
 		if r.content != 0 {
 			// Unless another has removed them since: then the row may be a new
 			// text's by now.
@@ -125,4 +137,18 @@ func prune(c *conn, store int64, goes []removal) error {
 		}
 	}
 	return leaveMark(c)
+}
+
+// forgetDeleted takes a memory out of the index, of which a version is removed that the
+// index does not know yet: if the memory was deleted, nothing else tells the index. If it
+// lives, its newest version does, which stays.
+func forgetDeleted(c *conn, store, seq int64) error {
+	id := memento.MemoryID("")
+	_, err := c.one(`SELECT v.memory FROM versions v WHERE v.store = ?1 AND v.seq = ?2
+			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = ?1 AND m.id = v.memory)`,
+		func(s *sqlite.Stmt) { id = memento.MemoryID(s.ColumnText(0)) }, store, seq)
+	if err != nil || id == "" {
+		return err
+	}
+	return indexOne(c, store, id)
 }

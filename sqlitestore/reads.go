@@ -25,7 +25,8 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 func (b *Backend) SyncReads(ctx context.Context) error { return fail("sync reads", b.reads.Sync(ctx)) }
 
 func (b *Backend) writeReads(ctx context.Context, notes map[readnotes.Key]time.Time) error {
-	return b.writer.run(ctx, func(t *tx) error {
+	// What expires next depends on it, and that must not wait for room.
+	return b.writer.free(ctx, func(t *tx) error {
 		for key, at := range notes {
 			if err := t.exec(`UPDATE memories SET read_at = ?1
 				WHERE store = (SELECT num FROM stores WHERE id = ?2) AND id = ?3 AND (read_at IS NULL OR read_at < ?1)`,

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"memento"
@@ -37,6 +38,9 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 				}
 				return index(t.conn, num, indexStep)
 			})
+			if errors.Is(err, memento.ErrNoSpace) {
+				return b.searchBehind(ctx, op, store, q, opts)
+			}
 			if err != nil {
 				return nil, fail(op, err)
 			}
@@ -91,7 +95,70 @@ func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.St
 	return matches, behind && !q.Empty(), err
 }
 
-func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
+// searchBehind searches without bringing the index up to date, for which there is no room:
+// what it does not know yet is read.
+func (b *Backend) searchBehind(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) ([]memento.Match, error) {
+	return read(ctx, b, op, func(c *conn) (found []memento.Match, err error) {
+		num, err := b.num(c, op, store)
+		if err != nil {
+			return nil, err
+		}
+		defer c.SetInterrupt(c.SetInterrupt(ctx.Done()))
+		err = c.inTx(func() error {
+			newer := map[memento.MemoryID]bool{}
+			low, high := below(opts.Dir)
+			var damaged error
+			err := c.all(`SELECT `+wholeColumns+` FROM memories m JOIN counters c ON c.store = m.store `+joinWhole+`
+					WHERE `+inRange+` AND m.seq > c.indexed_seq ORDER BY m.seq DESC`,
+				func(s *sqlite.Stmt) bool {
+					var match memento.Match
+					var ok bool
+					if match, ok, damaged = matches(q, s); damaged != nil {
+						return false
+					}
+					newer[memento.MemoryID(s.ColumnText(0))] = true
+					if ok && len(found) < opts.Limit {
+						found = append(found, match)
+					}
+					return true
+				}, num, low, high)
+			if err = cmp.Or(err, damaged); err != nil {
+				return err
+			}
+			// As many more as there are newer ones, which it may find by what they held before.
+			all := opts
+			all.Limit += len(newer)
+			known, err := search(ctx, c, num, q, all)
+			for _, match := range known {
+				if !newer[match.Memory.ID] && len(found) < opts.Limit {
+					found = append(found, match)
+				}
+			}
+			return err
+		})
+		if ctx.Err() != nil {
+			err = ctx.Err() // rather than that SQLite was interrupted
+		}
+		return found, err
+	})
+}
+
+// matches reports whether the memory in a row of wholeColumns matches, and how. Errors:
+// those of scanWhole.
+func matches(q textindex.Query, s *sqlite.Stmt) (memento.Match, bool, error) {
+	m, err := scanWhole(s, "search")
+	if err != nil {
+		return memento.Match{}, false, err
+	}
+	if m.Digest != "" {
+		m.Content = "" // the index has only its path
+	}
+	line, snippet, ok := q.Match(string(m.Path), m.Content)
+	m.Content = ""
+	return memento.Match{Memory: m, Line: line, Snippet: snippet}, ok, nil
+}
+
+func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (found []memento.Match, err error) {
 	low, high := below(opts.Dir)
 	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
 	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
@@ -104,21 +171,17 @@ func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts m
 			WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 5.0, 1.0)' AND m.path > +? AND m.path < +?
 			ORDER BY words.rank`,
 		func(s *sqlite.Stmt) bool {
-			var m memento.Memory
-			if m, damaged = scanWhole(s, "search"); damaged != nil {
+			var match memento.Match
+			var ok bool
+			if match, ok, damaged = matches(q, s); damaged != nil {
 				return false
 			}
-			if m.Digest != "" {
-				m.Content = "" // the index has only its path
-			}
-			line, snippet, ok := q.Match(string(m.Path), m.Content)
 			if ok {
-				m.Content = ""
-				matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
+				found = append(found, match)
 			}
-			return len(matches) != opts.Limit && ctx.Err() == nil
+			return len(found) != opts.Limit && ctx.Err() == nil
 		}, query, low, high)
-	return matches, cmp.Or(err, damaged, ctx.Err())
+	return found, cmp.Or(err, damaged, ctx.Err())
 }
 
 // storeWord stands for a store in the index.
@@ -145,8 +208,11 @@ func index(c *conn, store int64, limit int) (more bool, err error) {
 			}
 			return true
 		}, store, limit)
-	if err != nil || n == 0 {
+	if err != nil {
 		return false, err
+	}
+	if n == 0 { // what was newer has been removed
+		return false, c.exec(`UPDATE counters SET indexed_seq = last_seq WHERE store = ? AND indexed_seq < last_seq`, store)
 	}
 	for _, id := range memories {
 		if err := indexOne(c, store, id); err != nil {

@@ -22,6 +22,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -46,6 +47,7 @@ var (
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
 	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ memento.ReadyChecker    = (*Backend)(nil)
 )
 
 // A Backend keeps stores in one SQLite file. See [Open].
@@ -68,6 +70,11 @@ type Options struct {
 	// BusyTimeout is how long a write waits for other processes that write to
 	// the file; 0 means 30 seconds.
 	BusyTimeout time.Duration
+	// Reserve is how many bytes are kept free for a full disk, in a file with "-reserve"
+	// behind the database's name; 0 means 2 MiB, and less than that none. They let the
+	// database be opened, and memories and versions be removed, where nothing else can be
+	// written.
+	Reserve int64
 }
 
 // Open opens the file at path, and makes it, readable by its owner only, if it
@@ -91,8 +98,10 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	c, file, err := openFile(ctx, path, o.BusyTimeout)
+	room := openSpace(path, cmp.Or(o.Reserve, defaultReserve))
+	c, file, cramped, err := openScarce(ctx, path, o.BusyTimeout, room)
 	if err != nil {
+		room.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	mark, marked, err := readMark(c)
@@ -101,18 +110,27 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	}
 	if err != nil {
 		c.Close()
+		room.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	b := &Backend{now: o.Now}
-	b.readers = newPool(func(cache int) (*conn, error) {
-		return twice(func() (*conn, error) { return openReader(file, o.BusyTimeout, cache) })()
-	})
-	b.writer = newWriter(c, file, o.BusyTimeout, b.readers.pause, b.indexSome)
+	b.readers = newPool(readers(file, o.BusyTimeout))
+	b.writer = newWriter(c, file, room, o.BusyTimeout, b.readers.pause, b.indexSome)
+	if cramped {
+		b.cramp(path, o.BusyTimeout)
+	}
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	if marked {
 		b.takeUpMark(mark.since)
 	}
 	return b, nil
+}
+
+// readers returns how to open connections that read from a file.
+func readers(file *identity, busy time.Duration) func(cache int) (*conn, error) {
+	return func(cache int) (*conn, error) {
+		return twice(func() (*conn, error) { return openReader(file, busy, cache) })()
+	}
 }
 
 // Close commits what was accepted and closes the file. Methods called
@@ -122,9 +140,54 @@ func (b *Backend) Close() error {
 	if b.forgetter.close() {
 		_ = b.forget(context.Background(), 0) // what it cannot do is for whoever opens the file next
 	}
-	err := b.writer.close()
-	b.readers.close()
+	closeAll := func() error {
+		err := b.writer.close()
+		b.readers.close()
+		return err
+	}
+	room := b.writer.space
+	if !room.full.Load() {
+		err := closeAll()
+		room.close()
+		return err
+	}
+	var err error
+	room.lend(b.writer.busy, func() { err = closeAll() }) // which copies the log
+	room.close()
 	return err
+}
+
+// openScarce is openFile, also if there is no room. cramped says that the connection can
+// only read.
+func openScarce(ctx context.Context, path string, busy time.Duration, room *space) (c *conn, file *identity, cramped bool, err error) {
+	c, file, err = openFile(ctx, path, busy)
+	for _, share := range []int64{openingNeeds, room.base} { // the latter is for a schema that is to be brought up to date
+		if room.lacks(err) {
+			room.lendSome(share)
+			c, file, err = openFile(ctx, path, busy)
+		}
+	}
+	if err == nil {
+		room.opened(c)
+		if !room.full.Load() || !onlyReads(c) {
+			return c, file, false, nil
+		}
+		c.Close()
+		err = memento.ErrNoSpace
+	}
+	if !room.lacks(err) {
+		return nil, nil, false, err
+	}
+	cause := room.explain(err)
+	switch c, file, err = openCramped(path, busy); {
+	case err == nil:
+		return c, file, true, nil
+	case errors.Is(err, memento.ErrFormat), isDamage(err):
+		return nil, nil, false, err
+	case errors.Is(err, errEarlier):
+		cause = fmt.Errorf("%w; %w", cause, err)
+	}
+	return nil, nil, false, cause
 }
 
 // openFile makes the file if need be, opens it for writing and brings its schema

@@ -235,7 +235,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	var gone deleted
-	err := b.writer.run(ctx, func(t *tx) (err error) {
+	err := b.writer.free(ctx, func(t *tx) (err error) {
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -243,7 +243,9 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		if err != nil {
 			return err
 		}
-		gone, err = deleteStore(t.conn, num)
+		if gone, err = deleteStore(t.conn, num); err == nil && t.hasty {
+			gone.indexed, err = true, leaveMark(t.conn)
+		}
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 type tx struct {
 	*conn
 	stores map[int64]*storeState // of the stores that jobs have written to
+	hasty  bool                  // whether contents that are removed stay in free pages until the file has shrunk
 }
 
 // A storeState is what every write to a store needs to know of it, and moves. It

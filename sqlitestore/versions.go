@@ -3,6 +3,8 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -177,7 +179,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		}
 		return b.redact(t.conn, num, id, by)
 	}
-	v, err := write(ctx, b.writer, func(t *tx) (memento.Version, error) {
+	v, err := free(ctx, b.writer, func(t *tx) (memento.Version, error) {
 		v, err := redact(t)
 		if b.outdated(err) {
 			v, err = redact(t)
@@ -191,6 +193,9 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	// Also if it was redacted before: perhaps by a process that has died since.
 	if err := b.forget(context.WithoutCancel(ctx), 0); err != nil {
 		b.forgetSoon()
+		if errors.Is(err, memento.ErrNoSpace) {
+			err = fmt.Errorf("%w; the contents are removed, but words of them stay in pages of the search index until there is room", err)
+		}
 		return v, fail(op, err)
 	}
 	return v, nil
@@ -248,7 +253,11 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 		}
 	}
 	// The index may still know the words of contents that are no longer current.
-	if err := indexAll(c, store); err != nil {
+	behind, err := c.one(`SELECT 1 FROM counters WHERE store = ? AND indexed_seq < last_seq`, nil, store)
+	if err == nil && behind {
+		err = indexOne(c, store, v.Memory)
+	}
+	if err != nil {
 		return v, err
 	}
 	if err := leaveMark(c); err != nil {

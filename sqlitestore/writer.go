@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"memento"
-
-	"zombiezen.com/go/sqlite"
 )
 
 // A writer has the one connection that writes. It commits the changes that wait
@@ -22,14 +20,17 @@ import (
 // lead, and carries out the jobs of all. A single caller thus waits for no other
 // goroutine.
 type writer struct {
-	conn *conn
-	busy time.Duration                    // how long to wait for other processes
-	idle func(*tx) (more bool, err error) // work for quiet moments
-	lead chan struct{}                    // holds a token while somebody uses conn
-	log  checkpointer
-	file *identity // of what conn has open
+	conn   *conn
+	busy   time.Duration // how long to wait for other processes
+	space  *space
+	reopen func() (*conn, error)            // see cramped; nil unless conn cannot write
+	idle   func(*tx) (more bool, err error) // work for quiet moments
+	lead   chan struct{}                    // holds a token while somebody uses conn
+	log    checkpointer
+	file   *identity // of what conn has open
 
-	company int // jobs in the last commit
+	company int  // jobs in the last commit
+	hasty   bool // whether removed contents may stay in free pages for now: see scarce.go
 
 	mu     sync.Mutex
 	jobs   []*job      // in the order of their coming
@@ -40,6 +41,7 @@ type writer struct {
 // A job is one change that waits for the writer.
 type job struct {
 	do    func(*tx) error // called in a transaction; again in another if that was lost
+	frees bool            // whether it may use the reserve: see space
 	state atomic.Int32
 	err   error         // once done
 	done  chan struct{} // closed when err is final
@@ -64,10 +66,10 @@ const (
 
 // newWriter makes c, which has file open, the connection that writes. It waits at most busy for other
 // processes, and calls pause to have nobody read from the log for a moment.
-func newWriter(c *conn, file *identity, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
+func newWriter(c *conn, file *identity, s *space, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
-	w := &writer{conn: c, file: file, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
-	w.log = checkpointer{conn: c, pause: pause}
+	w := &writer{conn: c, file: file, space: s, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
+	w.log = checkpointer{conn: c, pause: pause, space: s, busy: busy}
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
 }
@@ -75,10 +77,19 @@ func newWriter(c *conn, file *identity, busy time.Duration, pause func() (resume
 // run carries out do in a transaction and returns once that is committed, or
 // rolled back because of the error. If ctx ends before do was begun, it never will be.
 func (w *writer) run(ctx context.Context, do func(*tx) error) error {
+	return w.carryOut(ctx, &job{do: do})
+}
+
+// free is run for what removes something, which works on a full disk.
+func (w *writer) free(ctx context.Context, do func(*tx) error) error {
+	return w.carryOut(ctx, &job{do: do, frees: true})
+}
+
+func (w *writer) carryOut(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{do: do, done: make(chan struct{})}
+	j.done = make(chan struct{})
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -124,6 +135,10 @@ func (w *writer) commit(ctx context.Context) {
 	if w.empty() {
 		return
 	}
+	if w.cramped() {
+		w.refuse()
+		return
+	}
 	w.gather()
 	beginErr := w.begin(ctx) // others come while another process holds the lock
 	if beginErr != nil && ctx.Err() != nil {
@@ -136,15 +151,14 @@ func (w *writer) commit(ctx context.Context) {
 		for _, j := range batch {
 			j.err = beginErr
 		}
-	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err)):
+	case w.space.full.Load():
+		_ = w.conn.exec("ROLLBACK")
+		w.eachAlone(batch)
+	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err) || w.space.lacks(batch[0].err)):
 		// The whole transaction was lost. Perhaps one change is too large for
 		// what is left on the disk: alone, the others may succeed. What SQLite takes
 		// for damage may pass: see twice.
-		for _, j := range batch {
-			if j.err = w.begin(context.Background()); j.err == nil {
-				w.transact([]*job{j})
-			}
-		}
+		w.eachAlone(batch)
 	}
 	for _, j := range batch {
 		close(j.done)
@@ -204,14 +218,19 @@ func (w *writer) transact(jobs []*job) bool {
 		}
 		return false
 	}
-	t := &tx{conn: w.conn}
+	t := &tx{conn: w.conn, hasty: w.hasty}
+	ordinary := false
 	for _, j := range jobs {
+		ordinary = ordinary || !j.frees
 		// SQLite may have taken the transaction back by itself.
 		if j.err = j.safely(t); j.err != nil && (!isOurs(j.err) || w.conn.AutocommitEnabled()) {
 			return lost(j.err)
 		}
 	}
 	if err := t.flush(); err != nil {
+		return lost(err)
+	}
+	if err := w.cover(ordinary); err != nil {
 		return lost(err)
 	}
 	if err := w.file.check(); err != nil {
@@ -238,7 +257,7 @@ func (j *job) safely(t *tx) (err error) {
 func (w *writer) doIdle() {
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
-	if w.isClosed() {
+	if w.isClosed() || !w.hasRoom() {
 		return
 	}
 	more := false
@@ -266,7 +285,7 @@ func (w *writer) doIdle() {
 func (w *writer) truncateLog() {
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
-	if w.isClosed() {
+	if w.isClosed() || w.cramped() {
 		return // closing the file empties the log, unless another process uses it
 	}
 	if w.log.truncate(); w.log.stale {
@@ -278,43 +297,8 @@ func (w *writer) truncateLog() {
 func (w *writer) checkLog() {
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
-	if !w.isClosed() {
+	if !w.isClosed() && !w.cramped() {
 		w.log.look()
-	}
-}
-
-// shrinkStep is how many pages are given back at a time.
-const shrinkStep = 1000
-
-// shrink gives the pages that hold nothing any more back to the file system, as
-// far as it can while others write.
-func (w *writer) shrink() {
-	for {
-		free := w.freePages()
-		if free == 0 {
-			break
-		}
-		if w.vacuum(); w.freePages() >= free { // another process writes
-			break
-		}
-	}
-	w.truncateLog()
-}
-
-func (w *writer) freePages() (n int) {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if !w.isClosed() {
-		_, _ = w.conn.one(`PRAGMA freelist_count`, func(s *sqlite.Stmt) { n = s.ColumnInt(0) })
-	}
-	return n
-}
-
-func (w *writer) vacuum() {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if !w.isClosed() {
-		_ = w.conn.all(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, shrinkStep), func(*sqlite.Stmt) bool { return true })
 	}
 }
 
@@ -327,7 +311,7 @@ func (w *writer) borrow() *conn {
 		return nil
 	}
 	w.mu.Lock()
-	wanted := w.closed || len(w.jobs) > 0
+	wanted := w.closed || len(w.jobs) > 0 || w.conn == nil
 	w.mu.Unlock()
 	if wanted {
 		<-w.lead
@@ -364,16 +348,28 @@ func (w *writer) close() error {
 		w.commit(context.Background())
 	}
 	w.quiet.Stop()
+	if w.conn == nil { // cramped, and could not be opened again
+		return nil
+	}
 	return w.conn.Close()
 }
 
 // write runs do in the writer's transaction and returns its result.
 func write[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
+	return within(ctx, w, false, do)
+}
+
+// free is write for what removes something: see [writer.free].
+func free[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
+	return within(ctx, w, true, do)
+}
+
+func within[T any](ctx context.Context, w *writer, frees bool, do func(*tx) (T, error)) (T, error) {
 	var result T
-	err := w.run(ctx, func(t *tx) (err error) {
+	err := w.carryOut(ctx, &job{frees: frees, do: func(t *tx) (err error) {
 		result, err = do(t)
 		return err
-	})
+	}})
 	if err != nil {
 		var none T
 		return none, err

@@ -13,6 +13,7 @@ import (
 
 	"memento"
 	"memento/cryptstore"
+	"memento/internal/reserve"
 	"memento/server"
 
 	"github.com/spf13/cobra"
@@ -67,9 +68,13 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		}
 		server.LimitMemory()
 		key, err := a.firstKey(ctx, b, s.Addresses().Main)
+		var noKey error
+		if isFull(err) { // what there is can be read all the same
+			noKey, err = err, nil
+		}
 		if err == nil {
 			_, encrypted := cryptstore.Of(b)
-			err = a.tellServing(s, &c, key, encrypted)
+			err = a.tellServing(s, &c, key, encrypted, noKey)
 		}
 		if err != nil {
 			s.Close()
@@ -95,7 +100,7 @@ type serverJSON struct {
 }
 
 // tellServing says where the server is, and what to know about it.
-func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, encrypted bool) error {
+func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, encrypted bool, noKey error) error {
 	at := s.Addresses()
 	log := s.Logger()
 	say := func(format string, args ...any) { a.say("memento: "+format, args...) }
@@ -110,9 +115,12 @@ func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, en
 	if at.Metrics != "" {
 		say("metrics are on http://%s/metrics", at.Metrics)
 	}
-	if keyFile != "" {
+	switch {
+	case noKey != nil:
+		say("warning: there is no key, and none can be made (%v); make room and start the server again", noKey)
+	case keyFile != "":
 		say("a key that may do everything is in %s", line(keyFile))
-	} else {
+	default:
 		say(`there are keys already, none of them in a file for this address; "memento keys create", with --backend %s, makes another`, line(c.ShownBackend()))
 	}
 	if c.Exposed() {
@@ -196,6 +204,10 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	}
 	return file, nil
 }
+
+// isFull reports whether err says that a disk is full: that of the storage, or that of the
+// file of a key.
+func isFull(err error) bool { return errors.Is(err, memento.ErrNoSpace) || reserve.IsFull(err) }
 
 // firstKeyID is that of the key that the first start makes.
 const firstKeyID memento.KeyID = "apikey_first"

@@ -1,0 +1,30 @@
+package reserve
+
+import (
+	"fmt"
+
+	"memento"
+)
+
+// Explain returns memento.ErrNoSpace with what is full: the file system that path is on,
+// or a quota on it, if err is from the operating system and says so. what says what is kept
+// there, as in "the database". The text names no path.
+func Explain(err error, what, path string) error {
+	switch {
+	case IsQuota(err):
+		return fmt.Errorf("%w: the quota on the disk that holds %s is used up", memento.ErrNoSpace, what)
+	case Free(path) < 0:
+		return fmt.Errorf("%w: the disk that holds %s is full", memento.ErrNoSpace, what)
+	}
+	return fmt.Errorf("%w: the disk that holds %s is full (%s free)", memento.ErrNoSpace, what, size(Free(path)))
+}
+
+func size(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

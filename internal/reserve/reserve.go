@@ -1,0 +1,235 @@
+// Package reserve keeps room on a file system for what must work when it is full.
+//
+// The room is a file whose blocks are allocated, and hold nothing. It is made smaller
+// to give room to others, and made larger again once there is room. Several processes
+// can use one file: a lock keeps one from taking the room that another has just given.
+package reserve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// A File is a reserve. It is safe for concurrent use. See [Open].
+type File struct {
+	path string
+
+	mu   sync.Mutex
+	file *os.File
+	held int // how many of this process's callers hold the lock
+}
+
+// Suffix is what the reserve of a database has behind the database's name.
+const Suffix = "-reserve"
+
+// Lend gives bytes of the reserve of the database at path away, to whoever comes first.
+// Whoever has the database open takes them back when it can.
+func Lend(path string, bytes int64) {
+	f, err := Open(path + Suffix)
+	if err != nil {
+		return
+	}
+	_ = f.Shrink(max(0, f.Size()-bytes))
+	_ = f.Close()
+}
+
+// page is the least amount of room that is taken: the block size of most file systems.
+const page = 4096
+
+// Open opens the reserve at path, and makes an empty one, for its owner only, if there
+// is none. A link is refused. The caller closes it.
+func Open(path string) (*File, error) {
+	f := &File{path: path}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) open() error {
+	file, err := os.OpenFile(f.path, os.O_RDWR|noFollow, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		if file, err = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|noFollow, 0o600); err == nil {
+			err = file.Chmod(0o600) // whatever the umask
+		}
+	}
+	if err != nil {
+		if file != nil {
+			_ = file.Close()
+		}
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: not a plain file", fs.ErrInvalid)
+	}
+	if err == nil && hollow(info) { // a copy that left out what looked empty
+		err = file.Truncate(0)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	f.file = file
+	return nil
+}
+
+// Size returns how many bytes are kept.
+func (f *File) Size() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.size()
+}
+
+// size is Size for who has mu. A file that was removed by hand is made anew: the open
+// one would keep its blocks, and show them to nobody.
+func (f *File) size() int64 {
+	if f.file == nil {
+		return 0
+	}
+	info, err := f.file.Stat()
+	if err == nil && removed(info) {
+		_ = f.file.Close()
+		f.file = nil
+		if f.open() != nil {
+			return 0
+		}
+		info, err = f.file.Stat()
+	}
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// Fill makes the reserve as large as size, or as large as the room that there is lets
+// it be. It never makes it smaller.
+//
+// Errors: that of the file system, syscall.ENOSPC for example, if it is smaller than
+// size; [ErrBusy].
+func (f *File) Fill(size int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	have := f.size()
+	if have >= size {
+		return nil
+	}
+	if f.file == nil {
+		return fs.ErrClosed
+	}
+	if f.held == 0 {
+		if !tryLock(f.file) {
+			return ErrBusy
+		}
+		defer unlock(f.file)
+	}
+	var fault error
+	for step := size - have; step >= page; {
+		err := f.extend(have, min(step, size-have))
+		switch {
+		case err == nil:
+			if have += min(step, size-have); have >= size {
+				return nil
+			}
+		case IsFull(err):
+			fault, step = err, step/2
+		default:
+			return err
+		}
+	}
+	if fault == nil { // less than a page was missing
+		return f.extend(have, size-have)
+	}
+	return fault
+}
+
+// ErrBusy says that another process has given the room of the reserve to something, and
+// is not done with it.
+var ErrBusy = errors.New("the reserve is in use")
+
+// extend adds bytes behind the end of the file.
+func (f *File) extend(have, more int64) error {
+	err := allocate(f.file, have, more)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = write(f.file, have, more)
+	}
+	if err != nil {
+		_ = f.file.Truncate(have) // what was allocated before the room came to its end
+	}
+	return err
+}
+
+// write allocates by writing what no file system leaves out or makes smaller.
+func write(file *os.File, at, n int64) error {
+	block := make([]byte, 64<<10)
+	random := rand.NewChaCha8([32]byte{1})
+	for n > 0 {
+		part := block[:min(n, int64(len(block)))]
+		_, _ = random.Read(part) // never fails
+		done, err := file.WriteAt(part, at)
+		if err != nil {
+			return err
+		}
+		at, n = at+int64(done), n-int64(done)
+	}
+	return file.Sync() // some file systems find out late
+}
+
+// Shrink makes the reserve no larger than size.
+func (f *File) Shrink(size int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.size() <= size || f.file == nil {
+		return nil
+	}
+	return f.file.Truncate(size)
+}
+
+// Lock keeps other processes from filling the reserve until the caller calls unlock. It
+// reports false if another has the lock.
+func (f *File) Lock() (unlockIt func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.size(); f.file == nil || f.held > 0 || !tryLock(f.file) {
+		return nil, false
+	}
+	f.held++
+	locked := f.file
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.held--
+		unlock(locked)
+	}, true
+}
+
+// Probe reports whether there is room for n bytes besides the reserve: it takes and
+// gives them. Errors: as Fill.
+func (f *File) Probe(n int64) error {
+	have := f.Size()
+	err := f.Fill(have + n)
+	return errors.Join(err, f.Shrink(have))
+}
+
+// Close closes the reserve, which stays.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+// IsFull reports whether an error of the operating system says that a file system, or a
+// quota on it, is full.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || isDiskFull(err) || IsQuota(err) }
+
+// IsQuota reports whether it says so of a quota.
+func IsQuota(err error) bool { return errors.Is(err, syscall.EDQUOT) }
