@@ -113,7 +113,7 @@ func (s *space) coverFreeing(pages, headroom int64) error {
 	}
 	growth := max(0, pages*s.page-s.fileSize())
 	if s.lent {
-		return s.probe(2*growth + headroom) // once for the log
+		return s.probe(growth + headroom)
 	}
 	if growth <= s.reserve.Size() {
 		return nil
