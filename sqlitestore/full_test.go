@@ -26,7 +26,11 @@ func smallDisk(t *testing.T, size string) (dir string) {
 		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
+		flags := 0
+		if t.Failed() { // then something may still be open there
+			flags = syscall.MNT_DETACH
+		}
+		if err := syscall.Unmount(dir, flags); err != nil {
 			t.Error(err)
 		}
 	})
