@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"time"
 
 	"memento"
@@ -43,3 +44,13 @@ const (
 	KeyFresh  = keyFresh
 	UsedEvery = usedEvery
 )
+
+// HoldMemory takes so many bytes for a key, until what it returns is called.
+func (a *API) HoldMemory(ws memento.Workspace, key string, n int64) (release func()) {
+	who := Principal{ID: key, Workspace: ws, Actor: memento.Actor{Kind: memento.ActorAPIKey, ID: key}}
+	h, why := a.memory.take(context.Background(), claimant{string(ws), who.key()}, n, time.Now())
+	if why != granted {
+		panic(why)
+	}
+	return h.release
+}
