@@ -26,21 +26,22 @@ import (
 
 // An API is an http.Handler. See [New].
 type API struct {
-	backend memento.Backend
-	keys    memento.KeyKeeper // nil if the backend is none
-	opts    Options
-	mux     *http.ServeMux
-	stores  storeCache
-	rates   rates
-	slots   *shares // of requests under way, whose bodies are there
-	streams *shares // of streams
-	bodies  *shares // of requests whose bodies arrive
-	scans   *shares // of requests that look through much of a store
-	memory  *shares // bytes
-	changes hub
-	repeats repeats
-	closed  context.Context // ends with Close
-	close   context.CancelFunc
+	backend  memento.Backend
+	keys     memento.KeyKeeper // nil if the backend is none
+	opts     Options
+	mux      *http.ServeMux
+	stores   storeCache
+	rates    rates
+	slots    *shares // of requests under way, whose bodies are there
+	streams  *shares // of streams
+	bodies   *shares // of requests whose bodies arrive
+	scans    *shares // of requests that look through much of a store
+	memory   *shares // bytes
+	changes  hub
+	repeats  repeats
+	failures failures
+	closed   context.Context // ends with Close
+	close    context.CancelFunc
 }
 
 // Options are the options of [New].
@@ -67,6 +68,10 @@ type Options struct {
 
 	// StrictBetas refuses requests that do not name one of the API's betas.
 	StrictBetas bool
+
+	// RedactRole is the role that erasing the contents of versions needs: RoleAdmin,
+	// which "" means too, or RoleWrite, as in the hosted service.
+	RedactRole memento.Role
 
 	// Hosts are the names, without port, that requests may be addressed to; nil
 	// means any. It keeps web pages from reaching a server on this machine by a

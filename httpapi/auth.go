@@ -67,6 +67,9 @@ func (c *call) authenticate() (Principal, error) {
 	who, err := c.api.opts.Auth.Authenticate(c.context(), credential)
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
+		if !c.api.failures.failed(c.context(), c.r.RemoteAddr, time.Now()) {
+			return Principal{}, errTooManyFailures
+		}
 		return Principal{}, unauthenticated("the key is not valid")
 	case errors.Is(err, memento.ErrUnavailable):
 		c.logFault(err)

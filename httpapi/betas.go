@@ -3,6 +3,8 @@ package httpapi
 import (
 	"slices"
 	"strings"
+
+	"memento"
 )
 
 // The names of the API's betas, one of which the hosted service asks for.
@@ -10,6 +12,18 @@ const (
 	memoryBeta = "agent-memory-2026-07-22"
 	agentsBeta = "managed-agents-2026-04-01"
 )
+
+// maxHostedDepth is the most segments that a path of the hosted service has.
+const maxHostedDepth = 20
+
+// checkDepth refuses, if the hosted service's strictness is asked for, a path that it
+// does not take.
+func (c *call) checkDepth(p memento.Path) error {
+	if n := p.Depth(); c.api.opts.StrictBetas && n > maxHostedDepth {
+		return invalid("path: has %d segments; at most %d are allowed", n, maxHostedDepth)
+	}
+	return nil
+}
 
 // checkBetas refuses, if that is asked for, what the hosted service refuses.
 func (c *call) checkBetas() error {

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"mime"
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,6 +89,11 @@ func (c *call) serve() error {
 		return found.do(a, c)
 	}
 	var err error
+	if c.r.ProtoMajor == 1 && len(c.r.TransferEncoding) > 0 {
+		// Package http has dropped a Content-Length beside it, by which a proxy may
+		// have told where the next request begins.
+		c.w.Header().Set("Connection", "close")
+	}
 	if c.who, err = c.authenticate(); err != nil {
 		return err // what there is to find is for those who are let in
 	}
@@ -97,8 +104,11 @@ func (c *call) serve() error {
 	if asked := c.r.Header.Get(workspaceHeader); asked != "" && asked != string(c.who.Workspace) {
 		return &fault{status: http.StatusForbidden, kind: permissionError, message: "this key belongs to another workspace than " + workspaceHeader + " names"}
 	}
-	if !c.who.Role.Allows(c.route.role) {
-		return needsRole(c.route.role)
+	if role := a.roleOf(c.route); !c.who.Role.Allows(role) {
+		return needsRole(role)
+	}
+	if err := c.checkCharset(); err != nil {
+		return err
 	}
 	key := c.who.key()
 	if err := a.rates.take(key, c.route.role != memento.RoleRead, 1, time.Now()); err != nil {
@@ -260,6 +270,9 @@ func (c *call) refuse(err error) {
 	if f.allow != "" {
 		h.Set("Allow", f.allow)
 	}
+	if f.status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="memento"`) // x-api-key has no scheme
+	}
 	if f.retry != "" {
 		h.Set("x-should-retry", f.retry)
 	}
@@ -277,3 +290,21 @@ func (c *call) refuse(err error) {
 
 // context is the request's, for work whose end the client waits for.
 func (c *call) context() context.Context { return c.r.Context() }
+
+// checkCharset refuses a body in another encoding than UTF-8, which would be taken for
+// UTF-8. ASCII is a part of it.
+func (c *call) checkCharset() error {
+	kind := c.r.Header.Get("Content-Type")
+	if kind == "" || !c.hasBody() {
+		return nil
+	}
+	_, parameters, err := mime.ParseMediaType(kind)
+	charset := strings.ToLower(parameters["charset"])
+	if err == nil && (charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii") {
+		return nil
+	}
+	if err != nil && !strings.Contains(strings.ToLower(kind), "charset") {
+		return nil // whether it is the right one is for those who read the body
+	}
+	return &fault{status: http.StatusUnsupportedMediaType, kind: invalidRequest, message: "Content-Type: the charset must be utf-8", closes: true}
+}

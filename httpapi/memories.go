@@ -26,6 +26,9 @@ func (a *API) createMemory(c *call, store *memento.Store, id memento.StoreID, by
 	if err != nil {
 		return err
 	}
+	if err := c.checkDepth(path); err != nil {
+		return err
+	}
 	content := ""
 	switch {
 	case body.Content != nil:
@@ -245,6 +248,11 @@ func (a *API) updateMemory(c *call, store *memento.Store, id memento.StoreID, by
 		return err
 	}
 	u := memento.MemoryUpdate{Path: body.Path, Content: body.Content}
+	if u.Path != nil {
+		if err := c.checkDepth(*u.Path); err != nil {
+			return err
+		}
+	}
 	if p := body.Precondition; p != nil {
 		if p.Type != "content_sha256" {
 			return invalid(`precondition.type: must be "content_sha256"`)

@@ -42,6 +42,7 @@ type repeatKey [sha256.Size]byte
 // An attempt is a request under way, or answered.
 type attempt struct {
 	key     repeatKey
+	body    [sha256.Size]byte // its SHA-256
 	at      time.Time
 	done    chan struct{} // closed once results are there
 	results []memento.ResultBlock
@@ -62,7 +63,9 @@ func (c *call) repeatKey(session string, body []byte, blocks []json.RawMessage) 
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}
-	h.Write(body)
+	if own == "" { // with a key of the client's, the body must be the same: see begin
+		h.Write(body)
+	}
 	return repeatKey(h.Sum(nil)), true
 }
 
@@ -101,8 +104,11 @@ func mayChange(body []byte) bool {
 // once executes what a request asks for, unless it is a repetition: then it returns
 // what the first was answered, once that is known. What has begun is finished,
 // whether or not the client waits, so that there is something to be told.
-func (a *repeats) once(ctx context.Context, key repeatKey, repetition bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
-	this, first := a.begin(key, repetition, now)
+func (a *repeats) once(ctx context.Context, key repeatKey, body []byte, repetition bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
+	this, first := a.begin(key, sha256.Sum256(body), repetition, now)
+	if this == nil {
+		return nil, errKeyReused
+	}
 	if !first {
 		select {
 		case <-this.done:
@@ -123,17 +129,28 @@ func (a *repeats) once(ctx context.Context, key repeatKey, repetition bool, now 
 	return this.results, nil
 }
 
-// begin returns the attempt that a repetition repeats, or a new one.
-func (a *repeats) begin(key repeatKey, repetition bool, now time.Time) (this *attempt, first bool) {
+// errKeyReused is of a key that was sent with something else before. To execute it
+// could be to execute twice what is not the same any more.
+var errKeyReused = &fault{
+	status: http.StatusUnprocessableEntity, kind: invalidRequest,
+	message: idempotencyHeader + ": was sent with another body before; choose a new key for each request that is no repetition",
+}
+
+// begin returns the attempt that a repetition repeats, or a new one; nil if it repeats
+// the key of an attempt with another body.
+func (a *repeats) begin(key repeatKey, body [sha256.Size]byte, repetition bool, now time.Time) (this *attempt, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if old := a.byKey[key]; repetition && old != nil && now.Sub(old.at) < repeatsFor {
+		if old.body != body {
+			return nil, false
+		}
 		return old, false
 	}
 	if a.byKey == nil {
 		a.byKey = map[repeatKey]*attempt{}
 	}
-	this = &attempt{key: key, at: now, done: make(chan struct{})}
+	this = &attempt{key: key, body: body, at: now, done: make(chan struct{})}
 	a.byKey[key] = this
 	a.ages = append(a.ages, this)
 	for len(a.ages) > maxRepeats || now.Sub(a.ages[0].at) >= repeatsFor {

@@ -56,7 +56,7 @@ var table = []route{
 
 	{"GET", versionsPath, memento.RoleRead, standard, inStore((*API).listVersions)},
 	{"GET", versionPath, memento.RoleRead, standard, inStore((*API).getVersion)},
-	{"POST", versionPath + "/redact", memento.RoleWrite, standard, changing((*API).redactVersion)},
+	{"POST", versionPath + "/redact", memento.RoleAdmin, standard, changing((*API).redactVersion)},
 
 	{"POST", storesPath + "/by-name", memento.RoleWrite, ours, (*API).storeByName},
 	{"GET", storePath + "/settings", memento.RoleRead, ours, (*API).getSettings},
@@ -87,6 +87,14 @@ var table = []route{
 	{"POST", keyPath + "/rotate", memento.RoleAdmin, ours, (*API).rotateKey},
 
 	{"GET", "/openapi.json", "", ours, (*API).serveOpenAPI},
+}
+
+// roleOf returns the role that a route needs here.
+func (a *API) roleOf(r *route) memento.Role {
+	if r.pattern == versionPath+"/redact" && a.opts.RedactRole != "" {
+		return a.opts.RedactRole
+	}
+	return r.role
 }
 
 // resource is what one path offers: a route for each method.

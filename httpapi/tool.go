@@ -60,7 +60,7 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 		return err
 	}
 	if key, ok := c.repeatKey(session, text, calls.Calls); ok {
-		results, err = a.repeats.once(c.context(), key, isRepetition(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
+		results, err = a.repeats.once(c.context(), key, text, isRepetition(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
 			return execute(ctx, tool, calls.Calls)
 		})
 		if err != nil {

@@ -21,6 +21,7 @@ type Config struct {
 	Hosts       []string // accepted in the header Host; none: see apiHosts
 	Origins     []string // accepted in the header Origin
 	StrictBetas bool
+	RedactRole  memento.Role // that erasing versions needs
 
 	MaxBody       int64 // bytes
 	MaxImport     int64 // bytes

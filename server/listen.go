@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"syscall"
 
 	"memento"
@@ -24,7 +25,7 @@ func (s *Server) listen() error {
 		if address == "" {
 			return nil
 		}
-		l, err := net.Listen("tcp", address)
+		l, err := net.Listen(networkOf(address), address)
 		if err != nil {
 			faults = append(faults, s.config.Fault(key, "%s", listenFault(address, err)))
 			taken = taken || errors.Is(err, syscall.EADDRINUSE)
@@ -46,6 +47,19 @@ func (s *Server) listen() error {
 		return inUse{faults}
 	}
 	return faults
+}
+
+// networkOf returns the network of an address: for an IP address its own alone, since
+// "tcp" would listen at 0.0.0.0 for IPv6 as well.
+func networkOf(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	switch ip, err := netip.ParseAddr(host); {
+	case err != nil:
+		return "tcp"
+	case ip.Is4():
+		return "tcp4"
+	}
+	return "tcp6"
 }
 
 func (s *Server) closeListeners() {

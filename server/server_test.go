@@ -393,3 +393,26 @@ func (r *running) scrape() string {
 	}
 	return answerOf(r.t, res).text
 }
+
+// An IP address is listened at as it is given, and not at its counterpart of the other
+// family.
+func TestListenFamily(t *testing.T) {
+	for address, want := range map[string]string{
+		"0.0.0.0:0": "tcp4", "127.0.0.1:80": "tcp4", "[::]:0": "tcp6", "[::1]:0": "tcp6", "[fe80::1%eth0]:1": "tcp6", ":0": "tcp", "localhost:0": "tcp",
+	} {
+		if got := networkOf(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+	c := testConfig()
+	c.Address = "0.0.0.0:0"
+	s, err := New(c, Deps{Backend: memstore.New(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	host, _, err := net.SplitHostPort(s.Addresses().Main)
+	if err != nil || host != "0.0.0.0" {
+		t.Errorf("it listens at %s, %v", s.Addresses().Main, err)
+	}
+}

@@ -76,7 +76,9 @@ func Settings() []Setting {
 		row("origins", "", origins, func(c *Config) *[]string { return &c.Origins },
 			"origins of web pages that may call the server, such as https://app.example").unset("its own"),
 		row("strict_betas", "false", boolean, func(c *Config) *bool { return &c.StrictBetas },
-			"refuse requests that do not name the API's beta, as Anthropic does"),
+			"refuse requests that do not name the API's beta, and paths of more than 20 segments, as Anthropic does"),
+		row("redact_role", "admin", word(memento.RoleAdmin, memento.RoleWrite), func(c *Config) *memento.Role { return &c.RedactRole },
+			"role that a key needs to erase the contents of versions: `admin`, or `write` as with Anthropic"),
 
 		row("max_body", "4M", size, func(c *Config) *int64 { return &c.MaxBody },
 			"the most bytes of a request"),

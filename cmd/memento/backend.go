@@ -85,6 +85,14 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	if e.ring != nil && errors.Is(err, memento.ErrDecrypt) {
 		err = hint(err, `nothing was changed; %s must name the keys that it was encrypted with, and what is not encrypted yet is copied with "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))
 	}
+	if err == nil {
+		a.exposed = storeurl.Exposed(url, a.encryptionFile, a.keyFile)
+		for _, text := range a.exposed {
+			if !a.serving {
+				a.say("warning: %s", line(text))
+			}
+		}
+	}
 	return b, credentialsHint(url, err)
 }
 

@@ -46,6 +46,9 @@ type app struct {
 
 	running bool // whether the command line was understood
 
+	serving bool     // whether a server is run, whose log has the warnings
+	exposed []string // what there is to warn of then, see storeurl.Exposed
+
 	// Flags of all commands.
 	backendURL string
 	keyFile    string

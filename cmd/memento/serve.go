@@ -60,7 +60,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	}
 	a.backendURL, a.encryptionFile, a.encryptNames = c.Backend, c.Encryption.KeysFile, c.Encryption.Names
 	errs := &syncWriter{w: a.stderr} // the log, and what is said here
-	a.stderr = errs
+	a.stderr, a.serving = errs, true
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		s, err := server.New(c, server.Deps{Backend: b, Detector: a.detector, Log: errs, Version: build().Version})
 		if err != nil {
@@ -125,6 +125,9 @@ func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, en
 	}
 	if c.Exposed() {
 		say("warning: others can reach this address, and without TLS they can read keys and memories on their way; set --tls-cert-file and --tls-key-file, put a proxy with TLS in front, or listen on 127.0.0.1")
+	}
+	for _, text := range a.exposed {
+		say("warning: %s", line(text))
 	}
 	if !a.json {
 		return nil

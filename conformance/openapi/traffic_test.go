@@ -182,12 +182,12 @@ func runVersions(t *testing.T, admin, c *caller) {
 	c.post(store+"/undo", object{"actor": object{"kind": "user", "id": "ana"}, "since": then, "until": then})
 	c.do(http.StatusBadRequest, http.MethodPost, store+"/undo", object{"since": then})
 
-	c.with("Memento-Actor", "session/sesn_1").post(first+"/redact", nil)
-	c.post(first+"/redact", "{}")
-	c.do(http.StatusBadRequest, http.MethodPost, first+"/redact", object{"x": 1})
+	admin.with("Memento-Actor", "session/sesn_1").post(first+"/redact", nil)
+	admin.post(first+"/redact", "{}")
+	admin.do(http.StatusBadRequest, http.MethodPost, first+"/redact", object{"x": 1})
 	c.get(first)
 	newest := versions + "/" + id(t, c.get(versions + "?limit=1")["data"].([]any)[0].(object), "id")
-	c.do(http.StatusBadRequest, http.MethodPost, newest+"/redact", nil)
+	admin.do(http.StatusBadRequest, http.MethodPost, newest+"/redact", nil)
 
 	before := "9999-12-31T00:00:00Z"
 	admin.post(store+"/prune", object{"before": before, "keep": 2, "memory_id": "mem_1", "dry_run": true})
