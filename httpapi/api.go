@@ -69,6 +69,10 @@ type Options struct {
 	// StrictBetas refuses requests that do not name one of the API's betas.
 	StrictBetas bool
 
+	// FailureDelay is how late answers to wrong keys come, once there have been many
+	// from an address in a minute; 0 means 1 s, less than 0 never.
+	FailureDelay time.Duration
+
 	// RedactRole is the role that erasing the contents of versions needs: RoleAdmin,
 	// which "" means too, or RoleWrite, as in the hosted service.
 	RedactRole memento.Role
@@ -129,6 +133,7 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
 	opts.Poll = cmp.Or(opts.Poll, time.Second)
+	opts.FailureDelay = cmp.Or(opts.FailureDelay, time.Second)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -148,6 +153,7 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	a.rates.rate = opts.Rate
 	a.repeats.most = min(maxKeptAll, opts.MemoryBudget/8)
 	a.stores.now = opts.Now
+	a.failures.delay = opts.FailureDelay
 	a.mux = a.routes()
 	return a, nil
 }

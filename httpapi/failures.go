@@ -13,14 +13,15 @@ import (
 // slowed, whatever else comes from their address: many clients may be behind a proxy.
 
 const (
-	freeFailures = 30          // of an address in a minute, before answers come late
-	failureDelay = time.Second // of each answer from then on
-	maxDelayed   = 64          // answers that wait at once; others are refused at once, and end their connection
-	maxAddresses = 10_000      // that are counted at once
+	freeFailures = 30     // of an address in a minute, before answers come late
+	maxDelayed   = 64     // answers that wait at once; others are refused at once, and end their connection
+	maxAddresses = 10_000 // that are counted at once
 )
 
 // failures counts wrong keys by the address that they come from.
 type failures struct {
+	delay time.Duration // of answers; less than 0 for none
+
 	mu      sync.Mutex
 	since   time.Time // when this minute's counts began
 	counts  map[netip.Prefix]int
@@ -30,14 +31,14 @@ type failures struct {
 // failed notes a wrong key, and returns once it may be answered: false if it is to be
 // refused for being one of too many.
 func (f *failures) failed(ctx context.Context, remote string, now time.Time) bool {
-	if !f.enter(remote, now) {
+	if f.delay < 0 || !f.enter(remote, now) {
 		return true
 	}
 	if !f.wait() {
 		return false
 	}
 	defer f.leave()
-	t := time.NewTimer(failureDelay)
+	t := time.NewTimer(f.delay)
 	defer t.Stop()
 	select {
 	case <-t.C:

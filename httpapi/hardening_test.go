@@ -108,7 +108,7 @@ func TestIdempotencyKeyReused(t *testing.T) {
 
 // Many wrong keys are answered late, right ones never are.
 func TestWrongKeysAreSlowed(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, func(o *httpapi.Options) { o.FailureDelay = time.Second })
 	wrong := *s.admin
 	wrong.key = memento.SecretPrefix + strings.Repeat("x", 43)
 	try := func() (status int, took time.Duration) {

@@ -45,6 +45,8 @@ func newSite(t *testing.T, set func(*httpapi.Options)) *site {
 		Detector:   sensitive.Default(),
 		Now:        s.clock.time,
 		StoreEvent: s.happened,
+
+		FailureDelay: -1, // but for the test that is about it
 	}
 	if set != nil {
 		set(&opts)
