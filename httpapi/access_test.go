@@ -84,7 +84,7 @@ func TestUnauthenticated(t *testing.T) {
 				if got := r.without(); got != want {
 					t.Errorf("%s: %s; want %s", r.request, got, want)
 				}
-				if diff := cmp.Diff(map[string]bool{"Content-Type": true, "Request-Id": true, "X-Content-Type-Options": true, "Cache-Control": true}, r.names()); diff != "" {
+				if diff := cmp.Diff(map[string]bool{"Content-Type": true, "Request-Id": true, "X-Content-Type-Options": true, "Cache-Control": true, "Www-Authenticate": true}, r.names()); diff != "" {
 					t.Errorf("%s: header (-want +got):\n%s", r.request, diff)
 				}
 			}

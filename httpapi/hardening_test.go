@@ -203,3 +203,6 @@ func TestRedactRole(t *testing.T) {
 		}
 	}
 }
+
+// writersRedact is a server that is as the hosted service.
+func writersRedact(o *httpapi.Options) { o.RedactRole = memento.RoleWrite }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestEntries(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, writersRedact)
 	store := s.as("a", memento.RoleWrite).life(t)
 	c := s.as("a", memento.RoleRead)
 	memories := c.pages(t, store+"/memories", 20)

@@ -28,7 +28,7 @@ func ifHash(hash any) object { return object{"type": "content_sha256", "content_
 
 // The wire reference's example of one memory's life, step by step.
 func TestMemoryLife(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, writersRedact)
 	c := s.as("a", memento.RoleWrite)
 	store := c.newStore(t, "notes")
 	memories := store + "/memories"
@@ -546,7 +546,7 @@ func TestReads(t *testing.T) {
 
 // IDs of one store mean nothing in another.
 func TestMemoriesOfOtherStores(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, writersRedact)
 	c := s.as("a", memento.RoleWrite)
 	store, other := c.newStore(t, "mine"), c.newStore(t, "other")
 	made := c.put(t, store, "/a.md", "text")

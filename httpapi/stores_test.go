@@ -29,7 +29,7 @@ var (
 )
 
 func TestStoreLife(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, writersRedact)
 	c := s.as("a", memento.RoleWrite)
 
 	made := c.post(t, stores, object{"name": "Team notes"})

@@ -183,7 +183,7 @@ func TestVersionListing(t *testing.T) {
 }
 
 func TestRedaction(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, writersRedact)
 	c := s.as("a", memento.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/a", "one")
@@ -249,7 +249,7 @@ func TestRedaction(t *testing.T) {
 }
 
 func TestRestoreVersion(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, writersRedact)
 	c := s.as("a", memento.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/a", "one")
