@@ -75,8 +75,8 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 // Errors: errMoved.
 func openReader(file *identity, busy time.Duration, cache int) (*conn, error) {
 	sc, err := sqlite.OpenConn(file.path, sqlite.OpenReadWrite)
-	if err == nil {
-		err = file.check() // what SQLite has opened before
+	if moved := file.check(); moved != nil { // SQLite opens what is there now
+		err = moved
 	}
 	if err != nil && sc != nil {
 		sc.Close()

@@ -136,7 +136,11 @@ func TestFaultFlushFails(t *testing.T) {
 		t.Fatal("no flush failed: nothing was tested")
 	}
 	for _, text := range refused {
+		// The second is said where the next flush, by which the first is taken back, failed as well.
 		if !strings.HasPrefix(text, "Error: The memory store failed to complete the command on /memories/") || !strings.Contains(text, "Nothing was changed.") {
+			if strings.HasPrefix(text, "Error: The memory store failed, or the connection to it was lost, before it confirmed the command.") {
+				continue
+			}
 			t.Errorf("the agent reads %q", text)
 		}
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"memento"
@@ -306,4 +308,58 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// A write whose flush fails once has not happened, also for whoever opens the database
+// after a crash, although the log had all of it.
+func TestFaultFailedFlushIsGone(t *testing.T) {
+	binary := buildBinary(t)
+	for flush := 4; flush <= longtest.Scaled(7, 14); flush++ {
+		place := t.TempDir()
+		url := "sqlite:" + filepath.Join(place, "memento.db")
+		warm := startTool(t, binary, "--backend", url, "tool")
+		if r := warm.create(0, "first"); r.IsError {
+			t.Fatal(r.Content)
+		}
+		warm.end()
+		cmd := exec.Command("strace", "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
+			"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", flush), binary, "--backend", url, "tool")
+		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		c := &coprocess{t, cmd, in, bufio.NewScanner(out)}
+		refused, said := 0, ""
+		for n := 1; n < 40 && refused == 0; n++ {
+			if r := c.create(n, fmt.Sprint("text ", n)); r.IsError {
+				refused, said = n, r.Content
+			}
+		}
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if refused == 0 {
+			t.Fatalf("flush %d: no write was refused: nothing was tested", flush)
+		}
+		if !strings.Contains(said, "Nothing was changed.") {
+			t.Errorf("flush %d: the agent read %q", flush, said)
+		}
+		found := contentsOf(t, binary, url)
+		if text, there := found[fmt.Sprintf("/n%04d.md", refused)]; there {
+			t.Errorf("flush %d: what was refused is there after a crash: %q", flush, text)
+		}
+		if len(found) != refused {
+			t.Errorf("flush %d: %d memories are there, want %d", flush, len(found), refused)
+		}
+	}
 }
