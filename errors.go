@@ -30,7 +30,7 @@ var (
 	ErrNoDetector  = errors.New("no detector")                          // the store's settings ask for one; see StoreOptions
 	ErrForeign     = errors.New("is not a memory")                      // something else is in its place, which is left alone
 	ErrDenied      = errors.New("access denied")                        // by a server: no valid key, or one whose role does not allow it
-	ErrUncertain   = errors.New("the answer was lost")                  // of a server or a database: a write has happened or not, but not by half
+	ErrUncertain   = errors.New("the answer was lost")                  // of a server, a database or a medium: a write has happened or not, but not by half
 	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; to try again later may help
 	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or what is kept was tampered with
 	ErrDamaged     = errors.New("is damaged")                           // always a *DamageError
