@@ -322,7 +322,8 @@ func TestFaultFailedFlushIsGone(t *testing.T) {
 			t.Fatal(r.Content)
 		}
 		warm.end()
-		cmd := exec.Command("strace", "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
+		// With -D strace is the child, so that to wait is to wait for the end of the process.
+		cmd := exec.Command("strace", "-D", "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
 			"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", flush), binary, "--backend", url, "tool")
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
