@@ -19,6 +19,7 @@ var errMoved = fmt.Errorf("%w: the database file was removed or replaced while i
 // writing to them, and all of it is gone when they are closed.
 type identity struct {
 	path   string
+	dir    string // the folder of path
 	file   fs.FileInfo
 	log    fs.FileInfo                 // nil if there was none
 	folder atomic.Pointer[fs.FileInfo] // with these names in it, as of a time that its own tells from later ones
@@ -36,7 +37,7 @@ func identify(path string) (*identity, error) {
 	if err != nil {
 		return nil, pathless(err)
 	}
-	return &identity{path: path, file: info}, nil
+	return &identity{path: path, dir: filepath.Dir(path), file: info}, nil
 }
 
 // addLog makes the log of the file, which is open by now, part of its identity.
@@ -49,7 +50,7 @@ func (i *identity) addLog() {
 // check returns errMoved if the path has another file by now, or another log. As long
 // as the names in their folder do not change, it takes one call of the operating system.
 func (i *identity) check() error {
-	folder, err := os.Stat(filepath.Dir(i.path))
+	folder, err := os.Stat(i.dir)
 	if err != nil {
 		return errMoved
 	}

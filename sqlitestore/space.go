@@ -35,6 +35,9 @@ const (
 	openingNeeds = 64 << 10
 	// reserveStep is by how much the reserve grows ahead of what is needed.
 	reserveStep = 1 << 20
+	// reserveFresh is how long the reserve is taken to be as it was last seen: as long as
+	// another process may give it up before this one notices.
+	reserveFresh = 10 * time.Millisecond
 	// plenty is how many free bytes need no second look.
 	plenty = 16 << 20
 )
@@ -46,6 +49,7 @@ type space struct {
 	reserve *reserve.File // nil if there is none
 	page    int64         // bytes in a page
 	covered int64         // how many pages the database may come to have, as far as is known
+	seen    time.Time     // when the reserve was last seen to be whole
 	full    atomic.Bool   // whether an ordinary write found no room, and nobody has found any since
 	lent    bool          // whether the reserve is given up at present
 }
@@ -88,8 +92,12 @@ func (s *space) cover(pages int64) error {
 	if s.reserve == nil {
 		return nil
 	}
+	if pages <= s.covered && time.Since(s.seen) < reserveFresh {
+		return nil
+	}
 	size := s.reserve.Size()
 	if size >= s.base && pages <= s.covered {
+		s.seen = time.Now()
 		return nil
 	}
 	need := max(s.base, s.base/2+max(0, pages*s.page-s.fileSize()))
