@@ -35,7 +35,8 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 				m = x.one(ctx, m)
 			}
 			x.memory(&m, last)
-			if usage.Memories++; usage.Memories%97 == 1 && len(samples) < maxSamples {
+			// What cannot be read has been reported.
+			if usage.Memories++; usage.Memories%97 == 1 && len(samples) < maxSamples && m.SHA256 != "" {
 				samples = append(samples, m)
 			}
 			usage.Bytes += m.Size

@@ -28,7 +28,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 	said(exitOK, "first 500 EUR\n", "put", "/pay.md")
 	said(exitOK, "then 1000 EUR\n", "put", "/pay.md")
-	said(exitOK, "beside\n", "put", "/other.md")
+	said(exitOK, "beside\n", "put", "/there.md")
 	media, err := storetest.Files(file)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestDamagedFile(t *testing.T) {
 			t.Errorf("%s: %s", input, out)
 		}
 	}
-	if out, _ := said(exitOK, "", "cat", "/other.md"); out != "beside\n" {
+	if out, _ := said(exitOK, "", "cat", "/there.md"); out != "beside\n" {
 		t.Errorf("another memory: %s", out)
 	}
 	if out, _ := said(exitOK, "", "log", "/pay.md"); strings.Count(out, "memver_") != 2 {
@@ -74,6 +74,9 @@ func TestDamagedFile(t *testing.T) {
 	out, _ := said(exitStorage, "", "doctor")
 	if !strings.Contains(out, "the last whole version is "+whole) || !strings.Contains(out, whole+`" brings that version back`) {
 		t.Errorf("doctor: %s", out)
+	}
+	if n := strings.Count(out, "fault: "); n != 1 {
+		t.Errorf("doctor reports one damage %d times: %s", n, out)
 	}
 	out, _ = said(exitStorage, "", "doctor", "--repair", "--dry-run")
 	if !strings.Contains(out, "would be: store memstore_") {
