@@ -3,6 +3,7 @@ package cryptstore_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -277,13 +278,16 @@ func TestTamperedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept [2][]byte
+	var kept, hashes [2][]byte
 	for i, p := range []memento.Path{"/a", "/b"} {
 		m, err := inner.Get(t.Context(), store, memento.ByPath(p))
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept[i] = []byte(m.Content)
+		if hashes[i], err = hex.DecodeString(m.SHA256); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := inner.Close(); err != nil {
 		t.Fatal(err)
@@ -296,16 +300,26 @@ func TestTamperedFile(t *testing.T) {
 	x, y := bytes.Index(data, kept[0]), bytes.Index(data, kept[1])
 	copy(data[x:], kept[1])
 	copy(data[y:], kept[0])
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if b, err = k.wrapped(context.Background(), dir); err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	for _, p := range []memento.Path{"/a", "/b"} {
-		if m, err := b.Get(t.Context(), store, memento.ByPath(p)); !errors.Is(err, memento.ErrDecrypt) || m.Content != "" {
-			t.Errorf("%s: %+v, %v", p, m, err)
+	// With the hashes that are not secret the database notices; with those exchanged as
+	// well, the encryption does.
+	placeholder := bytes.Repeat([]byte{0xff}, len(hashes[0]))
+	consistent := bytes.ReplaceAll(data, hashes[0], placeholder)
+	consistent = bytes.ReplaceAll(consistent, hashes[1], hashes[0])
+	consistent = bytes.ReplaceAll(consistent, placeholder, hashes[1])
+	for want, data := range map[error][]byte{memento.ErrDamaged: data, memento.ErrDecrypt: consistent} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if b, err = k.wrapped(context.Background(), dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []memento.Path{"/a", "/b"} {
+			if m, err := b.Get(t.Context(), store, memento.ByPath(p)); !errors.Is(err, want) || m.Content != "" {
+				t.Errorf("%s: %+v, %v", p, m, err)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

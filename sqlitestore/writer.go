@@ -62,6 +62,8 @@ const (
 	gatherTurns = 30
 	// busyPause is how long to leave another process alone before asking for its lock again.
 	busyPause = 500 * time.Microsecond
+	// truncateWait is how long truncateLog waits for other processes.
+	truncateWait = 100 * time.Millisecond
 )
 
 // newWriter makes c, which has file open, the connection that writes. It waits at most busy for other
@@ -281,14 +283,20 @@ func (w *writer) doIdle() {
 }
 
 // truncateLog removes from the log what was removed from the database, now or
-// when nobody reads from it any more.
+// when nobody reads from it any more. It waits a moment for other processes, which may
+// be writing.
 func (w *writer) truncateLog() {
 	w.lead <- struct{}{}
 	defer func() { <-w.lead }()
 	if w.isClosed() || w.cramped() {
 		return // closing the file empties the log, unless another process uses it
 	}
-	if w.log.truncate(); w.log.stale {
+	for start := time.Now(); ; time.Sleep(busyPause) {
+		if w.log.truncate(); !w.log.stale || time.Since(start) > truncateWait {
+			break
+		}
+	}
+	if w.log.stale {
 		w.quiet.Reset(idleDelay)
 	}
 }
