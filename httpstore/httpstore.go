@@ -169,6 +169,9 @@ func (b *Backend) introduce(ctx context.Context) error {
 	if b.opts.Key == "" && errors.Is(err, memento.ErrDenied) {
 		err = &memento.Error{Op: opOpen, Err: fmt.Errorf("%w: the server asks for a key, and there is none", memento.ErrDenied)}
 	}
+	if status, ok := errors.AsType[*StatusError](err); ok && status.Status == http.StatusNotFound {
+		err = &memento.Error{Op: opOpen, Err: errOtherService}
+	}
 	if err != nil {
 		return err
 	}
@@ -180,6 +183,10 @@ func (b *Backend) introduce(ctx context.Context) error {
 }
 
 var errNoServer = fmt.Errorf(`%w: what answers there is no "memento serve"; check the URL, and the path that it is served below`, memento.ErrFormat)
+
+// errOtherService is of a server that has the shape of the Memory Stores API, and not
+// the endpoints that a backend needs besides.
+var errOtherService = fmt.Errorf(`%w; Anthropic's hosted service keeps no history under its IDs, and can be no backend nor the target of a copy (through its API, paths there have at most 20 segments)`, errNoServer)
 
 // Identity returns who the key stands for, as the server said when it was asked.
 func (b *Backend) Identity() Identity { return b.identity }

@@ -14,7 +14,7 @@ import (
 // is to be restored there: what is there stays.
 func TestFaultBackupDiskFull(t *testing.T) {
 	binary := buildBinary(t)
-	disk := smallDisk(t, "1m")
+	disk := smallDisk(t, "3m") // of which the database's reserve takes two
 	run := func(stdin string, args ...string) (string, error) {
 		cmd := exec.Command(binary, args...)
 		cmd.Stdin = strings.NewReader(stdin)
@@ -45,7 +45,7 @@ func TestFaultBackupDiskFull(t *testing.T) {
 			t.Errorf("%s: %v: %s", args[2], err, out)
 		}
 		entries, err := os.ReadDir(disk)
-		if err != nil || len(entries) != 1 {
+		if err != nil || len(entries) != 2 { // the database and its reserve
 			t.Errorf("%s: there are %v, %v", args[2], entries, err)
 		}
 	}
