@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"memento/internal/proctest"
 )
 
 // fillDisk leaves no byte of a disk free, and returns the file that has them.
@@ -256,8 +258,19 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	said := func() string {
+		text, err := os.ReadFile(stderr.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +284,7 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 	var at serverJSON
 	if err := json.NewDecoder(out).Decode(&at); err != nil {
 		cmd.Wait()
-		t.Fatalf("serve: %v: %s", err, stderr.String())
+		t.Fatalf("serve: %v: %s", err, said())
 	}
 	status := func(method, path, key, body string) (int, http.Header, string) {
 		t.Helper()
@@ -303,9 +316,12 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 		}
 	}
 	if started != "before" {
-		if at.KeyFile != "" || !strings.Contains(stderr.String(), "there is no key, and none can be made") {
-			t.Errorf("serve says: %s", stderr.String())
+		if at.KeyFile != "" {
+			t.Errorf("a key was made: %s", at.KeyFile)
 		}
+		proctest.Until(t, "serve says that there is no key", func() bool {
+			return strings.Contains(said(), "there is no key, and none can be made")
+		})
 		ready(http.StatusServiceUnavailable, "storage full")
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
@@ -362,6 +378,6 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 	}
 	ended = true
 	if err := errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait()); err != nil {
-		t.Errorf("serve ended with %v: %s", err, stderr.String())
+		t.Errorf("serve ended with %v: %s", err, said())
 	}
 }
