@@ -488,7 +488,7 @@ func TestUndoUnderWriters(t *testing.T) {
 	written := make([][]string, memories)
 	for i := range memories {
 		wg.Go(func() {
-			for n := 0; stop.Err() == nil; n++ {
+			for n := 0; n < 100 && stop.Err() == nil; n++ { // an undo plans anew after each write, and must come to an end
 				line := fmt.Sprintf("bob %d", n)
 				if _, err := s.Edit(ctx, bob, memento.Path(fmt.Sprintf("/%d", i)), func(old string) (string, error) { return old + line + "\n", nil }); err != nil {
 					t.Error(err)
