@@ -171,12 +171,18 @@ func smallDisk(t *testing.T, size string) (dir string) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
 	}
+	unmountAtEnd(t, dir)
+	return dir
+}
+
+// unmountAtEnd unmounts a disk when the test ends.
+func unmountAtEnd(t *testing.T, dir string) {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
 	})
-	return dir
 }
 
 // On a full disk writes are refused with a sentence that says so, everything

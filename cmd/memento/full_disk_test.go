@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -114,11 +113,7 @@ func ext4Disk(t *testing.T, size int64) (dir string) {
 			t.Fatalf("%v: %v\n%s", command, err, out)
 		}
 	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	unmountAtEnd(t, dir)
 	return dir
 }
 
