@@ -44,10 +44,15 @@ func (r *memoryRow) memory() memento.Memory {
 // wholeColumns are those of a memory, its contents, and whether its newest version is of
 // the same memory and path: so that no text is shown as another memory's. What targets
 // received of them is for whole.
+//
+// They are subqueries, which PostgreSQL always looks up by the whole of their key. As joins
+// they were planned, while the tables were small, to read all versions of the store, and the
+// plan was kept while they grew.
 const (
-	wholeColumns = memoryColumns + `, t.data, coalesce(v.id = m.version AND v.memory = m.id AND v.path = m.path, false)`
-	joinWhole    = ` LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content
-		LEFT JOIN memento.versions v ON v.store = m.store AND v.seq = m.seq`
+	wholeColumns = textColumn + `, ` + isNewest
+	textColumn   = memoryColumns + `, (SELECT t.data FROM memento.contents t WHERE t.store = m.store AND t.seq = m.content)`
+	isNewest     = `coalesce((SELECT v.id = m.version AND v.memory = m.id AND v.path = m.path
+		FROM memento.versions v WHERE v.store = m.store AND v.seq = m.seq), false)`
 )
 
 // whole returns the memory with its contents, and checks them.
@@ -67,9 +72,11 @@ func (r *memoryRow) whole(op, text string, same bool) (memento.Memory, error) {
 // deleted store leaves behind for a while is not found.
 const ofStore = `(SELECT num FROM memento.stores WHERE id = $1)`
 
-// Memories of a deleted store do not stay behind, so that Get can do without.
+// Memories of a deleted store do not stay behind, so that Get can do without. $3 and $4 are
+// a memory and its newest version as they were last found, or written, which need no second
+// look.
 const (
-	getContents = `SELECT ` + wholeColumns + ` FROM memento.memories m` + joinWhole + ` WHERE m.store = $1`
+	getContents = `SELECT ` + textColumn + `, m.id = $3 AND m.version = $4 OR ` + isNewest + ` FROM memento.memories m WHERE m.store = $1`
 	getByPath   = getContents + ` AND m.path = $2`
 	getByID     = getContents + ` AND m.id = $2`
 
@@ -97,7 +104,8 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 				var row memoryRow
 				var text held
 				var same bool
-				err := c.QueryRow(ctx, b.sql(query), num, key).Scan(row.targets(&text, &same)...)
+				seen, _ := b.recent.get(num, ref.Path)
+				err := c.QueryRow(ctx, b.sql(query), num, key, seen.ID, seen.Version).Scan(row.targets(&text, &same)...)
 				if !noRows(err) {
 					if err != nil {
 						return memento.Memory{}, err
@@ -237,14 +245,14 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 		}
 	}
 	s := &stream[memento.Memory]{b: b, op: op}
-	columns, from := memoryColumns, ` FROM memento.memories m`
+	columns := memoryColumns
 	var row memoryRow
 	var text []byte
 	var same bool
 	targets := row.targets()
 	switch {
 	case opts.Contents:
-		columns, from = wholeColumns, from+joinWhole
+		columns = wholeColumns
 		targets = row.targets(&text, &same)
 	case opts.Brief:
 		columns, targets = `m.path, m.size, m.updated_at`, []any{&row.path, &row.size, &row.updated}
@@ -261,7 +269,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 		return row.memory(), err
 	}
 	s.size = func(m *memento.Memory) int { return 400 + len(m.Path) + len(m.Content) }
-	s.query = `SELECT ` + columns + from + ` WHERE m.store = ` + ofStore + ` AND m.path >= $2 AND m.path < $3 AND m.path <> $4 ORDER BY m.path`
+	s.query = `SELECT ` + columns + ` FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.path >= $2 AND m.path < $3 AND m.path <> $4 ORDER BY m.path`
 	s.args = []any{string(store), low, high, not}
 	s.limit(limit)
 	s.nothing = !storable(low) || !storable(string(store))

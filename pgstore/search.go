@@ -108,7 +108,7 @@ const candidates = `WITH hits AS MATERIALIZED (
 			SELECT * FROM memento.memories WHERE store = $1 AND id = h.memory OFFSET 0) m
 		WHERE m.path > $3 AND m.path < $4 ORDER BY h.rank DESC, m.path LIMIT $5
 	)
-	SELECT ` + wholeColumns + ` FROM best m` + joinWhole + ` ORDER BY m.rank DESC, m.path`
+	SELECT ` + wholeColumns + ` FROM best m ORDER BY m.rank DESC, m.path`
 
 // search searches in one round trip, or two, and reports whether the index is
 // behind the moment that it searched in. batch begins the transaction for that, if there is none.

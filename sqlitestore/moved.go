@@ -25,9 +25,15 @@ type identity struct {
 	folder atomic.Pointer[fs.FileInfo] // with these names in it, as of a time that its own tells from later ones
 }
 
-// folderTick is how far apart two changes to a folder must be for its time to show
-// both, on every file system.
-const folderTick = 2100 * time.Millisecond
+// tick is how far apart two changes to a folder must be for its time, of which t is one,
+// to show both: 2 s where times are of whole seconds, as FAT has them, and otherwise
+// several ticks of the clock by which a kernel dates changes.
+func tick(t time.Time) time.Duration {
+	if t.Nanosecond() == 0 {
+		return 2100 * time.Millisecond
+	}
+	return 100 * time.Millisecond
+}
 
 // identify returns the identity of the file at path, without its log.
 //
@@ -60,7 +66,7 @@ func (i *identity) check() error {
 	if !isAt(i.path, i.file) || i.log != nil && !isAt(i.path+"-wal", i.log) {
 		return errMoved
 	}
-	if time.Since(folder.ModTime()) > folderTick {
+	if made := folder.ModTime(); time.Since(made) > tick(made) {
 		i.folder.Store(&folder)
 	}
 	return nil
