@@ -215,7 +215,7 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 	due := s.st != nil && s.foldDue()
 	s.mu.Unlock()
 	if due {
-		s.b.goOn(func(ctx context.Context) { s.fold(ctx) }) // what fails is tried again some records later
+		s.b.goOn(func(ctx context.Context) { s.foldLong(ctx) }) // what fails is tried again some records later
 	}
 	return true, nil
 }

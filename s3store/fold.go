@@ -36,6 +36,24 @@ func (s *store) foldDue() bool {
 	return n >= s.b.foldEvery && (n-s.b.foldEvery)%foldTurn == 0 || s.st.tailSize >= foldBytes && n%foldTurn == 0
 }
 
+// foldLong folds, unless others of this process did while it waited for them: what little
+// was written meanwhile is for the next turn.
+func (s *store) foldLong(ctx context.Context) error {
+	s.folding.Lock()
+	defer s.folding.Unlock()
+	s.mu.RLock()
+	n := int64(0)
+	if s.st != nil {
+		n = s.st.n - s.st.manifest.End
+	}
+	long := n >= s.b.foldEvery || n > 0 && s.st.tailSize >= foldBytes
+	s.mu.RUnlock()
+	if !long {
+		return nil
+	}
+	return s.foldLocked(ctx, 0, false)
+}
+
 // A snapshot is a state that folding works on.
 type snapshot struct {
 	state
@@ -72,6 +90,11 @@ func (s *store) sweep(ctx context.Context, until int64) error {
 func (s *store) foldAs(ctx context.Context, scrub int64, sweep bool) error {
 	s.folding.Lock()
 	defer s.folding.Unlock()
+	return s.foldLocked(ctx, scrub, sweep)
+}
+
+// foldLocked is foldAs for who has the lock folding.
+func (s *store) foldLocked(ctx context.Context, scrub int64, sweep bool) error {
 	var before *folder // one that knows what is to go, and was not the first
 	for n := range foldTries {
 		c := s.snapshot()

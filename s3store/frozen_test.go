@@ -64,6 +64,35 @@ func foldNow(t *testing.T, b *Backend, id memento.StoreID) {
 	}
 }
 
+// Writers who find the log long while another folds it fold nothing afterwards, unless it
+// is long again: else a slow storage would be given many small objects of history.
+func TestFoldLong(t *testing.T) {
+	b := hasty(t, "long/"+random(), nil, time.Minute)
+	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, done, err := b.use(t.Context(), info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for _, step := range []struct{ writes, puts int64 }{{5, 0}, {5, 2}, {5, 0}} {
+		s.folding.Lock() // so that the writes' own foldings come later
+		for i := range step.writes {
+			write(t, b, info.ID, "/a", fmt.Sprint(step, i))
+		}
+		before := b.Stats().Puts
+		s.folding.Unlock()
+		if err := s.foldLong(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if puts := b.Stats().Puts - before; puts != step.puts {
+			t.Errorf("after %d more writes folding takes %d PUTs, want %d", step.writes, puts, step.puts)
+		}
+	}
+}
+
 // Records of the log go when they are old enough, though a folding looks for them only
 // when there may be some.
 func TestCleanOld(t *testing.T) {

@@ -213,7 +213,12 @@ func runInjected(t *testing.T, binary, engine, prepared, calls, fault string) (h
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() < 0 || exit.ExitCode() == 2) {
-		t.Fatalf("the process ended with %v: %s", err, stderr.String())
+		// Go itself does not survive a failed write to the event by which it wakes up:
+		// that is as good as a kill.
+		if !strings.Contains(stderr.String(), "runtime: netpollBreak write failed") {
+			t.Fatalf("the process ended with %v: %s", err, stderr.String())
+		}
+		stderr.Reset()
 	}
 	for _, never := range []string{"goroutine ", "damaged", memento.ErrFormat.Error(), "ResultCode("} {
 		if strings.Contains(stderr.String(), never) || strings.Contains(stdout.String(), never) {
