@@ -22,6 +22,9 @@ const (
 	// smallBody is the size up to which bodies are not counted. There are only so many
 	// of them, as their number is.
 	smallBody = 16 << 10
+
+	// maxLinger is how many bytes are read of a body that nobody wants: see linger.
+	maxLinger = 64 << 20
 )
 
 // receive reads the body of a request that has one in JSON. The memory that it takes,
@@ -133,4 +136,17 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 		f.status, f.message = http.StatusRequestTimeout, "the request did not arrive in time"
 	}
 	return n, f
+}
+
+// linger reads on what is left of a body after the answer, and forgets it. A connection
+// that is closed while the client is still sending is reset, and the client may never see
+// why.
+func (c *call) linger() {
+	if c.r.ProtoMajor > 1 || !c.hasBody() || c.arrived || c.r.Header.Get("Expect") != "" {
+		return
+	}
+	if c.control.Flush() == nil {
+		_ = c.control.SetReadDeadline(time.Now().Add(c.rest()))
+		_, _ = io.CopyN(io.Discard, c.r.Body, maxLinger)
+	}
 }

@@ -49,6 +49,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.w.Header().Set("request-id", c.id)
 	c.w.Header().Set("x-content-type-options", "nosniff")
 	c.w.Header().Set("cache-control", "no-store")
+	answered := false
+	defer func() {
+		if answered {
+			c.linger()
+		}
+	}()
 	defer c.done()
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -63,6 +69,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.refuse(err)
 	}
 	c.limitWrite() // of what package http still has
+	answered = true
 }
 
 // panicText is what may be logged of a panic: of other values than the runtime's own

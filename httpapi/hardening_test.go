@@ -206,3 +206,39 @@ func TestRedactRole(t *testing.T) {
 
 // writersRedact is a server that is as the hosted service.
 func writersRedact(o *httpapi.Options) { o.RedactRole = memento.RoleWrite }
+
+// A client that reads only after it has sent all of a body that nobody wants gets the
+// answer, not a connection that was reset.
+func TestAnswerToUnreadBody(t *testing.T) {
+	s := newSite(t, nil)
+	for _, tt := range []struct {
+		path, key string
+		status    int
+	}{
+		{stores, s.admin.key, http.StatusRequestEntityTooLarge},
+		{stores, "sk-memento-wrong", http.StatusUnauthorized},
+		{"/v1/nothing", s.admin.key, http.StatusNotFound},
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		const pieces = 256
+		piece := []byte(strings.Repeat("x", 64<<10))
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nx-api-key: %s\r\nContent-Length: %d\r\n\r\n", tt.path, tt.key, pieces*len(piece))
+		for n := range pieces {
+			if _, err := conn.Write(piece); err != nil {
+				t.Fatalf("%s: piece %d of the body: %v", tt.path, n, err)
+			}
+			if n%64 == 0 {
+				time.Sleep(300 * time.Millisecond) // longer in all than package http waits
+			}
+		}
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || r.StatusCode != tt.status {
+			t.Errorf("%s: %v, %v; want %d", tt.path, r, err, tt.status)
+		}
+	}
+}
