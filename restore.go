@@ -67,8 +67,11 @@ type Restoration struct {
 // that can itself be restored. Memories that are as they were then are not
 // touched; one that was renamed since is made anew at its old path. With dryRun
 // it only says what it would do.
+//
+// Errors: ErrConflict if others keep writing, so that each plan is out of date; those of
+// [Store.Apply].
 func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun bool) (Restoration, error) {
-	for {
+	for tries := 1; ; tries++ {
 		r, changes, err := s.planRestore(ctx, at)
 		if err != nil || dryRun || len(changes) == 0 {
 			return r, err
@@ -79,6 +82,12 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 			return r, err
 		}
 		// Others wrote between the look and the leap: look again.
+		if tries == wholeTries && errors.Is(err, ErrConflict) {
+			return Restoration{}, &Error{Op: "restore", Err: fmt.Errorf("%w: others keep writing to the store; stop them, and restore again", ErrConflict)}
+		}
+		if tries == wholeTries {
+			return Restoration{}, err
+		}
 	}
 }
 

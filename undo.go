@@ -86,6 +86,7 @@ const (
 	UndoLost      UndoReason = "lost"      // what it held before is redacted, pruned or damaged
 	UndoProtected UndoReason = "protected" // the store's settings make it read-only
 	UndoSensitive UndoReason = "sensitive" // what it held before must not be written any more
+	UndoBusy      UndoReason = "busy"      // others write to it without a pause
 )
 
 // Undo takes back everything that one actor wrote in a span of time, as new versions
@@ -98,8 +99,9 @@ const (
 // done, because others have changed the same lines or what it held is no longer
 // known, is left as it is and reported. The order of changes is that of [Version].Seq.
 //
-// All is one change, unless it is too large for one; then each part is. If others
-// write meanwhile, it is planned anew.
+// All is one change, unless it is too large for one; then each part is. If others write
+// meanwhile, it is planned again. After some times each memory is a change by itself, as
+// [Store.Edit] makes it, and one to which others write without a pause is a conflict.
 //
 // Errors: ErrInvalid (nobody is named); those of [Store.Apply]. After an error some
 // parts may have been done.
@@ -108,9 +110,9 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 		return Undone{}, err
 	}
 	var done Undone
-	refused := map[MemoryID]bool{} // by the backend, which knows of what is in the way
-	failed := ""                   // what was refused the last time
-	for {
+	refused := map[MemoryID]UndoReason{}
+	failed := "" // what was refused the last time
+	for tries := 1; ; tries++ {
 		p, err := s.planUndo(ctx, &opts, refused)
 		if err != nil {
 			return done, err
@@ -121,12 +123,15 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 			return done, nil
 		}
 		part, err := s.applyUndo(ctx, by, p, &done)
+		if err != nil && isOvertaken(err) && tries >= wholeTries {
+			err = s.undoEach(ctx, by, p, &done)
+		}
 		if err == nil {
 			done.Conflicts = p.conflicts
 			done.sort()
 			return done, nil
 		}
-		if ctx.Err() != nil || !isOvertaken(err) {
+		if ctx.Err() != nil || !isOvertaken(err) || tries >= wholeTries {
 			return done, err
 		}
 		// Others wrote meanwhile: look again. If it is the same again, it was not them.
@@ -138,7 +143,8 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 		if id == "" {
 			return done, err
 		}
-		refused[id] = true
+		refused[id] = UndoOccupied
+		tries = 0
 	}
 }
 
@@ -151,17 +157,21 @@ func isOvertaken(err error) bool {
 // applyUndo makes the changes of a plan, and adds to done what has been done. It
 // returns the part that failed.
 func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undone) (undoPart, error) {
-	for _, part := range p.parts() {
+	for _, part := range p.parts(maxUndoChanges) {
 		r, err := s.Apply(ctx, by, part.changes...)
 		if err != nil {
 			return part, err
 		}
-		done.Redacted = append(done.Redacted, r.Redacted...)
-		for _, m := range part.memories {
-			done.Changes, done.Redacted = append(done.Changes, m.change()), append(done.Redacted, m.redacted...)
-		}
+		done.add(r, part.memories)
 	}
 	return undoPart{}, nil
+}
+
+func (u *Undone) add(r Receipt, memories []*undoMemory) {
+	u.Redacted = append(u.Redacted, r.Redacted...)
+	for _, m := range memories {
+		u.Changes, u.Redacted = append(u.Changes, m.change()), append(u.Redacted, m.redacted...)
+	}
 }
 
 // An undoPart is made as one change.
@@ -191,16 +201,17 @@ const (
 	maxUndoBytes   = 16 << 20
 )
 
-// parts returns the changes of a plan, in an order in which none is in the way of
-// another: what is removed goes first, then memories move, then others are made.
-func (p *undoPlan) parts() []undoPart {
+// parts returns the changes of a plan in parts of at most so many, in an order in which
+// none is in the way of another: what is removed goes first, then memories move, then
+// others are made. Memories that trade places are one part.
+func (p *undoPlan) parts(most int) []undoPart {
 	var parts []undoPart
 	add := func(changes []Change, memories ...*undoMemory) {
 		size := 0
 		for _, m := range memories {
 			size += len(m.text)
 		}
-		if n := len(parts); n == 0 || len(parts[n-1].changes)+len(changes) > maxUndoChanges || parts[n-1].bytes+size > maxUndoBytes {
+		if n := len(parts); n == 0 || len(parts[n-1].changes)+len(changes) > most || parts[n-1].bytes+size > maxUndoBytes {
 			parts = append(parts, undoPart{})
 		}
 		part := &parts[len(parts)-1]
@@ -209,27 +220,39 @@ func (p *undoPlan) parts() []undoPart {
 	}
 	for _, m := range p.todo {
 		if m.action == UndoRemove {
-			add([]Change{Remove{Path: m.head.Path, If: IfVersion(m.head.ID)}}, m)
+			add([]Change{m.carryOut()}, m)
 		}
 	}
 	away, back, detours := p.detour()
 	for _, m := range p.todo {
 		if m.moves() && !m.detours {
-			add([]Change{m.move(m.head.Path, IfVersion(m.head.ID))}, m)
+			add([]Change{m.carryOut()}, m)
 		}
 	}
 	if len(detours) > 0 {
 		add(append(away, back...), detours...)
 	}
 	for _, m := range p.todo {
-		switch {
-		case m.action == UndoRestore:
-			add([]Change{Put{Path: m.path, Content: m.text, If: IfAbsent()}}, m)
-		case m.action == UndoRevert && !m.moves():
-			add([]Change{Put{Path: m.path, Content: m.text, If: IfVersion(m.head.ID)}}, m)
+		if m.action == UndoRestore || m.action == UndoRevert && !m.moves() {
+			add([]Change{m.carryOut()}, m)
 		}
 	}
 	return parts
+}
+
+// carryOut returns the change that does the memory's action.
+func (m *undoMemory) carryOut() Change {
+	still := IfVersion(m.head.ID)
+	switch {
+	case m.action == UndoRemove:
+		return Remove{Path: m.head.Path, If: still}
+	case m.moves():
+		return m.move(m.head.Path, still)
+	case m.action == UndoRestore:
+		return Put{Path: m.path, Content: m.text, If: IfAbsent()}
+	default:
+		return Put{Path: m.path, Content: m.text, If: still}
+	}
 }
 
 // detour moves memories whose place still has another that will move: all leave

@@ -40,6 +40,11 @@ type undoMemory struct {
 	path   Path
 	text   string
 
+	last     Path   // that is known
+	gap      bool   // whether a text by others is not known
+	replayed int    // versions of history that text has
+	raw      string // text as it was before it was screened
+
 	merged   bool        // whether text has changes of others
 	redacted []Suspicion // what was replaced in text
 	lost     bool        // a text that is needed for it is not known any more
@@ -49,8 +54,8 @@ type undoMemory struct {
 	detours bool // see detour
 }
 
-// planUndo plans an undo. It leaves memories alone that were refused.
-func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[MemoryID]bool) (*undoPlan, error) {
+// planUndo plans an undo. It leaves memories alone that were refused, for a reason.
+func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[MemoryID]UndoReason) (*undoPlan, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
 		return nil, err
@@ -114,53 +119,64 @@ func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 }
 
 // replay finds out what a memory would be without the versions that are undone: it
-// begins with what there was before the first, and changes it as others did since.
+// begins with what there was before the first, and changes it as others did since. Where
+// it was called before, it goes on from there.
 func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
-	history := m.history
-	var last Path // that is known
-	if first := &history[0]; !p.isUndone(first) {
+	if m.replayed == 0 {
+		if err := p.begin(ctx, m); err != nil {
+			return err
+		}
+	} else {
+		m.text = m.raw
+	}
+	for ; m.replayed < len(m.history); m.replayed++ {
+		v := &m.history[m.replayed]
+		switch {
+		case p.isUndone(v):
+			m.suspect = append(m.suspect, v.ID)
+			if m.gap { // what it began with is not known
+				m.lost = true
+			}
+		case v.Operation == Deleted:
+			// Whatever was lost or in conflict is gone.
+			m.exists, m.lost, m.edited, m.gap = false, false, nil, false
+		case v.Redacted():
+			m.gap = true
+		default:
+			if v.Path != m.last || m.path == "" {
+				m.path = v.Path
+			}
+			if err := p.follow(ctx, m, v); err != nil {
+				return err
+			}
+		}
+		if !v.Redacted() {
+			m.last = v.Path
+		}
+	}
+	m.raw, m.redacted, m.action = m.text, nil, ""
+	return nil
+}
+
+// begin gives a memory what there was before the first version that is undone.
+func (p *undoPlan) begin(ctx context.Context, m *undoMemory) error {
+	if first := &m.history[0]; !p.isUndone(first) {
 		text, known, err := p.text(ctx, first)
 		if err != nil {
 			return err
 		}
 		m.base, m.exists, m.path, m.text, m.lost = true, true, first.Path, text, !known
-		last, history = first.Path, history[1:]
+		m.last, m.replayed = first.Path, 1
 	} else if first.Operation != Created {
 		m.lost, m.base = true, true
-	}
-	gap := false // whether a text by others is not known
-	for i := range history {
-		v := &history[i]
-		switch {
-		case p.isUndone(v):
-			m.suspect = append(m.suspect, v.ID)
-			if gap { // what it began with is not known
-				m.lost = true
-			}
-		case v.Operation == Deleted:
-			// Whatever was lost or in conflict is gone.
-			m.exists, m.lost, m.edited, gap = false, false, nil, false
-		case v.Redacted():
-			gap = true
-		default:
-			if v.Path != last || m.path == "" {
-				m.path = v.Path
-			}
-			if err := p.follow(ctx, m, v, &gap); err != nil {
-				return err
-			}
-		}
-		if !v.Redacted() {
-			last = v.Path
-		}
 	}
 	return nil
 }
 
 // follow changes the text of m as another did with v.
-func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version, gap *bool) error {
+func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error {
 	before := m.before(v)
-	*gap = false
+	m.gap = false
 	if m.lost || before != nil && !before.Redacted() && before.SHA256 == v.SHA256 && before.Operation != Deleted {
 		return nil // only the path has changed
 	}
@@ -236,7 +252,7 @@ func (p *undoPlan) text(ctx context.Context, v *Version) (text string, known boo
 }
 
 // decide says what is to be done with a memory after its replay.
-func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]bool) error {
+func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error {
 	living := m.head.Operation != Deleted
 	switch {
 	case len(m.suspect) == 0, !living && !m.exists && !m.lost && len(m.edited) == 0:
@@ -276,8 +292,8 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]bool) error {
 	switch {
 	case living && matchAny(guarded, m.head.Path), m.exists && matchAny(guarded, m.path):
 		p.refuse(m, UndoProtected)
-	case refused[m.head.Memory]:
-		p.refuse(m, UndoOccupied)
+	case refused[m.head.Memory] != "":
+		p.refuse(m, refused[m.head.Memory])
 	default:
 		p.todo = append(p.todo, m)
 	}

@@ -466,50 +466,128 @@ func sortedLines(text string) string {
 	return strings.Join(lines, "")
 }
 
-// Others who write while an undo goes on lose nothing.
+// Others who write without a pause while an undo goes on lose nothing, and it comes to an
+// end: with all that it has to do if they write through the same Store, and otherwise at
+// the latest when they pause.
 func TestUndoUnderWriters(t *testing.T) {
-	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	ctx := t.Context()
-	const memories = 8
-	for i := range memories {
-		p := memento.Path(fmt.Sprintf("/%d", i))
-		for _, put := range []struct {
-			by   memento.Actor
-			text string
-		}{{bob, "first\nlast\n"}, {mallory, "first\nbad\nlast\n"}} {
-			if _, err := s.Apply(ctx, put.by, memento.Put{Path: p, Content: put.text}); err != nil {
+	for what, same := range map[string]bool{"the same Store": true, "another": false} {
+		t.Run(what, func(t *testing.T) {
+			b := memstore.New(nil)
+			open := func() *memento.Store {
+				return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+			}
+			s := open()
+			writer := s
+			if !same {
+				writer = open()
+			}
+			ctx := t.Context()
+			const memories = 8
+			for i := range memories {
+				p := memento.Path(fmt.Sprintf("/%d", i))
+				for _, put := range []struct {
+					by   memento.Actor
+					text string
+				}{{bob, "first\nlast\n"}, {mallory, "first\nbad\nlast\n"}} {
+					if _, err := s.Apply(ctx, put.by, memento.Put{Path: p, Content: put.text}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			var wg sync.WaitGroup
+			stop, cancel := context.WithCancel(ctx)
+			written := make([]int, memories) // lines
+			for i := range memories {
+				wg.Go(func() {
+					for stop.Err() == nil {
+						if _, err := writer.Edit(ctx, bob, memento.Path(fmt.Sprintf("/%d", i)), func(old string) (string, error) { return old + "bob\n", nil }); err != nil {
+							t.Error(err)
+							return
+						}
+						written[i]++
+						time.Sleep(time.Millisecond)
+					}
+				})
+			}
+			time.Sleep(10 * time.Millisecond)
+			u, err := s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+			cancel()
+			wg.Wait()
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-	}
-	var wg sync.WaitGroup
-	stop, cancel := context.WithCancel(ctx)
-	written := make([][]string, memories)
-	for i := range memories {
-		wg.Go(func() {
-			for n := 0; n < 100 && stop.Err() == nil; n++ { // an undo plans anew after each write, and must come to an end
-				line := fmt.Sprintf("bob %d", n)
-				if _, err := s.Edit(ctx, bob, memento.Path(fmt.Sprintf("/%d", i)), func(old string) (string, error) { return old + line + "\n", nil }); err != nil {
-					t.Error(err)
-					return
+			for _, c := range u.Conflicts {
+				if c.Reason != memento.UndoBusy || same {
+					t.Errorf("%s is left as it is: %s", c.Path, c.Reason)
 				}
-				written[i] = append(written[i], line)
-				time.Sleep(time.Millisecond)
+			}
+			if len(u.Changes)+len(u.Conflicts) != memories {
+				t.Errorf("%q", told(u))
+			}
+			if len(u.Conflicts) > 0 {
+				if u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory}); err != nil || len(u.Conflicts) > 0 {
+					t.Errorf("again: %q, %v", told(u), err)
+				}
+			}
+			for i, lines := range written {
+				m, err := s.Get(ctx, memento.ByPath(memento.Path(fmt.Sprintf("/%d", i))))
+				if want := "first\nlast\n" + strings.Repeat("bob\n", lines); err != nil || m.Content != want {
+					t.Errorf("%d: %q, %v; want %q", i, m.Content, err, want)
+				}
 			}
 		})
 	}
-	time.Sleep(10 * time.Millisecond)
-	u, err := s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
-	cancel()
-	wg.Wait()
-	if err != nil || len(u.Changes) != memories || len(u.Conflicts) > 0 {
-		t.Fatalf("%q, %v", told(u), err)
+}
+
+// A backend to which somebody writes whenever it is about to be changed.
+type busyBackend struct {
+	*memstore.Backend
+	write func()
+}
+
+func (b *busyBackend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	if by == carol {
+		b.write()
 	}
-	for i, lines := range written {
-		m, err := s.Get(ctx, memento.ByPath(memento.Path(fmt.Sprintf("/%d", i))))
-		if want := "first\nlast\n" + strings.Join(lines, "\n") + "\n"; err != nil || m.Content != want {
-			t.Errorf("%d: %q, %v; want %q", i, m.Content, err, want)
+	return b.Backend.Apply(ctx, id, by, changes)
+}
+
+// A memory that is written to before each change of it is reported, and the others are
+// undone; a store cannot be restored as of a time, which is said.
+func TestUndoBeforeEachOfWhichSomebodyWrites(t *testing.T) {
+	b := &busyBackend{Backend: memstore.New(nil)}
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	ctx := t.Context()
+	for _, p := range []memento.Path{"/calm", "/busy", "/away"} {
+		if _, err := s.Apply(ctx, bob, memento.Put{Path: p, Content: "first\nlast\n"}); err != nil {
+			t.Fatal(err)
 		}
+	}
+	then := time.Now()
+	for _, c := range []memento.Change{
+		memento.Put{Path: "/calm", Content: "bad\nfirst\nlast\n"}, memento.Put{Path: "/busy", Content: "bad\nfirst\nlast\n"},
+		memento.Move{From: "/away", To: "/moved"}, memento.Put{Path: "/made", Content: "made"},
+	} {
+		if _, err := s.Apply(ctx, mallory, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	b.write = func() {
+		if _, err := other.Edit(context.WithoutCancel(ctx), bob, "/busy", func(old string) (string, error) { return old + "bob\n", nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	u, err := s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+	if want := []string{"rename /away from /moved", "revert /calm", "remove /made", "busy /busy"}; err != nil || !slices.Equal(told(u), want) {
+		t.Errorf("%q, %v; want %q", told(u), err, want)
+	}
+	if _, err := s.RestoreAsOf(ctx, carol, then, false); !errors.Is(err, memento.ErrConflict) {
+		t.Errorf("a restoration: %v", err)
+	}
+	b.write = func() {}
+	u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+	if want := []string{"revert /busy merged"}; err != nil || !slices.Equal(told(u), want) {
+		t.Errorf("%q, %v; want %q", told(u), err, want)
 	}
 }

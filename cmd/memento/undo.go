@@ -153,6 +153,7 @@ var undoReasons = map[memento.UndoReason]string{
 	memento.UndoOccupied:  "something else is at its path",
 	memento.UndoLost:      "what it held is redacted, pruned or damaged",
 	memento.UndoProtected: "it is read-only",
+	memento.UndoBusy:      "others write to it without a pause; undo again",
 	memento.UndoSensitive: "what it held looks sensitive, and may not be written",
 }
 

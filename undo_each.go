@@ -1,0 +1,90 @@
+package memento
+
+import (
+	"context"
+	"fmt"
+)
+
+// How an undo, or a restoration of a whole store, comes to an end beside writers who do
+// not pause.
+const (
+	// wholeTries is how often all of it is planned. A plan reads the whole history, so
+	// somebody may always write before its changes are made.
+	wholeTries = 3
+	// eachTries is how often one memory is tried after that, each time with what others
+	// have written since the last, which takes no longer than their edits.
+	eachTries = 64
+)
+
+// undoEach makes the changes of a plan memory by memory, and adds to done what has been
+// done. Those that others do not let it change become conflicts.
+func (s *Store) undoEach(ctx context.Context, by Actor, p *undoPlan, done *Undone) error {
+	for _, part := range p.parts(1) {
+		if len(part.memories) == 1 {
+			if err := s.undoOne(ctx, by, p, part.memories[0], done); err != nil {
+				return err
+			}
+			continue
+		}
+		r, err := s.Apply(ctx, by, part.changes...)
+		switch {
+		case err == nil:
+			done.add(r, part.memories)
+		case !isOvertaken(err):
+			return err
+		default:
+			for _, m := range part.memories {
+				p.refuse(m, UndoBusy)
+			}
+		}
+	}
+	return nil
+}
+
+// undoOne undoes what is meant of one memory. Edits through this Store wait meanwhile.
+func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemory, done *Undone) error {
+	leave, err := s.edits.enter(ctx, m.head.Path)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	failed := ""
+	for range eachTries {
+		if todo, err := p.refresh(ctx, m); err != nil || !todo {
+			return err
+		}
+		r, err := s.Apply(ctx, by, m.carryOut())
+		switch now := fmt.Sprint(err); {
+		case err == nil:
+			done.add(r, []*undoMemory{m})
+			return nil
+		case ctx.Err() != nil || !isOvertaken(err):
+			return err
+		case !isMissed(err) && now == failed: // something else is at its path, to stay
+			p.refuse(m, UndoOccupied)
+			return nil
+		default:
+			failed = now
+		}
+	}
+	p.refuse(m, UndoBusy)
+	return nil
+}
+
+// refresh plans for one memory again, with what its history has by now, and reports
+// whether there is anything to do.
+func (p *undoPlan) refresh(ctx context.Context, m *undoMemory) (todo bool, err error) {
+	newer := VersionListOptions{Memory: m.head.Memory, OldestFirst: true, After: m.head.Seq}
+	for v, err := range p.s.Versions(ctx, newer) {
+		if err != nil {
+			return false, err
+		}
+		m.history, m.head = append(m.history, v), v
+	}
+	if err := p.replay(ctx, m); err != nil {
+		return false, err
+	}
+	before := len(p.todo)
+	err = p.decide(m, nil)
+	return len(p.todo) > before, err
+}
