@@ -17,8 +17,8 @@ const (
 	maxPause   = 500 * time.Millisecond
 )
 
-// try calls do until it succeeds or fails for good, at the latest when patience
-// ends. Its error is the context's, or the last one of do.
+// try calls do until it succeeds or fails for good, at the latest when the retry
+// timeout is over. Its error is the context's, or the last one of do.
 func (b *Backend) try(ctx context.Context, do func(context.Context) error) error {
 	var failing time.Time // since when
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -42,7 +42,7 @@ func (b *Backend) try(ctx context.Context, do func(context.Context) error) error
 		if failing.IsZero() {
 			failing = time.Now()
 		}
-		if time.Since(failing)+pause > b.patience || !sleep(ctx, pause/2+rand.N(pause)) {
+		if time.Since(failing)+pause > b.retryTimeout || !sleep(ctx, pause/2+rand.N(pause)) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

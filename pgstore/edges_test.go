@@ -67,7 +67,7 @@ func TestSilentServer(t *testing.T) {
 	}
 	defer l.Close()
 	_, err = pgstore.Open(t.Context(), "postgres://someone@"+l.Addr().String()+"/canary?sslmode=disable",
-		&pgstore.Options{Patience: -1, ConnectTimeout: 100 * time.Millisecond})
+		&pgstore.Options{RetryTimeout: -1, ConnectTimeout: 100 * time.Millisecond})
 	if !errors.Is(err, memento.ErrUnavailable) {
 		t.Errorf("the error is %v", err)
 	}

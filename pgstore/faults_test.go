@@ -119,7 +119,7 @@ func TestLostAnswers(t *testing.T) {
 // If nobody can be asked what became of a write, its error says so.
 func TestUncertain(t *testing.T) {
 	w := newWire(t)
-	b := open(t, w.url, &pgstore.Options{Patience: 300 * time.Millisecond})
+	b := open(t, w.url, &pgstore.Options{RetryTimeout: 300 * time.Millisecond})
 	store := newStore(t, b)
 	down := false
 	w.atStatements(func(statement string) cut {
@@ -154,8 +154,8 @@ func TestRestart(t *testing.T) {
 	}
 	defer server.Stop()
 	schema := schemaOf(t.TempDir())
-	patient := open(t, server.URL(), &pgstore.Options{Schema: schema, Patience: time.Minute})
-	hasty := open(t, server.URL(), &pgstore.Options{Schema: schema, Patience: -1})
+	patient := open(t, server.URL(), &pgstore.Options{Schema: schema, RetryTimeout: time.Minute})
+	hasty := open(t, server.URL(), &pgstore.Options{Schema: schema, RetryTimeout: -1})
 	store := newStore(t, patient)
 	const writers = 4 // of each kind
 	var mu sync.Mutex
@@ -242,7 +242,7 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	b := open(t, server.URL(), &pgstore.Options{Patience: -1})
+	b := open(t, server.URL(), &pgstore.Options{RetryTimeout: -1})
 	store := newStore(t, b)
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
@@ -277,14 +277,14 @@ func TestSecrets(t *testing.T) {
 		"postgres://someone:" + canary + "%@127.0.0.1:1/db",
 		"host=127.0.0.1 user=someone password='" + canary + " port=x",
 	} {
-		_, err := pgstore.Open(t.Context(), bad, &pgstore.Options{Patience: -1})
+		_, err := pgstore.Open(t.Context(), bad, &pgstore.Options{RetryTimeout: -1})
 		check("Open "+bad, err, memento.ErrInvalid)
 	}
 	for _, away := range []string{
 		"postgres://someone:" + canary + "@127.0.0.1:1/db?sslmode=disable",
 		"host=/nowhere user=someone password=" + canary,
 	} {
-		_, err := pgstore.Open(t.Context(), away, &pgstore.Options{Patience: -1})
+		_, err := pgstore.Open(t.Context(), away, &pgstore.Options{RetryTimeout: -1})
 		check("Open", err, memento.ErrUnavailable)
 	}
 }

@@ -202,7 +202,7 @@ func lateEdit(t *testing.T, mode string) {
 	for name, unavailable := range map[string]bool{"made": false, "not made": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t)
-			b := open(t, w.url+"&"+mode, &pgstore.Options{Patience: 300 * time.Millisecond})
+			b := open(t, w.url+"&"+mode, &pgstore.Options{RetryTimeout: 300 * time.Millisecond})
 			store, texts := optimistically(t, b)
 			w.atStatements(func(statement string) cut {
 				switch {

@@ -36,7 +36,7 @@ type proof func(context.Context, *pgxpool.Conn) error
 func (b *Backend) outcome(ctx context.Context, xid string, prove proof) error {
 	start := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		limit := 3 * b.patience // to be uncertain is worse than to be late
+		limit := 3 * b.retryTimeout // to be uncertain is worse than to be late
 		conn, err := b.pool.Acquire(ctx)
 		if err == nil {
 			g := b.guard(conn.Conn())
@@ -45,7 +45,7 @@ func (b *Backend) outcome(ctx context.Context, xid string, prove proof) error {
 			switch {
 			case err != nil:
 			case busy:
-				limit = idleTime + b.patience // by then the server has given up waiting
+				limit = idleTime + b.retryTimeout // by then the server has given up waiting
 			case prove == nil:
 				err = errAborted // to do it again does no harm
 			default:

@@ -74,10 +74,10 @@ var (
 
 // A Backend keeps stores in a PostgreSQL database. See [Open].
 type Backend struct {
-	pool     *pgxpool.Pool
-	schema   string
-	timeout  time.Duration // of a round trip
-	patience time.Duration // with failures that pass
+	pool         *pgxpool.Pool
+	schema       string
+	timeout      time.Duration // of a round trip
+	retryTimeout time.Duration // how long temporary failures are retried
 
 	server server // as it was found
 	holder string // of leases: this handle
@@ -110,9 +110,9 @@ type Options struct {
 	// other writers of the store included. Default 30 seconds.
 	StatementTimeout time.Duration
 
-	// Patience is for how long what failed for a passing reason is tried again.
-	// Default 5 seconds; negative for not at all.
-	Patience time.Duration
+	// RetryTimeout is how long an operation that failed for a temporary reason is
+	// retried. Default 5 seconds; negative: no retries.
+	RetryTimeout time.Duration
 
 	// Existing has Open fail with memento.ErrNotExist if there is no schema, which it
 	// would make otherwise.
@@ -124,7 +124,7 @@ const (
 	defaultMaxConns         = 16
 	defaultConnectTimeout   = 5 * time.Second
 	defaultStatementTimeout = 30 * time.Second
-	defaultPatience         = 5 * time.Second
+	defaultRetryTimeout     = 5 * time.Second
 )
 
 // Open connects to the database that connString names, a URL or a list of
@@ -148,7 +148,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 	if err != nil {
 		return nil, &memento.Error{Op: op, Err: err}
 	}
-	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, patience: o.Patience, holder: newHolder()}
+	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, retryTimeout: o.RetryTimeout, holder: newHolder()}
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -166,7 +166,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 func configure(connString string, o *Options) (*pgxpool.Config, error) {
 	o.Schema = cmp.Or(o.Schema, defaultSchema)
 	o.StatementTimeout = cmp.Or(o.StatementTimeout, defaultStatementTimeout)
-	o.Patience = cmp.Or(o.Patience, defaultPatience)
+	o.RetryTimeout = cmp.Or(o.RetryTimeout, defaultRetryTimeout)
 	switch {
 	case o.MaxConns < 0 || o.MaxConns > 10_000:
 		return nil, invalid("the number of connections must be 1 to 10000")
