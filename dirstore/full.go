@@ -35,7 +35,7 @@ func isFull(err error) bool {
 func (b *Backend) roomy(do func() error) error {
 	err := do()
 	if isFull(err) {
-		reserve.Lend(b.booksPath, lentBytes)
+		reserve.Release(b.booksPath, lentBytes)
 		err = do()
 	}
 	return err
@@ -44,7 +44,7 @@ func (b *Backend) roomy(do func() error) error {
 // openRecordScarce opens the record with room of the reserve or, if there is none, one in
 // memory: it is a cache.
 func (b *Backend) openRecordScarce(path string) (*record, error) {
-	reserve.Lend(b.booksPath, lentBytes)
+	reserve.Release(b.booksPath, lentBytes)
 	r, err := openRecord(b.hidden, path)
 	if !isFull(err) {
 		return r, err

@@ -35,13 +35,13 @@ func (x *examination) damage(d Damage) {
 	v := d.Version
 	switch {
 	case !d.Newest:
-		f.What = fmt.Sprintf("version %s of memory %s is damaged; it is not the newest", v.ID, v.Memory)
+		f.Text = fmt.Sprintf("version %s of memory %s is damaged; it is not the newest", v.ID, v.Memory)
 		f.Repair = fmt.Sprintf("a backup may have its contents; otherwise \"memento redact --store %s %s\" says in the history that they are lost, after which the store can be exported and copied again", x.info.ID, v.ID)
 	case d.Whole == "":
-		f.What = fmt.Sprintf("memory %s is damaged, in its newest version %s, and no version of it is whole", v.Memory, v.ID)
+		f.Text = fmt.Sprintf("memory %s is damaged, in its newest version %s, and no version of it is whole", v.Memory, v.ID)
 		f.Repair = "a backup may have its contents; otherwise write the memory anew, or remove it"
 	default:
-		f.What = fmt.Sprintf("memory %s is damaged, in its newest version %s; the last whole version is %s", v.Memory, v.ID, d.Whole)
+		f.Text = fmt.Sprintf("memory %s is damaged, in its newest version %s; the last whole version is %s", v.Memory, v.ID, d.Whole)
 		f.Repair = fmt.Sprintf("\"memento restore --store %s %s\" brings that version back; \"memento doctor --repair\" does so for all that is damaged", x.info.ID, d.Whole)
 	}
 	if len(x.faults) < maxFaults {
@@ -49,11 +49,11 @@ func (x *examination) damage(d Damage) {
 	}
 }
 
-// Actor is who makes the versions that [Doctor.Mend] writes.
+// Actor is who makes the versions that [Doctor.RepairMemory] writes.
 var Actor = memento.Actor{Kind: memento.ActorSystem, ID: "repair"}
 
-// A Mended says what became of a damaged memory, or would.
-type Mended struct {
+// A Repaired says what became of a damaged memory, or would.
+type Repaired struct {
 	Damage
 	Exact bool              // whether it has, to the byte, what was damaged
 	From  memento.VersionID // the version whose contents it has; "" if they come from another copy of the damaged one
@@ -71,8 +71,8 @@ var ErrBeyondRepair = errors.New("cannot be repaired from what is kept")
 // Errors: ErrBeyondRepair for a version that is not the newest, and if nothing is whole;
 // memento.ErrDecrypt if the store is encrypted, and the backend was opened without its
 // keys; memento.ErrConflict if it was written to since; those of [memento.Put].
-func (d *Doctor) Mend(ctx context.Context, info memento.StoreInfo, x Damage, dryRun bool) (Mended, error) {
-	m := Mended{Damage: x}
+func (d *Doctor) RepairMemory(ctx context.Context, info memento.StoreInfo, x Damage, dryRun bool) (Repaired, error) {
+	m := Repaired{Damage: x}
 	switch {
 	case !x.Newest:
 		return m, ErrBeyondRepair
@@ -88,7 +88,7 @@ func (d *Doctor) Mend(ctx context.Context, info memento.StoreInfo, x Damage, dry
 }
 
 // source finds the contents to write, and says in m which they are.
-func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Mended) (string, error) {
+func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Repaired) (string, error) {
 	if now, err := d.Backend.Get(ctx, store, memento.ByID(m.Version.Memory)); err == nil && now.Version == m.Version.ID {
 		m.Exact = true // it is the history's copy that is damaged
 		return now.Content, nil
@@ -128,7 +128,7 @@ func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Mended) (
 
 // Restore has the backend put right what it can by itself, if it is a
 // [memento.Repairer], and returns a sentence for each thing.
-func (d *Doctor) Restore(ctx context.Context, dryRun bool) ([]string, error) {
+func (d *Doctor) RepairBackend(ctx context.Context, dryRun bool) ([]string, error) {
 	r, ok := d.Backend.(memento.Repairer)
 	if !ok {
 		return nil, nil

@@ -114,7 +114,7 @@ func TestMend(t *testing.T) {
 			{newest.ID, older.ID, false, nil}, {head.ID, equal.ID, true, nil},
 			{old.ID, "", false, doctor.ErrBeyondRepair}, {lost.ID, "", false, doctor.ErrBeyondRepair},
 		} {
-			m, err := d.Mend(t.Context(), info, *found[want.damaged].Damage, dryRun)
+			m, err := d.RepairMemory(t.Context(), info, *found[want.damaged].Damage, dryRun)
 			if !errors.Is(err, want.err) || m.From != want.from || m.Exact != want.exact || err == nil && (m.New == "") != dryRun {
 				t.Errorf("dry run %v, %s: %+v, %v", dryRun, want.damaged, m, err)
 			}

@@ -8,8 +8,8 @@
 //		seen, err := d.Store(ctx, info)
 //	}
 //
-// It changes nothing, but for [Doctor.Promises], which writes to a store of its own, and
-// [Doctor.Mend], which writes to the memories that it mends.
+// It changes nothing, but for [Doctor.TryWrites], which writes to a store of its own, and
+// [Doctor.RepairMemory], which writes to the memories that it mends.
 // Others may read and write meanwhile: a store that was written to while it was looked
 // at is looked at again, if something seems to be wrong with it, and what is not wrong
 // each time is no fault.
@@ -39,10 +39,10 @@ type Doctor struct {
 // A Fault is one thing that is wrong.
 type Fault struct {
 	Store  memento.StoreID // "" if it is of the backend as such
-	What   string          // a sentence without its end; it names memories by their IDs
+	Text   string          // a sentence without its end; it names memories by their IDs
 	Repair string          // what can be done about it
 
-	// Damage is what is damaged, for [Doctor.Mend]; nil for other faults.
+	// Damage is what is damaged, for [Doctor.RepairMemory]; nil for other faults.
 	Damage *Damage
 }
 
@@ -53,23 +53,23 @@ type Damage struct {
 	Whole   memento.VersionID
 }
 
-// Seen is what was looked at.
-type Seen struct {
+// Counts is what was looked at.
+type Counts struct {
 	Stores, Memories, Versions, Bytes, Faults int64
 
-	// Restless counts stores that were written to all the time, and in which things
+	// Busy counts stores that were written to all the time, and in which things
 	// did not fit together that may just have been in motion.
-	Restless int64
+	Busy int64
 }
 
 // Add sums up.
-func (s *Seen) Add(o Seen) {
+func (s *Counts) Add(o Counts) {
 	s.Stores += o.Stores
 	s.Memories += o.Memories
 	s.Versions += o.Versions
 	s.Bytes += o.Bytes
 	s.Faults += o.Faults
-	s.Restless += o.Restless
+	s.Busy += o.Busy
 }
 
 // What can be done.
@@ -96,7 +96,7 @@ const attempts = 3
 //
 // Errors: those of the backend that say nothing of what it keeps, such as
 // memento.ErrUnavailable; memento.ErrNoStore if it was deleted meanwhile.
-func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error) {
+func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Counts, error) {
 	var lasting []Fault // found each time so far
 	for n := 1; ; n++ {
 		x := examination{doctor: d, info: info}
@@ -118,7 +118,7 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error
 			if lasting = x.faults; n < attempts {
 				continue
 			}
-			x.seen.Restless = 1
+			x.seen.Busy = 1
 		}
 		for _, f := range x.faults {
 			d.Report(f)
@@ -132,7 +132,7 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Seen, error
 // [memento.Verifier]; otherwise there is nothing to do.
 //
 // Errors: those of the backend that say nothing of what it keeps.
-func (d *Doctor) Inside(ctx context.Context) (faults int64, err error) {
+func (d *Doctor) VerifyBackend(ctx context.Context) (faults int64, err error) {
 	v, ok := d.Backend.(memento.Verifier)
 	if !ok {
 		return 0, nil
@@ -142,7 +142,7 @@ func (d *Doctor) Inside(ctx context.Context) (faults int64, err error) {
 		return 0, nil
 	}
 	for _, what := range found {
-		d.Report(Fault{What: what, Repair: repairInside})
+		d.Report(Fault{Text: what, Repair: repairInside})
 	}
 	return int64(len(found)), err
 }
@@ -157,7 +157,7 @@ func (d *Doctor) Keys(ctx context.Context) (keys, faults int64, err error) {
 	hashes := map[memento.KeyHash]bool{}
 	fault := func(id memento.KeyID, what string) {
 		faults++
-		d.Report(Fault{What: fmt.Sprintf("API key %s %s", id, what), Repair: "revoke it, and make another"})
+		d.Report(Fault{Text: fmt.Sprintf("API key %s %s", id, what), Repair: "revoke it, and make another"})
 	}
 	for k, err := range keeper.ListKeys(ctx, "") {
 		if err != nil {

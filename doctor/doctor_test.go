@@ -51,7 +51,7 @@ func fill(t *testing.T, b memento.Backend) memento.StoreInfo {
 }
 
 // look returns what a doctor says of a store.
-func look(t *testing.T, b memento.Backend, info memento.StoreInfo) (seen doctor.Seen, faults []doctor.Fault) {
+func look(t *testing.T, b memento.Backend, info memento.StoreInfo) (seen doctor.Counts, faults []doctor.Fault) {
 	t.Helper()
 	d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { faults = append(faults, f) }}
 	seen, err := d.Store(t.Context(), info)
@@ -85,14 +85,14 @@ func TestSound(t *testing.T) {
 			info := fill(t, b)
 			storetest.NewKey(t, b.(memento.KeyKeeper), info.Workspace, memento.RoleRead, time.Now())
 			seen, faults := look(t, b, info)
-			if want := (doctor.Seen{Stores: 1, Memories: 2, Versions: 6, Bytes: 8}); seen != want || len(faults) > 0 {
+			if want := (doctor.Counts{Stores: 1, Memories: 2, Versions: 6, Bytes: 8}); seen != want || len(faults) > 0 {
 				t.Errorf("%+v, %+v", seen, faults)
 			}
 			d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { t.Errorf("%+v", f) }}
-			if n, err := d.Promises(t.Context(), info.Workspace); n != 0 || err != nil {
+			if n, err := d.TryWrites(t.Context(), info.Workspace); n != 0 || err != nil {
 				t.Errorf("promises: %d, %v", n, err)
 			}
-			if n, err := d.Inside(t.Context()); n != 0 || err != nil {
+			if n, err := d.VerifyBackend(t.Context()); n != 0 || err != nil {
 				t.Errorf("inside: %d, %v", n, err)
 			}
 			if keys, n, err := d.Keys(t.Context()); keys != 1 || n != 0 || err != nil {
@@ -221,11 +221,11 @@ func TestFaults(t *testing.T) {
 			info := fill(t, b)
 			tc.Backend = b
 			seen, faults := look(t, tc, info)
-			if int64(len(faults)) != seen.Faults || !slices.ContainsFunc(faults, func(f doctor.Fault) bool { return strings.Contains(f.What, says) }) {
+			if int64(len(faults)) != seen.Faults || !slices.ContainsFunc(faults, func(f doctor.Fault) bool { return strings.Contains(f.Text, says) }) {
 				t.Errorf("%+v, %+v", seen, faults)
 			}
 			for _, f := range faults {
-				if f.Store != info.ID || f.Repair == "" || strings.Contains(f.What, ".md") || strings.Contains(f.What, "damaged") {
+				if f.Store != info.ID || f.Repair == "" || strings.Contains(f.Text, ".md") || strings.Contains(f.Text, "damaged") {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -250,10 +250,10 @@ func TestBrokenPromises(t *testing.T) {
 	var said []string
 	d := doctor.Doctor{
 		Backend: careless{memstore.New(nil)},
-		Report:  func(f doctor.Fault) { said = append(said, f.What) },
+		Report:  func(f doctor.Fault) { said = append(said, f.Text) },
 		Now:     func() time.Time { return time.Now().Add(time.Hour) },
 	}
-	n, err := d.Promises(t.Context(), memento.DefaultWorkspace)
+	n, err := d.TryWrites(t.Context(), memento.DefaultWorkspace)
 	if err != nil || int(n) != len(said) {
 		t.Errorf("%d, %v, %q", n, err, said)
 	}
@@ -273,7 +273,7 @@ func TestUnavailable(t *testing.T) {
 	if _, err := d.Store(t.Context(), info); !errors.Is(err, memento.ErrClosed) {
 		t.Errorf("%v", err)
 	}
-	if _, err := d.Promises(t.Context(), info.Workspace); !errors.Is(err, memento.ErrClosed) {
+	if _, err := d.TryWrites(t.Context(), info.Workspace); !errors.Is(err, memento.ErrClosed) {
 		t.Errorf("%v", err)
 	}
 }
@@ -294,7 +294,7 @@ func (b busy) List(ctx context.Context, id memento.StoreID, opts memento.ListOpt
 func TestBusy(t *testing.T) {
 	b := memstore.New(nil)
 	info := fill(t, b)
-	if seen, faults := look(t, busy{altered{Backend: b}}, info); seen.Faults != 0 || seen.Restless != 1 || seen.Stores != 1 || len(faults) > 0 {
+	if seen, faults := look(t, busy{altered{Backend: b}}, info); seen.Faults != 0 || seen.Busy != 1 || seen.Stores != 1 || len(faults) > 0 {
 		t.Errorf("%+v, %+v", seen, faults)
 	}
 	damage := func(all []memento.Version) []memento.Version {
@@ -302,7 +302,7 @@ func TestBusy(t *testing.T) {
 		return all
 	}
 	seen, faults := look(t, busy{altered{Backend: b, versions: damage}}, info)
-	if seen.Faults != 1 || len(faults) != 1 || !strings.Contains(faults[0].What, "does not have the contents") {
+	if seen.Faults != 1 || len(faults) != 1 || !strings.Contains(faults[0].Text, "does not have the contents") {
 		t.Errorf("%+v, %+v", seen, faults)
 	}
 }
@@ -319,11 +319,11 @@ func (v verified) Verify(context.Context) ([]string, error) { return v.faults, v
 func TestInside(t *testing.T) {
 	var said []doctor.Fault
 	d := doctor.Doctor{Backend: verified{faults: []string{"memstore_1 has 1 row too many"}}, Report: func(f doctor.Fault) { said = append(said, f) }}
-	if n, err := d.Inside(t.Context()); n != 1 || err != nil || len(said) != 1 || said[0].What != "memstore_1 has 1 row too many" || said[0].Repair == "" {
+	if n, err := d.VerifyBackend(t.Context()); n != 1 || err != nil || len(said) != 1 || said[0].Text != "memstore_1 has 1 row too many" || said[0].Repair == "" {
 		t.Errorf("%d, %v, %+v", n, err, said)
 	}
 	d.Backend = verified{err: memento.ErrUnavailable}
-	if n, err := d.Inside(t.Context()); n != 0 || !errors.Is(err, memento.ErrUnavailable) {
+	if n, err := d.VerifyBackend(t.Context()); n != 0 || !errors.Is(err, memento.ErrUnavailable) {
 		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -22,7 +22,7 @@ var by = memento.Actor{Kind: memento.ActorSystem, ID: "doctor"}
 // promises, and deletes it.
 //
 // Errors: those of the backend that say that it cannot be written to.
-func (d *Doctor) Promises(ctx context.Context, ws memento.Workspace) (faults int64, err error) {
+func (d *Doctor) TryWrites(ctx context.Context, ws memento.Workspace) (faults int64, err error) {
 	settings := memento.DefaultSettings()
 	settings.Sensitive.Mode = memento.Off
 	name := scratch + strings.ToLower(rand.Text())
@@ -58,7 +58,7 @@ type trial struct {
 
 func (t *trial) fault(what, repair string) {
 	t.faults++
-	t.doctor.Report(Fault{What: what, Repair: repair})
+	t.doctor.Report(Fault{Text: what, Repair: repair})
 }
 
 // expect makes changes, of which the last must fail with an error, nil if none.

@@ -15,7 +15,7 @@ type examination struct {
 	info   memento.StoreInfo
 	heads  map[memento.MemoryID]memento.Version // the newest versions of living memories, by the history; without contents; nil if it cannot be read
 	faults []Fault
-	seen   Seen
+	seen   Counts
 	done   int64
 
 	damaged map[memento.VersionID]bool
@@ -23,7 +23,7 @@ type examination struct {
 
 func (x *examination) fault(what, repair string) {
 	if len(x.faults) < maxFaults {
-		x.faults = append(x.faults, Fault{Store: x.info.ID, What: what, Repair: repair})
+		x.faults = append(x.faults, Fault{Store: x.info.ID, Text: what, Repair: repair})
 	}
 }
 

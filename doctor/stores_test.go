@@ -127,15 +127,15 @@ func TestUnreadableStore(t *testing.T) {
 		t.Fatalf("%+v, %v", stores, err)
 	}
 	seen, faults := look(t, d, stores[0])
-	want := doctor.Seen{Stores: 1, Memories: 2, Versions: 6, Bytes: 8, Faults: 1}
-	if seen != want || len(faults) != 1 || faults[0].Store != info.ID || !strings.HasPrefix(faults[0].What, "its description cannot be read: ") || faults[0].Repair == "" {
+	want := doctor.Counts{Stores: 1, Memories: 2, Versions: 6, Bytes: 8, Faults: 1}
+	if seen != want || len(faults) != 1 || faults[0].Store != info.ID || !strings.HasPrefix(faults[0].Text, "its description cannot be read: ") || faults[0].Repair == "" {
 		t.Errorf("%+v, %+v", seen, faults)
 	}
 	// Nothing of it can be read.
 	seen, faults = look(t, locked{d}, stores[0])
 	var said []string
 	for _, f := range faults {
-		what, _, _ := strings.Cut(f.What, ":")
+		what, _, _ := strings.Cut(f.Text, ":")
 		said = append(said, what)
 	}
 	if all := []string{"its history cannot be read", "its memories cannot be listed", "its description cannot be read"}; seen.Faults != 3 || !slices.Equal(said, all) {

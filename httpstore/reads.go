@@ -13,7 +13,7 @@ import (
 
 // readTiming says when reads are noted. What is sent is noted by the server as read
 // when it comes, and its backend's times are coarse as well.
-var readTiming = readnotes.Timing{Every: 15 * time.Minute, Delay: 5 * time.Second, Patience: 10 * time.Second}
+var readTiming = readnotes.Timing{Every: 15 * time.Minute, Delay: 5 * time.Second, WriteTimeout: 10 * time.Second}
 
 // readsAtOnce is the most IDs of one request.
 const readsAtOnce = 1000

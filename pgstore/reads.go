@@ -13,7 +13,7 @@ import (
 // readTiming says when reads are noted. A read time is off by half an hour at the
 // most, which leaves as much to whoever notes reads in front of this: see
 // memento.ReadMarker.
-var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 30 * time.Second, Patience: time.Second}
+var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 30 * time.Second, WriteTimeout: time.Second}
 
 // MarkRead implements [memento.ReadMarker].
 func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {

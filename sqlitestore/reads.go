@@ -14,7 +14,7 @@ const flushPatience = 100 * time.Millisecond
 // readTiming says when reads are noted. A read time is off by half an hour at the
 // most, which leaves as much to whoever notes reads in front of this: see
 // memento.ReadMarker.
-var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 30 * time.Second, Patience: flushPatience}
+var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 30 * time.Second, WriteTimeout: flushPatience}
 
 // MarkRead implements [memento.ReadMarker].
 func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {

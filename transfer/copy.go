@@ -27,7 +27,7 @@ func (c *Copier) Plan(ctx context.Context, info memento.StoreInfo) (Result, erro
 	}
 	target, err := c.To.GetStore(ctx, info.Workspace, info.ID)
 	if errors.Is(err, memento.ErrNoStore) {
-		r.Had = Absent
+		r.Before = Absent
 		for v, err := range c.From.ListVersions(ctx, info.ID, memento.VersionListOptions{}) {
 			if err != nil {
 				return r, err
@@ -59,7 +59,7 @@ func (c *Copier) Copy(ctx context.Context, info memento.StoreInfo) (Result, erro
 	target, err := c.To.GetStore(ctx, info.Workspace, info.ID)
 	made := errors.Is(err, memento.ErrNoStore)
 	if made {
-		r.Had = Absent
+		r.Before = Absent
 		target, err = c.make(ctx, info)
 	}
 	if err != nil {
@@ -122,9 +122,9 @@ func (c *Copier) compare(ctx context.Context, info, target memento.StoreInfo, r 
 	}
 	r.Present, r.Pruned, r.Redacted = a.both, a.pruned, int64(len(a.redacted))
 	r.Versions, r.Bytes = a.lacking, a.bytes
-	r.Had = Partial
+	r.Before = Partial
 	if a.lacking == 0 {
-		r.Had = Complete
+		r.Before = Complete
 	}
 	switch {
 	case a.beyond > 0:

@@ -92,7 +92,7 @@ const (
 // A Result is what became of one store.
 type Result struct {
 	Store    memento.StoreInfo // of the source, as it was last
-	Had      State
+	Before   State
 	Versions int64 // that were copied, or would be
 	Bytes    int64 // of their contents
 	Present  int64 // versions that the target had already
@@ -101,11 +101,11 @@ type Result struct {
 	Redacted int64 // versions that the target had, and that were redacted in the source since
 
 	// Verified says that source and target were compared, and Differences what was
-	// found; no more than the first 100 of a store. Newer says that the source was
+	// found; no more than the first 100 of a store. SourceChanged says that the source was
 	// written to meanwhile, so that only what is older was compared.
-	Verified    bool
-	Differences []string
-	Newer       bool
+	Verified      bool
+	Differences   []string
+	SourceChanged bool
 }
 
 // maxDifferences bounds how many differences of a store are told.
@@ -136,17 +136,17 @@ func (c *Copier) Stores(ctx context.Context, ws memento.Workspace, names ...stri
 		slices.Reverse(stores)
 		found = append(found, stores...)
 	}
-	found, err := Named(found, names...)
+	found, err := Select(found, names...)
 	if err != nil {
 		return nil, &memento.Error{Op: "copy", Err: fmt.Errorf("%w in the source", err)}
 	}
 	return found, nil
 }
 
-// Named returns the stores that have one of the names or IDs; all if there are none.
+// Select returns the stores that have one of the names or IDs; all if there are none.
 //
 // Errors: memento.ErrNoStore if no store has one of them.
-func Named(stores []memento.StoreInfo, names ...string) ([]memento.StoreInfo, error) {
+func Select(stores []memento.StoreInfo, names ...string) ([]memento.StoreInfo, error) {
 	if len(names) == 0 {
 		return stores, nil
 	}

@@ -31,7 +31,7 @@ func TestCopy(t *testing.T) {
 					t.Fatalf("%d stores were copied", len(results))
 				}
 				for _, r := range results {
-					if r.Had != transfer.Absent || r.Versions == 0 || r.Bytes == 0 || r.Newer {
+					if r.Before != transfer.Absent || r.Versions == 0 || r.Bytes == 0 || r.SourceChanged {
 						t.Errorf("%+v", r)
 					}
 				}
@@ -41,7 +41,7 @@ func TestCopy(t *testing.T) {
 				before, err := target.GetStore(t.Context(), first.Workspace, first.ID)
 				must(t, err)
 				for _, r := range copyAll(t.Context(), t, source, target) {
-					if r.Had != transfer.Complete || r.Versions != 0 {
+					if r.Before != transfer.Complete || r.Versions != 0 {
 						t.Errorf("again: %+v", r)
 					}
 				}
@@ -75,7 +75,7 @@ func TestCatchUp(t *testing.T) {
 			_, err = source.Redact(ctx, info.ID, old.ID, someone)
 			must(t, err)
 			results := copyAll(ctx, t, source, target)
-			if r := results[0]; r.Had != transfer.Partial || r.Versions != 1 || r.Redacted != 1 || r.Store.Name != title {
+			if r := results[0]; r.Before != transfer.Partial || r.Versions != 1 || r.Redacted != 1 || r.Store.Name != title {
 				t.Errorf("%+v", r)
 			}
 			v, err := target.GetVersion(ctx, info.ID, old.ID)
@@ -247,7 +247,7 @@ func TestBusySource(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			c.Progress = nil
-			if r, err = c.Copy(t.Context(), info); err != nil || r.Newer || len(r.Differences) > 0 {
+			if r, err = c.Copy(t.Context(), info); err != nil || r.SourceChanged || len(r.Differences) > 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			soundCopy(t, source, target, info.ID, info.Workspace)
@@ -311,10 +311,10 @@ func TestPlan(t *testing.T) {
 		t.Error("to plan has made something")
 	}
 	done, err := c.Copy(t.Context(), info)
-	if err != nil || planned.Versions != done.Versions || planned.Bytes != done.Bytes || planned.Had != transfer.Absent {
+	if err != nil || planned.Versions != done.Versions || planned.Bytes != done.Bytes || planned.Before != transfer.Absent {
 		t.Errorf("planned %+v, and did %+v, %v", planned, done, err)
 	}
-	if planned, err = c.Plan(t.Context(), info); err != nil || planned.Had != transfer.Complete || planned.Versions != 0 {
+	if planned, err = c.Plan(t.Context(), info); err != nil || planned.Before != transfer.Complete || planned.Versions != 0 {
 		t.Errorf("afterwards: %+v, %v", planned, err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 //
 // Errors: memento.ErrNoStore if either lacks it; those of the backends.
 func (c *Copier) Verify(ctx context.Context, info memento.StoreInfo) (Result, error) {
-	r := Result{Store: info, Had: Complete}
+	r := Result{Store: info, Before: Complete}
 	if _, err := c.To.GetStore(ctx, info.Workspace, info.ID); errors.Is(err, memento.ErrNoStore) {
-		r.Had, r.Verified = Absent, true
+		r.Before, r.Verified = Absent, true
 		r.differs("the target does not have the store")
 		return r, nil
 	} else if err != nil {
@@ -77,19 +77,19 @@ func (c *Copier) verify(ctx context.Context, r *Result, last int64) error {
 		}
 		since[v.Memory] = true
 	}
-	r.Newer = len(since) > 0
+	r.SourceChanged = len(since) > 0
 	for _, d := range found {
 		if !since[d.memory] {
 			r.differs("%s", d.text)
 		}
 	}
-	if !r.Newer && source.Usage != target.Usage {
+	if !r.SourceChanged && source.Usage != target.Usage {
 		r.differs("the source has %d memories with %d bytes, the target %d with %d", source.Usage.Memories, source.Usage.Bytes, target.Usage.Memories, target.Usage.Bytes)
 	}
 	if source.UpdatedAt.Equal(info.UpdatedAt) {
 		compareStores(r, source, target)
 	} else {
-		r.Newer = true
+		r.SourceChanged = true
 	}
 	r.Verified = true
 	return nil
@@ -117,7 +117,7 @@ func (c *Copier) verifyVersions(ctx context.Context, r *Result, upTo int64) erro
 		r.differs("the newest %d versions of the target are not in the source", a.beyond)
 	}
 	if a.lacking > 0 {
-		r.Had = Partial
+		r.Before = Partial
 		r.differs("%d versions are not in the target", a.lacking)
 	}
 	for _, id := range a.redacted {

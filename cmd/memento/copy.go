@@ -258,8 +258,8 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	if a.json {
 		j := copiedJSON{
 			Type: "memory_store_copy", Store: r.Store.ID, Workspace: r.Store.Workspace, Name: r.Store.Name,
-			Had: r.Had, Versions: r.Versions, Bytes: r.Bytes, Present: r.Present, Pruned: r.Pruned, Redacted: r.Redacted,
-			DryRun: o.dryRun, Verified: r.Verified && failed == nil, Newer: r.Newer, Different: append([]string{}, r.Differences...),
+			Had: r.Before, Versions: r.Versions, Bytes: r.Bytes, Present: r.Present, Pruned: r.Pruned, Redacted: r.Redacted,
+			DryRun: o.dryRun, Verified: r.Verified && failed == nil, Newer: r.SourceChanged, Different: append([]string{}, r.Differences...),
 		}
 		if failed != nil {
 			text := printable(failed.Error())
@@ -279,7 +279,7 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	if r.Pruned > 0 {
 		more = append(more, plural(int(r.Pruned), "version", "versions")+" only the target still has")
 	}
-	if r.Newer {
+	if r.SourceChanged {
 		more = append(more, "the source has been written to meanwhile: run it again for the rest")
 	}
 	if r.Store.Envelope != "" {
@@ -290,7 +290,7 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 		details = "; " + strings.Join(more, "; ")
 	}
 	switch {
-	case o.dryRun && r.Versions == 0 && r.Had == transfer.Complete:
+	case o.dryRun && r.Versions == 0 && r.Before == transfer.Complete:
 		a.say("%s is there already%s", name, details)
 	case o.dryRun:
 		a.say("%s: %s would be copied%s", name, size, details)
@@ -299,7 +299,7 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	case o.verify:
 	case len(r.Differences) > 0:
 		a.say("copied %s: %s, which is not the same in both%s", name, size, details)
-	case r.Versions == 0 && r.Had == transfer.Complete:
+	case r.Versions == 0 && r.Before == transfer.Complete:
 		a.say("%s was there already, and is verified%s", name, details)
 	default:
 		a.say("copied %s: %s, verified%s", name, size, details)

@@ -193,7 +193,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 		sum.Memories += seen.Memories
 		sum.Bytes += seen.Bytes
 		sum.Versions += seen.Versions
-		sum.Restless += seen.Restless
+		sum.Restless += seen.Busy
 		if info.Envelope != "" {
 			sum.Encrypted++
 		}
@@ -208,7 +208,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 			return err
 		}
 		if o.workspace == "" {
-			if _, err := d.Inside(ctx); err != nil {
+			if _, err := d.VerifyBackend(ctx); err != nil {
 				return err
 			}
 			if o.repair {
@@ -232,7 +232,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 			ws = workspace
 		}
 		sum.Written = true
-		if _, err := d.Promises(ctx, ws); err != nil {
+		if _, err := d.TryWrites(ctx, ws); err != nil {
 			return fmt.Errorf("the storage cannot be tried: %w", err)
 		}
 	}
@@ -255,7 +255,7 @@ func storesToCheck(ctx context.Context, o *checkup, b memento.Backend, d *doctor
 		}
 		stores = append(stores, more...)
 	}
-	named, err := transfer.Named(stores, o.stores...)
+	named, err := transfer.Select(stores, o.stores...)
 	if err != nil {
 		err = &memento.Error{Op: "doctor", Err: err}
 		if i := slices.IndexFunc(stores, func(s memento.StoreInfo) bool { return s.Name == "" }); i >= 0 {
@@ -288,9 +288,9 @@ func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.
 	for id, stores := range sum.Encryption {
 		switch {
 		case id == "":
-			d.Report(doctor.Fault{What: plural(stores, "store was", "stores were") + " made without encryption, and cannot be read with it", Repair: `open it without keys, and "memento copy" what is in it to another place with --to-encryption-keys`})
+			d.Report(doctor.Fault{Text: plural(stores, "store was", "stores were") + " made without encryption, and cannot be read with it", Repair: `open it without keys, and "memento copy" what is in it to another place with --to-encryption-keys`})
 		case !slices.Contains(keys.IDs(), id):
-			d.Report(doctor.Fault{What: fmt.Sprintf("encryption key %s is missing, which %s", id, plural(stores, "store needs", "stores need")), Repair: "find the file of keys that has it, in backups for example; without it nobody can read them"})
+			d.Report(doctor.Fault{Text: fmt.Sprintf("encryption key %s is missing, which %s", id, plural(stores, "store needs", "stores need")), Repair: "find the file of keys that has it, in backups for example; without it nobody can read them"})
 		}
 	}
 	if a.json {
@@ -309,7 +309,7 @@ func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.D
 	_, err = w.Backup(ctx, filepath.Join(dir, "copy.db"), nil)
 	if damage, ok := errors.AsType[*memento.BackupError](err); ok {
 		for _, fault := range damage.Faults {
-			d.Report(doctor.Fault{What: fault, Repair: `restore a backup, or "memento copy" to a new place, which says what of the stores is lost`})
+			d.Report(doctor.Fault{Text: fault, Repair: `restore a backup, or "memento copy" to a new place, which says what of the stores is lost`})
 		}
 		return nil
 	}
@@ -318,7 +318,7 @@ func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.D
 
 func (a *app) tellFault(f doctor.Fault) error {
 	if a.json {
-		fault := storageFaultJSON{Type: "memento_fault", Store: f.Store, Fault: f.What, Repair: f.Repair}
+		fault := storageFaultJSON{Type: "memento_fault", Store: f.Store, Fault: f.Text, Repair: f.Repair}
 		if d := f.Damage; d != nil {
 			fault.Damage = &wire.Damage{Memory: d.Version.Memory, Version: d.Version.ID, Whole: d.Whole}
 		}
@@ -328,7 +328,7 @@ func (a *app) tellFault(f doctor.Fault) error {
 	if f.Store != "" {
 		where = "store " + string(f.Store) + ": "
 	}
-	return a.print("%s %s%s\n       %s\n", a.paint(red, "fault:"), where, printable(f.What), printable(f.Repair))
+	return a.print("%s %s%s\n       %s\n", a.paint(red, "fault:"), where, printable(f.Text), printable(f.Repair))
 }
 
 func (a *app) tellCheckup(sum *checkupJSON) error {

@@ -12,7 +12,7 @@ import (
 // mend writes anew what is damaged in a store, or says what it would write.
 func (a *app) mend(ctx context.Context, d *doctor.Doctor, info memento.StoreInfo, damages []doctor.Damage, dryRun bool, sum *checkupJSON) error {
 	for _, damage := range damages {
-		m, err := d.Mend(ctx, info, damage, dryRun)
+		m, err := d.RepairMemory(ctx, info, damage, dryRun)
 		switch {
 		case errors.Is(err, doctor.ErrBeyondRepair): // the fault says what can be done
 			continue
@@ -42,7 +42,7 @@ func isRefusal(err error) bool {
 	return false
 }
 
-func (a *app) tellMended(store memento.StoreID, m doctor.Mended, dryRun bool) error {
+func (a *app) tellMended(store memento.StoreID, m doctor.Repaired, dryRun bool) error {
 	what := fmt.Sprintf("memory %s has again exactly what it should", m.Version.Memory)
 	if !m.Exact {
 		what = fmt.Sprintf("memory %s has again what it had in version %s; what was written after that is lost", m.Version.Memory, m.From)
@@ -67,7 +67,7 @@ func (a *app) tellRepaired(what string, dryRun bool) error {
 
 // restoreInside has the backend put right what it keeps twice.
 func (a *app) restoreInside(ctx context.Context, d *doctor.Doctor, dryRun bool, sum *checkupJSON) error {
-	repaired, err := d.Restore(ctx, dryRun)
+	repaired, err := d.RepairBackend(ctx, dryRun)
 	for _, what := range repaired {
 		var told error
 		if a.json {

@@ -20,7 +20,7 @@ import (
 func (t task) look(ctx context.Context, b memento.Backend) (*found, error) {
 	f := &found{Stores: map[string]memento.StoreID{}, Files: files{}}
 	problem := func(format string, args ...any) { f.Problems = append(f.Problems, fmt.Sprintf(format, args...)) }
-	d := doctor.Doctor{Backend: b, Report: func(x doctor.Fault) { problem("doctor: %s: %s", x.Store, x.What) }}
+	d := doctor.Doctor{Backend: b, Report: func(x doctor.Fault) { problem("doctor: %s: %s", x.Store, x.Text) }}
 	all, err := d.Stores(ctx, memento.DefaultWorkspace)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (t task) look(ctx context.Context, b memento.Backend) (*found, error) {
 			return nil, err
 		}
 	}
-	if _, err := d.Inside(ctx); err != nil {
+	if _, err := d.VerifyBackend(ctx); err != nil {
 		return nil, err
 	}
 	if t.Engine == "dir" {

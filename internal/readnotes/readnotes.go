@@ -30,9 +30,9 @@ type Timing struct {
 	Every time.Duration
 	// Delay is how long a note waits for others, to be written with them.
 	Delay time.Duration
-	// Patience is how long a write that nobody asked for may take, and the one of
+	// WriteTimeout is how long a write that nobody asked for may take, and the one of
 	// Close. Notes are not worth more.
-	Patience time.Duration
+	WriteTimeout time.Duration
 }
 
 // Notes are the notes of one backend. They are safe for concurrent use.
@@ -98,7 +98,7 @@ func (n *Notes) flush() {
 }
 
 func (n *Notes) try() {
-	ctx, cancel := context.WithTimeout(context.Background(), n.timing.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), n.timing.WriteTimeout)
 	defer cancel()
 	_ = n.Sync(ctx)
 }

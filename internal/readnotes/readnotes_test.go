@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var timing = Timing{Every: time.Hour, Delay: time.Minute, Patience: time.Second}
+var timing = Timing{Every: time.Hour, Delay: time.Minute, WriteTimeout: time.Second}
 
 const (
 	store = memento.StoreID("memstore_1")
@@ -163,12 +163,12 @@ func TestPatience(t *testing.T) {
 	run(t, func(t *testing.T, n *Notes, m *medium) {
 		m.takes = time.Hour
 		n.note(a)
-		time.Sleep(time.Minute + timing.Patience)
+		time.Sleep(time.Minute + timing.WriteTimeout)
 		synctest.Wait()
 		n.note(a) // since it was lost
 		begun := time.Now()
 		n.Close()
-		if took := time.Since(begun); took != timing.Patience {
+		if took := time.Since(begun); took != timing.WriteTimeout {
 			t.Errorf("Close took %v", took)
 		}
 	}, "1m0s: mem_a 0s", "1m1s: mem_a 1m1s")
@@ -268,7 +268,7 @@ func TestManyNotesWait(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	written := map[Key]bool{}
-	n := New(Timing{Every: time.Hour, Delay: time.Microsecond, Patience: time.Minute}, func(_ context.Context, notes map[Key]time.Time) error {
+	n := New(Timing{Every: time.Hour, Delay: time.Microsecond, WriteTimeout: time.Minute}, func(_ context.Context, notes map[Key]time.Time) error {
 		mu.Lock()
 		defer mu.Unlock()
 		for key := range notes {

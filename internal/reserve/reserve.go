@@ -27,9 +27,9 @@ type File struct {
 // Suffix is what the reserve of a database has behind the database's name.
 const Suffix = "-reserve"
 
-// Lend gives bytes of the reserve of the database at path away, to whoever comes first.
+// Release gives bytes of the reserve of the database at path away, to whoever comes first.
 // Whoever has the database open takes them back when it can.
-func Lend(path string, bytes int64) {
+func Release(path string, bytes int64) {
 	f, err := Open(path + Suffix)
 	if err != nil {
 		return
