@@ -30,7 +30,7 @@ func (t *Tool) RunBlock(ctx context.Context, block []byte) ResultBlock {
 			return answer(t.run(ctx, f))
 		}
 		if name, ok := f.text("name"); ok && name != "memory" {
-			return Result{Content: fmt.Sprintf(textNoTool, short(name, 100)), IsError: true}
+			return Result{Content: fmt.Sprintf(textNoTool, truncated(name, 100)), IsError: true}
 		}
 		return t.Run(ctx, f["input"])
 	}()
@@ -40,5 +40,5 @@ func (t *Tool) RunBlock(ctx context.Context, block []byte) ResultBlock {
 
 // TooLong answers a block that was not read because it has more than max bytes.
 func TooLong(max int64) ResultBlock {
-	return ResultBlock{Type: "tool_result", Content: fmt.Sprintf(textTooLong, thousands(max)), IsError: true}
+	return ResultBlock{Type: "tool_result", Content: fmt.Sprintf(textTooLong, groupDigits(max)), IsError: true}
 }

@@ -11,40 +11,40 @@ import (
 // toolRoot is where every path of an agent starts.
 const toolRoot = "/memories"
 
-// A place is where a path of the agent's leads.
-type place struct {
+// A location is where a path of the agent's leads.
+type location struct {
 	*mount
 	path  Path // the store's
 	slash bool // whether the agent's ended in a slash, which only a directory's may
 }
 
-// beside reports whether the place is outside of all stores.
-func (p place) beside() bool { return p.store == nil && !p.path.IsRoot() }
+// outsideMounts reports whether the place is outside of all stores.
+func (p location) outsideMounts() bool { return p.store == nil && !p.path.IsRoot() }
 
 // exists reports whether there is a file or a directory, as far as can be told.
-func (p place) exists(ctx context.Context) bool {
+func (p location) exists(ctx context.Context) bool {
 	_, err := p.store.Peek(ctx, ByPath(p.path))
 	return !errors.Is(err, ErrNotExist)
 }
 
-func (p place) isFile(ctx context.Context) bool {
+func (p location) isFile(ctx context.Context) bool {
 	_, err := p.store.Peek(ctx, ByPath(p.path))
 	return err == nil
 }
 
 // locate finds where the agent's path leads. What could be read as another path
 // than it seems is refused: percent-encoding, backslashes, dots.
-func (t *Tool) locate(path string) (place, error) {
-	fail := func(format string, args ...any) (place, error) {
-		args = append([]any{short(path, MaxPathBytes)}, args...)
-		return place{}, refusal(ErrInvalidPath, format, args...)
+func (t *Tool) locate(path string) (location, error) {
+	fail := func(format string, args ...any) (location, error) {
+		args = append([]any{truncated(path, MaxPathBytes)}, args...)
+		return location{}, refusal(ErrInvalidPath, format, args...)
 	}
 	rest, ok := below(path, toolRoot)
 	if !ok {
 		return fail(textOutside)
 	}
 	if strings.ContainsAny(rest, `%\.`) {
-		if reason := disguise(rest); reason == textEscape {
+		if reason := ambiguity(rest); reason == textEscape {
 			return fail(textEscape)
 		} else if reason != "" {
 			return fail(textInvalidPath, reason)
@@ -58,16 +58,16 @@ func (t *Tool) locate(path string) (place, error) {
 		}
 	}
 	if rest == "" || rest == "/" {
-		return place{m, Root, false}, nil
+		return location{m, Root, false}, nil
 	}
 	rest, slash := strings.CutSuffix(rest, "/")
 	if strings.HasSuffix(rest, "/") {
-		return fail(textInvalidPath, faultEmptySegment)
+		return fail(textInvalidPath, reasonEmptySegment)
 	}
 	if reason := pathFault(rest); reason != "" {
 		return fail(textInvalidPath, reason)
 	}
-	return place{m, Path(rest), slash}, nil
+	return location{m, Path(rest), slash}, nil
 }
 
 // below returns what of the path lies below a directory: nothing, or something
@@ -80,7 +80,7 @@ func below(path, dir string) (rest string, ok bool) {
 // locateWritable is locate for commands that change something. A mount that is
 // read-only refuses them before anything is looked for in it, and so does
 // /memories if all mounts are.
-func (t *Tool) locateWritable(path string) (place, error) {
+func (t *Tool) locateWritable(path string) (location, error) {
 	p, err := t.locate(path)
 	switch {
 	case err != nil || !p.readOnly:
@@ -93,17 +93,17 @@ func (t *Tool) locateWritable(path string) (place, error) {
 
 // locateFile is locateWritable for commands that need a file; missing is what
 // they say when there is none.
-func (t *Tool) locateFile(path, missing string) (place, error) {
+func (t *Tool) locateFile(path, missing string) (location, error) {
 	p, err := t.locateWritable(path)
-	if err == nil && (p.slash || p.path.IsRoot() || p.beside()) {
+	if err == nil && (p.slash || p.path.IsRoot() || p.outsideMounts()) {
 		return p, refusal(ErrNotExist, missing, path)
 	}
 	return p, err
 }
 
-// disguise says what another program might read into a path below the root:
+// ambiguity says what another program might read into a path below the root:
 // textEscape if it could lead outside, or why it is refused all the same.
-func disguise(rest string) string {
+func ambiguity(rest string) string {
 	plain := rest
 	for range 8 { // encodings of encodings; more than this never decodes to anything
 		decoded := unescape(plain)
@@ -126,9 +126,9 @@ func disguise(rest string) string {
 	}
 	switch {
 	case plain != rest:
-		return faultPercent
+		return reasonPercent
 	case strings.Contains(rest, `\`):
-		return faultBackslash
+		return reasonBackslash
 	}
 	return ""
 }
@@ -162,8 +162,8 @@ func anyHidden(p Path) bool {
 	return false
 }
 
-// short cuts text that is only echoed to at most n bytes.
-func short(text string, n int) string {
+// truncated returns at most n bytes of a text that is only echoed.
+func truncated(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

@@ -82,45 +82,45 @@ func TestLocateRefuses(t *testing.T) {
 		"/memories/%%32%65%%32%65/b": escape, // an encoding made of encodings
 		"/memories" + strings.Repeat("/..", 10_000):    escape,
 		"/memories/../memories/a":                      escape,
-		"/memories/a/..":                               faultDots,
-		"/memories/a/../b":                             faultDots,
-		"/memories/.":                                  faultDots,
-		"/memories/./a":                                faultDots,
-		"/memories/a/./b":                              faultDots,
-		"/memories/%2e":                                faultPercent,
-		"/memories/a%2fb":                              faultPercent,
-		"/memories/a%20b":                              faultPercent,
-		"/memories/a%00":                               faultPercent,
-		"/memories/%c0%ae%c0%ae%c0%afb":                faultPercent, // overlong dots and slash
-		"/memories/%e0%80%ae%e0%80%ae/b":               faultPercent,
-		"/memories/%" + strings.Repeat("25", 9) + "2e": faultPercent,
-		`/memories/a\b`:                                faultBackslash,
-		`/memories/\\server\share`:                     faultBackslash,
-		`/memories/a\..\b`:                             faultBackslash,
-		"/memories//":                                  faultEmptySegment,
-		"/memories//a":                                 faultEmptySegment,
-		"/memories/a//":                                faultEmptySegment,
-		"/memories/a//b":                               faultEmptySegment,
-		"/memories/a\x00b":                             faultControl,
-		"/memories/a\nb":                               faultControl,
-		"/memories/a\u202eb":                           faultControl,
-		"/memories/a\u2067b":                           faultControl,
-		"/memories/a\u200bb":                           faultControl,
-		"/memories/a\u2028b":                           faultControl,
-		"/memories/e\u0301":                            faultNFC,
-		"/memories/\xff":                               faultUTF8,
-		"/memories/\xc0\xae\xc0\xae/b":                 faultUTF8,
-		"/memories/" + strings.Repeat("a", 1024):       faultTooLong,
-		"/memories" + strings.Repeat("/a", 10_000):     faultTooLong,
+		"/memories/a/..":                               reasonDots,
+		"/memories/a/../b":                             reasonDots,
+		"/memories/.":                                  reasonDots,
+		"/memories/./a":                                reasonDots,
+		"/memories/a/./b":                              reasonDots,
+		"/memories/%2e":                                reasonPercent,
+		"/memories/a%2fb":                              reasonPercent,
+		"/memories/a%20b":                              reasonPercent,
+		"/memories/a%00":                               reasonPercent,
+		"/memories/%c0%ae%c0%ae%c0%afb":                reasonPercent, // overlong dots and slash
+		"/memories/%e0%80%ae%e0%80%ae/b":               reasonPercent,
+		"/memories/%" + strings.Repeat("25", 9) + "2e": reasonPercent,
+		`/memories/a\b`:                                reasonBackslash,
+		`/memories/\\server\share`:                     reasonBackslash,
+		`/memories/a\..\b`:                             reasonBackslash,
+		"/memories//":                                  reasonEmptySegment,
+		"/memories//a":                                 reasonEmptySegment,
+		"/memories/a//":                                reasonEmptySegment,
+		"/memories/a//b":                               reasonEmptySegment,
+		"/memories/a\x00b":                             reasonControl,
+		"/memories/a\nb":                               reasonControl,
+		"/memories/a\u202eb":                           reasonControl,
+		"/memories/a\u2067b":                           reasonControl,
+		"/memories/a\u200bb":                           reasonControl,
+		"/memories/a\u2028b":                           reasonControl,
+		"/memories/e\u0301":                            reasonNFC,
+		"/memories/\xff":                               reasonUTF8,
+		"/memories/\xc0\xae\xc0\xae/b":                 reasonUTF8,
+		"/memories/" + strings.Repeat("a", 1024):       reasonTooLong,
+		"/memories" + strings.Repeat("/a", 10_000):     reasonTooLong,
 	}
 	tool := NewTool(new(Store), nil)
 	for path, reason := range tests {
-		want := fmt.Sprintf(textInvalidPath, short(path, MaxPathBytes), reason)
+		want := fmt.Sprintf(textInvalidPath, truncated(path, MaxPathBytes), reason)
 		switch reason {
 		case outside:
 			want = fmt.Sprintf(textOutside, path)
 		case escape:
-			want = fmt.Sprintf(textEscape, short(path, MaxPathBytes))
+			want = fmt.Sprintf(textEscape, truncated(path, MaxPathBytes))
 		}
 		p, err := tool.locate(path)
 		if err == nil {

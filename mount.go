@@ -42,7 +42,7 @@ func NewScopedTool(mounts []Mount, opts *ToolOptions) (*Tool, error) {
 		names = append(names, m.Name)
 		root := toolRoot + "/" + m.Name
 		readOnly := m.ReadOnly || t.opts.ReadOnly
-		t.mounts = append(t.mounts, mount{store: m.Store, root: root, which: " (" + root + ")", readOnly: readOnly})
+		t.mounts = append(t.mounts, mount{store: m.Store, root: root, label: " (" + root + ")", readOnly: readOnly})
 		t.top.readOnly = t.top.readOnly && readOnly
 	}
 	if err := CheckMountNames(names...); err != nil {
@@ -64,15 +64,15 @@ func CheckMountNames(names ...string) error {
 		reason := ""
 		switch {
 		case name == "":
-			reason = faultEmpty
+			reason = reasonEmpty
 		case len(name) > maxMountBytes:
 			reason = fmt.Sprintf("it is longer than %d bytes", maxMountBytes)
 		case strings.Contains(name, "/"):
 			reason = "it has a slash"
 		case hidden(name) && pathFault("/"+name) == "":
-			reason = faultHidden
+			reason = reasonHidden
 		default:
-			reason = cmp.Or(pathFault("/"+name), disguise("/"+name))
+			reason = cmp.Or(pathFault("/"+name), ambiguity("/"+name))
 		}
 		if reason != "" {
 			return fmt.Errorf("%w: mount name %q: %s", ErrInvalid, name, reason)
@@ -90,7 +90,7 @@ func CheckMountNames(names ...string) error {
 type mount struct {
 	store    *Store // nil for toolRoot if it holds mounts
 	root     string // the directory
-	which    string // what tells this store from the tool's others, in brackets; "" if it is the only one
+	label    string // the directory in brackets, for sentences about a store; "" if the tool has only one
 	readOnly bool
 }
 
@@ -119,7 +119,7 @@ func (t *Tool) addMounts(ctx context.Context, tr *tree) (notices string, err err
 				return "", err
 			}
 			failed++
-			t.fault(ctx, "view", err)
+			t.logFailure(ctx, "view", err)
 			notices += "\n" + fmt.Sprintf(textMountFails, m.root)
 		}
 	}
@@ -156,13 +156,13 @@ func (t *Tool) roots(all bool) string {
 	return strings.Join(roots, ", ")
 }
 
-// refuseBeside refuses to put something beside the mounts.
-func (t *Tool) refuseBeside(path string) error {
-	return refusal(ErrInvalidPath, textBeside, path, t.roots(true))
+// refuseOutsideMounts refuses to put something beside the mounts.
+func (t *Tool) refuseOutsideMounts(path string) error {
+	return refusal(ErrInvalidPath, textOutsideMounts, path, t.roots(true))
 }
 
 // refuseRoot refuses to make a directory that is there: /memories or a mount.
-func (t *Tool) refuseRoot(p place) error {
+func (t *Tool) refuseRoot(p location) error {
 	in := p.mount
 	for i := range t.mounts {
 		if in.store == nil && !t.mounts[i].readOnly {

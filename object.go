@@ -35,41 +35,41 @@ func parseFaulty(raw []byte) (fields, error) {
 		return f, &ToolError{Text: fmt.Sprintf(textNoJSON, why), Err: ErrInvalid}
 	}
 	if !utf8.Valid(raw) {
-		return refuse(faultNotUTF8)
+		return refuse(reasonNotUTF8)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	switch open, err := d.Token(); {
 	case err != nil:
-		return refuse(faultSyntax)
+		return refuse(reasonSyntax)
 	case open != json.Delim('{'):
-		return refuse(faultNotObject)
+		return refuse(reasonNotObject)
 	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return refuse(faultSyntax)
+			return refuse(reasonSyntax)
 		}
 		name := key.(string) // the decoder accepts no other keys
 		if _, seen := f[name]; seen {
-			return refuse(fmt.Sprintf(faultDuplicateKey, name))
+			return refuse(fmt.Sprintf(reasonDuplicateKey, name))
 		}
 		if len(f) == maxKeys {
-			return refuse(faultManyKeys)
+			return refuse(reasonManyKeys)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return refuse(faultSyntax)
+			return refuse(reasonSyntax)
 		}
 		f[name] = value
 	}
 	if _, err := d.Token(); err != nil {
-		return refuse(faultSyntax)
+		return refuse(reasonSyntax)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return refuse(faultTrailing)
+		return refuse(reasonTrailing)
 	}
 	if hasLoneSurrogate(raw) {
-		return refuse(faultLoneSurrogate)
+		return refuse(reasonLoneSurrogate)
 	}
 	return f, nil
 }

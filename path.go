@@ -54,15 +54,15 @@ func ParseDir(s string) (Path, error) {
 func pathFault(s string) string {
 	switch {
 	case s == "":
-		return faultEmpty
+		return reasonEmpty
 	case s[0] != '/':
-		return faultRelative
+		return reasonRelative
 	case s == "/":
-		return faultRoot
+		return reasonRoot
 	case len(s) > MaxPathBytes:
-		return faultTooLong
+		return reasonTooLong
 	case s[len(s)-1] == '/':
-		return faultSlashEnd
+		return reasonSlashEnd
 	}
 	ascii := true
 	start := 1 // of the current segment
@@ -70,7 +70,7 @@ func pathFault(s string) string {
 		if i < len(s) && s[i] != '/' {
 			switch c := s[i]; {
 			case c < 0x20 || c == 0x7f:
-				return faultControl
+				return reasonControl
 			case c >= utf8.RuneSelf:
 				ascii = false
 			}
@@ -78,9 +78,9 @@ func pathFault(s string) string {
 		}
 		switch s[start:i] {
 		case "":
-			return faultEmptySegment
+			return reasonEmptySegment
 		case ".", "..":
-			return faultDots
+			return reasonDots
 		}
 		start = i + 1
 	}
@@ -93,15 +93,15 @@ func pathFault(s string) string {
 // unicodeFault is the part of pathFault that only text beyond ASCII can fail.
 func unicodeFault(s string) string {
 	if !utf8.ValidString(s) {
-		return faultUTF8
+		return reasonUTF8
 	}
 	for _, r := range s {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return faultControl
+			return reasonControl
 		}
 	}
 	if !norm.NFC.IsNormalString(s) {
-		return faultNFC
+		return reasonNFC
 	}
 	return ""
 }

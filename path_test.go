@@ -33,42 +33,42 @@ func TestParsePathAccepts(t *testing.T) {
 
 func TestParsePathRefuses(t *testing.T) {
 	for s, reason := range map[string]string{
-		"":                                     faultEmpty,
-		"a.md":                                 faultRelative,
-		" /a":                                  faultRelative,
-		`\a`:                                   faultRelative,
-		"/":                                    faultRoot,
-		"//":                                   faultSlashEnd,
-		"/a/":                                  faultSlashEnd,
-		"//a":                                  faultEmptySegment,
-		"/a//b":                                faultEmptySegment,
-		"/./a":                                 faultDots,
-		"/.":                                   faultDots,
-		"/..":                                  faultDots,
-		"/a/..":                                faultDots,
-		"/a/../b":                              faultDots,
-		"/a/.":                                 faultDots,
-		"/a\x00b":                              faultControl,
-		"/a\nb":                                faultControl,
-		"/a\x7f":                               faultControl,
-		"/a\u0085":                             faultControl, // next line
-		"/a\u00adb":                            faultControl, // soft hyphen
-		"/a\u200bb":                            faultControl, // zero-width space
-		"/a\u200db":                            faultControl, // zero-width joiner
-		"/a\u202eb":                            faultControl, // right-to-left override
-		"/a\u2066b":                            faultControl, // left-to-right isolate
-		"/a\ufeff":                             faultControl, // byte order mark
-		"/a\u2028":                             faultControl,
-		"/a\u2029":                             faultControl,
-		"/e\u0301":                             faultNFC,
-		"/\u212b":                              faultNFC, // angstrom sign
-		"/a\xff":                               faultUTF8,
-		"/\xc0\xae\xc0\xae":                    faultUTF8, // overlong dots
-		"/\xed\xa0\x80":                        faultUTF8, // a surrogate
-		"/" + strings.Repeat("a", 1024):        faultTooLong,
-		strings.Repeat("/a", 10_000):           faultTooLong,
-		"/" + strings.Repeat("é", 512):         faultTooLong, // 513 characters
-		"/" + strings.Repeat("../", 9) + "etc": faultDots,
+		"":                                     reasonEmpty,
+		"a.md":                                 reasonRelative,
+		" /a":                                  reasonRelative,
+		`\a`:                                   reasonRelative,
+		"/":                                    reasonRoot,
+		"//":                                   reasonSlashEnd,
+		"/a/":                                  reasonSlashEnd,
+		"//a":                                  reasonEmptySegment,
+		"/a//b":                                reasonEmptySegment,
+		"/./a":                                 reasonDots,
+		"/.":                                   reasonDots,
+		"/..":                                  reasonDots,
+		"/a/..":                                reasonDots,
+		"/a/../b":                              reasonDots,
+		"/a/.":                                 reasonDots,
+		"/a\x00b":                              reasonControl,
+		"/a\nb":                                reasonControl,
+		"/a\x7f":                               reasonControl,
+		"/a\u0085":                             reasonControl, // next line
+		"/a\u00adb":                            reasonControl, // soft hyphen
+		"/a\u200bb":                            reasonControl, // zero-width space
+		"/a\u200db":                            reasonControl, // zero-width joiner
+		"/a\u202eb":                            reasonControl, // right-to-left override
+		"/a\u2066b":                            reasonControl, // left-to-right isolate
+		"/a\ufeff":                             reasonControl, // byte order mark
+		"/a\u2028":                             reasonControl,
+		"/a\u2029":                             reasonControl,
+		"/e\u0301":                             reasonNFC,
+		"/\u212b":                              reasonNFC, // angstrom sign
+		"/a\xff":                               reasonUTF8,
+		"/\xc0\xae\xc0\xae":                    reasonUTF8, // overlong dots
+		"/\xed\xa0\x80":                        reasonUTF8, // a surrogate
+		"/" + strings.Repeat("a", 1024):        reasonTooLong,
+		strings.Repeat("/a", 10_000):           reasonTooLong,
+		"/" + strings.Repeat("é", 512):         reasonTooLong, // 513 characters
+		"/" + strings.Repeat("../", 9) + "etc": reasonDots,
 	} {
 		p, err := ParsePath(s)
 		fault, ok := errors.AsType[*PathError](err)

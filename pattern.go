@@ -89,7 +89,7 @@ func checkPatterns(what string, patterns []Pattern) error {
 func patternFault(g string) string {
 	switch {
 	case g == "":
-		return faultEmpty
+		return reasonEmpty
 	case len(g) > maxPatternBytes:
 		return fmt.Sprintf("it is longer than %d bytes", maxPatternBytes)
 	case strings.Contains(g, "/") && g[0] != '/':

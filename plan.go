@@ -187,7 +187,7 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	case moving[0].Path == c.From:
 		return fail(c.From, ErrNotDir)
 	default:
-		return nil, &PathError{Path: string(c.To), Reason: faultIntoItself}
+		return nil, &PathError{Path: string(c.To), Reason: reasonIntoItself}
 	}
 	switch _, exists, err := now.Head(c.To); {
 	case err != nil:

@@ -43,7 +43,7 @@ func (e *SensitiveError) Unwrap() error { return ErrSensitive }
 // suspicions lists what was found and where, without repeating it: "jwt on line
 // 3, github-pat in the path".
 func suspicions(found []Suspicion) string {
-	return few(found, 10, func(f Suspicion) string {
+	return listFirst(found, 10, func(f Suspicion) string {
 		if f.Line == 0 {
 			return f.Kind + " in the path"
 		}

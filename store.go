@@ -169,7 +169,7 @@ func (s *Store) Peek(ctx context.Context, ref Ref) (m Memory, err error) {
 	if ref.Path != "" {
 		switch reason := pathFault(string(ref.Path)); reason {
 		case "":
-		case faultRoot:
+		case reasonRoot:
 			return Memory{}, &Error{Op: "get", Path: Root, Err: ErrIsDir}
 		default:
 			return Memory{}, &PathError{Path: string(ref.Path), Reason: reason}
@@ -204,7 +204,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 		if opts.Dir == "" {
 			opts.Dir = Root
 		}
-		if reason := pathFault(string(opts.Dir)); reason != "" && reason != faultRoot {
+		if reason := pathFault(string(opts.Dir)); reason != "" && reason != reasonRoot {
 			yield(Entry{}, &PathError{Path: string(opts.Dir), Reason: reason})
 			return
 		}
@@ -283,7 +283,7 @@ func (s *Store) Search(ctx context.Context, opts SearchOptions) (found []Match, 
 	if opts.Limit <= 0 {
 		opts.Limit = 20
 	}
-	if reason := pathFault(string(opts.Dir)); reason != "" && reason != faultRoot {
+	if reason := pathFault(string(opts.Dir)); reason != "" && reason != reasonRoot {
 		return nil, &PathError{Path: string(opts.Dir), Reason: reason}
 	}
 	id, err := s.ID(ctx)

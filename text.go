@@ -81,7 +81,7 @@ const (
 // Refusals of a tool on several stores. The sentences about a store above have
 // its directory in brackets then.
 const (
-	textBeside        = "Error: Invalid path %s: there is nothing in /memories but %s. Choose a path below one of these."
+	textOutsideMounts = "Error: Invalid path %s: there is nothing in /memories but %s. Choose a path below one of these."
 	textMountReadOnly = "Error: %s is read-only: what is in it can be viewed, but nothing can be created, changed, renamed or deleted there. Write to a file in %s instead."
 	textAllReadOnly   = "Error: %s is read-only: what is in it can be viewed, but nothing can be created, changed, renamed or deleted there. Tell the user what should be saved."
 	textOtherStore    = "Error: Cannot rename %s to %s: %s and %s are separate memory stores. Create the new file with the text of the old one, then delete the old one; do so file by file for a directory."
@@ -97,7 +97,7 @@ const (
 
 // What is added to the result of a change, each on a line of its own.
 const (
-	textRedacted     = "[Sensitive information was replaced before saving: %s. Do not save it, in any form; note where it can be found instead.]"
+	textMasked       = "[Sensitive information was replaced before saving: %s. Do not save it, in any form; note where it can be found instead.]"
 	textNearMemory   = "[%s has %s bytes; one memory can have at most %s. Shorten it, or split it into several files, so that there is room for more.]"
 	textNearMemories = "[This memory store%s holds %s of at most %s files. Delete files that are no longer needed, so that there is room for more.]"
 	textNearBytes    = "[This memory store%s holds %s of at most %s bytes. Delete or shorten files, so that there is room for more.]"
@@ -123,31 +123,31 @@ const (
 
 // Why an input is not JSON, for textNoJSON.
 const (
-	faultNotObject     = "it is something else"
-	faultNotUTF8       = "it is not valid UTF-8"
-	faultSyntax        = "its syntax is broken"
-	faultTrailing      = "there is more after the object"
-	faultDuplicateKey  = "the key %q appears twice"
-	faultManyKeys      = "it has more than 100 keys"
-	faultLoneSurrogate = "it has half of a surrogate pair (\\ud800 to \\udfff)"
+	reasonNotObject     = "it is something else"
+	reasonNotUTF8       = "it is not valid UTF-8"
+	reasonSyntax        = "its syntax is broken"
+	reasonTrailing      = "there is more after the object"
+	reasonDuplicateKey  = "the key %q appears twice"
+	reasonManyKeys      = "it has more than 100 keys"
+	reasonLoneSurrogate = "it has half of a surrogate pair (\\ud800 to \\udfff)"
 )
 
 // Why a path is invalid, for textInvalidPath and PathError.
 const (
-	faultEmpty        = "it is empty"
-	faultRelative     = "it does not start with a slash"
-	faultRoot         = "it is the root directory, not a file"
-	faultTooLong      = "it is longer than 1,024 bytes"
-	faultSlashEnd     = "a file's path does not end with a slash"
-	faultEmptySegment = "it has an empty name between two slashes"
-	faultDots         = `"." and ".." are not allowed as names`
-	faultControl      = "it has a control or format character, or a line separator"
-	faultUTF8         = "it is not valid UTF-8"
-	faultNFC          = "it is not in Unicode normalization form NFC; write accented characters as single characters"
-	faultIntoItself   = "a directory cannot be moved into itself"
-	faultPercent      = "it has a percent-encoded character; write the character itself"
-	faultBackslash    = "it has a backslash; separate names with slashes"
-	faultHidden       = `names that start with "." and node_modules are hidden from this tool; choose another name`
+	reasonEmpty        = "it is empty"
+	reasonRelative     = "it does not start with a slash"
+	reasonRoot         = "it is the root directory, not a file"
+	reasonTooLong      = "it is longer than 1,024 bytes"
+	reasonSlashEnd     = "a file's path does not end with a slash"
+	reasonEmptySegment = "it has an empty name between two slashes"
+	reasonDots         = `"." and ".." are not allowed as names`
+	reasonControl      = "it has a control or format character, or a line separator"
+	reasonUTF8         = "it is not valid UTF-8"
+	reasonNFC          = "it is not in Unicode normalization form NFC; write accented characters as single characters"
+	reasonIntoItself   = "a directory cannot be moved into itself"
+	reasonPercent      = "it has a percent-encoded character; write the character itself"
+	reasonBackslash    = "it has a backslash; separate names with slashes"
+	reasonHidden       = `names that start with "." and node_modules are hidden from this tool; choose another name`
 )
 
 // failure returns what the agent reads about err, which ended a command on its
@@ -164,45 +164,45 @@ func (m *mount) failure(p string, err error) string {
 	case errors.As(err, &limit):
 		return m.limitText(p, limit)
 	case errors.Is(err, ErrNotDir):
-		return fmt.Sprintf(textBehindFile, p, m.blamed(p, err))
+		return fmt.Sprintf(textBehindFile, p, m.namedPath(p, err))
 	case errors.Is(err, ErrNotExist), errors.Is(err, ErrIsDir):
 		return fmt.Sprintf(textMissing, p)
 	case errors.As(err, &sensitive):
 		return fmt.Sprintf(textSensitive, suspicions(sensitive.Found))
 	case errors.Is(err, ErrProtected):
-		return fmt.Sprintf(textProtected, m.blamed(p, err))
+		return fmt.Sprintf(textProtected, m.namedPath(p, err))
 	case errors.Is(err, ErrForeign):
-		return fmt.Sprintf(textForeign, m.blamed(p, err))
+		return fmt.Sprintf(textForeign, m.namedPath(p, err))
 	case errors.Is(err, errNotUTF8):
 		return fmt.Sprintf(textNotUTF8, p)
 	case errors.Is(err, ErrArchived):
-		return fmt.Sprintf(textArchived, m.which)
+		return fmt.Sprintf(textArchived, m.label)
 	case errors.Is(err, ErrNoStore):
-		return fmt.Sprintf(textNoStore, m.which)
+		return fmt.Sprintf(textNoStore, m.label)
 	case errors.Is(err, ErrNoDetector):
-		return fmt.Sprintf(textNoDetector, m.which)
+		return fmt.Sprintf(textNoDetector, m.label)
 	case errors.Is(err, ErrNoSpace):
-		return fmt.Sprintf(textNoSpace, m.which)
+		return fmt.Sprintf(textNoSpace, m.label)
 	case errors.Is(err, ErrReadOnly):
-		return fmt.Sprintf(textReadOnly, m.which)
+		return fmt.Sprintf(textReadOnly, m.label)
 	case errors.Is(err, ErrDenied):
-		return fmt.Sprintf(textDenied, m.which)
+		return fmt.Sprintf(textDenied, m.label)
 	case errors.Is(err, ErrUnavailable):
-		return fmt.Sprintf(textUnavailable, m.which)
+		return fmt.Sprintf(textUnavailable, m.label)
 	case errors.Is(err, ErrDecrypt):
-		return fmt.Sprintf(textDecrypt, m.which)
+		return fmt.Sprintf(textDecrypt, m.label)
 	case errors.Is(err, ErrDamaged):
-		return fmt.Sprintf(textDamaged, m.blamed(p, err))
+		return fmt.Sprintf(textDamaged, m.namedPath(p, err))
 	case errors.Is(err, ErrUncertain):
-		return fmt.Sprintf(textUncertain, m.which, p)
+		return fmt.Sprintf(textUncertain, m.label, p)
 	case isContextError(err):
 		return fmt.Sprintf(textCancelled, p)
 	}
 	return fmt.Sprintf(textInternal, p)
 }
 
-// blamed returns what the agent calls the path that err names, or else p.
-func (m *mount) blamed(p string, err error) string {
+// namedPath returns what the agent calls the path that err names, or else p.
+func (m *mount) namedPath(p string, err error) string {
 	var at *Error
 	if errors.As(err, &at) && at.Path != "" {
 		return m.agentPath(at.Path)
@@ -210,8 +210,8 @@ func (m *mount) blamed(p string, err error) string {
 	return p
 }
 
-// isFault reports whether err, from a command, is not about what the agent asked for.
-func isFault(err error) bool {
+// isFailure reports whether err, from a command, is not about what the agent asked for.
+func isFailure(err error) bool {
 	if err == nil || isContextError(err) {
 		return false
 	}
@@ -227,15 +227,15 @@ func isFault(err error) bool {
 func (m *mount) limitText(p string, e *LimitError) string {
 	switch e.Limit {
 	case LimitMemoryBytes:
-		return fmt.Sprintf(textMemoryTooLarge, p, thousands(e.Want), thousands(e.Max))
+		return fmt.Sprintf(textMemoryTooLarge, p, groupDigits(e.Want), groupDigits(e.Max))
 	case LimitMemories:
-		return fmt.Sprintf(textTooMany, m.which, thousands(e.Used), thousands(e.Max))
+		return fmt.Sprintf(textTooMany, m.label, groupDigits(e.Used), groupDigits(e.Max))
 	case LimitBytes:
-		return fmt.Sprintf(textStoreTooLarge, m.which, thousands(e.Used), thousands(e.Max), thousands(e.Want-e.Used))
+		return fmt.Sprintf(textStoreTooLarge, m.label, groupDigits(e.Used), groupDigits(e.Max), groupDigits(e.Want-e.Used))
 	case LimitPathBytes:
-		return fmt.Sprintf(textPathTooLong, p, thousands(e.Want), thousands(e.Max))
+		return fmt.Sprintf(textPathTooLong, p, groupDigits(e.Want), groupDigits(e.Max))
 	default:
-		return fmt.Sprintf(textPathTooDeep, p, thousands(e.Want), thousands(e.Max))
+		return fmt.Sprintf(textPathTooDeep, p, groupDigits(e.Want), groupDigits(e.Max))
 	}
 }
 
@@ -245,19 +245,19 @@ func (m *mount) notices(p string, r Receipt) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, "\n"+format, args...) }
 	if len(r.Redacted) > 0 {
-		add(textRedacted, marks(r.Redacted))
+		add(textMasked, marks(r.Redacted))
 	}
 	l, u := r.Limits, r.Usage
 	for _, v := range r.Versions {
 		if NearLimit(v.Size, l.MemoryBytes) {
-			add(textNearMemory, p, thousands(v.Size), thousands(l.MemoryBytes))
+			add(textNearMemory, p, groupDigits(v.Size), groupDigits(l.MemoryBytes))
 		}
 	}
 	if NearLimit(u.Memories, l.Memories) {
-		add(textNearMemories, m.which, thousands(u.Memories), thousands(l.Memories))
+		add(textNearMemories, m.label, groupDigits(u.Memories), groupDigits(l.Memories))
 	}
 	if NearLimit(u.Bytes, l.Bytes) {
-		add(textNearBytes, m.which, thousands(u.Bytes), thousands(l.Bytes))
+		add(textNearBytes, m.label, groupDigits(u.Bytes), groupDigits(l.Bytes))
 	}
 	return b.String()
 }
@@ -273,24 +273,24 @@ func marks(found []Suspicion) string {
 		}
 		seen[f] = true
 	}
-	return few(once, 10, func(f Suspicion) string { return fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line) })
+	return listFirst(once, 10, func(f Suspicion) string { return fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line) })
 }
 
-// few lists at most most of the items: "a, b, and 3 more". Very many of them would
+// listFirst lists at most limit of the items: "a, b, and 3 more". Very many of them would
 // only fill the agent's context.
-func few[T any](items []T, most int, text func(T) string) string {
+func listFirst[T any](items []T, limit int, text func(T) string) string {
 	var texts []string
-	for _, item := range items[:min(len(items), most)] {
+	for _, item := range items[:min(len(items), limit)] {
 		texts = append(texts, text(item))
 	}
-	if n := len(items) - most; n > 0 {
+	if n := len(items) - limit; n > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// thousands writes n with a comma between groups of three digits.
-func thousands(n int64) string {
+// groupDigits writes n with a comma between groups of three digits.
+func groupDigits(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -299,11 +299,11 @@ func thousands(n int64) string {
 }
 
 // lineList writes the lines of several matches.
-func lineList(lines []int) string { return few(lines, 100, strconv.Itoa) }
+func lineList(lines []int) string { return listFirst(lines, 100, strconv.Itoa) }
 
 func lineCount(n int) string {
 	if n == 1 {
 		return "1 line"
 	}
-	return thousands(int64(n)) + " lines"
+	return groupDigits(int64(n)) + " lines"
 }

@@ -101,7 +101,7 @@ func (t *Tool) run(ctx context.Context, f fields) (string, error) {
 	}
 	name, ok := f.text("command")
 	if !ok {
-		return "", refusal(ErrInvalid, textBadCommand, short(string(f["command"]), 100))
+		return "", refusal(ErrInvalid, textBadCommand, truncated(string(f["command"]), 100))
 	}
 	a := &args{command: name, fields: f}
 	var do func() (string, error)
@@ -125,13 +125,13 @@ func (t *Tool) run(ctx context.Context, f fields) (string, error) {
 		from, to := a.text("old_path"), a.text("new_path")
 		do = func() (string, error) { return t.Rename(ctx, from, to) }
 	default:
-		a.fail(textBadCommand, short(name, 100))
+		a.fail(textBadCommand, truncated(name, 100))
 	}
 	if a.err != nil {
 		return "", a.err
 	}
 	text, err := do()
-	t.fault(ctx, name, err)
+	t.logFailure(ctx, name, err)
 	return text, err
 }
 
@@ -156,7 +156,7 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 	switch {
 	case err != nil:
 		return "", err
-	case p.beside():
+	case p.outsideMounts():
 		return "", refusal(ErrNotExist, textViewMissing, path)
 	case p.path.IsRoot(), p.slash:
 		return t.viewDir(ctx, path, p, lines)
@@ -194,7 +194,7 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 	return header + numbered(m.Content, first, last, t.opts.ViewChars), nil
 }
 
-func (t *Tool) viewDir(ctx context.Context, path string, p place, lines *lineRange) (string, error) {
+func (t *Tool) viewDir(ctx context.Context, path string, p location, lines *lineRange) (string, error) {
 	var tr tree
 	empty := true
 	notices := ""
@@ -229,14 +229,14 @@ func (t *Tool) Create(ctx context.Context, path, text string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case p.beside():
-		return "", t.refuseBeside(path)
+	case p.outsideMounts():
+		return "", t.refuseOutsideMounts(path)
 	case p.path.IsRoot():
 		return "", t.refuseRoot(p)
 	case p.slash:
-		return "", refusal(ErrInvalidPath, textInvalidPath, path, faultSlashEnd)
+		return "", refusal(ErrInvalidPath, textInvalidPath, path, reasonSlashEnd)
 	case anyHidden(p.path):
-		return "", refusal(ErrInvalidPath, textInvalidPath, path, faultHidden)
+		return "", refusal(ErrInvalidPath, textInvalidPath, path, reasonHidden)
 	}
 	put := Put{Path: p.path, Content: text, If: IfAbsent()}
 	if t.opts.CreateOverwrites {
@@ -311,8 +311,8 @@ func (t *Tool) Delete(ctx context.Context, path string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case p.beside():
-		return "", t.refuseBeside(path)
+	case p.outsideMounts():
+		return "", t.refuseOutsideMounts(path)
 	case p.path.IsRoot():
 		return "", refusal(ErrInvalidPath, textRootDelete, p.root)
 	case p.slash && p.isFile(ctx):
@@ -336,20 +336,20 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 		return "", err
 	case from.path.IsRoot():
 		return "", refusal(ErrInvalidPath, textRootRename, from.root)
-	case from.beside():
+	case from.outsideMounts():
 		return "", refusal(ErrNotExist, textMissing, oldPath)
 	case (from.mount != to.mount || to.path.IsRoot() || anyHidden(to.path)) && !from.exists(ctx):
 		return "", refusal(ErrNotExist, textMissing, oldPath)
 	case to.path.IsRoot():
 		return "", refusal(ErrExist, textDestination, newPath)
-	case to.beside():
-		return "", t.refuseBeside(newPath)
+	case to.outsideMounts():
+		return "", t.refuseOutsideMounts(newPath)
 	case anyHidden(to.path):
-		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, faultHidden)
+		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, reasonHidden)
 	case from.slash && from.isFile(ctx):
 		return "", refusal(ErrNotExist, textMissing, oldPath)
 	case to.slash && from.isFile(ctx):
-		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, faultSlashEnd)
+		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, reasonSlashEnd)
 	case from.mount != to.mount:
 		return "", refusal(ErrInvalidPath, textOtherStore, oldPath, newPath, from.root, to.root)
 	}

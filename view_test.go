@@ -27,8 +27,8 @@ func TestThousands(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 102400: "102,400", 1234567: "1,234,567", -1: "-1", -100: "-100", -1000: "-1,000",
 	} {
-		if got := thousands(n); got != want {
-			t.Errorf("thousands(%d) = %q, want %q", n, got, want)
+		if got := groupDigits(n); got != want {
+			t.Errorf("groupDigits(%d) = %q, want %q", n, got, want)
 		}
 	}
 }

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// fault logs what the agent cannot help.
-func (t *Tool) fault(ctx context.Context, command string, err error) {
-	if t.opts.Logger != nil && isFault(err) {
-		t.opts.Logger.ErrorContext(ctx, "memory tool: "+command+" failed", "error", t.censored(errors.Unwrap(err)))
+// logFailure logs an error of a command that the agent did not cause.
+func (t *Tool) logFailure(ctx context.Context, command string, err error) {
+	if t.opts.Logger != nil && isFailure(err) {
+		t.opts.Logger.ErrorContext(ctx, "memory tool: "+command+" failed", "error", t.sanitized(errors.Unwrap(err)))
 	}
 }
 
-// censored returns the text of an error without the paths that it names, which are
+// sanitized returns the text of an error without the paths that it names, which are
 // what the agent chose to call its memories, nor anything that looks sensitive to a
 // detector.
-func (t *Tool) censored(err error) string {
+func (t *Tool) sanitized(err error) string {
 	text := err.Error()
 	for p := range errorPaths(err) {
 		text = strings.ReplaceAll(text, p, "…")
 	}
-	text = t.top.censored(text)
+	text = t.top.sanitized(text)
 	for i := range t.mounts {
-		text = t.mounts[i].censored(text)
+		text = t.mounts[i].sanitized(text)
 	}
 	return text
 }
 
-// censored returns a text without what looks sensitive to the store's detector,
+// sanitized returns a text without what looks sensitive to the store's detector,
 // whatever the store's settings allow.
-func (m *mount) censored(text string) string {
+func (m *mount) sanitized(text string) string {
 	if m.store == nil || m.store.detector == nil {
 		return text
 	}
