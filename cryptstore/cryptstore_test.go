@@ -128,19 +128,19 @@ func (k kind) wrapped(ctx context.Context, dir string) (memento.Backend, error) 
 
 func (k kind) harness() storetest.Harness {
 	h := storetest.Harness{
-		Open: k.wrapped, Reopens: k.reopens, Shared: k.reopens,
+		Open: k.wrapped, Persistent: k.reopens, Shared: k.reopens,
 		Searcher: true, WorkspaceLister: true, EncryptedNames: k.names,
 		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Elector: k.elector,
-		Scans: true, SealedAs: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
+		SearchScans: true, SealedPrefix: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
 		Clock: true, NoteKeeper: true, // or they say that they are not supported
 	}
 	if k.files != nil {
-		h.Media = func(_ context.Context, dir string) ([]storetest.Medium, error) {
+		h.Blobs = func(_ context.Context, dir string) ([]storetest.Blob, error) {
 			paths := make([]string, len(k.files))
 			for i, name := range k.files {
 				paths[i] = filepath.Join(dir, "data", filepath.FromSlash(name))
 			}
-			return storetest.Files(paths...)
+			return storetest.FileBlobs(paths...)
 		}
 	}
 	return h

@@ -16,16 +16,16 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return Open(ctx, dir, nil)
 		},
-		Reopens:         true,
+		Persistent:      true,
 		Shared:          true,
 		Searcher:        true,
 		ReadMarker:      true,
 		KeyKeeper:       true,
 		WorkspaceLister: true,
-		Seals:           true,
+		AcceptsSealed:   true,
 		BackupWriter:    true,
-		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
-			return storetest.Files(filepath.Join(dir, hiddenFolder, booksFile), filepath.Join(dir, hiddenFolder, recordFile))
+		Blobs: func(_ context.Context, dir string) ([]storetest.Blob, error) {
+			return storetest.FileBlobs(filepath.Join(dir, hiddenFolder, booksFile), filepath.Join(dir, hiddenFolder, recordFile))
 		},
 		NoteKeeper: true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {

@@ -111,12 +111,12 @@ func TestSalvage(t *testing.T) {
 	if err := s.b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	media, err := storetest.Files(filepath.Join(s.base, hiddenFolder, booksFile))
+	blobs, err := storetest.FileBlobs(filepath.Join(s.base, hiddenFolder, booksFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := strings.ReplaceAll(string(media[0].Data), "the text of", "The text of")
-	if err := media[0].Write(t.Context(), []byte(data)); err != nil {
+	data := strings.ReplaceAll(string(blobs[0].Data), "the text of", "The text of")
+	if err := blobs[0].Write(t.Context(), []byte(data)); err != nil {
 		t.Fatal(err)
 	}
 	s.b = s.open(nil)

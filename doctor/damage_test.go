@@ -17,15 +17,15 @@ import (
 // harmed changes bytes in the file of a backend, which is closed, and opens it again.
 func harmed(t *testing.T, file, good, bad string) memento.Backend {
 	t.Helper()
-	media, err := storetest.Files(file)
+	blobs, err := storetest.FileBlobs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := bytes.Replace(media[0].Data, []byte(good), []byte(bad), 1)
-	if bytes.Equal(data, media[0].Data) {
+	data := bytes.Replace(blobs[0].Data, []byte(good), []byte(bad), 1)
+	if bytes.Equal(data, blobs[0].Data) {
 		t.Fatalf("%q is not in the file", good)
 	}
-	if err := media[0].Write(t.Context(), data); err != nil {
+	if err := blobs[0].Write(t.Context(), data); err != nil {
 		t.Fatal(err)
 	}
 	b, err := sqlitestore.Open(t.Context(), file, nil)

@@ -21,9 +21,9 @@ import (
 // that they share: as many servers on one machine do.
 func harness() storetest.Harness {
 	return storetest.Harness{
-		Open: openOnFile, Reopens: true, Shared: true, Searcher: true, ReadMarker: true, Signs: true, Clock: true,
-		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
-			return storetest.Files(filepath.Join(dir, "memento.db"))
+		Open: openOnFile, Persistent: true, Shared: true, Searcher: true, ReadMarker: true, Remote: true, Clock: true,
+		Blobs: func(_ context.Context, dir string) ([]storetest.Blob, error) {
+			return storetest.FileBlobs(filepath.Join(dir, "memento.db"))
 		},
 	}
 }

@@ -17,7 +17,7 @@ func harness() storetest.Harness {
 		ReadMarker:      true,
 		KeyKeeper:       true,
 		WorkspaceLister: true,
-		Seals:           true,
+		AcceptsSealed:   true,
 		Elector:         true,
 		NoteKeeper:      true,
 		OpenAt: func(_ context.Context, _ string, now func() time.Time) (memento.Backend, error) {

@@ -22,7 +22,7 @@ func TestRowOfAnother(t *testing.T) {
 	if err := errors.Join(err, b.Close()); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := h.Media(t.Context(), dir)
+	rows, err := h.Blobs(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,12 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return pgstore.Open(ctx, os.Getenv(services.PostgresVariable), &pgstore.Options{Schema: schemaOf(dir)})
 		},
-		Reopens:    true,
-		Shared:     true,
-		Seals:      true,
-		Searcher:   true,
-		ReadMarker: true,
-		KeyKeeper:  true,
+		Persistent:    true,
+		Shared:        true,
+		AcceptsSealed: true,
+		Searcher:      true,
+		ReadMarker:    true,
+		KeyKeeper:     true,
 
 		WorkspaceLister: true,
 		Elector:         true,
@@ -36,7 +36,7 @@ func harness() storetest.Harness {
 		NoteKeeper:      true,
 
 		Start: start,
-		Media: media,
+		Blobs: blobs,
 	}
 }
 

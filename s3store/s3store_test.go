@@ -59,11 +59,11 @@ func (s server) open(ctx context.Context, dir string) (memento.Backend, error) {
 
 func harness(s server) storetest.Harness {
 	return storetest.Harness{
-		Open:    s.open,
-		Start:   services.Together(services.ForS3, services.ForS3Second),
-		Reopens: true, Shared: true,
-		Searcher: true, ReadMarker: true, KeyKeeper: true, WorkspaceLister: true, Elector: true, Seals: true,
-		Media: s.media, HexHashes: true, Scans: true,
+		Open:       s.open,
+		Start:      services.Together(services.ForS3, services.ForS3Second),
+		Persistent: true, Shared: true,
+		Searcher: true, ReadMarker: true, KeyKeeper: true, WorkspaceLister: true, Elector: true, AcceptsSealed: true,
+		Blobs: s.blobs, HexHashes: true, SearchScans: true,
 		Clock: true, NoteKeeper: true,
 		OpenAt: s.openAt,
 	}

@@ -17,16 +17,16 @@ func harness() storetest.Harness {
 		Open: func(ctx context.Context, dir string) (memento.Backend, error) {
 			return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), nil)
 		},
-		Reopens:         true,
+		Persistent:      true,
 		Shared:          true,
 		Searcher:        true,
 		ReadMarker:      true,
 		KeyKeeper:       true,
 		WorkspaceLister: true,
-		Seals:           true,
+		AcceptsSealed:   true,
 		BackupWriter:    true,
-		Media: func(_ context.Context, dir string) ([]storetest.Medium, error) {
-			return storetest.Files(filepath.Join(dir, "memento.db"))
+		Blobs: func(_ context.Context, dir string) ([]storetest.Blob, error) {
+			return storetest.FileBlobs(filepath.Join(dir, "memento.db"))
 		},
 		NoteKeeper: true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {

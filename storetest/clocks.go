@@ -53,7 +53,7 @@ func notes(e *env) {
 	set("up-keep", "zweitens, ü")
 	is(keeper, "up-keep", "zweitens, ü")
 	is(keeper, "other", "")
-	if e.h.Reopens {
+	if e.h.Persistent {
 		e.reopen()
 		keeper = e.b.(memento.NoteKeeper)
 		is(keeper, "up-keep", "zweitens, ü")

@@ -13,7 +13,7 @@ import (
 // damage tests that no contents leave a backend that are not those that were written, and
 // that the rest stays usable.
 func damage(t *testing.T, h Harness) {
-	if h.Media == nil {
+	if h.Blobs == nil {
 		return // of what is kept nowhere, nothing can be damaged
 	}
 	h.run(t, "damaged contents", damagedContents)
@@ -51,8 +51,8 @@ func last[T any](seq func(func(T, error) bool)) (err error) {
 func (e *env) harm(text string, v memento.Version) {
 	e.Helper()
 	good := []byte(text)
-	if e.h.SealedAs != nil {
-		good = e.h.SealedAs(v)
+	if e.h.SealedPrefix != nil {
+		good = e.h.SealedPrefix(v)
 	}
 	e.damage(flipped(good), good)
 }
@@ -82,7 +82,7 @@ func damagedContents(e *env) {
 	if s, ok := e.b.(memento.Searcher); ok {
 		_, err = s.Search(e.Context(), e.store, memento.SearchOptions{Query: "finale"})
 		e.damaged("Search", err, second.Memory, second.ID)
-		if found, err := s.Search(e.Context(), e.store, memento.SearchOptions{Query: "another", Dir: "/"}); err != nil && !e.h.Scans || err == nil && len(found) != 1 {
+		if found, err := s.Search(e.Context(), e.store, memento.SearchOptions{Query: "another", Dir: "/"}); err != nil && !e.h.SearchScans || err == nil && len(found) != 1 {
 			e.Errorf("Search of others: %d matches, %v", len(found), err)
 		}
 	}
@@ -152,7 +152,7 @@ func (e *env) forgetDamaged(ids ...memento.VersionID) {
 }
 
 func damagedHash(e *env) {
-	if e.h.SealedAs != nil {
+	if e.h.SealedPrefix != nil {
 		return // its hash is of what only the keys know
 	}
 	first := e.put("/a.md", "one")
@@ -238,7 +238,7 @@ func damagedEqual(e *env) {
 	first := e.put("/a.md", text)
 	e.put("/a.md", "between")
 	third := e.put("/a.md", text)
-	if e.h.SealedAs != nil {
+	if e.h.SealedPrefix != nil {
 		e.harm(text, third)
 	} else {
 		e.harmNewest(text)

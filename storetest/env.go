@@ -61,7 +61,7 @@ func (e *env) another() memento.Backend {
 // reopen closes the backend and opens it again, if it can be.
 func (e *env) reopen() {
 	e.Helper()
-	if !e.h.Reopens {
+	if !e.h.Persistent {
 		return
 	}
 	if err := e.b.Close(); err != nil {

@@ -46,19 +46,19 @@ func flippedBits(e *env) {
 	if err := e.b.Close(); err != nil {
 		e.Fatal(err)
 	}
-	media, err := e.h.Media(e.Context(), e.dir)
+	blobs, err := e.h.Blobs(e.Context(), e.dir)
 	if err != nil {
 		e.Fatal(err)
 	}
 	before := readTree(e, e.dir)
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().Unix()/86400))) // other places each day
 	began := time.Now()
-	for _, at := range places(media, random) {
-		m := media[at.medium]
+	for _, at := range places(blobs, random) {
+		m := blobs[at.blob]
 		data := append([]byte{}, m.Data...)
 		data[at.offset] ^= 1 << random.IntN(8)
 		if err := m.Write(e.Context(), data); err != nil {
-			continue // the medium takes no such thing
+			continue // the blob takes no such thing
 		}
 		x.where = fmt.Sprintf("%s, byte %d of %d, %#x instead of %#x", m.Name, at.offset, len(data), data[at.offset], m.Data[at.offset])
 		x.look()
@@ -76,12 +76,12 @@ func flippedBits(e *env) {
 	}
 }
 
-type flipPlace struct{ medium, offset int }
+type flipPlace struct{ blob, offset int }
 
 // places returns where bits are flipped: bytes that are not zero, and some that are.
-func places(media []Medium, random *rand.Rand) []flipPlace {
+func places(blobs []Blob, random *rand.Rand) []flipPlace {
 	var used, empty []flipPlace
-	for i, m := range media {
+	for i, m := range blobs {
 		for at, c := range m.Data {
 			if c != 0 {
 				used = append(used, flipPlace{i, at})

@@ -198,14 +198,14 @@ func actors(e *env) {
 	} {
 		p := memento.Path(fmt.Sprintf("/%d", i))
 		made, err := e.b.Apply(e.Context(), e.store, by, []memento.Change{memento.Put{Path: p, Content: "x"}})
-		if e.h.Signs && !by.Kind.Known() && (by.Kind != "" || by.ID != "") {
+		if e.h.Remote && !by.Kind.Known() && (by.Kind != "" || by.ID != "") {
 			wantError(e, fmt.Sprintf("a change by %+v", by), err, memento.ErrInvalid)
 			continue
 		}
 		if err != nil {
 			e.Fatal(err)
 		}
-		if e.h.Signs && by.Key == "" {
+		if e.h.Remote && by.Key == "" {
 			if by.Key = made.Versions[0].CreatedBy.Key; by.Key == "" {
 				e.Errorf("no key was noted for %+v", by)
 			}

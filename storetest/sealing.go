@@ -18,7 +18,7 @@ import (
 // are kept as they are.
 func sealing(t *testing.T, h Harness) {
 	h.run(t, "copies of stores", copiedStores)
-	if !h.Seals {
+	if !h.AcceptsSealed {
 		h.run(t, "refused", sealRefused)
 		return
 	}
@@ -361,7 +361,7 @@ func copiedStores(e *env) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7_000, time.UTC)
 	spec := memento.StoreSpec{Name: "copy", ID: memento.NewStoreID(at), CreatedAt: at}
 	info, err := e.b.CreateStore(e.Context(), workspace, spec)
-	if errors.Is(err, memento.ErrUnsupported) && !e.h.Seals {
+	if errors.Is(err, memento.ErrUnsupported) && !e.h.AcceptsSealed {
 		return
 	}
 	if err != nil {

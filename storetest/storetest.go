@@ -2,7 +2,7 @@
 // benchmarks. A backend's tests hand it a [Harness]:
 //
 //	func harness() storetest.Harness {
-//		return storetest.Harness{Open: open, Reopens: true, Shared: true, Searcher: true}
+//		return storetest.Harness{Open: open, Persistent: true, Shared: true, Searcher: true}
 //	}
 //
 //	func TestMain(m *testing.M)         { storetest.Main(m, harness()) }
@@ -21,62 +21,64 @@ import (
 	"memento"
 )
 
-// A Harness says how to reach a backend, and what it promises beyond the
+// A Harness describes a backend: how to open it, and what it promises beyond the
 // contract that all backends keep.
 type Harness struct {
-	// Open returns a backend over what is kept in dir, a directory that is
-	// empty at first. A backend that keeps its data elsewhere keeps those of
-	// different dirs apart. The suite closes what it opened.
+	// Open returns a backend over the data in dir, a directory that is empty at
+	// first. A backend with its data elsewhere keeps the data of different dirs
+	// apart. The suite closes what it opened.
 	Open func(ctx context.Context, dir string) (memento.Backend, error)
 
-	// OpenAt is Open with a clock for the times of versions, nil if those are the
-	// storage's or a server's.
+	// OpenAt is Open with a clock for the times of versions; nil if those come from
+	// the storage or a server.
 	OpenAt func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error)
 
-	// Start, if not nil, starts what the backend keeps its data in, such as a
-	// database server, and returns what ends it. Main calls it before the tests,
-	// once, and ends it after them. Processes that the tests start find it by what
-	// Start put into the environment.
+	// Start, if not nil, starts the server that the backend needs, such as a
+	// database, and returns a function that stops it. Main calls Start once before
+	// the tests and stop after them. Start publishes the server's address in the
+	// environment, where child processes of the tests find it.
 	Start func(context.Context) (stop func(), err error)
 
-	// Reopens promises that what one handle wrote, a later one of the same dir reads.
-	Reopens bool
+	// Persistent promises that a later handle of the same dir reads what an earlier
+	// one wrote.
+	Persistent bool
 
-	// Shared promises that several handles of the same dir can be open at
-	// once, in one process and in many, and that a process may die at any
-	// time. It needs Reopens, and Main as the TestMain.
+	// Shared promises that several handles of the same dir can be open at once, in
+	// one process and in many, and that a process may die at any time. It needs
+	// Persistent, and Main as the TestMain.
 	Shared bool
 
-	// Seals promises to keep what a wrapper has sealed, and its envelopes: all do that
-	// keep contents themselves. A backend that does not refuses sealed changes.
-	Seals bool
+	// AcceptsSealed promises to store contents and envelopes sealed by a wrapper. Every
+	// backend that stores contents itself does. One that does not refuses sealed changes.
+	AcceptsSealed bool
 
-	// EncryptedNames admits that paths can be about half as long as the rules allow,
-	// because the backend encrypts the names in them.
+	// EncryptedNames admits that paths can be only about half as long as the rules
+	// allow, because the backend encrypts the names in them.
 	EncryptedNames bool
 
-	// Media returns what is kept in dir, while nobody has it open, so that tests can
-	// damage it; nil if there is nothing, or nothing that can be reached. What it returns
-	// has contents as they were written, except as SealedAs says.
-	Media func(ctx context.Context, dir string) ([]Medium, error)
+	// Blobs returns the stored data of dir, while no backend has it open, so that
+	// tests can damage it; nil if there is none, or none that can be reached. The data
+	// holds contents as they were written, except as SealedPrefix says.
+	Blobs func(ctx context.Context, dir string) ([]Blob, error)
 
-	// SealedAs returns what stands at the beginning of the contents that are kept of a
-	// version, and of no other; nil if contents are kept as they were written.
-	SealedAs func(memento.Version) []byte
+	// SealedPrefix returns the bytes that the stored contents of a version begin with,
+	// and those of no other version; nil if contents are stored as they were written.
+	SealedPrefix func(memento.Version) []byte
 
-	// HexHashes says that Media have hashes in hexadecimal digits, and not as bytes.
+	// HexHashes says that Blobs hold hashes as hexadecimal digits instead of bytes.
 	HexHashes bool
 
-	// Scans admits that a search reads the contents of memories that do not match, and
-	// so fails if these are damaged.
-	Scans bool
+	// SearchScans admits that a search reads the contents of memories that do not
+	// match, and so fails if these are damaged.
+	SearchScans bool
 
-	// Signs admits that the backend is a server's: for actors without a key it notes
-	// the one that it was called with, and it refuses kinds of actors that it does not know.
-	Signs bool
+	// Remote admits that the backend is a client of a server. For an actor without a
+	// key the server records the key of the connection, and it refuses kinds of actors
+	// that it does not know.
+	Remote bool
 
-	// Searcher and the others promise these powers. The backend must have exactly
-	// those that are promised.
+	// Searcher and the fields below promise the optional interfaces of these names.
+	// The backend must have exactly those that are promised.
 	Searcher        bool
 	ReadMarker      bool
 	KeyKeeper       bool

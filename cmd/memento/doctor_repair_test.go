@@ -29,11 +29,11 @@ func TestDamagedFile(t *testing.T) {
 	said(exitOK, "first 500 EUR\n", "put", "/pay.md")
 	said(exitOK, "then 1000 EUR\n", "put", "/pay.md")
 	said(exitOK, "beside\n", "put", "/there.md")
-	media, err := storetest.Files(file)
+	blobs, err := storetest.FileBlobs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := media[0].Write(t.Context(), bytes.ReplaceAll(media[0].Data, []byte("1000 EUR"), []byte("9000 EUR"))); err != nil {
+	if err := blobs[0].Write(t.Context(), bytes.ReplaceAll(blobs[0].Data, []byte("1000 EUR"), []byte("9000 EUR"))); err != nil {
 		t.Fatal(err)
 	}
 

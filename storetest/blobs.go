@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// A Medium is a part of what a backend keeps, as it lies there while nobody has it open:
+// A Blob is a part of what a backend keeps, as it lies there while nobody has it open:
 // a file, an object, a column of a row.
-type Medium struct {
+type Blob struct {
 	Name  string
 	Data  []byte
 	Write func(context.Context, []byte) error // puts other bytes in its place
 }
 
-// Files returns files as media, for [Harness].Media. What SQLite keeps beside a database
+// FileBlobs returns files as blobs, for [Harness].Blobs. What SQLite keeps beside a database
 // is not there while nobody has it open, and goes when the database is written.
-func Files(paths ...string) (media []Medium, err error) {
+func FileBlobs(paths ...string) (blobs []Blob, err error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		media = append(media, Medium{Name: filepath.Base(path), Data: data, Write: func(_ context.Context, data []byte) error {
+		blobs = append(blobs, Blob{Name: filepath.Base(path), Data: data, Write: func(_ context.Context, data []byte) error {
 			for _, suffix := range []string{"-wal", "-shm"} {
 				if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
@@ -36,7 +36,7 @@ func Files(paths ...string) (media []Medium, err error) {
 			return os.WriteFile(path, data, 0o600)
 		}})
 	}
-	return media, nil
+	return blobs, nil
 }
 
 // damage closes the backend, replaces bytes in what it keeps, wherever they are, and opens
@@ -69,12 +69,12 @@ func (e *env) replace(good []byte, change func([]byte) []byte) {
 	if err := e.b.Close(); err != nil {
 		e.Fatalf("close: %v", err)
 	}
-	media, err := e.h.Media(e.Context(), e.dir)
+	blobs, err := e.h.Blobs(e.Context(), e.dir)
 	if err != nil {
-		e.Fatalf("Media: %v", err)
+		e.Fatalf("Blobs: %v", err)
 	}
 	found := 0
-	for _, m := range media {
+	for _, m := range blobs {
 		found += bytes.Count(m.Data, good)
 		data := change(m.Data)
 		if bytes.Equal(data, m.Data) {

@@ -14,8 +14,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// media returns the objects below a test's prefix.
-func (s server) media(ctx context.Context, dir string) (found []storetest.Medium, err error) {
+// blobs returns the objects below a test's prefix.
+func (s server) blobs(ctx context.Context, dir string) (found []storetest.Blob, err error) {
 	at, _, err := s.at(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s server) media(ctx context.Context, dir string) (found []storetest.Medium
 		if err := errors.Join(err, object.Close()); err != nil {
 			return nil, err
 		}
-		found = append(found, storetest.Medium{Name: strings.TrimPrefix(info.Key, at.Prefix), Data: data, Write: func(ctx context.Context, data []byte) error {
+		found = append(found, storetest.Blob{Name: strings.TrimPrefix(info.Key, at.Prefix), Data: data, Write: func(ctx context.Context, data []byte) error {
 			_, err := c.PutObject(ctx, at.Bucket, info.Key, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{})
 			return err
 		}})

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// media returns the columns of all rows that texts and history are in.
-func media(ctx context.Context, dir string) (found []storetest.Medium, err error) {
+// blobs returns the columns of all rows that texts and history are in.
+func blobs(ctx context.Context, dir string) (found []storetest.Blob, err error) {
 	c, err := pgx.Connect(ctx, os.Getenv(services.PostgresVariable))
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func media(ctx context.Context, dir string) (found []storetest.Medium, err error
 				if back == nil {
 					continue
 				}
-				found = append(found, storetest.Medium{Name: table + "." + column, Data: data, Write: func(ctx context.Context, data []byte) error {
+				found = append(found, storetest.Blob{Name: table + "." + column, Data: data, Write: func(ctx context.Context, data []byte) error {
 					c, err := pgx.Connect(ctx, os.Getenv(services.PostgresVariable))
 					if err != nil {
 						return err
