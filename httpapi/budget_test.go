@@ -220,3 +220,24 @@ func TestArchivesWithinMemory(t *testing.T) {
 	}
 	until(t, "memory is given back", func() bool { return s.load("memory").Taken == 0 && s.load("bodies").Taken == 0 })
 }
+
+// To take back what was done to a store takes memory for what it holds: more than a key
+// can have is refused before anything is read.
+func TestGoingBackWithinMemory(t *testing.T) {
+	s := newSite(t, func(o *httpapi.Options) { o.MemoryBudget = 8 << 20 })
+	store := s.admin.newStore(t, "a")
+	const hour = "2020-01-01T00:00:00Z"
+	undo := map[string]any{"actor": map[string]any{"kind": "user", "id": "nobody"}, "since": hour, "dry_run": true}
+	restore := map[string]any{"as_of": hour, "dry_run": true}
+	s.admin.do(t, "POST", store+"/undo", undo).ok(t)
+	s.admin.do(t, "POST", store+"/restore", restore).ok(t)
+	text := strings.Repeat("x", 90_000)
+	for n := range 45 {
+		s.admin.do(t, "POST", store+"/memories", map[string]any{"path": fmt.Sprintf("/%d", n), "content": text}).ok(t)
+	}
+	s.admin.do(t, "POST", store+"/undo", undo).fails(t, 413, "request_too_large", "memory_budget")
+	s.admin.do(t, "POST", store+"/restore", restore).fails(t, 413, "request_too_large", "memory_budget")
+	if l := s.load("memory"); l.Taken != 0 {
+		t.Errorf("afterwards: %+v", l)
+	}
+}

@@ -49,6 +49,15 @@ func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento
 	if body.Until != nil {
 		opts.Until = body.Until.UTC()
 	}
+	info, err := c.info()
+	if err != nil {
+		return err
+	}
+	// What is written back may be all that there is, and each memory's newest version is
+	// looked at.
+	if err := c.charge(restoreCost*info.Usage.Bytes + headCost*info.Usage.Memories); err != nil {
+		return err
+	}
 	done, err := store.Undo(c.context(), by, opts)
 	if err != nil {
 		return err

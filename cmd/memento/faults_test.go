@@ -43,6 +43,12 @@ func startTool(t *testing.T, command ...string) *coprocess {
 	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr
+	return startCommand(t, cmd)
+}
+
+// startCommand starts a `memento tool` as it is prepared.
+func startCommand(t *testing.T, cmd *exec.Cmd) *coprocess {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -332,18 +331,7 @@ func TestFaultFailedFlushIsGone(t *testing.T) {
 			"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", flush), binary, "--backend", url, "tool")
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		c := &coprocess{t, cmd, in, bufio.NewScanner(out)}
+		c := startCommand(t, cmd)
 		refused, said := 0, ""
 		for n := 1; n < 40 && refused == 0; n++ {
 			if r := c.create(n, fmt.Sprint("text ", n)); r.IsError {
