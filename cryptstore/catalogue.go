@@ -9,8 +9,8 @@ import (
 )
 
 // outward is a description as users see it.
-func (b *Backend) outward(ws memento.Workspace, info memento.StoreInfo) memento.StoreInfo {
-	b.cache.saw(info.ID, ws)
+func (b *Backend) forUser(ws memento.Workspace, info memento.StoreInfo) memento.StoreInfo {
+	b.keyCache.noteWorkspace(info.ID, ws)
 	info.Envelope = ""
 	return info
 }
@@ -43,8 +43,8 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	b.cache.drop(info.ID) // of a store that was copied back
-	return b.outward(ws, info), nil
+	b.keyCache.remove(info.ID) // of a store that was copied back
+	return b.forUser(ws, info), nil
 }
 
 // GetStore implements [memento.Backend].
@@ -53,7 +53,7 @@ func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	return b.outward(ws, info), nil
+	return b.forUser(ws, info), nil
 }
 
 // UpdateStore implements [memento.Backend].
@@ -65,12 +65,12 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	return b.outward(ws, info), nil
+	return b.forUser(ws, info), nil
 }
 
 // DeleteStore implements [memento.Backend]. The store's keys go with it.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
-	defer b.cache.drop(id)
+	defer b.keyCache.remove(id)
 	defer b.texts.clear()
 	return b.inner.DeleteStore(ctx, ws, id)
 }
@@ -83,7 +83,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 				yield(memento.StoreInfo{}, err)
 				return
 			}
-			if !yield(b.outward(ws, info), nil) {
+			if !yield(b.forUser(ws, info), nil) {
 				return
 			}
 		}

@@ -43,12 +43,12 @@ import (
 // A Backend encrypts what another one keeps. See [Wrap] and [Of]. It is safe for
 // concurrent use, also by several processes on one backend below.
 type Backend struct {
-	inner memento.Backend
-	ring  KeyRing
-	opts  Options
-	cache cache
-	moves moves
-	texts texts
+	inner        memento.Backend
+	ring         KeyRing
+	opts         Options
+	keyCache     keyCache
+	checkedMoves moveCache
+	texts        textCache
 }
 
 var (
@@ -108,10 +108,10 @@ func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Option
 	case again:
 		return nil, fmt.Errorf("open with encryption: %w: it is encrypted already", memento.ErrUnsupported)
 	}
-	if err := b.prove(ctx); err != nil {
+	if err := b.checkRing(ctx); err != nil {
 		return nil, fmt.Errorf("open with encryption: %w", err)
 	}
-	return b.withPowers(), nil
+	return b.withOptional(), nil
 }
 
 // Of returns the encryption of a backend that Wrap returned, for [Backend.Rotate].
@@ -126,7 +126,7 @@ func Of(b memento.Backend) (*Backend, bool) {
 func (b *Backend) encryption() *Backend { return b }
 
 // provenIn is in how many workspaces Wrap and RequireKeys look for a store.
-const provenIn = 16
+const checkedWorkspaces = 16
 
 // RequireKeys returns ErrDecrypt if a backend that is about to be used without keys
 // keeps encrypted stores: what is written to it would be in clear beside them. It looks
@@ -136,7 +136,7 @@ func RequireKeys(ctx context.Context, inner memento.Backend) error {
 	if !ok {
 		return nil
 	}
-	for info, err := range newest(ctx, inner, lister) {
+	for info, err := range newestStores(ctx, inner, lister) {
 		if err != nil {
 			return err
 		}
@@ -148,14 +148,14 @@ func RequireKeys(ctx context.Context, inner memento.Backend) error {
 }
 
 // newest yields the newest store of each of a few workspaces.
-func newest(ctx context.Context, b memento.Backend, lister memento.WorkspaceLister) iter.Seq2[memento.StoreInfo, error] {
+func newestStores(ctx context.Context, b memento.Backend, lister memento.WorkspaceLister) iter.Seq2[memento.StoreInfo, error] {
 	return func(yield func(memento.StoreInfo, error) bool) {
 		workspaces, err := lister.Workspaces(ctx)
 		if err != nil {
 			yield(memento.StoreInfo{}, err)
 			return
 		}
-		for _, ws := range workspaces[:min(provenIn, len(workspaces))] {
+		for _, ws := range workspaces[:min(checkedWorkspaces, len(workspaces))] {
 			for info, err := range b.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true, Limit: 1}) {
 				info.Workspace = ws // whatever the storage says
 				if !yield(info, err) {
@@ -167,9 +167,9 @@ func newest(ctx context.Context, b memento.Backend, lister memento.WorkspaceList
 }
 
 // prove finds out whether the ring is that of the stores there are.
-func (b *Backend) prove(ctx context.Context) error {
+func (b *Backend) checkRing(ctx context.Context) error {
 	proven := false
-	for info, err := range newest(ctx, b.inner, b) {
+	for info, err := range newestStores(ctx, b.inner, b) {
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (b *Backend) prove(ctx context.Context) error {
 
 // Close closes the backend below. What is known of keys and texts is forgotten.
 func (b *Backend) Close() error {
-	b.cache.clear()
+	b.keyCache.clear()
 	b.texts.clear()
 	return b.inner.Close()
 }
@@ -208,16 +208,16 @@ func (b *Backend) fail(k *keys, err error) error {
 		return nil
 	}
 	if errors.Is(err, memento.ErrNoStore) {
-		b.cache.drop(k.store)
+		b.keyCache.remove(k.store)
 	}
 	if k.names == nil {
 		return err
 	}
 	if at, ok := errors.AsType[*memento.Error](err); ok && at.Path != "" {
-		return &memento.Error{Op: at.Op, Path: k.shown(at.Path), Err: at.Err}
+		return &memento.Error{Op: at.Op, Path: k.displayPath(at.Path), Err: at.Err}
 	}
 	if at, ok := errors.AsType[*memento.PathError](err); ok {
-		return &memento.PathError{Path: string(k.shown(memento.Path(at.Path))), Reason: at.Reason}
+		return &memento.PathError{Path: string(k.displayPath(memento.Path(at.Path))), Reason: at.Reason}
 	}
 	return err
 }

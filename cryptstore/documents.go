@@ -14,50 +14,50 @@ import (
 // Further errors: memento.ErrDecrypt.
 func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
 	const op = "get"
-	k, err := b.toRead(ctx, op, store)
+	k, err := b.keysForReading(ctx, op, store)
 	if err != nil {
 		return memento.Memory{}, err
 	}
 	kept := ref
-	kept.Path = k.find(ref.Path)
-	age := b.texts.age()
+	kept.Path = k.encryptPathForLookup(ref.Path)
+	age := b.texts.generation()
 	m, err := b.inner.Get(ctx, store, kept)
 	if err != nil {
 		return memento.Memory{}, b.fail(k, err)
 	}
-	clear, err := b.openMemory(ctx, op, &k, m, age)
+	clear, err := b.decryptMemory(ctx, op, &k, m, age)
 	return clear, b.fail(k, err)
 }
 
 // Recall implements [memento.Recaller], for backends below that do.
 func (b *Backend) Recall(store memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
 	recaller, ok := b.inner.(memento.Recaller)
-	e, cached := b.cache.get(store)
-	if !ok || !cached || time.Since(e.checked) >= keysFor {
+	e, cached := b.keyCache.get(store)
+	if !ok || !cached || time.Since(e.checked) >= maxKeyAge {
 		return m, false
 	}
-	ref.Path = e.keys.find(ref.Path)
-	age := b.texts.age()
+	ref.Path = e.keys.encryptPathForLookup(ref.Path)
+	age := b.texts.generation()
 	if m, known = recaller.Recall(store, ref); !known {
 		return m, false
 	}
-	text, hash, by, err := b.open(e.keys, m.ID, m.Content, m.Digest, m.Size, age)
+	text, hash, by, err := b.cachedDecryptText(e.keys, m.ID, m.Content, m.Digest, m.Size, age)
 	if err != nil || by != m.Version { // one that was moved: Get looks whether it was
 		return memento.Memory{}, false
 	}
-	m, err = e.keys.openedMemory(m, text, hash)
+	m, err = e.keys.memoryWithContents(m, text, hash)
 	return m, err == nil
 }
 
 // openMemory returns a memory with the contents that it has, sealed. If it takes
 // newer keys than k, k becomes those. age is that of texts, from before the storage was
 // asked.
-func (b *Backend) openMemory(ctx context.Context, op string, k **keys, m memento.Memory, age int64) (memento.Memory, error) {
-	text, hash, by, err := b.open(*k, m.ID, m.Content, m.Digest, m.Size, age)
+func (b *Backend) decryptMemory(ctx context.Context, op string, k **keys, m memento.Memory, age int64) (memento.Memory, error) {
+	text, hash, by, err := b.cachedDecryptText(*k, m.ID, m.Content, m.Digest, m.Size, age)
 	if errors.Is(err, memento.ErrDecrypt) {
-		if fresh, other := b.reread(ctx, op, *k); other {
+		if fresh, other := b.reloadKeys(ctx, op, *k); other {
 			*k = fresh
-			text, hash, by, err = b.open(fresh, m.ID, m.Content, m.Digest, m.Size, age)
+			text, hash, by, err = b.cachedDecryptText(fresh, m.ID, m.Content, m.Digest, m.Size, age)
 		}
 	}
 	if err == nil && by != m.Version {
@@ -66,22 +66,22 @@ func (b *Backend) openMemory(ctx context.Context, op string, k **keys, m memento
 	if err != nil {
 		return memento.Memory{}, &memento.Error{Op: op, Path: m.Path, Err: err}
 	}
-	return (*k).openedMemory(m, text, hash)
+	return (*k).memoryWithContents(m, text, hash)
 }
 
 // openedMemory returns a memory as users see it, with its contents.
-func (k *keys) openedMemory(m memento.Memory, text, hash string) (_ memento.Memory, err error) {
+func (k *keys) memoryWithContents(m memento.Memory, text, hash string) (_ memento.Memory, err error) {
 	m.Content, m.SHA256, m.Digest = text, hash, ""
-	m.Path, err = k.clear(m.Path)
+	m.Path, err = k.decryptPath(m.Path)
 	return m, err
 }
 
 // bareMemory returns a memory that has no contents as users see it.
-func (k *keys) bareMemory(m memento.Memory) (_ memento.Memory, err error) {
+func (k *keys) memoryWithoutContents(m memento.Memory) (_ memento.Memory, err error) {
 	if m.Digest != "" {
 		m.SHA256, m.Digest = k.hash(m.Digest), ""
 	}
-	m.Path, err = k.clear(m.Path)
+	m.Path, err = k.decryptPath(m.Path)
 	return m, err
 }
 
@@ -89,13 +89,13 @@ func (k *keys) bareMemory(m memento.Memory) (_ memento.Memory, err error) {
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	const op = "apply"
 	for {
-		k, err := b.toWrite(ctx, op, store)
+		k, err := b.keysForWriting(ctx, op, store)
 		if err != nil {
 			return memento.Applied{}, err
 		}
-		done, err := b.applyBy(ctx, k, by, changes)
+		done, err := b.applyWithKeys(ctx, k, by, changes)
 		if errors.Is(err, memento.ErrConflict) {
-			if _, other := b.reread(ctx, op, k); other { // the store has other keys by now
+			if _, other := b.reloadKeys(ctx, op, k); other { // the store has other keys by now
 				continue
 			}
 		}
@@ -104,22 +104,22 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 }
 
 // applyBy is Apply with the keys that the store should have.
-func (b *Backend) applyBy(ctx context.Context, k *keys, by memento.Actor, changes []memento.Change) (_ memento.Applied, err error) {
+func (b *Backend) applyWithKeys(ctx context.Context, k *keys, by memento.Actor, changes []memento.Change) (_ memento.Applied, err error) {
 	seal := make([]sealer, len(changes))
 	given := make([]memento.Change, len(changes))
 	for i, c := range changes {
 		seal[i].keys = k
-		if given[i], err = k.sealed(c, &seal[i]); err != nil {
+		if given[i], err = k.sealChange(c, &seal[i]); err != nil {
 			return memento.Applied{}, err
 		}
 	}
-	age := b.texts.age()
+	age := b.texts.generation()
 	done, err := b.inner.Apply(ctx, k.store, by, given)
 	if err != nil {
 		return memento.Applied{}, b.fail(k, err)
 	}
 	for i, v := range done.Versions {
-		bare, err := k.bareVersion(v)
+		bare, err := k.versionWithoutContents(v)
 		if err != nil {
 			return memento.Applied{}, b.fail(k, err)
 		}
@@ -129,7 +129,7 @@ func (b *Backend) applyBy(ctx context.Context, k *keys, by memento.Actor, change
 			seal = seal[1:]
 		}
 		if len(seal) > 0 && seal[0].last.version == v.ID {
-			b.written(k, &seal[0].last, &v, bare.SHA256, age)
+			b.cacheWritten(k, &seal[0].last, &v, bare.SHA256, age)
 			seal = seal[1:]
 		}
 	}
@@ -137,17 +137,17 @@ func (b *Backend) applyBy(ctx context.Context, k *keys, by memento.Actor, change
 }
 
 // sealed returns a change as the backend below is given it.
-func (k *keys) sealed(c memento.Change, by *sealer) (_ memento.Change, err error) {
+func (k *keys) sealChange(c memento.Change, by *sealer) (_ memento.Change, err error) {
 	switch is := c.(type) {
 	case memento.Put:
-		is.Path, err = k.keep(is.Path)
+		is.Path, err = k.encryptPath(is.Path)
 		c = is
 	case memento.Remove:
-		is.Path = k.find(is.Path)
+		is.Path = k.encryptPathForLookup(is.Path)
 		c = is
 	case memento.Move:
-		is.From = k.find(is.From)
-		is.To, err = k.keep(is.To)
+		is.From = k.encryptPathForLookup(is.From)
+		is.To, err = k.encryptPath(is.To)
 		c = is
 	case memento.Sealed:
 		return nil, &memento.Error{Op: "apply", Err: fmt.Errorf("%w: contents that another wrapper has sealed", memento.ErrUnsupported)}

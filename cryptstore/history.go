@@ -11,30 +11,30 @@ import (
 )
 
 // bareVersion returns a version that has no contents as users see it.
-func (k *keys) bareVersion(v memento.Version) (_ memento.Version, err error) {
+func (k *keys) versionWithoutContents(v memento.Version) (_ memento.Version, err error) {
 	if v.Digest != "" {
 		v.SHA256, v.Digest = k.hash(v.Digest), ""
 	}
-	if v.Path, err = k.clear(v.Path); err != nil { // it says which one, so that it can be redacted
-		return v, &memento.Error{Op: "decrypt name", Path: v.Path, Err: fmt.Errorf("version %s: %w", v.ID, errOtherName)}
+	if v.Path, err = k.decryptPath(v.Path); err != nil { // it says which one, so that it can be redacted
+		return v, &memento.Error{Op: "decrypt name", Path: v.Path, Err: fmt.Errorf("version %s: %w", v.ID, errForeignName)}
 	}
 	return v, nil
 }
 
 // openVersion returns a version with the contents that it has, sealed. If it takes
 // newer keys than k, k becomes those.
-func (b *Backend) openVersion(ctx context.Context, op string, k **keys, v memento.Version) (memento.Version, error) {
+func (b *Backend) decryptVersion(ctx context.Context, op string, k **keys, v memento.Version) (memento.Version, error) {
 	if v.Redacted() || v.Operation == memento.Deleted {
 		if v.Content != "" {
 			return memento.Version{}, &memento.Error{Op: op, Path: v.Path, Err: tampered("it should have no contents")}
 		}
-		return (*k).bareVersion(v)
+		return (*k).versionWithoutContents(v)
 	}
-	text, hash, by, err := (*k).open(v.Memory, v.Content, v.Digest, v.Size)
+	text, hash, by, err := (*k).decryptText(v.Memory, v.Content, v.Digest, v.Size)
 	if errors.Is(err, memento.ErrDecrypt) {
-		if fresh, other := b.reread(ctx, op, *k); other {
+		if fresh, other := b.reloadKeys(ctx, op, *k); other {
 			*k = fresh
-			text, hash, by, err = fresh.open(v.Memory, v.Content, v.Digest, v.Size)
+			text, hash, by, err = fresh.decryptText(v.Memory, v.Content, v.Digest, v.Size)
 		}
 	}
 	if err == nil && by != v.ID {
@@ -44,7 +44,7 @@ func (b *Backend) openVersion(ctx context.Context, op string, k **keys, v mement
 		return memento.Version{}, &memento.Error{Op: op, Path: v.Path, Err: err}
 	}
 	v.Content, v.SHA256, v.Digest = text, hash, ""
-	v.Path, err = (*k).clear(v.Path)
+	v.Path, err = (*k).decryptPath(v.Path)
 	return v, err
 }
 
@@ -53,7 +53,7 @@ func (b *Backend) openVersion(ctx context.Context, op string, k **keys, v mement
 // Further errors: memento.ErrDecrypt.
 func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id memento.VersionID) (memento.Version, error) {
 	const op = "get version"
-	k, err := b.toRead(ctx, op, store)
+	k, err := b.keysForReading(ctx, op, store)
 	if err != nil {
 		return memento.Version{}, err
 	}
@@ -61,7 +61,7 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 	if err != nil {
 		return memento.Version{}, b.fail(k, err)
 	}
-	v, err = b.openVersion(ctx, op, &k, v)
+	v, err = b.decryptVersion(ctx, op, &k, v)
 	return v, b.fail(k, err)
 }
 
@@ -71,19 +71,19 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
 	const op = "list versions"
 	return func(yield func(memento.Version, error) bool) {
-		k, err := b.toRead(ctx, op, store)
+		k, err := b.keysForReading(ctx, op, store)
 		if err != nil {
 			yield(memento.Version{}, err)
 			return
 		}
-		opts.Path = k.find(opts.Path)
+		opts.Path = k.encryptPathForLookup(opts.Path)
 		for v, err := range b.inner.ListVersions(ctx, store, opts) {
 			switch {
 			case err != nil:
 			case opts.Contents:
-				v, err = b.openVersion(ctx, op, &k, v)
+				v, err = b.decryptVersion(ctx, op, &k, v)
 			default:
-				v, err = k.bareVersion(v)
+				v, err = k.versionWithoutContents(v)
 			}
 			if err != nil {
 				yield(memento.Version{}, b.fail(k, err))
@@ -99,7 +99,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 // Redact implements [memento.Backend].
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
-	k, err := b.toRead(ctx, op, store)
+	k, err := b.keysForReading(ctx, op, store)
 	if err != nil {
 		return memento.Version{}, err
 	}
@@ -108,7 +108,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	if err != nil {
 		return memento.Version{}, b.fail(k, err)
 	}
-	v, err = k.bareVersion(v)
+	v, err = k.versionWithoutContents(v)
 	return v, b.fail(k, err)
 }
 
@@ -124,7 +124,7 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 // memory's newest. Otherwise a memory could be shown an older text of its own, by who
 // can write to the storage but not to its history. What was found to be in order is
 // remembered, so that a renamed directory is not looked up again with every listing.
-type moves struct {
+type moveCache struct {
 	mu    sync.Mutex
 	known map[move]struct{}
 }
@@ -138,14 +138,14 @@ type move struct {
 
 const maxMoves = 1 << 16
 
-func (s *moves) has(m move) bool {
+func (s *moveCache) has(m move) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.known[m]
 	return ok
 }
 
-func (s *moves) add(m move) {
+func (s *moveCache) add(m move) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil || len(s.known) >= maxMoves {
@@ -154,13 +154,13 @@ func (s *moves) add(m move) {
 	s.known[m] = struct{}{}
 }
 
-var errOutdated = tampered("it is not what its newest version wrote")
+var errNotNewestText = tampered("it is not what its newest version wrote")
 
 // checkMoved checks that a memory, whose contents another version wrote than its
 // newest, was really moved since.
 func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, writer memento.VersionID) error {
 	this := move{k.store, m.Version, writer, m.Digest}
-	if b.moves.has(this) {
+	if b.checkedMoves.has(this) {
 		return nil
 	}
 	v, err := b.inner.GetVersion(ctx, k.store, m.Version)
@@ -169,7 +169,7 @@ func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, wr
 		// That happens to versions that are no longer the newest.
 		now, err := b.inner.Get(ctx, k.store, memento.ByID(m.ID))
 		if err == nil && now.Version == m.Version {
-			return errOutdated
+			return errNotNewestText
 		}
 		if errors.Is(err, memento.ErrNotExist) {
 			err = nil
@@ -178,12 +178,12 @@ func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, wr
 	case err != nil:
 		return err
 	case v.Memory != m.ID || v.Digest != m.Digest || v.SHA256 != m.SHA256:
-		return errOutdated
+		return errNotNewestText
 	}
 	if err := b.checkWriter(ctx, k, &v, writer); err != nil {
 		return err
 	}
-	b.moves.add(this)
+	b.checkedMoves.add(this)
 	return nil
 }
 
@@ -191,11 +191,11 @@ func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, wr
 // That one may be gone by now.
 func (b *Backend) checkWriter(ctx context.Context, k *keys, v *memento.Version, writer memento.VersionID) error {
 	this := move{k.store, v.ID, writer, v.Digest}
-	if b.moves.has(this) {
+	if b.checkedMoves.has(this) {
 		return nil
 	}
 	if v.Operation != memento.Modified {
-		return errOutdated
+		return errNotNewestText
 	}
 	w, err := b.inner.GetVersion(ctx, k.store, writer)
 	switch {
@@ -204,8 +204,8 @@ func (b *Backend) checkWriter(ctx context.Context, k *keys, v *memento.Version, 
 	case err != nil:
 		return err
 	case w.Memory != v.Memory || w.Digest != v.Digest || w.SHA256 != v.SHA256 || w.Seq >= v.Seq:
-		return errOutdated
+		return errNotNewestText
 	}
-	b.moves.add(this)
+	b.checkedMoves.add(this)
 	return nil
 }

@@ -25,12 +25,12 @@ const maxKeyFileBytes = 1 << 20
 func OpenKeyFile(path string) (*Keys, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fileFault("open", err)
+		return nil, fileError("open", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fileFault("open", err)
+		return nil, fileError("open", err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: the file of encryption keys is no plain file", memento.ErrInvalid)
@@ -40,7 +40,7 @@ func OpenKeyFile(path string) (*Keys, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
 	if err != nil {
-		return nil, fileFault("read", err)
+		return nil, fileError("read", err)
 	}
 	return ParseKeys(string(text))
 }
@@ -66,7 +66,7 @@ func NewKeyFile(path string) (*Keys, error) {
 func UpdateKeyFile(path string, change func(*Keys) (*Keys, error)) (*Keys, error) {
 	path, err := filepath.EvalSymlinks(path) // the file is replaced, not a link to it
 	if err != nil {
-		return nil, fileFault("open", err)
+		return nil, fileError("open", err)
 	}
 	k, err := OpenKeyFile(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func UpdateKeyFile(path string, change func(*Keys) (*Keys, error)) (*Keys, error
 		return nil, err
 	}
 	if err := os.Rename(temp, path); err != nil {
-		return nil, errors.Join(fileFault("replace", err), os.Remove(temp))
+		return nil, errors.Join(fileError("replace", err), os.Remove(temp))
 	}
 	return k, syncFolder(path)
 }
@@ -94,7 +94,7 @@ func writeKeys(path string, k *Keys) error {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fileFault("make", err)
+		return fileError("make", err)
 	}
 	_, err = f.WriteString(text + "\n")
 	if err == nil {
@@ -102,7 +102,7 @@ func writeKeys(path string, k *Keys) error {
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path)
-		return fileFault("write", err)
+		return fileError("write", err)
 	}
 	return syncFolder(path)
 }
@@ -114,17 +114,17 @@ func syncFolder(path string) error {
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return fileFault("flush", err)
+		return fileError("flush", err)
 	}
 	defer dir.Close()
 	if err := dir.Sync(); err != nil {
-		return fileFault("flush", err)
+		return fileError("flush", err)
 	}
 	return nil
 }
 
 // fileFault is err without the path, which not everybody should read.
-func fileFault(what string, err error) error {
+func fileError(what string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}

@@ -99,7 +99,7 @@ func keysetBytes(h *keyset.Handle) ([]byte, error) {
 
 // about is associated data: what a ciphertext is for, and where it belongs. Parts
 // are written with their lengths, so that no two lists of parts look the same.
-func about(what string, parts ...string) []byte {
+func associatedData(what string, parts ...string) []byte {
 	size := len(what) + 1
 	for _, p := range parts {
 		size += 4 + len(p)
@@ -113,8 +113,8 @@ func about(what string, parts ...string) []byte {
 	return ad
 }
 
-func aboutKeys(ws memento.Workspace, id memento.StoreID) []byte {
-	return about("memento store keys 1", string(id), string(ws))
+func keysAD(ws memento.Workspace, id memento.StoreID) []byte {
+	return associatedData("memento store keys 1", string(id), string(ws))
 }
 
 // wrap makes the envelope of a store.
@@ -123,7 +123,7 @@ func wrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.St
 	if err != nil {
 		return "", err
 	}
-	wrapped, key, err := ring.Wrap(ctx, plain, aboutKeys(ws, id))
+	wrapped, key, err := ring.Wrap(ctx, plain, keysAD(ws, id))
 	if err != nil {
 		return "", fmt.Errorf("the keys of the store cannot be wrapped: %w", err)
 	}
@@ -152,19 +152,19 @@ func unwrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.
 	if err != nil {
 		return nil, err
 	}
-	plain, err := ring.Unwrap(ctx, e.Key, e.Wrapped, aboutKeys(ws, id))
+	plain, err := ring.Unwrap(ctx, e.Key, e.Wrapped, keysAD(ws, id))
 	if err != nil {
-		return nil, unwrapped(err)
+		return nil, ringError(err)
 	}
 	k := &keys{store: id, ws: ws, envelope: text, ringKey: e.Key}
-	if err := k.make(plain); err != nil {
+	if err := k.derive(plain); err != nil {
 		return nil, fmt.Errorf("%w: the store's keys are damaged", memento.ErrDecrypt) // without err, which could quote them
 	}
 	return k, nil
 }
 
 // make makes the keys ready for use.
-func (k *keys) make(plain []byte) error {
+func (k *keys) derive(plain []byte) error {
 	if err := json.Unmarshal(plain, &k.secrets); err != nil {
 		return err
 	}

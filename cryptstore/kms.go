@@ -70,7 +70,7 @@ func (r *KMSRing) Unwrap(ctx context.Context, keyID string, wrapped, ad []byte) 
 	}
 	secret, err := e.DecryptWithContext(ctx, wrapped, ad)
 	if err != nil {
-		return nil, unwrapped(fmt.Errorf("key %s of the key service: %w", shown(keyID), err))
+		return nil, ringError(fmt.Errorf("key %s of the key service: %w", quoteID(keyID), err))
 	}
 	return secret, nil
 }

@@ -16,7 +16,7 @@ import (
 func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	const op = "list"
 	return func(yield func(memento.Entry, error) bool) {
-		k, err := b.toRead(ctx, op, store)
+		k, err := b.keysForReading(ctx, op, store)
 		if err != nil {
 			yield(memento.Entry{}, err)
 			return
@@ -25,10 +25,10 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 			b.listSorted(ctx, op, k, opts, yield)
 			return
 		}
-		age := b.texts.age()
+		age := b.texts.generation()
 		for e, err := range b.inner.List(ctx, store, opts) {
 			if err == nil {
-				e, err = b.openEntry(ctx, op, &k, e, opts.Contents, age)
+				e, err = b.decryptEntry(ctx, op, &k, e, opts.Contents, age)
 			}
 			if err != nil {
 				yield(memento.Entry{}, err)
@@ -42,13 +42,13 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 }
 
 // openEntry returns an entry whose path is clear as users see it.
-func (b *Backend) openEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool, age int64) (_ memento.Entry, err error) {
+func (b *Backend) decryptEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool, age int64) (_ memento.Entry, err error) {
 	switch {
 	case e.Dir, e.Foreign:
 	case contents:
-		e.Memory, err = b.openMemory(ctx, op, k, e.Memory, age)
+		e.Memory, err = b.decryptMemory(ctx, op, k, e.Memory, age)
 	default:
-		e.Memory, err = (*k).bareMemory(e.Memory)
+		e.Memory, err = (*k).memoryWithoutContents(e.Memory)
 	}
 	return e, err
 }
@@ -59,12 +59,12 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 	if opts.Dir == "" {
 		opts.Dir = memento.Root
 	}
-	all := memento.ListOptions{Dir: k.find(opts.Dir), Contents: opts.Contents, Brief: opts.Brief}
-	age := b.texts.age()
+	all := memento.ListOptions{Dir: k.encryptPathForLookup(opts.Dir), Contents: opts.Contents, Brief: opts.Brief}
+	age := b.texts.generation()
 	var entries []memento.Entry
 	for e, err := range b.inner.List(ctx, k.store, all) {
 		if err == nil && !e.Foreign { // those have names that people gave
-			e.Path, err = k.clear(e.Path)
+			e.Path, err = k.decryptPath(e.Path)
 		}
 		if err != nil {
 			yield(memento.Entry{}, b.fail(k, err))
@@ -81,7 +81,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 		}
 		err := ctx.Err()
 		if err == nil {
-			e, err = b.openEntry(ctx, op, &k, e, opts.Contents, age)
+			e, err = b.decryptEntry(ctx, op, &k, e, opts.Contents, age)
 		}
 		if err != nil {
 			yield(memento.Entry{}, b.fail(k, err))

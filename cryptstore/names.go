@@ -14,13 +14,13 @@ import (
 // memories are together stays visible, what they are called does not.
 var nameCode = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-var aboutName = []byte("memento name 1")
+var nameAD = []byte("memento name 1")
 
 // keep returns the path that the backend keeps. One that is not valid is left as it
 // is, for the backend to say so: it is never written.
 //
 // Errors: memento.ErrInvalidPath if it is too long, encrypted.
-func (k *keys) keep(p memento.Path) (memento.Path, error) {
+func (k *keys) encryptPath(p memento.Path) (memento.Path, error) {
 	if k.names == nil || p == "" || p.IsRoot() {
 		return p, nil
 	}
@@ -29,7 +29,7 @@ func (k *keys) keep(p memento.Path) (memento.Path, error) {
 	}
 	var kept strings.Builder
 	for name := range p.Segments() {
-		encrypted, err := k.names.EncryptDeterministically([]byte(name), aboutName)
+		encrypted, err := k.names.EncryptDeterministically([]byte(name), nameAD)
 		if err != nil {
 			return "", fmt.Errorf("encrypt: %w", err)
 		}
@@ -37,19 +37,19 @@ func (k *keys) keep(p memento.Path) (memento.Path, error) {
 		kept.WriteString(strings.ToLower(nameCode.EncodeToString(encrypted)))
 	}
 	if kept.Len() > memento.MaxPathBytes {
-		return "", tooLong(p, kept.Len())
+		return "", errPathTooLong(p, kept.Len())
 	}
 	return memento.Path(kept.String()), nil
 }
 
-func tooLong(p memento.Path, n int) error {
+func errPathTooLong(p memento.Path, n int) error {
 	return &memento.PathError{Path: string(p), Reason: fmt.Sprintf(
 		"this store encrypts names, and encrypted it has %d bytes; at most %d are allowed: use shorter or fewer names", n, memento.MaxPathBytes)}
 }
 
 // find is keep for what is only looked for. Nothing has a path that is too long.
-func (k *keys) find(p memento.Path) memento.Path {
-	kept, err := k.keep(p)
+func (k *keys) encryptPathForLookup(p memento.Path) memento.Path {
+	kept, err := k.encryptPath(p)
 	if err != nil {
 		return p
 	}
@@ -59,7 +59,7 @@ func (k *keys) find(p memento.Path) memento.Path {
 // clear is the reverse of keep.
 //
 // Errors: memento.ErrDecrypt.
-func (k *keys) clear(p memento.Path) (memento.Path, error) {
+func (k *keys) decryptPath(p memento.Path) (memento.Path, error) {
 	if k.names == nil || p == "" || p.IsRoot() {
 		return p, nil
 	}
@@ -67,14 +67,14 @@ func (k *keys) clear(p memento.Path) (memento.Path, error) {
 	for name := range p.Segments() {
 		encrypted, err := nameCode.DecodeString(strings.ToUpper(name))
 		if err == nil && strings.ToLower(nameCode.EncodeToString(encrypted)) != name {
-			err = errOtherCode
+			err = errNotNameCode
 		}
 		var plain []byte
 		if err == nil {
-			plain, err = k.names.DecryptDeterministically(encrypted, aboutName)
+			plain, err = k.names.DecryptDeterministically(encrypted, nameAD)
 		}
 		if err != nil {
-			return "", &memento.Error{Op: "decrypt name", Path: p, Err: errOtherName}
+			return "", &memento.Error{Op: "decrypt name", Path: p, Err: errForeignName}
 		}
 		clear.WriteByte('/')
 		clear.Write(plain)
@@ -82,13 +82,13 @@ func (k *keys) clear(p memento.Path) (memento.Path, error) {
 	return memento.Path(clear.String()), nil
 }
 
-var errOtherName = tampered("this name is not encrypted by the store's key")
+var errForeignName = tampered("this name is not encrypted by the store's key")
 
-var errOtherCode = fmt.Errorf("not the code of any name")
+var errNotNameCode = fmt.Errorf("not the code of any name")
 
 // shown is clear for errors.
-func (k *keys) shown(p memento.Path) memento.Path {
-	if clear, err := k.clear(p); err == nil {
+func (k *keys) displayPath(p memento.Path) memento.Path {
+	if clear, err := k.decryptPath(p); err == nil {
 		return clear
 	}
 	return p

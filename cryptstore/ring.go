@@ -199,7 +199,7 @@ func (k *Keys) Unwrap(_ context.Context, keyID string, wrapped, ad []byte) ([]by
 		err = errOtherKey // else the key that is needed could be taken for unused, and removed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: what encryption key %s should have wrapped was not wrapped by it, or was changed", memento.ErrDecrypt, shown(keyID))
+		return nil, fmt.Errorf("%w: what encryption key %s should have wrapped was not wrapped by it, or was changed", memento.ErrDecrypt, quoteID(keyID))
 	}
 	return secret, nil
 }
@@ -217,11 +217,11 @@ var errOtherKey = errors.New("another key has wrapped it")
 
 // errMissingKey says which key is needed.
 func errMissingKey(keyID string) error {
-	return fmt.Errorf("%w: it needs encryption key %s, which was not given", memento.ErrDecrypt, shown(keyID))
+	return fmt.Errorf("%w: it needs encryption key %s, which was not given", memento.ErrDecrypt, quoteID(keyID))
 }
 
 // shown is an ID that comes from the storage, as far as it fits into an error.
-func shown(id string) string {
+func quoteID(id string) string {
 	const most = 100
 	if len(id) > most {
 		id = id[:most] + "…"
@@ -233,7 +233,7 @@ func shown(id string) string {
 var errNoKeyService = fmt.Errorf("%w: the key service does not answer", memento.ErrUnavailable)
 
 // unwrapped sorts the errors of rings: what says nothing else is about the key.
-func unwrapped(err error) error {
+func ringError(err error) error {
 	for _, known := range []error{memento.ErrDecrypt, memento.ErrUnavailable, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			return err

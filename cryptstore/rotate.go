@@ -174,6 +174,6 @@ func (b *Backend) rewrap(ctx context.Context, k *keys, s secrets) (*keys, error)
 	if err != nil {
 		return nil, err
 	}
-	b.cache.put(again, at)
+	b.keyCache.put(again, at)
 	return again, nil
 }

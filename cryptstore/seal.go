@@ -21,19 +21,19 @@ const (
 	sealedFormat = "1"
 )
 
-func (k *keys) aboutText(memory memento.MemoryID, version memento.VersionID) []byte {
-	return about("memento contents 1", string(k.store), string(memory), string(version))
+func (k *keys) textAD(memory memento.MemoryID, version memento.VersionID) []byte {
+	return associatedData("memento contents 1", string(k.store), string(memory), string(version))
 }
 
 // A sealer is what a store's keys are to a backend, for one change.
 type sealer struct {
 	*keys
-	last sealed // what was sealed last, which is what is kept if the change succeeds
+	last sealedText // what was sealed last, which is what is kept if the change succeeds
 }
 
-type sealed struct {
-	version    memento.VersionID
-	text, kept string
+type sealedText struct {
+	version      memento.VersionID
+	text, stored string
 }
 
 var _ memento.Sealer = (*sealer)(nil)
@@ -41,7 +41,7 @@ var _ memento.Sealer = (*sealer)(nil)
 // Seal implements [memento.Sealer].
 func (s *sealer) Seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
 	kept, err := s.seal(memory, version, text)
-	s.last = sealed{version, text, kept}
+	s.last = sealedText{version, text, kept}
 	return kept, err
 }
 
@@ -51,25 +51,25 @@ func (s *sealer) Digest(sha256 string) string { return s.digest(sha256) }
 // Clear implements [memento.Sealer].
 func (s *sealer) Clear(p memento.Path) (memento.Path, error) {
 	if s.names != nil && len(p) > memento.MaxPathBytes { // by the move of a directory
-		return "", tooLong(s.shown(p), len(p))
+		return "", errPathTooLong(s.displayPath(p), len(p))
 	}
-	return s.clear(p)
+	return s.decryptPath(p)
 }
 
 // rooms are where texts lie while they are encrypted: bytes to Tink, strings elsewhere.
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-const maxRoom = 64 << 10
+const maxBuffer = 64 << 10
 
 func (k *keys) seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
-	room := rooms.Get().(*[]byte)
+	room := buffers.Get().(*[]byte)
 	plain := append((*room)[:0], text...)
-	encrypted, err := k.contents.Encrypt(plain, k.aboutText(memory, version))
+	encrypted, err := k.contents.Encrypt(plain, k.textAD(memory, version))
 	clear(plain)
-	if cap(plain) <= maxRoom {
+	if cap(plain) <= maxBuffer {
 		*room = plain
 	}
-	rooms.Put(room)
+	buffers.Put(room)
 	if err != nil {
 		return "", fmt.Errorf("encrypt: %w", err)
 	}
@@ -98,7 +98,7 @@ func parseSealed(kept string) (by memento.VersionID, encrypted []byte, err error
 		return "", nil, tampered("it was not written by memento with encryption")
 	}
 	if format != sealedFormat {
-		return "", nil, tampered(fmt.Sprintf("it is of format %s, and this program knows %s: use a newer memento", shown(format), sealedFormat))
+		return "", nil, tampered(fmt.Sprintf("it is of format %s, and this program knows %s: use a newer memento", quoteID(format), sealedFormat))
 	}
 	id, text, found := strings.Cut(rest, ":")
 	if !found {
@@ -121,7 +121,7 @@ func parseSealed(kept string) (by memento.VersionID, encrypted []byte, err error
 // that wrote it.
 //
 // Errors: memento.ErrDecrypt.
-func (k *keys) open(memory memento.MemoryID, kept, digest string, size int64) (text, hash string, by memento.VersionID, err error) {
+func (k *keys) decryptText(memory memento.MemoryID, kept, digest string, size int64) (text, hash string, by memento.VersionID, err error) {
 	if digest == "" {
 		return "", "", "", tampered("it is not encrypted: it was not written through memento with encryption; write the memory anew, or remove it")
 	}
@@ -129,7 +129,7 @@ func (k *keys) open(memory memento.MemoryID, kept, digest string, size int64) (t
 	if err != nil {
 		return "", "", "", err
 	}
-	plain, err := k.contents.Decrypt(encrypted, k.aboutText(memory, by))
+	plain, err := k.contents.Decrypt(encrypted, k.textAD(memory, by))
 	if err != nil {
 		return "", "", "", tampered("it was changed, belongs elsewhere, or the key is missing")
 	}

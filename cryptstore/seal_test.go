@@ -53,11 +53,11 @@ func TestDigest(t *testing.T) {
 
 // The associated data of different things is different, whatever they are called.
 func TestAbout(t *testing.T) {
-	if string(about("x", "ab", "c")) == string(about("x", "a", "bc")) || string(about("x", "a")) == string(about("x", "a", "")) {
+	if string(associatedData("x", "ab", "c")) == string(associatedData("x", "a", "bc")) || string(associatedData("x", "a")) == string(associatedData("x", "a", "")) {
 		t.Error("two things look the same")
 	}
 	k := testKeys(t, false)
-	if string(k.aboutText("mem_a", "memver_b")) == string(k.aboutText("mem_amemver_", "b")) {
+	if string(k.textAD("mem_a", "memver_b")) == string(k.textAD("mem_amemver_", "b")) {
 		t.Error("two versions look the same")
 	}
 }
@@ -71,11 +71,11 @@ func TestSealAndOpen(t *testing.T) {
 				t.Fatalf("%.20q: %.40q, %v", text, kept, err)
 			}
 			digest := k.digest(memento.HashContent(text))
-			got, hash, by, err := k.open("mem_1", kept, digest, int64(len(text)))
+			got, hash, by, err := k.decryptText("mem_1", kept, digest, int64(len(text)))
 			if err != nil || got != text || hash != memento.HashContent(text) || by != version {
 				t.Errorf("%.20q: %.20q %s %s, %v", text, got, hash, by, err)
 			}
-			if got, _, _, err := k.open("mem_2", kept, digest, int64(len(text))); !errors.Is(err, memento.ErrDecrypt) || got != "" {
+			if got, _, _, err := k.decryptText("mem_2", kept, digest, int64(len(text))); !errors.Is(err, memento.ErrDecrypt) || got != "" {
 				t.Errorf("of another memory: %q, %v", got, err)
 			}
 			if again, err := k.seal("mem_1", version, text); err != nil || again == kept {
@@ -105,7 +105,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add("memento-sealed:1::", digest, int64(-1))
 	f.Add("memento-sealed:2:memver_1:AAAA", digest, int64(1))
 	f.Fuzz(func(t *testing.T, kept, d string, size int64) {
-		got, _, by, err := k.open("mem_1", kept, d, size)
+		got, _, by, err := k.decryptText("mem_1", kept, d, size)
 		switch {
 		case err == nil && (kept != good || got != text || by != "memver_1" || size != int64(len(text)) || !strings.EqualFold(d, digest)):
 			t.Errorf("%q opens as %q of %q", kept, got, by)
@@ -118,12 +118,12 @@ func FuzzOpen(f *testing.F) {
 func TestNames(t *testing.T) {
 	k, clear := testKeys(t, true), testKeys(t, false)
 	for _, p := range []memento.Path{"/", "", "/a", "/A", "/.hidden/名/b c", "/node_modules/x", memento.Path("/" + strings.Repeat("x", 143))} {
-		kept, err := k.keep(p)
+		kept, err := k.encryptPath(p)
 		if err != nil {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		if back, err := k.clear(kept); err != nil || back != p {
+		if back, err := k.decryptPath(kept); err != nil || back != p {
 			t.Errorf("%s is kept as %s, which is %s, %v", p, kept, back, err)
 		}
 		if p == "/" || p == "" {
@@ -133,29 +133,29 @@ func TestNames(t *testing.T) {
 		if err != nil || kept == p || strings.ToLower(string(kept)) != string(kept) || kept.Depth() != p.Depth() || len(kept.Base()) > 255 {
 			t.Errorf("%s is kept as %s, %v", p, kept, err)
 		}
-		if same, err := clear.keep(p); err != nil || same != p {
+		if same, err := clear.encryptPath(p); err != nil || same != p {
 			t.Errorf("without encrypted names, %s is kept as %s, %v", p, same, err)
 		}
 		for _, bad := range []memento.Path{kept + "0", kept[:len(kept)-1], memento.Path(strings.ToUpper(string(kept))), "/x", kept + "/x"} {
-			if got, err := k.clear(bad); !errors.Is(err, memento.ErrDecrypt) {
+			if got, err := k.decryptPath(bad); !errors.Is(err, memento.ErrDecrypt) {
 				t.Errorf("%s is %s, %v", bad, got, err)
 			}
 		}
 	}
-	a, _ := k.keep("/dir/a")
-	b, _ := k.keep("/other/a")
-	if dir, _ := k.keep("/dir"); a.Base() != b.Base() || a.Parent() != dir {
+	a, _ := k.encryptPath("/dir/a")
+	b, _ := k.encryptPath("/other/a")
+	if dir, _ := k.encryptPath("/dir"); a.Base() != b.Base() || a.Parent() != dir {
 		t.Errorf("directories cannot be moved: %s, %s in %s", a, b, dir)
 	}
 	long := memento.Path("/" + strings.Repeat("x", 700))
-	if _, err := k.keep(long); !errors.Is(err, memento.ErrInvalidPath) || !strings.Contains(err.Error(), "shorter") {
+	if _, err := k.encryptPath(long); !errors.Is(err, memento.ErrInvalidPath) || !strings.Contains(err.Error(), "shorter") {
 		t.Errorf("a long one: %v", err)
 	}
-	if got := k.find(long); got != long {
+	if got := k.encryptPathForLookup(long); got != long {
 		t.Errorf("it is looked for at %s", got)
 	}
 	for _, bad := range []memento.Path{"x", "/a//b", "/..", "/\xff"} {
-		if kept, err := k.keep(bad); err != nil || kept != bad {
+		if kept, err := k.encryptPath(bad); err != nil || kept != bad {
 			t.Errorf("%q is kept as %q, %v: the backend should say what is wrong with it", bad, kept, err)
 		}
 	}

@@ -18,7 +18,7 @@ const defaultMatches = 20
 // Errors: memento.ErrUnsupported if the store holds more than [Options].SearchBytes.
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	const op = "search"
-	k, err := b.toRead(ctx, op, store)
+	k, err := b.keysForReading(ctx, op, store)
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,10 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	var applied memento.Applied
 	j := new(job)
 	for _, c := range changes {
-		j.needs.change(c)
+		j.prefetch.addChange(c)
 	}
 	if len(changes) == 1 {
-		j.edits = editedBy(changes[0])
+		j.editedPath = editedPath(changes[0])
 	}
 	j.plan = func(s *session) error {
 		p := s.planner(by)
@@ -28,9 +28,9 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 			if err != nil {
 				return err
 			}
-			s.carryOut(effects)
+			s.stage(effects)
 		}
-		s.keep(p)
+		s.advance(p)
 		var made []memento.Version
 		for _, v := range s.versions[from:] {
 			made = append(made, v.Version)
@@ -52,7 +52,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 		if !storable(string(versions[i].ID)) {
 			return &memento.Error{Op: op, Err: invalid("the ID of a version holds what text cannot")}
 		}
-		j.needs.version(&versions[i])
+		j.prefetch.addVersion(&versions[i])
 	}
 	j.plan = func(s *session) error {
 		p := s.planner(memento.Actor{})
@@ -64,13 +64,13 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 			if err != nil {
 				return err
 			}
-			s.knows(v.ID)
-			s.carryOut(effects)
+			s.noteVersion(v.ID)
+			s.stage(effects)
 		}
 		if err := p.PlanImported(); err != nil {
 			return err
 		}
-		s.keep(p)
+		s.advance(p)
 		return nil
 	}
 	return b.run(ctx, op, store, j)
@@ -81,17 +81,17 @@ var errGone = errors.New("the store has gone")
 
 // ofStore runs do with what is known of a store, and once more if that proves to
 // be of a store that has gone: another may have come under its ID.
-func (b *Backend) ofStore(ctx context.Context, op string, store memento.StoreID, do func(known) error) error {
+func (b *Backend) withStore(ctx context.Context, op string, store memento.StoreID, do func(knownStore) error) error {
 	for {
-		_, remembered := b.known.get(store)
-		k, err := b.find(ctx, op, store)
+		_, remembered := b.stores.get(store)
+		k, err := b.lookUpStore(ctx, op, store)
 		if err != nil {
 			return err
 		}
 		if err = do(k); !errors.Is(err, errGone) {
 			return err
 		}
-		b.known.forget(store)
+		b.stores.forget(store)
 		if !remembered {
 			return errNoStore(op)
 		}
@@ -100,8 +100,8 @@ func (b *Backend) ofStore(ctx context.Context, op string, store memento.StoreID,
 
 // transactJobs carries out jobs in one transaction. Every job has its own outcome in err
 // then, unless there is an error: then nothing has happened.
-func (b *Backend) transactJobs(ctx context.Context, op string, store memento.StoreID, jobs []*job) error {
-	return b.ofStore(ctx, op, store, func(k known) error {
+func (b *Backend) runBatch(ctx context.Context, op string, store memento.StoreID, jobs []*job) error {
+	return b.withStore(ctx, op, store, func(k knownStore) error {
 		if len(jobs) == 1 {
 			if done, err := b.runOptimistically(ctx, k, jobs[0]); done {
 				return err
@@ -113,7 +113,7 @@ func (b *Backend) transactJobs(ctx context.Context, op string, store memento.Sto
 			return err
 		})
 		if err == nil {
-			b.remember(s, k.tip)
+			b.rememberHead(s, k.head)
 		}
 		return err
 	})
@@ -123,7 +123,7 @@ func (b *Backend) transactJobs(ctx context.Context, op string, store memento.Sto
 // is read after it, in statements of their own, includes all that was written before.
 const lockCounters = `SELECT memories, bytes, last_seq, last_at, revision, ` + stamp + ` FROM memento.counters WHERE store = $1 FOR UPDATE`
 
-func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) (*session, error) {
+func (b *Backend) session(ctx context.Context, t *tx, k knownStore, jobs []*job) (*session, error) {
 	var usage memento.Usage
 	var seq, last, revision int64
 	first := t.begin()
@@ -135,7 +135,7 @@ func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) (*se
 		return err
 	})
 	v := newView(ctx, t, k.num)
-	needsOf(jobs).queue(first, v)
+	prefetchOf(jobs).queue(first, v)
 	if err := t.send(ctx, first); err != nil {
 		return nil, err
 	}
@@ -144,21 +144,21 @@ func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) (*se
 		if k, err = b.store(ctx, t.conn, "apply", selectStores+`WHERE s.id = $1`, string(k.info.ID)); err != nil {
 			return nil, err
 		}
-		b.known.put(k)
+		b.stores.put(k)
 	}
 	s := &session{view: v, known: k, info: k.info, seq: seq, last: timeOf(last)}
 	s.info.Usage = usage
 	s.at = t.clock(s.last)
-	s.found = tip{seq: seq, now: t.now, known: time.Now()}
+	s.foundHead = storeHead{seq: seq, serverMicros: t.now, notedAt: time.Now()}
 	for _, j := range jobs {
 		versions, contents := len(s.versions), len(s.contents)
 		v.undo = nil
-		j.err = j.safely(s)
-		if v.fault != nil {
-			return nil, v.fault
+		j.err = j.planSafely(s)
+		if v.lookupErr != nil {
+			return nil, v.lookupErr
 		}
 		if j.err != nil {
-			v.takeBack()
+			v.rollBack()
 			s.versions, s.contents = s.versions[:versions], s.contents[:contents]
 		}
 	}
@@ -170,40 +170,40 @@ func (b *Backend) session(ctx context.Context, t *tx, k known, jobs []*job) (*se
 }
 
 // needsOf returns the needs of all jobs.
-func needsOf(jobs []*job) *needs {
+func prefetchOf(jobs []*job) *prefetch {
 	if len(jobs) == 1 {
-		return &jobs[0].needs
+		return &jobs[0].prefetch
 	}
-	all := new(needs)
+	all := new(prefetch)
 	for _, j := range jobs {
-		for p := range j.needs.paths {
-			add(&all.paths, p)
+		for p := range j.prefetch.paths {
+			addTo(&all.paths, p)
 		}
-		for id := range j.needs.ids {
-			add(&all.ids, id)
+		for id := range j.prefetch.ids {
+			addTo(&all.ids, id)
 		}
-		for p := range j.needs.first {
-			add(&all.first, p)
+		for p := range j.prefetch.firstBelow {
+			addTo(&all.firstBelow, p)
 		}
-		for p := range j.needs.whole {
-			add(&all.whole, p)
+		for p := range j.prefetch.allBelow {
+			addTo(&all.allBelow, p)
 		}
-		all.versions = append(all.versions, j.needs.versions...)
+		all.versions = append(all.versions, j.prefetch.versions...)
 	}
 	return all
 }
 
 // A session is what the jobs of one transaction do to a store.
 type session struct {
-	view     *view
-	known    known
-	found    tip               // as it was before, without usage
-	info     memento.StoreInfo // with the usage up to now; the rest is shared
-	seq      int64
-	last     time.Time // of the newest version
-	at       time.Time // of the versions to be made
-	versions []version
-	contents []content
+	view      *view
+	known     knownStore
+	foundHead storeHead         // as it was before, without usage
+	info      memento.StoreInfo // with the usage up to now; the rest is shared
+	seq       int64
+	last      time.Time // of the newest version
+	at        time.Time // of the versions to be made
+	versions  []version
+	contents  []content
 }
 
 // A version is one to be appended, and the row of its contents, 0 if it has none.
@@ -224,7 +224,7 @@ func (s *session) planner(by memento.Actor) *memento.Planner {
 }
 
 // keep makes what a job has come to the state for the next.
-func (s *session) keep(p *memento.Planner) {
+func (s *session) advance(p *memento.Planner) {
 	s.info.Usage, s.seq = p.Info.Usage, p.Seq
 	for i := range s.versions {
 		s.last = memento.LastTime(s.last, &s.versions[i].Version)
@@ -233,17 +233,17 @@ func (s *session) keep(p *memento.Planner) {
 }
 
 // knows notes that the store has a version of this ID now.
-func (s *session) knows(id memento.VersionID) {
-	add(&s.view.versions, id)
+func (s *session) noteVersion(id memento.VersionID) {
+	addTo(&s.view.versions, id)
 	s.view.undo = append(s.view.undo, func() { delete(s.view.versions, id) })
 }
 
 // carryOut notes the effects of a change, for write.
-func (s *session) carryOut(effects []memento.Effect) {
+func (s *session) stage(effects []memento.Effect) {
 	for i := range effects {
 		e := &effects[i]
-		before := s.view.headOf(e.Version.Memory)
-		after := head{Memory: e.After, content: before.content, stored: before.stored}
+		before := s.view.stateOf(e.Version.Memory)
+		after := memoryState{Memory: e.After, content: before.content, stored: before.stored}
 		if e.Rewrite {
 			after.content = e.Version.Seq
 			s.contents = append(s.contents, content{e.Version.Seq, e.After.Content})

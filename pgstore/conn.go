@@ -19,7 +19,7 @@ const (
 
 // try calls do until it succeeds or fails for good, at the latest when the retry
 // timeout is over. Its error is the context's, or the last one of do.
-func (b *Backend) try(ctx context.Context, do func(context.Context) error) error {
+func (b *Backend) retry(ctx context.Context, do func(context.Context) error) error {
 	var failing time.Time // since when
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		if err := ctx.Err(); err != nil {
@@ -34,9 +34,9 @@ func (b *Backend) try(ctx context.Context, do func(context.Context) error) error
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case b.closed.Load() && !isOurs(err):
+		case b.closed.Load() && !isTranslated(err):
 			return memento.ErrClosed
-		case !passes(err):
+		case !isTemporary(err):
 			return err
 		}
 		if failing.IsZero() {
@@ -53,15 +53,15 @@ func (b *Backend) try(ctx context.Context, do func(context.Context) error) error
 
 // A guard ends the connection whose server does not answer in time. A context
 // with a deadline would do, but costs each statement a goroutine.
-type guard struct {
-	timer *time.Timer
-	ended chan struct{} // closed when the connection is
+type watchdog struct {
+	timer  *time.Timer
+	closed chan struct{} // closed when the connection is
 }
 
-func (b *Backend) guard(c *pgx.Conn) *guard {
-	g := &guard{ended: make(chan struct{})}
+func (b *Backend) watch(c *pgx.Conn) *watchdog {
+	g := &watchdog{closed: make(chan struct{})}
 	g.timer = time.AfterFunc(b.timeout, func() {
-		defer close(g.ended)
+		defer close(g.closed)
 		ctx, cancel := context.WithTimeout(context.Background(), rollBackTime)
 		defer cancel()
 		_ = c.PgConn().CancelRequest(ctx) // what the server still does is in vain
@@ -72,12 +72,12 @@ func (b *Backend) guard(c *pgx.Conn) *guard {
 
 // end ends the watch, before the connection is given back, and returns err or
 // what is behind it. It is called once.
-func (g *guard) end(err error) error {
+func (g *watchdog) stop(err error) error {
 	if g.timer.Stop() {
 		return err
 	}
-	<-g.ended // nobody else must get the connection before
-	if err != nil && !isOurs(err) {
+	<-g.closed // nobody else must get the connection before
+	if err != nil && !isTranslated(err) {
 		return errSlow
 	}
 	return err
@@ -97,15 +97,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // read runs do, which may run several times, on a connection for reading.
 func read[T any](ctx context.Context, b *Backend, op string, do func(ctx context.Context, c *pgxpool.Conn) (T, error)) (result T, err error) {
-	err = b.try(ctx, func(ctx context.Context) (err error) {
+	err = b.retry(ctx, func(ctx context.Context) (err error) {
 		conn, err := b.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		g := b.guard(conn.Conn())
+		g := b.watch(conn.Conn())
 		result, err = do(ctx, conn)
-		return g.end(err)
+		return g.stop(err)
 	})
 	return result, fail(op, err)
 }
@@ -113,9 +113,9 @@ func read[T any](ctx context.Context, b *Backend, op string, do func(ctx context
 // A tx is a transaction that writes. Its first statements go to the server in one
 // batch, its last with COMMIT in another.
 type tx struct {
-	b     *Backend
-	conn  *pgxpool.Conn
-	guard *guard
+	b        *Backend
+	conn     *pgxpool.Conn
+	watchdog *watchdog
 
 	xid  string // by which the server can tell whether it is still at it
 	now  int64  // by the server's clock, in microseconds
@@ -175,12 +175,12 @@ func (t *tx) do(text string, args ...any) {
 // transact runs do, which may run several times, in a transaction, and commits
 // what it has left in last. The error is the context's, or not yet wrapped.
 func (b *Backend) transact(ctx context.Context, do func(context.Context, *tx) error) error {
-	return b.try(ctx, func(ctx context.Context) error {
+	return b.retry(ctx, func(ctx context.Context) error {
 		conn, err := b.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
-		t := &tx{b: b, conn: conn, guard: b.guard(conn.Conn())}
+		t := &tx{b: b, conn: conn, watchdog: b.watch(conn.Conn())}
 		if err = do(ctx, t); err == nil && t.last != nil {
 			return t.commit(ctx)
 		}
@@ -194,7 +194,7 @@ const rollBackTime = time.Second
 
 // release gives the connection back.
 func (t *tx) release(err error) error {
-	err = t.guard.end(err)
+	err = t.watchdog.stop(err)
 	t.conn.Release()
 	return err
 }
@@ -229,5 +229,5 @@ func (t *tx) commit(ctx context.Context) error {
 		return t.rollBack(ctx, err)
 	}
 	_ = t.release(nil) // it is closed
-	return t.b.outcome(ctx, t.xid, t.proof)
+	return t.b.commitOutcome(ctx, t.xid, t.proof)
 }

@@ -49,14 +49,14 @@ func (r *memoryRow) memory() memento.Memory {
 // they were planned, while the tables were small, to read all versions of the store, and the
 // plan was kept while they grew.
 const (
-	wholeColumns = textColumn + `, ` + isNewest
-	textColumn   = memoryColumns + `, (SELECT t.data FROM memento.contents t WHERE t.store = m.store AND t.seq = m.content)`
-	isNewest     = `coalesce((SELECT v.id = m.version AND v.memory = m.id AND v.path = m.path
+	contentColumns = textColumn + `, ` + isNewest
+	textColumn     = memoryColumns + `, (SELECT t.data FROM memento.contents t WHERE t.store = m.store AND t.seq = m.content)`
+	isNewest       = `coalesce((SELECT v.id = m.version AND v.memory = m.id AND v.path = m.path
 		FROM memento.versions v WHERE v.store = m.store AND v.seq = m.seq), false)`
 )
 
 // whole returns the memory with its contents, and checks them.
-func (r *memoryRow) whole(op, text string, same bool) (memento.Memory, error) {
+func (r *memoryRow) withContents(op, text string, same bool) (memento.Memory, error) {
 	m := r.memory()
 	m.Content = text
 	if !same {
@@ -94,7 +94,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	if ref.Path == "" {
 		query, key = getByID, string(ref.ID)
 	}
-	k, err := b.find(ctx, op, store)
+	k, err := b.lookUpStore(ctx, op, store)
 	if err != nil {
 		return memento.Memory{}, err
 	}
@@ -102,7 +102,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 		for num := k.num; ; {
 			if storable(key) {
 				var row memoryRow
-				var text held
+				var text textBytes
 				var same bool
 				seen, _ := b.recent.get(num, ref.Path)
 				err := c.QueryRow(ctx, b.sql(query), num, key, seen.ID, seen.Version).Scan(row.targets(&text, &same)...)
@@ -110,14 +110,14 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 					if err != nil {
 						return memento.Memory{}, err
 					}
-					m, err := row.whole(op, string(text), same)
+					m, err := row.withContents(op, string(text), same)
 					if err == nil {
 						b.recent.note(num, m)
 					}
 					return m, err
 				}
 			}
-			if num, err = b.instead(ctx, c, op, store, ref); err != nil {
+			if num, err = b.explainNotFound(ctx, c, op, store, ref); err != nil {
 				return memento.Memory{}, err
 			}
 		}
@@ -126,7 +126,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 
 // instead says why Get has not found a memory. If there is one by now, it returns
 // what the tables call the store now: another one may have come under its ID.
-func (b *Backend) instead(ctx context.Context, c *pgxpool.Conn, op string, store memento.StoreID, ref memento.Ref) (num int64, err error) {
+func (b *Backend) explainNotFound(ctx context.Context, c *pgxpool.Conn, op string, store memento.StoreID, ref memento.Ref) (num int64, err error) {
 	var isFile, isDir bool
 	var known *int64
 	path, id := string(ref.Path), string(ref.ID)
@@ -136,7 +136,7 @@ func (b *Backend) instead(ctx context.Context, c *pgxpool.Conn, op string, store
 	if !storable(path) {
 		path = ""
 	}
-	low, high := below(memento.Path(path))
+	low, high := rangeBelow(memento.Path(path))
 	if path == "" { // nothing is below it
 		high = low
 	}
@@ -145,10 +145,10 @@ func (b *Backend) instead(ctx context.Context, c *pgxpool.Conn, op string, store
 	}
 	switch {
 	case known == nil:
-		b.known.forget(store)
+		b.stores.forget(store)
 		return 0, errNoStore(op)
 	case isFile:
-		b.known.forget(store)
+		b.stores.forget(store)
 		return *known, nil
 	case ref.Path == memento.Root, isDir:
 		return 0, &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
@@ -236,7 +236,7 @@ func takeAll(r *rollup.Rows, memories iter.Seq2[memento.Memory, error]) error {
 // limit of them, unless that is 0.
 func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit int) *stream[memento.Memory] {
 	const op = "list"
-	low, high := below(opts.Dir)
+	low, high := rangeBelow(opts.Dir)
 	not := ""
 	if opts.After > low {
 		low, not = opts.After, opts.After
@@ -252,7 +252,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 	targets := row.targets()
 	switch {
 	case opts.Contents:
-		columns = wholeColumns
+		columns = contentColumns
 		targets = row.targets(&text, &same)
 	case opts.Brief:
 		columns, targets = `m.path, m.size, m.updated_at`, []any{&row.path, &row.size, &row.updated}
@@ -264,7 +264,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 			return memento.Memory{Path: memento.Path(row.path), Size: row.size, UpdatedAt: timeOf(row.updated)}, err
 		}
 		if err == nil && opts.Contents {
-			return row.whole(op, string(text), same)
+			return row.withContents(op, string(text), same)
 		}
 		return row.memory(), err
 	}
@@ -272,7 +272,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 	s.query = `SELECT ` + columns + ` FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.path >= $2 AND m.path < $3 AND m.path <> $4 ORDER BY m.path`
 	s.args = []any{string(store), low, high, not}
 	s.limit(limit)
-	s.nothing = !storable(low) || !storable(string(store))
+	s.noMatch = !storable(low) || !storable(string(store))
 	s.empty = func(ctx context.Context) error { return b.exists(ctx, op, store) }
 	return s
 }

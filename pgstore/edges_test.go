@@ -32,7 +32,7 @@ func TestGivingUp(t *testing.T) {
 				default:
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.N(8000))*time.Microsecond)
-				if err := put(ctx, b, store, memento.Path(fmt.Sprintf("/hasty/%d", i)), fmt.Sprint(n)); err != nil {
+				if err := setIn(ctx, b, store, memento.Path(fmt.Sprintf("/hasty/%d", i)), fmt.Sprint(n)); err != nil {
 					gaveUp.Add(1)
 				}
 				cancel()
@@ -43,7 +43,7 @@ func TestGivingUp(t *testing.T) {
 	for i := range 4 {
 		patient.Go(func() {
 			for n := range 150 {
-				if err := put(t.Context(), b, store, memento.Path(fmt.Sprintf("/patient/%d", i)), fmt.Sprint(n)); err != nil {
+				if err := setIn(t.Context(), b, store, memento.Path(fmt.Sprintf("/patient/%d", i)), fmt.Sprint(n)); err != nil {
 					t.Errorf("write %d: %v", n, err)
 					return
 				}
@@ -108,7 +108,7 @@ func TestLongIDs(t *testing.T) {
 	for v, err := range b.ListVersions(t.Context(), store, memento.VersionListOptions{CreatedFrom: time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)}) {
 		t.Errorf("from a far future: %v, %v", v, err)
 	}
-	_ = put(t.Context(), b, store, "/b", "text")
+	_ = setIn(t.Context(), b, store, "/b", "text")
 	for v, err := range b.ListVersions(t.Context(), store, memento.VersionListOptions{CreatedFrom: time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)}) {
 		t.Errorf("from a far future: %v, %v", v, err)
 	}

@@ -50,7 +50,7 @@ func errNotExist(op string, p memento.Path) error {
 
 // translate makes the database's errors the root package's.
 func translate(err error) error {
-	if err == nil || isOurs(err) {
+	if err == nil || isTranslated(err) {
 		return err
 	}
 	if err, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -95,8 +95,8 @@ func translateState(state string) error {
 }
 
 // passes reports whether the same may succeed in a moment.
-func passes(err error) bool {
-	if isOurs(err) {
+func isTemporary(err error) bool {
+	if isTranslated(err) {
 		return errors.Is(err, errAborted) || errors.Is(err, errLost)
 	}
 	at, ok := errors.AsType[*pgconn.PgError](err)
@@ -113,7 +113,7 @@ func passes(err error) bool {
 }
 
 // isOurs reports whether err says all there is to say.
-func isOurs(err error) bool {
+func isTranslated(err error) bool {
 	if _, ok := errors.AsType[*memento.Error](err); ok {
 		return true
 	}

@@ -80,7 +80,7 @@ func writeTogether(t *testing.T, backends []*pgstore.Backend, writers int, troub
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	store := newStore(t, backends[0])
-	if err := put(ctx, backends[0], store, "/all", ""); err != nil {
+	if err := setIn(ctx, backends[0], store, "/all", ""); err != nil {
 		t.Fatal(err)
 	}
 	const writes = 40

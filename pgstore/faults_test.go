@@ -42,7 +42,7 @@ func newStore(t *testing.T, b memento.Backend) memento.StoreID {
 	return info.ID
 }
 
-func put(ctx context.Context, b memento.Backend, store memento.StoreID, path memento.Path, text string) error {
+func setIn(ctx context.Context, b memento.Backend, store memento.StoreID, path memento.Path, text string) error {
 	_, err := b.Apply(ctx, store, memento.Actor{}, []memento.Change{memento.Put{Path: path, Content: text}})
 	return err
 }
@@ -132,7 +132,7 @@ func TestUncertain(t *testing.T) {
 		}
 		return cutNot
 	})
-	if err := put(t.Context(), b, store, "/a", "text"); !errors.Is(err, memento.ErrUncertain) {
+	if err := setIn(t.Context(), b, store, "/a", "text"); !errors.Is(err, memento.ErrUncertain) {
 		t.Errorf("the answer was lost, and the server too: %v", err)
 	}
 	_, err := b.Get(t.Context(), store, memento.ByPath("/a"))
@@ -264,7 +264,7 @@ func TestSecrets(t *testing.T) {
 	}
 	_, err = b.Get(t.Context(), store, memento.ByPath("/a"))
 	check("Get", err, memento.ErrUnavailable)
-	check("Apply", put(t.Context(), b, store, "/a", "text"), memento.ErrUnavailable)
+	check("Apply", setIn(t.Context(), b, store, "/a", "text"), memento.ErrUnavailable)
 	_, err = b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "late"})
 	check("CreateStore", err, memento.ErrUnavailable)
 	for _, err := range b.List(t.Context(), store, memento.ListOptions{}) {
@@ -294,7 +294,7 @@ func TestSlow(t *testing.T) {
 	schema := schemaOf(t.TempDir())
 	b := open(t, serverURL(t, ""), &pgstore.Options{Schema: schema, StatementTimeout: 200 * time.Millisecond})
 	store := newStore(t, b)
-	if err := put(t.Context(), b, store, "/a", "text"); err != nil {
+	if err := setIn(t.Context(), b, store, "/a", "text"); err != nil {
 		t.Fatal(err)
 	}
 	other, err := pgx.Connect(t.Context(), serverURL(t, ""))
@@ -305,12 +305,12 @@ func TestSlow(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `BEGIN; LOCK TABLE `+schema+`.counters`); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(t.Context(), b, store, "/a", "changed"); !errors.Is(err, memento.ErrUnavailable) {
+	if err := setIn(t.Context(), b, store, "/a", "changed"); !errors.Is(err, memento.ErrUnavailable) {
 		t.Errorf("while another has the store: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := put(ctx, b, store, "/a", "changed"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := setIn(ctx, b, store, "/a", "changed"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a deadline of its own: %v", err)
 	}
 	if m, err := b.Get(t.Context(), store, memento.ByPath("/a")); err != nil || m.Content != "text" {
@@ -319,7 +319,7 @@ func TestSlow(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(t.Context(), b, store, "/a", "at last"); err != nil {
+	if err := setIn(t.Context(), b, store, "/a", "at last"); err != nil {
 		t.Error(err)
 	}
 }
@@ -334,7 +334,7 @@ func TestSynchronousCommit(t *testing.T) {
 		seen = append(seen, statement)
 		return cutNot
 	})
-	if err := put(t.Context(), b, store, "/a", "text"); err != nil {
+	if err := setIn(t.Context(), b, store, "/a", "text"); err != nil {
 		t.Fatal(err)
 	}
 	w.atStatements(nil)

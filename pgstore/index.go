@@ -20,8 +20,8 @@ const indexRows = 256
 
 // catchUp brings the index of a store up to date, in steps, so that others can
 // write in between.
-func (b *Backend) catchUp(ctx context.Context, store memento.StoreID) error {
-	return b.ofStore(ctx, "index", store, func(k known) error {
+func (b *Backend) updateIndex(ctx context.Context, store memento.StoreID) error {
+	return b.withStore(ctx, "index", store, func(k knownStore) error {
 		for more := true; more; {
 			err := b.transact(ctx, func(ctx context.Context, t *tx) (err error) {
 				first := t.begin()

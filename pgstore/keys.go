@@ -42,7 +42,7 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 		t.do(`INSERT INTO memento.keys (id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			string(k.ID), string(k.Workspace), k.Name, string(k.Role), k.Hash[:], k.Hint,
-			micros(k.CreatedAt), optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt))
+			micros(k.CreatedAt), optionalMicros(k.ExpiresAt), optionalMicros(k.RevokedAt), optionalMicros(k.UsedAt))
 		t.proof = b.proveRow(`SELECT `+ofXID+` FROM memento.keys WHERE id = $2 OR hash = $3`, t.xid, string(k.ID), k.Hash[:])
 		return nil
 	})
@@ -71,7 +71,7 @@ func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[
 		s.query, s.args = s.query+`WHERE workspace = $1 `, []any{string(ws)}
 	}
 	s.query += `ORDER BY created_at, id`
-	s.nothing = !storable(string(ws))
+	s.noMatch = !storable(string(ws))
 	s.scan = func(rows pgx.Rows) (memento.Key, error) { return scanKey(rows) }
 	s.size = func(*memento.Key) int { return 500 }
 	return s.all(ctx)
@@ -111,7 +111,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 		}
 		k = k.Updated(u)
 		t.do(`UPDATE memento.keys SET expires_at = $2, revoked_at = $3, used_at = $4 WHERE id = $1`,
-			string(id), optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt))
+			string(id), optionalMicros(k.ExpiresAt), optionalMicros(k.RevokedAt), optionalMicros(k.UsedAt))
 		return nil
 	})
 	if err != nil {

@@ -42,14 +42,14 @@ func TestLargeListing(t *testing.T) {
 		}
 		if n++; n%50 == 1 {
 			// Only what was not read yet could show it.
-			if err := put(t.Context(), b, store, memento.Path(fmt.Sprintf("/%05d", memories-n)), "changed meanwhile"); err != nil {
+			if err := setIn(t.Context(), b, store, memento.Path(fmt.Sprintf("/%05d", memories-n)), "changed meanwhile"); err != nil {
 				t.Fatal(err)
 			}
 			if n > 1 {
 				continue
 			}
 			for range b.ListVersions(t.Context(), store, memento.VersionListOptions{Contents: true}) {
-				if err := put(t.Context(), b, store, "/new", fmt.Sprint(time.Now())); err != nil {
+				if err := setIn(t.Context(), b, store, "/new", fmt.Sprint(time.Now())); err != nil {
 					t.Fatal(err)
 				}
 				break
@@ -95,7 +95,7 @@ func TestDeleteLargeStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := put(t.Context(), b, other, "/stays", "text"); err != nil {
+	if err := setIn(t.Context(), b, other, "/stays", "text"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Search(t.Context(), store, memento.SearchOptions{Query: "text"}); err != nil {
@@ -124,7 +124,7 @@ func TestDeleteLargeStore(t *testing.T) {
 	if _, err := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "copy", ID: store}); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(t.Context(), b, store, "/0/0", "of the copy"); err != nil {
+	if err := setIn(t.Context(), b, store, "/0/0", "of the copy"); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := b.Get(t.Context(), store, memento.ByPath("/0/0")); err != nil || m.Content != "of the copy" {
@@ -142,7 +142,7 @@ func TestReplacedStore(t *testing.T) {
 			_, err := b.Get(t.Context(), id, memento.ByPath("/a"))
 			return err
 		},
-		"put": func(b *pgstore.Backend, id memento.StoreID) error { return put(t.Context(), b, id, "/b", "text") },
+		"put": func(b *pgstore.Backend, id memento.StoreID) error { return setIn(t.Context(), b, id, "/b", "text") },
 		"search": func(b *pgstore.Backend, id memento.StoreID) error {
 			found, err := b.Search(t.Context(), id, memento.SearchOptions{Query: "text"})
 			if err == nil && len(found) != 1 {
@@ -164,7 +164,7 @@ func TestReplacedStore(t *testing.T) {
 	}
 	for name, f := range use {
 		id := newStore(t, one)
-		if err := put(t.Context(), one, id, "/a", "text"); err != nil {
+		if err := setIn(t.Context(), one, id, "/a", "text"); err != nil {
 			t.Fatal(err)
 		}
 		if err := f(one, id); err != nil {
@@ -176,7 +176,7 @@ func TestReplacedStore(t *testing.T) {
 		if _, err := two.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "copy", ID: id}); err != nil {
 			t.Fatal(err)
 		}
-		if err := put(t.Context(), two, id, "/a", "text again"); err != nil {
+		if err := setIn(t.Context(), two, id, "/a", "text again"); err != nil {
 			t.Fatal(err)
 		}
 		if err := f(one, id); err != nil {
@@ -191,7 +191,7 @@ func TestVerify(t *testing.T) {
 	b := open(t, serverURL(t, ""), &pgstore.Options{Schema: schema})
 	store := newStore(t, b)
 	for i := range 5 {
-		if err := put(t.Context(), b, store, memento.Path(fmt.Sprintf("/%d", i%3)), fmt.Sprint("text ", i)); err != nil {
+		if err := setIn(t.Context(), b, store, memento.Path(fmt.Sprintf("/%d", i%3)), fmt.Sprint("text ", i)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // newHolder returns a name for a handle that no other has.
-func newHolder() string { return rand.Text() }
+func newLeaseHolder() string { return rand.Text() }
 
 // Elect implements [memento.Elector]. Terms are by the database's clock.
 func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (bool, error) {

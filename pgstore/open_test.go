@@ -119,7 +119,7 @@ func TestSchemaNames(t *testing.T) {
 	for _, name := range []string{"public" + schemaOf(t.TempDir()), `we"ird. ; ` + schemaOf(t.TempDir()), "Größe memento." + schemaOf(t.TempDir())} {
 		b := open(t, serverURL(t, ""), &pgstore.Options{Schema: name})
 		store := newStore(t, b)
-		if err := put(t.Context(), b, store, "/a", "text"); err != nil {
+		if err := setIn(t.Context(), b, store, "/a", "text"); err != nil {
 			t.Errorf("schema %q: %v", name, err)
 		}
 		if found, err := b.Search(t.Context(), store, memento.SearchOptions{Query: "text"}); err != nil || len(found) != 1 {
@@ -134,7 +134,7 @@ func TestReadOnlyRole(t *testing.T) {
 	role := "reader_" + schema
 	b := open(t, serverURL(t, ""), &pgstore.Options{Schema: schema})
 	store := newStore(t, b)
-	if err := put(t.Context(), b, store, "/a", "text"); err != nil {
+	if err := setIn(t.Context(), b, store, "/a", "text"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Search(t.Context(), store, memento.SearchOptions{Query: "text"}); err != nil {
@@ -170,7 +170,7 @@ func refuses(t *testing.T, b *pgstore.Backend, store memento.StoreID) {
 	t.Helper()
 	_, create := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "late"})
 	for name, err := range map[string]error{
-		"Apply":       put(t.Context(), b, store, "/b", "text"),
+		"Apply":       setIn(t.Context(), b, store, "/b", "text"),
 		"CreateStore": create,
 		"DeleteStore": b.DeleteStore(t.Context(), memento.DefaultWorkspace, store),
 	} {
@@ -290,7 +290,7 @@ func TestStatements(t *testing.T) {
 		puts = append(puts, memento.Put{Path: memento.Path(fmt.Sprintf("/dir/%d/%d", i%100, i)), Content: "text"})
 	}
 	// Once before, so that preparing does not count.
-	if err := put(t.Context(), b, store, "/one", "before"); err != nil {
+	if err := setIn(t.Context(), b, store, "/one", "before"); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

@@ -19,35 +19,35 @@ import (
 // of two, and a third of the statements.
 
 // A tip is the state of a store behind its newest version, as this process left it.
-type tip struct {
+type storeHead struct {
 	seq   int64
 	last  time.Time // of the newest version
 	usage memento.Usage
 
 	// alone is whether this process has written the newest versions, one after the
 	// other: an attempt that fails costs more than it saves.
-	alone bool
+	soleWriter bool
 
-	now   int64     // by the server's clock, in microseconds,
-	known time.Time // when this process had noted it
+	serverMicros int64     // by the server's clock, in microseconds,
+	notedAt      time.Time // when this process had noted it
 }
 
 // maxTipAge is how long the server's clock is reckoned by this process's.
-const maxTipAge = time.Minute
+const maxHeadAge = time.Minute
 
 // clock returns the server's time, as far as it can be told, and false if that
 // was last noted too long ago.
-func (t *tip) clock() (now time.Time, ok bool) {
-	age := time.Since(t.known)
-	return timeOf(t.now).Add(age.Truncate(time.Microsecond)), age < maxTipAge
+func (t *storeHead) clock() (now time.Time, ok bool) {
+	age := time.Since(t.notedAt)
+	return timeOf(t.serverMicros).Add(age.Truncate(time.Microsecond)), age < maxHeadAge
 }
 
 // remember notes where a session has left the store, after it was committed.
-func (b *Backend) remember(s *session, before *tip) {
-	t := s.found
-	t.alone = before != nil && before.seq == t.seq
+func (b *Backend) rememberHead(s *session, before *storeHead) {
+	t := s.foundHead
+	t.soleWriter = before != nil && before.seq == t.seq
 	t.seq, t.last, t.usage = s.seq, s.last, s.info.Usage
-	b.known.setTip(s.known, &t)
+	b.stores.setHead(s.known, &t)
 	if len(s.view.changed) > 1 {
 		return // those that are edited will be read before
 	}
@@ -59,10 +59,10 @@ func (b *Backend) remember(s *session, before *tip) {
 }
 
 // editedBy returns the memory that a change writes, if it has no other effect.
-func editedBy(c memento.Change) memento.Path {
+func editedPath(c memento.Change) memento.Path {
 	switch c := c.(type) {
 	case memento.Sealed:
-		return editedBy(c.Change)
+		return editedPath(c.Change)
 	case memento.Put:
 		return c.Path
 	}
@@ -71,13 +71,13 @@ func editedBy(c memento.Change) memento.Path {
 
 // recent holds memories that were read or written last. Each has its place, which the
 // next one to have the same takes over.
-type recent struct {
-	places [1024]atomic.Pointer[recentHead]
+type recentMemories struct {
+	slots [1024]atomic.Pointer[recentMemory]
 }
 
-type recentHead struct {
-	key  recentKey
-	head memento.Memory // without contents
+type recentMemory struct {
+	key    recentKey
+	memory memento.Memory // without contents
 }
 
 type recentKey struct {
@@ -87,20 +87,20 @@ type recentKey struct {
 
 var recentSeed = maphash.MakeSeed()
 
-func (r *recent) place(key recentKey) *atomic.Pointer[recentHead] {
-	return &r.places[maphash.Comparable(recentSeed, key)%uint64(len(r.places))]
+func (r *recentMemories) slot(key recentKey) *atomic.Pointer[recentMemory] {
+	return &r.slots[maphash.Comparable(recentSeed, key)%uint64(len(r.slots))]
 }
 
-func (r *recent) note(store int64, m memento.Memory) {
+func (r *recentMemories) note(store int64, m memento.Memory) {
 	m.Content = ""
 	key := recentKey{store, m.Path}
-	r.place(key).Store(&recentHead{key, m})
+	r.slot(key).Store(&recentMemory{key, m})
 }
 
-func (r *recent) get(store int64, p memento.Path) (m memento.Memory, ok bool) {
+func (r *recentMemories) get(store int64, p memento.Path) (m memento.Memory, ok bool) {
 	key := recentKey{store, p}
-	if h := r.place(key).Load(); h != nil && h.key == key {
-		return h.head, true
+	if h := r.slot(key).Load(); h != nil && h.key == key {
+		return h.memory, true
 	}
 	return memento.Memory{}, false
 }
@@ -126,39 +126,39 @@ const updateIfUnchanged = `WITH l AS (
 		)
 		` + setOne + ` FROM k WHERE store = $1 AND path = $19`
 
-var errUnforeseen = errors.New("what is remembered does not do for this change")
+var errLookupNeeded = errors.New("what is remembered does not do for this change")
 
 // runOptimistically carries out a job as described above. If done is false, nothing has
 // happened, and never will.
-func (b *Backend) runOptimistically(ctx context.Context, k known, j *job) (done bool, err error) {
-	if j.edits == "" || k.tip == nil || !k.tip.alone || b.server.asynchronous {
+func (b *Backend) runOptimistically(ctx context.Context, k knownStore, j *job) (done bool, err error) {
+	if j.editedPath == "" || k.head == nil || !k.head.soleWriter || b.server.asynchronous {
 		return false, nil
 	}
-	now, ok := k.tip.clock()
+	now, ok := k.head.clock()
 	if !ok {
 		return false, nil
 	}
-	m, ok := b.recent.get(k.num, j.edits)
+	m, ok := b.recent.get(k.num, j.editedPath)
 	if !ok {
 		return false, nil
 	}
-	h := &head{Memory: m, stored: m.Path}
+	h := &memoryState{Memory: m, stored: m.Path}
 	v := newView(ctx, nil, k.num)
-	v.base(h)
-	put(&v.at, m.Path, h)
-	s := &session{view: v, known: k, info: k.info, seq: k.tip.seq, last: k.tip.last, at: memento.NextTime(now, k.tip.last)}
-	s.info.Usage = k.tip.usage
-	if j.safely(s) != nil || v.fault != nil || len(s.versions) != 1 || len(s.contents) != 1 {
+	v.addStored(h)
+	setIn(&v.byPath, m.Path, h)
+	s := &session{view: v, known: k, info: k.info, seq: k.head.seq, last: k.head.last, at: memento.NextTime(now, k.head.last)}
+	s.info.Usage = k.head.usage
+	if j.planSafely(s) != nil || v.lookupErr != nil || len(s.versions) != 1 || len(s.contents) != 1 {
 		return false, nil // another state may well have another answer
 	}
 	if done, err = b.writeIfUnchanged(ctx, s, m); !done {
-		b.known.setTip(k, nil)
+		b.stores.setHead(k, nil)
 		return false, err
 	}
 	if err == nil {
-		t := *k.tip
+		t := *k.head
 		t.seq, t.last, t.usage = s.seq, s.last, s.info.Usage
-		b.known.setTip(k, &t)
+		b.stores.setHead(k, &t)
 		b.recent.note(k.num, v.changed[m.ID].Memory)
 	}
 	return true, err
@@ -173,9 +173,9 @@ func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memen
 	}
 	made := &s.versions[0]
 	args := append(s.rowOfOne(), string(s.view.changed[made.Memory].stored), s.known.revision, string(before.Version), before.Size)
-	g := b.guard(conn.Conn())
+	g := b.watch(conn.Conn())
 	tag, err := conn.Exec(ctx, b.sql(updateIfUnchanged), args...)
-	err = g.end(err)
+	err = g.stop(err)
 	conn.Release()
 	if err == nil {
 		return tag.RowsAffected() == 1, nil
@@ -186,12 +186,12 @@ func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memen
 	if at, ok := errors.AsType[*pgError](err); ok && at.SeverityUnlocalized == "ERROR" && tag == (pgconn.CommandTag{}) {
 		return false, nil
 	}
-	return b.settle(ctx, s.view.store, made.Seq, made.ID)
+	return b.resolveLostAnswer(ctx, s.view.store, made.Seq, made.ID)
 }
 
 // settle finds out whether a statement was carried out whose answer was lost. If it
 // was not, it sees to it that it never will be, wherever the statement may still be on its way.
-func (b *Backend) settle(ctx context.Context, store, seq int64, id memento.VersionID) (done bool, err error) {
+func (b *Backend) resolveLostAnswer(ctx context.Context, store, seq int64, id memento.VersionID) (done bool, err error) {
 	for range 3 { // to be uncertain is worse than to be late
 		err = b.transact(ctx, func(ctx context.Context, t *tx) error {
 			first := t.begin()

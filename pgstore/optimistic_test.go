@@ -56,7 +56,7 @@ func optimistically(t *testing.T, b *pgstore.Backend) (store memento.StoreID, te
 	t.Helper()
 	store = newStore(t, b)
 	texts = []string{"first", "second", "third"}
-	if err := put(t.Context(), b, store, "/a", texts[0]); err != nil {
+	if err := setIn(t.Context(), b, store, "/a", texts[0]); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range texts[1:] {
@@ -330,7 +330,7 @@ func TestEditOfForgedVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second knows the store's newest version
-		if err := put(t.Context(), b, store, "/a", fmt.Sprint("new ", time.Now())); err != nil {
+		if err := setIn(t.Context(), b, store, "/a", fmt.Sprint("new ", time.Now())); err != nil {
 			t.Fatal(err)
 		}
 	}

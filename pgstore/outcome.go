@@ -33,15 +33,15 @@ type proof func(context.Context, *pgxpool.Conn) error
 //
 // The number of the transaction tells whether the server is still at it, and no
 // more: after a crash or a failover, the server may give the number to another.
-func (b *Backend) outcome(ctx context.Context, xid string, prove proof) error {
+func (b *Backend) commitOutcome(ctx context.Context, xid string, prove proof) error {
 	start := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		limit := 3 * b.retryTimeout // to be uncertain is worse than to be late
 		conn, err := b.pool.Acquire(ctx)
 		if err == nil {
-			g := b.guard(conn.Conn())
+			g := b.watch(conn.Conn())
 			var busy bool
-			busy, err = runs(ctx, conn, xid)
+			busy, err = isRunning(ctx, conn, xid)
 			switch {
 			case err != nil:
 			case busy:
@@ -51,9 +51,9 @@ func (b *Backend) outcome(ctx context.Context, xid string, prove proof) error {
 			default:
 				err = prove(ctx, conn)
 			}
-			g.end(nil)
+			g.stop(nil)
 			conn.Release()
-			if !busy && (err == nil || isOurs(err)) {
+			if !busy && (err == nil || isTranslated(err)) {
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func (b *Backend) outcome(ctx context.Context, xid string, prove proof) error {
 }
 
 // runs reports whether the server is still at a transaction.
-func runs(ctx context.Context, c *pgxpool.Conn, xid string) (bool, error) {
+func isRunning(ctx context.Context, c *pgxpool.Conn, xid string) (bool, error) {
 	var status string
 	err := c.QueryRow(ctx, `SELECT coalesce(pg_xact_status($1::text::xid8), '')`, xid).Scan(&status)
 	if isState(err, stateInvalidParameter) { // the number is in the future: it was forgotten

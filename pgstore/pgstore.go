@@ -83,9 +83,9 @@ type Backend struct {
 	holder string // of leases: this handle
 
 	texts  sync.Map // statements, as written in this package → with the schema's name
-	known  catalogue
-	recent recent
-	lanes  lanes
+	stores storeCache
+	recent recentMemories
+	queues commitQueues
 	reads  *readnotes.Notes
 
 	closing sync.Once
@@ -148,7 +148,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 	if err != nil {
 		return nil, &memento.Error{Op: op, Err: err}
 	}
-	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, retryTimeout: o.RetryTimeout, holder: newHolder()}
+	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, retryTimeout: o.RetryTimeout, holder: newLeaseHolder()}
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -19,9 +19,9 @@ const pruneStep = 2000
 type removal struct{ seq, content int64 }
 
 // removals are of the store that the tables call by this number.
-type removals struct {
-	store int64
-	goes  []removal
+type removalList struct {
+	store    int64
+	versions []removal
 }
 
 // Prune implements [memento.History]. See the package comment for the space that
@@ -33,26 +33,26 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 		return sum, err
 	}
 	// Oldest first: what is left of a memory's history is whole.
-	slices.Reverse(goes.goes)
-	for step := range slices.Chunk(goes.goes, pruneStep) {
+	slices.Reverse(goes.versions)
+	for step := range slices.Chunk(goes.versions, pruneStep) {
 		err := b.transact(ctx, func(ctx context.Context, t *tx) error { return b.prune(ctx, t, goes.store, step) })
 		if err != nil {
 			return memento.Pruned{}, fail(op, err)
 		}
 	}
 	if opts.Memory == "" { // else one of many such calls: the words are for the next search
-		err = b.catchUp(ctx, store)
+		err = b.updateIndex(ctx, store)
 	}
 	return sum, fail(op, err)
 }
 
 // prunable returns what goes, newest first, and counts it.
-func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID, opts memento.PruneOptions) (goes removals, sum memento.Pruned, err error) {
+func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID, opts memento.PruneOptions) (goes removalList, sum memento.Pruned, err error) {
 	query, args := `SELECT `+versionColumns+`, v.store FROM memento.versions v WHERE v.store = `+ofStore, []any{string(store)}
 	if opts.Memory != "" {
 		query, args = query+` AND v.memory = $2`, append(args, string(opts.Memory))
 	}
-	goes, err = read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (goes removals, err error) {
+	goes, err = read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (goes removalList, err error) {
 		sum = memento.Pruned{}
 		if !storable(string(opts.Memory)) || !storable(string(store)) {
 			return goes, nil
@@ -73,7 +73,7 @@ func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID
 				if row.content != last[v.Memory] {
 					r.content = row.content
 				}
-				goes.goes = append(goes.goes, r)
+				goes.versions = append(goes.versions, r)
 			}
 			if row.content != 0 { // versions that share contents follow one another
 				last[v.Memory] = row.content
@@ -83,7 +83,7 @@ func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID
 		})
 		return goes, err
 	})
-	if err == nil && len(goes.goes) == 0 {
+	if err == nil && len(goes.versions) == 0 {
 		err = b.exists(ctx, op, store)
 	}
 	return goes, sum, err

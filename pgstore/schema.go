@@ -44,7 +44,7 @@ const minServer = 130000 // which has pg_current_xact_id
 
 // prepare checks the server, and brings the schema up to date.
 func (b *Backend) prepare(ctx context.Context, existing bool) error {
-	return b.try(ctx, func(ctx context.Context) error {
+	return b.retry(ctx, func(ctx context.Context) error {
 		return b.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 			if err := b.inspect(ctx, c.Conn()); err != nil {
 				return err
@@ -91,7 +91,7 @@ func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error
 		case version == 0 && existing:
 			return &memento.Error{Op: "open database", Err: fmt.Errorf("%w: the database has no schema of this name", memento.ErrNotExist)}
 		}
-		if err := b.step(ctx, c, scripts); err != nil {
+		if err := b.runNextScript(ctx, c, scripts); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (b *Backend) schemaVersion(ctx context.Context, c *pgx.Conn) (version int, 
 }
 
 // step runs the next script, unless another server has done so meanwhile.
-func (b *Backend) step(ctx context.Context, c *pgx.Conn, scripts []string) error {
+func (b *Backend) runNextScript(ctx context.Context, c *pgx.Conn, scripts []string) error {
 	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(t pgx.Tx) error {
 		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, migrationLock, b.schema); err != nil {
 			return err

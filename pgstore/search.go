@@ -23,7 +23,7 @@ const (
 
 // catchUpAttempts is how often a search brings the index up to date before it
 // has the writers of the store wait.
-const catchUpAttempts = 3
+const indexAttempts = 3
 
 // Search implements [memento.Searcher].
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
@@ -34,32 +34,32 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 		return nil, b.exists(ctx, op, store)
 	}
 	var matches []memento.Match
-	err := b.ofStore(ctx, op, store, func(k known) (err error) {
+	err := b.withStore(ctx, op, store, func(k knownStore) (err error) {
 		matches, err = b.searchStore(ctx, k, q, opts)
 		return err
 	})
 	return matches, fail(op, err)
 }
 
-func (b *Backend) searchStore(ctx context.Context, k known, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
-	for range catchUpAttempts {
-		var behind bool
-		err := b.try(ctx, func(ctx context.Context) error {
+func (b *Backend) searchStore(ctx context.Context, k knownStore, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
+	for range indexAttempts {
+		var stale bool
+		err := b.retry(ctx, func(ctx context.Context) error {
 			conn, err := b.pool.Acquire(ctx)
 			if err != nil {
 				return err
 			}
 			defer conn.Release()
-			g := b.guard(conn.Conn())
+			g := b.watch(conn.Conn())
 			begin := new(pgx.Batch)
 			begin.Queue(beginSnapshot)
-			matches, behind, err = b.search(ctx, conn, begin, k.num, q, opts)
-			return g.end(err)
+			matches, stale, err = b.search(ctx, conn, begin, k.num, q, opts)
+			return g.stop(err)
 		})
-		if err != nil || !behind {
+		if err != nil || !stale {
 			return matches, err
 		}
-		if err := b.catchUp(ctx, k.info.ID); err != nil {
+		if err := b.updateIndex(ctx, k.info.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -108,13 +108,13 @@ const candidates = `WITH hits AS MATERIALIZED (
 			SELECT * FROM memento.memories WHERE store = $1 AND id = h.memory OFFSET 0) m
 		WHERE m.path > $3 AND m.path < $4 ORDER BY h.rank DESC, m.path LIMIT $5
 	)
-	SELECT ` + wholeColumns + ` FROM best m ORDER BY m.rank DESC, m.path`
+	SELECT ` + contentColumns + ` FROM best m ORDER BY m.rank DESC, m.path`
 
 // search searches in one round trip, or two, and reports whether the index is
 // behind the moment that it searched in. batch begins the transaction for that, if there is none.
-func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, behind bool, err error) {
+func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, stale bool, err error) {
 	begun := batch.Len() > 0
-	low, high := below(opts.Dir)
+	low, high := rangeBelow(opts.Dir)
 	limit := opts.Limit + spareCandidates
 	if !storable(low) {
 		low, high = "0", "0" // nothing is below that
@@ -125,7 +125,7 @@ func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch,
 		known := false
 		batch.Queue(b.sql(`SELECT i.seq < c.last_seq FROM memento.counters c JOIN memento.indexed i ON i.store = c.store WHERE c.store = $1`), store).
 			QueryRow(func(row pgx.Row) error {
-				err := row.Scan(&behind)
+				err := row.Scan(&stale)
 				known = err == nil
 				if noRows(err) {
 					err = nil
@@ -137,13 +137,13 @@ func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch,
 			var text []byte
 			var same bool
 			targets := row.targets(&text, &same)
-			for !behind && rows.Next() {
+			for !stale && rows.Next() {
 				row.read, text = nil, nil
 				if err := rows.Scan(targets...); err != nil {
 					return err
 				}
 				seen++
-				m, err := row.whole("search", string(text), same)
+				m, err := row.withContents("search", string(text), same)
 				if err != nil {
 					return err
 				}
@@ -167,14 +167,14 @@ func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch,
 		if !known {
 			return nil, false, errGone
 		}
-		all = behind || len(matches) == opts.Limit || seen < limit
+		all = stale || len(matches) == opts.Limit || seen < limit
 		limit = 1 << 30
 		batch = new(pgx.Batch)
 		if begun {
 			batch.Queue(beginSnapshot)
 		}
 	}
-	return matches, behind, nil
+	return matches, stale, nil
 }
 
 // tsquery returns the query for candidates: memories that have all its words, be

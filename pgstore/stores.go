@@ -23,14 +23,14 @@ const selectStores = `SELECT ` + storeColumns + ` FROM memento.stores s JOIN mem
 
 // A known is what this process remembers of a store. The description is that of a
 // revision, and of use only while the store has it.
-type known struct {
+type knownStore struct {
 	num      int64
 	revision int64
 	info     memento.StoreInfo // shared: not to be changed
-	tip      *tip              // nil: not known; shared as well
+	head     *storeHead        // nil: not known; shared as well
 }
 
-func scanStore(row pgx.Row) (k known, err error) {
+func scanStore(row pgx.Row) (k knownStore, err error) {
 	var id, workspace, metadata, settings string
 	var description, envelope []byte
 	var created, updated int64
@@ -56,55 +56,55 @@ func scanStore(row pgx.Row) (k known, err error) {
 }
 
 // A catalogue remembers the stores that this process has written to.
-type catalogue struct {
+type storeCache struct {
 	mu     sync.Mutex
-	stores map[memento.StoreID]known
+	stores map[memento.StoreID]knownStore
 }
 
-const maxKnown = 20_000
+const maxCachedStores = 20_000
 
-func (c *catalogue) get(id memento.StoreID) (k known, ok bool) {
+func (c *storeCache) get(id memento.StoreID) (k knownStore, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok = c.stores[id]
 	return k, ok
 }
 
-func (c *catalogue) put(k known) {
+func (c *storeCache) put(k knownStore) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stores == nil || len(c.stores) >= maxKnown {
-		c.stores = map[memento.StoreID]known{}
+	if c.stores == nil || len(c.stores) >= maxCachedStores {
+		c.stores = map[memento.StoreID]knownStore{}
 	}
 	c.stores[k.info.ID] = k
 }
 
 // setTip notes where a store is, unless it is no longer known as k.
-func (c *catalogue) setTip(k known, t *tip) {
+func (c *storeCache) setHead(k knownStore, t *storeHead) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now, ok := c.stores[k.info.ID]; ok && now.num == k.num && now.revision == k.revision {
-		now.tip = t
+		now.head = t
 		c.stores[k.info.ID] = now
 	}
 }
 
-func (c *catalogue) forget(id memento.StoreID) {
+func (c *storeCache) forget(id memento.StoreID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.stores, id)
 }
 
 // find returns what is known of a store, or asks the database.
-func (b *Backend) find(ctx context.Context, op string, id memento.StoreID) (known, error) {
-	if k, ok := b.known.get(id); ok {
+func (b *Backend) lookUpStore(ctx context.Context, op string, id memento.StoreID) (knownStore, error) {
+	if k, ok := b.stores.get(id); ok {
 		return k, nil
 	}
-	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (known, error) {
+	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (knownStore, error) {
 		return b.store(ctx, c, op, selectStores+`WHERE s.id = $1`, string(id))
 	})
 	if err == nil {
-		b.known.put(k)
+		b.stores.put(k)
 	}
 	return k, err
 }
@@ -114,9 +114,9 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-func (b *Backend) store(ctx context.Context, from querier, op, query string, args ...any) (known, error) {
+func (b *Backend) store(ctx context.Context, from querier, op, query string, args ...any) (knownStore, error) {
 	if id := args[0].(string); !storable(id) {
-		return known{}, errNoStore(op)
+		return knownStore{}, errNoStore(op)
 	}
 	k, err := scanStore(from.QueryRow(ctx, b.sql(query), args...))
 	if noRows(err) {
@@ -205,16 +205,16 @@ func metadataJSON(m map[string]string) string {
 // GetStore implements [memento.Catalogue].
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
 	const op = "get store"
-	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (known, error) {
-		return b.ofWorkspace(ctx, c, op, ws, id)
+	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (knownStore, error) {
+		return b.storeInWorkspace(ctx, c, op, ws, id)
 	})
 	return k.info, err
 }
 
-func (b *Backend) ofWorkspace(ctx context.Context, from querier, op string, ws memento.Workspace, id memento.StoreID) (known, error) {
+func (b *Backend) storeInWorkspace(ctx context.Context, from querier, op string, ws memento.Workspace, id memento.StoreID) (knownStore, error) {
 	k, err := b.store(ctx, from, op, selectStores+`WHERE s.id = $1`, string(id))
 	if err == nil && k.info.Workspace != ws {
-		return known{}, errNoStore(op)
+		return knownStore{}, errNoStore(op)
 	}
 	return k, err
 }
@@ -235,7 +235,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 				settings = $10, envelope = $11, updated_at = $12, archived_at = $13 WHERE num = $1`,
 			old.num, info.Name, []byte(info.Description), metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), []byte(info.Envelope), micros(info.UpdatedAt), optional(info.ArchivedAt))
+			info.Settings.Encode(), []byte(info.Envelope), micros(info.UpdatedAt), optionalMicros(info.ArchivedAt))
 		t.do(`UPDATE memento.counters SET revision = revision + 1 WHERE store = $1`, old.num)
 		t.proof = b.proveDescription(t.xid, old.num, old.revision)
 		return nil
@@ -247,7 +247,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 }
 
 // lockStore begins a transaction that has a store to itself, and reads its description.
-func (b *Backend) lockStore(ctx context.Context, t *tx, op string, ws memento.Workspace, id memento.StoreID) (k known, err error) {
+func (b *Backend) lockStore(ctx context.Context, t *tx, op string, ws memento.Workspace, id memento.StoreID) (k knownStore, err error) {
 	if !storable(string(id)) {
 		return k, errNoStore(op)
 	}
@@ -274,7 +274,7 @@ func (b *Backend) lockStore(ctx context.Context, t *tx, op string, ws memento.Wo
 }
 
 // removeStep is how many rows of a deleted store are removed in one transaction.
-const removeStep = 5000
+const purgeStep = 5000
 
 // DeleteStore implements [memento.Catalogue]. The store and its memories are gone at
 // once; its history is removed in steps, so that no transaction is a long one. If that is
@@ -296,14 +296,14 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	if err != nil {
 		return fail(op, err)
 	}
-	b.known.forget(id)
+	b.stores.forget(id)
 	// The store is deleted, whatever becomes of this.
-	_ = b.sweep(ctx)
+	_ = b.purgeDeleted(ctx)
 	return nil
 }
 
 // sweep removes the rows of deleted stores.
-func (b *Backend) sweep(ctx context.Context) error {
+func (b *Backend) purgeDeleted(ctx context.Context) error {
 	for {
 		more := false
 		err := b.transact(ctx, func(ctx context.Context, t *tx) error {
@@ -327,7 +327,7 @@ func (b *Backend) sweep(ctx context.Context) error {
 			// Those who index stop at this row, so no words come after it is gone.
 			steps.Queue(b.sql(`DELETE FROM memento.indexed WHERE store = $1`), store)
 			for _, table := range []string{"words", "contents", "versions"} {
-				steps.Queue(b.sql(`DELETE FROM memento.`+table+` WHERE ctid = ANY (ARRAY(SELECT ctid FROM memento.`+table+` WHERE store = $1 LIMIT $2))`), store, removeStep).
+				steps.Queue(b.sql(`DELETE FROM memento.`+table+` WHERE ctid = ANY (ARRAY(SELECT ctid FROM memento.`+table+` WHERE store = $1 LIMIT $2))`), store, purgeStep).
 					Exec(func(tag tag) error {
 						removed += tag.RowsAffected()
 						return nil
@@ -371,7 +371,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 	s := stream[memento.StoreInfo]{b: b, op: "list stores", size: func(info *memento.StoreInfo) int { return 1000 + len(info.Envelope) }}
 	s.query, s.args = query, args
 	s.limit(opts.Limit)
-	s.nothing = !storable(string(ws)) || !storable(opts.Name) || !storable(string(opts.After))
+	s.noMatch = !storable(string(ws)) || !storable(opts.Name) || !storable(string(opts.After))
 	s.scan = func(rows pgx.Rows) (memento.StoreInfo, error) {
 		k, err := scanStore(rows)
 		return k.info, err

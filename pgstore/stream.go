@@ -21,7 +21,7 @@ type stream[T any] struct {
 	op      string
 	query   string
 	args    []any
-	nothing bool // whether no row can match, since an argument is no text
+	noMatch bool // whether no row can match, since an argument is no text
 	scan    func(pgx.Rows) (T, error)
 	size    func(*T) int                // of a row in memory, roughly
 	empty   func(context.Context) error // called if there was no row; may be nil
@@ -46,22 +46,22 @@ func (s *stream[T]) limit(n int) {
 func (s *stream[T]) all(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		head, rest, err := s.open(ctx)
+		buffered, rest, err := s.open(ctx)
 		if err == nil && rest != nil {
 			defer rest.close()
 		}
-		if err == nil && len(head) == 0 && s.empty != nil {
+		if err == nil && len(buffered) == 0 && s.empty != nil {
 			err = s.empty(ctx)
 		}
-		for n := range head {
+		for n := range buffered {
 			if n%256 == 255 && ctx.Err() != nil {
 				err = ctx.Err()
 				break
 			}
-			if !yield(head[n], nil) {
+			if !yield(buffered[n], nil) {
 				return
 			}
-			head[n] = none
+			buffered[n] = none
 		}
 		for err == nil && rest != nil && rest.rows.Next() {
 			var row T
@@ -81,14 +81,14 @@ func (s *stream[T]) all(ctx context.Context) iter.Seq2[T, error] {
 }
 
 // A remainder is rows that did not fit, on a connection of their own.
-type remainder struct {
+type openRows struct {
 	conn *pgx.Conn
 	rows pgx.Rows
 }
 
 // close closes the connection: to read what nobody wants may take longer than to
 // make another.
-func (r *remainder) close() {
+func (r *openRows) close() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = r.conn.Close(ctx)
@@ -96,25 +96,25 @@ func (r *remainder) close() {
 }
 
 // open reads what fits, and returns the rest, if there is any.
-func (s *stream[T]) open(ctx context.Context) (head []T, rest *remainder, err error) {
-	err = s.b.try(ctx, func(ctx context.Context) error {
-		head, rest = nil, nil
-		if s.nothing {
+func (s *stream[T]) open(ctx context.Context) (buffered []T, rest *openRows, err error) {
+	err = s.b.retry(ctx, func(ctx context.Context) error {
+		buffered, rest = nil, nil
+		if s.noMatch {
 			return nil
 		}
 		conn, err := s.b.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
-		head, rest, err = s.take(ctx, conn)
+		buffered, rest, err = s.readBuffered(ctx, conn)
 		return err
 	})
-	return head, rest, err
+	return buffered, rest, err
 }
 
 // take reads what fits, and gives conn back or makes it the rest's.
-func (s *stream[T]) take(ctx context.Context, conn *pgxpool.Conn) (head []T, rest *remainder, err error) {
-	g := s.b.guard(conn.Conn())
+func (s *stream[T]) readBuffered(ctx context.Context, conn *pgxpool.Conn) (buffered []T, rest *openRows, err error) {
+	g := s.b.watch(conn.Conn())
 	rows, err := conn.Query(ctx, s.b.sql(s.query), s.args...)
 	if err == nil {
 		for bytes := 0; rows.Next(); {
@@ -122,17 +122,17 @@ func (s *stream[T]) take(ctx context.Context, conn *pgxpool.Conn) (head []T, res
 			if row, err = s.scan(rows); err != nil {
 				break
 			}
-			head = append(head, row)
+			buffered = append(buffered, row)
 			if bytes += s.size(&row); bytes >= streamBytes && g.timer.Stop() { // else there is no connection any more
-				return head, &remainder{conn: conn.Hijack(), rows: rows}, nil
+				return buffered, &openRows{conn: conn.Hijack(), rows: rows}, nil
 			}
 		}
 		rows.Close()
 		err = cmp.Or(err, rows.Err())
 	}
-	err = g.end(err)
+	err = g.stop(err)
 	conn.Release()
-	return head, nil, err
+	return buffered, nil, err
 }
 
 // Times are kept in whole microseconds, and asked for in any: those at or after t

@@ -40,24 +40,24 @@ var checks = []struct{ fault, query string }{
 // Verify looks for what only the tables can show: rows that do not fit together. It
 // returns a sentence for each fault, all of one moment. It reads everything, and
 // holds up nobody.
-func (b *Backend) Verify(ctx context.Context) (faults []string, err error) {
+func (b *Backend) Verify(ctx context.Context) (findings []string, err error) {
 	const op = "verify"
-	err = b.try(ctx, func(ctx context.Context) error {
-		faults = nil
+	err = b.retry(ctx, func(ctx context.Context) error {
+		findings = nil
 		conn, err := b.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		return b.verify(ctx, conn, &faults)
+		return b.verify(ctx, conn, &findings)
 	})
 	if err != nil {
 		return nil, fail(op, err)
 	}
-	return faults, nil
+	return findings, nil
 }
 
-func (b *Backend) verify(ctx context.Context, conn *pgxpool.Conn, faults *[]string) error {
+func (b *Backend) verify(ctx context.Context, conn *pgxpool.Conn, findings *[]string) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, conn, options, func(t pgx.Tx) error {
 		for _, c := range checks {
@@ -68,7 +68,7 @@ func (b *Backend) verify(ctx context.Context, conn *pgxpool.Conn, faults *[]stri
 			var store string
 			var n int64
 			_, err = pgx.ForEachRow(rows, []any{&store, &n}, func() error {
-				*faults = append(*faults, fmt.Sprintf("%s has %d %s", cmp.Or(store, "a store that was deleted"), n, c.fault))
+				*findings = append(*findings, fmt.Sprintf("%s has %d %s", cmp.Or(store, "a store that was deleted"), n, c.fault))
 				return nil
 			})
 			if err != nil {

@@ -106,7 +106,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		and(`v.memory = %s`, string(opts.Memory))
 	}
 	if opts.Path != "" {
-		low, high := below(opts.Path)
+		low, high := rangeBelow(opts.Path)
 		and(`(v.path = %s OR v.path > %s AND v.path < %s)`, string(opts.Path), low, high)
 	}
 	if opts.Operation != "" {
@@ -157,7 +157,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 		return v, err
 	}
 	s.size = func(v *memento.Version) int { return 500 + len(v.Path) + len(v.Content) }
-	s.nothing = !storable(string(store)) || !storable(string(opts.Memory)) || !storable(string(opts.Path)) || !storable(string(opts.Operation))
+	s.noMatch = !storable(string(store)) || !storable(string(opts.Memory)) || !storable(string(opts.Path)) || !storable(string(opts.Operation))
 	s.empty = func(ctx context.Context) error { return b.exists(ctx, op, store) }
 	return s.all(ctx)
 }
@@ -166,7 +166,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 // index; see the package comment for the space that they were in.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (v memento.Version, err error) {
 	const op = "redact"
-	err = b.ofStore(ctx, op, store, func(k known) error {
+	err = b.withStore(ctx, op, store, func(k knownStore) error {
 		return b.transact(ctx, func(ctx context.Context, t *tx) (err error) {
 			v, err = b.redact(ctx, t, k.num, id, by)
 			return err
@@ -174,7 +174,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	})
 	if err == nil {
 		// The index may still know the words of contents that are no longer current.
-		err = b.catchUp(ctx, store)
+		err = b.updateIndex(ctx, store)
 	}
 	if err != nil {
 		return memento.Version{}, fail(op, err)

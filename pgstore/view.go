@@ -16,28 +16,28 @@ import (
 //
 // Nobody else can change the store meanwhile, so that answers stay true.
 type view struct {
-	ctx   context.Context // of the transaction, for the lookups that a planner makes
-	t     *tx             // nil: nothing can be looked up
-	store int64
-	fault error // why a lookup has failed, whatever the planner made of it
+	ctx       context.Context // of the transaction, for the lookups that a planner makes
+	t         *tx             // nil: nothing can be looked up
+	store     int64
+	lookupErr error // why a lookup has failed, whatever the planner made of it
 
 	// What the database has.
-	heads    map[memento.MemoryID]*head
-	asked    map[memento.MemoryID]bool // all that is known of them is in heads
-	at       map[memento.Path]*head    // nil: nothing
-	first    map[memento.Path]*head    // below a directory; nil: nothing
-	whole    map[memento.Path][]*head  // below a directory
-	versions map[memento.VersionID]bool
+	memories   map[memento.MemoryID]*memoryState
+	askedIDs   map[memento.MemoryID]bool       // all that is known of them is in heads
+	byPath     map[memento.Path]*memoryState   // nil: nothing
+	firstBelow map[memento.Path]*memoryState   // below a directory; nil: nothing
+	allBelow   map[memento.Path][]*memoryState // below a directory
+	versions   map[memento.VersionID]bool
 
 	// What the transaction has done.
-	changed map[memento.MemoryID]head // as they will be; without ID if gone
-	moved   map[memento.Path]memento.MemoryID
-	within  map[memento.Path]int // how many of moved are below a directory
-	undo    []func()             // takes back what the current job has done, last first
+	changed      map[memento.MemoryID]memoryState // as they will be; without ID if gone
+	changedPaths map[memento.Path]memento.MemoryID
+	changedBelow map[memento.Path]int // how many of moved are below a directory
+	undo         []func()             // takes back what the current job has done, last first
 }
 
 // A head is a memory, and what the tables need to know of it besides.
-type head struct {
+type memoryState struct {
 	memento.Memory
 	content int64        // seq of the version that brought the contents
 	stored  memento.Path // where the database has it; "" if it has not
@@ -48,18 +48,18 @@ func newView(ctx context.Context, t *tx, store int64) *view {
 }
 
 // base takes a row of the database.
-func (v *view) base(h *head) { put(&v.heads, h.ID, h) }
+func (v *view) addStored(h *memoryState) { setIn(&v.memories, h.ID, h) }
 
 // queue adds a lookup of heads to a batch.
-func (v *view) queue(batch *pgx.Batch, take func(*head), query string, args ...any) {
+func (v *view) queue(batch *pgx.Batch, take func(*memoryState), query string, args ...any) {
 	batch.Queue(v.t.b.sql(query), append([]any{v.store}, args...)...).Query(func(rows pgx.Rows) error {
 		var row memoryRow
 		var content int64
 		_, err := pgx.ForEachRow(rows, row.targets(&content), func() error {
 			m := row.memory()
-			h := v.heads[m.ID]
+			h := v.memories[m.ID]
 			if h == nil {
-				h = &head{Memory: m, content: content, stored: m.Path}
+				h = &memoryState{Memory: m, content: content, stored: m.Path}
 			}
 			take(h)
 			row.read = nil
@@ -70,46 +70,46 @@ func (v *view) queue(batch *pgx.Batch, take func(*head), query string, args ...a
 }
 
 func (v *view) queueWhole(batch *pgx.Batch, p memento.Path) {
-	low, high := below(p)
-	put(&v.whole, p, nil)
-	v.queue(batch, func(h *head) { v.base(h); v.whole[p] = append(v.whole[p], h) }, headsBelow, low, high)
+	low, high := rangeBelow(p)
+	setIn(&v.allBelow, p, nil)
+	v.queue(batch, func(h *memoryState) { v.addStored(h); v.allBelow[p] = append(v.allBelow[p], h) }, memoriesBelow, low, high)
 }
 
 // look makes a lookup at once.
-func (v *view) look(queue func(*pgx.Batch)) error {
+func (v *view) lookUp(queue func(*pgx.Batch)) error {
 	switch {
-	case v.fault != nil:
-		return v.fault
+	case v.lookupErr != nil:
+		return v.lookupErr
 	case v.t == nil:
-		v.fault = errUnforeseen
-		return v.fault
+		v.lookupErr = errLookupNeeded
+		return v.lookupErr
 	}
 	batch := new(pgx.Batch)
 	queue(batch)
-	v.fault = v.t.send(v.ctx, batch)
-	return v.fault
+	v.lookupErr = v.t.send(v.ctx, batch)
+	return v.lookupErr
 }
 
 // Head implements [memento.Snapshot].
 func (v *view) Head(p memento.Path) (memento.Memory, bool, error) {
-	if id, ok := v.moved[p]; ok {
+	if id, ok := v.changedPaths[p]; ok {
 		return v.changed[id].Memory, true, nil
 	}
 	if !storable(string(p)) {
 		return memento.Memory{}, false, nil
 	}
-	h, known := v.at[p]
+	h, known := v.byPath[p]
 	if !known {
-		err := v.look(func(batch *pgx.Batch) {
-			n := needs{paths: map[memento.Path]bool{p: true}}
+		err := v.lookUp(func(batch *pgx.Batch) {
+			n := prefetch{paths: map[memento.Path]bool{p: true}}
 			n.queue(batch, v)
 		})
 		if err != nil {
 			return memento.Memory{}, false, err
 		}
-		h = v.at[p]
+		h = v.byPath[p]
 	}
-	if h == nil || v.touched(h) {
+	if h == nil || v.isChanged(h) {
 		return memento.Memory{}, false, nil
 	}
 	return h.Memory, true, nil
@@ -120,16 +120,16 @@ func (v *view) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
 	if h, ok := v.changed[id]; ok {
 		return h.Memory, h.ID != "", nil
 	}
-	if !v.asked[id] && v.heads[id] == nil && storable(string(id)) {
-		err := v.look(func(batch *pgx.Batch) {
-			n := needs{ids: map[memento.MemoryID]bool{id: true}}
+	if !v.askedIDs[id] && v.memories[id] == nil && storable(string(id)) {
+		err := v.lookUp(func(batch *pgx.Batch) {
+			n := prefetch{ids: map[memento.MemoryID]bool{id: true}}
 			n.queue(batch, v)
 		})
 		if err != nil {
 			return memento.Memory{}, false, err
 		}
 	}
-	if h := v.heads[id]; h != nil {
+	if h := v.memories[id]; h != nil {
 		return h.Memory, true, nil
 	}
 	return memento.Memory{}, false, nil
@@ -137,38 +137,38 @@ func (v *view) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
 
 // Below implements [memento.Snapshot].
 func (v *view) Below(p memento.Path, limit int) ([]memento.Memory, error) {
-	if limit == 1 && v.within[p] == 0 {
-		first, known := v.first[p]
-		if _, all := v.whole[p]; !known && !all {
-			err := v.look(func(batch *pgx.Batch) {
-				n := needs{first: map[memento.Path]bool{p: true}}
+	if limit == 1 && v.changedBelow[p] == 0 {
+		first, known := v.firstBelow[p]
+		if _, all := v.allBelow[p]; !known && !all {
+			err := v.lookUp(func(batch *pgx.Batch) {
+				n := prefetch{firstBelow: map[memento.Path]bool{p: true}}
 				n.queue(batch, v)
 			})
 			if err != nil {
 				return nil, err
 			}
-			first, known = v.first[p], true
+			first, known = v.firstBelow[p], true
 		}
 		switch {
 		case known && first == nil:
 			return nil, nil
-		case known && !v.touched(first):
+		case known && !v.isChanged(first):
 			return []memento.Memory{first.Memory}, nil
 		}
 	}
-	if _, known := v.whole[p]; !known {
-		if err := v.look(func(batch *pgx.Batch) { v.queueWhole(batch, p) }); err != nil {
+	if _, known := v.allBelow[p]; !known {
+		if err := v.lookUp(func(batch *pgx.Batch) { v.queueWhole(batch, p) }); err != nil {
 			return nil, err
 		}
 	}
 	var found []memento.Memory
-	for _, h := range v.whole[p] {
-		if !v.touched(h) {
+	for _, h := range v.allBelow[p] {
+		if !v.isChanged(h) {
 			found = append(found, h.Memory)
 		}
 	}
-	if v.within[p] > 0 {
-		for path, id := range v.moved {
+	if v.changedBelow[p] > 0 {
+		for path, id := range v.changedPaths {
 			if p.Contains(path) {
 				found = append(found, v.changed[id].Memory)
 			}
@@ -182,56 +182,56 @@ func (v *view) Below(p memento.Path, limit int) ([]memento.Memory, error) {
 }
 
 // touched reports whether the transaction has changed what the database has.
-func (v *view) touched(h *head) bool {
+func (v *view) isChanged(h *memoryState) bool {
 	_, ok := v.changed[h.ID]
 	return ok
 }
 
 // headOf returns a memory with what the tables need to know of it; zero if there
 // is none.
-func (v *view) headOf(id memento.MemoryID) head {
+func (v *view) stateOf(id memento.MemoryID) memoryState {
 	if h, ok := v.changed[id]; ok {
 		return h
 	}
-	if h := v.heads[id]; h != nil {
+	if h := v.memories[id]; h != nil {
 		return *h
 	}
-	return head{}
+	return memoryState{}
 }
 
 // set makes h what the memory with this ID will be.
-func (v *view) set(id memento.MemoryID, h head) {
+func (v *view) set(id memento.MemoryID, h memoryState) {
 	before, again := v.changed[id]
-	v.place(before, -1)
-	put(&v.changed, id, h)
-	v.place(h, 1)
+	v.countPath(before, -1)
+	setIn(&v.changed, id, h)
+	v.countPath(h, 1)
 	v.undo = append(v.undo, func() {
-		v.place(h, -1)
+		v.countPath(h, -1)
 		if again {
 			v.changed[id] = before
-			v.place(before, 1)
+			v.countPath(before, 1)
 		} else {
 			delete(v.changed, id)
 		}
 	})
 }
 
-func (v *view) place(h head, n int) {
+func (v *view) countPath(h memoryState, n int) {
 	if h.ID == "" {
 		return
 	}
 	if n > 0 {
-		put(&v.moved, h.Path, h.ID)
+		setIn(&v.changedPaths, h.Path, h.ID)
 	} else {
-		delete(v.moved, h.Path)
+		delete(v.changedPaths, h.Path)
 	}
 	for dir := range h.Path.Ancestors() {
-		put(&v.within, dir, v.within[dir]+n)
+		setIn(&v.changedBelow, dir, v.changedBelow[dir]+n)
 	}
 }
 
 // takeBack forgets what was done since undo was last emptied.
-func (v *view) takeBack() {
+func (v *view) rollBack() {
 	for _, f := range slices.Backward(v.undo) {
 		f()
 	}

@@ -200,7 +200,7 @@ func rowOf(v *version) newVersion {
 	}
 	switch {
 	case v.Redacted():
-		r.path, r.redacted = "", optional(v.RedactedAt)
+		r.path, r.redacted = "", optionalMicros(v.RedactedAt)
 		r.redactKind, r.redactBy = []byte(v.RedactedBy.Kind), []byte(v.RedactedBy.ID)
 	case v.Operation != memento.Deleted:
 		r.size, r.hash, r.digest = v.Size, hashBytes(v.SHA256), v.Digest
@@ -215,7 +215,7 @@ type memoryArrays struct {
 	hashes                                  [][]byte
 }
 
-func (a *memoryArrays) add(h *head, seq int64) {
+func (a *memoryArrays) add(h *memoryState, seq int64) {
 	a.ids = append(a.ids, string(h.ID))
 	a.paths = append(a.paths, string(h.Path))
 	a.versions = append(a.versions, string(h.Version))

@@ -16,11 +16,11 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	}
 	change := write[*apply]
 	if onlyRemoves(changes) {
-		change = free[*apply]
+		change = writeFreeing[*apply]
 	}
 	done, err := change(ctx, b.writer, func(t *tx) (*apply, error) {
 		a, err := b.beginApply(t, op, store, by)
-		if b.outdated(err) {
+		if b.clearStoreNums(err) {
 			a, err = b.beginApply(t, op, store, by)
 		}
 		if err != nil {
@@ -41,7 +41,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		if len(changes) == 1 { // which is planned before anything is written
 			err = do()
 		} else {
-			err = t.attempt(do)
+			err = t.inSavepoint(do)
 		}
 		if err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 // describe is Apply of no changes, which only says what the store is like.
 func (b *Backend) describe(ctx context.Context, op string, store memento.StoreID) (memento.Applied, error) {
 	return read(ctx, b, op, func(c *conn) (memento.Applied, error) {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return memento.Applied{}, err
 		}
@@ -89,13 +89,13 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	const op = "import"
 	err := b.writer.run(ctx, func(t *tx) error {
 		a, err := b.beginApply(t, op, store, memento.Actor{})
-		if b.outdated(err) {
+		if b.clearStoreNums(err) {
 			a, err = b.beginApply(t, op, store, memento.Actor{})
 		}
 		if err != nil {
 			return err
 		}
-		err = t.attempt(func() error {
+		err = t.inSavepoint(func() error {
 			for _, v := range versions {
 				if err := a.importOne(op, v); err != nil {
 					return err
@@ -135,19 +135,18 @@ type apply struct {
 	state    storeState // as the transaction had it before
 	planner  memento.Planner
 	versions []memento.Version
-	written  []memento.Memory          // with contents
-	heads    map[memento.MemoryID]head // of memories looked up or written
+	written  []memento.Memory             // with contents
+	heads    map[memento.MemoryID]rowRefs // of memories looked up or written
 }
 
-// A head is what the tables know of a memory's newest version and the root
-// package need not.
-type head struct {
-	seq     int64
-	content int64 // row of the contents
+// rowRefs says where the newest version of a memory and its contents are.
+type rowRefs struct {
+	seq     int64 // of the newest version, in the table versions
+	content int64 // row in the table contents
 }
 
 func (b *Backend) beginApply(t *tx, op string, store memento.StoreID, by memento.Actor) (*apply, error) {
-	num, err := b.num(t.conn, op, store)
+	num, err := b.storeNum(t.conn, op, store)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +159,7 @@ func (b *Backend) beginApply(t *tx, op string, store memento.StoreID, by memento
 		store:   num,
 		state:   st,
 		planner: memento.Planner{Info: st.info, By: by, At: b.clock(st.last), Seq: st.seq},
-		heads:   map[memento.MemoryID]head{},
+		heads:   map[memento.MemoryID]rowRefs{},
 	}, nil
 }
 
@@ -182,7 +181,7 @@ const headColumns = memoryColumns + `, m.seq, m.content`
 
 func (a *apply) scanHead(s *sqlite.Stmt) memento.Memory {
 	m := scanMemory(s)
-	a.heads[m.ID] = head{s.ColumnInt64(memoryColumnCount), s.ColumnInt64(memoryColumnCount + 1)}
+	a.heads[m.ID] = rowRefs{s.ColumnInt64(memoryColumnCount), s.ColumnInt64(memoryColumnCount + 1)}
 	return m
 }
 
@@ -202,7 +201,7 @@ func (a *apply) HeadByID(id memento.MemoryID) (m memento.Memory, exists bool, er
 
 // Below implements [memento.Snapshot].
 func (a *apply) Below(p memento.Path, limit int) (found []memento.Memory, err error) {
-	low, high := below(p)
+	low, high := rangeBelow(p)
 	err = a.tx.all(`SELECT `+headColumns+` FROM memories m WHERE `+inRange+` ORDER BY m.path`,
 		func(s *sqlite.Stmt) bool {
 			found = append(found, a.scanHead(s))
@@ -226,7 +225,7 @@ func (a *apply) carryOutOne(e memento.Effect) error {
 	if err != nil {
 		return err
 	}
-	after := head{v.Seq, before.content}
+	after := rowRefs{v.Seq, before.content}
 	if e.Rewrite {
 		if err := a.tx.exec(`INSERT INTO contents (data) VALUES (?)`, e.After.Content); err != nil {
 			return err
@@ -243,7 +242,7 @@ func (a *apply) carryOutOne(e memento.Effect) error {
 }
 
 // before returns the head of the memory that the effect is about, before it.
-func (a *apply) before(e memento.Effect) (head, error) {
+func (a *apply) before(e memento.Effect) (rowRefs, error) {
 	h, known := a.heads[e.Version.Memory]
 	if known || e.Version.Operation == memento.Created {
 		return h, nil
@@ -256,7 +255,7 @@ func (a *apply) before(e memento.Effect) (head, error) {
 }
 
 // replace brings the memory from before to after, either of which may be zero.
-func (a *apply) replace(before, after memento.Memory, h head) error {
+func (a *apply) replace(before, after memento.Memory, h rowRefs) error {
 	switch {
 	case before.ID == "" && after.ID == "":
 		return nil
@@ -304,5 +303,5 @@ func (a *apply) append(v memento.Version, prev, content int64) error {
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.store, v.Seq, v.ID, imported, v.Memory, prev, string(v.Operation), path, row, size, hashBytes(v.SHA256), v.Digest,
 		string(v.CreatedBy.Kind), v.CreatedBy.ID, string(v.CreatedBy.Key), micros(v.CreatedAt),
-		optional(v.RedactedAt), redactorKind, redactorID, redactorKey)
+		optionalMicros(v.RedactedAt), redactorKind, redactorID, redactorKey)
 }

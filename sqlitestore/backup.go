@@ -40,7 +40,7 @@ func (b *Backend) Backup(ctx context.Context, path string, progress func(done, t
 	const op = "backup"
 	sum, err := b.backup(ctx, path, progress)
 	if err != nil {
-		return memento.BackupSummary{}, fail(op, storage(err))
+		return memento.BackupSummary{}, fail(op, translateFileError(err))
 	}
 	return sum, nil
 }
@@ -60,13 +60,13 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 		return sum, err
 	}
 	defer b.readers.put(c)
-	temp, err := makeBeside(path, partial)
+	temp, err := createTemp(path, partialSuffix)
 	if err != nil {
 		return sum, err
 	}
 	defer os.Remove(temp) // unless it is at its place
 
-	patient, cancel := context.WithTimeout(ctx, flushPatience)
+	patient, cancel := context.WithTimeout(ctx, flushTimeout)
 	_ = b.reads.Sync(patient) // when memories were read is worth no more than trying
 	cancel()
 	if err := copyDatabase(ctx, c, temp, progress); err != nil {
@@ -76,7 +76,7 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	if err != nil {
 		return sum, err
 	}
-	return v.sum, publish(temp, path)
+	return v.sum, installTemp(temp, path)
 }
 
 // copyDatabase makes the file at path, which is empty, a copy of c's database as of

@@ -25,34 +25,34 @@ const (
 
 // A checkpointer keeps the log of a connection that writes short.
 type checkpointer struct {
-	conn    *conn
-	pause   func() (resume func()) // keeps others from reading from the log
-	space   *space                 // into which the log is copied
-	busy    time.Duration          // how long to wait for another process that uses the reserve
-	stale   bool                   // whether the log has what must not linger
-	changes int                    // since the last look
-	next    int                    // how long the log must be to be copied
+	conn         *conn
+	pause        func() (resume func()) // keeps others from reading from the log
+	space        *diskSpace             // into which the log is copied
+	busyTimeout  time.Duration          // how long to wait for another process that uses the reserve
+	mustTruncate bool                   // whether the log has what must not linger
+	changes      int                    // since the last look
+	nextFrames   int                    // how long the log must be to be copied
 }
 
 // committed is told after each commit, outside of transactions.
-func (k *checkpointer) committed(changes int) {
+func (k *checkpointer) onCommit(changes int) {
 	if k.changes += changes; k.changes >= checkEvery {
-		k.look()
+		k.check()
 	}
 }
 
 // look copies the log if it has become long.
-func (k *checkpointer) look() {
+func (k *checkpointer) check() {
 	k.changes = 0
-	if frames := k.frames(); frames >= max(k.next, logFrames) {
+	if frames := k.frames(); frames >= max(k.nextFrames, logFrames) {
 		k.copy()
 	}
 }
 
 // idle is told when nobody has written for a while.
-func (k *checkpointer) idle() {
+func (k *checkpointer) onIdle() {
 	switch {
-	case k.stale:
+	case k.mustTruncate:
 		k.truncate()
 	case k.frames() >= idleFrames:
 		k.copy()
@@ -64,22 +64,22 @@ func (k *checkpointer) idle() {
 func (k *checkpointer) truncate() {
 	resume := k.pause()
 	defer resume()
-	k.stale = true
-	k.roomy(func() error {
-		_, err := k.conn.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { k.stale = s.ColumnBool(0) })
+	k.mustTruncate = true
+	k.withReserve(func() error {
+		_, err := k.conn.one(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { k.mustTruncate = s.ColumnBool(0) })
 		return err
 	})
-	if !k.stale {
-		k.space.copied()
+	if !k.mustTruncate {
+		k.space.onLogCopied()
 	}
 }
 
 // roomy does something that may make the database larger, with the reserve if there is
 // no room otherwise.
-func (k *checkpointer) roomy(do func() error) error {
+func (k *checkpointer) withReserve(do func() error) error {
 	err := do()
-	if k.space.lacks(err) {
-		k.space.lend(k.busy, func() { err = do() })
+	if k.space.isOutOfSpace(err) {
+		k.space.withReserve(k.busyTimeout, func() { err = do() })
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (k *checkpointer) copy() {
 	resume := k.pause()
 	defer resume()
 	left := 0
-	err := k.roomy(func() error {
+	err := k.withReserve(func() error {
 		_, err := k.conn.one(`PRAGMA wal_checkpoint(RESTART)`, func(s *sqlite.Stmt) {
 			if left = 0; s.ColumnBool(0) {
 				left = s.ColumnInt(1)
@@ -106,10 +106,10 @@ func (k *checkpointer) copy() {
 		})
 		return err
 	})
-	k.next = 0
+	k.nextFrames = 0
 	if err != nil || left > 0 {
-		k.next = left + logFrames
+		k.nextFrames = left + logFrames
 		return
 	}
-	k.space.copied()
+	k.space.onLogCopied()
 }

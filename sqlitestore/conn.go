@@ -73,7 +73,7 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 // cache of so many KiB.
 //
 // Errors: errMoved.
-func openReader(file *identity, busy time.Duration, cache int) (*conn, error) {
+func openReader(file *fileIdentity, busy time.Duration, cache int) (*conn, error) {
 	sc, err := sqlite.OpenConn(file.path, sqlite.OpenReadWrite)
 	if moved := file.check(); moved != nil { // SQLite opens what is there now
 		err = moved
@@ -222,13 +222,13 @@ func newPool(open func(cache int) (*conn, error)) *pool {
 }
 
 // patience is how long pause waits for the short reads under way.
-const patience = 5 * time.Millisecond
+const pauseTimeout = 5 * time.Millisecond
 
 // pause waits until no short read is under way, though not for long, and keeps
 // others from beginning until resume is called.
 func (p *pool) pause() (resume func()) {
 	held := 0
-	enough := time.After(patience)
+	enough := time.After(pauseTimeout)
 wait:
 	for held < cap(p.short) {
 		select {

@@ -35,12 +35,12 @@ func scanMemory(s *sqlite.Stmt) memento.Memory {
 // wholeColumns are those of a memory, its contents, and whether its newest version is of
 // the same memory and path, in the order of scanWhole.
 const (
-	wholeColumns = memoryColumns + `, t.data, v.id = m.version AND v.memory = m.id AND v.path = m.path`
-	joinWhole    = ` LEFT JOIN contents t ON t.id = m.content LEFT JOIN versions v ON v.store = m.store AND v.seq = m.seq`
+	contentColumns = memoryColumns + `, t.data, v.id = m.version AND v.memory = m.id AND v.path = m.path`
+	joinContents   = ` LEFT JOIN contents t ON t.id = m.content LEFT JOIN versions v ON v.store = m.store AND v.seq = m.seq`
 )
 
 // scanWhole reads a memory with its contents, and checks them.
-func scanWhole(s *sqlite.Stmt, op string) (memento.Memory, error) {
+func scanWithContents(s *sqlite.Stmt, op string) (memento.Memory, error) {
 	m := scanMemory(s)
 	m.Content = s.ColumnText(memoryColumnCount)
 	if !s.ColumnBool(memoryColumnCount + 1) {
@@ -82,7 +82,7 @@ const inRange = `m.store = ? AND m.path > +? AND m.path < +?`
 
 // below returns the bounds, both excluded, of the paths below a directory: "0"
 // is the byte behind "/".
-func below(dir memento.Path) (low, high string) {
+func rangeBelow(dir memento.Path) (low, high string) {
 	prefix := dir.Prefix()
 	return prefix, prefix[:len(prefix)-1] + "0"
 }
@@ -95,8 +95,8 @@ const (
 // Get implements [memento.Backend].
 func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
 	const op = "get"
-	return quick(ctx, b, op, func(c *conn) (m memento.Memory, err error) {
-		num, err := b.num(c, op, store)
+	return readQuick(ctx, b, op, func(c *conn) (m memento.Memory, err error) {
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return m, err
 		}
@@ -115,7 +115,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 			if ref.Path == memento.Root {
 				return &memento.Error{Op: op, Path: ref.Path, Err: memento.ErrIsDir}
 			}
-			low, high := below(ref.Path)
+			low, high := rangeBelow(ref.Path)
 			isDir, err := c.one(`SELECT 1 FROM memories m WHERE `+inRange, nil, num, low, high)
 			switch {
 			case err != nil:
@@ -135,14 +135,14 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 // newest version, so that no text is shown as another memory's.
 func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
 	var failed error
-	found, err = getHead(c, store, ref, func(head memento.Memory, h row) {
+	found, err = getHead(c, store, ref, func(head memento.Memory, refs rowRefs) {
 		*m = head
 		kept, known := b.texts.get(m.SHA256)
 		if m.Content = kept.text; known && kept.version == m.Version && kept.store == store {
 			return
 		}
 		var same bool
-		m.Content, same, failed = text(c, store, m, h)
+		m.Content, same, failed = text(c, store, m, refs)
 		switch {
 		case failed != nil:
 		case !same:
@@ -166,38 +166,35 @@ func damaged(op string, m *memento.Memory) error {
 }
 
 // getWhole is get for the writer, which keeps no texts. It checks nothing.
-func getWhole(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
+func getUnchecked(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
 	var textErr error
-	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, h row) {
+	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, refs rowRefs) {
 		*m = head
-		m.Content, _, textErr = text(c, store, m, h)
+		m.Content, _, textErr = text(c, store, m, refs)
 	})
 	return found, cmp.Or(err, textErr)
 }
 
-// A row says where the contents of a memory and its newest version are.
-type row struct{ content, seq int64 }
-
 // getHead passes a memory without its contents.
-func getHead(c *conn, store int64, ref memento.Ref, scan func(memento.Memory, row)) (found bool, err error) {
+func getHead(c *conn, store int64, ref memento.Ref, scan func(memento.Memory, rowRefs)) (found bool, err error) {
 	query, key := getByPath, any(ref.Path)
 	if ref.Path == "" {
 		query, key = getByID, ref.ID
 	}
 	return c.one(query, func(s *sqlite.Stmt) {
-		scan(scanMemory(s), row{s.ColumnInt64(memoryColumnCount), s.ColumnInt64(memoryColumnCount + 1)})
+		scan(scanMemory(s), rowRefs{content: s.ColumnInt64(memoryColumnCount), seq: s.ColumnInt64(memoryColumnCount + 1)})
 	}, store, key)
 }
 
 // text reads the contents of a memory, and whether its newest version is of the same
 // memory and path.
-func text(c *conn, store int64, m *memento.Memory, h row) (text string, same bool, err error) {
-	_, err = c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, h.content)
+func text(c *conn, store int64, m *memento.Memory, refs rowRefs) (text string, same bool, err error) {
+	_, err = c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, refs.content)
 	if err != nil {
 		return "", false, err
 	}
 	_, err = c.one(`SELECT id = ? AND memory = ? AND path = ? FROM versions WHERE store = ? AND seq = ?`,
-		func(s *sqlite.Stmt) { same = s.ColumnBool(0) }, m.Version, m.ID, m.Path, store, h.seq)
+		func(s *sqlite.Stmt) { same = s.ColumnBool(0) }, m.Version, m.ID, m.Path, store, refs.seq)
 	return text, same, err
 }
 
@@ -205,11 +202,11 @@ func text(c *conn, store int64, m *memento.Memory, h row) (text string, same boo
 func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	const op = "list"
 	return rows(ctx, b, op, func(c *conn, yield func(memento.Entry) bool) error {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return err
 		}
-		low, high := below(opts.Dir)
+		low, high := rangeBelow(opts.Dir)
 		if opts.After > low {
 			low = opts.After
 			if strings.HasSuffix(low, "/") {
@@ -220,9 +217,9 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		columns, from, scan := memoryColumns, ` FROM memories m`, scanMemory
 		switch {
 		case opts.Contents:
-			columns, from = wholeColumns, from+joinWhole
+			columns, from = contentColumns, from+joinContents
 			scan = func(s *sqlite.Stmt) (m memento.Memory) {
-				m, damaged = scanWhole(s, op)
+				m, damaged = scanWithContents(s, op)
 				return m
 			}
 		case opts.Brief:

@@ -13,7 +13,7 @@ import (
 // translate makes SQLite's errors the root package's. Errors that are neither
 // keep their text, which names no path: SQLite's messages do not.
 func translate(err error) error {
-	if err == nil || isOurs(err) || errors.Is(err, memento.ErrNoSpace) {
+	if err == nil || isTranslated(err) || errors.Is(err, memento.ErrNoSpace) {
 		return err
 	}
 	// Opening is the only place where the driver adds the file's path.
@@ -35,14 +35,14 @@ func translate(err error) error {
 	case sqlite.ResultCantOpen:
 		return fmt.Errorf("the database cannot be opened; check that its folder exists and is writable (%v)", code)
 	case sqlite.ResultIOErr:
-		return fmt.Errorf("storage failed (%s)", describe(code))
+		return fmt.Errorf("storage failed (%s)", describeCode(code))
 	}
 	return err
 }
 
 func isBusy(err error) bool { return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy }
 
-func isOurs(err error) bool {
+func isTranslated(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}

@@ -16,12 +16,12 @@ import (
 // What is written beside a file, to take its place once it is whole, has the
 // file's name with one of these behind it, and some digits.
 const (
-	partial   = ".partial-"
-	restoring = ".restoring-"
+	partialSuffix   = ".partial-"
+	restoringSuffix = ".restoring-"
 )
 
 // makeBeside makes a file beside the one at path, for its owner only, and returns its name.
-func makeBeside(path, kind string) (string, error) {
+func createTemp(path, kind string) (string, error) {
 	var chance [4]byte
 	for {
 		rand.Read(chance[:]) // never fails: crypto/rand
@@ -42,13 +42,13 @@ func makeBeside(path, kind string) (string, error) {
 
 // publish gives the file at temp, which is flushed, the name path, unless something
 // else has it: fs.ErrExist.
-func publish(temp, path string) error {
+func installTemp(temp, path string) error {
 	switch err := os.Link(temp, path); {
 	case err == nil:
 		if err := os.Remove(temp); err != nil {
 			return err
 		}
-	case !noLinks(err):
+	case !lacksHardLinks(err):
 		return err
 	default: // then it cannot be one step to look and to rename
 		if _, err := os.Lstat(path); err == nil {
@@ -58,11 +58,11 @@ func publish(temp, path string) error {
 			return err
 		}
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
 }
 
 // noLinks reports whether an error says that the file system has no hard links.
-func noLinks(err error) bool {
+func lacksHardLinks(err error) bool {
 	for _, code := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK, errors.ErrUnsupported} {
 		if errors.Is(err, code) {
 			return true
@@ -73,7 +73,7 @@ func noLinks(err error) bool {
 
 // storage makes errors about files the root package's, and takes the names of the
 // files out of them.
-func storage(err error) error {
+func translateFileError(err error) error {
 	bare := err
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		bare = at.Err

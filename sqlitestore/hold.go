@@ -23,7 +23,7 @@ import (
 func Hold(ctx context.Context, path string) (release func(), err error) {
 	h, err := takeHold(ctx, path)
 	if err != nil {
-		return nil, fail("hold database", storage(err))
+		return nil, fail("hold database", translateFileError(err))
 	}
 	return h.release, nil
 }
@@ -45,7 +45,7 @@ type hold struct {
 }
 
 // holdPatience is how long to wait for those who use a file for a moment.
-const holdPatience = 2 * time.Second
+const holdTimeout = 2 * time.Second
 
 // takeHold takes hold of the file at path, which may be damaged, or have only its
 // log left. The caller releases it.
@@ -60,7 +60,7 @@ func takeHold(ctx context.Context, path string) (hold, error) {
 		return hold{}, err
 	}
 	sc.SetInterrupt(ctx.Done())
-	sc.SetBusyTimeout(holdPatience)
+	sc.SetBusyTimeout(holdTimeout)
 	err = exclude(sc)
 	if err == nil {
 		sc.SetInterrupt(nil)

@@ -49,7 +49,7 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 		return t.exec(`INSERT INTO keys (id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(k.ID), string(k.Workspace), k.Name, string(k.Role), k.Hash[:], k.Hint,
-			micros(k.CreatedAt), optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt))
+			micros(k.CreatedAt), optionalMicros(k.ExpiresAt), optionalMicros(k.RevokedAt), optionalMicros(k.UsedAt))
 	})
 	return fail(op, err)
 }
@@ -57,7 +57,7 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 // KeyByHash implements [memento.KeyKeeper].
 func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
 	const op = "find key"
-	return quick(ctx, b, op, func(c *conn) (memento.Key, error) {
+	return readQuick(ctx, b, op, func(c *conn) (memento.Key, error) {
 		return findKey(c, op, selectKeys+`WHERE hash = ?`, hash[:])
 	})
 }
@@ -84,7 +84,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 	}
 	change := write[memento.Key]
 	if !u.RevokedAt.IsZero() || !u.ExpiresAt.IsZero() { // a key that lets nobody in any more must not wait for room
-		change = free[memento.Key]
+		change = writeFreeing[memento.Key]
 	}
 	k, err := change(ctx, b.writer, func(t *tx) (memento.Key, error) {
 		k, err := find(t.conn)
@@ -93,7 +93,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 		}
 		k = k.Updated(u)
 		return k, t.exec(`UPDATE keys SET expires_at = ?, revoked_at = ?, used_at = ? WHERE id = ?`,
-			optional(k.ExpiresAt), optional(k.RevokedAt), optional(k.UsedAt), string(id))
+			optionalMicros(k.ExpiresAt), optionalMicros(k.RevokedAt), optionalMicros(k.UsedAt), string(id))
 	})
 	return k, fail(op, err)
 }

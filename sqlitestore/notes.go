@@ -23,7 +23,7 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 		return &memento.Error{Op: op, Err: err}
 	}
 	// What is removed waits for it, and that must not wait for room.
-	return fail(op, b.writer.free(ctx, func(t *tx) error {
+	return fail(op, b.writer.runFreeing(ctx, func(t *tx) error {
 		return t.exec(`INSERT INTO notes VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET text = ?2`, name, text)
 	}))
 }

@@ -31,7 +31,7 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	const op = "prune"
 	var sum memento.Pruned
 	goes, err := read(ctx, b, op, func(c *conn) (goes []removal, err error) {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +50,13 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	if len(goes) == 0 {
 		return sum, nil
 	}
-	defer b.forgetSoon() // whatever is done, should it be cut short
+	defer b.schedulePurge() // whatever is done, should it be cut short
 	// Oldest first: the versions of a memory are a chain whose end is cut off.
 	slices.Reverse(goes)
 	for left, most := goes, pruneStep; len(left) > 0; {
 		step := left[:min(most, len(left))]
-		err := b.writer.free(ctx, func(t *tx) error {
-			num, err := b.num(t.conn, op, store)
+		err := b.writer.runFreeing(ctx, func(t *tx) error {
+			num, err := b.storeNum(t.conn, op, store)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func prune(c *conn, store int64, goes []removal) error {
 	}
 	for _, r := range goes {
 		if r.seq > indexed {
-			if err := forgetDeleted(c, store, r.seq); err != nil {
+			if err := unindexDeleted(c, store, r.seq); err != nil {
 				return err
 			}
 		}
@@ -136,13 +136,13 @@ func prune(c *conn, store int64, goes []removal) error {
 			return err
 		}
 	}
-	return leaveMark(c)
+	return requestPurge(c)
 }
 
 // forgetDeleted takes a memory out of the index, of which a version is removed that the
 // index does not know yet: if the memory was deleted, nothing else tells the index. If it
 // lives, its newest version does, which stays.
-func forgetDeleted(c *conn, store, seq int64) error {
+func unindexDeleted(c *conn, store, seq int64) error {
 	id := memento.MemoryID("")
 	_, err := c.one(`SELECT v.memory FROM versions v WHERE v.store = ?1 AND v.seq = ?2
 			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = ?1 AND m.id = v.memory)`,

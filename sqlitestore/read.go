@@ -22,7 +22,7 @@ func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, 
 // quick is read for what takes some microseconds. It prefers the connection that
 // writes, if that is free: after a write of this process it still has its pages, while
 // those for reading have to read theirs anew.
-func quick[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
+func readQuick[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
 	}
@@ -41,7 +41,7 @@ func onWriter[T any](b *Backend, do func(*conn) (T, error)) (result T, done bool
 		return result, false, nil
 	}
 	defer b.writer.giveBack(c)
-	result, err = again(b, c, do)
+	result, err = retryOnce(b, c, do)
 	return result, !isBusy(err), err
 }
 
@@ -51,24 +51,24 @@ func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, 
 		return result, fail(op, err)
 	}
 	defer b.readers.put(c)
-	result, err = again(b, c, do)
+	result, err = retryOnce(b, c, do)
 	return result, fail(op, err)
 }
 
 // again runs do once more if the backend was wrong about the number of a store, or
 // if SQLite takes the file for damaged: see twice.
-func again[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error) {
+func retryOnce[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error) {
 	result, err := do(c)
-	if b.outdated(err) || isDamage(err) {
+	if b.clearStoreNums(err) || isDamage(err) {
 		result, err = do(c)
 	}
 	return result, err
 }
 
 // few is rows for a few of them, which it reads before it passes the first.
-func few[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yield func(T) bool) error) iter.Seq2[T, error] {
+func rowsBuffered[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		found, err := quick(ctx, b, op, func(c *conn) (found []T, err error) {
+		found, err := readQuick(ctx, b, op, func(c *conn) (found []T, err error) {
 			err = do(c, func(row T) bool {
 				found = append(found, row)
 				return true

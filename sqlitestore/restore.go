@@ -62,7 +62,7 @@ func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (me
 	}
 	done, err := r.run(ctx, path, backup)
 	if err != nil {
-		return memento.Restored{}, fail(op, storage(err))
+		return memento.Restored{}, fail(op, translateFileError(err))
 	}
 	return done, nil
 }
@@ -79,7 +79,7 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 	if r.path, err = realPath(path); err != nil {
 		return done, err
 	}
-	there, err := r.look(backup)
+	there, err := r.checkTarget(backup)
 	if err != nil {
 		return done, err
 	}
@@ -91,12 +91,12 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 		defer func() { h.release() }()
 		r.step("held")
 	}
-	temp, err := makeBeside(r.path, restoring)
+	temp, err := createTemp(r.path, restoringSuffix)
 	if err != nil {
 		return done, err
 	}
 	defer os.Remove(temp) // unless it is at its place
-	if done.BackupSummary, err = r.bring(ctx, backup, temp); err != nil {
+	if done.BackupSummary, err = r.copyAndVerify(ctx, backup, temp); err != nil {
 		return done, err
 	}
 	r.step("brought")
@@ -104,12 +104,12 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 		h.release() // there, what is open cannot be renamed
 	}
 	if there {
-		done.Kept, err = r.keep(h.whole)
+		done.Kept, err = r.keepOld(h.whole)
 	}
 	if err == nil {
 		r.step("kept")
 		if r.absent {
-			err = publish(temp, r.path)
+			err = installTemp(temp, r.path)
 		} else {
 			err = os.Rename(temp, r.path)
 		}
@@ -121,7 +121,7 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 		return done, err
 	}
 	r.step("placed")
-	return done, syncFolder(filepath.Dir(r.path))
+	return done, syncDir(filepath.Dir(r.path))
 }
 
 // realPath is path without links, since what is beside a database is beside the
@@ -149,10 +149,10 @@ func realPath(path string) (string, error) {
 
 // besides are the ends of the files that SQLite has beside a database. It would take
 // them for those of the new one.
-var besides = []string{"-wal", "-journal", "-shm"}
+var sidecarSuffixes = []string{"-wal", "-journal", "-shm"}
 
 // look reports whether there is something to be replaced, and refuses what cannot be.
-func (r *restore) look(backup string) (there bool, err error) {
+func (r *restore) checkTarget(backup string) (there bool, err error) {
 	from, err := os.Stat(backup)
 	if err != nil {
 		return false, err
@@ -161,7 +161,7 @@ func (r *restore) look(backup string) (there bool, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.absent = true
-		for _, suffix := range besides {
+		for _, suffix := range sidecarSuffixes {
 			if _, err := os.Lstat(r.path + suffix); err == nil {
 				there = true
 			}
@@ -182,8 +182,8 @@ func (r *restore) look(backup string) (there bool, err error) {
 }
 
 // bring makes the file at temp, which is empty, a copy of the backup that is sound.
-func (r *restore) bring(ctx context.Context, backup, temp string) (sum memento.BackupSummary, err error) {
-	if err := refuse(ctx, backup); err != nil { // before it is copied
+func (r *restore) copyAndVerify(ctx context.Context, backup, temp string) (sum memento.BackupSummary, err error) {
+	if err := checkIsBackup(ctx, backup); err != nil { // before it is copied
 		return sum, err
 	}
 	if err := r.copy(ctx, backup, temp); err != nil {
@@ -191,8 +191,8 @@ func (r *restore) bring(ctx context.Context, backup, temp string) (sum memento.B
 	}
 	r.step("copied")
 	v, err := verify(ctx, temp, nil) // the copy, since that is what will be used
-	if err == nil && v.misfit {
-		err = reindex(temp)
+	if err == nil && v.indexMismatch {
+		err = resetIndex(temp)
 	}
 	return v.sum, err
 }
@@ -235,8 +235,8 @@ func (r *restore) copy(ctx context.Context, from, to string) error {
 
 // keep gives what is at the path another name, and returns that. If it is not
 // whole, what is beside it goes with it.
-func (r *restore) keep(whole bool) (string, error) {
-	name, err := r.free()
+func (r *restore) keepOld(whole bool) (string, error) {
+	name, err := r.freeName()
 	if err != nil {
 		return "", err
 	}
@@ -245,7 +245,7 @@ func (r *restore) keep(whole bool) (string, error) {
 	switch err := os.Link(r.path, name); {
 	case err == nil:
 		r.undo, kept = append(r.undo, func() { os.Remove(name) }), name
-	case noLinks(err):
+	case lacksHardLinks(err):
 		if err := r.move("", name); err != nil {
 			return "", err
 		}
@@ -256,7 +256,7 @@ func (r *restore) keep(whole bool) (string, error) {
 	if whole {
 		return kept, nil
 	}
-	for _, suffix := range besides {
+	for _, suffix := range sidecarSuffixes {
 		switch err := r.move(suffix, name); {
 		case err == nil:
 			kept = cmp.Or(kept, name+suffix)
@@ -268,12 +268,12 @@ func (r *restore) keep(whole bool) (string, error) {
 }
 
 // free returns a name that nothing has.
-func (r *restore) free() (string, error) {
+func (r *restore) freeName() (string, error) {
 	base := r.path + ".before-" + r.Now().UTC().Format("20060102T150405Z")
 	name := base
 	for n := 2; ; n++ {
 		taken := false
-		for _, suffix := range append(besides, "") {
+		for _, suffix := range append(sidecarSuffixes, "") {
 			switch _, err := os.Lstat(name + suffix); {
 			case err == nil:
 				taken = true

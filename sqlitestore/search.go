@@ -25,21 +25,21 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	q := textindex.Parse(opts.Query)
 	opts.Limit = cmp.Or(opts.Limit, defaultMatches)
 	for range indexAttempts {
-		matches, behind, err := b.searchIndexed(ctx, op, store, q, opts)
-		if err != nil || !behind {
+		matches, stale, err := b.searchIndexed(ctx, op, store, q, opts)
+		if err != nil || !stale {
 			return matches, err
 		}
 		// In steps, so that others can write in between.
-		for behind {
-			behind, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
-				num, err := b.num(t.conn, op, store)
+		for stale {
+			stale, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
+				num, err := b.storeNum(t.conn, op, store)
 				if err != nil {
 					return false, err
 				}
 				return index(t.conn, num, indexStep)
 			})
 			if errors.Is(err, memento.ErrNoSpace) {
-				return b.searchBehind(ctx, op, store, q, opts)
+				return b.searchStaleIndex(ctx, op, store, q, opts)
 			}
 			if err != nil {
 				return nil, fail(op, err)
@@ -48,7 +48,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	}
 	// Others write faster than that: index and search in one transaction.
 	matches, err := write(ctx, b.writer, func(t *tx) ([]memento.Match, error) {
-		num, err := b.num(t.conn, op, store)
+		num, err := b.storeNum(t.conn, op, store)
 		if err != nil {
 			return nil, err
 		}
@@ -66,22 +66,22 @@ const indexAttempts = 3
 
 // searchIndexed searches if the index knows every write of the moment it
 // searches in, and reports whether it is behind.
-func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, behind bool, err error) {
+func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, stale bool, err error) {
 	matches, err = read(ctx, b, op, func(c *conn) (found []memento.Match, err error) {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return nil, err
 		}
 		defer c.SetInterrupt(c.SetInterrupt(ctx.Done()))
 		err = c.inTx(func() error {
 			known, err := c.one(`SELECT indexed_seq < last_seq FROM counters WHERE store = ?`,
-				func(s *sqlite.Stmt) { behind = s.ColumnBool(0) }, num)
+				func(s *sqlite.Stmt) { stale = s.ColumnBool(0) }, num)
 			switch {
 			case err != nil:
 				return err
 			case !known:
 				return errNoStore(op)
-			case behind || q.Empty():
+			case stale || q.Empty():
 				return nil
 			}
 			found, err = search(ctx, c, num, q, opts)
@@ -92,23 +92,23 @@ func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.St
 		}
 		return found, err
 	})
-	return matches, behind && !q.Empty(), err
+	return matches, stale && !q.Empty(), err
 }
 
 // searchBehind searches without bringing the index up to date, for which there is no room:
 // what it does not know yet is read.
-func (b *Backend) searchBehind(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) ([]memento.Match, error) {
+func (b *Backend) searchStaleIndex(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) ([]memento.Match, error) {
 	return read(ctx, b, op, func(c *conn) (found []memento.Match, err error) {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return nil, err
 		}
 		defer c.SetInterrupt(c.SetInterrupt(ctx.Done()))
 		err = c.inTx(func() error {
 			newer := map[memento.MemoryID]bool{}
-			low, high := below(opts.Dir)
+			low, high := rangeBelow(opts.Dir)
 			var damaged error
-			err := c.all(`SELECT `+wholeColumns+` FROM memories m JOIN counters c ON c.store = m.store `+joinWhole+`
+			err := c.all(`SELECT `+contentColumns+` FROM memories m JOIN counters c ON c.store = m.store `+joinContents+`
 					WHERE `+inRange+` AND m.seq > c.indexed_seq ORDER BY m.seq DESC`,
 				func(s *sqlite.Stmt) bool {
 					var match memento.Match
@@ -146,7 +146,7 @@ func (b *Backend) searchBehind(ctx context.Context, op string, store memento.Sto
 // matches reports whether the memory in a row of wholeColumns matches, and how. Errors:
 // those of scanWhole.
 func matches(q textindex.Query, s *sqlite.Stmt) (memento.Match, bool, error) {
-	m, err := scanWhole(s, "search")
+	m, err := scanWithContents(s, "search")
 	if err != nil {
 		return memento.Match{}, false, err
 	}
@@ -159,15 +159,15 @@ func matches(q textindex.Query, s *sqlite.Stmt) (memento.Match, bool, error) {
 }
 
 func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (found []memento.Match, err error) {
-	low, high := below(opts.Dir)
+	low, high := rangeBelow(opts.Dir)
 	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
 	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
 	// asked for. A word of the path counts as much as five of the text.
 	var damaged error
-	err = c.all(`SELECT `+wholeColumns+` FROM words
+	err = c.all(`SELECT `+contentColumns+` FROM words
 			CROSS JOIN indexed i ON i.doc = words.rowid
 			CROSS JOIN memories m ON m.store = i.store AND m.id = i.memory
-			`+joinWhole+`
+			`+joinContents+`
 			WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 5.0, 1.0)' AND m.path > +? AND m.path < +?
 			ORDER BY words.rank`,
 		func(s *sqlite.Stmt) bool {
@@ -233,20 +233,20 @@ func indexAll(c *conn, store int64) error {
 // indexSome takes one step with a store whose index is behind: the first from the one
 // of the last step on, since to look through them all would cost each step the more
 // the more stores there are.
-func (b *Backend) indexSome(t *tx) (more bool, err error) {
-	store, found, err := firstBehind(t.conn, b.indexing)
-	if err == nil && !found && b.indexing > 0 {
-		store, found, err = firstBehind(t.conn, 0)
+func (b *Backend) indexWhenIdle(t *tx) (more bool, err error) {
+	store, found, err := firstStaleStore(t.conn, b.lastIndexedStore)
+	if err == nil && !found && b.lastIndexedStore > 0 {
+		store, found, err = firstStaleStore(t.conn, 0)
 	}
 	if err != nil || !found {
 		return false, err
 	}
-	b.indexing = store
+	b.lastIndexedStore = store
 	_, err = index(t.conn, store, indexStep)
 	return true, err
 }
 
-func firstBehind(c *conn, from int64) (store int64, found bool, err error) {
+func firstStaleStore(c *conn, from int64) (store int64, found bool, err error) {
 	found, err = c.one(`SELECT store FROM counters WHERE store >= ? AND indexed_seq < last_seq`,
 		func(s *sqlite.Stmt) { store = s.ColumnInt64(0) }, from)
 	return store, found, err
@@ -265,7 +265,7 @@ func indexOne(c *conn, store int64, id memento.MemoryID) error {
 		}
 	}
 	var m memento.Memory
-	lives, err := getWhole(c, store, id, &m)
+	lives, err := getUnchecked(c, store, id, &m)
 	switch {
 	case err != nil:
 		return err

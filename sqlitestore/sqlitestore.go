@@ -59,8 +59,8 @@ type Backend struct {
 	reads   *readnotes.Notes
 	texts   cache
 
-	indexing  int64 // the store that was last indexed in a quiet moment; the writer's
-	forgetter forgetter
+	lastIndexedStore int64 // the store that was last indexed in a quiet moment; the writer's
+	purger           indexPurger
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -98,38 +98,38 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	room := openSpace(path, cmp.Or(o.Reserve, defaultReserve))
-	c, file, cramped, err := openScarce(ctx, path, o.BusyTimeout, room)
+	space := openDiskSpace(path, cmp.Or(o.Reserve, defaultReserve))
+	c, file, readOnly, err := openOnFullDisk(ctx, path, o.BusyTimeout, space)
 	if err != nil {
-		room.close()
+		space.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
-	mark, marked, err := readMark(c)
+	mark, marked, err := readPurgeRequest(c)
 	if isDamage(err) { // see twice
-		mark, marked, err = readMark(c)
+		mark, marked, err = readPurgeRequest(c)
 	}
 	if err != nil {
 		c.Close()
-		room.close()
+		space.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	b := &Backend{now: o.Now}
 	b.readers = newPool(readers(file, o.BusyTimeout))
-	b.writer = newWriter(c, file, room, o.BusyTimeout, b.readers.pause, b.indexSome)
-	if cramped {
-		b.cramp(path, o.BusyTimeout)
+	b.writer = newWriter(c, file, space, o.BusyTimeout, b.readers.pause, b.indexWhenIdle)
+	if readOnly {
+		b.makeReadOnly(path, o.BusyTimeout)
 	}
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	if marked {
-		b.takeUpMark(mark.since)
+		b.adoptPurge(mark.since)
 	}
 	return b, nil
 }
 
 // readers returns how to open connections that read from a file.
-func readers(file *identity, busy time.Duration) func(cache int) (*conn, error) {
+func readers(file *fileIdentity, busy time.Duration) func(cache int) (*conn, error) {
 	return func(cache int) (*conn, error) {
-		return twice(func() (*conn, error) { return openReader(file, busy, cache) })()
+		return retryOpen(func() (*conn, error) { return openReader(file, busy, cache) })()
 	}
 }
 
@@ -137,54 +137,54 @@ func readers(file *identity, busy time.Duration) func(cache int) (*conn, error) 
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.reads.Close()
-	if b.forgetter.close() {
-		_ = b.forget(context.Background(), 0) // what it cannot do is for whoever opens the file next
+	if b.purger.close() {
+		_ = b.purgeIndex(context.Background(), 0) // what it cannot do is for whoever opens the file next
 	}
 	closeAll := func() error {
 		err := b.writer.close()
 		b.readers.close()
 		return err
 	}
-	room := b.writer.space
-	if !room.full.Load() {
+	space := b.writer.space
+	if !space.full.Load() {
 		err := closeAll()
-		room.close()
+		space.close()
 		return err
 	}
 	var err error
-	room.lend(b.writer.busy, func() { err = closeAll() }) // which copies the log
-	room.close()
+	space.withReserve(b.writer.busyTimeout, func() { err = closeAll() }) // which copies the log
+	space.close()
 	return err
 }
 
 // openScarce is openFile, also if there is no room. cramped says that the connection can
 // only read.
-func openScarce(ctx context.Context, path string, busy time.Duration, room *space) (c *conn, file *identity, cramped bool, err error) {
+func openOnFullDisk(ctx context.Context, path string, busy time.Duration, space *diskSpace) (c *conn, file *fileIdentity, readOnly bool, err error) {
 	c, file, err = openFile(ctx, path, busy)
-	for _, share := range []int64{openingNeeds, room.base} { // the latter is for a schema that is to be brought up to date
-		if room.lacks(err) {
-			room.lendSome(share)
+	for _, share := range []int64{openingBytes, space.baseSize} { // the latter is for a schema that is to be brought up to date
+		if space.isOutOfSpace(err) {
+			space.releasePart(share)
 			c, file, err = openFile(ctx, path, busy)
 		}
 	}
 	if err == nil {
-		room.opened(c)
-		if !room.full.Load() || !onlyReads(c) {
+		space.onOpen(c)
+		if !space.full.Load() || !cannotWrite(c) {
 			return c, file, false, nil
 		}
 		c.Close()
 		err = memento.ErrNoSpace
 	}
-	if !room.lacks(err) {
+	if !space.isOutOfSpace(err) {
 		return nil, nil, false, err
 	}
-	cause := room.explain(err)
-	switch c, file, err = openCramped(path, busy); {
+	cause := space.explain(err)
+	switch c, file, err = openReadOnly(path, busy); {
 	case err == nil:
 		return c, file, true, nil
 	case errors.Is(err, memento.ErrFormat), isDamage(err):
 		return nil, nil, false, err
-	case errors.Is(err, errEarlier):
+	case errors.Is(err, errOldSchema):
 		cause = fmt.Errorf("%w; %w", cause, err)
 	}
 	return nil, nil, false, cause
@@ -193,17 +193,17 @@ func openScarce(ctx context.Context, path string, busy time.Duration, room *spac
 // openFile makes the file if need be, opens it for writing and brings its schema
 // up to date. Others may be doing the same: SQLite's own waiting does not cover
 // all of it.
-func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *identity, error) {
+func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *fileIdentity, error) {
 	// SQLite would make it readable for others.
 	switch f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); {
 	case err == nil:
 		f.Close()
 	case !errors.Is(err, fs.ErrExist):
-		return nil, nil, pathless(err)
+		return nil, nil, withoutPath(err)
 	}
 	for start := time.Now(); ; time.Sleep(busyPause) {
-		var file *identity
-		c, err := twice(func() (c *conn, err error) {
+		var file *fileIdentity
+		c, err := retryOpen(func() (c *conn, err error) {
 			c, file, err = openOnce(ctx, path, busy)
 			return c, err
 		})()
@@ -219,7 +219,7 @@ func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *ide
 }
 
 // openOnce opens the file that is at path now.
-func openOnce(ctx context.Context, path string, busy time.Duration) (*conn, *identity, error) {
+func openOnce(ctx context.Context, path string, busy time.Duration) (*conn, *fileIdentity, error) {
 	file, err := identify(path)
 	if err != nil {
 		return nil, nil, err
@@ -240,7 +240,7 @@ func openOnce(ctx context.Context, path string, busy time.Duration) (*conn, *ide
 }
 
 // pathless is err without the name of the file, which not everybody should read.
-func pathless(err error) error {
+func withoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}

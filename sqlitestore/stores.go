@@ -18,7 +18,7 @@ import (
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 // optional is micros, or null for the zero time.
-func optional(t time.Time) any {
+func optionalMicros(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
@@ -36,7 +36,7 @@ func timeAt(s *sqlite.Stmt, col int) time.Time {
 func errNoStore(op string) error { return &memento.Error{Op: op, Err: memento.ErrNoStore} }
 
 // num returns what the tables call the store with this ID.
-func (b *Backend) num(c *conn, op string, id memento.StoreID) (int64, error) {
+func (b *Backend) storeNum(c *conn, op string, id memento.StoreID) (int64, error) {
 	if n, ok := b.stores.Load(id); ok {
 		return n.(int64), nil
 	}
@@ -55,7 +55,7 @@ func (b *Backend) num(c *conn, op string, id memento.StoreID) (int64, error) {
 // outdated reports whether a call that failed so is worth repeating: whichever
 // number it had of its store was perhaps one that the store had before it was
 // deleted, and copied back under its old ID, by other processes.
-func (b *Backend) outdated(err error) bool {
+func (b *Backend) clearStoreNums(err error) bool {
 	if !errors.Is(err, memento.ErrNoStore) {
 		return false
 	}
@@ -190,7 +190,7 @@ func (b *Backend) store(c *conn, op string, ws memento.Workspace, id memento.Sto
 // GetStore implements [memento.Backend].
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
 	const op = "get store"
-	return quick(ctx, b, op, func(c *conn) (memento.StoreInfo, error) {
+	return readQuick(ctx, b, op, func(c *conn) (memento.StoreInfo, error) {
 		info, num, _, err := b.store(c, op, ws, id)
 		if err == nil {
 			b.stores.Store(id, num)
@@ -219,7 +219,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 				settings = ?, envelope = ?, updated_at = ?, archived_at = ? WHERE num = ?`,
 			info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), info.Envelope, micros(info.UpdatedAt), optional(info.ArchivedAt), num)
+			info.Settings.Encode(), info.Envelope, micros(info.UpdatedAt), optionalMicros(info.ArchivedAt), num)
 	})
 	return info, fail(op, err)
 }
@@ -235,7 +235,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	var gone deleted
-	err := b.writer.free(ctx, func(t *tx) (err error) {
+	err := b.writer.runFreeing(ctx, func(t *tx) (err error) {
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -243,8 +243,8 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		if err != nil {
 			return err
 		}
-		if gone, err = deleteStore(t.conn, num); err == nil && t.hasty {
-			gone.indexed, err = true, leaveMark(t.conn)
+		if gone, err = deleteStore(t.conn, num); err == nil && t.lowSpace {
+			gone.indexed, err = true, requestPurge(t.conn)
 		}
 		return err
 	})
@@ -256,7 +256,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		b.texts.remove(hash)
 	}
 	if gone.indexed {
-		b.forgetSoon()
+		b.schedulePurge()
 	}
 	b.writer.shrink()
 	return nil
@@ -295,7 +295,7 @@ func deleteStore(c *conn, num int64) (gone deleted, err error) {
 		}
 	}
 	if gone.indexed {
-		err = leaveMark(c)
+		err = requestPurge(c)
 	}
 	return gone, err
 }
@@ -333,7 +333,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 		return errors.Join(err, scanErr)
 	}
 	if opts.Name != "" && opts.Limit > 0 && opts.Limit <= fewStores {
-		return few(ctx, b, op, list)
+		return rowsBuffered(ctx, b, op, list)
 	}
 	return rows(ctx, b, op, list)
 }

@@ -13,8 +13,8 @@ import (
 // attempt; any other error loses the transaction.
 type tx struct {
 	*conn
-	stores map[int64]*storeState // of the stores that jobs have written to
-	hasty  bool                  // whether contents that are removed stay in free pages until the file has shrunk
+	stores   map[int64]*storeState // of the stores that jobs have written to
+	lowSpace bool                  // whether contents that are removed stay in free pages until the file has shrunk
 }
 
 // A storeState is what every write to a store needs to know of it, and moves. It
@@ -88,12 +88,12 @@ func (t *tx) flush() error {
 
 // attempt runs do and takes back what it wrote if it fails. It has its price:
 // SQLite keeps a copy of every page that do changes.
-func (t *tx) attempt(do func() error) error {
+func (t *tx) inSavepoint(do func() error) error {
 	if err := t.exec("SAVEPOINT attempt"); err != nil {
 		return err
 	}
 	err := do()
-	if err != nil && isOurs(err) {
+	if err != nil && isTranslated(err) {
 		if err := t.exec("ROLLBACK TO attempt"); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // maxFaults bounds how many faults of a file are told.
-const maxFaults = 100
+const maxFindings = 100
 
 // Verify reads the whole of a file that [Backend.Backup] has written, or of any
 // other that nobody has open, and says what it holds. It changes nothing, and makes
@@ -44,61 +44,61 @@ const maxFaults = 100
 func Verify(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
 	v, err := verify(ctx, path, progress)
 	if err != nil {
-		return memento.BackupSummary{}, fail("verify backup", storage(err))
+		return memento.BackupSummary{}, fail("verify backup", translateFileError(err))
 	}
 	return v.sum, nil
 }
 
 func verify(ctx context.Context, path string, progress func(done, total int64)) (*verifier, error) {
 	v := &verifier{progress: progress}
-	err := v.file(ctx, path, v.format, v.integrity, v.stores, v.memories, v.versions, v.index, v.keys)
+	err := v.runChecks(ctx, path, v.checkSchema, v.integrity, v.stores, v.memories, v.versions, v.index, v.keys)
 	if ctx.Err() != nil {
 		err = ctx.Err() // rather than that SQLite was interrupted
 	}
-	return v, v.found(err)
+	return v, v.result(err)
 }
 
 // refuse looks only whether the file at path can be a backup at all.
-func refuse(ctx context.Context, path string) error {
+func checkIsBackup(ctx context.Context, path string) error {
 	v := &verifier{}
-	return v.found(v.file(ctx, path, v.format))
+	return v.result(v.runChecks(ctx, path, v.checkSchema))
 }
 
 // found returns err or, if there is none, the faults.
-func (v *verifier) found(err error) error {
-	if err == nil && len(v.faults) > 0 {
-		return &memento.BackupError{Faults: v.faults}
+func (v *verifier) result(err error) error {
+	if err == nil && len(v.findings) > 0 {
+		return &memento.BackupError{Faults: v.findings}
 	}
 	return err
 }
 
 // A verifier looks for what is wrong with one file.
 type verifier struct {
-	c        *conn
-	progress func(done, total int64)
-	sum      memento.BackupSummary
-	faults   []string
-	misfit   bool // whether the search index is not that of the memories
+	c             *conn
+	progress      func(done, total int64)
+	sum           memento.BackupSummary
+	findings      []string
+	indexMismatch bool // whether the search index is not that of the memories
 }
 
 // errEnough ends the search for faults.
-var errEnough = errors.New("enough faults")
+var errEnoughFindings = errors.New("enough faults")
 
-func (v *verifier) fault(format string, args ...any) error {
-	v.faults = append(v.faults, fmt.Sprintf(format, args...))
-	if len(v.faults) == maxFaults {
-		return errEnough
+func (v *verifier) addFinding(format string, args ...any) error {
+	v.findings = append(v.findings, fmt.Sprintf(format, args...))
+	if len(v.findings) == maxFindings {
+		return errEnoughFindings
 	}
 	return nil
 }
 
 // file takes looks at the file at path, as far as it makes sense.
-func (v *verifier) file(ctx context.Context, path string, looks ...func() error) error {
+func (v *verifier) runChecks(ctx context.Context, path string, looks ...func() error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	if err := v.outside(path); err != nil || len(v.faults) > 0 {
+	if err := v.checkFile(path); err != nil || len(v.findings) > 0 {
 		return err
 	}
 	sc, err := sqlite.OpenConn(immutable(path), sqlite.OpenReadOnly, sqlite.OpenURI)
@@ -110,13 +110,13 @@ func (v *verifier) file(ctx context.Context, path string, looks ...func() error)
 	v.c = newConn(sc)
 	for _, look := range looks {
 		switch err := look(); {
-		case errors.Is(err, errEnough):
+		case errors.Is(err, errEnoughFindings):
 			return nil
 		case errors.Is(err, memento.ErrFormat), isDamage(err):
-			_ = v.fault("%s", strings.TrimPrefix(translate(err).Error(), memento.ErrFormat.Error()+": "))
+			_ = v.addFinding("%s", strings.TrimPrefix(translate(err).Error(), memento.ErrFormat.Error()+": "))
 			return nil
 		case sqlite.ErrCode(err) == sqlite.ResultError: // no such table, or column
-			_ = v.fault("its tables are not those of its schema version")
+			_ = v.addFinding("its tables are not those of its schema version")
 			return nil
 		case err != nil:
 			return err
@@ -142,18 +142,18 @@ func isDamage(err error) bool {
 }
 
 // outside looks at the file without SQLite, which would not say as much of what is wrong.
-func (v *verifier) outside(path string) error {
+func (v *verifier) checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return v.fault("it is not a plain file")
+		return v.addFinding("it is not a plain file")
 	}
 	v.sum.Size = info.Size()
-	for _, suffix := range besides {
+	for _, suffix := range sidecarSuffixes {
 		if log, err := os.Stat(path + suffix); err == nil && log.Size() > 0 {
-			return v.fault("there is also a file with %q behind its name: it is a database in use, or a plain copy of one", suffix)
+			return v.addFinding("there is also a file with %q behind its name: it is a database in use, or a plain copy of one", suffix)
 		}
 	}
 	f, err := os.Open(path)
@@ -164,7 +164,7 @@ func (v *verifier) outside(path string) error {
 	header := make([]byte, 100)
 	switch _, err := io.ReadFull(f, header); {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), err == nil && !bytes.HasPrefix(header, []byte("SQLite format 3\x00")):
-		return v.fault("it is no database of SQLite")
+		return v.addFinding("it is no database of SQLite")
 	case err != nil:
 		return err
 	}
@@ -174,12 +174,12 @@ func (v *verifier) outside(path string) error {
 		pageSize = 65536
 	}
 	if want := pageSize * pages; pages > 0 && info.Size() < want {
-		return v.fault("it is cut off: it has %d bytes of %d", info.Size(), want)
+		return v.addFinding("it is cut off: it has %d bytes of %d", info.Size(), want)
 	}
 	return nil
 }
 
-func (v *verifier) format() error {
+func (v *verifier) checkSchema() error {
 	if err := checkFormat(v.c); err != nil {
 		return err
 	}
@@ -190,11 +190,11 @@ func (v *verifier) format() error {
 	if err != nil {
 		return err
 	}
-	return v.complete()
+	return v.addMissingColumns()
 }
 
 // complete has a file of an older schema seem to have the columns that came later.
-func (v *verifier) complete() error {
+func (v *verifier) addMissingColumns() error {
 	for table, column := range map[string]string{"stores": "envelope", "memories": "digest", "versions": "digest"} {
 		there, err := v.c.one(`SELECT 1 FROM pragma_table_info('`+table+`', 'main') WHERE name = '`+column+`'`, nil)
 		if err != nil {
@@ -214,9 +214,9 @@ func (v *verifier) complete() error {
 // integrity has SQLite look for damage.
 func (v *verifier) integrity() error {
 	var err error
-	queryErr := v.c.all(fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFaults), func(s *sqlite.Stmt) bool {
+	queryErr := v.c.all(fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFindings), func(s *sqlite.Stmt) bool {
 		if text := s.ColumnText(0); text != "ok" {
-			err = v.fault("damaged: %s", text)
+			err = v.addFinding("damaged: %s", text)
 		}
 		return err == nil
 	})
@@ -229,7 +229,7 @@ func (v *verifier) stores() error {
 	queryErr := v.c.all(selectStores+`ORDER BY s.num`, func(s *sqlite.Stmt) bool {
 		info, _, last, scanErr := scanStore(s)
 		if scanErr != nil {
-			err = v.fault("store %s: its description cannot be read", info.ID)
+			err = v.addFinding("store %s: its description cannot be read", info.ID)
 		}
 		v.sum.Stores++
 		if last.After(v.sum.NewestAt) && last.After(time.UnixMicro(0)) {
@@ -247,7 +247,7 @@ func (v *verifier) stores() error {
 			FROM stores s LEFT JOIN counters c ON c.store = s.num`, func(s *sqlite.Stmt) error {
 		id := s.ColumnText(0)
 		if s.ColumnBool(1) {
-			return v.fault("store %s has no counters", id)
+			return v.addFinding("store %s has no counters", id)
 		}
 		var err error
 		for _, count := range []struct {
@@ -261,7 +261,7 @@ func (v *verifier) stores() error {
 			{what: "as its last version, and indexed", told: s.ColumnInt64(4), really: s.ColumnInt64(5), atMost: true},
 		} {
 			if count.told != count.really && !(count.atMost && count.really < count.told) {
-				err = errors.Join(err, v.fault("store %s: it should have %d %s, and has %d", id, count.told, count.what, count.really))
+				err = errors.Join(err, v.addFinding("store %s: it should have %d %s, and has %d", id, count.told, count.what, count.really))
 			}
 		}
 		return err
@@ -281,13 +281,13 @@ func (v *verifier) memories() error {
 			id, store := s.ColumnText(0), s.ColumnText(1)
 			switch {
 			case s.ColumnIsNull(1):
-				return v.fault("memory %s is of no store", id)
+				return v.addFinding("memory %s is of no store", id)
 			case s.ColumnBool(5):
-				return v.fault("memory %s of store %s is a directory, too", id, store)
+				return v.addFinding("memory %s of store %s is a directory, too", id, store)
 			case s.ColumnBool(3):
-				return v.fault("memory %s of store %s: its newest version does not exist", id, store)
+				return v.addFinding("memory %s of store %s: its newest version does not exist", id, store)
 			case s.ColumnBool(4):
-				return v.fault("memory %s of store %s is not as its newest version", id, store)
+				return v.addFinding("memory %s of store %s is not as its newest version", id, store)
 			}
 			return nil
 		})
@@ -318,10 +318,10 @@ func (v *verifier) versions() error {
 				v.progress(v.sum.Versions, total)
 			}
 			id, store := s.ColumnText(1), s.ColumnText(0)
-			wrong := func(text string) error { return v.fault("version %s of store %s %s", id, store, text) }
+			wrong := func(text string) error { return v.addFinding("version %s of store %s %s", id, store, text) }
 			switch {
 			case s.ColumnIsNull(0):
-				return v.fault("version %s is of no store", id)
+				return v.addFinding("version %s is of no store", id)
 			case s.ColumnBool(9):
 				return wrong("has a path though it was redacted, or none though it was not")
 			case s.ColumnBool(11):
@@ -370,7 +370,7 @@ func (v *verifier) index() error {
 		if err != nil {
 			return err
 		}
-		v.misfit = v.misfit || found
+		v.indexMismatch = v.indexMismatch || found
 	}
 	return nil
 }
@@ -396,7 +396,7 @@ func (v *verifier) rows(query string, do func(*sqlite.Stmt) error) error {
 }
 
 // reindex has the search index of the file at path made anew, by and by, by who opens it.
-func reindex(path string) error {
+func resetIndex(path string) error {
 	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func findVersion(c *conn, store int64, id memento.VersionID) (seq int64, err err
 func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id memento.VersionID) (memento.Version, error) {
 	const op = "get version"
 	return read(ctx, b, op, func(c *conn) (v memento.Version, err error) {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return v, err
 		}
@@ -108,7 +108,7 @@ func history(c *conn, store int64, memory memento.MemoryID) (with, from string, 
 func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
 	const op = "list versions"
 	return rows(ctx, b, op, func(c *conn, yield func(memento.Version) bool) error {
-		num, err := b.num(c, op, store)
+		num, err := b.storeNum(c, op, store)
 		if err != nil {
 			return err
 		}
@@ -173,15 +173,15 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
 	redact := func(t *tx) (memento.Version, error) {
-		num, err := b.num(t.conn, op, store)
+		num, err := b.storeNum(t.conn, op, store)
 		if err != nil {
 			return memento.Version{}, err
 		}
 		return b.redact(t.conn, num, id, by)
 	}
-	v, err := free(ctx, b.writer, func(t *tx) (memento.Version, error) {
+	v, err := writeFreeing(ctx, b.writer, func(t *tx) (memento.Version, error) {
 		v, err := redact(t)
-		if b.outdated(err) {
+		if b.clearStoreNums(err) {
 			v, err = redact(t)
 		}
 		return v, err
@@ -191,8 +191,8 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	}
 	b.texts.clear()
 	// Also if it was redacted before: perhaps by a process that has died since.
-	if err := b.forget(context.WithoutCancel(ctx), 0); err != nil {
-		b.forgetSoon()
+	if err := b.purgeIndex(context.WithoutCancel(ctx), 0); err != nil {
+		b.schedulePurge()
 		if errors.Is(err, memento.ErrNoSpace) {
 			err = fmt.Errorf("%w; the contents are removed, but words of them stay in pages of the search index until there is room", err)
 		}
@@ -260,7 +260,7 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 	if err != nil {
 		return v, err
 	}
-	if err := leaveMark(c); err != nil {
+	if err := requestPurge(c); err != nil {
 		return v, err
 	}
 	_, err = find()

@@ -20,17 +20,17 @@ import (
 // lead, and carries out the jobs of all. A single caller thus waits for no other
 // goroutine.
 type writer struct {
-	conn   *conn
-	busy   time.Duration // how long to wait for other processes
-	space  *space
-	reopen func() (*conn, error)            // see cramped; nil unless conn cannot write
-	idle   func(*tx) (more bool, err error) // work for quiet moments
-	lead   chan struct{}                    // holds a token while somebody uses conn
-	log    checkpointer
-	file   *identity // of what conn has open
+	conn        *conn
+	busyTimeout time.Duration // how long to wait for other processes
+	space       *diskSpace
+	reopen      func() (*conn, error)            // see cramped; nil unless conn cannot write
+	idle        func(*tx) (more bool, err error) // work for quiet moments
+	leader      chan struct{}                    // holds a token while somebody uses conn
+	log         checkpointer
+	file        *fileIdentity // of what conn has open
 
-	company int  // jobs in the last commit
-	hasty   bool // whether removed contents may stay in free pages for now: see scarce.go
+	lastBatchSize int  // jobs in the last commit
+	lowSpace      bool // whether removed contents may stay in free pages for now: see fulldisk.go
 
 	mu     sync.Mutex
 	jobs   []*job      // in the order of their coming
@@ -40,17 +40,17 @@ type writer struct {
 
 // A job is one change that waits for the writer.
 type job struct {
-	do    func(*tx) error // called in a transaction; again in another if that was lost
-	frees bool            // whether it may use the reserve: see space
-	state atomic.Int32
-	err   error         // once done
-	done  chan struct{} // closed when err is final
+	do         func(*tx) error // called in a transaction; again in another if that was lost
+	freesSpace bool            // whether it may use the reserve: see space
+	state      atomic.Int32
+	err        error         // once done
+	done       chan struct{} // closed when err is final
 }
 
 const (
-	waiting int32 = iota
-	taken         // somebody carries it out
-	left          // its caller has given up before that
+	waiting   int32 = iota
+	claimed         // somebody carries it out
+	abandoned       // its caller has given up before that
 )
 
 const (
@@ -59,7 +59,7 @@ const (
 	// idleDelay is how long nothing must have been written before idle work is done, in steps.
 	idleDelay = 200 * time.Millisecond
 	// gatherTurns is how often others get a turn of the scheduler, to join a commit.
-	gatherTurns = 30
+	batchWaitTurns = 30
 	// busyPause is how long to leave another process alone before asking for its lock again.
 	busyPause = 500 * time.Microsecond
 	// truncateWait is how long truncateLog waits for other processes.
@@ -68,10 +68,10 @@ const (
 
 // newWriter makes c, which has file open, the connection that writes. It waits at most busy for other
 // processes, and calls pause to have nobody read from the log for a moment.
-func newWriter(c *conn, file *identity, s *space, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
+func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
-	w := &writer{conn: c, file: file, space: s, busy: busy, idle: idle, lead: make(chan struct{}, 1)}
-	w.log = checkpointer{conn: c, pause: pause, space: s, busy: busy}
+	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, idle: idle, leader: make(chan struct{}, 1)}
+	w.log = checkpointer{conn: c, pause: pause, space: s, busyTimeout: busy}
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
 }
@@ -83,8 +83,8 @@ func (w *writer) run(ctx context.Context, do func(*tx) error) error {
 }
 
 // free is run for what removes something, which works on a full disk.
-func (w *writer) free(ctx context.Context, do func(*tx) error) error {
-	return w.carryOut(ctx, &job{do: do, frees: true})
+func (w *writer) runFreeing(ctx context.Context, do func(*tx) error) error {
+	return w.carryOut(ctx, &job{do: do, freesSpace: true})
 }
 
 func (w *writer) carryOut(ctx context.Context, j *job) error {
@@ -104,11 +104,11 @@ func (w *writer) carryOut(ctx context.Context, j *job) error {
 		select {
 		case <-j.done:
 			return j.err
-		case w.lead <- struct{}{}:
+		case w.leader <- struct{}{}:
 			w.commit(ctx)
-			<-w.lead
+			<-w.leader
 		case <-ctx.Done():
-			if j.state.CompareAndSwap(waiting, left) {
+			if j.state.CompareAndSwap(waiting, abandoned) {
 				return ctx.Err()
 			}
 			<-j.done
@@ -118,12 +118,12 @@ func (w *writer) carryOut(ctx context.Context, j *job) error {
 }
 
 // take removes the jobs that have come first, and marks them as taken.
-func (w *writer) take() (batch []*job) {
+func (w *writer) claim() (batch []*job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	for ; n < len(w.jobs) && len(batch) < maxBatch; n++ {
-		if j := w.jobs[n]; j.state.CompareAndSwap(waiting, taken) {
+		if j := w.jobs[n]; j.state.CompareAndSwap(waiting, claimed) {
 			batch = append(batch, j)
 		}
 	}
@@ -137,17 +137,17 @@ func (w *writer) commit(ctx context.Context) {
 	if w.empty() {
 		return
 	}
-	if w.cramped() {
-		w.refuse()
+	if w.readOnlyOnFullDisk() {
+		w.refuseJobs()
 		return
 	}
-	w.gather()
+	w.waitForBatch()
 	beginErr := w.begin(ctx) // others come while another process holds the lock
 	if beginErr != nil && ctx.Err() != nil {
 		return
 	}
-	batch := w.take()
-	w.company = len(batch)
+	batch := w.claim()
+	w.lastBatchSize = len(batch)
 	switch {
 	case beginErr != nil:
 		for _, j := range batch {
@@ -155,29 +155,29 @@ func (w *writer) commit(ctx context.Context) {
 		}
 	case w.space.full.Load():
 		_ = w.conn.exec("ROLLBACK")
-		w.eachAlone(batch)
-	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err) || w.space.lacks(batch[0].err)):
+		w.runEachAlone(batch)
+	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err) || w.space.isOutOfSpace(batch[0].err)):
 		// The whole transaction was lost. Perhaps one change is too large for
 		// what is left on the disk: alone, the others may succeed. What SQLite takes
 		// for damage may pass: see twice.
-		w.eachAlone(batch)
+		w.runEachAlone(batch)
 	}
 	for _, j := range batch {
 		close(j.done)
 	}
-	w.log.committed(len(batch))
+	w.log.onCommit(len(batch))
 	w.quiet.Reset(idleDelay)
 }
 
 // gather gives as many jobs as were in the last commit the time to come back. The
 // callers of the last commit are just making their next calls: to go ahead with
 // the first of them would have the others wait for a flush of their own.
-func (w *writer) gather() {
-	for range gatherTurns {
+func (w *writer) waitForBatch() {
+	for range batchWaitTurns {
 		w.mu.Lock()
 		n := len(w.jobs)
 		w.mu.Unlock()
-		if n >= w.company {
+		if n >= w.lastBatchSize {
 			return
 		}
 		runtime.Gosched()
@@ -190,7 +190,7 @@ func (w *writer) gather() {
 func (w *writer) begin(ctx context.Context) error {
 	for start := time.Now(); ; time.Sleep(busyPause) {
 		err := w.conn.exec("BEGIN IMMEDIATE")
-		if !isBusy(err) || time.Since(start) > w.busy {
+		if !isBusy(err) || time.Since(start) > w.busyTimeout {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -203,7 +203,7 @@ func (w *writer) begin(ctx context.Context) error {
 func (w *writer) empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool { return j.state.Load() == left })
+	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool { return j.state.Load() == abandoned })
 	return len(w.jobs) == 0
 }
 
@@ -220,35 +220,35 @@ func (w *writer) transact(jobs []*job) bool {
 		}
 		return false
 	}
-	t := &tx{conn: w.conn, hasty: w.hasty}
+	t := &tx{conn: w.conn, lowSpace: w.lowSpace}
 	ordinary := false
 	for _, j := range jobs {
-		ordinary = ordinary || !j.frees
+		ordinary = ordinary || !j.freesSpace
 		// SQLite may have taken the transaction back by itself.
-		if j.err = j.safely(t); j.err != nil && (!isOurs(j.err) || w.conn.AutocommitEnabled()) {
+		if j.err = j.doSafely(t); j.err != nil && (!isTranslated(j.err) || w.conn.AutocommitEnabled()) {
 			return lost(j.err)
 		}
 	}
 	if err := t.flush(); err != nil {
 		return lost(err)
 	}
-	if err := w.cover(ordinary); err != nil {
+	if err := w.reserveSpace(ordinary); err != nil {
 		return lost(err)
 	}
 	if err := w.file.check(); err != nil {
 		return lost(err)
 	}
 	if err := w.conn.exec("COMMIT"); err != nil {
-		return lost(w.takeBack(err))
+		return lost(w.undoFailedCommit(err))
 	}
 	return true
 }
 
 // safely is do, with a panic as an error: others wait for the transaction.
-func (j *job) safely(t *tx) (err error) {
+func (j *job) doSafely(t *tx) (err error) {
 	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("internal fault: %v", fault)
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("internal fault: %v", cause)
 		}
 	}()
 	return j.do(t)
@@ -257,9 +257,9 @@ func (j *job) safely(t *tx) (err error) {
 // doIdle takes a step of idle work, and comes back if there is more. Its failure
 // is no one's: the work is done when it is needed.
 func (w *writer) doIdle() {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if w.isClosed() || !w.hasRoom() {
+	w.leader <- struct{}{}
+	defer func() { <-w.leader }()
+	if w.isClosed() || !w.hasSpace() {
 		return
 	}
 	more := false
@@ -277,7 +277,7 @@ func (w *writer) doIdle() {
 		w.quiet.Reset(0)
 		return
 	}
-	if w.log.idle(); w.log.stale {
+	if w.log.onIdle(); w.log.mustTruncate {
 		w.quiet.Reset(idleDelay)
 	}
 }
@@ -286,27 +286,27 @@ func (w *writer) doIdle() {
 // when nobody reads from it any more. It waits a moment for other processes, which may
 // be writing.
 func (w *writer) truncateLog() {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if w.isClosed() || w.cramped() {
+	w.leader <- struct{}{}
+	defer func() { <-w.leader }()
+	if w.isClosed() || w.readOnlyOnFullDisk() {
 		return // closing the file empties the log, unless another process uses it
 	}
 	for start := time.Now(); ; time.Sleep(busyPause) {
-		if w.log.truncate(); !w.log.stale || time.Since(start) > truncateWait {
+		if w.log.truncate(); !w.log.mustTruncate || time.Since(start) > truncateWait {
 			break
 		}
 	}
-	if w.log.stale {
+	if w.log.mustTruncate {
 		w.quiet.Reset(idleDelay)
 	}
 }
 
 // checkLog has the log copied if it has become long.
 func (w *writer) checkLog() {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if !w.isClosed() && !w.cramped() {
-		w.log.look()
+	w.leader <- struct{}{}
+	defer func() { <-w.leader }()
+	if !w.isClosed() && !w.readOnlyOnFullDisk() {
+		w.log.check()
 	}
 }
 
@@ -314,7 +314,7 @@ func (w *writer) checkLog() {
 // caller gives it back within microseconds.
 func (w *writer) borrow() *conn {
 	select {
-	case w.lead <- struct{}{}:
+	case w.leader <- struct{}{}:
 	default:
 		return nil
 	}
@@ -322,7 +322,7 @@ func (w *writer) borrow() *conn {
 	wanted := w.closed || len(w.jobs) > 0 || w.conn == nil
 	w.mu.Unlock()
 	if wanted {
-		<-w.lead
+		<-w.leader
 		return nil
 	}
 	return w.conn
@@ -332,7 +332,7 @@ func (w *writer) giveBack(c *conn) {
 	if !c.AutocommitEnabled() { // whoever had it has panicked
 		_ = c.exec("ROLLBACK")
 	}
-	<-w.lead
+	<-w.leader
 }
 
 func (w *writer) isClosed() bool {
@@ -350,8 +350,8 @@ func (w *writer) close() error {
 	if wasClosed {
 		return nil
 	}
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
+	w.leader <- struct{}{}
+	defer func() { <-w.leader }()
 	for !w.empty() {
 		w.commit(context.Background())
 	}
@@ -364,17 +364,17 @@ func (w *writer) close() error {
 
 // write runs do in the writer's transaction and returns its result.
 func write[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
-	return within(ctx, w, false, do)
+	return submit(ctx, w, false, do)
 }
 
 // free is write for what removes something: see [writer.free].
-func free[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
-	return within(ctx, w, true, do)
+func writeFreeing[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
+	return submit(ctx, w, true, do)
 }
 
-func within[T any](ctx context.Context, w *writer, frees bool, do func(*tx) (T, error)) (T, error) {
+func submit[T any](ctx context.Context, w *writer, frees bool, do func(*tx) (T, error)) (T, error) {
 	var result T
-	err := w.carryOut(ctx, &job{frees: frees, do: func(t *tx) (err error) {
+	err := w.carryOut(ctx, &job{freesSpace: frees, do: func(t *tx) (err error) {
 		result, err = do(t)
 		return err
 	}})

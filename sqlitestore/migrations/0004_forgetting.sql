@@ -1,5 +1,5 @@
 -- Each row asks for words of what was removed for good to leave the pages of the
--- search index, see forget.go.
+-- search index, see purge.go.
 
 CREATE TABLE forgetting (
 	since INTEGER NOT NULL, -- when they were removed

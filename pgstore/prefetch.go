@@ -9,134 +9,134 @@ import (
 // needs are the lookups that changes will probably ask for, to be made together
 // with the store's lock. They only save time: what is missing is looked up when
 // it is asked for.
-type needs struct {
-	paths    map[memento.Path]bool     // memories at them
-	ids      map[memento.MemoryID]bool // memories
-	first    map[memento.Path]bool     // whether there is something below them
-	whole    map[memento.Path]bool     // all that is below them
-	versions []memento.VersionID       // whether the store has them
+type prefetch struct {
+	paths      map[memento.Path]bool     // memories at them
+	ids        map[memento.MemoryID]bool // memories
+	firstBelow map[memento.Path]bool     // whether there is something below them
+	allBelow   map[memento.Path]bool     // all that is below them
+	versions   []memento.VersionID       // whether the store has them
 }
 
 // put sets a key of a map that may not be made yet: most stay empty.
-func put[K comparable, V any](m *map[K]V, key K, value V) {
+func setIn[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {
 		*m = map[K]V{}
 	}
 	(*m)[key] = value
 }
 
-func add[K comparable](set *map[K]bool, key K) { put(set, key, true) }
+func addTo[K comparable](set *map[K]bool, key K) { setIn(set, key, true) }
 
 // change adds what a change needs.
-func (n *needs) change(c memento.Change) {
+func (n *prefetch) addChange(c memento.Change) {
 	switch c := c.(type) {
 	case memento.Sealed:
 		if _, nested := c.Change.(memento.Sealed); !nested {
-			n.change(c.Change)
+			n.addChange(c.Change)
 		}
 	case memento.Put:
-		n.path(c.Path)
+		n.addPath(c.Path)
 		if c.If == (memento.Condition{}) || c.If == memento.IfAbsent() {
-			n.vacancy(c.Path) // it may be new
+			n.addVacancy(c.Path) // it may be new
 		}
 	case memento.Remove:
-		n.subject(c.Path)
+		n.addPathOrDir(c.Path)
 	case memento.Move:
-		n.subject(c.From)
-		n.path(c.To)
-		n.vacancy(c.To)
+		n.addPathOrDir(c.From)
+		n.addPath(c.To)
+		n.addVacancy(c.To)
 	}
 }
 
 // version adds what importing a version needs.
-func (n *needs) version(v *memento.Version) {
+func (n *prefetch) addVersion(v *memento.Version) {
 	n.versions = append(n.versions, v.ID)
 	if storable(string(v.Memory)) {
-		add(&n.ids, v.Memory)
+		addTo(&n.ids, v.Memory)
 	}
 	if v.Operation != memento.Deleted && !v.Redacted() {
-		n.path(v.Path)
-		n.vacancy(v.Path)
+		n.addPath(v.Path)
+		n.addVacancy(v.Path)
 	}
 }
 
 // usable reports whether p can be looked up.
-func usable(p memento.Path) bool {
+func canBeLookedUp(p memento.Path) bool {
 	return len(p) > 1 && len(p) <= memento.MaxPathBytes && p[0] == '/' && storable(string(p))
 }
 
-func (n *needs) path(p memento.Path) {
-	if usable(p) {
-		add(&n.paths, p)
+func (n *prefetch) addPath(p memento.Path) {
+	if canBeLookedUp(p) {
+		addTo(&n.paths, p)
 	}
 }
 
 // subject adds the memory or directory at p.
-func (n *needs) subject(p memento.Path) {
-	if usable(p) {
-		add(&n.paths, p)
-		add(&n.whole, p)
+func (n *prefetch) addPathOrDir(p memento.Path) {
+	if canBeLookedUp(p) {
+		addTo(&n.paths, p)
+		addTo(&n.allBelow, p)
 	}
 }
 
 // vacancy adds what could keep a new memory from being at p.
-func (n *needs) vacancy(p memento.Path) {
-	if usable(p) {
-		add(&n.first, p)
+func (n *prefetch) addVacancy(p memento.Path) {
+	if canBeLookedUp(p) {
+		addTo(&n.firstBelow, p)
 		for dir := range p.Ancestors() {
-			add(&n.paths, dir)
+			addTo(&n.paths, dir)
 		}
 	}
 }
 
 // Columns of a memory without its contents, and the row that has them.
-const headColumns = memoryColumns + `, m.content`
+const stateColumns = memoryColumns + `, m.content`
 
 // queue adds the lookups to a batch; their results go to v.
-func (n *needs) queue(batch *pgx.Batch, v *view) {
+func (n *prefetch) queue(batch *pgx.Batch, v *view) {
 	if len(n.paths) > 0 {
-		take := func(h *head) { v.base(h); put(&v.at, h.Path, h) }
+		take := func(h *memoryState) { v.addStored(h); setIn(&v.byPath, h.Path, h) }
 		switch keys := keysOf(n.paths); len(keys) {
 		case 1:
-			v.queue(batch, take, headByPath, keys[0])
+			v.queue(batch, take, memoryByPath, keys[0])
 		case 2, 3, 4:
 			last := keys[len(keys)-1]
-			v.queue(batch, take, headsOfFour, keys[0], keys[1], keys[len(keys)-2], last)
+			v.queue(batch, take, memoriesByFourPaths, keys[0], keys[1], keys[len(keys)-2], last)
 		default:
-			v.queue(batch, take, headsByPath, keys)
+			v.queue(batch, take, memoriesByPath, keys)
 		}
 		for p := range n.paths {
-			put(&v.at, p, nil)
+			setIn(&v.byPath, p, nil)
 		}
 	}
 	if len(n.ids) > 0 {
-		v.queue(batch, v.base, headsByID, keysOf(n.ids))
+		v.queue(batch, v.addStored, memoriesByID, keysOf(n.ids))
 		for id := range n.ids {
-			add(&v.asked, id)
+			addTo(&v.askedIDs, id)
 		}
 	}
-	if len(n.first) > 0 {
+	if len(n.firstBelow) > 0 {
 		var lows, highs []string
-		for p := range n.first {
-			low, high := below(p)
+		for p := range n.firstBelow {
+			low, high := rangeBelow(p)
 			lows, highs = append(lows, low), append(highs, high)
-			put(&v.first, p, nil)
+			setIn(&v.firstBelow, p, nil)
 		}
-		take := func(h *head) {
-			v.base(h)
+		take := func(h *memoryState) {
+			v.addStored(h)
 			for dir := range h.Path.Ancestors() {
-				if f, asked := v.first[dir]; asked && (f == nil || h.Path < f.Path) {
-					v.first[dir] = h
+				if f, asked := v.firstBelow[dir]; asked && (f == nil || h.Path < f.Path) {
+					v.firstBelow[dir] = h
 				}
 			}
 		}
 		if len(lows) == 1 {
-			v.queue(batch, take, headBehind, lows[0])
+			v.queue(batch, take, firstMemoryAfter, lows[0])
 		} else {
-			v.queue(batch, take, headsFirst, lows, highs)
+			v.queue(batch, take, firstMemoriesBelow, lows, highs)
 		}
 	}
-	for p := range n.whole {
+	for p := range n.allBelow {
 		v.queueWhole(batch, p)
 	}
 	if len(n.versions) > 0 {
@@ -147,7 +147,7 @@ func (n *needs) queue(batch *pgx.Batch, v *view) {
 		batch.Queue(v.t.b.sql(versionsKnown), v.store, seqs, ids).Query(func(rows pgx.Rows) error {
 			var id string
 			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-				add(&v.versions, memento.VersionID(id))
+				addTo(&v.versions, memento.VersionID(id))
 				return nil
 			})
 			return err
@@ -164,20 +164,20 @@ func keysOf[K ~string](set map[K]bool) []string {
 }
 
 const (
-	headByPath  = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = $2`
-	headsByPath = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = ANY ($2::text[])`
+	memoryByPath   = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = $2`
+	memoriesByPath = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = ANY ($2::text[])`
 	// How many paths there are makes no difference to the plan, so that the server
 	// keeps it; with an array it makes one anew each time.
-	headsOfFour = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path IN ($2, $3, $4, $5)`
-	headsByID   = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.id = ANY ($2::text[])`
-	headsBelow  = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 AND m.path < $3 ORDER BY m.path`
+	memoriesByFourPaths = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path IN ($2, $3, $4, $5)`
+	memoriesByID        = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.id = ANY ($2::text[])`
+	memoriesBelow       = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 AND m.path < $3 ORDER BY m.path`
 
 	// The first memory below a directory, or else one behind it, which does no harm:
 	// the server keeps its plan.
-	headBehind = `SELECT ` + headColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 ORDER BY m.path LIMIT 1`
+	firstMemoryAfter = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 ORDER BY m.path LIMIT 1`
 
 	// The first memory below each of several directories.
-	headsFirst = `SELECT ` + headColumns + ` FROM unnest($2::text[], $3::text[]) dir (low, high)
+	firstMemoriesBelow = `SELECT ` + stateColumns + ` FROM unnest($2::text[], $3::text[]) dir (low, high)
 		CROSS JOIN LATERAL (SELECT * FROM memento.memories m WHERE m.store = $1 AND m.path > dir.low AND m.path < dir.high ORDER BY m.path LIMIT 1) m`
 
 	versionsKnown = `SELECT v.id FROM unnest($2::bigint[], $3::text[]) asked (seq, id)

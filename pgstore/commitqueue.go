@@ -16,14 +16,14 @@ import (
 //
 // There is no goroutine for it: of the callers that wait, one at a time has the
 // lead, and carries out the jobs of all.
-type lanes struct {
+type commitQueues struct {
 	mu     sync.Mutex
-	stores map[memento.StoreID]*lane
+	stores map[memento.StoreID]*commitQueue
 }
 
-type lane struct {
-	users int           // of lanes.mu
-	lead  chan struct{} // holds a token while somebody writes
+type commitQueue struct {
+	users  int           // of lanes.mu
+	leader chan struct{} // holds a token while somebody writes
 
 	mu   sync.Mutex
 	jobs []*job // in the order of their coming
@@ -31,43 +31,43 @@ type lane struct {
 
 // A job is one Apply or Import that waits for its store.
 type job struct {
-	needs needs
-	edits memento.Path         // the one memory that it writes, if it writes one
-	plan  func(*session) error // in a transaction; again in another if that was lost
-	state atomic.Int32
-	err   error         // once done
-	done  chan struct{} // closed when err is final
+	prefetch   prefetch
+	editedPath memento.Path         // the one memory that it writes, if it writes one
+	plan       func(*session) error // in a transaction; again in another if that was lost
+	state      atomic.Int32
+	err        error         // once done
+	done       chan struct{} // closed when err is final
 }
 
 const (
-	waiting int32 = iota
-	taken         // somebody carries it out
-	left          // its caller has given up before that
+	waiting   int32 = iota
+	claimed         // somebody carries it out
+	abandoned       // its caller has given up before that
 )
 
 // maxBatch bounds the jobs in one transaction, and so how long the first waits for the last.
 const maxBatch = 64
 
-func (l *lanes) enter(store memento.StoreID) *lane {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stores == nil {
-		l.stores = map[memento.StoreID]*lane{}
+func (qs *commitQueues) join(store memento.StoreID) *commitQueue {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if qs.stores == nil {
+		qs.stores = map[memento.StoreID]*commitQueue{}
 	}
-	one := l.stores[store]
-	if one == nil {
-		one = &lane{lead: make(chan struct{}, 1)}
-		l.stores[store] = one
+	q := qs.stores[store]
+	if q == nil {
+		q = &commitQueue{leader: make(chan struct{}, 1)}
+		qs.stores[store] = q
 	}
-	one.users++
-	return one
+	q.users++
+	return q
 }
 
-func (l *lanes) leave(store memento.StoreID, one *lane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if one.users--; one.users == 0 {
-		delete(l.stores, store)
+func (qs *commitQueues) leave(store memento.StoreID, q *commitQueue) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q.users--; q.users == 0 {
+		delete(qs.stores, store)
 	}
 }
 
@@ -81,19 +81,19 @@ func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *
 		return fail(op, memento.ErrClosed)
 	}
 	j.done = make(chan struct{})
-	one := b.lanes.enter(store)
-	defer b.lanes.leave(store, one)
-	one.mu.Lock()
-	one.jobs = append(one.jobs, j)
-	one.mu.Unlock()
+	q := b.queues.join(store)
+	defer b.queues.leave(store, q)
+	q.mu.Lock()
+	q.jobs = append(q.jobs, j)
+	q.mu.Unlock()
 	for {
 		select {
 		case <-j.done:
 			return fail(op, j.err)
-		case one.lead <- struct{}{}:
-			b.work(ctx, op, store, one, j)
+		case q.leader <- struct{}{}:
+			b.lead(ctx, op, store, q, j)
 		case <-ctx.Done():
-			if j.state.CompareAndSwap(waiting, left) {
+			if j.state.CompareAndSwap(waiting, abandoned) {
 				return ctx.Err()
 			}
 			select {
@@ -107,31 +107,31 @@ func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *
 }
 
 // take removes the jobs that have come first, and marks them as taken.
-func (l *lane) take() (batch []*job) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (q *commitQueue) claim() (batch []*job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	n := 0
-	for ; n < len(l.jobs) && len(batch) < maxBatch; n++ {
-		if j := l.jobs[n]; j.state.CompareAndSwap(waiting, taken) {
+	for ; n < len(q.jobs) && len(batch) < maxBatch; n++ {
+		if j := q.jobs[n]; j.state.CompareAndSwap(waiting, claimed) {
 			batch = append(batch, j)
 		}
 	}
-	l.jobs = append(l.jobs[:0], l.jobs[n:]...)
+	q.jobs = append(q.jobs[:0], q.jobs[n:]...)
 	return batch
 }
 
 // work carries out the jobs that wait, and gives the lead back. A caller whose own job
 // is the only one is served under its context; others must not fail because the one in the
 // lead has given up, so their work goes on without it.
-func (b *Backend) work(ctx context.Context, op string, store memento.StoreID, l *lane, own *job) {
-	batch := l.take()
+func (b *Backend) lead(ctx context.Context, op string, store memento.StoreID, q *commitQueue, own *job) {
+	batch := q.claim()
 	do := func(ctx context.Context) {
-		defer func() { <-l.lead }()
-		b.carryOut(ctx, op, store, batch)
+		defer func() { <-q.leader }()
+		b.runJobs(ctx, op, store, batch)
 	}
 	switch {
 	case len(batch) == 0:
-		<-l.lead
+		<-q.leader
 	case len(batch) == 1 && batch[0] == own:
 		do(ctx)
 	default:
@@ -139,12 +139,12 @@ func (b *Backend) work(ctx context.Context, op string, store memento.StoreID, l 
 	}
 }
 
-func (b *Backend) carryOut(ctx context.Context, op string, store memento.StoreID, batch []*job) {
-	err := b.transactJobs(ctx, op, store, batch)
+func (b *Backend) runJobs(ctx context.Context, op string, store memento.StoreID, batch []*job) {
+	err := b.runBatch(ctx, op, store, batch)
 	if err != nil && len(batch) > 1 && !errors.Is(err, memento.ErrUncertain) && !errors.Is(err, memento.ErrUnavailable) {
 		// Perhaps what one of them writes is the reason.
 		for _, j := range batch {
-			b.carryOut(ctx, op, store, []*job{j})
+			b.runJobs(ctx, op, store, []*job{j})
 		}
 		return
 	}
@@ -157,10 +157,10 @@ func (b *Backend) carryOut(ctx context.Context, op string, store memento.StoreID
 }
 
 // safely is plan, with a panic as an error: others wait for the transaction.
-func (j *job) safely(s *session) (err error) {
+func (j *job) planSafely(s *session) (err error) {
 	defer func() {
-		if fault := recover(); fault != nil {
-			err = &memento.Error{Op: "apply", Err: fmt.Errorf("internal fault: %v", fault)}
+		if cause := recover(); cause != nil {
+			err = &memento.Error{Op: "apply", Err: fmt.Errorf("internal fault: %v", cause)}
 		}
 	}()
 	return j.plan(s)

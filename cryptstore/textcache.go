@@ -22,28 +22,28 @@ const (
 //
 // It has two halves. New texts go into the young one; when that is full it becomes the
 // old one, whose texts are dropped unless they were used again.
-type texts struct {
+type textCache struct {
 	mu         sync.Mutex
-	young, old map[textKey]opened
+	young, old map[cachedTextKey]cachedText
 	bytes      int // in young
 
-	cleared atomic.Int64 // how often everything was forgotten
+	generations atomic.Int64 // how often everything was forgotten
 }
 
 // A textKey has one text, the memory's newest: the one before is not read again.
-type textKey struct {
+type cachedTextKey struct {
 	keys   *keys // by which it was sealed or opened
 	memory memento.MemoryID
 }
 
-type opened struct {
-	kept       string
+type cachedText struct {
+	stored     string
 	digest     string
 	text, hash string
 	by         memento.VersionID
 }
 
-func (c *texts) get(k textKey) (o opened, ok bool) {
+func (c *textCache) get(k cachedTextKey) (o cachedText, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o, ok = c.young[k]; ok {
@@ -57,23 +57,23 @@ func (c *texts) get(k textKey) (o opened, ok bool) {
 
 // age returns what put is to be told of a text that the storage is asked for, or
 // given, from now on.
-func (c *texts) age() int64 { return c.cleared.Load() }
+func (c *textCache) generation() int64 { return c.generations.Load() }
 
 // put holds a text, unless everything was forgotten since age was asked for: that may
 // have been because of this one.
-func (c *texts) put(k textKey, o opened, age int64) {
+func (c *textCache) put(k cachedTextKey, o cachedText, age int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if age == c.cleared.Load() && o.size() <= maxTextBytes {
+	if age == c.generations.Load() && o.size() <= maxTextBytes {
 		c.add(k, o)
 	}
 }
 
-func (o *opened) size() int { return len(o.kept) + len(o.text) + textOverhead }
+func (o *cachedText) size() int { return len(o.stored) + len(o.text) + textOverhead }
 
-func (c *texts) add(k textKey, o opened) {
+func (c *textCache) add(k cachedTextKey, o cachedText) {
 	if c.young == nil || c.bytes >= textsBytes/2 {
-		c.young, c.old, c.bytes = map[textKey]opened{}, c.young, 0
+		c.young, c.old, c.bytes = map[cachedTextKey]cachedText{}, c.young, 0
 	}
 	if before, ok := c.young[k]; ok {
 		c.bytes -= before.size()
@@ -83,28 +83,28 @@ func (c *texts) add(k textKey, o opened) {
 }
 
 // clear forgets everything, because something must not be remembered.
-func (c *texts) clear() {
+func (c *textCache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.young, c.old, c.bytes = nil, nil, 0
-	c.cleared.Add(1)
+	c.generations.Add(1)
 }
 
 // open is keys.open, unless the answer is known. age is that of texts, from before the
 // storage was asked.
-func (b *Backend) open(k *keys, memory memento.MemoryID, kept, digest string, size int64, age int64) (text, hash string, by memento.VersionID, err error) {
-	key := textKey{k, memory}
-	if o, ok := b.texts.get(key); ok && o.kept == kept && o.digest == digest && int64(len(o.text)) == size {
+func (b *Backend) cachedDecryptText(k *keys, memory memento.MemoryID, kept, digest string, size int64, age int64) (text, hash string, by memento.VersionID, err error) {
+	key := cachedTextKey{k, memory}
+	if o, ok := b.texts.get(key); ok && o.stored == kept && o.digest == digest && int64(len(o.text)) == size {
 		return o.text, o.hash, o.by, nil
 	}
-	text, hash, by, err = k.open(memory, kept, digest, size)
+	text, hash, by, err = k.decryptText(memory, kept, digest, size)
 	if err == nil {
-		b.texts.put(key, opened{kept, digest, text, hash, by}, age)
+		b.texts.put(key, cachedText{kept, digest, text, hash, by}, age)
 	}
 	return text, hash, by, err
 }
 
 // written holds what a version wrote, for it is often read next.
-func (b *Backend) written(k *keys, s *sealed, v *memento.Version, hash string, age int64) {
-	b.texts.put(textKey{k, v.Memory}, opened{s.kept, v.Digest, s.text, hash, v.ID}, age)
+func (b *Backend) cacheWritten(k *keys, s *sealedText, v *memento.Version, hash string, age int64) {
+	b.texts.put(cachedTextKey{k, v.Memory}, cachedText{s.stored, v.Digest, s.text, hash, v.ID}, age)
 }

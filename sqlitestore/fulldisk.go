@@ -16,91 +16,91 @@ import (
 
 // scarcePause is how long the writer waits, if it has nothing to do, before it looks
 // again whether there is room.
-const scarcePause = time.Second
+const spaceCheckInterval = time.Second
 
 // How much a job may write to the log, in bytes, as a guess. Whatever it is, what the
 // database grows by must be left.
 const (
-	jobHeadroom   = 512 << 10
-	hastyHeadroom = 128 << 10
+	jobHeadroom      = 512 << 10
+	lowSpaceHeadroom = 128 << 10
 )
 
 // cover makes sure that the log, with the transaction that is open, can be copied. What is
 // ordinary leaves half of the reserve to what is not.
-func (w *writer) cover(ordinary bool) error {
+func (w *writer) reserveSpace(ordinary bool) error {
 	var pages int64
 	if _, err := w.conn.one(`PRAGMA page_count`, func(s *sqlite.Stmt) { pages = s.ColumnInt64(0) }); err != nil {
 		return err
 	}
 	if !ordinary {
 		headroom := int64(jobHeadroom)
-		if w.hasty {
-			headroom = hastyHeadroom
+		if w.lowSpace {
+			headroom = lowSpaceHeadroom
 		}
-		return w.space.coverFreeing(pages, headroom)
+		return w.space.reserveForFreeing(pages, headroom)
 	}
-	return w.space.cover(pages)
+	return w.space.reserveFor(pages)
 }
 
-func (w *writer) eachAlone(jobs []*job) {
+func (w *writer) runEachAlone(jobs []*job) {
 	for _, j := range jobs {
-		w.alone(j)
+		w.runAlone(j)
 	}
 }
 
 // alone carries out one job, in a transaction of its own. What frees something may use the
 // reserve. Anything else is refused while the reserve is not whole.
-func (w *writer) alone(j *job) {
-	if j.frees {
-		if w.attempt(j) {
+func (w *writer) runAlone(j *job) {
+	if j.freesSpace {
+		if w.tryJob(j) {
 			return
 		}
-		w.space.lend(w.busy, func() { w.freeing(j) })
+		w.space.withReserve(w.busyTimeout, func() { w.runWithReserve(j) })
 	} else {
-		if j.err = w.space.refill(); !isFull(j.err) && w.attempt(j) {
-			w.space.look()
+		if j.err = w.space.refill(); !isFull(j.err) && w.tryJob(j) {
+			w.space.recheck()
 			return
 		}
 		if !isFull(j.err) {
 			w.log.copy() // what it has taken can be used again
-			if w.attempt(j) {
+			if w.tryJob(j) {
 				return
 			}
 		}
 		w.space.full.Store(true)
 	}
-	if w.space.lacks(j.err) {
+	if w.space.isOutOfSpace(j.err) {
 		j.err = w.explain(j.err)
 	}
 }
 
 // attempt carries out a job, and reports whether it has its outcome: anything but that
 // there is no room.
-func (w *writer) attempt(j *job) bool {
+func (w *writer) tryJob(j *job) bool {
 	if j.err = w.begin(context.Background()); j.err != nil {
 		return true
 	}
-	return w.transact([]*job{j}) || !w.space.lacks(j.err)
+	return w.transact([]*job{j}) || !w.space.isOutOfSpace(j.err)
 }
 
 // freeing carries out a job with the room of the reserve. What SQLite would overwrite in
 // free pages goes through the log: if that is too much, it stays for now.
-func (w *writer) freeing(j *job) {
+func (w *writer) runWithReserve(j *job) {
 	w.log.copy()
-	if !w.attempt(j) {
+	if !w.tryJob(j) {
 		w.log.copy()
-		w.overwriting("FAST")
-		w.hasty = true
-		w.attempt(j)
-		w.hasty = false
-		w.overwriting("ON")
+		w.setSecureDelete("FAST")
+		w.lowSpace = true
+		w.tryJob(j)
+		w.lowSpace = false
+		w.setSecureDelete("ON")
 	}
 	w.log.copy()
 }
 
 // overwriting says whether SQLite overwrites what is removed: ON, or FAST for as far as it
 // does not have to write more pages for that.
-func (w *writer) overwriting(how string) {
+func (w *writer) setSecureDelete(how string) {
 	_ = sqlitex.ExecuteTransient(w.conn.Conn, "PRAGMA secure_delete = "+how, nil)
 }
 
@@ -117,11 +117,11 @@ func (w *writer) explain(err error) error {
 
 // hasRoom reports whether there is room for work that nobody waits for. Otherwise it is
 // looked for again, later. The caller has the lead.
-func (w *writer) hasRoom() bool {
+func (w *writer) hasSpace() bool {
 	switch {
-	case w.cramped() && !w.leaveCramped(),
-		w.space.full.Load() && !w.space.look():
-		w.quiet.Reset(scarcePause)
+	case w.readOnlyOnFullDisk() && !w.tryReopen(),
+		w.space.full.Load() && !w.space.recheck():
+		w.quiet.Reset(spaceCheckInterval)
 		return false
 	}
 	return true
@@ -144,7 +144,7 @@ func (w *writer) shrink() {
 		}
 		err := w.vacuum(step)
 		switch {
-		case w.space.lacks(err) && step > shrinkLeast:
+		case w.space.isOutOfSpace(err) && step > shrinkLeast:
 			step /= 5
 			continue
 		case err != nil, w.freePages() >= free: // another process writes
@@ -157,9 +157,9 @@ func (w *writer) shrink() {
 }
 
 func (w *writer) freePages() (n int) {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if !w.isClosed() && !w.cramped() {
+	w.leader <- struct{}{}
+	defer func() { <-w.leader }()
+	if !w.isClosed() && !w.readOnlyOnFullDisk() {
 		_, _ = w.conn.one(`PRAGMA freelist_count`, func(s *sqlite.Stmt) { n = s.ColumnInt(0) })
 	}
 	return n
@@ -168,17 +168,17 @@ func (w *writer) freePages() (n int) {
 // vacuum gives back some pages. On a full disk, the log is copied at once, so that the room
 // is there for the next.
 func (w *writer) vacuum(pages int) error {
-	w.lead <- struct{}{}
-	defer func() { <-w.lead }()
-	if w.isClosed() || w.cramped() {
+	w.leader <- struct{}{}
+	defer func() { <-w.leader }()
+	if w.isClosed() || w.readOnlyOnFullDisk() {
 		return memento.ErrClosed
 	}
 	vacuum := func() error {
 		return w.conn.all(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, pages), func(*sqlite.Stmt) bool { return true })
 	}
 	err := vacuum()
-	if w.space.lacks(err) {
-		w.space.lend(w.busy, func() {
+	if w.space.isOutOfSpace(err) {
+		w.space.withReserve(w.busyTimeout, func() {
 			w.log.copy()
 			err = vacuum()
 			w.log.copy()
@@ -190,17 +190,17 @@ func (w *writer) vacuum(pages int) error {
 // Ready implements [memento.ReadyChecker]: it looks whether there is room.
 func (b *Backend) Ready(ctx context.Context) error {
 	const op = "check"
-	room := b.writer.space
-	if room.full.Load() {
+	space := b.writer.space
+	if space.full.Load() {
 		// As a write that writes nothing: if there is room by now, others are accepted again.
 		if err := b.writer.run(ctx, func(*tx) error { return nil }); err != nil {
 			return fail(op, err)
 		}
-	} else if reserve.Free(room.path) >= plenty {
+	} else if reserve.Free(space.path) >= plentyBytes {
 		return ctx.Err()
 	}
-	if err := room.probe(openingNeeds); isFull(err) {
-		return fail(op, room.explain(err))
+	if err := space.probe(openingBytes); isFull(err) {
+		return fail(op, space.explain(err))
 	}
 	return ctx.Err()
 }

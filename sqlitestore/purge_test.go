@@ -97,7 +97,7 @@ func ask(t *testing.T, path, query string) int64 {
 
 // The words of a deleted store leave the file though others never cease to write and
 // to search, and none of theirs is lost.
-func TestForgetsBesideWriters(t *testing.T) {
+func TestPurgeWithConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t)
 	h.deleteDoomed(t)
@@ -123,7 +123,7 @@ func TestForgetsBesideWriters(t *testing.T) {
 }
 
 // Close does what is left to do.
-func TestForgetsWhenClosed(t *testing.T) {
+func TestPurgeOnClose(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t)
 	h.deleteDoomed(t)
@@ -135,7 +135,7 @@ func TestForgetsWhenClosed(t *testing.T) {
 
 // What a process that died was about to forget, or was forgetting, is forgotten by the
 // next: its file is as the copy that a backup makes.
-func TestForgetsForTheDead(t *testing.T) {
+func TestPurgeLeftByDeadProcess(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun %t", begun), func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +166,7 @@ func TestForgetsForTheDead(t *testing.T) {
 
 // A redaction does not wait for whoever is to forget what it finds to be forgotten,
 // and what comes after the rewriting has begun is not forgotten by that alone.
-func TestRedactsBesideForgetting(t *testing.T) {
+func TestRedactDuringPurge(t *testing.T) {
 	t.Parallel()
 	const late = "zzqxlateword"
 	h := newHoard(t)

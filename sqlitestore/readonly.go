@@ -26,7 +26,7 @@ import (
 // none, since they share the file. It looks again and again whether there is room.
 
 // openCramped opens the database at path for reading, whatever room there is.
-func openCramped(path string, busy time.Duration) (*conn, *identity, error) {
+func openReadOnly(path string, busy time.Duration) (*conn, *fileIdentity, error) {
 	file, err := identify(path)
 	if err != nil {
 		return nil, nil, err
@@ -64,7 +64,7 @@ func openCramped(path string, busy time.Duration) (*conn, *identity, error) {
 
 // onlyReads reports whether a connection cannot write because another of this process is
 // cramped.
-func onlyReads(c *conn) bool {
+func cannotWrite(c *conn) bool {
 	err := c.exec("BEGIN IMMEDIATE")
 	if err == nil {
 		_ = c.exec("ROLLBACK")
@@ -84,16 +84,16 @@ func checkCurrent(c *conn) error {
 	case err != nil:
 		return err
 	case version == 0:
-		return errNew
+		return errNoSchema
 	case version != len(scripts):
-		return errEarlier
+		return errOldSchema
 	}
 	return nil
 }
 
 var (
-	errNew     = errors.New("it is to be made first")
-	errEarlier = errors.New("it is of an earlier version, and to be brought up to date first")
+	errNoSchema  = errors.New("it is to be made first")
+	errOldSchema = errors.New("it is of an earlier version, and to be brought up to date first")
 )
 
 func prepareReader(sc *sqlite.Conn, cache int) error {
@@ -111,27 +111,27 @@ func prepareReader(sc *sqlite.Conn, cache int) error {
 }
 
 // cramped reports whether the writer can only read.
-func (w *writer) cramped() bool { return w.reopen != nil }
+func (w *writer) readOnlyOnFullDisk() bool { return w.reopen != nil }
 
 // refuse looks whether there is room by now, and refuses the jobs that wait if there is
 // not. The caller has the lead.
-func (w *writer) refuse() {
-	if w.leaveCramped() {
+func (w *writer) refuseJobs() {
+	if w.tryReopen() {
 		w.commit(context.Background())
 		return
 	}
 	err := w.space.explain(nil)
-	for _, j := range w.take() {
+	for _, j := range w.claim() {
 		j.err = err
 		close(j.done)
 	}
-	w.quiet.Reset(scarcePause)
+	w.quiet.Reset(spaceCheckInterval)
 }
 
 // leaveCramped opens the database anew, if there is room, and reports whether it is open
 // for writing then. The caller has the lead.
-func (w *writer) leaveCramped() bool {
-	if isFull(w.space.probe(openingNeeds)) {
+func (w *writer) tryReopen() bool {
+	if isFull(w.space.probe(openingBytes)) {
 		return false
 	}
 	c, err := w.reopen()
@@ -143,17 +143,17 @@ func (w *writer) leaveCramped() bool {
 	}
 	c.SetBusyTimeout(0)
 	w.reopen = nil
-	w.space.opened(c)
+	w.space.onOpen(c)
 	return true
 }
 
 // cramp makes b one that can only read, for now.
-func (b *Backend) cramp(path string, busy time.Duration) {
-	cramped := func() (*conn, error) {
-		c, _, err := openCramped(path, busy)
+func (b *Backend) makeReadOnly(path string, busy time.Duration) {
+	openOne := func() (*conn, error) {
+		c, _, err := openReadOnly(path, busy)
 		return c, err
 	}
-	open := func(int) (*conn, error) { return cramped() }
+	open := func(int) (*conn, error) { return openOne() }
 	b.readers.open = open
 	b.writer.space.full.Store(true)
 	b.writer.reopen = func() (c *conn, err error) {
@@ -165,13 +165,13 @@ func (b *Backend) cramp(path string, busy time.Duration) {
 				_ = b.writer.conn.Close()
 			}
 			b.writer.conn = nil
-			var file *identity
+			var file *fileIdentity
 			if c, file, err = openFile(context.Background(), path, 0); err == nil {
 				b.writer.file = file
 				return readers(file, busy)
 			}
 			var openErr error
-			if c, openErr = cramped(); openErr != nil {
+			if c, openErr = openOne(); openErr != nil {
 				c = nil
 			}
 			return open

@@ -20,7 +20,7 @@ type (
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 // optional is micros, or null for the zero time.
-func optional(t time.Time) *int64 {
+func optionalMicros(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
@@ -42,11 +42,11 @@ func hashOf(sum []byte) string { return hex.EncodeToString(sum) }
 
 // A held is a text that is kept as bytea. It is made of what the driver has received,
 // without a copy in between.
-type held string
+type textBytes string
 
 // ScanBytes implements [pgtype.BytesScanner].
-func (t *held) ScanBytes(v []byte) error {
-	*t = held(v)
+func (t *textBytes) ScanBytes(v []byte) error {
+	*t = textBytes(v)
 	return nil
 }
 
@@ -65,7 +65,7 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 
 // below returns the bounds, both excluded, of the paths below a directory: "0"
 // is the byte behind "/".
-func below(dir memento.Path) (low, high string) {
+func rangeBelow(dir memento.Path) (low, high string) {
 	prefix := dir.Prefix()
 	return prefix, prefix[:len(prefix)-1] + "0"
 }

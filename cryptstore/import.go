@@ -13,13 +13,13 @@ import (
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
 	const op = "import"
 	for {
-		k, err := b.toWrite(ctx, op, store)
+		k, err := b.keysForWriting(ctx, op, store)
 		if err != nil {
 			return err
 		}
-		err = b.importBy(ctx, op, k, versions)
+		err = b.importWithKeys(ctx, op, k, versions)
 		if errors.Is(err, memento.ErrConflict) {
-			if _, other := b.reread(ctx, op, k); other { // the store has other keys by now
+			if _, other := b.reloadKeys(ctx, op, k); other { // the store has other keys by now
 				continue
 			}
 		}
@@ -28,7 +28,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 }
 
 // importBy is Import with the keys that the store should have.
-func (b *Backend) importBy(ctx context.Context, op string, k *keys, versions []memento.Version) (err error) {
+func (b *Backend) importWithKeys(ctx context.Context, op string, k *keys, versions []memento.Version) (err error) {
 	by := &memento.Sealed{By: &sealer{keys: k}, Envelope: k.envelope}
 	sealed := make([]memento.Version, len(versions))
 	for i, v := range versions {
@@ -65,6 +65,6 @@ func (k *keys) sealVersion(v memento.Version) (_ memento.Version, err error) {
 			v.Digest, v.Size, v.SHA256 = k.digest(v.SHA256), int64(len(text)), memento.HashContent(v.Content)
 		}
 	}
-	v.Path, err = k.keep(v.Path)
+	v.Path, err = k.encryptPath(v.Path)
 	return v, err
 }

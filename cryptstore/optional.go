@@ -62,7 +62,7 @@ type (
 )
 
 // withPowers returns b with those powers that the backend below has, and no others.
-func (b *Backend) withPowers() memento.Backend {
+func (b *Backend) withOptional() memento.Backend {
 	r, isReads := b.inner.(reads)
 	k, isKeys := b.inner.(apiKey)
 	w, isBackup := b.inner.(backup)

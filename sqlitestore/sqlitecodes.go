@@ -8,7 +8,7 @@ import (
 
 // describe says in words what SQLite's code for a failure of the storage means. The
 // driver has no names for some of these codes.
-func describe(code sqlite.ResultCode) string {
+func describeCode(code sqlite.ResultCode) string {
 	words, known := failures[code]
 	if !known {
 		words = "an input or output error"

@@ -62,13 +62,13 @@ func TestTexts(t *testing.T) {
 		}
 		return m
 	}
-	k, err := b.toRead(t.Context(), "test", info.ID)
+	k, err := b.keysForReading(t.Context(), "test", info.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	holds := func(what string, v memento.Version, text string) {
 		t.Helper()
-		o, ok := b.texts.get(textKey{k, v.Memory})
+		o, ok := b.texts.get(cachedTextKey{k, v.Memory})
 		if ok != (text != "") || o.text != text || ok && (o.by != v.ID || o.hash != memento.HashContent(text)) {
 			t.Errorf("%s: held is %+v", what, o)
 		}
@@ -109,12 +109,12 @@ func TestTexts(t *testing.T) {
 	holds("a long one", v, large[:100_000])
 
 	c := &b.texts
-	c.put(textKey{k, "mem_large"}, opened{text: large}, c.age())
-	if _, ok := c.get(textKey{k, "mem_large"}); ok {
+	c.put(cachedTextKey{k, "mem_large"}, cachedText{text: large}, c.generation())
+	if _, ok := c.get(cachedTextKey{k, "mem_large"}); ok {
 		t.Error("a very large one is held")
 	}
 	for range 1000 { // the same one anew drives out no others
-		c.put(textKey{k, "mem_again"}, opened{text: large[:100_000]}, c.age())
+		c.put(cachedTextKey{k, "mem_again"}, cachedText{text: large[:100_000]}, c.generation())
 	}
 	holds("read before", v, large[:100_000])
 	if c.bytes > 1<<20 {

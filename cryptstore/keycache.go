@@ -10,76 +10,76 @@ import (
 )
 
 const (
-	maxCached     = 4096 // stores whose keys are held
-	maxWorkspaces = 1 << 16
+	maxCachedKeys       = 4096 // stores whose keys are held
+	maxCachedWorkspaces = 1 << 16
 
 	// How long keys are used without a look at the store's envelope: another process
 	// may have deleted the store, and copied it back under its ID.
-	keysFor = time.Second
+	maxKeyAge = time.Second
 )
 
 // A cache has the keys of stores that were used lately.
-type cache struct {
+type keyCache struct {
 	mu         sync.Mutex
-	stores     map[memento.StoreID]*cached
+	stores     map[memento.StoreID]*cachedKeys
 	workspaces map[memento.StoreID]memento.Workspace // of stores that were seen
 }
 
-type cached struct {
-	keys    *keys
-	checked time.Time // when these were last known to be the store's
-	offered bool      // whether this process has tried to wrap them by the primary key
+type cachedKeys struct {
+	keys        *keys
+	checked     time.Time // when these were last known to be the store's
+	rewrapTried bool      // whether this process has tried to wrap them by the primary key
 }
 
-func (c *cache) get(id memento.StoreID) (entry cached, ok bool) {
+func (c *keyCache) get(id memento.StoreID) (entry cachedKeys, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.stores[id]; e != nil {
 		return *e, true
 	}
-	return cached{}, false
+	return cachedKeys{}, false
 }
 
 // put notes keys that were a store's at a time.
-func (c *cache) put(k *keys, at time.Time) {
+func (c *keyCache) put(k *keys, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stores == nil {
-		c.stores = map[memento.StoreID]*cached{}
+		c.stores = map[memento.StoreID]*cachedKeys{}
 	}
 	e := c.stores[k.store]
 	if e == nil {
 		for id := range c.stores { // any other
-			if len(c.stores) < maxCached {
+			if len(c.stores) < maxCachedKeys {
 				break
 			}
 			delete(c.stores, id)
 		}
-		e = &cached{}
+		e = &cachedKeys{}
 		c.stores[k.store] = e
 	}
 	e.keys, e.checked = k, at
 }
 
 // offer reports whether nobody has offered yet to wrap a store's keys anew.
-func (c *cache) offer(id memento.StoreID) bool {
+func (c *keyCache) claimRewrap(id memento.StoreID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.stores[id]
-	if e == nil || e.offered {
+	if e == nil || e.rewrapTried {
 		return false
 	}
-	e.offered = true
+	e.rewrapTried = true
 	return true
 }
 
-func (c *cache) drop(id memento.StoreID) {
+func (c *keyCache) remove(id memento.StoreID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.stores, id)
 }
 
-func (c *cache) clear() {
+func (c *keyCache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stores, c.workspaces = nil, nil
@@ -87,10 +87,10 @@ func (c *cache) clear() {
 
 // saw notes the workspace of a store. Keys that were another's are forgotten: they
 // are bound to theirs, and who moves a store within the storage must not gain by it.
-func (c *cache) saw(id memento.StoreID, ws memento.Workspace) {
+func (c *keyCache) noteWorkspace(id memento.StoreID, ws memento.Workspace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.workspaces == nil || len(c.workspaces) >= maxWorkspaces {
+	if c.workspaces == nil || len(c.workspaces) >= maxCachedWorkspaces {
 		c.workspaces = map[memento.StoreID]memento.Workspace{}
 	}
 	c.workspaces[id] = ws
@@ -99,7 +99,7 @@ func (c *cache) saw(id memento.StoreID, ws memento.Workspace) {
 	}
 }
 
-func (c *cache) workspace(id memento.StoreID) (memento.Workspace, bool) {
+func (c *keyCache) workspace(id memento.StoreID) (memento.Workspace, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ws, ok := c.workspaces[id]
@@ -109,24 +109,24 @@ func (c *cache) workspace(id memento.StoreID) (memento.Workspace, bool) {
 // toRead returns the keys of a store, for reading.
 //
 // Errors: ErrNoStore, ErrDecrypt.
-func (b *Backend) toRead(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
-	if e, ok := b.cache.get(id); ok && time.Since(e.checked) < keysFor {
+func (b *Backend) keysForReading(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
+	if e, ok := b.keyCache.get(id); ok && time.Since(e.checked) < maxKeyAge {
 		return e.keys, nil
 	}
-	return b.load(ctx, op, id)
+	return b.loadKeys(ctx, op, id)
 }
 
 // toWrite returns the keys of a store, for writing. If another key than the ring's
 // primary one has wrapped them, they are wrapped anew.
-func (b *Backend) toWrite(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
-	if e, ok := b.cache.get(id); ok && time.Since(e.checked) < keysFor {
+func (b *Backend) keysForWriting(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
+	if e, ok := b.keyCache.get(id); ok && time.Since(e.checked) < maxKeyAge {
 		return e.keys, nil
 	}
-	k, err := b.load(ctx, op, id)
+	k, err := b.loadKeys(ctx, op, id)
 	if err != nil {
 		return nil, err
 	}
-	if k.ringKey != b.ring.Primary() && b.cache.offer(id) {
+	if k.ringKey != b.ring.Primary() && b.keyCache.claimRewrap(id) {
 		if again, err := b.rewrap(ctx, k, k.secrets); err == nil { // else Rotate tries again
 			return again, nil
 		}
@@ -135,25 +135,25 @@ func (b *Backend) toWrite(ctx context.Context, op string, id memento.StoreID) (*
 }
 
 // load reads a store's envelope, and unwraps it unless it is known.
-func (b *Backend) load(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
+func (b *Backend) loadKeys(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	at := time.Now()
 	ws, info, err := b.describe(ctx, id)
 	if errors.Is(err, memento.ErrNoStore) {
-		b.cache.drop(id)
+		b.keyCache.remove(id)
 		return nil, &memento.Error{Op: op, Err: memento.ErrNoStore}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e, ok := b.cache.get(id); ok && e.keys.ws == ws && e.keys.envelope == info.Envelope {
-		b.cache.put(e.keys, at)
+	if e, ok := b.keyCache.get(id); ok && e.keys.ws == ws && e.keys.envelope == info.Envelope {
+		b.keyCache.put(e.keys, at)
 		return e.keys, nil
 	}
 	k, err := b.unwrap(ctx, ws, id, info.Envelope)
 	if err != nil {
 		return nil, &memento.Error{Op: op, Err: err}
 	}
-	b.cache.put(k, at)
+	b.keyCache.put(k, at)
 	return k, nil
 }
 
@@ -177,7 +177,7 @@ func (e *storeError) Unwrap() error { return e.err }
 
 // describe finds a store in whichever workspace it is.
 func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Workspace, memento.StoreInfo, error) {
-	known, ok := b.cache.workspace(id)
+	known, ok := b.keyCache.workspace(id)
 	if ok {
 		info, err := b.inner.GetStore(ctx, known, id)
 		if !errors.Is(err, memento.ErrNoStore) {
@@ -197,7 +197,7 @@ func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Wor
 			continue
 		}
 		if err == nil {
-			b.cache.saw(id, ws)
+			b.keyCache.noteWorkspace(id, ws)
 		}
 		return ws, info, err
 	}
@@ -206,7 +206,7 @@ func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Wor
 
 // reread is called when something cannot be decrypted by k: it returns other keys if
 // the store has others by now, because another process has added some.
-func (b *Backend) reread(ctx context.Context, op string, k *keys) (*keys, bool) {
-	fresh, err := b.load(ctx, op, k.store)
+func (b *Backend) reloadKeys(ctx context.Context, op string, k *keys) (*keys, bool) {
+	fresh, err := b.loadKeys(ctx, op, k.store)
 	return fresh, err == nil && fresh.envelope != k.envelope
 }

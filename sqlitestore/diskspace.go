@@ -32,32 +32,32 @@ const (
 	defaultReserve = 2 << 20
 	// openingNeeds is how much room it takes to open a file: 32 KiB for the wal-index,
 	// and some for the file system.
-	openingNeeds = 64 << 10
+	openingBytes = 64 << 10
 	// reserveStep is by how much the reserve grows ahead of what is needed.
 	reserveStep = 1 << 20
 	// reserveFresh is how long the reserve is taken to be as it was last seen: as long as
 	// another process may give it up before this one notices.
 	reserveFresh = 10 * time.Millisecond
 	// plenty is how many free bytes need no second look.
-	plenty = 16 << 20
+	plentyBytes = 16 << 20
 )
 
 // A space is the room that a database has on its medium.
-type space struct {
-	path    string
-	base    int64         // how large the reserve is while the log is empty
-	reserve *reserve.File // nil if there is none
-	page    int64         // bytes in a page
-	covered int64         // how many pages the database may come to have, as far as is known
-	seen    time.Time     // when the reserve was last seen to be whole
-	full    atomic.Bool   // whether an ordinary write found no room, and nobody has found any since
-	lent    bool          // whether the reserve is given up at present
+type diskSpace struct {
+	path         string
+	baseSize     int64         // how large the reserve is while the log is empty
+	reserve      *reserve.File // nil if there is none
+	pageSize     int64         // bytes in a page
+	coveredPages int64         // how many pages the database may come to have, as far as is known
+	seenAt       time.Time     // when the reserve was last seen to be whole
+	full         atomic.Bool   // whether an ordinary write found no room, and nobody has found any since
+	released     bool          // whether the reserve is given up at present
 }
 
 // openSpace opens the reserve of the database at path. That there can be none, since the
 // folder takes no more files, is no reason not to use the database.
-func openSpace(path string, size int64) *space {
-	s := &space{path: path, base: size}
+func openDiskSpace(path string, size int64) *diskSpace {
+	s := &diskSpace{path: path, baseSize: size}
 	if size > 0 {
 		s.reserve, _ = reserve.Open(path + reserve.Suffix)
 	}
@@ -65,62 +65,62 @@ func openSpace(path string, size int64) *space {
 }
 
 // opened is told that the database is open.
-func (s *space) opened(c *conn) {
-	s.page = 4096
-	_, _ = c.one(`PRAGMA page_size`, func(st *sqlite.Stmt) { s.page = st.ColumnInt64(0) })
+func (s *diskSpace) onOpen(c *conn) {
+	s.pageSize = 4096
+	_, _ = c.one(`PRAGMA page_size`, func(st *sqlite.Stmt) { s.pageSize = st.ColumnInt64(0) })
 	s.full.Store(isFull(s.refill()))
 }
 
 // refill makes the reserve whole, unless it is.
-func (s *space) refill() error {
+func (s *diskSpace) refill() error {
 	if s.reserve == nil {
 		return nil
 	}
-	return s.reserve.Fill(s.base)
+	return s.reserve.Fill(s.baseSize)
 }
 
 // look reports whether there is room again, besides a whole reserve.
-func (s *space) look() bool {
-	full := isFull(s.refill()) || isFull(s.probe(openingNeeds))
+func (s *diskSpace) recheck() bool {
+	full := isFull(s.refill()) || isFull(s.probe(openingBytes))
 	s.full.Store(full)
 	return !full
 }
 
 // cover makes sure that a database of so many pages fits onto the medium, also if what is
 // in the log has yet to be copied. Errors: isFull.
-func (s *space) cover(pages int64) error {
+func (s *diskSpace) reserveFor(pages int64) error {
 	if s.reserve == nil {
 		return nil
 	}
-	if pages <= s.covered && time.Since(s.seen) < reserveFresh {
+	if pages <= s.coveredPages && time.Since(s.seenAt) < reserveFresh {
 		return nil
 	}
 	size := s.reserve.Size()
-	if size >= s.base && pages <= s.covered {
-		s.seen = time.Now()
+	if size >= s.baseSize && pages <= s.coveredPages {
+		s.seenAt = time.Now()
 		return nil
 	}
-	need := max(s.base, s.base/2+max(0, pages*s.page-s.fileSize()))
+	need := max(s.baseSize, s.baseSize/2+max(0, pages*s.pageSize-s.fileSize()))
 	if size < need {
 		// Some more at once, since the next write wants it, too.
-		if need == s.base || s.reserve.Fill(need+reserveStep) != nil {
+		if need == s.baseSize || s.reserve.Fill(need+reserveStep) != nil {
 			if err := s.reserve.Fill(need); isFull(err) {
 				return err
 			}
 		}
 		size = s.reserve.Size()
 	}
-	s.covered = (s.fileSize() + max(0, size-s.base/2)) / s.page
+	s.coveredPages = (s.fileSize() + max(0, size-s.baseSize/2)) / s.pageSize
 	return nil
 }
 
 // coverFreeing is cover for what removes something, which may use the whole reserve.
-func (s *space) coverFreeing(pages, headroom int64) error {
-	if s.reserve == nil || pages <= s.covered {
+func (s *diskSpace) reserveForFreeing(pages, headroom int64) error {
+	if s.reserve == nil || pages <= s.coveredPages {
 		return nil
 	}
-	growth := max(0, pages*s.page-s.fileSize())
-	if s.lent {
+	growth := max(0, pages*s.pageSize-s.fileSize())
+	if s.released {
 		return s.probe(growth + headroom)
 	}
 	if growth <= s.reserve.Size() {
@@ -130,14 +130,14 @@ func (s *space) coverFreeing(pages, headroom int64) error {
 }
 
 // copied is told that the log was copied: the reserve need be no larger than usual.
-func (s *space) copied() {
+func (s *diskSpace) onLogCopied() {
 	if s.reserve != nil {
-		s.covered = 0
-		_ = s.reserve.Shrink(s.base)
+		s.coveredPages = 0
+		_ = s.reserve.Shrink(s.baseSize)
 	}
 }
 
-func (s *space) fileSize() int64 {
+func (s *diskSpace) fileSize() int64 {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return 0
@@ -148,8 +148,8 @@ func (s *space) fileSize() int64 {
 // lend has do happen with the room of the reserve, and takes back what is left of it. Of
 // several processes one at a time does so. If the others take longer than patience, do
 // happens without. The caller has the writer's lead.
-func (s *space) lend(patience time.Duration, do func()) {
-	if s.reserve == nil || s.lent {
+func (s *diskSpace) withReserve(timeout time.Duration, do func()) {
+	if s.reserve == nil || s.released {
 		do()
 		return
 	}
@@ -159,27 +159,27 @@ func (s *space) lend(patience time.Duration, do func()) {
 			defer unlock()
 			break
 		}
-		if time.Since(start) > patience {
+		if time.Since(start) > timeout {
 			do()
 			return
 		}
 	}
-	s.lent = true
+	s.released = true
 	_ = s.reserve.Shrink(0)
 	do()
-	s.lent, s.covered = false, 0
+	s.released, s.coveredPages = false, 0
 	s.full.Store(isFull(s.refill()))
 }
 
 // lendSome gives a part of the reserve away, to whoever comes first.
-func (s *space) lendSome(bytes int64) {
+func (s *diskSpace) releasePart(bytes int64) {
 	if s.reserve != nil {
 		_ = s.reserve.Shrink(max(0, s.reserve.Size()-bytes))
 	}
 }
 
 // probe reports whether there is room for n bytes more. Errors: isFull; nil if nobody knows.
-func (s *space) probe(n int64) error {
+func (s *diskSpace) probe(n int64) error {
 	if s.reserve == nil {
 		if free := reserve.Free(s.path); free < 0 || free >= n {
 			return nil
@@ -194,18 +194,18 @@ func (s *space) probe(n int64) error {
 }
 
 // explain says what is full.
-func (s *space) explain(cause error) error {
+func (s *diskSpace) explain(cause error) error {
 	if !reserve.IsFull(cause) { // SQLite does not say, or another process is using the reserve
-		if err := s.probe(openingNeeds); reserve.IsFull(err) {
+		if err := s.probe(openingBytes); reserve.IsFull(err) {
 			cause = err
 		}
 	}
 	return reserve.Explain(cause, "the database", s.path)
 }
 
-func (s *space) close() {
+func (s *diskSpace) close() {
 	if s.reserve != nil {
-		_ = s.reserve.Shrink(s.base)
+		_ = s.reserve.Shrink(s.baseSize)
 		_ = s.refill()
 		_ = s.reserve.Close()
 	}
@@ -219,8 +219,8 @@ func isFull(err error) bool {
 }
 
 // lacks reports whether err is for lack of room.
-func (s *space) lacks(err error) bool {
-	if err == nil || isOurs(err) || errors.Is(err, memento.ErrUncertain) {
+func (s *diskSpace) isOutOfSpace(err error) bool {
+	if err == nil || isTranslated(err) || errors.Is(err, memento.ErrUncertain) {
 		return false
 	}
 	if isFull(err) {
@@ -229,7 +229,7 @@ func (s *space) lacks(err error) bool {
 	switch sqlite.ErrCode(err) {
 	case sqlite.ResultIOErrWrite, sqlite.ResultIOErrSHMSize, sqlite.ResultIOErrSHMOpen, sqlite.ResultIOErrSHMMap,
 		sqlite.ResultIOErrTruncate, sqlite.ResultIOErrFsync, sqlite.ResultCantOpen:
-		return s.probe(openingNeeds) != nil
+		return s.probe(openingBytes) != nil
 	}
 	return false
 }

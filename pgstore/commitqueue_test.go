@@ -22,13 +22,13 @@ func TestLeaderGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lane{lead: make(chan struct{}, 1)}
-	l.lead <- struct{}{}
+	l := &commitQueue{leader: make(chan struct{}, 1)}
+	l.leader <- struct{}{}
 	others := &job{plan: func(*session) error { return nil }, done: make(chan struct{})}
 	l.jobs = []*job{others}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b.work(ctx, "apply", info.ID, l, new(job))
+	b.lead(ctx, "apply", info.ID, l, new(job))
 	<-others.done
 	if others.err != nil {
 		t.Errorf("a job of another's: %v", others.err)

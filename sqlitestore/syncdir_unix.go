@@ -9,7 +9,7 @@ import (
 )
 
 // syncFolder flushes the names in a folder.
-func syncFolder(dir string) error {
+func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -17,18 +17,18 @@ var errMoved = fmt.Errorf("%w: the database file was removed or replaced while i
 // An identity is of a file that is open, and of its log. Whoever removes or replaces
 // either leaves an open connection with files that have no name: SQLite goes on
 // writing to them, and all of it is gone when they are closed.
-type identity struct {
-	path   string
-	dir    string // the folder of path
-	file   fs.FileInfo
-	log    fs.FileInfo                 // nil if there was none
-	folder atomic.Pointer[fs.FileInfo] // with these names in it, as of a time that its own tells from later ones
+type fileIdentity struct {
+	path       string
+	dir        string // the folder of path
+	file       fs.FileInfo
+	log        fs.FileInfo                 // nil if there was none
+	checkedDir atomic.Pointer[fs.FileInfo] // with these names in it, as of a time that its own tells from later ones
 }
 
 // tick is how far apart two changes to a folder must be for its time, of which t is one,
 // to show both: 2 s where times are of whole seconds, as FAT has them, and otherwise
 // several ticks of the clock by which a kernel dates changes.
-func tick(t time.Time) time.Duration {
+func dirTimeGranularity(t time.Time) time.Duration {
 	if t.Nanosecond() == 0 {
 		return 2100 * time.Millisecond
 	}
@@ -38,16 +38,16 @@ func tick(t time.Time) time.Duration {
 // identify returns the identity of the file at path, without its log.
 //
 // Errors: those of [os.Stat], without the path.
-func identify(path string) (*identity, error) {
+func identify(path string) (*fileIdentity, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, pathless(err)
+		return nil, withoutPath(err)
 	}
-	return &identity{path: path, dir: filepath.Dir(path), file: info}, nil
+	return &fileIdentity{path: path, dir: filepath.Dir(path), file: info}, nil
 }
 
 // addLog makes the log of the file, which is open by now, part of its identity.
-func (i *identity) addLog() {
+func (i *fileIdentity) addLog() {
 	if info, err := os.Stat(i.path + "-wal"); err == nil {
 		i.log = info
 	}
@@ -55,19 +55,19 @@ func (i *identity) addLog() {
 
 // check returns errMoved if the path has another file by now, or another log. As long
 // as the names in their folder do not change, it takes one call of the operating system.
-func (i *identity) check() error {
-	folder, err := os.Stat(i.dir)
+func (i *fileIdentity) check() error {
+	dir, err := os.Stat(i.dir)
 	if err != nil {
 		return errMoved
 	}
-	if seen := i.folder.Load(); seen != nil && os.SameFile(*seen, folder) && folder.ModTime().Equal((*seen).ModTime()) {
+	if seen := i.checkedDir.Load(); seen != nil && os.SameFile(*seen, dir) && dir.ModTime().Equal((*seen).ModTime()) {
 		return nil
 	}
 	if !isAt(i.path, i.file) || i.log != nil && !isAt(i.path+"-wal", i.log) {
 		return errMoved
 	}
-	if made := folder.ModTime(); time.Since(made) > tick(made) {
-		i.folder.Store(&folder)
+	if made := dir.ModTime(); time.Since(made) > dirTimeGranularity(made) {
+		i.checkedDir.Store(&dir)
 	}
 	return nil
 }
