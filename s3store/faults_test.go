@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 	)
 	for h := range handles {
 		b := openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) {
-			o.Transport, o.FoldEvery, o.Inline = way, 20, 512
+			o.Transport, o.CompactEvery, o.InlineBytes = way, 20, 512
 		})
 		for w := range writers {
 			wg.Go(func() {
@@ -189,7 +189,7 @@ func TestOutage(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	var down atomic.Bool
 	b := openWith(t, t.TempDir(), func(_ *s3store.Location, o *s3store.Options) {
-		o.Patience = 200 * time.Millisecond
+		o.RetryTimeout = 200 * time.Millisecond
 		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 			if down.Load() {
 				if req.Body != nil {

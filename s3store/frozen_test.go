@@ -25,7 +25,7 @@ func hasty(t *testing.T, prefix string, via http.RoundTripper, old time.Duration
 		t.Fatal(err)
 	}
 	b, err := Open(t.Context(), Location{Bucket: "memento-s3store", Prefix: prefix, Endpoint: srv.Endpoint, Region: srv.Region, PathStyle: "true"},
-		&Options{Credentials: credentials.NewStaticV4(srv.AccessKey, srv.SecretKey, ""), MakeBucket: true, FoldEvery: 8, Transport: via})
+		&Options{Credentials: credentials.NewStaticV4(srv.AccessKey, srv.SecretKey, ""), MakeBucket: true, CompactEvery: 8, Transport: via})
 	if err != nil {
 		t.Fatal(err)
 	}

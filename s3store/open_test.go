@@ -88,7 +88,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.Endpoint = front.URL
-	opts.Patience = time.Second
+	opts.RetryTimeout = time.Second
 	if _, err := s3store.Open(t.Context(), at, opts); !errors.Is(err, memento.ErrUnavailable) {
 		t.Errorf("an unknown certificate: %v, want ErrUnavailable", err)
 	}
@@ -141,7 +141,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 			tt.at.PathStyle = "true"
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		b, err := s3store.Open(ctx, tt.at, &s3store.Options{Credentials: tt.creds, Patience: 200 * time.Millisecond})
+		b, err := s3store.Open(ctx, tt.at, &s3store.Options{Credentials: tt.creds, RetryTimeout: 200 * time.Millisecond})
 		cancel()
 		if b != nil {
 			b.Close()

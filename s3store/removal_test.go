@@ -92,7 +92,7 @@ func TestNoTrace(t *testing.T) {
 		for _, size := range []int{10, 1000} { // in the record, and in an object of its own
 			t.Run(fmt.Sprintf("folded %v, %d bytes", folded, size), func(t *testing.T) {
 				dir := t.TempDir()
-				b := openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) { o.Inline, o.FoldEvery = 500, 1000 })
+				b := openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) { o.InlineBytes, o.CompactEvery = 500, 1000 })
 				other := openWith(t, dir, nil)
 				info := newStore(t, b)
 				secret := func(n int) string { return strings.Repeat(fmt.Sprintf("secret words %d ", n), 1+size/16) }
@@ -262,7 +262,7 @@ func TestNoTraceInVersions(t *testing.T) {
 func TestLongHistory(t *testing.T) {
 	const memories, edits = 20_000, 600
 	dir := t.TempDir()
-	b := openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) { o.FoldEvery = 64 })
+	b := openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) { o.CompactEvery = 64 })
 	info := newStore(t, b)
 	for from := 0; from < memories; from += 1000 {
 		var changes []memento.Change

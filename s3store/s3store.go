@@ -62,24 +62,25 @@ type Options struct {
 	// credentials file, or the role of the machine, whichever there is first.
 	Credentials *credentials.Credentials
 
-	// Inline is up to how many bytes contents are in the record of their commit; what
-	// is larger is an object of its own, which takes one more request. Default 16 KiB;
-	// negative for never.
-	Inline int
+	// InlineBytes is the maximum size of contents that are stored in the record of
+	// their commit. Larger contents are an object of their own, which takes one more
+	// request. Default 16 KiB; negative means none are stored in the record.
+	InlineBytes int
 
-	// Cache is how many bytes of contents and history are kept in memory. Default
+	// CacheBytes is the size of the cache of contents and history, in bytes. Default
 	// 256 MiB.
-	Cache int64
+	CacheBytes int64
 
-	// States is how many bytes of stores' descriptions and paths, roughly, are kept in
-	// memory. Default 256 MiB.
-	States int64
+	// StateBytes is the approximate size of the cache of states (descriptions and
+	// lists of memories of the stores in use), in bytes. Default 256 MiB.
+	StateBytes int64
 
-	// Patience is for how long a request that fails is repeated. Default 20 seconds.
-	Patience time.Duration
+	// RetryTimeout is for how long a failing request is repeated. Default 20 seconds.
+	RetryTimeout time.Duration
 
-	// FoldEvery is after how many records a log is folded. Default 256.
-	FoldEvery int
+	// CompactEvery is the number of records in a log after which it is compacted.
+	// Default 256.
+	CompactEvery int
 
 	// Existing has Open fail with ErrNotExist if the prefix has never been used, and
 	// write nothing: whether the storage honours conditions is not tried then.
@@ -97,11 +98,11 @@ type Options struct {
 }
 
 const (
-	defaultInline   = 16 << 10
-	defaultCache    = 256 << 20
-	defaultStates   = 256 << 20
-	defaultPatience = 20 * time.Second
-	attemptTime     = 30 * time.Second
+	defaultInlineBytes  = 16 << 10
+	defaultCacheBytes   = 256 << 20
+	defaultStateBytes   = 256 << 20
+	defaultRetryTimeout = 20 * time.Second
+	attemptTimeout      = 30 * time.Second
 )
 
 // A Backend keeps stores in a bucket. It is safe for concurrent use. Use [Open].
@@ -187,9 +188,9 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		cache:  newCache(cmp.Or(o.Cache, defaultCache)),
-		inline: cmp.Or(o.Inline, defaultInline), states: cmp.Or(o.States, defaultStates),
-		foldEvery: int64(cmp.Or(o.FoldEvery, foldEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
+		cache:  newCache(cmp.Or(o.CacheBytes, defaultCacheBytes)),
+		inline: cmp.Or(o.InlineBytes, defaultInlineBytes), states: cmp.Or(o.StateBytes, defaultStateBytes),
+		foldEvery: int64(cmp.Or(o.CompactEvery, foldEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
 		stores: map[memento.StoreID]*store{}, noting: newReading(), closing: make(chan struct{}),
 	}
 	if o.Now != nil {
@@ -211,7 +212,7 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 		return nil, fmt.Errorf("%w: the endpoint of the object storage", memento.ErrInvalid)
 	}
 	core.SetAppInfo("memento", "1")
-	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attempt: attemptTime, retryFor: cmp.Or(o.Patience, defaultPatience)}
+	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attempt: attemptTimeout, retryFor: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	if err := b.probe(ctx, &o, at.Region); err != nil {
 		b.Close()
@@ -255,7 +256,7 @@ func parsePrefix(prefix string) (string, error) {
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
-	t.ResponseHeaderTimeout = attemptTime
+	t.ResponseHeaderTimeout = attemptTimeout
 	t.DisableCompression = true // objects come as they are
 	return t
 }

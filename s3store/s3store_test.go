@@ -99,7 +99,7 @@ func secondHarness() storetest.Harness {
 		if err != nil {
 			return nil, err
 		}
-		opts.FoldEvery, opts.Inline, opts.Cache = 32, 64, 1<<20
+		opts.CompactEvery, opts.InlineBytes, opts.CacheBytes = 32, 64, 1<<20
 		b, err := s3store.Open(ctx, at, opts)
 		if err != nil {
 			return nil, err

@@ -65,7 +65,7 @@ func TestSharing(t *testing.T) {
 // States that are not used make place for others, and come back from the bucket.
 func TestStatesAreBounded(t *testing.T) {
 	const stores = 50
-	b := openWith(t, t.TempDir(), func(_ *s3store.Location, o *s3store.Options) { o.States, o.Cache = 20_000, 1 })
+	b := openWith(t, t.TempDir(), func(_ *s3store.Location, o *s3store.Options) { o.StateBytes, o.CacheBytes = 20_000, 1 })
 	var ids []memento.StoreID
 	for i := range stores {
 		info := newStore(t, b)

@@ -66,15 +66,15 @@ func (l *location) s3() (at s3store.Location, opts *s3store.Options, err error) 
 	if err != nil {
 		return at, nil, err
 	}
-	if opts.Inline = int(min(inline, 1<<30)); inline == 0 {
-		opts.Inline = -1 // never
+	if opts.InlineBytes = int(min(inline, 1<<30)); inline == 0 {
+		opts.InlineBytes = -1 // never
 	} else if inline < 0 {
-		opts.Inline = 0 // as by default
+		opts.InlineBytes = 0 // as by default
 	}
 	cache, err := l.size("cache")
 	if err != nil {
 		return at, nil, err
 	}
-	opts.Cache = max(cache, 0)
+	opts.CacheBytes = max(cache, 0)
 	return at, opts, nil
 }

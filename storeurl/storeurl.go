@@ -26,7 +26,7 @@
 //	          statement_timeout; and sslmode, sslrootcert, target_session_attrs and
 //	          the like, as libpq has them
 //	s3        endpoint (a URL; default Amazon's), region, path_style (true or false),
-//	          inline (the most bytes of contents that are kept in a record) and cache
+//	          inline (the maximum size of contents that are stored in a record) and cache
 //	          (bytes of memory)
 package storeurl
 
