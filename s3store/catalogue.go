@@ -29,7 +29,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			return memento.StoreInfo{}, err
 		}
 		err = b.create(ctx, info, spec)
-		if errors.Is(err, errFenced) {
+		if errors.Is(err, errTombstone) {
 			continue
 		}
 		if err != nil {
@@ -40,17 +40,17 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 }
 
 // errFenced is of a store that another server has given up waiting for.
-var errFenced = errors.New("fenced")
+var errTombstone = errors.New("fenced")
 
 func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memento.StoreSpec) error {
 	began := time.Now()
-	place := int64(1)
+	number := int64(1)
 	if spec.ID != "" {
-		end, err := b.vacate(ctx, info)
+		end, err := b.reuseID(ctx, info)
 		if err != nil {
 			return err
 		}
-		place = end + 1
+		number = end + 1
 	}
 	if spec.UniqueName {
 		if err := b.claim(ctx, info); err != nil {
@@ -60,25 +60,25 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 	if err := b.writeMarkers(ctx, info); err != nil {
 		return err
 	}
-	r := record{N: place, Commit: random(), Info: formOf(info)}
+	r := record{N: number, Commit: random(), Info: formOf(info)}
 	data, err := r.encode()
 	if err != nil {
 		return err
 	}
-	_, unsure, err := b.s3.put(ctx, logKey(info.ID, place), data, ifAbsent)
-	if err != nil && !errors.Is(err, errRefused) && !unsure {
+	_, uncertain, err := b.s3.put(ctx, logKey(info.ID, number), data, ifAbsent)
+	if err != nil && !errors.Is(err, errPrecondition) && !uncertain {
 		return err
 	}
 	if err != nil || age(began) > b.maxAge {
-		won, checkErr := (&store{b: b, id: info.ID}).committed(ctx, place, r.Commit)
+		won, checkErr := (&store{b: b, id: info.ID}).committed(ctx, number, r.Commit)
 		switch {
 		case checkErr != nil:
-			return lost(checkErr)
+			return outcomeUnknown(checkErr)
 		case won:
-		case err != nil && !errors.Is(err, errRefused):
-			return lost(err)
+		case err != nil && !errors.Is(err, errPrecondition):
+			return outcomeUnknown(err)
 		case spec.ID == "":
-			return errFenced // nobody else has this ID
+			return errTombstone // nobody else has this ID
 		default:
 			return memento.ErrExist
 		}
@@ -95,20 +95,20 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 	defer done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.st == nil && place == 1 {
-		s.st, s.checked, s.partial = newState(), began, false
-		if now, ok := b.counts.now(); ok {
-			s.expires = now.Add(b.keepLog)
+	if s.st == nil && number == 1 {
+		s.st, s.confirmed, s.partial = newState(), began, false
+		if now, ok := b.transport.now(); ok {
+			s.nextExpiry = now.Add(b.keepLog)
 		}
-		s.st.take(&r, false)
+		s.st.apply(&r, false)
 	}
 	return nil
 }
 
 // vacate returns the last place that is taken in the log of a store that is to be
 // made with a given ID: 0 if there has been none. Errors: ErrExist.
-func (b *Backend) vacate(ctx context.Context, info memento.StoreInfo) (end int64, err error) {
-	known, err := b.known(ctx, info.ID)
+func (b *Backend) reuseID(ctx context.Context, info memento.StoreInfo) (end int64, err error) {
+	known, err := b.idUsed(ctx, info.ID)
 	if err != nil || !known {
 		return 0, err
 	}
@@ -117,26 +117,26 @@ func (b *Backend) vacate(ctx context.Context, info memento.StoreInfo) (end int64
 		return 0, err
 	}
 	defer done()
-	switch err := s.fresh(ctx); {
+	switch err := s.waitRefresh(ctx); {
 	case err == nil:
 		return 0, memento.ErrExist
 	case !errors.Is(err, memento.ErrNoStore):
 		return 0, err
 	}
-	return s.bury(ctx, info.Workspace, "")
+	return s.purgeDeleted(ctx, info.Workspace, "")
 }
 
 // known reports whether a store has, or ever had, this ID. What it reports as unknown
 // was not there for long enough that the first place of its log is free.
-func (b *Backend) known(ctx context.Context, id memento.StoreID) (bool, error) {
+func (b *Backend) idUsed(ctx context.Context, id memento.StoreID) (bool, error) {
 	if !isStoreID(id) {
 		return false, nil
 	}
 	_, _, err := b.s3.get(ctx, logKey(id, 1))
-	if errors.Is(err, errMissing) {
+	if errors.Is(err, errNotFound) {
 		_, _, err = b.s3.get(ctx, manifestKey(id))
 	}
-	if errors.Is(err, errMissing) {
+	if errors.Is(err, errNotFound) {
 		return false, nil
 	}
 	return err == nil, err
@@ -244,7 +244,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	if err != nil {
 		return b.failed(op, err)
 	}
-	if _, err := s.bury(ctx, ws, name); !errors.Is(err, memento.ErrExist) { // made again already
+	if _, err := s.purgeDeleted(ctx, ws, name); !errors.Is(err, memento.ErrExist) { // made again already
 		return b.failed(op, err)
 	}
 	return nil
@@ -252,9 +252,9 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 
 // bury removes what a store that was deleted has left, and returns the last place that
 // is taken in its log, behind which it may be made again. Errors: ErrExist if it was.
-func (s *store) bury(ctx context.Context, ws memento.Workspace, name string) (end int64, err error) {
-	s.folding.Lock()
-	defer s.folding.Unlock()
+func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name string) (end int64, err error) {
+	s.compacting.Lock()
+	defer s.compacting.Unlock()
 	s.mu.RLock()
 	deleted := s.st != nil && s.st.deleted
 	if deleted {
@@ -275,17 +275,17 @@ func (s *store) bury(ctx context.Context, ws memento.Workspace, name string) (en
 		switch {
 		case err != nil:
 			return 0, err
-		case m.Deleted && m.Buried && m.End == end:
+		case m.Deleted && m.Purged && m.End == end:
 			return end, nil
 		case m.End > end:
 			return 0, memento.ErrExist
 		}
 		next := manifest{Format: recordFormat, Rev: random(), End: end, Deleted: true}
 		if m.Deleted && m.End == end {
-			if err := s.clear(ctx, left, ws, name); err != nil {
+			if err := s.deleteObjects(ctx, left, ws, name); err != nil {
 				return 0, err
 			}
-			next.Buried = true
+			next.Purged = true
 		}
 		cond := ifAbsent
 		if etag != "" {
@@ -295,16 +295,16 @@ func (s *store) bury(ctx context.Context, ws memento.Workspace, name string) (en
 		if err != nil {
 			return 0, err
 		}
-		if _, err := s.b.s3.swap(ctx, manifestKey(s.id), data, cond); err != nil && !errors.Is(err, errRefused) {
+		if _, err := s.b.s3.swap(ctx, manifestKey(s.id), data, cond); err != nil && !errors.Is(err, errPrecondition) {
 			return 0, err
 		}
 	}
 }
 
 // clear removes the objects of a store that was deleted, and its markers.
-func (s *store) clear(ctx context.Context, left []listed, ws memento.Workspace, name string) error {
+func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Workspace, name string) error {
 	b := s.b
-	if b.s3.erase {
+	if b.s3.versioned {
 		if err := b.s3.eraseVersions(ctx, manifestKey(s.id), true); err != nil {
 			return err
 		}
@@ -335,7 +335,7 @@ func (s *store) clear(ctx context.Context, left []listed, ws memento.Workspace, 
 }
 
 // pageOfStores is how many stores a listing looks at, at a time.
-const pageOfStores = 64
+const storePageSize = 64
 
 // ListStores yields the workspace's stores, newest first: in falling order of ID.
 func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
@@ -362,7 +362,7 @@ func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts mem
 	}
 	sent := 0
 	for {
-		size := pageOfStores
+		size := storePageSize
 		if opts.Limit > 0 {
 			size = min(size, opts.Limit-sent)
 		}
@@ -406,7 +406,7 @@ func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix 
 		info, err := b.lookup(ctx, id)
 		if errors.Is(err, memento.ErrNoStore) {
 			if b.isOlder(page[i].at, b.keepLog) {
-				b.goOn(func(ctx context.Context) { b.tidy(ctx, ws, page[i].key, id) })
+				b.runBackground(func(ctx context.Context) { b.removeStaleMarker(ctx, ws, page[i].key, id) })
 			}
 			return nil
 		}
@@ -417,8 +417,8 @@ func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix 
 }
 
 // tidy removes an old marker of what is no store, and what is left of that.
-func (b *Backend) tidy(ctx context.Context, ws memento.Workspace, marker string, id memento.StoreID) {
-	known, err := b.known(ctx, id)
+func (b *Backend) removeStaleMarker(ctx context.Context, ws memento.Workspace, marker string, id memento.StoreID) {
+	known, err := b.idUsed(ctx, id)
 	if err != nil {
 		return
 	}
@@ -427,7 +427,7 @@ func (b *Backend) tidy(ctx context.Context, ws memento.Workspace, marker string,
 		if err := s.catchUp(ctx); !errors.Is(err, memento.ErrNoStore) {
 			return
 		}
-		if _, err := s.bury(ctx, ws, ""); err != nil {
+		if _, err := s.purgeDeleted(ctx, ws, ""); err != nil {
 			return
 		}
 	}

@@ -24,131 +24,131 @@ import (
 // conditional write must know that it does: what minio-go would repeat is switched
 // off.
 type client struct {
-	core     *minio.Core
-	bucket   string
-	prefix   string // of all keys; "" or ends in a slash
-	secure   bool
-	attempt  time.Duration // the longest that one attempt takes
-	retryFor time.Duration // how long a request is repeated
-	retries  atomic.Int64
-	erase    bool // whether the bucket keeps old versions of objects, so that they must be removed one by one
+	core           *minio.Core
+	bucket         string
+	prefix         string // of all keys; "" or ends in a slash
+	secure         bool
+	attemptTimeout time.Duration // the longest that one attempt takes
+	retryTimeout   time.Duration // how long a request is repeated
+	retries        atomic.Int64
+	versioned      bool // whether the bucket keeps old versions of objects, so that they must be removed one by one
 }
 
 // What S3 says, as far as the store goes on by itself.
 var (
-	errMissing = errors.New("no such object")
-	errRefused = errors.New("condition does not hold")
+	errNotFound     = errors.New("no such object")
+	errPrecondition = errors.New("condition does not hold")
 )
 
 // A fault is what one attempt ended with.
-type fault struct {
+type attemptError struct {
 	err       error
-	again     bool // to repeat the attempt may help
+	retry     bool // to repeat the attempt may help
 	uncertain bool // the request may have been carried out, or may yet be
 }
 
 // judge tells what an error of minio-go means.
-func judge(ctx context.Context, err error) fault {
+func classify(ctx context.Context, err error) attemptError {
 	if ctx.Err() != nil { // the caller's own, not that of the attempt
-		return fault{err: ctx.Err(), uncertain: true}
+		return attemptError{err: ctx.Err(), uncertain: true}
 	}
 	var said minio.ErrorResponse
 	if !errors.As(err, &said) || said.StatusCode == 0 && said.Code == "" {
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-			return fault{err: memento.ErrUnavailable, again: true}
+			return attemptError{err: memento.ErrUnavailable, retry: true}
 		}
 		if strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:") || strings.Contains(err.Error(), "HTTP response to HTTPS") {
-			return fault{err: fmt.Errorf("%w: the server's certificate is not trusted, or it speaks no TLS", memento.ErrUnavailable)}
+			return attemptError{err: fmt.Errorf("%w: the server's certificate is not trusted, or it speaks no TLS", memento.ErrUnavailable)}
 		}
 		if strings.Contains(err.Error(), "credentials") || strings.Contains(err.Error(), "Access Key") {
-			return fault{err: fmt.Errorf("%w: there are no credentials for the object storage", memento.ErrDenied)}
+			return attemptError{err: fmt.Errorf("%w: there are no credentials for the object storage", memento.ErrDenied)}
 		}
-		return fault{err: memento.ErrUnavailable, again: true, uncertain: true}
+		return attemptError{err: memento.ErrUnavailable, retry: true, uncertain: true}
 	}
 	switch said.Code {
 	case "NoSuchKey", "NoSuchVersion":
-		return fault{err: errMissing}
+		return attemptError{err: errNotFound}
 	case "NoSuchBucket":
-		return fault{err: errNoBucket}
+		return attemptError{err: errNoBucket}
 	case "PreconditionFailed":
-		return fault{err: errRefused}
+		return attemptError{err: errPrecondition}
 	case "ConditionalRequestConflict", "OperationAborted":
-		return fault{err: memento.ErrUnavailable, again: true}
+		return attemptError{err: memento.ErrUnavailable, retry: true}
 	case "SlowDown", "SlowDownRead", "SlowDownWrite", "Throttling", "ThrottlingException", "RequestThrottled", "RequestLimitExceeded", "TooManyRequests":
-		return fault{err: memento.ErrUnavailable, again: true}
+		return attemptError{err: memento.ErrUnavailable, retry: true}
 	case "InvalidBucketName":
-		return fault{err: fmt.Errorf("%w: the name of the bucket", memento.ErrInvalid)}
+		return attemptError{err: fmt.Errorf("%w: the name of the bucket", memento.ErrInvalid)}
 	case "AccessDenied", "AllAccessDisabled":
-		return fault{err: memento.ErrDenied}
+		return attemptError{err: memento.ErrDenied}
 	case "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "InvalidToken", "AccountProblem":
-		return fault{err: fmt.Errorf("%w: the object storage does not know these credentials", memento.ErrDenied)}
+		return attemptError{err: fmt.Errorf("%w: the object storage does not know these credentials", memento.ErrDenied)}
 	case "ExpiredToken", "ExpiredTokenException":
-		return fault{err: fmt.Errorf("%w: the credentials have expired", memento.ErrDenied), again: true}
+		return attemptError{err: fmt.Errorf("%w: the credentials have expired", memento.ErrDenied), retry: true}
 	case "RequestTimeTooSkewed":
-		return fault{err: fmt.Errorf("%w: this machine's clock differs from the object storage's by more than it allows", memento.ErrUnavailable)}
+		return attemptError{err: fmt.Errorf("%w: this machine's clock differs from the object storage's by more than it allows", memento.ErrUnavailable)}
 	case "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "NoSpaceLeftOnDevice":
-		return fault{err: errFull}
+		return attemptError{err: errFull}
 	case "MethodNotAllowed", "ObjectLocked", "InvalidObjectState":
-		return fault{err: memento.ErrReadOnly}
+		return attemptError{err: memento.ErrReadOnly}
 	case "InvalidRange":
-		return fault{err: fmt.Errorf("%w: an object is shorter than what was written", memento.ErrFormat)}
+		return attemptError{err: fmt.Errorf("%w: an object is shorter than what was written", memento.ErrFormat)}
 	case "NotImplemented":
-		return fault{err: fmt.Errorf("%w: the object storage lacks a request", memento.ErrUnsupported)}
+		return attemptError{err: fmt.Errorf("%w: the object storage lacks a request", memento.ErrUnsupported)}
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException":
-		return fault{err: fmt.Errorf("%w: the bucket is in another region; name its region", memento.ErrInvalid)}
+		return attemptError{err: fmt.Errorf("%w: the bucket is in another region; name its region", memento.ErrInvalid)}
 	}
 	switch s := said.StatusCode; {
 	case s == http.StatusNotFound && (said.Code == "" || said.Code == "NotFound"):
-		return fault{err: errMissing}
+		return attemptError{err: errNotFound}
 	case s == http.StatusPreconditionFailed:
-		return fault{err: errRefused}
+		return attemptError{err: errPrecondition}
 	case s == http.StatusForbidden || s == http.StatusUnauthorized:
-		return fault{err: memento.ErrDenied}
+		return attemptError{err: memento.ErrDenied}
 	case s == http.StatusInsufficientStorage:
-		return fault{err: errFull}
+		return attemptError{err: errFull}
 	case s == http.StatusConflict || s == http.StatusTooManyRequests:
-		return fault{err: memento.ErrUnavailable, again: true}
+		return attemptError{err: memento.ErrUnavailable, retry: true}
 	case s >= 500 || s == http.StatusRequestTimeout:
-		return fault{err: memento.ErrUnavailable, again: true, uncertain: true}
+		return attemptError{err: memento.ErrUnavailable, retry: true, uncertain: true}
 	case s >= 200 && s < 300:
-		return fault{err: memento.ErrUnavailable, again: true, uncertain: true} // an answer that was cut off
+		return attemptError{err: memento.ErrUnavailable, retry: true, uncertain: true} // an answer that was cut off
 	}
-	return fault{err: fmt.Errorf("object storage refused a request (%d %s)", said.StatusCode, said.Code)}
+	return attemptError{err: fmt.Errorf("object storage refused a request (%d %s)", said.StatusCode, said.Code)}
 }
 
 var errFull = fmt.Errorf("%w: the object storage is full, or the bucket's quota used up", memento.ErrNoSpace)
 
 // try repeats what f attempts until it works, cannot, or takes too long. It
 // reports whether an attempt before the last may have been carried out.
-func (c *client) try(ctx context.Context, f func(context.Context) error) (unsure bool, err error) {
+func (c *client) try(ctx context.Context, f func(context.Context) error) (uncertain bool, err error) {
 	var began time.Time
 	for n := 0; ; n++ {
-		one, cancel := context.WithTimeout(ctx, c.attempt)
+		one, cancel := context.WithTimeout(ctx, c.attemptTimeout)
 		err := f(one)
 		cancel()
 		if err == nil {
-			return unsure, nil
+			return uncertain, nil
 		}
-		fault := judge(ctx, err)
-		if !fault.again || ctx.Err() != nil {
-			if fault.uncertain {
-				unsure = true
+		failure := classify(ctx, err)
+		if !failure.retry || ctx.Err() != nil {
+			if failure.uncertain {
+				uncertain = true
 			}
-			return unsure, fault.err
+			return uncertain, failure.err
 		}
-		unsure = unsure || fault.uncertain
+		uncertain = uncertain || failure.uncertain
 		now := time.Now()
 		if n == 0 {
 			began = now
 		}
 		pause := min(20*time.Millisecond<<min(n, 7), 2*time.Second)
 		pause = pause/2 + rand.N(pause/2)
-		if now.Sub(began)+pause > c.retryFor {
-			return unsure, fault.err
+		if now.Sub(began)+pause > c.retryTimeout {
+			return uncertain, failure.err
 		}
 		c.retries.Add(1)
 		if err := sleep(ctx, pause); err != nil {
-			return unsure, err
+			return uncertain, err
 		}
 	}
 }
@@ -164,7 +164,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // readAhead is the most that is taken on trust of an object's size.
-const readAhead = 64 << 20
+const maxPrealloc = 64 << 20
 
 // get returns an object and its ETag. Errors: errMissing.
 func (c *client) get(ctx context.Context, key string) (data []byte, etag string, err error) {
@@ -185,7 +185,7 @@ func (c *client) getPart(ctx context.Context, key string, from, size int64) (dat
 			return err
 		}
 		defer body.Close()
-		buf := bytes.NewBuffer(make([]byte, 0, min(max(info.Size, 0), readAhead)+bytes.MinRead))
+		buf := bytes.NewBuffer(make([]byte, 0, min(max(info.Size, 0), maxPrealloc)+bytes.MinRead))
 		if _, err := buf.ReadFrom(body); err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func ifMatch(etag string) condition { return condition{etag: etag} }
 // whether the write may have been carried out, or may yet be, in spite of an error;
 // with errRefused it may be that an earlier attempt of this very write was carried
 // out, and who calls looks.
-func (c *client) put(ctx context.Context, key string, data []byte, cond condition) (etag string, unsure bool, err error) {
+func (c *client) put(ctx context.Context, key string, data []byte, cond condition) (etag string, uncertain bool, err error) {
 	sum := "" // over TLS, which keeps the body as it is, it need not be signed
 	if !c.secure {
 		hash := sha256.Sum256(data)
@@ -225,7 +225,7 @@ func (c *client) put(ctx context.Context, key string, data []byte, cond conditio
 	case cond.etag != "":
 		opts.SetMatchETag(cond.etag)
 	}
-	unsure, err = c.try(ctx, func(ctx context.Context) error {
+	uncertain, err = c.try(ctx, func(ctx context.Context) error {
 		info, err := c.core.PutObject(ctx, c.bucket, c.prefix+key, bytes.NewReader(data), int64(len(data)), "", sum, opts)
 		etag = info.ETag
 		return err
@@ -236,30 +236,30 @@ func (c *client) put(ctx context.Context, key string, data []byte, cond conditio
 	if err == memento.ErrDenied { // these credentials are known
 		err = fmt.Errorf("%w: the credentials may not write", memento.ErrReadOnly)
 	}
-	if cond.etag != "" && errors.Is(err, errMissing) {
-		err = errRefused
+	if cond.etag != "" && errors.Is(err, errNotFound) {
+		err = errPrecondition
 	}
-	return "", unsure, err
+	return "", uncertain, err
 }
 
 // swap is put for small objects that say who wrote them, so that one that was
 // written can be told from another: what it reports as refused was not carried out.
 func (c *client) swap(ctx context.Context, key string, data []byte, cond condition) (etag string, err error) {
-	etag, unsure, err := c.put(ctx, key, data, cond)
-	if err == nil || !unsure {
+	etag, uncertain, err := c.put(ctx, key, data, cond)
+	if err == nil || !uncertain {
 		return etag, err
 	}
-	if errors.Is(err, errRefused) {
+	if errors.Is(err, errPrecondition) {
 		found, etag, err := c.get(ctx, key)
 		switch {
 		case err == nil && bytes.Equal(found, data):
 			return etag, nil
-		case err == nil || errors.Is(err, errMissing):
-			return "", errRefused
+		case err == nil || errors.Is(err, errNotFound):
+			return "", errPrecondition
 		}
-		return "", lost(err)
+		return "", outcomeUnknown(err)
 	}
-	return "", lost(err)
+	return "", outcomeUnknown(err)
 }
 
 // write is put without a condition, for objects that nobody else writes.
@@ -269,7 +269,7 @@ func (c *client) write(ctx context.Context, key string, data []byte) error {
 }
 
 // lost marks the error of a write that may have been carried out, or may yet be.
-func lost(err error) error {
+func outcomeUnknown(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -279,13 +279,13 @@ func lost(err error) error {
 // remove deletes objects, those that do not exist too.
 func (c *client) remove(ctx context.Context, keys ...string) error {
 	return parallel(ctx, len(keys), func(ctx context.Context, i int) error {
-		if c.erase {
+		if c.versioned {
 			return c.eraseVersions(ctx, keys[i], false)
 		}
 		_, err := c.try(ctx, func(ctx context.Context) error {
 			return c.core.RemoveObject(ctx, c.bucket, c.prefix+keys[i], minio.RemoveObjectOptions{})
 		})
-		if errors.Is(err, errMissing) {
+		if errors.Is(err, errNotFound) {
 			err = nil
 		}
 		return err
@@ -317,7 +317,7 @@ func (c *client) eraseVersions(ctx context.Context, key string, latestStays bool
 		_, err := c.try(ctx, func(ctx context.Context) error {
 			return c.core.RemoveObject(ctx, c.bucket, full, minio.RemoveObjectOptions{VersionID: d.id})
 		})
-		if err != nil && !errors.Is(err, errMissing) {
+		if err != nil && !errors.Is(err, errNotFound) {
 			return err
 		}
 	}
@@ -326,7 +326,7 @@ func (c *client) eraseVersions(ctx context.Context, key string, latestStays bool
 
 // overwrite writes an object so that nothing of what it was is left.
 func (c *client) overwrite(ctx context.Context, key string, data []byte) error {
-	if err := c.write(ctx, key, data); err != nil || !c.erase {
+	if err := c.write(ctx, key, data); err != nil || !c.versioned {
 		return err
 	}
 	return c.eraseVersions(ctx, key, true)

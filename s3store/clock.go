@@ -13,31 +13,31 @@ import (
 // machine's may be wrong, and must not have what is still in use removed.
 
 // A dated is what the storage's clock said last.
-type dated struct {
-	at    time.Time // to the second
-	known time.Time // when, by a clock that cannot be set
+type serverDate struct {
+	at       time.Time // to the second
+	received time.Time // when, by a clock that cannot be set
 }
 
 // noteDate keeps the date of an answer.
-func (t *counting) noteDate(h http.Header) {
+func (t *statsTransport) noteDate(h http.Header) {
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
-		t.date.Store(&dated{at.UTC(), time.Now()})
+		t.date.Store(&serverDate{at.UTC(), time.Now()})
 	}
 }
 
 // now returns the time by the storage's clock, and false if it has never told.
-func (t *counting) now() (time.Time, bool) {
+func (t *statsTransport) now() (time.Time, bool) {
 	d := t.date.Load()
 	if d == nil {
 		return time.Time{}, false
 	}
-	return d.at.Add(time.Since(d.known)), true
+	return d.at.Add(time.Since(d.received)), true
 }
 
 // isOlder reports whether what was written at a time, by the storage's clock, is older
 // than an age. If that cannot be told, it is not.
 func (b *Backend) isOlder(at time.Time, than time.Duration) bool {
-	now, ok := b.counts.now()
+	now, ok := b.transport.now()
 	return ok && now.Sub(at) > than
 }
 
@@ -48,11 +48,11 @@ func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
 		return time.Time{}, b.failed(op, err)
 	}
 	began := time.Now()
-	if _, _, err := b.s3.get(ctx, noteKey("clock")); err != nil && !errors.Is(err, errMissing) {
+	if _, _, err := b.s3.get(ctx, noteKey("clock")); err != nil && !errors.Is(err, errNotFound) {
 		return time.Time{}, b.failed(op, err)
 	}
-	d := b.counts.date.Load()
-	if d == nil || d.known.Before(began) {
+	d := b.transport.date.Load()
+	if d == nil || d.received.Before(began) {
 		return time.Time{}, &memento.Error{Op: op, Err: memento.ErrUnsupported}
 	}
 	return d.at, nil

@@ -8,13 +8,13 @@ import (
 
 // What is old is so by the storage's clock, wherever this machine's stands.
 func TestOldByStorageClock(t *testing.T) {
-	b := &Backend{counts: &counting{}}
+	b := &Backend{transport: &statsTransport{}}
 	written := time.Now().Add(-3 * time.Hour)
 	if b.isOlder(written, time.Hour) {
 		t.Error("an object is old before the storage has told the time")
 	}
 	at := func(now time.Time) {
-		b.counts.noteDate(http.Header{"Date": {now.UTC().Format(http.TimeFormat)}})
+		b.transport.noteDate(http.Header{"Date": {now.UTC().Format(http.TimeFormat)}})
 	}
 	at(written.Add(30 * time.Minute)) // this machine's clock is two and a half hours ahead
 	if b.isOlder(written, time.Hour) {
@@ -24,7 +24,7 @@ func TestOldByStorageClock(t *testing.T) {
 	if !b.isOlder(written, time.Hour) {
 		t.Error("an object of two hours is not old")
 	}
-	b.counts.noteDate(http.Header{})
+	b.transport.noteDate(http.Header{})
 	if !b.isOlder(written, time.Hour) {
 		t.Error("an answer without a date has the time forgotten")
 	}

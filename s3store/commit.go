@@ -16,7 +16,7 @@ const (
 
 	// settleTime is for how long a caller whose context has ended waits for what is
 	// being written for it.
-	settleTime = 2 * time.Second
+	cancelGrace = 2 * time.Second
 )
 
 // An op is one write to a store, which may share a record with others.
@@ -34,32 +34,32 @@ func (s *store) submit(ctx context.Context, plan func(*transaction) error) error
 		return err
 	}
 	o := &op{ctx: ctx, plan: plan, done: make(chan struct{})}
-	s.turns.Lock()
-	if !s.writing && !s.b.goOn(s.write) {
-		s.turns.Unlock()
+	s.queueMu.Lock()
+	if !s.writing && !s.b.runBackground(s.write) {
+		s.queueMu.Unlock()
 		return memento.ErrClosed
 	}
 	s.writing = true
 	s.queue = append(s.queue, o)
-	s.turns.Unlock()
+	s.queueMu.Unlock()
 	select {
 	case <-o.done:
 		return o.err
 	case <-ctx.Done():
 	}
-	s.turns.Lock()
+	s.queueMu.Lock()
 	i := slices.Index(s.queue, o)
 	if i >= 0 {
 		s.queue = slices.Delete(slices.Clone(s.queue), i, i+1)
 	}
-	s.turns.Unlock()
+	s.queueMu.Unlock()
 	if i >= 0 {
 		return ctx.Err()
 	}
 	select { // it is being written: who looks afterwards is to find it settled, if that is soon
 	case <-o.done:
 		return o.err
-	case <-time.After(settleTime):
+	case <-time.After(cancelGrace):
 		return ctx.Err()
 	}
 }
@@ -67,11 +67,11 @@ func (s *store) submit(ctx context.Context, plan func(*transaction) error) error
 // write writes what is queued until nothing is.
 func (s *store) write(ctx context.Context) {
 	for {
-		s.turns.Lock()
+		s.queueMu.Lock()
 		group := s.queue[:min(groupOps, len(s.queue))]
 		s.queue = s.queue[len(group):]
 		s.writing = len(group) > 0
-		s.turns.Unlock()
+		s.queueMu.Unlock()
 		if len(group) == 0 {
 			return
 		}
@@ -91,30 +91,30 @@ func (s *store) write(ctx context.Context) {
 // commit plans and writes the first n ops of a group. Each has its own error, unless
 // commit returns one.
 func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
-	asked := false // whether the state was the newest after all of the group had come
+	refreshed := false // whether the state was the newest after all of the group had come
 	for {
 		s.mu.RLock()
-		usable := s.st != nil && !s.partial && age(s.checked) < s.b.maxAge
+		usable := s.st != nil && !s.partial && age(s.confirmed) < s.b.maxAge
 		s.mu.RUnlock()
 		if !usable {
 			if err := s.catchUp(ctx); err != nil {
 				return len(group), err
 			}
-			asked = true
+			refreshed = true
 		}
 		began := time.Now()
 		t, n, at := s.plan(group)
 		switch {
 		case t == nil:
 			continue
-		case t.empty() && asked:
+		case t.empty() && refreshed:
 			return n, nil
 		case t.empty():
 			if err := s.catchUp(ctx); err != nil {
 				return n, err
 			}
 			s.mu.RLock()
-			asked = true
+			refreshed = true
 			same := s.st != nil && !s.partial && s.st.n == at
 			s.mu.RUnlock()
 			if same {
@@ -130,7 +130,7 @@ func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
 		if err := s.catchUp(ctx); err != nil {
 			return n, err
 		}
-		asked = true
+		refreshed = true
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 		return false, fmt.Errorf("%w: %w", memento.ErrInvalid, err)
 	}
 	s.mu.Lock()
-	s.writes = r.Commit
+	s.lastCommit = r.Commit
 	s.mu.Unlock()
 	err = parallel(ctx, len(t.blobs), func(ctx context.Context, i int) error {
 		return s.b.s3.write(ctx, blobKey(s.id, t.blobs[i].name), []byte(t.blobs[i].content))
@@ -177,51 +177,51 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 	if err != nil {
 		return false, err
 	}
-	_, unsure, err := s.b.s3.put(ctx, logKey(s.id, r.N), data, ifAbsent)
+	_, uncertain, err := s.b.s3.put(ctx, logKey(s.id, r.N), data, ifAbsent)
 	switch {
 	case err == nil && age(began) < s.b.maxAge:
 		won = true
-	case err == nil, errors.Is(err, errRefused):
+	case err == nil, errors.Is(err, errPrecondition):
 		// It took too long to be certain, or an attempt may have been the one that
 		// was first.
 		if won, err = s.committed(ctx, r.N, r.Commit); err != nil {
-			return false, lost(memento.ErrUnavailable)
+			return false, outcomeUnknown(memento.ErrUnavailable)
 		}
-	case unsure:
+	case uncertain:
 		// Whoever was first, if anybody was, has decided it; if nobody was, an
 		// attempt may still be under way.
 		if won, err = s.committed(ctx, r.N, r.Commit); err != nil || !won {
-			if err == nil && s.taken(ctx, r.N) {
+			if err == nil && s.recordExists(ctx, r.N) {
 				return false, nil
 			}
-			return false, lost(memento.ErrUnavailable)
+			return false, outcomeUnknown(memento.ErrUnavailable)
 		}
 	default:
-		s.dropBlobs(ctx, t)
+		s.deleteBlobs(ctx, t)
 		return false, err
 	}
 	if !won {
-		s.dropBlobs(ctx, t)
+		s.deleteBlobs(ctx, t)
 		return false, nil
 	}
 	for _, c := range t.blobs {
 		s.cacheText(ref{Blob: c.name}, c.content, c.sha256)
 	}
 	s.mu.Lock()
-	s.takeLocked(&r, true)
+	s.applyLocked(&r, true)
 	if s.st != nil && s.st.n >= r.N {
-		s.checked = later(s.checked, began)
+		s.confirmed = later(s.confirmed, began)
 	}
-	due := s.st != nil && s.foldDue()
+	due := s.st != nil && s.compactionDue()
 	s.mu.Unlock()
 	if due {
-		s.b.goOn(func(ctx context.Context) { s.foldLong(ctx) }) // what fails is tried again some records later
+		s.b.runBackground(func(ctx context.Context) { s.compactIfDue(ctx) }) // what fails is tried again some records later
 	}
 	return true, nil
 }
 
 // taken reports whether a record is at a place in the log.
-func (s *store) taken(ctx context.Context, n int64) bool {
+func (s *store) recordExists(ctx context.Context, n int64) bool {
 	_, err := s.readLog(ctx, n)
 	return err == nil
 }
@@ -236,9 +236,9 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 		if m.Deleted && n <= m.End {
 			return false, nil // what a deleted store was, nobody can tell
 		}
-		if g, folded := m.holding(n); folded {
-			d, err := s.b.describe(ctx, g)
-			if errors.Is(err, errMissing) {
+		if g, folded := m.segmentOf(n); folded {
+			d, err := s.b.segmentHeader(ctx, g)
+			if errors.Is(err, errNotFound) {
 				continue
 			}
 			if err != nil {
@@ -253,11 +253,11 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 		}
 		r, err := s.readLog(ctx, n)
 		switch {
-		case errors.Is(err, errMissing):
+		case errors.Is(err, errNotFound):
 			return false, nil
 		case err != nil:
 			return false, err
-		case r.Folded: // since the manifest was read
+		case r.Compacted: // since the manifest was read
 			continue
 		}
 		return r.Commit == commit, nil
@@ -267,7 +267,7 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 
 // dropBlobs removes contents that nothing refers to. Those that stay because it fails
 // are found by Prune.
-func (s *store) dropBlobs(ctx context.Context, t *transaction) {
+func (s *store) deleteBlobs(ctx context.Context, t *transaction) {
 	keys := make([]string, len(t.blobs))
 	for i, c := range t.blobs {
 		keys[i] = blobKey(s.id, c.name)

@@ -14,7 +14,7 @@ type want struct {
 	raw bool            // as they are, damaged or not: for a copy that is to replace them
 }
 
-func (h *head) want() want {
+func (h *indexEntry) want() want {
 	m := &h.memory
 	return want{ref: h.ref, of: memento.Version{Memory: m.ID, ID: m.Version, Path: m.Path, SHA256: m.SHA256, Digest: m.Digest, Size: m.Size}}
 }
@@ -39,7 +39,7 @@ func (s *store) content(ctx context.Context, w want) (string, error) {
 }
 
 // wholeFrom is from how many wanted contents on a segment is read as one.
-const wholeFrom = 4
+const wholeSegmentFrom = 4
 
 // contents returns contents, in the order asked for. Errors: errMissing if nothing
 // has some of them any more.
@@ -59,10 +59,10 @@ func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 			return nil, err
 		}
 		if len(missing) > 0 && again {
-			return nil, errMissing
+			return nil, errNotFound
 		}
 		if len(missing) > 0 { // folded meanwhile
-			if err := s.reread(ctx); err != nil {
+			if err := s.reloadManifest(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -89,7 +89,7 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 		key := logKey(s.id, r.N)
 		if r.Blob != "" {
 			key = blobKey(s.id, r.Blob)
-		} else if g, folded := m.holding(r.N); folded {
+		} else if g, folded := m.segmentOf(r.N); folded {
 			key = g.Key
 			segments[key] = g
 		}
@@ -103,11 +103,11 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 		key := order[at]
 		var err error
 		if g, folded := segments[key]; folded {
-			err = s.fetchFolded(ctx, g, wants, groups[key], texts)
+			err = s.fetchFromSegment(ctx, g, wants, groups[key], texts)
 		} else {
 			err = s.fetchObject(ctx, key, wants, groups[key], texts)
 		}
-		if errors.Is(err, errMissing) {
+		if errors.Is(err, errNotFound) {
 			lost[at], err = true, nil
 		}
 		return err
@@ -132,7 +132,7 @@ func (s *store) fetchObject(ctx context.Context, key string, wants []want, group
 	r := wants[group[0]].ref
 	if r.Blob != "" {
 		for _, i := range group {
-			if texts[i], err = s.keepContent(wants[i], string(data)); err != nil {
+			if texts[i], err = s.checkAndCache(wants[i], string(data)); err != nil {
 				return err
 			}
 		}
@@ -144,9 +144,9 @@ func (s *store) fetchObject(ctx context.Context, key string, wants []want, group
 	}
 	for _, i := range group {
 		if wants[i].ref.I >= len(rec.contents) {
-			return errMissing
+			return errNotFound
 		}
-		if texts[i], err = s.keepContent(wants[i], rec.contents[wants[i].ref.I]); err != nil {
+		if texts[i], err = s.checkAndCache(wants[i], rec.contents[wants[i].ref.I]); err != nil {
 			return err
 		}
 	}
@@ -154,18 +154,18 @@ func (s *store) fetchObject(ctx context.Context, key string, wants []want, group
 }
 
 // fetchFolded reads contents that are in a segment.
-func (s *store) fetchFolded(ctx context.Context, g segment, wants []want, group []int, texts []string) error {
-	if len(group) >= wholeFrom {
-		d, content, err := s.b.whole(ctx, g)
+func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, group []int, texts []string) error {
+	if len(group) >= wholeSegmentFrom {
+		d, content, err := s.b.readSegment(ctx, g)
 		if err != nil {
 			return err
 		}
 		for _, i := range group {
-			p := wants[i].ref.place()
+			p := wants[i].ref.contentID()
 			if _, there := d.spans[p]; !there {
-				return errMissing
+				return errNotFound
 			}
-			if texts[i], err = s.keepContent(wants[i], content(p)); err != nil {
+			if texts[i], err = s.checkAndCache(wants[i], content(p)); err != nil {
 				return err
 			}
 		}
@@ -174,20 +174,20 @@ func (s *store) fetchFolded(ctx context.Context, g segment, wants []want, group 
 			if v.Ref == nil || v.Ref.Blob != "" || g.Size > s.b.cache.max/4 {
 				continue
 			}
-			if _, there := d.spans[v.Ref.place()]; there {
-				_, _ = s.keepContent(v.want(), content(v.Ref.place())) // a damaged one is for who asks for it
+			if _, there := d.spans[v.Ref.contentID()]; there {
+				_, _ = s.checkAndCache(v.want(), content(v.Ref.contentID())) // a damaged one is for who asks for it
 			}
 		}
 		return nil
 	}
-	d, err := s.b.describe(ctx, g)
+	d, err := s.b.segmentHeader(ctx, g)
 	if err != nil {
 		return err
 	}
 	for _, i := range group {
-		c, there := d.spans[wants[i].ref.place()]
+		c, there := d.spans[wants[i].ref.contentID()]
 		if !there {
-			return errMissing
+			return errNotFound
 		}
 		var data []byte
 		if c.Size > 0 {
@@ -195,7 +195,7 @@ func (s *store) fetchFolded(ctx context.Context, g segment, wants []want, group 
 				return err
 			}
 		}
-		if texts[i], err = s.keepContent(wants[i], string(data)); err != nil {
+		if texts[i], err = s.checkAndCache(wants[i], string(data)); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (s *store) fetchFolded(ctx context.Context, g segment, wants []want, group 
 type cachedText struct{ text, sha256 string }
 
 // keepContent checks contents that were read, and keeps them in memory.
-func (s *store) keepContent(w want, text string) (string, error) {
+func (s *store) checkAndCache(w want, text string) (string, error) {
 	if w.raw {
 		return text, nil
 	}
@@ -233,7 +233,7 @@ func (s *store) cacheContents(r *record, written bool) {
 		if written {
 			s.cacheText(*v.Ref, r.contents[v.Ref.I], v.SHA256)
 		} else {
-			_, _ = s.keepContent(v.want(), r.contents[v.Ref.I]) // a damaged one is for who asks for it
+			_, _ = s.checkAndCache(v.want(), r.contents[v.Ref.I]) // a damaged one is for who asks for it
 		}
 	}
 	r.contents = nil

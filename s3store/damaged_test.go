@@ -15,7 +15,7 @@ import (
 // cannot be read, and neither go on for ever nor harm the process.
 func TestDamaged(t *testing.T) {
 	prefix := "damaged/" + random()
-	b := hasty(t, prefix, nil, time.Minute)
+	b := openHasty(t, prefix, nil, time.Minute)
 	b.keepLog, b.inline = time.Hour, 50
 	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 	if err != nil {
@@ -73,8 +73,8 @@ func TestDamaged(t *testing.T) {
 			if err := b.s3.write(t.Context(), o.key, data); err != nil {
 				t.Fatal(err)
 			}
-			fresh := hasty(t, prefix, nil, time.Minute)
-			fresh.keepLog, fresh.foldEvery, fresh.s3.retryFor = time.Hour, 1000, 50*time.Millisecond
+			fresh := openHasty(t, prefix, nil, time.Minute)
+			fresh.keepLog, fresh.compactEvery, fresh.s3.retryTimeout = time.Hour, 1000, 50*time.Millisecond
 			for call, err := range everyReading(t, fresh, info.ID, v.Version) {
 				if err != nil && !errors.Is(err, memento.ErrFormat) && !errors.Is(err, memento.ErrDamaged) && !errors.Is(err, memento.ErrUnavailable) &&
 					!errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrNoStore) {
@@ -94,7 +94,7 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("no %s was damaged", kind)
 		}
 	}
-	fresh := hasty(t, prefix, nil, time.Minute)
+	fresh := openHasty(t, prefix, nil, time.Minute)
 	for call, err := range everyReading(t, fresh, info.ID, v.Version) {
 		if err != nil {
 			t.Errorf("mended: %s: %v", call, err)

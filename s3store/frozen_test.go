@@ -18,7 +18,7 @@ import (
 
 // hasty opens a backend that takes states for old, and removes records of the log,
 // much sooner than it should, so that tests need not wait for an hour.
-func hasty(t *testing.T, prefix string, via http.RoundTripper, old time.Duration) *Backend {
+func openHasty(t *testing.T, prefix string, via http.RoundTripper, old time.Duration) *Backend {
 	t.Helper()
 	srv, err := services.S3(t.Context())
 	if err != nil {
@@ -52,22 +52,22 @@ func logLength(t *testing.T, b *Backend, id memento.StoreID) int {
 }
 
 // foldNow folds what there is, and removes it from the log.
-func foldNow(t *testing.T, b *Backend, id memento.StoreID) {
+func compactNow(t *testing.T, b *Backend, id memento.StoreID) {
 	t.Helper()
 	s, done, err := b.use(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	if err := s.fold(t.Context()); err != nil {
+	if err := s.compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Writers who find the log long while another folds it fold nothing afterwards, unless it
 // is long again: else a slow storage would be given many small objects of history.
-func TestFoldLong(t *testing.T) {
-	b := hasty(t, "long/"+random(), nil, time.Minute)
+func TestCompactIfDue(t *testing.T) {
+	b := openHasty(t, "long/"+random(), nil, time.Minute)
 	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -78,13 +78,13 @@ func TestFoldLong(t *testing.T) {
 	}
 	defer done()
 	for _, step := range []struct{ writes, puts int64 }{{5, 0}, {5, 2}, {5, 0}} {
-		s.folding.Lock() // so that the writes' own foldings come later
+		s.compacting.Lock() // so that the writes' own foldings come later
 		for i := range step.writes {
 			write(t, b, info.ID, "/a", fmt.Sprint(step, i))
 		}
 		before := b.Stats().Puts
-		s.folding.Unlock()
-		if err := s.foldLong(t.Context()); err != nil {
+		s.compacting.Unlock()
+		if err := s.compactIfDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if puts := b.Stats().Puts - before; puts != step.puts {
@@ -95,8 +95,8 @@ func TestFoldLong(t *testing.T) {
 
 // Records of the log go when they are old enough, though a folding looks for them only
 // when there may be some.
-func TestCleanOld(t *testing.T) {
-	b := hasty(t, "clean/"+random(), nil, time.Minute)
+func TestExpireLog(t *testing.T) {
+	b := openHasty(t, "clean/"+random(), nil, time.Minute)
 	b.keepLog = 2 * time.Second // the server's times are of whole seconds
 	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestCleanOld(t *testing.T) {
 		for i := range 10 {
 			write(t, b, info.ID, "/a", fmt.Sprint(i))
 		}
-		foldNow(t, b, info.ID)
+		compactNow(t, b, info.ID)
 	}
 	more()
 	lists := b.Stats().Lists
@@ -127,7 +127,7 @@ func TestCleanOld(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	prefix := "frozen/" + random()
 	const old = 200 * time.Millisecond
-	awake, frozen := hasty(t, prefix, nil, time.Minute), hasty(t, prefix, nil, old)
+	awake, frozen := openHasty(t, prefix, nil, time.Minute), openHasty(t, prefix, nil, old)
 	info, err := awake.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestFrozen(t *testing.T) {
 	for i := range 40 {
 		write(t, awake, info.ID, "/a", fmt.Sprint(i))
 	}
-	foldNow(t, awake, info.ID)
+	compactNow(t, awake, info.ID)
 	if n := logLength(t, awake, info.ID); n > 0 {
 		t.Fatalf("%d records are still in the log", n)
 	}
@@ -148,10 +148,10 @@ func TestFrozen(t *testing.T) {
 	for i := range 40 {
 		write(t, awake, info.ID, "/a", fmt.Sprint("again ", i))
 	}
-	foldNow(t, awake, info.ID)
+	compactNow(t, awake, info.ID)
 	time.Sleep(2 * old)
 	write(t, frozen, info.ID, "/b", "from the frozen one")
-	for _, b := range []*Backend{awake, frozen, hasty(t, prefix, nil, time.Minute)} {
+	for _, b := range []*Backend{awake, frozen, openHasty(t, prefix, nil, time.Minute)} {
 		for path, want := range map[memento.Path]string{"/a": "again 39", "/b": "from the frozen one"} {
 			if m, err := b.Get(t.Context(), info.ID, memento.ByPath(path)); err != nil || m.Content != want {
 				t.Errorf("Get %s: %q, %v", path, m.Content, err)
@@ -168,14 +168,14 @@ func TestFrozenWrite(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	var armed atomic.Bool
 	held, release := make(chan struct{}), make(chan struct{})
-	slow := hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+	slow := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/log/") && armed.CompareAndSwap(true, false) {
 			close(held)
 			<-release
 		}
 		return transport.RoundTrip(req)
 	}), 100*time.Millisecond)
-	awake := hasty(t, prefix, nil, time.Minute)
+	awake := openHasty(t, prefix, nil, time.Minute)
 	info, err := awake.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestFrozenWrite(t *testing.T) {
 	for i := range 20 {
 		write(t, awake, info.ID, "/a", fmt.Sprint(i))
 	}
-	foldNow(t, awake, info.ID)
+	compactNow(t, awake, info.ID)
 	if n := logLength(t, awake, info.ID); n > 0 {
 		t.Fatalf("%d records are still in the log", n)
 	}
@@ -200,7 +200,7 @@ func TestFrozenWrite(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	fresh := hasty(t, prefix, nil, time.Minute)
+	fresh := openHasty(t, prefix, nil, time.Minute)
 	for path, want := range map[memento.Path]string{"/a": "19", "/slow": "slow"} {
 		for _, b := range []*Backend{awake, slow, fresh} {
 			if m, err := b.Get(t.Context(), info.ID, memento.ByPath(path)); err != nil || m.Content != want {
@@ -222,7 +222,7 @@ func TestFrozenWrite(t *testing.T) {
 
 // A server that claims a name and dies before its store is made does not keep the name.
 func TestDeadClaim(t *testing.T) {
-	b := hasty(t, "frozen/"+random(), nil, time.Minute)
+	b := openHasty(t, "frozen/"+random(), nil, time.Minute)
 	dead := memento.StoreInfo{ID: memento.NewStoreID(time.Now()), Workspace: "tests", Name: "taken"}
 	if err := b.claim(t.Context(), dead); err != nil {
 		t.Fatal(err)
@@ -239,9 +239,9 @@ func TestDeadClaim(t *testing.T) {
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
+type roundTripper func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // What a server that died in the middle of a redaction has left in the bucket is
 // removed by repeating the redaction.
@@ -251,7 +251,7 @@ func TestRedactAgain(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	for _, size := range []int{10, 20_000} {
 		var dead atomic.Bool
-		dying := hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+		dying := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
 			if dead.Load() {
 				if req.Body != nil {
 					req.Body.Close()
@@ -264,8 +264,8 @@ func TestRedactAgain(t *testing.T) {
 			}
 			return resp, err
 		}), time.Minute)
-		dying.keepLog, dying.foldEvery = time.Hour, 1000
-		dying.s3.retryFor = 100 * time.Millisecond
+		dying.keepLog, dying.compactEvery = time.Hour, 1000
+		dying.s3.retryTimeout = 100 * time.Millisecond
 		info, err := dying.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 		if err != nil {
 			t.Fatal(err)
@@ -283,7 +283,7 @@ func TestRedactAgain(t *testing.T) {
 		if _, err := dying.Redact(t.Context(), info.ID, first.ID, memento.Actor{}); err == nil {
 			t.Error("the redaction was reported as done")
 		}
-		alive := hasty(t, prefix, nil, time.Minute)
+		alive := openHasty(t, prefix, nil, time.Minute)
 		alive.keepLog = time.Hour
 		if n := trace(t, alive, info.ID, "secret"); n == 0 {
 			t.Error("nothing was left to be removed")

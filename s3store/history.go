@@ -12,24 +12,24 @@ import (
 )
 
 // A view is a store's history as of one state.
-type view struct {
-	manifest manifest
-	tail     []*record
-	redacted map[int64]redaction
-	gone     map[int64]bool
-	foreign  map[memento.VersionID]int64 // of the state, to be read with its lock only
-	seq      int64
-	scrubbed int64
+type historyView struct {
+	manifest    manifest
+	tail        []*record
+	redacted    map[int64]redaction
+	pruned      map[int64]bool
+	seqByID     map[memento.VersionID]int64 // of the state, to be read with its lock only
+	seq         int64
+	lastRemoval int64
 }
 
 // view returns the history. The lock is held.
-func (s *state) view() view {
-	return view{s.manifest, slices.Clone(s.tail), maps.Clone(s.redacted), maps.Clone(s.gone), s.foreign, s.seq, s.scrubbed}
+func (s *state) history() historyView {
+	return historyView{s.manifest, slices.Clone(s.tail), maps.Clone(s.redacted), maps.Clone(s.pruned), s.seqByID, s.seq, s.lastRemoval}
 }
 
 // left returns what is left of a version, nil if that is nothing.
-func (h *view) left(v *version) *version {
-	if h.gone[v.Seq] {
+func (h *historyView) current(v *version) *version {
+	if h.pruned[v.Seq] {
 		return nil
 	}
 	if c, ok := h.redacted[v.Seq]; ok && v.Redacted == 0 {
@@ -40,10 +40,10 @@ func (h *view) left(v *version) *version {
 
 // describe returns a part of the history as it is now, which may hold less than when
 // the view was taken.
-func (s *store) describe(ctx context.Context, g segment) (*description, error) {
-	for range rereads {
-		d, err := s.b.describe(ctx, g)
-		if !errors.Is(err, errMissing) {
+func (s *store) segmentHeader(ctx context.Context, g segment) (*segmentHeader, error) {
+	for range maxRereads {
+		d, err := s.b.segmentHeader(ctx, g)
+		if !errors.Is(err, errNotFound) {
 			return d, err
 		}
 		m, _, err := s.b.getManifest(ctx, s.id)
@@ -53,7 +53,7 @@ func (s *store) describe(ctx context.Context, g segment) (*description, error) {
 		if m.Deleted {
 			return nil, memento.ErrNoStore
 		}
-		if now, ok := m.holding(g.From); ok {
+		if now, ok := m.segmentOf(g.From); ok {
 			g = now
 		}
 	}
@@ -61,24 +61,24 @@ func (s *store) describe(ctx context.Context, g segment) (*description, error) {
 }
 
 // bySeq returns the version with this Seq, or nil.
-func (s *store) bySeq(ctx context.Context, h view, seq int64) (*version, error) {
+func (s *store) bySeq(ctx context.Context, h historyView, seq int64) (*version, error) {
 	for _, r := range h.tail {
 		if n := len(r.Versions); n > 0 && r.Versions[0].Seq <= seq && seq <= r.Versions[n-1].Seq {
 			i, found := slices.BinarySearchFunc(r.Versions, seq, func(v *version, seq int64) int { return cmp.Compare(v.Seq, seq) })
 			if !found {
 				return nil, nil
 			}
-			return h.left(r.Versions[i]), nil
+			return h.current(r.Versions[i]), nil
 		}
 	}
 	for _, g := range h.manifest.Segments {
 		if g.FirstSeq > 0 && g.FirstSeq <= seq && seq <= g.LastSeq {
-			d, err := s.describe(ctx, g)
+			d, err := s.segmentHeader(ctx, g)
 			if err != nil {
 				return nil, err
 			}
 			if v := d.find(seq); v != nil {
-				return h.left(v), nil
+				return h.current(v), nil
 			}
 		}
 	}
@@ -86,9 +86,9 @@ func (s *store) bySeq(ctx context.Context, h view, seq int64) (*version, error) 
 }
 
 // version returns the version with this ID, or nil.
-func (s *store) version(ctx context.Context, h view, id memento.VersionID) (*version, error) {
+func (s *store) version(ctx context.Context, h historyView, id memento.VersionID) (*version, error) {
 	s.mu.RLock()
-	seq, foreign := h.foreign[id]
+	seq, foreign := h.seqByID[id]
 	s.mu.RUnlock()
 	if !foreign {
 		seq = id.SeqHint()
@@ -111,9 +111,9 @@ func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version me
 		return found, b.failed(op, err)
 	}
 	defer done()
-	err = again(func() error {
-		var h view
-		if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+	err = retryNotFound(func() error {
+		var h historyView
+		if err := s.view(ctx, func(st *state) error { h = st.history(); return nil }); err != nil {
 			return err
 		}
 		v, err := s.version(ctx, h, version)
@@ -147,7 +147,7 @@ func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts mem
 }
 
 // errEnough ends a walk.
-var errEnough = errors.New("enough")
+var errStopWalk = errors.New("enough")
 
 func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions, yield func(memento.Version, error) bool) error {
 	s, done, err := b.use(ctx, id)
@@ -155,8 +155,8 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 		return err
 	}
 	defer done()
-	var h view
-	if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+	var h historyView
+	if err := s.view(ctx, func(st *state) error { h = st.history(); return nil }); err != nil {
 		return err
 	}
 	sent := 0
@@ -186,15 +186,15 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 				return err
 			}
 			if !yield(v, nil) {
-				return errEnough
+				return errStopWalk
 			}
 			if sent++; sent == opts.Limit {
-				return errEnough
+				return errStopWalk
 			}
 		}
 		return damaged
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopWalk) {
 		return nil
 	}
 	return err
@@ -223,7 +223,7 @@ func (s *store) withContents(ctx context.Context, found []memento.Version, wants
 		}
 		return found, nil
 	}
-	if !errors.Is(err, errMissing) && !errors.Is(err, memento.ErrDamaged) {
+	if !errors.Is(err, errNotFound) && !errors.Is(err, memento.ErrDamaged) {
 		return nil, err
 	}
 	var now []memento.Version
@@ -245,7 +245,7 @@ const walkPart = 256
 
 // walk calls f with the versions of a history behind the one with the Seq after, part
 // by part, in the order asked for.
-func (s *store) walk(ctx context.Context, h view, oldestFirst bool, after int64, f func([]*version) error) error {
+func (s *store) walk(ctx context.Context, h historyView, oldestFirst bool, after int64, f func([]*version) error) error {
 	within := func(v *version) bool {
 		return v.Seq <= h.seq && (after <= 0 && !oldestFirst || oldestFirst && v.Seq > after || !oldestFirst && v.Seq < after)
 	}
@@ -256,7 +256,7 @@ func (s *store) walk(ctx context.Context, h view, oldestFirst bool, after int64,
 			if !oldestFirst {
 				v = versions[len(versions)-1-i]
 			}
-			if v = h.left(v); v != nil && within(v) {
+			if v = h.current(v); v != nil && within(v) {
 				part = append(part, v)
 			}
 			if len(part) == walkPart {
@@ -278,11 +278,11 @@ func (s *store) walk(ctx context.Context, h view, oldestFirst bool, after int64,
 		}
 		return send(versions)
 	}
-	folded := func(g segment) error {
+	segments := func(g segment) error {
 		if g.FirstSeq == 0 || oldestFirst && g.LastSeq <= after || !oldestFirst && after > 0 && g.FirstSeq >= after {
 			return nil
 		}
-		d, err := s.describe(ctx, g)
+		d, err := s.segmentHeader(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -293,14 +293,14 @@ func (s *store) walk(ctx context.Context, h view, oldestFirst bool, after int64,
 			return err
 		}
 		for _, g := range slices.Backward(h.manifest.Segments) {
-			if err := folded(g); err != nil {
+			if err := segments(g); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for _, g := range h.manifest.Segments {
-		if err := folded(g); err != nil {
+		if err := segments(g); err != nil {
 			return err
 		}
 	}

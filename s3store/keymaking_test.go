@@ -18,7 +18,7 @@ func interrupted(t *testing.T, prefix, dir string, do func()) *Backend {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(transport.CloseIdleConnections)
 	once := sync.OnceFunc(do)
-	return hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+	return openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/"+dir) {
 			once()
 		}
@@ -75,7 +75,7 @@ func (b *Backend) knows(t *testing.T, keys ...memento.Key) {
 
 // A key whose maker died lets nobody in, and can be made again.
 func TestDeadKey(t *testing.T) {
-	b := hasty(t, "keys/"+random(), nil, time.Minute)
+	b := openHasty(t, "keys/"+random(), nil, time.Minute)
 	k := newKey(t, "apikey_a")
 	dieAfterOne(t, b, k)
 	b.knows(t)
@@ -98,19 +98,19 @@ func TestKeysOfOneSecret(t *testing.T) {
 	other.Hash, other.Role = a.Hash, memento.RoleAdmin
 	t.Run("dies", func(t *testing.T) {
 		prefix := "keys/" + random()
-		b := hasty(t, prefix, nil, time.Minute)
+		b := openHasty(t, prefix, nil, time.Minute)
 		interrupted(t, prefix, keyIDsDir, func() { dieAfterOne(t, b, other) }).mustAddKey(t, a, nil)
 		b.knows(t, a)
 	})
 	t.Run("is faster", func(t *testing.T) {
 		prefix := "keys/" + random()
-		b := hasty(t, prefix, nil, time.Minute)
+		b := openHasty(t, prefix, nil, time.Minute)
 		interrupted(t, prefix, keyIDsDir, func() { b.mustAddKey(t, other, nil) }).mustAddKey(t, a, memento.ErrExist)
 		b.knows(t, other)
 	})
 	t.Run("copies it, revoked", func(t *testing.T) {
 		prefix := "keys/" + random()
-		b := hasty(t, prefix, nil, time.Minute)
+		b := openHasty(t, prefix, nil, time.Minute)
 		revoked, active := a, a
 		revoked.RevokedAt, active.Role = a.CreatedAt.Add(time.Second), memento.RoleAdmin
 		interrupted(t, prefix, keyIDsDir, func() {
@@ -120,7 +120,7 @@ func TestKeysOfOneSecret(t *testing.T) {
 	})
 	t.Run("wants a taken ID", func(t *testing.T) {
 		prefix := "keys/" + random()
-		b := hasty(t, prefix, nil, time.Minute)
+		b := openHasty(t, prefix, nil, time.Minute)
 		taken := newKey(t, "apikey_a")
 		b.mustAddKey(t, taken, nil)
 		interrupted(t, prefix, keyIDsDir, func() {

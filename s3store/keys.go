@@ -35,7 +35,7 @@ type keyForm struct {
 	Revoked   stamp             `json:"revoked,omitempty"`
 	Used      stamp             `json:"used,omitempty"`
 
-	Counts bool `json:"counts,omitempty"` // from the last step of making it on
+	Active bool `json:"counts,omitempty"` // from the last step of making it on
 }
 
 type keyIDForm struct {
@@ -43,10 +43,10 @@ type keyIDForm struct {
 	Hash string `json:"hash"`
 }
 
-func encodeKey(k memento.Key, counts bool) ([]byte, error) {
+func encodeKey(k memento.Key, active bool) ([]byte, error) {
 	return json.Marshal(keyForm{
 		random(), k.ID, k.Workspace, k.Name, k.Role, hex.EncodeToString(k.Hash[:]), k.Hint,
-		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt), counts,
+		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt), active,
 	})
 }
 
@@ -58,8 +58,8 @@ func decodeKey(data []byte) (memento.Key, error) {
 	switch {
 	case err != nil || hexErr != nil || len(hash) != len(memento.KeyHash{}):
 		return memento.Key{}, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
-	case !f.Counts:
-		return memento.Key{}, errMissing
+	case !f.Active:
+		return memento.Key{}, errNotFound
 	}
 	return memento.Key{
 		ID: f.ID, Workspace: f.Workspace, Name: f.Name, Role: f.Role, Hash: memento.KeyHash(hash), Hint: f.Hint,
@@ -93,7 +93,7 @@ func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 			return err
 		}
 		_, err = b.s3.swap(ctx, keyIDKey(k.ID), entry, ifAbsent)
-		if errors.Is(err, errRefused) { // perhaps by one with the same secret
+		if errors.Is(err, errPrecondition) { // perhaps by one with the same secret
 			var has string
 			if has, err = b.hashOfID(ctx, k.ID); err == nil && has != hash {
 				err = memento.ErrExist
@@ -106,7 +106,7 @@ func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 		if err != nil {
 			return err
 		}
-		if _, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag)); !errors.Is(err, errRefused) {
+		if _, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag)); !errors.Is(err, errPrecondition) {
 			return err
 		}
 		// Another with the same secret has taken it over.
@@ -123,7 +123,7 @@ func (b *Backend) beginKey(ctx context.Context, k memento.Key, key string) (etag
 	cond := ifAbsent
 	for {
 		etag, err = b.s3.swap(ctx, key, data, cond)
-		if !errors.Is(err, errRefused) {
+		if !errors.Is(err, errPrecondition) {
 			return etag, err
 		}
 		old, now, err := b.s3.get(ctx, key)
@@ -133,7 +133,7 @@ func (b *Backend) beginKey(ctx context.Context, k memento.Key, key string) (etag
 		switch {
 		case err == nil:
 			return "", memento.ErrExist
-		case !errors.Is(err, errMissing):
+		case !errors.Is(err, errNotFound):
 			return "", err
 		}
 		if cond = ifAbsent; now != "" {
@@ -166,7 +166,7 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 	if err == nil {
 		k, err = decodeKey(data)
 	}
-	if errors.Is(err, errMissing) {
+	if errors.Is(err, errNotFound) {
 		err = memento.ErrNotExist
 	}
 	return k, b.failed(op, err)
@@ -194,7 +194,7 @@ func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) ([]memento.K
 		if err == nil {
 			all[i], err = decodeKey(data)
 		}
-		if errors.Is(err, errMissing) {
+		if errors.Is(err, errNotFound) {
 			all[i], err = memento.Key{}, nil
 		}
 		return err
@@ -217,10 +217,10 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 	}
 	for {
 		k, err := b.updateKey(ctx, ws, id, u)
-		if errors.Is(err, errRefused) {
+		if errors.Is(err, errPrecondition) {
 			continue // another changed it meanwhile
 		}
-		if errors.Is(err, errMissing) {
+		if errors.Is(err, errNotFound) {
 			err = memento.ErrNotExist
 		}
 		if err != nil {
@@ -244,7 +244,7 @@ func (b *Backend) updateKey(ctx context.Context, ws memento.Workspace, id mement
 	case err != nil:
 		return k, err
 	case k.ID != id || k.Workspace != ws:
-		return k, errMissing
+		return k, errNotFound
 	}
 	after := k.Updated(u)
 	if after == k {

@@ -38,14 +38,14 @@ func blobDir(id memento.StoreID) string { return storeDir(id) + "contents/" }
 
 func blobKey(id memento.StoreID, name string) string { return blobDir(id) + name }
 
-func baseDir(id memento.StoreID) string { return storeDir(id) + "base/" }
+func checkpointDir(id memento.StoreID) string { return storeDir(id) + "base/" }
 
 func segmentDir(id memento.StoreID) string { return storeDir(id) + "history/" }
 
 // Keys of bases and segments tell on which manifest they were made, so that who finds
 // one that no manifest names knows whether one still may.
-func baseKey(id memento.StoreID, n int64, on *manifest) string {
-	return fmt.Sprintf("%s%020d%s%s", baseDir(id), n, on.tag(), random()[:16])
+func checkpointKey(id memento.StoreID, n int64, on *manifest) string {
+	return fmt.Sprintf("%s%020d%s%s", checkpointDir(id), n, on.tag(), random()[:16])
 }
 
 func segmentKey(id memento.StoreID, from int64, on *manifest) string {

@@ -26,7 +26,7 @@ func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.Lis
 		return nil, err
 	}
 	defer done()
-	err = again(func() error {
+	err = retryNotFound(func() error {
 		var wants []want
 		if err := s.view(ctx, func(st *state) error {
 			entries, wants = b.entries(st, id, opts)
@@ -53,7 +53,7 @@ func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.Lis
 func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, wants []want) {
 	dir := cmp.Or(opts.Dir, memento.Root)
 	heads := st.below(dir)
-	from, found := slices.BinarySearchFunc(heads, opts.After, func(h *head, after string) int { return cmp.Compare(string(h.memory.Path), after) })
+	from, found := slices.BinarySearchFunc(heads, opts.After, func(h *indexEntry, after string) int { return cmp.Compare(string(h.memory.Path), after) })
 	if found {
 		from++
 	}
@@ -85,7 +85,7 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 
 // sumUp adds up what lies in the directory e, with which heads begin, and returns how
 // many memories that are.
-func sumUp(e *memento.Entry, heads []*head) int {
+func sumUp(e *memento.Entry, heads []*indexEntry) int {
 	prefix := e.Path.Prefix()
 	for n, h := range heads {
 		if !strings.HasPrefix(string(h.memory.Path), prefix) {

@@ -19,17 +19,17 @@ import (
 // object of a store that changes: whoever folds replaces it, on condition that it is
 // the one that was read.
 type manifest struct {
-	Format   int       `json:"format"`
-	Rev      string    `json:"rev"` // random, so that no two manifests are the same bytes
-	End      int64     `json:"end"` // records up to this one are folded
-	Base     *baseRef  `json:"base,omitempty"`
-	Segments []segment `json:"segments,omitempty"` // of the records up to End, in order
-	Deleted  bool      `json:"deleted,omitempty"`  // the record End deleted the store
-	Buried   bool      `json:"buried,omitempty"`   // and nothing of it is left
+	Format     int            `json:"format"`
+	Rev        string         `json:"rev"` // random, so that no two manifests are the same bytes
+	End        int64          `json:"end"` // records up to this one are folded
+	Checkpoint *checkpointRef `json:"base,omitempty"`
+	Segments   []segment      `json:"segments,omitempty"` // of the records up to End, in order
+	Deleted    bool           `json:"deleted,omitempty"`  // the record End deleted the store
+	Purged     bool           `json:"buried,omitempty"`   // and nothing of it is left
 }
 
 // A baseRef names a base: the store's memories as of one record.
-type baseRef struct {
+type checkpointRef struct {
 	Key string `json:"key"`
 	N   int64  `json:"n"`
 }
@@ -57,7 +57,7 @@ func (m *manifest) seq() int64 {
 }
 
 // holding returns the segment of a record.
-func (m *manifest) holding(n int64) (segment, bool) {
+func (m *manifest) segmentOf(n int64) (segment, bool) {
 	for i := len(m.Segments) - 1; i >= 0; i-- {
 		if g := m.Segments[i]; g.From <= n && n <= g.To {
 			return g, true
@@ -71,15 +71,15 @@ func (m *manifest) tag() string { return "-" + hashed(m.Rev)[:16] }
 
 // awaits reports whether an object with this key is named, or may be by the next
 // manifest.
-func (m *manifest) awaits(key string) bool {
-	return m.Base != nil && m.Base.Key == key || strings.Contains(key, m.tag()) ||
+func (m *manifest) mayReference(key string) bool {
+	return m.Checkpoint != nil && m.Checkpoint.Key == key || strings.Contains(key, m.tag()) ||
 		slices.ContainsFunc(m.Segments, func(g segment) bool { return g.Key == key })
 }
 
 // getManifest reads a store's manifest, which is zero if there is none yet.
 func (b *Backend) getManifest(ctx context.Context, id memento.StoreID) (m manifest, etag string, err error) {
 	data, etag, err := b.s3.get(ctx, manifestKey(id))
-	if errors.Is(err, errMissing) {
+	if errors.Is(err, errNotFound) {
 		return m, "", nil
 	}
 	if err != nil {
@@ -95,18 +95,18 @@ func (b *Backend) getManifest(ctx context.Context, id memento.StoreID) (m manife
 }
 
 // A base is a store's memories, without contents, as of one record.
-type base struct {
-	Format  int                         `json:"format"`
-	N       int64                       `json:"n"`
-	Info    *infoForm                   `json:"info"`
-	Usage   usageForm                   `json:"usage"`
-	Seq     int64                       `json:"seq"`
-	Latest  stamp                       `json:"latest"`
-	Heads   []headForm                  `json:"heads,omitempty"`
-	Foreign map[memento.VersionID]int64 `json:"foreign,omitempty"`
+type checkpoint struct {
+	Format   int                         `json:"format"`
+	N        int64                       `json:"n"`
+	Info     *infoForm                   `json:"info"`
+	Usage    usageForm                   `json:"usage"`
+	Seq      int64                       `json:"seq"`
+	Latest   stamp                       `json:"latest"`
+	Memories []memoryRecord              `json:"heads,omitempty"`
+	SeqByID  map[memento.VersionID]int64 `json:"foreign,omitempty"`
 }
 
-type headForm struct {
+type memoryRecord struct {
 	ID      memento.MemoryID  `json:"m"`
 	Path    memento.Path      `json:"p"`
 	SHA256  string            `json:"h"`
@@ -118,31 +118,31 @@ type headForm struct {
 	Ref     ref               `json:"r"`
 }
 
-func (h *head) form() headForm {
+func (h *indexEntry) record() memoryRecord {
 	m := h.memory
-	return headForm{m.ID, m.Path, m.SHA256, m.Digest, m.Size, m.Version, stampOf(m.CreatedAt), stampOf(m.UpdatedAt), h.ref}
+	return memoryRecord{m.ID, m.Path, m.SHA256, m.Digest, m.Size, m.Version, stampOf(m.CreatedAt), stampOf(m.UpdatedAt), h.ref}
 }
 
-func (f *headForm) head() *head {
-	return &head{memory: memento.Memory{
+func (f *memoryRecord) entry() *indexEntry {
+	return &indexEntry{memory: memento.Memory{
 		ID: f.ID, Path: f.Path, SHA256: f.SHA256, Digest: f.Digest, Size: f.Size, Version: f.Version,
 		CreatedAt: f.Created.time(), UpdatedAt: f.Updated.time(),
 	}, ref: f.Ref}
 }
 
 // state returns the state that the base describes.
-func (f *base) state() *state {
+func (f *checkpoint) state() *state {
 	s := newState()
 	s.n, s.seq, s.latest = f.N, f.Seq, f.Latest.time()
-	s.scrubbed = f.N // at the latest
+	s.lastRemoval = f.N // at the latest
 	s.info = f.Info.info()
 	s.info.Usage = memento.Usage{Memories: f.Usage.Memories, Bytes: f.Usage.Bytes}
-	if f.Foreign != nil {
-		s.foreign = f.Foreign
+	if f.SeqByID != nil {
+		s.seqByID = f.SeqByID
 	}
-	s.paths = make([]*head, 0, len(f.Heads))
-	for i := range f.Heads { // which are in order of path
-		h := f.Heads[i].head()
+	s.paths = make([]*indexEntry, 0, len(f.Memories))
+	for i := range f.Memories { // which are in order of path
+		h := f.Memories[i].entry()
 		s.byID[h.memory.ID], s.byPath[h.memory.Path] = h, h
 		s.paths = append(s.paths, h)
 	}
@@ -150,15 +150,15 @@ func (f *base) state() *state {
 }
 
 // packers are writers for pack: each has tables of a megabyte.
-var packers = sync.Pool{New: func() any {
+var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for other levels only
 	return w
 }}
 
 // pack returns v as compressed JSON.
 func pack(v any) ([]byte, error) {
-	w := packers.Get().(*gzip.Writer)
-	defer packers.Put(w)
+	w := gzipWriters.Get().(*gzip.Writer)
+	defer gzipWriters.Put(w)
 	var out bytes.Buffer
 	w.Reset(&out)
 	if err := json.NewEncoder(w).Encode(v); err != nil {

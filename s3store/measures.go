@@ -20,7 +20,7 @@ func (b *Backend) Measures() []memento.Measure {
 		return memento.Measure{Name: name, Help: help, Value: float64(n)}
 	}
 	return []memento.Measure{
-		requests("get", s.Gets), requests("get_missing", s.GetsMissing), requests("put", s.Puts), requests("put_refused", s.PutsRefused),
+		requests("get", s.Gets), requests("get_missing", s.GetsNotFound), requests("put", s.Puts), requests("put_refused", s.PutsRefused),
 		requests("list", s.Lists), requests("delete", s.Deletes), requests("head", s.Heads), requests("failed", s.Failures),
 		counter("request_retries_total", "Requests to the object storage that were repeated.", s.Retries),
 		counter("read_bytes_total", "Bytes read from the object storage.", s.BytesRead),

@@ -20,7 +20,7 @@ type claim struct {
 
 // claimPatience is for how long a store that has a name, and is not there yet, is
 // waited for.
-const claimPatience = 5 * time.Second
+const claimTimeout = 5 * time.Second
 
 // claim takes a name for a store that is about to be made. Errors: ErrExist.
 func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
@@ -44,7 +44,7 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 		return err
 	}
 	// Most names are new: that there is no claim need not be asked first.
-	if _, err := b.s3.swap(ctx, key, mine, ifAbsent); !errors.Is(err, errRefused) {
+	if _, err := b.s3.swap(ctx, key, mine, ifAbsent); !errors.Is(err, errPrecondition) {
 		return err
 	}
 	began := time.Now()
@@ -53,7 +53,7 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 		data, etag, err := b.s3.get(ctx, key)
 		cond := ifMatch(etag)
 		switch {
-		case errors.Is(err, errMissing):
+		case errors.Is(err, errNotFound):
 			cond = ifAbsent
 		case err != nil:
 			return err
@@ -73,7 +73,7 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 				if waitingFor != c.Store {
 					waitingFor, began = c.Store, time.Now()
 				}
-				free, err := b.fence(ctx, c.Store, time.Since(began) > claimPatience)
+				free, err := b.tombstone(ctx, c.Store, time.Since(began) > claimTimeout)
 				if err != nil {
 					return err
 				}
@@ -85,7 +85,7 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 				}
 			}
 		}
-		if _, err := b.s3.swap(ctx, key, mine, cond); !errors.Is(err, errRefused) {
+		if _, err := b.s3.swap(ctx, key, mine, cond); !errors.Is(err, errPrecondition) {
 			return err
 		}
 	}
@@ -96,8 +96,8 @@ func errTaken(name string) error { return fmt.Errorf("%w: a store named %q", mem
 
 // fence reports whether a store that is not there is never going to be: because it was
 // deleted, or because, if force is set, its place is taken away now.
-func (b *Backend) fence(ctx context.Context, id memento.StoreID, force bool) (bool, error) {
-	known, err := b.known(ctx, id)
+func (b *Backend) tombstone(ctx context.Context, id memento.StoreID, force bool) (bool, error) {
+	known, err := b.idUsed(ctx, id)
 	if known || err != nil {
 		if err == nil {
 			_, err = b.lookup(ctx, id) // it may have been made meanwhile
@@ -116,7 +116,7 @@ func (b *Backend) fence(ctx context.Context, id memento.StoreID, force bool) (bo
 		return false, err
 	}
 	_, err = b.s3.swap(ctx, logKey(id, 1), data, ifAbsent)
-	if errors.Is(err, errRefused) {
+	if errors.Is(err, errPrecondition) {
 		return false, nil
 	}
 	return err == nil, err

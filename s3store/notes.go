@@ -17,7 +17,7 @@ func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 		return "", nil
 	}
 	text, _, err := b.s3.get(ctx, noteKey(name))
-	if errors.Is(err, errMissing) {
+	if errors.Is(err, errNotFound) {
 		err = nil
 	}
 	return string(text), b.failed(op, err)

@@ -44,7 +44,7 @@ func (b *Backend) probe(ctx context.Context, o *Options, region string) error {
 		}
 	case err == memento.ErrDenied:
 		return fmt.Errorf("%w: the credentials may not read the bucket; allow s3:GetObject and s3:ListBucket", err)
-	case !errors.Is(err, errMissing):
+	case !errors.Is(err, errNotFound):
 		return err
 	}
 	young := err != nil
@@ -82,7 +82,7 @@ func (b *Backend) probeConditions(ctx context.Context) error {
 	refuses := func(cond condition) error {
 		_, err := b.s3.swap(ctx, key, second, cond)
 		switch {
-		case errors.Is(err, errRefused):
+		case errors.Is(err, errPrecondition):
 			return nil
 		case err == nil:
 			return fmt.Errorf("%w: the object storage ignores the conditions If-None-Match and If-Match on writing, without which servers overwrite each other's changes; use one that honours them", memento.ErrUnsupported)
@@ -96,7 +96,7 @@ func (b *Backend) probeConditions(ctx context.Context) error {
 		return err
 	}
 	if _, err := b.s3.swap(ctx, key, second, ifMatch(etag)); err != nil {
-		if errors.Is(err, errRefused) {
+		if errors.Is(err, errPrecondition) {
 			return fmt.Errorf("%w: the object storage refuses to write on the condition If-Match of an object's own ETag", memento.ErrUnsupported)
 		}
 		return err
@@ -113,9 +113,9 @@ func (b *Backend) probeVersions(ctx context.Context) error {
 	})
 	switch {
 	case err == nil:
-		b.s3.erase = config.Status != "" // one that is suspended has old versions, too
+		b.s3.versioned = config.Status != "" // one that is suspended has old versions, too
 		return nil
-	case errors.Is(err, memento.ErrDenied), errors.Is(err, memento.ErrUnsupported), errors.Is(err, errMissing):
+	case errors.Is(err, memento.ErrDenied), errors.Is(err, memento.ErrUnsupported), errors.Is(err, errNotFound):
 		return nil // then what writing answers tells: see docs/s3.md
 	}
 	return err

@@ -158,7 +158,7 @@ func (b *Backend) writeReadsOf(ctx context.Context, id memento.StoreID, noted ma
 		if err != nil {
 			return err
 		}
-		if _, err = b.s3.swap(ctx, readsKey(id), data, cond); !errors.Is(err, errRefused) {
+		if _, err = b.s3.swap(ctx, readsKey(id), data, cond); !errors.Is(err, errPrecondition) {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (b *Backend) writeReadsOf(ctx context.Context, id memento.StoreID, noted ma
 
 func (b *Backend) getReads(ctx context.Context, id memento.StoreID) (f readsForm, etag string, err error) {
 	data, etag, err := b.s3.get(ctx, readsKey(id))
-	if errors.Is(err, errMissing) {
+	if errors.Is(err, errNotFound) {
 		return readsForm{Reads: map[memento.MemoryID]stamp{}}, "", nil
 	}
 	if err == nil && json.Unmarshal(data, &f) != nil {

@@ -33,7 +33,7 @@ func TestEdit(t *testing.T) {
 		}
 	}
 	asks(t, b, "an edit", s3store.Stats{Puts: 1}, replace(b, "one", "three"))
-	asks(t, b, "an edit that changes nothing", s3store.Stats{GetsMissing: 1}, replace(b, "two", "two"))
+	asks(t, b, "an edit that changes nothing", s3store.Stats{GetsNotFound: 1}, replace(b, "two", "two"))
 	if err := replace(b, "four", "five")(t.Context()); err == nil || err.Error() != "no four in three two" {
 		t.Errorf("an edit of what is not there: %v", err)
 	}
@@ -43,8 +43,8 @@ func TestEdit(t *testing.T) {
 	if err := replace(other, "two", "four")(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	asks(t, b, "an edit of what another process wrote", s3store.Stats{Gets: 1, GetsMissing: 2, Puts: 1}, edit)
-	asks(t, b, "an edit shortly afterwards", s3store.Stats{GetsMissing: 1, Puts: 1}, replace(b, "three", "six"))
+	asks(t, b, "an edit of what another process wrote", s3store.Stats{Gets: 1, GetsNotFound: 2, Puts: 1}, edit)
+	asks(t, b, "an edit shortly afterwards", s3store.Stats{GetsNotFound: 1, Puts: 1}, replace(b, "three", "six"))
 
 	third := openWith(t, dir, nil)
 	edit = replace(third, "five", "seven")
@@ -55,7 +55,7 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The write is refused, what took its place is read, and so is the memory.
-	asks(t, third, "an edit beside that of another process", s3store.Stats{PutsRefused: 1, Gets: 2, GetsMissing: 4, Puts: 1}, edit)
+	asks(t, third, "an edit beside that of another process", s3store.Stats{PutsRefused: 1, Gets: 2, GetsNotFound: 4, Puts: 1}, edit)
 	for _, b := range []*s3store.Backend{b, other, third} {
 		if m, err := b.Get(t.Context(), id, memento.ByPath("/a")); err != nil || m.Content != "eight seven" {
 			t.Errorf("%q, %v", m.Content, err)

@@ -84,17 +84,17 @@ type redaction struct {
 // A record is one commit: an object of the log, which holds it as a line of JSON and,
 // behind that, the contents that it brings.
 type record struct {
-	Format   int         `json:"format"`
-	N        int64       `json:"n"`
-	Commit   string      `json:"commit,omitempty"`
-	Info     *infoForm   `json:"info,omitempty"` // the store's description from now on, if it changed
-	Versions []*version  `json:"versions,omitempty"`
-	Redact   []redaction `json:"redact,omitempty"`
-	Prune    []int64     `json:"prune,omitempty"` // Seqs of versions that are gone
-	Deleted  bool        `json:"deleted,omitempty"`
-	Usage    usageForm   `json:"usage"`            // from now on
-	Sizes    []int       `json:"sizes,omitempty"`  // of the contents
-	Folded   bool        `json:"folded,omitempty"` // the record is kept elsewhere: see the manifest
+	Format    int         `json:"format"`
+	N         int64       `json:"n"`
+	Commit    string      `json:"commit,omitempty"`
+	Info      *infoForm   `json:"info,omitempty"` // the store's description from now on, if it changed
+	Versions  []*version  `json:"versions,omitempty"`
+	Redact    []redaction `json:"redact,omitempty"`
+	Prune     []int64     `json:"prune,omitempty"` // Seqs of versions that are gone
+	Deleted   bool        `json:"deleted,omitempty"`
+	Usage     usageForm   `json:"usage"`            // from now on
+	Sizes     []int       `json:"sizes,omitempty"`  // of the contents
+	Compacted bool        `json:"folded,omitempty"` // the record is kept elsewhere: see the manifest
 
 	contents []string // only until they are cached
 }
@@ -190,6 +190,6 @@ func (r *record) sound() bool {
 
 // stub is what stands at a position of the log whose record is kept elsewhere.
 func stub(n int64) []byte {
-	data, _ := (&record{N: n, Folded: true}).encode() // cannot fail: it holds numbers
+	data, _ := (&record{N: n, Compacted: true}).encode() // cannot fail: it holds numbers
 	return data
 }

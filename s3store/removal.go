@@ -18,8 +18,8 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 	}
 	defer done()
 	for {
-		var h view
-		if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+		var h historyView
+		if err := s.view(ctx, func(st *state) error { h = st.history(); return nil }); err != nil {
 			return left, b.failed(op, err)
 		}
 		v, err := s.version(ctx, h, vid)
@@ -30,15 +30,15 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 			return left, &memento.Error{Op: op, Err: memento.ErrNotExist}
 		}
 		if v.Redacted != 0 {
-			return v.version(), b.failed(op, s.sweep(ctx, h.scrubbed)) // who redacted it may have died before the end
+			return v.version(), b.failed(op, s.collectGarbage(ctx, h.lastRemoval)) // who redacted it may have died before the end
 		}
 		var emptied *version
 		var at int64 // the record that does it
 		err = s.submit(ctx, func(t *transaction) error {
-			if t.base.scrubbed != h.scrubbed || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
+			if t.state.lastRemoval != h.lastRemoval || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
 				return errStale
 			}
-			if m := t.headByID(v.Memory); m != nil && m.memory.Version == vid {
+			if m := t.entryByID(v.Memory); m != nil && m.memory.Version == vid {
 				return &memento.Error{Op: op, Path: m.memory.Path, Err: memento.ErrHead}
 			}
 			c := redaction{Seq: v.Seq, At: stampOf(t.time(b.time())), By: by}
@@ -52,7 +52,7 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 		if err != nil {
 			return left, b.failed(op, err)
 		}
-		return emptied.version(), b.failed(op, s.scrub(ctx, at))
+		return emptied.version(), b.failed(op, s.purgeRemoved(ctx, at))
 	}
 }
 
@@ -66,8 +66,8 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 	}
 	defer done()
 	for {
-		var h view
-		if err := s.view(ctx, func(st *state) error { h = st.view(); return nil }); err != nil {
+		var h historyView
+		if err := s.view(ctx, func(st *state) error { h = st.history(); return nil }); err != nil {
 			return sum, b.failed(op, err)
 		}
 		sum = memento.Pruned{}
@@ -98,7 +98,7 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		var at int64 // the record that does it
 		if len(gone) > 0 {
 			err = s.submit(ctx, func(t *transaction) error {
-				if t.base.scrubbed != h.scrubbed || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
+				if t.state.lastRemoval != h.lastRemoval || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
 					return errStale
 				}
 				t.rec.Prune, at = gone, t.rec.N
@@ -108,14 +108,14 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		if errors.Is(err, errStale) {
 			continue
 		}
-		if len(gone) == 0 && len(h.redacted)+len(h.gone) > 0 {
-			at = h.scrubbed // which somebody has not finished
+		if len(gone) == 0 && len(h.redacted)+len(h.pruned) > 0 {
+			at = h.lastRemoval // which somebody has not finished
 		}
 		if err == nil && at > 0 {
-			err = s.scrub(ctx, at)
+			err = s.purgeRemoved(ctx, at)
 		}
 		if err == nil {
-			err = s.dropStrays(ctx, used)
+			err = s.deleteOrphans(ctx, used)
 		}
 		return sum, b.failed(op, err)
 	}
@@ -123,16 +123,16 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 
 // dropStrays removes contents that no version refers to: those of commits that never
 // came about. Young ones may be of one that is under way.
-func (s *store) dropStrays(ctx context.Context, used map[string]bool) error {
+func (s *store) deleteOrphans(ctx context.Context, used map[string]bool) error {
 	found, err := s.b.s3.list(ctx, blobDir(s.id), "", 0, true)
 	if err != nil {
 		return err
 	}
-	var strays []string
+	var orphans []string
 	for _, o := range found {
 		if name := o.key[len(blobDir(s.id)):]; !used[name] && s.b.isOlder(o.at, s.b.keepLog) {
-			strays = append(strays, o.key)
+			orphans = append(orphans, o.key)
 		}
 	}
-	return s.b.s3.remove(ctx, strays...)
+	return s.b.s3.remove(ctx, orphans...)
 }

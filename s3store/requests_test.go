@@ -69,7 +69,7 @@ func asks(t *testing.T, b *s3store.Backend, what string, want s3store.Stats, cal
 	}
 	after := b.Stats()
 	got := s3store.Stats{
-		Gets: after.Gets - before.Gets, GetsMissing: after.GetsMissing - before.GetsMissing, Puts: after.Puts - before.Puts,
+		Gets: after.Gets - before.Gets, GetsNotFound: after.GetsNotFound - before.GetsNotFound, Puts: after.Puts - before.Puts,
 		PutsRefused: after.PutsRefused - before.PutsRefused, Lists: after.Lists - before.Lists, Deletes: after.Deletes - before.Deletes,
 		Heads: after.Heads - before.Heads, Failures: after.Failures - before.Failures,
 	}
@@ -106,9 +106,9 @@ func TestRequests(t *testing.T) {
 	}
 	asks(t, b, "a small Put", s3store.Stats{Puts: 1}, apply(memento.Put{Path: "/a", Content: "x"}))
 	asks(t, b, "a large Put", s3store.Stats{Puts: 2}, apply(memento.Put{Path: "/large", Content: strings.Repeat("x", 17<<10)}))
-	asks(t, b, "a no-op", s3store.Stats{GetsMissing: 1}, apply(memento.Put{Path: "/a", Content: "x"}))
-	asks(t, b, "a warm Get", s3store.Stats{GetsMissing: 1}, get(b, "/a"))
-	asks(t, b, "a warm Get of a large memory", s3store.Stats{GetsMissing: 1}, get(b, "/large"))
+	asks(t, b, "a no-op", s3store.Stats{GetsNotFound: 1}, apply(memento.Put{Path: "/a", Content: "x"}))
+	asks(t, b, "a warm Get", s3store.Stats{GetsNotFound: 1}, get(b, "/a"))
+	asks(t, b, "a warm Get of a large memory", s3store.Stats{GetsNotFound: 1}, get(b, "/large"))
 	var many []memento.Change
 	for i := range 100 {
 		many = append(many, memento.Put{Path: memento.Path(fmt.Sprintf("/dir/%d", i)), Content: fmt.Sprint(i)})
@@ -125,15 +125,15 @@ func TestRequests(t *testing.T) {
 			return nil
 		}
 	}
-	asks(t, b, "List", s3store.Stats{GetsMissing: 1}, list(b))
-	asks(t, b, "Search", s3store.Stats{GetsMissing: 1}, func(ctx context.Context) error {
+	asks(t, b, "List", s3store.Stats{GetsNotFound: 1}, list(b))
+	asks(t, b, "Search", s3store.Stats{GetsNotFound: 1}, func(ctx context.Context) error {
 		found, err := b.Search(ctx, id, memento.SearchOptions{Query: "42"})
 		if err == nil && len(found) != 1 {
 			err = fmt.Errorf("found %d", len(found))
 		}
 		return err
 	})
-	asks(t, b, "a page of history", s3store.Stats{GetsMissing: 1}, func(ctx context.Context) error {
+	asks(t, b, "a page of history", s3store.Stats{GetsNotFound: 1}, func(ctx context.Context) error {
 		for _, err := range b.ListVersions(ctx, id, memento.VersionListOptions{Limit: 50}) {
 			if err != nil {
 				return err
@@ -141,12 +141,12 @@ func TestRequests(t *testing.T) {
 		}
 		return nil
 	})
-	asks(t, b, "GetStore", s3store.Stats{GetsMissing: 1}, func(ctx context.Context) error { _, err := b.GetStore(ctx, workspace, id); return err })
+	asks(t, b, "GetStore", s3store.Stats{GetsNotFound: 1}, func(ctx context.Context) error { _, err := b.GetStore(ctx, workspace, id); return err })
 	asks(t, b, "an update of the description", s3store.Stats{Puts: 1}, func(ctx context.Context) error {
 		_, err := b.UpdateStore(ctx, workspace, id, memento.StoreUpdate{Description: new("x")})
 		return err
 	})
-	asks(t, b, "ListStores of one store", s3store.Stats{Lists: 1, GetsMissing: 1}, func(ctx context.Context) error {
+	asks(t, b, "ListStores of one store", s3store.Stats{Lists: 1, GetsNotFound: 1}, func(ctx context.Context) error {
 		for _, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{}) {
 			if err != nil {
 				return err
@@ -158,11 +158,11 @@ func TestRequests(t *testing.T) {
 	// Another server: what it does not know, it reads; what others write, too.
 	other := openWith(t, dir, nil)
 	// Manifest and read times are missing, and so is what follows the six records.
-	asks(t, other, "a cold Get", s3store.Stats{Gets: 6, GetsMissing: 3}, get(other, "/a"))
+	asks(t, other, "a cold Get", s3store.Stats{Gets: 6, GetsNotFound: 3}, get(other, "/a"))
 	put(t, other, id, "/b", "y")
-	asks(t, b, "a Get after another server wrote", s3store.Stats{Gets: 1, GetsMissing: 2}, get(b, "/b"))
+	asks(t, b, "a Get after another server wrote", s3store.Stats{Gets: 1, GetsNotFound: 2}, get(b, "/b"))
 	put(t, other, id, "/b", "z")
-	asks(t, b, "a Put after another server wrote", s3store.Stats{PutsRefused: 1, Gets: 2, GetsMissing: 3, Puts: 1}, apply(memento.Put{Path: "/c", Content: "x"}))
+	asks(t, b, "a Put after another server wrote", s3store.Stats{PutsRefused: 1, Gets: 2, GetsNotFound: 3, Puts: 1}, apply(memento.Put{Path: "/c", Content: "x"}))
 
 	before := b.Stats()
 	for i := range 400 {

@@ -107,26 +107,26 @@ const (
 
 // A Backend keeps stores in a bucket. It is safe for concurrent use. Use [Open].
 type Backend struct {
-	s3        *client
-	counts    *counting
-	cache     *cache
-	inline    int
-	states    int64
-	foldEvery int64
-	keepLog   time.Duration // see the constants of these names
-	maxAge    time.Duration
-	now       func() time.Time
-	holder    string // of duties
+	s3           *client
+	transport    *statsTransport
+	cache        *cache
+	inline       int
+	maxStates    int64
+	compactEvery int64
+	keepLog      time.Duration // see the constants of these names
+	maxAge       time.Duration
+	now          func() time.Time
+	holder       string // of duties
 
-	ctx    context.Context // ends with the backend
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
-	own    *http.Transport // nil if it is the caller's
+	ctx          context.Context // ends with the backend
+	cancel       context.CancelFunc
+	tasks        sync.WaitGroup
+	ownTransport *http.Transport // nil if it is the caller's
 
-	mu     sync.Mutex // guards what follows
-	stores map[memento.StoreID]*store
-	held   int64 // bytes of states, roughly
-	closed bool
+	mu        sync.Mutex // guards what follows
+	stores    map[memento.StoreID]*store
+	stateUsed int64 // bytes of states, roughly
+	closed    bool
 
 	names   nameLocks
 	noting  reading
@@ -189,8 +189,8 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	}
 	b := &Backend{
 		cache:  newCache(cmp.Or(o.CacheBytes, defaultCacheBytes)),
-		inline: cmp.Or(o.InlineBytes, defaultInlineBytes), states: cmp.Or(o.StateBytes, defaultStateBytes),
-		foldEvery: int64(cmp.Or(o.CompactEvery, foldEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
+		inline: cmp.Or(o.InlineBytes, defaultInlineBytes), maxStates: cmp.Or(o.StateBytes, defaultStateBytes),
+		compactEvery: int64(cmp.Or(o.CompactEvery, compactEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
 		stores: map[memento.StoreID]*store{}, noting: newReading(), closing: make(chan struct{}),
 	}
 	if o.Now != nil {
@@ -198,27 +198,27 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	}
 	base := o.Transport
 	if base == nil {
-		b.own = newTransport()
-		base = b.own
+		b.ownTransport = newTransport()
+		base = b.ownTransport
 	}
 	if o.Credentials == nil {
 		o.Credentials = standardCredentials(base)
 	}
-	b.counts = &counting{base: base}
+	b.transport = &statsTransport{base: base}
 	core, err := minio.NewCore(endpoint, &minio.Options{
-		Creds: o.Credentials, Secure: secure, Transport: b.counts, Region: at.Region, BucketLookup: lookup, MaxRetries: 1,
+		Creds: o.Credentials, Secure: secure, Transport: b.transport, Region: at.Region, BucketLookup: lookup, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: the endpoint of the object storage", memento.ErrInvalid)
 	}
 	core.SetAppInfo("memento", "1")
-	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attempt: attemptTimeout, retryFor: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
+	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attemptTimeout: attemptTimeout, retryTimeout: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	if err := b.probe(ctx, &o, at.Region); err != nil {
 		b.Close()
 		return nil, err
 	}
-	b.goOn(b.syncNowAndThen)
+	b.runBackground(b.syncNowAndThen)
 	return b, nil
 }
 
@@ -281,13 +281,13 @@ func (b *Backend) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	b.writeReads(ctx) // the last few may be lost
 	cancel()
-	stop := time.AfterFunc(b.s3.retryFor, b.cancel)
+	stop := time.AfterFunc(b.s3.retryTimeout, b.cancel)
 	defer stop.Stop()
 	close(b.closing)
 	b.tasks.Wait()
 	b.cancel()
-	if b.own != nil {
-		b.own.CloseIdleConnections()
+	if b.ownTransport != nil {
+		b.ownTransport.CloseIdleConnections()
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -296,7 +296,7 @@ func (b *Backend) Close() error {
 }
 
 // goOn runs f beside the caller until the backend closes, unless it has.
-func (b *Backend) goOn(f func(context.Context)) bool {
+func (b *Backend) runBackground(f func(context.Context)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -349,13 +349,13 @@ func (b *Backend) unuse(s *store) {
 	if b.stores == nil {
 		return
 	}
-	b.held += weight - s.weight
+	b.stateUsed += weight - s.weight
 	s.weight = weight
 	if gone && s.users == 0 && b.stores[s.id] == s {
-		b.held -= s.weight
+		b.stateUsed -= s.weight
 		delete(b.stores, s.id)
 	}
-	if b.held > b.states {
+	if b.stateUsed > b.maxStates {
 		b.dropStates()
 	}
 }
@@ -363,7 +363,7 @@ func (b *Backend) unuse(s *store) {
 // dropStates gives up the states used longest ago, until a tenth of the room is
 // free. The lock is held.
 func (b *Backend) dropStates() {
-	for b.held > b.states/10*9 {
+	for b.stateUsed > b.maxStates/10*9 {
 		var oldest *store
 		for _, s := range b.stores {
 			if s.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
@@ -373,7 +373,7 @@ func (b *Backend) dropStates() {
 		if oldest == nil {
 			return
 		}
-		b.held -= oldest.weight
+		b.stateUsed -= oldest.weight
 		delete(b.stores, oldest.id)
 	}
 }
@@ -381,7 +381,7 @@ func (b *Backend) dropStates() {
 func (b *Backend) stateBytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held
+	return b.stateUsed
 }
 
 // read brings a store up to date and runs f on it.
@@ -408,7 +408,7 @@ func (b *Backend) failed(op string, err error) error {
 	if errors.Is(err, context.Canceled) && b.ctx.Err() != nil {
 		err = memento.ErrClosed
 	}
-	if errors.Is(err, errMissing) || errors.Is(err, errRefused) {
+	if errors.Is(err, errNotFound) || errors.Is(err, errPrecondition) {
 		err = fmt.Errorf("%w: objects were removed or changed by something else", memento.ErrFormat)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -24,7 +24,7 @@ func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.S
 		return nil, b.failed(op, err)
 	}
 	defer done()
-	err = again(func() error {
+	err = retryNotFound(func() error {
 		matches, err = s.search(ctx, opts)
 		return err
 	})

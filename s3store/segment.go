@@ -11,22 +11,22 @@ import (
 
 // A description is the first part of a segment's object: its records, and where
 // their contents are in what follows.
-type description struct {
+type segmentHeader struct {
 	Format   int       `json:"format"`
 	Records  []*record `json:"records,omitempty"`
 	Contents []span    `json:"contents,omitempty"`
 
-	spans    map[place]span
+	spans    map[contentID]span
 	versions []*version // of all records, by Seq
 }
 
 // A place names contents by their record and their index in it.
-type place struct {
+type contentID struct {
 	n int64
 	i int
 }
 
-func (r ref) place() place { return place{r.N, r.I} }
+func (r ref) contentID() contentID { return contentID{r.N, r.I} }
 
 // A span is where contents are, from the end of the description on.
 type span struct {
@@ -37,7 +37,7 @@ type span struct {
 }
 
 // find returns a version by its Seq, or nil.
-func (d *description) find(seq int64) *version {
+func (d *segmentHeader) find(seq int64) *version {
 	i, found := slices.BinarySearchFunc(d.versions, seq, func(v *version, seq int64) int { return cmp.Compare(v.Seq, seq) })
 	if !found {
 		return nil
@@ -46,10 +46,10 @@ func (d *description) find(seq int64) *version {
 }
 
 // index completes what was read or made.
-func (d *description) index() *description {
-	d.spans = make(map[place]span, len(d.Contents))
+func (d *segmentHeader) index() *segmentHeader {
+	d.spans = make(map[contentID]span, len(d.Contents))
 	for _, c := range d.Contents {
-		d.spans[place{c.N, c.I}] = c
+		d.spans[contentID{c.N, c.I}] = c
 	}
 	for _, r := range d.Records {
 		d.versions = append(d.versions, r.Versions...)
@@ -59,16 +59,16 @@ func (d *description) index() *description {
 
 // encodeSegment returns the object of records with contents, and what the manifest
 // says of it. Records and contents that are not to be kept are left out already.
-func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*record, kept []place, content func(place) string) ([]byte, segment, error) {
-	d := description{Format: recordFormat}
+func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*record, ids []contentID, content func(contentID) string) ([]byte, segment, error) {
+	d := segmentHeader{Format: recordFormat}
 	for _, r := range records {
 		bare := *r
 		bare.Sizes, bare.contents = nil, nil
 		d.Records = append(d.Records, &bare)
 	}
-	contents := make([]string, len(kept))
+	contents := make([]string, len(ids))
 	var size int64
-	for i, p := range kept {
+	for i, p := range ids {
 		contents[i] = content(p)
 		d.Contents = append(d.Contents, span{p.n, p.i, size, int64(len(contents[i]))})
 		size += int64(len(contents[i]))
@@ -86,23 +86,23 @@ func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*rec
 }
 
 // describe returns a segment's description.
-func (b *Backend) describe(ctx context.Context, g segment) (*description, error) {
+func (b *Backend) segmentHeader(ctx context.Context, g segment) (*segmentHeader, error) {
 	key := cacheKey{name: g.Key}
 	if d, ok := b.cache.get(key); ok {
-		return d.(*description), nil
+		return d.(*segmentHeader), nil
 	}
 	data, _, err := b.s3.getPart(ctx, g.Key, 0, g.Meta)
 	if err != nil {
 		return nil, err
 	}
-	return b.readDescription(g, data)
+	return b.decodeSegmentHeader(g, data)
 }
 
-func (b *Backend) readDescription(g segment, data []byte) (*description, error) {
+func (b *Backend) decodeSegmentHeader(g segment, data []byte) (*segmentHeader, error) {
 	if g.Meta <= 0 || int64(len(data)) < g.Meta {
 		return nil, fmt.Errorf("%w: a part of the history was cut off", memento.ErrFormat)
 	}
-	d := &description{}
+	d := &segmentHeader{}
 	if err := unpack(data[:g.Meta], d); err != nil {
 		return nil, err
 	}
@@ -119,15 +119,15 @@ func (b *Backend) readDescription(g segment, data []byte) (*description, error) 
 }
 
 // whole returns a segment's description, and its contents.
-func (b *Backend) whole(ctx context.Context, g segment) (*description, func(place) string, error) {
+func (b *Backend) readSegment(ctx context.Context, g segment) (*segmentHeader, func(contentID) string, error) {
 	data, _, err := b.s3.get(ctx, g.Key)
 	if err != nil {
 		return nil, nil, err
 	}
-	var d *description
+	var d *segmentHeader
 	if known, ok := b.cache.get(cacheKey{name: g.Key}); ok {
-		d = known.(*description)
-	} else if d, err = b.readDescription(g, data); err != nil {
+		d = known.(*segmentHeader)
+	} else if d, err = b.decodeSegmentHeader(g, data); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range d.Contents {
@@ -135,7 +135,7 @@ func (b *Backend) whole(ctx context.Context, g segment) (*description, func(plac
 			return nil, nil, fmt.Errorf("%w: a part of the history was cut off", memento.ErrFormat)
 		}
 	}
-	return d, func(p place) string {
+	return d, func(p contentID) string {
 		c := d.spans[p]
 		return string(data[g.Meta+c.Offset:][:c.Size])
 	}, nil

@@ -35,7 +35,7 @@ func TestSharing(t *testing.T) {
 		}
 		wg.Wait()
 		after := b.Stats()
-		return s3store.Stats{Puts: after.Puts - before.Puts, GetsMissing: after.GetsMissing - before.GetsMissing}
+		return s3store.Stats{Puts: after.Puts - before.Puts, GetsNotFound: after.GetsNotFound - before.GetsNotFound}
 	}
 	path := func(i int) memento.Path { return memento.Path(fmt.Sprintf("/%d", i)) }
 	if got := together(func(i int) error {
@@ -47,8 +47,8 @@ func TestSharing(t *testing.T) {
 	if got := together(func(i int) error {
 		_, err := b.Get(t.Context(), info.ID, memento.ByPath(path(i)))
 		return err
-	}); got.GetsMissing > callers/4 {
-		t.Errorf("%d readers made %d requests", callers, got.GetsMissing)
+	}); got.GetsNotFound > callers/4 {
+		t.Errorf("%d readers made %d requests", callers, got.GetsNotFound)
 	}
 	versions := 0
 	for _, err := range b.ListVersions(t.Context(), info.ID, memento.VersionListOptions{}) {

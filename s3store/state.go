@@ -11,7 +11,7 @@ import (
 )
 
 // A head is a memory without contents, and where they are. It never changes.
-type head struct {
+type indexEntry struct {
 	memory memento.Memory
 	ref    ref
 }
@@ -25,12 +25,12 @@ type state struct {
 	seq     int64     // of the newest version there has been
 	latest  time.Time // of memento.LastTime
 
-	byID   map[memento.MemoryID]*head
-	byPath map[memento.Path]*head
-	paths  []*head // in order of path
+	byID   map[memento.MemoryID]*indexEntry
+	byPath map[memento.Path]*indexEntry
+	paths  []*indexEntry // in order of path
 
 	// foreign are the Seqs of versions whose IDs do not tell them.
-	foreign map[memento.VersionID]int64
+	seqByID map[memento.VersionID]int64
 
 	manifest manifest
 	etag     string    // of the manifest; "" if there is none yet
@@ -38,32 +38,32 @@ type state struct {
 	tailSize int64     // of their contents
 
 	// What was redacted and pruned by records of the tail, and is to be removed.
-	redacted map[int64]redaction
-	gone     map[int64]bool
-	scrubbed int64 // number of the newest record that redacts or prunes
+	redacted    map[int64]redaction
+	pruned      map[int64]bool
+	lastRemoval int64 // number of the newest record that redacts or prunes
 
 	reads map[memento.MemoryID]time.Time // when memories were last read
 }
 
 func newState() *state {
 	return &state{
-		byID: map[memento.MemoryID]*head{}, byPath: map[memento.Path]*head{}, foreign: map[memento.VersionID]int64{},
-		redacted: map[int64]redaction{}, gone: map[int64]bool{}, reads: map[memento.MemoryID]time.Time{},
+		byID: map[memento.MemoryID]*indexEntry{}, byPath: map[memento.Path]*indexEntry{}, seqByID: map[memento.VersionID]int64{},
+		redacted: map[int64]redaction{}, pruned: map[int64]bool{}, reads: map[memento.MemoryID]time.Time{},
 	}
 }
 
 // size is roughly what the state takes in memory.
 func (s *state) size() int64 {
-	return 2000 + 450*int64(len(s.byID)) + 100*int64(len(s.foreign)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
+	return 2000 + 450*int64(len(s.byID)) + 100*int64(len(s.seqByID)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
 		150*int64(len(s.manifest.Segments)) + 80*int64(len(s.reads))
 }
 
 // take carries out the next record. Contents are not kept.
-func (s *state) take(r *record, folded bool) {
+func (s *state) apply(r *record, compacted bool) {
 	if s.deleted && r.Info != nil { // a copy of the store is made where it was
-		fresh := newState()
-		fresh.manifest, fresh.etag = s.manifest, s.etag
-		*s = *fresh
+		empty := newState()
+		empty.manifest, empty.etag = s.manifest, s.etag
+		*s = *empty
 	}
 	s.n = r.N
 	if r.Info != nil {
@@ -75,29 +75,29 @@ func (s *state) take(r *record, folded bool) {
 		}
 	}
 	s.info.Usage = memento.Usage{Memories: r.Usage.Memories, Bytes: r.Usage.Bytes}
-	s.takeVersions(r.Versions)
+	s.applyVersions(r.Versions)
 	for _, c := range r.Redact {
 		s.latest = later(s.latest, c.At.time())
 	}
 	if len(r.Redact) > 0 || len(r.Prune) > 0 {
-		s.scrubbed = r.N
+		s.lastRemoval = r.N
 	}
-	if len(r.Prune) > 0 && len(s.foreign) > 0 {
+	if len(r.Prune) > 0 && len(s.seqByID) > 0 {
 		pruned := map[int64]bool{}
 		for _, seq := range r.Prune {
 			pruned[seq] = true
 		}
-		maps.DeleteFunc(s.foreign, func(_ memento.VersionID, seq int64) bool { return pruned[seq] })
+		maps.DeleteFunc(s.seqByID, func(_ memento.VersionID, seq int64) bool { return pruned[seq] })
 	}
 	s.deleted = s.deleted || r.Deleted
-	if folded {
+	if compacted {
 		return
 	}
 	for _, c := range r.Redact {
 		s.redacted[c.Seq] = c
 	}
 	for _, seq := range r.Prune {
-		s.gone[seq] = true
+		s.pruned[seq] = true
 	}
 	for _, size := range r.Sizes {
 		s.tailSize += int64(size)
@@ -106,13 +106,13 @@ func (s *state) take(r *record, folded bool) {
 }
 
 // takeVersions brings heads to what the versions left them at.
-func (s *state) takeVersions(versions []*version) {
-	var out, in []*head
+func (s *state) applyVersions(versions []*version) {
+	var out, in []*indexEntry
 	for _, v := range versions {
 		s.seq = v.Seq
 		s.latest = memento.LastTime(s.latest, &memento.Version{ID: v.ID, Seq: v.Seq, CreatedAt: v.At.time()})
 		if v.ID.SeqHint() != v.Seq {
-			s.foreign[v.ID] = v.Seq
+			s.seqByID[v.ID] = v.Seq
 		}
 		if before := s.byID[v.Memory]; before != nil {
 			delete(s.byID, v.Memory)
@@ -121,7 +121,7 @@ func (s *state) takeVersions(versions []*version) {
 			}
 			out = append(out, before)
 		}
-		if after := v.head(); after != nil {
+		if after := v.entry(); after != nil {
 			s.byID[v.Memory], s.byPath[v.Path] = after, after
 			in = append(in, after)
 		}
@@ -130,19 +130,19 @@ func (s *state) takeVersions(versions []*version) {
 }
 
 // head returns the memory that a version left, or nil.
-func (v *version) head() *head {
+func (v *version) entry() *indexEntry {
 	if v.Born == 0 || v.Redacted != 0 || v.Ref == nil {
 		return nil
 	}
-	return &head{memory: memento.Memory{
+	return &indexEntry{memory: memento.Memory{
 		ID: v.Memory, Path: v.Path, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size, Version: v.ID,
 		CreatedAt: v.Born.time(), UpdatedAt: v.At.time(),
 	}, ref: *v.Ref}
 }
 
-func (s *state) sortPaths(out, in []*head) {
+func (s *state) sortPaths(out, in []*indexEntry) {
 	if len(out)+len(in) > 8 { // one by one, a large directory would take quadratic time
-		s.paths = slices.SortedFunc(maps.Values(s.byPath), func(a, b *head) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
+		s.paths = slices.SortedFunc(maps.Values(s.byPath), func(a, b *indexEntry) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
 		return
 	}
 	for _, h := range out {
@@ -166,14 +166,14 @@ func (s *state) sortPaths(out, in []*head) {
 
 // find returns where a path is, or would be.
 func (s *state) find(path string) (int, bool) {
-	return slices.BinarySearchFunc(s.paths, path, func(h *head, path string) int { return cmp.Compare(string(h.memory.Path), path) })
+	return slices.BinarySearchFunc(s.paths, path, func(h *indexEntry, path string) int { return cmp.Compare(string(h.memory.Path), path) })
 }
 
 // below returns the memories below a directory: a part of s.paths.
-func (s *state) below(dir memento.Path) []*head {
+func (s *state) below(dir memento.Path) []*indexEntry {
 	prefix := dir.Prefix()
 	from, _ := s.find(prefix)
-	n, _ := slices.BinarySearchFunc(s.paths[from:], prefix, func(h *head, prefix string) int {
+	n, _ := slices.BinarySearchFunc(s.paths[from:], prefix, func(h *indexEntry, prefix string) int {
 		if strings.HasPrefix(string(h.memory.Path), prefix) {
 			return -1
 		}
@@ -193,7 +193,7 @@ func (s *state) adopt(m manifest, etag string) {
 	s.tail = slices.Clone(s.tail[keep:])
 	s.tailSize = 0
 	clear(s.redacted)
-	clear(s.gone)
+	clear(s.pruned)
 	for _, r := range s.tail {
 		for _, size := range r.Sizes {
 			s.tailSize += int64(size)
@@ -202,7 +202,7 @@ func (s *state) adopt(m manifest, etag string) {
 			s.redacted[c.Seq] = c
 		}
 		for _, seq := range r.Prune {
-			s.gone[seq] = true
+			s.pruned[seq] = true
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Each attempt counts: what was answered with an error, too.
 type Stats struct {
 	Gets         int64 // objects, or parts of them, that were read
-	GetsMissing  int64 // reads of objects that are not there: how a store is asked for news
+	GetsNotFound int64 // reads of objects that are not there: how a store is asked for news
 	Puts         int64 // objects written
 	PutsRefused  int64 // writes whose condition did not hold
 	Lists        int64 // pages of listings
@@ -29,14 +29,14 @@ type Stats struct {
 
 // Requests is the number of requests in all.
 func (s *Stats) Requests() int64 {
-	return s.Gets + s.GetsMissing + s.Puts + s.PutsRefused + s.Lists + s.Deletes + s.Heads + s.Failures
+	return s.Gets + s.GetsNotFound + s.Puts + s.PutsRefused + s.Lists + s.Deletes + s.Heads + s.Failures
 }
 
 // Stats returns the counts up to now.
 func (b *Backend) Stats() Stats {
-	t := b.counts
+	t := b.transport
 	s := Stats{
-		Gets: t.gets.Load(), GetsMissing: t.missing.Load(), Puts: t.puts.Load(), PutsRefused: t.refused.Load(),
+		Gets: t.gets.Load(), GetsNotFound: t.missing.Load(), Puts: t.puts.Load(), PutsRefused: t.refused.Load(),
 		Lists: t.lists.Load(), Deletes: t.deletes.Load(), Heads: t.heads.Load(), Failures: t.failures.Load(),
 		Retries: b.s3.retries.Load(), BytesRead: t.in.Load(), BytesWritten: t.out.Load(),
 	}
@@ -46,15 +46,15 @@ func (b *Backend) Stats() Stats {
 }
 
 // counting is the transport that counts.
-type counting struct {
+type statsTransport struct {
 	base http.RoundTripper
 
 	gets, missing, puts, refused, lists, deletes, heads, failures, in, out atomic.Int64
 
-	date atomic.Pointer[dated]
+	date atomic.Pointer[serverDate]
 }
 
-func (t *counting) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *statsTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(req)
 	t.out.Add(max(req.ContentLength, 0))
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 
 	// company is for how long after another process has written to a store it is
 	// expected to do so again.
-	company = 10 * time.Second
+	contentionWindow = 10 * time.Second
 
 	// loadTries is how often loading a store begins again because others have folded it
 	// meanwhile, after pauses of up to loadPause.
@@ -33,25 +33,25 @@ type store struct {
 	b  *Backend
 	id memento.StoreID
 
-	mu      sync.RWMutex // guards what follows
-	st      *state       // nil until it is loaded
-	partial bool         // while st lacks records of the log that others may have been shown
-	checked time.Time    // when st was the newest; see age
-	writes  string       // the commit that was written last, or is about to be
-	others  time.Time    // when a record of another process was last come upon
-	expires time.Time    // by the storage's clock, before which no record of the log is old enough to be removed, if that is known
+	mu               sync.RWMutex // guards what follows
+	st               *state       // nil until it is loaded
+	partial          bool         // while st lacks records of the log that others may have been shown
+	confirmed        time.Time    // when st was the newest; see age
+	lastCommit       string       // the commit that was written last, or is about to be
+	lastForeignWrite time.Time    // when a record of another process was last come upon
+	nextExpiry       time.Time    // by the storage's clock, before which no record of the log is old enough to be removed, if that is known
 
-	questions sync.Mutex // guards what follows
-	next      *question  // the one that begins when the running one has ended
-	asking    bool
+	refreshMu   sync.Mutex // guards what follows
+	nextRefresh *refresh   // the one that begins when the running one has ended
+	refreshing  bool
 
-	turns   sync.Mutex // guards what follows
+	queueMu sync.Mutex // guards what follows
 	queue   []*op
 	writing bool
 
-	folding sync.Mutex // held while the log is folded
-	reaped  stretch    // guarded by folding: what these records took away is gone from the bucket
-	loading sync.Mutex // held while the state is brought up to date
+	compacting sync.Mutex  // held while the log is folded
+	collected  recordRange // guarded by folding: what these records took away is gone from the bucket
+	loading    sync.Mutex  // held while the state is brought up to date
 
 	users  int       // guarded by the backend's lock, as are those below
 	used   time.Time // last
@@ -65,31 +65,31 @@ func age(t time.Time) time.Duration {
 }
 
 // A question is whether a state is the newest.
-type question struct {
+type refresh struct {
 	done chan struct{}
 	err  error
 }
 
 // fresh brings the state up to date: it then has every record that was written before
 // the call. Calls share a question only if it began after they did.
-func (s *store) fresh(ctx context.Context) error {
+func (s *store) waitRefresh(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.questions.Lock()
-	q := s.next
+	s.refreshMu.Lock()
+	q := s.nextRefresh
 	if q == nil {
-		q = &question{done: make(chan struct{})}
-		s.next = q
+		q = &refresh{done: make(chan struct{})}
+		s.nextRefresh = q
 	}
-	if !s.asking {
-		if !s.b.goOn(s.answer) {
-			s.questions.Unlock()
+	if !s.refreshing {
+		if !s.b.runBackground(s.refreshLoop) {
+			s.refreshMu.Unlock()
 			return memento.ErrClosed
 		}
-		s.asking = true
+		s.refreshing = true
 	}
-	s.questions.Unlock()
+	s.refreshMu.Unlock()
 	select {
 	case <-q.done:
 		return q.err
@@ -99,13 +99,13 @@ func (s *store) fresh(ctx context.Context) error {
 }
 
 // answer answers questions until there is none.
-func (s *store) answer(ctx context.Context) {
+func (s *store) refreshLoop(ctx context.Context) {
 	for {
-		s.questions.Lock()
-		q := s.next
-		s.next = nil
-		s.asking = q != nil
-		s.questions.Unlock()
+		s.refreshMu.Lock()
+		q := s.nextRefresh
+		s.nextRefresh = nil
+		s.refreshing = q != nil
+		s.refreshMu.Unlock()
 		if q == nil {
 			return
 		}
@@ -118,10 +118,10 @@ func (s *store) answer(ctx context.Context) {
 func (s *store) catchUp(ctx context.Context) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
-	cold, loads := false, 0
+	loaded, loads := false, 0
 	for batch := 1; ; batch = min(2*batch, atOnce) {
 		s.mu.RLock()
-		known := s.st != nil && age(s.checked) < s.b.maxAge
+		known := s.st != nil && age(s.confirmed) < s.b.maxAge
 		var n int64
 		if known {
 			n = s.st.n
@@ -129,19 +129,19 @@ func (s *store) catchUp(ctx context.Context) error {
 		s.mu.RUnlock()
 		if !known {
 			if loads++; loads > loadTries {
-				return errRestless
+				return errChangesTooFast
 			}
 			if err := s.load(ctx); err != nil {
 				return err
 			}
-			cold = true
+			loaded = true
 			continue
 		}
 		began := time.Now()
 		records := make([]*record, batch)
 		err := parallel(ctx, batch, func(ctx context.Context, i int) error {
 			r, err := s.readLog(ctx, n+1+int64(i))
-			if errors.Is(err, errMissing) {
+			if errors.Is(err, errNotFound) {
 				err = nil
 			}
 			records[i] = r
@@ -157,7 +157,7 @@ func (s *store) catchUp(ctx context.Context) error {
 				end = true
 				break
 			}
-			if r.Folded {
+			if r.Compacted {
 				s.st = nil // its place in the manifest is to be found
 				break
 			}
@@ -165,28 +165,28 @@ func (s *store) catchUp(ctx context.Context) error {
 				s.st = nil // it begins again, behind what the manifest says was buried
 				break
 			}
-			if !cold && s.st != nil && r.Commit != s.writes {
-				s.others = began
+			if !loaded && s.st != nil && r.Commit != s.lastCommit {
+				s.lastForeignWrite = began
 			}
-			s.takeLocked(r, false)
+			s.applyLocked(r, false)
 		}
 		if end && age(began) < s.b.maxAge {
-			s.checked, s.partial = began, false
+			s.confirmed, s.partial = began, false
 		} else if end {
 			s.st, end = nil, false
 		}
 		deleted := s.st != nil && s.st.deleted
-		long := s.st != nil && int64(len(s.st.tail)) > 3*s.b.foldEvery
-		worth := cold && s.st != nil && !deleted && int64(len(s.st.tail)) >= max(coldFold, s.b.foldEvery/coldShare)
+		long := s.st != nil && int64(len(s.st.tail)) > 3*s.b.compactEvery
+		compactWorth := loaded && s.st != nil && !deleted && int64(len(s.st.tail)) >= max(loadCompactMin, s.b.compactEvery/loadCompactShare)
 		s.mu.Unlock()
-		if end && worth { // it costs less than reading them all once more
-			s.b.goOn(func(ctx context.Context) { s.fold(ctx) })
+		if end && compactWorth { // it costs less than reading them all once more
+			s.b.runBackground(func(ctx context.Context) { s.compact(ctx) })
 		}
 		switch {
 		case end && deleted:
 			return memento.ErrNoStore
 		case end && long:
-			return s.reread(ctx)
+			return s.reloadManifest(ctx)
 		case end:
 			return nil
 		}
@@ -195,12 +195,12 @@ func (s *store) catchUp(ctx context.Context) error {
 
 // takeLocked takes the next record, unless it is known. written says that it comes from
 // this process. The lock is held.
-func (s *store) takeLocked(r *record, written bool) {
+func (s *store) applyLocked(r *record, written bool) {
 	if s.st == nil || r.N != s.st.n+1 {
 		return
 	}
 	s.cacheContents(r, written)
-	s.st.take(r, false)
+	s.st.apply(r, false)
 }
 
 // readLog reads a record. Errors: errMissing.
@@ -213,7 +213,7 @@ func (s *store) readLog(ctx context.Context, n int64) (*record, error) {
 }
 
 // reread takes up the present manifest.
-func (s *store) reread(ctx context.Context) error {
+func (s *store) reloadManifest(ctx context.Context) error {
 	m, etag, err := s.b.getManifest(ctx, s.id)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (s *store) load(ctx context.Context) error {
 	for range loadTries {
 		began := time.Now()
 		st, err := s.build(ctx)
-		if errors.Is(err, errMissing) { // folded meanwhile: the manifest names others now
+		if errors.Is(err, errNotFound) { // folded meanwhile: the manifest names others now
 			if err := sleep(ctx, rand.N(loadPause)); err != nil {
 				return err
 			}
@@ -248,11 +248,11 @@ func (s *store) load(ctx context.Context) error {
 			continue
 		}
 		s.mu.Lock()
-		s.st, s.checked, s.partial = st, began, true
+		s.st, s.confirmed, s.partial = st, began, true
 		s.mu.Unlock()
 		return nil
 	}
-	return errRestless
+	return errChangesTooFast
 }
 
 // build reads the manifest and what it names, and the first record if it names none.
@@ -270,22 +270,22 @@ func (s *store) build(ctx context.Context) (*state, error) {
 	if etag == "" { // young, or not there
 		r, err := s.readLog(ctx, 1)
 		switch {
-		case errors.Is(err, errMissing):
+		case errors.Is(err, errNotFound):
 			return nil, memento.ErrNoStore
 		case err != nil:
 			return nil, err
-		case r.Folded: // since the manifest was looked for
-			return nil, errMissing
+		case r.Compacted: // since the manifest was looked for
+			return nil, errNotFound
 		}
 		s.cacheContents(r, false)
-		st.take(r, false)
+		st.apply(r, false)
 	}
-	if m.Base != nil {
-		data, _, err := s.b.s3.get(ctx, m.Base.Key)
+	if m.Checkpoint != nil {
+		data, _, err := s.b.s3.get(ctx, m.Checkpoint.Key)
 		if err != nil {
 			return nil, err
 		}
-		var f base
+		var f checkpoint
 		if err := unpack(data, &f); err != nil {
 			return nil, err
 		}
@@ -300,9 +300,9 @@ func (s *store) build(ctx context.Context) (*state, error) {
 			after = append(after, g)
 		}
 	}
-	parts := make([]*description, len(after))
+	parts := make([]*segmentHeader, len(after))
 	err = parallel(ctx, len(after), func(ctx context.Context, i int) (err error) {
-		parts[i], err = s.b.describe(ctx, after[i])
+		parts[i], err = s.b.segmentHeader(ctx, after[i])
 		return err
 	})
 	if err != nil {
@@ -311,7 +311,7 @@ func (s *store) build(ctx context.Context) (*state, error) {
 	for _, d := range parts {
 		for _, r := range d.Records {
 			if r.N > st.n {
-				st.take(r, true)
+				st.apply(r, true)
 			}
 		}
 	}
@@ -324,7 +324,7 @@ func (s *store) build(ctx context.Context) (*state, error) {
 // view is fresh, and runs f on the state with the lock held for reading.
 func (s *store) view(ctx context.Context, f func(*state) error) error {
 	for {
-		if err := s.fresh(ctx); err != nil {
+		if err := s.waitRefresh(ctx); err != nil {
 			return err
 		}
 		s.mu.RLock()

@@ -11,15 +11,15 @@ import (
 // A transaction is a record in the making, over a state that does not change
 // meanwhile. It is the [memento.Snapshot] of what is planned in it.
 type transaction struct {
-	base   *state
+	state  *state
 	inline int
 	commit string
 
 	info     memento.StoreInfo
 	seq      int64
 	latest   time.Time
-	byID     map[memento.MemoryID]*head // nil for what is no more
-	byPath   map[memento.Path]*head
+	byID     map[memento.MemoryID]*indexEntry // nil for what is no more
+	byPath   map[memento.Path]*indexEntry
 	imported map[memento.VersionID]bool
 
 	rec   record
@@ -32,8 +32,8 @@ type blob struct{ name, content, sha256 string }
 
 func begin(s *state, inline int) *transaction {
 	t := &transaction{
-		base: s, inline: inline, commit: random(), info: s.info, seq: s.seq, latest: s.latest,
-		byID: map[memento.MemoryID]*head{}, byPath: map[memento.Path]*head{}, imported: map[memento.VersionID]bool{},
+		state: s, inline: inline, commit: random(), info: s.info, seq: s.seq, latest: s.latest,
+		byID: map[memento.MemoryID]*indexEntry{}, byPath: map[memento.Path]*indexEntry{}, imported: map[memento.VersionID]bool{},
 	}
 	t.rec = record{N: s.n + 1, Commit: t.commit}
 	return t
@@ -42,7 +42,7 @@ func begin(s *state, inline int) *transaction {
 // attempt runs f, and takes back what it did if it fails.
 func (t *transaction) attempt(f func(*transaction) error) error {
 	before := *t
-	t.byID, t.byPath, t.imported = layered(before.byID), layered(before.byPath), layered(before.imported)
+	t.byID, t.byPath, t.imported = copyOf(before.byID), copyOf(before.byPath), copyOf(before.imported)
 	err := f(t)
 	if err != nil {
 		*t = before
@@ -52,7 +52,7 @@ func (t *transaction) attempt(f func(*transaction) error) error {
 
 // layered returns a copy that can be thrown away. What one commit changes is
 // little, and most commits are of one change, on nothing.
-func layered[K comparable, V any](m map[K]V) map[K]V {
+func copyOf[K comparable, V any](m map[K]V) map[K]V {
 	c := make(map[K]V, len(m)+1)
 	for k, v := range m {
 		c[k] = v
@@ -63,21 +63,21 @@ func layered[K comparable, V any](m map[K]V) map[K]V {
 // time returns the time of a change that follows the newest version.
 func (t *transaction) time(now time.Time) time.Time { return memento.NextTime(now, t.latest) }
 
-func (t *transaction) head(p memento.Path) *head {
+func (t *transaction) entry(p memento.Path) *indexEntry {
 	if h, known := t.byPath[p]; known {
 		return h
 	}
-	return t.base.byPath[p]
+	return t.state.byPath[p]
 }
 
-func (t *transaction) headByID(id memento.MemoryID) *head {
+func (t *transaction) entryByID(id memento.MemoryID) *indexEntry {
 	if h, known := t.byID[id]; known {
 		return h
 	}
-	return t.base.byID[id]
+	return t.state.byID[id]
 }
 
-func bare(h *head) (memento.Memory, bool, error) {
+func withoutContent(h *indexEntry) (memento.Memory, bool, error) {
 	if h == nil {
 		return memento.Memory{}, false, nil
 	}
@@ -85,18 +85,20 @@ func bare(h *head) (memento.Memory, bool, error) {
 }
 
 // Head returns the memory at p without contents.
-func (t *transaction) Head(p memento.Path) (memento.Memory, bool, error) { return bare(t.head(p)) }
+func (t *transaction) Head(p memento.Path) (memento.Memory, bool, error) {
+	return withoutContent(t.entry(p))
+}
 
 // HeadByID returns the memory with the given ID without contents.
 func (t *transaction) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
-	return bare(t.headByID(id))
+	return withoutContent(t.entryByID(id))
 }
 
 // Below returns the memories below p without contents.
 func (t *transaction) Below(p memento.Path, limit int) ([]memento.Memory, error) {
 	var found []memento.Memory
 	full := func() bool { return limit > 0 && len(found) >= limit }
-	for _, h := range t.base.below(p) {
+	for _, h := range t.state.below(p) {
 		if full() && len(t.byPath) == 0 {
 			break
 		}
@@ -119,14 +121,14 @@ func (t *transaction) Below(p memento.Path, limit int) ([]memento.Memory, error)
 }
 
 // carryOut makes what a change planned happen, and returns the versions.
-func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
+func (t *transaction) applyEffects(effects []memento.Effect) []memento.Version {
 	made := make([]memento.Version, 0, len(effects))
 	for _, e := range effects {
 		made = append(made, e.Version)
 	}
-	var before []*head
+	var before []*indexEntry
 	for _, e := range effects {
-		h := t.headByID(e.Before.ID)
+		h := t.entryByID(e.Before.ID)
 		before = append(before, h)
 		if h != nil {
 			t.byID[e.Before.ID], t.byPath[h.memory.Path] = nil, nil
@@ -140,12 +142,12 @@ func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
 		}
 		if e.After.ID != "" {
 			if e.Rewrite || before[i] == nil {
-				kept.Ref = t.keep(e.After.Content, e.After.SHA256)
+				kept.Ref = t.addContent(e.After.Content, e.After.SHA256)
 			} else {
 				kept.Ref = &before[i].ref
 			}
 			kept.Born = stampOf(e.After.CreatedAt)
-			h := kept.head()
+			h := kept.entry()
 			t.byID[e.After.ID], t.byPath[e.After.Path] = h, h
 		}
 		t.seq, t.latest = v.Seq, memento.LastTime(t.latest, &v)
@@ -155,7 +157,7 @@ func (t *transaction) carryOut(effects []memento.Effect) []memento.Version {
 }
 
 // keep finds a place for contents.
-func (t *transaction) keep(content, sha256 string) *ref {
+func (t *transaction) addContent(content, sha256 string) *ref {
 	if len(content) > t.inline {
 		name := t.commit + "-" + random()[:12]
 		t.blobs = append(t.blobs, blob{name, content, sha256})

@@ -11,20 +11,20 @@ import (
 
 // rereads is how often a reading begins again because what it was about to read was
 // removed from the bucket.
-const rereads = 8
+const maxRereads = 8
 
 // again repeats f while contents are removed under its hands.
-func again(f func() error) error {
-	for range rereads {
-		if err := f(); !errors.Is(err, errMissing) {
+func retryNotFound(f func() error) error {
+	for range maxRereads {
+		if err := f(); !errors.Is(err, errNotFound) {
 			return err
 		}
 	}
-	return errRestless
+	return errChangesTooFast
 }
 
 // errRestless is of a store of which something is always gone before it can be read.
-var errRestless = fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
+var errChangesTooFast = fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
 
 // Get returns a memory with its contents.
 func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) (m memento.Memory, err error) {
@@ -34,8 +34,8 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 		return m, b.failed(op, err)
 	}
 	defer done()
-	err = again(func() error {
-		var h *head
+	err = retryNotFound(func() error {
+		var h *indexEntry
 		err := s.view(ctx, func(st *state) error {
 			h = st.byPath[ref.Path]
 			if ref.Path == "" {
@@ -72,7 +72,7 @@ func (b *Backend) Recall(id memento.StoreID, ref memento.Ref) (m memento.Memory,
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.st == nil || s.partial || s.st.deleted || age(s.checked) >= b.maxAge || age(s.others) < company {
+	if s.st == nil || s.partial || s.st.deleted || age(s.confirmed) >= b.maxAge || age(s.lastForeignWrite) < contentionWindow {
 		return m, false
 	}
 	h := s.st.byPath[ref.Path]
@@ -92,7 +92,7 @@ func (b *Backend) Recall(id memento.StoreID, ref memento.Ref) (m memento.Memory,
 }
 
 // shown returns a memory as callers see it, without contents.
-func (b *Backend) shown(st *state, id memento.StoreID, h *head) memento.Memory {
+func (b *Backend) shown(st *state, id memento.StoreID, h *indexEntry) memento.Memory {
 	m := h.memory
 	m.ReadAt = later(st.reads[m.ID], b.noting.at(id, m.ID))
 	return m
@@ -115,7 +115,7 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 			if err != nil {
 				return err
 			}
-			made = append(made, t.carryOut(effects)...)
+			made = append(made, t.applyEffects(effects)...)
 		}
 		t.info.Usage = p.Info.Usage
 		applied = p.Applied(made)
@@ -138,8 +138,8 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 	for {
 		// Whether the versions are known may take looking at the history, which is not
 		// for the time in which others wait.
-		var seen view
-		if err := s.view(ctx, func(st *state) error { seen = st.view(); return nil }); err != nil {
+		var seen historyView
+		if err := s.view(ctx, func(st *state) error { seen = st.history(); return nil }); err != nil {
 			return b.failed(op, err)
 		}
 		for _, v := range versions {
@@ -169,7 +169,7 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 				if err != nil {
 					return err
 				}
-				t.carryOut(effects)
+				t.applyEffects(effects)
 			}
 			if err := p.PlanImported(); err != nil {
 				return err

@@ -19,13 +19,13 @@ func TestRedactBesideDying(t *testing.T) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	for _, size := range []int{10, 20_000} {
-		for _, folded := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d bytes, folded %v", size, folded), func(t *testing.T) {
+		for _, compacted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d bytes, folded %v", size, compacted), func(t *testing.T) {
 				prefix := "reaped/" + random()
 				var dying *Backend
 				var id memento.StoreID
 				var armed, dead atomic.Bool
-				b := hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+				b := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
 					if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") && armed.CompareAndSwap(true, false) {
 						if _, err := dying.Get(t.Context(), id, memento.ByPath("/hidden-path")); err != nil {
 							t.Error(err)
@@ -36,13 +36,13 @@ func TestRedactBesideDying(t *testing.T) {
 							return nil, err
 						}
 						defer done()
-						if err := s.fold(t.Context()); err == nil {
+						if err := s.compact(t.Context()); err == nil {
 							t.Error("the other one did not die")
 						}
 					}
 					return transport.RoundTrip(req)
 				}), time.Minute)
-				dying = hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+				dying = openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
 					if dead.Load() {
 						if req.Body != nil {
 							req.Body.Close()
@@ -56,17 +56,17 @@ func TestRedactBesideDying(t *testing.T) {
 					return resp, err
 				}), time.Minute)
 				for _, b := range []*Backend{b, dying} {
-					b.keepLog, b.foldEvery = time.Hour, 1000
+					b.keepLog, b.compactEvery = time.Hour, 1000
 				}
-				dying.s3.retryFor = 100 * time.Millisecond
+				dying.s3.retryTimeout = 100 * time.Millisecond
 				info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 				if err != nil {
 					t.Fatal(err)
 				}
 				id = info.ID
 				write(t, b, id, "/hidden-path", strings.Repeat("secret ", size/7+1))
-				if folded {
-					foldNow(t, b, id)
+				if compacted {
+					compactNow(t, b, id)
 				}
 				write(t, b, id, "/hidden-path", "harmless")
 				var first memento.Version
@@ -95,7 +95,7 @@ func TestRedactBesideDying(t *testing.T) {
 }
 
 // What is made to be named by the next manifest is left alone by those who reap.
-func TestReapBesideFolder(t *testing.T) {
+func TestCollectBesideCompactor(t *testing.T) {
 	prefix := "reaped/" + random()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
@@ -103,7 +103,7 @@ func TestReapBesideFolder(t *testing.T) {
 	var id memento.StoreID
 	var secret memento.VersionID
 	var armed atomic.Bool
-	folding := hasty(t, prefix, roundTrip(func(req *http.Request) (*http.Response, error) {
+	compacting := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") && armed.CompareAndSwap(true, false) {
 			if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil { // once more
 				t.Error(err)
@@ -111,9 +111,9 @@ func TestReapBesideFolder(t *testing.T) {
 		}
 		return transport.RoundTrip(req)
 	}), time.Minute)
-	other = hasty(t, prefix, nil, time.Minute)
-	for _, b := range []*Backend{folding, other} {
-		b.keepLog, b.foldEvery = time.Hour, 1000
+	other = openHasty(t, prefix, nil, time.Minute)
+	for _, b := range []*Backend{compacting, other} {
+		b.keepLog, b.compactEvery = time.Hour, 1000
 	}
 	info, err := other.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
 	if err != nil {
@@ -129,13 +129,13 @@ func TestReapBesideFolder(t *testing.T) {
 	if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, folding, id, "/b", "folded")
+	write(t, compacting, id, "/b", "folded")
 	armed.Store(true)
-	foldNow(t, folding, id)
+	compactNow(t, compacting, id)
 	if armed.Load() {
 		t.Fatal("nobody reaped meanwhile")
 	}
-	fresh := hasty(t, prefix, nil, time.Minute)
+	fresh := openHasty(t, prefix, nil, time.Minute)
 	if m, err := fresh.Get(t.Context(), id, memento.ByPath("/b")); err != nil || m.Content != "folded" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -152,7 +152,7 @@ func TestPartialState(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	var armed atomic.Bool
 	held, release := make(chan struct{}), make(chan struct{})
-	b := hasty(t, "reaped/"+random(), roundTrip(func(req *http.Request) (*http.Response, error) {
+	b := openHasty(t, "reaped/"+random(), roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/log/00000000000000000003") && armed.CompareAndSwap(true, false) {
 			close(held)
 			<-release
@@ -165,7 +165,7 @@ func TestPartialState(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, b, info.ID, "/a", "folded")
-	foldNow(t, b, info.ID)
+	compactNow(t, b, info.ID)
 	write(t, b, info.ID, "/a", "newer")
 	s, done, err := b.use(t.Context(), info.ID)
 	if err != nil {

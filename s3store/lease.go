@@ -24,13 +24,13 @@ func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (b
 	}
 	key := dutiesDir + hashed(duty)
 	data, etag, err := b.s3.get(ctx, key)
-	now, told := b.counts.now()
+	now, told := b.transport.now()
 	if !told {
 		now = b.time()
 	}
 	cond := ifMatch(etag)
 	switch {
-	case errors.Is(err, errMissing):
+	case errors.Is(err, errNotFound):
 		cond = ifAbsent
 	case err != nil:
 		return false, b.failed(op, err)
@@ -45,7 +45,7 @@ func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (b
 		return false, b.failed(op, err)
 	}
 	_, err = b.s3.swap(ctx, key, data, cond)
-	if errors.Is(err, errRefused) || errors.Is(err, memento.ErrUncertain) {
+	if errors.Is(err, errPrecondition) || errors.Is(err, memento.ErrUncertain) {
 		return false, nil
 	}
 	return err == nil, b.failed(op, err)

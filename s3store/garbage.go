@@ -8,20 +8,20 @@ import (
 )
 
 // clean removes what is folded when nobody can look for it any more.
-func (f *folder) clean(ctx context.Context) error {
-	if f.old != "" {
-		if err := f.b.s3.remove(ctx, f.old); err != nil {
+func (f *compactor) expireLog(ctx context.Context) error {
+	if f.oldCheckpoint != "" {
+		if err := f.b.s3.remove(ctx, f.oldCheckpoint); err != nil {
 			return err
 		}
 	}
 	f.mu.RLock()
-	now, told := f.b.counts.now()
-	early := !told || now.Before(f.expires)
+	now, told := f.b.transport.now()
+	early := !told || now.Before(f.nextExpiry)
 	f.mu.RUnlock()
 	if early { // a long listing, of which nothing would go
 		return nil
 	}
-	log, err := f.b.s3.list(ctx, logDir(f.id), "", listed1, true) // more of it next time
+	log, err := f.b.s3.list(ctx, logDir(f.id), "", listPageSize, true) // more of it next time
 	if err != nil {
 		return err
 	}
@@ -34,25 +34,25 @@ func (f *folder) clean(ctx context.Context) error {
 			next = at
 		}
 	}
-	if len(expired) == listed1 {
+	if len(expired) == listPageSize {
 		next = time.Time{}
 	}
 	if err := f.b.s3.remove(ctx, expired...); err != nil {
 		return err
 	}
 	f.mu.Lock()
-	f.expires = next
+	f.nextExpiry = next
 	f.mu.Unlock()
 	return nil
 }
 
 // reap removes at once what was redacted and pruned, whoever has folded it: objects that
 // the manifest in force does not name, and records of the log.
-func (f *folder) reap(ctx context.Context) error {
+func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 	// Listed before the manifest is read: what was made on an earlier one, and is not
 	// named by it, never will be, since its maker finds that it was not the first.
 	var parts []listed
-	for _, dir := range []string{baseDir(f.id), segmentDir(f.id)} {
+	for _, dir := range []string{checkpointDir(f.id), segmentDir(f.id)} {
 		found, err := f.b.s3.list(ctx, dir, "", 0, true)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (f *folder) reap(ctx context.Context) error {
 	}
 	var doomed []string
 	for _, o := range parts {
-		if !m.awaits(o.key) {
+		if !m.mayReference(o.key) {
 			f.b.cache.remove(cacheKey{name: o.key})
 			doomed = append(doomed, o.key)
 		}
@@ -93,7 +93,7 @@ func (f *folder) reap(ctx context.Context) error {
 		case !ok || n > m.End:
 		case f.b.isOlder(o.at, f.b.keepLog):
 			doomed = append(doomed, o.key)
-		case f.dirty[n] || f.all && o.size > int64(len(stub(n))):
+		case f.dirtyRecords[n] || f.allRecords && o.size > int64(len(stub(n))):
 			emptied = append(emptied, n)
 		}
 	}
@@ -106,25 +106,25 @@ func (f *folder) reap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := stretch{f.c.manifest.End, min(f.c.n, m.End)}
-	if f.all {
+	done := recordRange{f.c.manifest.End, min(f.c.n, m.End)}
+	if f.allRecords {
 		done.after = 0
 	}
-	f.reaped = f.reaped.joined(done)
+	f.collected = f.collected.joined(done)
 	return nil
 }
 
 // A stretch is the records behind one, up to another.
-type stretch struct{ after, to int64 }
+type recordRange struct{ after, to int64 }
 
-func (s stretch) holds(n int64) bool { return s.after < n && n <= s.to }
+func (s recordRange) contains(n int64) bool { return s.after < n && n <= s.to }
 
 // joined returns s with another stretch, or only that if there is a gap between them.
-func (s stretch) joined(other stretch) stretch {
+func (s recordRange) joined(other recordRange) recordRange {
 	if other.after > s.to || other.to < s.after {
 		return other
 	}
-	return stretch{min(s.after, other.after), max(s.to, other.to)}
+	return recordRange{min(s.after, other.after), max(s.to, other.to)}
 }
 
 func parseLogKey(key string) (n int64, ok bool) {
