@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"memento/internal/needs"
 )
 
 const sdkVersion = "1.11.0" // as in sdk/package.json
@@ -20,7 +22,7 @@ const sdkVersion = "1.11.0" // as in sdk/package.json
 func installSDK(ctx context.Context, dir string) (nodeVersion string, err error) {
 	out, err := exec.CommandContext(ctx, "node", "--version").Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("node is not installed: the other side of the comparison is the TypeScript SDK; install Node.js 20 or later, with npm, from https://nodejs.org")
+		return "", fmt.Errorf("node is %w: the other side of the comparison is the TypeScript SDK; install Node.js 20 or later, with npm, from https://nodejs.org", needs.ErrMissing)
 	} else if err != nil {
 		return "", fmt.Errorf("node --version: %w", err)
 	}
@@ -31,7 +33,7 @@ func installSDK(ctx context.Context, dir string) (nodeVersion string, err error)
 	npm := exec.CommandContext(ctx, "npm", "ci", "--omit=dev")
 	npm.Dir, npm.Stdout, npm.Stderr = dir, os.Stderr, os.Stderr
 	if err := npm.Run(); errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("npm is not installed: it is needed once, to fetch the TypeScript SDK")
+		return "", fmt.Errorf("npm is %w: it is needed once, to fetch the TypeScript SDK", needs.ErrMissing)
 	} else if err != nil {
 		return "", fmt.Errorf("npm ci in %s: %w", dir, err)
 	}

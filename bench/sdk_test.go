@@ -9,15 +9,15 @@ import (
 
 	"memento"
 	"memento/dirstore"
+	"memento/internal/needs"
 	"memento/sensitive"
 )
 
 // TestSDKSharesTheFolder lets the TypeScript SDK's local memory tool and memento
 // work in turns on one folder: each finds what the other has written.
 func TestSDKSharesTheFolder(t *testing.T) {
-	if _, err := installSDK(t.Context(), "sdk"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := installSDK(t.Context(), "sdk")
+	needs.Check(t, err)
 	base := filepath.Join(t.TempDir(), "memory")
 	cmd := exec.CommandContext(t.Context(), "node", "converse.mjs", base)
 	cmd.Dir = "sdk"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento/internal/faultproxy"
+	"memento/internal/needs"
 	"memento/internal/services"
 )
 
@@ -18,9 +19,7 @@ import (
 // fail, while the database is restarted as after crashes.
 func TestPostgres(t *testing.T) {
 	db, err := services.StartPostgres(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	t.Cleanup(func() {
 		if err := db.Stop(); err != nil {
 			t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento/internal/faultproxy"
+	"memento/internal/needs"
 	"memento/internal/services"
 )
 
@@ -24,9 +25,7 @@ func TestS3Second(t *testing.T) { testS3(t, services.S3Second) }
 
 func testS3(t *testing.T, service func(context.Context) (services.S3Server, error)) {
 	s3, err := service(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	started := 0
 	run(t, func(t *testing.T) (*cluster, deck) {
 		started++

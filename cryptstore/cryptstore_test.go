@@ -13,6 +13,7 @@ import (
 	"memento"
 	"memento/cryptstore"
 	"memento/dirstore"
+	"memento/internal/needs"
 	"memento/internal/services"
 	"memento/memstore"
 	"memento/pgstore"
@@ -71,10 +72,25 @@ func openS3(ctx context.Context, dir string) (memento.Backend, error) {
 	return s3store.Open(ctx, at, &s3store.Options{MakeBucket: true})
 }
 
+// noServers is why the kinds that keep their data elsewhere are left out, nil if
+// they are not.
+var noServers error
+
+// need leaves the test out if a server of the kind is missing.
+func (k kind) need(t *testing.T) {
+	t.Helper()
+	if k.elsewhere {
+		needs.Check(t, noServers)
+	}
+}
+
 // startServers starts what the kinds need, and puts into the environment what they
 // look for there.
 func startServers(ctx context.Context) (stop func(), err error) {
-	if stop, err = services.Together(services.ForPostgres, services.ForS3)(ctx); err != nil {
+	if stop, err = services.Together(services.ForPostgres, services.ForS3)(ctx); needs.LeftOut(err) {
+		noServers = err
+		return func() {}, nil
+	} else if err != nil {
 		return nil, err
 	}
 	srv, err := services.S3(ctx)
@@ -159,9 +175,17 @@ func TestMain(m *testing.M) {
 
 func TestOverMemstore(t *testing.T)    { storetest.Run(t, kindNamed("memstore").harness()) }
 func TestOverSQLitestore(t *testing.T) { storetest.Run(t, kindNamed("sqlitestore").harness()) }
-func TestOverPgstore(t *testing.T)     { storetest.Run(t, kindNamed("pgstore").harness()) }
-func TestOverS3store(t *testing.T)     { storetest.Run(t, kindNamed("s3store").harness()) }
-func TestOverDirstore(t *testing.T)    { storetest.Run(t, kindNamed("dirstore").harness()) }
+func TestOverPgstore(t *testing.T) {
+	k := kindNamed("pgstore")
+	k.need(t)
+	storetest.Run(t, k.harness())
+}
+func TestOverS3store(t *testing.T) {
+	k := kindNamed("s3store")
+	k.need(t)
+	storetest.Run(t, k.harness())
+}
+func TestOverDirstore(t *testing.T) { storetest.Run(t, kindNamed("dirstore").harness()) }
 
 func TestNamesOverMemstore(t *testing.T) {
 	storetest.Run(t, kindNamed("memstore with names").harness())

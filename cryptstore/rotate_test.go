@@ -252,6 +252,7 @@ func TestRotateUnderWriters(t *testing.T) {
 func TestImportIntoCopy(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
+			k.need(t)
 			inner, err := k.open(t.Context(), t.TempDir())
 			if err != nil {
 				t.Fatal(err)

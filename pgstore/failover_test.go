@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/needs"
 	"memento/internal/services"
 	"memento/pgstore"
 )
@@ -19,14 +20,10 @@ import (
 // A pooler that hands out connections by transaction is in nobody's way.
 func TestPooler(t *testing.T) {
 	server, err := services.StartPostgres(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	defer server.Stop()
 	pooler, err := server.StartPgBouncer(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	defer pooler.Stop()
 	for _, mode := range []string{"exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
@@ -44,9 +41,7 @@ func TestPooler(t *testing.T) {
 // or not at all.
 func TestFailover(t *testing.T) {
 	primary, err := services.StartPostgres(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	defer primary.Stop()
 	standby, err := primary.StartStandby(t.Context())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/needs"
 	"memento/internal/services"
 	"memento/pgstore"
 
@@ -149,9 +150,7 @@ func TestUncertain(t *testing.T) {
 // became of their writes.
 func TestRestart(t *testing.T) {
 	server, err := services.StartPostgres(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	defer server.Stop()
 	schema := schemaOf(t.TempDir())
 	patient := open(t, server.URL(), &pgstore.Options{Schema: schema, RetryTimeout: time.Minute})
@@ -238,9 +237,7 @@ func TestRestart(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	const canary = "canary-4711"
 	server, err := services.StartPostgres(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	defer server.Stop()
 	b := open(t, server.URL(), &pgstore.Options{RetryTimeout: -1})
 	store := newStore(t, b)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"memento"
+	"memento/internal/needs"
 	"memento/internal/proctest"
 )
 
@@ -37,7 +38,9 @@ func (h Harness) verify(m *testing.M) {
 	stop := func() {}
 	if h.Start != nil {
 		var err error
-		if stop, err = h.Start(context.Background()); err != nil {
+		if stop, err = h.Start(context.Background()); needs.LeftOut(err) {
+			os.Exit(needs.LeaveOut(m, err))
+		} else if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -36,7 +36,8 @@ type Harness struct {
 	// Start, if not nil, starts the server that the backend needs, such as a
 	// database, and returns a function that stops it. Main calls Start once before
 	// the tests and stop after them. Start publishes the server's address in the
-	// environment, where child processes of the tests find it.
+	// environment, where child processes of the tests find it. If it fails because
+	// the server is not installed (see package internal/needs), Main runs no tests.
 	Start func(context.Context) (stop func(), err error)
 
 	// Persistent promises that a later handle of the same dir reads what an earlier

@@ -9,6 +9,7 @@ import (
 
 	"memento"
 	"memento/cryptstore"
+	"memento/internal/needs"
 	"memento/internal/services"
 	"memento/storeurl"
 )
@@ -17,9 +18,7 @@ import (
 func database(t *testing.T, more string) string {
 	t.Helper()
 	url, err := services.Postgres(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	if strings.Contains(url, "?") {
 		url += "&"
 	} else {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/internal/needs"
 	"memento/internal/services"
 	"memento/storeurl"
 )
@@ -19,9 +20,7 @@ func bucket(t *testing.T, server func() (services.S3Server, error), more string)
 	if err == nil {
 		err = s.CreateBucket(t.Context(), "memento-storeurl")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	t.Setenv("AWS_ACCESS_KEY_ID", s.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s.SecretKey)
 	return "s3://memento-storeurl/" + strings.ToLower(rand.Text()) + "?region=" + s.Region + "&endpoint=" + url.QueryEscape(s.Endpoint) + more

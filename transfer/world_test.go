@@ -14,6 +14,7 @@ import (
 	"memento"
 	"memento/cryptstore"
 	"memento/dirstore"
+	"memento/internal/needs"
 	"memento/internal/services"
 	"memento/memstore"
 	"memento/pgstore"
@@ -48,14 +49,14 @@ var kinds = map[string]kind{
 	},
 	"postgres": func(t *testing.T) memento.Backend {
 		url, err := services.Postgres(t.Context())
-		must(t, err)
+		needs.Check(t, err)
 		schema := "transfer_" + strings.ToLower(rand.Text())
 		b, err := pgstore.Open(t.Context(), url, &pgstore.Options{Schema: schema, MaxConns: 4})
 		return opened(t, b, err)
 	},
 	"s3": func(t *testing.T) memento.Backend {
 		s, err := services.S3(t.Context())
-		must(t, err)
+		needs.Check(t, err)
 		must(t, s.CreateBucket(t.Context(), "memento-transfer"))
 		t.Setenv("AWS_ACCESS_KEY_ID", s.AccessKey)
 		t.Setenv("AWS_SECRET_ACCESS_KEY", s.SecretKey)

@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 
 // playOnPostgres plays the scripts, each on a schema of its own.
 func playOnPostgres(t *testing.T, p testscript.Params) map[string]string {
+	haveServers(t)
 	setup := p.Setup
 	p.Setup = func(env *testscript.Env) error {
 		err := setup(env)
@@ -57,6 +58,7 @@ func playOnPostgres(t *testing.T, p testscript.Params) map[string]string {
 
 // playOnS3 plays the scripts, each on a place of its own in a bucket.
 func playOnS3(t *testing.T, p testscript.Params) map[string]string {
+	haveServers(t)
 	setup := p.Setup
 	p.Setup = func(env *testscript.Env) error {
 		err := setup(env)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"memento/internal/needs"
 	"memento/internal/proctest"
 	"memento/internal/services"
 
@@ -22,9 +23,7 @@ import (
 func postgresURL(t *testing.T) string {
 	t.Helper()
 	url, err := services.Postgres(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	return inSchema(url)
 }
 
@@ -45,14 +44,20 @@ func s3URL(t *testing.T, setenv func(name, value string)) string {
 	if err == nil {
 		err = s.CreateBucket(t.Context(), bucket)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	setenv("AWS_ACCESS_KEY_ID", s.AccessKey)
 	setenv("AWS_SECRET_ACCESS_KEY", s.SecretKey)
 	setenv("AWS_REGION", s.Region)
 	setenv("S3_ENDPOINT", s.Endpoint)
 	return "s3://" + bucket + "/" + strings.ToLower(rand.Text()) + "?region=" + s.Region + "&endpoint=" + s.Endpoint
+}
+
+// haveServers leaves the test out if a server is missing. Setup of scripts cannot: it
+// runs in a test of its own.
+func haveServers(t *testing.T) {
+	t.Helper()
+	postgresURL(t)
+	s3URL(t, func(_, _ string) {})
 }
 
 // onShared runs a test on each kind of backend that servers share.
@@ -69,6 +74,7 @@ func onShared(t *testing.T, test func(t *testing.T, url string)) {
 
 // TestSharedScripts are about databases and buckets.
 func TestSharedScripts(t *testing.T) {
+	haveServers(t)
 	p := scripts()
 	p.Dir = filepath.Join("testdata", "shared")
 	setup := p.Setup
@@ -84,9 +90,7 @@ func TestSharedScripts(t *testing.T) {
 func TestDatabaseStops(t *testing.T) {
 	dataHome(t)
 	db, err := services.StartPostgres(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Check(t, err)
 	defer db.Stop()
 	url := inSchema(db.URL())
 	s := serve(t, "--backend", url)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"memento/internal/needs"
 	"memento/internal/proctest"
 
 	"go.uber.org/goleak"
@@ -51,6 +52,7 @@ type child struct {
 
 func startChild(t *testing.T) *child {
 	t.Helper()
+	needs.Check(t, Installed())
 	c := &child{Cmd: exec.Command(os.Args[0]), dir: t.TempDir()}
 	if err := os.Chmod(filepath.Dir(c.dir), 0o755); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"memento/internal/needs"
 )
 
 // PgBouncer is a pooler in front of a PostgreSQL server, on loopback. It hands out
@@ -89,7 +91,7 @@ func pgbouncerProgram() (string, error) {
 	}
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		return "", errors.New("pgbouncer is not installed: `make services` (go run ./internal/services/run) installs it")
+		return "", fmt.Errorf("pgbouncer is %w: `make services` (go run ./internal/services/run) installs it", needs.ErrMissing)
 	}
 	return program, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"memento/internal/needs"
 )
 
 // A Mode is a way to stop a server.
@@ -24,7 +26,7 @@ const (
 
 // missing is the error for a server that is not installed.
 func missing(what, variable string) error {
-	return fmt.Errorf("%s is not installed: `make services` (go run ./internal/services/run) installs and starts it; or set %s to the URL of a running one", what, variable)
+	return fmt.Errorf("%s is %w: `make services` (go run ./internal/services/run) installs and starts it; or set %s to the URL of a running one", what, needs.ErrMissing, variable)
 }
 
 // folderFor returns dir, or if that is "" a new temporary folder.

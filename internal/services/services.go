@@ -12,7 +12,9 @@
 // folder is removed: see keeper.
 //
 // Nothing is installed by asking: that is for [Install], which the test suites
-// and `make services` call. A test whose server is missing fails.
+// and `make services` call. The error for a server that is not installed is a
+// [needs.ErrMissing]: its tests are left out, or fail in the test suites. Package
+// needs decides.
 package services
 
 import (

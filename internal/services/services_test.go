@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"memento/internal/needs"
 )
 
 // query runs SQL with PostgreSQL's own client.
@@ -56,6 +58,7 @@ func absent(t *testing.T, folder string) {
 }
 
 func TestPostgres(t *testing.T) {
+	needs.Check(t, Installed())
 	for name, dir := range map[string]string{"temporary": "", "kept": filepath.Join(t.TempDir(), "new")} {
 		t.Run(name, func(t *testing.T) {
 			s, err := StartPostgres(t.Context(), dir)
@@ -111,6 +114,7 @@ func TestPostgres(t *testing.T) {
 }
 
 func TestS3(t *testing.T) {
+	needs.Check(t, Installed())
 	for _, kind := range []S3Kind{Versitygw, MinIO} {
 		t.Run(kind.name, func(t *testing.T) {
 			s, err := StartS3(t.Context(), kind, "")
@@ -202,6 +206,7 @@ func TestEnvironment(t *testing.T) {
 
 // Tests of one process share the servers that it starts, and so do its children.
 func TestShared(t *testing.T) {
+	needs.Check(t, Installed())
 	for _, name := range []string{PostgresVariable, S3Variable, S3SecondVariable} {
 		t.Setenv(name, "") // which is put back after the test
 	}
@@ -253,10 +258,14 @@ func TestMissing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "make services") || !strings.Contains(err.Error(), S3SecondVariable) {
 		t.Errorf("a server that is not installed: %v", err)
 	}
+	if !errors.Is(err, needs.ErrMissing) {
+		t.Errorf("its tests would fail instead of being left out: %v", err)
+	}
 }
 
 // A server that ends at once is not waited for.
 func TestStartFails(t *testing.T) {
+	needs.Check(t, Installed())
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "data"), nil, 0o600); err != nil { // should be a folder
 		t.Fatal(err)
@@ -272,6 +281,7 @@ func TestStartFails(t *testing.T) {
 // A standby has what its primary has committed, takes writes once it is promoted,
 // and leaves nothing behind; nor does a pooler.
 func TestStandbyAndPooler(t *testing.T) {
+	needs.Check(t, Installed())
 	primary, err := StartPostgres(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"memento/internal/longtest"
+	"memento/internal/needs"
 )
 
 // A suite is one group of tests with one result.
@@ -82,6 +83,7 @@ func main() {
 		}
 	}
 	flag.Parse()
+	os.Setenv(needs.Variable, "1") // for all tests: what is missing is a failure
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if !runAll(ctx, o, flag.Args()) {

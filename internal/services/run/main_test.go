@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"memento/internal/needs"
 	"memento/internal/services"
 )
 
@@ -29,9 +30,7 @@ func TestMain(m *testing.M) {
 // folder in which it makes those of its servers.
 func command(t *testing.T, args ...string) (cmd *exec.Cmd, folder string) {
 	t.Helper()
-	if err := services.Installed(); err != nil { // the command would install it
-		t.Fatal(err)
-	}
+	needs.Check(t, services.Installed()) // the command would install it
 	folder = t.TempDir()
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(folder): 0o755, folder: 0o777 | os.ModeSticky} {
 		if err := os.Chmod(dir, mode); err != nil {
