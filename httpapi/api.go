@@ -31,15 +31,15 @@ type API struct {
 	opts     Options
 	mux      *http.ServeMux
 	stores   storeCache
-	rates    rates
-	slots    *shares // of requests under way, whose bodies are there
-	streams  *shares // of streams
-	bodies   *shares // of requests whose bodies arrive
-	scans    *shares // of requests that look through much of a store
-	memory   *shares // bytes
+	rates    rateLimiter
+	slots    *limiter // of requests under way, whose bodies are there
+	streams  *limiter // of streams
+	bodies   *limiter // of requests whose bodies arrive
+	scans    *limiter // of requests that look through much of a store
+	memory   *limiter // bytes
 	changes  hub
-	repeats  repeats
-	failures failures
+	idempotency  idempotencyCache
+	failures authFailures
 	closed   context.Context // ends with Close
 	close    context.CancelFunc
 }
@@ -142,16 +142,16 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	}
 	a := &API{
 		backend: b, opts: opts,
-		slots:   newShares("requests", int64(opts.MaxConcurrent)),
-		streams: newShares("streams", int64(opts.MaxConcurrent)),
-		bodies:  newShares("bodies", int64(opts.MaxConcurrent)),
-		scans:   newShares("scans", int64(max(3, 2*runtime.GOMAXPROCS(0)-1))),
-		memory:  newShares("memory", opts.MemoryBudget),
+		slots:   newLimiter("requests", int64(opts.MaxConcurrent)),
+		streams: newLimiter("streams", int64(opts.MaxConcurrent)),
+		bodies:  newLimiter("bodies", int64(opts.MaxConcurrent)),
+		scans:   newLimiter("scans", int64(max(3, 2*runtime.GOMAXPROCS(0)-1))),
+		memory:  newLimiter("memory", opts.MemoryBudget),
 	}
 	a.keys, _ = b.(memento.KeyKeeper)
 	a.closed, a.close = context.WithCancel(context.Background())
 	a.rates.rate = opts.Rate
-	a.repeats.most = min(maxKeptAll, opts.MemoryBudget/8)
+	a.idempotency.maxBytes = min(maxCacheBytes, opts.MemoryBudget/8)
 	a.stores.now = opts.Now
 	a.failures.delay = opts.FailureDelay
 	a.mux = a.routes()
@@ -164,7 +164,7 @@ func (a *API) Close() { a.close() }
 
 // Loads tells how much is in use of what requests share.
 func (a *API) Loads() (all []Load) {
-	for _, s := range []*shares{a.slots, a.streams, a.bodies, a.scans, a.memory} {
+	for _, s := range []*limiter{a.slots, a.streams, a.bodies, a.scans, a.memory} {
 		all = append(all, s.load())
 	}
 	return all
@@ -176,21 +176,21 @@ func (a *API) PeakMemory() (peak, now int64) {
 	s := a.memory
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	peak, s.peak = s.peak, s.taken
-	return peak, s.taken
+	peak, s.peak = s.peak, s.used
+	return peak, s.used
 }
 
 // observe tells streams of changes, and the options' observer of all calls.
 func (a *API) observe(ctx context.Context, o memento.Observation) {
 	if o.Err == nil && (o.Op == "import" || len(o.Receipt.Versions) > 0) {
-		a.changes.tell(o.Store)
+		a.changes.notify(o.Store)
 	}
 	if a.opts.Observe != nil {
 		a.opts.Observe(ctx, o)
 	}
 }
 
-func (a *API) tellStore(kind string, ws memento.Workspace, id memento.StoreID) {
+func (a *API) sendStoreEvent(kind string, ws memento.Workspace, id memento.StoreID) {
 	if a.opts.StoreEvent != nil {
 		a.opts.StoreEvent(StoreEvent{Type: "memory_store." + kind, Store: id, Workspace: ws, At: a.opts.Now()})
 	}

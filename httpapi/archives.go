@@ -10,7 +10,7 @@ import (
 
 const (
 	exportCost = 4 << 20 // bytes that an export takes: a compressor, and what is not in a file yet
-	headCost   = 384     // of each memory in it
+	memoryCost   = 384     // of each memory in it
 )
 
 // exportStore sends a store as an archive. It is read before the first byte is sent, so
@@ -26,16 +26,16 @@ func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) err
 	if err != nil {
 		return err
 	}
-	if err := c.reserve(exportCost + headCost*info.Usage.Memories); err != nil {
+	if err := c.reserve(exportCost + memoryCost*info.Usage.Memories); err != nil {
 		return err
 	}
-	scan, err := c.take(a.scans, 1)
+	scan, err := c.acquire(a.scans, 1)
 	if err != nil {
 		return err
 	}
 	defer scan.release()
 	opts.Collected = scan.release
-	w := &patient{c: c, name: string(id) + ".tar.gz"}
+	w := &deadlineWriter{c: c, name: string(id) + ".tar.gz"}
 	if _, err := archive.Write(c.context(), w, store, &opts); err != nil {
 		return err
 	}
@@ -43,13 +43,13 @@ func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) err
 }
 
 // patient begins an answer with its first part, and gives each part its own time.
-type patient struct {
+type deadlineWriter struct {
 	c    *call
 	name string     // of the file that it is
-	s    *streaming // nil before the first part
+	s    *responseStream // nil before the first part
 }
 
-func (p *patient) Write(data []byte) (int, error) {
+func (p *deadlineWriter) Write(data []byte) (int, error) {
 	if p.s == nil {
 		p.c.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", p.name))
 		p.s = p.c.snapshot("application/gzip")
@@ -76,16 +76,16 @@ func (a *API) importStore(c *call, store *memento.Store, id memento.StoreID, by 
 		return invalid("overwrite: is for contents_only=true")
 	}
 	opts.Reserve = c.reserve
-	loaded, err := archive.Load(c.context(), c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout), &opts)
+	loaded, err := archive.Load(c.context(), c.reader(a.opts.MaxImport, bulkTimeFactor*a.opts.Timeout), &opts)
 	if err != nil {
 		return err
 	}
-	if err := c.occupy(a.slots); err != nil {
+	if err := c.hold(a.slots); err != nil {
 		return err
 	}
 	sum, err := loaded.Import(c.context(), store, by)
 	if err != nil {
-		return c.occupied(store, "", err)
+		return c.addConflict(store, "", err)
 	}
 	return c.answer(struct {
 		Type     string          `json:"type"` // "memory_import"

@@ -67,13 +67,13 @@ func (c *call) authenticate() (Principal, error) {
 	who, err := c.api.opts.Auth.Authenticate(c.context(), credential)
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
-		if !c.api.failures.failed(c.context(), c.r.RemoteAddr, time.Now()) {
+		if !c.api.failures.record(c.context(), c.r.RemoteAddr, time.Now()) {
 			return Principal{}, errTooManyFailures
 		}
 		return Principal{}, unauthenticated("the key is not valid")
 	case errors.Is(err, memento.ErrUnavailable):
-		c.logFault(err)
-		return Principal{}, errUnknown
+		c.logError(err)
+		return Principal{}, errAuthUnavailable
 	}
 	return who, err
 }
@@ -98,19 +98,19 @@ func (c *call) credential() (string, error) {
 
 // admitted reports whether who asked would still be let in. It is for streams, which
 // go on for longer than a key may last.
-func (c *call) admitted() bool {
+func (c *call) stillAuthorized() bool {
 	who, err := c.authenticate()
 	return err == nil && who.Workspace == c.who.Workspace && who.Role.Allows(c.route.role)
 }
 
 // errUnknown is of a credential that cannot be looked up at present.
-var errUnknown = &fault{
+var errAuthUnavailable = &apiError{
 	status: http.StatusServiceUnavailable, kind: overloaded, message: "whom the key belongs to cannot be found out at present",
-	extra: wire.Error{Code: wire.Code(memento.ErrUnavailable)}, retry: "true", retryAfter: untilAvailable,
+	extra: wire.Error{Code: wire.Code(memento.ErrUnavailable)}, shouldRetry: "true", retryAfter: unavailableRetry,
 }
 
-func unauthenticated(message string) *fault {
-	return &fault{status: http.StatusUnauthorized, kind: authenticationFail, message: message}
+func unauthenticated(message string) *apiError {
+	return &apiError{status: http.StatusUnauthorized, kind: authenticationFail, message: message}
 }
 
 // actorHeader names somebody else as who makes a change, as KIND/ID with both
@@ -130,7 +130,7 @@ func (c *call) actor() (memento.Actor, error) {
 	}
 	keys := c.r.Header.Values(actorKeyHeader)
 	if len(keys) == 0 {
-		return c.signed(by), nil
+		return c.withRequestKey(by), nil
 	}
 	key, err := url.PathUnescape(keys[0])
 	switch {
@@ -144,7 +144,7 @@ func (c *call) actor() (memento.Actor, error) {
 }
 
 // signed notes on an actor the key with which the request was sent.
-func (c *call) signed(by memento.Actor) memento.Actor {
+func (c *call) withRequestKey(by memento.Actor) memento.Actor {
 	if key := c.who.Actor; key.Kind == memento.ActorAPIKey && !by.Used(memento.KeyID(key.ID)) {
 		by.Key = memento.KeyID(key.ID)
 	}
@@ -198,14 +198,14 @@ func checkActorID(id string) error {
 type KeyAuth struct {
 	keys  memento.KeyKeeper
 	now   func() time.Time
-	turns chan struct{} // a token for each key that is being looked up
+	lookups chan struct{} // a token for each key that is being looked up
 
 	mu        sync.Mutex
-	known     map[memento.KeyHash]knownKey
-	forgotten int // how often a key was
+	cache     map[memento.KeyHash]cachedKey
+	invalidations int // how often a key was
 }
 
-type knownKey struct {
+type cachedKey struct {
 	key   memento.Key
 	until time.Time // when the backend is asked again
 }
@@ -216,12 +216,12 @@ func NewKeyAuth(k memento.KeyKeeper, now func() time.Time) *KeyAuth {
 	if now == nil {
 		now = time.Now
 	}
-	return &KeyAuth{keys: k, now: now, turns: make(chan struct{}, maxLookups), known: map[memento.KeyHash]knownKey{}}
+	return &KeyAuth{keys: k, now: now, lookups: make(chan struct{}, maxLookups), cache: map[memento.KeyHash]cachedKey{}}
 }
 
 const (
-	keyFresh     = 5 * time.Second // how long what is known of a key is believed
-	maxKnownKeys = 10_000
+	keyTTL     = 5 * time.Second // how long what is known of a key is believed
+	maxCachedKeys = 10_000
 	maxLookups   = 4               // of keys at once, so that a flood of wrong ones leaves the backend to others
 	usedEvery    = 5 * time.Minute // how coarse the time of a key's last use is
 )
@@ -249,13 +249,13 @@ func (a *KeyAuth) Authenticate(ctx context.Context, credential string) (Principa
 
 // key returns the key whose secret has a hash, active or not.
 func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
-	k, forgotten, ok := a.recall(hash)
+	k, forgotten, ok := a.cached(hash)
 	if ok {
 		return k, nil
 	}
 	select {
-	case a.turns <- struct{}{}:
-		defer func() { <-a.turns }()
+	case a.lookups <- struct{}{}:
+		defer func() { <-a.lookups }()
 	case <-ctx.Done():
 		return memento.Key{}, ctx.Err()
 	}
@@ -269,54 +269,54 @@ func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, e
 			k = updated
 		}
 	}
-	a.remember(k, forgotten)
+	a.store(k, forgotten)
 	return k, nil
 }
 
 // recall returns what is known of a key, and how many have been forgotten so far.
-func (a *KeyAuth) recall(hash memento.KeyHash) (memento.Key, int, bool) {
+func (a *KeyAuth) cached(hash memento.KeyHash) (memento.Key, int, bool) {
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k, ok := a.known[hash]
-	return k.key, a.forgotten, ok && now.Before(k.until)
+	k, ok := a.cache[hash]
+	return k.key, a.invalidations, ok && now.Before(k.until)
 }
 
 // remember keeps what the backend says of a key, unless one has been forgotten since
 // it was asked: it may be this one, as it was before it was revoked.
-func (a *KeyAuth) remember(k memento.Key, forgotten int) {
+func (a *KeyAuth) store(k memento.Key, forgotten int) {
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.forgotten != forgotten {
+	if a.invalidations != forgotten {
 		return
 	}
-	if len(a.known) >= maxKnownKeys {
-		clear(a.known)
+	if len(a.cache) >= maxCachedKeys {
+		clear(a.cache)
 	}
-	a.known[k.Hash] = knownKey{k, now.Add(keyFresh)}
+	a.cache[k.Hash] = cachedKey{k, now.Add(keyTTL)}
 }
 
 // Forget has the key asked for anew, so that its revocation counts at once.
-func (a *KeyAuth) Forget(id memento.KeyID) {
+func (a *KeyAuth) Invalidate(id memento.KeyID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.forgotten++
-	for hash, k := range a.known {
+	a.invalidations++
+	for hash, k := range a.cache {
 		if k.key.ID == id {
-			delete(a.known, hash)
+			delete(a.cache, hash)
 		}
 	}
 }
 
 // forget tells authenticators that a key was changed.
-func forget(auth Authenticator, id memento.KeyID) {
+func invalidateKey(auth Authenticator, id memento.KeyID) {
 	switch a := auth.(type) {
 	case interface{ Forget(memento.KeyID) }:
 		a.Forget(id)
 	case firstOf:
 		for _, each := range a {
-			forget(each, id)
+			invalidateKey(each, id)
 		}
 	}
 }

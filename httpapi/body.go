@@ -13,7 +13,7 @@ import (
 const (
 	// largeBody is how many times larger than other JSON changes can be: a store that is
 	// restored as a whole is one request.
-	largeBody = 32
+	largeBodyFactor = 32
 
 	// bodyCost is how many bytes of memory one of JSON takes: it is kept itself, and what
 	// is read of it, and what a store makes of that.
@@ -34,14 +34,14 @@ func (c *call) receive() error {
 		return nil
 	}
 	most, within := c.api.opts.MaxBody, c.api.opts.Timeout
-	if c.route.kind == large {
-		most, within = largeBody*most, bulkTime*within
+	if c.route.kind == largeEndpoint {
+		most, within = largeBodyFactor*most, bulkTimeFactor*within
 	}
 	size := c.r.ContentLength // -1 if it is not known
 	if size > most {
 		return tooManyBytes(most)
 	}
-	arrival, err := c.take(c.api.bodies, 1)
+	arrival, err := c.acquire(c.api.bodies, 1)
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func isJSON(contentType string) bool {
 	return kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
 }
 
-func tooManyBytes(most int64) *fault {
-	return &fault{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closes: true, message: fmt.Sprintf("the request has more than %d bytes", most)}
+func tooManyBytes(most int64) *apiError {
+	return &apiError{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closeConn: true, message: fmt.Sprintf("the request has more than %d bytes", most)}
 }
 
 // reader reads at most so much of the body, for at most so long.
@@ -125,13 +125,13 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if err == io.EOF { // and nothing that only wraps it
-		b.c.arrived = true
+		b.c.bodyRead = true
 		return n, err
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return n, tooManyBytes(large.Limit)
 	}
-	f := &fault{status: http.StatusBadRequest, kind: invalidRequest, closes: true, message: "the request did not arrive whole"}
+	f := &apiError{status: http.StatusBadRequest, kind: invalidRequest, closeConn: true, message: "the request did not arrive whole"}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		f.status, f.message = http.StatusRequestTimeout, "the request did not arrive in time"
 	}
@@ -142,11 +142,11 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 // that is closed while the client is still sending is reset, and the client may never see
 // why.
 func (c *call) linger() {
-	if c.r.ProtoMajor > 1 || !c.hasBody() || c.arrived || c.r.Header.Get("Expect") != "" {
+	if c.r.ProtoMajor > 1 || !c.hasBody() || c.bodyRead || c.r.Header.Get("Expect") != "" {
 		return
 	}
 	if c.control.Flush() == nil {
-		_ = c.control.SetReadDeadline(time.Now().Add(c.rest()))
+		_ = c.control.SetReadDeadline(time.Now().Add(c.bodyGrace()))
 		_, _ = io.CopyN(io.Discard, c.r.Body, maxLinger)
 	}
 }

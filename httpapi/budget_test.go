@@ -71,7 +71,7 @@ func TestLengthFirst(t *testing.T) {
 	if got := s.declare(s.admin, store+"/changes", "Content-Length: 20000000\r\n").status(t); got != 413 {
 		t.Errorf("changes of 20 MB in 16 MB of memory: %d", got)
 	}
-	if l := s.load("memory"); l.Taken != 0 || l.Refused["outsize"] != 1 {
+	if l := s.load("memory"); l.Used != 0 || l.Refused["outsize"] != 1 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -88,7 +88,7 @@ func TestBodiesWithinMemory(t *testing.T) {
 	}
 	until(t, "bodies have their memory, or are refused", func() bool {
 		l := s.load("memory")
-		return l.Refused["late"] == 4 && l.Taken == 4*4_000_000
+		return l.Refused["late"] == 4 && l.Used == 4*4_000_000
 	})
 	body := `{"path":"/x.md","content":"` + strings.Repeat("x", 90_000) + `"}`
 	if r := other.do(t, "POST", others+"/memories", body); r.status != http.StatusOK {
@@ -100,14 +100,14 @@ func TestBodiesWithinMemory(t *testing.T) {
 	for _, p := range held {
 		p.Close()
 	}
-	until(t, "memory is given back", func() bool { return s.load("memory").Taken == 0 && s.load("bodies").Taken == 0 })
+	until(t, "memory is given back", func() bool { return s.load("memory").Used == 0 && s.load("bodies").Used == 0 })
 
 	// In chunks, it grows as they come.
 	p := s.declare(one, store+"/memories", "Transfer-Encoding: chunked\r\n")
 	_, _ = fmt.Fprintf(p, "%x\r\n%s", 200_000, strings.Repeat(" ", 100_000))
-	until(t, "memory for what came", func() bool { n := s.load("memory").Taken; return n >= 400_000 && n <= 1_100_000 })
+	until(t, "memory for what came", func() bool { n := s.load("memory").Used; return n >= 400_000 && n <= 1_100_000 })
 	p.Close()
-	until(t, "memory is given back", func() bool { return s.load("memory").Taken == 0 })
+	until(t, "memory is given back", func() bool { return s.load("memory").Used == 0 })
 }
 
 func until(t *testing.T, what string, holds func() bool) {
@@ -186,7 +186,7 @@ func TestPagesBySize(t *testing.T) {
 			t.Errorf("%s: %d of 7 on %d pages; want 4", listing, seen, pages)
 		}
 	}
-	until(t, "memory is given back", func() bool { return s.load("memory").Taken == 0 && s.load("scans").Taken == 0 })
+	until(t, "memory is given back", func() bool { return s.load("memory").Used == 0 && s.load("scans").Used == 0 })
 }
 
 // As many exports are sent at once as there is memory for; more wait, and are told to
@@ -218,7 +218,7 @@ func TestArchivesWithinMemory(t *testing.T) {
 	if r := one.do(t, "POST", store+"/history", line); r.status != 413 {
 		t.Errorf("a history with a line of 20 MB: %d %s", r.status, r.text)
 	}
-	until(t, "memory is given back", func() bool { return s.load("memory").Taken == 0 && s.load("bodies").Taken == 0 })
+	until(t, "memory is given back", func() bool { return s.load("memory").Used == 0 && s.load("bodies").Used == 0 })
 }
 
 // To take back what was done to a store takes memory for what it holds: more than a key

@@ -32,11 +32,11 @@ type call struct {
 	route   *route
 	text    []byte // the body, if it is JSON
 	body    int64  // bytes read of it
-	arrived bool   // whether that was all of it
-	failed  string
+	bodyRead bool   // whether that was all of it
+	errorType  string
 
-	has    []*share // of what requests share
-	memory *share   // of bytes; nil for none
+	permits    []*permit // of what requests share
+	memory *permit   // of bytes; nil for none
 }
 
 // ServeHTTP answers a request.
@@ -45,7 +45,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api: a, w: &response{ResponseWriter: w}, r: r, control: http.NewResponseController(w),
 		id: newRequestID(), start: a.opts.Now(),
 	}
-	c.w.begin = func() { c.limitRest(); c.limitWrite() }
+	c.w.begin = func() { c.setReadDeadline(); c.setWriteDeadline() }
 	c.w.Header().Set("request-id", c.id)
 	c.w.Header().Set("x-content-type-options", "nosniff")
 	c.w.Header().Set("cache-control", "no-store")
@@ -68,7 +68,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := c.serve(); err != nil {
 		c.refuse(err)
 	}
-	c.limitWrite() // of what package http still has
+	c.setWriteDeadline() // of what package http still has
 	answered = true
 }
 
@@ -109,7 +109,7 @@ func (c *call) serve() error {
 	}
 	c.w.Header().Set(workspaceHeader, string(c.who.Workspace))
 	if asked := c.r.Header.Get(workspaceHeader); asked != "" && asked != string(c.who.Workspace) {
-		return &fault{status: http.StatusForbidden, kind: permissionError, message: "this key belongs to another workspace than " + workspaceHeader + " names"}
+		return &apiError{status: http.StatusForbidden, kind: permissionError, message: "this key belongs to another workspace than " + workspaceHeader + " names"}
 	}
 	if role := a.roleOf(c.route); !c.who.Role.Allows(role) {
 		return needsRole(role)
@@ -118,23 +118,23 @@ func (c *call) serve() error {
 		return err
 	}
 	key := c.who.key()
-	if err := a.rates.take(key, c.route.role != memento.RoleRead, 1, time.Now()); err != nil {
+	if err := a.rates.allow(key, c.route.role != memento.RoleRead, 1, time.Now()); err != nil {
 		return err
 	}
-	if c.route.kind == standard {
+	if c.route.kind == anthropicEndpoint {
 		if err := c.checkBetas(); err != nil {
 			return err
 		}
 	}
-	defer c.giveBack()
+	defer c.releaseAll()
 	switch c.route.kind {
-	case stream:
-		err = c.occupy(a.streams)
-	case bulk: // which has a place once all of its body is there
-		err = c.occupy(a.bodies)
+	case streamEndpoint:
+		err = c.hold(a.streams)
+	case bulkEndpoint: // which has a place once all of its body is there
+		err = c.hold(a.bodies)
 	default:
 		if err = c.receive(); err == nil {
-			err = c.occupy(a.slots)
+			err = c.hold(a.slots)
 		}
 	}
 	if err != nil {
@@ -145,26 +145,26 @@ func (c *call) serve() error {
 
 // maxRest is how long an answer waits for the rest of a body that nobody reads:
 // package http takes it in first, up to 256 KB.
-const maxRest = 2 * time.Second
+const maxBodyGrace = 2 * time.Second
 
 // rest is how long that may take for this request.
-func (c *call) rest() time.Duration {
-	if !c.hasBody() || c.arrived {
+func (c *call) bodyGrace() time.Duration {
+	if !c.hasBody() || c.bodyRead {
 		return 0
 	}
-	return min(maxRest, c.api.opts.Timeout)
+	return min(maxBodyGrace, c.api.opts.Timeout)
 }
 
 // limitRest gives the rest of the body its time.
-func (c *call) limitRest() {
-	if d := c.rest(); d > 0 {
+func (c *call) setReadDeadline() {
+	if d := c.bodyGrace(); d > 0 {
 		_ = c.control.SetReadDeadline(time.Now().Add(d))
 	}
 }
 
 // limitWrite gives what is written next its time.
-func (c *call) limitWrite() {
-	_ = c.control.SetWriteDeadline(time.Now().Add(c.rest() + c.api.opts.Timeout))
+func (c *call) setWriteDeadline() {
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.bodyGrace() + c.api.opts.Timeout))
 }
 
 func (c *call) hasBody() bool { return c.r.Body != nil && c.r.Body != http.NoBody }
@@ -186,7 +186,7 @@ func (c *call) done() {
 	}
 	c.api.opts.Requested(c.r.Context(), Request{
 		ID: c.id, Method: c.r.Method, Route: pattern, Status: c.w.status, Start: c.start, Took: c.api.opts.Now().Sub(c.start),
-		Read: c.body, Written: c.w.written, Principal: c.who, ErrorType: c.failed, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
+		Read: c.body, Written: c.w.written, Principal: c.who, ErrorType: c.errorType, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
 	})
 }
 
@@ -239,7 +239,7 @@ func (c *call) send(status int, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	if err := c.answering(b.Cap()); err != nil {
+	if err := c.reserveAnswer(b.Cap()); err != nil {
 		return err
 	}
 	h := c.w.Header()
@@ -265,11 +265,11 @@ func putBuffer(b *bytes.Buffer) {
 // not take a part for the whole.
 func (c *call) refuse(err error) {
 	if c.w.gone { // which is nobody's fault here
-		c.failed = timeoutError
+		c.errorType = timeoutError
 		panic(http.ErrAbortHandler)
 	}
-	f := c.explain(err)
-	c.failed = f.kind
+	f := c.toAPIError(err)
+	c.errorType = f.kind
 	if c.w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
@@ -280,14 +280,14 @@ func (c *call) refuse(err error) {
 	if f.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="memento"`) // x-api-key has no scheme
 	}
-	if f.retry != "" {
-		h.Set("x-should-retry", f.retry)
+	if f.shouldRetry != "" {
+		h.Set("x-should-retry", f.shouldRetry)
 	}
 	if f.retryAfter > 0 {
 		h.Set("retry-after", fmt.Sprint(int(math.Ceil(f.retryAfter.Seconds()))))
 		h.Set("retry-after-ms", fmt.Sprint(math.Ceil(f.retryAfter.Seconds()*1000)))
 	}
-	if f.closes {
+	if f.closeConn {
 		h.Set("Connection", "close")
 	}
 	body := f.extra
@@ -313,5 +313,5 @@ func (c *call) checkCharset() error {
 	if err != nil && !strings.Contains(strings.ToLower(kind), "charset") {
 		return nil // whether it is the right one is for those who read the body
 	}
-	return &fault{status: http.StatusUnsupportedMediaType, kind: invalidRequest, message: "Content-Type: the charset must be utf-8", closes: true}
+	return &apiError{status: http.StatusUnsupportedMediaType, kind: invalidRequest, message: "Content-Type: the charset must be utf-8", closeConn: true}
 }

@@ -29,13 +29,13 @@ func (a *API) applyChanges(c *call, store *memento.Store, id memento.StoreID, by
 	for i := range body.Changes {
 		change, err := body.Changes[i].Change()
 		if err != nil {
-			return fieldFault(fmt.Sprintf("changes[%d]", i), err)
+			return invalidField(fmt.Sprintf("changes[%d]", i), err)
 		}
 		changes[i] = change
 	}
 	r, err := store.Apply(c.context(), by, changes...)
 	if err != nil {
-		return c.occupied(store, "", err)
+		return c.addConflict(store, "", err)
 	}
 	answer := wire.Applied{
 		Type: "memory_changes", Versions: []wire.Version{}, Usage: wire.Usage(r.Usage), Limits: wire.Limits(r.Limits),
@@ -59,7 +59,7 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 	if _, err := c.info(); err != nil { // while an error can still be answered
 		return err
 	}
-	news, deaf := a.changes.listen(id)
+	news, deaf := a.changes.subscribe(id)
 	defer deaf()
 	s := c.stream("text/event-stream")
 	if c.r.Method == http.MethodHead {
@@ -72,19 +72,19 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 		return nil
 	}
 	for {
-		if !c.admitted() {
+		if !c.stillAuthorized() {
 			return nil // the next connection hears why
 		}
-		made, err := some(c.context(), store, after, full)
+		made, err := nextVersions(c.context(), store, after, full)
 		if errors.Is(err, memento.ErrNoStore) {
 			return s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"})
 		}
 		if err != nil {
 			return err
 		}
-		var held *share
-		if n := sizeOf(made); n > enough {
-			if held, err = c.take(a.memory, n); err != nil {
+		var held *permit
+		if n := memoryOf(made); n > flushBytes {
+			if held, err = c.acquire(a.memory, n); err != nil {
 				return nil // the client comes again, and goes on where this ended
 			}
 		}
@@ -117,7 +117,7 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 
 // some returns the oldest versions behind a place in the order, a few at a time: a
 // client that is slow to take them must not have the backend keep an old state for it.
-func some(ctx context.Context, store *memento.Store, after int64, full bool) (made []memento.Version, err error) {
+func nextVersions(ctx context.Context, store *memento.Store, after int64, full bool) (made []memento.Version, err error) {
 	opts := memento.VersionListOptions{OldestFirst: true, After: after, Contents: full, Limit: maxLimit}
 	if full {
 		opts.Limit = maxFullLimit
@@ -128,7 +128,7 @@ func some(ctx context.Context, store *memento.Store, after int64, full bool) (ma
 			return nil, err
 		}
 		made = append(made, v)
-		if bytes += len(v.Content); bytes > 4*enough {
+		if bytes += len(v.Content); bytes > 4*flushBytes {
 			break
 		}
 	}
@@ -136,7 +136,7 @@ func some(ctx context.Context, store *memento.Store, after int64, full bool) (ma
 }
 
 // sizeOf is how many bytes of memory versions take until they are sent.
-func sizeOf(versions []memento.Version) (bytes int64) {
+func memoryOf(versions []memento.Version) (bytes int64) {
 	for i := range versions {
 		bytes += 1024 + 3*int64(len(versions[i].Content))
 	}

@@ -80,7 +80,7 @@ type decoder struct {
 }
 
 // within is the name of a field of the object at a place.
-func within(at, name string) string {
+func fieldPath(at, name string) string {
 	name = printable(name)
 	if at == "" || name == "" {
 		return at + name
@@ -143,14 +143,14 @@ func (d *decoder) object(to reflect.Value, at string, depth int, given fields) e
 		i := slices.Index(known, name)
 		switch {
 		case i < 0 || name == "":
-			return invalid("%s: extra inputs are not permitted", within(at, name))
+			return invalid("%s: extra inputs are not permitted", fieldPath(at, name))
 		case seen&(1<<i) != 0:
-			return invalid("%s: is there more than once", within(at, name))
+			return invalid("%s: is there more than once", fieldPath(at, name))
 		}
 		seen |= 1 << i
 		d.peek()
 		start := d.at
-		if err := d.into(to.Field(i), within(at, name), depth); err != nil {
+		if err := d.into(to.Field(i), fieldPath(at, name), depth); err != nil {
 			return err
 		}
 		if given != nil {
@@ -214,7 +214,7 @@ func (d *decoder) into(to reflect.Value, at string, depth int) error {
 		}
 	}
 	if err := json.Unmarshal(raw, to.Addr().Interface()); err != nil {
-		return undecoded(err, t, at)
+		return decodeError(err, t, at)
 	}
 	return nil
 }
@@ -239,10 +239,10 @@ func (d *decoder) mapping(to reflect.Value, at string, depth int) error {
 		}
 		key := reflect.ValueOf(name)
 		if to.MapIndex(key).IsValid() {
-			return invalid("%s: is there more than once", within(at, name))
+			return invalid("%s: is there more than once", fieldPath(at, name))
 		}
 		value := reflect.New(to.Type().Elem()).Elem()
-		if err := d.into(value, within(at, name), depth); err != nil {
+		if err := d.into(value, fieldPath(at, name), depth); err != nil {
 			return err
 		}
 		to.SetMapIndex(key, value)
@@ -312,9 +312,9 @@ func checkFields(text []byte, names []string, at string) error {
 		case err != nil:
 			return err
 		case !slices.Contains(names, name):
-			return invalid("%s: extra inputs are not permitted", within(at, name))
+			return invalid("%s: extra inputs are not permitted", fieldPath(at, name))
 		case slices.Contains(seen, name):
-			return invalid("%s: is there more than once", within(at, name))
+			return invalid("%s: is there more than once", fieldPath(at, name))
 		}
 		seen = append(seen, name)
 		if _, err := d.value(1); err != nil {
@@ -342,13 +342,13 @@ var ownFields = map[reflect.Type][]string{
 }
 
 // undecoded says what is wrong with the field at a place, in terms of JSON.
-func undecoded(err error, t reflect.Type, at string) error {
+func decodeError(err error, t reflect.Type, at string) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return invalid("%s: must be %s, not %s", within(at, e.Field), jsonType(e.Type), printable(e.Value))
+		return invalid("%s: must be %s, not %s", fieldPath(at, e.Field), jsonType(e.Type), printable(e.Value))
 	}
 	switch {
 	case errors.Is(err, memento.ErrInvalid):
-		return fieldFault(at, err)
+		return invalidField(at, err)
 	case t == reflect.TypeFor[time.Time]():
 		return invalid("%s: must be a time such as 2026-09-26T12:00:00Z", at)
 	case ownFields[t] != nil:
@@ -387,7 +387,7 @@ func required[T any](name string, v *T) (T, error) {
 func (c *call) pathID(name, prefix, what string) (string, error) {
 	id := c.r.PathValue(name)
 	if !isID(id, prefix) {
-		return "", missing(what)
+		return "", notFoundErr(what)
 	}
 	return id, nil
 }
@@ -408,4 +408,4 @@ func isID(s, prefix string) bool {
 	return true
 }
 
-func fieldFault(name string, err error) error { return invalid("%s: %s", name, plain(err)) }
+func invalidField(name string, err error) error { return invalid("%s: %s", name, clientMessage(err)) }

@@ -24,7 +24,7 @@ const (
 	pathConflict       = "memory_path_conflict_error"
 	requestTooLarge    = "request_too_large"
 	rateLimited        = "rate_limit_error"
-	apiError           = "api_error"
+	internalErr           = "api_error"
 	timeoutError       = "timeout_error"
 	overloaded         = "overloaded_error"
 )
@@ -32,33 +32,33 @@ const (
 const statusOverloaded = 529
 
 // A fault is an error with its answer.
-type fault struct {
+type apiError struct {
 	status     int
 	kind       string
 	message    string
 	extra      wire.Error
-	retry      string        // x-should-retry; "" to let the status decide
+	shouldRetry      string        // x-should-retry; "" to let the status decide
 	retryAfter time.Duration // 0 for none
 	allow      string        // the methods that there are; "" unless the one asked for is none of them
-	closes     bool          // whether the connection is of no more use
+	closeConn     bool          // whether the connection is of no more use
 }
 
-func (f *fault) Error() string { return f.kind + ": " + f.message }
+func (f *apiError) Error() string { return f.kind + ": " + f.message }
 
 var (
-	errInternal = &fault{status: http.StatusInternalServerError, kind: apiError, message: "internal error; the server's log has the cause under this request_id"}
-	errNoRoute  = &fault{status: http.StatusNotFound, kind: notFound, message: "there is no such endpoint; GET /openapi.json describes those that there are"}
-	errBusy     = &fault{status: statusOverloaded, kind: overloaded, message: "too many requests are under way", retry: "true", retryAfter: time.Second}
-	errMemory   = &fault{status: statusOverloaded, kind: overloaded, message: "too many requests that take much memory are under way", retry: "true", retryAfter: time.Second}
-	errClosing  = &fault{status: statusOverloaded, kind: overloaded, message: "the server is shutting down", retry: "true", retryAfter: time.Second, closes: true}
+	errInternal = &apiError{status: http.StatusInternalServerError, kind: internalErr, message: "internal error; the server's log has the cause under this request_id"}
+	errNoRoute  = &apiError{status: http.StatusNotFound, kind: notFound, message: "there is no such endpoint; GET /openapi.json describes those that there are"}
+	errBusy     = &apiError{status: statusOverloaded, kind: overloaded, message: "too many requests are under way", shouldRetry: "true", retryAfter: time.Second}
+	errMemory   = &apiError{status: statusOverloaded, kind: overloaded, message: "too many requests that take much memory are under way", shouldRetry: "true", retryAfter: time.Second}
+	errClosing  = &apiError{status: statusOverloaded, kind: overloaded, message: "the server is shutting down", shouldRetry: "true", retryAfter: time.Second, closeConn: true}
 )
 
-func invalid(format string, args ...any) *fault {
-	return &fault{status: http.StatusBadRequest, kind: invalidRequest, message: fmt.Sprintf(format, args...)}
+func invalid(format string, args ...any) *apiError {
+	return &apiError{status: http.StatusBadRequest, kind: invalidRequest, message: fmt.Sprintf(format, args...)}
 }
 
-func missing(what string) *fault {
-	f := &fault{status: http.StatusNotFound, kind: notFound, message: what + " not found"}
+func notFoundErr(what string) *apiError {
+	f := &apiError{status: http.StatusNotFound, kind: notFound, message: what + " not found"}
 	f.extra.Code = wire.Code(memento.ErrNotExist)
 	if what == theStore {
 		f.extra.Code = wire.Code(memento.ErrNoStore)
@@ -68,13 +68,13 @@ func missing(what string) *fault {
 
 const theStore = "memory store"
 
-func needsRole(role memento.Role) *fault {
-	return &fault{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow that; it needs the role %s", role)}
+func needsRole(role memento.Role) *apiError {
+	return &apiError{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow that; it needs the role %s", role)}
 }
 
 // meanings say what the errors of stores are to a client. The first row that fits
 // counts. A message "" is the error's own, without what only operators understand.
-var meanings = []struct {
+var errorTable = []struct {
 	err     error
 	status  int
 	kind    string
@@ -83,9 +83,9 @@ var meanings = []struct {
 }{
 	{memento.ErrUnavailable, http.StatusServiceUnavailable, overloaded, "the server's storage cannot be reached at present; nothing was changed", "true"},
 	// To repeat a write that has happened could make it happen twice.
-	{memento.ErrUncertain, http.StatusInternalServerError, apiError, "the server's storage did not say whether this has happened; look at what is there before you repeat it", "false"},
-	{memento.ErrDecrypt, http.StatusInternalServerError, apiError, "the server cannot decrypt what its storage holds: its encryption key is another, or the storage was tampered with", "false"},
-	{memento.ErrDamaged, http.StatusInternalServerError, apiError, "the contents are damaged in the server's storage, and so are not shown; damage.whole_memory_version_id names the newest version of the memory that can be read and restored, if there is one", "false"},
+	{memento.ErrUncertain, http.StatusInternalServerError, internalErr, "the server's storage did not say whether this has happened; look at what is there before you repeat it", "false"},
+	{memento.ErrDecrypt, http.StatusInternalServerError, internalErr, "the server cannot decrypt what its storage holds: its encryption key is another, or the storage was tampered with", "false"},
+	{memento.ErrDamaged, http.StatusInternalServerError, internalErr, "the contents are damaged in the server's storage, and so are not shown; damage.whole_memory_version_id names the newest version of the memory that can be read and restored, if there is one", "false"},
 	{memento.ErrNoStore, http.StatusNotFound, notFound, "memory store not found", ""},
 	{memento.ErrNotExist, http.StatusNotFound, notFound, "not found", ""},
 	{memento.ErrInvalidPath, http.StatusBadRequest, invalidRequest, "", ""},
@@ -105,50 +105,50 @@ var meanings = []struct {
 	{memento.ErrNotDir, http.StatusConflict, pathConflict, "this path leads through a memory", "false"},
 	// The SDKs repeat whatever is 500 and above, unless they are told not to: the disk is as
 	// full a second later. And 503 would have proxies take the whole server for gone.
-	{memento.ErrNoSpace, http.StatusInsufficientStorage, apiError, "the server's storage is full; nothing was changed, and only reading and removing work until there is room", "false"},
-	{memento.ErrReadOnly, http.StatusInternalServerError, apiError, "the server's storage is read-only; nothing was changed", "false"},
-	{memento.ErrNoDetector, http.StatusInternalServerError, apiError, "the server cannot look for sensitive information, which the memory store's settings ask for", "false"},
+	{memento.ErrNoSpace, http.StatusInsufficientStorage, internalErr, "the server's storage is full; nothing was changed, and only reading and removing work until there is room", "false"},
+	{memento.ErrReadOnly, http.StatusInternalServerError, internalErr, "the server's storage is read-only; nothing was changed", "false"},
+	{memento.ErrNoDetector, http.StatusInternalServerError, internalErr, "the server cannot look for sensitive information, which the memory store's settings ask for", "false"},
 	{memento.ErrInvalid, http.StatusBadRequest, invalidRequest, "", ""},
 }
 
 // untilAvailable is how long a client is asked to wait for the storage to come back.
-const untilAvailable = 2 * time.Second
+const unavailableRetry = 2 * time.Second
 
 // explain turns any error into an answer. What is nobody's fault but the server's is
 // logged whole, and answered without a cause.
-func (c *call) explain(err error) *fault {
-	if f, ok := errors.AsType[*fault](err); ok {
+func (c *call) toAPIError(err error) *apiError {
+	if f, ok := errors.AsType[*apiError](err); ok {
 		return f
 	}
 	switch {
 	case errors.Is(err, memento.ErrClosed):
 		return errClosing
 	case errors.Is(err, context.Canceled):
-		return &fault{status: 499, kind: timeoutError, message: "the client went away", closes: true}
+		return &apiError{status: 499, kind: timeoutError, message: "the client went away", closeConn: true}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &fault{status: http.StatusGatewayTimeout, kind: timeoutError, message: "it took too long"}
+		return &apiError{status: http.StatusGatewayTimeout, kind: timeoutError, message: "it took too long"}
 	}
-	for _, m := range meanings {
+	for _, m := range errorTable {
 		if errors.Is(err, m.err) {
-			f := &fault{status: m.status, kind: m.kind, message: m.message, retry: m.retry, extra: describe(err)}
+			f := &apiError{status: m.status, kind: m.kind, message: m.message, shouldRetry: m.retry, extra: errorDetails(err)}
 			if f.message == "" {
-				f.message = plain(err)
+				f.message = clientMessage(err)
 			}
 			if m.status < http.StatusInternalServerError {
 				return f
 			}
 			if m.status == http.StatusServiceUnavailable {
-				f.retryAfter = untilAvailable
+				f.retryAfter = unavailableRetry
 			}
-			c.logFault(err)
+			c.logError(err)
 			return f
 		}
 	}
-	c.logFault(err)
+	c.logError(err)
 	return errInternal
 }
 
-func (c *call) logFault(err error) {
+func (c *call) logError(err error) {
 	// A path may look sensitive, and is in the text of a memento.Error.
 	if at, ok := errors.AsType[*memento.Error](err); ok {
 		err = fmt.Errorf("%s: %w", at.Op, at.Err)
@@ -162,7 +162,7 @@ func (c *call) logFault(err error) {
 
 // plain is the text of an error that is about what was asked for: without the
 // operation, and with the path where it helps.
-func plain(err error) string {
+func clientMessage(err error) string {
 	if path, ok := errors.AsType[*memento.PathError](err); ok {
 		return "path: " + path.Reason
 	}
@@ -174,7 +174,7 @@ func plain(err error) string {
 
 // describe adds to an answer what lets clients written for memento return the same
 // error as a backend of their own would.
-func describe(err error) wire.Error {
+func errorDetails(err error) wire.Error {
 	e := wire.Error{Code: wire.Code(err)}
 	if at, ok := errors.AsType[*memento.Error](err); ok {
 		e.Path, e.Op = at.Path, at.Op

@@ -17,20 +17,20 @@ type Endpoint struct {
 
 // Endpoints lists the table.
 func Endpoints() (list []Endpoint) {
-	for _, r := range table {
-		list = append(list, Endpoint{r.method, r.pattern, r.role, r.kind == standard, r.kind == stream})
+	for _, r := range endpoints {
+		list = append(list, Endpoint{r.method, r.pattern, r.role, r.kind == anthropicEndpoint, r.kind == streamEndpoint})
 	}
 	return list
 }
 
 // Rates counts requests at given times.
-type Rates struct{ rates rates }
+type Rates struct{ rates rateLimiter }
 
-func NewRates(r Rate) *Rates { return &Rates{rates{rate: r}} }
+func NewRates(r Rate) *Rates { return &Rates{rateLimiter{rate: r}} }
 
 // Take counts a request: 0, or how long to wait for the next.
 func (r *Rates) Take(key string, writes bool, now time.Time) time.Duration {
-	if f, refused := r.rates.take(key, writes, 1, now).(*fault); refused {
+	if f, refused := r.rates.allow(key, writes, 1, now).(*apiError); refused {
 		return f.retryAfter
 	}
 	return 0
@@ -40,15 +40,15 @@ func (r *Rates) Take(key string, writes bool, now time.Time) time.Duration {
 func (r *Rates) Len() int { return len(r.rates.keys) }
 
 const (
-	MaxRates  = maxRates
-	KeyFresh  = keyFresh
+	MaxRates  = maxRateKeys
+	KeyFresh  = keyTTL
 	UsedEvery = usedEvery
 )
 
 // HoldMemory takes so many bytes for a key, until what it returns is called.
 func (a *API) HoldMemory(ws memento.Workspace, key string, n int64) (release func()) {
 	who := Principal{ID: key, Workspace: ws, Actor: memento.Actor{Kind: memento.ActorAPIKey, ID: key}}
-	h, why := a.memory.take(context.Background(), claimant{string(ws), who.key()}, n, time.Now())
+	h, why := a.memory.acquire(context.Background(), requester{string(ws), who.key()}, n, time.Now())
 	if why != granted {
 		panic(why)
 	}

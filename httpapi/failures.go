@@ -19,7 +19,7 @@ const (
 )
 
 // failures counts wrong keys by the address that they come from.
-type failures struct {
+type authFailures struct {
 	delay time.Duration // of answers; less than 0 for none
 
 	mu      sync.Mutex
@@ -30,14 +30,14 @@ type failures struct {
 
 // failed notes a wrong key, and returns once it may be answered: false if it is to be
 // refused for being one of too many.
-func (f *failures) failed(ctx context.Context, remote string, now time.Time) bool {
-	if f.delay < 0 || !f.enter(remote, now) {
+func (f *authFailures) record(ctx context.Context, remote string, now time.Time) bool {
+	if f.delay < 0 || !f.count(remote, now) {
 		return true
 	}
-	if !f.wait() {
+	if !f.startDelay() {
 		return false
 	}
-	defer f.leave()
+	defer f.endDelay()
 	t := time.NewTimer(f.delay)
 	defer t.Stop()
 	select {
@@ -48,7 +48,7 @@ func (f *failures) failed(ctx context.Context, remote string, now time.Time) boo
 }
 
 // enter counts a failure, and reports whether its answer is to come late.
-func (f *failures) enter(remote string, now time.Time) (late bool) {
+func (f *authFailures) count(remote string, now time.Time) (late bool) {
 	from := addressOf(remote)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *failures) enter(remote string, now time.Time) (late bool) {
 	return f.counts[from] > freeFailures
 }
 
-func (f *failures) wait() bool {
+func (f *authFailures) startDelay() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.delayed >= maxDelayed {
@@ -72,7 +72,7 @@ func (f *failures) wait() bool {
 	return true
 }
 
-func (f *failures) leave() {
+func (f *authFailures) endDelay() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.delayed--
@@ -99,7 +99,7 @@ func addressOf(remote string) netip.Prefix {
 }
 
 // errTooManyFailures is of wrong keys that come faster than they are answered.
-var errTooManyFailures = &fault{
+var errTooManyFailures = &apiError{
 	status: http.StatusTooManyRequests, kind: rateLimited, message: "too many requests with keys that are not valid",
-	retryAfter: time.Minute, closes: true,
+	retryAfter: time.Minute, closeConn: true,
 }

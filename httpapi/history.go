@@ -50,7 +50,7 @@ func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) e
 // importHistory appends versions as they are, a JSON object a line, as one. The last
 // line says that nothing is missing.
 func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) error {
-	lines := bufio.NewReader(&reserving{c: c, r: c.reader(a.opts.MaxImport, bulkTime*a.opts.Timeout)})
+	lines := bufio.NewReader(&reservingReader{c: c, r: c.reader(a.opts.MaxImport, bulkTimeFactor*a.opts.Timeout)})
 	var versions []memento.Version
 	whole := false
 	for n := 1; ; n++ {
@@ -86,12 +86,12 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 	if !whole {
 		return invalid(`the last line must be {"type":"end"}`)
 	}
-	if err := c.occupy(a.slots); err != nil {
+	if err := c.hold(a.slots); err != nil {
 		return err
 	}
 	replaced, err := store.Import(c.context(), versions)
 	if err != nil {
-		return c.occupied(store, "", err)
+		return c.addConflict(store, "", err)
 	}
 	return c.answer(struct {
 		Type     string           `json:"type"` // "memory_history_import"
@@ -101,13 +101,13 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 }
 
 // reserving reserves memory for what is read through it, all of which is kept.
-type reserving struct {
+type reservingReader struct {
 	c    *call
 	r    io.Reader
 	free int64 // bytes that are reserved, and not used yet
 }
 
-func (r *reserving) Read(p []byte) (int, error) {
+func (r *reservingReader) Read(p []byte) (int, error) {
 	const cost, step = 3, 1 << 20
 	if r.free < cost*int64(len(p)) {
 		if err := r.c.reserve(step); err != nil {

@@ -169,7 +169,7 @@ func TestRevokedWhileLookedUp(t *testing.T) {
 	if _, err := keeper.UpdateKey(t.Context(), k.Workspace, k.ID, memento.KeyUpdate{RevokedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	auth.Forget(k.ID)
+	auth.Invalidate(k.ID)
 	keeper.release()
 	<-done // it was asked before, and may be let in
 	if _, err := auth.Authenticate(t.Context(), secret); !errors.Is(err, httpapi.ErrUnauthenticated) {

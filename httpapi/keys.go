@@ -17,7 +17,7 @@ func (a *API) whoAmI(c *call) error {
 }
 
 // keeper returns what keeps the keys.
-func (c *call) keeper() (memento.KeyKeeper, error) {
+func (c *call) keyKeeper() (memento.KeyKeeper, error) {
 	if c.api.keys == nil {
 		return nil, &memento.Error{Op: "keys", Err: memento.ErrUnsupported}
 	}
@@ -25,7 +25,7 @@ func (c *call) keeper() (memento.KeyKeeper, error) {
 }
 
 func (a *API) listKeys(c *call) error {
-	keys, err := c.keeper()
+	keys, err := c.keyKeeper()
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (a *API) listKeys(c *call) error {
 
 // key returns the key that the path names, and what keeps it.
 func (c *call) key() (memento.Key, memento.KeyKeeper, error) {
-	keys, err := c.keeper()
+	keys, err := c.keyKeeper()
 	if err != nil {
 		return memento.Key{}, nil, err
 	}
@@ -54,7 +54,7 @@ func (c *call) key() (memento.Key, memento.KeyKeeper, error) {
 			return k, keys, err
 		}
 	}
-	return memento.Key{}, nil, missing("key")
+	return memento.Key{}, nil, notFoundErr("key")
 }
 
 func (a *API) getKey(c *call) error {
@@ -68,7 +68,7 @@ func (a *API) getKey(c *call) error {
 // createKey makes a key of the caller's workspace. The caller may keep its secret to
 // itself, and send only the hash.
 func (a *API) createKey(c *call) error {
-	keys, err := c.keeper()
+	keys, err := c.keyKeeper()
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func addKey(c *call, keys memento.KeyKeeper, k memento.Key, secret string, own o
 	}
 	err = keys.AddKey(c.context(), k)
 	if errors.Is(err, memento.ErrExist) {
-		err = &fault{status: http.StatusConflict, kind: conflictError, message: "this key exists already", retry: "false", extra: describe(err)}
+		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "this key exists already", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	answer = wire.FromKey(k)
 	answer.Secret = secret
@@ -160,7 +160,7 @@ func (a *API) revokeKey(c *call) error {
 	if k, err = keys.UpdateKey(c.context(), k.Workspace, k.ID, u); err != nil {
 		return err
 	}
-	forget(a.opts.Auth, k.ID)
+	invalidateKey(a.opts.Auth, k.ID)
 	return c.answer(wire.FromKey(k))
 }
 
@@ -200,6 +200,6 @@ func (a *API) rotateKey(c *call) error {
 	if _, err := keys.UpdateKey(c.context(), old.Workspace, old.ID, memento.KeyUpdate{ExpiresAt: now.Add(max(grace, time.Microsecond))}); err != nil {
 		return err
 	}
-	forget(a.opts.Auth, old.ID)
+	invalidateKey(a.opts.Auth, old.ID)
 	return c.answer(answer)
 }

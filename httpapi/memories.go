@@ -38,7 +38,7 @@ func (a *API) createMemory(c *call, store *memento.Store, id memento.StoreID, by
 	}
 	done, err := store.CreateMemory(c.context(), by, path, content)
 	if err != nil {
-		return c.occupied(store, path, err)
+		return c.addConflict(store, path, err)
 	}
 	return c.answer(wire.FromMemory(id, done.Memory, full))
 }
@@ -51,7 +51,7 @@ func (c *call) view(standard bool) (full bool, err error) {
 }
 
 // occupied adds to the error of a path that is taken which memory takes it.
-func (c *call) occupied(store *memento.Store, to memento.Path, err error) error {
+func (c *call) addConflict(store *memento.Store, to memento.Path, err error) error {
 	if !errors.Is(err, memento.ErrExist) && !errors.Is(err, memento.ErrIsDir) && !errors.Is(err, memento.ErrNotDir) {
 		return err
 	}
@@ -62,15 +62,15 @@ func (c *call) occupied(store *memento.Store, to memento.Path, err error) error 
 	if at == "" {
 		return err
 	}
-	f := c.explain(err)
-	if m, ok := c.inTheWay(c.context(), store, at); ok {
+	f := c.toAPIError(err)
+	if m, ok := c.conflictingMemory(c.context(), store, at); ok {
 		f.extra.ConflictingMemoryID, f.extra.ConflictingPath = m.ID, m.Path
 	}
 	return f
 }
 
 // inTheWay finds the memory at a path, or the first below it.
-func (c *call) inTheWay(ctx context.Context, store *memento.Store, at memento.Path) (memento.Memory, bool) {
+func (c *call) conflictingMemory(ctx context.Context, store *memento.Store, at memento.Path) (memento.Memory, bool) {
 	for e, err := range store.List(ctx, memento.ListOptions{Dir: at, Limit: 1}) {
 		return e.Memory, err == nil && !e.Foreign
 	}
@@ -207,8 +207,8 @@ func (a *API) answerMemory(c *call, store *memento.Store, id memento.StoreID, re
 		m, err = store.Stat(c.context(), ref)
 	}
 	if errors.Is(err, memento.ErrIsDir) && ref.Path != "" {
-		f := missing("memory")
-		f.extra, f.message = describe(err), "this path is a directory"
+		f := notFoundErr("memory")
+		f.extra, f.message = errorDetails(err), "this path is a directory"
 		return f
 	}
 	if err != nil {
@@ -270,7 +270,7 @@ func (a *API) updateMemory(c *call, store *memento.Store, id memento.StoreID, by
 		if u.Path != nil {
 			to = *u.Path
 		}
-		return c.occupied(store, to, err)
+		return c.addConflict(store, to, err)
 	}
 	return c.answer(wire.FromMemory(id, done.Memory, full))
 }

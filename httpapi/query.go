@@ -129,7 +129,7 @@ func (q *query) dir() memento.Path {
 	}
 	p, err := memento.ParsePath(strings.TrimSuffix(prefix, "/"))
 	if err != nil {
-		q.fail("path_prefix: %s", strings.TrimPrefix(plain(err), "path: "))
+		q.fail("path_prefix: %s", strings.TrimPrefix(clientMessage(err), "path: "))
 		return memento.Root
 	}
 	return p
@@ -220,9 +220,9 @@ func (p *pageSize) add(items, contents int) (fits bool, err error) {
 }
 
 // scan takes a place to look through a store in, for a listing with contents.
-func (c *call) scan(contents bool) (*share, error) {
+func (c *call) scan(contents bool) (*permit, error) {
 	if !contents {
 		return nil, nil
 	}
-	return c.take(c.api.scans, 1)
+	return c.acquire(c.api.scans, 1)
 }

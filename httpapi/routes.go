@@ -20,11 +20,11 @@ type route struct {
 type routeKind int
 
 const (
-	ours     routeKind = iota // memento's own
-	standard                  // of the Memory Stores API: see checkBetas
-	stream                    // goes on for as long as the client listens
-	large                     // with JSON that may be as large as a store: see MaxBody
-	bulk                      // with a body that is larger than others, and checked as it is read
+	ownEndpoint     routeKind = iota // memento's own
+	anthropicEndpoint                  // of the Memory Stores API: see checkBetas
+	streamEndpoint                    // goes on for as long as the client listens
+	largeEndpoint                     // with JSON that may be as large as a store: see MaxBody
+	bulkEndpoint                      // with a body that is larger than others, and checked as it is read
 )
 
 const (
@@ -39,54 +39,54 @@ const (
 )
 
 // table lists the endpoints. openapi.yaml describes the same ones; a test compares.
-var table = []route{
-	{"POST", storesPath, memento.RoleWrite, standard, (*API).createStore},
-	{"GET", storesPath, memento.RoleRead, standard, (*API).listStores},
-	{"GET", storePath, memento.RoleRead, standard, (*API).getStore},
-	{"POST", storePath, memento.RoleWrite, standard, (*API).updateStore},
-	{"DELETE", storePath, memento.RoleWrite, standard, (*API).deleteStore},
-	{"POST", storePath + "/archive", memento.RoleWrite, standard, (*API).archiveStore},
+var endpoints = []route{
+	{"POST", storesPath, memento.RoleWrite, anthropicEndpoint, (*API).createStore},
+	{"GET", storesPath, memento.RoleRead, anthropicEndpoint, (*API).listStores},
+	{"GET", storePath, memento.RoleRead, anthropicEndpoint, (*API).getStore},
+	{"POST", storePath, memento.RoleWrite, anthropicEndpoint, (*API).updateStore},
+	{"DELETE", storePath, memento.RoleWrite, anthropicEndpoint, (*API).deleteStore},
+	{"POST", storePath + "/archive", memento.RoleWrite, anthropicEndpoint, (*API).archiveStore},
 
-	{"POST", memoriesPath, memento.RoleWrite, standard, changing((*API).createMemory)},
-	{"GET", memoriesPath, memento.RoleRead, standard, inStore((*API).listMemories)},
-	{"GET", memoryPath, memento.RoleRead, standard, inStore((*API).getMemory)},
-	{"POST", memoryPath, memento.RoleWrite, standard, changing((*API).updateMemory)},
-	{"PATCH", memoryPath, memento.RoleWrite, standard, changing((*API).updateMemory)},
-	{"DELETE", memoryPath, memento.RoleWrite, standard, changing((*API).deleteMemory)},
+	{"POST", memoriesPath, memento.RoleWrite, anthropicEndpoint, changing((*API).createMemory)},
+	{"GET", memoriesPath, memento.RoleRead, anthropicEndpoint, inStore((*API).listMemories)},
+	{"GET", memoryPath, memento.RoleRead, anthropicEndpoint, inStore((*API).getMemory)},
+	{"POST", memoryPath, memento.RoleWrite, anthropicEndpoint, changing((*API).updateMemory)},
+	{"PATCH", memoryPath, memento.RoleWrite, anthropicEndpoint, changing((*API).updateMemory)},
+	{"DELETE", memoryPath, memento.RoleWrite, anthropicEndpoint, changing((*API).deleteMemory)},
 
-	{"GET", versionsPath, memento.RoleRead, standard, inStore((*API).listVersions)},
-	{"GET", versionPath, memento.RoleRead, standard, inStore((*API).getVersion)},
-	{"POST", versionPath + "/redact", memento.RoleAdmin, standard, changing((*API).redactVersion)},
+	{"GET", versionsPath, memento.RoleRead, anthropicEndpoint, inStore((*API).listVersions)},
+	{"GET", versionPath, memento.RoleRead, anthropicEndpoint, inStore((*API).getVersion)},
+	{"POST", versionPath + "/redact", memento.RoleAdmin, anthropicEndpoint, changing((*API).redactVersion)},
 
-	{"POST", storesPath + "/by-name", memento.RoleWrite, ours, (*API).storeByName},
-	{"GET", storePath + "/settings", memento.RoleRead, ours, (*API).getSettings},
-	{"POST", storePath + "/settings", memento.RoleAdmin, ours, (*API).updateSettings},
-	{"GET", storePath + "/usage", memento.RoleRead, ours, (*API).getUsage},
-	{"POST", storePath + "/tool", memento.RoleRead, ours, inStore((*API).runTool)},
-	{"GET", storePath + "/search", memento.RoleRead, ours, inStore((*API).search)},
-	{"GET", storePath + "/changes", memento.RoleRead, stream, inStore((*API).streamChanges)},
-	{"POST", storePath + "/changes", memento.RoleWrite, large, changing((*API).applyChanges)},
-	{"GET", memoriesPath + "/by-path", memento.RoleRead, ours, inStore((*API).getMemoryByPath)},
-	{"POST", versionPath + "/restore", memento.RoleWrite, ours, changing((*API).restoreVersion)},
-	{"POST", storePath + "/restore", memento.RoleWrite, ours, changing((*API).restoreStore)},
-	{"POST", storePath + "/undo", memento.RoleWrite, ours, changing((*API).undo)},
-	{"GET", storePath + "/export", memento.RoleRead, stream, inStore((*API).exportStore)},
-	{"POST", storePath + "/import", memento.RoleWrite, bulk, changing((*API).importStore)},
+	{"POST", storesPath + "/by-name", memento.RoleWrite, ownEndpoint, (*API).storeByName},
+	{"GET", storePath + "/settings", memento.RoleRead, ownEndpoint, (*API).getSettings},
+	{"POST", storePath + "/settings", memento.RoleAdmin, ownEndpoint, (*API).updateSettings},
+	{"GET", storePath + "/usage", memento.RoleRead, ownEndpoint, (*API).getUsage},
+	{"POST", storePath + "/tool", memento.RoleRead, ownEndpoint, inStore((*API).runTool)},
+	{"GET", storePath + "/search", memento.RoleRead, ownEndpoint, inStore((*API).search)},
+	{"GET", storePath + "/changes", memento.RoleRead, streamEndpoint, inStore((*API).streamChanges)},
+	{"POST", storePath + "/changes", memento.RoleWrite, largeEndpoint, changing((*API).applyChanges)},
+	{"GET", memoriesPath + "/by-path", memento.RoleRead, ownEndpoint, inStore((*API).getMemoryByPath)},
+	{"POST", versionPath + "/restore", memento.RoleWrite, ownEndpoint, changing((*API).restoreVersion)},
+	{"POST", storePath + "/restore", memento.RoleWrite, ownEndpoint, changing((*API).restoreStore)},
+	{"POST", storePath + "/undo", memento.RoleWrite, ownEndpoint, changing((*API).undo)},
+	{"GET", storePath + "/export", memento.RoleRead, streamEndpoint, inStore((*API).exportStore)},
+	{"POST", storePath + "/import", memento.RoleWrite, bulkEndpoint, changing((*API).importStore)},
 
-	{"GET", storePath + "/entries", memento.RoleRead, stream, inStore((*API).streamEntries)},
-	{"GET", storePath + "/history", memento.RoleRead, stream, inStore((*API).streamHistory)},
-	{"POST", storePath + "/history", memento.RoleAdmin, bulk, inStore((*API).importHistory)},
-	{"POST", storePath + "/prune", memento.RoleAdmin, ours, inStore((*API).pruneHistory)},
-	{"POST", storePath + "/reads", memento.RoleRead, ours, (*API).markReads},
+	{"GET", storePath + "/entries", memento.RoleRead, streamEndpoint, inStore((*API).streamEntries)},
+	{"GET", storePath + "/history", memento.RoleRead, streamEndpoint, inStore((*API).streamHistory)},
+	{"POST", storePath + "/history", memento.RoleAdmin, bulkEndpoint, inStore((*API).importHistory)},
+	{"POST", storePath + "/prune", memento.RoleAdmin, ownEndpoint, inStore((*API).pruneHistory)},
+	{"POST", storePath + "/reads", memento.RoleRead, ownEndpoint, (*API).markReads},
 
-	{"GET", "/v1/whoami", memento.RoleRead, ours, (*API).whoAmI},
-	{"GET", keysPath, memento.RoleAdmin, ours, (*API).listKeys},
-	{"POST", keysPath, memento.RoleAdmin, ours, (*API).createKey},
-	{"GET", keyPath, memento.RoleAdmin, ours, (*API).getKey},
-	{"POST", keyPath + "/revoke", memento.RoleAdmin, ours, (*API).revokeKey},
-	{"POST", keyPath + "/rotate", memento.RoleAdmin, ours, (*API).rotateKey},
+	{"GET", "/v1/whoami", memento.RoleRead, ownEndpoint, (*API).whoAmI},
+	{"GET", keysPath, memento.RoleAdmin, ownEndpoint, (*API).listKeys},
+	{"POST", keysPath, memento.RoleAdmin, ownEndpoint, (*API).createKey},
+	{"GET", keyPath, memento.RoleAdmin, ownEndpoint, (*API).getKey},
+	{"POST", keyPath + "/revoke", memento.RoleAdmin, ownEndpoint, (*API).revokeKey},
+	{"POST", keyPath + "/rotate", memento.RoleAdmin, ownEndpoint, (*API).rotateKey},
 
-	{"GET", "/openapi.json", "", ours, (*API).serveOpenAPI},
+	{"GET", "/openapi.json", "", ownEndpoint, (*API).serveOpenAPI},
 }
 
 // roleOf returns the role that a route needs here.
@@ -108,8 +108,8 @@ type resource struct {
 func (a *API) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	resources := map[string]*resource{}
-	for i := range table {
-		r := &table[i]
+	for i := range endpoints {
+		r := &endpoints[i]
 		found := resources[r.pattern]
 		if found == nil {
 			found = &resource{r.pattern, map[string]*route{}}
@@ -170,6 +170,6 @@ func (c *call) find(mux *http.ServeMux) (*route, error) {
 		allowed = append(allowed, m)
 	}
 	slices.Sort(allowed)
-	return nil, &fault{status: http.StatusMethodNotAllowed, kind: invalidRequest, allow: strings.Join(allowed, ", "),
+	return nil, &apiError{status: http.StatusMethodNotAllowed, kind: invalidRequest, allow: strings.Join(allowed, ", "),
 		message: "the method " + printable(c.r.Method) + " is not supported here; use " + strings.Join(allowed, " or ")}
 }

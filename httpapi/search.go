@@ -28,7 +28,7 @@ func (a *API) search(c *call, store *memento.Store, id memento.StoreID) error {
 	if err := c.charge(int64(opts.Limit) * matchCost); err != nil {
 		return err
 	}
-	scan, err := c.take(a.scans, 1)
+	scan, err := c.acquire(a.scans, 1)
 	if err != nil {
 		return err
 	}

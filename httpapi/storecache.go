@@ -35,35 +35,35 @@ type openStore struct {
 
 const (
 	maxOpenStores = 1024
-	storeFresh    = 5 * time.Second
+	storeTTL    = 5 * time.Second
 )
 
 // open returns the store of a request, which leaves it when it is answered. look
 // looks it up.
 func (s *storeCache) open(key storeKey, open func() (*memento.Store, error), look func() error) (store *memento.Store, leave func(), err error) {
-	if o := s.enter(key, nil); o != nil {
-		if s.isStale(o) {
+	if o := s.acquire(key, nil); o != nil {
+		if s.claimRefresh(o) {
 			if err := look(); err != nil {
 				if errors.Is(err, memento.ErrNoStore) {
-					s.forget(o)
+					s.drop(o)
 				} else { // it was not found out
 					s.expire(o)
 				}
-				s.leave(o)
+				s.release(o)
 				return nil, nil, err
 			}
 		}
-		return o.store, func() { s.leave(o) }, nil
+		return o.store, func() { s.release(o) }, nil
 	}
 	if store, err = open(); err != nil {
 		return nil, nil, err
 	}
-	o := s.enter(key, store)
-	return o.store, func() { s.leave(o) }, nil
+	o := s.acquire(key, store)
+	return o.store, func() { s.release(o) }, nil
 }
 
 // enter returns a store that is open, or the new one if that is not nil.
-func (s *storeCache) enter(key storeKey, store *memento.Store) *openStore {
+func (s *storeCache) acquire(key storeKey, store *memento.Store) *openStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byID[key]
@@ -74,7 +74,7 @@ func (s *storeCache) enter(key storeKey, store *memento.Store) *openStore {
 		if s.byID == nil {
 			s.byID = map[storeKey]*list.Element{}
 		}
-		e = s.recent.PushFront(&openStore{key: key, store: store, until: s.now().Add(storeFresh)})
+		e = s.recent.PushFront(&openStore{key: key, store: store, until: s.now().Add(storeTTL)})
 		s.byID[key] = e
 	}
 	s.recent.MoveToFront(e)
@@ -84,13 +84,13 @@ func (s *storeCache) enter(key storeKey, store *memento.Store) *openStore {
 }
 
 // isStale reports whether it is this caller's turn to look the store up again.
-func (s *storeCache) isStale(o *openStore) bool {
+func (s *storeCache) claimRefresh(o *openStore) bool {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stale := !now.Before(o.until)
 	if stale {
-		o.until = now.Add(storeFresh)
+		o.until = now.Add(storeTTL)
 	}
 	return stale
 }
@@ -103,7 +103,7 @@ func (s *storeCache) expire(o *openStore) {
 }
 
 // forget closes a store that is the workspace's no longer.
-func (s *storeCache) forget(o *openStore) {
+func (s *storeCache) drop(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.byID[o.key]; e != nil && e.Value == o {
@@ -113,7 +113,7 @@ func (s *storeCache) forget(o *openStore) {
 }
 
 // leave ends a use, and closes what has not been used for longest.
-func (s *storeCache) leave(o *openStore) {
+func (s *storeCache) release(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.users--

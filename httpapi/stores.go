@@ -48,7 +48,7 @@ func (c *call) spec() (spec memento.StoreSpec, err error) {
 	spec.Metadata = map[string]string{}
 	for k, v := range body.Metadata {
 		if v == nil {
-			return spec, invalid("%s: must be a string, not null", within("metadata", k))
+			return spec, invalid("%s: must be a string, not null", fieldPath("metadata", k))
 		}
 		spec.Metadata[k] = *v
 	}
@@ -72,7 +72,7 @@ func (a *API) createStore(c *call) error {
 	}
 	info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
 	if errors.Is(err, memento.ErrExist) && spec.ID != "" {
-		return &fault{status: http.StatusConflict, kind: conflictError, message: "a memory store of this ID, or of this name, exists already", retry: "false", extra: describe(err)}
+		return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store of this ID, or of this name, exists already", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	if errors.Is(err, memento.ErrExist) {
 		return nameTaken(err)
@@ -80,12 +80,12 @@ func (a *API) createStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	a.tellStore("created", c.who.Workspace, info.ID)
+	a.sendStoreEvent("created", c.who.Workspace, info.ID)
 	return c.answer(wire.FromStore(info))
 }
 
 func nameTaken(err error) error {
-	return &fault{status: http.StatusConflict, kind: conflictError, message: "a memory store of this name exists already", retry: "false", extra: describe(err)}
+	return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store of this name exists already", shouldRetry: "false", extra: errorDetails(err)}
 }
 
 // storeByName returns the store of a name, and makes it if there is none.
@@ -110,7 +110,7 @@ func (a *API) storeByName(c *call) error {
 		case 1:
 			return c.answer(wire.FromStore(found[0]))
 		case 2:
-			return &fault{status: http.StatusConflict, kind: conflictError, message: "several memory stores have this name; use an ID", retry: "false"}
+			return &apiError{status: http.StatusConflict, kind: conflictError, message: "several memory stores have this name; use an ID", shouldRetry: "false"}
 		}
 		info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
 		if errors.Is(err, memento.ErrExist) {
@@ -119,7 +119,7 @@ func (a *API) storeByName(c *call) error {
 		if err != nil {
 			return err
 		}
-		a.tellStore("created", c.who.Workspace, info.ID)
+		a.sendStoreEvent("created", c.who.Workspace, info.ID)
 		return c.answer(wire.FromStore(info))
 	}
 }
@@ -215,7 +215,7 @@ func (a *API) updateStore(c *call) error {
 		return err
 	}
 	if u.Archive && !info.UpdatedAt.Equal(u.IfUpdatedAt) { // just now: an archived store does not change any more
-		a.tellStore("archived", c.who.Workspace, info.ID)
+		a.sendStoreEvent("archived", c.who.Workspace, info.ID)
 	}
 	return c.answer(wire.FromStore(info))
 }
@@ -224,7 +224,7 @@ func (a *API) updateStore(c *call) error {
 func (a *API) updateInfo(c *call, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
 	info, err := a.backend.UpdateStore(c.context(), c.who.Workspace, id, u)
 	if errors.Is(err, memento.ErrConflict) {
-		err = &fault{status: http.StatusConflict, kind: conflictError, message: "the memory store was changed meanwhile", retry: "false", extra: describe(err)}
+		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "the memory store was changed meanwhile", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	if err == nil && info.Archived() && !u.Archive {
 		// An update that names nothing is no error of the backend's.
@@ -254,7 +254,7 @@ func (a *API) archiveStore(c *call) error {
 		if err != nil {
 			return err
 		}
-		a.tellStore("archived", c.who.Workspace, info.ID)
+		a.sendStoreEvent("archived", c.who.Workspace, info.ID)
 		return c.answer(wire.FromStore(info))
 	}
 }
@@ -274,8 +274,8 @@ func (a *API) deleteStore(c *call) error {
 	if err := a.backend.DeleteStore(c.context(), c.who.Workspace, memento.StoreID(id)); err != nil {
 		return err
 	}
-	a.changes.tell(memento.StoreID(id)) // streams of it end
-	a.tellStore("deleted", c.who.Workspace, memento.StoreID(id))
+	a.changes.notify(memento.StoreID(id)) // streams of it end
+	a.sendStoreEvent("deleted", c.who.Workspace, memento.StoreID(id))
 	return c.answer(wire.Deleted{ID: id, Type: "memory_store_deleted"})
 }
 

@@ -45,22 +45,22 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 		if err := checkActorID(calls.Session); err != nil {
 			return err
 		}
-		opts.Actor = c.signed(memento.Actor{Kind: memento.ActorSession, ID: calls.Session})
+		opts.Actor = c.withRequestKey(memento.Actor{Kind: memento.ActorSession, ID: calls.Session})
 	}
 	opts.ReadOnly = !c.who.Role.Allows(memento.RoleWrite)
 	opts.Logger = a.opts.Logger.With("request_id", c.id)
 	tool := memento.NewTool(store, &opts)
 	var results []memento.ResultBlock
 	if mayChange(text) { // the route itself counts as a read
-		if err := a.rates.take(c.who.key(), true, len(calls.Calls), time.Now()); err != nil {
+		if err := a.rates.allow(c.who.key(), true, len(calls.Calls), time.Now()); err != nil {
 			return err
 		}
 	}
 	if err := c.charge(int64(len(calls.Calls)-1) * resultCost); err != nil {
 		return err
 	}
-	if key, ok := c.repeatKey(session, text, calls.Calls); ok {
-		results, err = a.repeats.once(c.context(), key, text, isRepetition(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
+	if key, ok := c.idempotencyKey(session, text, calls.Calls); ok {
+		results, err = a.idempotency.do(c.context(), key, text, isRetry(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
 			return execute(ctx, tool, calls.Calls)
 		})
 		if err != nil {

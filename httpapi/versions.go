@@ -149,7 +149,7 @@ func (a *API) restoreVersion(c *call, store *memento.Store, id memento.StoreID, 
 	}
 	path, _, err := store.RestoreVersion(c.context(), by, memento.VersionID(name))
 	if err != nil {
-		return c.occupied(store, path, err)
+		return c.addConflict(store, path, err)
 	}
 	m, err := store.Peek(c.context(), memento.ByPath(path))
 	if err != nil {

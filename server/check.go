@@ -17,10 +17,10 @@ import (
 //
 // Errors: Faults, all there are.
 func (c *Config) Check(now time.Time) error {
-	var faults Faults
+	var faults ConfigErrors
 	add := func(key string, err error) {
 		if err != nil {
-			faults = append(faults, c.Fault(key, "%v", err))
+			faults = append(faults, c.SettingError(key, "%v", err))
 		}
 	}
 	if scheme, _, _ := strings.Cut(c.Backend, ":"); strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
@@ -49,29 +49,29 @@ func (c *Config) Check(now time.Time) error {
 	faults = append(faults, c.checkOIDC()...)
 	for i := range c.Webhooks {
 		if err := c.Webhooks[i].checkURL(); err != nil {
-			faults = append(faults, c.webhookFault(i, "%v", err))
+			faults = append(faults, c.webhookError(i, "%v", err))
 		}
 	}
-	return faults.orNil()
+	return faults.errorOrNil()
 }
 
-func (c *Config) checkTLS(now time.Time) (faults Faults) {
+func (c *Config) checkTLS(now time.Time) (faults ConfigErrors) {
 	cert, key := c.TLS.CertFile, c.TLS.KeyFile
 	switch {
 	case cert == "" && key == "":
 		return nil
 	case cert == "":
-		return Faults{c.Fault("tls.key_file", "want tls.cert_file, too")}
+		return ConfigErrors{c.SettingError("tls.key_file", "want tls.cert_file, too")}
 	case key == "":
-		return Faults{c.Fault("tls.cert_file", "want tls.key_file, too")}
+		return ConfigErrors{c.SettingError("tls.cert_file", "want tls.key_file, too")}
 	}
 	certPEM, err := os.ReadFile(cert)
 	if err != nil {
-		faults = append(faults, c.Fault("tls.cert_file", "it cannot be read: %s", cause(err)))
+		faults = append(faults, c.SettingError("tls.cert_file", "it cannot be read: %s", cause(err)))
 	}
 	keyPEM, err := os.ReadFile(key)
 	if err != nil {
-		faults = append(faults, c.Fault("tls.key_file", "it cannot be read: %s", cause(err)))
+		faults = append(faults, c.SettingError("tls.key_file", "it cannot be read: %s", cause(err)))
 	}
 	if len(faults) > 0 {
 		return faults
@@ -81,7 +81,7 @@ func (c *Config) checkTLS(now time.Time) (faults Faults) {
 		err = checkValidity(pair.Leaf, now)
 	}
 	if err != nil {
-		faults = append(faults, c.Fault("tls.cert_file", "%s", cause(err)))
+		faults = append(faults, c.SettingError("tls.cert_file", "%s", cause(err)))
 	}
 	return faults
 }
@@ -99,21 +99,21 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-func (c *Config) checkOIDC() (faults Faults) {
+func (c *Config) checkOIDC() (faults ConfigErrors) {
 	o := c.OIDC
 	if o.Issuer == "" {
 		for _, key := range []string{"oidc.audience", "oidc.workspace_claim", "oidc.role_claim", "oidc.default_role"} {
 			if _, given := c.origins[key]; given {
-				faults = append(faults, c.Fault(key, "want oidc.issuer, too"))
+				faults = append(faults, c.SettingError(key, "want oidc.issuer, too"))
 			}
 		}
 		return faults
 	}
 	if err := checkURL(o.Issuer, "https://login.example", true); err != nil {
-		faults = append(faults, c.Fault("oidc.issuer", "%v", err))
+		faults = append(faults, c.SettingError("oidc.issuer", "%v", err))
 	}
 	if o.Audience == "" {
-		faults = append(faults, c.Fault("oidc.audience", "want whom tokens are meant for: one that was made for another service must not open this one"))
+		faults = append(faults, c.SettingError("oidc.audience", "want whom tokens are meant for: one that was made for another service must not open this one"))
 	}
 	return faults
 }

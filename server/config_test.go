@@ -196,12 +196,12 @@ func TestBadValues(t *testing.T) {
 		{"webhooks:\n- {allow_private: 7}", `webhooks[0].allow_private (file, line 2): want true or false`},
 	} {
 		_, err := Load(Sources{File: write(t, "m.yaml", tc.file), Getenv: env()})
-		faults, ok := errors.AsType[Faults](err)
+		faults, ok := errors.AsType[ConfigErrors](err)
 		if !ok || !errors.Is(err, memento.ErrInvalid) {
 			t.Errorf("%q: %v", tc.file, err)
 			continue
 		}
-		if !slices.ContainsFunc(faults, func(f Fault) bool { return strings.HasPrefix(f.String(), tc.want) }) {
+		if !slices.ContainsFunc(faults, func(f ConfigError) bool { return strings.HasPrefix(f.String(), tc.want) }) {
 			t.Errorf("%q: %v\nwant %s", tc.file, err, tc.want)
 		}
 		if strings.Contains(err.Error(), "canary") {
@@ -299,7 +299,7 @@ func TestCheck(t *testing.T) {
 		{"a webhook that is none", load("webhooks:\n- url: app.example" + secret), []string{"webhooks[0] (file, line 2): url: want a URL such as"}},
 	} {
 		err := tc.c.Check(now)
-		faults, _ := errors.AsType[Faults](err)
+		faults, _ := errors.AsType[ConfigErrors](err)
 		ok := len(faults) == len(tc.want)
 		for i := range faults {
 			ok = ok && strings.HasPrefix(faults[i].String(), tc.want[i])

@@ -18,11 +18,11 @@ import (
 type document struct {
 	config *Config // gets the webhooks
 	values []value
-	faults Faults
+	errs ConfigErrors
 }
 
-func (d *document) fault(key string, line int, format string, args ...any) {
-	d.faults = append(d.faults, Fault{Setting: key, Source: FromFile, Line: line, Message: fmt.Sprintf(format, args...)})
+func (d *document) errorf(key string, line int, format string, args ...any) {
+	d.errs = append(d.errs, ConfigError{Setting: key, Source: FromFile, Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
 // read walks a YAML document.
@@ -37,7 +37,7 @@ func (d *document) read(text []byte) {
 		return
 	}
 	if err := dec.Decode(&more); err == nil {
-		d.fault("", more.Line, "a second document begins here; there can be only one")
+		d.errorf("", more.Line, "a second document begins here; there can be only one")
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err)
 	}
@@ -52,7 +52,7 @@ func (d *document) syntax(err error) {
 	if m != nil {
 		line, _ = strconv.Atoi(m[1])
 	}
-	d.fault("", line, "it is not YAML: %s", yamlLine.ReplaceAllString(err.Error(), ""))
+	d.errorf("", line, "it is not YAML: %s", yamlLine.ReplaceAllString(err.Error(), ""))
 }
 
 // mapping reads the settings whose keys begin with prefix.
@@ -62,7 +62,7 @@ func (d *document) mapping(prefix string, n *yaml.Node) {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null" && prefix == "":
 		return // a file of comments
 	case n.Kind != yaml.MappingNode:
-		d.fault(strings.TrimSuffix(prefix, "."), n.Line, "want settings, as in \"%s: …\", not %s", d.known(prefix)[0], describe(n))
+		d.errorf(strings.TrimSuffix(prefix, "."), n.Line, "want settings, as in \"%s: …\", not %s", d.known(prefix)[0], describe(n))
 		return
 	}
 	d.pairs(prefix, n, func(name string, at int, v *yaml.Node) {
@@ -85,7 +85,7 @@ func (d *document) mapping(prefix string, n *yaml.Node) {
 		if prefix == "" && d.isPart(name) {
 			what = "there is no such setting at the top"
 		}
-		d.fault(key, at, "%s; there are %s", what, strings.Join(d.known(prefix), ", "))
+		d.errorf(key, at, "%s; there are %s", what, strings.Join(d.known(prefix), ", "))
 	})
 }
 
@@ -95,11 +95,11 @@ func (d *document) pairs(prefix string, n *yaml.Node, do func(name string, line 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := resolve(n.Content[i])
 		if k.Kind != yaml.ScalarNode {
-			d.fault(strings.TrimSuffix(prefix, "."), k.Line, "want the name of a setting, not %s", describe(k))
+			d.errorf(strings.TrimSuffix(prefix, "."), k.Line, "want the name of a setting, not %s", describe(k))
 			continue
 		}
 		if first, twice := seen[k.Value]; twice {
-			d.fault(prefix+k.Value, k.Line, "it is set already, in line %d", first)
+			d.errorf(prefix+k.Value, k.Line, "it is set already, in line %d", first)
 			continue
 		}
 		seen[k.Value] = k.Line
@@ -116,16 +116,16 @@ func (d *document) setting(s Setting, line int, n *yaml.Node) {
 		for _, item := range n.Content {
 			item = resolve(item)
 			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-				d.fault(s.Key, item.Line, "want a list of texts, not %s in it", describe(item))
+				d.errorf(s.Key, item.Line, "want a list of texts, not %s in it", describe(item))
 				return
 			}
 			items = append(items, item.Value)
 		}
 	case n.Kind != yaml.ScalarNode:
-		d.fault(s.Key, line, "want a value (%s), not %s", s.Form, describe(n))
+		d.errorf(s.Key, line, "want a value (%s), not %s", s.Form, describe(n))
 		return
 	case n.Tag == "!!null":
-		d.fault(s.Key, line, "it has no value; leave the line out, or write \"\"")
+		d.errorf(s.Key, line, "it has no value; leave the line out, or write \"\"")
 		return
 	default:
 		items = []string{n.Value}

@@ -175,7 +175,7 @@ func (e *endpoint) deliver(ctx context.Context, m *message) {
 		e.count("delivered")
 		return
 	}
-	if hopeless, ok := errors.AsType[*hopelessError](err); ok {
+	if hopeless, ok := errors.AsType[*permanentError](err); ok {
 		e.count("failed")
 		e.disable(hopeless.reason)
 		return
@@ -226,9 +226,9 @@ func (e *endpoint) dropAll() {
 func (e *endpoint) count(outcome string) { e.all.metrics.deliveries.WithLabelValues(outcome).Inc() }
 
 // A hopelessError is of an endpoint that is not meant to be one.
-type hopelessError struct{ reason string }
+type permanentError struct{ reason string }
 
-func (e *hopelessError) Error() string { return e.reason }
+func (e *permanentError) Error() string { return e.reason }
 
 // send posts a message. Its errors do not repeat the URL, which may hold a secret.
 func (e *endpoint) send(ctx context.Context, m *message) error {
@@ -236,7 +236,7 @@ func (e *endpoint) send(ctx context.Context, m *message) error {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.hook.URL, bytes.NewReader(m.body))
 	if err != nil {
-		return &hopelessError{"its URL is not valid"}
+		return &permanentError{"its URL is not valid"}
 	}
 	at := strconv.FormatInt(e.all.now().Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
@@ -247,7 +247,7 @@ func (e *endpoint) send(ctx context.Context, m *message) error {
 	answer, err := e.client.Do(r)
 	switch {
 	case errors.Is(err, errNotPublic):
-		return &hopelessError{errNotPublic.Error()}
+		return &permanentError{errNotPublic.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("no answer in time")
 	case err != nil:
@@ -259,9 +259,9 @@ func (e *endpoint) send(ctx context.Context, m *message) error {
 	case answer.StatusCode >= 200 && answer.StatusCode < 300:
 		return nil
 	case answer.StatusCode >= 300 && answer.StatusCode < 400:
-		return &hopelessError{"it answers with a redirect, which is not followed; name the final URL"}
+		return &permanentError{"it answers with a redirect, which is not followed; name the final URL"}
 	case answer.StatusCode == http.StatusGone:
-		return &hopelessError{"it answers that it is gone (410)"}
+		return &permanentError{"it answers that it is gone (410)"}
 	}
 	return fmt.Errorf("answered with status %d", answer.StatusCode)
 }

@@ -59,7 +59,7 @@ const (
 
 const (
 	readyWithin = 2 * time.Second // for the backend to answer
-	readyFresh  = time.Second     // how long an answer is used, however many ask
+	readyTTL  = time.Second     // how long an answer is used, however many ask
 )
 
 // around answers questions about health, and has next answer the others.
@@ -67,7 +67,7 @@ func (h *health) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if asked && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
-			forgoBody(w, r)
+			limitBodyWait(w, r)
 		}
 		switch {
 		case asked && r.URL.Path == "/healthz":
@@ -75,7 +75,7 @@ func (h *health) around(next http.Handler) http.Handler {
 		case asked && r.URL.Path == "/readyz" && h.draining.Load():
 			writeHealth(w, http.StatusServiceUnavailable, stateDraining, nil)
 		case asked && r.URL.Path == "/readyz":
-			switch state := h.look(); state {
+			switch state := h.cachedState(); state {
 			case stateReady:
 				writeHealth(w, http.StatusOK, state, h.warned())
 			default:
@@ -100,21 +100,21 @@ func writeHealth(w http.ResponseWriter, status int, word string, warnings []stri
 }
 
 // look returns whether the backend answers, and takes writes.
-func (h *health) look() (state string) {
+func (h *health) cachedState() (state string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := time.Now(); now.Sub(h.checked) >= readyFresh {
+	if now := time.Now(); now.Sub(h.checked) >= readyTTL {
 		// Not the request's context: the answer is for all who ask.
 		ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 		defer cancel()
-		h.state = ask(ctx, h.backend)
+		h.state = checkBackend(ctx, h.backend)
 		h.checked = time.Now()
 	}
 	return h.state
 }
 
 // ask returns what a backend says before ctx ends, even if it does not mind ctx.
-func ask(ctx context.Context, b memento.Backend) (state string) {
+func checkBackend(ctx context.Context, b memento.Backend) (state string) {
 	answered := make(chan error, 1)
 	go func() { answered <- check(ctx, b) }()
 	select {

@@ -16,32 +16,32 @@ const heldShare = "more_than_usual"
 var clockReasons = []memento.ClockReason{memento.ClockStorage, memento.ClockMoved, memento.ClockGap}
 
 // repeatHeld is how often the log says again what has not changed.
-const repeatHeld = time.Hour
+const repeatAfter = time.Hour
 
 // holds remember what the log has said.
-type holds struct {
+type logDedup struct {
 	mu   sync.Mutex
-	said map[string]saying
+	last map[string]logged
 }
 
-type saying struct {
+type logged struct {
 	text string
 	at   time.Time
 }
 
 // isNews reports whether the log should say a text about something: because it has said
 // another, or this one more than an hour ago. "" is that there is nothing to say.
-func (h *holds) isNews(about, text string) bool {
+func (h *logDedup) changed(about, text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.said == nil {
-		h.said = map[string]saying{}
+	if h.last == nil {
+		h.last = map[string]logged{}
 	}
-	last := h.said[about]
-	if last.text == text && (text == "" || time.Since(last.at) < repeatHeld) {
+	last := h.last[about]
+	if last.text == text && (text == "" || time.Since(last.at) < repeatAfter) {
 		return false
 	}
-	h.said[about] = saying{text, time.Now()}
+	h.last[about] = logged{text, time.Now()}
 	return true
 }
 
@@ -60,7 +60,7 @@ func (m *maintenance) judged(j memento.Judgement, err error) bool {
 	for _, r := range clockReasons {
 		m.metrics.upkeepHeld.WithLabelValues(string(r)).Set(bit(r == reason))
 	}
-	news := m.held.isNews("clock", string(reason))
+	news := m.held.changed("clock", string(reason))
 	switch {
 	case held && news:
 		m.logger.Error("upkeep is held: the clock of this machine is not believed; nothing expires and no history is removed until it is right",
@@ -73,7 +73,7 @@ func (m *maintenance) judged(j memento.Judgement, err error) bool {
 	if j.Behind > 0 {
 		behind = "behind"
 	}
-	if m.held.isNews("behind", behind) && behind != "" {
+	if m.held.changed("behind", behind) && behind != "" {
 		m.logger.Warn("the clock of this machine is behind the time at which upkeep was done last; less is removed meanwhile",
 			"behind", j.Behind.Round(time.Second).String(), "clock", j.At.Format(time.RFC3339))
 	}

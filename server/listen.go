@@ -12,13 +12,13 @@ import (
 
 // inUse are faults of which one is that an address has another program. As an error
 // they are memento.ErrInUse, too.
-type inUse struct{ Faults }
+type inUse struct{ ConfigErrors }
 
-func (f inUse) Unwrap() []error { return []error{f.Faults, memento.ErrInUse} }
+func (f inUse) Unwrap() []error { return []error{f.ConfigErrors, memento.ErrInUse} }
 
 // listen opens the listeners, all or none.
 func (s *Server) listen() error {
-	var faults Faults
+	var faults ConfigErrors
 	taken := false
 	var opened []net.Listener
 	open := func(key, address string) net.Listener {
@@ -27,7 +27,7 @@ func (s *Server) listen() error {
 		}
 		l, err := net.Listen(networkOf(address), address)
 		if err != nil {
-			faults = append(faults, s.config.Fault(key, "%s", listenFault(address, err)))
+			faults = append(faults, s.config.SettingError(key, "%s", listenError(address, err)))
 			taken = taken || errors.Is(err, syscall.EADDRINUSE)
 			return nil
 		}
@@ -97,7 +97,7 @@ func (s *Server) Addresses() Addresses {
 }
 
 // listenFault says why an address cannot be listened at, and what to do.
-func listenFault(address string, err error) string {
+func listenError(address string, err error) string {
 	_, port, _ := net.SplitHostPort(address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

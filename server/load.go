@@ -33,7 +33,7 @@ func Load(src Sources) (Config, error) {
 	c := Default()
 	c.Backend = src.Backend
 	c.origins = map[string]origin{}
-	var faults Faults
+	var faults ConfigErrors
 	var given []value
 	if src.File != "" {
 		given, faults = readFile(src.File, &c)
@@ -51,15 +51,15 @@ func Load(src Sources) (Config, error) {
 	for _, v := range given {
 		c.origins[v.setting.Key] = v.from
 		if err := v.setting.set(&c, v.text); err != nil {
-			faults = append(faults, c.Fault(v.setting.Key, "%v, not %q", err, v.text))
+			faults = append(faults, c.SettingError(v.setting.Key, "%v, not %q", err, v.text))
 		}
 	}
 	for i := range c.Webhooks {
 		if err := c.Webhooks[i].findSecret(src.Getenv); err != nil {
-			faults = append(faults, c.webhookFault(i, "%v", err))
+			faults = append(faults, c.webhookError(i, "%v", err))
 		}
 	}
-	return c, faults.orNil()
+	return c, faults.errorOrNil()
 }
 
 // A value is what a setting was given at one place.
@@ -70,15 +70,15 @@ type value struct {
 }
 
 // readFile reads a configuration file: the values in it, and its webhooks into c.
-func readFile(path string, c *Config) ([]value, Faults) {
+func readFile(path string, c *Config) ([]value, ConfigErrors) {
 	text, err := readBounded(path)
 	if err != nil {
-		return nil, Faults{{Source: FromFile, Message: "it cannot be read: " + cause(err)}}
+		return nil, ConfigErrors{{Source: FromFile, Message: "it cannot be read: " + cause(err)}}
 	}
 	d := document{config: c}
 	d.read(text)
-	slices.SortStableFunc(d.faults, func(a, b Fault) int { return a.Line - b.Line })
-	return d.values, d.faults
+	slices.SortStableFunc(d.errs, func(a, b ConfigError) int { return a.Line - b.Line })
+	return d.values, d.errs
 }
 
 func readBounded(path string) ([]byte, error) {

@@ -30,8 +30,8 @@ func (l loads) Collect(found chan<- prometheus.Metric) {
 		gauge := func(d *prometheus.Desc, value int64) {
 			found <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), load.Resource)
 		}
-		gauge(capacity, load.Most)
-		gauge(capacityUsed, load.Taken)
+		gauge(capacity, load.Max)
+		gauge(capacityUsed, load.Used)
 		gauge(capacityWaiting, load.Waiting)
 		for reason, n := range load.Refused {
 			found <- prometheus.MustNewConstMetric(capacityRefused, prometheus.CounterValue, float64(n), load.Resource, reason)

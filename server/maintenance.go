@@ -20,7 +20,7 @@ type maintenance struct {
 	logger   *slog.Logger
 	metrics  *metrics
 	health   *health
-	held     holds
+	held     logDedup
 
 	mu   sync.Mutex
 	seen map[memento.Workspace]bool // by requests; tokens may name some that have no keys
@@ -121,7 +121,7 @@ func (m *maintenance) once(ctx context.Context) {
 			m.metrics.maintained(u, err)
 			for _, h := range u.Held {
 				held[u.Store.ID] += heldText(h)
-				if m.held.isNews(string(u.Store.ID)+h.What, heldText(h)) {
+				if m.held.changed(string(u.Store.ID)+h.What, heldText(h)) {
 					m.logger.Warn("upkeep of a store is held: more than usual would be removed, and nothing was",
 						"workspace", string(ws), "store", string(u.Store.ID), "what", h.What, "count", h.Count, "of", h.Of, "share", h.Share,
 						"next", heldCommand(u.Store.ID, h.What))

@@ -37,14 +37,14 @@ type oidcAuth struct {
 const (
 	issuerTimeout = 10 * time.Second
 	issuerRetry   = 2 * time.Second // until an issuer that did not answer is asked again
-	issuerFresh   = 5 * time.Second // how long an answer of it is used, however many ask
+	issuerTTL   = 5 * time.Second // how long an answer of it is used, however many ask
 	maxSubject    = 255             // bytes; OpenID Connect Core 1.0, section 2
 )
 
 func newOIDC(config OIDC, now func() time.Time, logger *slog.Logger) *oidcAuth {
 	return &oidcAuth{config: config, now: now, logger: logger, client: &http.Client{
 		Timeout:   issuerTimeout,
-		Transport: &thrift{next: http.DefaultTransport.(*http.Transport).Clone(), fresh: issuerFresh},
+		Transport: &cachingTransport{next: http.DefaultTransport.(*http.Transport).Clone(), fresh: issuerTTL},
 	}}
 }
 
@@ -132,7 +132,7 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.config.Issuer)
 	if err != nil {
 		o.asked = o.now()
-		o.logger.Error("issuer of tokens cannot be used", "issuer", o.config.Issuer, "error", issuerFault(err))
+		o.logger.Error("issuer of tokens cannot be used", "issuer", o.config.Issuer, "error", issuerAnswerError(err))
 		return nil, errIssuer
 	}
 	o.verifier = provider.Verifier(&oidc.Config{
@@ -149,7 +149,7 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	return o.verifier, nil
 }
 
-func issuerFault(err error) string {
+func issuerAnswerError(err error) string {
 	if strings.Contains(err.Error(), "did not match") {
 		return "it names another issuer than oidc.issuer"
 	}

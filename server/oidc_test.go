@@ -246,7 +246,7 @@ func TestOIDCRotation(t *testing.T) {
 		t.Errorf("the keys were fetched %d times", i.fetched)
 	}
 	i.publish("fresh", &fresh.PublicKey, jose.ES256)
-	kept := o.client.Transport.(*thrift)
+	kept := o.client.Transport.(*cachingTransport)
 	kept.mu.Lock()
 	kept.fresh = 0 // as if that time had passed
 	kept.mu.Unlock()

@@ -124,7 +124,7 @@ func (s *Server) last(side []*http.Server) {
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           s.unbreakable(h),
+		Handler:           s.recoverPanics(h),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -134,7 +134,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 
 // unbreakable answers with an error if a handler panics. The API does so itself;
 // this is for what is around it.
-func (s *Server) unbreakable(next http.Handler) http.Handler {
+func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			fault := recover()
@@ -161,7 +161,7 @@ func (s *Server) unbreakable(next http.Handler) http.Handler {
 // withoutBodies answers requests whose bodies next does not read.
 func withoutBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		forgoBody(w, r)
+		limitBodyWait(w, r)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -169,7 +169,7 @@ func withoutBodies(next http.Handler) http.Handler {
 // forgoBody waits no longer than a moment for the body of a request that nobody
 // reads. Package http reads it to its end before it answers, for as long as it takes
 // to come, and so long the server could not end either.
-func forgoBody(w http.ResponseWriter, r *http.Request) {
+func limitBodyWait(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace))
 	}

@@ -74,7 +74,7 @@ func New(c Config, d Deps) (*Server, error) {
 	for i := range c.Webhooks {
 		if w := &c.Webhooks[i]; w.key == nil { // of a configuration that was not loaded
 			if err := w.findSecret(os.Getenv); err != nil {
-				return nil, Faults{c.webhookFault(i, "%v", err)}
+				return nil, ConfigErrors{c.webhookError(i, "%v", err)}
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func New(c Config, d Deps) (*Server, error) {
 	s.metrics.registry.MustRegister(loads{s.api})
 	if c.TLS.CertFile != "" {
 		if s.certs, err = newCertificates(c.TLS, d.Now, s.logger, s.metrics); err != nil {
-			return nil, Faults{c.Fault("tls.cert_file", "%v", err)}
+			return nil, ConfigErrors{c.SettingError("tls.cert_file", "%v", err)}
 		}
 	}
 	if err := s.listen(); err != nil {
@@ -126,7 +126,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	if s.traces, err = newTraces(context.Background(), c.Traces, d.Version, s.logger); err != nil {
 		s.closeListeners()
-		return nil, Faults{c.Fault("traces.endpoint", "%v", err)}
+		return nil, ConfigErrors{c.SettingError("traces.endpoint", "%v", err)}
 	}
 	s.hooks = newWebhooks(c.Webhooks, d.Now, s.logger, s.metrics)
 	return s, nil

@@ -135,7 +135,7 @@ func TestAnswersInTime(t *testing.T) {
 	defer cancel()
 	release := make(chan struct{})
 	defer close(release)
-	if state := ask(ctx, hanging{memstore.New(nil), release}); state != stateUnavailable {
+	if state := checkBackend(ctx, hanging{memstore.New(nil), release}); state != stateUnavailable {
 		t.Errorf("a backend that hangs is %q", state)
 	}
 }
@@ -276,7 +276,7 @@ func TestListenFaults(t *testing.T) {
 	c.Address = l.Addr().String()
 	c.Metrics = "192.0.2.1:0" // documentation, so nobody's
 	_, err = New(c, Deps{Backend: memstore.New(nil)})
-	faults, ok := errors.AsType[Faults](err)
+	faults, ok := errors.AsType[ConfigErrors](err)
 	if !ok || len(faults) != 2 {
 		t.Fatalf("New: %v", err)
 	}

@@ -56,13 +56,13 @@ func (d *document) webhooks(n *yaml.Node) {
 	n = resolve(n)
 	d.config.origins["webhooks"] = origin{source: FromFile, line: n.Line}
 	if n.Kind != yaml.SequenceNode {
-		d.fault("webhooks", n.Line, "want a list, each with a url and a secret, not %s", describe(n))
+		d.errorf("webhooks", n.Line, "want a list, each with a url and a secret, not %s", describe(n))
 		return
 	}
 	for i, item := range n.Content {
 		prefix := fmt.Sprintf("webhooks[%d].", i)
 		if item = resolve(item); item.Kind != yaml.MappingNode {
-			d.fault(strings.TrimSuffix(prefix, "."), item.Line, "want a mapping with a url and a secret, not %s", describe(item))
+			d.errorf(strings.TrimSuffix(prefix, "."), item.Line, "want a mapping with a url and a secret, not %s", describe(item))
 			continue
 		}
 		w := Webhook{line: item.Line}
@@ -83,13 +83,13 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 			}
 		}
 		if !ok {
-			d.fault(prefix+name, line, "want a list of %s", strings.Join(webhookEvents(), ", "))
+			d.errorf(prefix+name, line, "want a list of %s", strings.Join(webhookEvents(), ", "))
 		}
 		return
 	case "allow_private":
 		v, err := boolean.parse(v.Value)
 		if err != nil {
-			d.fault(prefix+name, line, "%v", err)
+			d.errorf(prefix+name, line, "%v", err)
 		}
 		w.AllowPrivate = v
 		return
@@ -97,7 +97,7 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 	for _, f := range webhookFields() {
 		if f.key == name {
 			if !text || v.Value == "" {
-				d.fault(prefix+name, line, "want a text")
+				d.errorf(prefix+name, line, "want a text")
 				return
 			}
 			*f.text(w) = v.Value
@@ -108,7 +108,7 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 	for _, f := range webhookFields() {
 		known = append(known, f.key)
 	}
-	d.fault(prefix+name, line, "a webhook has no such setting; there are %s", strings.Join(known, ", "))
+	d.errorf(prefix+name, line, "a webhook has no such setting; there are %s", strings.Join(known, ", "))
 }
 
 // findSecret finds what messages are signed with. Its errors do not repeat it.
@@ -173,8 +173,8 @@ func (w *Webhook) wants(event string) bool {
 	return len(w.Events) == 0 || slices.Contains(w.Events, event)
 }
 
-func (c *Config) webhookFault(i int, format string, args ...any) Fault {
-	return Fault{
+func (c *Config) webhookError(i int, format string, args ...any) ConfigError {
+	return ConfigError{
 		Setting: fmt.Sprintf("webhooks[%d]", i), Source: FromFile, Line: c.Webhooks[i].line,
 		Message: fmt.Sprintf(format, args...),
 	}

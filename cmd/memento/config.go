@@ -39,7 +39,7 @@ then ends with exit code 6.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.loadChecked(f)
-			faults, ok := errors.AsType[server.Faults](err)
+			faults, ok := errors.AsType[server.ConfigErrors](err)
 			if err != nil && !ok {
 				return err
 			}
@@ -110,7 +110,7 @@ type faultJSON struct {
 	Message string        `json:"message"`
 }
 
-func checkedJSONOf(faults server.Faults) checkedJSON {
+func checkedJSONOf(faults server.ConfigErrors) checkedJSON {
 	j := checkedJSON{Type: "memento_config_check", Valid: len(faults) == 0, Faults: []faultJSON{}}
 	for _, f := range faults {
 		j.Faults = append(j.Faults, faultJSON(f))

@@ -119,25 +119,25 @@ func defaultBackend() (string, error) {
 // loadChecked is load, and checks what can be checked without starting.
 func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 	c, err := a.load(f)
-	faults, ok := errors.AsType[server.Faults](err)
+	faults, ok := errors.AsType[server.ConfigErrors](err)
 	if err != nil && !ok {
 		return c, err
 	}
-	if more, ok := errors.AsType[server.Faults](c.Check(a.now())); ok {
+	if more, ok := errors.AsType[server.ConfigErrors](c.Check(a.now())); ok {
 		faults = append(faults, more...)
 	}
 	if c.Backend != "" {
 		if err := storeurl.Check(c.Backend); err != nil {
-			faults = append(faults, c.Fault("backend", "%v", err))
+			faults = append(faults, c.SettingError("backend", "%v", err))
 		}
 	}
-	if file := c.Encryption.KeysFile; file != "" && !slices.ContainsFunc(faults, func(f server.Fault) bool { return f.Setting == "encryption.keys_file" }) {
+	if file := c.Encryption.KeysFile; file != "" && !slices.ContainsFunc(faults, func(f server.ConfigError) bool { return f.Setting == "encryption.keys_file" }) {
 		if _, err := cryptstore.OpenKeyFile(file); err != nil {
-			faults = append(faults, c.Fault("encryption.keys_file", "%v", err))
+			faults = append(faults, c.SettingError("encryption.keys_file", "%v", err))
 		}
 	}
 	if c.Encryption.Names && c.Encryption.KeysFile == "" && strings.TrimSpace(os.Getenv(encryptionKeysVariable)) == "" {
-		faults = append(faults, c.Fault("encryption.names", "want encryption.keys_file, too: without keys nothing is encrypted"))
+		faults = append(faults, c.SettingError("encryption.names", "want encryption.keys_file, too: without keys nothing is encrypted"))
 	}
 	if len(faults) == 0 {
 		return c, nil
@@ -148,7 +148,7 @@ func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 // explainFaults says what is wrong with a configuration, a line each, and returns
 // how the program ends. Another error is returned as it is.
 func (a *app) explainFaults(err error) error {
-	faults, ok := errors.AsType[server.Faults](err)
+	faults, ok := errors.AsType[server.ConfigErrors](err)
 	if !ok {
 		return err
 	}

@@ -241,7 +241,7 @@ func (a *app) reload(f *configFlags, s *server.Server) {
 		return
 	}
 	text := err.Error()
-	if faults, ok := errors.AsType[server.Faults](err); ok {
+	if faults, ok := errors.AsType[server.ConfigErrors](err); ok {
 		text = strings.ReplaceAll(faults.Error(), "\n", "; ")
 	}
 	s.Logger().Error("configuration cannot be read again; the old one stays", "error", text)

@@ -8,7 +8,7 @@ import (
 )
 
 // A Fault is one thing that is wrong with a configuration. It repeats no secret.
-type Fault struct {
+type ConfigError struct {
 	Setting string // its key; "" if it is the file as such
 	Source  Source // where the setting has its value from
 	Name    string // of the flag or the variable; "" otherwise
@@ -17,7 +17,7 @@ type Fault struct {
 }
 
 // String says where the fault is, and what it is.
-func (f Fault) String() string {
+func (f ConfigError) String() string {
 	o := origin{f.Source, f.Name, f.Line}
 	where := f.Setting
 	switch {
@@ -31,9 +31,9 @@ func (f Fault) String() string {
 
 // Faults are all that is wrong with a configuration. As an error they are
 // memento.ErrInvalid.
-type Faults []Fault
+type ConfigErrors []ConfigError
 
-func (f Faults) Error() string {
+func (f ConfigErrors) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
 		lines[i] = fault.String()
@@ -42,10 +42,10 @@ func (f Faults) Error() string {
 }
 
 // Unwrap returns memento.ErrInvalid.
-func (f Faults) Unwrap() error { return memento.ErrInvalid }
+func (f ConfigErrors) Unwrap() error { return memento.ErrInvalid }
 
 // orNil returns f as an error, nil if there is none.
-func (f Faults) orNil() error {
+func (f ConfigErrors) errorOrNil() error {
 	if len(f) == 0 {
 		return nil
 	}
@@ -86,10 +86,10 @@ func (o origin) String() string {
 }
 
 // Fault makes a fault of a setting that has its value already.
-func (c *Config) Fault(key, format string, args ...any) Fault {
+func (c *Config) SettingError(key, format string, args ...any) ConfigError {
 	o, given := c.origins[key]
 	if !given {
 		o.source = FromDefault
 	}
-	return Fault{Setting: key, Source: o.source, Name: o.name, Line: o.line, Message: fmt.Sprintf(format, args...)}
+	return ConfigError{Setting: key, Source: o.source, Name: o.name, Line: o.line, Message: fmt.Sprintf(format, args...)}
 }

@@ -13,23 +13,23 @@ import (
 // three quarters of that, so that there is always something for others. Those who wait
 // take turns by workspace, within a workspace by key, and are served in their order
 // within a key. What does not fit at present does not keep others from theirs.
-type shares struct {
+type limiter struct {
 	name                   string // for metrics
-	most                   int64  // in all
-	ofWorkspace, ofKey     int64  // the most of one
+	max                   int64  // in all
+	perWorkspace, perKey     int64  // the most of one
 	maxWaiting             int    // claims of one workspace
 	mu                     sync.Mutex
-	taken, peak            int64                      // now, and the most since somebody asked
-	workspaces             map[string]*workspaceShare // that have or want something
-	turns                  []*workspaceShare          // with claims that wait; the next in front
+	used, peak            int64                      // now, and the most since somebody asked
+	workspaces             map[string]*workspaceState // that have or want something
+	nextUp                  []*workspaceState          // with claims that wait; the next in front
 	waiting                int                        // claims
-	late, crowded, outsize uint64                     // refused: after a wait, because too many wait, because it never fits
+	timedOut, queueFull, tooBig uint64                     // refused: after a wait, because too many wait, because it never fits
 }
 
 // newShares returns shares of so much.
-func newShares(name string, most int64) *shares {
-	s := &shares{name: name, most: most, ofWorkspace: threeQuarters(most), maxWaiting: 512, workspaces: map[string]*workspaceShare{}}
-	s.ofKey = threeQuarters(s.ofWorkspace)
+func newLimiter(name string, most int64) *limiter {
+	s := &limiter{name: name, max: most, perWorkspace: threeQuarters(most), maxWaiting: 512, workspaces: map[string]*workspaceState{}}
+	s.perKey = threeQuarters(s.perWorkspace)
 	return s
 }
 
@@ -42,34 +42,34 @@ func threeQuarters(n int64) int64 {
 }
 
 // A claimant is who asks for a share.
-type claimant struct{ workspace, key string }
+type requester struct{ workspace, key string }
 
-type workspaceShare struct {
+type workspaceState struct {
 	name    string
-	taken   int64
+	used   int64
 	waiting int
-	keys    map[string]*keyShare
-	turns   []*keyShare // with claims that wait; the next in front
+	keys    map[string]*keyState
+	nextUp   []*keyState // with claims that wait; the next in front
 }
 
-type keyShare struct {
+type keyState struct {
 	name  string
-	taken int64
-	queue []*claim // oldest first
+	used int64
+	queue []*waiter // oldest first
 }
 
 // A claim is one that waits.
-type claim struct {
+type waiter struct {
 	n       int64
 	granted chan struct{}
 	done    bool // under the lock of the shares
 }
 
 // A share is what one request has of something. Its holder gives it back.
-type share struct {
-	of        *shares
-	workspace *workspaceShare
-	key       *keyShare
+type permit struct {
+	limiter        *limiter
+	workspace *workspaceState
+	key       *keyState
 	n         int64
 }
 
@@ -78,31 +78,31 @@ type refusal int
 
 const (
 	granted  refusal = iota
-	tooLate          // others had it for as long as the claim could wait
-	tooMany          // others of the workspace wait already
+	timedOut          // others had it for as long as the claim could wait
+	queueFull          // others of the workspace wait already
 	tooLarge         // nobody ever gets as much
 )
 
 // take returns n, once they are there, or why not. It waits until a time, and no
 // longer than ctx.
-func (s *shares) take(ctx context.Context, who claimant, n int64, until time.Time) (*share, refusal) {
-	h := &share{of: s}
+func (s *limiter) acquire(ctx context.Context, who requester, n int64, until time.Time) (*permit, refusal) {
+	h := &permit{limiter: s}
 	s.mu.Lock()
-	h.workspace, h.key = s.enter(who)
+	h.workspace, h.key = s.state(who)
 	return h, s.add(ctx, h, n, until)
 }
 
 // grow adds n to a share, or says why not.
-func (h *share) grow(ctx context.Context, n int64, until time.Time) refusal {
-	h.of.mu.Lock()
-	return h.of.add(ctx, h, n, until)
+func (h *permit) grow(ctx context.Context, n int64, until time.Time) refusal {
+	h.limiter.mu.Lock()
+	return h.limiter.add(ctx, h, n, until)
 }
 
 // add adds n to a share. It is called under the lock, which it gives back.
-func (s *shares) add(ctx context.Context, h *share, n int64, until time.Time) refusal {
-	if h.n+n > s.ofKey {
-		s.outsize++
-		s.leave(h.workspace, h.key)
+func (s *limiter) add(ctx context.Context, h *permit, n int64, until time.Time) refusal {
+	if h.n+n > s.perKey {
+		s.tooBig++
+		s.cleanUp(h.workspace, h.key)
 		s.mu.Unlock()
 		return tooLarge
 	}
@@ -113,12 +113,12 @@ func (s *shares) add(ctx context.Context, h *share, n int64, until time.Time) re
 		return granted
 	}
 	if h.workspace.waiting >= s.maxWaiting {
-		s.crowded++
-		s.leave(h.workspace, h.key)
+		s.queueFull++
+		s.cleanUp(h.workspace, h.key)
 		s.mu.Unlock()
-		return tooMany
+		return queueFull
 	}
-	c := &claim{n: n, granted: make(chan struct{})}
+	c := &waiter{n: n, granted: make(chan struct{})}
 	s.enqueue(h.workspace, h.key, c)
 	s.mu.Unlock()
 
@@ -132,10 +132,10 @@ func (s *shares) add(ctx context.Context, h *share, n int64, until time.Time) re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !c.done {
-		s.late++
+		s.timedOut++
 		s.withdraw(h.workspace, h.key, c)
-		s.leave(h.workspace, h.key)
-		return tooLate
+		s.cleanUp(h.workspace, h.key)
+		return timedOut
 	}
 	h.n += n
 	return granted
@@ -143,34 +143,34 @@ func (s *shares) add(ctx context.Context, h *share, n int64, until time.Time) re
 
 // force adds n to a share, whether they are there or not. It is for what has been done
 // already.
-func (h *share) force(n int64) {
-	h.of.mu.Lock()
-	defer h.of.mu.Unlock()
-	h.of.grant(h.workspace, h.key, n)
+func (h *permit) force(n int64) {
+	h.limiter.mu.Lock()
+	defer h.limiter.mu.Unlock()
+	h.limiter.grant(h.workspace, h.key, n)
 	h.n += n
 }
 
 // release gives a share back, as often as it is called.
-func (h *share) release() {
+func (h *permit) release() {
 	if h == nil || h.n == 0 {
 		return
 	}
-	s := h.of
+	s := h.limiter
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken -= h.n
-	h.workspace.taken -= h.n
-	h.key.taken -= h.n
+	s.used -= h.n
+	h.workspace.used -= h.n
+	h.key.used -= h.n
 	h.n = 0
-	s.leave(h.workspace, h.key)
+	s.cleanUp(h.workspace, h.key)
 	s.dispatch()
 }
 
 // Load is how much of something is in use.
 type Load struct {
 	Resource string // "requests", "streams", "bodies", "scans" or "memory", which is in bytes
-	Most     int64  // that there is
-	Taken    int64
+	Max     int64  // that there is
+	Used    int64
 	Waiting  int64 // requests
 
 	// Refused counts requests since the start: "late" after a wait, "crowded" because
@@ -179,22 +179,22 @@ type Load struct {
 }
 
 // load describes the shares.
-func (s *shares) load() Load {
+func (s *limiter) load() Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Load{s.name, s.most, s.taken, int64(s.waiting), map[string]uint64{"late": s.late, "crowded": s.crowded, "outsize": s.outsize}}
+	return Load{s.name, s.max, s.used, int64(s.waiting), map[string]uint64{"late": s.timedOut, "crowded": s.queueFull, "outsize": s.tooBig}}
 }
 
 // enter returns the shares of a workspace and a key.
-func (s *shares) enter(who claimant) (*workspaceShare, *keyShare) {
+func (s *limiter) state(who requester) (*workspaceState, *keyState) {
 	w := s.workspaces[who.workspace]
 	if w == nil {
-		w = &workspaceShare{name: who.workspace, keys: map[string]*keyShare{}}
+		w = &workspaceState{name: who.workspace, keys: map[string]*keyState{}}
 		s.workspaces[who.workspace] = w
 	}
 	k := w.keys[who.key]
 	if k == nil {
-		k = &keyShare{name: who.key}
+		k = &keyState{name: who.key}
 		w.keys[who.key] = k
 	}
 	return w, k
@@ -202,33 +202,33 @@ func (s *shares) enter(who claimant) (*workspaceShare, *keyShare) {
 
 // leave forgets a key, and a workspace, that have nothing and want nothing, unless
 // they are few: they are likely to come again.
-func (s *shares) leave(w *workspaceShare, k *keyShare) {
+func (s *limiter) cleanUp(w *workspaceState, k *keyState) {
 	const few = 32
-	if len(w.keys) > few && k.taken == 0 && len(k.queue) == 0 {
+	if len(w.keys) > few && k.used == 0 && len(k.queue) == 0 {
 		delete(w.keys, k.name)
 	}
-	if len(s.workspaces) > few && w.taken == 0 && w.waiting == 0 {
+	if len(s.workspaces) > few && w.used == 0 && w.waiting == 0 {
 		delete(s.workspaces, w.name)
 	}
 }
 
-func (s *shares) fits(w *workspaceShare, k *keyShare, n int64) bool {
-	return s.taken+n <= s.most && w.taken+n <= s.ofWorkspace && k.taken+n <= s.ofKey
+func (s *limiter) fits(w *workspaceState, k *keyState, n int64) bool {
+	return s.used+n <= s.max && w.used+n <= s.perWorkspace && k.used+n <= s.perKey
 }
 
-func (s *shares) grant(w *workspaceShare, k *keyShare, n int64) {
-	s.taken += n
-	s.peak = max(s.peak, s.taken)
-	w.taken += n
-	k.taken += n
+func (s *limiter) grant(w *workspaceState, k *keyState, n int64) {
+	s.used += n
+	s.peak = max(s.peak, s.used)
+	w.used += n
+	k.used += n
 }
 
-func (s *shares) enqueue(w *workspaceShare, k *keyShare, c *claim) {
+func (s *limiter) enqueue(w *workspaceState, k *keyState, c *waiter) {
 	if w.waiting == 0 {
-		s.turns = append(s.turns, w)
+		s.nextUp = append(s.nextUp, w)
 	}
 	if len(k.queue) == 0 {
-		w.turns = append(w.turns, k)
+		w.nextUp = append(w.nextUp, k)
 	}
 	k.queue = append(k.queue, c)
 	w.waiting++
@@ -236,14 +236,14 @@ func (s *shares) enqueue(w *workspaceShare, k *keyShare, c *claim) {
 }
 
 // withdraw takes a claim out of its queue.
-func (s *shares) withdraw(w *workspaceShare, k *keyShare, c *claim) {
+func (s *limiter) withdraw(w *workspaceState, k *keyState, c *waiter) {
 	k.queue = without(k.queue, c)
 	if len(k.queue) == 0 {
-		w.turns = without(w.turns, k)
+		w.nextUp = without(w.nextUp, k)
 	}
 	s.waiting--
 	if w.waiting--; w.waiting == 0 {
-		s.turns = without(s.turns, w)
+		s.nextUp = without(s.nextUp, w)
 	}
 }
 
@@ -262,11 +262,11 @@ func without[T comparable](list []T, item T) []T {
 }
 
 // dispatch grants the claims that fit, in turns.
-func (s *shares) dispatch() {
-	for some := true; some && s.waiting > 0 && s.taken < s.most; {
+func (s *limiter) dispatch() {
+	for some := true; some && s.waiting > 0 && s.used < s.max; {
 		some = false
-		for _, w := range append([]*workspaceShare(nil), s.turns...) {
-			if s.serve(w) {
+		for _, w := range append([]*workspaceState(nil), s.nextUp...) {
+			if s.grantNext(w) {
 				some = true
 			}
 		}
@@ -274,8 +274,8 @@ func (s *shares) dispatch() {
 }
 
 // serve grants one claim of a workspace, whose turn is over then.
-func (s *shares) serve(w *workspaceShare) bool {
-	for _, k := range w.turns {
+func (s *limiter) grantNext(w *workspaceState) bool {
+	for _, k := range w.nextUp {
 		c := k.queue[0]
 		if !s.fits(w, k, c.n) {
 			continue
@@ -285,10 +285,10 @@ func (s *shares) serve(w *workspaceShare) bool {
 		c.done = true
 		close(c.granted)
 		if len(k.queue) > 0 {
-			w.turns = append(without(w.turns, k), k)
+			w.nextUp = append(without(w.nextUp, k), k)
 		}
 		if w.waiting > 0 {
-			s.turns = append(without(s.turns, w), w)
+			s.nextUp = append(without(s.nextUp, w), w)
 		}
 		return true
 	}

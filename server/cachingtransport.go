@@ -11,7 +11,7 @@ import (
 // thrift answers requests for what was just fetched from memory. The library asks
 // the issuer for its keys whenever a token names one that it does not know, and
 // anybody can make up such tokens.
-type thrift struct {
+type cachingTransport struct {
 	next  http.RoundTripper
 	fresh time.Duration
 
@@ -29,7 +29,7 @@ type keptAnswer struct {
 const maxKeptBody = 1 << 20
 
 // RoundTrip implements http.RoundTripper for GET.
-func (t *thrift) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock() // one fetch at a time is enough
 	url := r.URL.String()

@@ -13,9 +13,9 @@ import (
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
 // must takes a share that is there.
-func must(t *testing.T, s *shares, who claimant, n int64) *share {
+func must(t *testing.T, s *limiter, who requester, n int64) *permit {
 	t.Helper()
-	h, why := s.take(t.Context(), who, n, time.Now())
+	h, why := s.acquire(t.Context(), who, n, time.Now())
 	if why != granted {
 		t.Fatalf("%v gets no %d: %v", who, n, why)
 	}
@@ -25,26 +25,26 @@ func must(t *testing.T, s *shares, who claimant, n int64) *share {
 // The last quarter of everything is for other workspaces, and the last quarter of that
 // for other keys.
 func TestThreeQuarters(t *testing.T) {
-	s := newShares("", 1600)
-	a1, a2, b := claimant{"a", "1"}, claimant{"a", "2"}, claimant{"b", "1"}
-	take := func(who claimant, n int64, want refusal) {
+	s := newLimiter("", 1600)
+	a1, a2, b := requester{"a", "1"}, requester{"a", "2"}, requester{"b", "1"}
+	take := func(who requester, n int64, want refusal) {
 		t.Helper()
-		if _, why := s.take(t.Context(), who, n, time.Now()); why != want {
+		if _, why := s.acquire(t.Context(), who, n, time.Now()); why != want {
 			t.Errorf("%v asks for %d: %v; want %v", who, n, why, want)
 		}
 	}
 	take(a1, 901, tooLarge) // which it could never have
 	first := must(t, s, a1, 900)
-	take(a1, 1, tooLate)
+	take(a1, 1, timedOut)
 	second := must(t, s, a2, 300)
-	take(a2, 1, tooLate)
+	take(a2, 1, timedOut)
 	third := must(t, s, b, 400)
-	take(b, 1, tooLate)
-	for _, h := range []*share{first, second, third} {
+	take(b, 1, timedOut)
+	for _, h := range []*permit{first, second, third} {
 		h.release()
 		h.release() // once is enough
 	}
-	if l := s.load(); l.Taken != 0 || l.Waiting != 0 || l.Refused["late"] != 3 || l.Refused["outsize"] != 1 {
+	if l := s.load(); l.Used != 0 || l.Waiting != 0 || l.Refused["late"] != 3 || l.Refused["outsize"] != 1 {
 		t.Errorf("in the end %+v", l)
 	}
 	must(t, s, a1, 900).release()
@@ -53,15 +53,15 @@ func TestThreeQuarters(t *testing.T) {
 // Those who wait take turns: one workspace with a hundred requests does not have
 // another's single one wait for all of them, nor one key another of its workspace.
 func TestTurns(t *testing.T) {
-	s := newShares("", 1)
-	held := must(t, s, claimant{"a", "1"}, 1)
+	s := newLimiter("", 1)
+	held := must(t, s, requester{"a", "1"}, 1)
 	order := make(chan string, 200)
 	var waiting sync.WaitGroup
-	wait := func(who claimant, name string) {
+	wait := func(who requester, name string) {
 		t.Helper()
 		before := s.load().Waiting
 		waiting.Go(func() {
-			h, why := s.take(t.Context(), who, 1, soon())
+			h, why := s.acquire(t.Context(), who, 1, soon())
 			if why != granted {
 				t.Errorf("%s: %v", name, why)
 				return
@@ -74,10 +74,10 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		wait(claimant{"a", "1"}, fmt.Sprint("a1 ", i))
+		wait(requester{"a", "1"}, fmt.Sprint("a1 ", i))
 	}
-	wait(claimant{"b", "1"}, "b")
-	wait(claimant{"a", "2"}, "a2")
+	wait(requester{"b", "1"}, "b")
+	wait(requester{"a", "2"}, "a2")
 	held.release()
 	waiting.Wait()
 	close(order)
@@ -101,12 +101,12 @@ func TestTurns(t *testing.T) {
 // Who waits is told in time, and leaves nothing behind; the queue of a workspace is
 // bounded, and nobody else's.
 func TestWaitsEnd(t *testing.T) {
-	s := newShares("", 1)
+	s := newLimiter("", 1)
 	s.maxWaiting = 3
-	who, other := claimant{"a", "1"}, claimant{"b", "1"}
+	who, other := requester{"a", "1"}, requester{"b", "1"}
 	held := must(t, s, who, 1)
 	start := time.Now()
-	if _, why := s.take(t.Context(), other, 1, start.Add(50*time.Millisecond)); why != tooLate {
+	if _, why := s.acquire(t.Context(), other, 1, start.Add(50*time.Millisecond)); why != timedOut {
 		t.Errorf("%v", why)
 	}
 	if took := time.Since(start); took < 50*time.Millisecond || took > 10*time.Second {
@@ -116,7 +116,7 @@ func TestWaitsEnd(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range 3 {
 		waiting.Go(func() {
-			if _, why := s.take(ctx, who, 1, soon()); why != tooLate {
+			if _, why := s.acquire(ctx, who, 1, soon()); why != timedOut {
 				t.Errorf("gone: %v", why)
 			}
 		})
@@ -124,18 +124,18 @@ func TestWaitsEnd(t *testing.T) {
 	for s.load().Waiting < 3 {
 		time.Sleep(50 * time.Microsecond)
 	}
-	if _, why := s.take(t.Context(), who, 1, soon()); why != tooMany {
+	if _, why := s.acquire(t.Context(), who, 1, soon()); why != queueFull {
 		t.Errorf("one too many: %v", why)
 	}
-	if _, why := s.take(t.Context(), other, 1, time.Now()); why != tooLate {
+	if _, why := s.acquire(t.Context(), other, 1, time.Now()); why != timedOut {
 		t.Errorf("another's queue: %v", why)
 	}
 	cancel()
 	waiting.Wait()
 	held.release()
 	must(t, s, other, 1).release()
-	if l := s.load(); l.Taken != 0 || l.Waiting != 0 || len(s.turns) != 0 {
-		t.Errorf("in the end %+v, %d turns", l, len(s.turns))
+	if l := s.load(); l.Used != 0 || l.Waiting != 0 || len(s.nextUp) != 0 {
+		t.Errorf("in the end %+v, %d turns", l, len(s.nextUp))
 	}
 }
 
@@ -143,14 +143,14 @@ func TestWaitsEnd(t *testing.T) {
 // it comes back.
 func TestSharesAtRandom(t *testing.T) {
 	const most = 100
-	s := newShares("", most)
+	s := newLimiter("", most)
 	var all sync.WaitGroup
 	for g := range 32 {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(g)))
-			who := claimant{fmt.Sprint(g % 40), fmt.Sprint(g % 7)}
+			who := requester{fmt.Sprint(g % 40), fmt.Sprint(g % 7)}
 			for range 200 {
-				h, why := s.take(t.Context(), who, r.Int64N(20), time.Now().Add(time.Duration(r.IntN(3))*time.Millisecond))
+				h, why := s.acquire(t.Context(), who, r.Int64N(20), time.Now().Add(time.Duration(r.IntN(3))*time.Millisecond))
 				if why != granted {
 					continue
 				}
@@ -167,19 +167,19 @@ func TestSharesAtRandom(t *testing.T) {
 	if s.peak > most || s.peak < most/2 {
 		t.Errorf("%d of %d were given at once", s.peak, most)
 	}
-	if l := s.load(); l.Taken != 0 || l.Waiting != 0 || len(s.turns) != 0 || len(s.workspaces) > 33 {
-		t.Errorf("in the end %+v, %d turns, %d workspaces", l, len(s.turns), len(s.workspaces))
+	if l := s.load(); l.Used != 0 || l.Waiting != 0 || len(s.nextUp) != 0 || len(s.workspaces) > 33 {
+		t.Errorf("in the end %+v, %d turns, %d workspaces", l, len(s.nextUp), len(s.workspaces))
 	}
 }
 
 // What was forced is given back as well.
 func TestForce(t *testing.T) {
-	s := newShares("", 10)
-	h := must(t, s, claimant{"a", "1"}, 5)
+	s := newLimiter("", 10)
+	h := must(t, s, requester{"a", "1"}, 5)
 	h.force(100)
-	if _, why := s.take(t.Context(), claimant{"b", "1"}, 1, time.Now()); why != tooLate {
+	if _, why := s.acquire(t.Context(), requester{"b", "1"}, 1, time.Now()); why != timedOut {
 		t.Errorf("%v", why)
 	}
 	h.release()
-	must(t, s, claimant{"b", "1"}, 5).release()
+	must(t, s, requester{"b", "1"}, 5).release()
 }

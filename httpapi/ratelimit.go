@@ -30,17 +30,17 @@ func (r Rate) limiter(perMinute float64) *rate.Limiter {
 }
 
 // rates counts the requests of each key.
-type rates struct {
+type rateLimiter struct {
 	rate Rate
 	mu   sync.Mutex
-	keys map[string]*keyRate
+	keys map[string]*keyLimiters
 }
 
-type keyRate struct{ reads, writes *rate.Limiter } // nil without limit
+type keyLimiters struct{ reads, writes *rate.Limiter } // nil without limit
 
 // whole reports whether nothing of the key's bursts is used up, so that it need not
 // be known.
-func (k *keyRate) whole(now time.Time) bool {
+func (k *keyLimiters) isFull(now time.Time) bool {
 	for _, l := range []*rate.Limiter{k.reads, k.writes} {
 		if l != nil && l.TokensAt(now) < float64(l.Burst()) {
 			return false
@@ -50,23 +50,23 @@ func (k *keyRate) whole(now time.Time) bool {
 }
 
 // maxRates is how many keys are counted before those that need not be are forgotten.
-const maxRates = 10_000
+const maxRateKeys = 10_000
 
 // take counts n requests at once, or refuses them.
-func (r *rates) take(key string, writes bool, n int, now time.Time) error {
+func (r *rateLimiter) allow(key string, writes bool, n int, now time.Time) error {
 	if r.rate.Reads <= 0 && r.rate.Writes <= 0 {
 		return nil
 	}
 	r.mu.Lock()
 	k := r.keys[key]
 	if k == nil {
-		if len(r.keys) >= maxRates {
-			maps.DeleteFunc(r.keys, func(_ string, old *keyRate) bool { return old.whole(now) })
+		if len(r.keys) >= maxRateKeys {
+			maps.DeleteFunc(r.keys, func(_ string, old *keyLimiters) bool { return old.isFull(now) })
 		}
 		if r.keys == nil {
-			r.keys = map[string]*keyRate{}
+			r.keys = map[string]*keyLimiters{}
 		}
-		k = &keyRate{reads: r.rate.limiter(r.rate.Reads), writes: r.rate.limiter(r.rate.Writes)}
+		k = &keyLimiters{reads: r.rate.limiter(r.rate.Reads), writes: r.rate.limiter(r.rate.Writes)}
 		r.keys[key] = k
 	}
 	r.mu.Unlock()
@@ -84,6 +84,6 @@ func (r *rates) take(key string, writes bool, n int, now time.Time) error {
 		return nil
 	}
 	turn.CancelAt(now)
-	return &fault{status: http.StatusTooManyRequests, kind: rateLimited, retryAfter: wait,
+	return &apiError{status: http.StatusTooManyRequests, kind: rateLimited, retryAfter: wait,
 		message: fmt.Sprintf("this key makes more than %g requests of this kind a minute", float64(l.Limit())*60)}
 }

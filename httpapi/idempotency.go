@@ -20,28 +20,28 @@ import (
 // Idempotency-Key.
 
 const (
-	repeatsFor  = 10 * time.Minute // longer than any SDK goes on trying
-	maxRepeats  = 4096             // kept at once; the oldest go first
-	maxKept     = 64 << 10         // bytes of what one request was answered; more is not kept
-	maxKeptAll  = 32 << 20         // of all, if there is much memory
-	callsFinish = time.Minute      // how long calls may take once their client is gone
+	idempotencyTTL  = 10 * time.Minute // longer than any SDK goes on trying
+	maxAttempts  = 4096             // kept at once; the oldest go first
+	maxResultBytes     = 64 << 10         // bytes of what one request was answered; more is not kept
+	maxCacheBytes  = 32 << 20         // of all, if there is much memory
+	finishTimeout = time.Minute      // how long calls may take once their client is gone
 )
 
 // repeats are the requests of late, by what they asked for.
-type repeats struct {
+type idempotencyCache struct {
 	mu    sync.Mutex
-	byKey map[repeatKey]*attempt
-	ages  []*attempt // oldest first
-	kept  int64      // bytes of what is kept
-	most  int64      // bytes that may be kept
+	byKey map[idempotencyKey]*attempt
+	byAge  []*attempt // oldest first
+	bytes  int64      // bytes of what is kept
+	maxBytes  int64      // bytes that may be kept
 }
 
 // A repeatKey is the SHA-256 of who asks for what.
-type repeatKey [sha256.Size]byte
+type idempotencyKey [sha256.Size]byte
 
 // An attempt is a request under way, or answered.
 type attempt struct {
-	key     repeatKey
+	key     idempotencyKey
 	body    [sha256.Size]byte // its SHA-256
 	at      time.Time
 	done    chan struct{} // closed once results are there
@@ -53,7 +53,7 @@ const idempotencyHeader = "Idempotency-Key"
 
 // repeatKey returns what to know a repetition of a request by, and whether there is
 // such a thing.
-func (c *call) repeatKey(session string, body []byte, blocks []json.RawMessage) (key repeatKey, ok bool) {
+func (c *call) idempotencyKey(session string, body []byte, blocks []json.RawMessage) (key idempotencyKey, ok bool) {
 	own := c.r.Header.Get(idempotencyHeader)
 	if !mayChange(body) || own == "" && !identified(blocks) {
 		return key, false
@@ -66,7 +66,7 @@ func (c *call) repeatKey(session string, body []byte, blocks []json.RawMessage) 
 	if own == "" { // with a key of the client's, the body must be the same: see begin
 		h.Write(body)
 	}
-	return repeatKey(h.Sum(nil)), true
+	return idempotencyKey(h.Sum(nil)), true
 }
 
 // identified reports whether all calls are tool_use blocks with an ID.
@@ -85,7 +85,7 @@ func identified(blocks []json.RawMessage) bool {
 
 // isRepetition reports whether the client says that it may have sent this request
 // before: the SDKs count their retries, others send an Idempotency-Key.
-func isRepetition(r *http.Request) bool {
+func isRetry(r *http.Request) bool {
 	count := r.Header.Get("X-Stainless-Retry-Count")
 	return count != "" && count != "0" || r.Header.Get(idempotencyHeader) != ""
 }
@@ -104,7 +104,7 @@ func mayChange(body []byte) bool {
 // once executes what a request asks for, unless it is a repetition: then it returns
 // what the first was answered, once that is known. What has begun is finished,
 // whether or not the client waits, so that there is something to be told.
-func (a *repeats) once(ctx context.Context, key repeatKey, body []byte, repetition bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
+func (a *idempotencyCache) do(ctx context.Context, key idempotencyKey, body []byte, repetition bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
 	this, first := a.begin(key, sha256.Sum256(body), repetition, now)
 	if this == nil {
 		return nil, errKeyReused
@@ -122,7 +122,7 @@ func (a *repeats) once(ctx context.Context, key repeatKey, body []byte, repetiti
 	}
 	finish, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(callsFinish, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(finishTimeout, cancel) })()
 	defer close(this.done)
 	this.results = execute(finish)
 	a.count(this)
@@ -131,61 +131,61 @@ func (a *repeats) once(ctx context.Context, key repeatKey, body []byte, repetiti
 
 // errKeyReused is of a key that was sent with something else before. To execute it
 // could be to execute twice what is not the same any more.
-var errKeyReused = &fault{
+var errKeyReused = &apiError{
 	status: http.StatusUnprocessableEntity, kind: invalidRequest,
 	message: idempotencyHeader + ": was sent with another body before; choose a new key for each request that is no repetition",
 }
 
 // begin returns the attempt that a repetition repeats, or a new one; nil if it repeats
 // the key of an attempt with another body.
-func (a *repeats) begin(key repeatKey, body [sha256.Size]byte, repetition bool, now time.Time) (this *attempt, first bool) {
+func (a *idempotencyCache) begin(key idempotencyKey, body [sha256.Size]byte, repetition bool, now time.Time) (this *attempt, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if old := a.byKey[key]; repetition && old != nil && now.Sub(old.at) < repeatsFor {
+	if old := a.byKey[key]; repetition && old != nil && now.Sub(old.at) < idempotencyTTL {
 		if old.body != body {
 			return nil, false
 		}
 		return old, false
 	}
 	if a.byKey == nil {
-		a.byKey = map[repeatKey]*attempt{}
+		a.byKey = map[idempotencyKey]*attempt{}
 	}
 	this = &attempt{key: key, body: body, at: now, done: make(chan struct{})}
 	a.byKey[key] = this
-	a.ages = append(a.ages, this)
-	for len(a.ages) > maxRepeats || now.Sub(a.ages[0].at) >= repeatsFor {
-		a.forget(0)
+	a.byAge = append(a.byAge, this)
+	for len(a.byAge) > maxAttempts || now.Sub(a.byAge[0].at) >= idempotencyTTL {
+		a.drop(0)
 	}
 	return this, true
 }
 
 // count counts what an attempt was answered, and forgets what is too much.
-func (a *repeats) count(this *attempt) {
+func (a *idempotencyCache) count(this *attempt) {
 	size := int64(0)
 	for _, r := range this.results {
 		size += int64(len(r.Content))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.Index(a.ages, this)
+	i := slices.Index(a.byAge, this)
 	if i < 0 { // it took long
 		return
 	}
-	if size > maxKept {
-		a.forget(i)
+	if size > maxResultBytes {
+		a.drop(i)
 		return
 	}
 	this.size = size
-	for a.kept += size; a.kept > a.most; {
-		a.forget(0)
+	for a.bytes += size; a.bytes > a.maxBytes; {
+		a.drop(0)
 	}
 }
 
 // forget drops the attempt at a place in ages.
-func (a *repeats) forget(i int) {
-	this := a.ages[i]
-	a.ages = slices.Delete(a.ages, i, i+1)
-	a.kept -= this.size
+func (a *idempotencyCache) drop(i int) {
+	this := a.byAge[i]
+	a.byAge = slices.Delete(a.byAge, i, i+1)
+	a.bytes -= this.size
 	if a.byKey[this.key] == this {
 		delete(a.byKey, this.key)
 	}

@@ -7,23 +7,23 @@ import (
 
 // take returns a share of something, which the caller gives back. It waits for a
 // moment if there is none.
-func (c *call) take(s *shares, n int64) (*share, error) {
-	h, why := s.take(c.context(), c.claimant(), n, time.Now().Add(c.api.opts.QueueTime))
+func (c *call) acquire(s *limiter, n int64) (*permit, error) {
+	h, why := s.acquire(c.context(), c.requester(), n, time.Now().Add(c.api.opts.QueueTime))
 	if why != granted {
-		return nil, c.refused(s, why)
+		return nil, c.refusalError(s, why)
 	}
 	return h, nil
 }
 
-func (c *call) claimant() claimant {
-	return claimant{string(c.who.Workspace), c.who.key()}
+func (c *call) requester() requester {
+	return requester{string(c.who.Workspace), c.who.key()}
 }
 
 // refused is the answer to a request that gets nothing of something.
-func (c *call) refused(s *shares, why refusal) error {
+func (c *call) refusalError(s *limiter, why refusal) error {
 	switch {
 	case why == tooLarge:
-		return &fault{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closes: c.hasBody() && !c.arrived,
+		return &apiError{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closeConn: c.hasBody() && !c.bodyRead,
 			message: "the request takes more memory than the server gives to one key; see its setting memory_budget"}
 	case s == c.api.memory:
 		return errMemory
@@ -32,10 +32,10 @@ func (c *call) refused(s *shares, why refusal) error {
 }
 
 // occupy takes a place for as long as the request lasts.
-func (c *call) occupy(s *shares) error {
-	h, err := c.take(s, 1)
+func (c *call) hold(s *limiter) error {
+	h, err := c.acquire(s, 1)
 	if err == nil {
-		c.has = append(c.has, h)
+		c.permits = append(c.permits, h)
 	}
 	return err
 }
@@ -43,15 +43,15 @@ func (c *call) occupy(s *shares) error {
 // reserve takes so many more bytes of memory for as long as the request lasts.
 func (c *call) reserve(n int64) error {
 	if c.memory == nil {
-		h, err := c.take(c.api.memory, n)
+		h, err := c.acquire(c.api.memory, n)
 		if err == nil {
 			c.memory = h
-			c.has = append(c.has, h)
+			c.permits = append(c.permits, h)
 		}
 		return err
 	}
 	if why := c.memory.grow(c.context(), n, time.Now().Add(c.api.opts.QueueTime)); why != granted {
-		return c.refused(c.api.memory, why)
+		return c.refusalError(c.api.memory, why)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (c *call) charge(n int64) error {
 
 // answering reserves what an answer takes until its reader has it. Who only looks can
 // be refused it; what was changed has to be told.
-func (c *call) answering(n int) error {
+func (c *call) reserveAnswer(n int) error {
 	const small = 64 << 10
 	switch {
 	case n <= small || c.w.status != 0:
@@ -88,9 +88,9 @@ func (c *call) answering(n int) error {
 }
 
 // giveBack gives back all that the request has taken.
-func (c *call) giveBack() {
-	for _, h := range c.has {
+func (c *call) releaseAll() {
+	for _, h := range c.permits {
 		h.release()
 	}
-	c.has, c.memory = nil, nil
+	c.permits, c.memory = nil, nil
 }
