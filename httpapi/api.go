@@ -26,22 +26,22 @@ import (
 
 // An API is an http.Handler. See [New].
 type API struct {
-	backend  memento.Backend
-	keys     memento.KeyKeeper // nil if the backend is none
-	opts     Options
-	mux      *http.ServeMux
-	stores   storeCache
-	rates    rateLimiter
-	slots    *limiter // of requests under way, whose bodies are there
-	streams  *limiter // of streams
-	bodies   *limiter // of requests whose bodies arrive
-	scans    *limiter // of requests that look through much of a store
-	memory   *limiter // bytes
-	changes  hub
-	idempotency  idempotencyCache
-	failures authFailures
-	closed   context.Context // ends with Close
-	close    context.CancelFunc
+	backend     memento.Backend
+	keys        memento.KeyKeeper // nil if the backend is none
+	opts        Options
+	mux         *http.ServeMux
+	stores      storeCache
+	rates       rateLimiter
+	slots       *limiter // of requests under way, whose bodies are there
+	streams     *limiter // of streams
+	bodies      *limiter // of requests whose bodies arrive
+	scans       *limiter // of requests that look through much of a store
+	memory      *limiter // bytes
+	changes     hub
+	idempotency idempotencyCache
+	failures    authFailures
+	closed      context.Context // ends with Close
+	close       context.CancelFunc
 }
 
 // Options are the options of [New].

@@ -10,7 +10,7 @@ import (
 
 const (
 	exportCost = 4 << 20 // bytes that an export takes: a compressor, and what is not in a file yet
-	memoryCost   = 384     // of each memory in it
+	memoryCost = 384     // of each memory in it
 )
 
 // exportStore sends a store as an archive. It is read before the first byte is sent, so
@@ -45,7 +45,7 @@ func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) err
 // patient begins an answer with its first part, and gives each part its own time.
 type deadlineWriter struct {
 	c    *call
-	name string     // of the file that it is
+	name string          // of the file that it is
 	s    *responseStream // nil before the first part
 }
 

@@ -196,12 +196,12 @@ func checkActorID(id string) error {
 
 // KeyAuth knows the API keys that a backend keeps.
 type KeyAuth struct {
-	keys  memento.KeyKeeper
-	now   func() time.Time
+	keys    memento.KeyKeeper
+	now     func() time.Time
 	lookups chan struct{} // a token for each key that is being looked up
 
-	mu        sync.Mutex
-	cache     map[memento.KeyHash]cachedKey
+	mu            sync.Mutex
+	cache         map[memento.KeyHash]cachedKey
 	invalidations int // how often a key was
 }
 
@@ -220,10 +220,10 @@ func NewKeyAuth(k memento.KeyKeeper, now func() time.Time) *KeyAuth {
 }
 
 const (
-	keyTTL     = 5 * time.Second // how long what is known of a key is believed
+	keyTTL        = 5 * time.Second // how long what is known of a key is believed
 	maxCachedKeys = 10_000
-	maxLookups   = 4               // of keys at once, so that a flood of wrong ones leaves the backend to others
-	usedEvery    = 5 * time.Minute // how coarse the time of a key's last use is
+	maxLookups    = 4               // of keys at once, so that a flood of wrong ones leaves the backend to others
+	usedEvery     = 5 * time.Minute // how coarse the time of a key's last use is
 )
 
 // Authenticate implements [Authenticator]. A secret is looked up by its hash, so

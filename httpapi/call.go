@@ -22,21 +22,21 @@ import (
 
 // A call is one request and its answer.
 type call struct {
-	api     *API
-	w       *response
-	r       *http.Request
-	control *http.ResponseController
-	id      string
-	start   time.Time
-	who     Principal
-	route   *route
-	text    []byte // the body, if it is JSON
-	body    int64  // bytes read of it
-	bodyRead bool   // whether that was all of it
-	errorType  string
+	api       *API
+	w         *response
+	r         *http.Request
+	control   *http.ResponseController
+	id        string
+	start     time.Time
+	who       Principal
+	route     *route
+	text      []byte // the body, if it is JSON
+	body      int64  // bytes read of it
+	bodyRead  bool   // whether that was all of it
+	errorType string
 
-	permits    []*permit // of what requests share
-	memory *permit   // of bytes; nil for none
+	permits []*permit // of what requests share
+	memory  *permit   // of bytes; nil for none
 }
 
 // ServeHTTP answers a request.

@@ -24,7 +24,7 @@ const (
 	pathConflict       = "memory_path_conflict_error"
 	requestTooLarge    = "request_too_large"
 	rateLimited        = "rate_limit_error"
-	internalErr           = "api_error"
+	internalErr        = "api_error"
 	timeoutError       = "timeout_error"
 	overloaded         = "overloaded_error"
 )
@@ -33,14 +33,14 @@ const statusOverloaded = 529
 
 // A fault is an error with its answer.
 type apiError struct {
-	status     int
-	kind       string
-	message    string
-	extra      wire.Error
-	shouldRetry      string        // x-should-retry; "" to let the status decide
-	retryAfter time.Duration // 0 for none
-	allow      string        // the methods that there are; "" unless the one asked for is none of them
-	closeConn     bool          // whether the connection is of no more use
+	status      int
+	kind        string
+	message     string
+	extra       wire.Error
+	shouldRetry string        // x-should-retry; "" to let the status decide
+	retryAfter  time.Duration // 0 for none
+	allow       string        // the methods that there are; "" unless the one asked for is none of them
+	closeConn   bool          // whether the connection is of no more use
 }
 
 func (f *apiError) Error() string { return f.kind + ": " + f.message }

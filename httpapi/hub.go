@@ -8,7 +8,7 @@ import (
 
 // A hub wakes those who wait for changes of a store.
 type hub struct {
-	mu      sync.Mutex
+	mu          sync.Mutex
 	subscribers map[memento.StoreID]map[chan struct{}]bool
 }
 

@@ -20,20 +20,20 @@ import (
 // Idempotency-Key.
 
 const (
-	idempotencyTTL  = 10 * time.Minute // longer than any SDK goes on trying
-	maxAttempts  = 4096             // kept at once; the oldest go first
-	maxResultBytes     = 64 << 10         // bytes of what one request was answered; more is not kept
+	idempotencyTTL = 10 * time.Minute // longer than any SDK goes on trying
+	maxAttempts    = 4096             // kept at once; the oldest go first
+	maxResultBytes = 64 << 10         // bytes of what one request was answered; more is not kept
 	maxCacheBytes  = 32 << 20         // of all, if there is much memory
-	finishTimeout = time.Minute      // how long calls may take once their client is gone
+	finishTimeout  = time.Minute      // how long calls may take once their client is gone
 )
 
 // repeats are the requests of late, by what they asked for.
 type idempotencyCache struct {
-	mu    sync.Mutex
-	byKey map[idempotencyKey]*attempt
-	byAge  []*attempt // oldest first
-	bytes  int64      // bytes of what is kept
-	maxBytes  int64      // bytes that may be kept
+	mu       sync.Mutex
+	byKey    map[idempotencyKey]*attempt
+	byAge    []*attempt // oldest first
+	bytes    int64      // bytes of what is kept
+	maxBytes int64      // bytes that may be kept
 }
 
 // A repeatKey is the SHA-256 of who asks for what.

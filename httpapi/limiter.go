@@ -14,15 +14,15 @@ import (
 // take turns by workspace, within a workspace by key, and are served in their order
 // within a key. What does not fit at present does not keep others from theirs.
 type limiter struct {
-	name                   string // for metrics
-	max                   int64  // in all
-	perWorkspace, perKey     int64  // the most of one
-	maxWaiting             int    // claims of one workspace
-	mu                     sync.Mutex
-	used, peak            int64                      // now, and the most since somebody asked
-	workspaces             map[string]*workspaceState // that have or want something
-	nextUp                  []*workspaceState          // with claims that wait; the next in front
-	waiting                int                        // claims
+	name                        string // for metrics
+	max                         int64  // in all
+	perWorkspace, perKey        int64  // the most of one
+	maxWaiting                  int    // claims of one workspace
+	mu                          sync.Mutex
+	used, peak                  int64                      // now, and the most since somebody asked
+	workspaces                  map[string]*workspaceState // that have or want something
+	nextUp                      []*workspaceState          // with claims that wait; the next in front
+	waiting                     int                        // claims
 	timedOut, queueFull, tooBig uint64                     // refused: after a wait, because too many wait, because it never fits
 }
 
@@ -46,15 +46,15 @@ type requester struct{ workspace, key string }
 
 type workspaceState struct {
 	name    string
-	used   int64
+	used    int64
 	waiting int
 	keys    map[string]*keyState
-	nextUp   []*keyState // with claims that wait; the next in front
+	nextUp  []*keyState // with claims that wait; the next in front
 }
 
 type keyState struct {
 	name  string
-	used int64
+	used  int64
 	queue []*waiter // oldest first
 }
 
@@ -67,7 +67,7 @@ type waiter struct {
 
 // A share is what one request has of something. Its holder gives it back.
 type permit struct {
-	limiter        *limiter
+	limiter   *limiter
 	workspace *workspaceState
 	key       *keyState
 	n         int64
@@ -77,10 +77,10 @@ type permit struct {
 type refusal int
 
 const (
-	granted  refusal = iota
+	granted   refusal = iota
 	timedOut          // others had it for as long as the claim could wait
-	queueFull          // others of the workspace wait already
-	tooLarge         // nobody ever gets as much
+	queueFull         // others of the workspace wait already
+	tooLarge          // nobody ever gets as much
 )
 
 // take returns n, once they are there, or why not. It waits until a time, and no
@@ -169,8 +169,8 @@ func (h *permit) release() {
 // Load is how much of something is in use.
 type Load struct {
 	Resource string // "requests", "streams", "bodies", "scans" or "memory", which is in bytes
-	Max     int64  // that there is
-	Used    int64
+	Max      int64  // that there is
+	Used     int64
 	Waiting  int64 // requests
 
 	// Refused counts requests since the start: "late" after a wait, "crowded" because

@@ -20,11 +20,11 @@ type route struct {
 type routeKind int
 
 const (
-	ownEndpoint     routeKind = iota // memento's own
+	ownEndpoint       routeKind = iota // memento's own
 	anthropicEndpoint                  // of the Memory Stores API: see checkBetas
-	streamEndpoint                    // goes on for as long as the client listens
-	largeEndpoint                     // with JSON that may be as large as a store: see MaxBody
-	bulkEndpoint                      // with a body that is larger than others, and checked as it is read
+	streamEndpoint                     // goes on for as long as the client listens
+	largeEndpoint                      // with JSON that may be as large as a store: see MaxBody
+	bulkEndpoint                       // with a body that is larger than others, and checked as it is read
 )
 
 const (

@@ -35,7 +35,7 @@ type openStore struct {
 
 const (
 	maxOpenStores = 1024
-	storeTTL    = 5 * time.Second
+	storeTTL      = 5 * time.Second
 )
 
 // open returns the store of a request, which leaves it when it is answered. look

@@ -18,7 +18,7 @@ import (
 type document struct {
 	config *Config // gets the webhooks
 	values []value
-	errs ConfigErrors
+	errs   ConfigErrors
 }
 
 func (d *document) errorf(key string, line int, format string, args ...any) {

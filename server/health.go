@@ -59,7 +59,7 @@ const (
 
 const (
 	readyWithin = 2 * time.Second // for the backend to answer
-	readyTTL  = time.Second     // how long an answer is used, however many ask
+	readyTTL    = time.Second     // how long an answer is used, however many ask
 )
 
 // around answers questions about health, and has next answer the others.

@@ -37,7 +37,7 @@ type oidcAuth struct {
 const (
 	issuerTimeout = 10 * time.Second
 	issuerRetry   = 2 * time.Second // until an issuer that did not answer is asked again
-	issuerTTL   = 5 * time.Second // how long an answer of it is used, however many ask
+	issuerTTL     = 5 * time.Second // how long an answer of it is used, however many ask
 	maxSubject    = 255             // bytes; OpenID Connect Core 1.0, section 2
 )
 
