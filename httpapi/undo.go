@@ -55,7 +55,7 @@ func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento
 	}
 	// What is written back may be all that there is, and each memory's newest version is
 	// looked at.
-	if err := c.charge(restoreCost*info.Usage.Bytes + headCost*info.Usage.Memories); err != nil {
+	if err := c.charge(restoreCost*info.Usage.Bytes + memoryCost*info.Usage.Memories); err != nil {
 		return err
 	}
 	done, err := store.Undo(c.context(), by, opts)
