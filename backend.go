@@ -46,11 +46,11 @@ import (
 // that takes its ID.
 //
 // What not every Backend can do is an interface of its own, which it has or has
-// not: [Searcher], [ReadMarker], [Recaller], [BackupWriter] and
-// [WorkspaceLister], and for servers [KeyKeeper], [Elector], [Meter] and [ReadyChecker].
+// not: [Searcher], [ReadMarker], [CachedReader], [BackupWriter] and
+// [WorkspaceLister], and for servers [KeyKeeper], [Leaser], [MetricSource] and [ReadyChecker].
 type Backend interface {
 	Catalogue
-	Documents
+	Memories
 	History
 
 	// Close finishes what was accepted and releases everything. Methods
@@ -85,8 +85,8 @@ type Catalogue interface {
 	ListStores(context.Context, Workspace, StoreListOptions) iter.Seq2[StoreInfo, error]
 }
 
-// Documents are the memories of stores as they are now.
-type Documents interface {
+// Memories are the memories of stores as they are now.
+type Memories interface {
 	// Get returns a memory with its contents. A path compares exactly.
 	//
 	// Errors: ErrNotExist; ErrIsDir if ref is the path of a directory.
@@ -188,13 +188,13 @@ type ReadyChecker interface {
 	Ready(context.Context) error
 }
 
-// A Recaller is a Backend whose Get asks its medium whether others have changed
+// A CachedReader is a Backend whose Get asks its medium whether others have changed
 // something, and which can tell without asking what it knew last. That is enough for
 // an edit: its write is refused if the memory has changed.
-type Recaller interface {
-	// Recall returns a memory with its contents as Get did at some time before, if
+type CachedReader interface {
+	// GetCached returns a memory with its contents as Get did at some time before, if
 	// that is known in this process, and likely to be as it is now.
-	Recall(store StoreID, ref Ref) (m Memory, known bool)
+	GetCached(store StoreID, ref Ref) (m Memory, known bool)
 }
 
 // A Ref names one memory, by its path or by its ID. See [ByPath] and [ByID].
@@ -283,7 +283,7 @@ func IfSHA256(hash string) Condition { return Condition{ifSHA256, hash} }
 // IfVersion holds if there is a memory and id is its newest version.
 func IfVersion(id VersionID) Condition { return Condition{ifVersion, string(id)} }
 
-// ListOptions choose what [Documents.List] yields.
+// ListOptions choose what [Memories.List] yields.
 type ListOptions struct {
 	Dir Path // the directory to list; "" is Root
 

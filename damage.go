@@ -133,7 +133,7 @@ func (s *Store) damaged(ctx context.Context, err error) error {
 // screen them: they are to be what the memory, or an older version of it, had.
 //
 // Errors: those of [Put].
-func Overwrite(ctx context.Context, b Documents, store StoreID, by Actor, v Version, content string) (VersionID, error) {
+func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Version, content string) (VersionID, error) {
 	put := Put{Path: v.Path, Content: content, If: IfVersion(v.ID)}
 	done, err := b.Apply(ctx, store, by, []Change{put})
 	if err == nil && len(done.Versions) == 0 {

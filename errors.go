@@ -14,7 +14,7 @@ var (
 	ErrNotDir      = errors.New("is a memory, not a directory")         // a path leads through a memory
 	ErrInvalidPath = errors.New("invalid path")                         // see ParsePath; always a *PathError
 	ErrInvalid     = errors.New("invalid value")                        // contents that are not UTF-8, a bad name, a bad limit
-	ErrConflict    = errors.New("changed meanwhile")                    // a Condition did not hold
+	ErrConflict    = errors.New("precondition failed")                  // a Condition did not hold
 	ErrTooLarge    = errors.New("limit exceeded")                       // always a *LimitError
 	ErrNoStore     = errors.New("store does not exist")                 // no such store in the workspace
 	ErrArchived    = errors.New("store is archived")                    // it takes no new contents
@@ -30,11 +30,11 @@ var (
 	ErrNoDetector  = errors.New("no detector")                          // the store's settings ask for one; see StoreOptions
 	ErrForeign     = errors.New("is not a memory")                      // something else is in its place, which is left alone
 	ErrDenied      = errors.New("access denied")                        // by a server: no valid key, or one whose role does not allow it
-	ErrUncertain   = errors.New("the answer was lost")                  // of a server, a database or a medium: a write has happened or not, but not by half
+	ErrUncertain   = errors.New("outcome unknown")                      // of a server, a database or a medium: a write has happened or not, but not by half
 	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; to try again later may help
 	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or what is kept was tampered with
 	ErrDamaged     = errors.New("is damaged")                           // always a *DamageError
-	ErrHeld        = errors.New("upkeep is held")                       // always a *ClockError or a *HeldError: nothing was removed
+	ErrHeld        = errors.New("maintenance is held")                  // always a *ClockError or a *HeldError: nothing was removed
 	ErrClosed      = errors.New("backend is closed")                    // used after Close
 	ErrFormat      = errors.New("storage format is not understood")     // damaged, foreign, or written by a newer memento
 )

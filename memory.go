@@ -221,9 +221,9 @@ type Applied struct {
 	Limits   Limits
 	Settings Settings
 
-	// Redacted is what the backend has replaced before it wrote, as servers do: nil
+	// Masked is what the backend has replaced before it wrote, as servers do: nil
 	// for all others, since it is for the Store to look for sensitive information.
-	Redacted []Suspicion
+	Masked []FindingLocation
 }
 
 // An Entry is one item of a listing: a memory, or a directory whose contents

@@ -94,7 +94,7 @@ func TestObserve(t *testing.T) {
 		{"apply", func() error { _, err := s.Apply(ctx, ann, memento.Remove{Path: "/missing"}); return err }, memento.ErrNotExist},
 		{"import", func() error { _, err := s.Import(ctx, nil); return err }, nil},
 		{"import", func() error { _, err := s.Import(ctx, []memento.Version{{}}); return err }, memento.ErrInvalid},
-		{"prune", func() error { _, err := s.CollectHistory(ctx, time.Now(), false); return err }, nil},
+		{"prune", func() error { _, err := s.PruneHistory(ctx, time.Now(), false); return err }, nil},
 	}
 	for _, tt := range tests {
 		before := time.Now()
@@ -130,7 +130,7 @@ func TestObserve(t *testing.T) {
 		"listing":      {func() error { _ = lastError(s.List(ctx, memento.ListOptions{Dir: "a"})); return nil }, nil},
 		"detector":     {func() error { _, _ = s.Apply(ctx, ann, memento.Put{Path: "/" + testKey}); return nil }, nil},
 		"information":  {func() error { _, err := s.Info(ctx); return err }, nil},
-		"what is kept": {func() error { _, err := s.CollectHistory(ctx, time.Now(), true); return err }, []string{"prune"}},
+		"what is kept": {func() error { _, err := s.PruneHistory(ctx, time.Now(), true); return err }, []string{"prune"}},
 	} {
 		if err := tt.do(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -179,20 +179,20 @@ func TestObserveReceipts(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := w.told()
-	if len(told) != 1 || len(told[0].Receipt.Redacted) != 1 {
+	if len(told) != 1 || len(told[0].Receipt.Masked) != 1 {
 		t.Fatalf("told %+v", told)
 	}
 	if diff := cmp.Diff(r.Applied, told[0].Receipt.Applied); diff != "" {
 		t.Error("versions and usage (-returned +told):\n" + diff)
 	}
-	if diff := cmp.Diff(r.Redacted, told[0].Receipt.Redacted); diff != "" {
+	if diff := cmp.Diff(r.Masked, told[0].Receipt.Masked); diff != "" {
 		t.Error("redacted (-returned +told):\n" + diff)
 	}
 	if _, err := s.Apply(t.Context(), ann, memento.Put{Path: "/a", Content: testKey, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
 		t.Fatal(err)
 	}
 	told = w.told()
-	if len(told) != 1 || !errors.Is(told[0].Err, memento.ErrExist) || told[0].Receipt.Redacted != nil || told[0].Receipt.Versions != nil {
+	if len(told) != 1 || !errors.Is(told[0].Err, memento.ErrExist) || told[0].Receipt.Masked != nil || told[0].Receipt.Versions != nil {
 		t.Errorf("of what was refused: %+v", told)
 	}
 
@@ -206,7 +206,7 @@ func TestObserveReceipts(t *testing.T) {
 		t.Fatal(err)
 	}
 	told = w.told()
-	if len(told) != 2 || !errors.Is(told[0].Err, memento.ErrConflict) || told[1].Err != nil || len(told[1].Receipt.Versions) != 1 || told[1].Receipt.Redacted != nil {
+	if len(told) != 2 || !errors.Is(told[0].Err, memento.ErrConflict) || told[1].Err != nil || len(told[1].Receipt.Versions) != 1 || told[1].Receipt.Masked != nil {
 		t.Errorf("of a change by other rules: %+v", told)
 	}
 

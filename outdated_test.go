@@ -67,10 +67,10 @@ func TestRulesChangedByOthers(t *testing.T) {
 	if _, err = put(memento.Path("/"+key), "x"); err != nil {
 		t.Errorf("a path allowed by now: %v", err)
 	}
-	sensitive(memento.Redact)
+	sensitive(memento.Mask)
 	r, err := put("/k", "a "+key)
-	if err != nil || len(r.Redacted) != 1 || contents(t, s)["/k"] != "a "+testKeyMark {
-		t.Errorf("redacting: %+v, %v", r.Redacted, err)
+	if err != nil || len(r.Masked) != 1 || contents(t, s)["/k"] != "a "+testKeyMark {
+		t.Errorf("redacting: %+v, %v", r.Masked, err)
 	}
 	sensitive(memento.Off)
 	if _, err = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, nil).Apply(t.Context(), nobody, memento.Put{Path: "/k", Content: key}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Planner has the rules of [Documents.Apply] that do not depend on where
+// A Planner has the rules of [Memories.Apply] that do not depend on where
 // memories are kept: conditions, conflicts, limits, and which versions a change
 // makes. A backend that uses one only has to look up and to store:
 //
@@ -230,7 +230,7 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	return effects, nil
 }
 
-// PlanImport returns what appending v, as [Documents.Import] does, changes. Limits
+// PlanImport returns what appending v, as [Memories.Import] does, changes. Limits
 // are checked by PlanImported, after the last version.
 func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	fail := func(format string, args ...any) ([]Effect, error) {

@@ -9,9 +9,9 @@ type PruneOptions struct {
 	Memory MemoryID // only versions of this one, if set
 	DryRun bool     // only counts
 
-	// Redated has the versions whose times cannot be right, in order of Seq, as
-	// [Store.CollectHistory] has found them.
-	Redated []Redated
+	// CorrectedTimes has the versions whose times cannot be right, in order of Seq, as
+	// [Store.PruneHistory] has found them.
+	CorrectedTimes []CorrectedTime
 }
 
 // EndOfTime is later than any version: with it as PruneOptions.Before, age keeps nothing.
@@ -43,7 +43,7 @@ type succession struct {
 func (p *Pruner) Goes(v *Version) bool {
 	s := p.seen[v.Memory]
 	present := false
-	made := redate(p.Redated, v)
+	made := correctedTime(p.CorrectedTimes, v)
 	if s == nil {
 		if p.seen == nil {
 			p.seen = map[MemoryID]*succession{}

@@ -71,7 +71,7 @@ func TestCreateMemory(t *testing.T) {
 	if m := made.Memory; m.Content != "with "+testKeyMark || m.Path != "/dir/a" || !m.CreatedAt.Equal(m.UpdatedAt) {
 		t.Errorf("made %+v", m)
 	}
-	if len(made.Redacted) != 1 || made.Usage.Memories != 1 || made.Limits.MemoryBytes != 100 {
+	if len(made.Masked) != 1 || made.Usage.Memories != 1 || made.Limits.MemoryBytes != 100 {
 		t.Errorf("the receipt is %+v", made.Receipt)
 	}
 	empty, err := s.CreateMemory(t.Context(), ann, "/empty", "")

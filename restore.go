@@ -17,7 +17,7 @@ import (
 //
 // Errors: ErrNotExist if there is no such version; ErrInvalid if it has no
 // contents, being redacted or a deletion; ErrDamaged; those of [Put].
-func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Path, []Suspicion, error) {
+func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Path, []FindingLocation, error) {
 	v, err := s.Version(ctx, id)
 	if err != nil {
 		return "", nil, err
@@ -45,7 +45,7 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 			r, err = s.Apply(ctx, by, overwriting(put)...)
 		}
 		if !errors.Is(err, ErrConflict) {
-			return put.Path, r.Redacted, err
+			return put.Path, r.Masked, err
 		}
 	}
 }
@@ -60,7 +60,7 @@ type Restoration struct {
 	// are now, and those in whose place one of these is.
 	Lost []Path
 
-	Redacted []Suspicion // what was replaced in the memories written; a dry run does not tell
+	Masked []FindingLocation // what was replaced in the memories written; a dry run does not tell
 }
 
 // RestoreAsOf brings the store back to what it held at a time, as one change
@@ -78,7 +78,7 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 		}
 		receipt, err := s.Apply(ctx, by, changes...)
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrExist) {
-			r.Redacted = receipt.Redacted
+			r.Masked = receipt.Masked
 			return r, err
 		}
 		// Others wrote between the look and the leap: look again.

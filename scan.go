@@ -12,7 +12,7 @@ import (
 type Exposure struct {
 	Version Version // without contents
 	Current bool    // whether it is what its memory holds at present
-	Found   []Suspicion
+	Found   []FindingLocation
 }
 
 // InPath reports whether the path itself looks sensitive.
@@ -73,7 +73,7 @@ func (s *Store) scanner(rules Sensitive, personal bool) (*screen, error) {
 	if s.detector == nil {
 		return nil, &Error{Op: "scan", Err: fmt.Errorf("%w: open the store with StoreOptions.Detector", ErrNoDetector)}
 	}
-	rules.Mode = Redact
+	rules.Mode = Mask
 	rules.Personal = rules.Personal || personal
 	return newScreen(s.detector, rules), nil
 }
@@ -83,7 +83,7 @@ func (s *Store) scanner(rules Sensitive, personal bool) (*screen, error) {
 // changed by hand. In the mode Off it is nothing.
 //
 // Errors: ErrNoDetector.
-func (s *Store) Inspect(ctx context.Context, v Version) ([]Suspicion, error) {
+func (s *Store) Inspect(ctx context.Context, v Version) ([]FindingLocation, error) {
 	k, err := s.rules(ctx)
 	if err != nil {
 		return nil, err
@@ -92,9 +92,9 @@ func (s *Store) Inspect(ctx context.Context, v Version) ([]Suspicion, error) {
 }
 
 // inspect returns what a version holds.
-func (c *screen) inspect(v *Version) (found []Suspicion) {
+func (c *screen) inspect(v *Version) (found []FindingLocation) {
 	for _, f := range c.find(v.Path, string(v.Path)) {
-		found = append(found, Suspicion{Kind: f.Kind})
+		found = append(found, FindingLocation{Kind: f.Kind})
 	}
 	return append(found, suspect(v.Path, v.Content, c.find(v.Path, v.Content))...)
 }

@@ -48,17 +48,17 @@ func TestScan(t *testing.T) {
 	type found struct {
 		Path    memento.Path
 		Current bool
-		Found   []memento.Suspicion
+		Found   []memento.FindingLocation
 	}
 	var got []found
 	for _, x := range exposures(t, s, false) {
 		got = append(got, found{x.Version.Path, x.Current, x.Found})
 	}
 	want := []found{
-		{testKeyPath, true, []memento.Suspicion{{Kind: "test-key"}}},
-		{"/gone", false, []memento.Suspicion{{Path: "/gone", Kind: "test-key", Line: 1}}},
-		{"/past", false, []memento.Suspicion{{Path: "/past", Kind: "test-key", Line: 1}}},
-		{"/now", true, []memento.Suspicion{{Path: "/now", Kind: "test-key", Line: 2}}},
+		{testKeyPath, true, []memento.FindingLocation{{Kind: "test-key"}}},
+		{"/gone", false, []memento.FindingLocation{{Path: "/gone", Kind: "test-key", Line: 1}}},
+		{"/past", false, []memento.FindingLocation{{Path: "/past", Kind: "test-key", Line: 1}}},
+		{"/now", true, []memento.FindingLocation{{Path: "/now", Kind: "test-key", Line: 2}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("exposures (-want +got):\n%s", diff)
@@ -105,7 +105,7 @@ func TestInspect(t *testing.T) {
 	v := memento.Version{Path: testKeyPath, Content: "a\n" + testKey}
 	s, _ := screened(t, nil)
 	found, err := s.Inspect(t.Context(), v)
-	want := []memento.Suspicion{{Kind: "test-key"}, {Path: testKeyPath, Kind: "test-key", Line: 2}}
+	want := []memento.FindingLocation{{Kind: "test-key"}, {Path: testKeyPath, Kind: "test-key", Line: 2}}
 	if diff := cmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

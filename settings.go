@@ -23,11 +23,11 @@ type Settings struct {
 }
 
 // DefaultSettings returns the settings of a store that is made without any:
-// secrets are redacted, nothing expires, and history is kept for 30 days and at
+// secrets are masked, nothing expires, and history is kept for 30 days and at
 // least the last 10 versions of each memory.
 func DefaultSettings() Settings {
 	return Settings{
-		Sensitive: Sensitive{Mode: Redact},
+		Sensitive: Sensitive{Mode: Mask},
 		Retention: Retention{Age: 30 * 24 * time.Hour, Versions: 10},
 	}
 }
@@ -49,10 +49,19 @@ type SensitiveMode string
 
 // The modes.
 const (
-	Redact SensitiveMode = "redact" // it is replaced by "[REDACTED:KIND]" before anything is written
+	Mask   SensitiveMode = "mask"   // it is replaced by "[REDACTED:KIND]" before anything is written
 	Reject SensitiveMode = "reject" // the write is refused
 	Off    SensitiveMode = "off"    // nothing is looked for
 )
+
+// UnmarshalText reads a mode. Settings of earlier versions say "redact" for [Mask].
+func (m *SensitiveMode) UnmarshalText(text []byte) error {
+	*m = SensitiveMode(text)
+	if *m == "redact" {
+		*m = Mask
+	}
+	return nil
+}
 
 // Expiry says when memories that nobody uses are removed; see [Store.Expire].
 type Expiry struct {
@@ -63,7 +72,7 @@ type Expiry struct {
 	Keep []Pattern
 }
 
-// Retention says how long history is kept; see [Store.CollectHistory]. The newest
+// Retention says how long history is kept; see [Store.PruneHistory]. The newest
 // version of a living memory always is. With both fields 0 there is no history:
 // a version goes as soon as another takes its place.
 type Retention struct {
@@ -90,9 +99,9 @@ const (
 // check refuses settings that no store can have.
 func (s *Settings) check() error {
 	switch s.Sensitive.Mode {
-	case Redact, Reject, Off:
+	case Mask, Reject, Off:
 	default:
-		return fmt.Errorf("%w: the mode for sensitive information is %q; it can be redact, reject or off", ErrInvalid, s.Sensitive.Mode)
+		return fmt.Errorf("%w: the mode for sensitive information is %q; it can be mask, reject or off", ErrInvalid, s.Sensitive.Mode)
 	}
 	for _, list := range [][]string{s.Sensitive.Allow, s.Sensitive.AllowPatterns} {
 		if len(list) > maxAllowed {

@@ -12,17 +12,17 @@ import (
 // share: paths are checked, and edits never lose one another. It is safe for
 // concurrent use and needs no closing; closing the backend is its caller's.
 type Store struct {
-	backend   Backend
-	workspace Workspace
-	spec      StoreSpec               // of a store opened by name, to make it from
-	id        atomic.Pointer[StoreID] // nil until a store opened by name is found
-	searcher  Searcher                // nil if the backend is none
-	marker    ReadMarker              // nil if the backend is none
-	recaller  Recaller                // nil if the backend is none
-	detector  Detector                // nil if there is none
-	observer  func(context.Context, Observation)
-	known     atomic.Pointer[known] // as last seen; nil at first
-	edits     queue
+	backend      Backend
+	workspace    Workspace
+	spec         StoreSpec               // of a store opened by name, to make it from
+	id           atomic.Pointer[StoreID] // nil until a store opened by name is found
+	searcher     Searcher                // nil if the backend is none
+	marker       ReadMarker              // nil if the backend is none
+	cachedReader CachedReader            // nil if the backend is none
+	detector     Detector                // nil if there is none
+	observer     func(context.Context, Observation)
+	known        atomic.Pointer[known] // as last seen; nil at first
+	edits        queue
 }
 
 // StoreOptions are the options of [OpenStore] and [OpenNamed]; nil means all defaults.
@@ -68,7 +68,7 @@ func newStore(b Backend, ws Workspace, opts *StoreOptions) *Store {
 	s := &Store{backend: b, workspace: ws}
 	s.searcher, _ = b.(Searcher)
 	s.marker, _ = b.(ReadMarker)
-	s.recaller, _ = b.(Recaller)
+	s.cachedReader, _ = b.(CachedReader)
 	if opts != nil {
 		s.detector, s.observer = opts.Detector, opts.Observe
 	}
@@ -195,7 +195,7 @@ func (s *Store) absent(op string, path Path, err error) error {
 	return err
 }
 
-// List yields the memories below a directory, as [Documents.List] does. Below a
+// List yields the memories below a directory, as [Memories.List] does. Below a
 // directory that does not exist there is nothing.
 //
 // Errors: ErrInvalidPath.

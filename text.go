@@ -168,7 +168,7 @@ func (m *mount) failure(p string, err error) string {
 	case errors.Is(err, ErrNotExist), errors.Is(err, ErrIsDir):
 		return fmt.Sprintf(textMissing, p)
 	case errors.As(err, &sensitive):
-		return fmt.Sprintf(textSensitive, suspicions(sensitive.Found))
+		return fmt.Sprintf(textSensitive, findingsText(sensitive.Found))
 	case errors.Is(err, ErrProtected):
 		return fmt.Sprintf(textProtected, m.namedPath(p, err))
 	case errors.Is(err, ErrForeign):
@@ -244,8 +244,8 @@ func (m *mount) limitText(p string, e *LimitError) string {
 func (m *mount) notices(p string, r Receipt) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, "\n"+format, args...) }
-	if len(r.Redacted) > 0 {
-		add(textMasked, marks(r.Redacted))
+	if len(r.Masked) > 0 {
+		add(textMasked, marks(r.Masked))
 	}
 	l, u := r.Limits, r.Usage
 	for _, v := range r.Versions {
@@ -264,16 +264,16 @@ func (m *mount) notices(p string, r Receipt) string {
 
 // marks lists what was replaced: "[REDACTED:jwt] on line 3". Several of a kind on
 // a line are said once.
-func marks(found []Suspicion) string {
-	var once []Suspicion
-	seen := map[Suspicion]bool{}
+func marks(found []FindingLocation) string {
+	var once []FindingLocation
+	seen := map[FindingLocation]bool{}
 	for _, f := range found {
 		if !seen[f] {
 			once = append(once, f)
 		}
 		seen[f] = true
 	}
-	return listFirst(once, 10, func(f Suspicion) string { return fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line) })
+	return listFirst(once, 10, func(f FindingLocation) string { return fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line) })
 }
 
 // listFirst lists at most limit of the items: "a, b, and 3 more". Very many of them would

@@ -221,7 +221,7 @@ func TestFaultsAreLogged(t *testing.T) {
 // Nor is the agent's own mistake what a store refuses by its settings.
 func TestRefusalsAreNotLogged(t *testing.T) {
 	for _, err := range []error{
-		memento.ErrProtected, memento.ErrForeign, memento.ErrArchived, &memento.SensitiveError{Found: []memento.Suspicion{{Kind: "jwt", Line: 1}}},
+		memento.ErrProtected, memento.ErrForeign, memento.ErrArchived, &memento.SensitiveError{Found: []memento.FindingLocation{{Kind: "jwt", Line: 1}}},
 		&memento.LimitError{Limit: memento.LimitBytes}, context.Canceled,
 	} {
 		var log strings.Builder
@@ -283,7 +283,7 @@ func TestLogsHoldNothingSensitive(t *testing.T) {
 		}
 		return s
 	}
-	for _, mode := range []memento.SensitiveMode{memento.Redact, memento.Reject, memento.Off} {
+	for _, mode := range []memento.SensitiveMode{memento.Mask, memento.Reject, memento.Off} {
 		t.Run(string(mode), func(t *testing.T) {
 			var log strings.Builder
 			opts := &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}

@@ -38,19 +38,19 @@ func LastTime(last time.Time, v *Version) time.Time {
 // has the time of another store's clock, and says nothing about its neighbours.
 func (v *Version) isMadeHere() bool { return v.ID.SeqHint() == v.Seq }
 
-// Redated says that the versions made in a store, from one Seq to another, both
+// CorrectedTime says that the versions made in a store, from one Seq to another, both
 // included, count as made at a time that is not their own.
-type Redated struct {
+type CorrectedTime struct {
 	From, To int64
 	At       time.Time
 }
 
-// redate returns the time that counts for v.
-func redate(all []Redated, v *Version) time.Time {
+// correctedTime returns the time that counts for v.
+func correctedTime(all []CorrectedTime, v *Version) time.Time {
 	if len(all) == 0 || !v.isMadeHere() {
 		return v.CreatedAt
 	}
-	i, _ := slices.BinarySearchFunc(all, v.Seq, func(r Redated, seq int64) int { return cmp.Compare(r.To, seq) })
+	i, _ := slices.BinarySearchFunc(all, v.Seq, func(r CorrectedTime, seq int64) int { return cmp.Compare(r.To, seq) })
 	if i < len(all) && all[i].From <= v.Seq {
 		return all[i].At
 	}
@@ -64,7 +64,7 @@ func redate(all []Redated, v *Version) time.Time {
 type dating struct {
 	now   time.Time // which is believed
 	high  time.Time // the latest time so far that is not of the future
-	found []Redated
+	found []CorrectedTime
 	open  bool // whether the last of found waits for the next version's time
 }
 
@@ -74,7 +74,7 @@ func (d *dating) add(v *Version) {
 	}
 	if v.CreatedAt.Sub(d.now) > smallSkew {
 		if !d.open {
-			d.found = append(d.found, Redated{From: v.Seq})
+			d.found = append(d.found, CorrectedTime{From: v.Seq})
 			d.open = true
 		}
 		d.found[len(d.found)-1].To = v.Seq
@@ -95,7 +95,7 @@ func (d *dating) add(v *Version) {
 		d.found[n-1].To = v.Seq
 		return
 	}
-	d.found = append(d.found, Redated{v.Seq, v.Seq, counts})
+	d.found = append(d.found, CorrectedTime{v.Seq, v.Seq, counts})
 }
 
 // close gives the versions that wait for it their time.
@@ -107,7 +107,7 @@ func (d *dating) close(at time.Time) {
 }
 
 // result ends the dating.
-func (d *dating) result() []Redated {
+func (d *dating) result() []CorrectedTime {
 	d.close(d.now)
 	return d.found
 }

@@ -365,7 +365,7 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 	case errors.Is(err, ErrExist):
 		return "", refusal(err, textDestination, newPath)
 	case errors.As(err, &sensitive) && sensitive.Found[0].Line > 0:
-		return "", refusal(err, textSensitiveMove, oldPath, suspicions(sensitive.Found))
+		return "", refusal(err, textSensitiveMove, oldPath, findingsText(sensitive.Found))
 	case errors.As(err, &invalid) && invalid.Path != string(to.path) && invalid.Path != string(from.path):
 		// The path of a file in the directory would break a rule.
 		return "", refusal(err, textInvalidPath, from.agentPath(Path(invalid.Path)), invalid.Reason)

@@ -43,7 +43,7 @@ type Undone struct {
 	Changes   []UndoneChange
 	Conflicts []UndoConflict // memories that are left as they are
 
-	Redacted []Suspicion // what was replaced in contents that were brought back
+	Masked []FindingLocation // what was replaced in contents that were brought back
 }
 
 // An UndoneChange is what became of one memory.
@@ -168,9 +168,9 @@ func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undo
 }
 
 func (u *Undone) add(r Receipt, memories []*undoMemory) {
-	u.Redacted = append(u.Redacted, r.Redacted...)
+	u.Masked = append(u.Masked, r.Masked...)
 	for _, m := range memories {
-		u.Changes, u.Redacted = append(u.Changes, m.change()), append(u.Redacted, m.redacted...)
+		u.Changes, u.Masked = append(u.Changes, m.change()), append(u.Masked, m.masked...)
 	}
 }
 
@@ -310,7 +310,7 @@ func (m *undoMemory) change() UndoneChange {
 func (p *undoPlan) planned() Undone {
 	u := Undone{Conflicts: p.conflicts}
 	for _, m := range p.todo {
-		u.Changes, u.Redacted = append(u.Changes, m.change()), append(u.Redacted, m.redacted...)
+		u.Changes, u.Masked = append(u.Changes, m.change()), append(u.Masked, m.masked...)
 	}
 	return u
 }

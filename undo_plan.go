@@ -45,10 +45,10 @@ type undoMemory struct {
 	replayed int    // versions of history that text has
 	raw      string // text as it was before it was screened
 
-	merged   bool        // whether text has changes of others
-	redacted []Suspicion // what was replaced in text
-	lost     bool        // a text that is needed for it is not known any more
-	edited   []VersionID // by others, that cannot be merged
+	merged bool              // whether text has changes of others
+	masked []FindingLocation // what was replaced in text
+	lost   bool              // a text that is needed for it is not known any more
+	edited []VersionID       // by others, that cannot be merged
 
 	action  UndoAction
 	detours bool // see detour
@@ -154,7 +154,7 @@ func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 			m.last = v.Path
 		}
 	}
-	m.raw, m.redacted, m.action = m.text, nil, ""
+	m.raw, m.masked, m.action = m.text, nil, ""
 	return nil
 }
 
@@ -317,7 +317,7 @@ func (p *undoPlan) clean(m *undoMemory) (ok bool, err error) {
 		return false, nil
 	}
 	if err == nil && g.text != m.text {
-		m.text, m.redacted = g.text, g.replaced
+		m.text, m.masked = g.text, g.replaced
 	}
 	return err == nil, err
 }

@@ -360,11 +360,11 @@ func TestUndoRedacts(t *testing.T) {
 	if diff := cmp.Diff([]string{"sensitive /a", "sensitive /b"}, told(u)); err != nil || diff != "" {
 		t.Fatalf("%v, -want +got:\n%s", err, diff)
 	}
-	set(memento.Redact)
+	set(memento.Mask)
 	for i, want := range [][]string{{"revert /a", "restore /b"}, nil} {
 		u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
-		if diff := cmp.Diff(want, told(u)); err != nil || diff != "" || len(u.Redacted) != len(want) {
-			t.Fatalf("%d: %v, redacted %+v, -want +got:\n%s", i, err, u.Redacted, diff)
+		if diff := cmp.Diff(want, told(u)); err != nil || diff != "" || len(u.Masked) != len(want) {
+			t.Fatalf("%d: %v, redacted %+v, -want +got:\n%s", i, err, u.Masked, diff)
 		}
 	}
 	for _, p := range []memento.Path{"/a", "/b"} {

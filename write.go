@@ -11,12 +11,12 @@ import (
 // A Receipt says what a write did.
 type Receipt struct {
 	Applied
-	Redacted []Suspicion // what was replaced before it was written, by the Store and by the backend
+	Masked []FindingLocation // what was replaced before it was written, by the Store and by the backend
 
 	cleanings []cleaning // of the contents written, in order
 }
 
-// Apply makes changes as one; see [Documents.Apply]. It makes a store that was
+// Apply makes changes as one; see [Memories.Apply]. It makes a store that was
 // opened by name. What is written first passes the store's settings for
 // sensitive information.
 //
@@ -51,7 +51,7 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 		if err != nil {
 			return Receipt{}, err
 		}
-		r.Redacted = append(r.Redacted, r.Applied.Redacted...)
+		r.Masked = append(r.Masked, r.Applied.Masked...)
 		s.learn(r.Limits, r.Settings)
 		if r.Settings.Retention.None() {
 			s.forget(ctx, id, r.Versions)
@@ -127,7 +127,7 @@ func (k *known) guardText(p Path, content string, all bool, r *Receipt) (text st
 		return "", false, err
 	}
 	r.cleanings = append(r.cleanings, g)
-	r.Redacted = append(r.Redacted, g.replaced...)
+	r.Masked = append(r.Masked, g.replaced...)
 	return g.text, false, nil
 }
 
@@ -248,7 +248,7 @@ func (s *Store) learn(limits Limits, settings Settings) *known {
 const forgetting = 30 * time.Second
 
 // forget removes what versions have replaced, of a store that keeps no history.
-// The write has happened: what cannot be removed now, CollectHistory removes.
+// The write has happened: what cannot be removed now, PruneHistory removes.
 func (s *Store) forget(ctx context.Context, id StoreID, versions []Version) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetting)
 	defer cancel()
@@ -322,23 +322,23 @@ func (s *Store) replace(ctx context.Context, by Actor, m Memory, text string) (E
 // recall returns the memory at p as it was last seen, if the backend knows.
 func (s *Store) recall(p Path) (m Memory, known bool) {
 	id := s.id.Load()
-	if s.recaller == nil || id == nil {
+	if s.cachedReader == nil || id == nil {
 		return m, false
 	}
-	return s.recaller.Recall(*id, ByPath(p))
+	return s.cachedReader.GetCached(*id, ByPath(p))
 }
 
 // moved returns where what was at a place in the text of the change is in what
 // was written.
 func (e *Edited) moved(at int) int { return e.cleanings[0].moved(at) }
 
-// Import appends versions to the store as they are; see [Documents.Import]. It
+// Import appends versions to the store as they are; see [Memories.Import]. It
 // makes a store that was opened by name. What is sensitive in them is replaced,
 // and returned; the versions given stay as they are.
 //
 // Further errors: ErrSensitive, also for a path that looks sensitive, which
 // cannot be replaced; ErrNoDetector.
-func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, error) {
+func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocation, error) {
 	// By the rules that hold now: nothing compares them later.
 	if _, err := s.look(ctx); err != nil {
 		return nil, err
@@ -347,7 +347,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, er
 	if err != nil {
 		return nil, err
 	}
-	var replaced []Suspicion
+	var replaced []FindingLocation
 	guarded := slices.Clone(versions)
 	for i := range guarded {
 		v := &guarded[i]
@@ -369,7 +369,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]Suspicion, er
 	}
 	start := time.Now()
 	err = s.backend.Import(ctx, id, guarded)
-	s.observed(ctx, Observation{Op: "import", Store: id, Start: start, Err: err, Receipt: Receipt{Redacted: replaced}})
+	s.observed(ctx, Observation{Op: "import", Store: id, Start: start, Err: err, Receipt: Receipt{Masked: replaced}})
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ func TestApplyRedacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 2}, {Path: "/a", Kind: "test-key", Line: 4}}
-	if diff := cmp.Diff(want, r.Redacted); diff != "" {
+	want := []memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}, {Path: "/a", Kind: "test-key", Line: 4}}
+	if diff := cmp.Diff(want, r.Masked); diff != "" {
 		t.Errorf("redacted (-want +got):\n%s", diff)
 	}
 	held := map[memento.Path]string{"/moved": "nothing", "/a": "one\n" + testKeyMark + " and\n\nkey=" + testKeyMark}
@@ -79,7 +79,7 @@ func TestApplyRejects(t *testing.T) {
 	if !errors.Is(err, memento.ErrSensitive) || !ok {
 		t.Fatalf("%v, want ErrSensitive", err)
 	}
-	if diff := cmp.Diff([]memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 2}}, found.Found); diff != "" {
+	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}}, found.Found); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	if strings.Contains(err.Error(), testKey) {
@@ -92,7 +92,7 @@ func TestApplyRejects(t *testing.T) {
 
 // A path cannot be redacted, so both modes refuse it, without repeating it.
 func TestPathsAreScreened(t *testing.T) {
-	for _, m := range []memento.SensitiveMode{memento.Redact, memento.Reject, memento.Off} {
+	for _, m := range []memento.SensitiveMode{memento.Mask, memento.Reject, memento.Off} {
 		s, _ := screened(t, mode(m))
 		mustPut(t, s, "/a", "x")
 		for _, c := range []memento.Change{
@@ -180,7 +180,7 @@ func TestEditRedacts(t *testing.T) {
 		return strings.Replace(old, "KEY", testKey, 1), nil
 	})
 	want := "the key is " + testKeyMark + ".\n"
-	if err != nil || r.Memory.Content != want || r.Memory.SHA256 != memento.HashContent(want) || r.Memory.Size != int64(len(want)) || len(r.Redacted) != 1 {
+	if err != nil || r.Memory.Content != want || r.Memory.SHA256 != memento.HashContent(want) || r.Memory.Size != int64(len(want)) || len(r.Masked) != 1 {
 		t.Errorf("Edit returned %+v, %v", r, err)
 	}
 	if held := contents(t, s)["/a"]; held != want {
@@ -202,7 +202,7 @@ func TestImportRedacts(t *testing.T) {
 	}
 	to, _ := screened(t, nil)
 	replaced, err := to.Import(t.Context(), versions)
-	if diff := cmp.Diff([]memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 1}}, replaced); diff != "" || err != nil {
+	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 1}}, replaced); diff != "" || err != nil {
 		t.Errorf("replaced: %v (-want +got):\n%s", err, diff)
 	}
 	nowhere(t, to, testKey)
@@ -229,7 +229,7 @@ func TestRestoreRedacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info.Settings.Sensitive.Mode = memento.Redact
+	info.Settings.Sensitive.Mode = memento.Mask
 	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
 		t.Fatal(err)
 	}
@@ -286,15 +286,15 @@ func TestCollectHistory(t *testing.T) {
 	}
 	// The first ceased to be the present three days ago, the second two, and
 	// the last two are kept by number.
-	dry, err := s.CollectHistory(t.Context(), now, true)
+	dry, err := s.PruneHistory(t.Context(), now, true)
 	if err != nil || dry.Versions != 1 {
 		t.Errorf("dry run: %+v, %v", dry, err)
 	}
-	sum, err := s.CollectHistory(t.Context(), now, false)
+	sum, err := s.PruneHistory(t.Context(), now, false)
 	if err != nil || sum != dry {
 		t.Errorf("%+v, %v, want %+v", sum, err, dry)
 	}
-	sum, err = s.CollectHistory(t.Context(), now.Add(1000*time.Hour), false)
+	sum, err = s.PruneHistory(t.Context(), now.Add(1000*time.Hour), false)
 	if err != nil || sum.Versions != 1 {
 		t.Errorf("much later: %+v, %v", sum, err)
 	}
@@ -306,11 +306,11 @@ func TestCollectHistory(t *testing.T) {
 	for _, text := range []string{"1", "2", "3"} {
 		mustPut(t, forever, "/a", text)
 	}
-	if sum, err := forever.CollectHistory(t.Context(), now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
+	if sum, err := forever.PruneHistory(t.Context(), now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
 		t.Errorf("for ever: %+v, %v", sum, err)
 	}
 	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
-	if sum, err := missing.CollectHistory(t.Context(), now, false); err != nil || sum != (memento.Pruned{}) {
+	if sum, err := missing.PruneHistory(t.Context(), now, false); err != nil || sum != (memento.Pruned{}) {
 		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
 	}
 }
@@ -343,7 +343,7 @@ func TestSettingsHoldAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set(memento.Redact)
+	set(memento.Mask)
 	mustPut(t, s, "/b", testKey)
 	set(memento.Off)
 	mustPut(t, s, "/c", testKey)

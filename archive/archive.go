@@ -101,9 +101,9 @@ type Summary struct {
 	Bytes    int64 // contents of the memories
 	Skipped  []Skipped
 
-	// Redacted counts, by kind, what looked sensitive and was replaced before it
+	// Masked counts, by kind, what looked sensitive and was replaced before it
 	// was written to the store; nil if nothing was. Bytes are those before.
-	Redacted map[string]int
+	Masked map[string]int
 }
 
 // Skipped is a file in a folder that was not read, or something among the

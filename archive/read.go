@@ -84,7 +84,7 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 		if err != nil {
 			return Summary{}, err
 		}
-		sum.Redacted = countKinds(replaced)
+		sum.Masked = countKinds(replaced)
 		return sum, nil
 	}
 	for _, err := range store.Versions(ctx, memento.VersionListOptions{Limit: 1}) {
@@ -100,12 +100,12 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 	case err != nil:
 		return Summary{}, err
 	}
-	sum.Redacted = countKinds(replaced)
+	sum.Masked = countKinds(replaced)
 	return sum, nil
 }
 
 // countKinds counts what was replaced by its kind.
-func countKinds(replaced []memento.Suspicion) map[string]int {
+func countKinds(replaced []memento.FindingLocation) map[string]int {
 	if len(replaced) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func countKinds(replaced []memento.Suspicion) map[string]int {
 }
 
 // put writes memories to the store as one change, and returns what was replaced.
-func put(ctx context.Context, store *memento.Store, by memento.Actor, memories []memory, overwrite bool) ([]memento.Suspicion, error) {
+func put(ctx context.Context, store *memento.Store, by memento.Actor, memories []memory, overwrite bool) ([]memento.FindingLocation, error) {
 	cond := memento.IfAbsent()
 	if overwrite {
 		cond = memento.Condition{}
@@ -130,7 +130,7 @@ func put(ctx context.Context, store *memento.Store, by memento.Actor, memories [
 		return nil, nil
 	}
 	r, err := store.Apply(ctx, by, changes...)
-	return r.Redacted, err
+	return r.Masked, err
 }
 
 // A memory is one that was read.

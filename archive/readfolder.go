@@ -48,7 +48,7 @@ func ReadFolder(ctx context.Context, dir string, store *memento.Store, by mement
 	if err != nil {
 		return Summary{}, err
 	}
-	r.sum.Redacted = countKinds(replaced)
+	r.sum.Masked = countKinds(replaced)
 	return r.sum, nil
 }
 

@@ -96,7 +96,7 @@ func rewrite(t testing.TB, data []byte, old, replacement string) []byte {
 	return pack(t, entries)
 }
 
-const settingsText = `,"settings":{"sensitive":{"mode":"redact"},"expiry":{"after":"0s"},"retention":{"age":"720h0m0s","versions":10}}`
+const settingsText = `,"settings":{"sensitive":{"mode":"mask"},"expiry":{"after":"0s"},"retention":{"age":"720h0m0s","versions":10}}`
 
 // What a manifest does not say is as it is by default; what no store can have is refused.
 func TestSettingsOfManifest(t *testing.T) {
@@ -121,7 +121,7 @@ func TestSettingsOfManifest(t *testing.T) {
 		`,"settings":[]`,
 		`,"settings":{"more":1}`,
 		`,"settings":{"sensitive":{"mode":"maybe"}}`,
-		`,"settings":{"sensitive":{"mode":"redact","allow_patterns":["("]}}`,
+		`,"settings":{"sensitive":{"mode":"mask","allow_patterns":["("]}}`,
 		`,"settings":{"expiry":{"after":"soon"}}`,
 		`,"settings":{"expiry":{"after":"1m"}}`,
 		`,"settings":{"retention":{"age":"-1h","versions":1}}`,
@@ -152,7 +152,7 @@ func TestRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{"github-pat": 3}, sum.Redacted); diff != "" {
+	if diff := cmp.Diff(map[string]int{"github-pat": 3}, sum.Masked); diff != "" {
 		t.Errorf("redacted with the history:\n%s", diff)
 	}
 	for _, v := range stateOf(t, copied).Versions {
@@ -164,7 +164,7 @@ func TestRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{"github-pat": 1}, sum.Redacted); diff != "" {
+	if diff := cmp.Diff(map[string]int{"github-pat": 1}, sum.Masked); diff != "" {
 		t.Errorf("redacted of the contents:\n%s", diff)
 	}
 

@@ -76,7 +76,7 @@ type Options struct {
 const defaultSearchBytes = 64 << 20
 
 // Wrap returns a backend that keeps what it is given in inner, encrypted. It also has
-// those of ReadMarker, KeyKeeper, BackupWriter and Elector that inner has, and is a
+// those of ReadMarker, KeyKeeper, BackupWriter and Leaser that inner has, and is a
 // Searcher, a Verifier if inner is one, and a WorkspaceLister, which inner must be. A
 // backup has what the backend below keeps: whoever restores it needs the ring.
 //

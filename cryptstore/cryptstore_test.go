@@ -146,7 +146,7 @@ func (k kind) harness() storetest.Harness {
 	h := storetest.Harness{
 		Open: k.wrapped, Persistent: k.reopens, Shared: k.reopens,
 		Searcher: true, WorkspaceLister: true, EncryptedNames: k.names,
-		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Elector: k.elector,
+		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Leaser: k.elector,
 		SearchScans: true, SealedPrefix: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
 		Clock: true, NoteKeeper: true, // or they say that they are not supported
 	}

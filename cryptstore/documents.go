@@ -29,16 +29,16 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	return clear, b.fail(k, err)
 }
 
-// Recall implements [memento.Recaller], for backends below that do.
-func (b *Backend) Recall(store memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
-	recaller, ok := b.inner.(memento.Recaller)
+// GetCached implements [memento.CachedReader], for backends below that do.
+func (b *Backend) GetCached(store memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
+	cachedReader, ok := b.inner.(memento.CachedReader)
 	e, cached := b.keyCache.get(store)
 	if !ok || !cached || time.Since(e.checked) >= maxKeyAge {
 		return m, false
 	}
 	ref.Path = e.keys.encryptPathForLookup(ref.Path)
 	age := b.texts.generation()
-	if m, known = recaller.Recall(store, ref); !known {
+	if m, known = cachedReader.GetCached(store, ref); !known {
 		return m, false
 	}
 	text, hash, by, err := b.cachedDecryptText(e.keys, m.ID, m.Content, m.Digest, m.Size, age)

@@ -7,14 +7,14 @@ import (
 )
 
 var (
-	_ memento.Meter        = (*Backend)(nil)
+	_ memento.MetricSource = (*Backend)(nil)
 	_ memento.ReadyChecker = (*Backend)(nil)
 )
 
-// Measures implements [memento.Meter]: what the backend below measures, if it does.
-func (b *Backend) Measures() []memento.Measure {
-	if m, ok := b.inner.(memento.Meter); ok {
-		return m.Measures()
+// Metrics implements [memento.MetricSource]: what the backend below measures, if it does.
+func (b *Backend) Metrics() []memento.Metric {
+	if m, ok := b.inner.(memento.MetricSource); ok {
+		return m.Metrics()
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ type (
 	reads  = memento.ReadMarker
 	apiKey = memento.KeyKeeper
 	backup = memento.BackupWriter
-	elect  = memento.Elector
+	elect  = memento.Leaser
 )
 
 // withPowers returns b with those powers that the backend below has, and no others.

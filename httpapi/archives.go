@@ -93,6 +93,6 @@ func (a *API) importStore(c *call, store *memento.Store, id memento.StoreID, by 
 		Memories int             `json:"memories"`
 		Versions int             `json:"versions"`
 		Bytes    int64           `json:"bytes"`
-		Redacted map[string]int  `json:"redacted"` // by kind
-	}{"memory_import", id, sum.Memories, sum.Versions, sum.Bytes, sum.Redacted})
+		Masked   map[string]int  `json:"masked"` // by kind
+	}{"memory_import", id, sum.Memories, sum.Versions, sum.Bytes, sum.Masked})
 }

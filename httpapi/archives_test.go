@@ -87,7 +87,7 @@ func TestExportAndImport(t *testing.T) {
 	to := admin.newStore(t, "copy")
 	answer := whole.post(t, to+"/import", export(""))
 	same(t, "answer", answer, object{
-		"type": "memory_import", "memory_store_id": strings.TrimPrefix(to, stores+"/"), "memories": 3., "versions": 6., "bytes": 60_009., "redacted": nil,
+		"type": "memory_import", "memory_store_id": strings.TrimPrefix(to, stores+"/"), "memories": 3., "versions": 6., "bytes": 60_009., "masked": nil,
 	})
 	same(t, "contents", contents(to), contents(from))
 	same(t, "history", told(admin.pages(t, to+"/memory_versions?view=full", 20)), told(admin.pages(t, from+"/memory_versions?view=full", 20)))

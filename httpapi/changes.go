@@ -39,7 +39,7 @@ func (a *API) applyChanges(c *call, store *memento.Store, id memento.StoreID, by
 	}
 	answer := wire.Applied{
 		Type: "memory_changes", Versions: []wire.Version{}, Usage: wire.Usage(r.Usage), Limits: wire.Limits(r.Limits),
-		Settings: r.Settings, Redacted: wire.FromSuspicions(r.Redacted),
+		Settings: r.Settings, Masked: wire.FromFindings(r.Masked),
 	}
 	for _, v := range r.Versions {
 		answer.Versions = append(answer.Versions, wire.FromVersion(id, v, false))

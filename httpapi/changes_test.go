@@ -34,12 +34,12 @@ func TestApplyChanges(t *testing.T) {
 		{"type": "remove", "path": "/new", "if": object{"type": "always"}},
 		{"type": "move", "from": "/a", "path": "/b", "content": "three", "if": nil},
 	}})
-	keys(t, answer, "type", "versions", "usage", "limits", "settings", "redacted")
+	keys(t, answer, "type", "versions", "usage", "limits", "settings", "masked")
 	same(t, "type", answer["type"], "memory_changes")
 	same(t, "usage", answer["usage"], object{"memories": 3., "bytes": 7.})
 	same(t, "limits", answer["limits"], defaultLimits)
 	same(t, "settings", answer["settings"], defaultSettings)
-	same(t, "redacted", answer["redacted"], []any{})
+	same(t, "masked", answer["masked"], []any{})
 	var versions []object
 	for _, v := range answer["versions"].([]any) {
 		v := v.(object)
@@ -103,8 +103,8 @@ func TestApplyChanges(t *testing.T) {
 
 	secret := "ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB1"
 	answer = c.post(t, changes, object{"changes": []object{{"type": "put", "path": "/s", "content": "\n" + secret}}})
-	if found, _ := answer["redacted"].([]any); len(found) != 1 || found[0].(object)["path"] != "/s" || found[0].(object)["line"] != 2. {
-		t.Errorf("redacted is %v", answer["redacted"])
+	if found, _ := answer["masked"].([]any); len(found) != 1 || found[0].(object)["path"] != "/s" || found[0].(object)["line"] != 2. {
+		t.Errorf("masked is %v", answer["masked"])
 	}
 	s.as("a", memento.RoleRead).do(t, http.MethodPost, changes, object{"changes": []object{}}).fails(t, 403, noAccess, "write")
 }

@@ -189,7 +189,7 @@ func errorDetails(err error) wire.Error {
 		e.Damage = (*wire.Damage)(d)
 	}
 	if s, ok := errors.AsType[*memento.SensitiveError](err); ok {
-		e.Findings = wire.FromSuspicions(s.Found)
+		e.Findings = wire.FromFindings(s.Found)
 	}
 	return e
 }

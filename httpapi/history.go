@@ -94,10 +94,10 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 		return c.addConflict(store, "", err)
 	}
 	return c.answer(struct {
-		Type     string           `json:"type"` // "memory_history_import"
-		Versions int              `json:"versions"`
-		Redacted []wire.Suspicion `json:"redacted"`
-	}{"memory_history_import", len(versions), wire.FromSuspicions(replaced)})
+		Type     string                 `json:"type"` // "memory_history_import"
+		Versions int                    `json:"versions"`
+		Masked   []wire.FindingLocation `json:"masked"`
+	}{"memory_history_import", len(versions), wire.FromFindings(replaced)})
 }
 
 // reserving reserves memory for what is read through it, all of which is kept.
@@ -152,7 +152,7 @@ func (a *API) pruneHistory(c *call, store *memento.Store, id memento.StoreID) er
 	if body.Force || body.DryRun {
 		share = 0
 	}
-	done, err := store.PruneOld(c.context(), memento.PruneOptions{
+	done, err := store.Prune(c.context(), memento.PruneOptions{
 		Before: before.UTC(), Keep: body.Keep, Memory: body.Memory, DryRun: body.DryRun,
 	}, now, share)
 	if held, ok := errors.AsType[*memento.HeldError](err); ok {

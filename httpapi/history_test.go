@@ -86,7 +86,7 @@ func TestHistory(t *testing.T) {
 	forged := strings.Replace(string(stream), hashOfOne, hashOfEmpty, 1)
 	ndjson.do(t, http.MethodPost, to+"/history", forged).fails(t, 400, invalidRequest, "")
 	same(t, "versions after refusals", reader.get(t, to+"/memory_versions")["data"], []any{})
-	same(t, "answer", ndjson.post(t, to+"/history", stream), object{"type": "memory_history_import", "versions": float64(len(versions)), "redacted": []any{}})
+	same(t, "answer", ndjson.post(t, to+"/history", stream), object{"type": "memory_history_import", "versions": float64(len(versions)), "masked": []any{}})
 	same(t, "history", told(reader.lines(t, to+"/history?contents=true")), told(versions))
 	same(t, "answer to nothing", ndjson.post(t, to+"/history", "{\"type\":\"end\"}\n")["versions"], 0.)
 	failure := ndjson.do(t, http.MethodPost, to+"/history", stream).fails(t, 409, pathConflict)

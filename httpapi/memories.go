@@ -130,7 +130,7 @@ func (a *API) listMemories(c *call, store *memento.Store, id memento.StoreID) er
 	return c.answer(answer)
 }
 
-// streamEntries sends what memento.Documents.List yields, a JSON object a line.
+// streamEntries sends what memento.Memories.List yields, a JSON object a line.
 func (a *API) streamEntries(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	opts := memento.ListOptions{

@@ -22,7 +22,7 @@ var (
 		"memory_bytes": 102400., "memories": 10000., "bytes": 104857600., "path_bytes": 1024., "path_depth": 512.,
 	}
 	defaultSettings = object{
-		"sensitive": object{"mode": "redact"},
+		"sensitive": object{"mode": "mask"},
 		"expiry":    object{"after": "0s"},
 		"retention": object{"age": "720h0m0s", "versions": 10.},
 	}
@@ -453,7 +453,7 @@ func TestLimitsAndSettings(t *testing.T) {
 	// and here all of it.
 	updated := admin.post(t, store, object{"settings": object{"expiry": object{"after": "2h"}}})
 	same(t, "settings", updated["settings"], object{
-		"sensitive": object{"mode": "redact"}, "expiry": object{"after": "2h0m0s"}, "retention": object{"age": "720h0m0s", "versions": 10.},
+		"sensitive": object{"mode": "mask"}, "expiry": object{"after": "2h0m0s"}, "retention": object{"age": "720h0m0s", "versions": 10.},
 	})
 	same(t, "limits", updated["limits"], limited)
 	updated = admin.post(t, store, object{"limits": object{"memories": 2}})
@@ -484,7 +484,7 @@ func TestLimitsAndSettings(t *testing.T) {
 		{object{"settings": object{"expiry": object{"after": "1s"}}}, "expire"},
 		{object{"settings": object{"retention": "forever"}}, "settings.retention: must be an object"},
 		{object{"settings": object{"retention": object{"versions": -1}}}, "history"},
-		{object{"settings": object{"sensitive": object{"mode": "on"}}}, "redact, reject or off"},
+		{object{"settings": object{"sensitive": object{"mode": "on"}}}, "mask, reject or off"},
 		{object{"settings": object{"read_only": []string{"/["}}}, "read-only"},
 	} {
 		before := admin.get(t, store)

@@ -32,7 +32,7 @@ func TestUndo(t *testing.T) {
 
 	body := object{"api_key_id": bad.keyID, "since": since, "dry_run": true}
 	rehearsal := good.post(t, store+"/undo", body)
-	keys(t, rehearsal, "type", "memory_store_id", "dry_run", "changes", "conflicts", "redacted")
+	keys(t, rehearsal, "type", "memory_store_id", "dry_run", "changes", "conflicts", "masked")
 	same(t, "dry_run", rehearsal["dry_run"], any(true))
 	changes := rehearsal["changes"].([]any)
 	same(t, "the first change", changes[0], any(object{

@@ -186,14 +186,14 @@ func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by
 		return err
 	}
 	return c.answer(struct {
-		Type     string           `json:"type"` // "memory_restoration"
-		Store    memento.StoreID  `json:"memory_store_id"`
-		DryRun   bool             `json:"dry_run"`
-		Written  []memento.Path   `json:"written"`
-		Removed  []memento.Path   `json:"removed"`
-		Lost     []memento.Path   `json:"lost"`
-		Redacted []wire.Suspicion `json:"redacted"`
-	}{"memory_restoration", id, body.DryRun, orEmpty(r.Written), orEmpty(r.Removed), orEmpty(r.Lost), wire.FromSuspicions(r.Redacted)})
+		Type    string                 `json:"type"` // "memory_restoration"
+		Store   memento.StoreID        `json:"memory_store_id"`
+		DryRun  bool                   `json:"dry_run"`
+		Written []memento.Path         `json:"written"`
+		Removed []memento.Path         `json:"removed"`
+		Lost    []memento.Path         `json:"lost"`
+		Masked  []wire.FindingLocation `json:"masked"`
+	}{"memory_restoration", id, body.DryRun, orEmpty(r.Written), orEmpty(r.Removed), orEmpty(r.Lost), wire.FromFindings(r.Masked)})
 }
 
 // orEmpty is l, but never null.

@@ -302,7 +302,7 @@ func TestRestoreStore(t *testing.T) {
 
 	want := object{
 		"type": "memory_restoration", "memory_store_id": kept["memory_store_id"], "dry_run": true,
-		"written": []any{"/kept", "/gone"}, "removed": []any{"/new"}, "lost": []any{}, "redacted": []any{},
+		"written": []any{"/kept", "/gone"}, "removed": []any{"/new"}, "lost": []any{}, "masked": []any{},
 	}
 	same(t, "the rehearsal", c.post(t, store+"/restore", object{"as_of": then, "dry_run": true}), want)
 	same(t, "the store after it", c.pages(t, store+"/memories?view=full", 20), changed)

@@ -106,7 +106,7 @@ func asError(op string, status int, answer wire.ErrorAnswer) error {
 	case err == memento.ErrTooLarge && e.Limit != nil:
 		err = &memento.LimitError{Limit: e.Limit.Name, Max: e.Limit.Max, Used: e.Limit.Used, Want: e.Limit.Want}
 	case err == memento.ErrSensitive:
-		err = &memento.SensitiveError{Found: wire.Suspicions(e.Findings)}
+		err = &memento.SensitiveError{Found: wire.ToFindings(e.Findings)}
 	case err == memento.ErrDamaged && e.Damage != nil:
 		err = e.Damage.Error()
 	case err == memento.ErrInvalid && message != err.Error(),

@@ -38,7 +38,7 @@ func TestErrorsAreThoseOfTheBackend(t *testing.T) {
 	}
 	long := strings.Repeat("x", 101)
 	other := "else"
-	apply := func(b memento.Documents, changes ...memento.Change) error {
+	apply := func(b memento.Memories, changes ...memento.Change) error {
 		_, err := b.Apply(ctx, w.store, ann, changes)
 		return err
 	}
@@ -105,7 +105,7 @@ func TestErrorsAreThoseOfTheBackend(t *testing.T) {
 	secret := "sk-test-" + "12345678"
 	err = apply(b, memento.Put{Path: "/c.md", Content: "a\n" + secret})
 	var found *memento.SensitiveError
-	if !errors.As(err, &found) || !cmp.Equal(found.Found, []memento.Suspicion{{Path: "/c.md", Kind: "test-key", Line: 2}}) {
+	if !errors.As(err, &found) || !cmp.Equal(found.Found, []memento.FindingLocation{{Path: "/c.md", Kind: "test-key", Line: 2}}) {
 		t.Errorf("sensitive: %v", err)
 	}
 	if err := apply(b, memento.Put{Path: memento.Path("/" + secret)}); !errors.Is(err, memento.ErrSensitive) {
@@ -122,7 +122,7 @@ func TestServerRedacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := s.Apply(t.Context(), ann, memento.Put{Path: "/a", Content: "one\nsk-test-" + "12345678"})
-	if diff := cmp.Diff([]memento.Suspicion{{Path: "/a", Kind: "test-key", Line: 2}}, r.Redacted); diff != "" || err != nil {
+	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}}, r.Masked); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if m, err := s.Get(t.Context(), memento.ByPath("/a")); err != nil || m.Content != "one\n[REDACTED:test-key]" {

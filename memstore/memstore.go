@@ -39,7 +39,7 @@ var (
 	_ memento.ReadMarker      = (*Backend)(nil)
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.Elector         = (*Backend)(nil)
+	_ memento.Leaser          = (*Backend)(nil)
 	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 

@@ -18,7 +18,7 @@ func harness() storetest.Harness {
 		KeyKeeper:       true,
 		WorkspaceLister: true,
 		AcceptsSealed:   true,
-		Elector:         true,
+		Leaser:          true,
 		NoteKeeper:      true,
 		OpenAt: func(_ context.Context, _ string, now func() time.Time) (memento.Backend, error) {
 			return memstore.New(&memstore.Options{Now: now}), nil

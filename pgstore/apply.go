@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Apply implements [memento.Documents].
+// Apply implements [memento.Memories].
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	var applied memento.Applied
 	j := new(job)
@@ -44,7 +44,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	return applied, nil
 }
 
-// Import implements [memento.Documents].
+// Import implements [memento.Memories].
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
 	const op = "import"
 	j := new(job)

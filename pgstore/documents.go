@@ -87,7 +87,7 @@ const (
 		EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.path > $4 AND m.path < $5)`
 )
 
-// Get implements [memento.Documents].
+// Get implements [memento.Memories].
 func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Ref) (memento.Memory, error) {
 	const op = "get"
 	query, key := getByPath, string(ref.Path)
@@ -156,7 +156,7 @@ func (b *Backend) explainNotFound(ctx context.Context, c *pgxpool.Conn, op strin
 	return 0, errNotExist(op, ref.Path)
 }
 
-// List implements [memento.Documents].
+// List implements [memento.Memories].
 func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	if opts.Depth > 0 {
 		return b.rolledUp(ctx, store, opts)

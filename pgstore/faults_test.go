@@ -267,7 +267,7 @@ func TestSecrets(t *testing.T) {
 	for _, err := range b.List(t.Context(), store, memento.ListOptions{}) {
 		check("List", err, memento.ErrUnavailable)
 	}
-	_, err = b.Elect(t.Context(), "duty", time.Minute)
+	_, err = b.AcquireLease(t.Context(), "duty", time.Minute)
 	check("Elect", err, memento.ErrUnavailable)
 	for _, bad := range []string{
 		"postgres://someone:" + canary + "@127.0.0.1:1/db?connect_timeout=x",

@@ -13,8 +13,8 @@ import (
 // newHolder returns a name for a handle that no other has.
 func newLeaseHolder() string { return rand.Text() }
 
-// Elect implements [memento.Elector]. Terms are by the database's clock.
-func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (bool, error) {
+// AcquireLease implements [memento.Leaser]. Terms are by the database's clock.
+func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error) {
 	const op = "elect"
 	if !storable(duty) || duty == "" {
 		return false, &memento.Error{Op: op, Err: invalid("a duty needs a name without U+0000")}

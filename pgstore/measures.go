@@ -2,16 +2,16 @@ package pgstore
 
 import "memento"
 
-var _ memento.Meter = (*Backend)(nil)
+var _ memento.MetricSource = (*Backend)(nil)
 
-// Measures implements [memento.Meter], with what Stats returns.
-func (b *Backend) Measures() []memento.Measure {
+// Metrics implements [memento.MetricSource], with what Stats returns.
+func (b *Backend) Metrics() []memento.Metric {
 	s := b.Stats()
 	unsafe := 0.0
 	if s.ServerUnsafe {
 		unsafe = 1
 	}
-	return []memento.Measure{
+	return []memento.Metric{
 		{Name: "connections_max", Help: "Connections to the database that there can be.", Value: float64(s.MaxConns)},
 		{Name: "connections_open", Help: "Connections to the database that are open, or being opened.", Value: float64(s.Conns)},
 		{Name: "connections_busy", Help: "Connections to the database in use.", Value: float64(s.Busy)},

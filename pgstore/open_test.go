@@ -264,7 +264,7 @@ func exercise(t *testing.T, b *pgstore.Backend, store memento.StoreID) {
 	if pruned.Versions == 0 {
 		t.Error("nothing was pruned")
 	}
-	if ok, err := b.Elect(ctx, "duty", 1e9); err != nil || !ok {
+	if ok, err := b.AcquireLease(ctx, "duty", 1e9); err != nil || !ok {
 		t.Errorf("Elect: %v, %v", ok, err)
 	}
 	_, err = b.UpdateStore(ctx, memento.DefaultWorkspace, store, memento.StoreUpdate{Description: new("a'\x00b"), Envelope: new("\xff\x00")})

@@ -66,7 +66,7 @@ var (
 	_ memento.ReadMarker      = (*Backend)(nil)
 	_ memento.KeyKeeper       = (*Backend)(nil)
 	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.Elector         = (*Backend)(nil)
+	_ memento.Leaser          = (*Backend)(nil)
 	_ memento.Verifier        = (*Backend)(nil)
 	_ memento.Clock           = (*Backend)(nil)
 	_ memento.NoteKeeper      = (*Backend)(nil)

@@ -31,7 +31,7 @@ func harness() storetest.Harness {
 		KeyKeeper:     true,
 
 		WorkspaceLister: true,
-		Elector:         true,
+		Leaser:          true,
 		Clock:           true,
 		NoteKeeper:      true,
 

@@ -16,8 +16,8 @@ type lease struct {
 	Until  time.Time `json:"until"`
 }
 
-// Elect reports whether this handle has a duty for a term from now on.
-func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (bool, error) {
+// AcquireLease reports whether this handle has a duty for a term from now on.
+func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error) {
 	const op = "elect"
 	if err := b.open(ctx); err != nil {
 		return false, b.failed(op, err)

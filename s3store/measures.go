@@ -2,24 +2,24 @@ package s3store
 
 import "memento"
 
-var _ memento.Meter = (*Backend)(nil)
+var _ memento.MetricSource = (*Backend)(nil)
 
-// Measures implements [memento.Meter], with what Stats returns.
-func (b *Backend) Measures() []memento.Measure {
+// Metrics implements [memento.MetricSource], with what Stats returns.
+func (b *Backend) Metrics() []memento.Metric {
 	s := b.Stats()
-	requests := func(outcome string, n int64) memento.Measure {
-		return memento.Measure{
+	requests := func(outcome string, n int64) memento.Metric {
+		return memento.Metric{
 			Name: "requests_total", Help: "Requests to the object storage, by what came of them; each attempt counts.",
 			Counter: true, Label: "kind", LabelValue: outcome, Value: float64(n),
 		}
 	}
-	counter := func(name, help string, n int64) memento.Measure {
-		return memento.Measure{Name: name, Help: help, Counter: true, Value: float64(n)}
+	counter := func(name, help string, n int64) memento.Metric {
+		return memento.Metric{Name: name, Help: help, Counter: true, Value: float64(n)}
 	}
-	gauge := func(name, help string, n int64) memento.Measure {
-		return memento.Measure{Name: name, Help: help, Value: float64(n)}
+	gauge := func(name, help string, n int64) memento.Metric {
+		return memento.Metric{Name: name, Help: help, Value: float64(n)}
 	}
-	return []memento.Measure{
+	return []memento.Metric{
 		requests("get", s.Gets), requests("get_missing", s.GetsNotFound), requests("put", s.Puts), requests("put_refused", s.PutsRefused),
 		requests("list", s.Lists), requests("delete", s.Deletes), requests("head", s.Heads), requests("failed", s.Failures),
 		counter("request_retries_total", "Requests to the object storage that were repeated.", s.Retries),

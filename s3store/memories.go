@@ -61,9 +61,9 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 	return m, nil
 }
 
-// Recall returns a memory with its contents as it was when this process last looked, if
+// GetCached returns a memory with its contents as it was when this process last looked, if
 // no other one was seen to write to the store shortly before.
-func (b *Backend) Recall(id memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
+func (b *Backend) GetCached(id memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
 	b.mu.Lock()
 	s := b.stores[id]
 	b.mu.Unlock()

@@ -62,7 +62,7 @@ func harness(s server) storetest.Harness {
 		Open:       s.open,
 		Start:      services.Together(services.ForS3, services.ForS3Second),
 		Persistent: true, Shared: true,
-		Searcher: true, ReadMarker: true, KeyKeeper: true, WorkspaceLister: true, Elector: true, AcceptsSealed: true,
+		Searcher: true, ReadMarker: true, KeyKeeper: true, WorkspaceLister: true, Leaser: true, AcceptsSealed: true,
 		Blobs: s.blobs, HexHashes: true, SearchScans: true,
 		Clock: true, NoteKeeper: true,
 		OpenAt: s.openAt,

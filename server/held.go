@@ -9,7 +9,7 @@ import (
 	"memento"
 )
 
-// Why upkeep is held, besides the reasons of memento.ClockError: words for the metric.
+// Why maintenance is held, besides the reasons of memento.ClockError: words for the metric.
 const heldShare = "more_than_usual"
 
 // clockReasons are those for which the clock is not believed.
@@ -45,8 +45,8 @@ func (h *logDedup) changed(about, text string) bool {
 	return true
 }
 
-// judged tells of a judgement, and reports whether upkeep can go on.
-func (m *maintenance) judged(j memento.Judgement, err error) bool {
+// judged tells of a judgement, and reports whether maintenance can go on.
+func (m *maintenance) judged(j memento.ClockCheck, err error) bool {
 	wrong, held := errors.AsType[*memento.ClockError](err)
 	if err != nil && !held {
 		m.logger.Error("the clock could not be judged, so nothing expires and no history is removed", "error", safeError(err))
@@ -58,23 +58,23 @@ func (m *maintenance) judged(j memento.Judgement, err error) bool {
 	}
 	m.health.warn("clock", warning)
 	for _, r := range clockReasons {
-		m.metrics.upkeepHeld.WithLabelValues(string(r)).Set(bit(r == reason))
+		m.metrics.maintenanceHeld.WithLabelValues(string(r)).Set(bit(r == reason))
 	}
 	news := m.held.changed("clock", string(reason))
 	switch {
 	case held && news:
-		m.logger.Error("upkeep is held: the clock of this machine is not believed; nothing expires and no history is removed until it is right",
+		m.logger.Error("maintenance is held: the clock of this machine is not believed; nothing expires and no history is removed until it is right",
 			"reason", string(wrong.Reason), "clock", wrong.Now.UTC().Format(time.RFC3339), "other", wrong.Other.UTC().Format(time.RFC3339),
 			"next", `set the clock; if it is right, run "memento maintain --once --force"`)
 	case news && reason == "":
-		m.logger.Info("upkeep goes on: the clock of this machine is believed again")
+		m.logger.Info("maintenance goes on: the clock of this machine is believed again")
 	}
 	behind := ""
 	if j.Behind > 0 {
 		behind = "behind"
 	}
 	if m.held.changed("behind", behind) && behind != "" {
-		m.logger.Warn("the clock of this machine is behind the time at which upkeep was done last; less is removed meanwhile",
+		m.logger.Warn("the clock of this machine is behind the time of the last maintenance; less is removed until then",
 			"behind", j.Behind.Round(time.Second).String(), "clock", j.At.Format(time.RFC3339))
 	}
 	return err == nil

@@ -44,8 +44,8 @@ func versionsOf(t *testing.T, s *memento.Store) (n int) {
 }
 
 // A clock that is set wrong while the server runs is told of, and nothing is removed;
-// once it is set right, upkeep goes on.
-func TestUpkeepHeldByClock(t *testing.T) {
+// once it is set right, maintenance goes on.
+func TestMaintenanceHeldByClock(t *testing.T) {
 	b, s := aging(t, 30, time.Now())
 	c := testConfig()
 	c.Maintenance.Interval = time.Second
@@ -57,18 +57,18 @@ func TestUpkeepHeldByClock(t *testing.T) {
 	}
 	until("the first run is done", `memento_maintenance_runs_total{outcome="ok"} 1`)
 	ahead.Store(int64(365 * 24 * time.Hour))
-	until("upkeep is held", `memento_upkeep_held{reason="clock_moved"} 1`)
+	until("maintenance is held", `memento_maintenance_held{reason="clock_moved"} 1`)
 	time.Sleep(2500 * time.Millisecond) // and the runs after it
 	a := r.ask("GET", "/readyz", "", "")
-	if a.StatusCode != 200 || !strings.HasPrefix(a.text, `{"status":"ready","warnings":["upkeep is held: this machine's clock has moved to 20`) {
+	if a.StatusCode != 200 || !strings.HasPrefix(a.text, `{"status":"ready","warnings":["maintenance is held: this machine's clock has moved to 20`) {
 		t.Errorf("/readyz: %d %s", a.StatusCode, a.text)
 	}
 	text := r.log.String()
-	if n := strings.Count(text, "upkeep is held: the clock of this machine is not believed"); n != 1 || !strings.Contains(text, `memento maintain --once --force`) {
+	if n := strings.Count(text, "maintenance is held: the clock of this machine is not believed"); n != 1 || !strings.Contains(text, `memento maintain --once --force`) {
 		t.Errorf("said %d times in %s", n, text)
 	}
 	ahead.Store(0)
-	until("upkeep goes on", `memento_upkeep_held{reason="clock_moved"} 0`)
+	until("maintenance goes on", `memento_maintenance_held{reason="clock_moved"} 0`)
 	if a := r.ask("GET", "/readyz", "", ""); a.text != `{"status":"ready"}`+"\n" {
 		t.Errorf("/readyz: %s", a.text)
 	}
@@ -81,12 +81,12 @@ func TestUpkeepHeldByClock(t *testing.T) {
 }
 
 // A server that starts with a wrong clock does nothing, and takes no duty.
-func TestUpkeepHeldFromTheStart(t *testing.T) {
+func TestMaintenanceHeldFromTheStart(t *testing.T) {
 	b, s := aging(t, 30, time.Now())
 	c := testConfig()
 	c.Maintenance.Interval = time.Second
 	r := startAt(t, c, clocked{Backend: b}, func() time.Time { return time.Now().Add(365 * 24 * time.Hour) })
-	proctest.Until(t, "upkeep is held", func() bool { return strings.Contains(r.scrape(), `memento_upkeep_held{reason="storage_clock"} 1`) })
+	proctest.Until(t, "maintenance is held", func() bool { return strings.Contains(r.scrape(), `memento_maintenance_held{reason="storage_clock"} 1`) })
 	time.Sleep(1500 * time.Millisecond)
 	if text := r.ask("GET", "/readyz", "", "").text; !strings.Contains(text, "and the storage's 20") {
 		t.Errorf("/readyz: %s", text)
@@ -95,7 +95,7 @@ func TestUpkeepHeldFromTheStart(t *testing.T) {
 		t.Errorf("%d versions are left, want all 60", n)
 	}
 	if text := r.scrape(); strings.Contains(text, `memento_maintenance_runs_total{outcome="ok"}`) {
-		t.Error("upkeep was done")
+		t.Error("maintenance was done")
 	}
 	if note, err := b.Note(t.Context(), "upkeep"); err != nil || note != "" {
 		t.Errorf("it has left the mark %s, %v", note, err)
@@ -107,17 +107,19 @@ type clocked struct{ *memstore.Backend }
 
 func (clocked) StorageTime(context.Context) (time.Time, error) { return time.Now().UTC(), nil }
 
-func (clocked) Elect(context.Context, string, time.Duration) (bool, error) {
+func (clocked) AcquireLease(context.Context, string, time.Duration) (bool, error) {
 	panic("a server with a wrong clock asks for the duty")
 }
 
 // More than usual is held until somebody says that it is meant.
-func TestUpkeepHeldByShare(t *testing.T) {
+func TestMaintenanceHeldByShare(t *testing.T) {
 	b, s := aging(t, 18, time.Now().Add(-3*24*time.Hour))
 	c := testConfig()
 	c.Maintenance.Interval = time.Second
 	r := startAt(t, c, b, time.Now)
-	proctest.Until(t, "it is held", func() bool { return strings.Contains(r.scrape(), `memento_upkeep_held{reason="more_than_usual"} 1`) })
+	proctest.Until(t, "it is held", func() bool {
+		return strings.Contains(r.scrape(), `memento_maintenance_held{reason="more_than_usual"} 1`)
+	})
 	time.Sleep(1500 * time.Millisecond)
 	if n := versionsOf(t, s); n != 36 {
 		t.Errorf("%d versions are left, want all 36", n)
@@ -126,7 +128,7 @@ func TestUpkeepHeldByShare(t *testing.T) {
 		t.Errorf("/readyz: %s", text)
 	}
 	text := r.log.String()
-	if strings.Count(text, "upkeep of a store is held") != 2 || !strings.Contains(text, "memento expire --force --store memstore_") || !strings.Contains(text, "memento gc --force --store memstore_") {
+	if strings.Count(text, "maintenance of a store is held") != 2 || !strings.Contains(text, "memento expire --force --store memstore_") || !strings.Contains(text, "memento gc --force --store memstore_") {
 		t.Errorf("the log is %s", text)
 	}
 	_ = r.stop()

@@ -16,7 +16,7 @@ import (
 type maintenance struct {
 	backend  memento.Backend
 	interval time.Duration
-	keeper   *memento.Upkeeper
+	keeper   *memento.Maintainer
 	logger   *slog.Logger
 	metrics  *metrics
 	health   *health
@@ -54,7 +54,7 @@ func (m *maintenance) start(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	j, err := m.keeper.Start(ctx)
+	j, err := m.keeper.CheckClockAtStart(ctx)
 	m.judged(j, err)
 }
 
@@ -83,11 +83,11 @@ const maintenanceDuty = "maintenance"
 // interval: while the one that was chosen lives, no other makes a run, and if it does
 // not, another makes the next.
 func (m *maintenance) chosen(ctx context.Context) bool {
-	elector, ok := m.backend.(memento.Elector)
+	elector, ok := m.backend.(memento.Leaser)
 	if !ok {
 		return true
 	}
-	chosen, err := elector.Elect(ctx, maintenanceDuty, m.interval)
+	chosen, err := elector.AcquireLease(ctx, maintenanceDuty, m.interval)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		m.logger.Error("it could not be found out which server does the maintenance", "error", safeError(err))
@@ -100,7 +100,7 @@ func (m *maintenance) chosen(ctx context.Context) bool {
 // once goes through all stores. The clock is judged before a server is chosen: one
 // whose clock is wrong must not have the duty that another could do.
 func (m *maintenance) once(ctx context.Context) {
-	j, err := m.keeper.Judge(ctx)
+	j, err := m.keeper.CheckClock(ctx)
 	if ctx.Err() != nil || !m.judged(j, err) || !m.chosen(ctx) {
 		return
 	}
@@ -122,7 +122,7 @@ func (m *maintenance) once(ctx context.Context) {
 			for _, h := range u.Held {
 				held[u.Store.ID] += heldText(h)
 				if m.held.changed(string(u.Store.ID)+h.What, heldText(h)) {
-					m.logger.Warn("upkeep of a store is held: more than usual would be removed, and nothing was",
+					m.logger.Warn("maintenance of a store is held: more than usual would be removed, and nothing was",
 						"workspace", string(ws), "store", string(u.Store.ID), "what", h.What, "count", h.Count, "of", h.Of, "share", h.Share,
 						"next", heldCommand(u.Store.ID, h.What))
 				}
@@ -136,10 +136,10 @@ func (m *maintenance) once(ctx context.Context) {
 			}
 		}
 	}
-	m.metrics.upkeepHeld.WithLabelValues(heldShare).Set(float64(len(held)))
+	m.metrics.maintenanceHeld.WithLabelValues(heldShare).Set(float64(len(held)))
 	warning := ""
 	if len(held) > 0 {
-		warning = "upkeep is held in some stores: it would remove more than usual; the log says which, and what to do"
+		warning = "maintenance is held in some stores: it would remove more than usual; the log says which, and what to do"
 	}
 	m.health.warn(heldShare, warning)
 	m.logger.Debug("maintenance done", "stores", stores, "failed", failed, "took_ms", time.Since(began).Milliseconds())

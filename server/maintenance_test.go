@@ -69,7 +69,7 @@ func TestMaintenanceExpires(t *testing.T) {
 	logger, _ := newLogger(log, Log{Format: "text", Level: "debug"})
 	m := &maintenance{
 		backend: struct{ memento.Backend }{b}, logger: logger, metrics: newMetrics("test"), // which does not tell its workspaces
-		keeper: memento.NewUpkeeper(b, memento.UpkeepOptions{Now: func() time.Time { return time.Now().Add(72 * time.Hour) }}),
+		keeper: memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return time.Now().Add(72 * time.Hour) }}),
 	}
 	m.once(t.Context())
 	if _, err := s.Get(t.Context(), memento.ByPath("/canary.md")); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // measures shows what a backend measures, each time that somebody looks.
 type measures struct {
-	meter  memento.Meter
+	meter  memento.MetricSource
 	logger *slog.Logger
 }
 
@@ -19,7 +19,7 @@ func (m measures) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m measures) Collect(found chan<- prometheus.Metric) {
-	for _, one := range m.meter.Measures() {
+	for _, one := range m.meter.Metrics() {
 		kind, labels, values := prometheus.GaugeValue, []string(nil), []string(nil)
 		if one.Counter {
 			kind = prometheus.CounterValue

@@ -14,8 +14,8 @@ import (
 // measured is a backend that measures itself.
 type measured struct{ memento.Backend }
 
-func (measured) Measures() []memento.Measure {
-	return []memento.Measure{
+func (measured) Metrics() []memento.Metric {
+	return []memento.Metric{
 		{Name: "connections_open", Help: "Connections.", Value: 3},
 		{Name: "requests_total", Help: "Requests.", Counter: true, Label: "kind", LabelValue: "put", Value: 7},
 		{Name: "requests_total", Help: "Requests.", Counter: true, Label: "kind", LabelValue: "get", Value: 9},

@@ -33,14 +33,14 @@ type metrics struct {
 	conflicts     prometheus.Counter
 	writtenBytes  prometheus.Counter
 	versions      prometheus.Counter
-	redactions    *prometheus.CounterVec // kind
+	maskings      *prometheus.CounterVec // kind
 
-	maintenances *prometheus.CounterVec // outcome
-	expired      prometheus.Counter
-	expiredBytes prometheus.Counter
-	pruned       prometheus.Counter
-	prunedBytes  prometheus.Counter
-	upkeepHeld   *prometheus.GaugeVec // reason
+	maintenances    *prometheus.CounterVec // outcome
+	expired         prometheus.Counter
+	expiredBytes    prometheus.Counter
+	pruned          prometheus.Counter
+	prunedBytes     prometheus.Counter
+	maintenanceHeld *prometheus.GaugeVec // reason
 
 	deliveries    *prometheus.CounterVec // outcome
 	disabledHooks prometheus.Gauge
@@ -85,20 +85,20 @@ func newMetrics(version string) *metrics {
 	m.conflicts = counter("store_conflicts_total", "Writes that found another's in their way, many of which were then repeated.")
 	m.writtenBytes = counter("store_written_bytes_total", "Bytes of the contents of versions made.")
 	m.versions = counter("store_versions_total", "Versions made.")
-	m.redactions = counters("redactions_total", "Pieces of sensitive information that were replaced before they were written.", "kind")
+	m.maskings = counters("maskings_total", "Pieces of sensitive information that were replaced before they were written.", "kind")
 
-	m.maintenances = counters("maintenance_runs_total", "Upkeep of stores, by whether it was done; one is counted for each store.", "outcome")
+	m.maintenances = counters("maintenance_runs_total", "Maintained stores, by whether it was done; one is counted for each store.", "outcome")
 	m.expired = counter("expired_memories_total", "Memories that expired.")
 	m.expiredBytes = counter("expired_bytes_total", "Bytes of the memories that expired.")
 	m.pruned = counter("pruned_versions_total", "Versions removed because their time was over.")
 	m.prunedBytes = counter("pruned_bytes_total", "Bytes of the versions removed because their time was over.")
 
-	m.upkeepHeld = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "memento_upkeep_held", Help: "Whether upkeep is held because the clock is not believed; for more_than_usual, in how many stores.",
+	m.maintenanceHeld = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "memento_maintenance_held", Help: "Whether maintenance is held because the clock is not believed; for more_than_usual, in how many stores.",
 	}, []string{"reason"})
-	m.registry.MustRegister(m.upkeepHeld)
+	m.registry.MustRegister(m.maintenanceHeld)
 	for _, r := range append(slices.Clone(clockReasons), heldShare) {
-		m.upkeepHeld.WithLabelValues(string(r)).Set(0)
+		m.maintenanceHeld.WithLabelValues(string(r)).Set(0)
 	}
 
 	m.deliveries = counters("webhook_deliveries_total", "Messages to webhooks, by what became of them.", "outcome")
@@ -150,8 +150,8 @@ func (m *metrics) observed(_ context.Context, o memento.Observation) {
 	for _, v := range o.Receipt.Versions {
 		m.writtenBytes.Add(float64(v.Size))
 	}
-	for _, found := range o.Receipt.Redacted {
-		m.redactions.WithLabelValues(found.Kind).Inc() // kinds are those of the detector's rules
+	for _, found := range o.Receipt.Masked {
+		m.maskings.WithLabelValues(found.Kind).Inc() // kinds are those of the detector's rules
 	}
 }
 
@@ -186,7 +186,7 @@ func outcomeOf(err error) string {
 }
 
 // maintained counts what was done in a store as time went by.
-func (m *metrics) maintained(u memento.Upkeep, err error) {
+func (m *metrics) maintained(u memento.MaintenanceResult, err error) {
 	result := "ok"
 	if err != nil {
 		result = "error"

@@ -58,7 +58,7 @@ func TestMetrics(t *testing.T) {
 		"bytes of requests": `memento_http_request_bytes_total\{route="/v1/memory_stores/\{store\}/memories"\} [1-9]`,
 		"bytes of answers":  `memento_http_response_bytes_total\{route="/v1/memory_stores/\{store\}/memories"\} [1-9]`,
 		"bytes written":     `memento_store_written_bytes_total [1-9]`,
-		"redactions":        `memento_redactions_total\{kind="[a-z-]+"\} [1-9]`,
+		"maskings":          `memento_maskings_total\{kind="[a-z-]+"\} [1-9]`,
 	} {
 		if !regexp.MustCompile(positive).MatchString(text) {
 			t.Errorf("%s are not counted", name)

@@ -26,10 +26,10 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
 	background, endBackground := context.WithCancel(ctx)
 	defer endBackground()
-	var upkeep, listeners sync.WaitGroup
-	s.upkeep.start(background)
-	upkeep.Go(func() { s.upkeep.run(background) })
-	upkeep.Go(func() { giveBackMemory(background, s.api, s.budget) })
+	var tasks, listeners sync.WaitGroup
+	s.maintenance.start(background)
+	tasks.Go(func() { s.maintenance.run(background) })
+	tasks.Go(func() { giveBackMemory(background, s.api, s.budget) })
 
 	failed := make(chan error, 3)
 	serve := func(h *http.Server, l net.Listener, certs *certificates) {
@@ -74,7 +74,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.last(side)
 	listeners.Wait()
-	waitFor(&upkeep, lastGrace)
+	waitFor(&tasks, lastGrace)
 	s.logger.Info("ended")
 	return fault
 }

@@ -25,23 +25,23 @@ type Deps struct {
 	Now      func() time.Time // nil: time.Now
 
 	// Elapsed tells how much time has passed, by a clock that cannot be set; see
-	// memento.UpkeepOptions. Nil: this machine's.
+	// memento.MaintainerOptions. Nil: this machine's.
 	Elapsed func() time.Duration
 }
 
 // A Server is a memento server whose listeners are open. See [New].
 type Server struct {
-	config  Config
-	logger  *slog.Logger
-	level   *slog.LevelVar
-	metrics *metrics
-	traces  *traces
-	api     *httpapi.API
-	health  *health
-	certs   *certificates // nil without TLS
-	hooks   *webhooks
-	upkeep  *maintenance
-	budget  int64 // bytes that requests may take
+	config      Config
+	logger      *slog.Logger
+	level       *slog.LevelVar
+	metrics     *metrics
+	traces      *traces
+	api         *httpapi.API
+	health      *health
+	certs       *certificates // nil without TLS
+	hooks       *webhooks
+	maintenance *maintenance
+	budget      int64 // bytes that requests may take
 
 	main, metricsListener, pprof net.Listener // the latter two may be nil
 }
@@ -83,7 +83,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s := &Server{config: c, metrics: newMetrics(cmp.Or(d.Version, "unknown")), health: &health{backend: d.Backend}}
 	s.logger, s.level = newLogger(d.Log, c.Log)
-	if meter, ok := d.Backend.(memento.Meter); ok {
+	if meter, ok := d.Backend.(memento.MetricSource); ok {
 		s.metrics.registry.MustRegister(measures{meter, s.logger})
 	}
 	auth, err := s.authenticator(d)
@@ -96,9 +96,9 @@ func New(c Config, d Deps) (*Server, error) {
 	if s.budget = c.MemoryBudget; s.budget == 0 {
 		s.budget = memoryBudget(availableMemory(), runtime.GOMAXPROCS(0))
 	}
-	s.upkeep = &maintenance{
+	s.maintenance = &maintenance{
 		backend: d.Backend, interval: c.Maintenance.Interval, logger: s.logger, metrics: s.metrics, health: s.health,
-		keeper: memento.NewUpkeeper(d.Backend, memento.UpkeepOptions{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
+		keeper: memento.NewMaintainer(d.Backend, memento.MaintainerOptions{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
 	}
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
@@ -176,7 +176,7 @@ func (s *Server) Close() {
 func (s *Server) requested(ctx context.Context, r httpapi.Request) {
 	s.metrics.requested(r)
 	s.traces.requested(ctx, r)
-	s.upkeep.note(r.Principal.Workspace)
+	s.maintenance.note(r.Principal.Workspace)
 	logRequest(ctx, s.logger, r)
 }
 

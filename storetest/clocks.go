@@ -101,17 +101,17 @@ func (e *env) fillTwice(n int) {
 	}
 }
 
-// upkeep has a run, as another process does, with a clock that is off by so much.
-func (e *env) upkeep(b memento.Backend, off time.Duration, force bool) (u memento.Upkeep, err error) {
+// maintain has a run, as another process does, with a clock that is off by so much.
+func (e *env) maintain(b memento.Backend, off time.Duration, force bool) (u memento.MaintenanceResult, err error) {
 	e.Helper()
-	keeper := memento.NewUpkeeper(b, memento.UpkeepOptions{Now: func() time.Time { return time.Now().Add(off) }, Force: force})
+	keeper := memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return time.Now().Add(off) }, Force: force})
 	return e.runOf(keeper)
 }
 
 // runOf has one run of a keeper, of the test's store.
-func (e *env) runOf(keeper *memento.Upkeeper) (done memento.Upkeep, err error) {
+func (e *env) runOf(keeper *memento.Maintainer) (done memento.MaintenanceResult, err error) {
 	e.Helper()
-	j, err := keeper.Judge(e.Context())
+	j, err := keeper.CheckClock(e.Context())
 	if err != nil {
 		return done, err
 	}
@@ -146,13 +146,13 @@ func (e *env) at(now func() time.Time) memento.Backend {
 
 func off(d time.Duration) func() time.Time { return func() time.Time { return time.Now().Add(d) } }
 
-// yearAhead has upkeep with a clock a year ahead, in a process that has just begun.
+// yearAhead has maintenance with a clock a year ahead, in a process that has just begun.
 func yearAhead(e *env, marked, written bool) {
 	e.anyTimes = true
 	e.transient()
 	e.fillTwice(15)
 	if marked {
-		if _, err := e.upkeep(e.b, 0, false); err != nil {
+		if _, err := e.maintain(e.b, 0, false); err != nil {
 			e.Fatal(err)
 		}
 	}
@@ -167,19 +167,19 @@ func yearAhead(e *env, marked, written bool) {
 	e.reopen()
 	before := e.everything()
 	for range 2 { // that it was held must not be what makes it right
-		_, err := e.upkeep(e.b, year, false)
+		_, err := e.maintain(e.b, year, false)
 		e.wrongClock(err)
 	}
-	e.same("after upkeep with a wrong clock", before, e.everything())
-	if u, err := e.upkeep(e.b, 0, false); err != nil || len(u.Expired) > 0 || u.Pruned.Versions > 0 {
+	e.same("after maintenance with a wrong clock", before, e.everything())
+	if u, err := e.maintain(e.b, 0, false); err != nil || len(u.Expired) > 0 || u.Pruned.Versions > 0 {
 		e.Errorf("with the right clock: %d expired, %d pruned, %v", len(u.Expired), u.Pruned.Versions, err)
 	}
-	e.same("after upkeep with the right clock", before, e.everything())
+	e.same("after maintenance with the right clock", before, e.everything())
 	if !e.h.NoteKeeper {
 		return // a server, which does not remove by a time that is not its own
 	}
 	// All would have gone.
-	if u, err := e.upkeep(e.b, year+48*time.Hour, true); err != nil || len(u.Expired) != 15 {
+	if u, err := e.maintain(e.b, year+48*time.Hour, true); err != nil || len(u.Expired) != 15 {
 		e.Errorf("by force: %d expired, %v", len(u.Expired), err)
 	}
 }
@@ -189,11 +189,11 @@ func setWrongAndRight(e *env) {
 	e.transient()
 	e.fillTwice(15)
 	var ahead, passed atomic.Int64
-	keeper := memento.NewUpkeeper(e.b, memento.UpkeepOptions{
+	keeper := memento.NewMaintainer(e.b, memento.MaintainerOptions{
 		Now:     func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 		Elapsed: func() time.Duration { return time.Duration(passed.Load()) },
 	})
-	if _, err := keeper.Start(e.Context()); err != nil {
+	if _, err := keeper.CheckClockAtStart(e.Context()); err != nil {
 		e.Fatal(err)
 	}
 	before := e.everything()
@@ -227,11 +227,11 @@ func twoServers(e *env) {
 	e.transient()
 	e.fillTwice(15)
 	wrong := e.at(off(year))
-	one := memento.NewUpkeeper(wrong, memento.UpkeepOptions{Now: off(year)})
-	other := memento.NewUpkeeper(e.b, memento.UpkeepOptions{})
-	_, err := one.Start(e.Context())
+	one := memento.NewMaintainer(wrong, memento.MaintainerOptions{Now: off(year)})
+	other := memento.NewMaintainer(e.b, memento.MaintainerOptions{})
+	_, err := one.CheckClockAtStart(e.Context())
 	e.wrongClock(err)
-	if _, err := other.Start(e.Context()); err != nil {
+	if _, err := other.CheckClockAtStart(e.Context()); err != nil {
 		e.Errorf("the right one: %v", err)
 	}
 	before := len(e.versions(memento.VersionListOptions{}))
@@ -339,7 +339,7 @@ func wasBehind(e *env) {
 	e.put("/b", "1")
 	e.put("/b", "2")
 	set(clock, start.Add(time.Hour))
-	keeper := memento.NewUpkeeper(e.b, memento.UpkeepOptions{Now: func() time.Time { return *clock.Load() }, Elapsed: func() time.Duration { return 0 }, Force: true})
+	keeper := memento.NewMaintainer(e.b, memento.MaintainerOptions{Now: func() time.Time { return *clock.Load() }, Elapsed: func() time.Duration { return 0 }, Force: true})
 	u, err := e.runOf(keeper)
 	if err != nil || len(u.Expired) > 0 || u.Pruned.Versions > 0 {
 		e.Errorf("an hour later: %+v, %v", u, err)

@@ -29,8 +29,8 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(memento.WorkspaceLister); ok != h.WorkspaceLister {
 			e.Errorf("the backend is a WorkspaceLister: %v, promised %v", ok, h.WorkspaceLister)
 		}
-		if _, ok := e.b.(memento.Elector); ok != h.Elector {
-			e.Errorf("the backend is an Elector: %v, promised %v", ok, h.Elector)
+		if _, ok := e.b.(memento.Leaser); ok != h.Leaser {
+			e.Errorf("the backend is a Leaser: %v, promised %v", ok, h.Leaser)
 		}
 		if _, ok := e.b.(memento.Clock); ok != h.Clock {
 			e.Errorf("the backend is a Clock: %v, promised %v", ok, h.Clock)
@@ -151,7 +151,7 @@ func listedWorkspaces(e *env) {
 // elect asks whether a handle has a duty.
 func (e *env) elect(b memento.Backend, duty string, term time.Duration) bool {
 	e.Helper()
-	has, err := b.(memento.Elector).Elect(e.Context(), duty, term)
+	has, err := b.(memento.Leaser).AcquireLease(e.Context(), duty, term)
 	if err != nil {
 		e.Fatalf("Elect: %v", err)
 	}
@@ -159,12 +159,12 @@ func (e *env) elect(b memento.Backend, duty string, term time.Duration) bool {
 }
 
 func elections(e *env) {
-	if !e.h.Elector {
+	if !e.h.Leaser {
 		return // "as promised" has checked that it is none
 	}
 	const long, short = time.Hour, time.Second
 	for _, when := range []string{"at first", "once more"} {
-		if !e.elect(e.b, "upkeep", long) {
+		if !e.elect(e.b, "maintenance", long) {
 			e.Errorf("the only candidate does not have the duty %s", when)
 		}
 	}
@@ -172,7 +172,7 @@ func elections(e *env) {
 		return // there is no other
 	}
 	other := e.another()
-	if e.elect(other, "upkeep", long) {
+	if e.elect(other, "maintenance", long) {
 		e.Error("two have the duty")
 	}
 	if !e.elect(other, "reports", long) {
@@ -182,22 +182,22 @@ func elections(e *env) {
 		e.Error("two have the other duty")
 	}
 	// The new term takes the old one's place, and ends.
-	if !e.elect(e.b, "upkeep", short) {
+	if !e.elect(e.b, "maintenance", short) {
 		e.Error("who has the duty does not keep it")
 	}
-	for deadline := time.Now().Add(time.Minute); !e.elect(other, "upkeep", long); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !e.elect(other, "maintenance", long); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			e.Fatal("the term never ends")
 		}
 	}
-	if e.elect(e.b, "upkeep", long) {
+	if e.elect(e.b, "maintenance", long) {
 		e.Error("who had the duty has it still")
 	}
 }
 
 // candidates has many ask for a duty at once, of whom one gets it.
 func candidates(e *env) {
-	if !e.h.Elector || !e.h.Shared {
+	if !e.h.Leaser || !e.h.Shared {
 		return
 	}
 	var chosen atomic.Int32
@@ -205,7 +205,7 @@ func candidates(e *env) {
 	for range 4 {
 		b := e.another()
 		wg.Go(func() {
-			has, err := b.(memento.Elector).Elect(e.Context(), "upkeep", time.Hour)
+			has, err := b.(memento.Leaser).AcquireLease(e.Context(), "maintenance", time.Hour)
 			if err != nil {
 				e.Errorf("Elect: %v", err)
 			}

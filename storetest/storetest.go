@@ -85,7 +85,7 @@ type Harness struct {
 	KeyKeeper       bool
 	BackupWriter    bool
 	WorkspaceLister bool
-	Elector         bool
+	Leaser          bool
 	Clock           bool
 	NoteKeeper      bool
 }

@@ -38,7 +38,7 @@ func TestPostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, b)
-		m := b.(memento.Meter).Measures()
+		m := b.(memento.MetricSource).Metrics()
 		if len(m) == 0 || m[0].Name != "connections_max" || m[0].Value != 3 {
 			t.Errorf("measures are %+v", m)
 		}

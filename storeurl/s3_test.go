@@ -42,7 +42,7 @@ func TestS3(t *testing.T) {
 			}
 			write(t, b)
 			puts := 0.0
-			for _, m := range b.(memento.Meter).Measures() {
+			for _, m := range b.(memento.MetricSource).Metrics() {
 				if m.Name == "requests_total" && m.LabelValue == "put" {
 					puts = m.Value
 				}

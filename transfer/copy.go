@@ -98,7 +98,7 @@ func (c *Copier) make(ctx context.Context, info memento.StoreInfo) (memento.Stor
 
 // openLimits and openSettings are those of a copy that is not complete: it may be
 // larger than the store is allowed to be today, nothing in it is protected yet, and
-// upkeep is to remove nothing.
+// maintenance is to remove nothing.
 func openLimits() memento.Limits {
 	return memento.Limits{MemoryBytes: wide, Memories: wide, Bytes: wide}
 }

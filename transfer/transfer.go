@@ -17,7 +17,7 @@
 // in. What was interrupted goes on where it stopped, and what was copied before is
 // brought up to date: the target has to have the beginning of the source's history,
 // and nothing else. Until a copy is complete it has wide limits and settings that
-// remove nothing, so that upkeep leaves it alone.
+// remove nothing, so that maintenance leaves it alone.
 //
 // The source may be in use. A copy is of what was there when its history was read to
 // its end, store by store, and not of one moment of all stores; to copy again brings

@@ -128,7 +128,7 @@ func (a *app) noteAdopted(ctx context.Context, b memento.Backend, store memento.
 }
 
 // kindsOf lists the kinds of what was found.
-func kindsOf(found []memento.Suspicion) string {
+func kindsOf(found []memento.FindingLocation) string {
 	var kinds []string
 	for _, f := range found {
 		if !slices.Contains(kinds, f.Kind) {

@@ -66,7 +66,7 @@ func parseWhen(s string, now time.Time) (time.Time, error) {
 
 // expire lets memories expire, or shows what would at a time, which is zero for now.
 func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
-	var t *upkeep
+	var t *maintenanceRun
 	return a.eachStore(ctx, f.all, func(b memento.Backend, s *memento.Store, info memento.StoreInfo) (err error) {
 		if info.Settings.Expiry.After == 0 {
 			if !f.all {
@@ -75,14 +75,14 @@ func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
 			return nil
 		}
 		if t == nil {
-			if t, err = a.beginUpkeep(ctx, b, f.force, f.dryRun); err != nil {
+			if t, err = a.beginMaintenance(ctx, b, f.force, f.dryRun); err != nil {
 				return err
 			}
 			if !at.IsZero() {
 				t.At = at
 			}
 		}
-		expired, failed := t.keeper.Expire(ctx, s, t.Judgement, f.dryRun)
+		expired, failed := t.keeper.Expire(ctx, s, t.ClockCheck, f.dryRun)
 		for _, x := range expired {
 			if err := a.showExpired(info.ID, x, t.At, f.dryRun); err != nil {
 				return err

@@ -103,7 +103,7 @@ func (a *app) exportFolder(ctx context.Context, dir string) error {
 // transferred says what was exported or imported, from or to the named place.
 func (a *app) transferred(kind string, sum archive.Summary, place string) error {
 	if a.json {
-		j := transferJSON{Type: kind, Memories: sum.Memories, Versions: sum.Versions, Bytes: sum.Bytes, Skipped: []skippedJSON{}, Redacted: sum.Redacted}
+		j := transferJSON{Type: kind, Memories: sum.Memories, Versions: sum.Versions, Bytes: sum.Bytes, Skipped: []skippedJSON{}, Masked: sum.Masked}
 		for _, s := range sum.Skipped {
 			j.Skipped = append(j.Skipped, skippedJSON(s))
 		}
@@ -112,8 +112,8 @@ func (a *app) transferred(kind string, sum archive.Summary, place string) error 
 	for _, s := range sum.Skipped {
 		a.say("skipped %s: %s", line(s.Name), s.Reason)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(sum.Redacted)) {
-		a.say("note: redacted %s in %s", kind, plural(sum.Redacted[kind], "place", "places"))
+	for _, kind := range slices.Sorted(maps.Keys(sum.Masked)) {
+		a.say("note: masked %s in %s", kind, plural(sum.Masked[kind], "place", "places"))
 	}
 	if kind == "memory_import" {
 		a.say("imported %s", described(sum))

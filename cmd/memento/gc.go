@@ -34,14 +34,14 @@ gives their space back. The newest version of a memory always stays.
 }
 
 func (a *app) gc(ctx context.Context, all, force, dryRun bool) error {
-	var t *upkeep
+	var t *maintenanceRun
 	return a.eachStore(ctx, all, func(b memento.Backend, s *memento.Store, info memento.StoreInfo) (err error) {
 		if t == nil {
-			if t, err = a.beginUpkeep(ctx, b, force, dryRun); err != nil {
+			if t, err = a.beginMaintenance(ctx, b, force, dryRun); err != nil {
 				return err
 			}
 		}
-		pruned, failed := t.keeper.CollectHistory(ctx, s, t.Judgement, dryRun)
+		pruned, failed := t.keeper.PruneHistory(ctx, s, t.ClockCheck, dryRun)
 		held, isHeld := errors.AsType[*memento.HeldError](failed)
 		switch {
 		case failed != nil && !(isHeld && dryRun):

@@ -22,37 +22,37 @@ func addForce(c *cobra.Command, force *bool) {
 	c.Flags().BoolVar(force, "force", false, "believe this machine's clock, and remove more than usual")
 }
 
-// An upkeep is one run of a command that removes what is old.
-type upkeep struct {
-	keeper *memento.Upkeeper
-	memento.Judgement
+// A maintenanceRun is one run of a command that removes what is old.
+type maintenanceRun struct {
+	keeper *memento.Maintainer
+	memento.ClockCheck
 }
 
-// beginUpkeep judges the clock. A dry run goes on in any case, and says what would be held.
-func (a *app) beginUpkeep(ctx context.Context, b memento.Backend, force, dryRun bool) (*upkeep, error) {
-	u := &upkeep{keeper: a.upkeeper(b, force)}
+// beginMaintenance judges the clock. A dry run goes on in any case, and says what would be held.
+func (a *app) beginMaintenance(ctx context.Context, b memento.Backend, force, dryRun bool) (*maintenanceRun, error) {
+	u := &maintenanceRun{keeper: a.maintainer(b, force)}
 	var err error
 	if dryRun {
-		u.Judgement, err = u.keeper.Look(ctx)
+		u.ClockCheck, err = u.keeper.CheckClockDry(ctx)
 		if errors.Is(err, memento.ErrHeld) {
 			a.say("note: %s; without --force nothing would be done", printable(err.Error()))
 			err = nil
 		}
 		return u, err
 	}
-	if u.Judgement, err = u.keeper.Judge(ctx); err != nil {
+	if u.ClockCheck, err = u.keeper.CheckClock(ctx); err != nil {
 		return nil, hintHeld(err, "", "")
 	}
-	a.tellJudgement(u.Judgement)
+	a.noteClockCheck(u.ClockCheck)
 	return u, nil
 }
 
-func (a *app) upkeeper(b memento.Backend, force bool) *memento.Upkeeper {
-	return memento.NewUpkeeper(b, memento.UpkeepOptions{Now: a.now, Force: force})
+func (a *app) maintainer(b memento.Backend, force bool) *memento.Maintainer {
+	return memento.NewMaintainer(b, memento.MaintainerOptions{Now: a.now, Force: force})
 }
 
-// tellJudgement says what is odd about a time that is believed.
-func (a *app) tellJudgement(j memento.Judgement) {
+// noteClockCheck says what is odd about a time that is believed.
+func (a *app) noteClockCheck(j memento.ClockCheck) {
 	if j.Forced != nil {
 		a.say("note: %s; with --force it goes on all the same", printable(j.Forced.Error()))
 	}
@@ -66,7 +66,7 @@ func (a *app) sayHeld(held *memento.HeldError) {
 	a.say("note: without --force nothing would be done: %d of %d %s are more than %d %%", held.Count, held.Of, held.What, held.Share)
 }
 
-// hintHeld adds the next step to the error of upkeep that is held.
+// hintHeld adds the next step to the error of maintenance that is held.
 func hintHeld(err error, command string, store memento.StoreID) error {
 	if _, ok := errors.AsType[*memento.ClockError](err); ok {
 		return hint(err, "nothing was removed; set the clock that is wrong, or if this one is right, repeat the command with --force")

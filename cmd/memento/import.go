@@ -75,7 +75,7 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 	case errors.Is(err, memento.ErrExist):
 		return hint(err, "to replace what is there, add --overwrite")
 	case inPath(err):
-		return hint(err, `a path cannot be redacted: rename it where it comes from, with "memento scan --fix" if that is a store; or allow it with "memento stores create --allow"`)
+		return hint(err, `a path cannot be masked: rename it where it comes from, with "memento scan --fix" if that is a store; or allow it with "memento stores create --allow"`)
 	}
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 // inPath reports whether something was refused for a path that looks sensitive.
 func inPath(err error) bool {
 	refused, ok := errors.AsType[*memento.SensitiveError](err)
-	return ok && slices.ContainsFunc(refused.Found, func(f memento.Suspicion) bool { return f.Line == 0 })
+	return ok && slices.ContainsFunc(refused.Found, func(f memento.FindingLocation) bool { return f.Line == 0 })
 }
 
 func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.ReadOptions) (sum archive.Summary, err error) {

@@ -90,9 +90,9 @@ func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err err
 	err = a.withBackend(ctx, func(b memento.Backend) error {
 		opened = true
 		var first error
-		keeper := a.upkeeper(b, force)
-		j, err := keeper.Judge(ctx)
-		a.tellJudgement(j)
+		keeper := a.maintainer(b, force)
+		j, err := keeper.CheckClock(ctx)
+		a.noteClockCheck(j)
 		if err != nil {
 			return hintHeld(err, "", "")
 		}
@@ -132,13 +132,13 @@ func (a *app) warn(err error) {
 }
 
 // maintained says what was done in a store, if anything was.
-func (a *app) maintained(u memento.Upkeep, at time.Time, failed error) error {
+func (a *app) maintained(u memento.MaintenanceResult, at time.Time, failed error) error {
 	if u.Store.ID == "" || failed == nil && len(u.Expired) == 0 && u.Pruned.Versions == 0 {
 		return nil
 	}
 	if a.json {
-		j := upkeepJSON{
-			Type: "memory_store_upkeep", Store: u.Store.ID, Name: u.Store.Name, At: at.UTC().Truncate(time.Second),
+		j := maintenanceJSON{
+			Type: "memory_store_maintenance", Store: u.Store.ID, Name: u.Store.Name, At: at.UTC().Truncate(time.Second),
 			Expired: len(u.Expired), ExpiredBytes: expiredBytes(u.Expired),
 			Versions: u.Pruned.Versions, VersionBytes: u.Pruned.Bytes,
 		}

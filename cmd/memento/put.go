@@ -63,14 +63,14 @@ stays in the history. Secrets are replaced, or refused, as the store's settings 
 	return c
 }
 
-// noteRedacted tells a person what was replaced in what they wrote.
-func (a *app) noteRedacted(found []memento.Suspicion) {
+// noteMasked tells a person what was replaced in what they wrote.
+func (a *app) noteMasked(found []memento.FindingLocation) {
 	const most = 10
 	for _, f := range found[:min(len(found), most)] {
-		a.say("note: redacted %s on line %d of %s", f.Kind, f.Line, f.Path)
+		a.say("note: masked %s on line %d of %s", f.Kind, f.Line, f.Path)
 	}
 	if n := len(found) - most; n > 0 {
-		a.say("note: redacted %d more", n)
+		a.say("note: masked %d more", n)
 	}
 }
 
@@ -89,7 +89,7 @@ func (a *app) applyUnnamed(ctx context.Context, s *memento.Store, ids map[mement
 		}
 		return err
 	}
-	a.noteRedacted(r.Redacted)
+	a.noteMasked(r.Masked)
 	for _, c := range changes {
 		switch c := c.(type) {
 		case memento.Put:

@@ -50,7 +50,7 @@ other, and can be restored itself.`,
 				if err != nil {
 					return err
 				}
-				a.noteRedacted(r.Redacted)
+				a.noteMasked(r.Masked)
 				return a.restored(r, dryRun)
 			})
 		},
@@ -61,14 +61,14 @@ other, and can be restored itself.`,
 }
 
 func (a *app) restoreVersion(ctx context.Context, s *memento.Store, id memento.VersionID) error {
-	p, redacted, err := s.RestoreVersion(ctx, person(), id)
+	p, masked, err := s.RestoreVersion(ctx, person(), id)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
 		return versionError(err, id)
 	case err != nil:
 		return err
 	}
-	a.noteRedacted(redacted)
+	a.noteMasked(masked)
 	if a.json {
 		return a.writeJSON(restoredJSON{Type: "memory_restoration", Written: []memento.Path{p}, Removed: []memento.Path{}, Lost: []memento.Path{}})
 	}

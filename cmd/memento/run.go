@@ -108,13 +108,13 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	root.SetOut(a.out)
 	root.SetErr(a.stderr)
 
-	const agents, memories, history, stores, upkeep, serving, other = "agents", "memories", "history", "stores", "upkeep", "serving", "other"
+	const agents, memories, history, stores, maintenance, serving, other = "agents", "memories", "history", "stores", "maintenance", "serving", "other"
 	root.AddGroup(
 		&cobra.Group{ID: agents, Title: "For agents:"},
 		&cobra.Group{ID: memories, Title: "Memories:"},
 		&cobra.Group{ID: history, Title: "History:"},
 		&cobra.Group{ID: stores, Title: "Stores:"},
-		&cobra.Group{ID: upkeep, Title: "Upkeep:"},
+		&cobra.Group{ID: maintenance, Title: "Maintenance:"},
 		&cobra.Group{ID: serving, Title: "Server:"},
 		&cobra.Group{ID: other, Title: "Other:"},
 	)
@@ -128,7 +128,7 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.undoCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand())
-	add(upkeep, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
+	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
 	add(other, a.versionCommand())
 	root.AddCommand(exitCodesTopic())

@@ -41,7 +41,7 @@ const (
 // can be some.
 func (f *settingFlags) add(c *cobra.Command, removing bool) {
 	flags := c.Flags()
-	flags.StringVar(&f.sensitive, "sensitive", "", "what becomes of secrets that are written: redact, reject or off")
+	flags.StringVar(&f.sensitive, "sensitive", "", "what becomes of secrets that are written: mask, reject or off")
 	flags.BoolVar(&f.personal, "personal", false, "whether personal data is sensitive too")
 	f.expireAfter = span{word: "never"}
 	flags.Var(&f.expireAfter, "expire-after", "how long memories live that nobody reads or writes: "+spanForms+", or never")
@@ -66,7 +66,7 @@ func (f *settingFlags) add(c *cobra.Command, removing bool) {
 	c.MarkFlagsMutuallyExclusive("no-history", "history-age")
 	c.MarkFlagsMutuallyExclusive("no-history", "history-versions")
 	_ = c.RegisterFlagCompletionFunc("sensitive", cobra.FixedCompletions(
-		[]string{string(memento.Redact), string(memento.Reject), string(memento.Off)}, cobra.ShellCompDirectiveNoFileComp))
+		[]string{string(memento.Mask), string(memento.Reject), string(memento.Off)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // settings returns s with what was given on the command line.

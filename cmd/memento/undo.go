@@ -93,7 +93,7 @@ func (a *app) undo(cmd *cobra.Command, all bool, opts memento.UndoOptions) error
 	err := a.eachStore(cmd.Context(), all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
 		u, err := s.Undo(cmd.Context(), person(), opts)
 		changes, conflicts = changes+len(u.Changes), conflicts+len(u.Conflicts)
-		a.noteRedacted(u.Redacted)
+		a.noteMasked(u.Masked)
 		if shown := a.undone(info, u, opts.DryRun, all); shown != nil {
 			return shown
 		}

@@ -32,7 +32,7 @@ type transferJSON struct {
 	Bytes    int64         `json:"bytes"`
 	Skipped  []skippedJSON `json:"skipped"`
 
-	Redacted map[string]int `json:"redacted,omitempty"` // by kind
+	Masked map[string]int `json:"masked,omitempty"` // by kind
 }
 
 type skippedJSON struct {
@@ -115,8 +115,8 @@ type collectedJSON struct {
 	DryRun   bool            `json:"dry_run"`
 }
 
-type upkeepJSON struct {
-	Type         string          `json:"type"` // "memory_store_upkeep"
+type maintenanceJSON struct {
+	Type         string          `json:"type"` // "memory_store_maintenance"
 	Store        memento.StoreID `json:"memory_store_id"`
 	Name         string          `json:"name"`
 	At           time.Time       `json:"at"`

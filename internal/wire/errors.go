@@ -15,13 +15,13 @@ type Error struct {
 	ConflictingMemoryID memento.MemoryID `json:"conflicting_memory_id,omitempty"`
 	ConflictingPath     memento.Path     `json:"conflicting_path,omitempty"`
 
-	Code     string       `json:"code,omitempty"` // see Code
-	Op       string       `json:"op,omitempty"`   // the method that failed, as in memento.Error
-	Path     memento.Path `json:"path,omitempty"` // the path at fault
-	Reason   string       `json:"reason,omitempty"`
-	Limit    *Limit       `json:"limit,omitempty"`    // of code too_large
-	Findings []Suspicion  `json:"findings,omitempty"` // of code sensitive
-	Damage   *Damage      `json:"damage,omitempty"`   // of code damaged
+	Code     string            `json:"code,omitempty"` // see Code
+	Op       string            `json:"op,omitempty"`   // the method that failed, as in memento.Error
+	Path     memento.Path      `json:"path,omitempty"` // the path at fault
+	Reason   string            `json:"reason,omitempty"`
+	Limit    *Limit            `json:"limit,omitempty"`    // of code too_large
+	Findings []FindingLocation `json:"findings,omitempty"` // of code sensitive
+	Damage   *Damage           `json:"damage,omitempty"`   // of code damaged
 }
 
 // A Damage says which contents are damaged, and where whole ones are.

@@ -4,12 +4,12 @@ import "memento"
 
 // An Undo says what an undo did to a store, or would do.
 type Undo struct {
-	Type      string          `json:"type"` // "memory_undo"
-	Store     memento.StoreID `json:"memory_store_id"`
-	DryRun    bool            `json:"dry_run"`
-	Changes   []UndoChange    `json:"changes"`
-	Conflicts []UndoConflict  `json:"conflicts"`
-	Redacted  []Suspicion     `json:"redacted"`
+	Type      string            `json:"type"` // "memory_undo"
+	Store     memento.StoreID   `json:"memory_store_id"`
+	DryRun    bool              `json:"dry_run"`
+	Changes   []UndoChange      `json:"changes"`
+	Conflicts []UndoConflict    `json:"conflicts"`
+	Masked    []FindingLocation `json:"masked"`
 }
 
 // An UndoChange is what became of one memory.
@@ -35,7 +35,7 @@ type UndoConflict struct {
 func FromUndone(store memento.StoreID, u memento.Undone, dryRun bool) Undo {
 	w := Undo{
 		Type: "memory_undo", Store: store, DryRun: dryRun,
-		Changes: []UndoChange{}, Conflicts: []UndoConflict{}, Redacted: FromSuspicions(u.Redacted),
+		Changes: []UndoChange{}, Conflicts: []UndoConflict{}, Masked: FromFindings(u.Masked),
 	}
 	for _, c := range u.Changes {
 		w.Changes = append(w.Changes, UndoChange{c.Memory, c.Action, c.Path, pathOrNull(c.From), c.Merged, orNone(c.Versions)})

@@ -327,12 +327,12 @@ func (c *Change) Change() (memento.Change, error) {
 
 // Applied is what changes came to.
 type Applied struct {
-	Type     string           `json:"type"` // "memory_changes"
-	Versions []Version        `json:"versions"`
-	Usage    Usage            `json:"usage"`
-	Limits   Limits           `json:"limits"`
-	Settings memento.Settings `json:"settings"`
-	Redacted []Suspicion      `json:"redacted"` // what was replaced because it is sensitive
+	Type     string            `json:"type"` // "memory_changes"
+	Versions []Version         `json:"versions"`
+	Usage    Usage             `json:"usage"`
+	Limits   Limits            `json:"limits"`
+	Settings memento.Settings  `json:"settings"`
+	Masked   []FindingLocation `json:"masked"` // what was replaced because it is sensitive
 }
 
 // Applied is the reverse of what servers make of one.
@@ -341,24 +341,24 @@ func (a *Applied) Applied() memento.Applied {
 	for i := range a.Versions {
 		done.Versions = append(done.Versions, a.Versions[i].Version())
 	}
-	if len(a.Redacted) > 0 {
-		done.Redacted = Suspicions(a.Redacted)
+	if len(a.Masked) > 0 {
+		done.Masked = ToFindings(a.Masked)
 	}
 	return done
 }
 
-// A Suspicion is what there is to say of something sensitive.
-type Suspicion struct {
+// A FindingLocation is what there is to say of something sensitive.
+type FindingLocation struct {
 	Path memento.Path `json:"path,omitempty"`
 	Kind string       `json:"kind"`
 	Line *int         `json:"line"` // from 1; null if it is in the path
 }
 
-// FromSuspicions describes suspicions.
-func FromSuspicions(found []memento.Suspicion) []Suspicion {
-	list := make([]Suspicion, len(found))
+// FromFindings describes suspicions.
+func FromFindings(found []memento.FindingLocation) []FindingLocation {
+	list := make([]FindingLocation, len(found))
 	for i, f := range found {
-		list[i] = Suspicion{Path: f.Path, Kind: f.Kind}
+		list[i] = FindingLocation{Path: f.Path, Kind: f.Kind}
 		if f.Line > 0 {
 			list[i].Line = &f.Line
 		}
@@ -366,11 +366,11 @@ func FromSuspicions(found []memento.Suspicion) []Suspicion {
 	return list
 }
 
-// Suspicions is the reverse of [FromSuspicions].
-func Suspicions(list []Suspicion) []memento.Suspicion {
-	found := make([]memento.Suspicion, len(list))
+// ToFindings is the reverse of [FromFindings].
+func ToFindings(list []FindingLocation) []memento.FindingLocation {
+	found := make([]memento.FindingLocation, len(list))
 	for i, f := range list {
-		found[i] = memento.Suspicion{Path: f.Path, Kind: f.Kind}
+		found[i] = memento.FindingLocation{Path: f.Path, Kind: f.Kind}
 		if f.Line != nil {
 			found[i].Line = *f.Line
 		}

@@ -18,8 +18,8 @@ type machine struct {
 
 func (m *machine) pass(d time.Duration) { m.wall, m.elapsed = m.wall.Add(d), m.elapsed+d }
 
-func (m *machine) keeper(b memento.Backend) *memento.Upkeeper {
-	return memento.NewUpkeeper(b, memento.UpkeepOptions{
+func (m *machine) keeper(b memento.Backend) *memento.Maintainer {
+	return memento.NewMaintainer(b, memento.MaintainerOptions{
 		Now: func() time.Time { return m.wall }, Elapsed: func() time.Duration { return m.elapsed },
 	})
 }
@@ -36,9 +36,9 @@ func judgedOn(t *testing.T) (*memstore.Backend, *memento.Store, *machine) {
 }
 
 // judged checks whether a time is believed: reason is "" if it is.
-func judged(t *testing.T, what string, u *memento.Upkeeper, reason memento.ClockReason) memento.Judgement {
+func judged(t *testing.T, what string, u *memento.Maintainer, reason memento.ClockReason) memento.ClockCheck {
 	t.Helper()
-	j, err := u.Judge(t.Context())
+	j, err := u.CheckClock(t.Context())
 	wrong, held := errors.AsType[*memento.ClockError](err)
 	if err != nil && !held || held && wrong.Reason != reason || !held && reason != "" {
 		t.Errorf("%s: %v, want %q", what, err, reason)
@@ -96,7 +96,7 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 	mustPut(t, s, "/a", "after the gap")
 	judged(t, "with a version after the gap", m.keeper(b), memento.ClockGap)
 
-	forced := memento.NewUpkeeper(b, memento.UpkeepOptions{Now: func() time.Time { return m.wall }, Force: true})
+	forced := memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return m.wall }, Force: true})
 	if j := judged(t, "by force", forced, ""); j.Forced == nil {
 		t.Error("by force: nothing was forced")
 	}
@@ -109,7 +109,7 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 
 	// A look leaves no mark, and neither does a start that lies before it.
 	m.pass(7 * day)
-	if _, err := m.keeper(b).Look(t.Context()); err != nil {
+	if _, err := m.keeper(b).CheckClockDry(t.Context()); err != nil {
 		t.Error(err)
 	}
 	m.pass(7 * day)
@@ -119,7 +119,7 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 	was := m.wall
 	m.wall = m.wall.Add(-1000 * day)
 	booting := m.keeper(b)
-	if j, err := booting.Start(t.Context()); err != nil || j.Behind == 0 {
+	if j, err := booting.CheckClockAtStart(t.Context()); err != nil || j.Behind == 0 {
 		t.Errorf("at the start of a machine without a clock: %+v, %v", j, err)
 	}
 	m.wall = was.Add(day)
@@ -139,7 +139,7 @@ func TestJudgeOfTwoMachines(t *testing.T) {
 	one.wall = one.wall.Add(7 * day)
 	judged(t, "one, whose clock has moved", u, memento.ClockMoved)
 	judged(t, "the other", v, "")
-	forced := memento.NewUpkeeper(b, memento.UpkeepOptions{Now: func() time.Time { return one.wall }, Force: true})
+	forced := memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return one.wall }, Force: true})
 	judged(t, "one's machine, by force", forced, "")
 	pass(time.Hour)
 	judged(t, "one, after that", u, "")
@@ -177,13 +177,13 @@ func TestJudgeWithoutMark(t *testing.T) {
 }
 
 // keeping returns a store with settings, its machine, and what keeps it.
-func keeping(t *testing.T, settings memento.Settings) (*memento.Store, *machine, *memento.Upkeeper) {
+func keeping(t *testing.T, settings memento.Settings) (*memento.Store, *machine, *memento.Maintainer) {
 	t.Helper()
 	s, _, m, u := keepingOn(t, settings)
 	return s, m, u
 }
 
-func keepingOn(t *testing.T, settings memento.Settings) (*memento.Store, memento.Backend, *machine, *memento.Upkeeper) {
+func keepingOn(t *testing.T, settings memento.Settings) (*memento.Store, memento.Backend, *machine, *memento.Maintainer) {
 	t.Helper()
 	m := &machine{wall: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return m.wall }})
@@ -209,11 +209,11 @@ func TestUsualExpiry(t *testing.T) {
 			mustPut(t, s, memento.Path(fmt.Sprint("/young", i)), "x")
 		}
 		m.pass(6 * day)
-		dry, err := u.Expire(t.Context(), s, memento.Judgement{At: m.wall}, true)
+		dry, err := u.Expire(t.Context(), s, memento.ClockCheck{At: m.wall}, true)
 		if len(dry) != c.old || errors.Is(err, memento.ErrHeld) != c.held {
 			t.Errorf("%+v: dry run: %d, %v", c, len(dry), err)
 		}
-		done, err := u.Expire(t.Context(), s, memento.Judgement{At: m.wall}, false)
+		done, err := u.Expire(t.Context(), s, memento.ClockCheck{At: m.wall}, false)
 		want := c.old
 		if c.held {
 			want = 0
@@ -231,7 +231,7 @@ func TestUsualHistory(t *testing.T) {
 	s, m, u := keeping(t, settings)
 	run := func(what string, want int64, held bool) {
 		t.Helper()
-		sum, err := u.CollectHistory(t.Context(), s, memento.Judgement{At: m.wall}, false)
+		sum, err := u.PruneHistory(t.Context(), s, memento.ClockCheck{At: m.wall}, false)
 		if _, is := errors.AsType[*memento.HeldError](err); sum.Versions != want || is != held || err != nil && !is {
 			t.Errorf("%s: removed %d, %v; want %d", what, sum.Versions, err, want)
 		}
@@ -273,7 +273,7 @@ func TestUnusualHistory(t *testing.T) {
 	s, b, m, u := keepingOn(t, settings)
 	run := func(what string, want int64, held bool) {
 		t.Helper()
-		sum, err := u.CollectHistory(t.Context(), s, memento.Judgement{At: m.wall}, false)
+		sum, err := u.PruneHistory(t.Context(), s, memento.ClockCheck{At: m.wall}, false)
 		if sum.Versions != want || errors.Is(err, memento.ErrHeld) != held {
 			t.Errorf("%s: removed %d, %v; want %d", what, sum.Versions, err, want)
 		}

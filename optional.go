@@ -15,16 +15,16 @@ type WorkspaceLister interface {
 	Workspaces(context.Context) ([]Workspace, error)
 }
 
-// An Elector is a [Backend] that many servers share, and which chooses one of them
+// A Leaser is a [Backend] that many servers share, and which chooses one of them
 // for what only one need do.
-type Elector interface {
-	// Elect reports whether this handle has a duty for a term from now on. If another
+type Leaser interface {
+	// AcquireLease reports whether this handle has a duty for a term from now on. If another
 	// has it, it has not until that one's term ends; if it has it itself, the new term
 	// takes the old one's place. A term is at least a second.
 	//
 	// Whoever was chosen may stall for longer than its term: a duty must do no harm if
 	// two do it at once.
-	Elect(ctx context.Context, duty string, term time.Duration) (bool, error)
+	AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error)
 }
 
 // A Verifier is a [Backend] that can look for damage below what its callers see: in

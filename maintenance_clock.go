@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// witnesses returns the times at which versions were made, between two times, in order,
+// versionTimes returns the times at which versions were made, between two times, in order,
 // to the hour. Of histories beyond maxWitnesses it has a part, which explains less.
-func (u *Upkeeper) witnesses(ctx context.Context, from, to time.Time) ([]time.Time, error) {
+func (u *Maintainer) versionTimes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
 	spaces := []Workspace{DefaultWorkspace}
 	if lister, ok := u.backend.(WorkspaceLister); ok {
 		var err error

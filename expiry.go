@@ -25,7 +25,7 @@ const coarseReads = time.Hour
 // A memory that is written meanwhile stays, and so does one that is read-only.
 //
 // Expire believes the time it is given, and removes however much there is. Programs
-// whose clock nobody watches use an [Upkeeper].
+// whose clock nobody watches use a Maintainer].
 func (s *Store) Expire(ctx context.Context, at time.Time, dryRun bool) ([]Expired, error) {
 	return s.expire(ctx, at, run{dryRun: dryRun})
 }
@@ -109,12 +109,12 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 	for _, m := range doubtful {
 		seqs[m.Version] = 0
 	}
-	wrong, _, err := s.redated(ctx, at, seqs)
+	wrong, _, err := s.correctedTimes(ctx, at, seqs)
 	if err != nil {
 		return nil, living, err
 	}
 	for _, m := range doubtful {
-		m.UpdatedAt = redate(wrong, &Version{ID: m.Version, Seq: seqs[m.Version], CreatedAt: m.UpdatedAt})
+		m.UpdatedAt = correctedTime(wrong, &Version{ID: m.Version, Seq: seqs[m.Version], CreatedAt: m.UpdatedAt})
 		if rules.expires(m, at) {
 			expired = append(expired, Expired{m, usedAt(m)})
 		}
@@ -136,9 +136,9 @@ func (s *Settings) expires(m Memory, at time.Time) bool {
 	return at.Sub(usedAt(m)) >= s.Expiry.After+coarseReads
 }
 
-// redated returns the versions whose times cannot be right at a time, and how many
+// correctedTimes returns the versions whose times cannot be right at a time, and how many
 // versions there are. It sets the Seqs of those in seqs.
-func (s *Store) redated(ctx context.Context, at time.Time, seqs map[VersionID]int64) (wrong []Redated, total int64, err error) {
+func (s *Store) correctedTimes(ctx context.Context, at time.Time, seqs map[VersionID]int64) (wrong []CorrectedTime, total int64, err error) {
 	d := dating{now: at}
 	for v, err := range s.Versions(ctx, VersionListOptions{OldestFirst: true}) {
 		if err != nil {
@@ -153,10 +153,10 @@ func (s *Store) redated(ctx context.Context, at time.Time, seqs map[VersionID]in
 	return d.result(), total, nil
 }
 
-// CollectHistory removes the versions that the store's settings do not ask to
+// PruneHistory removes the versions that the store's settings do not ask to
 // keep at a time; see [Retention] and [History.Prune]. With dryRun it only counts
 // them. Like [Store.Expire], it believes the time it is given.
-func (s *Store) CollectHistory(ctx context.Context, at time.Time, dryRun bool) (Pruned, error) {
+func (s *Store) PruneHistory(ctx context.Context, at time.Time, dryRun bool) (Pruned, error) {
 	return s.collect(ctx, at, run{dryRun: dryRun})
 }
 
@@ -175,13 +175,13 @@ func (s *Store) collect(ctx context.Context, at time.Time, how run) (Pruned, err
 	return s.pruneOld(ctx, info.ID, PruneOptions{Before: at.Add(-keep.Age), Keep: keep.Versions}, at, how)
 }
 
-// PruneOld is [History.Prune] for a caller whose opts are for a time, at, which is
+// Prune is [History.Prune] for a caller whose opts are for a time, at, which is
 // believed: it passes over times that cannot be right then and, unless share is 0,
 // holds what removes more than that share of the versions, in percent. Nothing that
 // ceased in the future of at goes, but with EndOfTime everything that may.
 //
 // Errors: a *HeldError, with what would go; those of Prune.
-func (s *Store) PruneOld(ctx context.Context, opts PruneOptions, at time.Time, share int) (Pruned, error) {
+func (s *Store) Prune(ctx context.Context, opts PruneOptions, at time.Time, share int) (Pruned, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
 		return Pruned{}, err
@@ -197,11 +197,11 @@ func (s *Store) pruneOld(ctx context.Context, id StoreID, opts PruneOptions, at 
 	if sum, err = s.prune(ctx, id, opts); err != nil || sum.Versions == 0 {
 		return sum, err
 	}
-	wrong, total, err := s.redated(ctx, at, nil)
+	wrong, total, err := s.correctedTimes(ctx, at, nil)
 	if err != nil {
 		return Pruned{}, err
 	}
-	if opts.Redated = wrong; len(wrong) > 0 {
+	if opts.CorrectedTimes = wrong; len(wrong) > 0 {
 		if sum, err = s.prune(ctx, id, opts); err != nil || sum.Versions == 0 {
 			return sum, err
 		}

@@ -86,7 +86,7 @@ func TestMaintainOnce(t *testing.T) {
 		t.Fatalf("after 8 days: exit code %d, %q, said %q", code, out, errs)
 	}
 	for text := range strings.Lines(out) {
-		var got upkeepJSON
+		var got maintenanceJSON
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestMaintain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, &p.errs)
 		}
-		var got upkeepJSON
+		var got maintenanceJSON
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestNearLimits(t *testing.T) {
 }
 
 // What a wrong clock, or more than usual, would remove needs a word.
-func TestUpkeepIsHeld(t *testing.T) {
+func TestMaintenanceIsHeld(t *testing.T) {
 	url := database(t)
 	must(t, "", "--backend", url, "stores", "create", "default")
 	for _, text := range []string{"old", "new"} {

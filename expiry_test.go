@@ -145,7 +145,7 @@ func TestMaintain(t *testing.T) {
 		Versions int64
 	}
 	got := map[string]done{}
-	for u, err := range memento.NewUpkeeper(b, memento.UpkeepOptions{Force: true}).Maintain(t.Context(), workspace, memento.Judgement{At: *now}) {
+	for u, err := range memento.NewMaintainer(b, memento.MaintainerOptions{Force: true}).Maintain(t.Context(), workspace, memento.ClockCheck{At: *now}) {
 		if err != nil {
 			t.Error(err)
 		}

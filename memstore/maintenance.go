@@ -23,8 +23,8 @@ func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// Elect chooses this handle: there is no other.
-func (b *Backend) Elect(ctx context.Context, duty string, term time.Duration) (bool, error) {
+// AcquireLease chooses this handle: there is no other.
+func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	err := b.open(ctx, "elect")

@@ -1,15 +1,15 @@
 package memento
 
-// A Meter is a [Backend] that measures how it does, for servers to show to
+// A MetricSource is a [Backend] that measures how it does, for servers to show to
 // operators: connections to a database, for example, and requests to a service.
-type Meter interface {
-	// Measures returns what there is to say now. It asks nobody and does not
+type MetricSource interface {
+	// Metrics returns what there is to say now. It asks nobody and does not
 	// wait. The same names and labels come back every time.
-	Measures() []Measure
+	Metrics() []Metric
 }
 
-// A Measure is one number that a [Meter] tells.
-type Measure struct {
+// A Metric is one number that a [MetricSource] tells.
+type Metric struct {
 	Name    string // lower-case words joined by "_", the unit last: "connections_open"; of a counter "…_total"
 	Help    string // a sentence
 	Counter bool   // whether it only grows, from 0 when the backend is opened

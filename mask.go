@@ -22,8 +22,8 @@ type Detector interface {
 	Detect(text string, personal bool) []Finding
 }
 
-// A Suspicion is what there is to say of a [Finding] without repeating it.
-type Suspicion struct {
+// A FindingLocation is what there is to say of a [Finding] without repeating it.
+type FindingLocation struct {
 	Path Path   // of the memory; "" if it is the path that looks sensitive
 	Kind string // as in Finding
 	Line int    // from 1; 0 if it is in the path
@@ -31,19 +31,19 @@ type Suspicion struct {
 
 // A SensitiveError says what a write was refused for. It is [ErrSensitive].
 type SensitiveError struct {
-	Found []Suspicion // at least one
+	Found []FindingLocation // at least one
 }
 
 func (e *SensitiveError) Error() string {
-	return fmt.Sprintf("%v: %s", ErrSensitive, suspicions(e.Found))
+	return fmt.Sprintf("%v: %s", ErrSensitive, findingsText(e.Found))
 }
 
 func (e *SensitiveError) Unwrap() error { return ErrSensitive }
 
-// suspicions lists what was found and where, without repeating it: "jwt on line
+// findingsText lists what was found and where, without repeating it: "jwt on line
 // 3, github-pat in the path".
-func suspicions(found []Suspicion) string {
-	return listFirst(found, 10, func(f Suspicion) string {
+func findingsText(found []FindingLocation) string {
+	return listFirst(found, 10, func(f FindingLocation) string {
 		if f.Line == 0 {
 			return f.Kind + " in the path"
 		}
@@ -102,7 +102,7 @@ func redacted(text string, found []Finding) string {
 type cleaning struct {
 	text     string
 	found    []Finding // what was replaced; places are those in the text before
-	replaced []Suspicion
+	replaced []FindingLocation
 }
 
 // clean returns what may be written of a text; in the mode Reject, it refuses.
@@ -119,7 +119,7 @@ func (c *screen) clean(p Path, text string) (cleaning, error) {
 	line, end := 1, 0
 	for _, f := range found {
 		line += strings.Count(text[end:f.Start], "\n")
-		r.replaced = append(r.replaced, Suspicion{Path: p, Kind: f.Kind, Line: line})
+		r.replaced = append(r.replaced, FindingLocation{Path: p, Kind: f.Kind, Line: line})
 		end = f.End
 	}
 	return r, nil
@@ -140,12 +140,12 @@ func (r *cleaning) moved(at int) int {
 }
 
 // suspect describes what was found in a text.
-func suspect(p Path, text string, found []Finding) []Suspicion {
-	var list []Suspicion
+func suspect(p Path, text string, found []Finding) []FindingLocation {
+	var list []FindingLocation
 	line, end := 1, 0
 	for _, f := range found {
 		line += strings.Count(text[end:f.Start], "\n")
-		list = append(list, Suspicion{Path: p, Kind: f.Kind, Line: line})
+		list = append(list, FindingLocation{Path: p, Kind: f.Kind, Line: line})
 		end = f.Start
 	}
 	return list
@@ -160,7 +160,7 @@ func (c *screen) checkPath(p Path) error {
 	}
 	e := &SensitiveError{}
 	for _, f := range found {
-		e.Found = append(e.Found, Suspicion{Kind: f.Kind})
+		e.Found = append(e.Found, FindingLocation{Kind: f.Kind})
 	}
 	return e
 }

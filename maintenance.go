@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An Upkeeper does upkeep for a process: it lets memories expire and removes history
+// A Maintainer does upkeep for a process: it lets memories expire and removes history
 // that is over, as stores' settings have it, but never on the word of one clock, and
 // not more than usual without a word. A server makes one when it starts; a program that
 // does it now and then makes one for each run.
@@ -20,7 +20,7 @@ import (
 //
 //   - The storage's clock, if the backend is a [Clock], which may be 5 minutes off.
 //   - The mark, which is the time that was believed last, kept by a [NoteKeeper]. If
-//     this Upkeeper has left one, no more time may have passed by the clock since than
+//     this Maintainer has left one, no more time may have passed by the clock since than
 //     has passed by a clock that cannot be set, but for 5 minutes, unless another
 //     process has believed a later time. A clock that has moved by at most 8 days is
 //     believed again once it has kept pace for a day. If another process has left the
@@ -34,17 +34,17 @@ import (
 // A time that lies before the mark is believed, since it removes less. Whatever is not
 // believed leaves no mark.
 //
-// An Upkeeper is safe for concurrent use.
+// A Maintainer is safe for concurrent use.
 //
 // Source: docs/design.md, "Nothing is removed on the word of one clock".
-type Upkeeper struct {
+type Maintainer struct {
 	backend Backend
-	opts    UpkeepOptions
+	opts    MaintainerOptions
 	id      string
 	strict  bool // whether elapsed counts the time that the machine sleeps
 
 	turn   chan struct{} // held by whoever judges; guards what follows
-	marked *moment       // when this Upkeeper left its last mark; nil if it has left none
+	marked *moment       // when this Maintainer left its last mark; nil if it has left none
 	moved  *moment       // since when a clock that has moved has kept pace; nil if it has not moved
 }
 
@@ -54,13 +54,13 @@ type moment struct {
 	elapsed time.Duration
 }
 
-// UpkeepOptions are the options of [NewUpkeeper]; the zero value means all defaults.
-type UpkeepOptions struct {
+// MaintainerOptions are the options of [NewMaintainer]; the zero value means all defaults.
+type MaintainerOptions struct {
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 
 	// Elapsed tells how much time has passed since some moment in the past, the same
-	// for the life of the Upkeeper, by a clock that cannot be set and that does not stop
+	// for the life of the Maintainer, by a clock that cannot be set and that does not stop
 	// while the machine sleeps. Nil means one of this machine's.
 	Elapsed func() time.Duration
 
@@ -80,9 +80,9 @@ const (
 	maxWitnesses = 200_000 // versions that are looked at to explain a pause
 )
 
-// NewUpkeeper returns an Upkeeper for a backend.
-func NewUpkeeper(b Backend, opts UpkeepOptions) *Upkeeper {
-	u := &Upkeeper{backend: b, opts: opts, id: rand.Text(), strict: true, turn: make(chan struct{}, 1)}
+// NewMaintainer returns a Maintainer for a backend.
+func NewMaintainer(b Backend, opts MaintainerOptions) *Maintainer {
+	u := &Maintainer{backend: b, opts: opts, id: rand.Text(), strict: true, turn: make(chan struct{}, 1)}
 	if u.opts.Now == nil {
 		u.opts.Now = time.Now
 	}
@@ -114,37 +114,43 @@ func (e *ClockError) Error() string {
 	now, other := e.Now.UTC().Format(time.DateTime), e.Other.UTC().Format(time.DateTime)
 	switch e.Reason {
 	case ClockStorage:
-		return fmt.Sprintf("upkeep is held: this machine's clock says %s UTC, and the storage's %s", now, other)
+		return fmt.Sprintf("maintenance is held: this machine's clock says %s UTC, and the storage's %s", now, other)
 	case ClockMoved:
-		return fmt.Sprintf("upkeep is held: this machine's clock has moved to %s UTC, when it should be about %s", now, other)
+		return fmt.Sprintf("maintenance is held: this machine's clock has moved to %s UTC, when it should be about %s", now, other)
 	}
-	return fmt.Sprintf("upkeep is held: this machine's clock says %s UTC, and nothing was done or written since %s", now, other)
+	return fmt.Sprintf("maintenance is held: this machine's clock says %s UTC, and nothing was done or written since %s", now, other)
 }
 
 func (e *ClockError) Unwrap() error { return ErrHeld }
 
-// A Judgement is a time that is believed.
-type Judgement struct {
+// A ClockCheck is a time that is believed.
+type ClockCheck struct {
 	At     time.Time
 	Behind time.Duration // how far it lies before the mark, if by more than clocks may differ
 	Forced error         // the *ClockError that Force has overridden; nil if there was none
 }
 
-// Start judges the time when a process starts, and leaves a mark, but not one that lies
+// CheckClockAtStart judges the time when a process starts, and leaves a mark, but not one that lies
 // before the present one: a clock may be set right soon. It removes nothing.
 //
-// Errors: as Judge.
-func (u *Upkeeper) Start(ctx context.Context) (Judgement, error) { return u.judge(ctx, atStart) }
+// Errors: as CheckClock.
+func (u *Maintainer) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
+	return u.checkClock(ctx, atStart)
+}
 
-// Judge judges the time before a run, and leaves a mark.
+// CheckClock judges the time before a run, and leaves a mark.
 //
 // Errors: a *ClockError; those of the backend.
-func (u *Upkeeper) Judge(ctx context.Context) (Judgement, error) { return u.judge(ctx, atRun) }
+func (u *Maintainer) CheckClock(ctx context.Context) (ClockCheck, error) {
+	return u.checkClock(ctx, atRun)
+}
 
-// Look judges the time and leaves no mark, for dry runs.
+// CheckClockDry judges the time and leaves no mark, for dry runs.
 //
-// Errors: as Judge.
-func (u *Upkeeper) Look(ctx context.Context) (Judgement, error) { return u.judge(ctx, atLook) }
+// Errors: as CheckClock.
+func (u *Maintainer) CheckClockDry(ctx context.Context) (ClockCheck, error) {
+	return u.checkClock(ctx, atLook)
+}
 
 type occasion int
 
@@ -157,14 +163,14 @@ const (
 // A timeMark is the time that was believed last.
 type timeMark struct {
 	At  time.Time `json:"at"`
-	By  string    `json:"by"`           // the Upkeeper that left it
+	By  string    `json:"by"`           // the Maintainer that left it
 	Was time.Time `json:"was,omitzero"` // the mark before which At lies
 }
 
 // markName is that of the note with the mark.
 const markName = "upkeep"
 
-func (u *Upkeeper) judge(ctx context.Context, when occasion) (j Judgement, err error) {
+func (u *Maintainer) checkClock(ctx context.Context, when occasion) (j ClockCheck, err error) {
 	select {
 	case u.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -220,7 +226,7 @@ func (u *Upkeeper) judge(ctx context.Context, when occasion) (j Judgement, err e
 
 // lastMark returns the mark, zero if there is none or it cannot be read; ok says
 // whether the backend keeps one.
-func (u *Upkeeper) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
+func (u *Maintainer) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
 	notes, ok := u.backend.(NoteKeeper)
 	if !ok {
 		return last, false, nil
@@ -235,7 +241,7 @@ func (u *Upkeeper) lastMark(ctx context.Context) (last timeMark, ok bool, err er
 	return last, err == nil, err
 }
 
-func (u *Upkeeper) leave(ctx context.Context, m timeMark) error {
+func (u *Maintainer) leave(ctx context.Context, m timeMark) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -244,7 +250,7 @@ func (u *Upkeeper) leave(ctx context.Context, m timeMark) error {
 }
 
 // override returns err unless it is one that Force overrides.
-func (u *Upkeeper) override(j *Judgement, err error) error {
+func (u *Maintainer) override(j *ClockCheck, err error) error {
 	if wrong, ok := errors.AsType[*ClockError](err); ok && u.opts.Force {
 		j.Forced = wrong
 		return nil
@@ -253,7 +259,7 @@ func (u *Upkeeper) override(j *Judgement, err error) error {
 }
 
 // askStorage returns the time, and whether the storage's clock agrees.
-func (u *Upkeeper) askStorage(ctx context.Context) (agrees bool, at time.Time, err error) {
+func (u *Maintainer) askStorage(ctx context.Context) (agrees bool, at time.Time, err error) {
 	clock, ok := u.backend.(Clock)
 	if !ok {
 		return false, keptTime(u.opts.Now()), nil
@@ -273,7 +279,7 @@ func (u *Upkeeper) askStorage(ctx context.Context) (agrees bool, at time.Time, e
 }
 
 // compare compares the time with the last mark.
-func (u *Upkeeper) compare(ctx context.Context, last timeMark, now moment) error {
+func (u *Maintainer) compare(ctx context.Context, last timeMark, now moment) error {
 	mine := last.By == u.id
 	if u.strict && u.marked != nil {
 		ran := now.elapsed - u.marked.elapsed
@@ -300,7 +306,7 @@ func (u *Upkeeper) compare(ctx context.Context, last timeMark, now moment) error
 }
 
 // keepsPace reports whether a clock that has moved has kept pace for long enough since.
-func (u *Upkeeper) keepsPace(now moment) bool {
+func (u *Maintainer) keepsPace(now moment) bool {
 	if u.moved != nil {
 		ran := now.elapsed - u.moved.elapsed
 		if (now.wall.Sub(u.moved.wall) - ran).Abs() <= clockSlack {
@@ -313,8 +319,8 @@ func (u *Upkeeper) keepsPace(now moment) bool {
 
 // explain returns a *ClockError if there is too long a gap between one time and another
 // in which no version was made.
-func (u *Upkeeper) explain(ctx context.Context, from, to time.Time) error {
-	times, err := u.witnesses(ctx, from, to)
+func (u *Maintainer) explain(ctx context.Context, from, to time.Time) error {
+	times, err := u.versionTimes(ctx, from, to)
 	if err != nil {
 		return err
 	}
@@ -329,8 +335,8 @@ func (u *Upkeeper) explain(ctx context.Context, from, to time.Time) error {
 
 // explainAll returns a *ClockError if there is too long a gap between versions that has
 // ended lately; empty says that there are none.
-func (u *Upkeeper) explainAll(ctx context.Context, to time.Time) (empty bool, err error) {
-	times, err := u.witnesses(ctx, time.Time{}, to)
+func (u *Maintainer) explainAll(ctx context.Context, to time.Time) (empty bool, err error) {
+	times, err := u.versionTimes(ctx, time.Time{}, to)
 	if err != nil || len(times) == 0 {
 		return err == nil, err
 	}
@@ -348,12 +354,12 @@ func (u *Upkeeper) explainAll(ctx context.Context, to time.Time) (empty bool, er
 // Maintain has every store of a workspace, archived ones included, do what its
 // settings ask for as time goes by: memories expire, then history is collected. A store
 // that fails, or is held, does not keep the others from their turn.
-func (u *Upkeeper) Maintain(ctx context.Context, ws Workspace, j Judgement) iter.Seq2[Upkeep, error] {
-	return func(yield func(Upkeep, error) bool) {
+func (u *Maintainer) Maintain(ctx context.Context, ws Workspace, j ClockCheck) iter.Seq2[MaintenanceResult, error] {
+	return func(yield func(MaintenanceResult, error) bool) {
 		var stores []StoreInfo // first, since a listing can keep a backend from tidying up
 		for info, err := range u.backend.ListStores(ctx, ws, StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
-				yield(Upkeep{}, err)
+				yield(MaintenanceResult{}, err)
 				return
 			}
 			stores = append(stores, info)
@@ -370,23 +376,23 @@ func (u *Upkeeper) Maintain(ctx context.Context, ws Workspace, j Judgement) iter
 	}
 }
 
-// An Upkeep is what a store's settings asked to be done, and was.
-type Upkeep struct {
+// A MaintenanceResult is what a store's settings asked to be done, and was.
+type MaintenanceResult struct {
 	Store   StoreInfo // as it was before
 	Expired []Expired
 	Pruned  Pruned
 	Held    []*HeldError // what was not done because it is more than usual
 }
 
-func (u *Upkeeper) maintain(ctx context.Context, info StoreInfo, j Judgement) (Upkeep, error) {
-	done := Upkeep{Store: info}
+func (u *Maintainer) maintain(ctx context.Context, info StoreInfo, j ClockCheck) (MaintenanceResult, error) {
+	done := MaintenanceResult{Store: info}
 	s, err := OpenStore(ctx, u.backend, info.Workspace, info.ID, nil) // nothing is written that a detector need see
 	if err != nil {
 		return done, err
 	}
 	var expiring, collecting error
 	done.Expired, expiring = u.Expire(ctx, s, j, false)
-	done.Pruned, collecting = u.CollectHistory(ctx, s, j, false)
+	done.Pruned, collecting = u.PruneHistory(ctx, s, j, false)
 	for _, err := range []*error{&expiring, &collecting} {
 		if held, ok := errors.AsType[*HeldError](*err); ok {
 			done.Held = append(done.Held, held)
@@ -399,14 +405,14 @@ func (u *Upkeeper) maintain(ctx context.Context, info StoreInfo, j Judgement) (U
 // Expire is [Store.Expire] at a time that is believed.
 //
 // Further errors: a *HeldError, with dryRun besides what would expire.
-func (u *Upkeeper) Expire(ctx context.Context, s *Store, j Judgement, dryRun bool) ([]Expired, error) {
+func (u *Maintainer) Expire(ctx context.Context, s *Store, j ClockCheck, dryRun bool) ([]Expired, error) {
 	return s.expire(ctx, j.At, u.run(dryRun))
 }
 
-// CollectHistory is [Store.CollectHistory] at a time that is believed.
+// PruneHistory is [Store.PruneHistory] at a time that is believed.
 //
 // Further errors: a *HeldError, with what would be removed if dryRun is set.
-func (u *Upkeeper) CollectHistory(ctx context.Context, s *Store, j Judgement, dryRun bool) (Pruned, error) {
+func (u *Maintainer) PruneHistory(ctx context.Context, s *Store, j ClockCheck, dryRun bool) (Pruned, error) {
 	sum, err := s.collect(ctx, j.At, u.run(dryRun))
 	if !dryRun && errors.Is(err, ErrHeld) {
 		sum = Pruned{}
@@ -414,7 +420,7 @@ func (u *Upkeeper) CollectHistory(ctx context.Context, s *Store, j Judgement, dr
 	return sum, err
 }
 
-func (u *Upkeeper) run(dryRun bool) run {
+func (u *Maintainer) run(dryRun bool) run {
 	r := run{dryRun: dryRun, share: u.opts.Share}
 	if u.opts.Force {
 		r.share = 0

@@ -8,7 +8,7 @@ import (
 
 // Upkeep that removes more than usual is held until somebody says that it is meant. The
 // numbers are such that the passage of time is never held: the longest pause of upkeep
-// whose length is believed without a witness is 8 days, see [Upkeeper], in which 8 of
+// whose length is believed without a witness is 8 days, see [Maintainer], in which 8 of
 // the 38 days go that a history of 30 has by then, which is 21 %.
 const (
 	// DefaultShare is how much of a store's memories, or of its versions, in percent,
@@ -41,7 +41,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("upkeep is held: it would remove %d of %d %s, more than %d %%", e.Count, e.Of, e.What, e.Share)
+	return fmt.Sprintf("maintenance is held: it would remove %d of %d %s, more than %d %%", e.Count, e.Of, e.What, e.Share)
 }
 
 func (e *HeldError) Unwrap() error { return ErrHeld }
@@ -70,7 +70,7 @@ func (s *Store) overdue(ctx context.Context, opts PruneOptions, at time.Time) (l
 		}
 		goes, newer := p.Goes(&v), made[v.Memory]
 		if goes {
-			due := redate(opts.Redated, &v) // of a deletion
+			due := correctedTime(opts.CorrectedTimes, &v) // of a deletion
 			if len(newer) > 0 {
 				due = time.UnixMicro(newer[len(newer)-1])
 			}
@@ -89,7 +89,7 @@ func (s *Store) overdue(ctx context.Context, opts PruneOptions, at time.Time) (l
 				late++
 			}
 		}
-		made[v.Memory] = append(newer, redate(opts.Redated, &v).UnixMicro())
+		made[v.Memory] = append(newer, correctedTime(opts.CorrectedTimes, &v).UnixMicro())
 	}
 	return late, nil
 }

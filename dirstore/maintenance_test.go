@@ -12,7 +12,7 @@ import (
 
 // What is no memory neither expires nor is in the way of what does, and a
 // restoration leaves it alone.
-func TestUpkeepBesideForeignFiles(t *testing.T) {
+func TestMaintenanceBesideForeignFiles(t *testing.T) {
 	s := newSite(t)
 	s.write("binary", "\xff\xfe")
 	old := time.Now().Add(-1000 * time.Hour)
