@@ -186,7 +186,7 @@ func TestObserveReceipts(t *testing.T) {
 		t.Error("versions and usage (-returned +told):\n" + diff)
 	}
 	if diff := cmp.Diff(r.Masked, told[0].Receipt.Masked); diff != "" {
-		t.Error("redacted (-returned +told):\n" + diff)
+		t.Error("masked (-returned +told):\n" + diff)
 	}
 	if _, err := s.Apply(t.Context(), ann, memento.Put{Path: "/a", Content: testKey, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestRulesChangedByOthers(t *testing.T) {
 	sensitive(memento.Mask)
 	r, err := put("/k", "a "+key)
 	if err != nil || len(r.Masked) != 1 || contents(t, s)["/k"] != "a "+testKeyMark {
-		t.Errorf("redacting: %+v, %v", r.Masked, err)
+		t.Errorf("masking: %+v, %v", r.Masked, err)
 	}
 	sensitive(memento.Off)
 	if _, err = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, nil).Apply(t.Context(), nobody, memento.Put{Path: "/k", Content: key}); err != nil {

@@ -236,8 +236,8 @@ func TestUpdateMemoryRepeated(t *testing.T) {
 		{"content", memoryUpdate("new", "-", "")},
 		{"path", memoryUpdate("-", "/x", "")},
 		{"both", memoryUpdate("new", "/x", "")},
-		{"redacted", memoryUpdate("my key is "+testKey+"\n", "-", "")},
-		{"redacted, and path", memoryUpdate(testKey+" and "+testKey, "/x", "")},
+		{"masked", memoryUpdate("my key is "+testKey+"\n", "-", "")},
+		{"masked, and path", memoryUpdate(testKey+" and "+testKey, "/x", "")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, _ := screened(t, nil)

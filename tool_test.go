@@ -332,7 +332,7 @@ func (block) Detect(text string, _ bool) (found []memento.Finding) {
 
 // The snippet of an edit is where the edit is, although what is replaced before,
 // around and in it had other lines.
-func TestSnippetOfWhatWasRedacted(t *testing.T) {
+func TestSnippetOfMaskedText(t *testing.T) {
 	const key = "BEGIN KEY\nAAAA\nBBBB\nEND KEY"
 	const notice = "\n[Sensitive information was replaced before saving: [REDACTED:private-key] on line %d. Do not save it, in any form; note where it can be found instead.]"
 	tests := []struct {

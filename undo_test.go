@@ -326,9 +326,9 @@ func TestUndoProtected(t *testing.T) {
 	}
 }
 
-// Secrets that were written before the settings asked for their redaction do not come
+// Secrets that were written before the settings asked for masking do not come
 // back.
-func TestUndoRedacts(t *testing.T) {
+func TestUndoMasks(t *testing.T) {
 	const secret = "token: ghp_1dE9Kx0aVq3TzY7mWnB5cRfU8sLpHj2QoG4i\n"
 	b := memstore.New(nil)
 	off := memento.DefaultSettings()
@@ -364,7 +364,7 @@ func TestUndoRedacts(t *testing.T) {
 	for i, want := range [][]string{{"revert /a", "restore /b"}, nil} {
 		u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
 		if diff := cmp.Diff(want, told(u)); err != nil || diff != "" || len(u.Masked) != len(want) {
-			t.Fatalf("%d: %v, redacted %+v, -want +got:\n%s", i, err, u.Masked, diff)
+			t.Fatalf("%d: %v, masked %+v, -want +got:\n%s", i, err, u.Masked, diff)
 		}
 	}
 	for _, p := range []memento.Path{"/a", "/b"} {

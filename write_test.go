@@ -33,7 +33,7 @@ func mode(m memento.SensitiveMode) func(*memento.Settings) {
 	return func(s *memento.Settings) { s.Sensitive.Mode = m }
 }
 
-func TestApplyRedacts(t *testing.T) {
+func TestApplyMasks(t *testing.T) {
 	s, _ := screened(t, nil)
 	changes := []memento.Change{
 		memento.Put{Path: "/plain", Content: "nothing"},
@@ -46,7 +46,7 @@ func TestApplyRedacts(t *testing.T) {
 	}
 	want := []memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}, {Path: "/a", Kind: "test-key", Line: 4}}
 	if diff := cmp.Diff(want, r.Masked); diff != "" {
-		t.Errorf("redacted (-want +got):\n%s", diff)
+		t.Errorf("masked (-want +got):\n%s", diff)
 	}
 	held := map[memento.Path]string{"/moved": "nothing", "/a": "one\n" + testKeyMark + " and\n\nkey=" + testKeyMark}
 	if diff := cmp.Diff(held, contents(t, s)); diff != "" {
@@ -90,8 +90,8 @@ func TestApplyRejects(t *testing.T) {
 	}
 }
 
-// A path cannot be redacted, so both modes refuse it, without repeating it.
-func TestPathsAreScreened(t *testing.T) {
+// A path cannot be masked, so both modes refuse it, without repeating it.
+func TestPathsAreChecked(t *testing.T) {
 	for _, m := range []memento.SensitiveMode{memento.Mask, memento.Reject, memento.Off} {
 		s, _ := screened(t, mode(m))
 		mustPut(t, s, "/a", "x")
@@ -173,7 +173,7 @@ func TestNoDetector(t *testing.T) {
 	}
 }
 
-func TestEditRedacts(t *testing.T) {
+func TestEditMasks(t *testing.T) {
 	s, _ := screened(t, nil)
 	mustPut(t, s, "/a", "the key is KEY.\n")
 	r, err := s.Edit(t.Context(), memento.Actor{}, "/a", func(old string) (string, error) {
@@ -189,7 +189,7 @@ func TestEditRedacts(t *testing.T) {
 	nowhere(t, s, testKey)
 }
 
-func TestImportRedacts(t *testing.T) {
+func TestImportMasks(t *testing.T) {
 	from, _ := screened(t, mode(memento.Off))
 	mustPut(t, from, "/a", "old "+testKey)
 	mustPut(t, from, "/a", "new")
@@ -219,7 +219,7 @@ func TestImportRedacts(t *testing.T) {
 
 // Restoring is a write like others: what was kept while the mode was off does
 // not come back.
-func TestRestoreRedacts(t *testing.T) {
+func TestRestoreMasks(t *testing.T) {
 	s, b := screened(t, mode(memento.Off))
 	made, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
 	if err != nil {
@@ -382,7 +382,7 @@ func TestMoveOutOfAnAllowedPath(t *testing.T) {
 }
 
 // A text over the limit is refused before it is searched, as long as it grows.
-func TestLimitComesBeforeTheScreen(t *testing.T) {
+func TestLimitIsCheckedBeforeMasking(t *testing.T) {
 	searched := 0
 	b := memstore.New(nil)
 	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}},
@@ -435,7 +435,7 @@ func TestSettingsAreTheCallersOwn(t *testing.T) {
 }
 
 // An import into a store without history leaves none, and one that was damaged
-// is not mended by redacting it.
+// is not repaired by masking it.
 func TestImportIntoNoHistory(t *testing.T) {
 	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
 	version := func(n string, text string) memento.Version {

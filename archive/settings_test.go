@@ -138,7 +138,7 @@ func TestSettingsOfManifest(t *testing.T) {
 
 // What is sensitive is replaced as the store that is written to asks for, in the
 // history too, and counted.
-func TestRedacted(t *testing.T) {
+func TestMasked(t *testing.T) {
 	off := memento.DefaultSettings()
 	off.Sensitive.Mode = memento.Off
 	source := with(t, off)
@@ -153,7 +153,7 @@ func TestRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{"github-pat": 3}, sum.Masked); diff != "" {
-		t.Errorf("redacted with the history:\n%s", diff)
+		t.Errorf("masked in the history:\n%s", diff)
 	}
 	for _, v := range stateOf(t, copied).Versions {
 		if strings.Contains(v.Content, token) {
@@ -165,7 +165,7 @@ func TestRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{"github-pat": 1}, sum.Masked); diff != "" {
-		t.Errorf("redacted of the contents:\n%s", diff)
+		t.Errorf("masked in the contents:\n%s", diff)
 	}
 
 	strict := memento.DefaultSettings()

@@ -114,8 +114,8 @@ func TestErrorsAreThoseOfTheBackend(t *testing.T) {
 	hides(t, err, secret)
 }
 
-// TestServerRedacts what a client that looks for nothing sends, and says so.
-func TestServerRedacts(t *testing.T) {
+// TestServerMasks what a client that looks for nothing sends, and says so.
+func TestServerMasks(t *testing.T) {
 	w := newWorld(t)
 	s, err := memento.OpenStore(t.Context(), w.open(httpstore.Options{}), "team", w.store, &memento.StoreOptions{Detector: none{}})
 	if err != nil {

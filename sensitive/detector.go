@@ -102,11 +102,11 @@ func (d *Detector) Detect(text string, personal bool) []memento.Finding {
 	return untilClean(text, found, e.find)
 }
 
-// untilClean returns what is found in text, with what is found once that is redacted.
+// untilClean returns what is found in text, with what is found once that is masked.
 func untilClean(text string, found []memento.Finding, find func(text string, again bool) []memento.Finding) []memento.Finding {
 	for range maxRounds {
-		redacted, at := redact(text, found)
-		more := find(redacted, true)
+		masked, at := mask(text, found)
+		more := find(masked, true)
 		if len(more) == 0 {
 			return found
 		}

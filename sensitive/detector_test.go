@@ -20,8 +20,8 @@ import (
 	"memento/sensitive"
 )
 
-// redact replaces findings as a store does.
-func redact(text string, findings []memento.Finding) string {
+// mask replaces findings as a store does.
+func mask(text string, findings []memento.Finding) string {
 	var b strings.Builder
 	from := 0
 	for _, f := range findings {
@@ -47,9 +47,9 @@ func checkPromises(t *testing.T, d memento.Detector, text string, personal bool)
 		}
 		end = f.End
 	}
-	redacted := redact(text, findings)
-	if again := d.Detect(redacted, personal); len(again) > 0 {
-		t.Fatalf("%q\nredacted %q\nfound again %+v", text, redacted, again)
+	masked := mask(text, findings)
+	if again := d.Detect(masked, personal); len(again) > 0 {
+		t.Fatalf("%q\nmasked %q\nfound again %+v", text, masked, again)
 	}
 }
 
@@ -287,8 +287,8 @@ func TestDressedSecrets(t *testing.T) {
 		{"password: [REDACTED:acme-key]", "password: [REDACTED:acme-key]"}, // of one with rules of its own
 		{"token=[REDACTED:acme-key-2], [REDACTED:] and [REDACTED:", "token=[REDACTED:acme-key-2], [REDACTED:] and [REDACTED:"},
 	} {
-		if got := redact(tt.text, d.Detect(tt.text, false)); got != tt.want {
-			t.Errorf("%q: redacted to %q, want %q", tt.text, got, tt.want)
+		if got := mask(tt.text, d.Detect(tt.text, false)); got != tt.want {
+			t.Errorf("%q: masked to %q, want %q", tt.text, got, tt.want)
 		}
 		checkPromises(t, d, tt.text, false)
 		checkPromises(t, d, tt.text, true)

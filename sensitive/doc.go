@@ -44,7 +44,7 @@
 // however many rules there are, and twice or thrice as much with personal data; notes
 // that talk of little but keys and passwords cost 50 to 100 µs a kB. A text with
 // findings is searched again with each replaced by its placeholder, until nothing is
-// left, which makes sure that a redacted text is clean; the second search is confined
+// left, which makes sure that a masked text is clean; the second search is confined
 // to where the first found something. The cost grows with the length of a text,
 // whatever is in it: 100 kB of nothing but keywords cost less than 120 ms.
 //

@@ -27,9 +27,9 @@ func overlapping(spans []span, s span) []span {
 
 const placeholderStart = "[REDACTED:"
 
-// redact replaces the findings by their placeholders. Where in text something
+// mask replaces the findings by their placeholders. Where in text something
 // outside the placeholders was, is told by at.
-func redact(text string, found []memento.Finding) (redacted string, at func(int) int) {
+func mask(text string, found []memento.Finding) (masked string, at func(int) int) {
 	var b strings.Builder
 	ends := make([]int, len(found)) // of the placeholders
 	from := 0
