@@ -67,7 +67,7 @@ func (s *Store) AnnotateVersion(ctx context.Context, id VersionID) ([]AnnotatedL
 // annotate reads the versions of a memory until the one with the given ID, or to
 // the newest if that is "", and returns the lines of the last one it has seen.
 func (s *Store) annotate(ctx context.Context, id MemoryID, until VersionID) (lines []AnnotatedLine, last Version, err error) {
-	var a annotation
+	var a annotator
 	for v, err := range s.Versions(ctx, VersionListOptions{Memory: id, OldestFirst: true, Contents: true}) {
 		if err != nil {
 			return nil, Version{}, err
@@ -82,7 +82,7 @@ func (s *Store) annotate(ctx context.Context, id MemoryID, until VersionID) (lin
 
 // An annotation follows the lines of a memory from version to version, oldest
 // first. It keeps the text of one.
-type annotation struct {
+type annotator struct {
 	text  string
 	lines []string
 	by    []*origin // of each line
@@ -95,12 +95,12 @@ type origin struct {
 	mayBeOlder bool
 }
 
-func (a *annotation) add(v Version) {
+func (a *annotator) add(v Version) {
 	text := v.Content
 	v.Content = ""
 	switch {
 	case v.Operation == Deleted: // redacted or not, there is nothing left
-		*a = annotation{}
+		*a = annotator{}
 		return
 	case v.Redacted():
 		a.known = false
@@ -123,7 +123,7 @@ func (a *annotation) add(v Version) {
 	a.text, a.lines, a.by = text, lines, by
 }
 
-func (a *annotation) annotated() []AnnotatedLine {
+func (a *annotator) annotated() []AnnotatedLine {
 	lines := make([]AnnotatedLine, len(a.lines))
 	for i, from := range a.by {
 		lines[i] = AnnotatedLine{Text: a.lines[i], Version: from.version, MayBeOlder: from.mayBeOlder}

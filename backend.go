@@ -223,8 +223,8 @@ type Put struct {
 	Content string
 	If      Condition
 
-	rules      *Sensitive // by which it was screened; nil if no Store did
-	unscreened bool       // by the Store, which takes it for too large: it must not be written
+	maskedBy *Sensitive // by which it was screened; nil if no Store did
+	unmasked bool       // by the Store, which takes it for too large: it must not be written
 }
 
 // Remove deletes a memory, or a directory with everything below it. The
@@ -250,8 +250,8 @@ type Move struct {
 	Content  *string // what the memory holds from then on, in the same version; nil for what it holds
 	If       Condition
 
-	rules      *Sensitive // as in Put
-	unscreened bool       // as in Put
+	maskedBy *Sensitive // as in Put
+	unmasked bool       // as in Put
 }
 
 func (Put) isChange()    {}

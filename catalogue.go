@@ -43,7 +43,7 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 		info.ID = spec.ID
 	}
 	if !spec.CreatedAt.IsZero() {
-		info.CreatedAt = keptTime(spec.CreatedAt)
+		info.CreatedAt = storedTime(spec.CreatedAt)
 	}
 	maps.Copy(info.Metadata, spec.Metadata)
 	if spec.Settings != nil {

@@ -110,7 +110,7 @@ func (s *Store) Stat(ctx context.Context, ref Ref) (Memory, error) {
 }
 
 // damaged completes a DamageError with the newest version that is whole.
-func (s *Store) damaged(ctx context.Context, err error) error {
+func (s *Store) completeDamage(ctx context.Context, err error) error {
 	var d *DamageError
 	id := s.id.Load()
 	if err == nil || id == nil || !errors.As(err, &d) || d.Memory == "" || d.Whole != "" {
@@ -137,7 +137,7 @@ func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Versi
 	put := Put{Path: v.Path, Content: content, If: IfVersion(v.ID)}
 	done, err := b.Apply(ctx, store, by, []Change{put})
 	if err == nil && len(done.Versions) == 0 {
-		done, err = b.Apply(ctx, store, by, overwriting(put))
+		done, err = b.Apply(ctx, store, by, overwriteChanges(put))
 	}
 	if err != nil {
 		return "", err
@@ -147,7 +147,7 @@ func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Versi
 
 // overwriting returns the changes that write a damaged memory whose hash is that of the
 // new contents. One change would be a no-op, so there are two: the first writes others.
-func overwriting(put Put) []Change {
+func overwriteChanges(put Put) []Change {
 	between := Put{Path: put.Path, If: put.If}
 	if put.Content == "" {
 		between.Content = " "

@@ -43,13 +43,13 @@ var (
 var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
 
 // errRules is ErrConflict for what was screened by other rules than the store's.
-var errRules = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
+var errSettingsChanged = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
 
 // errEnvelope is ErrConflict for what was sealed with other keys than the store's.
-var errEnvelope = fmt.Errorf("%w: the store's keys", ErrConflict)
+var errKeysChanged = fmt.Errorf("%w: the store's keys", ErrConflict)
 
 // errUnscreened is of what was taken for too large, and would have been written.
-var errUnscreened = errors.New("was not screened")
+var errNotMasked = errors.New("was not screened")
 
 // An Error says which operation failed, and on what.
 type Error struct {

@@ -100,20 +100,13 @@ func NewKey(ws Workspace, name string, role Role, at, expires time.Time) (k Key,
 	secret = NewSecret()
 	k = Key{
 		ID: NewKeyID(at), Workspace: ws, Name: name, Role: role, Hash: HashSecret(secret),
-		Hint: secret[len(secret)-hintChars:], CreatedAt: keptTime(at), ExpiresAt: keptTime(expires),
+		Hint: secret[len(secret)-hintChars:], CreatedAt: storedTime(at), ExpiresAt: storedTime(expires),
 	}
 	if err := k.Check(); err != nil {
 		return Key{}, "", err
 	}
 	return k, secret, nil
 }
-
-// isWritable reports whether t can be written as RFC 3339, and so as JSON. A time in
-// another zone can be read from it and lie beyond.
-func isWritable(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
-
-// keptTime is t as keys keep it: in UTC and whole microseconds.
-func keptTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // Check returns ErrInvalid if a field of k breaks its rule.
 func (k *Key) Check() error {
@@ -189,7 +182,7 @@ const usedEvery = time.Minute
 // Updated returns the key after u, for backends to keep. A key that u does not
 // change comes back as it is.
 func (k Key) Updated(u KeyUpdate) Key {
-	expires, revoked, used := keptTime(u.ExpiresAt), keptTime(u.RevokedAt), keptTime(u.UsedAt)
+	expires, revoked, used := storedTime(u.ExpiresAt), storedTime(u.RevokedAt), storedTime(u.UsedAt)
 	if !expires.IsZero() && (k.ExpiresAt.IsZero() || expires.Before(k.ExpiresAt)) {
 		k.ExpiresAt = expires
 	}

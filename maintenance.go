@@ -38,14 +38,14 @@ import (
 //
 // Source: docs/design.md, "Nothing is removed on the word of one clock".
 type Maintainer struct {
-	backend Backend
-	opts    MaintainerOptions
-	id      string
-	strict  bool // whether elapsed counts the time that the machine sleeps
+	backend     Backend
+	opts        MaintainerOptions
+	id          string
+	countsSleep bool // whether elapsed counts the time that the machine sleeps
 
-	turn   chan struct{} // held by whoever judges; guards what follows
-	marked *moment       // when this Maintainer left its last mark; nil if it has left none
-	moved  *moment       // since when a clock that has moved has kept pace; nil if it has not moved
+	lock       chan struct{} // held by whoever judges; guards what follows
+	ownMark    *moment       // when this Maintainer left its last mark; nil if it has left none
+	pacedSince *moment       // since when a clock that has moved has kept pace; nil if it has not moved
 }
 
 // A moment is one instant by two clocks.
@@ -74,21 +74,21 @@ type MaintainerOptions struct {
 
 const (
 	clockSlack = 5 * time.Minute    // by which clocks that agree may differ
-	unwitness  = 8 * 24 * time.Hour // the longest pause of upkeep that nothing need explain
-	keptPace   = 24 * time.Hour     // after which a clock that has moved is believed again
+	maxGap     = 8 * 24 * time.Hour // the longest pause of upkeep that nothing need explain
+	paceTime   = 24 * time.Hour     // after which a clock that has moved is believed again
 
-	maxWitnesses = 200_000 // versions that are looked at to explain a pause
+	maxVersionTimes = 200_000 // versions that are looked at to explain a pause
 )
 
 // NewMaintainer returns a Maintainer for a backend.
 func NewMaintainer(b Backend, opts MaintainerOptions) *Maintainer {
-	u := &Maintainer{backend: b, opts: opts, id: rand.Text(), strict: true, turn: make(chan struct{}, 1)}
+	u := &Maintainer{backend: b, opts: opts, id: rand.Text(), countsSleep: true, lock: make(chan struct{}, 1)}
 	if u.opts.Now == nil {
 		u.opts.Now = time.Now
 	}
 	u.opts.Share = cmp.Or(u.opts.Share, DefaultShare)
 	if u.opts.Elapsed == nil {
-		u.opts.Elapsed, u.strict = newElapsed()
+		u.opts.Elapsed, u.countsSleep = newElapsed()
 	}
 	return u
 }
@@ -135,29 +135,29 @@ type ClockCheck struct {
 //
 // Errors: as CheckClock.
 func (u *Maintainer) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
-	return u.checkClock(ctx, atStart)
+	return u.checkClock(ctx, checkAtStart)
 }
 
 // CheckClock judges the time before a run, and leaves a mark.
 //
 // Errors: a *ClockError; those of the backend.
 func (u *Maintainer) CheckClock(ctx context.Context) (ClockCheck, error) {
-	return u.checkClock(ctx, atRun)
+	return u.checkClock(ctx, checkBeforeRun)
 }
 
 // CheckClockDry judges the time and leaves no mark, for dry runs.
 //
 // Errors: as CheckClock.
 func (u *Maintainer) CheckClockDry(ctx context.Context) (ClockCheck, error) {
-	return u.checkClock(ctx, atLook)
+	return u.checkClock(ctx, checkDry)
 }
 
-type occasion int
+type clockCheckMode int
 
 const (
-	atLook occasion = iota
-	atStart
-	atRun
+	checkDry clockCheckMode = iota
+	checkAtStart
+	checkBeforeRun
 )
 
 // A timeMark is the time that was believed last.
@@ -170,14 +170,14 @@ type timeMark struct {
 // markName is that of the note with the mark.
 const markName = "upkeep"
 
-func (u *Maintainer) checkClock(ctx context.Context, when occasion) (j ClockCheck, err error) {
+func (u *Maintainer) checkClock(ctx context.Context, when clockCheckMode) (j ClockCheck, err error) {
 	select {
-	case u.turn <- struct{}{}:
+	case u.lock <- struct{}{}:
 	case <-ctx.Done():
 		return j, ctx.Err()
 	}
-	defer func() { <-u.turn }()
-	agrees, at, err := u.askStorage(ctx)
+	defer func() { <-u.lock }()
+	agrees, at, err := u.compareStorageClock(ctx)
 	j.At = at
 	elapsed := u.opts.Elapsed()
 	if err := u.override(&j, err); err != nil {
@@ -190,12 +190,12 @@ func (u *Maintainer) checkClock(ctx context.Context, when occasion) (j ClockChec
 	empty := false
 	switch {
 	case !last.At.IsZero():
-		err = u.compare(ctx, last, moment{at, elapsed})
+		err = u.compareMark(ctx, last, moment{at, elapsed})
 	case !agrees:
-		empty, err = u.explainAll(ctx, at)
-		if gap, is := errors.AsType[*ClockError](err); is && ok && !u.opts.Force && when != atLook {
+		empty, err = u.checkAllGaps(ctx, at)
+		if gap, is := errors.AsType[*ClockError](err); is && ok && !u.opts.Force && when != checkDry {
 			// What is written from now on must not explain it.
-			if noted := u.leave(ctx, timeMark{At: gap.Other}); noted != nil {
+			if noted := u.setMark(ctx, timeMark{At: gap.Other}); noted != nil {
 				return j, noted
 			}
 		}
@@ -203,11 +203,11 @@ func (u *Maintainer) checkClock(ctx context.Context, when occasion) (j ClockChec
 	if err := u.override(&j, err); err != nil {
 		return j, err
 	}
-	u.moved = nil
+	u.pacedSince = nil
 	if behind := last.At.Sub(at); behind > clockSlack {
 		j.Behind = behind
 	}
-	if !ok || empty || when == atLook || when == atStart && j.Behind > 0 {
+	if !ok || empty || when == checkDry || when == checkAtStart && j.Behind > 0 {
 		return j, nil
 	}
 	next := timeMark{At: at, By: u.id}
@@ -217,10 +217,10 @@ func (u *Maintainer) checkClock(ctx context.Context, when occasion) (j ClockChec
 			next.Was = last.Was
 		}
 	}
-	if err := u.leave(ctx, next); err != nil {
+	if err := u.setMark(ctx, next); err != nil {
 		return j, err
 	}
-	u.marked = &moment{at, elapsed}
+	u.ownMark = &moment{at, elapsed}
 	return j, nil
 }
 
@@ -241,7 +241,7 @@ func (u *Maintainer) lastMark(ctx context.Context) (last timeMark, ok bool, err 
 	return last, err == nil, err
 }
 
-func (u *Maintainer) leave(ctx context.Context, m timeMark) error {
+func (u *Maintainer) setMark(ctx context.Context, m timeMark) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -259,31 +259,31 @@ func (u *Maintainer) override(j *ClockCheck, err error) error {
 }
 
 // askStorage returns the time, and whether the storage's clock agrees.
-func (u *Maintainer) askStorage(ctx context.Context) (agrees bool, at time.Time, err error) {
+func (u *Maintainer) compareStorageClock(ctx context.Context) (agrees bool, at time.Time, err error) {
 	clock, ok := u.backend.(Clock)
 	if !ok {
-		return false, keptTime(u.opts.Now()), nil
+		return false, storedTime(u.opts.Now()), nil
 	}
 	began := u.opts.Now()
 	there, err := clock.StorageTime(ctx)
 	at = u.opts.Now()
 	switch {
 	case errors.Is(err, ErrUnsupported):
-		return false, keptTime(at), nil
+		return false, storedTime(at), nil
 	case err != nil:
-		return false, keptTime(at), err
+		return false, storedTime(at), err
 	case began.Sub(there) > clockSlack || there.Sub(at) > clockSlack:
-		return false, keptTime(at), &ClockError{ClockStorage, keptTime(at), there}
+		return false, storedTime(at), &ClockError{ClockStorage, storedTime(at), there}
 	}
-	return true, keptTime(at), nil
+	return true, storedTime(at), nil
 }
 
 // compare compares the time with the last mark.
-func (u *Maintainer) compare(ctx context.Context, last timeMark, now moment) error {
+func (u *Maintainer) compareMark(ctx context.Context, last timeMark, now moment) error {
 	mine := last.By == u.id
-	if u.strict && u.marked != nil {
-		ran := now.elapsed - u.marked.elapsed
-		expected := u.marked.wall.Add(ran)
+	if u.countsSleep && u.ownMark != nil {
+		ran := now.elapsed - u.ownMark.elapsed
+		expected := u.ownMark.wall.Add(ran)
 		back := now.wall.Sub(last.Was)
 		switch {
 		case !mine && last.At.Sub(expected) > clockSlack: // another process knows better
@@ -291,41 +291,41 @@ func (u *Maintainer) compare(ctx context.Context, last timeMark, now moment) err
 			if mine {
 				return nil
 			}
-		case mine && !last.Was.IsZero() && back >= -clockSlack && back <= ran+unwitness:
+		case mine && !last.Was.IsZero() && back >= -clockSlack && back <= ran+maxGap:
 			return nil // the clock that went back is where it was
-		case now.wall.Sub(expected) <= unwitness && u.keepsPace(now):
+		case now.wall.Sub(expected) <= maxGap && u.keepsPace(now):
 			return nil
 		default:
 			return &ClockError{ClockMoved, now.wall, expected}
 		}
 	}
-	if now.wall.Sub(last.At) <= unwitness {
+	if now.wall.Sub(last.At) <= maxGap {
 		return nil
 	}
-	return u.explain(ctx, last.At, now.wall)
+	return u.checkGaps(ctx, last.At, now.wall)
 }
 
 // keepsPace reports whether a clock that has moved has kept pace for long enough since.
 func (u *Maintainer) keepsPace(now moment) bool {
-	if u.moved != nil {
-		ran := now.elapsed - u.moved.elapsed
-		if (now.wall.Sub(u.moved.wall) - ran).Abs() <= clockSlack {
-			return ran >= keptPace
+	if u.pacedSince != nil {
+		ran := now.elapsed - u.pacedSince.elapsed
+		if (now.wall.Sub(u.pacedSince.wall) - ran).Abs() <= clockSlack {
+			return ran >= paceTime
 		}
 	}
-	u.moved = &now
+	u.pacedSince = &now
 	return false
 }
 
 // explain returns a *ClockError if there is too long a gap between one time and another
 // in which no version was made.
-func (u *Maintainer) explain(ctx context.Context, from, to time.Time) error {
+func (u *Maintainer) checkGaps(ctx context.Context, from, to time.Time) error {
 	times, err := u.versionTimes(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	for _, t := range append(times, to) {
-		if t.Sub(from) > unwitness {
+		if t.Sub(from) > maxGap {
 			return &ClockError{ClockGap, to, from}
 		}
 		from = t
@@ -335,16 +335,16 @@ func (u *Maintainer) explain(ctx context.Context, from, to time.Time) error {
 
 // explainAll returns a *ClockError if there is too long a gap between versions that has
 // ended lately; empty says that there are none.
-func (u *Maintainer) explainAll(ctx context.Context, to time.Time) (empty bool, err error) {
+func (u *Maintainer) checkAllGaps(ctx context.Context, to time.Time) (empty bool, err error) {
 	times, err := u.versionTimes(ctx, time.Time{}, to)
 	if err != nil || len(times) == 0 {
 		return err == nil, err
 	}
 	for i := len(times) - 1; i >= 0; i-- {
 		switch {
-		case to.Sub(times[i]) > unwitness && i == len(times)-1, i < len(times)-1 && times[i+1].Sub(times[i]) > unwitness:
+		case to.Sub(times[i]) > maxGap && i == len(times)-1, i < len(times)-1 && times[i+1].Sub(times[i]) > maxGap:
 			return false, &ClockError{ClockGap, to, times[i]}
-		case to.Sub(times[i]) > unwitness:
+		case to.Sub(times[i]) > maxGap:
 			return false, nil
 		}
 	}
@@ -406,22 +406,22 @@ func (u *Maintainer) maintain(ctx context.Context, info StoreInfo, j ClockCheck)
 //
 // Further errors: a *HeldError, with dryRun besides what would expire.
 func (u *Maintainer) Expire(ctx context.Context, s *Store, j ClockCheck, dryRun bool) ([]Expired, error) {
-	return s.expire(ctx, j.At, u.run(dryRun))
+	return s.expire(ctx, j.At, u.runOptions(dryRun))
 }
 
 // PruneHistory is [Store.PruneHistory] at a time that is believed.
 //
 // Further errors: a *HeldError, with what would be removed if dryRun is set.
 func (u *Maintainer) PruneHistory(ctx context.Context, s *Store, j ClockCheck, dryRun bool) (Pruned, error) {
-	sum, err := s.collect(ctx, j.At, u.run(dryRun))
+	sum, err := s.pruneHistory(ctx, j.At, u.runOptions(dryRun))
 	if !dryRun && errors.Is(err, ErrHeld) {
 		sum = Pruned{}
 	}
 	return sum, err
 }
 
-func (u *Maintainer) run(dryRun bool) run {
-	r := run{dryRun: dryRun, share: u.opts.Share}
+func (u *Maintainer) runOptions(dryRun bool) maintenanceRun {
+	r := maintenanceRun{dryRun: dryRun, share: u.opts.Share}
 	if u.opts.Force {
 		r.share = 0
 	}

@@ -40,7 +40,7 @@ func (u *Maintainer) versionTimes(ctx context.Context, from, to time.Time) ([]ti
 					return nil, err
 				}
 				hours[v.CreatedAt.Unix()/3600] = v.CreatedAt
-				if seen++; seen >= maxWitnesses {
+				if seen++; seen >= maxVersionTimes {
 					break
 				}
 			}

@@ -16,13 +16,13 @@ const (
 	DefaultShare = 25
 
 	// As many go in any case: a store of few would be held all the time otherwise.
-	usualMemories = 2
-	usualVersions = 10
+	minHeldMemories = 2
+	minHeldVersions = 10
 
 	// usualDelay is how late versions may be removed without counting towards the
 	// share. A history of an hour goes almost whole with each run, and that of a memory
 	// that was deleted at once: runs are an hour apart, or a day.
-	usualDelay = 25 * time.Hour
+	overdueAfter = 25 * time.Hour
 )
 
 // What upkeep removes.
@@ -47,10 +47,10 @@ func (e *HeldError) Error() string {
 func (e *HeldError) Unwrap() error { return ErrHeld }
 
 // holds returns a *HeldError if removing n of what a store has is out of the usual.
-func (r run) holds(what string, n, of int64) error {
-	floor := int64(usualVersions)
+func (r maintenanceRun) exceedsShare(what string, n, of int64) error {
+	floor := int64(minHeldVersions)
 	if what == HeldMemories {
-		floor = usualMemories
+		floor = minHeldMemories
 	}
 	if r.share <= 0 || r.share >= 100 || n <= floor || n*100 <= of*int64(r.share) {
 		return nil
@@ -60,7 +60,7 @@ func (r run) holds(what string, n, of int64) error {
 
 // overdue counts the versions that go by opts, and should have gone more than
 // usualDelay before a time.
-func (s *Store) overdue(ctx context.Context, opts PruneOptions, at time.Time) (late int64, err error) {
+func (s *Store) countOverdue(ctx context.Context, opts PruneOptions, at time.Time) (late int64, err error) {
 	p := Pruner{PruneOptions: opts}
 	age := at.Sub(opts.Before)
 	made := map[MemoryID][]int64{} // when versions were, in microseconds, newest first
@@ -85,11 +85,17 @@ func (s *Store) overdue(ctx context.Context, opts PruneOptions, at time.Time) (l
 					due = pushed
 				}
 			}
-			if at.Sub(due) > usualDelay {
+			if at.Sub(due) > overdueAfter {
 				late++
 			}
 		}
 		made[v.Memory] = append(newer, correctedTime(opts.CorrectedTimes, &v).UnixMicro())
 	}
 	return late, nil
+}
+
+// A run is how upkeep is done.
+type maintenanceRun struct {
+	dryRun bool
+	share  int // the most of what a store has, in percent, that goes without a word; 0 for all
 }

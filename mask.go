@@ -1,6 +1,8 @@
 package memento
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,14 +54,14 @@ func findingsText(found []FindingLocation) string {
 }
 
 // A screen looks through what is written, with one store's settings.
-type screen struct {
+type masker struct {
 	detector Detector
 	settings Sensitive
 	patterns []func(string) bool
 }
 
-func newScreen(d Detector, s Sensitive) *screen {
-	c := &screen{detector: d, settings: s}
+func newMasker(d Detector, s Sensitive) *masker {
+	c := &masker{detector: d, settings: s}
 	for _, p := range s.AllowPatterns {
 		if re, err := allowed(p); err == nil { // settings with others are refused
 			c.patterns = append(c.patterns, re.MatchString)
@@ -69,7 +71,7 @@ func newScreen(d Detector, s Sensitive) *screen {
 }
 
 // find returns what is in a text of the memory at p and is not allowed.
-func (c *screen) find(p Path, text string) []Finding {
+func (c *masker) find(p Path, text string) []Finding {
 	if c.settings.Mode == Off || matchAny(c.settings.AllowPaths, p) {
 		return nil
 	}
@@ -77,21 +79,21 @@ func (c *screen) find(p Path, text string) []Finding {
 	return slices.DeleteFunc(found, func(f Finding) bool { return c.allows(text[f.Start:f.End]) })
 }
 
-func (c *screen) allows(text string) bool {
+func (c *masker) allows(text string) bool {
 	return slices.Contains(c.settings.Allow, text) ||
 		slices.ContainsFunc(c.patterns, func(match func(string) bool) bool { return match(text) })
 }
 
 // mark is what stands for something that was redacted.
-func mark(kind string) string { return "[REDACTED:" + kind + "]" }
+func placeholder(kind string) string { return "[REDACTED:" + kind + "]" }
 
 // redacted returns text with what was found in it replaced.
-func redacted(text string, found []Finding) string {
+func replaceFindings(text string, found []Finding) string {
 	var b strings.Builder
 	end := 0
 	for _, f := range found {
 		b.WriteString(text[end:f.Start])
-		b.WriteString(mark(f.Kind))
+		b.WriteString(placeholder(f.Kind))
 		end = f.End
 	}
 	b.WriteString(text[end:])
@@ -99,39 +101,39 @@ func redacted(text string, found []Finding) string {
 }
 
 // A cleaning is what has become of a text before it is written.
-type cleaning struct {
-	text     string
-	found    []Finding // what was replaced; places are those in the text before
-	replaced []FindingLocation
+type maskedText struct {
+	text      string
+	found     []Finding // what was replaced; places are those in the text before
+	locations []FindingLocation
 }
 
 // clean returns what may be written of a text; in the mode Reject, it refuses.
-func (c *screen) clean(p Path, text string) (cleaning, error) {
+func (c *masker) mask(p Path, text string) (maskedText, error) {
 	found := c.find(p, text)
 	if len(found) == 0 {
-		return cleaning{text: text}, nil
+		return maskedText{text: text}, nil
 	}
 	if c.settings.Mode == Reject {
-		return cleaning{}, &SensitiveError{Found: suspect(p, text, found)}
+		return maskedText{}, &SensitiveError{Found: locate(p, text, found)}
 	}
-	r := cleaning{text: redacted(text, found), found: found}
+	r := maskedText{text: replaceFindings(text, found), found: found}
 	// The lines as they are now: a key of many lines has become one.
 	line, end := 1, 0
 	for _, f := range found {
 		line += strings.Count(text[end:f.Start], "\n")
-		r.replaced = append(r.replaced, FindingLocation{Path: p, Kind: f.Kind, Line: line})
+		r.locations = append(r.locations, FindingLocation{Path: p, Kind: f.Kind, Line: line})
 		end = f.End
 	}
 	return r, nil
 }
 
 // moved returns where what was at a place in the text is now.
-func (r *cleaning) moved(at int) int {
+func (r *maskedText) offsetAfter(at int) int {
 	shift := 0
 	for _, f := range r.found {
 		switch {
 		case f.End <= at:
-			shift += len(mark(f.Kind)) - (f.End - f.Start)
+			shift += len(placeholder(f.Kind)) - (f.End - f.Start)
 		case f.Start < at:
 			return f.Start + shift
 		}
@@ -140,7 +142,7 @@ func (r *cleaning) moved(at int) int {
 }
 
 // suspect describes what was found in a text.
-func suspect(p Path, text string, found []Finding) []FindingLocation {
+func locate(p Path, text string, found []Finding) []FindingLocation {
 	var list []FindingLocation
 	line, end := 1, 0
 	for _, f := range found {
@@ -153,7 +155,7 @@ func suspect(p Path, text string, found []Finding) []FindingLocation {
 
 // checkPath refuses a path that looks sensitive, in every mode but Off: no part
 // of a path can be replaced.
-func (c *screen) checkPath(p Path) error {
+func (c *masker) checkPath(p Path) error {
 	found := c.find(p, string(p))
 	if len(found) == 0 {
 		return nil
@@ -163,4 +165,125 @@ func (c *screen) checkPath(p Path) error {
 		e.Found = append(e.Found, FindingLocation{Kind: f.Kind})
 	}
 	return e
+}
+
+// guard returns the changes as they may be made. What is too large, as far as the
+// Store knows, is left as it is unless all is set: to screen it takes time, and the
+// backend will most likely refuse it. It has it not written, should it not.
+func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *Receipt) ([]Change, error) {
+	masked := slices.Clone(changes)
+	for i, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		switch c := c.(type) {
+		case Put:
+			k, err := s.currentSettings(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if c.Content, c.unmasked, err = k.maskText(c.Path, c.Content, all, r); err != nil {
+				return nil, err
+			}
+			c.maskedBy = &k.masker.settings
+			masked[i] = c
+		case Move:
+			k, err := s.currentSettings(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if c.Content == nil {
+				err = s.checkMove(ctx, k, c)
+			} else { // what is moved there is what is written there
+				var text string
+				text, c.unmasked, err = k.maskText(c.To, *c.Content, all, r)
+				c.Content = &text
+			}
+			if err != nil {
+				return nil, err
+			}
+			c.maskedBy = &k.masker.settings
+			masked[i] = c
+		}
+	}
+	return masked, nil
+}
+
+// guardText returns what may be written to a path, and notes it in r.
+func (k *cachedSettings) maskText(p Path, content string, all bool, r *Receipt) (text string, unscreened bool, err error) {
+	if err := k.masker.checkPath(p); err != nil {
+		return "", false, &Error{Op: "put", Err: err}
+	}
+	if !all && int64(len(content)) > k.limits.MemoryBytes {
+		r.texts = append(r.texts, maskedText{text: content})
+		return content, true, nil
+	}
+	g, err := k.masker.maskPut(p, content)
+	if err != nil {
+		return "", false, err
+	}
+	r.texts = append(r.texts, g)
+	r.Masked = append(r.Masked, g.locations...)
+	return g.text, false, nil
+}
+
+// cleanPut returns what may be written to a path.
+func (c *masker) maskPut(p Path, text string) (maskedText, error) {
+	g, err := c.mask(p, text)
+	if err != nil {
+		return maskedText{}, &Error{Op: "put", Path: p, Err: err}
+	}
+	return g, nil
+}
+
+// guardMove refuses to move what is allowed where it is, and would not be where
+// it goes: a move does not change contents, so it cannot replace anything.
+func (s *Store) checkMove(ctx context.Context, k *cachedSettings, c Move) error {
+	if err := k.masker.checkPath(c.To); err != nil {
+		return &Error{Op: "move", Err: err}
+	}
+	if len(k.masker.settings.AllowPaths) == 0 || k.masker.settings.Mode == Off {
+		return nil
+	}
+	check := func(m Memory) error {
+		to := m.Path.Moved(c.From, c.To)
+		if found := k.masker.find(to, m.Content); len(found) > 0 && k.masker.find(m.Path, m.Content) == nil {
+			return &Error{Op: "move", Path: to, Err: &SensitiveError{Found: locate(to, m.Content, found)}}
+		}
+		return nil
+	}
+	m, err := s.Peek(ctx, ByPath(c.From))
+	switch {
+	case err == nil:
+		return check(m)
+	case !errors.Is(err, ErrIsDir):
+		return nil // the backend says what is wrong
+	}
+	for e, err := range s.List(ctx, ListOptions{Dir: c.From, Contents: true}) {
+		if err != nil {
+			return err
+		}
+		if err := check(e.Memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guardVersion returns what may be imported of a version's contents.
+func (s *Store) maskVersion(ctx context.Context, k *cachedSettings, v *Version) (maskedText, error) {
+	if err := k.masker.checkPath(v.Path); err != nil {
+		return maskedText{}, &Error{Op: "put", Err: err}
+	}
+	if size := int64(len(v.Content)); size > k.limits.MemoryBytes {
+		// As in Apply, what is too large is not screened.
+		m, err := s.Peek(ctx, ByPath(v.Path))
+		switch {
+		case err != nil && !errors.Is(err, ErrNotExist):
+			return maskedText{}, err
+		case err != nil || size > m.Size: // else it is over a limit that was lowered
+			return maskedText{}, &Error{Op: "put", Path: v.Path, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
+		}
+	}
+	return k.masker.maskPut(v.Path, v.Content)
 }

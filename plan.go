@@ -28,9 +28,9 @@ type Planner struct {
 	At   time.Time // of the versions made, as [NextTime] has it
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 
-	sealer   Sealer                 // of the change, or the version, that is planned now; nil if it is not sealed
-	born     map[MemoryID]time.Time // when the memories of imported versions were made
-	tooLarge map[MemoryID]int64     // sizes of those that break the limit, so far
+	sealer         Sealer                 // of the change, or the version, that is planned now; nil if it is not sealed
+	firstVersionAt map[MemoryID]time.Time // when the memories of imported versions were made
+	tooLarge       map[MemoryID]int64     // sizes of those that break the limit, so far
 }
 
 // A Snapshot shows a store as it is inside the running Apply. Memories come
@@ -62,8 +62,8 @@ func (p *Planner) Plan(now Snapshot, c Change) ([]Effect, error) {
 		if _, nested := c.Change.(Sealed); nested || c.By == nil {
 			break
 		}
-		if c.outdated(p.Info.Envelope) {
-			return nil, &Error{Op: "apply", Err: errEnvelope}
+		if c.hasOldKeys(p.Info.Envelope) {
+			return nil, &Error{Op: "apply", Err: errKeysChanged}
 		}
 		p.sealer = c.By
 		effects, err := p.Plan(now, c.Change)
@@ -92,24 +92,24 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if p.Info.Archived() {
 		return fail(c.Path, ErrArchived)
 	}
-	if err := p.protected(c.Path); err != nil {
+	if err := p.checkProtected(c.Path); err != nil {
 		return fail(c.Path, err)
 	}
-	if c.rules != nil && !c.rules.equal(&p.Info.Settings.Sensitive) {
-		return fail(c.Path, errRules)
+	if c.maskedBy != nil && !c.maskedBy.equal(&p.Info.Settings.Sensitive) {
+		return fail(c.Path, errSettingsChanged)
 	}
 	before, exists, err := now.Head(c.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.check(c.If, before, exists); err != nil {
+	if err := p.checkCondition(c.If, before, exists); err != nil {
 		return fail(c.Path, err)
 	}
 	after := before
 	op := Modified
 	if !exists {
 		op = Created
-		if err := p.vacant(now, c.Path); err != nil {
+		if err := p.checkFree(now, c.Path); err != nil {
 			return fail(err.Path, err.Err)
 		}
 		if err := p.pathLimits(c.Path); err != nil {
@@ -118,15 +118,15 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 		after = Memory{ID: NewMemoryID(p.At), Path: c.Path, CreatedAt: p.At}
 	}
 	after.Content, after.Size = c.Content, int64(len(c.Content))
-	p.hash(&after)
-	if exists && after.hashOf() == before.hashOf() {
+	p.setHash(&after)
+	if exists && after.contentHash() == before.contentHash() {
 		return nil, nil
 	}
-	if err := p.grow(before, after); err != nil {
+	if err := p.checkGrowth(before, after); err != nil {
 		return fail(c.Path, err)
 	}
-	if c.unscreened {
-		return fail(c.Path, errUnscreened)
+	if c.unmasked {
+		return fail(c.Path, errNotMasked)
 	}
 	effect, err := p.effect(before, after, op)
 	if err != nil {
@@ -139,13 +139,13 @@ func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
 	if reason := pathFault(string(c.Path)); reason != "" {
 		return nil, &PathError{Path: string(c.Path), Reason: reason}
 	}
-	gone, err := p.subjects(now, "remove", c.Path, c.If)
+	gone, err := p.affected(now, "remove", c.Path, c.If)
 	if err != nil {
 		return nil, err
 	}
 	effects := make([]Effect, len(gone))
 	for i, m := range gone {
-		if err := p.protected(m.Path); err != nil {
+		if err := p.checkProtected(m.Path); err != nil {
 			return nil, &Error{Op: "remove", Path: m.Path, Err: err}
 		}
 		p.Info.Usage.Memories--
@@ -172,10 +172,10 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	if p.Info.Archived() {
 		return fail(c.From, ErrArchived)
 	}
-	if c.rules != nil && !c.rules.equal(&p.Info.Settings.Sensitive) {
-		return fail(c.From, errRules)
+	if c.maskedBy != nil && !c.maskedBy.equal(&p.Info.Settings.Sensitive) {
+		return fail(c.From, errSettingsChanged)
 	}
-	moving, err := p.subjects(now, "move", c.From, c.If)
+	moving, err := p.affected(now, "move", c.From, c.If)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	case exists:
 		return fail(c.To, ErrExist)
 	}
-	if err := p.vacant(now, c.To); err != nil {
+	if err := p.checkFree(now, c.To); err != nil {
 		if errors.Is(err, ErrIsDir) {
 			return fail(c.To, ErrExist)
 		}
@@ -206,7 +206,7 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 		after := before
 		after.Path = before.Path.Moved(c.From, c.To)
 		for _, path := range []Path{before.Path, after.Path} {
-			if err := p.protected(path); err != nil {
+			if err := p.checkProtected(path); err != nil {
 				return fail(path, err)
 			}
 		}
@@ -215,12 +215,12 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 		}
 		if c.Content != nil {
 			after.Content, after.Size = *c.Content, int64(len(*c.Content))
-			p.hash(&after)
-			if err := p.grow(before, after); err != nil {
+			p.setHash(&after)
+			if err := p.checkGrowth(before, after); err != nil {
 				return fail(after.Path, err)
 			}
-			if c.unscreened {
-				return fail(after.Path, errUnscreened)
+			if c.unmasked {
+				return fail(after.Path, errNotMasked)
 			}
 		}
 		if effects[i], err = p.effect(before, after, Modified); err != nil {
@@ -240,8 +240,8 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 		return nil, &Error{Op: "import", Err: ErrArchived}
 	}
 	if v.Sealed != nil {
-		if v.Sealed.outdated(p.Info.Envelope) {
-			return nil, &Error{Op: "import", Err: errEnvelope}
+		if v.Sealed.hasOldKeys(p.Info.Envelope) {
+			return nil, &Error{Op: "import", Err: errKeysChanged}
 		}
 		p.sealer, v.Sealed = v.Sealed.By, nil
 		defer func() { p.sealer = nil }()
@@ -260,7 +260,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	switch {
 	case v.Redacted():
 		// Where the memory was and what it held is unknown until its next version.
-		p.bornAt(v)
+		p.firstVersionTime(v)
 		v.Path, v.Content, v.SHA256, v.Digest, v.Size = "", "", "", "", 0
 	case v.Operation == Deleted:
 		v.Content, v.SHA256, v.Digest, v.Size = "", "", "", 0
@@ -275,7 +275,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 			v.Size = int64(len(v.Content))
 		}
 		after = Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size,
-			Version: v.ID, CreatedAt: p.bornAt(v), UpdatedAt: v.CreatedAt}
+			Version: v.ID, CreatedAt: p.firstVersionTime(v), UpdatedAt: v.CreatedAt}
 		if lives {
 			after.CreatedAt = before.CreatedAt
 		}
@@ -289,7 +289,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 		if path == "" {
 			continue
 		}
-		if err := p.protected(path); err != nil {
+		if err := p.checkProtected(path); err != nil {
 			return nil, &Error{Op: "import", Path: path, Err: err}
 		}
 	}
@@ -299,7 +299,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 		} else if exists {
 			return nil, &Error{Op: "import", Path: other.Path, Err: ErrExist}
 		}
-		if err := p.vacant(now, v.Path); err != nil {
+		if err := p.checkFree(now, v.Path); err != nil {
 			err.Op = "import"
 			return nil, err
 		}
@@ -328,14 +328,14 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 }
 
 // bornAt returns the time of the first imported version of v's memory.
-func (p *Planner) bornAt(v Version) time.Time {
-	if p.born == nil {
-		p.born = map[MemoryID]time.Time{}
+func (p *Planner) firstVersionTime(v Version) time.Time {
+	if p.firstVersionAt == nil {
+		p.firstVersionAt = map[MemoryID]time.Time{}
 	}
-	at, known := p.born[v.Memory]
+	at, known := p.firstVersionAt[v.Memory]
 	if !known {
 		at = v.CreatedAt
-		p.born[v.Memory] = at
+		p.firstVersionAt[v.Memory] = at
 	}
 	return at
 }
@@ -356,13 +356,13 @@ func (p *Planner) PlanImported() error {
 }
 
 // subjects returns the memory at path, or all below it.
-func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) ([]Memory, error) {
+func (p *Planner) affected(now Snapshot, op string, path Path, cond Condition) ([]Memory, error) {
 	head, exists, err := now.Head(path)
 	if err != nil {
 		return nil, err
 	}
 	if exists {
-		if err := p.check(cond, head, true); err != nil {
+		if err := p.checkCondition(cond, head, true); err != nil {
 			return nil, &Error{Op: op, Path: path, Err: err}
 		}
 		return []Memory{head}, nil
@@ -372,22 +372,22 @@ func (p *Planner) subjects(now Snapshot, op string, path Path, cond Condition) (
 	case err != nil:
 		return nil, err
 	case len(below) == 0:
-		return nil, &Error{Op: op, Path: path, Err: cmp.Or(p.check(cond, Memory{}, false), ErrNotExist)}
+		return nil, &Error{Op: op, Path: path, Err: cmp.Or(p.checkCondition(cond, Memory{}, false), ErrNotExist)}
 	case cond != Condition{}:
 		return nil, &Error{Op: op, Path: path, Err: ErrIsDir}
 	}
-	return below, p.order(below)
+	return below, p.sortByClearPath(below)
 }
 
 // order brings memories, which come in order of the paths that the backend keeps,
 // into the order of those that users know.
-func (p *Planner) order(memories []Memory) error {
+func (p *Planner) sortByClearPath(memories []Memory) error {
 	if p.sealer == nil {
 		return nil
 	}
 	known := make(map[Path]Path, len(memories))
 	for _, m := range memories {
-		path, err := p.clear(m.Path)
+		path, err := p.clearPath(m.Path)
 		if err != nil {
 			return err
 		}
@@ -398,7 +398,7 @@ func (p *Planner) order(memories []Memory) error {
 }
 
 // vacant reports what keeps a memory from being at path, where none is.
-func (p *Planner) vacant(now Snapshot, path Path) *Error {
+func (p *Planner) checkFree(now Snapshot, path Path) *Error {
 	below, err := now.Below(path, 1)
 	if err != nil {
 		return &Error{Err: err}
@@ -425,7 +425,7 @@ func (p *Planner) Applied(versions []Version) Applied {
 }
 
 // clear is the path that users know.
-func (p *Planner) clear(path Path) (Path, error) {
+func (p *Planner) clearPath(path Path) (Path, error) {
 	if p.sealer == nil {
 		return path, nil
 	}
@@ -433,11 +433,11 @@ func (p *Planner) clear(path Path) (Path, error) {
 }
 
 // protected returns ErrProtected if the store's settings make the path read-only.
-func (p *Planner) protected(path Path) error {
+func (p *Planner) checkProtected(path Path) error {
 	if len(p.Info.Settings.ReadOnly) == 0 {
 		return nil
 	}
-	path, err := p.clear(path)
+	path, err := p.clearPath(path)
 	if err == nil && matchAny(p.Info.Settings.ReadOnly, path) {
 		err = ErrProtected
 	}
@@ -445,7 +445,7 @@ func (p *Planner) protected(path Path) error {
 }
 
 // hash sets what tells m's contents from others.
-func (p *Planner) hash(m *Memory) {
+func (p *Planner) setHash(m *Memory) {
 	m.SHA256, m.Digest = HashContent(m.Content), ""
 	if p.sealer != nil {
 		m.Digest = p.sealer.Digest(m.SHA256)
@@ -454,7 +454,7 @@ func (p *Planner) hash(m *Memory) {
 
 // pathLimits checks what a store may set below the general path rules.
 func (p *Planner) pathLimits(path Path) error {
-	path, err := p.clear(path)
+	path, err := p.clearPath(path)
 	if err != nil {
 		return err
 	}
@@ -469,7 +469,7 @@ func (p *Planner) pathLimits(path Path) error {
 
 // grow counts the change of before to after, and checks the limits. What does
 // not grow is never refused, so that a store over a lowered limit can shrink.
-func (p *Planner) grow(before, after Memory) error {
+func (p *Planner) checkGrowth(before, after Memory) error {
 	l, u := p.Info.Limits, &p.Info.Usage
 	grown := after.Size - before.Size
 	if grown > 0 && after.Size > l.MemoryBytes {
@@ -505,7 +505,7 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 		v.Memory, v.Path = before.ID, before.Path
 		return Effect{Before: before, Version: v}, nil
 	}
-	rewrite := after.hashOf() != before.hashOf()
+	rewrite := after.contentHash() != before.contentHash()
 	switch {
 	case !rewrite:
 		after.SHA256, after.Content = before.SHA256, before.Content // of what is kept already: the text is not to be
@@ -523,7 +523,7 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 
 // check returns ErrExist or ErrConflict if the condition does not hold for the
 // memory at the path.
-func (p *Planner) check(c Condition, m Memory, exists bool) error {
+func (p *Planner) checkCondition(c Condition, m Memory, exists bool) error {
 	if c.kind == ifSHA256 && m.Digest != "" && p.sealer != nil {
 		c.value = p.sealer.Digest(c.value)
 	}
@@ -533,7 +533,7 @@ func (p *Planner) check(c Condition, m Memory, exists bool) error {
 	case c.kind == ifAbsent && exists:
 		return ErrExist
 	case c.kind == ifAbsent,
-		c.kind == ifSHA256 && exists && c.value == m.hashOf(),
+		c.kind == ifSHA256 && exists && c.value == m.contentHash(),
 		c.kind == ifVersion && exists && c.value == string(m.Version):
 		return nil
 	}

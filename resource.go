@@ -29,7 +29,7 @@ func (r Receipt) edited(m Memory) Edited {
 	for _, v := range r.Versions {
 		m.Version, m.Path, m.SHA256, m.Size, m.UpdatedAt = v.ID, v.Path, v.SHA256, v.Size, v.CreatedAt
 	}
-	for _, g := range r.cleanings {
+	for _, g := range r.texts {
 		m.Content = g.text
 	}
 	return Edited{m, r}
@@ -59,19 +59,19 @@ func (s *Store) UpdateMemory(ctx context.Context, by Actor, id MemoryID, u Memor
 			return Edited{}, err
 		}
 		done, err := s.updateMemory(ctx, by, m.Path, id, u)
-		if !errors.Is(err, errOutrun) {
+		if !errors.Is(err, errLostRace) {
 			return done, err
 		}
 	}
 }
 
 // errOutrun says that another changed the memory after it was looked at.
-var errOutrun = &Error{Op: "update", Err: ErrConflict}
+var errLostRace = &Error{Op: "update", Err: ErrConflict}
 
 // updateMemory updates a memory that was at a path just now.
 func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID, u MemoryUpdate) (Edited, error) {
 	// Memories are edited in turn, by their path: as by Edit.
-	leave, err := s.edits.enter(ctx, at)
+	leave, err := s.editLocks.lock(ctx, at)
 	if err != nil {
 		return Edited{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID
 	case err != nil:
 		return Edited{}, err
 	case m.Path != at:
-		return Edited{}, errOutrun
+		return Edited{}, errLostRace
 	}
 	to := at
 	if u.Path != nil {
@@ -107,8 +107,8 @@ func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID
 	}
 	r, err := s.Apply(ctx, by, c)
 	switch {
-	case s.outrun(ctx, m, err):
-		return Edited{}, errOutrun
+	case s.lostRace(ctx, m, err):
+		return Edited{}, errLostRace
 	case err != nil:
 		return Edited{}, err
 	}
@@ -118,8 +118,8 @@ func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID
 // outrun reports whether a change of m, on condition that it was as it was read,
 // failed because it is not any more, so that it is worth another try. The same
 // error can be about something else: then there is nobody who went ahead.
-func (s *Store) outrun(ctx context.Context, m Memory, err error) bool {
-	if !isMissed(err) {
+func (s *Store) lostRace(ctx context.Context, m Memory, err error) bool {
+	if !isStale(err) {
 		return false
 	}
 	now, err := s.Stat(ctx, ByID(m.ID))
@@ -128,7 +128,7 @@ func (s *Store) outrun(ctx context.Context, m Memory, err error) bool {
 
 // isMissed reports whether a change of a memory failed for want of the version
 // that it was about.
-func isMissed(err error) bool {
+func isStale(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrNotExist) || errors.Is(err, ErrIsDir)
 }
 
@@ -155,14 +155,14 @@ func (s *Store) isRepeated(ctx context.Context, m Memory, u MemoryUpdate) (bool,
 		return true, nil
 	}
 	// What was written of the contents may not be all of them.
-	k, err := s.rules(ctx)
+	k, err := s.currentSettings(ctx)
 	if err != nil {
 		return false, err
 	}
 	if int64(len(*u.Content)) > k.limits.MemoryBytes {
 		return false, nil // it cannot have been written, and would take time to screen
 	}
-	g, err := k.screen.clean(m.Path, *u.Content)
+	g, err := k.masker.mask(m.Path, *u.Content)
 	if errors.Is(err, ErrSensitive) {
 		return false, nil // nor this
 	}
@@ -182,7 +182,7 @@ func (s *Store) DeleteMemory(ctx context.Context, by Actor, id MemoryID, ifSHA25
 		if ifSHA256 != "" && ifSHA256 != m.SHA256 {
 			return &Error{Op: "delete", Path: m.Path, Err: ErrConflict}
 		}
-		if _, err = s.Apply(ctx, by, Remove{Path: m.Path, If: IfVersion(m.Version)}); !s.outrun(ctx, m, err) {
+		if _, err = s.Apply(ctx, by, Remove{Path: m.Path, If: IfVersion(m.Version)}); !s.lostRace(ctx, m, err) {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 		}
 		r, err := s.Apply(ctx, by, put)
 		if err == nil && damage != nil && len(r.Versions) == 0 {
-			r, err = s.Apply(ctx, by, overwriting(put)...)
+			r, err = s.Apply(ctx, by, overwriteChanges(put)...)
 		}
 		if !errors.Is(err, ErrConflict) {
 			return put.Path, r.Masked, err
@@ -82,10 +82,10 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 			return r, err
 		}
 		// Others wrote between the look and the leap: look again.
-		if tries == wholeTries && errors.Is(err, ErrConflict) {
+		if tries == maxPlans && errors.Is(err, ErrConflict) {
 			return Restoration{}, &Error{Op: "restore", Err: fmt.Errorf("%w: others keep writing to the store; stop them, and restore again", ErrConflict)}
 		}
-		if tries == wholeTries {
+		if tries == maxPlans {
 			return Restoration{}, err
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 	if err != nil {
 		return r, nil, err
 	}
-	r.Lost = uncontested(then)
+	r.Lost = removeOverlaps(then)
 	gone := maps.Clone(lost) // those lost that are not there now
 	var stay []Path          // what cannot be restored, and so is left as it is
 	var removes, puts []Change
@@ -155,7 +155,7 @@ func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Versio
 	then, lost = map[Path]Version{}, map[MemoryID]Path{}
 	seen := map[MemoryID]bool{}     // with a version of then
 	since := map[MemoryID]Version{} // the oldest version after then of the others
-	there := asOf{at: at}
+	there := pastState{at: at}
 	for v, err := range s.Versions(ctx, VersionListOptions{}) {
 		switch {
 		case err != nil:
@@ -182,7 +182,7 @@ func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Versio
 // uncontested removes from a state the older of two versions that cannot stand
 // beside each other, and returns the paths of those. Only an imported history
 // whose times are not in order has such a state.
-func uncontested(then map[Path]Version) (removed []Path) {
+func removeOverlaps(then map[Path]Version) (removed []Path) {
 	for _, p := range slices.Sorted(maps.Keys(then)) {
 		for dir := range p.Ancestors() {
 			above, taken := then[dir]

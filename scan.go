@@ -35,7 +35,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 		o = *opts
 	}
 	return func(yield func(Exposure, error) bool) {
-		info, made, err := s.infoIfMade(ctx)
+		info, made, err := s.infoIfCreated(ctx)
 		switch {
 		case err != nil:
 			yield(Exposure{}, err)
@@ -43,7 +43,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 		case !made:
 			return
 		}
-		screen, err := s.scanner(info.Settings.Sensitive, o.Personal)
+		screen, err := s.scanMasker(info.Settings.Sensitive, o.Personal)
 		if err != nil {
 			yield(Exposure{}, err)
 			return
@@ -55,7 +55,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 				yield(Exposure{}, err)
 				return
 			}
-			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: screen.inspect(&v)}
+			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: screen.findInVersion(&v)}
 			x.Version.Content = ""
 			seen[v.Memory] = true
 			if done++; o.Progress != nil && done%100 == 0 {
@@ -69,13 +69,13 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 }
 
 // scanner is a screen by rules, but in a mode that finds something.
-func (s *Store) scanner(rules Sensitive, personal bool) (*screen, error) {
+func (s *Store) scanMasker(rules Sensitive, personal bool) (*masker, error) {
 	if s.detector == nil {
 		return nil, &Error{Op: "scan", Err: fmt.Errorf("%w: open the store with StoreOptions.Detector", ErrNoDetector)}
 	}
 	rules.Mode = Mask
 	rules.Personal = rules.Personal || personal
-	return newScreen(s.detector, rules), nil
+	return newMasker(s.detector, rules), nil
 }
 
 // Inspect returns what in a version, which has its contents, the store's settings
@@ -84,19 +84,19 @@ func (s *Store) scanner(rules Sensitive, personal bool) (*screen, error) {
 //
 // Errors: ErrNoDetector.
 func (s *Store) Inspect(ctx context.Context, v Version) ([]FindingLocation, error) {
-	k, err := s.rules(ctx)
+	k, err := s.currentSettings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return k.screen.inspect(&v), nil
+	return k.masker.findInVersion(&v), nil
 }
 
 // inspect returns what a version holds.
-func (c *screen) inspect(v *Version) (found []FindingLocation) {
+func (c *masker) findInVersion(v *Version) (found []FindingLocation) {
 	for _, f := range c.find(v.Path, string(v.Path)) {
 		found = append(found, FindingLocation{Kind: f.Kind})
 	}
-	return append(found, suspect(v.Path, v.Content, c.find(v.Path, v.Content))...)
+	return append(found, locate(v.Path, v.Content, c.find(v.Path, v.Content))...)
 }
 
 // Fix removes what [Store.Scan] found in a version: what is the present of a
@@ -128,7 +128,7 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 	if err != nil {
 		return err
 	}
-	screen, err := s.scanner(info.Settings.Sensitive, personal)
+	screen, err := s.scanMasker(info.Settings.Sensitive, personal)
 	if err != nil {
 		return err
 	}
@@ -139,12 +139,12 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 	case err != nil:
 		return err
 	}
-	put := Put{Path: v.Path, Content: redacted(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
+	put := Put{Path: v.Path, Content: replaceFindings(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
 	start := time.Now()
 	done, err := s.backend.Apply(ctx, info.ID, by, []Change{put})
 	s.observed(ctx, Observation{Op: "apply", Store: info.ID, Start: start, Err: err, Receipt: Receipt{Applied: done}})
 	if err == nil && done.Settings.Retention.None() {
-		s.forget(ctx, info.ID, done.Versions)
+		s.pruneReplaced(ctx, info.ID, done.Versions)
 	}
 	return err
 }

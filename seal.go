@@ -22,7 +22,7 @@ type Sealed struct {
 func (Sealed) isChange() {}
 
 // outdated reports whether the store, whose envelope is given, has other keys by now.
-func (s *Sealed) outdated(envelope string) bool {
+func (s *Sealed) hasOldKeys(envelope string) bool {
 	return s.Envelope != "" && envelope != "" && s.Envelope != envelope
 }
 
@@ -44,7 +44,7 @@ type Sealer interface {
 }
 
 // hashOf returns what is compared to find out whether contents are the same.
-func (m *Memory) hashOf() string {
+func (m *Memory) contentHash() string {
 	if m.Digest != "" {
 		return m.Digest
 	}

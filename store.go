@@ -21,8 +21,8 @@ type Store struct {
 	cachedReader CachedReader            // nil if the backend is none
 	detector     Detector                // nil if there is none
 	observer     func(context.Context, Observation)
-	known        atomic.Pointer[known] // as last seen; nil at first
-	edits        queue
+	settings     atomic.Pointer[cachedSettings] // as last seen; nil at first
+	editLocks    keyedLock
 }
 
 // StoreOptions are the options of [OpenStore] and [OpenNamed]; nil means all defaults.
@@ -43,14 +43,14 @@ type StoreOptions struct {
 func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID, opts *StoreOptions) (*Store, error) {
 	info, err := b.GetStore(ctx, ws, id)
 	if err == nil {
-		err = info.readable()
+		err = info.checkReadable()
 	}
 	if err != nil {
 		return nil, err
 	}
 	s := newStore(b, ws, opts)
 	s.id.Store(&id)
-	s.learn(info.Limits, info.Settings)
+	s.cacheSettings(info.Limits, info.Settings)
 	return s, nil
 }
 
@@ -89,7 +89,7 @@ func (s *Store) ID(ctx context.Context) (StoreID, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := info.readable(); err != nil {
+		if err := info.checkReadable(); err != nil {
 			return "", err
 		}
 		found = append(found, info.ID)
@@ -126,7 +126,7 @@ func (s *Store) Ensure(ctx context.Context) (StoreID, error) {
 
 // readable returns ErrDecrypt for a store that a wrapper has made, seen without that
 // wrapper: what is read would be ciphertext, and what is written nobody could read.
-func (s *StoreInfo) readable() error {
+func (s *StoreInfo) checkReadable() error {
 	if s.Envelope == "" {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (s *Store) Info(ctx context.Context) (StoreInfo, error) {
 }
 
 // infoIfMade is Info, but that a store opened by name is not made yet is no error.
-func (s *Store) infoIfMade(ctx context.Context) (info StoreInfo, made bool, err error) {
+func (s *Store) infoIfCreated(ctx context.Context) (info StoreInfo, made bool, err error) {
 	info, err = s.Info(ctx)
 	if s.spec.Name != "" && errors.Is(err, ErrNoStore) {
 		return info, false, nil
@@ -181,7 +181,7 @@ func (s *Store) Peek(ctx context.Context, ref Ref) (m Memory, err error) {
 	}
 	defer s.observe(ctx, "get", id)(&err)
 	if m, err = s.backend.Get(ctx, id, ref); err != nil {
-		return Memory{}, s.damaged(ctx, err)
+		return Memory{}, s.completeDamage(ctx, err)
 	}
 	return m, nil
 }
@@ -218,7 +218,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) iter.Seq2[Entry, err
 		seen := s.observe(ctx, "list", id)
 		defer func() { seen(&err) }()
 		for e, failed := range s.backend.List(ctx, id, opts) {
-			err = s.damaged(ctx, failed)
+			err = s.completeDamage(ctx, failed)
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -234,7 +234,7 @@ func (s *Store) Version(ctx context.Context, id VersionID) (v Version, err error
 	}
 	defer s.observe(ctx, "get version", store)(&err)
 	if v, err = s.backend.GetVersion(ctx, store, id); err != nil {
-		return Version{}, s.damaged(ctx, err)
+		return Version{}, s.completeDamage(ctx, err)
 	}
 	return v, nil
 }
@@ -252,7 +252,7 @@ func (s *Store) Versions(ctx context.Context, opts VersionListOptions) iter.Seq2
 		seen := s.observe(ctx, "list versions", id)
 		defer func() { seen(&err) }()
 		for v, failed := range s.backend.ListVersions(ctx, id, opts) {
-			err = s.damaged(ctx, failed)
+			err = s.completeDamage(ctx, failed)
 			if !yield(v, err) || err != nil {
 				return
 			}
@@ -295,7 +295,7 @@ func (s *Store) Search(ctx context.Context, opts SearchOptions) (found []Match, 
 	}
 	defer s.observe(ctx, "search", id)(&err)
 	if found, err = s.searcher.Search(ctx, id, opts); err != nil {
-		return nil, s.damaged(ctx, err)
+		return nil, s.completeDamage(ctx, err)
 	}
 	return found, nil
 }

@@ -273,7 +273,7 @@ func marks(found []FindingLocation) string {
 		}
 		seen[f] = true
 	}
-	return listFirst(once, 10, func(f FindingLocation) string { return fmt.Sprintf("%s on line %d", mark(f.Kind), f.Line) })
+	return listFirst(once, 10, func(f FindingLocation) string { return fmt.Sprintf("%s on line %d", placeholder(f.Kind), f.Line) })
 }
 
 // listFirst lists at most limit of the items: "a, b, and 3 more". Very many of them would

@@ -278,7 +278,7 @@ func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, e
 	case err != nil:
 		return "", p.refused(path, err)
 	}
-	from, to := done.moved(at), done.moved(at+len(new))
+	from, to := done.offsetAfter(at), done.offsetAfter(at+len(new))
 	text := textReplaced
 	if shown := snippet(done.Memory.Content, from, to, t.opts.ViewChars); shown != "" {
 		text += "\n" + shown

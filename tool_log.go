@@ -35,9 +35,9 @@ func (m *mount) sanitized(text string) string {
 	if m.store == nil || m.store.detector == nil {
 		return text
 	}
-	known := m.store.known.Load()
-	personal := known == nil || known.screen.settings.Personal
-	return redacted(text, m.store.detector.Detect(text, personal))
+	known := m.store.settings.Load()
+	personal := known == nil || known.masker.settings.Personal
+	return replaceFindings(text, m.store.detector.Detect(text, personal))
 }
 
 // errorPaths yields the paths that an error, and those it wraps, name.

@@ -33,7 +33,7 @@ func (o *UndoOptions) check() error {
 }
 
 // isMeant reports whether v is to be undone.
-func (o *UndoOptions) isMeant(v *Version) bool {
+func (o *UndoOptions) matches(v *Version) bool {
 	match := VersionListOptions{CreatedBy: o.By, CreatedFrom: o.Since, CreatedTo: o.Until}
 	return match.Matches(v)
 }
@@ -123,15 +123,15 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 			return done, nil
 		}
 		part, err := s.applyUndo(ctx, by, p, &done)
-		if err != nil && isOvertaken(err) && tries >= wholeTries {
-			err = s.undoEach(ctx, by, p, &done)
+		if err != nil && isOutdatedPlan(err) && tries >= maxPlans {
+			err = s.undoOneByOne(ctx, by, p, &done)
 		}
 		if err == nil {
 			done.Conflicts = p.conflicts
 			done.sort()
 			return done, nil
 		}
-		if ctx.Err() != nil || !isOvertaken(err) || tries >= wholeTries {
+		if ctx.Err() != nil || !isOutdatedPlan(err) || tries >= maxPlans {
 			return done, err
 		}
 		// Others wrote meanwhile: look again. If it is the same again, it was not them.
@@ -139,7 +139,7 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 			failed = now
 			continue
 		}
-		id := part.culprit(err)
+		id := part.failedMemory(err)
 		if id == "" {
 			return done, err
 		}
@@ -149,8 +149,8 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 }
 
 // isOvertaken reports whether a change failed for the state that it was planned for.
-func isOvertaken(err error) bool {
-	return isMissed(err) || errors.Is(err, ErrExist) || errors.Is(err, ErrNotDir) ||
+func isOutdatedPlan(err error) bool {
+	return isStale(err) || errors.Is(err, ErrExist) || errors.Is(err, ErrNotDir) ||
 		errors.Is(err, ErrForeign) || errors.Is(err, ErrProtected)
 }
 
@@ -170,7 +170,7 @@ func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undo
 func (u *Undone) add(r Receipt, memories []*undoMemory) {
 	u.Masked = append(u.Masked, r.Masked...)
 	for _, m := range memories {
-		u.Changes, u.Masked = append(u.Changes, m.change()), append(u.Masked, m.masked...)
+		u.Changes, u.Masked = append(u.Changes, m.undoneChange()), append(u.Masked, m.masked...)
 	}
 }
 
@@ -182,7 +182,7 @@ type undoPart struct {
 }
 
 // culprit returns the memory that an error is about.
-func (part *undoPart) culprit(err error) MemoryID {
+func (part *undoPart) failedMemory(err error) MemoryID {
 	at, ok := errors.AsType[*Error](err)
 	if !ok {
 		return ""
@@ -220,13 +220,13 @@ func (p *undoPlan) parts(most int) []undoPart {
 	}
 	for _, m := range p.todo {
 		if m.action == UndoRemove {
-			add([]Change{m.carryOut()}, m)
+			add([]Change{m.toChange()}, m)
 		}
 	}
 	away, back, detours := p.detour()
 	for _, m := range p.todo {
-		if m.moves() && !m.detours {
-			add([]Change{m.carryOut()}, m)
+		if m.moves() && !m.viaDetour {
+			add([]Change{m.toChange()}, m)
 		}
 	}
 	if len(detours) > 0 {
@@ -234,14 +234,14 @@ func (p *undoPlan) parts(most int) []undoPart {
 	}
 	for _, m := range p.todo {
 		if m.action == UndoRestore || m.action == UndoRevert && !m.moves() {
-			add([]Change{m.carryOut()}, m)
+			add([]Change{m.toChange()}, m)
 		}
 	}
 	return parts
 }
 
 // carryOut returns the change that does the memory's action.
-func (m *undoMemory) carryOut() Change {
+func (m *undoMemory) toChange() Change {
 	still := IfVersion(m.head.ID)
 	switch {
 	case m.action == UndoRemove:
@@ -272,7 +272,7 @@ func (p *undoPlan) detour() (away, back []Change, moved []*undoMemory) {
 		if !m.moves() || !taken.conflicts(m.path) {
 			continue
 		}
-		m.detours = true
+		m.viaDetour = true
 		between := Path(fmt.Sprintf("/undo-%s", m.head.Memory))
 		away = append(away, Move{From: m.head.Path, To: between, If: IfVersion(m.head.ID)})
 		back = append(back, m.move(between, Condition{}))
@@ -295,8 +295,8 @@ func (m *undoMemory) move(from Path, cond Condition) Move {
 	return c
 }
 
-func (m *undoMemory) change() UndoneChange {
-	c := UndoneChange{Memory: m.head.Memory, Action: m.action, Path: m.path, Versions: m.suspect, Merged: m.merged}
+func (m *undoMemory) undoneChange() UndoneChange {
+	c := UndoneChange{Memory: m.head.Memory, Action: m.action, Path: m.path, Versions: m.undone, Merged: m.merged}
 	switch {
 	case m.action == UndoRemove:
 		c.Path = m.head.Path
@@ -310,7 +310,7 @@ func (m *undoMemory) change() UndoneChange {
 func (p *undoPlan) planned() Undone {
 	u := Undone{Conflicts: p.conflicts}
 	for _, m := range p.todo {
-		u.Changes, u.Masked = append(u.Changes, m.change()), append(u.Masked, m.masked...)
+		u.Changes, u.Masked = append(u.Changes, m.undoneChange()), append(u.Masked, m.masked...)
 	}
 	return u
 }

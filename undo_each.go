@@ -10,15 +10,15 @@ import (
 const (
 	// wholeTries is how often all of it is planned. A plan reads the whole history, so
 	// somebody may always write before its changes are made.
-	wholeTries = 3
+	maxPlans = 3
 	// eachTries is how often one memory is tried after that, each time with what others
 	// have written since the last, which takes no longer than their edits.
-	eachTries = 64
+	maxTriesPerMemory = 64
 )
 
 // undoEach makes the changes of a plan memory by memory, and adds to done what has been
 // done. Those that others do not let it change become conflicts.
-func (s *Store) undoEach(ctx context.Context, by Actor, p *undoPlan, done *Undone) error {
+func (s *Store) undoOneByOne(ctx context.Context, by Actor, p *undoPlan, done *Undone) error {
 	for _, part := range p.parts(1) {
 		if len(part.memories) == 1 {
 			if err := s.undoOne(ctx, by, p, part.memories[0], done); err != nil {
@@ -30,11 +30,11 @@ func (s *Store) undoEach(ctx context.Context, by Actor, p *undoPlan, done *Undon
 		switch {
 		case err == nil:
 			done.add(r, part.memories)
-		case !isOvertaken(err):
+		case !isOutdatedPlan(err):
 			return err
 		default:
 			for _, m := range part.memories {
-				p.refuse(m, UndoBusy)
+				p.addConflict(m, UndoBusy)
 			}
 		}
 	}
@@ -43,31 +43,31 @@ func (s *Store) undoEach(ctx context.Context, by Actor, p *undoPlan, done *Undon
 
 // undoOne undoes what is meant of one memory. Edits through this Store wait meanwhile.
 func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemory, done *Undone) error {
-	leave, err := s.edits.enter(ctx, m.head.Path)
+	leave, err := s.editLocks.lock(ctx, m.head.Path)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	failed := ""
-	for range eachTries {
+	for range maxTriesPerMemory {
 		if todo, err := p.refresh(ctx, m); err != nil || !todo {
 			return err
 		}
-		r, err := s.Apply(ctx, by, m.carryOut())
+		r, err := s.Apply(ctx, by, m.toChange())
 		switch now := fmt.Sprint(err); {
 		case err == nil:
 			done.add(r, []*undoMemory{m})
 			return nil
-		case ctx.Err() != nil || !isOvertaken(err):
+		case ctx.Err() != nil || !isOutdatedPlan(err):
 			return err
-		case !isMissed(err) && now == failed: // something else is at its path, to stay
-			p.refuse(m, UndoOccupied)
+		case !isStale(err) && now == failed: // something else is at its path, to stay
+			p.addConflict(m, UndoOccupied)
 			return nil
 		default:
 			failed = now
 		}
 	}
-	p.refuse(m, UndoBusy)
+	p.addConflict(m, UndoBusy)
 	return nil
 }
 

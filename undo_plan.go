@@ -13,17 +13,17 @@ type undoPlan struct {
 	s        *Store
 	opts     *UndoOptions
 	settings Settings
-	screen   *known // by which contents are screened
+	masking  *cachedSettings // by which contents are screened
 
-	living    map[MemoryID]Version // the newest versions of the memories that there are
-	made      map[placed][]Version // versions that made a memory, since the first that is undone
-	undone    map[MemoryID]bool    // memories that were made to undo a deletion before
-	todo      []*undoMemory        // memories to change
-	conflicts []UndoConflict
+	living         map[MemoryID]Version      // the newest versions of the memories that there are
+	made           map[pathAndHash][]Version // versions that made a memory, since the first that is undone
+	restoredBefore map[MemoryID]bool         // memories that were made to undo a deletion before
+	todo           []*undoMemory             // memories to change
+	conflicts      []UndoConflict
 }
 
 // A placed text is one at a path.
-type placed struct {
+type pathAndHash struct {
 	path   Path
 	sha256 string
 }
@@ -33,25 +33,25 @@ type placed struct {
 type undoMemory struct {
 	history []Version // without contents: the one before the first that is undone, if it is kept, and all since
 	head    Version   // the newest
-	suspect []VersionID
+	undone  []VersionID
 
-	base   bool // whether it existed before
-	exists bool
-	path   Path
-	text   string
+	existedBefore bool // whether it existed before
+	exists        bool
+	path          Path
+	text          string
 
-	last     Path   // that is known
-	gap      bool   // whether a text by others is not known
-	replayed int    // versions of history that text has
-	raw      string // text as it was before it was screened
+	last         Path   // that is known
+	afterUnknown bool   // whether a text by others is not known
+	replayed     int    // versions of history that text has
+	unmasked     string // text as it was before it was screened
 
-	merged bool              // whether text has changes of others
-	masked []FindingLocation // what was replaced in text
-	lost   bool              // a text that is needed for it is not known any more
-	edited []VersionID       // by others, that cannot be merged
+	merged  bool              // whether text has changes of others
+	masked  []FindingLocation // what was replaced in text
+	unknown bool              // a text that is needed for it is not known any more
+	edited  []VersionID       // by others, that cannot be merged
 
-	action  UndoAction
-	detours bool // see detour
+	action    UndoAction
+	viaDetour bool // see detour
 }
 
 // planUndo plans an undo. It leaves memories alone that were refused, for a reason.
@@ -60,13 +60,13 @@ func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[Mem
 	if err != nil {
 		return nil, err
 	}
-	p := &undoPlan{s: s, opts: opts, settings: info.Settings, living: map[MemoryID]Version{}, made: map[placed][]Version{}, undone: map[MemoryID]bool{}}
+	p := &undoPlan{s: s, opts: opts, settings: info.Settings, living: map[MemoryID]Version{}, made: map[pathAndHash][]Version{}, restoredBefore: map[MemoryID]bool{}}
 	memories, err := p.read(ctx)
 	if err != nil || len(memories) == 0 {
 		return p, err
 	}
-	s.learn(info.Limits, info.Settings)
-	if p.screen, err = s.rules(ctx); err != nil {
+	s.cacheSettings(info.Limits, info.Settings)
+	if p.masking, err = s.currentSettings(ctx); err != nil {
 		return nil, err
 	}
 	for _, m := range memories {
@@ -80,7 +80,7 @@ func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[Mem
 			return nil, err
 		}
 	}
-	return p, p.place(ctx)
+	return p, p.placeAll(ctx)
 }
 
 // read returns the memories with versions that are to be undone, in the order in
@@ -93,7 +93,7 @@ func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 			return nil, err
 		}
 		m := byID[v.Memory]
-		if m == nil && p.opts.isMeant(&v) {
+		if m == nil && p.opts.matches(&v) {
 			m = &undoMemory{}
 			if before, known := p.living[v.Memory]; known {
 				m.history = []Version{before}
@@ -105,7 +105,7 @@ func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 			m.history, m.head = append(m.history, v), v
 		}
 		if v.Operation == Created && !v.Redacted() && len(memories) > 0 {
-			at := placed{v.Path, v.SHA256}
+			at := pathAndHash{v.Path, v.SHA256}
 			p.made[at] = append(p.made[at], v)
 		}
 		if v.Operation == Deleted {
@@ -127,21 +127,21 @@ func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 			return err
 		}
 	} else {
-		m.text = m.raw
+		m.text = m.unmasked
 	}
 	for ; m.replayed < len(m.history); m.replayed++ {
 		v := &m.history[m.replayed]
 		switch {
 		case p.isUndone(v):
-			m.suspect = append(m.suspect, v.ID)
-			if m.gap { // what it began with is not known
-				m.lost = true
+			m.undone = append(m.undone, v.ID)
+			if m.afterUnknown { // what it began with is not known
+				m.unknown = true
 			}
 		case v.Operation == Deleted:
 			// Whatever was lost or in conflict is gone.
-			m.exists, m.lost, m.edited, m.gap = false, false, nil, false
+			m.exists, m.unknown, m.edited, m.afterUnknown = false, false, nil, false
 		case v.Redacted():
-			m.gap = true
+			m.afterUnknown = true
 		default:
 			if v.Path != m.last || m.path == "" {
 				m.path = v.Path
@@ -154,7 +154,7 @@ func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 			m.last = v.Path
 		}
 	}
-	m.raw, m.masked, m.action = m.text, nil, ""
+	m.unmasked, m.masked, m.action = m.text, nil, ""
 	return nil
 }
 
@@ -165,10 +165,10 @@ func (p *undoPlan) begin(ctx context.Context, m *undoMemory) error {
 		if err != nil {
 			return err
 		}
-		m.base, m.exists, m.path, m.text, m.lost = true, true, first.Path, text, !known
+		m.existedBefore, m.exists, m.path, m.text, m.unknown = true, true, first.Path, text, !known
 		m.last, m.replayed = first.Path, 1
 	} else if first.Operation != Created {
-		m.lost, m.base = true, true
+		m.unknown, m.existedBefore = true, true
 	}
 	return nil
 }
@@ -176,8 +176,8 @@ func (p *undoPlan) begin(ctx context.Context, m *undoMemory) error {
 // follow changes the text of m as another did with v.
 func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error {
 	before := m.before(v)
-	m.gap = false
-	if m.lost || before != nil && !before.Redacted() && before.SHA256 == v.SHA256 && before.Operation != Deleted {
+	m.afterUnknown = false
+	if m.unknown || before != nil && !before.Redacted() && before.SHA256 == v.SHA256 && before.Operation != Deleted {
 		return nil // only the path has changed
 	}
 	text, known, err := p.text(ctx, v)
@@ -198,21 +198,21 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 	same := known && m.exists && text == m.text
 	if known && m.exists && !same {
 		// What an undo wrote may be what could be written of it.
-		g, err := p.screen.screen.cleanPut(m.path, m.text)
+		g, err := p.masking.masker.maskPut(m.path, m.text)
 		same = err == nil && text == g.text
 	}
 	switch {
 	case same: // somebody has brought it back
 		m.edited, m.text = nil, text
 	case !known:
-		m.lost = true
+		m.unknown = true
 	case len(m.edited) > 0:
 	case !ok:
 		m.edited = append(m.edited, v.ID)
 	default:
 		m.text, m.merged = merged, true
 		// Of what was made by who is undone, others' lines stay.
-		m.exists = m.base || merged != ""
+		m.exists = m.existedBefore || merged != ""
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 // others' can be left out.
 func (m *undoMemory) before(v *Version) *Version {
 	i := slices.IndexFunc(m.history, func(w Version) bool { return w.ID == v.ID })
-	for i--; i > 0 && m.history[i].Redacted() && !slices.Contains(m.suspect, m.history[i].ID); i-- {
+	for i--; i > 0 && m.history[i].Redacted() && !slices.Contains(m.undone, m.history[i].ID); i-- {
 	}
 	if i < 0 {
 		return nil
@@ -233,7 +233,7 @@ func (m *undoMemory) before(v *Version) *Version {
 // place of one that had been removed, just as that was, is not: it has undone a
 // deletion.
 func (p *undoPlan) isUndone(v *Version) bool {
-	return p.opts.isMeant(v) && !(v.Operation == Created && p.undone[v.Memory])
+	return p.opts.matches(v) && !(v.Operation == Created && p.restoredBefore[v.Memory])
 }
 
 // text returns the contents of a version, if they are known and whole.
@@ -255,17 +255,17 @@ func (p *undoPlan) text(ctx context.Context, v *Version) (text string, known boo
 func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error {
 	living := m.head.Operation != Deleted
 	switch {
-	case len(m.suspect) == 0, !living && !m.exists && !m.lost && len(m.edited) == 0:
+	case len(m.undone) == 0, !living && !m.exists && !m.unknown && len(m.edited) == 0:
 		return nil
-	case m.lost:
-		p.refuse(m, UndoLost)
+	case m.unknown:
+		p.addConflict(m, UndoLost)
 		return nil
 	case len(m.edited) > 0:
-		p.refuse(m, UndoEdited, m.edited...)
+		p.addConflict(m, UndoEdited, m.edited...)
 		return nil
 	}
 	if m.exists {
-		if ok, err := p.clean(m); err != nil || !ok {
+		if ok, err := p.mask(m); err != nil || !ok {
 			return err
 		}
 	}
@@ -275,9 +275,9 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 		m.action = UndoRemove
 	case !living:
 		m.action = UndoRestore
-		for _, v := range p.made[placed{m.path, hash}] {
+		for _, v := range p.made[pathAndHash{m.path, hash}] {
 			if v.Seq > m.head.Seq {
-				p.undone[v.Memory] = true
+				p.restoredBefore[v.Memory] = true
 				return nil
 			}
 		}
@@ -291,9 +291,9 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 	guarded := p.settings.ReadOnly
 	switch {
 	case living && matchAny(guarded, m.head.Path), m.exists && matchAny(guarded, m.path):
-		p.refuse(m, UndoProtected)
+		p.addConflict(m, UndoProtected)
 	case refused[m.head.Memory] != "":
-		p.refuse(m, refused[m.head.Memory])
+		p.addConflict(m, refused[m.head.Memory])
 	default:
 		p.todo = append(p.todo, m)
 	}
@@ -302,34 +302,34 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 
 // clean replaces what must not be written in what a memory is to be; false if it may
 // not be written at all.
-func (p *undoPlan) clean(m *undoMemory) (ok bool, err error) {
-	k := p.screen
+func (p *undoPlan) mask(m *undoMemory) (ok bool, err error) {
+	k := p.masking
 	if int64(len(m.text)) > k.limits.MemoryBytes {
 		return true, nil // which Apply refuses
 	}
-	err = k.screen.checkPath(m.path)
-	var g cleaning
+	err = k.masker.checkPath(m.path)
+	var g maskedText
 	if err == nil {
-		g, err = k.screen.cleanPut(m.path, m.text)
+		g, err = k.masker.maskPut(m.path, m.text)
 	}
 	if errors.Is(err, ErrSensitive) {
-		p.refuse(m, UndoSensitive)
+		p.addConflict(m, UndoSensitive)
 		return false, nil
 	}
 	if err == nil && g.text != m.text {
-		m.text, m.masked = g.text, g.replaced
+		m.text, m.masked = g.text, g.locations
 	}
 	return err == nil, err
 }
 
-func (p *undoPlan) refuse(m *undoMemory, why UndoReason, others ...VersionID) {
+func (p *undoPlan) addConflict(m *undoMemory, why UndoReason, others ...VersionID) {
 	p.conflicts = append(p.conflicts, UndoConflict{
-		Memory: m.head.Memory, Path: cmp.Or(m.head.Path, m.path), Reason: why, Versions: m.suspect, Others: others,
+		Memory: m.head.Memory, Path: cmp.Or(m.head.Path, m.path), Reason: why, Versions: m.undone, Others: others,
 	})
 }
 
 // place leaves memories alone whose path has something else.
-func (p *undoPlan) place(ctx context.Context) error {
+func (p *undoPlan) placeAll(ctx context.Context) error {
 	foreign, err := p.foreign(ctx)
 	if err != nil {
 		return err
@@ -352,7 +352,7 @@ func (p *undoPlan) place(ctx context.Context) error {
 				continue
 			}
 			if taken.conflicts(m.path) {
-				p.refuse(m, UndoOccupied, p.occupants(m.path, stays)...)
+				p.addConflict(m, UndoOccupied, p.occupants(m.path, stays)...)
 				p.todo = slices.Delete(p.todo, i, i+1)
 				again = true
 				break

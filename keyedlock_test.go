@@ -11,8 +11,8 @@ import (
 
 func TestQueueKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
-		leave, err := q.enter(t.Context(), "/a")
+		var q keyedLock
+		leave, err := q.lock(t.Context(), "/a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,7 +20,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 10 {
 			wg.Go(func() {
-				leave, err := q.enter(t.Context(), "/a")
+				leave, err := q.lock(t.Context(), "/a")
 				if err != nil {
 					t.Error(err)
 					return
@@ -38,46 +38,46 @@ func TestQueueKeepsOrder(t *testing.T) {
 		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
 			t.Errorf("they came in the order %v", order)
 		}
-		if len(q.lines) != 0 {
-			t.Errorf("%d lines are left behind", len(q.lines))
+		if len(q.locks) != 0 {
+			t.Errorf("%d lines are left behind", len(q.locks))
 		}
 	})
 }
 
 func TestQueueKeysAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
-		leaveA, err := q.enter(t.Context(), "/a")
+		var q keyedLock
+		leaveA, err := q.lock(t.Context(), "/a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaveB, err := q.enter(t.Context(), "/b") // in this bubble, waiting for ever would fail the test
+		leaveB, err := q.lock(t.Context(), "/b") // in this bubble, waiting for ever would fail the test
 		if err != nil {
 			t.Fatal(err)
 		}
 		leaveA()
 		leaveB()
-		if len(q.lines) != 0 {
-			t.Errorf("%d lines are left behind", len(q.lines))
+		if len(q.locks) != 0 {
+			t.Errorf("%d lines are left behind", len(q.locks))
 		}
 	})
 }
 
 func TestQueueCancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
-		leave, err := q.enter(t.Context(), "/a")
+		var q keyedLock
+		leave, err := q.lock(t.Context(), "/a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		impatient, cancel := context.WithCancel(t.Context())
 		var first, second error
 		var wg sync.WaitGroup
-		wg.Go(func() { _, first = q.enter(impatient, "/a") })
+		wg.Go(func() { _, first = q.lock(impatient, "/a") })
 		synctest.Wait()
 		wg.Go(func() {
 			var leave func()
-			if leave, second = q.enter(t.Context(), "/a"); second == nil {
+			if leave, second = q.lock(t.Context(), "/a"); second == nil {
 				leave()
 			}
 		})
@@ -88,7 +88,7 @@ func TestQueueCancellation(t *testing.T) {
 		if !errors.Is(first, context.Canceled) {
 			t.Errorf("the one who gave up got %v", first)
 		}
-		if len(q.lines) != 1 || q.lines["/a"].callers != 2 {
+		if len(q.locks) != 1 || q.locks["/a"].users != 2 {
 			t.Error("the one who gave up is still counted")
 		}
 		leave()
@@ -96,8 +96,8 @@ func TestQueueCancellation(t *testing.T) {
 		if second != nil {
 			t.Errorf("the one behind got %v", second)
 		}
-		if len(q.lines) != 0 {
-			t.Errorf("%d lines are left behind", len(q.lines))
+		if len(q.locks) != 0 {
+			t.Errorf("%d lines are left behind", len(q.locks))
 		}
 	})
 }
