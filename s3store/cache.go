@@ -5,19 +5,20 @@ import (
 	"sync"
 )
 
-// A cache keeps what never changes in memory, what was used last, up to a number of
-// bytes.
+// A cache is an LRU cache of immutable values, bounded by their bytes. It is safe for
+// concurrent use.
 type cache struct {
 	mu     sync.Mutex
 	max    int64
 	size   int64
 	items  map[cacheKey]*list.Element
-	recent *list.List // of *cached, the last used first
+	recent *list.List // of *cached, the most recently used first
 	hits   int64
 	misses int64
 }
 
-// A cacheKey names an object below the prefix, or contents of a log record.
+// A cacheKey names a segment's header (name), a blob (dir and name) or contents of a
+// record (dir, n and i). dir is the ID of the store.
 type cacheKey struct {
 	dir  string
 	name string
@@ -62,7 +63,7 @@ func (c *cache) put(key cacheKey, value any, size int64) {
 	}
 }
 
-// remove forgets what must not be kept.
+// remove evicts a value that must not be kept.
 func (c *cache) remove(key cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

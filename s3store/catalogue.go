@@ -315,7 +315,7 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 		n, ok := parseLogKey(o.key)
 		switch {
 		case o.key == manifestKey(s.id):
-		case strings.HasPrefix(o.key, logDir(s.id)) && ok && !b.isOlder(o.at, b.keepLog):
+		case strings.HasPrefix(o.key, logDir(s.id)) && ok && !b.isOlder(o.modified, b.keepLog):
 			young = append(young, n) // those who have not heard of it yet ask for them
 		default:
 			doomed = append(doomed, o.key)
@@ -360,11 +360,11 @@ func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts mem
 	} else if opts.After != "" && opts.After < storePrefix {
 		return nil
 	}
-	sent := 0
+	yielded := 0
 	for {
 		size := storePageSize
 		if opts.Limit > 0 {
-			size = min(size, opts.Limit-sent)
+			size = min(size, opts.Limit-yielded)
 		}
 		page, err := b.s3.list(ctx, prefix, after, size, true)
 		if err != nil {
@@ -384,7 +384,7 @@ func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts mem
 			if !yield(info) {
 				return nil
 			}
-			if sent++; sent == opts.Limit {
+			if yielded++; yielded == opts.Limit {
 				return nil
 			}
 		}
@@ -405,7 +405,7 @@ func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix 
 		}
 		info, err := b.lookup(ctx, id)
 		if errors.Is(err, memento.ErrNoStore) {
-			if b.isOlder(page[i].at, b.keepLog) {
+			if b.isOlder(page[i].modified, b.keepLog) {
 				b.runBackground(func(ctx context.Context) { b.removeStaleMarker(ctx, ws, page[i].key, id) })
 			}
 			return nil

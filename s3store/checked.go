@@ -9,10 +9,10 @@ import (
 )
 
 // Records of the log and manifests end with a checksum, so that a flipped bit in them is
-// an error and does not change which text is which: the last field of the object is
-// "check", the CRC-32C of all bytes before its comma, as 8 hexadecimal digits. What was
-// written before there were checksums ends otherwise, and is read without. Segments and
-// bases are gzip, which has a checksum of its own, and contents have their hash.
+// detected. The last field of the JSON object is "check": the CRC-32C of all bytes before
+// its comma, as 8 hexadecimal digits. Objects of older versions have no such field, and
+// are read without it. Segments and checkpoints do not need it: they are gzip, which has
+// a checksum of its own, and contents have their hash.
 
 const (
 	checkStart = `,"check":"`

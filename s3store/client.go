@@ -20,34 +20,34 @@ import (
 	"memento"
 )
 
-// A client makes the requests. It retries by itself, since whoever repeats a
-// conditional write must know that it does: what minio-go would repeat is switched
-// off.
+// A client makes the requests. It retries by itself, and the retries of minio-go are
+// switched off: the repetition of a conditional write may be refused because of the
+// first attempt, so the caller must know that there was one.
 type client struct {
 	core           *minio.Core
 	bucket         string
 	prefix         string // of all keys; "" or ends in a slash
 	secure         bool
-	attemptTimeout time.Duration // the longest that one attempt takes
-	retryTimeout   time.Duration // how long a request is repeated
+	attemptTimeout time.Duration // timeout of one attempt
+	retryTimeout   time.Duration // for how long a failing request is repeated
 	retries        atomic.Int64
-	versioned      bool // whether the bucket keeps old versions of objects, so that they must be removed one by one
+	versioned      bool // the bucket keeps old versions of objects, which must be deleted one by one
 }
 
-// What S3 says, as far as the store goes on by itself.
+// Answers of S3 that the store handles itself. They are not returned to callers.
 var (
 	errNotFound     = errors.New("no such object")
 	errPrecondition = errors.New("condition does not hold")
 )
 
-// A fault is what one attempt ended with.
+// An attemptError is the classified error of one attempt.
 type attemptError struct {
 	err       error
-	retry     bool // to repeat the attempt may help
+	retry     bool // another attempt may succeed
 	uncertain bool // the request may have been carried out, or may yet be
 }
 
-// judge tells what an error of minio-go means.
+// classify translates an error of minio-go.
 func classify(ctx context.Context, err error) attemptError {
 	if ctx.Err() != nil { // the caller's own, not that of the attempt
 		return attemptError{err: ctx.Err(), uncertain: true}
@@ -58,7 +58,7 @@ func classify(ctx context.Context, err error) attemptError {
 			return attemptError{err: memento.ErrUnavailable, retry: true}
 		}
 		if strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:") || strings.Contains(err.Error(), "HTTP response to HTTPS") {
-			return attemptError{err: fmt.Errorf("%w: the server's certificate is not trusted, or it speaks no TLS", memento.ErrUnavailable)}
+			return attemptError{err: fmt.Errorf("%w: the server's certificate is not trusted, or the server does not speak TLS", memento.ErrUnavailable)}
 		}
 		if strings.Contains(err.Error(), "credentials") || strings.Contains(err.Error(), "Access Key") {
 			return attemptError{err: fmt.Errorf("%w: there are no credentials for the object storage", memento.ErrDenied)}
@@ -81,21 +81,21 @@ func classify(ctx context.Context, err error) attemptError {
 	case "AccessDenied", "AllAccessDisabled":
 		return attemptError{err: memento.ErrDenied}
 	case "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "InvalidToken", "AccountProblem":
-		return attemptError{err: fmt.Errorf("%w: the object storage does not know these credentials", memento.ErrDenied)}
+		return attemptError{err: fmt.Errorf("%w: the object storage rejects these credentials", memento.ErrDenied)}
 	case "ExpiredToken", "ExpiredTokenException":
 		return attemptError{err: fmt.Errorf("%w: the credentials have expired", memento.ErrDenied), retry: true}
 	case "RequestTimeTooSkewed":
-		return attemptError{err: fmt.Errorf("%w: this machine's clock differs from the object storage's by more than it allows", memento.ErrUnavailable)}
+		return attemptError{err: fmt.Errorf("%w: this machine's clock differs too much from that of the object storage", memento.ErrUnavailable)}
 	case "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "NoSpaceLeftOnDevice":
 		return attemptError{err: errFull}
 	case "MethodNotAllowed", "ObjectLocked", "InvalidObjectState":
 		return attemptError{err: memento.ErrReadOnly}
 	case "InvalidRange":
-		return attemptError{err: fmt.Errorf("%w: an object is shorter than what was written", memento.ErrFormat)}
+		return attemptError{err: fmt.Errorf("%w: an object is shorter than when it was written", memento.ErrFormat)}
 	case "NotImplemented":
-		return attemptError{err: fmt.Errorf("%w: the object storage lacks a request", memento.ErrUnsupported)}
+		return attemptError{err: fmt.Errorf("%w: the object storage does not implement a request", memento.ErrUnsupported)}
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException":
-		return attemptError{err: fmt.Errorf("%w: the bucket is in another region; name its region", memento.ErrInvalid)}
+		return attemptError{err: fmt.Errorf("%w: the bucket is in another region; set its region", memento.ErrInvalid)}
 	}
 	switch s := said.StatusCode; {
 	case s == http.StatusNotFound && (said.Code == "" || said.Code == "NotFound"):
@@ -118,8 +118,8 @@ func classify(ctx context.Context, err error) attemptError {
 
 var errFull = fmt.Errorf("%w: the object storage is full, or the bucket's quota used up", memento.ErrNoSpace)
 
-// try repeats what f attempts until it works, cannot, or takes too long. It
-// reports whether an attempt before the last may have been carried out.
+// try calls f until it succeeds, fails for good, or the retry timeout is over. It reports
+// whether an attempt that failed may have been carried out, or may still be.
 func (c *client) try(ctx context.Context, f func(context.Context) error) (uncertain bool, err error) {
 	var began time.Time
 	for n := 0; ; n++ {
@@ -153,7 +153,7 @@ func (c *client) try(ctx context.Context, f func(context.Context) error) (uncert
 	}
 }
 
-// sleep returns after d, or with ctx's error when that ends before.
+// sleep waits for d. It returns the error of ctx if that ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -163,7 +163,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// readAhead is the most that is taken on trust of an object's size.
+// maxPrealloc is the maximum size of a buffer that is allocated because of an object's
+// announced size.
 const maxPrealloc = 64 << 20
 
 // get returns an object and its ETag. Errors: errMissing.
@@ -171,7 +172,7 @@ func (c *client) get(ctx context.Context, key string) (data []byte, etag string,
 	return c.getPart(ctx, key, 0, 0)
 }
 
-// getPart returns size bytes of an object from an offset on; all, if size is 0.
+// getPart returns size bytes of an object from an offset on, or all of it if size is 0.
 func (c *client) getPart(ctx context.Context, key string, from, size int64) (data []byte, etag string, err error) {
 	var opts minio.GetObjectOptions
 	if size > 0 {
@@ -198,22 +199,22 @@ func (c *client) getPart(ctx context.Context, key string, from, size int64) (dat
 	return data, etag, err
 }
 
-// A condition of a write.
+// A condition of a write. The zero condition always holds.
 type condition struct {
-	absent bool
-	etag   string // the object's present one, unless ""
+	absent bool   // the object does not exist
+	etag   string // unless "": the object has this ETag
 }
 
 var ifAbsent = condition{absent: true}
 
 func ifMatch(etag string) condition { return condition{etag: etag} }
 
-// put writes an object if the condition holds, and returns its ETag. It reports
-// whether the write may have been carried out, or may yet be, in spite of an error;
-// with errRefused it may be that an earlier attempt of this very write was carried
-// out, and who calls looks.
+// put writes an object if the condition holds, and returns its ETag. With an error it
+// reports whether the write may nevertheless have been carried out, or may still be. With
+// errPrecondition that means that an earlier attempt of the same call may have written
+// the object; the caller checks that.
 func (c *client) put(ctx context.Context, key string, data []byte, cond condition) (etag string, uncertain bool, err error) {
-	sum := "" // over TLS, which keeps the body as it is, it need not be signed
+	sum := "" // TLS protects the body, so that it need not be signed
 	if !c.secure {
 		hash := sha256.Sum256(data)
 		sum = hex.EncodeToString(hash[:])
@@ -233,7 +234,7 @@ func (c *client) put(ctx context.Context, key string, data []byte, cond conditio
 	if err == nil {
 		return etag, false, nil
 	}
-	if err == memento.ErrDenied { // these credentials are known
+	if err == memento.ErrDenied { // not because of unknown credentials: see classify
 		err = fmt.Errorf("%w: the credentials may not write", memento.ErrReadOnly)
 	}
 	if cond.etag != "" && errors.Is(err, errNotFound) {
@@ -242,8 +243,9 @@ func (c *client) put(ctx context.Context, key string, data []byte, cond conditio
 	return "", uncertain, err
 }
 
-// swap is put for small objects that say who wrote them, so that one that was
-// written can be told from another: what it reports as refused was not carried out.
+// swap is put for small objects that hold random bytes. After an uncertain attempt it
+// reads the object back. So errPrecondition always means that the write was not carried
+// out.
 func (c *client) swap(ctx context.Context, key string, data []byte, cond condition) (etag string, err error) {
 	etag, uncertain, err := c.put(ctx, key, data, cond)
 	if err == nil || !uncertain {
@@ -262,13 +264,14 @@ func (c *client) swap(ctx context.Context, key string, data []byte, cond conditi
 	return "", outcomeUnknown(err)
 }
 
-// write is put without a condition, for objects that nobody else writes.
+// write is put without a condition, for objects that have only one writer.
 func (c *client) write(ctx context.Context, key string, data []byte) error {
 	_, _, err := c.put(ctx, key, data, condition{})
 	return err
 }
 
-// lost marks the error of a write that may have been carried out, or may yet be.
+// outcomeUnknown returns the error of a write that may have been carried out, or may
+// still be.
 func outcomeUnknown(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -276,7 +279,7 @@ func outcomeUnknown(err error) error {
 	return fmt.Errorf("%w: object storage did not answer", memento.ErrUncertain)
 }
 
-// remove deletes objects, those that do not exist too.
+// remove deletes objects. It is no error if some do not exist.
 func (c *client) remove(ctx context.Context, keys ...string) error {
 	return parallel(ctx, len(keys), func(ctx context.Context, i int) error {
 		if c.versioned {
@@ -292,20 +295,19 @@ func (c *client) remove(ctx context.Context, keys ...string) error {
 	})
 }
 
-// eraseVersions deletes what a bucket keeps of an object that was overwritten or
-// deleted, and unless latest is to stay, all of it.
+// eraseVersions deletes the old versions of an object in a versioned bucket, and, unless
+// latestStays is set, also the latest.
 func (c *client) eraseVersions(ctx context.Context, key string, latestStays bool) error {
 	full := c.prefix + key
-	type doomed struct{ id string }
-	var found []doomed
+	var ids []string
 	_, err := c.try(ctx, func(ctx context.Context) error {
-		found = nil
+		ids = nil
 		for info := range c.core.ListObjectsIter(ctx, c.bucket, minio.ListObjectsOptions{Prefix: full, Recursive: true, WithVersions: true}) {
 			if info.Err != nil {
 				return info.Err
 			}
 			if info.Key == full && !(latestStays && info.IsLatest) {
-				found = append(found, doomed{info.VersionID})
+				ids = append(ids, info.VersionID)
 			}
 		}
 		return nil
@@ -313,9 +315,9 @@ func (c *client) eraseVersions(ctx context.Context, key string, latestStays bool
 	if err != nil {
 		return err
 	}
-	for _, d := range found {
+	for _, id := range ids {
 		_, err := c.try(ctx, func(ctx context.Context) error {
-			return c.core.RemoveObject(ctx, c.bucket, full, minio.RemoveObjectOptions{VersionID: d.id})
+			return c.core.RemoveObject(ctx, c.bucket, full, minio.RemoveObjectOptions{VersionID: id})
 		})
 		if err != nil && !errors.Is(err, errNotFound) {
 			return err
@@ -324,7 +326,7 @@ func (c *client) eraseVersions(ctx context.Context, key string, latestStays bool
 	return nil
 }
 
-// overwrite writes an object so that nothing of what it was is left.
+// overwrite writes an object, and deletes its old versions if the bucket keeps them.
 func (c *client) overwrite(ctx context.Context, key string, data []byte) error {
 	if err := c.write(ctx, key, data); err != nil || !c.versioned {
 		return err
@@ -334,15 +336,15 @@ func (c *client) overwrite(ctx context.Context, key string, data []byte) error {
 
 // A listed object.
 type listed struct {
-	key  string // without the prefix of all keys; of what lies deeper, its directory, with a slash
-	etag string
-	at   time.Time // when it was written, by the storage's clock
-	size int64
+	key      string // without the prefix of all keys; of what lies deeper, its directory, with a slash
+	etag     string
+	modified time.Time // when it was written, by the storage's clock
+	size     int64
 }
 
-// list returns what lies below dir, in order of keys, behind the key after; at most
-// limit of it, unless it is 0. Unless all is set, what lies deeper comes as its
-// directory.
+// list returns the objects below dir in order of their keys, from the first one after the
+// key after on, at most limit unless that is 0. If all is not set, subdirectories are
+// returned in place of the objects in them.
 func (c *client) list(ctx context.Context, dir, after string, limit int, all bool) (found []listed, err error) {
 	opts := minio.ListObjectsOptions{Prefix: c.prefix + dir, Recursive: all, FetchOwner: new(bool)}
 	if after != "" {
@@ -358,7 +360,7 @@ func (c *client) list(ctx context.Context, dir, after string, limit int, all boo
 				return info.Err
 			}
 			key := strings.TrimPrefix(info.Key, c.prefix)
-			if key <= after { // some servers include it
+			if key <= after { // some servers include the key after
 				continue
 			}
 			found = append(found, listed{key, info.ETag, info.LastModified, info.Size})

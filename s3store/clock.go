@@ -25,7 +25,7 @@ func (t *statsTransport) noteDate(h http.Header) {
 	}
 }
 
-// now returns the time by the storage's clock, and false if it has never told.
+// now returns the time by the storage's clock, and false if no answer had a date.
 func (t *statsTransport) now() (time.Time, bool) {
 	d := t.date.Load()
 	if d == nil {
@@ -34,8 +34,8 @@ func (t *statsTransport) now() (time.Time, bool) {
 	return d.at.Add(time.Since(d.received)), true
 }
 
-// isOlder reports whether what was written at a time, by the storage's clock, is older
-// than an age. If that cannot be told, it is not.
+// isOlder reports whether an object that was written at a time, by the storage's clock,
+// is older than the given age. It is false if the storage's time is unknown.
 func (b *Backend) isOlder(at time.Time, than time.Duration) bool {
 	now, ok := b.transport.now()
 	return ok && now.Sub(at) > than

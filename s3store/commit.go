@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	groupOps   = 64      // the most that share a record
-	groupBytes = 4 << 20 // of contents, with which a record takes no more
+	groupOps   = 64      // maximum number of writes that share a record
+	groupBytes = 4 << 20 // bytes of contents from which on a record takes no further write
 
-	// settleTime is for how long a caller whose context has ended waits for what is
-	// being written for it.
+	// cancelGrace is for how long a caller whose context has ended waits for its write,
+	// if that is in progress.
 	cancelGrace = 2 * time.Second
 )
 
@@ -27,15 +27,15 @@ type op struct {
 	err  error
 }
 
-// submit has a plan carried out and written. What plan leaves behind may be looked
-// at only if submit returns nil, as it may be running still.
+// submit runs plan in a transaction, and commits it. The caller may use what plan has
+// set only if submit returns nil; otherwise plan may still be running.
 func (s *store) submit(ctx context.Context, plan func(*transaction) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	o := &op{ctx: ctx, plan: plan, done: make(chan struct{})}
 	s.queueMu.Lock()
-	if !s.writing && !s.b.runBackground(s.write) {
+	if !s.writing && !s.b.runBackground(s.writeLoop) {
 		s.queueMu.Unlock()
 		return memento.ErrClosed
 	}
@@ -56,7 +56,7 @@ func (s *store) submit(ctx context.Context, plan func(*transaction) error) error
 	if i >= 0 {
 		return ctx.Err()
 	}
-	select { // it is being written: who looks afterwards is to find it settled, if that is soon
+	select { // it is being written: wait for the outcome, if that is soon known
 	case <-o.done:
 		return o.err
 	case <-time.After(cancelGrace):
@@ -64,8 +64,8 @@ func (s *store) submit(ctx context.Context, plan func(*transaction) error) error
 	}
 }
 
-// write writes what is queued until nothing is.
-func (s *store) write(ctx context.Context) {
+// writeLoop commits queued writes until the queue is empty.
+func (s *store) writeLoop(ctx context.Context) {
 	for {
 		s.queueMu.Lock()
 		group := s.queue[:min(groupOps, len(s.queue))]
@@ -88,10 +88,10 @@ func (s *store) write(ctx context.Context) {
 	}
 }
 
-// commit plans and writes the first n ops of a group. Each has its own error, unless
-// commit returns one.
+// commit plans and writes the first n ops of a group. If it returns an error, it is the
+// error of all n; otherwise each op has its own.
 func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
-	refreshed := false // whether the state was the newest after all of the group had come
+	refreshed := false // the state was refreshed after all ops of the group were queued
 	for {
 		s.mu.RLock()
 		usable := s.st != nil && !s.partial && age(s.confirmed) < s.b.maxAge
@@ -126,7 +126,7 @@ func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
 		if err != nil || won {
 			return n, err
 		}
-		// Others were first: plan again behind what they wrote.
+		// Another process was first: plan again on what it wrote.
 		if err := s.catchUp(ctx); err != nil {
 			return n, err
 		}
@@ -134,7 +134,7 @@ func (s *store) commit(ctx context.Context, group []*op) (n int, err error) {
 	}
 }
 
-// plan plans ops on the present state, whose number it returns.
+// plan plans the first n ops on the present state, and returns that state's number.
 func (s *store) plan(group []*op) (t *transaction, n int, at int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -159,8 +159,8 @@ func (s *store) plan(group []*op) (t *transaction, n int, at int64) {
 	return t, n, s.st.n
 }
 
-// writeRecord writes a transaction. It reports whether its record took the next place in
-// the log; if not, another did.
+// writeRecord writes a transaction's record at the next number of the log. It returns
+// false if another record has that number.
 func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time) (won bool, err error) {
 	r := t.rec
 	r.Usage = usageForm{t.info.Usage.Memories, t.info.Usage.Bytes}
@@ -182,8 +182,8 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 	case err == nil && age(began) < s.b.maxAge:
 		won = true
 	case err == nil, errors.Is(err, errPrecondition):
-		// It took too long to be certain, or an attempt may have been the one that
-		// was first.
+		// The request took too long to trust its answer, or it was refused because an
+		// earlier attempt of it succeeded.
 		if won, err = s.committed(ctx, r.N, r.Commit); err != nil {
 			return false, outcomeUnknown(memento.ErrUnavailable)
 		}
@@ -215,18 +215,19 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 	due := s.st != nil && s.compactionDue()
 	s.mu.Unlock()
 	if due {
-		s.b.runBackground(func(ctx context.Context) { s.compactIfDue(ctx) }) // what fails is tried again some records later
+		s.b.runBackground(func(ctx context.Context) { s.compactIfDue(ctx) }) // after an error a later write tries again
 	}
 	return true, nil
 }
 
-// taken reports whether a record is at a place in the log.
+// recordExists reports whether the log has an object with number n.
 func (s *store) recordExists(ctx context.Context, n int64) bool {
 	_, err := s.readLog(ctx, n)
 	return err == nil
 }
 
-// committed reports whether the record n is the one of a commit, wherever it is kept.
+// committed reports whether record n is that of the given commit. It looks in the log and
+// in the segments.
 func (s *store) committed(ctx context.Context, n int64, commit string) (bool, error) {
 	for range 10 {
 		m, _, err := s.b.getManifest(ctx, s.id)
@@ -234,7 +235,7 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 			return false, err
 		}
 		if m.Deleted && n <= m.End {
-			return false, nil // what a deleted store was, nobody can tell
+			return false, nil // the records of a deleted store are gone
 		}
 		if g, folded := m.segmentOf(n); folded {
 			d, err := s.b.segmentHeader(ctx, g)
@@ -257,7 +258,7 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 			return false, nil
 		case err != nil:
 			return false, err
-		case r.Compacted: // since the manifest was read
+		case r.Compacted: // after the manifest was read
 			continue
 		}
 		return r.Commit == commit, nil
@@ -265,8 +266,8 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 	return false, memento.ErrUnavailable
 }
 
-// dropBlobs removes contents that nothing refers to. Those that stay because it fails
-// are found by Prune.
+// deleteBlobs deletes the blobs of a transaction that was not committed. If it fails,
+// Prune deletes them later.
 func (s *store) deleteBlobs(ctx context.Context, t *transaction) {
 	keys := make([]string, len(t.blobs))
 	for i, c := range t.blobs {

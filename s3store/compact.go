@@ -13,31 +13,36 @@ import (
 	"memento"
 )
 
-// Folding writes the records at the end of the log, which are one object each, as one
-// object of history, and takes away what was redacted and pruned. The manifest, which
-// names what is in force, is replaced on condition that it is still the one that was
-// read: of two that fold at once, one starts again.
+// A compaction rewrites the records at the end of the log, which are one object each, as
+// one segment of history, without the versions and contents that were redacted or pruned.
+// Some compactions also write a checkpoint: all memories as of one record. The manifest
+// names the current segments and checkpoint. It is replaced on condition that it has not
+// changed since it was read, so that of two concurrent compactions one starts again.
 
 const (
-	compactEvery          = 256     // records
-	compactBytes          = 4 << 20 // of contents in them
-	compactRetryEvery     = 32      // records after which another one tries what nobody has done
-	checkpointCompactions = 4       // foldings, at least, between two bases
-	checkpointShare       = 8       // of how many memories a record between two bases is worth one
-	loadCompactShare      = 4       // of a folding's records make one worth it for who has just read them
-	loadCompactMin        = 16      // and no fewer than these
-	listPageSize          = 1000    // keys of a page
-	compactTries          = 50      // against others who fold
+	compactEvery      = 256     // records that are not compacted, after which a writer compacts
+	compactBytes      = 4 << 20 // bytes of contents in those, after which a writer compacts earlier
+	compactRetryEvery = 32      // records after which another writer tries a compaction that is overdue
+
+	checkpointCompactions = 4 // minimum number of compactions between two checkpoints
+	checkpointShare       = 8 // a checkpoint needs at least memories/checkpointShare records since the last
+
+	loadCompactShare = 4  // a process that loads a store compacts from CompactEvery/loadCompactShare records on,
+	loadCompactMin   = 16 // and from this many at least
+
+	listPageSize = 1000 // keys on a page of a listing
+	compactTries = 50   // attempts while other processes compact the same store
 )
 
-// foldDue reports whether who wrote the newest record folds. The lock is held.
+// compactionDue reports whether the writer of the newest record compacts the log. s.mu
+// is held.
 func (s *store) compactionDue() bool {
 	n := s.st.n - s.st.manifest.End
 	return n >= s.b.compactEvery && (n-s.b.compactEvery)%compactRetryEvery == 0 || s.st.tailSize >= compactBytes && n%compactRetryEvery == 0
 }
 
-// foldLong folds, unless others of this process did while it waited for them: what little
-// was written meanwhile is for the next turn.
+// compactIfDue compacts, unless another goroutine did while this one waited for it. The
+// few records that were written meanwhile are left to the next compaction.
 func (s *store) compactIfDue(ctx context.Context) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
@@ -46,15 +51,15 @@ func (s *store) compactIfDue(ctx context.Context) error {
 	if s.st != nil {
 		n = s.st.n - s.st.manifest.End
 	}
-	long := n >= s.b.compactEvery || n > 0 && s.st.tailSize >= compactBytes
+	due := n >= s.b.compactEvery || n > 0 && s.st.tailSize >= compactBytes
 	s.mu.RUnlock()
-	if !long {
+	if !due {
 		return nil
 	}
 	return s.compactLocked(ctx, 0, false)
 }
 
-// A snapshot is a state that folding works on.
+// A snapshot is a copy of the state for a compaction.
 type snapshot struct {
 	state
 	entries []*indexEntry
@@ -73,31 +78,33 @@ func (s *store) snapshot() *snapshot {
 	return c
 }
 
-// fold folds what there is.
+// compact compacts all records of the log.
 func (s *store) compact(ctx context.Context) error { return s.compactTo(ctx, 0, false) }
 
-// scrub removes from the bucket what the record until, and those before it, redacted
-// and pruned.
+// purgeRemoved deletes from the bucket what the records up to until have redacted and
+// pruned.
 func (s *store) purgeRemoved(ctx context.Context, until int64) error {
 	return s.compactTo(ctx, until, false)
 }
 
-// sweep also removes what folders that died have left of it.
+// collectGarbage is purgeRemoved, and also deletes what compactors that crashed have left
+// behind.
 func (s *store) collectGarbage(ctx context.Context, until int64) error {
 	return s.compactTo(ctx, max(until, 1), true)
 }
 
-// foldAs folds until the record scrub, unless that is 0, is folded, be it by others,
-// and what it took away is gone from the bucket.
+// compactTo compacts until record until is compacted, by this or another process, and
+// what it redacts and prunes is gone from the bucket. With until 0 it only compacts, once.
+// all says that any record of the log may hold what is to be deleted.
 func (s *store) compactTo(ctx context.Context, until int64, all bool) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
 	return s.compactLocked(ctx, until, all)
 }
 
-// foldLocked is foldAs for who has the lock folding.
+// compactLocked is compactTo. s.compacting is held.
 func (s *store) compactLocked(ctx context.Context, until int64, all bool) error {
-	var before *compactor // one that knows what is to go, and was not the first
+	var earlier *compactor // an attempt that found out what to delete, but lost the race
 	for n := range compactTries {
 		c := s.snapshot()
 		if c == nil || c.n < until {
@@ -112,15 +119,15 @@ func (s *store) compactLocked(ctx context.Context, until int64, all bool) error 
 		switch {
 		case c.deleted:
 			return memento.ErrNoStore
-		case until > 0 && !all && s.collected.contains(until): // for another caller
+		case until > 0 && !all && s.purged.contains(until): // for another caller
 			return nil
 		case until > c.manifest.End, until == 0 && n == 0 && c.n > c.manifest.End:
 			err = f.run(ctx)
 		case until == 0:
 			return nil
-		case before != nil:
-			err = before.deleteUnreferenced(ctx)
-		default: // others folded it, and may not live to remove what is old
+		case earlier != nil:
+			err = earlier.deleteUnreferenced(ctx)
+		default: // another process compacted it, and may crash before it deletes the old objects
 			f.allRecords = true
 			if _, err = f.findLive(ctx); err == nil {
 				err = f.deleteUnreferenced(ctx)
@@ -130,38 +137,38 @@ func (s *store) compactLocked(ctx context.Context, until int64, all bool) error 
 			return err
 		}
 		if f.live != nil {
-			before = f
+			earlier = f
 		}
 		if err := s.reloadManifest(ctx); err != nil {
 			return err
 		}
-		if err := sleep(ctx, rand.N(time.Duration(n+1)*10*time.Millisecond)); err != nil { // others fold: let them
+		if err := sleep(ctx, rand.N(time.Duration(n+1)*10*time.Millisecond)); err != nil { // back off while others compact
 			return err
 		}
 	}
-	return fmt.Errorf("%w: others are at it", memento.ErrUnavailable)
+	return fmt.Errorf("%w: too many concurrent compactions", memento.ErrUnavailable)
 }
 
-// A folder is one attempt to fold.
+// A compactor is one attempt of a compaction.
 type compactor struct {
 	*store
-	c             *snapshot
-	removes       bool
-	allRecords    bool               // whether any record of the log may hold what is to be removed
+	from          *snapshot
+	removes       bool               // there are versions to be redacted or removed
+	allRecords    bool               // any record of the log may hold what is to be removed
 	live          map[contentID]bool // contents that versions refer to; nil if all are
 	dirtyRecords  map[int64]bool     // records that hold what is to be removed
-	written       []string           // objects written
-	oldCheckpoint string             // the base that the new manifest does not name
+	written       []string           // keys of the objects that this attempt has written
+	oldCheckpoint string             // key of the checkpoint that the new manifest replaces; "" if none
 	next          manifest
-	manifestSent  bool // whether the manifest may be in force
+	manifestSent  bool // the new manifest was sent, and may be the current one
 
 	liveBlobs map[string]bool
-	commits   map[string]bool // that came about
+	commits   map[string]bool // names of the commits in the log
 }
 
 func (s *store) newCompactor(c *snapshot) *compactor {
 	return &compactor{
-		store: s, c: c, removes: len(c.redacted)+len(c.pruned) > 0,
+		store: s, from: c, removes: len(c.redacted)+len(c.pruned) > 0,
 		dirtyRecords: map[int64]bool{}, liveBlobs: map[string]bool{}, commits: map[string]bool{},
 		next: manifest{Format: recordFormat, Rev: random(), End: c.n, Checkpoint: c.manifest.Checkpoint, Segments: slices.Clone(c.manifest.Segments)},
 	}
@@ -197,19 +204,19 @@ func (f *compactor) write(ctx context.Context) (etag string, err error) {
 	if err != nil {
 		return "", err
 	}
-	from := f.c.manifest.End + 1
-	first, last := seqs(f.c.tail)
-	records, kept := f.withoutRemoved(f.c.tail), slices.SortedFunc(maps.Keys(contents), compareContentIDs)
+	from := f.from.manifest.End + 1
+	first, last := seqs(f.from.tail)
+	records, ids := f.withoutRemoved(f.from.tail), slices.SortedFunc(maps.Keys(contents), compareContentIDs)
 	if len(records) > 0 {
-		if err := f.writeSegment(ctx, len(f.next.Segments), from, f.c.n, first, last, records, kept, func(p contentID) string { return contents[p] }); err != nil {
+		if err := f.writeSegment(ctx, len(f.next.Segments), from, f.from.n, first, last, records, ids, func(p contentID) string { return contents[p] }); err != nil {
 			return "", err
 		}
 	}
-	since := f.c.n
-	if f.c.manifest.Checkpoint != nil {
-		since -= f.c.manifest.Checkpoint.N
+	since := f.from.n
+	if f.from.manifest.Checkpoint != nil {
+		since -= f.from.manifest.Checkpoint.N
 	}
-	if f.removes || since >= max(checkpointCompactions*f.b.compactEvery, int64(len(f.c.entries))/checkpointShare) {
+	if f.removes || since >= max(checkpointCompactions*f.b.compactEvery, int64(len(f.from.entries))/checkpointShare) {
 		if err := f.writeCheckpoint(ctx); err != nil {
 			return "", err
 		}
@@ -220,8 +227,8 @@ func (f *compactor) write(ctx context.Context) (etag string, err error) {
 	}
 	f.manifestSent = true
 	cond := ifAbsent
-	if f.c.etag != "" {
-		cond = ifMatch(f.c.etag)
+	if f.from.etag != "" {
+		cond = ifMatch(f.from.etag)
 	}
 	return f.b.s3.swap(ctx, manifestKey(f.id), data, cond)
 }
@@ -242,11 +249,12 @@ func compareContentIDs(a, b contentID) int {
 	return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.i, b.i))
 }
 
-// survey finds out which contents stay, and returns the segments that hold others.
+// findLive finds out which contents and commits are live. It returns the indexes of the
+// segments that hold anything else, and so must be rewritten.
 func (f *compactor) findLive(ctx context.Context) (touched []int, err error) {
-	parts := make([]*segmentHeader, len(f.c.manifest.Segments))
+	parts := make([]*segmentHeader, len(f.from.manifest.Segments))
 	err = parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
-		parts[i], err = f.b.segmentHeader(ctx, f.c.manifest.Segments[i])
+		parts[i], err = f.b.segmentHeader(ctx, f.from.manifest.Segments[i])
 		return err
 	})
 	if err != nil {
@@ -276,7 +284,7 @@ func (f *compactor) findLive(ctx context.Context) (touched []int, err error) {
 	for i, d := range parts {
 		holds[i] = scan(d.Records)
 	}
-	scan(f.c.tail)
+	scan(f.from.tail)
 	for i, d := range parts {
 		if holds[i] || slices.ContainsFunc(d.Contents, func(c span) bool { return !f.live[contentID{c.N, c.I}] }) {
 			touched = append(touched, i)
@@ -285,38 +293,38 @@ func (f *compactor) findLive(ctx context.Context) (touched []int, err error) {
 	return touched, nil
 }
 
-// rewrite writes the segments anew that hold what is to be removed.
+// rewriteSegments writes the segments again that hold anything to be removed.
 func (f *compactor) rewriteSegments(ctx context.Context) error {
 	touched, err := f.findLive(ctx)
 	if err != nil {
 		return err
 	}
 	for _, i := range touched {
-		g := f.c.manifest.Segments[i]
+		g := f.from.manifest.Segments[i]
 		d, content, err := f.b.readSegment(ctx, g)
 		if err != nil {
 			return err
 		}
-		var kept []contentID
+		var ids []contentID
 		for _, c := range d.Contents {
 			if p := (contentID{c.N, c.I}); f.live[p] {
-				kept = append(kept, p)
+				ids = append(ids, p)
 			}
 		}
-		if err := f.writeSegment(ctx, i, g.From, g.To, g.FirstSeq, g.LastSeq, f.withoutRemoved(d.Records), kept, content); err != nil {
+		if err := f.writeSegment(ctx, i, g.From, g.To, g.FirstSeq, g.LastSeq, f.withoutRemoved(d.Records), ids, content); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removed reports whether a version is to be emptied or taken away, and is not yet.
+// toRemove reports whether a version must be redacted or removed, and is not yet.
 func (f *compactor) toRemove(v *version) bool {
-	_, redacted := f.c.redacted[v.Seq]
-	return redacted && v.Redacted == 0 || f.c.pruned[v.Seq]
+	_, redacted := f.from.redacted[v.Seq]
+	return redacted && v.Redacted == 0 || f.from.pruned[v.Seq]
 }
 
-// remain returns records as they are without what was redacted and pruned.
+// withoutRemoved returns the records without what was redacted and pruned.
 func (f *compactor) withoutRemoved(records []*record) []*record {
 	if !f.removes {
 		return records
@@ -326,10 +334,10 @@ func (f *compactor) withoutRemoved(records []*record) []*record {
 		left := *r
 		left.Versions = nil
 		for _, v := range r.Versions {
-			if c, redacted := f.c.redacted[v.Seq]; redacted && v.Redacted == 0 {
+			if c, redacted := f.from.redacted[v.Seq]; redacted && v.Redacted == 0 {
 				v = v.redacted(c)
 			}
-			if !f.c.pruned[v.Seq] {
+			if !f.from.pruned[v.Seq] {
 				left.Versions = append(left.Versions, v)
 			}
 		}
@@ -338,15 +346,14 @@ func (f *compactor) withoutRemoved(records []*record) []*record {
 	return remaining
 }
 
-// tailContents returns the contents of the records that are folded, as far as they
-// stay.
+// tailContents returns the live contents of the records that are being compacted.
 func (f *compactor) tailContents(ctx context.Context) (map[contentID]string, error) {
 	var wants []want
-	for _, r := range f.c.tail {
+	for _, r := range f.from.tail {
 		for _, v := range r.Versions {
-			if v.Ref != nil && v.Ref.Blob == "" && v.Ref.N > f.c.manifest.End && (f.live == nil || f.live[v.Ref.contentID()]) {
+			if v.Ref != nil && v.Ref.Blob == "" && v.Ref.N > f.from.manifest.End && (f.live == nil || f.live[v.Ref.contentID()]) {
 				w := v.want()
-				w.raw = true // what is damaged stays so, and can still be redacted
+				w.raw = true // damaged contents are copied as they are, and can still be redacted
 				wants = append(wants, w)
 			}
 		}
@@ -362,10 +369,10 @@ func (f *compactor) tailContents(ctx context.Context) (map[contentID]string, err
 	return found, nil
 }
 
-// writeSegment writes a segment and puts it at a place in the new manifest.
-func (f *compactor) writeSegment(ctx context.Context, at int, from, to, first, last int64, records []*record, kept []contentID, content func(contentID) string) error {
-	key := segmentKey(f.id, from, &f.c.manifest)
-	data, g, err := encodeSegment(key, from, to, first, last, records, kept, content)
+// writeSegment writes a segment, and enters it in the new manifest at index at.
+func (f *compactor) writeSegment(ctx context.Context, at int, from, to, first, last int64, records []*record, ids []contentID, content func(contentID) string) error {
+	key := segmentKey(f.id, from, &f.from.manifest)
+	data, g, err := encodeSegment(key, from, to, first, last, records, ids, content)
 	if err != nil {
 		return err
 	}
@@ -382,7 +389,7 @@ func (f *compactor) writeSegment(ctx context.Context, at int, from, to, first, l
 }
 
 func (f *compactor) writeCheckpoint(ctx context.Context) error {
-	c := f.c
+	c := f.from
 	form := checkpoint{
 		Format: recordFormat, N: c.n, Info: formOf(c.info), Usage: usageForm{c.info.Usage.Memories, c.info.Usage.Bytes},
 		Seq: c.seq, Latest: stampOf(c.latest), SeqByID: c.seqByID,

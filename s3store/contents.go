@@ -45,20 +45,20 @@ const wholeSegmentFrom = 4
 // has some of them any more.
 func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 	texts := make([]string, len(wants))
-	var left []int
+	var pending []int
 	for i, w := range wants {
 		if text, ok := s.b.cache.get(s.cacheKey(w.ref)); ok && (w.raw || w.of.SHA256 == text.(cachedText).sha256) {
 			texts[i] = text.(cachedText).text
 		} else {
-			left = append(left, i)
+			pending = append(pending, i)
 		}
 	}
-	for again := false; len(left) > 0; again = true {
-		missing, err := s.fetch(ctx, wants, left, texts)
+	for reloaded := false; len(pending) > 0; reloaded = true {
+		missing, err := s.fetch(ctx, wants, pending, texts)
 		if err != nil {
 			return nil, err
 		}
-		if len(missing) > 0 && again {
+		if len(missing) > 0 && reloaded {
 			return nil, errNotFound
 		}
 		if len(missing) > 0 { // folded meanwhile
@@ -66,7 +66,7 @@ func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 				return nil, err
 			}
 		}
-		left = missing
+		pending = missing
 	}
 	return texts, nil
 }

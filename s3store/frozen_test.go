@@ -285,13 +285,13 @@ func TestRedactAgain(t *testing.T) {
 		}
 		alive := openHasty(t, prefix, nil, time.Minute)
 		alive.keepLog = time.Hour
-		if n := trace(t, alive, info.ID, "secret"); n == 0 {
+		if n := countObjects(t, alive, info.ID, "secret"); n == 0 {
 			t.Error("nothing was left to be removed")
 		}
 		if v, err := alive.Redact(t.Context(), info.ID, first.ID, memento.Actor{}); err != nil || !v.Redacted() {
 			t.Errorf("again: %+v, %v", v, err)
 		}
-		if n := trace(t, alive, info.ID, "secret"); n > 0 {
+		if n := countObjects(t, alive, info.ID, "secret"); n > 0 {
 			t.Errorf("it is still in %d objects", n)
 		}
 		if m, err := alive.Get(t.Context(), info.ID, memento.ByPath("/hidden-path")); err != nil || m.Content != "harmless" {
@@ -302,7 +302,7 @@ func TestRedactAgain(t *testing.T) {
 
 // trace returns how many objects of a store hold a text, which is not one of those
 // that are compressed.
-func trace(t *testing.T, b *Backend, id memento.StoreID, text string) (n int) {
+func countObjects(t *testing.T, b *Backend, id memento.StoreID, text string) (n int) {
 	t.Helper()
 	found, err := b.s3.list(t.Context(), storeDir(id), "", 0, true)
 	if err != nil {

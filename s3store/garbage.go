@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// clean removes what is folded when nobody can look for it any more.
+// expireLog deletes the old checkpoint, and those compacted records of the log that are
+// so old that no process looks for them any more.
 func (f *compactor) expireLog(ctx context.Context) error {
 	if f.oldCheckpoint != "" {
 		if err := f.b.s3.remove(ctx, f.oldCheckpoint); err != nil {
@@ -15,22 +16,22 @@ func (f *compactor) expireLog(ctx context.Context) error {
 		}
 	}
 	f.mu.RLock()
-	now, told := f.b.transport.now()
-	early := !told || now.Before(f.nextExpiry)
+	now, known := f.b.transport.now()
+	early := !known || now.Before(f.nextExpiry)
 	f.mu.RUnlock()
-	if early { // a long listing, of which nothing would go
+	if early { // a long listing, of which nothing would be deleted
 		return nil
 	}
-	log, err := f.b.s3.list(ctx, logDir(f.id), "", listPageSize, true) // more of it next time
+	log, err := f.b.s3.list(ctx, logDir(f.id), "", listPageSize, true) // the next compaction continues
 	if err != nil {
 		return err
 	}
 	var expired []string
 	next := now.Add(f.b.keepLog) // when there may be more
 	for _, o := range log {
-		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && f.b.isOlder(o.at, f.b.keepLog) {
+		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && f.b.isOlder(o.modified, f.b.keepLog) {
 			expired = append(expired, o.key)
-		} else if at := o.at.Add(f.b.keepLog); at.Before(next) {
+		} else if at := o.modified.Add(f.b.keepLog); at.Before(next) {
 			next = at
 		}
 	}
@@ -46,11 +47,12 @@ func (f *compactor) expireLog(ctx context.Context) error {
 	return nil
 }
 
-// reap removes at once what was redacted and pruned, whoever has folded it: objects that
-// the manifest in force does not name, and records of the log.
+// deleteUnreferenced deletes at once what was redacted and pruned, whichever process has
+// compacted it: objects that the current manifest does not name, and records of the log.
 func (f *compactor) deleteUnreferenced(ctx context.Context) error {
-	// Listed before the manifest is read: what was made on an earlier one, and is not
-	// named by it, never will be, since its maker finds that it was not the first.
+	// List before reading the manifest. Then an object that was made for an earlier
+	// manifest, and that this manifest does not name, will never be named: its writer
+	// fails to replace the manifest.
 	var parts []listed
 	for _, dir := range []string{checkpointDir(f.id), segmentDir(f.id)} {
 		found, err := f.b.s3.list(ctx, dir, "", 0, true)
@@ -77,7 +79,7 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 	for _, o := range blobs {
 		name := o.key[len(blobDir(f.id)):]
 		commit, _, _ := strings.Cut(name, "-")
-		if f.commits[commit] && !f.liveBlobs[name] { // what is under way is of no commit yet
+		if f.commits[commit] && !f.liveBlobs[name] { // a blob of a write in progress has no commit yet
 			f.b.cache.remove(cacheKey{dir: string(f.id), name: name})
 			doomed = append(doomed, o.key)
 		}
@@ -91,7 +93,7 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 		n, ok := parseLogKey(o.key)
 		switch {
 		case !ok || n > m.End:
-		case f.b.isOlder(o.at, f.b.keepLog):
+		case f.b.isOlder(o.modified, f.b.keepLog):
 			doomed = append(doomed, o.key)
 		case f.dirtyRecords[n] || f.allRecords && o.size > int64(len(stub(n))):
 			emptied = append(emptied, n)
@@ -106,20 +108,21 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := recordRange{f.c.manifest.End, min(f.c.n, m.End)}
+	done := recordRange{f.from.manifest.End, min(f.from.n, m.End)}
 	if f.allRecords {
 		done.after = 0
 	}
-	f.collected = f.collected.joined(done)
+	f.purged = f.purged.joined(done)
 	return nil
 }
 
-// A stretch is the records behind one, up to another.
+// A recordRange is the records after one number, up to and including another.
 type recordRange struct{ after, to int64 }
 
 func (s recordRange) contains(n int64) bool { return s.after < n && n <= s.to }
 
-// joined returns s with another stretch, or only that if there is a gap between them.
+// joined returns the union with another range, or only the other one if there is a gap
+// between them.
 func (s recordRange) joined(other recordRange) recordRange {
 	if other.after > s.to || other.to < s.after {
 		return other

@@ -83,7 +83,7 @@ func TestRedactBesideDying(t *testing.T) {
 				if !dead.Load() {
 					t.Error("nobody else folded")
 				}
-				if n := trace(t, b, id, "secret"); n > 0 {
+				if n := countObjects(t, b, id, "secret"); n > 0 {
 					t.Errorf("it is still in %d objects", n)
 				}
 				if m, err := b.Get(t.Context(), id, memento.ByPath("/hidden-path")); err != nil || m.Content != "harmless" {

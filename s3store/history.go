@@ -159,7 +159,7 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 	if err := s.view(ctx, func(st *state) error { h = st.history(); return nil }); err != nil {
 		return err
 	}
-	sent := 0
+	yielded := 0
 	err = s.walk(ctx, h, opts.OldestFirst, opts.After, func(part []*version) error {
 		var found []memento.Version
 		var wants []want
@@ -176,7 +176,7 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 				}
 				wants = append(wants, w)
 			}
-			if sent+len(found) == opts.Limit {
+			if yielded+len(found) == opts.Limit {
 				break
 			}
 		}
@@ -188,7 +188,7 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 			if !yield(v, nil) {
 				return errStopWalk
 			}
-			if sent++; sent == opts.Limit {
+			if yielded++; yielded == opts.Limit {
 				return errStopWalk
 			}
 		}

@@ -24,8 +24,8 @@ func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Durat
 	}
 	key := dutiesDir + hashed(duty)
 	data, etag, err := b.s3.get(ctx, key)
-	now, told := b.transport.now()
-	if !told {
+	now, known := b.transport.now()
+	if !known {
 		now = b.time()
 	}
 	cond := ifMatch(etag)

@@ -15,38 +15,38 @@ import (
 	"memento"
 )
 
-// A manifest says where a store is kept besides the rest of its log. It is the only
-// object of a store that changes: whoever folds replaces it, on condition that it is
-// the one that was read.
+// A manifest names the objects that hold the compacted part of a store. Apart from the
+// read times it is the only object of a store that changes: a compaction replaces it, on
+// condition that it is still the one that was read.
 type manifest struct {
 	Format     int            `json:"format"`
-	Rev        string         `json:"rev"` // random, so that no two manifests are the same bytes
-	End        int64          `json:"end"` // records up to this one are folded
+	Rev        string         `json:"rev"` // random, so that no two manifests have the same bytes
+	End        int64          `json:"end"` // records up to this one are compacted
 	Checkpoint *checkpointRef `json:"base,omitempty"`
 	Segments   []segment      `json:"segments,omitempty"` // of the records up to End, in order
 	Deleted    bool           `json:"deleted,omitempty"`  // the record End deleted the store
-	Purged     bool           `json:"buried,omitempty"`   // and nothing of it is left
+	Purged     bool           `json:"buried,omitempty"`   // and its other objects were deleted
 }
 
-// A baseRef names a base: the store's memories as of one record.
+// A checkpointRef names a checkpoint: the store's memories as of one record.
 type checkpointRef struct {
 	Key string `json:"key"`
 	N   int64  `json:"n"`
 }
 
-// A segment names an object that holds the records of a part of the log, without
+// A segment names an object that holds the records of one part of the log, without
 // what was redacted and pruned.
 type segment struct {
 	Key      string `json:"key"`
-	From     int64  `json:"from"` // records
-	To       int64  `json:"to"`
-	FirstSeq int64  `json:"first"` // of the versions that there have been; 0 if none
+	From     int64  `json:"from"`  // number of the first record
+	To       int64  `json:"to"`    // and of the last
+	FirstSeq int64  `json:"first"` // of the versions, including removed ones; 0 if there were none
 	LastSeq  int64  `json:"last"`
-	Meta     int64  `json:"meta"` // bytes of the description, behind which the contents are
+	Meta     int64  `json:"meta"` // bytes of the header; the contents follow it
 	Size     int64  `json:"size"` // bytes of the object
 }
 
-// seq returns the newest that is folded.
+// seq returns the Seq of the newest compacted version, 0 if there is none.
 func (m *manifest) seq() int64 {
 	for i := len(m.Segments) - 1; i >= 0; i-- {
 		if m.Segments[i].LastSeq > 0 {
@@ -56,7 +56,7 @@ func (m *manifest) seq() int64 {
 	return 0
 }
 
-// holding returns the segment of a record.
+// segmentOf returns the segment that holds record n.
 func (m *manifest) segmentOf(n int64) (segment, bool) {
 	for i := len(m.Segments) - 1; i >= 0; i-- {
 		if g := m.Segments[i]; g.From <= n && n <= g.To {
@@ -66,17 +66,18 @@ func (m *manifest) segmentOf(n int64) (segment, bool) {
 	return segment{}, false
 }
 
-// tag marks the keys of what is made to be named by the manifest after this one.
+// tag is part of the keys of the objects that the next manifest, after this one, is to
+// name.
 func (m *manifest) tag() string { return "-" + hashed(m.Rev)[:16] }
 
-// awaits reports whether an object with this key is named, or may be by the next
-// manifest.
+// mayReference reports whether this manifest names the object with this key, or the next
+// one may.
 func (m *manifest) mayReference(key string) bool {
 	return m.Checkpoint != nil && m.Checkpoint.Key == key || strings.Contains(key, m.tag()) ||
 		slices.ContainsFunc(m.Segments, func(g segment) bool { return g.Key == key })
 }
 
-// getManifest reads a store's manifest, which is zero if there is none yet.
+// getManifest reads a store's manifest and its ETag; both are zero if there is none yet.
 func (b *Backend) getManifest(ctx context.Context, id memento.StoreID) (m manifest, etag string, err error) {
 	data, etag, err := b.s3.get(ctx, manifestKey(id))
 	if errors.Is(err, errNotFound) {
@@ -89,12 +90,12 @@ func (b *Backend) getManifest(ctx context.Context, id memento.StoreID) (m manife
 		return m, "", fmt.Errorf("%w: a manifest is damaged", memento.ErrFormat)
 	}
 	if m.Format > recordFormat {
-		return m, "", fmt.Errorf("%w: a manifest was written by a newer memento", memento.ErrFormat)
+		return m, "", fmt.Errorf("%w: a newer memento has written a manifest", memento.ErrFormat)
 	}
 	return m, etag, nil
 }
 
-// A base is a store's memories, without contents, as of one record.
+// A checkpoint is a store's memories, without contents, as of one record.
 type checkpoint struct {
 	Format   int                         `json:"format"`
 	N        int64                       `json:"n"`
@@ -130,18 +131,18 @@ func (f *memoryRecord) entry() *indexEntry {
 	}, ref: f.Ref}
 }
 
-// state returns the state that the base describes.
+// state returns the state that the checkpoint describes.
 func (f *checkpoint) state() *state {
 	s := newState()
 	s.n, s.seq, s.latest = f.N, f.Seq, f.Latest.time()
-	s.lastRemoval = f.N // at the latest
+	s.lastRemoval = f.N // or an earlier record
 	s.info = f.Info.info()
 	s.info.Usage = memento.Usage{Memories: f.Usage.Memories, Bytes: f.Usage.Bytes}
 	if f.SeqByID != nil {
 		s.seqByID = f.SeqByID
 	}
 	s.paths = make([]*indexEntry, 0, len(f.Memories))
-	for i := range f.Memories { // which are in order of path
+	for i := range f.Memories { // in order of path
 		h := f.Memories[i].entry()
 		s.byID[h.memory.ID], s.byPath[h.memory.Path] = h, h
 		s.paths = append(s.paths, h)
@@ -149,13 +150,13 @@ func (f *checkpoint) state() *state {
 	return s
 }
 
-// packers are writers for pack: each has tables of a megabyte.
+// gzipWriters are reused, since each has tables of a megabyte.
 var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for other levels only
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for other levels
 	return w
 }}
 
-// pack returns v as compressed JSON.
+// pack returns v as JSON, compressed with gzip.
 func pack(v any) ([]byte, error) {
 	w := gzipWriters.Get().(*gzip.Writer)
 	defer gzipWriters.Put(w)

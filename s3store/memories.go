@@ -161,9 +161,9 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 					return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
 				}
 				t.imported[v.ID] = true
-				v.CreatedAt = whole(v.CreatedAt)
+				v.CreatedAt = storedTime(v.CreatedAt)
 				if v.Redacted() {
-					v.RedactedAt = whole(v.RedactedAt)
+					v.RedactedAt = storedTime(v.RedactedAt)
 				}
 				effects, err := p.PlanImport(t, v)
 				if err != nil {

@@ -12,17 +12,16 @@ import (
 	"memento"
 )
 
-// A claim says which store has a unique name, or is about to be made with it.
+// A claim says which store has a unique name, or is being created with it.
 type claim struct {
 	Rev   string          `json:"rev"`
 	Store memento.StoreID `json:"store"`
 }
 
-// claimPatience is for how long a store that has a name, and is not there yet, is
-// waited for.
+// claimTimeout is for how long a store that has claimed a name may take to be created.
 const claimTimeout = 5 * time.Second
 
-// claim takes a name for a store that is about to be made. Errors: ErrExist.
+// claim reserves a name for a store that is being created. Errors: ErrExist.
 func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 	has := func(s memento.StoreInfo) bool {
 		return s.Workspace == info.Workspace && s.Name == info.Name && !s.Archived()
@@ -43,7 +42,7 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 	if err != nil {
 		return err
 	}
-	// Most names are new: that there is no claim need not be asked first.
+	// Most names are new: try without reading first.
 	if _, err := b.s3.swap(ctx, key, mine, ifAbsent); !errors.Is(err, errPrecondition) {
 		return err
 	}
@@ -91,16 +90,17 @@ func (b *Backend) claim(ctx context.Context, info memento.StoreInfo) error {
 	}
 }
 
-// errTaken is of a name that another store has.
+// errTaken returns the error of a name that another store has.
 func errTaken(name string) error { return fmt.Errorf("%w: a store named %q", memento.ErrExist, name) }
 
-// fence reports whether a store that is not there is never going to be: because it was
-// deleted, or because, if force is set, its place is taken away now.
+// tombstone reports whether a store that does not exist never will: because it was
+// deleted, or because, with force, tombstone writes a record that deletes it as the first
+// of its log.
 func (b *Backend) tombstone(ctx context.Context, id memento.StoreID, force bool) (bool, error) {
 	known, err := b.idUsed(ctx, id)
 	if known || err != nil {
 		if err == nil {
-			_, err = b.lookup(ctx, id) // it may have been made meanwhile
+			_, err = b.lookup(ctx, id) // it may have been created meanwhile
 		}
 		if errors.Is(err, memento.ErrNoStore) {
 			return true, nil
@@ -110,8 +110,8 @@ func (b *Backend) tombstone(ctx context.Context, id memento.StoreID, force bool)
 	if !force {
 		return false, nil
 	}
-	tombstone := record{N: 1, Commit: random(), Deleted: true}
-	data, err := tombstone.encode()
+	r := record{N: 1, Commit: random(), Deleted: true}
+	data, err := r.encode()
 	if err != nil {
 		return false, err
 	}
@@ -122,7 +122,7 @@ func (b *Backend) tombstone(ctx context.Context, id memento.StoreID, force bool)
 	return err == nil, err
 }
 
-// nameLocks are for those of one process who want the same name.
+// nameLocks make callers of one process that want the same name wait for each other.
 type nameLocks struct {
 	mu    sync.Mutex
 	locks map[string]*nameLock
@@ -133,7 +133,7 @@ type nameLock struct {
 	users int
 }
 
-// lock locks a name, and returns what unlocks it.
+// lock locks a name, and returns a function that unlocks it.
 func (l *nameLocks) lock(ws memento.Workspace, name string) (unlock func()) {
 	key := string(ws) + "\x00" + name
 	l.mu.Lock()
@@ -158,7 +158,7 @@ func (l *nameLocks) lock(ws memento.Workspace, name string) (unlock func()) {
 	}
 }
 
-// inOrder returns the workspaces that have something, in order.
+// inOrder returns the found workspaces for which has is true, sorted.
 func inOrder(found []memento.Workspace, has []bool) []memento.Workspace {
 	var some []memento.Workspace
 	for i, ws := range found {

@@ -52,7 +52,7 @@ type version struct {
 	Size      int64             `json:"z,omitempty"`
 	By        memento.Actor     `json:"a"`
 	At        stamp             `json:"t"`
-	Born      stamp             `json:"c,omitempty"` // when its memory was made; 0 if it has none any more
+	Created   stamp             `json:"c,omitempty"` // when its memory was made; 0 if it has none any more
 	Ref       *ref              `json:"r,omitempty"` // nil if it has no contents
 	Redacted  stamp             `json:"rt,omitempty"`
 	Redactor  memento.Actor     `json:"ra,omitzero"`

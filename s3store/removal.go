@@ -130,7 +130,7 @@ func (s *store) deleteOrphans(ctx context.Context, used map[string]bool) error {
 	}
 	var orphans []string
 	for _, o := range found {
-		if name := o.key[len(blobDir(s.id)):]; !used[name] && s.b.isOlder(o.at, s.b.keepLog) {
+		if name := o.key[len(blobDir(s.id)):]; !used[name] && s.b.isOlder(o.modified, s.b.keepLog) {
 			orphans = append(orphans, o.key)
 		}
 	}

@@ -1,28 +1,28 @@
 // Package s3store keeps memories in a bucket of an S3-compatible object storage. Any
-// number of servers may use one bucket at once; none coordinates them.
+// number of servers may use one bucket at once, without a coordinator.
 //
 //	backend, err := s3store.Open(ctx, s3store.Location{Bucket: "agents", Region: "eu-central-1"}, nil)
 //
-// Each store is a log. A commit is one object, written at the next number on
-// condition that none is there (If-None-Match: *): that is the instant at which an
-// Apply happens, and who comes second plans anew. Writes of one process that wait for
-// the same store share a record. Every process that uses a store holds its memories,
-// without contents, in memory, and asks before each reading whether there is a next
-// record: one request, which readers of a process share if it began after they came.
-// A record carries the random name of its commit, so that a writer whose answer was
-// lost reads the record back and sees whose it is.
+// Each store is a log. A commit writes one object, a record, at the next number of the
+// log, on condition that none is there (If-None-Match: *). This is the instant at which
+// an Apply happens; a writer that loses the race plans again. Writes of one process
+// that wait for the same store share a record. Every process holds the state of the
+// stores it uses in memory: their memories without contents. Before each read it checks
+// with one request whether there is a next record; concurrent readers of a process share
+// that request if it began after their call. A record carries the random name of its
+// commit, so that a writer that got no answer can read the record back and recognise it.
 //
-// Records are folded now and then into larger objects, from which, with the last
-// records of the log, a process takes up a store. Redact and Prune fold at once and
-// leave nothing of what they remove in the bucket.
+// The log is compacted regularly: its records are rewritten as larger objects. A process
+// loads a store from those and the last records of the log. Redact and Prune compact at
+// once, and leave nothing of what they remove in the bucket.
 //
-// What a method has returned as done is as durable as the object storage makes what
-// it has acknowledged. The storage must honour If-None-Match: * and If-Match on
-// writing, and be strongly consistent; Open tries the former and refuses what does
-// not.
+// A write that a method has reported as done is as durable as the object storage makes
+// an acknowledged PUT. The storage must honour If-None-Match: * and If-Match on PUT,
+// and be strongly consistent. Open tests the conditions, and fails if the storage
+// ignores them.
 //
-// docs/s3.md describes the format, which has a version, the set-up of a bucket, and
-// the number of requests and the cost of each operation.
+// docs/s3.md describes the versioned format, how to set up a bucket, and the number of
+// requests and the cost of each operation.
 package s3store
 
 import (
@@ -45,21 +45,21 @@ import (
 // A Location says where to keep stores.
 type Location struct {
 	Bucket   string
-	Prefix   string // of all keys; backends with different ones share nothing
-	Endpoint string // a URL; "" is that of Amazon S3
-	Region   string // "" asks the storage
+	Prefix   string // of all keys; backends with different prefixes share nothing
+	Endpoint string // a URL; "" means Amazon S3
+	Region   string // "" means that the storage is asked for it
 
-	// PathStyle says whether the bucket is named in the path of requests ("true") or
-	// in the host ("false"); "" or "auto" is by the endpoint: only Amazon and its
-	// like are asked by host.
+	// PathStyle says whether requests name the bucket in the path ("true") or in the
+	// host ("false"). "" or "auto" decides by the endpoint: the host for Amazon and
+	// similar services, the path for others.
 	PathStyle string
 }
 
 // Options are the options of [Open]; nil means all defaults.
 type Options struct {
-	// Credentials are what requests are signed with. nil means the environment
-	// (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), the shared
-	// credentials file, or the role of the machine, whichever there is first.
+	// Credentials sign the requests. nil means the first that is found of: the
+	// environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), the
+	// shared credentials file, the role of the machine.
 	Credentials *credentials.Credentials
 
 	// InlineBytes is the maximum size of contents that are stored in the record of
@@ -82,18 +82,18 @@ type Options struct {
 	// Default 256.
 	CompactEvery int
 
-	// Existing has Open fail with ErrNotExist if the prefix has never been used, and
-	// write nothing: whether the storage honours conditions is not tried then.
+	// Existing makes Open fail with ErrNotExist if the prefix has never been used. Open
+	// then writes nothing, and so does not test whether the storage honours conditions.
 	Existing bool
 
-	// MakeBucket makes the bucket if there is none, for tests.
+	// MakeBucket creates the bucket if there is none, for tests.
 	MakeBucket bool
 
-	// Transport carries the requests; nil means one of the backend's own.
+	// Transport sends the requests; nil means a transport of the backend's own.
 	Transport http.RoundTripper
 
-	// Now tells the time; nil means time.Now. Times are kept in UTC, in whole
-	// microseconds, as [memento.NextTime] has them.
+	// Now returns the current time; nil means time.Now. Times are stored in UTC and
+	// whole microseconds, as [memento.NextTime] returns them.
 	Now func() time.Time
 }
 
@@ -113,19 +113,19 @@ type Backend struct {
 	inline       int
 	maxStates    int64
 	compactEvery int64
-	keepLog      time.Duration // see the constants of these names
-	maxAge       time.Duration
+	keepLog      time.Duration // see the constant
+	maxAge       time.Duration // see the constant
 	now          func() time.Time
-	holder       string // of duties
+	holder       string // of leases: a random name of this handle
 
 	ctx          context.Context // ends with the backend
 	cancel       context.CancelFunc
 	tasks        sync.WaitGroup
-	ownTransport *http.Transport // nil if it is the caller's
+	ownTransport *http.Transport // nil if the caller has given one
 
 	mu        sync.Mutex // guards what follows
 	stores    map[memento.StoreID]*store
-	stateUsed int64 // bytes of states, roughly
+	stateUsed int64 // bytes of states, approximately
 	closed    bool
 
 	names   nameLocks
@@ -145,14 +145,15 @@ var (
 	_ memento.NoteKeeper      = (*Backend)(nil)
 )
 
-var errNoBucket = fmt.Errorf("%w: the bucket does not exist; make it, or name another", memento.ErrInvalid)
+var errNoBucket = fmt.Errorf("%w: the bucket does not exist; create it, or name another", memento.ErrInvalid)
 
 // Open opens the stores of a bucket. It writes and deletes an object to find out
-// whether the storage honours conditions.
+// whether the storage honours conditions. The caller closes the Backend.
 //
-// Errors: ErrInvalid (the location; the bucket does not exist), ErrUnsupported (the
-// storage does not honour conditions), ErrDenied, ErrReadOnly, ErrUnavailable,
-// ErrFormat (what the bucket holds was written by a newer memento).
+// Errors: ErrInvalid (the location is wrong, or the bucket does not exist),
+// ErrUnsupported (the storage does not honour conditions), ErrNotExist (see
+// Options.Existing), ErrDenied, ErrReadOnly, ErrUnavailable, ErrFormat (a newer memento
+// has written to the bucket).
 func Open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	b, err := open(ctx, at, opts)
 	if err != nil {
@@ -257,7 +258,7 @@ func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
 	t.ResponseHeaderTimeout = attemptTimeout
-	t.DisableCompression = true // objects come as they are
+	t.DisableCompression = true // objects are returned as they are stored
 	return t
 }
 
@@ -269,7 +270,7 @@ func standardCredentials(base http.RoundTripper) *credentials.Credentials {
 	})
 }
 
-// Close finishes what was accepted, and writes when memories were read.
+// Close completes the calls that have begun, and writes the read times.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -295,7 +296,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// goOn runs f beside the caller until the backend closes, unless it has.
+// runBackground runs f in the background; Close waits for it. It returns false if the
+// backend is closed.
 func (b *Backend) runBackground(f func(context.Context)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -306,13 +308,13 @@ func (b *Backend) runBackground(f func(context.Context)) bool {
 	return true
 }
 
-// time returns the present, as it is kept.
-func (b *Backend) time() time.Time { return whole(b.now()) }
+// time returns the current time in UTC and whole microseconds.
+func (b *Backend) time() time.Time { return storedTime(b.now()) }
 
-// whole returns t as it is kept.
-func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+// storedTime returns t as it is stored: in UTC and whole microseconds.
+func storedTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// use returns what this process holds of a store, for the time until done is called.
+// use returns the in-memory store with this ID, and keeps it until done is called.
 func (b *Backend) use(ctx context.Context, id memento.StoreID) (s *store, done func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -360,8 +362,8 @@ func (b *Backend) unuse(s *store) {
 	}
 }
 
-// dropStates gives up the states used longest ago, until a tenth of the room is
-// free. The lock is held.
+// dropStates evicts the least recently used states, until a tenth of the space is free.
+// b.mu is held.
 func (b *Backend) dropStates() {
 	for b.stateUsed > b.maxStates/10*9 {
 		var oldest *store
@@ -384,7 +386,7 @@ func (b *Backend) stateBytes() int64 {
 	return b.stateUsed
 }
 
-// read brings a store up to date and runs f on it.
+// read refreshes a store and runs f on its state.
 func (b *Backend) read(ctx context.Context, op string, id memento.StoreID, f func(*store, *state) error) error {
 	s, done, err := b.use(ctx, id)
 	if err == nil {
@@ -394,7 +396,8 @@ func (b *Backend) read(ctx context.Context, op string, id memento.StoreID, f fun
 	return b.failed(op, err)
 }
 
-// failed gives an error of the storage the form that callers know.
+// failed translates an error of the storage to one that callers know, and adds the
+// operation to it.
 func (b *Backend) failed(op string, err error) error {
 	if err == nil {
 		return nil
@@ -409,7 +412,7 @@ func (b *Backend) failed(op string, err error) error {
 		err = memento.ErrClosed
 	}
 	if errors.Is(err, errNotFound) || errors.Is(err, errPrecondition) {
-		err = fmt.Errorf("%w: objects were removed or changed by something else", memento.ErrFormat)
+		err = fmt.Errorf("%w: another program removed or changed objects", memento.ErrFormat)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -131,12 +131,12 @@ func (s *state) applyVersions(versions []*version) {
 
 // head returns the memory that a version left, or nil.
 func (v *version) entry() *indexEntry {
-	if v.Born == 0 || v.Redacted != 0 || v.Ref == nil {
+	if v.Created == 0 || v.Redacted != 0 || v.Ref == nil {
 		return nil
 	}
 	return &indexEntry{memory: memento.Memory{
 		ID: v.Memory, Path: v.Path, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size, Version: v.ID,
-		CreatedAt: v.Born.time(), UpdatedAt: v.At.time(),
+		CreatedAt: v.Created.time(), UpdatedAt: v.At.time(),
 	}, ref: *v.Ref}
 }
 

@@ -12,75 +12,75 @@ import (
 )
 
 const (
-	// maxAge is for how long a state may be used without asking whether it is the
-	// newest: records of the log are removed no earlier than keepLog after they were
-	// written, so that until then a position that holds none has never held one.
+	// maxAge is for how long a state may be used without confirming that it is the
+	// newest. Records of the log are deleted keepLog after they were written, and not
+	// before. So a number that a state of at most maxAge finds free was never used.
 	maxAge  = 10 * time.Minute
 	keepLog = time.Hour
 
-	// company is for how long after another process has written to a store it is
-	// expected to do so again.
+	// contentionWindow is for how long after a write by another process another such
+	// write is expected.
 	contentionWindow = 10 * time.Second
 
-	// loadTries is how often loading a store begins again because others have folded it
-	// meanwhile, after pauses of up to loadPause.
+	// loadTries is how often loading a store is tried, with pauses of up to loadPause,
+	// while other processes compact it.
 	loadTries = 30
 	loadPause = 50 * time.Millisecond
 )
 
-// A store is what a process holds of one store.
+// A store is the in-memory side of one store of this process.
 type store struct {
 	b  *Backend
 	id memento.StoreID
 
 	mu               sync.RWMutex // guards what follows
 	st               *state       // nil until it is loaded
-	partial          bool         // while st lacks records of the log that others may have been shown
-	confirmed        time.Time    // when st was the newest; see age
-	lastCommit       string       // the commit that was written last, or is about to be
-	lastForeignWrite time.Time    // when a record of another process was last come upon
-	nextExpiry       time.Time    // by the storage's clock, before which no record of the log is old enough to be removed, if that is known
+	partial          bool         // st is being loaded: it lacks records that callers may have seen before
+	confirmed        time.Time    // when st was last known to be the newest; see age
+	lastCommit       string       // the random name of the last commit that this process has written or begun to write
+	lastForeignWrite time.Time    // when a record of another process was last read
+	nextExpiry       time.Time    // by the storage's clock: no record of the log expires before; zero if unknown
 
 	refreshMu   sync.Mutex // guards what follows
-	nextRefresh *refresh   // the one that begins when the running one has ended
-	refreshing  bool
+	nextRefresh *refresh   // begins when the running one has ended; nil if nobody waits for it
+	refreshing  bool       // refreshLoop runs
 
 	queueMu sync.Mutex // guards what follows
 	queue   []*op
-	writing bool
+	writing bool // writeLoop runs
 
-	compacting sync.Mutex  // held while the log is folded
-	collected  recordRange // guarded by folding: what these records took away is gone from the bucket
-	loading    sync.Mutex  // held while the state is brought up to date
+	compacting sync.Mutex  // held during a compaction
+	purged     recordRange // what these records redact and prune is gone from the bucket; guarded by compacting
+	loading    sync.Mutex  // held while the state is refreshed or loaded
 
-	users  int       // guarded by the backend's lock, as are those below
-	used   time.Time // last
-	weight int64     // bytes of the state, when it was last looked at
+	users  int       // calls that use the store; guarded by the backend's lock, as are those below
+	used   time.Time // when it was last used
+	weight int64     // bytes of the state, when it was last measured
 }
 
-// age is how long ago t was, with the time that the machine slept.
+// age returns how long ago t was, including the time that the machine slept.
 func age(t time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
-// A question is whether a state is the newest.
+// A refresh brings the state up to date, for all callers that wait for it.
 type refresh struct {
 	done chan struct{}
 	err  error
 }
 
-// fresh brings the state up to date: it then has every record that was written before
-// the call. Calls share a question only if it began after they did.
+// waitRefresh brings the state up to date: it then has every record that was written
+// before the call. A call joins a refresh only if that has not begun yet.
 func (s *store) waitRefresh(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.refreshMu.Lock()
-	q := s.nextRefresh
-	if q == nil {
-		q = &refresh{done: make(chan struct{})}
-		s.nextRefresh = q
+	r := s.nextRefresh
+	if r == nil {
+		r = &refresh{done: make(chan struct{})}
+		s.nextRefresh = r
 	}
 	if !s.refreshing {
 		if !s.b.runBackground(s.refreshLoop) {
@@ -91,30 +91,30 @@ func (s *store) waitRefresh(ctx context.Context) error {
 	}
 	s.refreshMu.Unlock()
 	select {
-	case <-q.done:
-		return q.err
+	case <-r.done:
+		return r.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// answer answers questions until there is none.
+// refreshLoop runs refreshes until nobody waits for one.
 func (s *store) refreshLoop(ctx context.Context) {
 	for {
 		s.refreshMu.Lock()
-		q := s.nextRefresh
+		r := s.nextRefresh
 		s.nextRefresh = nil
-		s.refreshing = q != nil
+		s.refreshing = r != nil
 		s.refreshMu.Unlock()
-		if q == nil {
+		if r == nil {
 			return
 		}
-		q.err = s.catchUp(ctx)
-		close(q.done)
+		r.err = s.catchUp(ctx)
+		close(r.done)
 	}
 }
 
-// catchUp reads what was written since.
+// catchUp reads the records that were written since the last call, or loads the store.
 func (s *store) catchUp(ctx context.Context) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -158,11 +158,11 @@ func (s *store) catchUp(ctx context.Context) error {
 				break
 			}
 			if r.Compacted {
-				s.st = nil // its place in the manifest is to be found
+				s.st = nil // the manifest says where the record is now
 				break
 			}
 			if s.st != nil && s.st.deleted && s.st.manifest.End != s.st.n {
-				s.st = nil // it begins again, behind what the manifest says was buried
+				s.st = nil // the ID is used again, after the End of the manifest
 				break
 			}
 			if !loaded && s.st != nil && r.Commit != s.lastCommit {
@@ -179,7 +179,7 @@ func (s *store) catchUp(ctx context.Context) error {
 		long := s.st != nil && int64(len(s.st.tail)) > 3*s.b.compactEvery
 		compactWorth := loaded && s.st != nil && !deleted && int64(len(s.st.tail)) >= max(loadCompactMin, s.b.compactEvery/loadCompactShare)
 		s.mu.Unlock()
-		if end && compactWorth { // it costs less than reading them all once more
+		if end && compactWorth { // one compaction costs less than reading all records again
 			s.b.runBackground(func(ctx context.Context) { s.compact(ctx) })
 		}
 		switch {
@@ -193,8 +193,8 @@ func (s *store) catchUp(ctx context.Context) error {
 	}
 }
 
-// takeLocked takes the next record, unless it is known. written says that it comes from
-// this process. The lock is held.
+// applyLocked applies a record to the state, if it is the next one. written says that
+// this process wrote it. s.mu is held.
 func (s *store) applyLocked(r *record, written bool) {
 	if s.st == nil || r.N != s.st.n+1 {
 		return
@@ -212,7 +212,7 @@ func (s *store) readLog(ctx context.Context, n int64) (*record, error) {
 	return decodeRecord(data, n)
 }
 
-// reread takes up the present manifest.
+// reloadManifest reads the current manifest into the state.
 func (s *store) reloadManifest(ctx context.Context) error {
 	m, etag, err := s.b.getManifest(ctx, s.id)
 	if err != nil {
@@ -224,18 +224,18 @@ func (s *store) reloadManifest(ctx context.Context) error {
 	case s.st == nil:
 	case m.End <= s.st.n && !m.Deleted:
 		s.st.adopt(m, etag)
-	default: // what is known lies behind it
+	default: // the state is older than the manifest
 		s.st = nil
 	}
 	return nil
 }
 
-// load builds the state from what is kept.
+// load builds the state from the objects in the bucket.
 func (s *store) load(ctx context.Context) error {
 	for range loadTries {
 		began := time.Now()
 		st, err := s.build(ctx)
-		if errors.Is(err, errNotFound) { // folded meanwhile: the manifest names others now
+		if errors.Is(err, errNotFound) { // compacted meanwhile: the manifest names other objects now
 			if err := sleep(ctx, rand.N(loadPause)); err != nil {
 				return err
 			}
@@ -255,8 +255,10 @@ func (s *store) load(ctx context.Context) error {
 	return errChangesTooFast
 }
 
-// build reads the manifest and what it names, and the first record if it names none.
-// Errors: errMissing if something was replaced meanwhile.
+// build reads the manifest and the objects that it names. If there is no manifest, it
+// reads the first record.
+//
+// Errors: errNotFound if an object was replaced meanwhile, ErrNoStore.
 func (s *store) build(ctx context.Context) (*state, error) {
 	m, etag, err := s.b.getManifest(ctx, s.id)
 	if err != nil {
@@ -267,14 +269,14 @@ func (s *store) build(ctx context.Context) (*state, error) {
 		st.n, st.deleted, st.manifest, st.etag = m.End, true, m, etag
 		return st, nil
 	}
-	if etag == "" { // young, or not there
+	if etag == "" { // never compacted, or no such store
 		r, err := s.readLog(ctx, 1)
 		switch {
 		case errors.Is(err, errNotFound):
 			return nil, memento.ErrNoStore
 		case err != nil:
 			return nil, err
-		case r.Compacted: // since the manifest was looked for
+		case r.Compacted: // since the manifest was read
 			return nil, errNotFound
 		}
 		s.cacheContents(r, false)
@@ -290,7 +292,7 @@ func (s *store) build(ctx context.Context) (*state, error) {
 			return nil, err
 		}
 		if f.Format > recordFormat || f.Info == nil {
-			return nil, fmt.Errorf("%w: a store was written by a newer memento", memento.ErrFormat)
+			return nil, fmt.Errorf("%w: a newer memento has written to the store", memento.ErrFormat)
 		}
 		st = f.state()
 	}
@@ -321,14 +323,14 @@ func (s *store) build(ctx context.Context) (*state, error) {
 	return st, s.b.readReads(ctx, s.id, st)
 }
 
-// view is fresh, and runs f on the state with the lock held for reading.
+// view refreshes the state, and runs f on it with the lock held for reading.
 func (s *store) view(ctx context.Context, f func(*state) error) error {
 	for {
 		if err := s.waitRefresh(ctx); err != nil {
 			return err
 		}
 		s.mu.RLock()
-		if s.st == nil || s.partial { // given up meanwhile
+		if s.st == nil || s.partial { // dropped meanwhile
 			s.mu.RUnlock()
 			continue
 		}

@@ -146,7 +146,7 @@ func (t *transaction) applyEffects(effects []memento.Effect) []memento.Version {
 			} else {
 				kept.Ref = &before[i].ref
 			}
-			kept.Born = stampOf(e.After.CreatedAt)
+			kept.Created = stampOf(e.After.CreatedAt)
 			h := kept.entry()
 			t.byID[e.After.ID], t.byPath[e.After.Path] = h, h
 		}
