@@ -10,11 +10,11 @@ import (
 	"memento"
 )
 
-// A store is made by the first record of its log. Markers, empty objects that are
-// written before, say in which order a workspace lists its stores, and which have a
-// name. They are hints: who follows one asks the store itself.
+// The first record of its log creates a store. Markers are empty objects that are written
+// before: they give the order in which a workspace lists its stores, and the stores that
+// have a name. Markers are hints: whoever reads one checks the store itself.
 
-// CreateStore makes an empty store.
+// CreateStore creates an empty store.
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
 	if err := b.open(ctx); err != nil {
@@ -39,8 +39,9 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	}
 }
 
-// errFenced is of a store that another server has given up waiting for.
-var errTombstone = errors.New("fenced")
+// errTombstone means that another server has given up waiting for a store to be created,
+// and written a tombstone at its first number.
+var errTombstone = errors.New("the store has a tombstone")
 
 func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memento.StoreSpec) error {
 	began := time.Now()
@@ -83,14 +84,14 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 			return memento.ErrExist
 		}
 	}
-	if age(began) > b.maxAge { // they may have been taken for leftovers
+	if age(began) > b.maxAge { // the markers may have been deleted as stale
 		if err := b.writeMarkers(ctx, info); err != nil {
 			return err
 		}
 	}
 	s, done, err := b.use(ctx, info.ID)
 	if err != nil {
-		return nil // it is made nevertheless
+		return nil // the store is created nevertheless
 	}
 	defer done()
 	s.mu.Lock()
@@ -105,8 +106,11 @@ func (b *Backend) create(ctx context.Context, info memento.StoreInfo, spec memen
 	return nil
 }
 
-// vacate returns the last place that is taken in the log of a store that is to be
-// made with a given ID: 0 if there has been none. Errors: ErrExist.
+// reuseID returns the last number that is used in the log of a store that is to be created
+// with a given ID: 0 if the ID was never used. It removes what a deleted store with this
+// ID has left.
+//
+// Errors: ErrExist.
 func (b *Backend) reuseID(ctx context.Context, info memento.StoreInfo) (end int64, err error) {
 	known, err := b.idUsed(ctx, info.ID)
 	if err != nil || !known {
@@ -126,8 +130,8 @@ func (b *Backend) reuseID(ctx context.Context, info memento.StoreInfo) (end int6
 	return s.purgeDeleted(ctx, info.Workspace, "")
 }
 
-// known reports whether a store has, or ever had, this ID. What it reports as unknown
-// was not there for long enough that the first place of its log is free.
+// idUsed reports whether a store has, or ever had, this ID. If not, number 1 of its log is
+// free: a log whose number 1 has expired has a manifest.
 func (b *Backend) idUsed(ctx context.Context, id memento.StoreID) (bool, error) {
 	if !isStoreID(id) {
 		return false, nil
@@ -147,7 +151,7 @@ func (b *Backend) writeMarkers(ctx context.Context, info memento.StoreInfo) erro
 	return parallel(ctx, len(keys), func(ctx context.Context, i int) error { return b.s3.write(ctx, keys[i], nil) })
 }
 
-// open checks that a method can go on.
+// open returns an error if the backend is closed or ctx has ended.
 func (b *Backend) open(ctx context.Context) error {
 	b.mu.Lock()
 	closed := b.closed
@@ -188,7 +192,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	}
 	defer done()
 	var before string
-	if update.Name != nil { // who looks for the name finds the store as soon as it has it
+	if update.Name != nil { // write the marker first: a search for the name then finds the store at once
 		info, err := b.GetStore(ctx, ws, id)
 		if err != nil {
 			return memento.StoreInfo{}, err
@@ -223,8 +227,8 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return after, nil
 }
 
-// DeleteStore removes a store for good. What is left of it is a mark that its ID is
-// taken.
+// DeleteStore deletes a store for good. Only its manifest is left, which says that the ID
+// was used.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	s, done, err := b.use(ctx, id)
@@ -244,14 +248,16 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	if err != nil {
 		return b.failed(op, err)
 	}
-	if _, err := s.purgeDeleted(ctx, ws, name); !errors.Is(err, memento.ErrExist) { // made again already
+	if _, err := s.purgeDeleted(ctx, ws, name); !errors.Is(err, memento.ErrExist) { // which means created again already
 		return b.failed(op, err)
 	}
 	return nil
 }
 
-// bury removes what a store that was deleted has left, and returns the last place that
-// is taken in its log, behind which it may be made again. Errors: ErrExist if it was.
+// purgeDeleted removes the objects of a deleted store, except its manifest. It returns the
+// last number that is used in the log, after which the store may be created again.
+//
+// Errors: ErrExist if it was created again.
 func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name string) (end int64, err error) {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
@@ -265,8 +271,8 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 		return 0, memento.ErrExist
 	}
 	for {
-		// Listed before it is known that nobody has finished: then none of it is of a
-		// store that was made again.
+		// List before reading the manifest. If the manifest then says that the purge is
+		// not finished, none of these objects belongs to a store that was created again.
 		left, err := s.b.s3.list(ctx, storeDir(s.id), "", 0, true)
 		if err != nil {
 			return 0, err
@@ -301,7 +307,7 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 	}
 }
 
-// clear removes the objects of a store that was deleted, and its markers.
+// deleteObjects deletes the objects of a deleted store, and its markers.
 func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Workspace, name string) error {
 	b := s.b
 	if b.s3.versioned {
@@ -316,7 +322,7 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 		switch {
 		case o.key == manifestKey(s.id):
 		case strings.HasPrefix(o.key, logDir(s.id)) && ok && !b.isOlder(o.modified, b.keepLog):
-			young = append(young, n) // those who have not heard of it yet ask for them
+			young = append(young, n) // processes that do not know of the deletion yet read them
 		default:
 			doomed = append(doomed, o.key)
 		}
@@ -334,7 +340,7 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 	return b.s3.remove(ctx, doomed...)
 }
 
-// pageOfStores is how many stores a listing looks at, at a time.
+// storePageSize is how many stores a listing reads at a time.
 const storePageSize = 64
 
 // ListStores yields the workspace's stores, newest first: in falling order of ID.
@@ -395,7 +401,8 @@ func (b *Backend) listStores(ctx context.Context, ws memento.Workspace, opts mem
 	}
 }
 
-// describeAll describes the stores of markers; those that are none are left zero.
+// describeAll returns the stores of a page of markers. The result is zero for a marker
+// whose store does not exist.
 func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix string, page []listed) ([]memento.StoreInfo, error) {
 	infos := make([]memento.StoreInfo, len(page))
 	err := parallel(ctx, len(page), func(ctx context.Context, i int) error {
@@ -416,7 +423,8 @@ func (b *Backend) describeAll(ctx context.Context, ws memento.Workspace, prefix 
 	return infos, err
 }
 
-// tidy removes an old marker of what is no store, and what is left of that.
+// removeStaleMarker deletes an old marker whose store does not exist, and what a deleted
+// store has left.
 func (b *Backend) removeStaleMarker(ctx context.Context, ws memento.Workspace, marker string, id memento.StoreID) {
 	known, err := b.idUsed(ctx, id)
 	if err != nil {

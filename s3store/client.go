@@ -167,7 +167,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // announced size.
 const maxPrealloc = 64 << 20
 
-// get returns an object and its ETag. Errors: errMissing.
+// get returns an object and its ETag. Errors: errNotFound.
 func (c *client) get(ctx context.Context, key string) (data []byte, etag string, err error) {
 	return c.getPart(ctx, key, 0, 0)
 }
@@ -336,7 +336,7 @@ func (c *client) overwrite(ctx context.Context, key string, data []byte) error {
 
 // A listed object.
 type listed struct {
-	key      string // without the prefix of all keys; of what lies deeper, its directory, with a slash
+	key      string // without the prefix of all keys; ends with a slash if it is a directory
 	etag     string
 	modified time.Time // when it was written, by the storage's clock
 	size     int64

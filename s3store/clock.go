@@ -9,16 +9,16 @@ import (
 	"memento"
 )
 
-// Objects are old by the storage's clock, which has said when they were written. This
-// machine's may be wrong, and must not have what is still in use removed.
+// The age of an object is measured by the storage's clock, which also dates the objects.
+// A wrong clock of this machine must not cause objects in use to be deleted.
 
-// A dated is what the storage's clock said last.
+// A serverDate is the last Date header of the storage.
 type serverDate struct {
-	at       time.Time // to the second
-	received time.Time // when, by a clock that cannot be set
+	at       time.Time // in whole seconds
+	received time.Time // when it came, by the monotonic clock
 }
 
-// noteDate keeps the date of an answer.
+// noteDate remembers the Date header of an answer.
 func (t *statsTransport) noteDate(h http.Header) {
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
 		t.date.Store(&serverDate{at.UTC(), time.Now()})

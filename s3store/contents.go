@@ -7,11 +7,11 @@ import (
 	"memento"
 )
 
-// A want is contents that are wanted, and the version that has them.
+// A want is a request for the contents of a version.
 type want struct {
 	ref ref
-	of  memento.Version // its path, hash, size and digest too; without contents
-	raw bool            // as they are, damaged or not: for a copy that is to replace them
+	of  memento.Version // with path, hash, size and digest, to check the contents against
+	raw bool            // do not check the contents: a compaction copies damaged ones as they are
 }
 
 func (h *indexEntry) want() want {
@@ -19,7 +19,7 @@ func (h *indexEntry) want() want {
 	return want{ref: h.ref, of: memento.Version{Memory: m.ID, ID: m.Version, Path: m.Path, SHA256: m.SHA256, Digest: m.Digest, Size: m.Size}}
 }
 
-// want is for versions that have contents.
+// want returns the request for the contents of v, which has some.
 func (v *version) want() want { return want{ref: *v.Ref, of: v.version()} }
 
 func (s *store) cacheKey(r ref) cacheKey {
@@ -29,7 +29,7 @@ func (s *store) cacheKey(r ref) cacheKey {
 	return cacheKey{dir: string(s.id), n: r.N, i: r.I}
 }
 
-// content returns contents. Errors: errMissing if nothing has them any more.
+// content returns the contents of one want. Errors: see contents.
 func (s *store) content(ctx context.Context, w want) (string, error) {
 	texts, err := s.contents(ctx, []want{w})
 	if err != nil {
@@ -38,11 +38,13 @@ func (s *store) content(ctx context.Context, w want) (string, error) {
 	return texts[0], nil
 }
 
-// wholeFrom is from how many wanted contents on a segment is read as one.
+// wholeSegmentFrom is the number of wanted contents from which on a segment is read as a
+// whole.
 const wholeSegmentFrom = 4
 
-// contents returns contents, in the order asked for. Errors: errMissing if nothing
-// has some of them any more.
+// contents returns the contents of wants, in the same order.
+//
+// Errors: errNotFound if some of them are no longer in the bucket, ErrDamaged.
 func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 	texts := make([]string, len(wants))
 	var pending []int
@@ -61,7 +63,7 @@ func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 		if len(missing) > 0 && reloaded {
 			return nil, errNotFound
 		}
-		if len(missing) > 0 { // folded meanwhile
+		if len(missing) > 0 { // compacted meanwhile
 			if err := s.reloadManifest(ctx); err != nil {
 				return nil, err
 			}
@@ -71,8 +73,8 @@ func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 	return texts, nil
 }
 
-// fetch reads the wanted contents with these indexes, and returns those that are not
-// where they were thought to be.
+// fetch reads the wants with the given indexes into texts. It returns the indexes of those
+// that are not where the state says.
 func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []string) (missing []int, err error) {
 	s.mu.RLock()
 	var m manifest
@@ -80,7 +82,7 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 		m = s.st.manifest
 	}
 	s.mu.RUnlock()
-	// One group is what one object has.
+	// A group is the contents that one object holds.
 	var order []string
 	groups := map[string][]int{}
 	segments := map[string]segment{}
@@ -123,7 +125,7 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 	return missing, nil
 }
 
-// fetchObject reads contents that are an object, or in a record of the log.
+// fetchObject reads contents from a blob or a record of the log.
 func (s *store) fetchObject(ctx context.Context, key string, wants []want, group []int, texts []string) error {
 	data, _, err := s.b.s3.get(ctx, key)
 	if err != nil {
@@ -153,7 +155,7 @@ func (s *store) fetchObject(ctx context.Context, key string, wants []want, group
 	return nil
 }
 
-// fetchFolded reads contents that are in a segment.
+// fetchFromSegment reads contents from a segment.
 func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, group []int, texts []string) error {
 	if len(group) >= wholeSegmentFrom {
 		d, content, err := s.b.readSegment(ctx, g)
@@ -169,7 +171,7 @@ func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, g
 				return err
 			}
 		}
-		// Who reads on will want the rest.
+		// Cache the rest, too: the caller probably reads on.
 		for _, v := range d.versions {
 			if v.Ref == nil || v.Ref.Blob != "" || g.Size > s.b.cache.max/4 {
 				continue
@@ -202,10 +204,10 @@ func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, g
 	return nil
 }
 
-// A cachedText is a text that was checked against its hash when it came into memory.
+// A cachedText is a text that was checked against its hash when it was cached.
 type cachedText struct{ text, sha256 string }
 
-// keepContent checks contents that were read, and keeps them in memory.
+// checkAndCache checks contents that were read, and caches them.
 func (s *store) checkAndCache(w want, text string) (string, error) {
 	if w.raw {
 		return text, nil
@@ -218,13 +220,13 @@ func (s *store) checkAndCache(w want, text string) (string, error) {
 	return text, nil
 }
 
-// cacheText keeps a text in memory that has this hash.
+// cacheText caches a text that has this hash.
 func (s *store) cacheText(r ref, text, sha256 string) {
 	s.b.cache.put(s.cacheKey(r), cachedText{text, sha256}, int64(len(text)))
 }
 
-// cacheContents keeps in memory the contents that a record brings, as far as they are
-// those of its versions. written says that they come from this process.
+// cacheContents caches the contents in a record that belong to its versions. written says
+// that this process wrote them, so that they need no check.
 func (s *store) cacheContents(r *record, written bool) {
 	for _, v := range r.Versions {
 		if v.Ref == nil || v.Ref.Blob != "" || v.Ref.N != r.N || v.Ref.I >= len(r.contents) {

@@ -11,23 +11,23 @@ import (
 	"memento"
 )
 
-// A view is a store's history as of one state.
+// A historyView is a store's history as of one state.
 type historyView struct {
 	manifest    manifest
 	tail        []*record
 	redacted    map[int64]redaction
 	pruned      map[int64]bool
-	seqByID     map[memento.VersionID]int64 // of the state, to be read with its lock only
+	seqByID     map[memento.VersionID]int64 // shared with the state: read it only with the lock held
 	seq         int64
 	lastRemoval int64
 }
 
-// view returns the history. The lock is held.
+// history returns the history as of this state. The lock is held.
 func (s *state) history() historyView {
 	return historyView{s.manifest, slices.Clone(s.tail), maps.Clone(s.redacted), maps.Clone(s.pruned), s.seqByID, s.seq, s.lastRemoval}
 }
 
-// left returns what is left of a version, nil if that is nothing.
+// current returns a version as it is after redaction and pruning; nil if it was pruned.
 func (h *historyView) current(v *version) *version {
 	if h.pruned[v.Seq] {
 		return nil
@@ -38,8 +38,8 @@ func (h *historyView) current(v *version) *version {
 	return v
 }
 
-// describe returns a part of the history as it is now, which may hold less than when
-// the view was taken.
+// segmentHeader returns the header of a segment, or of the one that has replaced it, which
+// may hold less.
 func (s *store) segmentHeader(ctx context.Context, g segment) (*segmentHeader, error) {
 	for range maxRereads {
 		d, err := s.b.segmentHeader(ctx, g)
@@ -136,8 +136,8 @@ func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version me
 	return found, nil
 }
 
-// ListVersions yields versions, newest first unless asked otherwise. It reads the
-// history as it goes: a part at a time.
+// ListVersions yields versions, newest first by default. It reads the history part by part
+// while it yields.
 func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
 	return func(yield func(memento.Version, error) bool) {
 		if err := b.listVersions(ctx, id, opts, yield); err != nil {
@@ -146,8 +146,8 @@ func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts mem
 	}
 }
 
-// errEnough ends a walk.
-var errStopWalk = errors.New("enough")
+// errStopWalk ends a walk early.
+var errStopWalk = errors.New("stop")
 
 func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions, yield func(memento.Version, error) bool) error {
 	s, done, err := b.use(ctx, id)
@@ -163,7 +163,7 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 	err = s.walk(ctx, h, opts.OldestFirst, opts.After, func(part []*version) error {
 		var found []memento.Version
 		var wants []want
-		for _, v := range part { // a want for each version that is found
+		for _, v := range part { // with opts.Contents, wants has an element for each version found
 			full := v.version()
 			if !opts.Matches(&full) {
 				continue
@@ -200,9 +200,10 @@ func (b *Backend) listVersions(ctx context.Context, id memento.StoreID, opts mem
 	return err
 }
 
-// withContents fills in contents; wants, unless it is nil, has one for each version found.
-// What was redacted or pruned since the walk began comes as it is now. With an error it
-// returns the versions before the one that cannot be read.
+// withContents fills in the contents of versions. wants is nil, or has an element for each
+// version. Versions that were redacted since the walk began are returned redacted, and
+// those that were pruned are left out. With an error it returns the versions before the
+// one that cannot be read.
 func (s *store) withContents(ctx context.Context, found []memento.Version, wants []want) ([]memento.Version, error) {
 	if wants == nil {
 		return found, nil
@@ -240,11 +241,11 @@ func (s *store) withContents(ctx context.Context, found []memento.Version, wants
 	return now, nil
 }
 
-// walkPart is how many versions of the tail, or of a segment, come at a time.
+// walkPart is the maximum number of versions of a part.
 const walkPart = 256
 
-// walk calls f with the versions of a history behind the one with the Seq after, part
-// by part, in the order asked for.
+// walk calls f with the versions after the one with the Seq after, part by part. After
+// means older unless oldestFirst is set; after 0 means from the beginning of that order.
 func (s *store) walk(ctx context.Context, h historyView, oldestFirst bool, after int64, f func([]*version) error) error {
 	within := func(v *version) bool {
 		return v.Seq <= h.seq && (after <= 0 && !oldestFirst || oldestFirst && v.Seq > after || !oldestFirst && v.Seq < after)

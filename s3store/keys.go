@@ -13,14 +13,16 @@ import (
 	"memento"
 )
 
-// A key is an object by its hash, which is what is asked for. Another object, by the
-// key's ID, says which hash has the ID; it is written once, and never again.
+// A key is stored in an object that is named by the hash of its secret, which is what
+// lookups know. Another object, named by the key's ID, holds the hash that has this ID; it
+// is written once and never changed.
 //
-// A key is made in three steps: its object, which does not count yet; the object of
-// its ID; and its object once more, on condition that it is as it was. So whoever comes
-// between takes over what does not count, and of several that want one ID or one secret,
-// one has it. An ID stays with the secret that took it, even if its maker died before
-// the last step: the same key can be added again, another not.
+// A key is added in three steps: write the key's object as inactive; write the object of
+// its ID; write the key's object again as active, on condition that it has not changed.
+// Another process may replace an inactive key meanwhile. So of several keys with the same
+// ID or the same secret, one is added. An ID stays with the secret that it was first
+// written for, even if the process crashed before the last step: the same key can be added
+// again, another one cannot.
 
 type keyForm struct {
 	Rev       string            `json:"rev"`
@@ -35,7 +37,7 @@ type keyForm struct {
 	Revoked   stamp             `json:"revoked,omitempty"`
 	Used      stamp             `json:"used,omitempty"`
 
-	Active bool `json:"counts,omitempty"` // from the last step of making it on
+	Active bool `json:"counts,omitempty"` // set by the last step of adding the key
 }
 
 type keyIDForm struct {
@@ -50,7 +52,7 @@ func encodeKey(k memento.Key, active bool) ([]byte, error) {
 	})
 }
 
-// decodeKey reads a key. Errors: errMissing if it does not count.
+// decodeKey decodes a key. Errors: errNotFound if it is inactive, ErrFormat.
 func decodeKey(data []byte) (memento.Key, error) {
 	var f keyForm
 	err := json.Unmarshal(data, &f)
@@ -69,7 +71,7 @@ func decodeKey(data []byte) (memento.Key, error) {
 
 func keyIDKey(id memento.KeyID) string { return keyIDsDir + hashed(string(id)) }
 
-// AddKey keeps a new key.
+// AddKey stores a new key.
 func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 	const op = "add key"
 	if err := b.open(ctx); err != nil {
@@ -93,7 +95,7 @@ func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 			return err
 		}
 		_, err = b.s3.swap(ctx, keyIDKey(k.ID), entry, ifAbsent)
-		if errors.Is(err, errPrecondition) { // perhaps by one with the same secret
+		if errors.Is(err, errPrecondition) { // perhaps the ID has the same secret
 			var has string
 			if has, err = b.hashOfID(ctx, k.ID); err == nil && has != hash {
 				err = memento.ErrExist
@@ -109,12 +111,12 @@ func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 		if _, err = b.s3.swap(ctx, keysDir+hash, data, ifMatch(etag)); !errors.Is(err, errPrecondition) {
 			return err
 		}
-		// Another with the same secret has taken it over.
+		// Another process has replaced the inactive key.
 	}
 }
 
-// beginKey writes a key that does not count yet, in place of one that does not either.
-// Errors: ErrExist if there is one that does.
+// beginKey writes an inactive key, and replaces one that is inactive, too.
+// Errors: ErrExist if there is an active one.
 func (b *Backend) beginKey(ctx context.Context, k memento.Key, key string) (etag string, err error) {
 	data, err := encodeKey(k, false)
 	if err != nil {
@@ -142,7 +144,7 @@ func (b *Backend) beginKey(ctx context.Context, k memento.Key, key string) (etag
 	}
 }
 
-// hashOfID returns which key has an ID. Errors: errMissing.
+// hashOfID returns the hash of the key with an ID. Errors: errNotFound.
 func (b *Backend) hashOfID(ctx context.Context, id memento.KeyID) (hash string, err error) {
 	data, _, err := b.s3.get(ctx, keyIDKey(id))
 	if err != nil {
@@ -172,7 +174,7 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 	return k, b.failed(op, err)
 }
 
-// ListKeys yields the keys of a workspace, or all, oldest first.
+// ListKeys yields the keys of a workspace, or of all with "", oldest first.
 func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
 	return func(yield func(memento.Key, error) bool) {
 		keys, err := b.keysOf(ctx, ws)

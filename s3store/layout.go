@@ -10,8 +10,8 @@ import (
 	"memento"
 )
 
-// Keys, below the prefix. No key is the directory of another, and no part of one is
-// empty or a dot, since some servers keep objects as files. docs/s3.md has the list.
+// Keys below the prefix. No key is the directory of another, and no part of a key is empty
+// or a dot, because some servers store objects as files. docs/s3.md lists the keys.
 const (
 	formatKey  = "memento"
 	storesDir  = "stores/"
@@ -42,8 +42,8 @@ func checkpointDir(id memento.StoreID) string { return storeDir(id) + "base/" }
 
 func segmentDir(id memento.StoreID) string { return storeDir(id) + "history/" }
 
-// Keys of bases and segments tell on which manifest they were made, so that who finds
-// one that no manifest names knows whether one still may.
+// Keys of checkpoints and segments contain the tag of the manifest that they were made for.
+// It tells whether an object that no manifest names may still be named by the next one.
 func checkpointKey(id memento.StoreID, n int64, on *manifest) string {
 	return fmt.Sprintf("%s%020d%s%s", checkpointDir(id), n, on.tag(), random()[:16])
 }
@@ -60,10 +60,10 @@ func catalogueKey(ws memento.Workspace, id memento.StoreID) string {
 	return catalogueDir(ws) + spread(newestFirst(id))
 }
 
-// spread cuts the name of a marker into directories, in whose order the names stay:
-// of three days, four minutes and a quarter of a second, if the ID is one of memento's.
-// A server that keeps objects as files reads whole directories for a page of a
-// listing, and so none of them has much more than a thousand entries.
+// spread cuts the name of a marker into directories, which does not change the order of
+// names. With IDs that memento has made, the directories span three days, four minutes and
+// a quarter of a second. A server that stores objects as files reads whole directories for
+// a page of a listing; this keeps them at about a thousand entries.
 func spread(name string) string {
 	var dirs strings.Builder
 	from := 0
@@ -76,8 +76,9 @@ func spread(name string) string {
 	return dirs.String() + name[from:]
 }
 
-// namePrefix begins the keys of what is known of a name. It is no directory, since such
-// a server, asked for one that is not there, reads those above it: these 256 soon are.
+// namePrefix is the beginning of the keys of a name's objects. It is not a directory: a
+// server that stores objects as files, when it lists a directory that does not exist,
+// reads those above it. Of the 256 directories here each soon exists.
 func namePrefix(ws memento.Workspace, name string) string {
 	hash := hashed(string(ws) + "\x00" + name)
 	return namesDir + hash[:2] + "/" + hash + "-"
@@ -87,13 +88,13 @@ func nameMarker(ws memento.Workspace, name string, id memento.StoreID) string {
 	return nameMarkers(ws, name) + newestFirst(id)
 }
 
-// nameMarkers begins the keys of a name's markers.
+// nameMarkers is the beginning of the keys of a name's markers.
 func nameMarkers(ws memento.Workspace, name string) string { return namePrefix(ws, name) + "s-" }
 
 func claimKey(ws memento.Workspace, name string) string { return namePrefix(ws, name) + "claim" }
 
-// workspaceName writes a workspace as a part of a key that holds only what every
-// server takes, and is no dot.
+// workspaceName encodes a workspace as a part of a key, with only characters that every
+// server accepts, and never as a dot.
 func workspaceName(ws memento.Workspace) string {
 	if memento.CheckWorkspace(ws) == nil {
 		return "w-" + string(ws)
@@ -111,12 +112,12 @@ func parseWorkspace(name string) (memento.Workspace, bool) {
 
 const storePrefix = "memstore_"
 
-// alphabet are the characters of store IDs, in byte order.
+// alphabet is the characters of store IDs, in byte order.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// newestFirst writes an ID so that the order of what it returns is the reverse of
-// that of IDs, as listings go upwards only: each character becomes its opposite, and
-// the end is behind all of them.
+// newestFirst encodes an ID so that the encoded IDs sort in reverse order, because listings
+// only ascend: it replaces each character by its opposite in the alphabet, and ends with a
+// character that sorts after all of them.
 func newestFirst(id memento.StoreID) string {
 	text := []byte(strings.TrimPrefix(string(id), storePrefix))
 	for i, c := range text {
@@ -127,7 +128,7 @@ func newestFirst(id memento.StoreID) string {
 	return string(text) + "~"
 }
 
-// parseMarker returns the ID of what follows the prefix in a marker's key.
+// parseMarker decodes the part of a marker's key after the prefix to the ID.
 func parseMarker(name string) (memento.StoreID, bool) {
 	text, ok := strings.CutSuffix(strings.ReplaceAll(name, "/", ""), "~")
 	raw := []byte(text)
@@ -147,13 +148,13 @@ func isStoreID(id memento.StoreID) bool {
 	return ok && text != "" && len(text) <= 64 && strings.Trim(text, alphabet) == ""
 }
 
-// hashed stands for a text that may be of any form in a key.
+// hashed returns a hash of an arbitrary text, for use in a key.
 func hashed(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
-// random returns 128 bits that nobody else has.
+// random returns 128 random bits in hexadecimal digits.
 func random() string {
 	var bits [16]byte
 	rand.Read(bits[:]) // never fails: crypto/rand

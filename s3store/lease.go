@@ -9,7 +9,7 @@ import (
 	"memento"
 )
 
-// A lease says who has a duty, and until when by the storage's clock.
+// A lease says which handle has a job, and until when by the storage's clock.
 type lease struct {
 	Rev    string    `json:"rev"`
 	Holder string    `json:"holder"`
@@ -35,7 +35,7 @@ func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Durat
 	case err != nil:
 		return false, b.failed(op, err)
 	default:
-		var l lease // what cannot be read has ended
+		var l lease // one that cannot be decoded has ended
 		if json.Unmarshal(data, &l) == nil && l.Holder != b.holder && now.Before(l.Until) {
 			return false, nil
 		}

@@ -18,8 +18,7 @@ func (b *Backend) List(ctx context.Context, id memento.StoreID, opts memento.Lis
 	}
 }
 
-// list returns a whole listing. What it may be about contents is bounded by the
-// store's limits, and so is what it holds.
+// list returns a whole listing. Its size in memory is bounded by the store's limits.
 func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, err error) {
 	s, done, err := b.use(ctx, id)
 	if err != nil {
@@ -49,7 +48,7 @@ func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.Lis
 	return entries, err
 }
 
-// entries returns what a listing yields, and what its memories contain.
+// entries returns the entries of a listing, and a want for each memory among them.
 func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, wants []want) {
 	dir := cmp.Or(opts.Dir, memento.Root)
 	heads := st.below(dir)
@@ -70,7 +69,7 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 		}
 		rest = rest[n:]
 		if e.Cursor() <= opts.After {
-			continue // the directory that After names
+			continue // it is the directory that After names
 		}
 		if !e.Dir {
 			wants = append(wants, h.want())
@@ -83,8 +82,8 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 	return entries, wants
 }
 
-// sumUp adds up what lies in the directory e, with which heads begin, and returns how
-// many memories that are.
+// sumUp adds the memories in the directory e to its usage, and returns their number. They
+// are the first of heads.
 func sumUp(e *memento.Entry, heads []*indexEntry) int {
 	prefix := e.Path.Prefix()
 	for n, h := range heads {

@@ -9,7 +9,7 @@ func (b *Backend) Metrics() []memento.Metric {
 	s := b.Stats()
 	requests := func(outcome string, n int64) memento.Metric {
 		return memento.Metric{
-			Name: "requests_total", Help: "Requests to the object storage, by what came of them; each attempt counts.",
+			Name: "requests_total", Help: "Requests to the object storage, by outcome; each attempt counts.",
 			Counter: true, Label: "kind", LabelValue: outcome, Value: float64(n),
 		}
 	}
@@ -25,9 +25,9 @@ func (b *Backend) Metrics() []memento.Metric {
 		counter("request_retries_total", "Requests to the object storage that were repeated.", s.Retries),
 		counter("read_bytes_total", "Bytes read from the object storage.", s.BytesRead),
 		counter("written_bytes_total", "Bytes written to the object storage.", s.BytesWritten),
-		counter("cache_hits_total", "Contents and parts of history that came from memory.", s.CacheHits),
-		counter("cache_misses_total", "Contents and parts of history that did not.", s.CacheMisses),
+		counter("cache_hits_total", "Reads of contents and parts of history that the cache answered.", s.CacheHits),
+		counter("cache_misses_total", "Reads of contents and parts of history that the cache did not answer.", s.CacheMisses),
 		gauge("cache_bytes", "Bytes of contents and history in memory.", s.CacheBytes),
-		gauge("state_bytes", "Bytes of stores held in memory, roughly.", s.StateBytes),
+		gauge("state_bytes", "Bytes of the states of stores in memory, approximately.", s.StateBytes),
 	}
 }

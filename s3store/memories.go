@@ -9,11 +9,10 @@ import (
 	"memento"
 )
 
-// rereads is how often a reading begins again because what it was about to read was
-// removed from the bucket.
+// maxRereads is how often a read is repeated because an object was deleted meanwhile.
 const maxRereads = 8
 
-// again repeats f while contents are removed under its hands.
+// retryNotFound repeats f while it returns errNotFound: a compaction has moved contents.
 func retryNotFound(f func() error) error {
 	for range maxRereads {
 		if err := f(); !errors.Is(err, errNotFound) {
@@ -23,7 +22,7 @@ func retryNotFound(f func() error) error {
 	return errChangesTooFast
 }
 
-// errRestless is of a store of which something is always gone before it can be read.
+// errChangesTooFast means that in every attempt an object was deleted before it was read.
 var errChangesTooFast = fmt.Errorf("%w: the store changes faster than it can be read", memento.ErrUnavailable)
 
 // Get returns a memory with its contents.
@@ -91,14 +90,14 @@ func (b *Backend) GetCached(id memento.StoreID, ref memento.Ref) (m memento.Memo
 	return m, true
 }
 
-// shown returns a memory as callers see it, without contents.
+// shown returns the memory of an entry with its read time, without contents.
 func (b *Backend) shown(st *state, id memento.StoreID, h *indexEntry) memento.Memory {
 	m := h.memory
 	m.ReadAt = later(st.reads[m.ID], b.noting.at(id, m.ID))
 	return m
 }
 
-// Apply makes changes as one.
+// Apply makes changes atomically.
 func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (done memento.Applied, err error) {
 	const op = "apply"
 	s, release, err := b.use(ctx, id)
@@ -127,7 +126,7 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 	return applied, nil
 }
 
-// Import appends versions as they are, with times in UTC and whole microseconds.
+// Import appends versions unchanged, except that times are truncated to microseconds.
 func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
 	const op = "import"
 	s, done, err := b.use(ctx, id)
@@ -136,8 +135,8 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 	}
 	defer done()
 	for {
-		// Whether the versions are known may take looking at the history, which is not
-		// for the time in which others wait.
+		// To find out whether the versions exist may take reading the history. Do it
+		// outside the transaction, so that other writers do not wait for it.
 		var seen historyView
 		if err := s.view(ctx, func(st *state) error { seen = st.history(); return nil }); err != nil {
 			return b.failed(op, err)
@@ -180,11 +179,11 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 		if !errors.Is(err, errStale) {
 			return b.failed(op, err)
 		}
-		if err := sleep(ctx, time.Millisecond); err != nil { // others write: let them
+		if err := sleep(ctx, time.Millisecond); err != nil { // let other writers proceed
 			return err
 		}
 	}
 }
 
-// errStale is of what was found out about a state that is not the newest any more.
+// errStale means that a plan was made for a state that is no longer the newest.
 var errStale = errors.New("out of date")

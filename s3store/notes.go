@@ -23,7 +23,7 @@ func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	return string(text), b.failed(op, err)
 }
 
-// SetNote sets the text under a name: whoever writes last wins.
+// SetNote sets the text under a name. The last writer wins.
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	const op = "set note"
 	if err := b.open(ctx); err != nil {

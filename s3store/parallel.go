@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// atOnce is how many requests one call makes at a time.
+// atOnce is the maximum number of concurrent requests of one call.
 const atOnce = 16
 
-// parallel calls f for 0 to n-1, several at a time, and returns the first error, at
-// which it stops.
+// parallel calls f for 0 to n-1, several at a time. It stops at the first error, and
+// returns it.
 func parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return f(ctx, 0)

@@ -11,13 +11,13 @@ import (
 	"memento"
 )
 
-// format is the object that says in which format the stores below the prefix are.
+// format is the object that holds the format of the stores below the prefix.
 type format struct {
 	Memento int `json:"memento"` // see recordFormat
 }
 
-// probe finds out whether the storage can be used: whether it honours conditions, is
-// in a format that is understood, and keeps old versions of objects.
+// probe checks that the storage honours conditions and that this package can read its
+// format, and finds out whether the bucket keeps old versions of objects.
 func (b *Backend) probe(ctx context.Context, o *Options, region string) error {
 	data, _, err := b.s3.get(ctx, formatKey)
 	if errors.Is(err, errNoBucket) && o.MakeBucket {
@@ -37,10 +37,10 @@ func (b *Backend) probe(ctx context.Context, o *Options, region string) error {
 	case err == nil:
 		var f format
 		if err := json.Unmarshal(data, &f); err != nil || f.Memento < 1 {
-			return fmt.Errorf("%w: something else is kept below the prefix", memento.ErrFormat)
+			return fmt.Errorf("%w: the prefix is used by another program", memento.ErrFormat)
 		}
 		if f.Memento > recordFormat {
-			return fmt.Errorf("%w: the stores were written by a newer memento", memento.ErrFormat)
+			return fmt.Errorf("%w: a newer memento has written the stores", memento.ErrFormat)
 		}
 	case err == memento.ErrDenied:
 		return fmt.Errorf("%w: the credentials may not read the bucket; allow s3:GetObject and s3:ListBucket", err)
@@ -50,7 +50,7 @@ func (b *Backend) probe(ctx context.Context, o *Options, region string) error {
 	young := err != nil
 	switch {
 	case young && o.Existing:
-		return fmt.Errorf("%w: nothing is kept below this prefix of the bucket", memento.ErrNotExist)
+		return fmt.Errorf("%w: there are no stores below this prefix of the bucket", memento.ErrNotExist)
 	case o.Existing:
 		return b.probeVersions(ctx)
 	}
@@ -69,8 +69,8 @@ func (b *Backend) probe(ctx context.Context, o *Options, region string) error {
 	return b.probeVersions(ctx)
 }
 
-// probeConditions writes an object twice on condition that it is not there, and then
-// on condition that it is another.
+// probeConditions writes an object on condition that it does not exist, and checks that the
+// storage refuses to do so again, and to overwrite it on condition of another ETag.
 func (b *Backend) probeConditions(ctx context.Context) error {
 	key := probesDir + random()
 	first, second := []byte(random()), []byte(random())
@@ -85,7 +85,7 @@ func (b *Backend) probeConditions(ctx context.Context) error {
 		case errors.Is(err, errPrecondition):
 			return nil
 		case err == nil:
-			return fmt.Errorf("%w: the object storage ignores the conditions If-None-Match and If-Match on writing, without which servers overwrite each other's changes; use one that honours them", memento.ErrUnsupported)
+			return fmt.Errorf("%w: the object storage ignores the conditions If-None-Match and If-Match of PUT, so that servers would overwrite each other's changes; use a storage that honours them", memento.ErrUnsupported)
 		}
 		return err
 	}
@@ -97,14 +97,14 @@ func (b *Backend) probeConditions(ctx context.Context) error {
 	}
 	if _, err := b.s3.swap(ctx, key, second, ifMatch(etag)); err != nil {
 		if errors.Is(err, errPrecondition) {
-			return fmt.Errorf("%w: the object storage refuses to write on the condition If-Match of an object's own ETag", memento.ErrUnsupported)
+			return fmt.Errorf("%w: the object storage refuses a PUT with If-Match and the object's own ETag", memento.ErrUnsupported)
 		}
 		return err
 	}
 	return nil
 }
 
-// probeVersions finds out whether what is deleted must be deleted version by version.
+// probeVersions finds out whether the bucket keeps old versions of objects.
 func (b *Backend) probeVersions(ctx context.Context) error {
 	var config minio.BucketVersioningConfiguration
 	_, err := b.s3.try(ctx, func(ctx context.Context) (err error) {
@@ -113,10 +113,10 @@ func (b *Backend) probeVersions(ctx context.Context) error {
 	})
 	switch {
 	case err == nil:
-		b.s3.versioned = config.Status != "" // one that is suspended has old versions, too
+		b.s3.versioned = config.Status != "" // a bucket whose versioning is suspended has old versions, too
 		return nil
 	case errors.Is(err, memento.ErrDenied), errors.Is(err, memento.ErrUnsupported), errors.Is(err, errNotFound):
-		return nil // then what writing answers tells: see docs/s3.md
+		return nil // assume that it does not: see docs/s3.md
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"memento"
 )
 
-// recordFormat is the format of log records, history and bases that this package
+// recordFormat is the format of records, segments and checkpoints that this package
 // writes, and the newest that it reads.
 const recordFormat = 1
 
@@ -32,15 +32,15 @@ func (s stamp) time() time.Time {
 	return time.Unix(int64(s)/1e6-unixToYear1, int64(s)%1e6*1e3).UTC()
 }
 
-// A ref says where contents are: those with index I of the log record N, wherever
-// that record is kept, or, if Blob is set, an object of their own.
+// A ref says where contents are stored: with index I in record N, which is in the log or in
+// a segment, or, if Blob is set, in an object of their own.
 type ref struct {
 	N    int64  `json:"n"`
 	I    int    `json:"i,omitempty"`
 	Blob string `json:"b,omitempty"`
 }
 
-// A version is a [memento.Version] as it is kept, and where its contents are.
+// A version is a [memento.Version] as it is stored, and where its contents are.
 type version struct {
 	ID        memento.VersionID `json:"i"`
 	Seq       int64             `json:"s"`
@@ -52,7 +52,7 @@ type version struct {
 	Size      int64             `json:"z,omitempty"`
 	By        memento.Actor     `json:"a"`
 	At        stamp             `json:"t"`
-	Created   stamp             `json:"c,omitempty"` // when its memory was made; 0 if it has none any more
+	Created   stamp             `json:"c,omitempty"` // when its memory was created; 0 if the version deletes the memory
 	Ref       *ref              `json:"r,omitempty"` // nil if it has no contents
 	Redacted  stamp             `json:"rt,omitempty"`
 	Redactor  memento.Actor     `json:"ra,omitzero"`
@@ -66,7 +66,7 @@ func (v *version) version() memento.Version {
 	}
 }
 
-// redacted returns what is left of v.
+// redacted returns v after a redaction.
 func (v *version) redacted(r redaction) *version {
 	left := *v
 	left.Path, left.SHA256, left.Digest, left.Size, left.Ref = "", "", "", 0, nil
@@ -74,29 +74,29 @@ func (v *version) redacted(r redaction) *version {
 	return &left
 }
 
-// A redaction empties a version.
+// A redaction erases the path and contents of a version.
 type redaction struct {
 	Seq int64         `json:"s"`
 	At  stamp         `json:"t"`
 	By  memento.Actor `json:"a"`
 }
 
-// A record is one commit: an object of the log, which holds it as a line of JSON and,
-// behind that, the contents that it brings.
+// A record is one commit. Its object in the log is a line of JSON, followed by the contents
+// of the record.
 type record struct {
 	Format    int         `json:"format"`
 	N         int64       `json:"n"`
 	Commit    string      `json:"commit,omitempty"`
-	Info      *infoForm   `json:"info,omitempty"` // the store's description from now on, if it changed
+	Info      *infoForm   `json:"info,omitempty"` // the store's new description, if it changed
 	Versions  []*version  `json:"versions,omitempty"`
 	Redact    []redaction `json:"redact,omitempty"`
-	Prune     []int64     `json:"prune,omitempty"` // Seqs of versions that are gone
+	Prune     []int64     `json:"prune,omitempty"` // Seqs of the versions that are removed
 	Deleted   bool        `json:"deleted,omitempty"`
-	Usage     usageForm   `json:"usage"`            // from now on
+	Usage     usageForm   `json:"usage"`            // of the store after this record
 	Sizes     []int       `json:"sizes,omitempty"`  // of the contents
-	Compacted bool        `json:"folded,omitempty"` // the record is kept elsewhere: see the manifest
+	Compacted bool        `json:"folded,omitempty"` // this is a stub: the record is in a segment, see the manifest
 
-	contents []string // only until they are cached
+	contents []string // nil once they are cached
 }
 
 type usageForm struct {
@@ -104,7 +104,7 @@ type usageForm struct {
 	Bytes    int64 `json:"b"`
 }
 
-// infoForm is a store's description as it is kept, without usage.
+// infoForm is a store's description as it is stored, without usage.
 type infoForm struct {
 	ID          memento.StoreID   `json:"id"`
 	Workspace   memento.Workspace `json:"workspace"`
@@ -158,7 +158,7 @@ func (r *record) encode() ([]byte, error) {
 	return data, nil
 }
 
-// decodeRecord reads an object of the log.
+// decodeRecord decodes the object with number n of the log. Errors: ErrFormat.
 func decodeRecord(data []byte, n int64) (*record, error) {
 	head, rest, found := bytes.Cut(data, []byte{'\n'})
 	var r record
@@ -166,7 +166,7 @@ func decodeRecord(data []byte, n int64) (*record, error) {
 		return nil, fmt.Errorf("%w: a log record is damaged", memento.ErrFormat)
 	}
 	if r.Format > recordFormat {
-		return nil, fmt.Errorf("%w: a log record was written by a newer memento", memento.ErrFormat)
+		return nil, fmt.Errorf("%w: a newer memento has written a log record", memento.ErrFormat)
 	}
 	if !r.sound() {
 		return nil, fmt.Errorf("%w: a log record is damaged", memento.ErrFormat)
@@ -181,15 +181,15 @@ func decodeRecord(data []byte, n int64) (*record, error) {
 	return &r, nil
 }
 
-// sound reports whether a record that was read can be worked with.
+// sound reports whether a decoded record is valid.
 func (r *record) sound() bool {
 	return r != nil && !slices.ContainsFunc(r.Versions, func(v *version) bool {
 		return v == nil || v.Seq <= 0 || v.Ref != nil && (v.Ref.N < 0 || v.Ref.I < 0)
 	})
 }
 
-// stub is what stands at a position of the log whose record is kept elsewhere.
+// stub returns the object that replaces a compacted record in the log.
 func stub(n int64) []byte {
-	data, _ := (&record{N: n, Compacted: true}).encode() // cannot fail: it holds numbers
+	data, _ := (&record{N: n, Compacted: true}).encode() // cannot fail: it holds only numbers
 	return data
 }

@@ -7,9 +7,9 @@ import (
 	"memento"
 )
 
-// Redact removes a version's path and contents for good: from the bucket, too, when it
-// returns without an error. After an error that is none of its own, repeating it goes
-// on with the removal.
+// Redact erases a version's path and contents for good. When it returns without an error
+// they are gone from the bucket, too. If the storage fails in between, a repeated Redact
+// continues the removal.
 func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.VersionID, by memento.Actor) (left memento.Version, err error) {
 	const op = "redact"
 	s, done, err := b.use(ctx, id)
@@ -30,10 +30,10 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 			return left, &memento.Error{Op: op, Err: memento.ErrNotExist}
 		}
 		if v.Redacted != 0 {
-			return v.version(), b.failed(op, s.collectGarbage(ctx, h.lastRemoval)) // who redacted it may have died before the end
+			return v.version(), b.failed(op, s.collectGarbage(ctx, h.lastRemoval)) // an earlier call may not have finished
 		}
 		var emptied *version
-		var at int64 // the record that does it
+		var at int64 // number of the record that redacts
 		err = s.submit(ctx, func(t *transaction) error {
 			if t.state.lastRemoval != h.lastRemoval || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
 				return errStale
@@ -56,8 +56,7 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 	}
 }
 
-// Prune removes versions that nobody asks to keep, and contents that writers which
-// died have left behind.
+// Prune removes versions that opts does not keep, and the blobs of writers that crashed.
 func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (sum memento.Pruned, err error) {
 	const op = "prune"
 	s, done, err := b.use(ctx, id)
@@ -95,7 +94,7 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		if opts.DryRun {
 			return sum, nil
 		}
-		var at int64 // the record that does it
+		var at int64 // number of the record that prunes
 		if len(gone) > 0 {
 			err = s.submit(ctx, func(t *transaction) error {
 				if t.state.lastRemoval != h.lastRemoval || len(t.rec.Prune) > 0 || len(t.rec.Redact) > 0 {
@@ -109,7 +108,7 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 			continue
 		}
 		if len(gone) == 0 && len(h.redacted)+len(h.pruned) > 0 {
-			at = h.lastRemoval // which somebody has not finished
+			at = h.lastRemoval // another call has not finished its removal
 		}
 		if err == nil && at > 0 {
 			err = s.purgeRemoved(ctx, at)
@@ -121,8 +120,8 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 	}
 }
 
-// dropStrays removes contents that no version refers to: those of commits that never
-// came about. Young ones may be of one that is under way.
+// deleteOrphans deletes blobs that no version refers to, because their commit failed.
+// Young ones are left: their commit may be in progress.
 func (s *store) deleteOrphans(ctx context.Context, used map[string]bool) error {
 	found, err := s.b.s3.list(ctx, blobDir(s.id), "", 0, true)
 	if err != nil {

@@ -197,15 +197,15 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	if o.Now != nil {
 		b.now = o.Now
 	}
-	base := o.Transport
-	if base == nil {
+	inner := o.Transport
+	if inner == nil {
 		b.ownTransport = newTransport()
-		base = b.ownTransport
+		inner = b.ownTransport
 	}
 	if o.Credentials == nil {
-		o.Credentials = standardCredentials(base)
+		o.Credentials = standardCredentials(inner)
 	}
-	b.transport = &statsTransport{base: base}
+	b.transport = &statsTransport{base: inner}
 	core, err := minio.NewCore(endpoint, &minio.Options{
 		Creds: o.Credentials, Secure: secure, Transport: b.transport, Region: at.Region, BucketLookup: lookup, MaxRetries: 1,
 	})
@@ -262,11 +262,11 @@ func newTransport() *http.Transport {
 	return t
 }
 
-func standardCredentials(base http.RoundTripper) *credentials.Credentials {
+func standardCredentials(transport http.RoundTripper) *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{},
 		&credentials.FileAWSCredentials{},
-		&credentials.IAM{Client: &http.Client{Transport: base, Timeout: 5 * time.Second}},
+		&credentials.IAM{Client: &http.Client{Transport: transport, Timeout: 5 * time.Second}},
 	})
 }
 

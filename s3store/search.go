@@ -11,12 +11,12 @@ import (
 
 const (
 	defaultMatches = 20
-	searchPart     = 512 // memories whose contents are looked at, at a time
+	searchPart     = 512 // memories whose contents are read at a time
 )
 
-// Search returns the memories that match, those changed last first. It has no index:
-// it reads contents, from memory where they are there, until it has enough matches.
-// Contents that were sealed are not looked at.
+// Search returns the memories that match, the most recently changed first. It has no index:
+// it reads contents, from the cache if possible, until it has enough matches. Sealed
+// contents are not searched.
 func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) (matches []memento.Match, err error) {
 	const op = "search"
 	s, done, err := b.use(ctx, id)

@@ -9,8 +9,8 @@ import (
 	"memento"
 )
 
-// A description is the first part of a segment's object: its records, and where
-// their contents are in what follows.
+// A segmentHeader is the first part of a segment's object: its records, and where their
+// contents are in the rest of the object.
 type segmentHeader struct {
 	Format   int       `json:"format"`
 	Records  []*record `json:"records,omitempty"`
@@ -20,7 +20,7 @@ type segmentHeader struct {
 	versions []*version // of all records, by Seq
 }
 
-// A place names contents by their record and their index in it.
+// A contentID names contents by the number of their record and their index in it.
 type contentID struct {
 	n int64
 	i int
@@ -28,7 +28,7 @@ type contentID struct {
 
 func (r ref) contentID() contentID { return contentID{r.N, r.I} }
 
-// A span is where contents are, from the end of the description on.
+// A span is the offset of contents, from the end of the header on, and their size.
 type span struct {
 	N      int64 `json:"n"`
 	I      int   `json:"i"`
@@ -45,7 +45,7 @@ func (d *segmentHeader) find(seq int64) *version {
 	return d.versions[i]
 }
 
-// index completes what was read or made.
+// index fills in the fields that are not stored.
 func (d *segmentHeader) index() *segmentHeader {
 	d.spans = make(map[contentID]span, len(d.Contents))
 	for _, c := range d.Contents {
@@ -57,8 +57,8 @@ func (d *segmentHeader) index() *segmentHeader {
 	return d
 }
 
-// encodeSegment returns the object of records with contents, and what the manifest
-// says of it. Records and contents that are not to be kept are left out already.
+// encodeSegment returns a segment's object, and its entry for the manifest. The caller has
+// left out the records and contents that are not to be kept.
 func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*record, ids []contentID, content func(contentID) string) ([]byte, segment, error) {
 	d := segmentHeader{Format: recordFormat}
 	for _, r := range records {
@@ -85,7 +85,7 @@ func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*rec
 	return data, g, nil
 }
 
-// describe returns a segment's description.
+// segmentHeader reads a segment's header. Errors: errNotFound.
 func (b *Backend) segmentHeader(ctx context.Context, g segment) (*segmentHeader, error) {
 	key := cacheKey{name: g.Key}
 	if d, ok := b.cache.get(key); ok {
@@ -107,7 +107,7 @@ func (b *Backend) decodeSegmentHeader(g segment, data []byte) (*segmentHeader, e
 		return nil, err
 	}
 	if d.Format > recordFormat {
-		return nil, fmt.Errorf("%w: a part of the history was written by a newer memento", memento.ErrFormat)
+		return nil, fmt.Errorf("%w: a newer memento has written a part of the history", memento.ErrFormat)
 	}
 	if slices.ContainsFunc(d.Records, func(r *record) bool { return !r.sound() }) ||
 		slices.ContainsFunc(d.Contents, func(c span) bool { return c.Offset < 0 || c.Size < 0 || c.Offset+c.Size < 0 }) {
@@ -118,7 +118,8 @@ func (b *Backend) decodeSegmentHeader(g segment, data []byte) (*segmentHeader, e
 	return d, nil
 }
 
-// whole returns a segment's description, and its contents.
+// readSegment reads a whole segment. It returns the header, and a function that returns
+// the contents with an ID that is in the header's spans.
 func (b *Backend) readSegment(ctx context.Context, g segment) (*segmentHeader, func(contentID) string, error) {
 	data, _, err := b.s3.get(ctx, g.Key)
 	if err != nil {

@@ -10,34 +10,35 @@ import (
 	"memento"
 )
 
-// A head is a memory without contents, and where they are. It never changes.
+// An indexEntry is a memory without its contents, and where those are stored. It is
+// immutable.
 type indexEntry struct {
 	memory memento.Memory
 	ref    ref
 }
 
 // A state is a store as of one record of its log, without contents and without the
-// history that has been folded.
+// compacted part of its history.
 type state struct {
-	n       int64 // of the newest record
+	n       int64 // number of the newest record
 	info    memento.StoreInfo
 	deleted bool
-	seq     int64     // of the newest version there has been
-	latest  time.Time // of memento.LastTime
+	seq     int64     // of the newest version, which may have been pruned
+	latest  time.Time // see memento.LastTime
 
 	byID   map[memento.MemoryID]*indexEntry
 	byPath map[memento.Path]*indexEntry
 	paths  []*indexEntry // in order of path
 
-	// foreign are the Seqs of versions whose IDs do not tell them.
+	// seqByID has the Seqs of versions with imported IDs, from which they cannot be read.
 	seqByID map[memento.VersionID]int64
 
 	manifest manifest
 	etag     string    // of the manifest; "" if there is none yet
-	tail     []*record // those that are not folded
+	tail     []*record // the records that are not compacted
 	tailSize int64     // of their contents
 
-	// What was redacted and pruned by records of the tail, and is to be removed.
+	// Versions that records of the tail redact and prune; a compaction removes them.
 	redacted    map[int64]redaction
 	pruned      map[int64]bool
 	lastRemoval int64 // number of the newest record that redacts or prunes
@@ -52,15 +53,16 @@ func newState() *state {
 	}
 }
 
-// size is roughly what the state takes in memory.
+// size returns the approximate number of bytes that the state takes in memory.
 func (s *state) size() int64 {
 	return 2000 + 450*int64(len(s.byID)) + 100*int64(len(s.seqByID)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
 		150*int64(len(s.manifest.Segments)) + 80*int64(len(s.reads))
 }
 
-// take carries out the next record. Contents are not kept.
+// apply applies the next record, without its contents. compacted says that the record was
+// read from a segment.
 func (s *state) apply(r *record, compacted bool) {
-	if s.deleted && r.Info != nil { // a copy of the store is made where it was
+	if s.deleted && r.Info != nil { // the store is created again with the same ID
 		empty := newState()
 		empty.manifest, empty.etag = s.manifest, s.etag
 		*s = *empty
@@ -105,7 +107,7 @@ func (s *state) apply(r *record, compacted bool) {
 	s.tail = append(s.tail, r)
 }
 
-// takeVersions brings heads to what the versions left them at.
+// applyVersions updates the index of memories.
 func (s *state) applyVersions(versions []*version) {
 	var out, in []*indexEntry
 	for _, v := range versions {
@@ -129,7 +131,7 @@ func (s *state) applyVersions(versions []*version) {
 	s.sortPaths(out, in)
 }
 
-// head returns the memory that a version left, or nil.
+// entry returns the memory as the version has left it, or nil if it was deleted.
 func (v *version) entry() *indexEntry {
 	if v.Created == 0 || v.Redacted != 0 || v.Ref == nil {
 		return nil
@@ -153,7 +155,7 @@ func (s *state) sortPaths(out, in []*indexEntry) {
 	for _, h := range in {
 		now := s.byPath[h.memory.Path]
 		if now == nil {
-			continue // a later version took it away
+			continue // a later version deleted or renamed it
 		}
 		i, found := s.find(string(h.memory.Path))
 		if found {
@@ -169,7 +171,7 @@ func (s *state) find(path string) (int, bool) {
 	return slices.BinarySearchFunc(s.paths, path, func(h *indexEntry, path string) int { return cmp.Compare(string(h.memory.Path), path) })
 }
 
-// below returns the memories below a directory: a part of s.paths.
+// below returns the memories below a directory: a slice of s.paths.
 func (s *state) below(dir memento.Path) []*indexEntry {
 	prefix := dir.Prefix()
 	from, _ := s.find(prefix)
@@ -182,8 +184,8 @@ func (s *state) below(dir memento.Path) []*indexEntry {
 	return s.paths[from : from+n]
 }
 
-// adopt takes up a manifest that says that more has been folded: everything until
-// upTo was, and what it redacted and pruned is removed.
+// adopt replaces the manifest by a newer one, and drops the records of the tail that are
+// compacted according to it.
 func (s *state) adopt(m manifest, etag string) {
 	if m.End < s.manifest.End {
 		return

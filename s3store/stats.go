@@ -7,27 +7,28 @@ import (
 	"sync/atomic"
 )
 
-// Stats are what a backend has asked of the object storage since it was opened.
-// Each attempt counts: what was answered with an error, too.
+// Stats are the counts of a backend's requests to the object storage since it was opened,
+// and the state of its caches. Each attempt counts, also one that was answered with an
+// error.
 type Stats struct {
-	Gets         int64 // objects, or parts of them, that were read
-	GetsNotFound int64 // reads of objects that are not there: how a store is asked for news
-	Puts         int64 // objects written
-	PutsRefused  int64 // writes whose condition did not hold
-	Lists        int64 // pages of listings
-	Deletes      int64 // objects deleted
-	Heads        int64 // questions about an object or the bucket
-	Failures     int64 // requests without an answer, or with one from 500 on
+	Gets         int64 // GET requests that returned an object, or a part of one
+	GetsNotFound int64 // GET requests for objects that do not exist, as the check for a next record is
+	Puts         int64 // PUT requests that wrote an object
+	PutsRefused  int64 // PUT requests whose condition did not hold
+	Lists        int64 // requests for a page of a listing
+	Deletes      int64 // DELETE requests
+	Heads        int64 // HEAD requests, and GET requests for properties of the bucket
+	Failures     int64 // requests that got no answer, or a status of 500 or more
 	Retries      int64 // requests that were repeated
 	BytesRead    int64 // of bodies
 	BytesWritten int64 // of bodies
-	CacheHits    int64 // contents and parts of history that came from memory
-	CacheMisses  int64
-	CacheBytes   int64 // in the cache at present
-	StateBytes   int64 // of stores held in memory at present, roughly
+	CacheHits    int64 // reads of contents and segments' headers that the cache answered
+	CacheMisses  int64 // and those that it did not
+	CacheBytes   int64 // current size of the cache
+	StateBytes   int64 // current size of the states, approximately
 }
 
-// Requests is the number of requests in all.
+// Requests returns the total number of requests.
 func (s *Stats) Requests() int64 {
 	return s.Gets + s.GetsNotFound + s.Puts + s.PutsRefused + s.Lists + s.Deletes + s.Heads + s.Failures
 }
@@ -45,7 +46,7 @@ func (b *Backend) Stats() Stats {
 	return s
 }
 
-// counting is the transport that counts.
+// statsTransport is a transport that counts requests.
 type statsTransport struct {
 	base http.RoundTripper
 

@@ -203,7 +203,7 @@ func (s *store) applyLocked(r *record, written bool) {
 	s.st.apply(r, false)
 }
 
-// readLog reads a record. Errors: errMissing.
+// readLog reads record n. Errors: errNotFound.
 func (s *store) readLog(ctx context.Context, n int64) (*record, error) {
 	data, _, err := s.b.s3.get(ctx, logKey(s.id, n))
 	if err != nil {

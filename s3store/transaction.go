@@ -8,8 +8,8 @@ import (
 	"memento"
 )
 
-// A transaction is a record in the making, over a state that does not change
-// meanwhile. It is the [memento.Snapshot] of what is planned in it.
+// A transaction collects the changes of one record, on top of a state that does not
+// change meanwhile. It is the [memento.Snapshot] that plans work on.
 type transaction struct {
 	state  *state
 	inline int
@@ -18,7 +18,7 @@ type transaction struct {
 	info     memento.StoreInfo
 	seq      int64
 	latest   time.Time
-	byID     map[memento.MemoryID]*indexEntry // nil for what is no more
+	byID     map[memento.MemoryID]*indexEntry // nil for memories that are deleted
 	byPath   map[memento.Path]*indexEntry
 	imported map[memento.VersionID]bool
 
@@ -27,7 +27,7 @@ type transaction struct {
 	size  int    // of contents in the record
 }
 
-// A blob is contents that are an object of their own.
+// A blob is contents that are stored as an object of their own.
 type blob struct{ name, content, sha256 string }
 
 func begin(s *state, inline int) *transaction {
@@ -39,7 +39,7 @@ func begin(s *state, inline int) *transaction {
 	return t
 }
 
-// attempt runs f, and takes back what it did if it fails.
+// attempt runs f, and undoes its changes if it fails.
 func (t *transaction) attempt(f func(*transaction) error) error {
 	before := *t
 	t.byID, t.byPath, t.imported = copyOf(before.byID), copyOf(before.byPath), copyOf(before.imported)
@@ -50,8 +50,8 @@ func (t *transaction) attempt(f func(*transaction) error) error {
 	return err
 }
 
-// layered returns a copy that can be thrown away. What one commit changes is
-// little, and most commits are of one change, on nothing.
+// copyOf returns a copy of a map, with room for one more entry. The maps are small: most
+// commits have one change.
 func copyOf[K comparable, V any](m map[K]V) map[K]V {
 	c := make(map[K]V, len(m)+1)
 	for k, v := range m {
@@ -60,7 +60,7 @@ func copyOf[K comparable, V any](m map[K]V) map[K]V {
 	return c
 }
 
-// time returns the time of a change that follows the newest version.
+// time returns the time for a new version, which is after that of the newest one.
 func (t *transaction) time(now time.Time) time.Time { return memento.NextTime(now, t.latest) }
 
 func (t *transaction) entry(p memento.Path) *indexEntry {
@@ -120,7 +120,7 @@ func (t *transaction) Below(p memento.Path, limit int) ([]memento.Memory, error)
 	return found, nil
 }
 
-// carryOut makes what a change planned happen, and returns the versions.
+// applyEffects adds the planned effects of a change, and returns the new versions.
 func (t *transaction) applyEffects(effects []memento.Effect) []memento.Version {
 	made := make([]memento.Version, 0, len(effects))
 	for _, e := range effects {
@@ -156,7 +156,7 @@ func (t *transaction) applyEffects(effects []memento.Effect) []memento.Version {
 	return made
 }
 
-// keep finds a place for contents.
+// addContent adds contents to the record, or as a blob if they are large.
 func (t *transaction) addContent(content, sha256 string) *ref {
 	if len(content) > t.inline {
 		name := t.commit + "-" + random()[:12]
