@@ -50,7 +50,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	j := new(job)
 	for i := range versions {
 		if !storable(string(versions[i].ID)) {
-			return &memento.Error{Op: op, Err: invalid("the ID of a version holds what text cannot")}
+			return &memento.Error{Op: op, Err: invalid("a version ID contains characters that cannot be stored")}
 		}
 		j.prefetch.addVersion(&versions[i])
 	}
@@ -76,11 +76,12 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	return b.run(ctx, op, store, j)
 }
 
-// errGone is of a store that this process knows, and that is not there any more.
+// errGone says that a store which this process knows no longer exists.
 var errGone = errors.New("the store has gone")
 
-// ofStore runs do with what is known of a store, and once more if that proves to
-// be of a store that has gone: another may have come under its ID.
+// withStore calls do with what this process knows about a store. If do returns errGone,
+// withStore looks the store up again and repeats the call: another store may have been
+// created under the same ID.
 func (b *Backend) withStore(ctx context.Context, op string, store memento.StoreID, do func(knownStore) error) error {
 	for {
 		_, remembered := b.stores.get(store)
@@ -98,8 +99,8 @@ func (b *Backend) withStore(ctx context.Context, op string, store memento.StoreI
 	}
 }
 
-// transactJobs carries out jobs in one transaction. Every job has its own outcome in err
-// then, unless there is an error: then nothing has happened.
+// runBatch carries out jobs in one transaction. If it returns nil, the result of each job
+// is in its err. If it returns an error, nothing was changed.
 func (b *Backend) runBatch(ctx context.Context, op string, store memento.StoreID, jobs []*job) error {
 	return b.withStore(ctx, op, store, func(k knownStore) error {
 		if len(jobs) == 1 {
@@ -119,8 +120,8 @@ func (b *Backend) runBatch(ctx context.Context, op string, store memento.StoreID
 	})
 }
 
-// lockCounters waits for the store, and has it until the transaction ends. What
-// is read after it, in statements of their own, includes all that was written before.
+// lockCounters locks the store until the transaction ends. Later statements of the
+// transaction see everything that was written to the store before.
 const lockCounters = `SELECT memories, bytes, last_seq, last_at, revision, ` + stamp + ` FROM memento.counters WHERE store = $1 FOR UPDATE`
 
 func (b *Backend) session(ctx context.Context, t *tx, k knownStore, jobs []*job) (*session, error) {
@@ -169,7 +170,7 @@ func (b *Backend) session(ctx context.Context, t *tx, k knownStore, jobs []*job)
 	return s, nil
 }
 
-// needsOf returns the needs of all jobs.
+// prefetchOf returns the lookups of all jobs together.
 func prefetchOf(jobs []*job) *prefetch {
 	if len(jobs) == 1 {
 		return &jobs[0].prefetch
@@ -193,52 +194,52 @@ func prefetchOf(jobs []*job) *prefetch {
 	return all
 }
 
-// A session is what the jobs of one transaction do to a store.
+// A session collects what the jobs of one transaction do to a store.
 type session struct {
 	view      *view
 	known     knownStore
-	foundHead storeHead         // as it was before, without usage
-	info      memento.StoreInfo // with the usage up to now; the rest is shared
+	foundHead storeHead         // state before the transaction, without usage
+	info      memento.StoreInfo // with the usage so far; the rest is shared
 	seq       int64
 	last      time.Time // of the newest version
-	at        time.Time // of the versions to be made
+	at        time.Time // time of the versions to be made
 	versions  []version
 	contents  []content
 }
 
-// A version is one to be appended, and the row of its contents, 0 if it has none.
+// A version is a version to append, with the row of its contents; 0 if it has none.
 type version struct {
 	memento.Version
 	content int64
 }
 
-// A content is a text, and the seq of the version that brings it.
+// A content is a text, with the seq of the version that introduces it.
 type content struct {
 	seq  int64
 	text string
 }
 
-// planner returns a planner for a job, for keep if that succeeds.
+// planner returns a planner for a job. If the job succeeds, pass the planner to advance.
 func (s *session) planner(by memento.Actor) *memento.Planner {
 	return &memento.Planner{Info: s.info, By: by, At: s.at, Seq: s.seq}
 }
 
-// keep makes what a job has come to the state for the next.
+// advance makes the state after a job the state in which the next job starts.
 func (s *session) advance(p *memento.Planner) {
 	s.info.Usage, s.seq = p.Info.Usage, p.Seq
 	for i := range s.versions {
 		s.last = memento.LastTime(s.last, &s.versions[i].Version)
 	}
-	s.at = memento.NextTime(s.at, s.last) // behind what was imported
+	s.at = memento.NextTime(s.at, s.last) // after the imported versions
 }
 
-// knows notes that the store has a version of this ID now.
+// noteVersion records that the store now has a version with this ID.
 func (s *session) noteVersion(id memento.VersionID) {
 	addTo(&s.view.versions, id)
 	s.view.undo = append(s.view.undo, func() { delete(s.view.versions, id) })
 }
 
-// carryOut notes the effects of a change, for write.
+// stage records the effects of a change. They are written by write.
 func (s *session) stage(effects []memento.Effect) {
 	for i := range effects {
 		e := &effects[i]

@@ -10,42 +10,43 @@ import (
 	"memento"
 )
 
-// lanes have a lane for each store that is being written to. The changes that
-// wait in one process for the same store share a transaction, and so the lock, the
-// round trips and the flush: each stands or falls on its own nevertheless.
+// commitQueues has a commit queue for each store that is being written to. The changes that
+// wait in one process for the same store share a transaction, and so the lock, the round
+// trips and the flush. Each change still succeeds or fails on its own.
 //
-// There is no goroutine for it: of the callers that wait, one at a time has the
-// lead, and carries out the jobs of all.
+// There is no goroutine for this: one of the waiting callers at a time is the leader, and
+// carries out the jobs of all.
 type commitQueues struct {
 	mu     sync.Mutex
 	stores map[memento.StoreID]*commitQueue
 }
 
 type commitQueue struct {
-	users  int           // of lanes.mu
-	leader chan struct{} // holds a token while somebody writes
+	users  int           // callers that use the queue; guarded by commitQueues.mu
+	leader chan struct{} // holds a token while a leader is writing
 
 	mu   sync.Mutex
-	jobs []*job // in the order of their coming
+	jobs []*job // in the order of arrival
 }
 
 // A job is one Apply or Import that waits for its store.
 type job struct {
 	prefetch   prefetch
-	editedPath memento.Path         // the one memory that it writes, if it writes one
-	plan       func(*session) error // in a transaction; again in another if that was lost
+	editedPath memento.Path         // the path of the only memory that it writes, or ""
+	plan       func(*session) error // called in a transaction, and again in another one if that was lost
 	state      atomic.Int32
-	err        error         // once done
+	err        error         // final once done is closed
 	done       chan struct{} // closed when err is final
 }
 
 const (
 	waiting   int32 = iota
-	claimed         // somebody carries it out
-	abandoned       // its caller has given up before that
+	claimed         // a leader carries it out
+	abandoned       // its caller gave up before a leader claimed it
 )
 
-// maxBatch bounds the jobs in one transaction, and so how long the first waits for the last.
+// maxBatch is the largest number of jobs in one transaction. It limits how long the first
+// job waits for the last.
 const maxBatch = 64
 
 func (qs *commitQueues) join(store memento.StoreID) *commitQueue {
@@ -71,8 +72,8 @@ func (qs *commitQueues) leave(store memento.StoreID, q *commitQueue) {
 	}
 }
 
-// run carries out a job and returns once it is committed, or has failed. If ctx ends
-// before the job was begun, it never will be.
+// run carries out a job. It returns when the job is committed or has failed. If ctx ends
+// before the job was claimed, the job is never carried out.
 func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *
 				return ctx.Err()
 			}
 			select {
-			case <-j.done: // it may just have been
+			case <-j.done: // it may have been closed just now
 				return fail(op, j.err)
 			default:
 				return ctx.Err()
@@ -106,7 +107,7 @@ func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *
 	}
 }
 
-// take removes the jobs that have come first, and marks them as taken.
+// claim removes the oldest jobs from the queue, and marks them as claimed.
 func (q *commitQueue) claim() (batch []*job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,9 +121,9 @@ func (q *commitQueue) claim() (batch []*job) {
 	return batch
 }
 
-// work carries out the jobs that wait, and gives the lead back. A caller whose own job
-// is the only one is served under its context; others must not fail because the one in the
-// lead has given up, so their work goes on without it.
+// lead carries out the waiting jobs, and then gives the leader token back. If the only job
+// is the caller's own, it runs under the caller's context. A batch with other jobs does not
+// depend on the context of the leader: they must not fail because the leader gave up.
 func (b *Backend) lead(ctx context.Context, op string, store memento.StoreID, q *commitQueue, own *job) {
 	batch := q.claim()
 	do := func(ctx context.Context) {
@@ -142,7 +143,7 @@ func (b *Backend) lead(ctx context.Context, op string, store memento.StoreID, q 
 func (b *Backend) runJobs(ctx context.Context, op string, store memento.StoreID, batch []*job) {
 	err := b.runBatch(ctx, op, store, batch)
 	if err != nil && len(batch) > 1 && !errors.Is(err, memento.ErrUncertain) && !errors.Is(err, memento.ErrUnavailable) {
-		// Perhaps what one of them writes is the reason.
+		// One job may be the cause: run each one alone.
 		for _, j := range batch {
 			b.runJobs(ctx, op, store, []*job{j})
 		}
@@ -156,7 +157,8 @@ func (b *Backend) runJobs(ctx context.Context, op string, store memento.StoreID,
 	}
 }
 
-// safely is plan, with a panic as an error: others wait for the transaction.
+// planSafely calls plan and returns a panic as an error, because other jobs share the
+// transaction.
 func (j *job) planSafely(s *session) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	firstPause = 5 * time.Millisecond // before what failed is tried again
+	firstPause = 5 * time.Millisecond // the first pause before a retry
 	maxPause   = 500 * time.Millisecond
 )
 
-// try calls do until it succeeds or fails for good, at the latest when the retry
-// timeout is over. Its error is the context's, or the last one of do.
+// retry calls do until it succeeds, fails permanently, or the retry timeout is over. It
+// returns the error of the context, or the last one of do.
 func (b *Backend) retry(ctx context.Context, do func(context.Context) error) error {
-	var failing time.Time // since when
+	var failing time.Time // time of the first failure
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -51,11 +51,11 @@ func (b *Backend) retry(ctx context.Context, do func(context.Context) error) err
 	}
 }
 
-// A guard ends the connection whose server does not answer in time. A context
-// with a deadline would do, but costs each statement a goroutine.
+// A watchdog closes a connection if the server does not answer in time. A context with a
+// deadline would do the same, but costs a goroutine for each statement.
 type watchdog struct {
 	timer  *time.Timer
-	closed chan struct{} // closed when the connection is
+	closed chan struct{} // closed when the connection has been closed
 }
 
 func (b *Backend) watch(c *pgx.Conn) *watchdog {
@@ -64,26 +64,26 @@ func (b *Backend) watch(c *pgx.Conn) *watchdog {
 		defer close(g.closed)
 		ctx, cancel := context.WithTimeout(context.Background(), rollBackTime)
 		defer cancel()
-		_ = c.PgConn().CancelRequest(ctx) // what the server still does is in vain
+		_ = c.PgConn().CancelRequest(ctx) // nobody waits for the result
 		_ = c.PgConn().Conn().Close()
 	})
 	return g
 }
 
-// end ends the watch, before the connection is given back, and returns err or
-// what is behind it. It is called once.
+// stop ends the watch. It must be called once, before the connection is released. It
+// returns err, or errSlow if the watchdog caused err.
 func (g *watchdog) stop(err error) error {
 	if g.timer.Stop() {
 		return err
 	}
-	<-g.closed // nobody else must get the connection before
+	<-g.closed // wait until the connection is closed, so that nobody else gets it
 	if err != nil && !isTranslated(err) {
 		return errSlow
 	}
 	return err
 }
 
-// sleep returns false if ctx ends before the time is over.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -95,7 +95,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// read runs do, which may run several times, on a connection for reading.
+// read runs do on a connection of the pool. do may be called several times.
 func read[T any](ctx context.Context, b *Backend, op string, do func(ctx context.Context, c *pgxpool.Conn) (T, error)) (result T, err error) {
 	err = b.retry(ctx, func(ctx context.Context) (err error) {
 		conn, err := b.pool.Acquire(ctx)
@@ -110,29 +110,30 @@ func read[T any](ctx context.Context, b *Backend, op string, do func(ctx context
 	return result, fail(op, err)
 }
 
-// A tx is a transaction that writes. Its first statements go to the server in one
-// batch, its last with COMMIT in another.
+// A tx is a transaction that writes. Its first statements are sent to the server in one
+// batch, its last ones in another, together with COMMIT.
 type tx struct {
 	b        *Backend
 	conn     *pgxpool.Conn
 	watchdog *watchdog
 
-	xid  string // by which the server can tell whether it is still at it
-	now  int64  // by the server's clock, in microseconds
+	xid  string // transaction ID, with which the server can say whether the transaction is still running
+	now  int64  // the server's time, in microseconds since 1970
 	last *pgx.Batch
 
-	// proof tells what became of it. Without one, it can be done again, and is.
+	// proof finds out whether the transaction was committed, if the answer to COMMIT is
+	// lost. If it is nil, the transaction is simply repeated.
 	proof proof
 }
 
-// stamp is the columns of xid and now.
+// stamp selects the columns for xid and now.
 const stamp = `pg_current_xact_id()::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 // clock returns the time of a change that follows one made at last.
 func (t *tx) clock(last time.Time) time.Time { return memento.NextTime(timeOf(t.now), last) }
 
-// begin returns a batch that begins the transaction, for send. The caller adds a
-// statement that has stamp.
+// begin returns a batch that begins the transaction, for send. The caller adds a statement
+// that selects stamp.
 func (t *tx) begin() *pgx.Batch {
 	batch := new(pgx.Batch)
 	batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
@@ -142,13 +143,13 @@ func (t *tx) begin() *pgx.Batch {
 	return batch
 }
 
-// queueStamp adds a statement that has nothing but stamp.
+// queueStamp adds a statement that selects only stamp.
 func (t *tx) queueStamp(batch *pgx.Batch) {
 	batch.Queue(`SELECT ` + stamp).QueryRow(func(row pgx.Row) error { return row.Scan(&t.xid, &t.now) })
 }
 
-// queueLock adds the statement that waits for a store, and has it until the
-// transaction ends; errGone if it is not there any more.
+// queueLock adds a statement that locks a store until the transaction ends. Its error is
+// errGone if the store no longer exists.
 func (t *tx) queueLock(batch *pgx.Batch, store int64) {
 	batch.Queue(t.b.sql(`SELECT `+stamp+` FROM memento.counters WHERE store = $1 FOR UPDATE`), store).QueryRow(func(row pgx.Row) error {
 		if err := row.Scan(&t.xid, &t.now); !noRows(err) {
@@ -158,13 +159,13 @@ func (t *tx) queueLock(batch *pgx.Batch, store int64) {
 	})
 }
 
-// send sends a batch, and runs the functions that wait for its results.
+// send sends a batch, and calls the functions that receive its results.
 func (t *tx) send(ctx context.Context, batch *pgx.Batch) error {
 	return t.conn.SendBatch(ctx, batch).Close()
 }
 
-// do adds a statement to those that are sent with COMMIT. Without any, there is
-// nothing to commit.
+// do adds a statement to the batch that is sent with COMMIT. Without any, nothing is
+// committed.
 func (t *tx) do(text string, args ...any) {
 	if t.last == nil {
 		t.last = new(pgx.Batch)
@@ -172,8 +173,8 @@ func (t *tx) do(text string, args ...any) {
 	t.last.Queue(t.b.sql(text), args...)
 }
 
-// transact runs do, which may run several times, in a transaction, and commits
-// what it has left in last. The error is the context's, or not yet wrapped.
+// transact runs do in a transaction and commits the statements in last. do may be called
+// several times. The error is the context's, or one that is not yet wrapped.
 func (b *Backend) transact(ctx context.Context, do func(context.Context, *tx) error) error {
 	return b.retry(ctx, func(ctx context.Context) error {
 		conn, err := b.pool.Acquire(ctx)
@@ -188,8 +189,8 @@ func (b *Backend) transact(ctx context.Context, do func(context.Context, *tx) er
 	})
 }
 
-// rollBackTime is how long the end of a transaction is waited for that is of no
-// use any more.
+// rollBackTime limits how long to wait for a rollback or a cancellation, whose result
+// nobody needs.
 const rollBackTime = time.Second
 
 // release gives the connection back.
@@ -199,19 +200,19 @@ func (t *tx) release(err error) error {
 	return err
 }
 
-// rollBack ends a transaction because of err, or because it has nothing to do.
+// rollBack ends a transaction because of err, or because it has nothing to commit.
 func (t *tx) rollBack(ctx context.Context, err error) error {
 	c := t.conn.Conn()
 	if !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTime)
 		defer cancel()
-		_, _ = c.Exec(ctx, `ROLLBACK`) // else Release closes the connection
+		_, _ = c.Exec(ctx, `ROLLBACK`) // if this fails, Release closes the connection
 	}
 	return t.release(err)
 }
 
-// commit sends what is left to do, and COMMIT. It returns nil if that has happened,
-// and errUnknown if it may have.
+// commit sends the remaining statements and COMMIT. It returns nil if the transaction was
+// committed, and errUnknown if it may have been.
 func (t *tx) commit(ctx context.Context) error {
 	committed := false
 	t.last.Queue(`COMMIT`).Exec(func(tag tag) error {
@@ -222,12 +223,12 @@ func (t *tx) commit(ctx context.Context) error {
 	switch {
 	case committed:
 		return t.release(nil)
-	case err == nil: // it was rolled back, which only a failed transaction is
+	case err == nil: // COMMIT of a failed transaction answers ROLLBACK
 		return t.release(errAborted)
 	}
 	if at, ok := errors.AsType[*pgError](err); ok && at.SeverityUnlocalized == "ERROR" {
 		return t.rollBack(ctx, err)
 	}
-	_ = t.release(nil) // it is closed
+	_ = t.release(nil) // the connection is closed
 	return t.b.commitOutcome(ctx, t.xid, t.proof)
 }

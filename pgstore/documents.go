@@ -12,7 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Columns of a memory without its contents, in the order of memoryRow.
+// memoryColumns are the columns of a memory without its contents, in the order of
+// memoryRow.
 const memoryColumns = `m.id, m.path, m.version, m.size, m.sha256, m.digest, m.created_at, m.updated_at, m.read_at`
 
 // A memoryRow receives a row of memoryColumns.
@@ -41,13 +42,13 @@ func (r *memoryRow) memory() memento.Memory {
 	}
 }
 
-// wholeColumns are those of a memory, its contents, and whether its newest version is of
-// the same memory and path: so that no text is shown as another memory's. What targets
-// received of them is for whole.
+// contentColumns are the columns of a memory, its contents, and whether its newest version
+// has the same memory and path, so that no text is shown as another memory's.
+// memoryRow.withContents takes the last two.
 //
-// They are subqueries, which PostgreSQL always looks up by the whole of their key. As joins
-// they were planned, while the tables were small, to read all versions of the store, and the
-// plan was kept while they grew.
+// They are subqueries, which PostgreSQL always looks up by the full key. With joins, a plan
+// made while the tables were small read all versions of the store, and was kept while the
+// tables grew.
 const (
 	contentColumns = textColumn + `, ` + isNewest
 	textColumn     = memoryColumns + `, (SELECT t.data FROM memento.contents t WHERE t.store = m.store AND t.seq = m.content)`
@@ -55,7 +56,8 @@ const (
 		FROM memento.versions v WHERE v.store = m.store AND v.seq = m.seq), false)`
 )
 
-// whole returns the memory with its contents, and checks them.
+// withContents returns the memory with its contents, after checking them. text and same are
+// the last two columns of contentColumns.
 func (r *memoryRow) withContents(op, text string, same bool) (memento.Memory, error) {
 	m := r.memory()
 	m.Content = text
@@ -68,19 +70,19 @@ func (r *memoryRow) withContents(op, text string, same bool) (memento.Memory, er
 	return m, nil
 }
 
-// ofStore selects by the ID of a store, which costs a lookup, so that what a
-// deleted store leaves behind for a while is not found.
+// ofStore selects a store's number by its ID. This costs a lookup, but does not find the
+// rows that remain for a while after a store was deleted.
 const ofStore = `(SELECT num FROM memento.stores WHERE id = $1)`
 
-// Memories of a deleted store do not stay behind, so that Get can do without. $3 and $4 are
-// a memory and its newest version as they were last found, or written, which need no second
-// look.
+// The statements of Get need no lookup of the store's ID, because DeleteStore removes
+// memories at once. $3 and $4 are a memory and its newest version as they were last read or
+// written: if they still match, the version need not be compared again.
 const (
 	getContents = `SELECT ` + textColumn + `, m.id = $3 AND m.version = $4 OR ` + isNewest + ` FROM memento.memories m WHERE m.store = $1`
 	getByPath   = getContents + ` AND m.path = $2`
 	getByID     = getContents + ` AND m.id = $2`
 
-	// What there is in place of a memory that Get has not found.
+	// getInstead finds out what exists in place of a memory that Get has not found.
 	getInstead = `SELECT (SELECT num FROM memento.stores WHERE id = $1),
 		EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.path = $2)
 			OR EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = ` + ofStore + ` AND m.id = $3),
@@ -124,8 +126,9 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	})
 }
 
-// instead says why Get has not found a memory. If there is one by now, it returns
-// what the tables call the store now: another one may have come under its ID.
+// explainNotFound returns the error of a Get that has found nothing. If the memory exists
+// by now, it returns the present number of the store instead, since another store may have
+// been created under its ID.
 func (b *Backend) explainNotFound(ctx context.Context, c *pgxpool.Conn, op string, store memento.StoreID, ref memento.Ref) (num int64, err error) {
 	var isFile, isDir bool
 	var known *int64
@@ -137,7 +140,7 @@ func (b *Backend) explainNotFound(ctx context.Context, c *pgxpool.Conn, op strin
 		path = ""
 	}
 	low, high := rangeBelow(memento.Path(path))
-	if path == "" { // nothing is below it
+	if path == "" { // nothing is below an empty path
 		high = low
 	}
 	if err := c.QueryRow(ctx, b.sql(getInstead), string(store), path, id, low, high).Scan(&known, &isFile, &isDir); err != nil {
@@ -174,13 +177,13 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 	}
 }
 
-// enoughRows is how many memories usually do for a page of a listing that is
-// rolled up. If they do not, all are read: the last directory may hold any number.
+// enoughRows is how many memories are usually enough for a page of a listing with a depth.
+// If they are not, all memories are read: the last directory may hold any number.
 func enoughRows(limit int) int { return max(usualRows, 5*limit) }
 
 const usualRows = 1000
 
-// rolledUp makes entries of memories.
+// rolledUp returns a listing in which deeper memories are summed up as directories.
 func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	return func(yield func(memento.Entry, error) bool) {
 		if opts.Limit > 0 {
@@ -218,8 +221,8 @@ func (b *Backend) rolledUp(ctx context.Context, store memento.StoreID, opts meme
 	}
 }
 
-// takeAll gives memories to r until it wants no more. The caller ends it if there was
-// no error.
+// takeAll passes memories to r until r needs no more. If there is no error, the caller ends
+// r.
 func takeAll(r *rollup.Rows, memories iter.Seq2[memento.Memory, error]) error {
 	for m, err := range memories {
 		if err != nil {
@@ -232,8 +235,8 @@ func takeAll(r *rollup.Rows, memories iter.Seq2[memento.Memory, error]) error {
 	return nil
 }
 
-// listing returns the memories of a listing, before they are rolled up: at most
-// limit of them, unless that is 0.
+// listing returns the memories of a listing before they are summed up: at most limit of
+// them; 0 means all.
 func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit int) *stream[memento.Memory] {
 	const op = "list"
 	low, high := rangeBelow(opts.Dir)
@@ -241,7 +244,7 @@ func (b *Backend) listing(store memento.StoreID, opts memento.ListOptions, limit
 	if opts.After > low {
 		low, not = opts.After, opts.After
 		if strings.HasSuffix(low, "/") {
-			low = low[:len(low)-1] + "0" // behind everything in the directory
+			low = low[:len(low)-1] + "0" // after everything in the directory
 		}
 	}
 	s := &stream[memento.Memory]{b: b, op: op}

@@ -16,10 +16,10 @@ type (
 	pgError = pgconn.PgError
 )
 
-// micros is how times are kept.
+// micros returns t as it is stored: microseconds since 1970.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
-// optional is micros, or null for the zero time.
+// optionalMicros is micros, or null for the zero time.
 func optionalMicros(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -37,10 +37,10 @@ func timeOrZero(us *int64) time.Time {
 	return timeOf(*us)
 }
 
-// hashOf reads a hash, which is "" if nothing is kept.
+// hashOf returns a stored hash in hexadecimal; "" if there is none.
 func hashOf(sum []byte) string { return hex.EncodeToString(sum) }
 
-// A held is a text that is kept as bytea. It is made of what the driver has received,
+// textBytes is a text that is stored as bytea. It is scanned from the driver's buffer
 // without a copy in between.
 type textBytes string
 
@@ -59,12 +59,12 @@ func hashBytes(hash string) []byte {
 	return sum
 }
 
-// storable reports whether text can be kept as PostgreSQL's text: nothing else is
-// found by it.
+// storable reports whether PostgreSQL's type text can hold a text. No row has any other
+// text.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
-// below returns the bounds, both excluded, of the paths below a directory: "0"
-// is the byte behind "/".
+// rangeBelow returns the bounds, both excluded, of the paths below a directory. The byte
+// "0" follows "/".
 func rangeBelow(dir memento.Path) (low, high string) {
 	prefix := dir.Prefix()
 	return prefix, prefix[:len(prefix)-1] + "0"

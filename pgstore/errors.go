@@ -10,17 +10,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Errors of the database are told apart by their SQLSTATE, and only that is passed on:
-// their texts can name hosts, users, and what was written.
-// Source: PostgreSQL documentation, appendix A.
+// Errors of the database are distinguished by their SQLSTATE. Only that is passed on: their
+// texts can contain host names, users, and the values that were written. Source: PostgreSQL
+// documentation, appendix A.
 const (
 	stateUniqueViolation  = "23505"
 	stateReadOnly         = "25006" // the transaction, the server's default, or a standby
 	stateIdleTooLong      = "25P03"
 	stateNoPrivilege      = "42501"
-	stateNotText          = "22021" // U+0000, or invalid UTF-8, where text is kept
+	stateNotText          = "22021" // U+0000 or invalid UTF-8 in a text column
 	stateUntranslatable   = "22P05"
-	stateTooLarge         = "54000" // for an index, which is on IDs
+	stateTooLarge         = "54000" // a value is too large for an index
 	stateDiskFull         = "53100"
 	stateSerialization    = "40001"
 	stateDeadlock         = "40P01"
@@ -29,15 +29,15 @@ const (
 	stateNoSuchDatabase   = "3D000"
 	stateNoSuchTable      = "42P01"
 	stateInvalidParameter = "22023"
-	stateNoStatement      = "26000" // of those prepared: the session is another
+	stateNoStatement      = "26000" // the prepared statement is unknown: another session
 	stateStatementExists  = "42P05"
 )
 
 var (
 	errSlow    = fmt.Errorf("%w: the database took too long to answer", memento.ErrUnavailable)
-	errAborted = fmt.Errorf("%w: the database gave up the transaction", memento.ErrUnavailable)
+	errAborted = fmt.Errorf("%w: the database aborted the transaction", memento.ErrUnavailable)
 	errLost    = fmt.Errorf("%w: the connection to the database failed", memento.ErrUnavailable)
-	errUnknown = fmt.Errorf("%w: nobody can tell whether the database took the change", memento.ErrUncertain)
+	errUnknown = fmt.Errorf("%w: it cannot be determined whether the database committed the change", memento.ErrUncertain)
 )
 
 func invalid(text string) error { return fmt.Errorf("%w: %s", memento.ErrInvalid, text) }
@@ -48,7 +48,7 @@ func errNotExist(op string, p memento.Path) error {
 	return &memento.Error{Op: op, Path: p, Err: memento.ErrNotExist}
 }
 
-// translate makes the database's errors the root package's.
+// translate turns errors of the database into the root package's.
 func translate(err error) error {
 	if err == nil || isTranslated(err) {
 		return err
@@ -67,52 +67,53 @@ func translateState(state string) error {
 	case stateDiskFull:
 		return with(memento.ErrNoSpace, "the database's disk is full")
 	case stateReadOnly:
-		return with(memento.ErrReadOnly, "the database takes no writes; it may be a standby")
+		return with(memento.ErrReadOnly, "the database is read-only; it may be a standby")
 	case stateNoPrivilege:
-		return with(memento.ErrReadOnly, "the database's role lacks a right")
+		return with(memento.ErrReadOnly, "the database role lacks a privilege")
 	case stateNotText, stateUntranslatable:
-		return with(memento.ErrInvalid, "a name or ID holds what text cannot")
+		return with(memento.ErrInvalid, "a name or ID contains characters that cannot be stored")
 	case stateTooLarge:
 		return with(memento.ErrInvalid, "a name or ID is too long")
 	case stateNoSuchDatabase:
-		return with(memento.ErrUnavailable, "there is no such database; make it with createdb")
+		return with(memento.ErrUnavailable, "the database does not exist; create it with createdb")
 	case stateNoSuchTable:
 		return with(memento.ErrFormat, "a table of memento is missing")
 	case stateNoStatement, stateStatementExists:
-		return with(memento.ErrUnavailable, "a pooler stands before the database; set default_query_exec_mode=exec in the connection string")
+		return with(memento.ErrUnavailable, "a connection pooler in front of the database does not support prepared statements; set default_query_exec_mode=exec in the connection string")
 	case stateSerialization, stateDeadlock, stateLockNotAvailable, stateCanceled, stateIdleTooLong:
-		return with(memento.ErrUnavailable, "the database gave up the transaction")
+		return with(memento.ErrUnavailable, "the database aborted the transaction")
 	}
 	switch state[:min(2, len(state))] {
 	case "08", "53", "57", "58":
-		return with(memento.ErrUnavailable, "the database cannot serve at present")
+		return with(memento.ErrUnavailable, "the database is temporarily unavailable")
 	case "28":
-		return with(memento.ErrUnavailable, "the database does not let this user in; check PGUSER and PGPASSWORD, or the pgpass file")
+		return with(memento.ErrUnavailable, "the database rejected the login; check PGUSER and PGPASSWORD, or the pgpass file")
 	case "XX":
 		return with(memento.ErrFormat, "the database reports damage")
 	}
 	return fmt.Errorf("the database refused a statement (SQLSTATE %s)", state)
 }
 
-// passes reports whether the same may succeed in a moment.
+// isTemporary reports whether a retry may succeed.
 func isTemporary(err error) bool {
 	if isTranslated(err) {
 		return errors.Is(err, errAborted) || errors.Is(err, errLost)
 	}
 	at, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return true // something is wrong with the connection
+		return true // not from the server: the connection failed
 	}
 	switch at.Code {
 	case stateSerialization, stateDeadlock, stateIdleTooLong,
-		"57P01", "57P02", "57P03", "57P05": // the server stops, has crashed, starts, or ended the session
+		"57P01", "57P02", "57P03", "57P05": // server stopping, crashed or starting; session ended
 		return true
 	}
 	class := at.Code[:min(2, len(at.Code))]
-	return class == "08" || at.Code == "53300" // connections: too many
+	return class == "08" || at.Code == "53300" // class 08: connection errors; 53300: too many connections
 }
 
-// isOurs reports whether err says all there is to say.
+// isTranslated reports whether err needs no translation: it is the root package's, or this
+// package's own.
 func isTranslated(err error) bool {
 	if _, ok := errors.AsType[*memento.Error](err); ok {
 		return true
@@ -132,8 +133,9 @@ func isTranslated(err error) bool {
 	return false
 }
 
-// fail wraps err, if there is one, as the failure of op. An error of the caller's
-// context is passed on; one that wraps such is of a connection that took too long.
+// fail wraps err as the failure of op; nil stays nil. The error of the caller's context is
+// returned as it is. An error that only wraps a context's error comes from a connection
+// attempt that took too long.
 func fail(op string, err error) error {
 	if err == nil || err == context.Canceled || err == context.DeadlineExceeded {
 		return err

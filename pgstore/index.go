@@ -11,15 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The search index follows the versions instead of being written with them: a
-// write costs no indexing, and a search first indexes what was written since
-// the last one.
+// The search index is not updated by writes. A search first indexes the versions written
+// since the last search.
 
 // indexRows is how many versions are indexed in one transaction.
 const indexRows = 256
 
-// catchUp brings the index of a store up to date, in steps, so that others can
-// write in between.
+// updateIndex brings the index of a store up to date, in steps, so that other writers need
+// not wait long.
 func (b *Backend) updateIndex(ctx context.Context, store memento.StoreID) error {
 	return b.withStore(ctx, "index", store, func(k knownStore) error {
 		for more := true; more; {
@@ -41,8 +40,8 @@ func (b *Backend) updateIndex(ctx context.Context, store memento.StoreID) error 
 	})
 }
 
-// indexStep returns the statements that bring the index of a store forward, nil
-// if there is nothing to do.
+// indexStep returns the statements that index the next versions of a store; nil if the
+// index is up to date.
 func (b *Backend) indexStep(ctx context.Context, t *tx, store int64) (writes *pgx.Batch, err error) {
 	var from, last int64
 	var memories []string
@@ -55,7 +54,8 @@ func (b *Backend) indexStep(ctx context.Context, t *tx, store int64) (writes *pg
 		}
 		return errGone
 	})
-	// Before the versions: all up to there are seen by the next statement.
+	// This must come before the versions: the next statement sees all versions up to
+	// last_seq.
 	look.Queue(b.sql(`SELECT last_seq FROM memento.counters WHERE store = $1`), store).QueryRow(func(row pgx.Row) error {
 		if err := row.Scan(&last); !noRows(err) {
 			return err
@@ -80,7 +80,7 @@ func (b *Backend) indexStep(ctx context.Context, t *tx, store int64) (writes *pg
 		return nil, err
 	}
 	if rows < indexRows {
-		newest = max(newest, last) // what is missing was pruned
+		newest = max(newest, last) // the others were pruned
 	}
 	if newest <= from {
 		return nil, nil
@@ -95,20 +95,21 @@ func (b *Backend) indexStep(ctx context.Context, t *tx, store int64) (writes *pg
 	return writes, nil
 }
 
-// indexMemories makes the index tell what memories hold now.
-func (b *Backend) indexMemories(ctx context.Context, t *tx, store int64, memories []string, gone map[string]bool, writes *pgx.Batch) error {
+// indexMemories queues statements that make the index match the present contents of
+// memories. missing initially has all of them.
+func (b *Backend) indexMemories(ctx context.Context, t *tx, store int64, memories []string, missing map[string]bool, writes *pgx.Batch) error {
 	var ids, docs []string
 	var whole []bool
 	look := new(pgx.Batch)
-	// With their rows locked, none of them is removed before its words are there
-	// to be removed with it. Edits need not wait.
+	// The lock keeps these memories from being deleted before their words are written, so
+	// that a deletion also deletes the words. Edits need not wait.
 	look.Queue(b.sql(`SELECT m.id, m.path, CASE WHEN m.digest = '' THEN t.data END FROM memento.memories m
 			LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content
 			WHERE m.store = $1 AND m.id = ANY ($2::text[]) FOR KEY SHARE OF m`), store, memories).Query(func(rows pgx.Rows) error {
 		var id, path string
 		var text []byte
 		_, err := pgx.ForEachRow(rows, []any{&id, &path, &text}, func() error {
-			delete(gone, id)
+			delete(missing, id)
 			doc, all := document(store, path, string(text))
 			ids, docs, whole = append(ids, id), append(docs, doc), append(whole, all)
 			text = nil
@@ -124,26 +125,26 @@ func (b *Backend) indexMemories(ctx context.Context, t *tx, store int64, memorie
 			SELECT $1, u.memory, u.doc::tsvector, u.whole FROM unnest($2::text[], $3::text[], $4::boolean[]) u (memory, doc, whole)
 			ON CONFLICT (store, memory) DO UPDATE SET doc = excluded.doc, whole = excluded.whole`), store, ids, docs, whole)
 	}
-	if len(gone) > 0 {
-		var none []string
-		for id := range gone {
-			none = append(none, id)
+	if len(missing) > 0 {
+		var deleted []string
+		for id := range missing {
+			deleted = append(deleted, id)
 		}
-		writes.Queue(b.sql(removeWords), store, none)
+		writes.Queue(b.sql(removeWords), store, deleted)
 	}
 	return nil
 }
 
-// The limits of a tsvector: a megabyte in all, and positions up to 16383, of which
-// no more than 255 of a word. Source: PostgreSQL documentation, 12.11.
+// Limits of a tsvector: a megabyte in all, positions up to 16383, and at most 255 positions
+// of a word. Source: PostgreSQL documentation, 12.11.
 const (
-	maxDocument  = 700 << 10 // bytes of words, to be on the safe side
+	maxDocument  = 700 << 10 // bytes of words, below the limit for safety
 	maxPosition  = 16383
-	maxPositions = 32 // of a word: for the order of merit, more make no difference
+	maxPositions = 32 // positions of a word; more do not change the ranking
 )
 
-// document returns the words of a memory as text of a tsvector, and whether these
-// are all. Those of the path weigh more.
+// document returns the words of a memory as the text of a tsvector, and whether it has all
+// words. Words of the path have a higher weight.
 func document(store int64, path, contents string) (doc string, whole bool) {
 	positions := map[string][]byte{}
 	counts := map[string]int{}

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Keys are read from the database every time, never from a cache: another server
-// may have revoked one a moment ago.
+// Keys are read from the database every time, and never cached: another server may have
+// just revoked one.
 
 const selectKeys = `SELECT id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at FROM memento.keys `
 
@@ -77,7 +77,7 @@ func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[
 	return s.all(ctx)
 }
 
-// UpdateKey implements [memento.KeyKeeper]. One that changes nothing is a read.
+// UpdateKey implements [memento.KeyKeeper]. An update without effect only reads.
 func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
 	const op = "update key"
 	const ofWorkspace = `WHERE id = $1 AND workspace = $2`

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// newHolder returns a name for a handle that no other has.
+// newLeaseHolder returns a unique name for this handle.
 func newLeaseHolder() string { return rand.Text() }
 
 // AcquireLease implements [memento.Leaser]. Terms are by the database's clock.
@@ -20,7 +20,7 @@ func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Durat
 		return false, &memento.Error{Op: op, Err: invalid("a duty needs a name without U+0000")}
 	}
 	return read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (bool, error) {
-		// Done again, it has the same outcome: so no answer can be lost.
+		// The statement is idempotent, so a lost answer does no harm.
 		tag, err := c.Exec(ctx, b.sql(`INSERT INTO memento.leases AS l (duty, holder, until)
 			VALUES ($1, $2, clock_timestamp() + $3::bigint * interval '1 microsecond')
 			ON CONFLICT (duty) DO UPDATE SET holder = excluded.holder, until = excluded.until

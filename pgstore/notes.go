@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// StorageTime implements [memento.Clock], by the database server's clock.
+// StorageTime implements [memento.Clock] with the clock of the database server.
 func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
 	return read(ctx, b, "ask for the time", func(ctx context.Context, c *pgxpool.Conn) (time.Time, error) {
 		var now int64
@@ -39,9 +39,9 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 		return &memento.Error{Op: op, Err: err}
 	}
 	if !storable(text) {
-		return &memento.Error{Op: op, Err: invalid("a note has no U+0000")}
+		return &memento.Error{Op: op, Err: invalid("a note must not contain U+0000")}
 	}
-	// Done again, it has the same outcome: so no answer can be lost.
+	// The statement is idempotent, so a lost answer does no harm.
 	_, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (tag, error) {
 		return c.Exec(ctx, b.sql(`INSERT INTO memento.notes (name, text) VALUES ($1, $2)
 			ON CONFLICT (name) DO UPDATE SET text = excluded.text`), name, text)

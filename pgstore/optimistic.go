@@ -12,44 +12,43 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Most edits change a memory that was just read, in a store that no other process
-// writes to at present. Such an edit is planned on what this process remembers, and
-// written by one statement, which is a transaction of its own and does nothing at
-// all if anything else has been written to the store since: one round trip instead
-// of two, and a third of the statements.
+// Most edits change a memory that was just read, in a store to which no other process is
+// writing. Such an edit is planned on cached state and written by one statement, which is a
+// transaction of its own. The statement does nothing if the store was written to since.
+// This takes one round trip instead of two, and a third of the statements.
 
-// A tip is the state of a store behind its newest version, as this process left it.
+// A storeHead is the state of a store after its newest version, as this process left it.
 type storeHead struct {
 	seq   int64
 	last  time.Time // of the newest version
 	usage memento.Usage
 
-	// alone is whether this process has written the newest versions, one after the
-	// other: an attempt that fails costs more than it saves.
+	// soleWriter is whether this process wrote the newest versions without other writers in
+	// between. Otherwise no attempt is made: one that fails costs more than it saves.
 	soleWriter bool
 
-	serverMicros int64     // by the server's clock, in microseconds,
-	notedAt      time.Time // when this process had noted it
+	serverMicros int64     // the server's time, in microseconds since 1970
+	notedAt      time.Time // this process's time when serverMicros was read
 }
 
-// maxTipAge is how long the server's clock is reckoned by this process's.
+// maxHeadAge is how long the server's time is computed from this process's clock.
 const maxHeadAge = time.Minute
 
-// clock returns the server's time, as far as it can be told, and false if that
-// was last noted too long ago.
+// clock returns the server's time, estimated from this process's clock. ok is false if the
+// server's time was last read too long ago.
 func (t *storeHead) clock() (now time.Time, ok bool) {
 	age := time.Since(t.notedAt)
 	return timeOf(t.serverMicros).Add(age.Truncate(time.Microsecond)), age < maxHeadAge
 }
 
-// remember notes where a session has left the store, after it was committed.
+// rememberHead caches the state that a committed session has left.
 func (b *Backend) rememberHead(s *session, before *storeHead) {
 	t := s.foundHead
 	t.soleWriter = before != nil && before.seq == t.seq
 	t.seq, t.last, t.usage = s.seq, s.last, s.info.Usage
 	b.stores.setHead(s.known, &t)
 	if len(s.view.changed) > 1 {
-		return // those that are edited will be read before
+		return // memories that are edited next will be read first
 	}
 	for _, h := range s.view.changed {
 		if h.ID != "" {
@@ -58,7 +57,8 @@ func (b *Backend) rememberHead(s *session, before *storeHead) {
 	}
 }
 
-// editedBy returns the memory that a change writes, if it has no other effect.
+// editedPath returns the path of the memory that a change writes, or "" if it may have
+// other effects.
 func editedPath(c memento.Change) memento.Path {
 	switch c := c.(type) {
 	case memento.Sealed:
@@ -69,8 +69,8 @@ func editedPath(c memento.Change) memento.Path {
 	return ""
 }
 
-// recent holds memories that were read or written last. Each has its place, which the
-// next one to have the same takes over.
+// recentMemories caches memories that were read or written recently. A memory's slot is
+// chosen by hash; a newer memory replaces what is in its slot.
 type recentMemories struct {
 	slots [1024]atomic.Pointer[recentMemory]
 }
@@ -105,11 +105,11 @@ func (r *recentMemories) get(store int64, p memento.Path) (m memento.Memory, ok 
 	return memento.Memory{}, false
 }
 
-// updateIfUnchanged is updateOne on two conditions: that the store's newest version
-// and its description are still the ones that the change was planned for, and that
-// the memory is. Whoever writes to the store holds its row of counters and moves
-// last_seq, so what is true for the one that this statement gets is true until it ends.
-// It does not wait for who holds that row: the condition would not hold afterwards.
+// updateIfUnchanged is updateOne with two conditions: the store's newest version and the
+// revision of its description are those that the change was planned for, and so is the
+// memory. Every writer to the store locks its row of counters and moves last_seq, so the
+// conditions stay true until this statement ends. It does not wait for the lock (SKIP
+// LOCKED): if another writer has it, the condition on last_seq would fail afterwards.
 const updateIfUnchanged = `WITH l AS (
 			SELECT store FROM memento.counters WHERE store = $1 AND last_seq = $2 - 1 AND revision = $20 FOR NO KEY UPDATE SKIP LOCKED
 		), k AS (
@@ -126,10 +126,11 @@ const updateIfUnchanged = `WITH l AS (
 		)
 		` + setOne + ` FROM k WHERE store = $1 AND path = $19`
 
+// errLookupNeeded says that a change cannot be planned on cached state alone.
 var errLookupNeeded = errors.New("what is remembered does not do for this change")
 
-// runOptimistically carries out a job as described above. If done is false, nothing has
-// happened, and never will.
+// runOptimistically carries out a job as described at the top of this file. If done is
+// false, nothing was changed, and nothing will be.
 func (b *Backend) runOptimistically(ctx context.Context, k knownStore, j *job) (done bool, err error) {
 	if j.editedPath == "" || k.head == nil || !k.head.soleWriter || b.server.asynchronous {
 		return false, nil
@@ -149,7 +150,7 @@ func (b *Backend) runOptimistically(ctx context.Context, k knownStore, j *job) (
 	s := &session{view: v, known: k, info: k.info, seq: k.head.seq, last: k.head.last, at: memento.NextTime(now, k.head.last)}
 	s.info.Usage = k.head.usage
 	if j.planSafely(s) != nil || v.lookupErr != nil || len(s.versions) != 1 || len(s.contents) != 1 {
-		return false, nil // another state may well have another answer
+		return false, nil // with the current state the outcome may be different
 	}
 	if done, err = b.writeIfUnchanged(ctx, s, m); !done {
 		b.stores.setHead(k, nil)
@@ -164,12 +165,12 @@ func (b *Backend) runOptimistically(ctx context.Context, k knownStore, j *job) (
 	return true, err
 }
 
-// writeIfUnchanged writes the single version that a session has made, if nothing has
-// changed since the state that the session began with, in which the memory was as before.
+// writeIfUnchanged writes the one version that a session has made, if the store has not
+// changed since the session's state. before is the memory in that state.
 func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memento.Memory) (done bool, err error) {
 	conn, err := b.pool.Acquire(ctx)
 	if err != nil {
-		return false, nil // for the usual way to say
+		return false, nil // the usual way will report the error
 	}
 	made := &s.versions[0]
 	args := append(s.rowOfOne(), string(s.view.changed[made.Memory].stored), s.known.revision, string(before.Version), before.Size)
@@ -180,19 +181,20 @@ func (b *Backend) writeIfUnchanged(ctx context.Context, s *session, before memen
 	if err == nil {
 		return tag.RowsAffected() == 1, nil
 	}
-	// An error behind the tag can come after the commit. And that pgx takes another for
-	// one of what was never sent is not to be relied on: in the simple protocol it does so
-	// of a lost answer.
+	// An error after the command tag may come after the commit. pgx's classification of
+	// errors as "not sent" is not used: in the simple protocol it also applies to a lost
+	// answer.
 	if at, ok := errors.AsType[*pgError](err); ok && at.SeverityUnlocalized == "ERROR" && tag == (pgconn.CommandTag{}) {
 		return false, nil
 	}
 	return b.resolveLostAnswer(ctx, s.view.store, made.Seq, made.ID)
 }
 
-// settle finds out whether a statement was carried out whose answer was lost. If it
-// was not, it sees to it that it never will be, wherever the statement may still be on its way.
+// resolveLostAnswer finds out whether a statement whose answer was lost was carried out. If
+// it was not, resolveLostAnswer makes sure that it will have no effect, even if it has yet
+// to reach the server.
 func (b *Backend) resolveLostAnswer(ctx context.Context, store, seq int64, id memento.VersionID) (done bool, err error) {
-	for range 3 { // to be uncertain is worse than to be late
+	for range 3 { // a late answer is better than an uncertain one
 		err = b.transact(ctx, func(ctx context.Context, t *tx) error {
 			first := t.begin()
 			t.queueLock(first, store)
@@ -207,7 +209,7 @@ func (b *Backend) resolveLostAnswer(ctx context.Context, store, seq int64, id me
 			case !errors.Is(err, errAborted):
 				return err
 			}
-			// With another revision, its condition does not hold any more.
+			// With another revision, the condition of the statement is false.
 			t.do(`UPDATE memento.counters SET revision = revision + 1 WHERE store = $1`, store)
 			return nil
 		})

@@ -11,32 +11,32 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// setUp prepares a new connection: a process that stops in the middle of a write
-// must not keep the others from the store, and compiling statements takes longer
-// than running them does.
+// setUp prepares a new connection. A process that stops during a write must not block the
+// store for others, and JIT compilation takes longer than running these statements.
 func setUp(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, false), set_config('jit', 'off', false)`,
 		fmt.Sprint(idleTime.Milliseconds()))
 	return err
 }
 
-// idleTime is how long the server waits in a transaction for its client.
+// idleTime is how long the server waits for its client within a transaction.
 const idleTime = 10 * time.Second
 
-// A proof finds out whether a transaction that has ended was committed, from what
-// it would have written: errAborted if it was not, errUnknown if that cannot be told.
+// A proof finds out whether a transaction was committed, from the rows that it would have
+// written. It returns nil if it was, errAborted if not, and errUnknown if that cannot be
+// determined.
 type proof func(context.Context, *pgxpool.Conn) error
 
-// outcome finds out what became of a transaction whose COMMIT was not answered:
-// nil if it was committed, errAborted if it never will be, errUnknown if nobody
-// can tell.
+// commitOutcome finds out what happened to a transaction whose COMMIT was not answered: nil
+// if it was committed, errAborted if it was not and never will be, errUnknown if that
+// cannot be determined.
 //
-// The number of the transaction tells whether the server is still at it, and no
-// more: after a crash or a failover, the server may give the number to another.
+// The transaction ID only says whether the transaction is still running. After a crash or a
+// failover the server may give the same ID to another transaction.
 func (b *Backend) commitOutcome(ctx context.Context, xid string, prove proof) error {
 	start := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		limit := 3 * b.retryTimeout // to be uncertain is worse than to be late
+		limit := 3 * b.retryTimeout // a late answer is better than an uncertain one
 		conn, err := b.pool.Acquire(ctx)
 		if err == nil {
 			g := b.watch(conn.Conn())
@@ -45,9 +45,9 @@ func (b *Backend) commitOutcome(ctx context.Context, xid string, prove proof) er
 			switch {
 			case err != nil:
 			case busy:
-				limit = idleTime + b.retryTimeout // by then the server has given up waiting
+				limit = idleTime + b.retryTimeout // by then the server has ended the idle transaction
 			case prove == nil:
-				err = errAborted // to do it again does no harm
+				err = errAborted // it can be repeated
 			default:
 				err = prove(ctx, conn)
 			}
@@ -66,20 +66,20 @@ func (b *Backend) commitOutcome(ctx context.Context, xid string, prove proof) er
 	}
 }
 
-// runs reports whether the server is still at a transaction.
+// isRunning reports whether the server is still executing a transaction.
 func isRunning(ctx context.Context, c *pgxpool.Conn, xid string) (bool, error) {
 	var status string
 	err := c.QueryRow(ctx, `SELECT coalesce(pg_xact_status($1::text::xid8), '')`, xid).Scan(&status)
-	if isState(err, stateInvalidParameter) { // the number is in the future: it was forgotten
+	if isState(err, stateInvalidParameter) { // the ID is in the future: the server has lost it
 		return false, nil
 	}
 	return status == "in progress", err
 }
 
-// ofXID holds for rows that the transaction $1 wrote, and nobody since.
+// ofXID is true for rows last written by transaction $1.
 const ofXID = `xmin::text::bigint = $1::text::bigint & 4294967295`
 
-// proveVersion is the proof of a transaction that has appended a version.
+// proveVersion returns the proof of a transaction that has appended a version.
 func (b *Backend) proveVersion(store, seq int64, id memento.VersionID) proof {
 	return func(ctx context.Context, c *pgxpool.Conn) error {
 		var last int64
@@ -87,7 +87,7 @@ func (b *Backend) proveVersion(store, seq int64, id memento.VersionID) proof {
 		err := c.QueryRow(ctx, b.sql(`SELECT c.last_seq, coalesce(v.id, '') FROM memento.counters c
 			LEFT JOIN memento.versions v ON v.store = c.store AND v.seq = $2 WHERE c.store = $1`), store, seq).Scan(&last, &found)
 		switch {
-		case noRows(err): // the store was deleted meanwhile
+		case noRows(err): // the store has been deleted
 			return errUnknown
 		case err != nil:
 			return err
@@ -96,12 +96,12 @@ func (b *Backend) proveVersion(store, seq int64, id memento.VersionID) proof {
 		case found != "", last < seq:
 			return errAborted
 		}
-		return errUnknown // a version was there, and was pruned
+		return errUnknown // the version was pruned
 	}
 }
 
-// proveDescription is the proof of a transaction that has changed a store's
-// description, whose revision was then the next; settle moves it as well.
+// proveDescription returns the proof of a transaction that changed a store's description
+// and increased its revision from before. resolveLostAnswer also increases the revision.
 func (b *Backend) proveDescription(xid string, store, before int64) proof {
 	return func(ctx context.Context, c *pgxpool.Conn) error {
 		var revision int64
@@ -122,8 +122,8 @@ func (b *Backend) proveDescription(xid string, store, before int64) proof {
 	}
 }
 
-// proveRow is the proof of a transaction that has added the row which a query
-// selects, with whether it was this transaction that did.
+// proveRow returns the proof of a transaction that has added a row. The query selects
+// whether this transaction wrote the row.
 func (b *Backend) proveRow(query string, args ...any) proof {
 	return func(ctx context.Context, c *pgxpool.Conn) error {
 		var ours bool
@@ -139,8 +139,8 @@ func (b *Backend) proveRow(query string, args ...any) proof {
 	}
 }
 
-// proveGone is the proof of a transaction that has deleted a store: if it is gone,
-// no matter by whom.
+// proveGone returns the proof of a transaction that has deleted a store. It does not matter
+// which transaction deleted it.
 func (b *Backend) proveGone(store int64) proof {
 	return func(ctx context.Context, c *pgxpool.Conn) error {
 		var there bool

@@ -1,47 +1,46 @@
-// Package pgstore keeps stores in PostgreSQL, for when one machine is not enough:
-// any number of servers share one database, none of them is special, and each
-// may die at any time. Start with [Open].
+// Package pgstore keeps stores in PostgreSQL, for deployments on more than one machine: any
+// number of servers share one database. All servers are equal, and each may fail at any
+// time. Start with [Open].
 //
-// All of it is in one PostgreSQL schema, "memento" unless [Options] says otherwise,
-// which Open makes and brings up to date; servers that start together wait for
-// one another. A schema written by a newer memento, or by another program, is refused.
+// Everything is in one PostgreSQL schema, "memento" unless [Options] says otherwise. Open
+// creates it and applies migrations; servers that start at the same time wait for each
+// other. A schema written by a newer memento, or by another program, is refused.
 //
 // # Durability
 //
-// A write returns when PostgreSQL has committed it: it is as durable as
-// synchronous_commit makes it. Where that is off for memento's role, memento turns
-// it on for its own transactions. fsync and full_page_writes, which only the
-// server's administrator can change, must be on: see [Stats].
+// A write returns after PostgreSQL has committed it, and is as durable as
+// synchronous_commit makes it. If that is off for memento's role, memento turns it on for
+// its own transactions. fsync and full_page_writes, which only the server's administrator
+// can change, must be on: see [Stats].
 //
-// What fails before COMMIT is tried again for a few seconds, with pauses, if it may
-// succeed in a moment: a restart, a failover, a deadlock. Then it is
-// memento.ErrUnavailable, and nothing was changed. If the answer to COMMIT is lost,
-// pgstore looks what is there, as soon as the database can be reached. It returns
-// memento.ErrUncertain only if that tells nothing: the database stays away, or others
-// have pruned or deleted meanwhile what the write would have left.
+// If an operation fails before COMMIT for a temporary reason (a restart, a failover, a
+// deadlock), it is retried for a few seconds, with pauses. After that the error is
+// memento.ErrUnavailable, and nothing was changed. If the answer to COMMIT is lost, pgstore
+// checks the database, as soon as it can be reached, for what the transaction wrote. It
+// returns memento.ErrUncertain only if the result cannot be determined: the database stays
+// unreachable, or others have since pruned or deleted what the write would have left.
 //
 // # Concurrency
 //
-// Writers of one store wait for each other at its row in the table counters; those
-// that wait in one process share a transaction. Writers of different stores, and
-// all readers, go in parallel. What a read returns is of one instant, on the server
-// that Open was given: give it a primary, since a standby may be behind. With
-// several hosts in the connection string, target_session_attrs=read-write finds it.
+// Writers of one store wait for each other at its row in the table counters; writers that
+// wait in one process share a transaction. Writers of different stores, and all readers,
+// run in parallel. A read returns the state at one instant, on the server that Open was
+// given: use a primary, since a standby may lag. With several hosts in the connection
+// string, target_session_attrs=read-write finds it.
 //
-// Poolers that hand out connections by transaction work if the connection string
-// has default_query_exec_mode=exec, or simple_protocol, so that statements are not
-// prepared.
+// Connection poolers in transaction mode work if the connection string has
+// default_query_exec_mode=exec or simple_protocol, so that statements are not prepared.
 //
-// # Removing for good
+// # Permanent removal
 //
-// What is redacted, pruned or deleted leaves all tables and the search index, and
-// no statement finds it. Its bytes stay on the server's disk until VACUUM, which
-// PostgreSQL runs by itself, has given their space back and new rows have taken it;
-// in the write-ahead log and in backups, for as long as these are kept.
+// What is redacted, pruned or deleted is removed from all tables and from the search index.
+// Its bytes stay on the server's disk until VACUUM, which PostgreSQL runs by itself, has
+// freed their space and new rows have overwritten it. They stay in the write-ahead log and
+// in backups for as long as these are kept.
 //
-// PostgreSQL 13 or newer is needed, with UTF8 as the database's encoding. The tests
-// run against PostgreSQL 15, also through pgbouncer and across a failover to a
-// synchronous standby; clusters that speak its protocol were not tested.
+// PostgreSQL 13 or newer is required, with UTF8 as the database's encoding. The tests run
+// against PostgreSQL 15, also through pgbouncer and across a failover to a synchronous
+// standby. Other databases that speak its protocol were not tested.
 package pgstore
 
 import (
@@ -76,13 +75,13 @@ var (
 type Backend struct {
 	pool         *pgxpool.Pool
 	schema       string
-	timeout      time.Duration // of a round trip
+	timeout      time.Duration // timeout of a round trip
 	retryTimeout time.Duration // how long temporary failures are retried
 
-	server server // as it was found
-	holder string // of leases: this handle
+	server server // what Open found out about the server
+	holder string // name of this handle as the holder of leases
 
-	texts  sync.Map // statements, as written in this package → with the schema's name
+	texts  sync.Map // statements as written in this package → with the schema's name
 	stores storeCache
 	recent recentMemories
 	queues commitQueues
@@ -97,25 +96,24 @@ type Options struct {
 	// Schema is the PostgreSQL schema that holds everything. Default "memento".
 	Schema string
 
-	// MaxConns is the most connections that are open at once, apart from one for
-	// each listing under way of more than 8 MB. Default: pool_max_conns of the
-	// connection string, or 16.
+	// MaxConns is the maximum number of open connections. A listing of more than 8 MB has
+	// one more while it runs. Default: pool_max_conns of the connection string, or 16.
 	MaxConns int
 
-	// ConnectTimeout is how long making a connection may take. Default:
-	// connect_timeout of the connection string, or 5 seconds.
+	// ConnectTimeout is the timeout for connecting. Default: connect_timeout of the
+	// connection string, or 5 seconds.
 	ConnectTimeout time.Duration
 
-	// StatementTimeout is how long the database may take to answer, waits for
-	// other writers of the store included. Default 30 seconds.
+	// StatementTimeout is the timeout for an answer of the database, including the time to
+	// wait for other writers of the store. Default 30 seconds.
 	StatementTimeout time.Duration
 
 	// RetryTimeout is how long an operation that failed for a temporary reason is
 	// retried. Default 5 seconds; negative: no retries.
 	RetryTimeout time.Duration
 
-	// Existing has Open fail with memento.ErrNotExist if there is no schema, which it
-	// would make otherwise.
+	// Existing makes Open fail with memento.ErrNotExist if the schema does not exist,
+	// instead of creating it.
 	Existing bool
 }
 
@@ -127,17 +125,17 @@ const (
 	defaultRetryTimeout     = 5 * time.Second
 )
 
-// Open connects to the database that connString names, a URL or a list of
-// settings as libpq and pgx take it, and makes or updates the schema if need be. What
-// connString leaves out is taken from PGHOST, PGUSER, PGPASSWORD, PGPASSFILE,
-// PGSERVICEFILE and the like. The caller closes the Backend.
+// Open connects to the database that connString names, a URL or a list of settings as libpq
+// and pgx accept it, and creates or updates the schema if necessary. Missing settings are
+// taken from PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSERVICEFILE and similar variables.
+// The caller must close the Backend.
 //
-// A role that may only read can open a schema that is up to date.
+// A role with read-only access can open a schema that is up to date.
 //
-// Errors: memento.ErrInvalid if connString or opts cannot be understood;
-// memento.ErrUnavailable; memento.ErrFormat if the schema is another program's, or
-// was written by a newer memento, or if the server is too old or the database not
-// in UTF8; memento.ErrReadOnly if the schema must be made, and the role may not.
+// Errors: memento.ErrInvalid if connString or opts are invalid; memento.ErrUnavailable;
+// memento.ErrFormat if the schema belongs to another program or was written by a newer
+// memento, or if the server is too old or the database is not in UTF8; memento.ErrReadOnly
+// if the schema must be created, and the role may not.
 func Open(ctx context.Context, connString string, opts *Options) (*Backend, error) {
 	const op = "open database"
 	var o Options
@@ -162,7 +160,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 	return b, nil
 }
 
-// configure reads the connection string and sets the defaults of o.
+// configure parses the connection string and sets the defaults of o.
 func configure(connString string, o *Options) (*pgxpool.Config, error) {
 	o.Schema = cmp.Or(o.Schema, defaultSchema)
 	o.StatementTimeout = cmp.Or(o.StatementTimeout, defaultStatementTimeout)
@@ -177,8 +175,8 @@ func configure(connString string, o *Options) (*pgxpool.Config, error) {
 	}
 	config, err := pgxpool.ParseConfig(connString)
 	if err != nil {
-		// pgx's text repeats the string, and may not find every password in it.
-		return nil, invalid("the connection string cannot be read; it looks like postgres://HOST/DATABASE, and special characters are written as %XX")
+		// pgx's error repeats the string, and may not mask every password in it.
+		return nil, invalid("invalid connection string; it looks like postgres://HOST/DATABASE, and special characters are written as %XX")
 	}
 	switch {
 	case o.MaxConns > 0:
@@ -200,7 +198,7 @@ func configure(connString string, o *Options) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// Close finishes what is under way and closes the connections. Methods called
+// Close waits for operations in progress and closes the connections. Methods called
 // afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.closing.Do(func() {
@@ -211,18 +209,18 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// Stats describe the connections of a Backend, and the server.
+// Stats are statistics of the connections of a Backend, and of the server.
 type Stats struct {
-	MaxConns     int           // the most there can be
-	Conns        int           // open, or being opened
-	Busy         int           // of those, in use
-	Acquired     int64         // uses so far
-	Waited       int64         // uses that had to wait, for another to end or for a new connection
-	WaitTime     time.Duration // of all uses together
-	ServerUnsafe bool          // the server runs without fsync or full_page_writes: a crash of its machine can lose what was acknowledged
+	MaxConns     int           // maximum number of connections
+	Conns        int           // connections that are open or being opened
+	Busy         int           // connections in use
+	Acquired     int64         // total number of acquisitions
+	Waited       int64         // acquisitions that had to wait, for a free or a new connection
+	WaitTime     time.Duration // total waiting time of all acquisitions
+	ServerUnsafe bool          // the server runs without fsync or full_page_writes: a crash of its machine can lose acknowledged writes
 }
 
-// Stats returns figures for metrics.
+// Stats returns the present statistics, for metrics.
 func (b *Backend) Stats() Stats {
 	s := b.pool.Stat()
 	return Stats{
@@ -236,8 +234,8 @@ func (b *Backend) Stats() Stats {
 	}
 }
 
-// sql returns a statement with the schema's name in it: statements are written
-// for the schema memento.
+// sql returns a statement with the name of the backend's schema. Statements in this package
+// are written for the schema "memento".
 func (b *Backend) sql(text string) string {
 	if b.schema == defaultSchema {
 		return text

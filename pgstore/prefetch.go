@@ -6,18 +6,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// needs are the lookups that changes will probably ask for, to be made together
-// with the store's lock. They only save time: what is missing is looked up when
-// it is asked for.
+// prefetch collects the lookups that changes will probably need, so that they are made
+// together with locking the store. It only saves time: the view looks up what was not
+// prefetched.
 type prefetch struct {
-	paths      map[memento.Path]bool     // memories at them
+	paths      map[memento.Path]bool     // paths of memories
 	ids        map[memento.MemoryID]bool // memories
-	firstBelow map[memento.Path]bool     // whether there is something below them
-	allBelow   map[memento.Path]bool     // all that is below them
-	versions   []memento.VersionID       // whether the store has them
+	firstBelow map[memento.Path]bool     // directories whose first memory is needed
+	allBelow   map[memento.Path]bool     // directories whose memories are all needed
+	versions   []memento.VersionID       // IDs to check for existence
 }
 
-// put sets a key of a map that may not be made yet: most stay empty.
+// setIn sets a key of a map, and makes the map first if necessary: most of these maps stay
+// empty.
 func setIn[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {
 		*m = map[K]V{}
@@ -27,7 +28,7 @@ func setIn[K comparable, V any](m *map[K]V, key K, value V) {
 
 func addTo[K comparable](set *map[K]bool, key K) { setIn(set, key, true) }
 
-// change adds what a change needs.
+// addChange adds the lookups for a change.
 func (n *prefetch) addChange(c memento.Change) {
 	switch c := c.(type) {
 	case memento.Sealed:
@@ -48,7 +49,7 @@ func (n *prefetch) addChange(c memento.Change) {
 	}
 }
 
-// version adds what importing a version needs.
+// addVersion adds the lookups for importing a version.
 func (n *prefetch) addVersion(v *memento.Version) {
 	n.versions = append(n.versions, v.ID)
 	if storable(string(v.Memory)) {
@@ -60,7 +61,7 @@ func (n *prefetch) addVersion(v *memento.Version) {
 	}
 }
 
-// usable reports whether p can be looked up.
+// canBeLookedUp reports whether p can be the path of a memory.
 func canBeLookedUp(p memento.Path) bool {
 	return len(p) > 1 && len(p) <= memento.MaxPathBytes && p[0] == '/' && storable(string(p))
 }
@@ -71,7 +72,7 @@ func (n *prefetch) addPath(p memento.Path) {
 	}
 }
 
-// subject adds the memory or directory at p.
+// addPathOrDir adds the memory at p, and all memories below p.
 func (n *prefetch) addPathOrDir(p memento.Path) {
 	if canBeLookedUp(p) {
 		addTo(&n.paths, p)
@@ -79,7 +80,8 @@ func (n *prefetch) addPathOrDir(p memento.Path) {
 	}
 }
 
-// vacancy adds what could keep a new memory from being at p.
+// addVacancy adds the lookups that show whether a new memory can be at p: nothing below it,
+// and no memory at a parent directory.
 func (n *prefetch) addVacancy(p memento.Path) {
 	if canBeLookedUp(p) {
 		addTo(&n.firstBelow, p)
@@ -89,10 +91,11 @@ func (n *prefetch) addVacancy(p memento.Path) {
 	}
 }
 
-// Columns of a memory without its contents, and the row that has them.
+// stateColumns are the columns of a memory without its contents, and the row of its
+// contents.
 const stateColumns = memoryColumns + `, m.content`
 
-// queue adds the lookups to a batch; their results go to v.
+// queue adds the lookups to a batch. The results go to v.
 func (n *prefetch) queue(batch *pgx.Batch, v *view) {
 	if len(n.paths) > 0 {
 		take := func(h *memoryState) { v.addStored(h); setIn(&v.byPath, h.Path, h) }
@@ -137,7 +140,7 @@ func (n *prefetch) queue(batch *pgx.Batch, v *view) {
 		}
 	}
 	for p := range n.allBelow {
-		v.queueWhole(batch, p)
+		v.queueAllBelow(batch, p)
 	}
 	if len(n.versions) > 0 {
 		seqs, ids := make([]int64, len(n.versions)), make([]string, len(n.versions))
@@ -166,14 +169,14 @@ func keysOf[K ~string](set map[K]bool) []string {
 const (
 	memoryByPath   = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = $2`
 	memoriesByPath = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path = ANY ($2::text[])`
-	// How many paths there are makes no difference to the plan, so that the server
-	// keeps it; with an array it makes one anew each time.
+	// The plan does not depend on the number of paths, so the server keeps it. With an
+	// array it makes a new plan each time.
 	memoriesByFourPaths = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path IN ($2, $3, $4, $5)`
 	memoriesByID        = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.id = ANY ($2::text[])`
 	memoriesBelow       = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 AND m.path < $3 ORDER BY m.path`
 
-	// The first memory below a directory, or else one behind it, which does no harm:
-	// the server keeps its plan.
+	// The first memory after a directory's lower bound, even if it is not below the
+	// directory. Without an upper bound the server keeps its plan.
 	firstMemoryAfter = `SELECT ` + stateColumns + ` FROM memento.memories m WHERE m.store = $1 AND m.path > $2 ORDER BY m.path LIMIT 1`
 
 	// The first memory below each of several directories.

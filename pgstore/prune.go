@@ -10,29 +10,28 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pruneStep is how many versions are removed in one transaction, so that none is
-// a long one.
+// pruneStep is how many versions are removed in one transaction, to keep transactions
+// short.
 const pruneStep = 2000
 
-// A removal is a version to be removed, and the row of its contents if no
-// version that stays has them, else 0.
+// A removal is a version to remove, and the row of its contents; 0 if a remaining version
+// has the same contents.
 type removal struct{ seq, content int64 }
 
-// removals are of the store that the tables call by this number.
+// A removalList has the versions to remove from the store with this number.
 type removalList struct {
 	store    int64
 	versions []removal
 }
 
-// Prune implements [memento.History]. See the package comment for the space that
-// the removed were in.
+// Prune implements [memento.History]. The package comment says when disk space is freed.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	const op = "prune"
 	goes, sum, err := b.prunable(ctx, op, store, opts)
 	if err != nil || opts.DryRun {
 		return sum, err
 	}
-	// Oldest first: what is left of a memory's history is whole.
+	// Oldest first: if this is interrupted, the remaining history has no gaps.
 	slices.Reverse(goes.versions)
 	for step := range slices.Chunk(goes.versions, pruneStep) {
 		err := b.transact(ctx, func(ctx context.Context, t *tx) error { return b.prune(ctx, t, goes.store, step) })
@@ -40,13 +39,13 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 			return memento.Pruned{}, fail(op, err)
 		}
 	}
-	if opts.Memory == "" { // else one of many such calls: the words are for the next search
+	if opts.Memory == "" { // with a memory, this is one of many calls: the next search updates the index
 		err = b.updateIndex(ctx, store)
 	}
 	return sum, fail(op, err)
 }
 
-// prunable returns what goes, newest first, and counts it.
+// prunable returns the versions to remove, newest first, and their sums.
 func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID, opts memento.PruneOptions) (goes removalList, sum memento.Pruned, err error) {
 	query, args := `SELECT `+versionColumns+`, v.store FROM memento.versions v WHERE v.store = `+ofStore, []any{string(store)}
 	if opts.Memory != "" {
@@ -58,7 +57,7 @@ func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID
 			return goes, nil
 		}
 		p := memento.Pruner{PruneOptions: opts}
-		last := map[memento.MemoryID]int64{} // row of the contents of each memory's oldest version so far
+		last := map[memento.MemoryID]int64{} // memory → contents row of its oldest version so far
 		rows, err := c.Query(ctx, b.sql(query+` ORDER BY v.seq DESC`), args...)
 		if err != nil {
 			return goes, err
@@ -75,7 +74,7 @@ func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID
 				}
 				goes.versions = append(goes.versions, r)
 			}
-			if row.content != 0 { // versions that share contents follow one another
+			if row.content != 0 { // versions that share contents are adjacent
 				last[v.Memory] = row.content
 			}
 			row = versionRow{}

@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// readTiming says when reads are noted. A read time is off by half an hour at the
-// most, which leaves as much to whoever notes reads in front of this: see
-// memento.ReadMarker.
+// readTiming says when read times are written. They are at most half an hour late, which
+// leaves the same again to a cache in front of this backend: see memento.ReadMarker.
 var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 30 * time.Second, WriteTimeout: time.Second}
 
 // MarkRead implements [memento.ReadMarker].
@@ -23,8 +22,8 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 // SyncReads implements [memento.ReadMarker].
 func (b *Backend) SyncReads(ctx context.Context) error { return b.reads.Sync(ctx) }
 
-// writeReads writes the notes in one statement. It waits for no store: whoever
-// writes to a memory meanwhile leaves this column alone.
+// writeReads writes the read times in one statement. It waits for no store's lock, because
+// other writers do not change this column.
 func (b *Backend) writeReads(ctx context.Context, notes map[readnotes.Key]time.Time) error {
 	const query = `UPDATE memento.memories m SET read_at = u.at
 		FROM unnest($1::text[], $2::text[], $3::bigint[]) u (store, id, at) JOIN memento.stores s ON s.id = u.store

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The schema is made by numbered scripts and a runner of one page, like
-// sqlitestore's: a migration tool would do the same with many times the code.
+// The schema is made by numbered scripts and a short runner, as in sqlitestore. A migration
+// library would do the same with much more code.
 
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -36,11 +36,11 @@ func scripts() (scripts []string, err error) {
 
 // A server is what Open has found out about the database server.
 type server struct {
-	unsafe       bool // without fsync or full_page_writes
-	asynchronous bool // commits do not wait for the disk unless told to
+	unsafe       bool // fsync or full_page_writes is off
+	asynchronous bool // synchronous_commit is off by default
 }
 
-const minServer = 130000 // which has pg_current_xact_id
+const minServer = 130000 // the first with pg_current_xact_id
 
 // prepare checks the server, and brings the schema up to date.
 func (b *Backend) prepare(ctx context.Context, existing bool) error {
@@ -64,16 +64,16 @@ func (b *Backend) inspect(ctx context.Context, c *pgx.Conn) error {
 	case err != nil:
 		return err
 	case version < minServer:
-		return fmt.Errorf("%w: the server is PostgreSQL %d; 13 or newer is needed", memento.ErrFormat, version/10000)
+		return fmt.Errorf("%w: the server is PostgreSQL %d; 13 or newer is required", memento.ErrFormat, version/10000)
 	case encoding != "UTF8":
-		return fmt.Errorf("%w: the database's encoding is %s; make one with ENCODING 'UTF8' TEMPLATE template0", memento.ErrFormat, encoding)
+		return fmt.Errorf("%w: the database's encoding is %s; create a database with ENCODING 'UTF8' TEMPLATE template0", memento.ErrFormat, encoding)
 	}
 	b.server = server{unsafe: fsync == "off" || fullPages == "off", asynchronous: synchronous == "off"}
 	return nil
 }
 
-// migrate makes the schema, or brings it up to date. It changes nothing if it is,
-// so that a role which may only read can use it.
+// migrate creates the schema or brings it up to date. If the schema is up to date, nothing
+// is written, so a role with read-only access can use it.
 func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error {
 	scripts, err := scripts()
 	if err != nil {
@@ -85,11 +85,11 @@ func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error
 		case err != nil:
 			return err
 		case version > len(scripts):
-			return fmt.Errorf("%w: the schema has version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(scripts))
+			return fmt.Errorf("%w: the schema has version %d, this program supports up to %d: use a newer memento", memento.ErrFormat, version, len(scripts))
 		case version == len(scripts):
 			return nil
 		case version == 0 && existing:
-			return &memento.Error{Op: "open database", Err: fmt.Errorf("%w: the database has no schema of this name", memento.ErrNotExist)}
+			return &memento.Error{Op: "open database", Err: fmt.Errorf("%w: the schema does not exist in the database", memento.ErrNotExist)}
 		}
 		if err := b.runNextScript(ctx, c, scripts); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error
 	}
 }
 
-// schemaVersion returns the version of the schema, 0 if there is none yet.
+// schemaVersion returns the version of the schema; 0 if it does not exist yet.
 func (b *Backend) schemaVersion(ctx context.Context, c *pgx.Conn) (version int, err error) {
 	var ours bool
 	var tables int
@@ -115,12 +115,12 @@ func (b *Backend) schemaVersion(ctx context.Context, c *pgx.Conn) (version int, 
 		err = c.QueryRow(ctx, b.sql(`SELECT coalesce(max(memento_version), 0) FROM memento.schema_version`)).Scan(&version)
 		return version, err
 	case tables > 0:
-		return 0, fmt.Errorf("%w: the schema has tables of another program; choose another schema", memento.ErrFormat)
+		return 0, fmt.Errorf("%w: the schema contains tables of another program; choose another schema", memento.ErrFormat)
 	}
 	return 0, nil
 }
 
-// step runs the next script, unless another server has done so meanwhile.
+// runNextScript runs the next script, unless another server has run it in the meantime.
 func (b *Backend) runNextScript(ctx context.Context, c *pgx.Conn, scripts []string) error {
 	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(t pgx.Tx) error {
 		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, migrationLock, b.schema); err != nil {
@@ -133,7 +133,7 @@ func (b *Backend) runNextScript(ctx context.Context, c *pgx.Conn, scripts []stri
 		name := pgx.Identifier{b.schema}.Sanitize()
 		script := `SET LOCAL search_path TO ` + name + `, pg_catalog;` + scripts[version]
 		if version == 0 {
-			var exists bool // the right to make a schema is asked for even if it is there
+			var exists bool // CREATE SCHEMA IF NOT EXISTS needs the privilege even if the schema exists
 			if err := t.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`, b.schema).Scan(&exists); err != nil {
 				return err
 			}
@@ -151,6 +151,6 @@ func (b *Backend) runNextScript(ctx context.Context, c *pgx.Conn, scripts []stri
 	})
 }
 
-// migrationLock is the first half of the advisory lock of those who change a
-// schema: "mmto". The second is the schema's.
+// migrationLock is the first half of the advisory lock for migrations: "mmto". The second
+// half depends on the schema.
 const migrationLock int32 = 0x6d6d746f

@@ -13,16 +13,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgreSQL's text search finds candidates and puts them in order; what matches
-// is textindex's to say. See index.go for how the index is kept.
+// PostgreSQL's text search finds candidates and ranks them. Package textindex decides which
+// of them match. See index.go for how the index is updated.
 
 const (
 	defaultMatches = 20
-	maxMatches     = 1 << 29 // more there cannot be
+	maxMatches     = 1 << 29 // more than any store has
 )
 
-// catchUpAttempts is how often a search brings the index up to date before it
-// has the writers of the store wait.
+// indexAttempts is how often a search updates the index before it locks the store.
 const indexAttempts = 3
 
 // Search implements [memento.Searcher].
@@ -68,7 +67,8 @@ func (b *Backend) searchStore(ctx context.Context, k knownStore, q textindex.Que
 
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 
-// searchLocked searches while nobody writes to the store.
+// searchLocked updates the index and searches while no other process can write to the
+// store.
 func (b *Backend) searchLocked(ctx context.Context, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
 	err = b.transact(ctx, func(ctx context.Context, t *tx) error {
 		first := t.begin()
@@ -87,19 +87,20 @@ func (b *Backend) searchLocked(ctx context.Context, store int64, q textindex.Que
 				}
 			}
 		}
-		t.do(`SELECT 1`) // so that what was indexed is committed
+		t.do(`SELECT 1`) // so that the index updates are committed
 		matches, _, err = b.search(ctx, t.conn, new(pgx.Batch), store, q, opts)
 		return err
 	})
 	return matches, err
 }
 
-// spareCandidates is how many more candidates than matches asked for are looked
-// at, before all are.
+// spareCandidates is how many candidates are checked at first, in addition to the requested
+// number of matches. If too few match, all are checked.
 const spareCandidates = 30
 
-// The subquery with OFFSET 0 is what keeps the planner, who may not know yet that
-// a store has grown large, from looking through all its memories for each hit.
+// candidates finds the candidates in order of rank. The subquery with OFFSET 0 keeps
+// PostgreSQL's planner, which may not know yet that a store has grown large, from scanning
+// all its memories for each hit.
 const candidates = `WITH hits AS MATERIALIZED (
 		SELECT w.memory, ts_rank(w.doc, $2::tsquery, 1) AS rank FROM memento.words w WHERE w.doc @@ $2::tsquery
 		UNION ALL SELECT w.memory, 0 FROM memento.words w WHERE w.store = $1 AND NOT w.whole
@@ -110,14 +111,14 @@ const candidates = `WITH hits AS MATERIALIZED (
 	)
 	SELECT ` + contentColumns + ` FROM best m ORDER BY m.rank DESC, m.path`
 
-// search searches in one round trip, or two, and reports whether the index is
-// behind the moment that it searched in. batch begins the transaction for that, if there is none.
+// search searches in one or two round trips, and reports whether the index was stale at
+// that moment. batch begins the transaction; if it is empty, the caller has begun one.
 func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, stale bool, err error) {
 	begun := batch.Len() > 0
 	low, high := rangeBelow(opts.Dir)
 	limit := opts.Limit + spareCandidates
 	if !storable(low) {
-		low, high = "0", "0" // nothing is below that
+		low, high = "0", "0" // no path is in this range
 	}
 	seen, all := 0, false
 	for !all {
@@ -177,8 +178,8 @@ func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch,
 	return matches, stale, nil
 }
 
-// tsquery returns the query for candidates: memories that have all its words, be
-// they together or not.
+// tsquery returns the query for candidates: memories with all words of the query, adjacent
+// or not.
 func tsquery(store int64, q textindex.Query) string {
 	var terms []string
 	for words := range q.Phrases() {
@@ -193,12 +194,12 @@ func tsquery(store int64, q textindex.Query) string {
 	return strings.Join(terms, " & ")
 }
 
-// maxWord is how much of a word is indexed, in bytes. The rest of longer ones is
-// for Match to look at.
+// maxWord is how much of a word is indexed, in bytes. Longer words are compared by
+// textindex.
 const maxWord = 200
 
-// lexeme is how the index calls a word of a store. Words are of letters and
-// digits, so there is nothing to escape.
+// lexeme returns a word of a store as it is in the index. Words have only letters and
+// digits, so nothing needs escaping.
 func lexeme(store int64, word string) string {
 	if len(word) > maxWord {
 		word = strings.ToValidUTF8(word[:maxWord], "")

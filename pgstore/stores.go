@@ -14,20 +14,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Columns of a store, in the order of scanStore.
+// storeColumns are the columns of a store, in the order of scanStore.
 const storeColumns = `s.num, s.id, s.workspace, s.name, s.description, s.metadata,
 	s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth, s.settings, s.envelope,
 	s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.revision`
 
 const selectStores = `SELECT ` + storeColumns + ` FROM memento.stores s JOIN memento.counters c ON c.store = s.num `
 
-// A known is what this process remembers of a store. The description is that of a
-// revision, and of use only while the store has it.
+// A knownStore is what this process has cached of a store. The description belongs to a
+// revision, and is valid only while the store has that revision.
 type knownStore struct {
 	num      int64
 	revision int64
-	info     memento.StoreInfo // shared: not to be changed
-	head     *storeHead        // nil: not known; shared as well
+	info     memento.StoreInfo // shared: must not be changed
+	head     *storeHead        // nil if unknown; shared, must not be changed
 }
 
 func scanStore(row pgx.Row) (k knownStore, err error) {
@@ -55,7 +55,7 @@ func scanStore(row pgx.Row) (k knownStore, err error) {
 	return k, err
 }
 
-// A catalogue remembers the stores that this process has written to.
+// A storeCache caches the stores that this process has used.
 type storeCache struct {
 	mu     sync.Mutex
 	stores map[memento.StoreID]knownStore
@@ -79,7 +79,7 @@ func (c *storeCache) put(k knownStore) {
 	c.stores[k.info.ID] = k
 }
 
-// setTip notes where a store is, unless it is no longer known as k.
+// setHead caches the head of a store, unless the cached store is not k any more.
 func (c *storeCache) setHead(k knownStore, t *storeHead) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *storeCache) forget(id memento.StoreID) {
 	delete(c.stores, id)
 }
 
-// find returns what is known of a store, or asks the database.
+// lookUpStore returns a store from the cache or from the database.
 func (b *Backend) lookUpStore(ctx context.Context, op string, id memento.StoreID) (knownStore, error) {
 	if k, ok := b.stores.get(id); ok {
 		return k, nil
@@ -147,7 +147,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		taken := false
 		first := t.begin()
 		if spec.UniqueName && storable(spec.Name) && storable(string(ws)) {
-			// Those who want the same name wait for each other.
+			// Creators of stores with the same name wait for each other.
 			first.Queue(`SELECT pg_advisory_xact_lock(hashtextextended($1, $2))`, b.schema+" "+string(ws)+" "+spec.Name, nameLock)
 			first.Queue(b.sql(`SELECT EXISTS (SELECT 1 FROM memento.stores WHERE workspace = $1 AND name = $2 AND archived_at IS NULL)`), string(ws), spec.Name).
 				QueryRow(func(row pgx.Row) error { return row.Scan(&taken) })
@@ -173,7 +173,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			string(info.ID), string(ws), info.Name, []byte(info.Description), metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
 			info.Settings.Encode(), []byte(info.Envelope), micros(info.CreatedAt), micros(info.UpdatedAt))
-		// A new ID is known to nobody else; one that was given may be.
+		// Nobody else knows a new ID. An ID from the spec may be used by others.
 		t.proof = b.proveRow(`SELECT $2 OR `+ofXID+` FROM memento.stores WHERE id = $3`, t.xid, spec.ID == "", string(info.ID))
 		return nil
 	})
@@ -186,7 +186,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	return info, nil
 }
 
-// nameLock keeps the advisory locks of names apart from those of others.
+// nameLock separates the advisory locks for store names from those of other programs.
 const nameLock = 0x6d6d746f
 
 func isState(err error, state string) bool {
@@ -246,7 +246,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return info, nil
 }
 
-// lockStore begins a transaction that has a store to itself, and reads its description.
+// lockStore begins a transaction, locks a store, and reads its description.
 func (b *Backend) lockStore(ctx context.Context, t *tx, op string, ws memento.Workspace, id memento.StoreID) (k knownStore, err error) {
 	if !storable(string(id)) {
 		return k, errNoStore(op)
@@ -259,10 +259,10 @@ func (b *Backend) lockStore(ctx context.Context, t *tx, op string, ws memento.Wo
 			}
 			return nil
 		})
-	// A statement of its own sees what was written while the first one waited.
+	// A separate statement sees what was written while the first one waited for the lock.
 	first.Queue(b.sql(selectStores+`WHERE s.id = $1`), string(id)).QueryRow(func(row pgx.Row) error {
 		k, err = scanStore(row)
-		return nil // what is to be said of it is not the connection's fault
+		return nil // reported below: it is no error of the connection
 	})
 	if sendErr := t.send(ctx, first); sendErr != nil {
 		return k, sendErr
@@ -273,12 +273,12 @@ func (b *Backend) lockStore(ctx context.Context, t *tx, op string, ws memento.Wo
 	return k, err
 }
 
-// removeStep is how many rows of a deleted store are removed in one transaction.
+// purgeStep is how many rows of a deleted store are removed in one transaction.
 const purgeStep = 5000
 
-// DeleteStore implements [memento.Catalogue]. The store and its memories are gone at
-// once; its history is removed in steps, so that no transaction is a long one. If that is
-// interrupted, the next DeleteStore of whichever server goes on with it.
+// DeleteStore implements [memento.Catalogue]. The store and its memories are removed at
+// once, its history afterwards in steps, so that transactions are short. If that is
+// interrupted, the next DeleteStore on any server continues it.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	err := b.transact(ctx, func(ctx context.Context, t *tx) error {
@@ -288,7 +288,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		}
 		t.do(`DELETE FROM memento.stores WHERE num = $1`, k.num)
 		t.do(`DELETE FROM memento.counters WHERE store = $1`, k.num)
-		t.do(`DELETE FROM memento.memories WHERE store = $1`, k.num) // see Get
+		t.do(`DELETE FROM memento.memories WHERE store = $1`, k.num) // see getContents
 		t.do(`INSERT INTO memento.removals VALUES ($1)`, k.num)
 		t.proof = b.proveGone(k.num)
 		return nil
@@ -297,12 +297,12 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		return fail(op, err)
 	}
 	b.stores.forget(id)
-	// The store is deleted, whatever becomes of this.
+	// The store is deleted even if this fails.
 	_ = b.purgeDeleted(ctx)
 	return nil
 }
 
-// sweep removes the rows of deleted stores.
+// purgeDeleted removes the remaining rows of deleted stores.
 func (b *Backend) purgeDeleted(ctx context.Context) error {
 	for {
 		more := false
@@ -310,7 +310,7 @@ func (b *Backend) purgeDeleted(ctx context.Context) error {
 			var store int64
 			first := t.begin()
 			t.queueStamp(first)
-			// Several servers may be at it: each takes a store of its own.
+			// Several servers may do this at the same time: each takes another store.
 			first.Queue(b.sql(`SELECT store FROM memento.removals LIMIT 1 FOR UPDATE SKIP LOCKED`)).QueryRow(func(row pgx.Row) error {
 				if err := row.Scan(&store); !noRows(err) {
 					return err
@@ -324,7 +324,7 @@ func (b *Backend) purgeDeleted(ctx context.Context) error {
 			more = true
 			var removed int64
 			steps := new(pgx.Batch)
-			// Those who index stop at this row, so no words come after it is gone.
+			// Indexing locks this row, so no words are added after it is removed.
 			steps.Queue(b.sql(`DELETE FROM memento.indexed WHERE store = $1`), store)
 			for _, table := range []string{"words", "contents", "versions"} {
 				steps.Queue(b.sql(`DELETE FROM memento.`+table+` WHERE ctid = ANY (ARRAY(SELECT ctid FROM memento.`+table+` WHERE store = $1 LIMIT $2))`), store, purgeStep).
@@ -356,7 +356,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 		add(` AND s.name = $%d`, opts.Name)
 	}
 	if opts.After != "" {
-		add(` AND s.id < $%d`, string(opts.After)) // IDs sort by time; the store itself may be gone
+		add(` AND s.id < $%d`, string(opts.After)) // IDs sort by time; the store itself may have been deleted
 	}
 	if !opts.IncludeArchived {
 		query += ` AND s.archived_at IS NULL`

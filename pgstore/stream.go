@@ -12,26 +12,26 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A stream is a listing: the rows of one statement, and so of one instant. What
-// fits into streamBytes is read before the first row is yielded, so that a caller
-// who takes his time, or uses the backend meanwhile, holds no connection. For the
-// rest the connection leaves the pool, which makes another when it needs one.
+// A stream is a listing: the rows of one statement, and so of one instant. Up to
+// streamBytes are read before the first row is yielded, so that a slow caller, or one that
+// uses the backend in between, holds no connection. For more rows the connection is taken
+// out of the pool, which opens another one when necessary.
 type stream[T any] struct {
 	b       *Backend
 	op      string
 	query   string
 	args    []any
-	noMatch bool // whether no row can match, since an argument is no text
+	noMatch bool // whether no row can match, because an argument is not valid text
 	scan    func(pgx.Rows) (T, error)
-	size    func(*T) int                // of a row in memory, roughly
-	empty   func(context.Context) error // called if there was no row; may be nil
+	size    func(*T) int                // approximate size of a row in memory
+	empty   func(context.Context) error // called if there are no rows; may be nil
 }
 
 const streamBytes = 8 << 20
 
-// limit ends the statement after n rows, unless n is 0. Usual numbers are part of
-// its text, so that the server keeps its plan: with an unknown number it makes one
-// anew each time.
+// limit limits the statement to n rows; 0 means no limit. Common numbers are part of the
+// statement's text, so that the server keeps its plan: with a parameter it makes a new plan
+// each time.
 func (s *stream[T]) limit(n int) {
 	switch {
 	case n <= 0:
@@ -43,6 +43,7 @@ func (s *stream[T]) limit(n int) {
 	}
 }
 
+// all yields the rows. The last element may be an error.
 func (s *stream[T]) all(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -80,14 +81,14 @@ func (s *stream[T]) all(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// A remainder is rows that did not fit, on a connection of their own.
+// openRows are the rows that did not fit into memory, on a connection of their own.
 type openRows struct {
 	conn *pgx.Conn
 	rows pgx.Rows
 }
 
-// close closes the connection: to read what nobody wants may take longer than to
-// make another.
+// close closes the connection: reading the remaining rows may take longer than opening
+// another connection.
 func (r *openRows) close() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -95,7 +96,7 @@ func (r *openRows) close() {
 	r.rows.Close()
 }
 
-// open reads what fits, and returns the rest, if there is any.
+// open reads up to streamBytes. rest is nil unless there are more rows.
 func (s *stream[T]) open(ctx context.Context) (buffered []T, rest *openRows, err error) {
 	err = s.b.retry(ctx, func(ctx context.Context) error {
 		buffered, rest = nil, nil
@@ -112,7 +113,7 @@ func (s *stream[T]) open(ctx context.Context) (buffered []T, rest *openRows, err
 	return buffered, rest, err
 }
 
-// take reads what fits, and gives conn back or makes it the rest's.
+// readBuffered reads up to streamBytes. It releases conn, or passes it on in rest.
 func (s *stream[T]) readBuffered(ctx context.Context, conn *pgxpool.Conn) (buffered []T, rest *openRows, err error) {
 	g := s.b.watch(conn.Conn())
 	rows, err := conn.Query(ctx, s.b.sql(s.query), s.args...)
@@ -123,7 +124,7 @@ func (s *stream[T]) readBuffered(ctx context.Context, conn *pgxpool.Conn) (buffe
 				break
 			}
 			buffered = append(buffered, row)
-			if bytes += s.size(&row); bytes >= streamBytes && g.timer.Stop() { // else there is no connection any more
+			if bytes += s.size(&row); bytes >= streamBytes && g.timer.Stop() { // if Stop fails, the watchdog is closing the connection
 				return buffered, &openRows{conn: conn.Hijack(), rows: rows}, nil
 			}
 		}
@@ -135,8 +136,8 @@ func (s *stream[T]) readBuffered(ctx context.Context, conn *pgxpool.Conn) (buffe
 	return buffered, nil, err
 }
 
-// Times are kept in whole microseconds, and asked for in any: those at or after t
-// are at or after ceilMicros, those at or before t at or before floorMicros.
+// Times are stored in whole microseconds, but a query may have any time. Times at or after
+// t are at or after ceilMicros(t); times at or before t are at or before floorMicros(t).
 
 func floorMicros(t time.Time) int64 {
 	switch year := t.Year(); {

@@ -9,37 +9,36 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// checks are what must not be found in the tables, each with a query for the
-// store and how often. What a caller of the Backend can see is for others to check.
-var checks = []struct{ fault, query string }{
-	{"memories whose newest version is missing or says something else", `SELECT m.store, count(*) FROM memento.memories m
+// checks are queries for inconsistent rows: each returns store numbers with the number of
+// findings. Only checks that a user of the Backend cannot make are here.
+var checks = []struct{ finding, query string }{
+	{"memories whose newest version is missing or different", `SELECT m.store, count(*) FROM memento.memories m
 		LEFT JOIN memento.versions v ON v.store = m.store AND v.seq = m.seq
 		WHERE v.seq IS NULL OR v.id <> m.version OR v.memory <> m.id OR v.path <> m.path OR v.content <> m.content OR v.sha256 <> m.sha256 OR v.size <> m.size
 		GROUP BY m.store`},
 	{"versions whose contents are missing", `SELECT v.store, count(*) FROM memento.versions v
 		LEFT JOIN memento.contents t ON t.store = v.store AND t.seq = v.content WHERE v.content <> 0 AND t.seq IS NULL GROUP BY v.store`},
-	{"versions whose contents do not have their hash", `SELECT v.store, count(*) FROM memento.versions v
+	{"versions whose contents have another hash", `SELECT v.store, count(*) FROM memento.versions v
 		JOIN memento.contents t ON t.store = v.store AND t.seq = v.content WHERE sha256(t.data) <> v.sha256 GROUP BY v.store`},
-	{"contents that no version has", `SELECT t.store, count(*) FROM memento.contents t
+	{"contents that belong to no version", `SELECT t.store, count(*) FROM memento.contents t
 		WHERE NOT EXISTS (SELECT 1 FROM memento.removals r WHERE r.store = t.store)
 		AND NOT EXISTS (SELECT 1 FROM memento.versions v WHERE v.store = t.store AND v.content = t.seq) GROUP BY t.store`},
-	{"counts that its memories do not add up to", `SELECT c.store, count(*) FROM memento.counters c
+	{"counters that differ from its memories", `SELECT c.store, count(*) FROM memento.counters c
 		LEFT JOIN (SELECT store, count(*) AS memories, sum(size) AS bytes FROM memento.memories GROUP BY store) m ON m.store = c.store
 		WHERE c.memories <> coalesce(m.memories, 0) OR c.bytes <> coalesce(m.bytes, 0) GROUP BY c.store`},
 	{"versions newer than its newest", `SELECT v.store, count(*) FROM memento.versions v
 		JOIN memento.counters c ON c.store = v.store WHERE v.seq > c.last_seq GROUP BY v.store`},
-	{"words of memories that are gone", `SELECT w.store, count(*) FROM memento.words w
+	{"index entries of deleted memories", `SELECT w.store, count(*) FROM memento.words w
 		JOIN memento.indexed i ON i.store = w.store JOIN memento.counters c ON c.store = w.store AND c.last_seq = i.seq
 		WHERE NOT EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = w.store AND m.id = w.memory) GROUP BY w.store`},
-	{"rows that nobody will remove", `SELECT x.store, count(*) FROM (
+	{"rows that belong to no store and are not scheduled for removal", `SELECT x.store, count(*) FROM (
 			SELECT store FROM memento.memories UNION ALL SELECT store FROM memento.versions UNION ALL SELECT store FROM memento.counters) x
 		WHERE NOT EXISTS (SELECT 1 FROM memento.stores s WHERE s.num = x.store)
 		AND NOT EXISTS (SELECT 1 FROM memento.removals r WHERE r.store = x.store) GROUP BY x.store`},
 }
 
-// Verify looks for what only the tables can show: rows that do not fit together. It
-// returns a sentence for each fault, all of one moment. It reads everything, and
-// holds up nobody.
+// Verify checks the tables for rows that contradict each other. It returns a sentence for
+// each finding, all of one moment. It reads everything, and blocks no other process.
 func (b *Backend) Verify(ctx context.Context) (findings []string, err error) {
 	const op = "verify"
 	err = b.retry(ctx, func(ctx context.Context) error {
@@ -68,7 +67,7 @@ func (b *Backend) verify(ctx context.Context, conn *pgxpool.Conn, findings *[]st
 			var store string
 			var n int64
 			_, err = pgx.ForEachRow(rows, []any{&store, &n}, func() error {
-				*findings = append(*findings, fmt.Sprintf("%s has %d %s", cmp.Or(store, "a store that was deleted"), n, c.fault))
+				*findings = append(*findings, fmt.Sprintf("%s has %d %s", cmp.Or(store, "a deleted store"), n, c.finding))
 				return nil
 			})
 			if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Columns of a version without its contents, in the order of versionRow.
+// versionColumns are the columns of a version without its contents, in the order of
+// versionRow.
 const versionColumns = `v.seq, v.id, v.memory, v.operation, v.path, v.size, v.sha256, v.digest,
 	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.content,
 	v.actor_key, v.redactor_key`
@@ -50,7 +51,8 @@ func (r *versionRow) version() memento.Version {
 const (
 	withContents = ` LEFT JOIN memento.contents t ON t.store = v.store AND t.seq = v.content`
 
-	// By the seq that the ID tells; else by the index of those whose ID tells another.
+	// ofID finds a version by the seq in its ID. An imported version may have another seq,
+	// and is found by an index.
 	ofID         = `v.seq = $2 AND v.id = $3`
 	ofImportedID = `v.imported AND v.id = $2`
 )
@@ -162,8 +164,8 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 	return s.all(ctx)
 }
 
-// Redact implements [memento.History]. The contents leave the tables and the search
-// index; see the package comment for the space that they were in.
+// Redact implements [memento.History]. The contents are removed from the tables and the
+// search index. The package comment says when disk space is freed.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (v memento.Version, err error) {
 	const op = "redact"
 	err = b.withStore(ctx, op, store, func(k knownStore) error {
@@ -173,7 +175,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		})
 	})
 	if err == nil {
-		// The index may still know the words of contents that are no longer current.
+		// The index may still have words of contents that are not current any more.
 		err = b.updateIndex(ctx, store)
 	}
 	if err != nil {
@@ -218,7 +220,7 @@ func (b *Backend) redact(ctx context.Context, t *tx, store int64, id memento.Ver
 	t.do(`UPDATE memento.versions SET path = '', content = 0, size = 0, sha256 = '', digest = '',
 		redacted_at = $3, redactor_kind = $4, redactor_id = $5, redactor_key = $6 WHERE store = $1 AND seq = $2`,
 		store, v.Seq, t.now, []byte(by.Kind), []byte(by.ID), []byte(by.Key))
-	if row.content != 0 { // a rename leaves its contents to two versions
+	if row.content != 0 { // after a rename, two versions share contents
 		t.do(`DELETE FROM memento.contents WHERE store = $1 AND seq = $2
 			AND NOT EXISTS (SELECT 1 FROM memento.versions WHERE store = $1 AND memory = $3 AND content = $2)`, store, row.content, string(v.Memory))
 	}

@@ -10,47 +10,47 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A view is a store as a transaction sees it: what the database has, as far as
-// it was asked for, and over it what the transaction has done. The latter is
-// written only at the end. It is the planner's snapshot.
+// A view is a store as a transaction sees it: the rows that were looked up in the database,
+// and on top of them the changes of the transaction, which are written only at the end. It
+// is the planner's snapshot.
 //
-// Nobody else can change the store meanwhile, so that answers stay true.
+// The transaction has locked the store, so the rows stay valid.
 type view struct {
-	ctx       context.Context // of the transaction, for the lookups that a planner makes
-	t         *tx             // nil: nothing can be looked up
+	ctx       context.Context // the transaction's context, for lookups
+	t         *tx             // nil: no lookups are possible
 	store     int64
-	lookupErr error // why a lookup has failed, whatever the planner made of it
+	lookupErr error // first error of a lookup, even if the planner ignores it
 
-	// What the database has.
+	// Rows of the database.
 	memories   map[memento.MemoryID]*memoryState
-	askedIDs   map[memento.MemoryID]bool       // all that is known of them is in heads
+	askedIDs   map[memento.MemoryID]bool       // IDs that were looked up; the results are in memories
 	byPath     map[memento.Path]*memoryState   // nil: nothing
 	firstBelow map[memento.Path]*memoryState   // below a directory; nil: nothing
 	allBelow   map[memento.Path][]*memoryState // below a directory
 	versions   map[memento.VersionID]bool
 
-	// What the transaction has done.
-	changed      map[memento.MemoryID]memoryState // as they will be; without ID if gone
+	// Changes of the transaction.
+	changed      map[memento.MemoryID]memoryState // new state; without ID if deleted
 	changedPaths map[memento.Path]memento.MemoryID
 	changedBelow map[memento.Path]int // how many of moved are below a directory
-	undo         []func()             // takes back what the current job has done, last first
+	undo         []func()             // reverts the changes of the current job, the last first
 }
 
-// A head is a memory, and what the tables need to know of it besides.
+// A memoryState is a memory, and what is needed to write it.
 type memoryState struct {
 	memento.Memory
-	content int64        // seq of the version that brought the contents
-	stored  memento.Path // where the database has it; "" if it has not
+	content int64        // seq of the version that introduced the contents
+	stored  memento.Path // path in the database; "" if it is not there
 }
 
 func newView(ctx context.Context, t *tx, store int64) *view {
 	return &view{ctx: ctx, t: t, store: store}
 }
 
-// base takes a row of the database.
+// addStored adds a row of the database.
 func (v *view) addStored(h *memoryState) { setIn(&v.memories, h.ID, h) }
 
-// queue adds a lookup of heads to a batch.
+// queue adds a query for memory states to a batch; take receives each result.
 func (v *view) queue(batch *pgx.Batch, take func(*memoryState), query string, args ...any) {
 	batch.Queue(v.t.b.sql(query), append([]any{v.store}, args...)...).Query(func(rows pgx.Rows) error {
 		var row memoryRow
@@ -69,7 +69,7 @@ func (v *view) queue(batch *pgx.Batch, take func(*memoryState), query string, ar
 	})
 }
 
-func (v *view) queueWhole(batch *pgx.Batch, p memento.Path) {
+func (v *view) queueAllBelow(batch *pgx.Batch, p memento.Path) {
 	low, high := rangeBelow(p)
 	setIn(&v.allBelow, p, nil)
 	v.queue(batch, func(h *memoryState) { v.addStored(h); v.allBelow[p] = append(v.allBelow[p], h) }, memoriesBelow, low, high)
@@ -157,7 +157,7 @@ func (v *view) Below(p memento.Path, limit int) ([]memento.Memory, error) {
 		}
 	}
 	if _, known := v.allBelow[p]; !known {
-		if err := v.lookUp(func(batch *pgx.Batch) { v.queueWhole(batch, p) }); err != nil {
+		if err := v.lookUp(func(batch *pgx.Batch) { v.queueAllBelow(batch, p) }); err != nil {
 			return nil, err
 		}
 	}
@@ -181,14 +181,13 @@ func (v *view) Below(p memento.Path, limit int) ([]memento.Memory, error) {
 	return found, nil
 }
 
-// touched reports whether the transaction has changed what the database has.
+// isChanged reports whether the transaction has changed a memory of the database.
 func (v *view) isChanged(h *memoryState) bool {
 	_, ok := v.changed[h.ID]
 	return ok
 }
 
-// headOf returns a memory with what the tables need to know of it; zero if there
-// is none.
+// stateOf returns the present state of a memory; zero if there is none.
 func (v *view) stateOf(id memento.MemoryID) memoryState {
 	if h, ok := v.changed[id]; ok {
 		return h
@@ -199,7 +198,7 @@ func (v *view) stateOf(id memento.MemoryID) memoryState {
 	return memoryState{}
 }
 
-// set makes h what the memory with this ID will be.
+// set makes h the new state of the memory with this ID.
 func (v *view) set(id memento.MemoryID, h memoryState) {
 	before, again := v.changed[id]
 	v.countPath(before, -1)
@@ -230,7 +229,7 @@ func (v *view) countPath(h memoryState, n int) {
 	}
 }
 
-// takeBack forgets what was done since undo was last emptied.
+// rollBack reverts the changes made since undo was last emptied.
 func (v *view) rollBack() {
 	for _, f := range slices.Backward(v.undo) {
 		f()

@@ -4,10 +4,10 @@ import (
 	"memento"
 )
 
-// What a transaction has done is written by few statements, however much it is:
-// each takes its rows as arrays, a column in each. A single row has statements of
-// its own, which cost the server half as much; the usual change, one memory with
-// its contents, has a single one for all tables.
+// A transaction's changes are written by few statements: each takes its rows as arrays, one
+// for each column. A single row has statements of its own, which take the server half the
+// time. The most frequent change, one memory with its contents, has a single statement for
+// all tables.
 
 const (
 	writeContents = `INSERT INTO memento.contents (store, seq, data) SELECT $1, * FROM unnest($2::bigint[], $3::bytea[])`
@@ -26,14 +26,15 @@ const (
 
 	removeMemories = `DELETE FROM memento.memories WHERE store = $1 AND path = ANY ($2::text[])`
 
-	// Whoever indexes holds the rows of memories while it does, so these words are the last.
+	// Indexing locks the rows of its memories, so no words are added for these memories
+	// later.
 	removeWords = `DELETE FROM memento.words WHERE store = $1 AND memory = ANY ($2::text[])`
 
-	// No path is without a slash at its beginning, so an ID is in nobody's way.
+	// Paths start with a slash and IDs do not, so an ID can serve as a temporary path.
 	parkMemories = `UPDATE memento.memories SET path = id WHERE store = $1 AND id = ANY ($2::text[])`
 
-	// The store comes as a column, too: told that it is one, the planner might think
-	// that few memories are in it, and look through them for every row.
+	// The store is passed as a column, too. With a single value the planner might assume
+	// that few memories are in the store, and scan them for every row.
 	updateMemories = `UPDATE memento.memories m SET path = u.path, version = u.version, seq = u.seq, content = u.content,
 			size = u.size, sha256 = u.sha256, digest = u.digest, updated_at = u.updated_at
 		FROM unnest(array_fill($1::bigint, ARRAY[cardinality($2::text[])]), $2::text[], $3::text[], $4::text[],
@@ -55,7 +56,7 @@ const (
 
 	updateOne = writeOne + setOne + ` WHERE store = $1 AND path = $19` + countOne
 
-	// Parts of statements with the arguments of rowOfOne.
+	// Parts of statements. Their arguments are those of rowOfOne.
 	setOne   = `UPDATE memento.memories SET path = $8, version = $4, seq = $2, content = $2, size = $9, sha256 = $10, digest = $11, updated_at = $14`
 	intoOne  = `INSERT INTO memento.versions (store, seq, id, imported, memory, operation, path, content, size, sha256, digest, actor_kind, actor_id, created_at, actor_key)`
 	countsOf = `SET memories = $15, bytes = $16, last_seq = $2, last_at = $17`
@@ -73,13 +74,13 @@ const (
 	updateCounters = `UPDATE memento.counters SET memories = $2, bytes = $3, last_seq = $4, last_at = $5 WHERE store = $1`
 )
 
-// The most that one statement is given.
+// Limits for the rows of one statement.
 const (
 	maxRows  = 10_000
 	maxBytes = 16 << 20
 )
 
-// write queues the statements that write what was done.
+// write queues the statements that write the session's changes.
 func (s *session) write(t *tx) {
 	store := s.view.store
 	if len(s.versions) == 1 && len(s.contents) == 1 {
@@ -92,7 +93,8 @@ func (s *session) write(t *tx) {
 	t.do(updateCounters, store, s.info.Usage.Memories, s.info.Usage.Bytes, s.seq, micros(s.last))
 }
 
-// writeOne writes a version and what it has brought: the contents of a memory.
+// writeOne queues the statement that writes one version with the memory and contents that
+// it makes.
 func (s *session) writeOne(t *tx) {
 	args := s.rowOfOne()
 	if stored := s.view.changed[s.versions[0].Memory].stored; stored != "" {
@@ -128,7 +130,7 @@ func (s *session) writeContents(t *tx, store int64) {
 	}
 }
 
-// versionArrays are rows of versions, a column in each field.
+// versionArrays are rows of versions: one array for each column.
 type versionArrays struct {
 	seqs, contents, sizes, created               []int64
 	ids, memories, operations, paths, digests    []string
@@ -180,7 +182,7 @@ func (a *versionArrays) add(v *version) {
 	a.redactKeys = append(a.redactKeys, r.redactKey)
 }
 
-// A newVersion is a row of versions.
+// A newVersion is a row of the table versions.
 type newVersion struct {
 	seq, content, size, created             int64
 	id, memory, operation, path, digest     string
@@ -208,7 +210,7 @@ func rowOf(v *version) newVersion {
 	return r
 }
 
-// memoryArrays are rows of memories, a column in each field.
+// memoryArrays are rows of memories: one array for each column.
 type memoryArrays struct {
 	ids, paths, versions, digests           []string
 	seqs, contents, sizes, updated, created []int64
@@ -249,7 +251,7 @@ func (s *session) writeMemories(t *tx, store int64) {
 	}
 	var gone, goneIDs, parked []string
 	var updated, inserted memoryArrays
-	targets := map[memento.Path]bool{} // of moves
+	targets := map[memento.Path]bool{} // new paths of moved memories
 	for _, h := range s.view.changed {
 		if h.ID != "" && h.stored != "" && h.stored != h.Path {
 			targets[h.Path] = true
@@ -264,7 +266,7 @@ func (s *session) writeMemories(t *tx, store int64) {
 			inserted.add(&h, seqs[h.Version])
 		default:
 			updated.add(&h, seqs[h.Version])
-			if targets[h.stored] { // it makes room for another
+			if targets[h.stored] { // another memory moves to its path
 				parked = append(parked, string(id))
 			}
 		}
