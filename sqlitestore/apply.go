@@ -38,7 +38,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 			}
 			return nil
 		}
-		if len(changes) == 1 { // which is planned before anything is written
+		if len(changes) == 1 { // it is planned before anything is written
 			err = do()
 		} else {
 			err = t.inSavepoint(do)
@@ -52,13 +52,13 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	if err != nil {
 		return memento.Applied{}, fail(op, err)
 	}
-	for _, m := range done.written { // what is written is often read next
+	for _, m := range done.written { // a memory is often read soon after it was written
 		b.texts.put(m.SHA256, cached{m.Content, done.store, m.Version})
 	}
 	return done.planner.Applied(done.versions), nil
 }
 
-// describe is Apply of no changes, which only says what the store is like.
+// describe is Apply without changes: it only returns the state of the store.
 func (b *Backend) describe(ctx context.Context, op string, store memento.StoreID) (memento.Applied, error) {
 	return read(ctx, b, op, func(c *conn) (memento.Applied, error) {
 		num, err := b.storeNum(c, op, store)
@@ -71,7 +71,7 @@ func (b *Backend) describe(ctx context.Context, op string, store memento.StoreID
 	})
 }
 
-// onlyRemoves reports whether changes do nothing but remove.
+// onlyRemoves reports whether all changes are removals.
 func onlyRemoves(changes []memento.Change) bool {
 	for _, c := range changes {
 		if sealed, ok := c.(memento.Sealed); ok {
@@ -126,13 +126,12 @@ func (a *apply) importOne(op string, v memento.Version) error {
 	return a.carryOut(effects)
 }
 
-// An apply is the work of one Apply or Import inside the writer's transaction.
-// It is the planner's snapshot: each change is carried out before the next is
-// planned.
+// An apply is one Apply or Import inside the writer's transaction. It is the planner's
+// snapshot: each change is carried out before the next one is planned.
 type apply struct {
 	tx       *tx
 	store    int64
-	state    storeState // as the transaction had it before
+	state    storeState // before the changes
 	planner  memento.Planner
 	versions []memento.Version
 	written  []memento.Memory             // with contents
@@ -163,7 +162,7 @@ func (b *Backend) beginApply(t *tx, op string, store memento.StoreID, by memento
 	}, nil
 }
 
-// end keeps what the changes have added up to.
+// end stores the usage and the newest version in the transaction's state.
 func (a *apply) end() {
 	if len(a.versions) == 0 {
 		return
@@ -176,7 +175,7 @@ func (a *apply) end() {
 	a.tx.setState(a.store, a.state)
 }
 
-// Columns of a memory without its contents, and its head.
+// headColumns are the columns of a memory without its contents, and its rowRefs.
 const headColumns = memoryColumns + `, m.seq, m.content`
 
 func (a *apply) scanHead(s *sqlite.Stmt) memento.Memory {
@@ -241,20 +240,20 @@ func (a *apply) carryOutOne(e memento.Effect) error {
 	return a.append(v, before.seq, after.content)
 }
 
-// before returns the head of the memory that the effect is about, before it.
+// before returns the refs of the effect's memory before the effect.
 func (a *apply) before(e memento.Effect) (rowRefs, error) {
 	h, known := a.heads[e.Version.Memory]
 	if known || e.Version.Operation == memento.Created {
 		return h, nil
 	}
-	// The first version of an import into a store whose history has the
-	// memory, but which does not have the memory: history has no index for it.
+	// An import may have versions of a memory that is only in the history: there is no
+	// index for this lookup.
 	_, err := a.tx.one(`SELECT max(seq) FROM versions WHERE store = ? AND memory = ?`,
 		func(s *sqlite.Stmt) { h.seq = s.ColumnInt64(0) }, a.store, e.Version.Memory)
 	return h, err
 }
 
-// replace brings the memory from before to after, either of which may be zero.
+// replace changes the row of a memory from before to after. Either may be zero.
 func (a *apply) replace(before, after memento.Memory, h rowRefs) error {
 	switch {
 	case before.ID == "" && after.ID == "":
@@ -267,7 +266,7 @@ func (a *apply) replace(before, after memento.Memory, h rowRefs) error {
 			a.store, after.Path, after.ID, after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), after.Digest,
 			micros(after.CreatedAt), micros(after.UpdatedAt))
 	case before.Path == after.Path:
-		// Without the path, no index but the table itself changes.
+		// Without a new path, no index changes.
 		return a.tx.exec(`UPDATE memories SET version = ?, seq = ?, content = ?, size = ?, sha256 = ?, digest = ?, updated_at = ?
 			WHERE store = ? AND path = ?`,
 			after.Version, h.seq, h.content, after.Size, hashBytes(after.SHA256), after.Digest,
@@ -279,10 +278,10 @@ func (a *apply) replace(before, after memento.Memory, h rowRefs) error {
 		micros(after.UpdatedAt), a.store, before.Path)
 }
 
-// append adds a version. prev is the seq of the memory's version before it, or
-// 0, and content the row of its contents, if it has any.
+// append adds a version. prev is the seq of the memory's previous version, or 0. content is
+// the row of its contents, if it has any.
 func (a *apply) append(v memento.Version, prev, content int64) error {
-	var path, row, size any // null where the version has none
+	var path, row, size any // null if the version has none
 	if !v.Redacted() {
 		path = v.Path
 		if v.Operation != memento.Deleted {

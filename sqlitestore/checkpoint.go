@@ -6,42 +6,41 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// SQLite's log grows until all of it is copied to the database, by a checkpoint,
-// and then, for a moment, nobody reads from it. By itself SQLite tries to copy at
-// the end of every commit once the log is long; under steady reading that moment
-// never comes, and every commit pays for another copy and its flushes. So the
-// writer decides when to copy, and has this process's short reads wait for the
-// moment that it takes to start the log over.
+// SQLite's log grows until it is completely copied to the database by a checkpoint, at a
+// moment when no connection reads from it. By default SQLite attempts a checkpoint at every
+// commit once the log is long. Under steady reading that moment never comes, and every
+// commit pays for another copy and its flushes. So the writer decides when to copy, and
+// pauses this process's short reads while it restarts the log.
 
 const (
-	// logFrames is how long the log may become, in pages, before it is copied.
+	// logFrames is the length of the log, in pages, at which it is copied.
 	logFrames = 4000
-	// idleFrames is how long it may stay when nobody writes. Reading goes on in
-	// the database itself once the log is copied.
+	// idleFrames is the length at which it is copied when there are no writes. Once the log
+	// is copied, reads use the database file itself.
 	idleFrames = 500
-	// checkEvery is after how many changes the writer looks at the log.
+	// checkEvery is after how many changes the writer checks the length of the log.
 	checkEvery = 64
 )
 
-// A checkpointer keeps the log of a connection that writes short.
+// A checkpointer keeps the log of a connection short.
 type checkpointer struct {
 	conn         *conn
-	pause        func() (resume func()) // keeps others from reading from the log
-	space        *diskSpace             // into which the log is copied
-	busyTimeout  time.Duration          // how long to wait for another process that uses the reserve
-	mustTruncate bool                   // whether the log has what must not linger
-	changes      int                    // since the last look
-	nextFrames   int                    // how long the log must be to be copied
+	pause        func() (resume func()) // pauses reads of this process
+	space        *diskSpace             // where the log is copied to
+	busyTimeout  time.Duration          // how long to wait for another process that uses the reserve file
+	mustTruncate bool                   // whether the log has removed data
+	changes      int                    // since the last check
+	nextFrames   int                    // length of the log at which it is copied next
 }
 
-// committed is told after each commit, outside of transactions.
+// onCommit is called after each commit, outside of transactions.
 func (k *checkpointer) onCommit(changes int) {
 	if k.changes += changes; k.changes >= checkEvery {
 		k.check()
 	}
 }
 
-// look copies the log if it has become long.
+// check copies the log if it has become long.
 func (k *checkpointer) check() {
 	k.changes = 0
 	if frames := k.frames(); frames >= max(k.nextFrames, logFrames) {
@@ -49,7 +48,7 @@ func (k *checkpointer) check() {
 	}
 }
 
-// idle is told when nobody has written for a while.
+// onIdle is called when there was no write for a while.
 func (k *checkpointer) onIdle() {
 	switch {
 	case k.mustTruncate:
@@ -59,8 +58,8 @@ func (k *checkpointer) onIdle() {
 	}
 }
 
-// truncate empties the log, in which older states of pages linger. While an
-// iteration or another process reads from it, it stays, and is stale.
+// truncate empties the log, which has older states of pages. If an iteration or another
+// process still reads from it, the log stays, and so does mustTruncate.
 func (k *checkpointer) truncate() {
 	resume := k.pause()
 	defer resume()
@@ -74,8 +73,8 @@ func (k *checkpointer) truncate() {
 	}
 }
 
-// roomy does something that may make the database larger, with the reserve if there is
-// no room otherwise.
+// withReserve runs do, which may make the database larger. If there is no space, it runs do
+// again with the reserve.
 func (k *checkpointer) withReserve(do func() error) error {
 	err := do()
 	if k.space.isOutOfSpace(err) {
@@ -90,11 +89,11 @@ func (k *checkpointer) frames() (n int) {
 	return n
 }
 
-// copy copies the log and starts it over. If an iteration or another process
-// still reads from it, it goes on growing, and is copied again later. That
-// copying fails is nobody's failure: the log has everything.
+// copy copies the log and restarts it. If an iteration or another process still reads from
+// it, the log keeps growing and is copied later. A failure to copy is not reported: all
+// data is in the log.
 func (k *checkpointer) copy() {
-	_ = k.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`) // most of it, while others read
+	_ = k.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`) // copies most of it while others read
 	resume := k.pause()
 	defer resume()
 	left := 0

@@ -12,20 +12,20 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A conn is one connection, used by one goroutine at a time. Its statements are
-// prepared once each, and reset by whoever used them.
+// A conn is one connection, used by one goroutine at a time. Its statements are prepared
+// once, and reset by the caller.
 type conn struct {
 	*sqlite.Conn
 	prepared map[string]*sqlite.Stmt
 
-	settings     memento.Settings // decoded last
+	settings     memento.Settings // the settings that were decoded last
 	settingsText string
 
-	surplus bool // of a pool: one more than it keeps
+	surplus bool // the pool closes it instead of keeping it
 }
 
-// openWriter opens the connection that writes to a file, which must be one of
-// ours, or empty: another program's is left as it is.
+// openWriter opens the connection that writes to a file. The file must be memento's or
+// empty: another program's file is left unchanged.
 func openWriter(path string, busy time.Duration) (*conn, error) {
 	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
@@ -43,8 +43,8 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 		return nil, err
 	}
 	if pages == 0 {
-		// What is pruned is given back to the file system. Asked of a file with
-		// tables, this would write to it, though the disk may be full.
+		// Space of pruned data is returned to the file system. In a file with tables, this
+		// pragma would write, though the disk may be full.
 		if err := sqlitex.ExecuteTransient(sc, "PRAGMA auto_vacuum = INCREMENTAL", nil); err != nil {
 			sc.Close()
 			return nil, err
@@ -53,10 +53,10 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 	for _, pragma := range []string{
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
-		// What is redacted must not linger in free pages.
+		// Redacted contents must not remain in free pages.
 		"PRAGMA secure_delete = ON",
 		"PRAGMA temp_store = MEMORY",
-		"PRAGMA cache_size = -6144", // KiB, used as needed; in memory a page takes twice its size
+		"PRAGMA cache_size = -6144", // KiB, allocated when needed; a page takes twice its size in memory
 		// See checkpoint.go.
 		"PRAGMA wal_autocheckpoint = 0",
 		"PRAGMA journal_size_limit = 67108864",
@@ -69,13 +69,13 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 	return c, nil
 }
 
-// openReader opens a connection that reads from a file that is open already, with a
-// cache of so many KiB.
+// openReader opens a connection for reading a file that is already open, with a cache of so
+// many KiB.
 //
 // Errors: errMoved.
 func openReader(file *fileIdentity, busy time.Duration, cache int) (*conn, error) {
 	sc, err := sqlite.OpenConn(file.path, sqlite.OpenReadWrite)
-	if moved := file.check(); moved != nil { // SQLite opens what is there now
+	if moved := file.check(); moved != nil { // SQLite opens the file that is there now
 		err = moved
 	}
 	if err != nil && sc != nil {
@@ -94,8 +94,8 @@ func openReader(file *fileIdentity, busy time.Duration, cache int) (*conn, error
 
 func newConn(c *sqlite.Conn) *conn { return &conn{Conn: c, prepared: map[string]*sqlite.Stmt{}} }
 
-// decode is memento.DecodeSettings, which would cost every write as much as its
-// statements if it were done anew each time.
+// decode is memento.DecodeSettings with a cache of the last result: otherwise decoding
+// would take as long as the statements of a write.
 func (c *conn) decode(text string) (memento.Settings, error) {
 	if text != c.settingsText {
 		s, err := memento.DecodeSettings(text)
@@ -107,7 +107,7 @@ func (c *conn) decode(text string) (memento.Settings, error) {
 	return c.settings, nil
 }
 
-// prepare returns a statement with its parameters, all of them, bound. The caller resets it.
+// prepare returns a statement with all its parameters bound. The caller resets it.
 func (c *conn) prepare(query string, args ...any) (*sqlite.Stmt, error) {
 	s := c.prepared[query]
 	if s == nil {
@@ -148,7 +148,7 @@ func (c *conn) exec(query string, args ...any) error {
 	return err
 }
 
-// one passes the first row to scan, which may be nil, and reports whether there was one.
+// one passes the first row to scan, which may be nil, and reports whether there is a row.
 func (c *conn) one(query string, scan func(*sqlite.Stmt), args ...any) (found bool, err error) {
 	s, err := c.prepare(query, args...)
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *conn) one(query string, scan func(*sqlite.Stmt), args ...any) (found bo
 	return found, err
 }
 
-// all passes each row to scan until it returns false.
+// all passes each row to scan until scan returns false.
 func (c *conn) all(query string, scan func(*sqlite.Stmt) bool, args ...any) error {
 	s, err := c.prepare(query, args...)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *conn) all(query string, scan func(*sqlite.Stmt) bool, args ...any) erro
 	}
 }
 
-// inTx runs do in a transaction, so that its statements see one state.
+// inTx runs do in a read transaction, so that its statements see the same state.
 func (c *conn) inTx(do func() error) error {
 	if err := c.exec("BEGIN"); err != nil {
 		return err
@@ -194,23 +194,23 @@ func (c *conn) inTx(do func() error) error {
 	return err
 }
 
-// A pool hands out connections for reading. Each keeps its statements and some
-// pages, so few are better than many: short reads wait for one another rather
-// than open more than maxShort. An iteration, during which the caller may read
-// on, never waits.
+// A pool has the connections for reading. Each connection keeps its statements and some
+// pages, so few are better than many: short reads wait for each other when there are as
+// many as short has room for. An iteration, during which the caller may do other reads,
+// never waits.
 type pool struct {
-	open  func(cache int) (*conn, error) // replaced by replace
-	short chan struct{}                  // tokens of the short reads under way
+	open  func(cache int) (*conn, error) // changed by replace
+	short chan struct{}                  // a token for each short read in progress
 
 	mu     sync.Mutex
-	used   int     // connections that were handed out
-	idle   []*conn // the one used last is at the end, and used next: it has what was just read
+	used   int     // connections in use
+	idle   []*conn // the last one was used last, and is used next: its cache is the most recent
 	closed bool
 }
 
-// The caches of connections, in KiB, used as needed; in memory a page takes twice its
-// size. Most read when several callers do, or the writer writes. Of iterations that last
-// there can be any number, and what they read they read once.
+// Cache sizes of connections, in KiB, allocated when needed; a page takes twice its size in
+// memory. Surplus connections are for iterations: there can be any number of them, and they
+// read each page once.
 const (
 	readerCache  = 6144
 	surplusCache = 512
@@ -221,11 +221,11 @@ func newPool(open func(cache int) (*conn, error)) *pool {
 	return &pool{open: open, short: make(chan struct{}, maxShort)}
 }
 
-// patience is how long pause waits for the short reads under way.
+// pauseTimeout is how long pause waits for short reads in progress.
 const pauseTimeout = 5 * time.Millisecond
 
-// pause waits until no short read is under way, though not for long, and keeps
-// others from beginning until resume is called.
+// pause waits, up to pauseTimeout, until there are no short reads, and prevents new ones
+// until resume is called.
 func (p *pool) pause() (resume func()) {
 	held := 0
 	enough := time.After(pauseTimeout)
@@ -265,8 +265,8 @@ func (p *pool) get() (*conn, error) {
 	return c, nil
 }
 
-// takeIdle returns an idle connection, if there is one, and else whether more are
-// used than are kept.
+// takeIdle returns an idle connection. If there is none, c is nil, and surplus says whether
+// the pool has its usual number of connections.
 func (p *pool) takeIdle() (c *conn, surplus bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -285,8 +285,8 @@ func (p *pool) takeIdle() (c *conn, surplus bool, err error) {
 	return c, false, nil
 }
 
-// replace closes the connections and has renew say how to open others, unless some are
-// handed out. Nobody opens one meanwhile.
+// replace closes the connections and has renew return how to open new ones. It does nothing
+// if a connection is in use. No connection is opened meanwhile.
 func (p *pool) replace(renew func() (open func(cache int) (*conn, error))) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -317,7 +317,7 @@ func (p *pool) keep(c *conn) bool {
 	return true
 }
 
-// close closes idle connections; others are closed when they come back.
+// close closes idle connections. The others are closed when they are put back.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

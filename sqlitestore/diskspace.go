@@ -12,50 +12,50 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// On a full disk SQLite can neither open a file, since it makes two more beside it, nor
-// remove anything, since that is written to the log first. So there is a reserve beside
-// the database: a file with blocks that hold nothing. It is given up
+// On a full disk SQLite cannot open a file, since it creates two more beside it, nor remove
+// anything, since removals are written to the log first. So there is a reserve beside the
+// database: a file with allocated but unused blocks. It is released
 //
-//   - to open the file, as much as SQLite's wal-index needs;
-//   - to what removes something, or revokes a key: see [writer.freeing];
-//   - to copy the log, which may make the database larger.
+//  - to open the file, as much as SQLite's wal-index needs;
+//  - for removals, and to revoke a key: see [writer.runWithReserve];
+//  - to copy the log, which may make the database larger.
 //
-// Afterwards it takes whatever room there is. While it is not whole, all other writes are
-// refused: they would use up what the next removal needs.
+// Afterwards it is filled again as far as possible. While it is incomplete, all other
+// writes are refused: they would use the space that the next removal needs.
 //
-// What is in the log must fit into the database, or the log could not be started over.
-// So the reserve grows with what the log has appended to the database, before a write is
-// committed, and shrinks again when the log was copied.
+// Everything in the log must fit into the database, or the log could not be restarted. So
+// the reserve grows with what the log adds to the database, before a write is committed,
+// and shrinks again after the log was copied.
 
 const (
-	// defaultReserve is how large the reserve is, in bytes.
+	// defaultReserve is the size of the reserve in bytes.
 	defaultReserve = 2 << 20
-	// openingNeeds is how much room it takes to open a file: 32 KiB for the wal-index,
+	// openingBytes is how much space is needed to open a file: 32 KiB for the wal-index,
 	// and some for the file system.
 	openingBytes = 64 << 10
-	// reserveStep is by how much the reserve grows ahead of what is needed.
+	// reserveStep is how much the reserve grows at a time.
 	reserveStep = 1 << 20
-	// reserveFresh is how long the reserve is taken to be as it was last seen: as long as
-	// another process may give it up before this one notices.
+	// reserveFresh is for how long the last check of the reserve is valid. Another process
+	// may release the reserve in this time without being noticed.
 	reserveFresh = 10 * time.Millisecond
-	// plenty is how many free bytes need no second look.
+	// plentyBytes is how many free bytes need no further check.
 	plentyBytes = 16 << 20
 )
 
-// A space is the room that a database has on its medium.
+// A diskSpace manages the space that a database has on its disk.
 type diskSpace struct {
 	path         string
-	baseSize     int64         // how large the reserve is while the log is empty
-	reserve      *reserve.File // nil if there is none
+	baseSize     int64         // size of the reserve while the log is empty
+	reserve      *reserve.File // nil if there is no reserve
 	pageSize     int64         // bytes in a page
-	coveredPages int64         // how many pages the database may come to have, as far as is known
-	seenAt       time.Time     // when the reserve was last seen to be whole
-	full         atomic.Bool   // whether an ordinary write found no room, and nobody has found any since
-	released     bool          // whether the reserve is given up at present
+	coveredPages int64         // how many pages the database may have without another check
+	seenAt       time.Time     // when the reserve was last found complete
+	full         atomic.Bool   // whether an ordinary write found no space, and no later check has found any
+	released     bool          // whether the reserve is released at present
 }
 
-// openSpace opens the reserve of the database at path. That there can be none, since the
-// folder takes no more files, is no reason not to use the database.
+// openDiskSpace opens the reserve of the database at path. If no reserve can be created,
+// because the directory accepts no more files, the database is used without.
 func openDiskSpace(path string, size int64) *diskSpace {
 	s := &diskSpace{path: path, baseSize: size}
 	if size > 0 {
@@ -64,14 +64,14 @@ func openDiskSpace(path string, size int64) *diskSpace {
 	return s
 }
 
-// opened is told that the database is open.
+// onOpen is called when the database is open.
 func (s *diskSpace) onOpen(c *conn) {
 	s.pageSize = 4096
 	_, _ = c.one(`PRAGMA page_size`, func(st *sqlite.Stmt) { s.pageSize = st.ColumnInt64(0) })
 	s.full.Store(isFull(s.refill()))
 }
 
-// refill makes the reserve whole, unless it is.
+// refill makes the reserve complete.
 func (s *diskSpace) refill() error {
 	if s.reserve == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s *diskSpace) refill() error {
 	return s.reserve.Fill(s.baseSize)
 }
 
-// look reports whether there is room again, besides a whole reserve.
+// recheck reports whether there is space again, in addition to a complete reserve.
 func (s *diskSpace) recheck() bool {
 	full := isFull(s.refill()) || isFull(s.probe(openingBytes))
 	s.full.Store(full)
@@ -102,7 +102,7 @@ func (s *diskSpace) reserveFor(pages int64) error {
 	}
 	need := max(s.baseSize, s.baseSize/2+max(0, pages*s.pageSize-s.fileSize()))
 	if size < need {
-		// Some more at once, since the next write wants it, too.
+		// Reserve more than necessary, since the next write needs space, too.
 		if need == s.baseSize || s.reserve.Fill(need+reserveStep) != nil {
 			if err := s.reserve.Fill(need); isFull(err) {
 				return err
@@ -114,7 +114,7 @@ func (s *diskSpace) reserveFor(pages int64) error {
 	return nil
 }
 
-// coverFreeing is cover for what removes something, which may use the whole reserve.
+// reserveForFreeing is reserveFor for removals, which may use the whole reserve.
 func (s *diskSpace) reserveForFreeing(pages, headroom int64) error {
 	if s.reserve == nil || pages <= s.coveredPages {
 		return nil
@@ -129,7 +129,8 @@ func (s *diskSpace) reserveForFreeing(pages, headroom int64) error {
 	return s.reserve.Fill(growth)
 }
 
-// copied is told that the log was copied: the reserve need be no larger than usual.
+// onLogCopied is called after the log was copied: the reserve can have its usual size
+// again.
 func (s *diskSpace) onLogCopied() {
 	if s.reserve != nil {
 		s.coveredPages = 0
@@ -145,9 +146,9 @@ func (s *diskSpace) fileSize() int64 {
 	return info.Size()
 }
 
-// lend has do happen with the room of the reserve, and takes back what is left of it. Of
-// several processes one at a time does so. If the others take longer than patience, do
-// happens without. The caller has the writer's lead.
+// withReserve releases the reserve, runs do, and fills the reserve again as far as
+// possible. Only one process does this at a time. If the others take longer than timeout,
+// do runs without the reserve. The caller is the writer's leader.
 func (s *diskSpace) withReserve(timeout time.Duration, do func()) {
 	if s.reserve == nil || s.released {
 		do()
@@ -171,14 +172,15 @@ func (s *diskSpace) withReserve(timeout time.Duration, do func()) {
 	s.full.Store(isFull(s.refill()))
 }
 
-// lendSome gives a part of the reserve away, to whoever comes first.
+// releasePart releases a part of the reserve.
 func (s *diskSpace) releasePart(bytes int64) {
 	if s.reserve != nil {
 		_ = s.reserve.Shrink(max(0, s.reserve.Size()-bytes))
 	}
 }
 
-// probe reports whether there is room for n bytes more. Errors: isFull; nil if nobody knows.
+// probe checks whether there is space for n more bytes. Errors: isFull. It returns nil if
+// that is unknown.
 func (s *diskSpace) probe(n int64) error {
 	if s.reserve == nil {
 		if free := reserve.Free(s.path); free < 0 || free >= n {
@@ -193,9 +195,9 @@ func (s *diskSpace) probe(n int64) error {
 	return err
 }
 
-// explain says what is full.
+// explain returns an error that says what is full.
 func (s *diskSpace) explain(cause error) error {
-	if !reserve.IsFull(cause) { // SQLite does not say, or another process is using the reserve
+	if !reserve.IsFull(cause) { // SQLite gives no details, or another process is using the reserve
 		if err := s.probe(openingBytes); reserve.IsFull(err) {
 			cause = err
 		}
@@ -211,14 +213,14 @@ func (s *diskSpace) close() {
 	}
 }
 
-// isFull reports whether an error says that there is no room on the medium. Of quotas
-// SQLite only says that it could not write: see space.lacks.
+// isFull reports whether an error says that there is no space. If a quota is exceeded,
+// SQLite only reports a failed write: see diskSpace.isOutOfSpace.
 func isFull(err error) bool {
 	return err != nil && (reserve.IsFull(err) || errors.Is(err, reserve.ErrBusy) || errors.Is(err, memento.ErrNoSpace) ||
 		sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull)
 }
 
-// lacks reports whether err is for lack of room.
+// isOutOfSpace reports whether err is caused by lack of space.
 func (s *diskSpace) isOutOfSpace(err error) bool {
 	if err == nil || isTranslated(err) || errors.Is(err, memento.ErrUncertain) {
 		return false

@@ -13,7 +13,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Columns of a memory without its contents, in the order of scanMemory.
+// memoryColumns are the columns of a memory without its contents, in the order of
+// scanMemory.
 const memoryColumns = `m.id, m.path, m.version, m.size, m.sha256, m.digest, m.created_at, m.updated_at, m.read_at`
 
 const memoryColumnCount = 9
@@ -32,14 +33,14 @@ func scanMemory(s *sqlite.Stmt) memento.Memory {
 	}
 }
 
-// wholeColumns are those of a memory, its contents, and whether its newest version is of
-// the same memory and path, in the order of scanWhole.
+// contentColumns are the columns of a memory, its contents, and whether its newest version
+// has the same memory and path, in the order of scanWithContents.
 const (
 	contentColumns = memoryColumns + `, t.data, v.id = m.version AND v.memory = m.id AND v.path = m.path`
 	joinContents   = ` LEFT JOIN contents t ON t.id = m.content LEFT JOIN versions v ON v.store = m.store AND v.seq = m.seq`
 )
 
-// scanWhole reads a memory with its contents, and checks them.
+// scanWithContents reads a memory with its contents, and checks them.
 func scanWithContents(s *sqlite.Stmt, op string) (memento.Memory, error) {
 	m := scanMemory(s)
 	m.Content = s.ColumnText(memoryColumnCount)
@@ -58,7 +59,7 @@ func scanBrief(s *sqlite.Stmt) memento.Memory {
 	}
 }
 
-// hashAt reads a hash, which is "" if the column is null.
+// hashAt reads a hash; "" if the column is null.
 func hashAt(s *sqlite.Stmt, col int) string {
 	var sum [32]byte
 	return hex.EncodeToString(sum[:s.ColumnBytes(col, sum[:])])
@@ -76,12 +77,12 @@ func hashBytes(hash string) any {
 	return sum
 }
 
-// inRange selects the paths between two bounds. The plus signs keep the planner
-// from looking at the bounds: it would plan the statement anew for each of them.
+// inRange selects the paths between two bounds. The plus signs keep SQLite's planner from
+// looking at the bounds: otherwise it would plan the statement again for each of them.
 const inRange = `m.store = ? AND m.path > +? AND m.path < +?`
 
-// below returns the bounds, both excluded, of the paths below a directory: "0"
-// is the byte behind "/".
+// rangeBelow returns the bounds, both excluded, of the paths below a directory. The byte
+// "0" follows "/".
 func rangeBelow(dir memento.Path) (low, high string) {
 	prefix := dir.Prefix()
 	return prefix, prefix[:len(prefix)-1] + "0"
@@ -104,7 +105,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 		if err != nil || found {
 			return m, err
 		}
-		// What is not there is told of one moment.
+		// An error must describe one moment.
 		err = c.inTx(func() error {
 			if found, err := b.get(c, num, ref, &m); err != nil || found {
 				return err
@@ -129,10 +130,10 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	})
 }
 
-// get reads a memory with its contents. Those of a text that was not kept are looked
-// up while the statement that found the memory is open, which has both be of one moment.
-// What comes from the file is checked: the text by its hash, and the row by the memory's
-// newest version, so that no text is shown as another memory's.
+// get reads a memory with its contents. If the text is not cached, it is read while the
+// statement that found the memory is open, so that both are of one moment. Data from the
+// file is checked: the text by its hash, and the row against the memory's newest version,
+// so that no text is shown as another memory's.
 func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) (found bool, err error) {
 	var failed error
 	found, err = getHead(c, store, ref, func(head memento.Memory, refs rowRefs) {
@@ -160,12 +161,12 @@ func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) 
 	return found, err
 }
 
-// damaged is the error for a memory whose row is not as its newest version says.
+// damaged returns the error for a memory whose row differs from its newest version.
 func damaged(op string, m *memento.Memory) error {
 	return &memento.Error{Op: op, Path: m.Path, Err: &memento.DamageError{Memory: m.ID, Version: m.Version}}
 }
 
-// getWhole is get for the writer, which keeps no texts. It checks nothing.
+// getUnchecked is get for the writer: it uses no cache and checks nothing.
 func getUnchecked(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
 	var textErr error
 	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, refs rowRefs) {
@@ -175,7 +176,7 @@ func getUnchecked(c *conn, store int64, id memento.MemoryID, m *memento.Memory) 
 	return found, cmp.Or(err, textErr)
 }
 
-// getHead passes a memory without its contents.
+// getHead passes a memory without its contents to scan.
 func getHead(c *conn, store int64, ref memento.Ref, scan func(memento.Memory, rowRefs)) (found bool, err error) {
 	query, key := getByPath, any(ref.Path)
 	if ref.Path == "" {
@@ -186,8 +187,8 @@ func getHead(c *conn, store int64, ref memento.Ref, scan func(memento.Memory, ro
 	}, store, key)
 }
 
-// text reads the contents of a memory, and whether its newest version is of the same
-// memory and path.
+// text reads the contents of a memory, and whether its newest version has the same memory
+// and path.
 func text(c *conn, store int64, m *memento.Memory, refs rowRefs) (text string, same bool, err error) {
 	_, err = c.one(`SELECT data FROM contents WHERE id = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, refs.content)
 	if err != nil {
@@ -210,7 +211,7 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		if opts.After > low {
 			low = opts.After
 			if strings.HasSuffix(low, "/") {
-				low += "\xff" // behind everything in the directory: no UTF-8 has this byte
+				low += "\xff" // after everything in the directory: this byte is not in UTF-8
 			}
 		}
 		var damaged error

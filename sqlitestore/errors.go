@@ -10,13 +10,13 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// translate makes SQLite's errors the root package's. Errors that are neither
-// keep their text, which names no path: SQLite's messages do not.
+// translate turns SQLite's errors into the root package's. Other errors keep their text,
+// which has no path: SQLite's messages have none.
 func translate(err error) error {
 	if err == nil || isTranslated(err) || errors.Is(err, memento.ErrNoSpace) {
 		return err
 	}
-	// Opening is the only place where the driver adds the file's path.
+	// Only when opening does the driver add the file's path.
 	code := sqlite.ErrCode(err)
 	switch code.ToPrimary() {
 	case sqlite.ResultFull:
@@ -27,13 +27,13 @@ func translate(err error) error {
 		}
 		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, code)
 	case sqlite.ResultNotADB:
-		return fmt.Errorf("%w: the file is no database (%v)", memento.ErrFormat, code)
+		return fmt.Errorf("%w: the file is not a database (%v)", memento.ErrFormat, code)
 	case sqlite.ResultCorrupt:
 		return fmt.Errorf("%w: the database is damaged, or the medium cannot be read (%v)", memento.ErrFormat, code)
 	case sqlite.ResultBusy:
 		return fmt.Errorf("the database is locked by another process (%v)", code)
 	case sqlite.ResultCantOpen:
-		return fmt.Errorf("the database cannot be opened; check that its folder exists and is writable (%v)", code)
+		return fmt.Errorf("the database cannot be opened; check that its directory exists and is writable (%v)", code)
 	case sqlite.ResultIOErr:
 		return fmt.Errorf("storage failed (%s)", describeCode(code))
 	}
@@ -52,7 +52,7 @@ func isTranslated(err error) bool {
 	return errors.As(err, &at) || errors.As(err, &path) || errors.As(err, &limit) || errors.Is(err, memento.ErrFormat) || errors.Is(err, memento.ErrClosed)
 }
 
-// fail wraps err, if there is one, as the failure of op.
+// fail wraps err as the failure of op; nil stays nil.
 func fail(op string, err error) error {
 	if err == nil {
 		return nil

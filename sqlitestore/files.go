@@ -13,14 +13,14 @@ import (
 	"memento"
 )
 
-// What is written beside a file, to take its place once it is whole, has the
-// file's name with one of these behind it, and some digits.
+// Suffixes of temporary files, which are written beside a file and renamed to it when they
+// are complete. Some digits follow.
 const (
 	partialSuffix   = ".partial-"
 	restoringSuffix = ".restoring-"
 )
 
-// makeBeside makes a file beside the one at path, for its owner only, and returns its name.
+// createTemp creates a file beside path with the permissions 0600, and returns its name.
 func createTemp(path, kind string) (string, error) {
 	var chance [4]byte
 	for {
@@ -40,8 +40,8 @@ func createTemp(path, kind string) (string, error) {
 	}
 }
 
-// publish gives the file at temp, which is flushed, the name path, unless something
-// else has it: fs.ErrExist.
+// installTemp renames the file at temp, which must be flushed, to path. The error is
+// fs.ErrExist if path exists.
 func installTemp(temp, path string) error {
 	switch err := os.Link(temp, path); {
 	case err == nil:
@@ -50,7 +50,7 @@ func installTemp(temp, path string) error {
 		}
 	case !lacksHardLinks(err):
 		return err
-	default: // then it cannot be one step to look and to rename
+	default: // without links, checking and renaming are two steps
 		if _, err := os.Lstat(path); err == nil {
 			return fs.ErrExist
 		}
@@ -61,7 +61,7 @@ func installTemp(temp, path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// noLinks reports whether an error says that the file system has no hard links.
+// lacksHardLinks reports whether an error says that the file system has no hard links.
 func lacksHardLinks(err error) bool {
 	for _, code := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK, errors.ErrUnsupported} {
 		if errors.Is(err, code) {
@@ -71,8 +71,8 @@ func lacksHardLinks(err error) bool {
 	return false
 }
 
-// storage makes errors about files the root package's, and takes the names of the
-// files out of them.
+// translateFileError turns errors about files into the root package's, and removes the file
+// names from them.
 func translateFileError(err error) error {
 	bare := err
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
@@ -80,7 +80,7 @@ func translateFileError(err error) error {
 	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
 		bare = at.Err
 	} else {
-		return translate(err) // SQLite's, or nobody's
+		return translate(err) // not about a file
 	}
 	switch {
 	case errors.Is(bare, syscall.ENOSPC), errors.Is(bare, syscall.EDQUOT):

@@ -10,17 +10,17 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// A segment is a part of the search index, which FTS5 writes once, and removes when it
-// has merged it with others into a new one.
+// A segment is a part of the search index. FTS5 writes it once, and removes it after
+// merging it with others into a new one.
 type segment struct {
-	oldest, newest int64 // origins: the numbers of the writes that its words came with
-	gone           int64 // documents that are marked as gone
+	oldest, newest int64 // origins: the numbers of the writes that added its words
+	gone           int64 // number of documents marked as deleted
 }
 
 type segments []segment
 
-// readSegments returns the segments of the search index. They are in the record that
-// FTS5 calls the structure, row 10 of its data: a cookie, a format, and numbers. Source:
+// readSegments returns the segments of the search index. They are in the record that FTS5
+// calls the structure, row 10 of its data: a cookie, a format, and numbers. Source:
 // https://sqlite.org/src/file/ext/fts5/fts5_index.c, "Structure Record".
 func readSegments(c *conn) (found segments, err error) {
 	var record []byte
@@ -37,13 +37,13 @@ func readSegments(c *conn) (found segments, err error) {
 	return found, err
 }
 
-// structureFormat is what follows the cookie if the index knows which documents are gone.
+// structureFormat follows the cookie in an index that records deleted documents.
 const structureFormat = 0xff000001
 
 func parseSegments(record []byte) (found segments, err error) {
 	const header = 8
 	if len(record) < header {
-		return nil, errors.New("its structure is cut off")
+		return nil, errors.New("its structure is truncated")
 	}
 	r := numbers(record[header:])
 	if binary.BigEndian.Uint32(record[4:]) != structureFormat {
@@ -73,16 +73,17 @@ func parseSegments(record []byte) (found segments, err error) {
 		}
 	}
 	if r == nil {
-		return nil, errors.New("its structure is cut off")
+		return nil, errors.New("its structure is truncated")
 	}
 	if int64(len(found)) != total {
-		return nil, errors.New("its structure contradicts itself")
+		return nil, errors.New("its structure is inconsistent")
 	}
 	return found, nil
 }
 
-// numbers are numbers of one to nine bytes, as in the records of SQLite: seven bits in
-// each, the highest first, and eight in the ninth. They become nil behind their end.
+// numbers are variable-length integers of one to nine bytes, as in SQLite's records: seven
+// bits in each byte, the highest first, and eight in the ninth. The slice becomes nil if it
+// ends too early.
 type numbers []byte
 
 func (r *numbers) next() (n int64) {
@@ -101,12 +102,13 @@ func (r *numbers) next() (n int64) {
 	return 0
 }
 
-// clean reports whether no word of what is gone is left.
+// clean reports whether the index has no deleted words.
 func clean(all segments) bool {
 	return len(all) == 0 || len(all) == 1 && all[0].gone == 0
 }
 
-// since returns how many have words that came with the write of a number, or before.
+// since returns how many segments have words of the write with number origin, or of earlier
+// ones.
 func (all segments) since(origin int64) (n int) {
 	for _, s := range all {
 		if s.oldest <= origin {

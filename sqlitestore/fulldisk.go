@@ -12,21 +12,20 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// What the writer does when there is no room.
+// What the writer does when the disk is full.
 
-// scarcePause is how long the writer waits, if it has nothing to do, before it looks
-// again whether there is room.
+// spaceCheckInterval is how often an idle writer checks whether there is space again.
 const spaceCheckInterval = time.Second
 
-// How much a job may write to the log, in bytes, as a guess. Whatever it is, what the
-// database grows by must be left.
+// Estimates of how much a job writes to the log, in bytes. After the job, there must still
+// be space for what the database has grown by.
 const (
 	jobHeadroom      = 512 << 10
 	lowSpaceHeadroom = 128 << 10
 )
 
-// cover makes sure that the log, with the transaction that is open, can be copied. What is
-// ordinary leaves half of the reserve to what is not.
+// reserveSpace makes sure that the log, including the open transaction, can be copied to
+// the database. An ordinary transaction leaves half of the reserve for removals.
 func (w *writer) reserveSpace(ordinary bool) error {
 	var pages int64
 	if _, err := w.conn.one(`PRAGMA page_count`, func(s *sqlite.Stmt) { pages = s.ColumnInt64(0) }); err != nil {
@@ -42,14 +41,15 @@ func (w *writer) reserveSpace(ordinary bool) error {
 	return w.space.reserveFor(pages)
 }
 
+// runEachAlone runs each job in a transaction of its own.
 func (w *writer) runEachAlone(jobs []*job) {
 	for _, j := range jobs {
 		w.runAlone(j)
 	}
 }
 
-// alone carries out one job, in a transaction of its own. What frees something may use the
-// reserve. Anything else is refused while the reserve is not whole.
+// runAlone runs a job in a transaction of its own. A job that frees space may use the
+// reserve. Other jobs are refused while the reserve is incomplete.
 func (w *writer) runAlone(j *job) {
 	if j.freesSpace {
 		if w.tryJob(j) {
@@ -62,7 +62,7 @@ func (w *writer) runAlone(j *job) {
 			return
 		}
 		if !isFull(j.err) {
-			w.log.copy() // what it has taken can be used again
+			w.log.copy() // then the space of the log can be used again
 			if w.tryJob(j) {
 				return
 			}
@@ -74,8 +74,8 @@ func (w *writer) runAlone(j *job) {
 	}
 }
 
-// attempt carries out a job, and reports whether it has its outcome: anything but that
-// there is no room.
+// tryJob runs a job, and reports whether it has a final result, that is, any result except
+// that there is no space.
 func (w *writer) tryJob(j *job) bool {
 	if j.err = w.begin(context.Background()); j.err != nil {
 		return true
@@ -83,8 +83,9 @@ func (w *writer) tryJob(j *job) bool {
 	return w.transact([]*job{j}) || !w.space.isOutOfSpace(j.err)
 }
 
-// freeing carries out a job with the room of the reserve. What SQLite would overwrite in
-// free pages goes through the log: if that is too much, it stays for now.
+// runWithReserve runs a job that frees space while the reserve is released. Overwriting
+// deleted data in free pages is written to the log, too: if that takes too much space, the
+// data stays there for now.
 func (w *writer) runWithReserve(j *job) {
 	w.log.copy()
 	if !w.tryJob(j) {
@@ -98,13 +99,13 @@ func (w *writer) runWithReserve(j *job) {
 	w.log.copy()
 }
 
-// overwriting says whether SQLite overwrites what is removed: ON, or FAST for as far as it
-// does not have to write more pages for that.
+// setSecureDelete sets whether SQLite overwrites deleted data: ON, or FAST to do so only if
+// it needs no additional page writes.
 func (w *writer) setSecureDelete(how string) {
 	_ = sqlitex.ExecuteTransient(w.conn.Conn, "PRAGMA secure_delete = "+how, nil)
 }
 
-// explain says what is full, of which err is the consequence.
+// explain says which limit was reached, of which err is the consequence.
 func (w *writer) explain(err error) error {
 	var pages, most int64
 	_, _ = w.conn.one(`PRAGMA page_count`, func(s *sqlite.Stmt) { pages = s.ColumnInt64(0) })
@@ -115,8 +116,8 @@ func (w *writer) explain(err error) error {
 	return w.space.explain(err)
 }
 
-// hasRoom reports whether there is room for work that nobody waits for. Otherwise it is
-// looked for again, later. The caller has the lead.
+// hasSpace reports whether there is space for background work. If not, the writer checks
+// again later. The caller is the leader.
 func (w *writer) hasSpace() bool {
 	switch {
 	case w.readOnlyOnFullDisk() && !w.tryReopen(),
@@ -127,15 +128,15 @@ func (w *writer) hasSpace() bool {
 	return true
 }
 
-// shrinkStep is how many pages are given back at a time, and shrinkLeast how many if there
-// is little room.
+// shrinkStep is how many pages are returned at a time, and shrinkLeast how many if there is
+// little space.
 const (
 	shrinkStep  = 1000
 	shrinkLeast = 8
 )
 
-// shrink gives the pages that hold nothing any more back to the file system, as
-// far as it can while others write.
+// shrink returns empty pages to the file system, as far as possible while other processes
+// write.
 func (w *writer) shrink() {
 	for step := shrinkStep; ; {
 		free := w.freePages()
@@ -147,7 +148,7 @@ func (w *writer) shrink() {
 		case w.space.isOutOfSpace(err) && step > shrinkLeast:
 			step /= 5
 			continue
-		case err != nil, w.freePages() >= free: // another process writes
+		case err != nil, w.freePages() >= free: // no progress: another process writes
 		default:
 			continue
 		}
@@ -165,8 +166,8 @@ func (w *writer) freePages() (n int) {
 	return n
 }
 
-// vacuum gives back some pages. On a full disk, the log is copied at once, so that the room
-// is there for the next.
+// vacuum returns some pages. On a full disk, the log is copied at once, so that the next
+// step has space.
 func (w *writer) vacuum(pages int) error {
 	w.leader <- struct{}{}
 	defer func() { <-w.leader }()
@@ -187,12 +188,12 @@ func (w *writer) vacuum(pages int) error {
 	return err
 }
 
-// Ready implements [memento.ReadyChecker]: it looks whether there is room.
+// Ready implements [memento.ReadyChecker]: it checks whether there is space.
 func (b *Backend) Ready(ctx context.Context) error {
 	const op = "check"
 	space := b.writer.space
 	if space.full.Load() {
-		// As a write that writes nothing: if there is room by now, others are accepted again.
+		// An empty write: if there is space by now, writes are accepted again.
 		if err := b.writer.run(ctx, func(*tx) error { return nil }); err != nil {
 			return fail(op, err)
 		}

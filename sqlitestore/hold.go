@@ -14,11 +14,11 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Hold keeps all others from the file at path, and moves what is in its log into
-// it, until the caller calls release: for whoever replaces what the file belongs
-// to. If there is no file, nothing happens.
+// Hold takes exclusive access to the file at path and copies its log into it, until the
+// caller calls release. It is for replacing the data to which the file belongs. If there is
+// no file, nothing happens.
 //
-// Errors: memento.ErrInUse if a process, this one included, has it open;
+// Errors: memento.ErrInUse if a process, this one included, has the file open;
 // memento.ErrFormat if it is another program's database; memento.ErrReadOnly.
 func Hold(ctx context.Context, path string) (release func(), err error) {
 	h, err := takeHold(ctx, path)
@@ -28,32 +28,32 @@ func Hold(ctx context.Context, path string) (release func(), err error) {
 	return h.release, nil
 }
 
-// A hold on a database keeps all others from it.
+// A hold is exclusive access to a database.
 //
-// Every connection to a database in WAL mode has a shared lock on its file for as
-// long as it is open, though it be idle. To end WAL mode takes the exclusive lock,
-// so SQLite itself says whether somebody else has the file open. It also copies the
-// log and removes it: the file is whole then.
+// Every connection to a database in WAL mode has a shared lock on its file for as long as
+// it is open, even if it is idle. Leaving WAL mode takes the exclusive lock, so SQLite
+// itself reports whether the file is open elsewhere. It also copies the log and removes it:
+// then the file is complete.
 //
-// Whoever opened the file just before, and has waited for the lock, cannot spoil its
-// successor: leaving WAL mode has made SQLite look, before it writes, whether the
-// file is still where it was opened.
+// A process that opened the file just before, and has waited for the lock, cannot damage
+// the new file: after WAL mode was left, SQLite checks before it writes whether the file is
+// still where it was opened.
 type hold struct {
 	conn  *sqlite.Conn
-	file  *os.File // instead of conn, if SQLite cannot read the file
-	whole bool     // whether all is in the file itself
+	file  *os.File // used instead of conn if SQLite cannot read the file
+	whole bool     // whether the file is complete without its log
 }
 
-// holdPatience is how long to wait for those who use a file for a moment.
+// holdTimeout is how long to wait for processes that use a file for a moment.
 const holdTimeout = 2 * time.Second
 
-// takeHold takes hold of the file at path, which may be damaged, or have only its
-// log left. The caller releases it.
+// takeHold takes exclusive access to the file at path. The file may be damaged, or only its
+// log may exist. The caller releases the hold.
 //
 // Errors: memento.ErrInUse; memento.ErrFormat if it is another program's database.
 func takeHold(ctx context.Context, path string) (hold, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return hold{}, nil // of nothing
+		return hold{}, nil // there is no file
 	}
 	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -79,7 +79,7 @@ func takeHold(ctx context.Context, path string) (hold, error) {
 	return hold{}, errors.Join(err, closeErr)
 }
 
-// exclude ends WAL mode and takes the exclusive lock.
+// exclude leaves WAL mode and takes the exclusive lock.
 func exclude(sc *sqlite.Conn) error {
 	mode := ""
 	if err := sqlitex.ExecuteTransient(sc, `PRAGMA journal_mode = DELETE`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
@@ -96,7 +96,7 @@ func exclude(sc *sqlite.Conn) error {
 	}
 	_, err := checkOurs(newConn(sc))
 	if isDamage(err) {
-		return nil // in what is behind the header: no reason to let go
+		return nil // after the header: the hold is still valid
 	}
 	return err
 }

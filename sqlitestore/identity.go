@@ -11,23 +11,23 @@ import (
 	"memento"
 )
 
-// errMoved says that what is at the path of the database is not what was opened.
+// errMoved says that the file at the path of the database is not the one that was opened.
 var errMoved = fmt.Errorf("%w: the database file was removed or replaced while it was open; restart the programs that use it", memento.ErrUnavailable)
 
-// An identity is of a file that is open, and of its log. Whoever removes or replaces
-// either leaves an open connection with files that have no name: SQLite goes on
-// writing to them, and all of it is gone when they are closed.
+// A fileIdentity identifies an open file and its log. If another process removes or
+// replaces either, an open connection keeps writing to files without a name: SQLite does
+// not notice, and everything is lost when they are closed.
 type fileIdentity struct {
 	path       string
 	dir        string // the folder of path
 	file       fs.FileInfo
 	log        fs.FileInfo                 // nil if there was none
-	checkedDir atomic.Pointer[fs.FileInfo] // with these names in it, as of a time that its own tells from later ones
+	checkedDir atomic.Pointer[fs.FileInfo] // the directory when both names were last checked, if its time is old enough to show later changes
 }
 
-// tick is how far apart two changes to a folder must be for its time, of which t is one,
-// to show both: 2 s where times are of whole seconds, as FAT has them, and otherwise
-// several ticks of the clock by which a kernel dates changes.
+// dirTimeGranularity returns how far apart two changes to a directory must be to have
+// different times. t is the directory's time. The result is 2 s if times are in whole
+// seconds, as on FAT, and otherwise several ticks of the kernel's clock for files.
 func dirTimeGranularity(t time.Time) time.Duration {
 	if t.Nanosecond() == 0 {
 		return 2100 * time.Millisecond
@@ -46,15 +46,15 @@ func identify(path string) (*fileIdentity, error) {
 	return &fileIdentity{path: path, dir: filepath.Dir(path), file: info}, nil
 }
 
-// addLog makes the log of the file, which is open by now, part of its identity.
+// addLog adds the log of the file, which exists by now.
 func (i *fileIdentity) addLog() {
 	if info, err := os.Stat(i.path + "-wal"); err == nil {
 		i.log = info
 	}
 }
 
-// check returns errMoved if the path has another file by now, or another log. As long
-// as the names in their folder do not change, it takes one call of the operating system.
+// check returns errMoved if there is another file or another log at the path. As long as
+// the names in the directory do not change, this takes one system call.
 func (i *fileIdentity) check() error {
 	dir, err := os.Stat(i.dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Keys are read from the file every time, never from a cache: another process may
-// have revoked one a moment ago.
+// Keys are read from the file every time, and never cached: another process may have just
+// revoked one.
 
 const selectKeys = `SELECT id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at FROM keys `
 
@@ -37,8 +37,8 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 		if err := k.Check(); err != nil {
 			return err
 		}
-		// Asked before it is written: a statement that fails would cost the other
-		// changes of this commit their transaction.
+		// Checked before it is written: a failed statement would roll back the other
+		// changes of this commit.
 		known, err := t.one(`SELECT 1 FROM keys WHERE id = ? OR hash = ?`, nil, string(k.ID), k.Hash[:])
 		switch {
 		case err != nil:
@@ -73,7 +73,7 @@ func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[
 	})
 }
 
-// UpdateKey implements [memento.KeyKeeper]. One that changes nothing is a read.
+// UpdateKey implements [memento.KeyKeeper]. An update without effect only reads.
 func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
 	const op = "update key"
 	find := func(c *conn) (memento.Key, error) {
@@ -83,7 +83,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 		return k, err
 	}
 	change := write[memento.Key]
-	if !u.RevokedAt.IsZero() || !u.ExpiresAt.IsZero() { // a key that lets nobody in any more must not wait for room
+	if !u.RevokedAt.IsZero() || !u.ExpiresAt.IsZero() { // a revocation must work on a full disk
 		change = writeFreeing[memento.Key]
 	}
 	k, err := change(ctx, b.writer, func(t *tx) (memento.Key, error) {

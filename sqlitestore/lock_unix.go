@@ -11,15 +11,15 @@ import (
 	"memento"
 )
 
-// Where SQLite's locks lie in a file: those who read it lock some of the last 510 of
-// these bytes. See PENDING_BYTE in SQLite's os.h.
+// Position of SQLite's locks in a file. Readers lock some of the last 510 of these bytes.
+// See PENDING_BYTE in SQLite's os.h.
 const (
 	lockAt    = 0x40000000
 	lockBytes = 512
 )
 
-// lockFile opens a file that SQLite cannot read, and takes the lock that SQLite
-// would take to have it alone. Errors: memento.ErrInUse.
+// lockFile opens a file that SQLite cannot read, and takes the lock that SQLite takes for
+// exclusive access. Errors: memento.ErrInUse.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

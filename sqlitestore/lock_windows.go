@@ -2,6 +2,6 @@ package sqlitestore
 
 import "os"
 
-// lockFile opens a file that SQLite cannot read. There is no need for a lock: what
-// another process has open cannot be renamed here.
+// lockFile opens a file that SQLite cannot read. No lock is necessary: on Windows, a file
+// that another process has open cannot be renamed.
 func lockFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR, 0) }

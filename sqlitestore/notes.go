@@ -22,7 +22,8 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	if err := memento.CheckNote(name, text); err != nil {
 		return &memento.Error{Op: op, Err: err}
 	}
-	// What is removed waits for it, and that must not wait for room.
+	// Maintenance sets a note before it removes something, and that must work on a full
+	// disk.
 	return fail(op, b.writer.runFreeing(ctx, func(t *tx) error {
 		return t.exec(`INSERT INTO notes VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET text = ?2`, name, text)
 	}))

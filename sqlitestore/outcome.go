@@ -9,19 +9,20 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// takeBack makes sure that a transaction whose COMMIT has failed with err has not
-// happened, and returns err, or memento.ErrUncertain if it cannot.
+// undoFailedCommit makes sure that a transaction whose COMMIT has failed with err has no
+// effect. It returns err, or memento.ErrUncertain if it cannot make sure.
 //
 // SQLite commits by writing pages to the end of its log and flushing them. If only the
-// flush fails, or what comes after it, the transaction is over, but the log has all of
-// it: whoever opens the file after a crash would find it. The next transaction is written
-// over it, so an empty one follows at once. When that is flushed, the other is gone.
+// flush fails, or a later step, the transaction is rolled back, but the log still contains
+// it: after a crash, the next process to open the file would find it. The next transaction
+// overwrites it, so an empty one is committed at once. When that has been flushed, the
+// failed transaction is gone.
 func (w *writer) undoFailedCommit(err error) error {
 	if !w.conn.AutocommitEnabled() {
 		_ = w.conn.exec("ROLLBACK")
 	}
 	if code := sqlite.ErrCode(err); code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrWrite && w.space.isOutOfSpace(err) {
-		return err // the page that ends the transaction, which comes last, was not written
+		return err // the last page of the transaction, which makes it valid, was not written
 	}
 	again := w.begin(context.Background())
 	if again == nil {
@@ -33,7 +34,7 @@ func (w *writer) undoFailedCommit(err error) error {
 	return err
 }
 
-// overwrite commits a transaction that has begun and changes nothing but still writes a page.
+// commitEmpty commits the open transaction, which changes no data but writes a page.
 func (w *writer) commitEmpty() error {
 	err := w.conn.exec(fmt.Sprintf("PRAGMA application_id = %d", appID))
 	if err == nil {
@@ -45,8 +46,8 @@ func (w *writer) commitEmpty() error {
 	return err
 }
 
-// twice returns open, tried once more if the file seems to be damaged. SQLite says so
-// of a read that the system could not carry out, too, which may pass.
+// retryOpen returns open, with one retry if the file seems to be damaged: SQLite also
+// reports damage after a read error of the system, which may be temporary.
 func retryOpen(open func() (*conn, error)) func() (*conn, error) {
 	return func() (*conn, error) {
 		c, err := open()

@@ -10,23 +10,23 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// pruneStep is how many versions are removed in one transaction, so that others
-// can write in between.
+// pruneStep is how many versions are removed in one transaction, so that other writers need
+// not wait long.
 const pruneStep = 500
 
-// A removal is a version to be removed, and the row of its contents if no
-// version that stays has them.
+// A removal is a version to remove, and the row of its contents; 0 if a remaining version
+// has the same contents.
 type removal struct {
 	seq     int64
 	content int64
 	sha256  string // of the contents
 }
 
-// Prune implements [memento.Backend]. What it removes leaves the database and its
-// log, as what is redacted does, and the file becomes smaller. Words that cannot be
-// found any more leave the pages of the search index soon, as those of a deleted store
-// do, see [Backend.DeleteStore]; so does all else if only one memory's versions are
-// removed, which is one of many such calls.
+// Prune implements [memento.Backend]. Removed contents leave the database and its log
+// before the call returns, as redacted contents do, and the file becomes smaller. Their
+// words leave the pages of the search index a little later, see [Backend.DeleteStore]. If
+// opts.Memory is set, which means that the call is one of many, everything else is also
+// removed a little later.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	const op = "prune"
 	var sum memento.Pruned
@@ -50,8 +50,9 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	if len(goes) == 0 {
 		return sum, nil
 	}
-	defer b.schedulePurge() // whatever is done, should it be cut short
-	// Oldest first: the versions of a memory are a chain whose end is cut off.
+	defer b.schedulePurge() // also for what was removed before an error
+	// Oldest first: the versions of a memory are a linked list, which must be cut at its
+	// end.
 	slices.Reverse(goes)
 	for left, most := goes, pruneStep; len(left) > 0; {
 		step := left[:min(most, len(left))]
@@ -64,7 +65,7 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 		})
 		switch {
 		case errors.Is(err, memento.ErrNoSpace) && len(step) > 1:
-			most = len(step)/8 + 1 // what is removed goes through the log, which has little room
+			most = len(step)/8 + 1 // the removal is written to the log, for which there is little space
 			continue
 		case err != nil:
 			return memento.Pruned{}, fail(op, err)
@@ -80,7 +81,7 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	return sum, nil
 }
 
-// prunable returns what goes, newest first, and counts it.
+// prunable returns the versions to remove, newest first, and adds them to sum.
 func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Pruned) (goes []removal, err error) {
 	with, from := ``, ` FROM versions v`
 	args := []any{store, nil}
@@ -91,7 +92,7 @@ func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Prun
 		}
 	}
 	p := memento.Pruner{PruneOptions: opts}
-	stays := map[memento.MemoryID]int64{} // row of the contents of each memory's oldest version so far
+	stays := map[memento.MemoryID]int64{} // memory → contents row of its oldest version so far
 	query := with + `SELECT ` + versionColumns + `, v.content` + from + ` WHERE v.store = ?1 AND (?2 IS NULL OR v.memory = ?2) ORDER BY v.seq DESC`
 	err = c.all(query, func(s *sqlite.Stmt) bool {
 		v, content := scanVersion(s), s.ColumnInt64(versionColumnCount)
@@ -105,7 +106,7 @@ func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Prun
 			}
 			goes = append(goes, r)
 		}
-		if content != 0 { // versions that share contents follow one another
+		if content != 0 { // versions that share contents are adjacent
 			stays[v.Memory] = content
 		}
 		return true
@@ -125,8 +126,8 @@ func prune(c *conn, store int64, goes []removal) error {
 			}
 		}
 		if r.content != 0 {
-			// Unless another has removed them since: then the row may be a new
-			// text's by now.
+			// The condition is for the case that another process has removed the contents:
+			// then the row may have a new text.
 			if err := c.exec(`DELETE FROM contents WHERE id = ?1 AND EXISTS (
 					SELECT 1 FROM versions WHERE store = ?2 AND seq = ?3 AND content = ?1)`, r.content, store, r.seq); err != nil {
 				return err
@@ -139,9 +140,9 @@ func prune(c *conn, store int64, goes []removal) error {
 	return requestPurge(c)
 }
 
-// forgetDeleted takes a memory out of the index, of which a version is removed that the
-// index does not know yet: if the memory was deleted, nothing else tells the index. If it
-// lives, its newest version does, which stays.
+// unindexDeleted removes a memory from the index if a version of it is pruned that the
+// index does not know yet, and the memory was deleted: nothing else would tell the index.
+// If the memory exists, its newest version remains, and the index will read that.
 func unindexDeleted(c *conn, store, seq int64) error {
 	id := memento.MemoryID("")
 	_, err := c.one(`SELECT v.memory FROM versions v WHERE v.store = ?1 AND v.seq = ?2

@@ -9,40 +9,43 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Taking something out of the search index only marks its words as gone. They leave
-// the file when the pages that have them are rewritten, and since FTS5 sorts by words,
-// these are pages of all stores. Whoever removes something for good therefore leaves a
-// mark in the database, in the same transaction, and the index is rewritten in steps,
-// between which others write: a few seconds later, or at once for a redaction, and at
-// the latest by Close. If the process dies before, whoever opens the file does it.
+// Deleting from the search index only marks words as deleted. They leave the file when the
+// pages that contain them are rewritten. Since FTS5 sorts by words, these are pages of all
+// stores. So a transaction that removes something permanently also adds a row to the table
+// forgetting: a request to purge the index. The index is then rewritten in steps, between
+// which other writes run: a few seconds later, at once for a redaction, and at the latest
+// by Close. If the process dies before that, the next process to open the file does it.
 
 const (
-	// forgetDelay is how long after the first mark the rewriting begins: one for many.
+	// purgeDelay is how long after a request the purge begins, so that one purge serves
+	// several requests.
 	purgeDelay = 5 * time.Second
-	// forgetRest is how many times as long as a step the pause after it is, and
-	// forgetPause how many times as long as all steps that before the next rewriting.
+	// After each step, the purge pauses for purgeRestFactor times the duration of the step.
+	// The next purge begins after purgePauseFactor times the duration of all steps. So a
+	// purge takes up to 5 % of the time.
 	purgeRestFactor, purgePauseFactor = 19, 20
-	// forgetPages is how many pages a step writes: some 10 to 20 ms.
+	// purgePages is how many pages a step writes: about 10 to 20 ms.
 	purgePages = 100
-	// abandoned is how old a mark is that is everybody's to see to: whoever left it has
-	// most likely died.
+	// orphanedPurgeAge is the age at which any process takes over a request: the process
+	// that made it has probably died.
 	orphanedPurgeAge = time.Minute
 )
 
-// leaveMark has the words that this transaction takes out of the index leave the file, too.
+// requestPurge requests, in the current transaction, that deleted words leave the pages of
+// the index.
 func requestPurge(c *conn) error {
 	return c.exec(`INSERT INTO forgetting (since) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM forgetting WHERE upto IS NULL)`, micros(time.Now()))
 }
 
-// A mark tells what is to be forgotten.
+// A purgeRequest sums up the rows of the table forgetting.
 type purgeRequest struct {
-	since time.Time // when the oldest was left
-	begun bool      // whether pages are being rewritten
+	since time.Time // when the oldest request was made
+	begun bool      // whether a purge has begun
 	upto  int64     // which
-	more  bool      // whether more was removed since then
+	more  bool      // whether there are requests made after the purge began
 }
 
-// readMark returns the marks as one, and whether there are any.
+// readPurgeRequest returns the requests as one. found is false if there are none.
 func readPurgeRequest(c *conn) (m purgeRequest, marked bool, err error) {
 	marked, err = c.one(`SELECT min(since), max(upto) IS NOT NULL, max(upto), count(upto) < count(*) FROM forgetting HAVING count(*) > 0`,
 		func(s *sqlite.Stmt) {
@@ -51,13 +54,14 @@ func readPurgeRequest(c *conn) (m purgeRequest, marked bool, err error) {
 	return m, marked, err
 }
 
-// forgetStep rewrites a few pages, and reports whether there are more.
+// purgeStep rewrites a few pages, and reports whether there are more.
 //
-// All segments of the index become the input of one merge, which drops what is marked
-// as gone. It goes on from step to step and, since they form new segments, whatever is
-// indexed meanwhile: https://www.sqlite.org/fts5.html, "The 'merge' Command".
+// All segments of the index become the input of one merge, which drops the words marked as
+// deleted. The merge continues from step to step. Since other segments get new numbers, it
+// is not disturbed by what is indexed in between: https://www.sqlite.org/fts5.html, "The
+// 'merge' Command".
 //
-// In haste, a step is smaller: all that it writes must fit into the reserve.
+// With lowSpace, a step is smaller: everything that it writes must fit into the reserve.
 func purgeStep(c *conn, lowSpace bool) (more bool, err error) {
 	pages := purgePages
 	if lowSpace {
@@ -76,23 +80,23 @@ func purgeStep(c *conn, lowSpace bool) (more bool, err error) {
 		return false, c.exec(`DELETE FROM forgetting`)
 	case !m.begun:
 		return true, beginPurge(c, pages)
-	case segments.since(m.upto) > 1: // what is rewritten, and what it is rewritten to
+	case segments.since(m.upto) > 1: // the input and the output of the merge
 		return true, c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, pages)
 	}
 	return m.more, c.exec(`DELETE FROM forgetting WHERE upto IS NOT NULL`)
 }
 
-// strawDoc is the row in the index of a document that is there for a moment only.
+// dummyDoc is the row in the index of a document that exists only for a moment.
 const dummyDoc = 1 << 40
 
 func beginPurge(c *conn, pages int) error {
 	for _, statement := range []string{
-		// A merge of one segment would stop as soon as there is a second. So there
-		// are two from the start: the second has a word that is gone at once.
+		// A merge of one segment would stop as soon as there is a second one. So there are
+		// two from the start: the second has a word that is deleted at once.
 		`INSERT INTO words (rowid, store) VALUES (` + strconv.Itoa(dummyDoc) + `, 'straw')`,
-		`INSERT INTO words (words, rank) VALUES ('merge', 0)`, // which writes it
+		`INSERT INTO words (words, rank) VALUES ('merge', 0)`, // this writes the segment
 		`DELETE FROM words WHERE rowid = ` + strconv.Itoa(dummyDoc),
-		// Of the merges that may go on, those of two segments suffice.
+		// Merges of two segments may continue.
 		`INSERT INTO words (words, rank) VALUES ('usermerge', 2)`,
 	} {
 		if err := c.exec(statement); err != nil {
@@ -109,8 +113,8 @@ func beginPurge(c *conn, pages int) error {
 	return c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, -pages)
 }
 
-// forget takes what was removed off the medium: out of the index, and out of free
-// pages and the log. After each step it rests that many times as long.
+// purgeIndex removes deleted words from the medium: from the index, from free pages and
+// from the log. After each step it pauses for rest times the duration of the step.
 func (b *Backend) purgeIndex(ctx context.Context, rest int) error {
 	for more := true; more; {
 		start := time.Now()
@@ -118,7 +122,7 @@ func (b *Backend) purgeIndex(ctx context.Context, rest int) error {
 		if more, err = writeFreeing(ctx, b.writer, func(t *tx) (bool, error) { return purgeStep(t.conn, t.lowSpace) }); err != nil {
 			return err
 		}
-		b.writer.checkLog() // one step is worth many changes
+		b.writer.checkLog() // one step writes as much as many changes
 		select {
 		case <-time.After(time.Duration(rest) * time.Since(start)):
 		case <-ctx.Done():
@@ -129,20 +133,20 @@ func (b *Backend) purgeIndex(ctx context.Context, rest int) error {
 	return nil
 }
 
-// A forgetter plans when to forget.
+// An indexPurger schedules purges of the index.
 type indexPurger struct {
 	mu      sync.Mutex
-	pending bool // whether there may be a mark that is this process's to see to
+	pending bool // whether there may be a request that this process must carry out
 	planned *time.Timer
 	pause   time.Duration
 	closed  bool
 
-	ctx    context.Context // of the work under way; ended by close
+	ctx    context.Context // of the purge in progress; canceled by close
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what is planned or under way
 }
 
-// forgetSoon is told that a mark was left.
+// schedulePurge schedules a purge after this process has made a request.
 func (b *Backend) schedulePurge() {
 	b.purger.mu.Lock()
 	defer b.purger.mu.Unlock()
@@ -150,7 +154,8 @@ func (b *Backend) schedulePurge() {
 	b.planPurge(max(purgeDelay, b.purger.pause))
 }
 
-// takeUpMark is told that others have left a mark, who may be about to see to it.
+// adoptPurge schedules a purge for a request of another process, which may be about to
+// carry it out itself.
 func (b *Backend) adoptPurge(since time.Time) {
 	age := time.Since(since)
 	b.purger.mu.Lock()
@@ -159,7 +164,8 @@ func (b *Backend) adoptPurge(since time.Time) {
 	b.planPurge(max(purgeDelay, orphanedPurgeAge-age))
 }
 
-// planForgetting plans to forget, unless that is planned or under way. The caller has the lock.
+// planPurge starts a timer for a purge, unless one is planned or in progress. The caller
+// holds the lock.
 func (b *Backend) planPurge(delay time.Duration) {
 	f := &b.purger
 	if f.planned != nil || f.closed {
@@ -187,15 +193,16 @@ func (b *Backend) runPlannedPurge() {
 	defer f.mu.Unlock()
 	f.planned, f.pause = nil, purgePauseFactor*time.Since(start)/(1+purgeRestFactor)
 	switch {
-	case err != nil: // the disk is full, say
+	case err != nil: // for example, the disk is full
 		f.pending = true
 		b.planPurge(max(orphanedPurgeAge, f.pause))
-	case f.pending: // anew, meanwhile
+	case f.pending: // requested again in the meantime
 		b.planPurge(max(purgeDelay, f.pause))
 	}
 }
 
-// close ends what is planned or under way, and reports whether there is something left to do.
+// close cancels the purge that is planned or in progress, and reports whether something
+// remains to be done.
 func (f *indexPurger) close() (pending bool) {
 	f.mu.Lock()
 	f.closed = true

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// read runs do, which must not call the user's code, on a connection for reading.
+// read runs do on a connection for reading. do must not call functions of the user.
 func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
@@ -19,9 +19,9 @@ func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, 
 	return onConn(b, op, do)
 }
 
-// quick is read for what takes some microseconds. It prefers the connection that
-// writes, if that is free: after a write of this process it still has its pages, while
-// those for reading have to read theirs anew.
+// readQuick is read for operations of a few microseconds. It prefers the connection that
+// writes, if that is free: its cache has the pages of the process's last write, while the
+// others must read them again.
 func readQuick[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
@@ -33,8 +33,8 @@ func readQuick[T any](ctx context.Context, b *Backend, op string, do func(*conn)
 	return read(ctx, b, op, do)
 }
 
-// onWriter runs do on the connection that writes, unless that is used, or would have to
-// wait for another process.
+// onWriter runs do on the connection that writes. done is false if that is in use, or would
+// have to wait for another process.
 func onWriter[T any](b *Backend, do func(*conn) (T, error)) (result T, done bool, err error) {
 	c := b.writer.borrow()
 	if c == nil {
@@ -55,8 +55,8 @@ func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, 
 	return result, fail(op, err)
 }
 
-// again runs do once more if the backend was wrong about the number of a store, or
-// if SQLite takes the file for damaged: see twice.
+// retryOnce runs do, and once more if the cached number of the store was outdated, or if
+// SQLite reports damage: see retryOpen.
 func retryOnce[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error) {
 	result, err := do(c)
 	if b.clearStoreNums(err) || isDamage(err) {
@@ -65,7 +65,7 @@ func retryOnce[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error)
 	return result, err
 }
 
-// few is rows for a few of them, which it reads before it passes the first.
+// rowsBuffered is rows for few rows: it reads all before it yields the first.
 func rowsBuffered[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		found, err := readQuick(ctx, b, op, func(c *conn) (found []T, err error) {
@@ -87,9 +87,8 @@ func rowsBuffered[T any](ctx context.Context, b *Backend, op string, do func(c *
 	}
 }
 
-// rows makes an iterator of a function that passes rows to yield, in one
-// statement or transaction, until that returns false. The connection is the
-// iteration's own while it lasts.
+// rows makes an iterator of a function that passes rows to yield, in one statement or
+// transaction, until yield returns false. The iteration has a connection of its own.
 func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -97,11 +96,11 @@ func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yi
 			yield(none, err)
 			return
 		}
-		var ended error // the context's, if that ended the iteration
+		var ended error // the context's error, if that ended the iteration
 		var failed error
 		n, more := 0, true
 		_, err := onConn(b, op, func(c *conn) (struct{}, error) {
-			if n > 0 { // rows cannot be passed again
+			if n > 0 { // rows must not be yielded twice
 				return struct{}{}, failed
 			}
 			failed = do(c, func(row T) bool {

@@ -15,17 +15,18 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Without any room, and without a reserve, a database can still be read. SQLite wants an
-// index of the log in a file of 32 KiB, which all processes share. If that cannot be made,
-// but only opened for reading, and nobody else uses the database, SQLite has an index of
-// its own in memory, and notices when somebody comes who can write:
+// Even on a full disk without a reserve, a database can be read. SQLite needs an index of
+// the log in a file of 32 KiB ("-shm") that all processes share. If that file cannot be
+// created, but can be opened for reading, and nobody else uses the database, SQLite makes
+// an index of its own in memory, and notices when a process comes that can write:
 // https://www.sqlite.org/walformat.html#read_only_wal_mode_databases. An empty file, which
-// takes no room, is enough for that.
+// takes no space, is enough for that.
 //
-// A backend that was opened so is cramped. All of the process's connections are so, or
-// none, since they share the file. It looks again and again whether there is room.
+// A backend that was opened in this way is read-only for the time being. All connections of
+// the process are read-only, or none, because they share the file. The backend checks
+// regularly whether there is space again.
 
-// openCramped opens the database at path for reading, whatever room there is.
+// openReadOnly opens the database at path for reading, without needing space.
 func openReadOnly(path string, busy time.Duration) (*conn, *fileIdentity, error) {
 	file, err := identify(path)
 	if err != nil {
@@ -34,7 +35,7 @@ func openReadOnly(path string, busy time.Duration) (*conn, *fileIdentity, error)
 	f, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case err == nil:
-		_ = f.Close() // nobody has SQLite's locks on it: it was not there
+		_ = f.Close() // closing it cannot drop SQLite's locks: the file did not exist
 	case !errors.Is(err, fs.ErrExist):
 		return nil, nil, err
 	}
@@ -62,8 +63,8 @@ func openReadOnly(path string, busy time.Duration) (*conn, *fileIdentity, error)
 	return c, file, nil
 }
 
-// onlyReads reports whether a connection cannot write because another of this process is
-// cramped.
+// cannotWrite reports whether a connection cannot write because another connection of this
+// process is read-only.
 func cannotWrite(c *conn) bool {
 	err := c.exec("BEGIN IMMEDIATE")
 	if err == nil {
@@ -72,7 +73,7 @@ func cannotWrite(c *conn) bool {
 	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultReadOnly
 }
 
-// checkCurrent refuses a database whose schema is to be brought up to date first.
+// checkCurrent refuses a database whose schema must be created or migrated first.
 func checkCurrent(c *conn) error {
 	scripts, err := scripts()
 	if err != nil {
@@ -92,8 +93,8 @@ func checkCurrent(c *conn) error {
 }
 
 var (
-	errNoSchema  = errors.New("it is to be made first")
-	errOldSchema = errors.New("it is of an earlier version, and to be brought up to date first")
+	errNoSchema  = errors.New("it does not exist yet")
+	errOldSchema = errors.New("it has an earlier schema version, and must be migrated first")
 )
 
 func prepareReader(sc *sqlite.Conn, cache int) error {
@@ -101,7 +102,7 @@ func prepareReader(sc *sqlite.Conn, cache int) error {
 		"PRAGMA query_only = ON",
 		"PRAGMA temp_store = MEMORY",
 		fmt.Sprintf("PRAGMA cache_size = -%d", cache),
-		"SELECT 1 FROM sqlite_schema LIMIT 1", // reads the schema: see twice
+		"SELECT 1 FROM sqlite_schema LIMIT 1", // reads the schema: see retryOpen
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
 			return err
@@ -110,11 +111,11 @@ func prepareReader(sc *sqlite.Conn, cache int) error {
 	return nil
 }
 
-// cramped reports whether the writer can only read.
+// readOnlyOnFullDisk reports whether the connection is read-only because the disk is full.
 func (w *writer) readOnlyOnFullDisk() bool { return w.reopen != nil }
 
-// refuse looks whether there is room by now, and refuses the jobs that wait if there is
-// not. The caller has the lead.
+// refuseJobs carries out the waiting jobs if there is space by now, and refuses them
+// otherwise. The caller is the leader.
 func (w *writer) refuseJobs() {
 	if w.tryReopen() {
 		w.commit(context.Background())
@@ -128,8 +129,8 @@ func (w *writer) refuseJobs() {
 	w.quiet.Reset(spaceCheckInterval)
 }
 
-// leaveCramped opens the database anew, if there is room, and reports whether it is open
-// for writing then. The caller has the lead.
+// tryReopen opens the database for writing if there is space, and reports whether it did.
+// The caller is the leader.
 func (w *writer) tryReopen() bool {
 	if isFull(w.space.probe(openingBytes)) {
 		return false
@@ -147,7 +148,7 @@ func (w *writer) tryReopen() bool {
 	return true
 }
 
-// cramp makes b one that can only read, for now.
+// makeReadOnly makes b read-only until there is space.
 func (b *Backend) makeReadOnly(path string, busy time.Duration) {
 	openOne := func() (*conn, error) {
 		c, _, err := openReadOnly(path, busy)

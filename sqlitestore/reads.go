@@ -8,12 +8,12 @@ import (
 	"memento/internal/readnotes"
 )
 
-// flushPatience is how long notes wait for other processes; they are not worth more.
+// flushTimeout is how long writing read times waits for other processes. They are not worth
+// a longer wait.
 const flushTimeout = 100 * time.Millisecond
 
-// readTiming says when reads are noted. A read time is off by half an hour at the
-// most, which leaves as much to whoever notes reads in front of this: see
-// memento.ReadMarker.
+// readTiming says when read times are written. They are at most half an hour late, which
+// leaves the same again to a cache in front of this backend: see memento.ReadMarker.
 var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 30 * time.Second, WriteTimeout: flushTimeout}
 
 // MarkRead implements [memento.ReadMarker].
@@ -25,7 +25,7 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 func (b *Backend) SyncReads(ctx context.Context) error { return fail("sync reads", b.reads.Sync(ctx)) }
 
 func (b *Backend) writeReads(ctx context.Context, notes map[readnotes.Key]time.Time) error {
-	// What expires next depends on it, and that must not wait for room.
+	// Expiry depends on read times, and must work on a full disk.
 	return b.writer.runFreeing(ctx, func(t *tx) error {
 		for key, at := range notes {
 			if err := t.exec(`UPDATE memories SET read_at = ?1

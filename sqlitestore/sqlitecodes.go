@@ -6,8 +6,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// describe says in words what SQLite's code for a failure of the storage means. The
-// driver has no names for some of these codes.
+// describeCode describes SQLite's code of a storage failure. The driver has no names for
+// some of these codes.
 func describeCode(code sqlite.ResultCode) string {
 	words, known := failures[code]
 	if !known {
@@ -24,7 +24,7 @@ var failures = map[sqlite.ResultCode]string{
 	10 | 2<<8:  "a read returned less than there should be",
 	10 | 3<<8:  "a write failed",
 	10 | 4<<8:  "a flush to the medium failed",
-	10 | 5<<8:  "a flush of the folder to the medium failed",
+	10 | 5<<8:  "a flush of the directory to the medium failed",
 	10 | 6<<8:  "a file could not be truncated",
 	10 | 7<<8:  "the state of a file could not be read",
 	10 | 8<<8:  "a file could not be unlocked",
@@ -35,7 +35,7 @@ var failures = map[sqlite.ResultCode]string{
 	10 | 14<<8: "a lock could not be checked",
 	10 | 15<<8: "a file could not be locked",
 	10 | 16<<8: "a file could not be closed",
-	10 | 17<<8: "the folder could not be closed",
+	10 | 17<<8: "the directory could not be closed",
 	10 | 18<<8: "the shared memory file could not be opened",
 	10 | 19<<8: "the shared memory file could not be made larger",
 	10 | 20<<8: "the shared memory file could not be locked",
@@ -49,7 +49,7 @@ var failures = map[sqlite.ResultCode]string{
 	10 | 33<<8: "a read failed with an error of the medium or its file system",
 	10 | 34<<8: "a page could not be read through a mapping",
 	14 | 1<<8:  "there is no folder for temporary files",
-	14 | 2<<8:  "it is a folder",
+	14 | 2<<8:  "it is a directory",
 	14 | 3<<8:  "its path could not be resolved",
 	14 | 4<<8:  "its path could not be converted",
 	14 | 6<<8:  "it is a symbolic link",

@@ -1,24 +1,22 @@
-// Package sqlitestore keeps stores in one SQLite file. It is the backend to
-// start with: nothing to run, nothing to configure, and as durable as the disk.
+// Package sqlitestore keeps stores in one SQLite file. It is the default backend: there is
+// no server to run and nothing to configure, and it is as durable as the disk.
 //
-// The file is in WAL mode with synchronous=FULL: when a write returns, it has
-// been flushed to the medium. Writes of one process that wait at the same time
-// are committed together, so their number a second grows with the number of
-// callers. Readers do not wait for writers, but for a few milliseconds now and
-// then, when the log is started over. Any number of processes on one
-// machine can share the file; it must not lie on a network file system, where
-// SQLite's locks do not work.
+// The file is in WAL mode with synchronous=FULL: when a write returns, it has been flushed
+// to the medium. Writes that wait in one process at the same time are committed together,
+// so throughput grows with the number of callers. Readers do not wait for writers, except
+// for a few milliseconds when the log is restarted. Any number of processes on one machine
+// can share the file. It must not be on a network file system, where SQLite's locks do not
+// work.
 //
-// Beside the file, SQLite keeps two more while it is in use, with "-wal" and
-// "-shm" after its name. Copy all three, or none: a plain copy of a file in use
-// is not a backup.
+// While the file is in use, SQLite keeps two more beside it, with the suffixes "-wal" and
+// "-shm". Copy all three, or none: a plain copy of a file in use is not a backup.
 //
-// What is redacted leaves these files before the call returns, see [Backend.Redact]. Of
-// what is pruned, and of deleted stores, single words stay some seconds longer, in the
-// pages of the search index; see [Backend.DeleteStore].
+// Redacted contents are removed from these files before the call returns, see
+// [Backend.Redact]. Single words of pruned versions and deleted stores stay in the pages of
+// the search index for some seconds, see [Backend.DeleteStore].
 //
-// The format is in the migrations folder. A file written by a newer memento is
-// refused, an older one is brought up to date when it is opened.
+// The format is in the migrations folder. A file written by a newer memento is refused; an
+// older file is migrated when it is opened.
 package sqlitestore
 
 import (
@@ -55,33 +53,32 @@ type Backend struct {
 	now     func() time.Time
 	writer  *writer
 	readers *pool
-	stores  sync.Map // StoreID → int64, what the tables call the stores seen so far
+	stores  sync.Map // StoreID → int64: numbers of the stores used so far
 	reads   *readnotes.Notes
 	texts   cache
 
-	lastIndexedStore int64 // the store that was last indexed in a quiet moment; the writer's
+	lastIndexedStore int64 // number of the store that was last indexed while idle; used by the writer only
 	purger           indexPurger
 }
 
 // Options are the options of [Open]; nil means all defaults.
 type Options struct {
-	// Now tells the time; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// BusyTimeout is how long a write waits for other processes that write to
-	// the file; 0 means 30 seconds.
+	// BusyTimeout is how long a write waits for other processes that write to the file; 0
+	// means 30 seconds.
 	BusyTimeout time.Duration
-	// Reserve is how many bytes are kept free for a full disk, in a file with "-reserve"
-	// behind the database's name; 0 means 2 MiB, and less than that none. They let the
-	// database be opened, and memories and versions be removed, where nothing else can be
-	// written.
+	// Reserve is how many bytes are reserved on the disk, in a file with the suffix
+	// "-reserve"; 0 means 2 MiB, a negative number no reserve. On a full disk, the reserve
+	// makes it possible to open the database, and to remove memories and versions.
 	Reserve int64
 }
 
-// Open opens the file at path, and makes it, readable by its owner only, if it
-// does not exist; its folder must exist. The caller closes the Backend.
+// Open opens the file at path, and creates it, readable by its owner only, if it does not
+// exist; its directory must exist. The caller must close the Backend.
 //
-// Errors: memento.ErrFormat if the file is no memento database, is damaged, or
-// was written by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
+// Errors: memento.ErrFormat if the file is not a memento database, is damaged, or was
+// written by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
 func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	var o Options
 	if opts != nil {
@@ -93,7 +90,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	if o.BusyTimeout <= 0 {
 		o.BusyTimeout = 30 * time.Second
 	}
-	// An absolute path is never one of the names that SQLite treats specially.
+	// An absolute path is never one of SQLite's special names.
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -104,9 +101,9 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		space.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
-	mark, marked, err := readPurgeRequest(c)
+	request, found, err := readPurgeRequest(c)
 	if isDamage(err) { // see twice
-		mark, marked, err = readPurgeRequest(c)
+		request, found, err = readPurgeRequest(c)
 	}
 	if err != nil {
 		c.Close()
@@ -120,25 +117,25 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		b.makeReadOnly(path, o.BusyTimeout)
 	}
 	b.reads = readnotes.New(readTiming, b.writeReads)
-	if marked {
-		b.adoptPurge(mark.since)
+	if found {
+		b.adoptPurge(request.since)
 	}
 	return b, nil
 }
 
-// readers returns how to open connections that read from a file.
+// readers returns a function that opens connections for reading a file.
 func readers(file *fileIdentity, busy time.Duration) func(cache int) (*conn, error) {
 	return func(cache int) (*conn, error) {
 		return retryOpen(func() (*conn, error) { return openReader(file, busy, cache) })()
 	}
 }
 
-// Close commits what was accepted and closes the file. Methods called
-// afterwards return memento.ErrClosed.
+// Close commits accepted writes and closes the file. Methods called afterwards return
+// memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.reads.Close()
 	if b.purger.close() {
-		_ = b.purgeIndex(context.Background(), 0) // what it cannot do is for whoever opens the file next
+		_ = b.purgeIndex(context.Background(), 0) // if it fails, the next process to open the file does it
 	}
 	closeAll := func() error {
 		err := b.writer.close()
@@ -152,16 +149,16 @@ func (b *Backend) Close() error {
 		return err
 	}
 	var err error
-	space.withReserve(b.writer.busyTimeout, func() { err = closeAll() }) // which copies the log
+	space.withReserve(b.writer.busyTimeout, func() { err = closeAll() }) // this copies the log
 	space.close()
 	return err
 }
 
-// openScarce is openFile, also if there is no room. cramped says that the connection can
-// only read.
+// openOnFullDisk is openFile that also works on a full disk. readOnly says that the
+// connection cannot write.
 func openOnFullDisk(ctx context.Context, path string, busy time.Duration, space *diskSpace) (c *conn, file *fileIdentity, readOnly bool, err error) {
 	c, file, err = openFile(ctx, path, busy)
-	for _, share := range []int64{openingBytes, space.baseSize} { // the latter is for a schema that is to be brought up to date
+	for _, share := range []int64{openingBytes, space.baseSize} { // all of it may be needed to migrate the schema
 		if space.isOutOfSpace(err) {
 			space.releasePart(share)
 			c, file, err = openFile(ctx, path, busy)
@@ -190,11 +187,11 @@ func openOnFullDisk(ctx context.Context, path string, busy time.Duration, space 
 	return nil, nil, false, cause
 }
 
-// openFile makes the file if need be, opens it for writing and brings its schema
-// up to date. Others may be doing the same: SQLite's own waiting does not cover
-// all of it.
+// openFile creates the file if necessary, opens it for writing and migrates its schema.
+// Other processes may do the same at the same time: SQLite's own waiting does not cover all
+// of it.
 func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *fileIdentity, error) {
-	// SQLite would make it readable for others.
+	// SQLite would create it with permissions for others.
 	switch f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); {
 	case err == nil:
 		f.Close()
@@ -210,7 +207,7 @@ func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *fil
 		if err == nil {
 			return c, file, nil
 		}
-		// Replaced since it was opened: by Restore.
+		// The file was replaced since it was opened, by Restore.
 		moved := sqlite.ErrCode(err) == sqlite.ResultReadOnlyDBMoved || errors.Is(err, errMoved)
 		if !isBusy(err) && !moved || time.Since(start) > busy || ctx.Err() != nil {
 			return nil, nil, err
@@ -230,7 +227,7 @@ func openOnce(ctx context.Context, path string, busy time.Duration) (*conn, *fil
 	}
 	if err = migrate(ctx, c); err == nil {
 		file.addLog()
-		err = file.check() // else SQLite may have opened another
+		err = file.check() // SQLite may have opened another file
 	}
 	if err != nil {
 		c.Close()
@@ -239,15 +236,15 @@ func openOnce(ctx context.Context, path string, busy time.Duration) (*conn, *fil
 	return c, file, nil
 }
 
-// pathless is err without the name of the file, which not everybody should read.
+// withoutPath returns err without the name of the file, which not every caller may see.
 func withoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: the file cannot be made or opened (%v)", memento.ErrReadOnly, err)
+		return fmt.Errorf("%w: the file cannot be created or opened (%v)", memento.ErrReadOnly, err)
 	}
-	return fmt.Errorf("the database cannot be opened; check that its folder exists and is writable (%w)", err)
+	return fmt.Errorf("the database cannot be opened; check that its directory exists and is writable (%w)", err)
 }
 
 //go:embed migrations/*.sql
@@ -256,7 +253,7 @@ var migrations embed.FS
 // appID marks the file as memento's: "mmto".
 const appID = 0x6d6d746f
 
-// checkFormat refuses a file that is not for this version of this program.
+// checkFormat refuses a file that this version of memento cannot use.
 func checkFormat(c *conn) error {
 	version, err := checkOurs(c)
 	if err != nil {
@@ -264,14 +261,14 @@ func checkFormat(c *conn) error {
 	}
 	known, err := scripts()
 	if err == nil && version > int64(len(known)) {
-		err = fmt.Errorf("%w: the file has schema version %d, this program knows %d: use a newer memento", memento.ErrFormat, version, len(known))
+		err = fmt.Errorf("%w: the file has schema version %d, this program supports up to %d: use a newer memento", memento.ErrFormat, version, len(known))
 	}
 	return err
 }
 
-// checkOurs refuses a file that is another program's, and returns the schema's version.
+// checkOurs refuses a file of another program, and returns the version of the schema.
 func checkOurs(c *conn) (version int64, err error) {
-	// The tables first: whoever makes them sets the rest before.
+	// The tables are checked first: a process that creates them sets the IDs before.
 	var tables, id int64
 	for _, q := range []struct {
 		query string

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// syncFolder flushes the names in a folder.
+// syncDir flushes a directory, so that the names in it are durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -16,7 +16,7 @@ func syncDir(dir string) error {
 	}
 	err = f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil // a file system that cannot, or need not
+		err = nil // a file system that does not support it, or does not need it
 	}
 	return errors.Join(err, f.Close())
 }
