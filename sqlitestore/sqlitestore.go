@@ -102,7 +102,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	request, found, err := readPurgeRequest(c)
-	if isDamage(err) { // see twice
+	if isDamage(err) { // see retryOpen
 		request, found, err = readPurgeRequest(c)
 	}
 	if err != nil {

@@ -159,7 +159,7 @@ func (w *writer) commit(ctx context.Context) {
 	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err) || w.space.isOutOfSpace(batch[0].err)):
 		// The whole transaction was lost. Perhaps one change is too large for
 		// what is left on the disk: alone, the others may succeed. What SQLite takes
-		// for damage may pass: see twice.
+		// for damage may pass: see retryOpen.
 		w.runEachAlone(batch)
 	}
 	for _, j := range batch {
