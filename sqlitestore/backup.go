@@ -14,28 +14,28 @@ import (
 
 var _ memento.BackupWriter = (*Backend)(nil)
 
-// A backup is SQLite's own online backup, page by page, inside a read transaction:
-// all pages are those of the moment when that began, so writers go on, and the copy
-// comes to an end however much they write. Without the transaction SQLite starts
-// over whenever another connection has written. The price is that the log cannot be
-// started over meanwhile, and grows by what is written.
+// A backup is SQLite's online backup, page by page, inside a read transaction: all pages
+// are of the moment when it began, so writers can continue, and the copy ends however much
+// they write. Without the transaction SQLite would start over whenever another connection
+// has written. The price is that the log cannot be restarted meanwhile, and grows with what
+// is written.
 //
-// VACUUM INTO takes as consistent a copy in about the same time, but it is a single
-// statement: it cannot say how far it is, nor be flushed in between, and then
-// writers wait ten times as long behind the flush of the whole.
+// VACUUM INTO makes an equally consistent copy in about the same time, but it is a single
+// statement: it cannot report progress, nor be flushed in between, so that writers wait ten
+// times as long for the flush of the whole.
 
 const (
-	// backupStep is how many pages are copied at a time: short enough for others that
-	// want the processor.
+	// backupStep is how many pages are copied at a time: few enough to let other goroutines
+	// run.
 	backupStep = 64
-	// backupFlush is after how many bytes the copy is flushed. The flushes of writers
-	// wait behind it: for 160 MB at once some 150 ms, for as much as this some 10.
+	// backupFlush is how many bytes are copied between flushes. The flushes of writers wait
+	// for each of them: about 150 ms for 160 MB, and about 10 ms for this size.
 	backupFlush = 4 << 20
 )
 
-// Backup implements [memento.BackupWriter]. The copy is an ordinary file of this
-// package, but not in WAL mode: it is one file, and to look into it with SQLite's
-// own tools leaves nothing beside it.
+// Backup implements [memento.BackupWriter]. The copy is an ordinary file of this package,
+// but not in WAL mode: it is one file, and opening it with SQLite's own tools creates no
+// other.
 func (b *Backend) Backup(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
 	const op = "backup"
 	sum, err := b.backup(ctx, path, progress)
@@ -53,7 +53,7 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 		return sum, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return sum, fs.ErrExist // rather than after the work
+		return sum, fs.ErrExist // checked before the work
 	}
 	c, err := b.readers.get()
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	defer os.Remove(temp) // unless it is at its place
 
 	patient, cancel := context.WithTimeout(ctx, flushTimeout)
-	_ = b.reads.Sync(patient) // when memories were read is worth no more than trying
+	_ = b.reads.Sync(patient) // read times are worth no longer wait
 	cancel()
 	if err := copyDatabase(ctx, c, temp, progress); err != nil {
 		return sum, err
@@ -79,19 +79,19 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	return v.sum, installTemp(temp, path)
 }
 
-// copyDatabase makes the file at path, which is empty, a copy of c's database as of
-// now, and flushes it.
+// copyDatabase copies the present state of c's database to the empty file at path, and
+// flushes it.
 func copyDatabase(ctx context.Context, c *conn, path string, progress func(done, total int64)) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // which takes SQLite's locks on it: not before SQLite has closed it
+	defer f.Close() // closing it drops SQLite's locks on the file: only after SQLite has closed it
 	if err := c.inTx(func() error { return copyPages(ctx, c, path, f, progress) }); err != nil {
 		return err
 	}
-	// The copy says that it is in WAL mode, as the original is. Bytes 18 and 19 of
-	// the header are 2 for that and 1 for no: https://www.sqlite.org/fileformat.html.
+	// The header of the copy says WAL mode, as the original's does. Bytes 18 and 19 are 2
+	// for WAL mode and 1 otherwise: https://www.sqlite.org/fileformat.html.
 	if _, err := f.WriteAt([]byte{1, 1}, 18); err != nil {
 		return err
 	}
@@ -103,7 +103,8 @@ func copyDatabase(ctx context.Context, c *conn, path string, progress func(done,
 
 func copyPages(ctx context.Context, c *conn, path string, f *os.File, progress func(done, total int64)) (err error) {
 	var pageSize int64
-	// The first statement begins to read, and by that says as of when.
+	// The first statement begins the read transaction, and so determines the moment of the
+	// copy.
 	for _, query := range []string{`SELECT count(*) FROM stores`, `PRAGMA page_size`} {
 		if _, err := c.one(query, func(s *sqlite.Stmt) { pageSize = s.ColumnInt64(0) }); err != nil {
 			return err
@@ -118,7 +119,7 @@ func copyPages(ctx context.Context, c *conn, path string, f *os.File, progress f
 			err = closeErr
 		}
 	}()
-	// Nobody else knows of the file, and if anything goes wrong it is removed.
+	// No other process uses the file, and it is removed after any error.
 	for _, pragma := range []string{"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF"} {
 		if err := sqlitex.ExecuteTransient(to, pragma, nil); err != nil {
 			return err

@@ -224,7 +224,7 @@ func TestForeignFiles(t *testing.T) {
 		name, want string
 		make       func(t *testing.T, path string)
 	}{
-		{"text", "is no database", func(t *testing.T, path string) {
+		{"text", "is not a database", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -18,36 +18,36 @@ import (
 
 // RestoreOptions are the options of [Restore]; nil means all defaults.
 type RestoreOptions struct {
-	// Replace allows for a database at the path, which is kept beside it, under
-	// its name and ".before-" with the time.
+	// Replace permits replacing a database at the path. It is kept beside the new one, with
+	// the suffix ".before-" and the time.
 	Replace bool
-	// Now tells that time; nil means time.Now.
+	// Now returns that time; nil means time.Now.
 	Now func() time.Time
-	// Progress, if it is not nil, is told now and then how many bytes of how many
-	// are done.
+	// Progress, if it is not nil, is called regularly with the number of bytes done and in
+	// total.
 	Progress func(done, total int64)
 
 	step func(string) // called after each step; for tests
 }
 
-// Restore makes the file at path of a backup, which it copies, and checks as
-// [Verify] does; the backup stays. The folder of the file must exist.
+// Restore creates the file at path from a backup, which it copies and checks as [Verify]
+// does. The backup stays. The directory of the file must exist.
 //
-// What was at path is there until the new file takes its place, in one step and
-// flushed, so whoever dies meanwhile leaves the one or the other, and perhaps a file
-// beside it with the end ".restoring-" and some digits, which can be removed. On
-// Windows, and on file systems without hard links, there is a moment in which what
-// was there has only the name that it is kept by.
+// The old file is at path until the new one takes its place, in one step and flushed. If
+// the process dies before, either file is there, and perhaps a temporary file with the
+// suffix ".restoring-" and some digits, which can be removed. On Windows, and on file
+// systems without hard links, there is a moment in which the old file has only its new
+// name.
 //
-// Whoever opens the file meanwhile waits, and gets the new one. Should the old one
-// be so damaged that SQLite cannot finish its log, that is kept with it.
+// A process that opens the file meanwhile waits, and gets the new one. If the old file is
+// so damaged that SQLite cannot complete its log, the log is kept with it.
 //
 // Errors: memento.ErrExist if there is something at path and Replace is not set;
-// memento.ErrInUse if a process, this one included, has it open; a
-// memento.BackupError if the backup is not sound; memento.ErrFormat if the database
-// at path is another program's; fs.ErrNotExist if there is no backup;
-// memento.ErrInvalid if it is the file at path itself; memento.ErrNoSpace,
-// memento.ErrReadOnly. After any error, what was at path is there still.
+// memento.ErrInUse if a process, this one included, has it open; a memento.BackupError if
+// the backup is not sound; memento.ErrFormat if the database at path is another program's;
+// fs.ErrNotExist if the backup does not exist; memento.ErrInvalid if the backup is the file
+// at path; memento.ErrNoSpace, memento.ErrReadOnly. After any error, the old file is still
+// at path.
 func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (memento.Restored, error) {
 	const op = "restore backup"
 	r := restore{}
@@ -71,8 +71,8 @@ func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (me
 type restore struct {
 	RestoreOptions
 	path   string
-	absent bool     // whether there is no file at path, though perhaps its log
-	undo   []func() // takes back what was done to what is at path, the last first
+	absent bool     // whether there is no file at path; its log may exist
+	undo   []func() // reverts changes of the files at path, the last first
 }
 
 func (r *restore) run(ctx context.Context, path, backup string) (done memento.Restored, err error) {
@@ -95,13 +95,13 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 	if err != nil {
 		return done, err
 	}
-	defer os.Remove(temp) // unless it is at its place
+	defer os.Remove(temp) // does nothing once temp was renamed
 	if done.BackupSummary, err = r.copyAndVerify(ctx, backup, temp); err != nil {
 		return done, err
 	}
 	r.step("brought")
 	if runtime.GOOS == "windows" {
-		h.release() // there, what is open cannot be renamed
+		h.release() // Windows cannot rename an open file
 	}
 	if there {
 		done.Kept, err = r.keepOld(h.whole)
@@ -124,8 +124,8 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 	return done, syncDir(filepath.Dir(r.path))
 }
 
-// realPath is path without links, since what is beside a database is beside the
-// file that a link leads to.
+// realPath returns path without symbolic links, because the other files of a database are
+// beside the file that a link leads to.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -138,7 +138,7 @@ func realPath(path string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", fmt.Errorf("%w: a link that leads nowhere", memento.ErrExist)
+		return "", fmt.Errorf("%w: a symbolic link without a target", memento.ErrExist)
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -147,11 +147,12 @@ func realPath(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), nil
 }
 
-// besides are the ends of the files that SQLite has beside a database. It would take
-// them for those of the new one.
+// sidecarSuffixes are the suffixes of the files that SQLite has beside a database. It would
+// take old ones for those of the new database.
 var sidecarSuffixes = []string{"-wal", "-journal", "-shm"}
 
-// look reports whether there is something to be replaced, and refuses what cannot be.
+// checkTarget reports whether there is something to replace, and refuses what cannot be
+// replaced.
 func (r *restore) checkTarget(backup string) (there bool, err error) {
 	from, err := os.Stat(backup)
 	if err != nil {
@@ -169,9 +170,9 @@ func (r *restore) checkTarget(backup string) (there bool, err error) {
 	case err != nil:
 		return false, err
 	case os.SameFile(from, at):
-		return false, fmt.Errorf("%w: the backup is the very file that it should replace", memento.ErrInvalid)
+		return false, fmt.Errorf("%w: the backup is the file that it would replace", memento.ErrInvalid)
 	case !at.Mode().IsRegular():
-		return false, fmt.Errorf("%w: what is there is no plain file", memento.ErrExist)
+		return false, fmt.Errorf("%w: it is not a regular file", memento.ErrExist)
 	default:
 		there = true
 	}
@@ -181,16 +182,16 @@ func (r *restore) checkTarget(backup string) (there bool, err error) {
 	return there, nil
 }
 
-// bring makes the file at temp, which is empty, a copy of the backup that is sound.
+// copyAndVerify copies the backup to the empty file at temp, and checks the copy.
 func (r *restore) copyAndVerify(ctx context.Context, backup, temp string) (sum memento.BackupSummary, err error) {
-	if err := checkIsBackup(ctx, backup); err != nil { // before it is copied
+	if err := checkIsBackup(ctx, backup); err != nil { // before the copy
 		return sum, err
 	}
 	if err := r.copy(ctx, backup, temp); err != nil {
 		return sum, err
 	}
 	r.step("copied")
-	v, err := verify(ctx, temp, nil) // the copy, since that is what will be used
+	v, err := verify(ctx, temp, nil) // the copy, because it is the file that will be used
 	if err == nil && v.indexMismatch {
 		err = resetIndex(temp)
 	}
@@ -233,15 +234,15 @@ func (r *restore) copy(ctx context.Context, from, to string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// keep gives what is at the path another name, and returns that. If it is not
-// whole, what is beside it goes with it.
+// keepOld renames the file at the path, and returns its new name. If whole is false, the
+// files beside it are renamed, too.
 func (r *restore) keepOld(whole bool) (string, error) {
 	name, err := r.freeName()
 	if err != nil {
 		return "", err
 	}
 	kept := ""
-	// With two names there is no moment in which it has lost the first.
+	// With a link there is no moment without a file at the path.
 	switch err := os.Link(r.path, name); {
 	case err == nil:
 		r.undo, kept = append(r.undo, func() { os.Remove(name) }), name
@@ -250,7 +251,7 @@ func (r *restore) keepOld(whole bool) (string, error) {
 			return "", err
 		}
 		kept = name
-	case !errors.Is(err, fs.ErrNotExist): // there may be a log only
+	case !errors.Is(err, fs.ErrNotExist): // there may be only a log
 		return "", err
 	}
 	if whole {
@@ -267,7 +268,7 @@ func (r *restore) keepOld(whole bool) (string, error) {
 	return kept, nil
 }
 
-// free returns a name that nothing has.
+// freeName returns a name that does not exist yet.
 func (r *restore) freeName() (string, error) {
 	base := r.path + ".before-" + r.Now().UTC().Format("20060102T150405Z")
 	name := base

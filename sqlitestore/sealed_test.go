@@ -52,9 +52,9 @@ func TestVerifySealed(t *testing.T) {
 		t.Errorf("restored: %+v, %v", got, err)
 	}
 	for _, damage := range []struct{ script, want string }{
-		{"UPDATE memories SET digest = 'other'", "is not as its newest version"},
+		{"UPDATE memories SET digest = 'other'", "differs from its newest version"},
 		{"UPDATE versions SET digest = ''; UPDATE memories SET digest = ''", "has contents of another size"},
-		{"UPDATE versions SET digest = 'x' WHERE operation = 'deleted'", "though it was redacted or is of a deletion"},
+		{"UPDATE versions SET digest = 'x' WHERE operation = 'deleted'", "although it is redacted or a deletion"},
 		{"UPDATE contents SET data = data || ' '", "has contents of another hash"},
 	} {
 		bad := filepath.Join(t.TempDir(), "bad")

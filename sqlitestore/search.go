@@ -12,10 +12,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// The search index follows the versions instead of being written with them: a
-// write costs no indexing, and a search first indexes what was written since
-// the last one. So that the first search after many writes need not do it all,
-// the writer also does some whenever it has been idle for a moment.
+// The search index is not updated by writes. A search first indexes the versions written
+// since the last search. So that the first search after many writes need not index them
+// all, the writer also indexes some when it has been idle for a moment.
 
 const defaultMatches = 20
 
@@ -29,7 +28,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 		if err != nil || !stale {
 			return matches, err
 		}
-		// In steps, so that others can write in between.
+		// In steps, so that other writers need not wait long.
 		for stale {
 			stale, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
 				num, err := b.storeNum(t.conn, op, store)
@@ -46,7 +45,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 			}
 		}
 	}
-	// Others write faster than that: index and search in one transaction.
+	// Other processes write faster than that: index and search in one transaction.
 	matches, err := write(ctx, b.writer, func(t *tx) ([]memento.Match, error) {
 		num, err := b.storeNum(t.conn, op, store)
 		if err != nil {
@@ -60,12 +59,11 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	return matches, fail(op, err)
 }
 
-// indexAttempts is how often a search brings the index up to date before it has
-// all others wait.
+// indexAttempts is how often a search updates the index before it locks out other writers.
 const indexAttempts = 3
 
-// searchIndexed searches if the index knows every write of the moment it
-// searches in, and reports whether it is behind.
+// searchIndexed searches if the index is up to date at that moment; otherwise it reports
+// that the index is stale.
 func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, stale bool, err error) {
 	matches, err = read(ctx, b, op, func(c *conn) (found []memento.Match, err error) {
 		num, err := b.storeNum(c, op, store)
@@ -95,8 +93,8 @@ func (b *Backend) searchIndexed(ctx context.Context, op string, store memento.St
 	return matches, stale && !q.Empty(), err
 }
 
-// searchBehind searches without bringing the index up to date, for which there is no room:
-// what it does not know yet is read.
+// searchStaleIndex searches without updating the index, for which there is no space:
+// memories that are newer than the index are read.
 func (b *Backend) searchStaleIndex(ctx context.Context, op string, store memento.StoreID, q textindex.Query, opts memento.SearchOptions) ([]memento.Match, error) {
 	return read(ctx, b, op, func(c *conn) (found []memento.Match, err error) {
 		num, err := b.storeNum(c, op, store)
@@ -125,7 +123,8 @@ func (b *Backend) searchStaleIndex(ctx context.Context, op string, store memento
 			if err = cmp.Or(err, damaged); err != nil {
 				return err
 			}
-			// As many more as there are newer ones, which it may find by what they held before.
+			// Additional matches, in place of newer memories, which the index may find by
+			// their former contents.
 			all := opts
 			all.Limit += len(newer)
 			known, err := search(ctx, c, num, q, all)
@@ -143,15 +142,15 @@ func (b *Backend) searchStaleIndex(ctx context.Context, op string, store memento
 	})
 }
 
-// matches reports whether the memory in a row of wholeColumns matches, and how. Errors:
-// those of scanWhole.
+// matches reports whether and how the memory in a row of contentColumns matches. Errors:
+// those of scanWithContents.
 func matches(q textindex.Query, s *sqlite.Stmt) (memento.Match, bool, error) {
 	m, err := scanWithContents(s, "search")
 	if err != nil {
 		return memento.Match{}, false, err
 	}
 	if m.Digest != "" {
-		m.Content = "" // the index has only its path
+		m.Content = "" // only its path is indexed
 	}
 	line, snippet, ok := q.Match(string(m.Path), m.Content)
 	m.Content = ""
@@ -161,8 +160,8 @@ func matches(q textindex.Query, s *sqlite.Stmt) (memento.Match, bool, error) {
 func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts memento.SearchOptions) (found []memento.Match, err error) {
 	low, high := rangeBelow(opts.Dir)
 	query := fmt.Sprintf(`store : "%s" AND {path body} : (%s)`, storeWord(store), q.FTS5())
-	// FTS5 sorts by rank itself, and the rest is looked up for as many as are
-	// asked for. A word of the path counts as much as five of the text.
+	// FTS5 sorts by rank itself; the other columns are looked up only for as many rows as
+	// are needed. A word of the path counts as much as five of the text.
 	var damaged error
 	err = c.all(`SELECT `+contentColumns+` FROM words
 			CROSS JOIN indexed i ON i.doc = words.rowid
@@ -184,14 +183,13 @@ func search(ctx context.Context, c *conn, store int64, q textindex.Query, opts m
 	return found, cmp.Or(err, damaged, ctx.Err())
 }
 
-// storeWord stands for a store in the index.
+// storeWord is the word that marks the rows of a store in the index.
 func storeWord(store int64) string { return fmt.Sprintf("s%d", store) }
 
 // indexStep is how many versions are indexed at a time.
 const indexStep = 256
 
-// index brings the index of a store forward by at most limit versions, and
-// reports whether there are more.
+// index indexes at most limit versions of a store, and reports whether there are more.
 func index(c *conn, store int64, limit int) (more bool, err error) {
 	var memories []memento.MemoryID
 	var last int64
@@ -211,7 +209,7 @@ func index(c *conn, store int64, limit int) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if n == 0 { // what was newer has been removed
+	if n == 0 { // newer versions were pruned
 		return false, c.exec(`UPDATE counters SET indexed_seq = last_seq WHERE store = ? AND indexed_seq < last_seq`, store)
 	}
 	for _, id := range memories {
@@ -230,9 +228,8 @@ func indexAll(c *conn, store int64) error {
 	}
 }
 
-// indexSome takes one step with a store whose index is behind: the first from the one
-// of the last step on, since to look through them all would cost each step the more
-// the more stores there are.
+// indexWhenIdle indexes some versions of one store. It starts with the store of the last
+// call: looking through all of them would make each step slower the more stores there are.
 func (b *Backend) indexWhenIdle(t *tx) (more bool, err error) {
 	store, found, err := firstStaleStore(t.conn, b.lastIndexedStore)
 	if err == nil && !found && b.lastIndexedStore > 0 {
@@ -252,7 +249,7 @@ func firstStaleStore(c *conn, from int64) (store int64, found bool, err error) {
 	return store, found, err
 }
 
-// indexOne makes the index tell what a memory holds now.
+// indexOne makes the index match the present contents of a memory.
 func indexOne(c *conn, store int64, id memento.MemoryID) error {
 	var doc int64
 	known, err := c.one(`SELECT doc FROM indexed WHERE store = ? AND memory = ?`, func(s *sqlite.Stmt) { doc = s.ColumnInt64(0) }, store, id)
@@ -280,7 +277,7 @@ func indexOne(c *conn, store int64, id memento.MemoryID) error {
 		doc = c.LastInsertRowID()
 	}
 	if m.Digest != "" {
-		m.Content = "" // sealed: nobody searches for that
+		m.Content = "" // encrypted contents are not indexed
 	}
 	return c.exec(`INSERT INTO words (rowid, store, path, body) VALUES (?, ?, ?, ?)`,
 		doc, storeWord(store), textindex.Normal(string(m.Path)), textindex.Normal(m.Content))

@@ -14,10 +14,10 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// micros is how times are kept.
+// micros returns t as it is stored: microseconds since 1970.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
-// optional is micros, or null for the zero time.
+// optionalMicros is micros, or null for the zero time.
 func optionalMicros(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -35,7 +35,7 @@ func timeAt(s *sqlite.Stmt, col int) time.Time {
 
 func errNoStore(op string) error { return &memento.Error{Op: op, Err: memento.ErrNoStore} }
 
-// num returns what the tables call the store with this ID.
+// storeNum returns the number of a store, by which the tables refer to it.
 func (b *Backend) storeNum(c *conn, op string, id memento.StoreID) (int64, error) {
 	if n, ok := b.stores.Load(id); ok {
 		return n.(int64), nil
@@ -52,9 +52,9 @@ func (b *Backend) storeNum(c *conn, op string, id memento.StoreID) (int64, error
 	return n, nil
 }
 
-// outdated reports whether a call that failed so is worth repeating: whichever
-// number it had of its store was perhaps one that the store had before it was
-// deleted, and copied back under its old ID, by other processes.
+// clearStoreNums reports whether a call that failed with err should be repeated, and clears
+// the cached numbers of stores: another process may have deleted the store and created it
+// again, from a copy, with the same ID and another number.
 func (b *Backend) clearStoreNums(err error) bool {
 	if !errors.Is(err, memento.ErrNoStore) {
 		return false
@@ -68,7 +68,7 @@ func (b *Backend) clearStoreNums(err error) bool {
 	return known
 }
 
-// exists returns ErrNoStore if the store is gone, which num does not notice.
+// exists returns ErrNoStore if the store was deleted, which storeNum does not notice.
 func exists(c *conn, op string, store int64) error {
 	switch found, err := c.one(`SELECT 1 FROM counters WHERE store = ?`, nil, store); {
 	case err != nil:
@@ -85,7 +85,7 @@ const selectStores = `
 		s.created_at, s.updated_at, s.archived_at, c.memories, c.bytes, c.last_at, s.settings, s.envelope
 	FROM stores s JOIN counters c ON c.store = s.num `
 
-// scanStore reads a row of selectStores, and when the store's newest version was made.
+// scanStore reads a row of selectStores. last is the time of the store's newest version.
 func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Time, err error) {
 	info = memento.StoreInfo{
 		ID:          memento.StoreID(s.ColumnText(1)),
@@ -165,14 +165,14 @@ func metadataJSON(m map[string]string) string {
 // clock returns the time of a change that follows one made at last.
 func (b *Backend) clock(last time.Time) time.Time { return memento.NextTime(b.now(), last) }
 
-// store reads one store's description, its number and the time of its newest version.
+// store reads a store's description, its number and the time of its newest version.
 func (b *Backend) store(c *conn, op string, ws memento.Workspace, id memento.StoreID) (info memento.StoreInfo, num int64, last time.Time, err error) {
 	find := func(where string, key any) (found bool, err error) {
 		var scanErr error
 		found, err = c.one(selectStores+where, func(s *sqlite.Stmt) { info, num, last, scanErr = scanStore(s) }, key, string(ws))
 		return found, cmp.Or(err, scanErr)
 	}
-	// By its number, if that is known, it is found without an index.
+	// By its number, if that is cached: this needs no index.
 	if n, ok := b.stores.Load(id); ok {
 		if found, err := find(`WHERE s.num = ? AND s.workspace = ?`, n); err != nil || found && info.ID == id {
 			return info, num, last, err
@@ -224,14 +224,14 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return info, fail(op, err)
 }
 
-// DeleteStore implements [memento.Backend]. What the store held leaves the database
-// and its log before the call returns. Its words cannot be found any more, but are
-// left in pages of the search index, which has those of all stores: these pages are
-// rewritten soon, in steps of some 20 milliseconds between which others write. That
-// begins 5 seconds later, or after a pause if it has just been done, and takes about
-// half a minute for 100,000 memories of 2 KB in the database. When Close returns it is
-// done. Should the process die before that, whoever opens the file next does it, once
-// a minute has passed.
+// DeleteStore implements [memento.Backend]. The contents of the store are removed from the
+// database and its log before the call returns. Its words cannot be found any more, but
+// remain in pages of the search index, which have words of all stores. These pages are
+// rewritten soon, in steps of about 20 milliseconds, between which other writes run. This
+// begins 5 seconds later, or after a pause if it was just done, and takes about half a
+// minute for 100,000 memories of 2 KB in the database. It is complete when Close returns.
+// If the process dies before that, the next process to open the file does it, after a
+// minute.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	var gone deleted
@@ -262,14 +262,14 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	return nil
 }
 
-// deleted is what is to be forgotten of a deleted store.
+// A deleted says what to remove from caches and from the index after a store was deleted.
 type deleted struct {
-	indexed bool     // whether the search index may know words of it
+	indexed bool     // whether the search index may have words of the store
 	hashes  []string // of its texts
 }
 
 func deleteStore(c *conn, num int64) (gone deleted, err error) {
-	// What was indexed once may be gone from the tables, and not from the index.
+	// The index may have words of versions that the tables do not have any more.
 	gone.indexed, err = c.one(`SELECT 1 FROM counters WHERE store = ? AND indexed_seq > 0`, nil, num)
 	if err != nil {
 		return gone, err
@@ -311,7 +311,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 		if opts.Name != "" {
 			query += ` AND s.name = ?`
 			args = append(args, opts.Name)
-			order = ` ORDER BY +s.id DESC` // else SQLite looks through all of the workspace, for the order
+			order = ` ORDER BY +s.id DESC` // the plus sign keeps SQLite from scanning the whole workspace in this order
 		}
 		if opts.After != "" {
 			query += ` AND s.id < ?` // IDs sort by time; the store itself may be gone
@@ -338,5 +338,5 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 	return rows(ctx, b, op, list)
 }
 
-// fewStores is how many stores are looked up at once.
+// fewStores is how many stores are read at once.
 const fewStores = 10

@@ -8,21 +8,21 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// A tx is the writer's transaction, which several jobs share. A job that returns
-// an error of the root package must have written nothing, or taken it back with
-// attempt; any other error loses the transaction.
+// A tx is the writer's transaction, which several jobs share. A job that returns an error
+// of the root package must have written nothing, or have reverted it with inSavepoint.
+// After any other error the transaction is rolled back.
 type tx struct {
 	*conn
-	stores   map[int64]*storeState // of the stores that jobs have written to
-	lowSpace bool                  // whether contents that are removed stay in free pages until the file has shrunk
+	stores   map[int64]*storeState // states of the stores that jobs have used
+	lowSpace bool                  // whether deleted contents may stay in free pages until the file has shrunk
 }
 
-// A storeState is what every write to a store needs to know of it, and moves. It
-// is read once a transaction, and written once, however many jobs there are.
+// A storeState is the state of a store that every write reads and changes. It is read once
+// and written once in a transaction, for all jobs.
 type storeState struct {
 	info  memento.StoreInfo // ID, limits, settings, envelope, usage and whether it is archived
 	seq   int64             // of the newest version
-	last  time.Time         // when that was made
+	last  time.Time         // time of that version
 	dirty bool
 }
 
@@ -64,14 +64,14 @@ func (t *tx) state(op string, store int64, id memento.StoreID) (storeState, erro
 	return st, nil
 }
 
-// setState makes st the state that later jobs see and that flush writes.
+// setState sets the state that later jobs see and that flush writes.
 func (t *tx) setState(store int64, st storeState) {
 	st.dirty = true
 	t.stores[store] = &st
 }
 
-// flush writes the states and forgets them. Jobs that use the tables of stores
-// themselves call it first.
+// flush writes the states and forgets them. Jobs that access the tables of stores directly
+// call it first.
 func (t *tx) flush() error {
 	for store, st := range t.stores {
 		if !st.dirty {
@@ -86,8 +86,8 @@ func (t *tx) flush() error {
 	return nil
 }
 
-// attempt runs do and takes back what it wrote if it fails. It has its price:
-// SQLite keeps a copy of every page that do changes.
+// inSavepoint runs do, and reverts its writes if it fails. It has a price: SQLite keeps a
+// copy of every page that do changes.
 func (t *tx) inSavepoint(do func() error) error {
 	if err := t.exec("SAVEPOINT attempt"); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (t *tx) inSavepoint(do func() error) error {
 			return err
 		}
 	}
-	if t.AutocommitEnabled() { // the transaction is lost already
+	if t.AutocommitEnabled() { // the transaction was rolled back already
 		return err
 	}
 	if releaseErr := t.exec("RELEASE attempt"); releaseErr != nil {

@@ -21,26 +21,26 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// maxFaults bounds how many faults of a file are told.
+// maxFindings is the largest number of findings that are reported for a file.
 const maxFindings = 100
 
-// Verify reads the whole of a file that [Backend.Backup] has written, or of any
-// other that nobody has open, and says what it holds. It changes nothing, and makes
-// nothing beside it.
+// Verify reads the whole of a file that [Backend.Backup] has written, or of any other that
+// no process has open, and returns a summary. It changes nothing, and creates no other
+// file.
 //
-// It checks that the file is memento's, of a schema that this program knows, and that
-// SQLite finds no damage in it; that the contents of every version have its hash and,
-// unless they are sealed, its size, that every memory is as its newest version, and that the history explains
-// which memories there are; and that the counters are right. Of the search index it
-// only asks that it is not damaged: [Restore] makes it anew if it does not fit.
+// It checks that the file is memento's, that this program supports its schema version, and
+// that SQLite finds no damage; that the contents of every version have its hash and, unless
+// they are encrypted, its size; that every memory matches its newest version, and the
+// history explains which memories exist; and that the counters are right. The search index
+// is only checked for damage: [Restore] rebuilds it if it does not match.
 //
-// The process must not have the file open in another way: that would lose SQLite's
-// locks on it.
+// The process must not have the file open in another way: SQLite would lose its locks on
+// it.
 //
-// progress, if it is not nil, is told now and then how many versions of how many
-// have been read.
+// progress, if it is not nil, is called regularly with the number of versions read and in
+// total.
 //
-// Errors: a memento.BackupError with what is wrong; fs.ErrNotExist.
+// Errors: a memento.BackupError with the findings; fs.ErrNotExist.
 func Verify(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
 	v, err := verify(ctx, path, progress)
 	if err != nil {
@@ -58,13 +58,13 @@ func verify(ctx context.Context, path string, progress func(done, total int64)) 
 	return v, v.result(err)
 }
 
-// refuse looks only whether the file at path can be a backup at all.
+// checkIsBackup only checks whether the file at path can be a backup.
 func checkIsBackup(ctx context.Context, path string) error {
 	v := &verifier{}
 	return v.result(v.runChecks(ctx, path, v.checkSchema))
 }
 
-// found returns err or, if there is none, the faults.
+// result returns err or, if there is none, the findings as an error.
 func (v *verifier) result(err error) error {
 	if err == nil && len(v.findings) > 0 {
 		return &memento.BackupError{Faults: v.findings}
@@ -72,16 +72,16 @@ func (v *verifier) result(err error) error {
 	return err
 }
 
-// A verifier looks for what is wrong with one file.
+// A verifier checks one file.
 type verifier struct {
 	c             *conn
 	progress      func(done, total int64)
 	sum           memento.BackupSummary
 	findings      []string
-	indexMismatch bool // whether the search index is not that of the memories
+	indexMismatch bool // whether the search index does not match the memories
 }
 
-// errEnough ends the search for faults.
+// errEnoughFindings ends the search for findings.
 var errEnoughFindings = errors.New("enough faults")
 
 func (v *verifier) addFinding(format string, args ...any) error {
@@ -92,7 +92,7 @@ func (v *verifier) addFinding(format string, args ...any) error {
 	return nil
 }
 
-// file takes looks at the file at path, as far as it makes sense.
+// runChecks runs checks on the file at path, until one makes the others pointless.
 func (v *verifier) runChecks(ctx context.Context, path string, looks ...func() error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func (v *verifier) runChecks(ctx context.Context, path string, looks ...func() e
 			_ = v.addFinding("%s", strings.TrimPrefix(translate(err).Error(), memento.ErrFormat.Error()+": "))
 			return nil
 		case sqlite.ErrCode(err) == sqlite.ResultError: // no such table, or column
-			_ = v.addFinding("its tables are not those of its schema version")
+			_ = v.addFinding("its tables do not match its schema version")
 			return nil
 		case err != nil:
 			return err
@@ -125,8 +125,8 @@ func (v *verifier) runChecks(ctx context.Context, path string, looks ...func() e
 	return nil
 }
 
-// immutable is the URI by which SQLite opens a file that nobody changes: without
-// locks, and without a log.
+// immutable returns the URI with which SQLite opens a file without locks and without a log.
+// Nobody may change the file meanwhile.
 func immutable(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") { // a drive
@@ -141,19 +141,19 @@ func isDamage(err error) bool {
 	return code == sqlite.ResultCorrupt || code == sqlite.ResultNotADB
 }
 
-// outside looks at the file without SQLite, which would not say as much of what is wrong.
+// checkFile checks the file without SQLite, whose errors are less specific.
 func (v *verifier) checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return v.addFinding("it is not a plain file")
+		return v.addFinding("it is not a regular file")
 	}
 	v.sum.Size = info.Size()
 	for _, suffix := range sidecarSuffixes {
 		if log, err := os.Stat(path + suffix); err == nil && log.Size() > 0 {
-			return v.addFinding("there is also a file with %q behind its name: it is a database in use, or a plain copy of one", suffix)
+			return v.addFinding("there is another file with the suffix %q: the database is in use, or is a plain copy of one", suffix)
 		}
 	}
 	f, err := os.Open(path)
@@ -164,7 +164,7 @@ func (v *verifier) checkFile(path string) error {
 	header := make([]byte, 100)
 	switch _, err := io.ReadFull(f, header); {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), err == nil && !bytes.HasPrefix(header, []byte("SQLite format 3\x00")):
-		return v.addFinding("it is no database of SQLite")
+		return v.addFinding("it is not an SQLite database")
 	case err != nil:
 		return err
 	}
@@ -174,7 +174,7 @@ func (v *verifier) checkFile(path string) error {
 		pageSize = 65536
 	}
 	if want := pageSize * pages; pages > 0 && info.Size() < want {
-		return v.addFinding("it is cut off: it has %d bytes of %d", info.Size(), want)
+		return v.addFinding("it is truncated: it has %d bytes of %d", info.Size(), want)
 	}
 	return nil
 }
@@ -193,7 +193,8 @@ func (v *verifier) checkSchema() error {
 	return v.addMissingColumns()
 }
 
-// complete has a file of an older schema seem to have the columns that came later.
+// addMissingColumns adds columns of later schemas to a file with an older schema, as
+// temporary views.
 func (v *verifier) addMissingColumns() error {
 	for table, column := range map[string]string{"stores": "envelope", "memories": "digest", "versions": "digest"} {
 		there, err := v.c.one(`SELECT 1 FROM pragma_table_info('`+table+`', 'main') WHERE name = '`+column+`'`, nil)
@@ -203,7 +204,8 @@ func (v *verifier) addMissingColumns() error {
 		if there {
 			continue
 		}
-		// A temporary one, which goes with the connection, is found before the file's.
+		// A temporary view takes precedence over a table of the file, and ends with the
+		// connection.
 		if err := v.c.exec(`CREATE TEMP VIEW ` + table + ` AS SELECT *, '' AS ` + column + ` FROM main.` + table); err != nil {
 			return err
 		}
@@ -211,7 +213,7 @@ func (v *verifier) addMissingColumns() error {
 	return nil
 }
 
-// integrity has SQLite look for damage.
+// integrity runs SQLite's own check for damage.
 func (v *verifier) integrity() error {
 	var err error
 	queryErr := v.c.all(fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFindings), func(s *sqlite.Stmt) bool {
@@ -257,7 +259,7 @@ func (v *verifier) stores() error {
 		}{
 			{what: "memories", told: s.ColumnInt64(2), really: s.ColumnInt64(6)},
 			{what: "bytes", told: s.ColumnInt64(3), really: s.ColumnInt64(7)},
-			{what: "as its last version", told: s.ColumnInt64(4), really: s.ColumnInt64(8), atMost: true}, // newer ones may be pruned
+			{what: "as its last version", told: s.ColumnInt64(4), really: s.ColumnInt64(8), atMost: true}, // newer versions may be pruned
 			{what: "as its last version, and indexed", told: s.ColumnInt64(4), really: s.ColumnInt64(5), atMost: true},
 		} {
 			if count.told != count.really && !(count.atMost && count.really < count.told) {
@@ -268,7 +270,7 @@ func (v *verifier) stores() error {
 	})
 }
 
-// memories checks that each is as its newest version, and of a store.
+// memories checks that each memory belongs to a store and matches its newest version.
 func (v *verifier) memories() error {
 	err := v.rows(`SELECT m.id, s.id, m.size, v.id IS NULL, v.seq IS NOT NULL AND (v.id <> m.version OR v.memory <> m.id OR v.operation = 'deleted'
 				OR v.path IS NOT m.path OR v.content IS NOT m.content OR v.size IS NOT m.size OR v.sha256 IS NOT m.sha256
@@ -281,27 +283,27 @@ func (v *verifier) memories() error {
 			id, store := s.ColumnText(0), s.ColumnText(1)
 			switch {
 			case s.ColumnIsNull(1):
-				return v.addFinding("memory %s is of no store", id)
+				return v.addFinding("memory %s belongs to no store", id)
 			case s.ColumnBool(5):
-				return v.addFinding("memory %s of store %s is a directory, too", id, store)
+				return v.addFinding("memory %s of store %s is also a directory", id, store)
 			case s.ColumnBool(3):
 				return v.addFinding("memory %s of store %s: its newest version does not exist", id, store)
 			case s.ColumnBool(4):
-				return v.addFinding("memory %s of store %s is not as its newest version", id, store)
+				return v.addFinding("memory %s of store %s differs from its newest version", id, store)
 			}
 			return nil
 		})
 	return err
 }
 
-// versions checks that each has the contents that it should, and that the memories
-// are those of which the history tells.
+// versions checks the contents of each version, and that the history explains which
+// memories exist.
 func (v *verifier) versions() error {
 	var total int64
 	if _, err := v.c.one(`SELECT count(*) FROM versions`, func(s *sqlite.Stmt) { total = s.ColumnInt64(0) }); err != nil {
 		return err
 	}
-	var checked, content int64 // the row of the contents whose sum is known
+	var checked, content int64 // the row of the contents whose hash is in sum
 	var sum [sha256.Size]byte
 	var data []byte
 	return v.rows(`SELECT s.id, v.id, v.operation = 'deleted' OR v.redacted_at IS NOT NULL, v.content IS NULL AND v.size IS NULL AND v.sha256 IS NULL AND v.digest = '',
@@ -321,19 +323,19 @@ func (v *verifier) versions() error {
 			wrong := func(text string) error { return v.addFinding("version %s of store %s %s", id, store, text) }
 			switch {
 			case s.ColumnIsNull(0):
-				return v.addFinding("version %s is of no store", id)
+				return v.addFinding("version %s belongs to no store", id)
 			case s.ColumnBool(9):
-				return wrong("has a path though it was redacted, or none though it was not")
+				return wrong("has a path although it is redacted, or has none although it is not")
 			case s.ColumnBool(11):
 				return wrong("is newer than its memory")
 			case s.ColumnBool(12):
-				return wrong("is of a memory that was not deleted, and does not exist")
+				return wrong("belongs to a memory that was not deleted but does not exist")
 			case s.ColumnBool(2) && !s.ColumnBool(3):
-				return wrong("has contents, though it was redacted or is of a deletion")
+				return wrong("has contents, although it is redacted or a deletion")
 			case s.ColumnBool(2):
 				return nil
 			case s.ColumnIsNull(5):
-				return wrong("has lost its contents")
+				return wrong("has no contents")
 			}
 			data = slices.Grow(data[:0], s.ColumnLen(8))[:s.ColumnLen(8)]
 			s.ColumnBytes(8, data)
@@ -343,9 +345,9 @@ func (v *verifier) versions() error {
 			var want [sha256.Size]byte
 			switch n := s.ColumnBytes(7, want[:]); {
 			case n != len(want), sum != want:
-				return wrong("has contents of another hash than it should")
-			case int64(len(data)) != s.ColumnInt64(6) && !s.ColumnBool(13): // the size of what was sealed, before that
-				return wrong("has contents of another size than it should")
+				return wrong("has contents with another hash than recorded")
+			case int64(len(data)) != s.ColumnInt64(6) && !s.ColumnBool(13): // for encrypted contents, the size is that of the plaintext
+				return wrong("has contents with another size than recorded")
 			case !utf8.Valid(data):
 				return wrong("has contents that are not UTF-8")
 			}
@@ -353,13 +355,13 @@ func (v *verifier) versions() error {
 		})
 }
 
-// index finds out whether the search index is that of the memories.
+// index checks whether the search index matches the memories.
 func (v *verifier) index() error {
 	for _, misfit := range []string{
-		// Memories that the index should know.
+		// Memories that should be in the index.
 		`SELECT 1 FROM memories m JOIN counters c ON c.store = m.store WHERE m.seq <= c.indexed_seq
 			AND NOT EXISTS (SELECT 1 FROM indexed i WHERE i.store = m.store AND i.memory = m.id)`,
-		// What the index should have forgotten.
+		// Rows that should not be in the index.
 		`SELECT 1 FROM indexed i JOIN counters c ON c.store = i.store WHERE c.indexed_seq = c.last_seq
 			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = i.store AND m.id = i.memory)`,
 		`SELECT 1 FROM indexed i WHERE NOT EXISTS (SELECT 1 FROM stores s WHERE s.num = i.store)`,
@@ -375,7 +377,7 @@ func (v *verifier) index() error {
 	return nil
 }
 
-// keys counts them, unless the file is older than they are.
+// keys counts the API keys, unless the schema is older than they are.
 func (v *verifier) keys() error {
 	there, err := v.c.one(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'keys'`, nil)
 	if err != nil || !there {
@@ -385,7 +387,7 @@ func (v *verifier) keys() error {
 	return err
 }
 
-// rows passes each row to do until that returns an error.
+// rows passes each row to do until do returns an error.
 func (v *verifier) rows(query string, do func(*sqlite.Stmt) error) error {
 	var err error
 	queryErr := v.c.all(query, func(s *sqlite.Stmt) bool {
@@ -395,7 +397,8 @@ func (v *verifier) rows(query string, do func(*sqlite.Stmt) error) error {
 	return errors.Join(queryErr, err)
 }
 
-// reindex has the search index of the file at path made anew, by and by, by who opens it.
+// resetIndex empties the search index of the file at path. The process that opens the file
+// rebuilds it step by step.
 func resetIndex(path string) error {
 	sc, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -404,8 +407,8 @@ func resetIndex(path string) error {
 	defer sc.Close()
 	c := newConn(sc)
 	for _, query := range []string{
-		`PRAGMA journal_mode = MEMORY`, // nothing is left beside the file, and it is not in use yet
-		`PRAGMA secure_delete = ON`,    // as for all who write to it
+		`PRAGMA journal_mode = MEMORY`, // leaves no other file, and is safe because the file is not in use yet
+		`PRAGMA secure_delete = ON`,    // as for every connection that writes
 		`BEGIN IMMEDIATE`,
 		`INSERT INTO words (words) VALUES ('delete-all')`,
 		`DELETE FROM indexed`,

@@ -100,10 +100,10 @@ var damages = []struct {
 	do         func(data []byte) []byte // with its bytes, or
 	beside     func(path string) error  // with what is beside it
 }{
-	{name: "empty", want: "it is no database of SQLite", do: func([]byte) []byte { return nil }},
-	{name: "text", want: "it is no database of SQLite", do: func(data []byte) []byte { return bytes.Repeat([]byte("text\n"), 1000) }},
-	{name: "cut off", restore: true, want: "it is cut off: it has", do: func(data []byte) []byte { return data[:len(data)/2] }},
-	{name: "one byte short", want: "it is cut off: it has", do: func(data []byte) []byte { return data[:len(data)-1] }},
+	{name: "empty", want: "it is not an SQLite database", do: func([]byte) []byte { return nil }},
+	{name: "text", want: "it is not an SQLite database", do: func(data []byte) []byte { return bytes.Repeat([]byte("text\n"), 1000) }},
+	{name: "cut off", restore: true, want: "it is truncated: it has", do: func(data []byte) []byte { return data[:len(data)/2] }},
+	{name: "one byte short", want: "it is truncated: it has", do: func(data []byte) []byte { return data[:len(data)-1] }},
 	{name: "a bit of a text", restore: true, want: "has contents of another hash", do: func(data []byte) []byte {
 		data[bytes.Index(data, []byte(marked))+10] ^= 1
 		return data
@@ -116,33 +116,33 @@ var damages = []struct {
 		clear(data[100:4096])
 		return data
 	}},
-	{name: "with a log", restore: true, want: `a file with "-wal" behind its name`, beside: func(path string) error {
+	{name: "with a log", restore: true, want: `another file with the suffix "-wal"`, beside: func(path string) error {
 		return os.WriteFile(path+"-wal", []byte("a log"), 0o600)
 	}},
 	{name: "another program's", restore: true, want: "a database of another program", script: "PRAGMA application_id = 7"},
 	{name: "newer", restore: true, want: "use a newer memento", script: "PRAGMA user_version = 1000"},
 	{name: "no tables", want: "it is a database without tables", script: "PRAGMA writable_schema = ON; DELETE FROM sqlite_master; PRAGMA user_version = 0"},
-	{name: "a lost table", want: "its tables are not those of its schema version", script: "DROP TABLE counters"},
+	{name: "a lost table", want: "its tables do not match its schema version", script: "DROP TABLE counters"},
 	{name: "a wrong hash", restore: true, want: "has contents of another hash", script: "UPDATE versions SET sha256 = zeroblob(32) WHERE seq = 3 AND store = 1"},
 	{name: "a short hash", want: "has contents of another hash", script: "UPDATE versions SET sha256 = x'00' WHERE seq = 3 AND store = 1"},
 	{name: "a wrong size", want: "has contents of another size", script: "UPDATE versions SET size = size + 1 WHERE seq = 3 AND store = 1"},
 	{name: "other contents", want: "has contents of another hash", script: "UPDATE contents SET data = 'changed' WHERE id = 3"},
 	{name: "not UTF-8", want: "has contents of another hash", script: "UPDATE contents SET data = CAST(x'ff' AS TEXT) WHERE id = 3"},
-	{name: "lost contents", want: "has lost its contents", script: "DELETE FROM contents WHERE id = 3"},
-	{name: "contents of a deletion", want: "has contents, though it was redacted or is of a deletion", script: "UPDATE versions SET content = 1 WHERE operation = 'deleted'"},
-	{name: "contents that were redacted", want: "has contents, though it was redacted or is of a deletion", script: "UPDATE versions SET content = 1 WHERE redacted_at IS NOT NULL"},
-	{name: "a path that was redacted", want: "has a path though it was redacted", script: "UPDATE versions SET path = '/p' WHERE redacted_at IS NOT NULL"},
+	{name: "lost contents", want: "has no contents", script: "DELETE FROM contents WHERE id = 3"},
+	{name: "contents of a deletion", want: "has contents, although it is redacted or a deletion", script: "UPDATE versions SET content = 1 WHERE operation = 'deleted'"},
+	{name: "contents that were redacted", want: "has contents, although it is redacted or a deletion", script: "UPDATE versions SET content = 1 WHERE redacted_at IS NOT NULL"},
+	{name: "a path that was redacted", want: "has a path although it is redacted", script: "UPDATE versions SET path = '/p' WHERE redacted_at IS NOT NULL"},
 	{name: "no newest version", want: "its newest version does not exist", script: "DELETE FROM versions WHERE store = 1 AND path = '/marked'"},
-	{name: "another newest version", want: "is not as its newest version", script: "UPDATE memories SET version = 'memver_x' WHERE path = '/marked'"},
-	{name: "another path", want: "is not as its newest version", script: "UPDATE memories SET path = '/elsewhere' WHERE path = '/marked'"},
-	{name: "another size of a memory", want: "is not as its newest version", script: "UPDATE memories SET size = 1 WHERE path = '/marked'"},
+	{name: "another newest version", want: "differs from its newest version", script: "UPDATE memories SET version = 'memver_x' WHERE path = '/marked'"},
+	{name: "another path", want: "differs from its newest version", script: "UPDATE memories SET path = '/elsewhere' WHERE path = '/marked'"},
+	{name: "another size of a memory", want: "differs from its newest version", script: "UPDATE memories SET size = 1 WHERE path = '/marked'"},
 	{name: "an older state", want: "is newer than its memory", script: `UPDATE memories SET seq = (SELECT min(v.seq) FROM versions v
 		WHERE v.store = memories.store AND v.memory = memories.id) WHERE path = '/moved/1/a'`},
-	{name: "a lost memory", want: "is of a memory that was not deleted, and does not exist", script: "DELETE FROM memories WHERE path = '/marked'"},
-	{name: "a deletion undone", want: "is of a memory that was not deleted, and does not exist", script: "DELETE FROM versions WHERE operation = 'deleted'"},
-	{name: "a memory that is a directory", want: "is a directory, too", script: "UPDATE memories SET path = '/moved/1' WHERE path = '/marked'"},
-	{name: "a memory of no store", want: "is of no store", script: "UPDATE memories SET store = 99 WHERE path = '/marked'"},
-	{name: "a version of no store", want: "is of no store", script: "UPDATE versions SET store = 99 WHERE path = '/gone'"},
+	{name: "a lost memory", want: "belongs to a memory that was not deleted but does not exist", script: "DELETE FROM memories WHERE path = '/marked'"},
+	{name: "a deletion undone", want: "belongs to a memory that was not deleted but does not exist", script: "DELETE FROM versions WHERE operation = 'deleted'"},
+	{name: "a memory that is a directory", want: "is also a directory", script: "UPDATE memories SET path = '/moved/1' WHERE path = '/marked'"},
+	{name: "a memory of no store", want: "belongs to no store", script: "UPDATE memories SET store = 99 WHERE path = '/marked'"},
+	{name: "a version of no store", want: "belongs to no store", script: "UPDATE versions SET store = 99 WHERE path = '/gone'"},
 	{name: "too few memories", want: "it should have 44 memories, and has 43", script: "UPDATE counters SET memories = 44 WHERE store = 1"},
 	{name: "other bytes", want: "it should have 1 bytes, and has", script: "UPDATE counters SET bytes = 1 WHERE store = 1"},
 	{name: "an older counter", want: "as its last version, and has", script: "UPDATE counters SET last_seq = 3 WHERE store = 1"},
@@ -232,7 +232,7 @@ func TestBackupOfDamaged(t *testing.T) {
 	b := open(t, path)
 	makeStore(t, b, "notes", 10)
 	execute(t, path, "DELETE FROM contents WHERE id = 3")
-	if _, err := b.Backup(t.Context(), filepath.Join(dir, "backup.db"), nil); !errors.Is(err, memento.ErrFormat) || !strings.Contains(err.Error(), "has lost its contents") {
+	if _, err := b.Backup(t.Context(), filepath.Join(dir, "backup.db"), nil); !errors.Is(err, memento.ErrFormat) || !strings.Contains(err.Error(), "has no contents") {
 		t.Errorf("%v", err)
 	}
 	for _, name := range namesIn(t, dir) {

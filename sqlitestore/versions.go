@@ -13,7 +13,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Columns of a version without its contents, in the order of scanVersion.
+// versionColumns are the columns of a version without its contents, in the order of
+// scanVersion.
 const versionColumns = `v.seq, v.id, v.memory, v.operation, v.path, v.size, v.sha256,
 	v.actor_kind, v.actor_id, v.created_at, v.redacted_at, v.redactor_kind, v.redactor_id, v.digest,
 	v.actor_key, v.redactor_key`
@@ -85,10 +86,10 @@ func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id meme
 	})
 }
 
-// history returns the FROM clause, and what must stand before SELECT, for the
-// versions v of a memory, parameter ?2, in store ?1: by their links, newest first, if
-// these have an end to start from, otherwise all versions of the store, among
-// which the caller finds them.
+// history returns the FROM clause, and the text before SELECT, to select the versions v of
+// the memory in parameter ?2, of the store in ?1. If possible it follows the linked list of
+// versions from the newest to the oldest. If that has no start, it selects all versions of
+// the store, and the caller must filter them.
 func history(c *conn, store int64, memory memento.MemoryID) (with, from string, err error) {
 	const chain = `WITH RECURSIVE chain (seq) AS (
 			SELECT coalesce(
@@ -125,8 +126,8 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 			from += ` LEFT JOIN contents t ON t.id = v.content`
 		}
 		query := with + `SELECT ` + versionColumns + contents + from + ` WHERE v.store = ?1 AND (?2 IS NULL OR v.memory = ?2)`
-		// What has no index is for Matches, which sees every row: history is
-		// long, but each of its rows is short.
+		// Options without an index are checked by Matches for every row: history is long,
+		// but its rows are short.
 		switch {
 		case opts.After == 0:
 		case opts.OldestFirst:
@@ -141,7 +142,7 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 			query += ` ORDER BY v.seq`
 		case with == ``:
 			query += ` ORDER BY v.seq DESC`
-		default: // the links lead from the newest to the oldest
+		default: // the linked list is ordered from the newest to the oldest
 		}
 		n, seen := 0, false
 		var damaged error
@@ -167,9 +168,9 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 	})
 }
 
-// Redact implements [memento.Backend]. The contents leave the database, its
-// search index and, as soon as no reader needs it any more, its log. That takes as
-// long as it takes to rewrite the index, of all stores; others can write meanwhile.
+// Redact implements [memento.Backend]. The contents are removed from the database, its
+// search index and, as soon as no reader needs it any more, its log. This takes as long as
+// rewriting the index of all stores; other writes run meanwhile.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
 	redact := func(t *tx) (memento.Version, error) {
@@ -190,11 +191,11 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		return v, fail(op, err)
 	}
 	b.texts.clear()
-	// Also if it was redacted before: perhaps by a process that has died since.
+	// Also if it was redacted before: that process may have died before purging the index.
 	if err := b.purgeIndex(context.WithoutCancel(ctx), 0); err != nil {
 		b.schedulePurge()
 		if errors.Is(err, memento.ErrNoSpace) {
-			err = fmt.Errorf("%w; the contents are removed, but words of them stay in pages of the search index until there is room", err)
+			err = fmt.Errorf("%w; the contents are removed, but some of their words stay in pages of the search index until there is space", err)
 		}
 		return v, fail(op, err)
 	}
@@ -238,7 +239,7 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 		micros(b.clock(time.Time{})), string(by.Kind), by.ID, string(by.Key), store, v.Seq); err != nil {
 		return v, err
 	}
-	// A rename leaves its contents to two versions.
+	// After a rename, two versions share contents.
 	with, from, err := history(c, store, v.Memory)
 	if err != nil {
 		return v, err
@@ -252,7 +253,7 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 			return v, err
 		}
 	}
-	// The index may still know the words of contents that are no longer current.
+	// The index may still have words of contents that are not current any more.
 	behind, err := c.one(`SELECT 1 FROM counters WHERE store = ? AND indexed_seq < last_seq`, nil, store)
 	if err == nil && behind {
 		err = indexOne(c, store, v.Memory)

@@ -8,8 +8,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Workspaces returns the workspaces that have stores, archived ones too, in order
-// of their names.
+// Workspaces returns the workspaces that have stores, including archived ones, in order of
+// their names.
 func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 	return read(ctx, b, "list workspaces", func(c *conn) (found []memento.Workspace, err error) {
 		err = c.all(`SELECT DISTINCT workspace FROM stores ORDER BY workspace`, func(s *sqlite.Stmt) bool {

@@ -12,62 +12,65 @@ import (
 	"memento"
 )
 
-// A writer has the one connection that writes. It commits the changes that wait
-// at the same time together, so that they share the cost of a flush: group
-// commit. Each change stands or falls on its own.
+// A writer has the one connection that writes. Changes that wait at the same time are
+// committed together, so that they share the cost of a flush (group commit). Each change
+// still succeeds or fails on its own.
 //
-// There is no goroutine for it: of the callers that wait, one at a time has the
-// lead, and carries out the jobs of all. A single caller thus waits for no other
-// goroutine.
+// There is no goroutine for this: one of the waiting callers at a time is the leader, and
+// carries out the jobs of all. So a single caller never waits for another goroutine.
 type writer struct {
 	conn        *conn
 	busyTimeout time.Duration // how long to wait for other processes
 	space       *diskSpace
-	reopen      func() (*conn, error)            // see cramped; nil unless conn cannot write
-	idle        func(*tx) (more bool, err error) // work for quiet moments
-	leader      chan struct{}                    // holds a token while somebody uses conn
+	reopen      func() (*conn, error)            // see readonly.go; nil unless conn cannot write
+	idle        func(*tx) (more bool, err error) // work for idle times
+	leader      chan struct{}                    // holds a token while conn is in use
 	log         checkpointer
-	file        *fileIdentity // of what conn has open
+	file        *fileIdentity // the file that conn has open
 
-	lastBatchSize int  // jobs in the last commit
-	lowSpace      bool // whether removed contents may stay in free pages for now: see fulldisk.go
+	lastBatchSize int  // number of jobs in the last commit
+	lowSpace      bool // whether deleted contents may stay in free pages for now: see fulldisk.go
 
 	mu     sync.Mutex
-	jobs   []*job      // in the order of their coming
-	quiet  *time.Timer // does idle work
+	jobs   []*job      // in the order of arrival
+	quiet  *time.Timer // starts idle work
 	closed bool
 }
 
 // A job is one change that waits for the writer.
 type job struct {
-	do         func(*tx) error // called in a transaction; again in another if that was lost
-	freesSpace bool            // whether it may use the reserve: see space
+	do         func(*tx) error // called in a transaction, and again in another one if that was lost
+	freesSpace bool            // whether it may use the reserve: see diskSpace
 	state      atomic.Int32
-	err        error         // once done
+	err        error         // final once done is closed
 	done       chan struct{} // closed when err is final
 }
 
 const (
 	waiting   int32 = iota
-	claimed         // somebody carries it out
-	abandoned       // its caller has given up before that
+	claimed         // a leader carries it out
+	abandoned       // its caller gave up before a leader claimed it
 )
 
 const (
-	// maxBatch bounds the changes in one commit, and so how long the first waits for the last.
+	// maxBatch is the largest number of changes in one commit. It limits how long the first
+	// change waits for the last.
 	maxBatch = 128
-	// idleDelay is how long nothing must have been written before idle work is done, in steps.
+	// idleDelay is how long there must be no write before idle work is done, in steps.
 	idleDelay = 200 * time.Millisecond
-	// gatherTurns is how often others get a turn of the scheduler, to join a commit.
+	// batchWaitTurns is how often the leader yields to other goroutines, so that they can
+	// join a commit.
 	batchWaitTurns = 30
-	// busyPause is how long to leave another process alone before asking for its lock again.
+	// busyPause is how long to wait before asking again for a lock that another process
+	// holds.
 	busyPause = 500 * time.Microsecond
 	// truncateWait is how long truncateLog waits for other processes.
 	truncateWait = 100 * time.Millisecond
 )
 
-// newWriter makes c, which has file open, the connection that writes. It waits at most busy for other
-// processes, and calls pause to have nobody read from the log for a moment.
+// newWriter makes c, which has file open, the connection that writes. It waits at most busy
+// for other processes. It calls pause to stop this process's reads from the log for a
+// moment.
 func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
 	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, idle: idle, leader: make(chan struct{}, 1)}
@@ -76,13 +79,13 @@ func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pa
 	return w
 }
 
-// run carries out do in a transaction and returns once that is committed, or
-// rolled back because of the error. If ctx ends before do was begun, it never will be.
+// run carries out do in a transaction. It returns when the transaction is committed, or
+// rolled back because of the error. If ctx ends before do was begun, do is never called.
 func (w *writer) run(ctx context.Context, do func(*tx) error) error {
 	return w.carryOut(ctx, &job{do: do})
 }
 
-// free is run for what removes something, which works on a full disk.
+// runFreeing is run for changes that remove something, which must work on a full disk.
 func (w *writer) runFreeing(ctx context.Context, do func(*tx) error) error {
 	return w.carryOut(ctx, &job{do: do, freesSpace: true})
 }
@@ -117,7 +120,7 @@ func (w *writer) carryOut(ctx context.Context, j *job) error {
 	}
 }
 
-// take removes the jobs that have come first, and marks them as taken.
+// claim removes the oldest jobs from the queue, and marks them as claimed.
 func (w *writer) claim() (batch []*job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,8 +134,8 @@ func (w *writer) claim() (batch []*job) {
 	return batch
 }
 
-// commit carries out the jobs that wait, in one transaction. The caller has the
-// lead; when ctx ends before the transaction has begun, it leaves the jobs to another.
+// commit carries out the waiting jobs in one transaction. The caller is the leader. If ctx
+// ends before the transaction has begun, the jobs are left to another leader.
 func (w *writer) commit(ctx context.Context) {
 	if w.empty() {
 		return
@@ -142,7 +145,7 @@ func (w *writer) commit(ctx context.Context) {
 		return
 	}
 	w.waitForBatch()
-	beginErr := w.begin(ctx) // others come while another process holds the lock
+	beginErr := w.begin(ctx) // more jobs arrive while another process holds the lock
 	if beginErr != nil && ctx.Err() != nil {
 		return
 	}
@@ -157,9 +160,9 @@ func (w *writer) commit(ctx context.Context) {
 		_ = w.conn.exec("ROLLBACK")
 		w.runEachAlone(batch)
 	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err) || w.space.isOutOfSpace(batch[0].err)):
-		// The whole transaction was lost. Perhaps one change is too large for
-		// what is left on the disk: alone, the others may succeed. What SQLite takes
-		// for damage may pass: see retryOpen.
+		// The whole transaction was rolled back. Perhaps one change is too large for the
+		// remaining space: alone, the others may succeed. Damage that SQLite reports may be
+		// temporary: see retryOpen.
 		w.runEachAlone(batch)
 	}
 	for _, j := range batch {
@@ -169,9 +172,9 @@ func (w *writer) commit(ctx context.Context) {
 	w.quiet.Reset(idleDelay)
 }
 
-// gather gives as many jobs as were in the last commit the time to come back. The
-// callers of the last commit are just making their next calls: to go ahead with
-// the first of them would have the others wait for a flush of their own.
+// waitForBatch waits for a moment until as many jobs are waiting as were in the last
+// commit. The callers of the last commit are just making their next calls: if the leader
+// started with the first of them, the others would have to wait for another flush.
 func (w *writer) waitForBatch() {
 	for range batchWaitTurns {
 		w.mu.Lock()
@@ -184,9 +187,9 @@ func (w *writer) waitForBatch() {
 	}
 }
 
-// begin opens a transaction, and waits for other processes to end theirs. SQLite
-// would do the waiting, but sleeps for so long in between that a process which
-// writes without a pause could keep another from ever writing.
+// begin opens a transaction, and waits for transactions of other processes. SQLite could do
+// the waiting, but sleeps for so long in between that a process which writes without pauses
+// could keep another from ever writing.
 func (w *writer) begin(ctx context.Context) error {
 	for start := time.Now(); ; time.Sleep(busyPause) {
 		err := w.conn.exec("BEGIN IMMEDIATE")
@@ -199,7 +202,7 @@ func (w *writer) begin(ctx context.Context) error {
 	}
 }
 
-// empty reports whether no job waits. It drops those that nobody waits for.
+// empty reports whether no job is waiting. It drops abandoned jobs.
 func (w *writer) empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,13 +210,13 @@ func (w *writer) empty() bool {
 	return len(w.jobs) == 0
 }
 
-// transact carries out jobs in the transaction that is open, and commits. Every
-// job has its own outcome in err then, unless transact returns false: then
-// nothing has happened, and err is why.
+// transact carries out jobs in the open transaction, and commits it. If it returns true,
+// the result of each job is in its err. If it returns false, nothing was changed, and err
+// has the reason.
 func (w *writer) transact(jobs []*job) bool {
 	lost := func(err error) bool {
 		if !w.conn.AutocommitEnabled() {
-			_ = w.conn.exec("ROLLBACK") // should that fail too, the next BEGIN says so
+			_ = w.conn.exec("ROLLBACK") // if this fails, too, the next BEGIN reports it
 		}
 		for _, j := range jobs {
 			j.err = err
@@ -224,7 +227,7 @@ func (w *writer) transact(jobs []*job) bool {
 	ordinary := false
 	for _, j := range jobs {
 		ordinary = ordinary || !j.freesSpace
-		// SQLite may have taken the transaction back by itself.
+		// SQLite may have rolled back the transaction by itself.
 		if j.err = j.doSafely(t); j.err != nil && (!isTranslated(j.err) || w.conn.AutocommitEnabled()) {
 			return lost(j.err)
 		}
@@ -244,7 +247,8 @@ func (w *writer) transact(jobs []*job) bool {
 	return true
 }
 
-// safely is do, with a panic as an error: others wait for the transaction.
+// doSafely calls do and returns a panic as an error, because other jobs share the
+// transaction.
 func (j *job) doSafely(t *tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -254,8 +258,8 @@ func (j *job) doSafely(t *tx) (err error) {
 	return j.do(t)
 }
 
-// doIdle takes a step of idle work, and comes back if there is more. Its failure
-// is no one's: the work is done when it is needed.
+// doIdle does a step of idle work, and repeats that as long as there is more. Errors are
+// ignored: the work is done later, when it is needed.
 func (w *writer) doIdle() {
 	w.leader <- struct{}{}
 	defer func() { <-w.leader }()
@@ -264,7 +268,7 @@ func (w *writer) doIdle() {
 	}
 	more := false
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
-		if isBusy(err) { // another process writes: it is not quiet
+		if isBusy(err) { // another process is writing: not idle
 			w.quiet.Reset(idleDelay)
 		}
 		return
@@ -282,14 +286,13 @@ func (w *writer) doIdle() {
 	}
 }
 
-// truncateLog removes from the log what was removed from the database, now or
-// when nobody reads from it any more. It waits a moment for other processes, which may
-// be writing.
+// truncateLog removes deleted data from the log, now or as soon as nobody reads from it any
+// more. It waits a moment for other processes, which may be writing.
 func (w *writer) truncateLog() {
 	w.leader <- struct{}{}
 	defer func() { <-w.leader }()
 	if w.isClosed() || w.readOnlyOnFullDisk() {
-		return // closing the file empties the log, unless another process uses it
+		return // closing the file empties the log, unless another process uses the file
 	}
 	for start := time.Now(); ; time.Sleep(busyPause) {
 		if w.log.truncate(); !w.log.mustTruncate || time.Since(start) > truncateWait {
@@ -301,7 +304,7 @@ func (w *writer) truncateLog() {
 	}
 }
 
-// checkLog has the log copied if it has become long.
+// checkLog copies the log if it has become long.
 func (w *writer) checkLog() {
 	w.leader <- struct{}{}
 	defer func() { <-w.leader }()
@@ -310,8 +313,8 @@ func (w *writer) checkLog() {
 	}
 }
 
-// borrow returns the connection for reading, if nobody uses it or waits for it. The
-// caller gives it back within microseconds.
+// borrow returns the connection for reading, if it is free and no job is waiting. The
+// caller must give it back within microseconds.
 func (w *writer) borrow() *conn {
 	select {
 	case w.leader <- struct{}{}:
@@ -329,7 +332,7 @@ func (w *writer) borrow() *conn {
 }
 
 func (w *writer) giveBack(c *conn) {
-	if !c.AutocommitEnabled() { // whoever had it has panicked
+	if !c.AutocommitEnabled() { // the borrower has panicked
 		_ = c.exec("ROLLBACK")
 	}
 	<-w.leader
@@ -341,7 +344,7 @@ func (w *writer) isClosed() bool {
 	return w.closed
 }
 
-// close carries out the jobs that were accepted and closes the connection.
+// close carries out the accepted jobs and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	wasClosed := w.closed
@@ -356,7 +359,7 @@ func (w *writer) close() error {
 		w.commit(context.Background())
 	}
 	w.quiet.Stop()
-	if w.conn == nil { // cramped, and could not be opened again
+	if w.conn == nil { // it was read-only, and could not be opened again
 		return nil
 	}
 	return w.conn.Close()
@@ -367,7 +370,7 @@ func write[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, e
 	return submit(ctx, w, false, do)
 }
 
-// free is write for what removes something: see [writer.free].
+// writeFreeing is write for changes that remove something: see [writer.runFreeing].
 func writeFreeing[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
 	return submit(ctx, w, true, do)
 }

@@ -67,7 +67,7 @@ func TestUnsoundBackup(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--verify-only"}, {"--replace"}} {
 		code, out, errs := runWith(t, "", append([]string{"--backend", url, "restore-backup", file}, args...)...)
-		if code != exitStorage || out != "" || strings.Count(errs, "has contents of another hash than it should\n") != 2 || !strings.Contains(errs, "(and 1 more)") {
+		if code != exitStorage || out != "" || strings.Count(errs, "has contents with another hash than recorded\n") != 2 || !strings.Contains(errs, "(and 1 more)") {
 			t.Errorf("%s: exit code %d, %q: %s", args, code, out, errs)
 		}
 		if strings.Contains(strings.ToLower(errs), texts[0]) || strings.Contains(errs, dir) {
