@@ -237,7 +237,7 @@ func TestGoingBackWithinMemory(t *testing.T) {
 	}
 	s.admin.do(t, "POST", store+"/undo", undo).fails(t, 413, "request_too_large", "memory_budget")
 	s.admin.do(t, "POST", store+"/restore", restore).fails(t, 413, "request_too_large", "memory_budget")
-	if l := s.load("memory"); l.Taken != 0 {
+	if l := s.load("memory"); l.Used != 0 {
 		t.Errorf("afterwards: %+v", l)
 	}
 }
