@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The checks below take numbers as they are written, with separators.
+// The functions below check numbers as they are written, with separators.
 
 func onlyDigits(s string) string {
 	return strings.Map(func(c rune) rune {
@@ -31,7 +31,7 @@ func luhn(number string) bool {
 	return sum%10 == 0
 }
 
-// isCard checks length and checksum. One digit repeated makes a valid sum of no card.
+// isCard checks length and checksum, and that the number has more than one digit.
 func isCard(s string) bool {
 	number := onlyDigits(s)
 	if len(number) < 14 || len(number) > 19 || !luhn(number) {
@@ -65,14 +65,14 @@ func isIBAN(s string) bool {
 	return rest == 1
 }
 
-// isSSN checks the ranges that are given out.
+// isSSN checks the ranges that are in use.
 func isSSN(s string) bool {
 	area, group, serial := s[:3], s[4:6], s[7:]
 	return s[3] == s[6] && area != "000" && area != "666" && area < "900" && group != "00" && serial != "0000" &&
 		s != "123-45-6789" && s != "078-05-1120"
 }
 
-// isNINO checks the prefixes that are given out.
+// isNINO checks the prefixes that are in use.
 func isNINO(s string) bool {
 	switch s[:2] {
 	case "BG", "GB", "KN", "NK", "NT", "TN", "ZZ":
@@ -108,7 +108,7 @@ func isGermanTaxID(s string) bool {
 	return repeated == 1 && (11-product)%10 == int(s[10]-'0')
 }
 
-// isDNI checks the letter, of Spaniards and of foreigners.
+// isDNI checks the letter, of numbers for citizens (DNI) and foreigners (NIE).
 func isDNI(s string) bool {
 	s = strings.ReplaceAll(s, "-", "")
 	number := strings.NewReplacer("X", "0", "Y", "1", "Z", "2").Replace(s[:1]) + s[1:8]
@@ -198,7 +198,7 @@ func isBSN(s string) bool {
 	return sum > 0 && sum%11 == 0
 }
 
-// isPESEL checks the last digit, and that there is such a day.
+// isPESEL checks the last digit and the date of birth.
 func isPESEL(s string) bool {
 	weights := [10]int{1, 3, 7, 9, 1, 3, 7, 9, 1, 3}
 	sum := 0

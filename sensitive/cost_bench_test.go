@@ -74,9 +74,9 @@ func TestNothingMayMatchInProse(t *testing.T) {
 	for _, text := range written(64, 2048, extras[0].extra) {
 		s := e.newSearch()
 		e.windows(s, text, nil)
-		for _, i := range s.touched {
+		for _, i := range s.rulesWithWindows {
 			r := e.rules[i]
-			for _, w := range r.cut(text, s.windows[i]) {
+			for _, w := range r.widen(text, s.windows[i]) {
 				windows++
 				if r.anchored || r.mayMatch(text[w.start:w.end]) {
 					t.Errorf("%s may be in %q", r.kind, text[w.start:w.end])

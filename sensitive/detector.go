@@ -14,25 +14,25 @@ var _ memento.Detector = (*Detector)(nil)
 // use. It reads no files and no environment, writes no logs, and starts no
 // goroutines.
 type Detector struct {
-	rules   func() ([]*rule, map[string]bool) // and the kinds that placeholders can have
+	rules   func() ([]*rule, map[string]bool) // the rules, and the kinds that placeholders can name
 	secrets func() *engine                    // without rules for personal data
 	all     func() *engine
 }
 
 // Options are optional: nil means the rules of this package.
 type Options struct {
-	// Rules are further rules, and changes to the present ones, in the schema of
-	// a gitleaks configuration file (TOML). A rule with the ID of present ones, which
-	// is their kind, overrides what it sets of them, and adds its keywords and
-	// allowlists; extend.disabledRules names rules to leave out. Rules for paths, required
-	// rules, and extend.path are refused, since a Detector knows nothing but text.
+	// Rules are additional rules, and changes to the built-in ones, in the schema of
+	// a gitleaks configuration file (TOML). The ID of a rule is its kind. A rule with
+	// the ID of built-in rules overrides their fields that it sets, and adds its
+	// keywords and allowlists. extend.disabledRules names rules to leave out. Rules for
+	// paths, required rules, and extend.path are refused: a Detector only sees text.
 	Rules []byte
 }
 
 // Default returns a Detector with the rules of this package.
 func Default() *Detector { return newDetector(nil) }
 
-// New returns a Detector. An error is about opts.Rules, and says which rule.
+// New returns a Detector. An error is about opts.Rules, and names the rule.
 func New(opts *Options) (*Detector, error) {
 	if opts == nil || len(opts.Rules) == 0 {
 		return Default(), nil
@@ -52,7 +52,7 @@ func newDetector(extra *ruleFile) *Detector {
 	d.rules = sync.OnceValues(func() ([]*rule, map[string]bool) {
 		kinds := map[string]bool{}
 		builtin := builtinRules()
-		for _, r := range builtin { // before extra leaves some out: it may not always have
+		for _, r := range builtin { // before extra removes some: it may not have done so when a text was masked
 			kinds[r.kind] = true
 		}
 		rules := extra.extend(builtin)
@@ -71,7 +71,7 @@ func newDetector(extra *ruleFile) *Detector {
 	return d
 }
 
-// Kinds returns the kinds of findings that there can be, sorted.
+// Kinds returns all kinds that findings can have, sorted.
 func (d *Detector) Kinds(personal bool) []string {
 	var kinds []string
 	rules, _ := d.rules()
@@ -84,9 +84,9 @@ func (d *Detector) Kinds(personal bool) []string {
 	return slices.Compact(kinds)
 }
 
-// maxRounds bounds how often a text is searched. Replacing a finding can reveal
-// another, since the placeholder ends a word that went on before; two rounds are
-// enough for all but texts made for the purpose.
+// maxRounds bounds how often a text is searched. Masking a finding can reveal another,
+// since the placeholder ends a word that continued before. Two rounds are enough,
+// except for texts that were made to need more.
 const maxRounds = 10
 
 // Detect implements [memento.Detector].
@@ -99,11 +99,13 @@ func (d *Detector) Detect(text string, personal bool) []memento.Finding {
 	if len(found) == 0 {
 		return nil
 	}
-	return untilClean(text, found, e.find)
+	return findAll(text, found, e.find)
 }
 
-// untilClean returns what is found in text, with what is found once that is masked.
-func untilClean(text string, found []memento.Finding, find func(text string, again bool) []memento.Finding) []memento.Finding {
+// findAll returns found, the findings in text, and the findings that appear when these
+// are masked, until a masked text has none. After maxRounds the whole text is one
+// finding.
+func findAll(text string, found []memento.Finding, find func(text string, again bool) []memento.Finding) []memento.Finding {
 	for range maxRounds {
 		masked, at := mask(text, found)
 		more := find(masked, true)

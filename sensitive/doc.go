@@ -7,22 +7,22 @@
 // Secrets: keys and tokens of some two hundred services (clouds, forges, chat,
 // payment, models), private keys, JSON Web Tokens, passwords in URLs, connection
 // strings and Authorization headers, passwords and passcodes in prose and in
-// configuration, and values that look random behind a name such as api_key.
+// configuration, and values that look random after a name such as api_key.
 //
 // Personal data, only when asked for: e-mail addresses, phone numbers, payment
 // cards (checksum), IBANs (checksum and length of the country), and national
 // numbers that have a checksum or an unmistakable form.
 //
 // Placeholders (YOUR_API_KEY, ${TOKEN}, sk-ant-api03-xxxx, ********), hashes,
-// UUIDs and IDs are not findings. Nor is anything in [REDACTED:KIND], if KIND is that
-// of a rule; what else stands in such brackets is looked at as if they were not
-// there, and replaced with them.
+// UUIDs and IDs are not findings. Neither is [REDACTED:KIND] if KIND is the kind of a
+// rule. Other text in such brackets is searched as if the brackets were not there, and
+// masked together with them.
 //
 // # How
 //
 // The rules for tokens are those of gitleaks, from the configuration file that it
-// embeds. What gitleaks is blind to (passwords outside assignments, most of all)
-// has rules of our own, in tokens.go, passwords.go and personal.go.
+// embeds. What gitleaks does not find, mostly passwords outside of assignments, has
+// rules of our own in tokens.go, passwords.go and personal.go.
 //
 // gitleaks' own detector is not used: it runs each expression over the whole text,
 // which takes 3 ms for 4 kB and 170 ms for 100 kB of our ordinary notes; it returns
@@ -32,9 +32,9 @@
 // the text around its own. A window is as wide as the longest match of the rule's
 // expression, and ends at white space, so that what is found is what a search of
 // the whole text finds. Rules whose keywords are in every text match only where the
-// keyword begins. Before an expression is run on a window, it is looked there for what
-// every match has, such as forty characters of base64 in a row; what that is, is
-// derived from the expression itself, for everybody's rules (necessary.go).
+// keyword begins. Before an expression is run on a window, a prefilter checks the window
+// for bytes that every match contains, such as forty characters of base64 in a row. The
+// prefilter is derived from the expression, also for added rules (prefilter.go).
 //
 // # Cost
 //
@@ -42,26 +42,25 @@
 // expression is compiled when something may match it for the first time; the first
 // text with a secret takes some 4 ms. Ordinary prose costs 1.5 µs a kB and no memory,
 // however many rules there are, and twice or thrice as much with personal data; notes
-// that talk of little but keys and passwords cost 50 to 100 µs a kB. A text with
-// findings is searched again with each replaced by its placeholder, until nothing is
-// left, which makes sure that a masked text is clean; the second search is confined
-// to where the first found something. The cost grows with the length of a text,
-// whatever is in it: 100 kB of nothing but keywords cost less than 120 ms.
+// mostly about keys and passwords cost 50 to 100 µs a kB. A text with findings is masked
+// and searched again until nothing is found, so that a masked text has no findings. The
+// second search is limited to the lines around the findings of the first. The cost is
+// linear in the length of a text, whatever it contains: 100 kB of only keywords cost
+// less than 120 ms.
 //
 // # What it cannot find
 //
 // Passwords of letters only, unless they stand in a URL or a connection string;
-// passwords that nothing announces, or whose announcement ("password s0lar") could
-// as well be about something else; secrets that are encoded, split over lines, or
-// spelled out; national numbers of countries not listed in personal.go; names and
-// postal addresses. A full stop at the end of a password is taken for that of the
+// passwords without a word before them that names them, or with one that could also be
+// about something else ("password s0lar"); secrets that are encoded, split over lines,
+// or spelled out; national numbers of countries not listed in personal.go; names and
+// postal addresses. A full stop at the end of a password is taken for the end of the
 // sentence.
 //
 // # Adding a rule
 //
-// For one installation: [Options.Rules], in gitleaks' schema. For everybody: a
-// line in tokens.go if the token has a prefix of its own, else a rule with the
-// words that announce it as keywords, and a refine function that tells a secret
-// from what only looks like it. Add notes to testdata for both sides; its README
-// says how.
+// For one installation: [Options.Rules], in gitleaks' schema. For all: a line in
+// tokens.go if the token has a prefix of its own, else a rule whose keywords are the
+// words that usually precede it, and a refine function that distinguishes secrets from
+// similar texts. Add examples of both to testdata; its README says how.
 package sensitive

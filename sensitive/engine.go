@@ -15,15 +15,15 @@ type engine struct {
 	rules    []*rule
 	keywords *keywords
 	lengths  []int     // of the keywords
-	users    [][]int32 // keyword → the rules that have it
+	rulesOf  [][]int32 // keyword → the rules that have it
 	always   []int32   // rules without keywords
 	kinds    map[string]bool
 
 	searches sync.Pool // of *search
 }
 
-// newEngine returns one for rules, those for personal data only if so said. Kinds
-// are those that placeholders can have.
+// newEngine returns an engine for rules; those for personal data are included only if
+// personal is set. kinds are the kinds that placeholders can name.
 func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
 	e := &engine{kinds: kinds}
 	var words []string
@@ -44,26 +44,26 @@ func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
 				index[w] = i
 				words = append(words, w)
 				e.lengths = append(e.lengths, len(w))
-				e.users = append(e.users, nil)
+				e.rulesOf = append(e.rulesOf, nil)
 			}
-			e.users[i] = append(e.users[i], n)
+			e.rulesOf[i] = append(e.rulesOf[i], n)
 		}
 	}
 	e.keywords = newKeywords(words)
 	return e
 }
 
-// A candidate is something found by a rule, which may overlap with others.
+// A candidate is a finding of one rule. Candidates may overlap.
 type candidate struct {
 	span
 	rule *rule
 }
 
-// A search is what the engine needs while it looks through a text, kept for the next.
+// A search is the working memory of one search, reused for the next.
 type search struct {
-	lanes   lanes
-	windows [][]span // rule → where it must be searched for
-	touched []int32  // rules that have windows
+	lanes            lanes
+	windows          [][]span // rule → the parts of the text to search with it
+	rulesWithWindows []int32  // rules that have windows
 }
 
 func (e *engine) newSearch() *search {
@@ -73,49 +73,49 @@ func (e *engine) newSearch() *search {
 	return &search{windows: make([][]span, len(e.rules))}
 }
 
-// done keeps s for another text, unless it has grown with a large one.
+// done releases s for the next search, without windows that have grown large.
 func (e *engine) done(s *search) {
 	const most = 1 << 10 // windows of a rule
-	for _, rule := range s.touched {
+	for _, rule := range s.rulesWithWindows {
 		if cap(s.windows[rule]) > most {
 			s.windows[rule] = nil
 		}
 		s.windows[rule] = s.windows[rule][:0]
 	}
-	s.touched = s.touched[:0]
+	s.rulesWithWindows = s.rulesWithWindows[:0]
 	e.searches.Put(s)
 }
 
-// find returns what the rules find in text, in order and without overlaps, but
-// nothing that overlaps with a placeholder. With again, only what is near a
-// placeholder is sure to be returned.
+// find returns the findings of the rules in text, in order and without overlaps, except
+// those that overlap with a placeholder. With again, findings that are not near a
+// placeholder may be left out.
 func (e *engine) find(text string, again bool) []memento.Finding {
-	text, dress := e.undress(text)
+	text, dress := e.stripBrackets(text)
 	holes := e.placeholders(text)
 	s := e.newSearch()
 	defer e.done(s)
 	e.windows(s, text, holes)
-	if len(s.touched) == 0 {
+	if len(s.rulesWithWindows) == 0 {
 		return nil
 	}
 	near := []span{{0, len(text)}}
 	if again {
-		near = around(text, holes)
+		near = linesAround(text, holes)
 	}
-	slices.Sort(s.touched)
+	slices.Sort(s.rulesWithWindows)
 	var found []candidate
-	for _, i := range s.touched {
+	for _, i := range s.rulesWithWindows {
 		r := e.rules[i]
-		found = r.searchAll(found, text, r.cut(text, s.windows[i]), near)
+		found = r.searchAll(found, text, r.widen(text, s.windows[i]), near)
 	}
 	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
 	if len(found) == 0 {
 		return nil
 	}
 	for i := range found {
-		found[i].span = dress.cover(found[i].span)
+		found[i].span = dress.originalSpan(found[i].span)
 	}
-	return settle(found)
+	return mergeFindings(found)
 }
 
 // add notes that a rule must be searched for in s.
@@ -123,7 +123,7 @@ func (s *search) add(rule int32, w span, anchored bool) {
 	windows := s.windows[rule]
 	n := len(windows)
 	if n == 0 {
-		s.touched = append(s.touched, rule)
+		s.rulesWithWindows = append(s.rulesWithWindows, rule)
 	} else if last := &windows[n-1]; w.start == last.start || w.start <= last.end && !anchored {
 		last.end = max(last.end, w.end)
 		return
@@ -131,10 +131,10 @@ func (s *search) add(rule int32, w span, anchored bool) {
 	s.windows[rule] = append(windows, w)
 }
 
-// windows notes in s, for each rule, where in text it must be searched for. Keywords
-// in holes do not count.
+// windows adds to s, for each rule, the windows of text to search. Keywords in holes,
+// which are placeholders, are ignored.
 func (e *engine) windows(s *search, text string, holes []span) {
-	const block = 16 << 10 // which bounds what the hits take
+	const block = 16 << 10 // bounds the memory for hits
 	for from := 0; from < len(text); from += block {
 		e.keywords.find(text, from, min(len(text), from+block), &s.lanes)
 		for _, hits := range s.lanes {
@@ -156,17 +156,17 @@ func (e *engine) windows(s *search, text string, holes []span) {
 	}
 }
 
-// window notes in s where in text the rules must be searched for that have the word
-// at start.
+// window adds to s the windows around a keyword, which is at start, for all rules that
+// have it.
 func (e *engine) window(s *search, text string, start int, word int32) {
 	inWord := start > 0 && (isLetter(text[start-1]) || isDigit(text[start-1]))
-	for _, rule := range e.users[word] {
+	for _, rule := range e.rulesOf[word] {
 		r := e.rules[rule]
-		if r.separate && inWord {
+		if r.atWordStart && inWord {
 			continue
 		}
-		reach := r.form().reach
-		w := span{start, min(len(text), start+reach+utf8.UTFMax)} // so that the end is behind all matches
+		reach := r.info().reach
+		w := span{start, min(len(text), start+reach+utf8.UTFMax)} // so that the window ends after all matches
 		if !r.anchored {
 			w.start = max(0, start-reach)
 		} else if w.end = characterStart(text, w.end); !r.mayMatch(text[w.start:w.end]) {
@@ -176,17 +176,17 @@ func (e *engine) window(s *search, text string, start int, word int32) {
 	}
 }
 
-// quotes are what ends a thing, apart from white space.
+// quotes end a value, as white space does.
 const quotes = "\"'`<>"
 
 // maxToken bounds how far a window is widened to end at white space.
 const maxToken = 16 << 10
 
-// cut widens windows so that they begin and end where words do: there, a boundary
-// or an end in an expression means in the window what it means in the text. It
-// changes windows. Those of anchored rules are many, and stay as they are; a match
-// that reaches the end of one is widened instead.
-func (r *rule) cut(text string, windows []span) []span {
+// widen widens windows so that they begin and end at word boundaries, where \b, ^ and $
+// match in the window as they match in the text. It modifies windows. The windows of
+// anchored rules are not widened, since they are many; a match that reaches the end of
+// its window is widened instead.
+func (r *rule) widen(text string, windows []span) []span {
 	if r.anchored {
 		return windows
 	}
@@ -207,7 +207,7 @@ func (r *rule) cut(text string, windows []span) []span {
 	return joined
 }
 
-// wordStart returns where what is at i begins, or least, if that is later.
+// wordStart returns the start of the word at i, but at least least.
 func wordStart(text string, i, least int) int {
 	for least := max(0, least, i-maxToken); i > least && !isSpace(text[i-1]); {
 		i--
@@ -215,8 +215,8 @@ func wordStart(text string, i, least int) int {
 	return characterStart(text, i)
 }
 
-// runEnd returns where white space, or one of stop, follows i, or most, if that is
-// earlier.
+// runEnd returns the position of the first white space or byte of stop at i or later,
+// but at most most.
 func runEnd(text string, i, most int, stop string) int {
 	for most = min(len(text), most); i < most && !isSpace(text[i]) && strings.IndexByte(stop, text[i]) < 0; {
 		i++
@@ -224,7 +224,7 @@ func runEnd(text string, i, most int, stop string) int {
 	return characterStart(text, i)
 }
 
-// characterStart returns where the character with the byte at i begins.
+// characterStart returns the start of the character that has the byte at i.
 func characterStart(text string, i int) int {
 	for back := range utf8.UTFMax {
 		if i-back <= 0 || i == len(text) {
@@ -239,12 +239,12 @@ func characterStart(text string, i int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// searchAll appends what the rule finds in those windows of text that overlap with
-// a part of near.
+// searchAll appends the candidates of the rule in those windows of text that overlap
+// with a part of near.
 func (r *rule) searchAll(found []candidate, text string, windows, near []span) []candidate {
 	before := len(found)
 	for _, w := range windows {
-		// What is within a finding of the same rule makes it no longer.
+		// A window within the last finding of this rule cannot extend it.
 		if n := len(found); n > before && r.anchored && w.end <= found[n-1].end {
 			continue
 		}
@@ -255,22 +255,22 @@ func (r *rule) searchAll(found []candidate, text string, windows, near []span) [
 	return found
 }
 
-// search appends what the rule finds in a window of text.
+// search appends the candidates of the rule in a window of text.
 func (r *rule) search(found []candidate, text string, w span) []candidate {
-	if r.anchored { // and so window has asked whether there may be a match
+	if r.anchored { // engine.window has already called mayMatch
 		if m := r.compiled().FindStringSubmatchIndex(text[w.start:w.end]); m != nil {
-			return r.judge(found, text, w, w.start, m)
+			return r.check(found, text, w, w.start, m)
 		}
 		return found
 	}
 	if !r.mayMatch(text[w.start:w.end]) {
 		return found
 	}
-	within := r.form().within
+	within := r.info().within
 	if within == nil {
 		return r.searchPart(found, text, w, w)
 	}
-	for part := range within.parts(text, w) {
+	for part := range within.runs(text, w) {
 		if r.mayMatch(text[part.start:part.end]) {
 			found = r.searchPart(found, text, w, part)
 		}
@@ -278,65 +278,65 @@ func (r *rule) search(found []candidate, text string, w span) []candidate {
 	return found
 }
 
-// searchPart appends what the rule finds in a part of the window w. If there are few
-// places where a match can begin, the expression is tried there rather than at each
-// character. (If there are many, that would take the longer the more can follow.)
+// searchPart appends the candidates of the rule in a part of the window w. If a match can
+// begin at few positions only, the expression is run at these instead of at each
+// character. With many positions that could take quadratic time.
 func (r *rule) searchPart(found []candidate, text string, w, part span) []candidate {
 	s := text[part.start:part.end]
-	starts, few := r.form().head.starts(s)
+	starts, few := r.info().prefixes.candidates(s)
 	if !few {
 		for _, m := range r.compiled().FindAllStringSubmatchIndex(s, -1) {
-			found = r.judge(found, text, w, part.start, m)
+			found = r.check(found, text, w, part.start, m)
 		}
 		return found
 	}
-	end := 0 // of the match before
+	end := 0 // of the previous match
 	for _, start := range starts {
 		if start < max(end, 1) {
 			continue
 		}
-		if m := r.behind().FindStringSubmatchIndex(s[start-1:]); m != nil {
+		if m := r.compiledAfterChar().FindStringSubmatchIndex(s[start-1:]); m != nil {
 			end = start - 1 + m[1]
 			m[0]++
-			found = r.judge(found, text, w, part.start+start-1, m)
+			found = r.check(found, text, w, part.start+start-1, m)
 		}
 	}
 	return found
 }
 
-// judge appends what the expression matched in the window w, at the indexes m from
-// start on, if it is what the rule is for.
-func (r *rule) judge(found []candidate, text string, w span, start int, m []int) []candidate {
+// check appends a match of the expression in the window w if the rule accepts it. m are
+// the indexes of its groups, relative to start.
+func (r *rule) check(found []candidate, text string, w span, start int, m []int) []candidate {
 	for i := range m {
 		if m[i] >= 0 {
 			m[i] += start
 		}
 	}
-	match, thing := span{m[0], m[1]}, r.thing(m)
-	if r.open && strings.IndexByte(quotes, text[thing.end-1]) < 0 {
-		thing.end = runEnd(text, thing.end, w.end, quotes)
-		match.end = thing.end
+	match, value := span{m[0], m[1]}, r.value(m)
+	if r.openEnded && strings.IndexByte(quotes, text[value.end-1]) < 0 {
+		value.end = runEnd(text, value.end, w.end, quotes)
+		match.end = value.end
 	}
 	if r.anchored || r.named {
 		match.start = nameStart(text, match.start)
 	}
-	if thing.start >= thing.end {
+	if value.start >= value.end {
 		return found
 	}
-	refined := thing
-	if r.refine != nil { // before accepts, since it is cheaper
-		refined = r.refine(text, thing)
+	refined := value
+	if r.refine != nil { // called before accepts, because it is cheaper
+		refined = r.refine(text, value)
 	}
-	if refined.start >= refined.end || !r.accepts(text, match, thing) {
+	if refined.start >= refined.end || !r.accepts(text, match, value) {
 		return found
 	}
-	if r.anchored && refined.end == w.end && r.form().unbounded {
+	if r.anchored && refined.end == w.end && r.info().unbounded {
 		refined.end = runEnd(text, w.end, w.end+maxToken, quotes)
 	}
 	return append(found, candidate{refined, r})
 }
 
-// nameStart returns where the name begins that goes on at i.
+// nameStart returns the start of the name that continues at i.
 func nameStart(text string, i int) int {
 	const longest = 50
 	start := i
@@ -350,9 +350,9 @@ func isNameByte(c byte) bool {
 	return isLetter(c) || isDigit(c) || c == '_' || c == '-' || c == '.'
 }
 
-// settle sorts candidates and joins those that overlap. The kind is that of the
-// rule that knows best.
-func settle(found []candidate) []memento.Finding {
+// mergeFindings sorts candidates and merges those that overlap. The kind of a merged
+// finding is that of the most specific rule.
+func mergeFindings(found []candidate) []memento.Finding {
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.start, b.start) })
 	joined := found[:0]
 	for _, c := range found {
@@ -374,14 +374,14 @@ func settle(found []candidate) []memento.Finding {
 	return findings
 }
 
-// rank orders rules by how much is known once they match; the least knows best.
+// rank orders rules by how specific they are; 0 is the most specific.
 func (r *rule) rank() int {
 	switch {
 	case r.personal:
 		return 3
 	case r.kind == "generic-secret":
 		return 2
-	case r.vague:
+	case r.generic:
 		return 1
 	}
 	return 0

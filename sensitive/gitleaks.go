@@ -13,8 +13,9 @@ import (
 	"github.com/zricethezav/gitleaks/v8/config"
 )
 
-// A ruleFile is a configuration file of gitleaks. Its own types are not used: they
-// compile everything at once, panic on a faulty expression, and follow extend.path.
+// A ruleFile is a configuration file of gitleaks. The types of gitleaks are not used,
+// because they compile everything at once, panic on a faulty expression, and follow
+// extend.path.
 type ruleFile struct {
 	Title, Description, MinVersion string
 
@@ -63,7 +64,7 @@ func parseRules(data []byte) (*ruleFile, error) {
 	return &f, nil
 }
 
-// join moves what is in the older form to the newer.
+// join converts fields in the older form to the newer form.
 func (f *ruleFile) join() {
 	if f.Allowlist != nil {
 		f.Allowlists = append(f.Allowlists, *f.Allowlist)
@@ -79,7 +80,7 @@ func (f *ruleFile) join() {
 	}
 }
 
-// check returns an error for what a Detector would ignore or could not use.
+// check returns an error for anything that a Detector would ignore or cannot use.
 func (f *ruleFile) check() error {
 	known := map[string]bool{}
 	for _, r := range builtinRules() {
@@ -163,7 +164,7 @@ func builtinRules() []*rule {
 		}
 		r := fr.rule()
 		r.allow = append(r.allow, everywhere...)
-		r.cutName()
+		r.stripNamePrefix()
 		if tune := tuned[fr.ID]; tune != nil {
 			tune(r)
 		}
@@ -182,9 +183,9 @@ func (fr fileRule) rule() *rule {
 	return r
 }
 
-// cutName takes from a rule for what a name is given the search for the beginning
-// of the name. That is nearly all that such rules do, in vain most of the time.
-func (r *rule) cutName() {
+// stripNamePrefix removes the search for the start of a name from rules for values that
+// are assigned to a name. Such rules spend nearly all their time there, mostly in vain.
+func (r *rule) stripNamePrefix() {
 	const start, rest = `[\w.-]{0,50}?`, `(?:[ \t\w.-]{0,20})`
 	words, _, named := strings.Cut(strings.ReplaceAll(r.pattern, start, ""), rest)
 	if !named || !strings.HasPrefix(words, "(?i") || len(words) == strings.Index(r.pattern, rest) {
@@ -197,18 +198,19 @@ func (r *rule) cutName() {
 			return
 		}
 	}
-	if !strings.Contains(r.pattern, `|\b`) { // nothing but such names
+	if !strings.Contains(r.pattern, `|\b`) { // all alternatives of the pattern are such names
 		r.anchored, r.plausible = true, isAssigned
 	}
 }
 
 var (
-	group  = lazily(`\(\?-?i?[:)]|\)`) // the signs of one in a pattern
-	choice = lazily(`\[(\w)\w\]`)      // between the cases of a letter
+	group  = lazily(`\(\?-?i?[:)]|\)`) // the parentheses of a group
+	choice = lazily(`\[(\w)\w\]`)      // a class with both cases of a letter
 )
 
-// apply adds the rule, or changes those of its kind: each by what fr sets, or, if
-// it has an expression of its own, all to that one.
+// apply adds the rule to rules, or changes the rules of its kind. If fr has an
+// expression, the new rule replaces them; otherwise each is changed by the fields that
+// fr sets.
 func (fr fileRule) apply(rules []*rule) []*rule {
 	other := fr.rule()
 	old := slices.IndexFunc(rules, func(r *rule) bool { return r.kind == fr.ID })
@@ -235,7 +237,7 @@ func (fr fileRule) apply(rules []*rule) []*rule {
 	return rules
 }
 
-// allowlist returns nil for a list that can never apply: one that needs a path or a
+// allowlist returns nil for a list that can never apply because it needs a path or a
 // commit.
 func (a fileAllowlist) allowlist() *allowlist {
 	list := &allowlist{target: a.RegexTarget}
@@ -270,28 +272,28 @@ func (a fileAllowlist) allowlist() *allowlist {
 	return list
 }
 
-// tuned has what is better known here about a rule of gitleaks.
+// tuned has corrections of rules of gitleaks.
 var tuned = map[string]func(*rule){
-	// Its first group is a part of what is secret.
+	// The first group is only a part of the secret.
 	"microsoft-teams-webhook": func(r *rule) { r.group = wholeMatch },
 	"jwt-base64":              func(r *rule) { r.group = wholeMatch },
-	// Every token begins so, while its keyword "ey" is in they and key.
+	// Every token begins with one of these; the keyword "ey" is also in "they" and "key".
 	"jwt": func(r *rule) { r.keywords = []string{"eyj", "eya"} },
 	// The name of the user is no secret.
-	"curl-auth-user":   func(r *rule) { r.refine = behindColon },
-	"curl-auth-header": func(r *rule) { r.vague = true },
-	// It takes every commit of Git near the name of the service for a token.
+	"curl-auth-user":   func(r *rule) { r.refine = afterColon },
+	"curl-auth-header": func(r *rule) { r.generic = true },
+	// It takes every Git commit hash near the name of the service for a token.
 	"sourcegraph-access-token": func(r *rule) { r.refine = refineNamedHash },
-	// It is the one that nearly every text has keywords of.
+	// Nearly every text has one of its keywords.
 	"generic-api-key": func(r *rule) {
-		r.vague, r.anchored, r.reach, r.refine = true, true, 300, refineGeneric
+		r.generic, r.anchored, r.reach, r.refine = true, true, 300, refineGeneric
 		r.plausible = func(window string) bool { return isAssigned(window) && isRandom(window) }
 	},
 }
 
-// replaced has the rules of gitleaks that rules of our own stand for.
+// replaced names the rules of gitleaks that rules of our own replace.
 var replaced = map[string]bool{
-	"private-key": true, // goes on to the next END, whatever key that is of; finds none if the end is missing
+	"private-key": true, // it continues to the next END, even of another key, and finds nothing if there is no END
 }
 
 // wholeMatch, as the group of a rule, ignores the groups of its pattern.

@@ -1,21 +1,21 @@
 package sensitive
 
-// keywords finds words in a text in one pass, in either case of ASCII: the
-// automaton of Aho and Corasick, as a table.
+// keywords finds words in a text in one pass, ignoring the case of ASCII letters. It is
+// an Aho-Corasick automaton in the form of a table.
 type keywords struct {
-	column  [256]uint8 // of a byte in next; 0 for bytes in no word
-	columns int
-	next    []uint32  // state+column → state, which is the index of its first column
-	ending  uint32    // the first of the states where words end, which are the last
-	words   [][]int32 // of those states, in order: the words, the longest first
-	warm    int       // how many bytes before one tell the state that it leads to
+	column   [256]uint8 // byte → column in next; 0 for bytes that are in no word
+	columns  int
+	next     []uint32  // state+column → next state; a state is the index of its first column
+	ending   uint32    // the first of the states in which words end; they come last
+	words    [][]int32 // for each of those states, in order: its words, the longest first
+	lookback int       // how many previous bytes determine a state
 }
 
 // newKeywords returns an automaton for words, which are lower case and not empty.
 func newKeywords(words []string) *keywords {
 	k := &keywords{columns: 1}
 	for _, w := range words {
-		k.warm = max(k.warm, len(w)-1)
+		k.lookback = max(k.lookback, len(w)-1)
 		for i := range len(w) {
 			if c := lower(w[i]); k.column[c] == 0 {
 				k.column[c] = uint8(k.columns)
@@ -30,18 +30,18 @@ func newKeywords(words []string) *keywords {
 	for i, w := range words {
 		t.add(k, int32(i), w)
 	}
-	k.fill(t, t.link())
+	k.buildTable(t, t.link())
 	return k
 }
 
-// A trie has the beginnings of words, from which the table is made: the first node
-// is that of nothing.
+// A trie has the prefixes of the words; the table is made from it. The first node is
+// the root.
 type trie []node
 
 type node struct {
-	column         uint8 // of the last byte
-	child, sibling int32 // the first that is longer by a byte, and the next that is as long; 0: none
-	suffix         int32 // the longest other one that it ends with
+	column         uint8 // of the last byte of the prefix
+	child, sibling int32 // the first child, and the next child of the same parent; 0: none
+	suffix         int32 // the longest proper suffix that is also a prefix in the trie
 	words          []int32
 }
 
@@ -68,8 +68,8 @@ func (t *trie) add(k *keywords, index int32, word string) {
 	(*t)[n].words = append((*t)[n].words, index)
 }
 
-// link finds suffixes, and gives each node the words that end with it. It returns
-// the nodes level by level.
+// link sets the suffixes, and gives each node the words that end there. It returns the
+// nodes level by level.
 func (t trie) link() []int32 {
 	queue := []int32{0}
 	for i := 0; i < len(queue); i++ {
@@ -90,10 +90,10 @@ func (t trie) link() []int32 {
 	return queue
 }
 
-// fill makes the table. A state without a way on goes the way of its longest suffix,
-// so that the search never steps back. Those where words end come last, so that one
-// comparison tells them.
-func (k *keywords) fill(t trie, levels []int32) {
+// buildTable makes the table. A missing transition is taken from the longest suffix, so
+// that the search never steps back. States in which words end come last, so that one
+// comparison recognizes them.
+func (k *keywords) buildTable(t trie, levels []int32) {
 	place := make([]uint32, len(t))
 	next := uint32(0)
 	number := func(ending bool) {
@@ -122,7 +122,7 @@ func (k *keywords) fill(t trie, levels []int32) {
 	}
 }
 
-// in reports whether one of the words is in text.
+// in reports whether text contains one of the words.
 func (k *keywords) in(text string) bool {
 	state := uint32(0)
 	for i := range len(text) {
@@ -133,35 +133,35 @@ func (k *keywords) in(text string) bool {
 	return false
 }
 
-// A hit is a place in a text where words end.
+// A hit is a position in a text at which words end.
 type hit struct {
-	end   int // behind them
+	end   int // position after the words
 	state uint32
 }
 
-// ended returns the words that end at a hit, the longest first.
+// ended returns the indexes of the words that end at a hit, the longest first.
 func (k *keywords) ended(h hit) []int32 { return k.words[int(h.state-k.ending)/k.columns] }
 
-// lanes are the hits in as many parts of a text, one after another.
+// lanes are the hits in four consecutive parts of a text.
 type lanes [4][]hit
 
-// find sets hits to those in text that end behind from, but not behind to. A state
-// depends on the one before, for which a processor has to wait; so it goes through
-// four parts of the text at the same time.
+// find sets hits to the hits in text that end after from and not after to. Since each
+// state depends on the previous one, a processor would have to wait for it; so four
+// parts of the text are searched in the same loop.
 func (k *keywords) find(text string, from, to int, hits *lanes) {
 	for i := range hits {
 		hits[i] = hits[i][:0]
 	}
 	text = text[:to]
-	start := max(0, from-k.warm)
+	start := max(0, from-k.lookback)
 	size := len(text) - start
-	if size < 8*k.warm || size < 64 {
+	if size < 8*k.lookback || size < 64 {
 		hits[0] = k.walk(text, start, from, hits[0])
 		return
 	}
-	// The parts overlap, so that each can find its way into the state.
-	size = (size + 3*k.warm + 3) / 4
-	step := size - k.warm
+	// The parts overlap by lookback bytes, after which the state is right.
+	size = (size + 3*k.lookback + 3) / 4
+	step := size - k.lookback
 	a, b, c, d := text[start:][:size], text[start+step:][:size], text[start+2*step:][:size], text[to-size:]
 	var s, t, u, v uint32
 	for i := range len(a) {
@@ -182,13 +182,13 @@ func (k *keywords) find(text string, from, to int, hits *lanes) {
 			hits[3] = append(hits[3], hit{to - size + i + 1, v})
 		}
 	}
-	// What two have seen is the earlier's.
+	// A hit in an overlap belongs to the earlier part.
 	for i, end := range []int{from, start + size, start + step + size, start + 2*step + size} {
-		hits[i] = behind(hits[i], end)
+		hits[i] = endingAfter(hits[i], end)
 	}
 }
 
-// walk appends the hits in text from start on that end behind from.
+// walk searches text from start on, and appends the hits that end after from.
 func (k *keywords) walk(text string, start, from int, hits []hit) []hit {
 	state := uint32(0)
 	for i := start; i < len(text); i++ {
@@ -200,8 +200,8 @@ func (k *keywords) walk(text string, start, from int, hits []hit) []hit {
 	return hits
 }
 
-// behind returns those of hits that end behind a place.
-func behind(hits []hit, place int) []hit {
+// endingAfter returns those of hits that end after a position.
+func endingAfter(hits []hit, place int) []hit {
 	n := 0
 	for n < len(hits) && hits[n].end <= place {
 		n++

@@ -9,13 +9,13 @@ import (
 	"memento"
 )
 
-// A span is a part of a text, in bytes; end is behind it.
+// A span is a part of a text: the bytes from start, included, to end, excluded.
 type span struct{ start, end int }
 
 func (s span) overlaps(t span) bool { return s.start < t.end && t.start < s.end }
 
-// overlapping returns those of spans that overlap with s. They are in order and
-// do not overlap with one another.
+// overlapping returns those of spans that overlap with s. spans are in order and do not
+// overlap with one another.
 func overlapping(spans []span, s span) []span {
 	i, _ := slices.BinarySearchFunc(spans, s.start+1, func(t span, end int) int { return cmp.Compare(t.end, end) })
 	n := i
@@ -27,8 +27,8 @@ func overlapping(spans []span, s span) []span {
 
 const placeholderStart = "[REDACTED:"
 
-// mask replaces the findings by their placeholders. Where in text something
-// outside the placeholders was, is told by at.
+// mask replaces the findings by their placeholders. at maps a position in the masked
+// text, outside of placeholders, to the position in text.
 func mask(text string, found []memento.Finding) (masked string, at func(int) int) {
 	var b strings.Builder
 	ends := make([]int, len(found)) // of the placeholders
@@ -42,7 +42,7 @@ func mask(text string, found []memento.Finding) (masked string, at func(int) int
 	}
 	b.WriteString(text[from:])
 	return b.String(), func(pos int) int {
-		n, _ := slices.BinarySearch(ends, pos+1) // those that end before pos or there
+		n, _ := slices.BinarySearch(ends, pos+1) // placeholders that end at or before pos
 		if n == 0 {
 			return pos
 		}
@@ -50,9 +50,10 @@ func mask(text string, found []memento.Finding) (masked string, at func(int) int
 	}
 }
 
-// brackets returns where text has the beginning of a placeholder, and the end of
-// the placeholder; 0 if it is none, since it is not closed or of no known kind.
-func (e *engine) brackets(text string) iter.Seq2[int, int] {
+// placeholderStarts yields where text has the beginning of a placeholder, and where the
+// placeholder ends. end is 0 if it is not a placeholder, because it is not closed or
+// names no known kind.
+func (e *engine) placeholderStarts(text string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for from := 0; ; {
 			i := strings.Index(text[from:], placeholderStart)
@@ -78,10 +79,10 @@ func (e *engine) brackets(text string) iter.Seq2[int, int] {
 	}
 }
 
-// placeholders returns where placeholders are.
+// placeholders returns the spans of the placeholders in text.
 func (e *engine) placeholders(text string) []span {
 	var all []span
-	for start, end := range e.brackets(text) {
+	for start, end := range e.placeholderStarts(text) {
 		if end > 0 {
 			all = append(all, span{start, end})
 		}
@@ -89,9 +90,9 @@ func (e *engine) placeholders(text string) []span {
 	return all
 }
 
-// around returns where placeholders can change what is found: their lines, and
-// some more, since a rule may look at what is around its window.
-func around(text string, placeholders []span) []span {
+// linesAround returns the parts of text in which placeholders can change what is found:
+// their lines and a margin, since a rule may look at the text around its window.
+func linesAround(text string, placeholders []span) []span {
 	const margin = 512
 	var all []span
 	for _, p := range placeholders {

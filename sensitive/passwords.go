@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// passwordRules returns the rules for what people choose, which only the words
-// and the punctuation around it tell from other text.
+// passwordRules returns the rules for secrets that people choose. Only the words and
+// the punctuation around them distinguish these from other text.
 func passwordRules() []*rule {
 	rules := []*rule{
 		{
@@ -32,53 +32,53 @@ func passwordRules() []*rule {
 			pattern: `(?i)\b(?:pin(?:[ -]?code| number)?|pass ?code|(?:door|gate|alarm|access|unlock|entry|safe|lock|garage)[ -]?code|combination)` +
 				`(?:[ \t](?:for|to|of)(?:[ \t][\w.'-]{1,30}){1,4}?)?["*` + "`" + `]{0,3}` +
 				`(?:[ \t]{0,3}[:=][*]{0,2}[ \t]{0,3}|[ \t](?:is|was)[ \t])["'` + "`" + `*]{0,3}(\d{4,12}[#*]?)(?:[^\w-]|$)`,
-			vague: true,
+			generic: true,
 		},
 		{ // login: name / password
 			kind: "password", keywords: []string{"login", "credentials", "creds", "zugangsdaten", "identifiants"}, anchored: true, reach: 200,
-			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + whose + closing +
+			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + afterName + closing +
 				`[ \t]?(?::|=|[ \t]is|[ \t]are)["'` + "`" + `*]*[ \t]+["` + "`" + `]?[\w.@+-]{2,}["` + "`" + `]?[ \t]?[/:|,][ \t]?["` + "`" + `]?(` + unquoted + `)`,
-			refine: refinePassword, vague: true, open: true,
+			refine: refinePassword, generic: true, openEnded: true,
 		},
-		{ // commands that take it as an argument
+		{ // commands with a password as an argument
 			kind: "password", keywords: []string{"sshpass", "| sudo -s"}, reach: 150,
 			pattern: `\bsshpass[ \t]+-p[ \t]*["']?([^\s"']{4,})|\becho[ \t]+(?:-n[ \t]+)?["']?([^\s"']{4,})["']?[ \t]*\|[ \t]*sudo[ \t]+-S\b`,
-			refine:  refineConnectionPassword, vague: true,
+			refine:  refineConnectionPassword, generic: true,
 		},
-		{ // names such as token, with values that gitleaks does not expect
+		{ // names such as token, with values that gitleaks does not match
 			kind: "generic-secret", keywords: []string{"key", "token", "secret", "credential"}, anchored: true, reach: 200,
-			pattern: `(?i)(?:key|token|secret|credential)s?` + whose + closing + given + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10})`,
-			refine:  refineSecret, entropy: 2.9, vague: true, open: true, plausible: isRandom,
+			pattern: `(?i)(?:key|token|secret|credential)s?` + afterName + closing + assignment + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10})`,
+			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, plausible: isRandom,
 		},
 	}
 	for _, n := range passwordNames {
 		pattern := `(?i)(?:` + strings.Join(n.names, "|") + `)s?(?:_?[0-9])?`
 		rules = append(rules,
 			&rule{ // the password for … is …; password: …
-				kind: "password", keywords: n.names, anchored: true, separate: n.short, reach: 200,
-				pattern: pattern + whose + closing + given + `("[^"\n]{4,}"|'[^'\n]{4,}'|` + "`[^`\n]{4,}`" + `|` + unquoted + `)`,
-				refine:  refinePassword, vague: true, open: true,
+				kind: "password", keywords: n.names, anchored: true, atWordStart: n.short, reach: 200,
+				pattern: pattern + afterName + closing + assignment + `("[^"\n]{4,}"|'[^'\n]{4,}'|` + "`[^`\n]{4,}`" + `|` + unquoted + `)`,
+				refine:  refinePassword, generic: true, openEnded: true,
 			},
 			&rule{ // the … password … works
-				kind: "password", keywords: n.names, anchored: true, separate: n.short, reach: 200,
+				kind: "password", keywords: n.names, anchored: true, atWordStart: n.short, reach: 200,
 				pattern: pattern + `[ \t]["'` + "`" + `*]*(` + unquoted + `)`,
-				refine:  refineStrongPassword, vague: true, open: true,
+				refine:  refineStrongPassword, generic: true, openEnded: true,
 			})
 	}
 	return rules
 }
 
-// What stands between a name and its value. Repetitions are not counted, since
-// each count is a copy in the compiled expression; the window is the bound.
+// Patterns for the text between a name and its value. Repetitions have no upper bound,
+// since each count is a copy in the compiled expression; the window bounds them.
 const (
-	whose   = `(?:[ \t](?:for|to|of|on|at|in|für|im|vom|am|zum|para|de|del|do|da|pour|du|des|per|van|voor)(?:[ \t][\w\pL.@/:'-]+){1,6}?|[ \t]?\([^)\n]+\))?`
-	closing = `["'` + "`" + `*_\])]*`
-	given   = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
+	afterName  = `(?:[ \t](?:for|to|of|on|at|in|für|im|vom|am|zum|para|de|del|do|da|pour|du|des|per|van|voor)(?:[ \t][\w\pL.@/:'-]+){1,6}?|[ \t]?\([^)\n]+\))?`
+	closing    = `["'` + "`" + `*_\])]*`
+	assignment = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
 		`|['’]s[ \t]+|[ \t]+(?:is|was|are|to|ist|war|lautet|es|est|é|è|är|er|jest|should be|now)[ \t:]+(?:still |now |just |set to |changed to |reset to |currently |jetzt |noch )?)["'` + "`" + `*]*?`
-	unquoted = `[^\s"'<>` + "`" + `]{5}` // and what follows, in rules that are open
+	unquoted = `[^\s"'<>` + "`" + `]{5}` // the start of the value, in rules that are openEnded
 )
 
-// passwordNames are what a password is called. Short ones are parts of other words.
+// passwordNames are words for a password. Short ones are also parts of other words.
 var passwordNames = []struct {
 	names []string
 	short bool
@@ -88,7 +88,7 @@ var passwordNames = []struct {
 	{[]string{"pass", "passw", "pwd", "pw", "clave", "senha", "hasło"}, true},
 }
 
-// trivialPasswords protect nothing, and fill examples and local set-ups.
+// trivialPasswords are common in examples and local set-ups, and protect nothing.
 var trivialPasswords = set(`pass passwd password pwd pw secret token user username guest root admin test foo bar none null nil true false
 	undefined string postgres mysql redis mongo minioadmin mypassword mypass oauth2 x-oauth-basic x-access-token`)
 
@@ -111,10 +111,10 @@ func refineConnectionPassword(text string, s span) span {
 	return s
 }
 
-// refinePassword accepts, behind a word for password, what looks like one.
+// refinePassword accepts, after a word for it, a text that looks like a password.
 func refinePassword(text string, s span) span {
 	name := before(text, s.start, 100)
-	if strings.HasSuffix(name, "--- PASS: ") { // of go test
+	if strings.HasSuffix(name, "--- PASS: ") { // output of go test
 		return span{}
 	}
 	if strings.HasSuffix(name, " to ") && !changing().MatchString(name) {
@@ -131,16 +131,17 @@ func refinePassword(text string, s span) span {
 	return s
 }
 
-// changing is what makes of "the password to …" a password.
+// changing matches verbs after which "the password to …" is followed by a password.
 var changing = lazily(`(?i)\b(?:set|re-?set|chang|updat|rotat|switch)`)
 
-// refineStrongPassword accepts what looks like a password wherever it stands.
+// refineStrongPassword accepts texts that look like a password without a sign of
+// assignment before them.
 func refineStrongPassword(text string, s span) span {
 	quote := text[s.start-1]
 	quoted := strings.IndexByte("\"'`", quote) >= 0 && s.end < len(text) && text[s.end] == quote
 	s = trimPassword(text, s)
 	found := text[s.start:s.end]
-	c := count(found)
+	c := countChars(found)
 	quoted = quoted && c.lower > 0 && c.upper > 0 && c.digits > 0
 	if !isPassword(found, !quoted) {
 		return span{}
@@ -148,7 +149,7 @@ func refineStrongPassword(text string, s span) span {
 	return s
 }
 
-// refineSecret accepts, behind a name such as token, what looks random.
+// refineSecret accepts, after a name such as "token", values that look random.
 func refineSecret(text string, s span) span {
 	s = trimPassword(text, s)
 	found := text[s.start:s.end]
@@ -158,11 +159,11 @@ func refineSecret(text string, s span) span {
 	return refineGeneric(text, s)
 }
 
-// secretName tells keys that are secret from those of caches and tables.
+// secretName matches names of secret keys, and not those of keys in caches and tables.
 var secretName = lazily(`(?i)(?:api|access|signing|encryption|master|licen[cs]e|private|shared|service|auth|app|account|secret|client)[ _-]?key|secret|token|credential`)
 
-// parameter returns where in s a parameter begins, as in a query or a connection
-// string: "&name=", "; User Id="; or else the length of s.
+// parameter returns where in s the next parameter of a query or a connection string
+// begins, such as "&name=" or "; User Id=", or the length of s.
 func parameter(s string) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '&' && s[i] != ';' {
@@ -180,7 +181,7 @@ func parameter(s string) int {
 	return len(s)
 }
 
-// trimPassword takes off what belongs to the text around an unquoted password.
+// trimPassword removes characters of the surrounding text from an unquoted password.
 func trimPassword(text string, s span) span {
 	s.end = s.start + parameter(text[s.start:s.end])
 	s = trimEnd(text, s)
@@ -201,8 +202,8 @@ func trimPassword(text string, s span) span {
 	return s
 }
 
-// technical are words with digits that are said of passwords: what hashes them,
-// what keeps them, how long they are or live.
+// technical matches words with digits that often stand near passwords: names of hash
+// functions and products, lengths, durations.
 var technical = lazily(`(?i)^(?:` + strings.Join([]string{
 	`(?:ha)?sha-?\d+|md5|hmac.*|argon2(?:id?|d)?|b?s?crypt.*|pbkdf2.*|base64.*|utf-?\d+|ntlm.*|aes-?\d+.*|rsa-?\d+.*|x509`,
 	`oauth2?.*|1password.*|auth0|k8s|i18n|o365|m365|log4j|win\d+|ipv\d`,
@@ -210,8 +211,8 @@ var technical = lazily(`(?i)^(?:` + strings.Join([]string{
 	`q[1-4]|[a-z]+-\d{1,6}|\d+-\w+|v\d.*|[\d.,:/+-]+`,
 }, "|") + `)$`)
 
-// code matches expressions of programming languages, paths and addresses.
-var code = lazily(strings.Join([]string{
+// codePattern matches expressions of programming languages, paths and addresses.
+var codePattern = lazily(strings.Join([]string{
 	`^(?:[~.]{0,2}/|[A-Za-z]:\\|[A-Za-z][\w+-]*://)`, // paths, URLs
 	`^[\w-]+(?:/[\w.-]+)+$`,
 	`^[\w.+-]+@[\w-]+\.[\w.]+$`,
@@ -222,17 +223,16 @@ var code = lazily(strings.Join([]string{
 }, "|"))
 
 // isCode reports whether s is an expression, a path or an address.
-func isCode(s string) bool { return code().MatchString(s) }
+func isCode(s string) bool { return codePattern().MatchString(s) }
 
-// isPassword reports whether s, which is said to be a password, looks like one:
-// letters with digits or symbols, or several words. If strict, it needs to look
-// like nothing else.
+// isPassword reports whether s looks like a password: letters with digits or symbols,
+// or several words. With strict, texts that could also be something else are rejected.
 func isPassword(s string, strict bool) bool {
 	length := utf8.RuneCountInString(s)
 	if length < 6 || length > 128 {
 		return false
 	}
-	c := count(s)
+	c := countChars(s)
 	letters := c.lower + c.upper + c.other
 	strong := strings.ContainsAny(s, "!@#$%^&*+=?~|")
 	if letters == 0 || c.digits == 0 && c.symbols == 0 && !strings.Contains(s, " ") {
@@ -255,19 +255,19 @@ func isPassword(s string, strict bool) bool {
 	return isPassphrase(s, "-") || isPassphrase(s, "_") || isPassphrase(s, ".")
 }
 
-// isPassphrase reports whether s is at least four words, each of letters, that do
-// not make a sentence.
+// isPassphrase reports whether s is four to eight words of letters that are not a
+// sentence.
 func isPassphrase(s, separator string) bool {
 	words := strings.Split(s, separator)
 	for _, w := range words {
-		if c := count(w); len(w) < 3 || c.lower+c.upper != len(w) || len(w) > 12 {
+		if c := countChars(w); len(w) < 3 || c.lower+c.upper != len(w) || len(w) > 12 {
 			return false
 		}
 	}
 	return len(words) >= 4 && len(words) <= 8 && !isSentence(strings.ReplaceAll(s, separator, " "))
 }
 
-// isSentence reports whether s has words that only sentences need.
+// isSentence reports whether s has words that mostly occur in sentences.
 func isSentence(s string) bool {
 	return slices.ContainsFunc(strings.Fields(strings.ToLower(s)), func(w string) bool { return functionWords()[w] })
 }
@@ -275,7 +275,7 @@ func isSentence(s string) bool {
 var functionWords = set(`the and for not but you your this that from with must should will can cannot never please see use ask when
 	are has have was were into only same stored password via`)
 
-// set returns a function for the set of words, made when it is first needed.
+// set returns a function for the set of words, which is made on the first call.
 func set(words string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		m := map[string]bool{}

@@ -5,8 +5,8 @@ import "strings"
 // digits are the keywords of rules for numbers.
 var digits = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
-// personalRules returns the rules for data about people. Numbers without a name
-// beside them are accepted by checksum, or by a form that little else has.
+// personalRules returns the rules for personal data. Numbers without a word before them
+// are accepted by their checksum, or by a form that little else has.
 func personalRules() []*rule {
 	rules := []*rule{
 		{
@@ -18,26 +18,26 @@ func personalRules() []*rule {
 		{
 			kind: "phone-number", keywords: []string{"+"},
 			pattern: `\+[1-9]\d{0,2}(?:[ .\x{a0}/-]?(?:\(\d{1,4}\)|\d{1,12})){1,7}`,
-			refine:  alone(func(s string) bool { n := len(onlyDigits(s)); return 8 <= n && n <= 15 }),
+			refine:  standalone(func(s string) bool { n := len(onlyDigits(s)); return 8 <= n && n <= 15 }),
 		},
 		{
-			kind: "phone-number", keywords: append([]string{"("}, digits...), anchored: true, separate: true,
+			kind: "phone-number", keywords: append([]string{"("}, digits...), anchored: true, atWordStart: true,
 			pattern: `(?:1[ .-])?\([2-9]\d\d\) ?[2-9]\d\d[ .-]\d{4}` + // North America
 				`|(?:1[.-])?[2-9]\d\d[.-][2-9]\d\d[.-]\d{4}` +
 				`|0[1-79](?:[ .-]\d\d){4}` + // France
 				`|0(?:2\d \d{4} \d{4}|1\d\d \d{3} \d{4}|1\d{3} \d{6}|7\d{3} \d{6}|7\d{3} \d{3} \d{3})` + // Britain
 				`|0(?:1[5-7]\d|[2-9]\d{1,3})[ /-]{1,3}\d{3,4}[ -]?\d{3,5}`, // Germany
-			refine: alone(func(s string) bool { n := len(onlyDigits(s)); return 9 <= n && n <= 12 }),
+			refine: standalone(func(s string) bool { n := len(onlyDigits(s)); return 9 <= n && n <= 12 }),
 		},
-		{ // announced, so that any form will do
+		{ // after a word for it, so any form is accepted
 			kind: "phone-number", keywords: []string{"phone", "mobile", "mobil", "cell", "tel", "call", "whatsapp", "handy", "rufnummer", "móvil", "portable", "fax"}, reach: 80,
 			pattern: `(?i)\b(?:phone|mobile|mobil|cell|tele(?:ph|f)on\w*|tel|call(?: me| him| her| them)?(?: at| on)?|whatsapp|handy|rufnummer|teléfono|móvil|portable|fax)(?: ?(?:number|no|nr))?\.?(?: is)?["*]{0,3}[:=]?["*]{0,3}[ \t]{1,3}"?(\+?\(?\d(?:[ ./()-]{0,2}\d){7,14})`,
-			refine:  alone(func(s string) bool { return true }),
+			refine:  standalone(func(s string) bool { return true }),
 		},
 		{
-			kind: "payment-card", keywords: digits, anchored: true, separate: true,
+			kind: "payment-card", keywords: digits, anchored: true, atWordStart: true,
 			pattern: `(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|35\d\d)(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:\d{3})?|3[47]\d\d[ -]?\d{6}[ -]?\d{5}|3[068]\d\d[ -]?\d{6}[ -]?\d{4}`,
-			refine:  alone(isCard),
+			refine:  standalone(isCard),
 		},
 		{
 			kind: "iban", keywords: digits,
@@ -47,14 +47,14 @@ func personalRules() []*rule {
 		{
 			kind: "passport-number", keywords: []string{"passport", "reisepass", "passeport", "pasaporte"},
 			pattern: `(?i)(?:passport|reisepass|passeport|pasaporte)(?:[ -]?(?:number|nummer|num[ée]ro|número|no|nr|#))?\.?(?: is)?["*]{0,3}[:=#]?["*]{0,3}[ \t]{1,3}([A-Z0-9]{8,9})\b`,
-			refine:  alone(func(s string) bool { return count(s).digits >= 5 }),
+			refine:  standalone(func(s string) bool { return countChars(s).digits >= 5 }),
 		},
 	}
 	for _, n := range nationalNumbers {
-		r := &rule{kind: n.kind, keywords: n.words, pattern: n.pattern, refine: alone(n.valid)}
+		r := &rule{kind: n.kind, keywords: n.words, pattern: n.pattern, refine: standalone(n.valid)}
 		switch {
 		case n.words == nil:
-			r.keywords, r.anchored, r.separate = digits, true, true
+			r.keywords, r.anchored, r.atWordStart = digits, true, true
 		case !n.letters:
 			r.pattern = `(?i)(?:` + strings.Join(n.words, "|") + `)[^\n\d]{0,40}?(?-i:(` + n.pattern + `))`
 			r.anchored = true
@@ -67,13 +67,13 @@ func personalRules() []*rule {
 	return rules
 }
 
-// nationalNumbers lists what states number people with. Where a checksum does
-// not say enough, words must stand before the number.
+// nationalNumbers lists the national identification numbers. Where a checksum is not
+// specific enough, one of words must precede the number.
 var nationalNumbers = []struct {
 	kind, pattern string
 	valid         func(string) bool
-	words         []string // nil: what begins with a digit
-	letters       bool     // words are no words, but digits within what begins with letters
+	words         []string // that precede the number; nil: none, and it begins with a digit
+	letters       bool     // the number begins with letters, and words are digits or a text within it
 }{
 	{"us-ssn", `\d{3}[- ]\d\d[- ]\d{4}`, isSSN, nil, false},
 	{"uk-nino", `[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]`, isNINO, digits, true},
@@ -91,22 +91,23 @@ var nationalNumbers = []struct {
 	{"pl-pesel", `\d{11}`, isPESEL, []string{"pesel"}, false},
 }
 
-// alone accepts what is valid and no part of a longer number or word.
-func alone(valid func(string) bool) func(text string, s span) span {
+// standalone returns a refine function that accepts valid values which are not part of
+// a longer number or word.
+func standalone(valid func(string) bool) func(text string, s span) span {
 	return func(text string, s span) span {
 		for s.end > s.start && strings.IndexByte(" .-/(", text[s.end-1]) >= 0 {
 			s.end--
 		}
-		if joins(text, s.start-1, s.start-2) || joins(text, s.end, s.end+1) || !valid(text[s.start:s.end]) {
+		if isJoined(text, s.start-1, s.start-2) || isJoined(text, s.end, s.end+1) || !valid(text[s.start:s.end]) {
 			return span{}
 		}
 		return s
 	}
 }
 
-// joins reports whether the byte at i continues a number or a word that goes to
-// its neighbour; beyond is the byte behind i.
-func joins(text string, i, beyond int) bool {
+// isJoined reports whether the byte at i continues a number or a word that ends next to
+// it. beyond is the index of the byte on the other side of i.
+func isJoined(text string, i, beyond int) bool {
 	if i < 0 || i >= len(text) {
 		return false
 	}
@@ -122,8 +123,8 @@ func joins(text string, i, beyond int) bool {
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
 
-// isAddressed reports whether window has a sign @ that may have a name before it, and
-// a domain behind it.
+// isAddressed reports whether window has an "@" that may have a name before it and a
+// domain after it.
 func isAddressed(window string) bool {
 	for i := range len(window) {
 		if window[i] != '@' || i == 0 || !isNameByte(window[i-1]) && strings.IndexByte("%+", window[i-1]) < 0 {
@@ -140,7 +141,7 @@ func isAddressed(window string) bool {
 	return false
 }
 
-// refineEmail leaves out addresses of machines, and of nobody.
+// refineEmail rejects addresses of machines, and in reserved domains.
 func refineEmail(text string, s span) span {
 	for s.start < s.end && strings.IndexByte(".%+-", text[s.start]) >= 0 {
 		s.start++
@@ -160,14 +161,14 @@ func refineEmail(text string, s span) span {
 	return s
 }
 
-// reserved matches domains that belong to nobody, and names of files and packages.
+// reserved matches reserved domains, and names of files and packages.
 var reserved = lazily(`(?:^|\.)(?:example\.(?:com|org|net|edu)|test|invalid|localhost|local|internal|example|lan|png|jpe?g|gif|svg|webp|js|ts|go|py|md|json|service|socket|timer|target|mount)$`)
 
-// refineIBAN finds where the IBAN ends in what has the form of one, by the length
-// that its country gives it.
+// refineIBAN cuts a text in the form of an IBAN to the length of the country, and checks
+// it.
 func refineIBAN(text string, s span) span {
 	length := ibanLengths[text[s.start:s.start+2]]
-	if length == 0 || joins(text, s.start-1, s.start-2) {
+	if length == 0 || isJoined(text, s.start-1, s.start-2) {
 		return span{}
 	}
 	n := 0
@@ -177,7 +178,7 @@ func refineIBAN(text string, s span) span {
 		}
 		if n == length {
 			s.end = i + 1
-			if joins(text, s.end, s.end+1) || !isIBAN(text[s.start:s.end]) {
+			if isJoined(text, s.end, s.end+1) || !isIBAN(text[s.start:s.end]) {
 				return span{}
 			}
 			return s

@@ -25,19 +25,19 @@ func (e *engine) plainly(text string) []memento.Finding {
 	if len(found) == 0 {
 		return nil
 	}
-	return untilClean(text, found, e.findPlainly)
+	return findAll(text, found, e.findPlainly)
 }
 
 func (e *engine) findPlainly(text string, again bool) []memento.Finding {
-	text, dress := e.undress(text)
+	text, dress := e.stripBrackets(text)
 	holes := e.placeholders(text)
 	near := []span{{0, len(text)}}
 	if again {
-		near = around(text, holes)
+		near = linesAround(text, holes)
 	}
 	var found []candidate
 	for _, r := range e.rules {
-		windows := r.cut(text, r.plainWindows(text, holes))
+		windows := r.widen(text, r.plainWindows(text, holes))
 		before := len(found)
 		for _, w := range windows {
 			if n := len(found); n > before && r.anchored && w.end <= found[n-1].end || len(overlapping(near, w)) == 0 {
@@ -49,20 +49,20 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 			}
 			if r.anchored {
 				if m := r.compiled().FindStringSubmatchIndex(part); m != nil {
-					found = r.judge(found, text, w, w.start, m)
+					found = r.check(found, text, w, w.start, m)
 				}
 				continue
 			}
 			for _, m := range r.compiled().FindAllStringSubmatchIndex(part, -1) {
-				found = r.judge(found, text, w, w.start, m)
+				found = r.check(found, text, w, w.start, m)
 			}
 		}
 	}
 	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
 	for i := range found {
-		found[i].span = dress.cover(found[i].span)
+		found[i].span = dress.originalSpan(found[i].span)
 	}
-	return settle(found)
+	return mergeFindings(found)
 }
 
 // plainWindows returns where in text the rule must be searched for.
@@ -83,7 +83,7 @@ func (r *rule) plainWindows(text string, holes []span) (windows []span) {
 		}
 	}
 	slices.SortFunc(places, func(a, b span) int { return cmp.Or(a.end-b.end, a.start-b.start) })
-	reach := r.form().reach
+	reach := r.info().reach
 	for _, p := range places {
 		for len(holes) > 0 && holes[0].end <= p.start {
 			holes = holes[1:]
@@ -91,7 +91,7 @@ func (r *rule) plainWindows(text string, holes []span) (windows []span) {
 		if len(holes) > 0 && holes[0].start < p.end {
 			continue
 		}
-		if r.separate && p.start > 0 && (isLetter(text[p.start-1]) || isDigit(text[p.start-1])) {
+		if r.atWordStart && p.start > 0 && (isLetter(text[p.start-1]) || isDigit(text[p.start-1])) {
 			continue
 		}
 		w := span{p.start, min(len(text), p.start+reach+utf8.UTFMax)}
@@ -253,8 +253,8 @@ func TestNecessary(t *testing.T) {
 	helped := 0
 	rules := Default().all().rules
 	for _, r := range rules {
-		parsed, f := parse(t, r), r.form()
-		if f.needs != nil {
+		parsed, f := parse(t, r), r.info()
+		if f.prefilter != nil {
 			helped++
 		}
 		matches := 0
@@ -270,13 +270,13 @@ func TestNecessary(t *testing.T) {
 			}
 			matches++
 			match := whole[m[0]:m[1]]
-			if f.within != nil && len(slices.Collect(f.within.parts(match, span{0, len(match)}))) != 1 {
+			if f.within != nil && len(slices.Collect(f.within.runs(match, span{0, len(match)}))) != 1 {
 				t.Fatalf("%s: %q has other bytes than it is said to have", r.kind, match)
 			}
 			if r.kind == "email-address" && !r.plausible(match) {
 				t.Fatalf("%q should be plausible", match)
 			}
-			if !f.needs.in(whole) || !f.needs.in(match) || !f.head.in(whole) || !f.head.mayBegin(match) {
+			if !f.prefilter.in(whole) || !f.prefilter.in(match) || !f.prefixes.in(whole) || !f.prefixes.mayBegin(match) {
 				t.Fatalf("%s: there is a match in %q, which is denied", r.kind, whole)
 			}
 		}
@@ -297,7 +297,7 @@ func TestRun(t *testing.T) {
 			b.WriteByte("ab"[w.IntN(8)/7])
 		}
 		s, least := b.String(), 1+w.IntN(12)
-		r := run{between('a', 'a'), least}
+		r := byteRun{rangeClass('a', 'a'), least}
 		if got, want := r.in(s), strings.Contains(s, strings.Repeat("a", least)); got != want {
 			t.Fatalf("%d in a row in %q: %t, want %t", least, s, got, want)
 		}

@@ -10,102 +10,103 @@ import (
 	"sync"
 )
 
-// A rule finds one kind of thing.
+// A rule finds one kind of secret or personal data.
 type rule struct {
 	kind     string
 	keywords []string // lower case; one of them is part of every match. None: the whole text is searched
 	pattern  string
-	group    int     // of pattern, which is the thing itself; 0: the first that is not empty, or else all
-	entropy  float64 // which the thing must exceed, in bits a byte
+	group    int     // the group of pattern that is the value itself; 0: the first that is not empty, or else the whole match
+	entropy  float64 // the entropy that the value must exceed, in bits per byte
 	allow    []*allowlist
-	vague    bool // what it finds may be better known to other rules
+	generic  bool // the kinds of other rules are more specific
 	personal bool
 
-	// anchored rules match only where a keyword begins, which is much faster. What
-	// is before the keyword is for refine to check; a name that the keyword is the
-	// end of counts as part of the match for allowlists.
-	anchored bool
-	separate bool // keywords count only where no letter or digit is before them
+	// anchored rules match only at the start of a keyword, which is much faster. The
+	// text before the keyword is checked by refine. If the keyword is the end of a
+	// name, the whole name counts as part of the match for allowlists.
+	anchored    bool
+	atWordStart bool // keywords count only if no letter or digit precedes them
 
-	// named rules match what a name with a keyword in it is given; the whole name
-	// counts as part of the match too, though the pattern leaves out its beginning.
+	// named rules match a value that is assigned to a name with a keyword in it. The
+	// whole name counts as part of the match, though the pattern leaves out its start.
 	named bool
 
-	// plausible, if set, tells cheaply of a window whether the pattern can match what
-	// refine accepts; false means that it cannot.
+	// plausible, if set, is a cheap check of a window. False means that there is no
+	// match in it that refine accepts.
 	plausible func(window string) bool
 
-	// open rules have things that end at white space or a quotation mark; the pattern,
-	// which they are the end of, matches only how they begin.
-	open bool
+	// The values of openEnded rules end at white space or a quotation mark. The value is
+	// the end of the pattern, which matches only the start of the value.
+	openEnded bool
 
-	// reach is how far a match can go before or after the beginning of a keyword,
-	// in bytes; 0: as the pattern says.
+	// reach is how far a match can extend before or after the start of a keyword, in
+	// bytes; 0: computed from the pattern.
 	reach int
 
-	// refine, if set, returns the part of text[s.start:s.end] that is the thing, or
-	// an empty span if it is none. It may look at the text around.
+	// refine, if set, returns the part of text[s.start:s.end] that is the value, or
+	// an empty span if there is none. It may read the text around it.
 	refine func(text string, s span) span
 
-	// They are set by prepare, and do their work when they are first called.
-	compiled func() *regexp.Regexp
-	behind   func() *regexp.Regexp // matches where one character precedes the match, which is the first
-	form     func() *form
+	// Set by prepare; computed on the first call.
+	compiled          func() *regexp.Regexp
+	compiledAfterChar func() *regexp.Regexp // the pattern with one more character before it, anchored to the start
+	info              func() *patternInfo
 }
 
-// A form is what the pattern of a rule says of its matches.
-type form struct {
-	reach     int       // as in rule
-	unbounded bool      // a match can be of any length
-	needs     necessity // which a window has, or else there is no match in it
-	head      *head     // which is in a window, or else there is none; an anchored rule's is where the window begins
-	within    *class    // which all of every match is of, in a text that has other bytes too; nil if that does not help
+// A patternInfo is what the pattern of a rule says about its matches.
+type patternInfo struct {
+	reach     int        // as in rule
+	unbounded bool       // a match can be of any length
+	prefilter prefilter  // if it does not pass, there is no match in a window
+	prefixes  *prefixSet // possible starts of a match; of an anchored rule, at the start of a window
+	within    *class     // the class of all bytes of every match; nil if that would not narrow the search
 }
 
-// mayMatch tells of a window whether the pattern can match in it what the rule
-// accepts; false means that it cannot.
+// mayMatch is a cheap check of a window. False means that there is no match in it that
+// the rule accepts.
 func (r *rule) mayMatch(window string) bool {
-	f := r.form()
+	f := r.info()
 	if !r.anchored {
-		return f.needs.in(window) && f.head.in(window) && (r.plausible == nil || r.plausible(window))
+		return f.prefilter.in(window) && f.prefixes.in(window) && (r.plausible == nil || r.plausible(window))
 	}
-	// Windows of anchored rules overlap: in long ones, a search for what is rare
-	// would take longer than the expression does to fail.
+	// Windows of anchored rules overlap. In long windows the prefilter would take longer
+	// than the expression takes to fail.
 	const long = 512
-	return f.head.mayBegin(window) && (r.plausible == nil || r.plausible(window)) &&
-		(len(window) > long || f.needs.in(window))
+	return f.prefixes.mayBegin(window) && (r.plausible == nil || r.plausible(window)) &&
+		(len(window) > long || f.prefilter.in(window))
 }
 
-// What an expression without a longest match is given: enough for what precedes
-// a token, since windows end at white space, and so never within a token.
+// defaultReach is the reach of an expression whose matches can have any length. It is
+// enough for the text before a token, since windows end at white space and so never
+// within a token.
 const defaultReach = 1024
 
-// prepare makes the rule ready for use.
+// prepare sets the functions of the rule that are computed on first use.
 func (r *rule) prepare() {
 	pattern := r.pattern
 	if r.anchored {
 		pattern = `\A(?:` + pattern + `)`
 	}
 	r.compiled = lazily(pattern)
-	r.behind = lazily(`\A(?s:.)(?:` + r.pattern + `)`)
-	r.form = sync.OnceValue(func() *form {
-		f := &form{reach: cmp.Or(r.reach, defaultReach), unbounded: true, head: &head{}}
+	r.compiledAfterChar = lazily(`\A(?s:.)(?:` + r.pattern + `)`)
+	r.info = sync.OnceValue(func() *patternInfo {
+		f := &patternInfo{reach: cmp.Or(r.reach, defaultReach), unbounded: true, prefixes: &prefixSet{}}
 		parsed, err := syntax.Parse(r.pattern, syntax.Perl)
 		if err != nil {
 			return f // compiled panics
 		}
 		most := longest(parsed)
-		f.reach, f.unbounded = cmp.Or(r.reach, min(most, defaultReach)), r.open || most == math.MaxInt32
-		f.needs, f.head = necessary(parsed, r.keywords), headOf(parsed)
-		if all := whole(parsed).class; !all.has(' ') && !looksAround(parsed) {
+		f.reach, f.unbounded = cmp.Or(r.reach, min(most, defaultReach)), r.openEnded || most == math.MaxInt32
+		f.prefilter, f.prefixes = newPrefilter(parsed, r.keywords), newPrefixSet(parsed)
+		if all := classOf(parsed).class; !all.has(' ') && !looksAround(parsed) {
 			f.within = &all
 		}
 		return f
 	})
 }
 
-// longest returns the length of the longest match of re, in bytes, if its
-// characters are ASCII.
+// longest returns the length of the longest match of re, in bytes, for ASCII
+// characters. math.MaxInt32 means any length.
 func longest(re *syntax.Regexp) int {
 	const most = math.MaxInt32
 	sum := 0
@@ -133,8 +134,8 @@ func longest(re *syntax.Regexp) int {
 	return sum
 }
 
-// thing returns the span of the thing in a match, by the indexes of its groups.
-func (r *rule) thing(match []int) span {
+// value returns the span of the value in a match. match has the indexes of its groups.
+func (r *rule) value(match []int) span {
 	if r.group > 0 {
 		return span{match[2*r.group], match[2*r.group+1]}
 	}
@@ -148,9 +149,9 @@ func (r *rule) thing(match []int) span {
 	return span{match[0], match[1]}
 }
 
-// accepts reports whether what the expression matched is what the rule is for.
-func (r *rule) accepts(text string, match, thing span) bool {
-	found := text[thing.start:thing.end]
+// accepts checks a match by entropy, allowlists and the words of placeholders.
+func (r *rule) accepts(text string, match, value span) bool {
+	found := text[value.start:value.end]
 	if r.entropy > 0 && entropy(found) <= r.entropy {
 		return false
 	}
@@ -162,12 +163,12 @@ func (r *rule) accepts(text string, match, thing span) bool {
 	return r.personal || !isPlaceholder(found)
 }
 
-// An allowlist has exceptions from a rule.
+// An allowlist lists exceptions from a rule.
 type allowlist struct {
 	all      bool                    // all of patterns and words must apply, rather than one
-	target   string                  // of the patterns: "match", "line", or the thing itself
+	target   string                  // of the patterns: "match", "line", or the value itself
 	patterns func() []*regexp.Regexp // nil: none
-	words    func() *keywords        // in the thing; nil: none
+	words    func() *keywords        // in the value; nil: none
 }
 
 func (a *allowlist) allows(text string, match span, found string) bool {
@@ -191,8 +192,8 @@ func (a *allowlist) allows(text string, match span, found string) bool {
 	return pattern || word
 }
 
-// lineAround returns the lines that s is on, up to some distance from it, so that
-// it costs no more on a line that is all of a long text.
+// lineAround returns the lines that s is on, up to 1 KiB on each side, so that the cost
+// is bounded also on a very long line.
 func lineAround(text string, s span) string {
 	const most = 1 << 10
 	before := text[max(0, s.start-most):s.start]
@@ -204,8 +205,7 @@ func lineAround(text string, s span) string {
 	return text[start : s.end+len(after)]
 }
 
-// entropy returns the bits of information in a byte of s, by how often each
-// occurs (Shannon).
+// entropy returns the Shannon entropy of the bytes of s, in bits per byte.
 func entropy(s string) float64 {
 	var counts [256]int
 	for i := range len(s) {

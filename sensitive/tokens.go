@@ -11,15 +11,15 @@ import (
 // maxKeyBlock is the longest private key that is looked for, in bytes.
 const maxKeyBlock = 32 << 10
 
-// keyGap is what may stand between the lines of a private key: in a quotation, in
-// JSON, in code.
+// keyGap matches the text between the lines of a private key, which may be quoted, or
+// part of JSON or code.
 const keyGap = `(?:\s|\\n|\\r|[>|"'` + "`" + `+,])*`
 
-// tokenRules returns the rules for tokens that gitleaks does not know, or only
-// knows next to the service's name.
+// tokenRules returns the rules for tokens that gitleaks does not find, or finds only
+// next to the name of the service.
 func tokenRules() []*rule {
 	rules := []*rule{
-		{ // up to its end, or as far as there are lines of a key
+		{ // up to END, or to the last line of a key
 			kind: "private-key", keywords: []string{"-----begin"}, anchored: true, reach: maxKeyBlock,
 			pattern: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----` +
 				`(?:(?:[^-]|-{1,4}[^-])*-----END[ A-Z0-9_-]{0,100}-----|` + keyGap + `(?:[A-Za-z0-9+/=]{16,}` + keyGap + `)+)`,
@@ -59,16 +59,16 @@ func tokenRules() []*rule {
 			kind: "google-oauth-refresh-token", keywords: []string{"1//0"},
 			pattern: `\b(1//0[A-Za-z0-9_-]{40,120})`,
 		},
-		// Whatever follows the name of the scheme, in a header or in prose.
+		// The credentials after the name of the scheme, in a header or in prose.
 		{
 			kind: "authorization-header", keywords: []string{"basic", "bearer"},
 			pattern: `(?i)\b((?:basic|bearer)[ \t]{1,3}[A-Za-z0-9+/=._~-]{8,})`,
-			refine:  refineAuthorization, vague: true,
+			refine:  refineAuthorization, generic: true,
 		},
 		{
 			kind: "authorization-header", keywords: []string{"authorization"},
 			pattern: `(?i)\bauthorization["'` + "`" + `]?\s{0,2}[:=,]\s{0,2}["'` + "`" + `]?(?:token|apikey|api-key|key)[ \t=]{1,3}["']?([A-Za-z0-9+/=._~-]{16,})`,
-			refine:  refineRandom, vague: true,
+			refine:  refineRandom, generic: true,
 		},
 	}
 	for _, p := range prefixes {
@@ -81,7 +81,7 @@ func tokenRules() []*rule {
 	return rules
 }
 
-// prefixes lists tokens that begin with something that nothing else begins with.
+// prefixes lists tokens that are recognized by their prefix.
 var prefixes = []struct{ kind, prefix, rest string }{
 	{"memento-key", memento.SecretPrefix, `[A-Za-z0-9_-]{43}`},
 	{"anthropic-api-key", "sk-ant-", `(?:api|admin|sid|oat|ort)\d{2}-[A-Za-z0-9_-]{24,200}`},
@@ -124,7 +124,7 @@ var prefixes = []struct{ kind, prefix, rest string }{
 	{"stripe-access-token", "rk_", `(?:live|test)_[A-Za-z0-9]{20,128}`},
 }
 
-// refineWord accepts what is not the end of something longer.
+// refineWord rejects the end of a longer name.
 func refineWord(text string, s span) span {
 	if s.start > 0 && text[s.start-1] != '.' && isNameByte(text[s.start-1]) {
 		return span{}
@@ -132,8 +132,7 @@ func refineWord(text string, s span) span {
 	return s
 }
 
-// refineKeyBlock accepts a private key that has something in it, without the gap
-// behind it.
+// refineKeyBlock accepts a private key that is not empty, without the gap after it.
 func refineKeyBlock(text string, s span) span {
 	body := strings.TrimRight(text[s.start:s.end], " \t\r\n\"'`>|,")
 	for strings.HasSuffix(body, `\n`) || strings.HasSuffix(body, `\r`) {
@@ -146,8 +145,8 @@ func refineKeyBlock(text string, s span) span {
 	return s
 }
 
-// refineAuthorization takes the scheme from the credentials, and checks that they
-// are some: "Basic authentication" has none.
+// refineAuthorization removes the scheme, and checks that credentials follow: there are
+// none in "Basic authentication".
 func refineAuthorization(text string, s span) span {
 	scheme, credentials, _ := strings.Cut(text[s.start:s.end], " ")
 	credentials = strings.Trim(credentials, " \t")
@@ -162,7 +161,7 @@ func refineAuthorization(text string, s span) span {
 	return refineRandom(text, trimEnd(text, s))
 }
 
-// refineRandom accepts what looks random.
+// refineRandom accepts values that look random.
 func refineRandom(text string, s span) span {
 	if isKnownID(text[s.start:s.end]) || !isRandom(text[s.start:s.end]) {
 		return span{}
@@ -170,19 +169,19 @@ func refineRandom(text string, s span) span {
 	return s
 }
 
-// refineMixed accepts what has letters of both cases and digits.
+// refineMixed accepts values with digits and letters of both cases.
 func refineMixed(text string, s span) span {
-	if c := count(text[s.start:s.end]); c.upper < 2 || c.lower < 2 || c.digits == 0 {
+	if c := countChars(text[s.start:s.end]); c.upper < 2 || c.lower < 2 || c.digits == 0 {
 		return span{}
 	}
 	return s
 }
 
-// genericName is a name whose value is a secret even if it looks like a hash, an
-// ID or a UUID.
+// genericName matches names whose value is a secret even if it looks like a hash, an ID
+// or a UUID.
 var genericName = lazily(`(?i)(?:api|secret|access|auth|client|signing|encryption|private)[ _.-]?(?:key|token|secret)|secret|passw|credential`)
 
-// refineNamedHash accepts what looks like a hash only behind the name of a secret.
+// refineNamedHash accepts values that look like a hash only after the name of a secret.
 func refineNamedHash(text string, s span) span {
 	if isHash(text[s.start:s.end]) && !genericName().MatchString(before(text, s.start, 40)) {
 		return span{}
@@ -190,11 +189,11 @@ func refineNamedHash(text string, s span) span {
 	return s
 }
 
-// publicName is a name whose value anybody may see.
+// publicName matches names whose value is public.
 var publicName = lazily(`(?i)public|fingerprint|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
 
-// refineGeneric accepts what gitleaks finds behind names such as key, unless it
-// is something that has such names without being secret.
+// refineGeneric accepts what gitleaks finds after names such as "key", except values
+// that are known to be public.
 func refineGeneric(text string, s span) span {
 	found := text[s.start:s.end]
 	switch {
@@ -212,8 +211,8 @@ func before(text string, i, n int) string {
 	return part[strings.LastIndexByte(part, '\n')+1:]
 }
 
-// behindColon returns what follows the first colon of user:password, unquoted.
-func behindColon(text string, s span) span {
+// afterColon returns the password of user:password, without quotation marks.
+func afterColon(text string, s span) span {
 	i := strings.IndexByte(text[s.start:s.end], ':')
 	s.start += i + 1
 	for s.start < s.end && strings.IndexByte(`"'`, text[s.start]) >= 0 {

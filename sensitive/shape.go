@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// A tally says what characters a text has.
-type tally struct{ lower, upper, digits, symbols, other int }
+// charCounts are the numbers of characters of each sort in a text.
+type charCounts struct{ lower, upper, digits, symbols, other int }
 
-func count(s string) (t tally) {
+func countChars(s string) (t charCounts) {
 	for _, c := range s {
 		switch {
 		case 'a' <= c && c <= 'z':
@@ -30,7 +30,7 @@ func count(s string) (t tally) {
 	return t
 }
 
-// placeholderWords are what people write instead of a secret.
+// placeholderWords are words that people write instead of a secret.
 var placeholderWords = sync.OnceValue(func() *keywords {
 	return newKeywords([]string{
 		"example", "placeholder", "changeme", "change-me", "change_me", "changeit", "replaceme", "replace-me", "replace_me", "replace-with", "replace_with",
@@ -40,22 +40,22 @@ var placeholderWords = sync.OnceValue(func() *keywords {
 	})
 })
 
-// isPlaceholder reports whether s stands for a secret rather than being one.
+// isPlaceholder reports whether s is written in place of a secret.
 func isPlaceholder(s string) bool {
 	return s == "" || placeholderWords().in(s) || strings.IndexByte("$%{[(", s[0]) >= 0 && strings.IndexByte("%}])", s[len(s)-1]) >= 0 ||
 		envName().MatchString(s) || strings.Count(s, s[:1]) == len(s)
 }
 
-// envName matches names of variables, as in $TOKEN, %TOKEN%, MY_TOKEN.
+// envName matches names of variables: $TOKEN, %TOKEN%, MY_TOKEN.
 var envName = lazily(`^(?:\$\w+|%\w+%|@\w+@|[A-Z]+(?:_[A-Z]+)+)$`)
 
-// isRandom reports whether s looks as if chance had made it, rather than people
-// from words and numbers: it changes often between letters and digits, or cases.
+// isRandom reports whether s looks randomly generated rather than composed of words and
+// numbers: it changes often between letters and digits, or between cases.
 func isRandom(s string) bool {
 	sum, last := uint64(0), uint8(0)
 	for i := range len(s) {
 		kind := characterKinds[s[i]]
-		sum += changes[last<<2|kind]
+		sum += kindChanges[last<<2|kind]
 		last = kind
 	}
 	numbers, cases := sum>>32, sum&math.MaxUint32
@@ -78,14 +78,15 @@ var characterKinds = func() (kinds [256]uint8) {
 	return kinds
 }()
 
-// changes counts what follows a kind: in the upper half from or to a digit, in the
-// lower from a small letter to a capital one.
-var changes = [16]uint64{1<<2 | 2: 1 << 32, 1<<2 | 3: 1 << 32, 2<<2 | 1: 1 << 32, 3<<2 | 1: 1 << 32, 2<<2 | 3: 1}
+// kindChanges has, for a pair of consecutive kinds, what to add to the counts: in the
+// upper half changes between letters and digits, in the lower half changes from a small
+// to a capital letter.
+var kindChanges = [16]uint64{1<<2 | 2: 1 << 32, 1<<2 | 3: 1 << 32, 2<<2 | 1: 1 << 32, 3<<2 | 1: 1 << 32, 2<<2 | 3: 1}
 
-// isAssigned reports whether something may be given to the name that window begins
-// with: what follows the words of the name is a sign for that.
+// isAssigned reports whether window may begin with a name that is assigned a value: the
+// first sign after the words of the name is one for an assignment.
 func isAssigned(window string) bool {
-	const longest = 100 // name, words and signs around it
+	const longest = 100 // of the name with the words and quotation marks around it
 	for i := range min(len(window), longest) {
 		c := window[i]
 		if isNameByte(c) || c <= ' ' || c == '\'' || c == '"' || c >= utf8.RuneSelf {
@@ -96,13 +97,13 @@ func isAssigned(window string) bool {
 	return false
 }
 
-// hash matches digests and UUIDs.
-var hash = lazily(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|[0-9a-f]{7,12}|(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))$`)
+// hashPattern matches digests and UUIDs.
+var hashPattern = lazily(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|[0-9a-f]{7,12}|(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))$`)
 
-func isHash(s string) bool { return hash().MatchString(s) }
+func isHash(s string) bool { return hashPattern().MatchString(s) }
 
-// knownID matches names that services give to things, which are no secret. What
-// begins with a digest's name is one.
+// knownID matches public identifiers: IDs of services, named digests, versions and
+// dates.
 var knownID = lazily(`^(?:` + strings.Join([]string{
 	`(?:mem|memver|memstore|sesn|session|msg|toolu|srvtoolu|req|file|batch|msgbatch|call|resp|run|thread|asst|chatcmpl|wrkspc|apikey)[_-][0-9A-Za-z]+`,
 	`(?:evt|cus|pi|pm|sub|prod|price|acct|org|proj|user|usr|trace|span|job|task|build|img|ami|vpc|subnet|sg|arn)[_-][0-9A-Za-z]+`,
@@ -113,7 +114,7 @@ var knownID = lazily(`^(?:` + strings.Join([]string{
 
 func isKnownID(s string) bool { return knownID().MatchString(s) }
 
-// trimEnd takes from the end of s what belongs to the sentence around it.
+// trimEnd removes punctuation of the sentence from the end of s.
 func trimEnd(text string, s span) span {
 	for s.end > s.start && strings.IndexByte(".,;:", text[s.end-1]) >= 0 {
 		s.end--
@@ -121,8 +122,8 @@ func trimEnd(text string, s span) span {
 	return s
 }
 
-// lazily returns a function that compiles the pattern when it is first called, so
-// that a program pays only for what it uses.
+// lazily returns a function that compiles the pattern on its first call, so that
+// patterns that are not used cost nothing.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
