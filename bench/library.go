@@ -2,50 +2,53 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"memento"
 	"memento/sensitive"
+	"memento/sqlitestore"
 )
 
-// A library is memento inside this process, called as a Go program calls it: the
-// raw JSON of the input goes in, the text for the agent comes out.
+// A library is memento in this process, called as a Go program calls it: the raw
+// JSON of the input goes in, the text for the agent comes out.
 type library struct {
+	column  string // see name
 	backend memento.Backend
+	indexed memento.Backend // the backend itself, or the one that it encrypts
 	store   *memento.Store
 	tool    *memento.Tool
 }
 
-// openLibrary opens the store in a file, and fills it with notes if there are any.
+// openLibrary opens the store in a SQLite file, and writes notes to it if there are any.
 func openLibrary(ctx context.Context, file string, notes []note) (*library, error) {
-	backend, err := openBackend(ctx, file)
+	backend, err := sqlitestore.Open(ctx, file, nil)
 	if err != nil {
 		return nil, err
 	}
-	return newLibrary(ctx, backend, notes)
+	return newLibrary(ctx, nameLibrary, backend, backend, notes)
 }
 
-// newLibrary fills the backend's default store. It closes the backend if that fails.
-func newLibrary(ctx context.Context, backend memento.Backend, notes []note) (*library, error) {
+// newLibrary writes notes to the backend's default store. It closes the backend if that fails.
+func newLibrary(ctx context.Context, column string, backend, indexed memento.Backend, notes []note) (*library, error) {
 	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{
 		Name: "default", // the command line's
 		// The largest store is at the default limit before the first create.
 		Limits: memento.Limits{Memories: 1_000_000, Bytes: 10 << 30},
 	}, &memento.StoreOptions{Detector: sensitive.Default()})
 	if err := fill(ctx, store, notes); err != nil {
-		backend.Close()
-		return nil, err
+		return nil, errors.Join(err, backend.Close())
 	}
-	return &library{backend, store, memento.NewTool(store, nil)}, nil
+	return &library{column, backend, indexed, store, memento.NewTool(store, nil)}, nil
 }
 
-// fill puts the notes into the store.
+// fill writes the notes to the store.
 func fill(ctx context.Context, store *memento.Store, notes []note) error {
-	const atOnce = 500
-	for from := 0; from < len(notes); from += atOnce {
+	const batch = 500
+	for from := 0; from < len(notes); from += batch {
 		var changes []memento.Change
-		for _, n := range notes[from:min(from+atOnce, len(notes))] {
+		for _, n := range notes[from:min(from+batch, len(notes))] {
 			path, err := memento.ParsePath(n.path[len("/memories"):])
 			if err != nil {
 				return err
@@ -59,23 +62,28 @@ func fill(ctx context.Context, store *memento.Store, notes []note) error {
 	return nil
 }
 
+func (l *library) name() string { return l.column }
+
 func (l *library) replay(ctx context.Context, file string, atLeast time.Duration) (measure, error) {
-	return replayLanes(file, atLeast, func(inputs [][]byte) error { return l.runLane(ctx, inputs) })
-}
-
-func (l *library) runLane(ctx context.Context, inputs [][]byte) error {
-	for _, in := range inputs {
-		if r := l.tool.Run(ctx, in); r.IsError {
-			return fmt.Errorf("memento refused %.200s: %s", in, r.Content)
+	return replayFile(file, atLeast, func(input []byte) error {
+		if r := l.tool.Run(ctx, input); r.IsError {
+			return fmt.Errorf("memento refused %.200s: %s", input, r.Content)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// settle searches, which brings the search index up to date.
-func (l *library) settle(ctx context.Context) (time.Duration, error) {
+// finishDeferred searches, which brings the search index up to date. A search in an
+// encrypted store does not use the index of the backend below, which is kept all the same.
+func (l *library) finishDeferred(ctx context.Context) (time.Duration, error) {
+	id, err := l.store.ID(ctx)
+	if err != nil {
+		return 0, err
+	}
 	start := time.Now()
-	_, err := l.store.Search(ctx, memento.SearchOptions{Query: "nosuchword", Limit: 1})
+	if s, searches := l.indexed.(memento.Searcher); searches {
+		_, err = s.Search(ctx, id, memento.SearchOptions{Query: "nosuchword", Limit: 1})
+	}
 	return time.Since(start), err
 }
 
@@ -92,11 +100,33 @@ func (l *library) notes(ctx context.Context) (map[string]string, error) {
 
 func (l *library) close() error { return l.backend.Close() }
 
-// fillFile makes a store in a file, for others to open.
+// fillFile creates a store with the notes in a file, for another process to open.
 func fillFile(ctx context.Context, file string, notes []note) error {
 	l, err := openLibrary(ctx, file, notes)
 	if err != nil {
 		return err
 	}
 	return l.close()
+}
+
+// A sharedFile is a SQLite file that another process serves. Some methods of a
+// contender open it in this process as well.
+type sharedFile string
+
+func (f sharedFile) finishDeferred(ctx context.Context) (took time.Duration, err error) {
+	err = f.open(ctx, func(l *library) error { took, err = l.finishDeferred(ctx); return err })
+	return took, err
+}
+
+func (f sharedFile) notes(ctx context.Context) (notes map[string]string, err error) {
+	err = f.open(ctx, func(l *library) error { notes, err = l.notes(ctx); return err })
+	return notes, err
+}
+
+func (f sharedFile) open(ctx context.Context, do func(*library) error) error {
+	l, err := openLibrary(ctx, string(f), nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(l), l.close())
 }

@@ -9,37 +9,26 @@ import (
 	"strings"
 )
 
-// A machine is what the figures depend on, without anything that names it.
+// A machine is what the figures depend on. Nothing in it identifies the machine.
 type machine struct {
-	Cores      int    `json:"cores"`
-	MemoryGB   int    `json:"memory_gb,omitempty"` // 0 if it cannot be told
-	Kernel     string `json:"kernel"`
-	FileSystem string `json:"file_system"`
-	Go         string `json:"go"`
-	Node       string `json:"node,omitempty"` // "" where the SDK had no part
-	SDK        string `json:"sdk,omitempty"`
+	memoryGB   int // 0 if unknown
+	fileSystem string
+	node       string // "" if the SDK was not measured
 }
 
 func describeMachine(dir string) machine {
-	return machine{
-		Cores:      runtime.NumCPU(),
-		MemoryGB:   memoryGB(),
-		Kernel:     kernel(),
-		FileSystem: fileSystem(dir),
-		Go:         strings.TrimPrefix(runtime.Version(), "go"),
-	}
+	return machine{memoryGB: memoryGB(), fileSystem: fileSystem(dir)}
 }
 
 func (m machine) String() string {
-	memory := ""
-	if m.MemoryGB > 0 {
-		memory = fmt.Sprintf(", %d GB of memory", m.MemoryGB)
+	memory, sdk := "", ""
+	if m.memoryGB > 0 {
+		memory = fmt.Sprintf(", %d GB of memory", m.memoryGB)
 	}
-	sdk := ""
-	if m.SDK != "" {
-		sdk = fmt.Sprintf(", Node %s, @anthropic-ai/sdk %s", m.Node, m.SDK)
+	if m.node != "" {
+		sdk = fmt.Sprintf(", Node %s, @anthropic-ai/sdk %s", m.node, sdkVersion)
 	}
-	return fmt.Sprintf("%d cores%s, %s, %s; Go %s%s", m.Cores, memory, m.Kernel, m.FileSystem, m.Go, sdk)
+	return fmt.Sprintf("%d cores%s, %s, %s; Go %s%s", runtime.NumCPU(), memory, kernel(), m.fileSystem, strings.TrimPrefix(runtime.Version(), "go"), sdk)
 }
 
 func kernel() string {

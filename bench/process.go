@@ -43,7 +43,7 @@ func (p *process) ask(line []byte) ([]byte, error) {
 	return answer, err
 }
 
-// close lets the process see the end of its input, and waits for it.
+// close closes the input of the process, upon which it ends, and waits for it.
 func (p *process) close() error {
 	p.stdin.Close()
 	return p.cmd.Wait()

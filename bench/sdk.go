@@ -22,7 +22,7 @@ const sdkVersion = "1.11.0" // as in sdk/package.json
 func installSDK(ctx context.Context, dir string) (nodeVersion string, err error) {
 	out, err := exec.CommandContext(ctx, "node", "--version").Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("node is %w: the other side of the comparison is the TypeScript SDK; install Node.js 20 or later, with npm, from https://nodejs.org", needs.ErrMissing)
+		return "", fmt.Errorf("node is %w: the comparison with the TypeScript SDK needs it; install Node.js 20 or later, with npm, from https://nodejs.org", needs.ErrMissing)
 	} else if err != nil {
 		return "", fmt.Errorf("node --version: %w", err)
 	}
@@ -55,8 +55,8 @@ func installedSDK(dir string) string {
 	return pkg.Version
 }
 
-// startNode starts the Node program in dir. It stays warm from step to step and
-// from store to store.
+// startNode starts the Node program in dir. One process serves all steps and stores,
+// so that it is warm.
 func startNode(ctx context.Context, dir string) (*process, error) {
 	cmd := exec.CommandContext(ctx, "node", "--expose-gc", filepath.Join(dir, "replay.mjs"))
 	cmd.Dir = dir // where its packages are
@@ -66,10 +66,10 @@ func startNode(ctx context.Context, dir string) (*process, error) {
 // An sdk is the TypeScript SDK's local tool on one base directory.
 type sdk struct {
 	root string
-	node *process // not its own
+	node *process // shared, not closed here
 }
 
-// newSDK fills root with the notes, as plain files.
+// newSDK writes the notes to root, as plain files.
 func newSDK(node *process, root string, notes []note) (*sdk, error) {
 	for _, n := range notes {
 		file := filepath.Join(root, filepath.FromSlash(n.path))
@@ -82,6 +82,8 @@ func newSDK(node *process, root string, notes []note) (*sdk, error) {
 	}
 	return &sdk{root: root, node: node}, nil
 }
+
+func (s *sdk) name() string { return nameSDK }
 
 func (s *sdk) replay(_ context.Context, file string, atLeast time.Duration) (measure, error) {
 	request, err := json.Marshal(map[string]any{"file": file, "root": s.root, "atLeastMillis": atLeast.Milliseconds()})
@@ -119,7 +121,7 @@ func (s *sdk) notes(context.Context) (map[string]string, error) {
 	return found, err
 }
 
-// settle has nothing to do: the SDK puts off nothing.
-func (s *sdk) settle(context.Context) (time.Duration, error) { return 0, nil }
+// finishDeferred has nothing to do.
+func (s *sdk) finishDeferred(context.Context) (time.Duration, error) { return 0, nil }
 
 func (s *sdk) close() error { return nil }

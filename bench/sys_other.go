@@ -4,8 +4,8 @@ package main
 
 import "os"
 
-// syncDisk has no counterpart here; the contenders may pay for one another's writes.
+// syncDisk does nothing here: a contender may pay for the writes of another.
 func syncDisk() {}
 
-// exitPeak is not known here.
+// exitPeak returns 0: it is not known here.
 func exitPeak(*os.ProcessState) int64 { return 0 }

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// syncDisk writes out everything that waits in memory.
+// syncDisk flushes all buffered writes of the system.
 func syncDisk() { syscall.Sync() }
 
-// exitPeak returns the most memory an ended process held, in bytes, by the
-// account of wait4. On Linux it is at least what this process held when it
-// started the other, so that it only serves where there is no /proc.
+// exitPeak returns the peak memory of an ended process, in bytes, as wait4 reports
+// it. On Linux that is at least what this process held when it started the other, so
+// livePeak is used there.
 func exitPeak(p *os.ProcessState) int64 {
 	usage, ok := p.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -173,6 +173,12 @@ func TestMain(m *testing.M) {
 	}})
 }
 
+func BenchmarkBackend(b *testing.B) {
+	for _, k := range kinds {
+		b.Run(k.name, func(b *testing.B) { storetest.Benchmark(b, k.harness()) })
+	}
+}
+
 func TestOverMemstore(t *testing.T)    { storetest.Run(t, kindNamed("memstore").harness()) }
 func TestOverSQLitestore(t *testing.T) { storetest.Run(t, kindNamed("sqlitestore").harness()) }
 func TestOverPgstore(t *testing.T) {

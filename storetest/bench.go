@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -9,43 +10,104 @@ import (
 	"memento"
 )
 
-// Benchmark measures a backend with small and large stores, and with one caller
-// and many. Compare backends and commits with benchstat.
+// Benchmark measures a backend: one store with few, many and very many memories, and a
+// workspace with one store and with many. Each operation has a serial benchmark, with one
+// caller, and a parallel one with 16 callers for each processor. Compare backends, sizes
+// and commits with benchstat. The largest sizes take minutes to fill; -short leaves them out.
 func Benchmark(b *testing.B, h Harness) {
-	for _, memories := range []int{20, 10_000} {
+	for _, memories := range sizes(20, 10_000, 100_000) {
 		b.Run(fmt.Sprintf("memories=%d", memories), func(b *testing.B) {
 			e := newBench(b, h, memories)
 			e.run(b, "Get", (*caller).get)
 			e.run(b, "List", (*caller).list)
+			e.run(b, "ListDirectory", (*caller).listDirectory)
 			e.run(b, "CreateAndRemove", (*caller).createAndRemove)
 			e.run(b, "Update", (*caller).update)
 			e.run(b, "Edit", (*caller).edit)
 			e.run(b, "Move", (*caller).move)
 			if h.Searcher {
 				e.run(b, "Search", (*caller).search)
+				e.run(b, "SearchOne", (*caller).searchOne)
+			}
+			if h.Persistent {
+				e.runSerial(b, "Open", (*caller).openAndGet)
+			}
+		})
+	}
+	for _, stores := range sizes(1, 10_000) {
+		b.Run(fmt.Sprintf("stores=%d", stores), func(b *testing.B) {
+			e := newWorkspaceBench(b, h, stores)
+			e.run(b, "GetStore", (*caller).getStore)
+			e.run(b, "FindStore", (*caller).findStore)
+			e.run(b, "ListStores", (*caller).listStores)
+			e.run(b, "CreateAndDeleteStore", (*caller).createAndDeleteStore)
+			e.run(b, "Get", (*caller).getAny)
+			e.run(b, "Update", (*caller).updateAny)
+			if h.Persistent {
+				e.runSerial(b, "Open", (*caller).openAndGet)
 			}
 		})
 	}
 }
 
-// A bench is a store of many memories of 2 kB, 50 in a directory.
+// sizes leaves out the last size in short runs.
+func sizes(all ...int) []int {
+	if testing.Short() {
+		return all[:len(all)-1]
+	}
+	return all
+}
+
+// A bench is one or more stores with memories of 2 kB, 50 in a directory.
 type bench struct {
 	*env
-	docs     *memento.Store
-	memories int
+	docs     *memento.Store // the first store
+	stores   []memento.StoreID
+	memories int // in each store
 	callers  atomic.Int64
 }
 
+// newBench creates one store.
 func newBench(b *testing.B, h Harness, memories int) *bench {
 	e := &bench{env: newEnv(b, h), memories: memories}
-	e.docs = e.env.docs(e.b)
+	e.docs, e.stores = e.env.docs(e.b), []memento.StoreID{e.store}
 	e.setLimits(memento.Limits{Memories: 1 << 40, Bytes: 1 << 50})
-	changes := make([]memento.Change, memories)
-	for i := range changes {
-		changes[i] = memento.Put{Path: e.path(i), Content: note(i)}
-	}
-	e.apply(changes...)
+	e.fillStore(e.store)
 	return e
+}
+
+// newWorkspaceBench creates stores of ten memories.
+func newWorkspaceBench(b *testing.B, h Harness, stores int) *bench {
+	e := &bench{env: newEnv(b, h), memories: 10}
+	e.docs, e.stores = e.env.docs(e.b), []memento.StoreID{e.store}
+	for i := 1; i < stores; i++ {
+		e.stores = append(e.stores, e.newStore(memento.StoreSpec{Name: storeName(i)}))
+	}
+	for _, id := range e.stores {
+		e.fillStore(id)
+	}
+	return e
+}
+
+// storeName returns the name of the store with a number. The name of the first is newEnv's.
+func storeName(i int) string {
+	if i == 0 {
+		return "test"
+	}
+	return fmt.Sprintf("store %d", i)
+}
+
+func (e *bench) fillStore(id memento.StoreID) {
+	const batch = 1000
+	for from := 0; from < e.memories; from += batch {
+		var changes []memento.Change
+		for i := from; i < min(from+batch, e.memories); i++ {
+			changes = append(changes, memento.Put{Path: e.path(i), Content: note(i)})
+		}
+		if _, err := e.b.Apply(e.Context(), id, e.by, changes); err != nil {
+			e.Fatal(err)
+		}
+	}
 }
 
 // note returns the text of a note of 2 kB. One in 97 has the needle.
@@ -64,13 +126,7 @@ func (e *bench) path(i int) memento.Path {
 
 // run measures op with one caller, and with 16 for each processor.
 func (e *bench) run(b *testing.B, name string, op func(*caller) error) {
-	b.Run(name+"/serial", func(b *testing.B) {
-		c := e.newCaller()
-		for b.Loop() {
-			c.do(b, op)
-		}
-		c.leave()
-	})
+	e.runSerial(b, name, op)
 	b.Run(name+"/parallel", func(b *testing.B) {
 		b.SetParallelism(16)
 		b.RunParallel(func(pb *testing.PB) {
@@ -80,6 +136,17 @@ func (e *bench) run(b *testing.B, name string, op func(*caller) error) {
 			}
 			c.leave()
 		})
+	})
+}
+
+// runSerial measures op with one caller.
+func (e *bench) runSerial(b *testing.B, name string, op func(*caller) error) {
+	b.Run(name+"/serial", func(b *testing.B) {
+		c := e.newCaller()
+		for b.Loop() {
+			c.do(b, op)
+		}
+		c.leave()
 	})
 }
 
@@ -114,13 +181,36 @@ func (c *caller) do(b *testing.B, op func(*caller) error) {
 	}
 }
 
+// pick returns the number of a store, another one at each call.
+func (c *caller) pick() int { return c.n * 31 % len(c.stores) }
+
 func (c *caller) get() error {
 	_, err := c.docs.Get(c.Context(), memento.ByPath(c.path(c.n*31)))
 	return err
 }
 
+// getAny reads a memory of any store.
+func (c *caller) getAny() error {
+	_, err := c.b.Get(c.Context(), c.stores[c.pick()], memento.ByPath(c.path(c.n*31)))
+	return err
+}
+
+// openAndGet opens the backend again and reads a memory, as a new process does.
+func (c *caller) openAndGet() error {
+	b, err := c.h.Open(c.Context(), c.dir)
+	if err != nil {
+		return err
+	}
+	_, err = b.Get(c.Context(), c.stores[c.pick()], memento.ByPath(c.path(c.n*31)))
+	return errors.Join(err, b.Close())
+}
+
 func (c *caller) list() error {
 	return firstError(c.docs.List(c.Context(), memento.ListOptions{Depth: 2}))
+}
+
+func (c *caller) listDirectory() error {
+	return firstError(c.docs.List(c.Context(), memento.ListOptions{Dir: c.path(c.n * 31).Parent(), Depth: 1}))
 }
 
 func (c *caller) createAndRemove() error {
@@ -151,5 +241,45 @@ func (c *caller) move() error {
 
 func (c *caller) search() error {
 	_, err := c.b.(memento.Searcher).Search(c.Context(), c.store, memento.SearchOptions{Query: "needle here"})
+	return err
+}
+
+// searchOne searches for a word that one note has.
+func (c *caller) searchOne() error {
+	i := c.n * 31 % c.memories
+	_, err := c.b.(memento.Searcher).Search(c.Context(), c.store, memento.SearchOptions{Query: fmt.Sprint(i)})
+	return err
+}
+
+func (c *caller) getStore() error {
+	_, err := c.b.GetStore(c.Context(), workspace, c.stores[c.pick()])
+	return err
+}
+
+func (c *caller) findStore() error {
+	i := c.pick()
+	id, err := memento.OpenNamed(c.b, workspace, memento.StoreSpec{Name: storeName(i)}, nil).ID(c.Context())
+	if err == nil && id != c.stores[i] {
+		err = fmt.Errorf("store %d has the ID %s, want %s", i, id, c.stores[i])
+	}
+	return err
+}
+
+// listStores lists one page.
+func (c *caller) listStores() error {
+	return firstError(c.b.ListStores(c.Context(), workspace, memento.StoreListOptions{Limit: 20}))
+}
+
+func (c *caller) createAndDeleteStore() error {
+	info, err := c.b.CreateStore(c.Context(), workspace, memento.StoreSpec{Name: fmt.Sprintf("new %s %d", c.name, c.n), UniqueName: true, Settings: unscreened()})
+	if err == nil {
+		err = c.b.DeleteStore(c.Context(), workspace, info.ID)
+	}
+	return err
+}
+
+// updateAny writes a memory of any store.
+func (c *caller) updateAny() error {
+	_, err := c.b.Apply(c.Context(), c.stores[c.pick()], c.by, []memento.Change{memento.Put{Path: c.path(c.n * 31), Content: note(c.n)}})
 	return err
 }

@@ -1,27 +1,27 @@
 // Replays files of memory tool calls through the TypeScript SDK's local memory
-// tool, on request of the Go program that owns this process.
+// tool, on request of the Go program that started this process.
 //
 // Each line on stdin is a request {"file", "root", "atLeastMillis"}; each line on
 // stdout its answer {"calls", "nanos"} or {"error"}. A file has one call a line,
-// {"lane", "input"}: lanes run concurrently, the calls of a lane one by one.
+// {"caller", "input"}: callers run concurrently, the calls of one caller in order.
 
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 import { BetaLocalFilesystemMemoryTool } from '@anthropic-ai/sdk/tools/memory/node';
 
-// readLanes parses every call before any is timed.
-function readLanes(file) {
-  const lanes = [];
+// readCalls parses every call before any is timed, and returns them by caller.
+function readCalls(file) {
+  const calls = [];
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     if (line === '') continue;
     const call = JSON.parse(line);
-    (lanes[call.lane] ??= []).push(call.input);
+    (calls[call.caller] ??= []).push(call.input);
   }
-  return lanes;
+  return calls;
 }
 
-// runLane executes one lane's calls in order. The handlers throw on any error.
-async function runLane(tool, inputs) {
+// runCaller executes one caller's calls in order. The handlers throw on any error.
+async function runCaller(tool, inputs) {
   for (const input of inputs) {
     const text = await tool[input.command](input);
     if (typeof text !== 'string' || text === '') throw new Error(`${input.command} answered nothing`);
@@ -30,7 +30,7 @@ async function runLane(tool, inputs) {
 }
 
 async function replay({ file, root, atLeastMillis }) {
-  const lanes = readLanes(file);
+  const byCaller = readCalls(file);
   const tool = await BetaLocalFilesystemMemoryTool.init(root);
   globalThis.gc?.();
   const start = process.hrtime.bigint();
@@ -38,7 +38,7 @@ async function replay({ file, root, atLeastMillis }) {
   let calls = 0;
   let nanos = 0n;
   do {
-    for (const n of await Promise.all(lanes.map((inputs) => runLane(tool, inputs)))) calls += n;
+    for (const n of await Promise.all(byCaller.map((inputs) => runCaller(tool, inputs)))) calls += n;
     nanos = process.hrtime.bigint() - start;
   } while (nanos < least);
   return { calls, nanos: Number(nanos) };

@@ -80,11 +80,7 @@ var rooms = map[string]room{
 	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive"}, backends, faces)},
 	// cluster is tests only, of the program as it is built.
 	"cluster": {tests: []string{"httpstore"}},
-	// bench compares backends with the clients that they stand on.
-	"bench": {
-		own:  slices.Concat([]string{".", "internal", "storeurl", "sensitive", "cryptstore"}, backends),
-		libs: []string{"github.com/jackc/pgx/v5", "github.com/minio/minio-go/v7"},
-	},
+	"bench":   {own: []string{".", "internal", "sqlitestore", "cryptstore", "sensitive"}, tests: []string{"dirstore"}},
 }
 
 // inTests is what test files may import in addition.

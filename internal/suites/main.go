@@ -66,7 +66,7 @@ var all = []suite{
 	{"crash", "power cuts, under SQLite and plain files", []tool{ext4}, false, crash},
 	{"seededbugs", "each patch that breaks something is caught by its test; only with -long", []tool{ext4, strace, mount, node, npm}, true, seededBugs},
 	{"fuzz", "every fuzz target, for some seconds", nil, false, fuzz},
-	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, true, bench},
+	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, false, bench},
 }
 
 // errUnavailable is the result of a suite that something outside keeps from

@@ -26,12 +26,12 @@ const (
 // operations are in the order of the table.
 var operations = []operation{viewFile, viewDir, create, strReplace, insert, rename, remove}
 
-// reads reports whether the operation changes nothing, so that it may be replayed any number of times.
+// reads reports whether the operation changes nothing. Then it can be replayed any number of times.
 func (op operation) reads() bool { return op == viewFile || op == viewDir }
 
 // A note is a file of the store before the first call.
 type note struct {
-	path string // as the agent says it
+	path string // with /memories
 	text string
 }
 
@@ -48,10 +48,10 @@ type input struct {
 	NewPath    string  `json:"new_path,omitempty"`
 }
 
-// A call is one line of a step's file. Lanes are the concurrent callers.
+// A call is one line of a step's file.
 type call struct {
-	Lane  int   `json:"lane"`
-	Input input `json:"input"`
+	Caller int   `json:"caller"` // from 0
+	Input  input `json:"input"`
 }
 
 // A step is a file of calls that is timed as a whole.
@@ -62,14 +62,14 @@ type step struct {
 	file  string // where the calls are written; "" until then
 }
 
-// A workload is a store and one round of calls on it, which leaves the notes as
-// they were. It is the same for the same arguments.
+// A workload is the notes of a store and one round of calls on them, which leaves the
+// notes as they were. It is the same for the same arguments.
 //
-// The first writes and views of a round are not timed. Many a disk is slower where
-// nothing was written for a while, which would count against those who write the
-// same place over and over, as a database's log does; and caches are cold.
+// The first writes and views of a round are not timed: caches are cold, and many
+// disks are slower where nothing was written for a while, which would penalize a
+// database that rewrites its log in place.
 //
-// No two lanes change the same file: the SDK's tool loses one of two concurrent
+// No two callers change the same file: the SDK's tool loses one of two concurrent
 // edits, after which the next str_replace would find nothing to replace.
 type workload struct {
 	callers int
@@ -77,7 +77,7 @@ type workload struct {
 	round   []step
 }
 
-// counts are the number of calls of one step, over all lanes.
+// counts are the numbers of calls of one step, summed over all callers.
 type counts struct {
 	views  int
 	dirs   int
@@ -105,8 +105,8 @@ func newWorkload(seed uint64, size, callers int, n counts) (*workload, error) {
 	return w, nil
 }
 
-// directories is the number of directories that a store of the size has: 4, 20
-// and 100 for the three standard sizes.
+// directories returns the number of directories in a store of the size: 4, 20 and
+// 100 for the three default sizes.
 func directories(size int) int {
 	switch {
 	case size < 200:
@@ -121,12 +121,12 @@ func directory(size, i int) string {
 	return fmt.Sprintf("/memories/topic-%02d", i%directories(size))
 }
 
-// add appends a step whose calls are dealt out lane by lane.
-func (w *workload) add(op operation, timed bool, lanes func(lane int) []input) {
+// add appends a step. inputs returns the calls of one caller.
+func (w *workload) add(op operation, timed bool, inputs func(caller int) []input) {
 	s := step{op: op, timed: timed}
-	for lane := range w.callers {
-		for _, in := range lanes(lane) {
-			s.calls = append(s.calls, call{lane, in})
+	for caller := range w.callers {
+		for _, in := range inputs(caller) {
+			s.calls = append(s.calls, call{caller, in})
 		}
 	}
 	w.round = append(w.round, s)
@@ -148,25 +148,25 @@ func (w *workload) addDirViews(n int) {
 
 func (w *workload) addCreateAndDelete(rng *rand.Rand, prefix string, timed bool, n int) {
 	fresh := make([][]string, w.callers)
-	w.add(create, timed, func(lane int) []input {
+	w.add(create, timed, func(caller int) []input {
 		return repeat(n, func(i int) input {
-			name := fmt.Sprintf("%s-%02d-%04d", prefix, lane, i)
+			name := fmt.Sprintf("%s-%02d-%04d", prefix, caller, i)
 			path := fmt.Sprintf("%s/%s.md", directory(len(w.notes), rng.IntN(len(w.notes))), name)
-			fresh[lane] = append(fresh[lane], path)
+			fresh[caller] = append(fresh[caller], path)
 			text := newNote(rng, name)
 			return input{Command: "create", Path: path, FileText: &text}
 		})
 	})
-	w.add(remove, timed, func(lane int) []input {
-		rng.Shuffle(n, func(i, j int) { fresh[lane][i], fresh[lane][j] = fresh[lane][j], fresh[lane][i] })
-		return repeat(n, func(i int) input { return input{Command: "delete", Path: fresh[lane][i]} })
+	w.add(remove, timed, func(caller int) []input {
+		rng.Shuffle(n, func(i, j int) { fresh[caller][i], fresh[caller][j] = fresh[caller][j], fresh[caller][i] })
+		return repeat(n, func(i int) input { return input{Command: "delete", Path: fresh[caller][i]} })
 	})
 }
 
 func (w *workload) addStrReplace(rng *rand.Rand, n int) {
 	pending, done := statePending, stateDone
-	w.add(strReplace, true, func(lane int) []input {
-		return w.thereAndBack(rng, lane, n,
+	w.add(strReplace, true, func(caller int) []input {
+		return w.thereAndBack(rng, caller, n,
 			func(f note) input {
 				return input{Command: "str_replace", Path: f.path, OldStr: &pending, NewStr: &done}
 			},
@@ -177,13 +177,13 @@ func (w *workload) addStrReplace(rng *rand.Rand, n int) {
 }
 
 func (w *workload) addRename(rng *rand.Rand, n int) {
-	// To another directory: its own turn in the list, so that the lane stays alone with the name.
+	// To another directory: its own turn in the list, so that only this caller uses the name.
 	moved := map[string]string{}
 	for i, f := range w.notes {
 		moved[f.path] = fmt.Sprintf("%s/moved-%05d.md", directory(len(w.notes), i+1), i)
 	}
-	w.add(rename, true, func(lane int) []input {
-		return w.thereAndBack(rng, lane, n,
+	w.add(rename, true, func(caller int) []input {
+		return w.thereAndBack(rng, caller, n,
 			func(f note) input { return input{Command: "rename", OldPath: f.path, NewPath: moved[f.path]} },
 			func(f note) input { return input{Command: "rename", OldPath: moved[f.path], NewPath: f.path} })
 	})
@@ -191,40 +191,40 @@ func (w *workload) addRename(rng *rand.Rand, n int) {
 
 func (w *workload) addInsert(rng *rand.Rand, n int) {
 	touched := make([][]note, w.callers)
-	w.add(insert, true, func(lane int) []input {
-		own := w.own(rng, lane)
-		touched[lane] = own[:min(n, len(own))]
+	w.add(insert, true, func(caller int) []input {
+		own := w.own(rng, caller)
+		touched[caller] = own[:min(n, len(own))]
 		return repeat(n, func(i int) input {
 			line, text := rng.IntN(noteLines), "- "+sentence(rng)+"\n"
 			return input{Command: "insert", Path: own[i%len(own)].path, InsertLine: &line, InsertText: &text}
 		})
 	})
-	w.add(remove, false, func(lane int) []input {
-		return repeat(len(touched[lane]), func(i int) input {
-			return input{Command: "delete", Path: touched[lane][i].path}
+	w.add(remove, false, func(caller int) []input {
+		return repeat(len(touched[caller]), func(i int) input {
+			return input{Command: "delete", Path: touched[caller][i].path}
 		})
 	})
-	w.add(create, false, func(lane int) []input {
-		return repeat(len(touched[lane]), func(i int) input {
-			return input{Command: "create", Path: touched[lane][i].path, FileText: &touched[lane][i].text}
+	w.add(create, false, func(caller int) []input {
+		return repeat(len(touched[caller]), func(i int) input {
+			return input{Command: "create", Path: touched[caller][i].path, FileText: &touched[caller][i].text}
 		})
 	})
 }
 
-// own returns the notes that only this lane changes, in random order.
-func (w *workload) own(rng *rand.Rand, lane int) []note {
+// own returns the notes that only this caller changes, in random order.
+func (w *workload) own(rng *rand.Rand, caller int) []note {
 	var own []note
-	for i := lane; i < len(w.notes); i += w.callers {
+	for i := caller; i < len(w.notes); i += w.callers {
 		own = append(own, w.notes[i])
 	}
 	rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
 	return own
 }
 
-// thereAndBack returns n calls, or one fewer, that change the lane's notes and change them back.
-func (w *workload) thereAndBack(rng *rand.Rand, lane, n int, there, back func(note) input) []input {
+// thereAndBack returns n calls, or one fewer, that change the caller's notes and change them back.
+func (w *workload) thereAndBack(rng *rand.Rand, caller, n int, there, back func(note) input) []input {
 	var calls []input
-	own := w.own(rng, lane)
+	own := w.own(rng, caller)
 	for left := n / 2; left > 0; left -= len(own) {
 		own = own[:min(left, len(own))]
 		for _, f := range own {
@@ -277,26 +277,26 @@ func (s *step) write() error {
 	return f.Close()
 }
 
-// readLanes returns the raw inputs of a step's file, lane by lane.
-func readLanes(file string) ([][][]byte, error) {
+// readCalls returns the raw inputs of a step's file, by caller.
+func readCalls(file string) ([][][]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var lanes [][][]byte
+	var calls [][][]byte
 	for d := json.NewDecoder(bufio.NewReader(f)); d.More(); {
 		var c struct {
-			Lane  int             `json:"lane"`
-			Input json.RawMessage `json:"input"`
+			Caller int             `json:"caller"`
+			Input  json.RawMessage `json:"input"`
 		}
 		if err := d.Decode(&c); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		for len(lanes) <= c.Lane {
-			lanes = append(lanes, nil)
+		for len(calls) <= c.Caller {
+			calls = append(calls, nil)
 		}
-		lanes[c.Lane] = append(lanes[c.Lane], slices.Clone(c.Input))
+		calls[c.Caller] = append(calls[c.Caller], slices.Clone(c.Input))
 	}
-	return lanes, nil
+	return calls, nil
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// fsyncFloor returns how often a second 4 KB can be written over themselves in
-// one file, each write made durable by an fsync. No durable write of a single
-// caller can be faster.
-func fsyncFloor(dir string, atLeast time.Duration) (perSecond float64, err error) {
-	f, err := os.Create(filepath.Join(dir, "floor"))
+// fsyncRate returns how often a second 4 KB can be overwritten in one file in dir,
+// each write followed by an fsync. It is an upper bound of the durable writes of a
+// single caller.
+func fsyncRate(dir string, atLeast time.Duration) (perSecond float64, err error) {
+	f, err := os.Create(filepath.Join(dir, "fsync"))
 	if err != nil {
 		return 0, err
 	}

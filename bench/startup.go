@@ -13,60 +13,62 @@ import (
 	"time"
 )
 
-// binaryFigures describe the command: how soon it answers, how much it holds.
-type binaryFigures struct {
-	Files       int     `json:"files"`
-	FirstDirMS  float64 `json:"first_directory_view_ms"` // from exec to the answer, the median
-	FirstFileMS float64 `json:"first_file_view_ms"`
-	PeakMB      float64 `json:"peak_mb"` // after a view of the directory and of 100 files; 0 if it cannot be told
-	Starts      int     `json:"starts"`
+// startupFigures are the time to start `memento tool`, and its memory.
+type startupFigures struct {
+	files     int
+	firstDir  float64 // milliseconds from start to the answer, the median
+	firstFile float64
+	peakMB    float64 // after viewing /memories and 100 files; 0 if unknown
 }
 
-func (b *bench) measureBinary(ctx context.Context, size int) (f binaryFigures, err error) {
-	f.Files, f.Starts = size, 20
+// measureStartup starts `memento tool` on the largest store.
+func (b *bench) measureStartup(ctx context.Context, r *report) (err error) {
+	f := &startupFigures{files: b.sizes[len(b.sizes)-1]}
+	starts := 20
 	if b.quick {
-		f.Starts = 3
+		starts = 3
 	}
-	file := filepath.Join(b.work, "binary.db")
-	w, err := newWorkload(b.seed, size, 1, counts{})
+	file := filepath.Join(b.work, "startup.db")
+	w, err := newWorkload(b.seed, f.files, 1, counts{})
 	if err != nil {
-		return f, err
+		return err
 	}
-	fmt.Fprintf(b.progress, "%d files: the binary's start and memory\n", size)
+	fmt.Fprintf(b.progress, "%d files: the binary's start and memory\n", f.files)
 	if err := fillFile(ctx, file, w.notes); err != nil {
-		return f, err
+		return err
 	}
-	directory := viewLine("/memories")
-	if f.FirstDirMS, err = b.firstAnswer(ctx, file, directory, f.Starts); err != nil {
-		return f, err
+	directory := append(viewInput("/memories"), '\n')
+	if f.firstDir, err = b.firstAnswer(ctx, file, directory, starts); err != nil {
+		return err
 	}
-	if f.FirstFileMS, err = b.firstAnswer(ctx, file, viewLine(w.notes[size/2].path), f.Starts); err != nil {
-		return f, err
+	if f.firstFile, err = b.firstAnswer(ctx, file, append(viewInput(w.notes[f.files/2].path), '\n'), starts); err != nil {
+		return err
 	}
 
 	c, err := startCoprocess(ctx, b.binary, file)
 	if err != nil {
-		return f, err
+		return err
 	}
 	lines := [][]byte{directory}
 	rng := rand.New(rand.NewPCG(b.seed, 0))
 	for range 100 {
-		lines = append(lines, viewLine(w.notes[rng.IntN(size)].path))
+		lines = append(lines, append(viewInput(w.notes[rng.IntN(f.files)].path), '\n'))
 	}
 	for _, line := range lines {
 		if err := c.call(line); err != nil {
-			return f, errors.Join(err, c.close())
+			return errors.Join(err, c.close())
 		}
 	}
 	peak := livePeak(c.process.cmd.Process.Pid)
 	if err := c.close(); err != nil {
-		return f, err
+		return err
 	}
 	if peak == 0 {
 		peak = exitPeak(c.process.cmd.ProcessState)
 	}
-	f.PeakMB = float64(peak) / 1e6
-	return f, nil
+	f.peakMB = float64(peak) / 1e6
+	r.startup = f
+	return nil
 }
 
 // firstAnswer returns the median time, in milliseconds, from starting `memento
@@ -89,16 +91,16 @@ func (b *bench) firstAnswer(ctx context.Context, file string, line []byte, start
 	return median(times), nil
 }
 
-func viewLine(path string) []byte {
-	line, err := json.Marshal(input{Command: "view", Path: path})
+func viewInput(path string) []byte {
+	text, err := json.Marshal(input{Command: "view", Path: path})
 	if err != nil {
 		panic(err) // a struct of strings
 	}
-	return append(line, '\n')
+	return text
 }
 
-// livePeak returns the most memory a running process has held, in bytes; 0
-// where the system does not say.
+// livePeak returns the peak memory of a running process, in bytes; 0 where the
+// system does not report it.
 func livePeak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

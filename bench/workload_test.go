@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,7 +69,8 @@ func TestCallsSucceed(t *testing.T) {
 		if err := w.write(t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
-		l, err := newLibrary(t.Context(), memstore.New(nil), w.notes)
+		backend := memstore.New(nil)
+		l, err := newLibrary(t.Context(), nameLibrary, backend, backend, w.notes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +107,9 @@ func TestCallsSucceed(t *testing.T) {
 	}
 }
 
-// TestLanesKeepApart checks what keeps the SDK's tool from losing edits.
-func TestLanesKeepApart(t *testing.T) {
+// TestCallersUseDifferentFiles checks that no two callers change the same file, of
+// which the SDK's tool would lose edits.
+func TestCallersUseDifferentFiles(t *testing.T) {
 	w, err := newWorkload(1, 20, 16, testCounts)
 	if err != nil {
 		t.Fatal(err)
@@ -115,30 +121,30 @@ func TestLanesKeepApart(t *testing.T) {
 		owner := map[string]int{}
 		for _, c := range s.calls {
 			for _, path := range []string{c.Input.Path, c.Input.OldPath, c.Input.NewPath} {
-				if lane, seen := owner[path]; path != "" && seen && lane != c.Lane {
-					t.Fatalf("%s: lanes %d and %d both change %s", s.op, lane, c.Lane, path)
+				if caller, seen := owner[path]; path != "" && seen && caller != c.Caller {
+					t.Fatalf("%s: callers %d and %d both change %s", s.op, caller, c.Caller, path)
 				}
-				owner[path] = c.Lane
+				owner[path] = c.Caller
 			}
 		}
-		if lanes := slices.Compact(slices.Collect(lanesOf(s))); len(lanes) != 16 {
-			t.Errorf("%s uses %d lanes", s.op, len(lanes))
+		if callers := slices.Compact(slices.Collect(callersOf(s))); len(callers) != 16 {
+			t.Errorf("%s has %d callers", s.op, len(callers))
 		}
 	}
 }
 
-func lanesOf(s step) func(yield func(int) bool) {
+func callersOf(s step) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for _, c := range s.calls {
-			if !yield(c.Lane) {
+			if !yield(c.Caller) {
 				return
 			}
 		}
 	}
 }
 
-// BenchmarkStep runs each step on the embedded store, for profiles of where
-// memento's time goes. A run of the comparison says more about speed.
+// BenchmarkStep runs each step on the embedded store, for profiles. The comparison
+// itself is the better measurement of speed.
 func BenchmarkStep(b *testing.B) {
 	for _, size := range []int{20, 10_000} {
 		for _, callers := range []int{1, 16} {
@@ -163,7 +169,7 @@ func benchmarkRound(b *testing.B, size, callers int) {
 		b.Fatal(err)
 	}
 	defer l.close()
-	if _, err := l.settle(b.Context()); err != nil {
+	if _, err := l.finishDeferred(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for i, s := range w.round {
@@ -209,22 +215,45 @@ func TestTooFewFilesForTheCallers(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	table := table{
-		head:  []string{"operation", "ratio", ""},
-		right: []bool{1: true},
-		rows:  [][]string{{"create", times(2.345), verdict(true)}, {"view", times(1234.5), verdict(false)}},
+	table := table{numbers: []bool{1: true},
+		rows: [][]string{{"operation", "ratio", ""}, {"create", times(2.345), "one"}, {"view", times(1234.5), ""}}}
+	var got strings.Builder
+	table.write(&got)
+	want := `
+| operation |  ratio |      |
+| --------- | -----: | ---- |
+| create    |  2.35x | one  |
+| view      | 1,235x |      |
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
 	}
-	var text, markdown strings.Builder
-	table.writeText(&text)
-	table.writeMarkdown(&markdown)
-	wantText := "operation   ratio\n" +
-		"create      2.35x  ok\n" +
-		"view       1,235x  short\n"
-	if diff := cmp.Diff(wantText, text.String()); diff != "" {
-		t.Errorf("as text (-want +got):\n%s", diff)
+}
+
+func TestParseArgs(t *testing.T) {
+	c, err := parseArgs([]string{"-quick", "-part", "http,encryption", "-callers", "16,1,1"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
 	}
-	wantMarkdown := "| operation | ratio |  |\n| --- | ---: | --- |\n| create | 2.35x | ok |\n| view | 1,235x | short |\n"
-	if diff := cmp.Diff(wantMarkdown, markdown.String()); diff != "" {
-		t.Errorf("as Markdown (-want +got):\n%s", diff)
+	want := config{parts: []string{partHTTP, partEncryption}, sizes: []int{20, 200}, callers: []int{1, 16}, rounds: 1, seed: 1, quick: true, dir: "."}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	for _, args := range []string{"-part disk", "-rounds 0", "-sizes 0", "-callers x", "more"} {
+		if _, err := parseArgs(strings.Fields(args), io.Discard); err == nil {
+			t.Errorf("%q is accepted", args)
+		}
+	}
+}
+
+func TestRepeatCalls(t *testing.T) {
+	var made atomic.Int64
+	m, err := repeatCalls(16, time.Millisecond, func(int) (int, error) { made.Add(2); return 2, nil })
+	if err != nil || m.Calls != int(made.Load()) || m.Calls == 0 || m.Nanos < time.Millisecond.Nanoseconds() {
+		t.Errorf("%d calls are measured as %+v, %v", made.Load(), m, err)
+	}
+	fault := errors.New("fault")
+	if _, err := repeatCalls(2, time.Hour, func(int) (int, error) { return 0, fault }); !errors.Is(err, fault) {
+		t.Errorf("the error of a call is returned as %v", err)
 	}
 }
