@@ -9,18 +9,17 @@ import (
 	"memento"
 )
 
-// audit checks that what a store says of itself fits together: usage is the sum
-// of the memories, contents match their hashes and newest versions, the history
-// explains which memories there are, and no path is both memory and directory.
-// Nobody may write meanwhile.
+// audit checks that the store is consistent: usage is the sum of the memories,
+// contents match their hashes and newest versions, replaying the history gives the
+// memories, and no path is both memory and directory. There must be no concurrent writes.
 func (e *env) audit() {
 	e.Helper()
 	e.auditAs(e.info())
 }
 
-// Audit checks the same of a store that is described by info, as it is now, for
-// tests of what is built on backends. Times may be of any order, as they are after
-// an import.
+// Audit checks that the store described by info, which must be current, is consistent.
+// It is for tests of packages that use backends. Times may be in any order, as they are
+// after an import.
 func Audit(t testing.TB, b memento.Backend, info memento.StoreInfo) {
 	t.Helper()
 	e := env{TB: t, b: b, store: info.ID, anyTimes: true}
@@ -43,7 +42,7 @@ func (e *env) auditAs(info memento.StoreInfo) {
 		usage.Bytes += m.Size
 		files[x.Path] = true
 		if x.Dir || x.Path != m.Path || x.UpdatedAt != m.UpdatedAt || x.Usage != (memento.Usage{Memories: 1, Bytes: m.Size}) {
-			e.Errorf("audit: entry %+v does not fit its memory", x)
+			e.Errorf("audit: entry %+v does not match its memory", x)
 		}
 		if m.SHA256 != memento.HashContent(m.Content) || m.Digest == "" && m.Size != int64(len(m.Content)) {
 			e.Errorf("audit: %s: hash or size is not that of the contents", m.Path)
@@ -88,7 +87,7 @@ func (e *env) auditHistory(versions []memento.Version) map[memento.MemoryID]meme
 	var at time.Time
 	for _, v := range versions {
 		if v.Seq <= seq {
-			e.Errorf("audit: version %s has Seq %d behind %d", v.ID, v.Seq, seq)
+			e.Errorf("audit: version %s has Seq %d after %d", v.ID, v.Seq, seq)
 		}
 		if v.CreatedAt.Before(at) && !e.anyTimes {
 			e.Errorf("audit: version %s is of %v, the one before it of %v", v.ID, v.CreatedAt, at)

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// A Blob is a part of what a backend keeps, as it lies there while nobody has it open:
-// a file, an object, a column of a row.
+// A Blob is a part of a backend's stored data, read while the backend is not open: a
+// file, an object, a column of a row.
 type Blob struct {
 	Name  string
 	Data  []byte
-	Write func(context.Context, []byte) error // puts other bytes in its place
+	Write func(context.Context, []byte) error // replaces the data
 }
 
-// FileBlobs returns files as blobs, for [Harness].Blobs. What SQLite keeps beside a database
-// is not there while nobody has it open, and goes when the database is written.
+// FileBlobs returns files as blobs, for [Harness].Blobs. Writing one
+// removes the log and shared memory files of SQLite, which would hide the new data.
 func FileBlobs(paths ...string) (blobs []Blob, err error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -39,14 +39,14 @@ func FileBlobs(paths ...string) (blobs []Blob, err error) {
 	return blobs, nil
 }
 
-// damage closes the backend, replaces bytes in what it keeps, wherever they are, and opens
-// it again. It fails the test if they are nowhere.
+// damage closes the backend, replaces bytes in its stored data, wherever they are, and
+// opens it again. It fails the test if they are nowhere.
 func (e *env) damage(bad, good []byte) {
 	e.Helper()
 	e.replace(good, func(data []byte) []byte { return bytes.ReplaceAll(data, good, bad) })
 }
 
-// damageNth is damage for one place of several, from 0, and flips a bit there.
+// damageNth is damage for one of several places, numbered from 0. It flips a bit there.
 func (e *env) damageNth(n int, good []byte) {
 	e.Helper()
 	e.replace(good, func(data []byte) []byte {
@@ -85,7 +85,7 @@ func (e *env) replace(good []byte, change func([]byte) []byte) {
 		}
 	}
 	if found == 0 {
-		e.Fatalf("%q is nowhere in what is kept", good)
+		e.Fatalf("%q is nowhere in the stored data", good)
 	}
 	e.b = e.open()
 }

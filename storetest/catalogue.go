@@ -53,7 +53,7 @@ func createStore(e *env) {
 	if info.CreatedAt.Before(before) || info.CreatedAt.After(time.Now().Add(time.Second)) || info.CreatedAt.Location() != time.UTC {
 		e.Errorf("created at %v", info.CreatedAt)
 	}
-	info.Metadata["mine"] = "now" // the caller's map is its own
+	info.Metadata["mine"] = "now" // must not change the store's
 	e.store = info.ID
 	e.reopen()
 	if diff := cmp.Diff(want, e.info()); diff != "" {
@@ -97,7 +97,7 @@ func invalidStores(e *env) {
 		wantError(e, "update: "+name, err, memento.ErrInvalid)
 	}
 	if got := len(all(e, "ListStores", e.b.ListStores(e.Context(), workspace, memento.StoreListOptions{}))); got != 1 {
-		e.Errorf("%d stores, want the one there was", got)
+		e.Errorf("%d stores, want 1, as before", got)
 	}
 	if info := e.info(); info.Name != "test" || len(info.Metadata) != 0 {
 		e.Errorf("refused updates changed the store: %+v", info)
@@ -107,13 +107,13 @@ func invalidStores(e *env) {
 func updateStore(e *env) {
 	update := func(u memento.StoreUpdate) memento.StoreInfo {
 		e.Helper()
-		time.Sleep(2 * time.Millisecond) // for the time to move
+		time.Sleep(2 * time.Millisecond) // so that the time differs
 		info, err := e.b.UpdateStore(e.Context(), workspace, e.store, u)
 		if err != nil {
 			e.Fatal(err)
 		}
 		if diff := cmp.Diff(info, e.info()); diff != "" {
-			e.Errorf("UpdateStore returned other than GetStore does:\n%s", diff)
+			e.Errorf("UpdateStore and GetStore differ:\n%s", diff)
 		}
 		return info
 	}
@@ -299,12 +299,12 @@ func racingNames(e *env) {
 	}
 }
 
-// fiveStores makes stores named 0 to 4, of which 3 is archived, and returns
+// fiveStores creates stores named 0 to 3 and 0, of which 3 is archived, and returns
 // their descriptions, oldest first.
 func (e *env) fiveStores() []memento.StoreInfo {
 	var infos []memento.StoreInfo
 	for i := range 5 {
-		time.Sleep(3 * time.Millisecond) // for their order to be certain
+		time.Sleep(3 * time.Millisecond) // so that their order is certain
 		id := e.newStore(memento.StoreSpec{Name: fmt.Sprint(i % 4)})
 		u := memento.StoreUpdate{Archive: i == 3}
 		info, err := e.b.UpdateStore(e.Context(), workspace, id, u)
@@ -371,7 +371,7 @@ func listStorePages(e *env) {
 		}
 		after = page[0].ID
 		seen = append(seen, after)
-		if len(seen) == 2 { // the page to continue behind goes away
+		if len(seen) == 2 { // the store that the next page comes after is deleted
 			if err := e.b.DeleteStore(e.Context(), workspace, after); err != nil {
 				e.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	"memento"
 )
 
-// clocks tests what clocks that are wrong, or are set, must not do.
+// clocks tests that no data is lost because a clock is wrong, or is set.
 func clocks(t *testing.T, h Harness) {
 	h.run(t, "notes", notes)
 	h.run(t, "the storage's clock", storageClock)
@@ -24,7 +24,7 @@ func clocks(t *testing.T, h Harness) {
 	h.run(t, "two servers", twoServers)
 	h.run(t, "times recover", timesRecover)
 	h.run(t, "as of, across a jump", asOfAcrossJump)
-	h.run(t, "a clock that was behind", wasBehind)
+	h.run(t, "a clock that was late", lateClock)
 }
 
 const year = 365 * 24 * time.Hour
@@ -71,7 +71,7 @@ func storageClock(e *env) {
 	if !ok {
 		return // "as promised" has checked that it need not be one
 	}
-	before := time.Now().Add(-2 * time.Second) // some tell whole seconds
+	before := time.Now().Add(-2 * time.Second) // some clocks have whole seconds
 	at, err := clock.StorageTime(e.Context())
 	if errors.Is(err, memento.ErrUnsupported) {
 		return // a wrapper over one that has none
@@ -208,12 +208,12 @@ func setWrongAndRight(e *env) {
 	}
 	ahead.Store(-int64(year)) // which removes nothing
 	_, err := e.runOf(keeper)
-	if _, told := e.b.(memento.Clock); err != nil && !(told && errors.Is(err, memento.ErrHeld)) {
-		e.Errorf("a year behind: %v", err)
+	if _, hasClock := e.b.(memento.Clock); err != nil && !(hasClock && errors.Is(err, memento.ErrHeld)) {
+		e.Errorf("a year late: %v", err)
 	}
 	ahead.Store(0)
 	if _, err := e.runOf(keeper); err != nil {
-		e.Errorf("behind no more: %v", err)
+		e.Errorf("set right after that: %v", err)
 	}
 	e.same("after it all", before, e.everything())
 }
@@ -281,7 +281,7 @@ func timesRecover(e *env) {
 	}
 	made("1", start)
 	set(clock, start.Add(-30*time.Second))
-	made("a little behind", start)
+	made("a little late", start)
 	set(clock, start.Add(year))
 	made("a year ahead", start.Add(year))
 	set(clock, start.Add(year-30*time.Second))
@@ -289,7 +289,7 @@ func timesRecover(e *env) {
 	set(clock, start.Add(time.Hour))
 	made("set right", start.Add(time.Hour))
 	set(clock, start.Add(time.Hour-30*time.Second))
-	made("a little behind again", start.Add(time.Hour))
+	made("a little late again", start.Add(time.Hour))
 	set(clock, start.Add(2*time.Hour))
 	made("later", start.Add(2*time.Hour))
 }
@@ -312,7 +312,7 @@ func asOfAcrossJump(e *env) {
 		written, remove []memento.Path
 	}{
 		{time.Hour, []memento.Path{"/a"}, []memento.Path{"/b"}},
-		{3 * time.Hour, nil, nil}, // what it holds now
+		{3 * time.Hour, nil, nil}, // the present state
 	} {
 		r, err := s.RestoreAsOf(e.Context(), e.by, start.Add(c.after), true)
 		if err != nil || !slices.Equal(r.Written, c.written) || !slices.Equal(r.Removed, c.remove) || len(r.Lost) > 0 {
@@ -321,9 +321,9 @@ func asOfAcrossJump(e *env) {
 	}
 }
 
-// wasBehind has a clock that was far behind make versions: those that they have
-// replaced have not ceased then.
-func wasBehind(e *env) {
+// lateClock creates versions with a clock that is far late. The versions that they replace
+// do not count as superseded at that time.
+func lateClock(e *env) {
 	if e.h.OpenAt == nil {
 		return
 	}

@@ -18,7 +18,7 @@ func concurrency(t *testing.T, h Harness) {
 	h.run(t, "directories under writers", directoriesUnderWriters)
 	h.run(t, "memory or directory", memoryOrDirectory)
 	h.run(t, "catalogue and documents", catalogueUnderWriters)
-	h.run(t, "nobody starves", nobodyStarves)
+	h.run(t, "no writer starves", noWriterStarves)
 }
 
 func concurrentEdits(e *env) {
@@ -54,9 +54,8 @@ func concurrentEdits(e *env) {
 	e.explained("/log", editors*lines)
 }
 
-// explained checks that each version of the memory at p, which was empty at
-// first, has the lines of the one before it and one more behind them, and that
-// there are as many as lines.
+// explained checks that each version of the memory at p, which was empty at first,
+// appends one line to the version before it, and that there are as many as lines.
 func (e *env) explained(p memento.Path, lines int) {
 	e.Helper()
 	versions := e.versions(memento.VersionListOptions{Memory: e.get(p).ID, OldestFirst: true, Contents: true})
@@ -67,7 +66,7 @@ func (e *env) explained(p memento.Path, lines int) {
 	for i, v := range versions {
 		added, ok := strings.CutPrefix(v.Content, before)
 		if !ok || i > 0 && strings.Count(added, "\n") != 1 {
-			e.Fatalf("version %d does not add a line to the one before it: %q behind %q", v.Seq, added, before)
+			e.Fatalf("version %d does not append one line to the version before it: %q after %q", v.Seq, added, before)
 		}
 		before = v.Content
 	}
@@ -243,9 +242,9 @@ func catalogueUnderWriters(e *env) {
 	}
 }
 
-// nobodyStarves lets a caller on one handle write without a pause. Others must
-// come through.
-func nobodyStarves(e *env) {
+// noWriterStarves has a caller on one handle write without a pause. Another caller must
+// succeed in time.
+func noWriterStarves(e *env) {
 	var changes []memento.Change
 	for i := range 20 {
 		changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/even/%d", i)), Content: "x"})

@@ -148,7 +148,7 @@ func oneWinner(e *env) {
 		}
 	}
 
-	// Nobody loses who writes the same, but only the first makes a version.
+	// All callers that write the same succeed, but only the first creates a version.
 	var wg sync.WaitGroup
 	for i := range racers {
 		wg.Go(func() {

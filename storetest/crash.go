@@ -12,7 +12,7 @@ import (
 	"memento/internal/race"
 )
 
-// crash tests a backend that several processes share, and that may die.
+// crash tests a backend that several processes share and in which processes may die.
 func crash(t *testing.T, h Harness) {
 	if !h.Shared {
 		return // nothing promised
@@ -24,7 +24,7 @@ func crash(t *testing.T, h Harness) {
 	}
 }
 
-// processes lets several of them insert into one memory.
+// processes has several child processes insert into one memory.
 func processes(e *env) {
 	const children = 4
 	e.put("/log", "")
@@ -59,13 +59,13 @@ func processes(e *env) {
 	e.audit()
 }
 
-// killed kills a writing process, again and again. What it had acknowledged must
-// be there, and all must fit together.
+// killed kills a writing process, many times. What it had acknowledged must be there,
+// and the store must be consistent.
 func killed(e *env) {
 	kills := race.Scaled(50, 10)
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range kills {
-		// The child is alone with the data: its successors must find them in order.
+		// The child is the only process with the data, which must be intact for the next one.
 		if err := e.b.Close(); err != nil {
 			e.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func killed(e *env) {
 		if err := c.Process.Kill(); err != nil {
 			e.Fatal(err)
 		}
-		for c.Lines.Scan() { // what it said before it died
+		for c.Lines.Scan() { // its output before it was killed
 			acknowledged = append(acknowledged, strings.Fields(c.Lines.Text())...)
 		}
 		c.Wait()
@@ -101,7 +101,7 @@ func killed(e *env) {
 		if e.paired(); n%10 == 9 {
 			e.audit()
 		}
-		// The next one starts afresh, in the same history.
+		// The next child starts with no memories, and the same history.
 		for i := range childCallers {
 			e.b.Apply(e.Context(), e.store, e.by, []memento.Change{memento.Remove{Path: memento.Path(fmt.Sprintf("/caller%d", i))}})
 		}
@@ -114,7 +114,7 @@ func killed(e *env) {
 // paired checks that memories written by one Apply are there together.
 func (e *env) paired() {
 	e.Helper()
-	entries, told := e.settled()
+	entries, reported := e.settled()
 	var usage memento.Usage
 	pairs := map[memento.Path]int{}
 	for _, x := range entries {
@@ -132,16 +132,16 @@ func (e *env) paired() {
 	}
 	for dir, n := range pairs {
 		if n != 2 {
-			e.Errorf("%s is there by half", dir)
+			e.Errorf("%s has only one memory of the pair", dir)
 		}
 	}
-	if told != usage {
-		e.Errorf("usage is %+v, but memories add up to %+v", told, usage)
+	if reported != usage {
+		e.Errorf("usage is %+v, but memories add up to %+v", reported, usage)
 	}
 }
 
-// settled returns the memories and the usage of one moment. What a killed process
-// has sent to a server can still happen after its death.
+// settled returns the memories and the usage at one moment. A server can still execute
+// requests of a process after it was killed.
 func (e *env) settled() ([]memento.Entry, memento.Usage) {
 	e.Helper()
 	for before := e.info().Usage; ; {

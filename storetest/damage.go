@@ -10,11 +10,11 @@ import (
 	"memento"
 )
 
-// damage tests that no contents leave a backend that are not those that were written, and
-// that the rest stays usable.
+// damage tests that a backend returns no contents that differ from those that were
+// written, and that undamaged memories stay usable.
 func damage(t *testing.T, h Harness) {
 	if h.Blobs == nil {
-		return // of what is kept nowhere, nothing can be damaged
+		return // no stored data to damage
 	}
 	h.run(t, "damaged contents", damagedContents)
 	h.run(t, "damaged hash", damagedHash)
@@ -23,7 +23,7 @@ func damage(t *testing.T, h Harness) {
 	h.run(t, "flipped bits", flippedBits)
 }
 
-// damaged checks that an error says what is damaged.
+// damaged checks that an error names the damaged memory and version.
 func (e *env) damaged(what string, err error, m memento.MemoryID, v memento.VersionID) *memento.DamageError {
 	e.Helper()
 	d, ok := errors.AsType[*memento.DamageError](err)
@@ -47,7 +47,7 @@ func last[T any](seq func(func(T, error) bool)) (err error) {
 	return nil
 }
 
-// harm changes what is kept of a text, or of what was made of it when it was sealed.
+// harm damages the stored contents of a version: its text, or what it was sealed as.
 func (e *env) harm(text string, v memento.Version) {
 	e.Helper()
 	good := []byte(text)
@@ -60,7 +60,7 @@ func (e *env) harm(text string, v memento.Version) {
 func damagedContents(e *env) {
 	first := e.put("/dir/a.md", "the first text of a, end")
 	e.put("/other.md", "another text, end of it")
-	e.put("/dir/b.md", "beside it")
+	e.put("/dir/b.md", "next to it")
 	second := e.put("/dir/a.md", "the second text of a, finale")
 	e.harm("the second text of a, finale", second)
 
@@ -69,7 +69,7 @@ func damagedContents(e *env) {
 	m, err := e.b.Get(e.Context(), e.store, memento.ByID(second.Memory))
 	e.damaged("Get by ID", err, second.Memory, second.ID)
 	if m.Content != "" {
-		e.Errorf("Get returned %q beside its error", m.Content)
+		e.Errorf("Get returned %q with its error", m.Content)
 	}
 	err = last(e.b.List(e.Context(), e.store, memento.ListOptions{Contents: true}))
 	e.damaged("List with contents", err, second.Memory, second.ID)
@@ -90,7 +90,7 @@ func damagedContents(e *env) {
 	s := e.docs(e.b)
 	_, err = s.Get(e.Context(), memento.ByPath("/dir/a.md"))
 	if d := e.damaged("Store.Get", err, second.Memory, second.ID); d.Whole != first.ID {
-		e.Errorf("the last whole version is said to be %q, want %s", d.Whole, first.ID)
+		e.Errorf("the last undamaged version is %q, want %s", d.Whole, first.ID)
 	}
 	if m, err := s.Stat(e.Context(), memento.ByPath("/dir/a.md")); err != nil || m.ID != second.Memory || m.Version != second.ID || m.Content != "" {
 		e.Errorf("Stat: %+v, %v", m, err)
@@ -102,7 +102,7 @@ func damagedContents(e *env) {
 	e.damaged("UpdateMemory", err, second.Memory, second.ID)
 	_, err = s.RestoreAsOf(e.Context(), e.by, second.CreatedAt.Add(-time.Nanosecond), true)
 	if err != nil {
-		e.Errorf("RestoreAsOf what is whole: %v", err)
+		e.Errorf("RestoreAsOf of undamaged contents: %v", err)
 	}
 	_, _, err = s.RestoreVersion(e.Context(), e.by, second.ID)
 	e.damaged("RestoreVersion of it", err, second.Memory, second.ID)
@@ -123,7 +123,7 @@ func damagedContents(e *env) {
 		e.Errorf("%d versions are listed", n)
 	}
 
-	// A rename takes the damage along, and gives it no fresh hash.
+	// A rename keeps the damaged contents and the old hash.
 	e.apply(memento.Move{From: "/dir", To: "/moved"})
 	moved := e.list(memento.ListOptions{Dir: "/moved"})[0].Memory
 	_, err = e.b.Get(e.Context(), e.store, memento.ByPath("/moved/a.md"))
@@ -147,13 +147,13 @@ func (e *env) forgetDamaged(ids ...memento.VersionID) {
 		}
 	}
 	if err := last(e.b.ListVersions(e.Context(), e.store, memento.VersionListOptions{Contents: true})); err != nil {
-		e.Errorf("once it is redacted: %v", err)
+		e.Errorf("after it was redacted: %v", err)
 	}
 }
 
 func damagedHash(e *env) {
 	if e.h.SealedPrefix != nil {
-		return // its hash is of what only the keys know
+		return // the stored hash is of encrypted contents
 	}
 	first := e.put("/a.md", "one")
 	second := e.put("/a.md", "two")
@@ -168,7 +168,7 @@ func damagedHash(e *env) {
 		e.damage(flipped(sum), sum)
 	}
 	m, err := e.b.Get(e.Context(), e.store, memento.ByPath("/a.md"))
-	if errors.Is(err, memento.ErrFormat) && m.Content == "" { // what has the hash has a checksum of its own
+	if errors.Is(err, memento.ErrFormat) && m.Content == "" { // the hash is in data with a checksum of its own
 		e.damage([]byte(second.SHA256), []byte(flippedHex(second.SHA256)))
 		return
 	}
@@ -197,9 +197,9 @@ func damagedHistory(e *env) {
 	first := e.put("/a.md", "what there was before")
 	at := e.version(first.ID).CreatedAt
 	e.put("/a.md", "what there is now")
-	e.put("/b.md", "beside")
+	e.put("/b.md", "another")
 	e.harm("what there was before", first)
-	e.holds(map[memento.Path]string{"/a.md": "what there is now", "/b.md": "beside"})
+	e.holds(map[memento.Path]string{"/a.md": "what there is now", "/b.md": "another"})
 	_, err := e.b.GetVersion(e.Context(), e.store, first.ID)
 	e.damaged("GetVersion", err, first.Memory, first.ID)
 	s := e.docs(e.b)
@@ -214,13 +214,13 @@ func damagedHistory(e *env) {
 	}
 	e.damaged("ListVersions with contents", err, first.Memory, first.ID)
 	if len(got) != 2 || slices.Contains(got, first.ID) {
-		e.Errorf("before the damaged version came %q", got)
+		e.Errorf("listed before the damaged version: %q", got)
 	}
 	e.forgetDamaged(first.ID)
 }
 
-// harmNewest damages the copy of a text that /a.md has. The medium has an older one as
-// well, and their order in it is not known: what is put back may follow the other.
+// harmNewest damages the copy of a text that /a.md has. The stored data has an older
+// copy as well, and the order of the two is not known.
 func (e *env) harmNewest(text string) {
 	for _, n := range []int{0, 1, 0} {
 		e.damageNth(n, []byte(text))
@@ -231,8 +231,8 @@ func (e *env) harmNewest(text string) {
 	}
 }
 
-// damagedEqual restores a version whose text is what the damaged one should have: by the
-// rules of a write that would be no change.
+// damagedEqual restores a version with the text that the damaged version had. By the rules
+// of a write that would change nothing.
 func damagedEqual(e *env) {
 	const text = "the text, first and last"
 	first := e.put("/a.md", text)
@@ -250,10 +250,10 @@ func damagedEqual(e *env) {
 	}
 	e.holds(map[memento.Path]string{"/a.md": text})
 	e.forgetDamaged(third.ID)
-	gone := e.put("/gone.md", "what will be damaged, and go")
-	e.harm("what will be damaged, and go", gone)
+	gone := e.put("/gone.md", "the text to damage and delete")
+	e.harm("the text to damage and delete", gone)
 	if err := e.docs(e.b).DeleteMemory(e.Context(), e.by, gone.Memory, ""); err != nil {
-		e.Errorf("DeleteMemory of what is damaged: %v", err)
+		e.Errorf("DeleteMemory of a damaged memory: %v", err)
 	}
 	e.missing("/gone.md")
 	e.forgetDamaged(gone.ID)

@@ -78,7 +78,7 @@ func putModifies(e *env) {
 	if m.Content != "three" || m.Version != second.ID || !m.CreatedAt.Equal(first.CreatedAt) || !m.UpdatedAt.Equal(second.CreatedAt) {
 		e.Errorf("Get: %+v", m)
 	}
-	e.put("/a", "one") // back again is a change too
+	e.put("/a", "one") // changing it back is a change too
 	if got := len(e.versions(memento.VersionListOptions{})); got != 3 {
 		e.Errorf("%d versions, want 3", got)
 	}
@@ -170,7 +170,7 @@ func removeMemory(e *env) {
 	}
 	e.reopen()
 	e.missing("/dir/a")
-	e.missing("/dir") // a directory goes with the last memory below it
+	e.missing("/dir") // a directory is gone when no memory is below it
 	_, err := e.b.Get(e.Context(), e.store, memento.ByID(first.Memory))
 	wantError(e, "Get by ID", err, memento.ErrNotExist)
 
@@ -283,9 +283,9 @@ func moveDirectory(e *env) {
 	e.reopen()
 	e.holds(want)
 	if got := e.list(memento.ListOptions{Dir: "/from"}); len(got) > 0 {
-		e.Errorf("left behind: %v", entryPaths(got))
+		e.Errorf("left at the old path: %v", entryPaths(got))
 	}
-	e.apply(memento.Move{From: "/to/x/sub", To: "/to/sub"}) // up, and beside where it was
+	e.apply(memento.Move{From: "/to/x/sub", To: "/to/sub"}) // up, next to its old parent
 	e.apply(memento.Move{From: "/to/sub/from", To: "/from"})
 	for _, p := range []memento.Path{"/to/x/a", "/to/sub/x", "/from/sub", "/to/x/é 名"} {
 		e.get(p)
@@ -352,21 +352,21 @@ func severalChanges(e *env) {
 		memento.Put{Path: "/a", Content: "second", If: memento.IfSHA256(memento.HashContent("first"))},
 		memento.Put{Path: "/new", Content: "made", If: memento.IfAbsent()},
 		memento.Remove{Path: "/new"},
-		memento.Put{Path: "/new", Content: "made anew", If: memento.IfAbsent()},
+		memento.Put{Path: "/new", Content: "made again", If: memento.IfAbsent()},
 	)
 	if len(versions) != 8 {
 		e.Fatalf("%d versions, want 8", len(versions))
 	}
 	if diff := cmp.Diff(e.versions(memento.VersionListOptions{OldestFirst: true})[2:], versions); diff != "" {
-		e.Errorf("Apply returned other versions than the history has:\n%s", diff)
+		e.Errorf("Apply returned versions that differ from the history:\n%s", diff)
 	}
 	e.reopen()
-	e.holds(map[memento.Path]string{"/a": "second", "/b": "/a", "/new": "made anew"})
+	e.holds(map[memento.Path]string{"/a": "second", "/b": "/a", "/new": "made again"})
 	if e.get("/a").ID != b || e.get("/b").ID != a {
 		e.Error("IDs did not move with their memories")
 	}
 	if versions[5].Memory == versions[7].Memory {
-		e.Error("a memory made anew has the ID of the old one")
+		e.Error("a memory created at the path of a deleted one has its ID")
 	}
 }
 

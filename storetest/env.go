@@ -23,7 +23,7 @@ type env struct {
 	store memento.StoreID
 	by    memento.Actor
 
-	anyTimes bool // imported versions may be older than those before them
+	anyTimes bool // versions may be older than those before them, as imported ones are
 }
 
 func newEnv(t testing.TB, h Harness) *env {
@@ -34,7 +34,7 @@ func newEnv(t testing.TB, h Harness) *env {
 	return e
 }
 
-// open returns one more handle, closed when the test ends.
+// open returns another handle, which is closed when the test ends.
 func (e *env) open() memento.Backend {
 	e.Helper()
 	b, err := e.h.Open(e.Context(), e.dir)
@@ -82,8 +82,8 @@ func (e *env) newStore(spec memento.StoreSpec) memento.StoreID {
 	return info.ID
 }
 
-// unscreened are settings with which a [memento.Store] needs no detector: what it
-// does with one is not the backend's business.
+// unscreened returns settings with which a [memento.Store] needs no detector, which no
+// backend uses.
 func unscreened() *memento.Settings {
 	s := memento.DefaultSettings()
 	s.Sensitive.Mode = memento.Off
@@ -128,7 +128,7 @@ func (e *env) try(changes ...memento.Change) error {
 	return err
 }
 
-// apply applies changes as one, which must work.
+// apply applies changes as one, which must succeed.
 func (e *env) apply(changes ...memento.Change) []memento.Version {
 	e.Helper()
 	done, err := e.b.Apply(e.Context(), e.store, e.by, changes)
@@ -138,7 +138,7 @@ func (e *env) apply(changes ...memento.Change) []memento.Version {
 	return done.Versions
 }
 
-// put writes one memory, which must make a version.
+// put writes one memory, which must create a version.
 func (e *env) put(p memento.Path, content string) memento.Version {
 	e.Helper()
 	versions := e.apply(memento.Put{Path: p, Content: content})
@@ -148,7 +148,7 @@ func (e *env) put(p memento.Path, content string) memento.Version {
 	return versions[0]
 }
 
-// fill writes memories as one, each with its own path as contents.
+// fill writes memories in one Apply, each with its path as contents.
 func (e *env) fill(paths ...memento.Path) {
 	e.Helper()
 	changes := make([]memento.Change, len(paths))
@@ -192,7 +192,7 @@ func brief(changes []memento.Change) string {
 	shown := make([]any, len(changes))
 	for i, c := range changes {
 		shown[i] = c
-		if m, ok := c.(memento.Move); ok && m.Content != nil { // of which %q shows the address
+		if m, ok := c.(memento.Move); ok && m.Content != nil { // %q would print its address
 			shown[i] = []any{m.From, m.To, m.If, *m.Content}
 		}
 	}
@@ -250,7 +250,7 @@ func (e *env) version(id memento.VersionID) memento.Version {
 	return v
 }
 
-// all collects what a listing yields, which must not be an error.
+// all collects the items of a listing, which must not yield an error.
 func all[T any](t testing.TB, what string, seq iter.Seq2[T, error]) []T {
 	t.Helper()
 	var items []T
@@ -272,7 +272,7 @@ func entryPaths(entries []memento.Entry) []string {
 	return paths
 }
 
-// state is all that can be seen of a store.
+// state is all that the interface shows of a store.
 type state struct {
 	Info     memento.StoreInfo
 	Entries  []memento.Entry
@@ -283,7 +283,7 @@ func (e *env) everything() state {
 	e.Helper()
 	s := state{e.info(), e.list(memento.ListOptions{Contents: true}), e.versions(memento.VersionListOptions{Contents: true})}
 	for i := range s.Entries {
-		s.Entries[i].Memory.ReadAt = s.Entries[i].UpdatedAt // it may move by itself
+		s.Entries[i].Memory.ReadAt = s.Entries[i].UpdatedAt // it changes without a write
 	}
 	return s
 }

@@ -15,11 +15,11 @@ import (
 // flipTime bounds how long a damaged backend may take to be opened and read.
 const flipTime = time.Minute
 
-// flipsFor bounds how long a usual run goes on.
+// flipsFor bounds the duration of a usual run.
 const flipsFor = 3 * time.Second
 
-// flippedBits flips bits anywhere in what is kept, one at a time, and checks that no text
-// leaves the backend that is not what was written there. A usual run tries some hundred
+// flippedBits flips bits anywhere in the stored data, one at a time, and checks that the
+// backend returns no text that was not written there. A usual run tries some hundred
 // places, a long one each byte.
 func flippedBits(e *env) {
 	x := flipping{env: e, texts: map[memento.VersionID]string{}, written: map[string]bool{"": true}, heads: map[memento.Path]string{}}
@@ -38,7 +38,7 @@ func flippedBits(e *env) {
 	v = e.apply(memento.Move{From: "/b.md", To: "/dir/d.md"})[0]
 	x.texts[v.ID], x.heads["/dir/d.md"] = x.heads["/b.md"], x.heads["/b.md"]
 	delete(x.heads, "/b.md")
-	if s, ok := e.b.(memento.Searcher); ok { // so that there is an index
+	if s, ok := e.b.(memento.Searcher); ok { // which creates an index
 		if _, err := s.Search(e.Context(), e.store, memento.SearchOptions{Query: "marked"}); err != nil {
 			e.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func flippedBits(e *env) {
 		data := append([]byte{}, m.Data...)
 		data[at.offset] ^= 1 << random.IntN(8)
 		if err := m.Write(e.Context(), data); err != nil {
-			continue // the blob takes no such thing
+			continue // the server refuses the data
 		}
 		x.where = fmt.Sprintf("%s, byte %d of %d, %#x instead of %#x", m.Name, at.offset, len(data), data[at.offset], m.Data[at.offset])
 		x.look()
@@ -72,13 +72,13 @@ func flippedBits(e *env) {
 	}
 	e.b = e.open()
 	if x.where = "as it was"; x.read(e.Context(), e.b) == 0 {
-		e.Error("what was put back cannot be read")
+		e.Error("the restored data cannot be read")
 	}
 }
 
 type flipPlace struct{ blob, offset int }
 
-// places returns where bits are flipped: bytes that are not zero, and some that are.
+// places returns where bits are flipped: mostly bytes that are not zero, and some that are.
 func places(blobs []Blob, random *rand.Rand) []flipPlace {
 	var used, empty []flipPlace
 	for i, m := range blobs {
@@ -97,7 +97,7 @@ func places(blobs []Blob, random *rand.Rand) []flipPlace {
 	return append(some(used, longtest.Scaled(120, 1<<30)), some(empty, longtest.Scaled(10, 1000))...)
 }
 
-// A flipping reads a backend in whose medium a bit was flipped.
+// A flipping reads a backend after a bit of its data was flipped.
 type flipping struct {
 	*env
 	texts   map[memento.VersionID]string
@@ -111,7 +111,7 @@ func (x *flipping) wrong(format string, args ...any) {
 	x.Errorf("%s: %s", x.where, fmt.Sprintf(format, args...))
 }
 
-// look opens the backend and reads all there is.
+// look opens the backend and reads everything.
 func (x *flipping) look() {
 	ctx, cancel := context.WithTimeout(x.Context(), flipTime)
 	defer cancel()
@@ -125,11 +125,11 @@ func (x *flipping) look() {
 		_ = b.Close()
 	}
 	if ctx.Err() != nil {
-		x.wrong("reading does not end")
+		x.wrong("reading does not end in time")
 	}
 }
 
-// read reads all there is, and returns how many texts it got.
+// read reads everything, and returns how many texts it got.
 func (x *flipping) read(ctx context.Context, b memento.Backend) (n int) {
 	version := func(how string, v memento.Version) {
 		n++

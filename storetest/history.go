@@ -58,8 +58,8 @@ func whatHappened(e *env) {
 	}
 }
 
-// write makes a history of several memories, places and actors, and returns it
-// oldest first.
+// write creates a history of several memories, paths and actors, and returns it oldest
+// first.
 func (e *env) write() []memento.Version {
 	e.Helper()
 	by := []memento.Actor{
@@ -115,7 +115,7 @@ func versionFilters(e *env) {
 	}
 }
 
-// checkVersions compares a listing with a filter of all versions, written out.
+// checkVersions compares a listing with a filter of all versions in the test.
 func (e *env) checkVersions(whole []memento.Version, opts memento.VersionListOptions) {
 	e.Helper()
 	var want []memento.Version
@@ -176,11 +176,11 @@ func versionPages(e *env) {
 	}
 	newest := e.versions(memento.VersionListOptions{Limit: 1})[0]
 	if got := e.versions(memento.VersionListOptions{OldestFirst: true, After: newest.Seq}); len(got) > 0 {
-		e.Errorf("behind the newest: %+v", got)
+		e.Errorf("listed after the first page: %+v", got)
 	}
 	e.put("/late", "x")
 	if got := e.versions(memento.VersionListOptions{OldestFirst: true, After: newest.Seq}); len(got) != 1 || got[0].Path != "/late" {
-		e.Errorf("behind what was the newest: %+v", got)
+		e.Errorf("listed after a redacted version: %+v", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func actors(e *env) {
 		}
 		if e.h.Remote && by.Key == "" {
 			if by.Key = made.Versions[0].CreatedBy.Key; by.Key == "" {
-				e.Errorf("no key was noted for %+v", by)
+				e.Errorf("no key was recorded for %+v", by)
 			}
 		}
 		old := made.Versions[0].ID
@@ -242,7 +242,7 @@ func versionsOfOneInstant(e *env) {
 			}
 		}
 		if n != before {
-			e.Errorf("%d versions, want the %d there were", n, before)
+			e.Errorf("%d versions, want %d as before", n, before)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"memento"
 )
 
-// hostile gives the memory tool, on the backend, what an agent that was talked
-// into it could send. Whatever it is: the answer is one of the documented
-// sentences, and nothing outside of the store is read or changed.
+// hostile sends the memory tool, on the backend, input as a manipulated agent could send
+// it. Each answer must be one of the documented sentences, and nothing outside of the
+// store may be read or changed.
 func hostile(t *testing.T, h Harness) {
 	h.run(t, "hostile paths", hostilePaths)
 	h.run(t, "hostile names", hostileNames)
@@ -25,11 +25,11 @@ func hostile(t *testing.T, h Harness) {
 
 const canary = "canary: must stay unread"
 
-// surround puts files around the backend's data, and returns a function that
-// checks that they are as they were, and that nothing joined them.
+// surround creates files around the backend's data, and returns a function that checks
+// that they are unchanged and that there are no others.
 func (e *env) surround() (check func(what string)) {
 	e.Helper()
-	// The folder of the data is one of several in a folder of the test's own.
+	// The folder with the data is one of several in the test's folder.
 	around := filepath.Join(filepath.Dir(e.dir), "around")
 	for _, name := range []string{"canary.txt", "memories_backup/canary.txt", "memoriesX/canary.txt", "etc/passwd"} {
 		p := filepath.Join(around, filepath.FromSlash(name))
@@ -47,7 +47,7 @@ func (e *env) surround() (check func(what string)) {
 			case err != nil:
 				return err
 			case p == e.dir:
-				return fs.SkipDir // what is in it is the backend's
+				return fs.SkipDir // the backend's own data
 			case d.IsDir():
 				found[p] = "directory"
 				return nil
@@ -70,7 +70,7 @@ func (e *env) surround() (check func(what string)) {
 	}
 }
 
-// documented are the beginnings of all sentences that refuse a path or an input.
+// documented has the beginnings of all sentences that refuse a path or an input.
 var documented = []string{
 	"Error: Path must start with /memories, got: ",
 	"Error: Path ",         // … would escape /memories directory
@@ -91,12 +91,12 @@ var documented = []string{
 	"No replacement was performed",
 }
 
-// answer runs one command and checks what every answer must be like.
+// answer runs one command and checks the rules that hold for every answer.
 func (e *env) answer(t *memento.Tool, input []byte) memento.Result {
 	e.Helper()
 	r := t.Run(e.Context(), input)
 	if strings.Contains(r.Content, canary) {
-		e.Errorf("%.100q: the answer has what lies outside: %.300q", input, r.Content)
+		e.Errorf("%.100q: the answer has contents of files outside of the store: %.300q", input, r.Content)
 	}
 	if strings.Contains(r.Content, "failed to complete") {
 		e.Errorf("%.100q: an internal error: %.300q", input, r.Content)
@@ -112,7 +112,7 @@ func (e *env) answer(t *memento.Tool, input []byte) memento.Result {
 	return r
 }
 
-// commands are all commands that take a path, with this one.
+// commands returns all commands that take a path, with this path.
 func commands(path string) (inputs [][]byte) {
 	for _, c := range []map[string]any{
 		{"command": "view", "path": path},
@@ -130,7 +130,7 @@ func commands(path string) (inputs [][]byte) {
 	return inputs
 }
 
-// encode writes JSON in which strings that are not UTF-8 are as they are.
+// encode writes JSON and leaves strings that are not UTF-8 unchanged.
 func encode(c map[string]any) []byte {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -174,10 +174,10 @@ func hostilePaths(e *env) {
 	e.Logf("%d paths, %d commands refused", len(paths), len(paths)*len(commands("")))
 }
 
-// refusedPaths is the table.
+// refusedPaths returns the table of paths.
 func refusedPaths() []string {
 	paths := []string{
-		// Not below /memories, or a sibling whose name begins alike.
+		// Not below /memories, or a sibling whose name begins with it.
 		"", "/", "//", "/memorie", "/memoriesX", "/memoriesX/canary.txt", "/memories_backup/canary.txt", "/memories-old", "/memories.md",
 		"/memories~", "/memories$", "/memories;ls", "/memories|cat", "/memories\x00", "/memories\x00/a.md", "/memories /a.md", "/memories\t/a.md",
 		"/memories\n/a.md", "/memories%2fa.md", "/memories%2Fa.md", "/memories\\a.md", "/memories:a", "/memories?x", "/memories#x", "/memories*",

@@ -24,7 +24,8 @@ func importing(t *testing.T, h Harness) {
 	h.run(t, "onto what is there", importOnto)
 }
 
-// replay imports what src has into a new store of dst, which must be equal then.
+// replay imports the history of a store of src into a new store of dst, which must be equal
+// then.
 func (e *env) replay(src, dst memento.Backend, from memento.StoreID) memento.StoreID {
 	e.Helper()
 	versions := all(e, "ListVersions", src.ListVersions(e.Context(), from, memento.VersionListOptions{OldestFirst: true, Contents: true}))
@@ -53,7 +54,7 @@ func importCopy(e *env) {
 		e.put("/awkward"+p, text)
 	}
 	e.apply(memento.Move{From: "/awkward", To: "/odd"}, memento.Remove{Path: "/odd/emoji"})
-	// A path that several memories had, one after another.
+	// A path that several memories had, one after the other.
 	e.put("/odd/emoji", "another")
 	e.apply(memento.Move{From: "/odd/empty", To: "/empty"}, memento.Move{From: "/odd/crlf", To: "/odd/empty"})
 	want := e.info().Usage
@@ -64,7 +65,7 @@ func importCopy(e *env) {
 	}
 	e.reopen()
 	e.audit()
-	// Life goes on.
+	// The copy can be written.
 	e.put("/odd/empty", "edited")
 	e.apply(memento.Remove{Path: "/odd"})
 	e.put("/odd", "now a memory")
@@ -144,7 +145,7 @@ func importRefused(e *env) {
 	}
 	e.anyTimes = true
 	if err := e.b.Import(e.Context(), e.store, []memento.Version{good(1), good(2)}); err != nil {
-		e.Errorf("after all that: %v", err)
+		e.Errorf("after the refused imports: %v", err)
 	}
 	before = e.everything()
 	wantError(e, "again", e.b.Import(e.Context(), e.store, []memento.Version{good(1)}), memento.ErrExist)
@@ -186,12 +187,12 @@ func importLimits(e *env) {
 	wantError(e, "path too long", e.b.Import(e.Context(), e.store, long), memento.ErrTooLarge)
 	e.same("after refusals", before, e.everything())
 	if err := e.b.Import(e.Context(), e.store, versions(6)); err != nil {
-		e.Errorf("what fits: %v", err)
+		e.Errorf("within the limits: %v", err)
 	}
 	e.refused(memento.ErrTooLarge, "/c", memento.Put{Path: "/c"})
 }
 
-// importOnto imports in two steps, which must come to the same.
+// importOnto imports in two steps, which must have the same result.
 func importOnto(e *env) {
 	e.anyTimes = true
 	whole := e.write()
@@ -203,11 +204,11 @@ func importOnto(e *env) {
 		}
 		e.audit()
 	}
-	// To be imported may count as being read.
+	// An import may count as a read.
 	if diff := cmp.Diff(want, e.list(memento.ListOptions{Contents: true}), cmpopts.IgnoreFields(memento.Memory{}, "ReadAt")); diff != "" || e.info().Usage != wantUsage {
 		e.Errorf("usage %+v, memories (-want +got):\n%s", e.info().Usage, diff)
 	}
-	// Times do not go back behind what was imported, if its clock was almost right.
+	// Times do not go back before those of imported versions, if the clocks differ little.
 	late := sampleVersion()
 	late.CreatedAt = time.Now().UTC().Truncate(time.Microsecond).Add(50 * time.Second)
 	if err := e.b.Import(e.Context(), e.store, []memento.Version{late}); err != nil {
@@ -215,6 +216,6 @@ func importOnto(e *env) {
 	}
 	e.reopen()
 	if v := e.put("/now", "x"); v.CreatedAt.Before(late.CreatedAt) {
-		e.Errorf("a version of %v came behind one of %v", v.CreatedAt, late.CreatedAt)
+		e.Errorf("a version of %v came after one of %v", v.CreatedAt, late.CreatedAt)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // keys tests a backend that keeps API keys.
 func keys(t *testing.T, h Harness) {
 	if !h.KeyKeeper {
-		return // nothing promised, which "powers" checks
+		return // "powers" checks that it is none
 	}
 	h.run(t, "kept as they are", keysAreKept)
 	h.run(t, "known already", keysKnownAlready)
@@ -35,7 +35,7 @@ func keys(t *testing.T, h Harness) {
 
 func (e *env) keeper() memento.KeyKeeper { return e.b.(memento.KeyKeeper) }
 
-// keyAt is when the keys of these tests are made, as keys keep times.
+// keyAt is when the keys of these tests are created, at the precision of stored times.
 var keyAt = time.Date(2026, 3, 29, 1, 59, 59, 123_456_000, time.UTC)
 
 func newKey(t testing.TB, ws memento.Workspace, name string, at time.Time) memento.Key {
@@ -47,7 +47,7 @@ func newKey(t testing.TB, ws memento.Workspace, name string, at time.Time) memen
 	return k
 }
 
-// addKey adds a key, which must work.
+// addKey adds a key, which must succeed.
 func (e *env) addKey(ws memento.Workspace, name string, at time.Time) memento.Key {
 	e.Helper()
 	k := newKey(e, ws, name, at)
@@ -116,7 +116,7 @@ func keysAreKept(e *env) {
 		e.listsKeys("team.a-1_B", full, plain, late)
 		e.reopen()
 	}
-	// They are no store's.
+	// They belong to no store.
 	other := e.newStore(memento.StoreSpec{Name: "other"})
 	if err := e.b.DeleteStore(e.Context(), workspace, other); err != nil {
 		e.Fatal(err)
@@ -133,7 +133,7 @@ func keysKnownAlready(e *env) {
 	for _, k := range []memento.Key{known, sameID, sameHash} {
 		wantError(e, "AddKey: "+k.Name, e.keeper().AddKey(e.Context(), k), memento.ErrExist)
 	}
-	// A key that is not active any more is known all the same.
+	// A key that is not active any more counts as well.
 	if _, err := e.keeper().UpdateKey(e.Context(), "a", known.ID, memento.KeyUpdate{RevokedAt: keyAt}); err != nil {
 		e.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func keysKnownAlready(e *env) {
 	e.noKey(e.keeper(), sameID.Hash)
 	known.RevokedAt = keyAt
 	e.listsKeys("", known)
-	// Nothing but these need be its own.
+	// All other fields may be equal.
 	same := e.addKey("a", known.Name, keyAt.Add(1*time.Second))
 	e.listsKeys("", known, same)
 }
@@ -222,7 +222,7 @@ func keysUpdated(e *env) {
 		}
 		e.keyIs(e.keeper(), k)
 	}
-	// Not one of another workspace, nor one that is not there.
+	// Not a key of another workspace, nor an unknown one.
 	revoke := memento.KeyUpdate{RevokedAt: hour(1)}
 	for _, at := range []struct {
 		ws memento.Workspace
@@ -238,7 +238,7 @@ func keysUpdated(e *env) {
 	e.listsKeys("", k, other)
 }
 
-// keysForOthers checks that what one handle does, all see at once.
+// keysForOthers checks that all handles see at once what one has changed.
 func keysForOthers(e *env) {
 	another := e.another().(memento.KeyKeeper)
 	for i := range 20 {
@@ -287,7 +287,7 @@ func keysWhileListed(e *env) {
 }
 
 // racingToAddKeys adds the same secret, then the same ID, many times at once, while
-// others write memories: what is refused must not harm them.
+// memories are written, to which refused keys must do no harm.
 func racingToAddKeys(e *env) {
 	const racers = 16
 	handles := []memento.Backend{e.b, e.another()}
@@ -317,7 +317,7 @@ func racingToAddKeys(e *env) {
 				<-start
 				p := memento.Path(fmt.Sprintf("/%s/%d", what, i))
 				if _, err := handles[i%2].Apply(e.Context(), e.store, e.by, []memento.Change{memento.Put{Path: p, Content: "x"}}); err != nil {
-					e.Errorf("a change of memories meanwhile: %v", err)
+					e.Errorf("a concurrent change of memories: %v", err)
 				}
 			})
 		}
@@ -334,7 +334,7 @@ func racingToAddKeys(e *env) {
 	}
 }
 
-// racingToUpdateKey has callers change different things of one key.
+// racingToUpdateKey has callers change different fields of one key.
 func racingToUpdateKey(e *env) {
 	handles := []memento.KeyKeeper{e.keeper(), e.another().(memento.KeyKeeper)}
 	k := e.addKey("a", "key", keyAt)
@@ -360,7 +360,7 @@ func racingToUpdateKey(e *env) {
 	e.keyIs(e.keeper(), k)
 	for _, r := range revoked {
 		if r != k.RevokedAt || r.IsZero() {
-			e.Errorf("revoked at %v, another was told %v", k.RevokedAt, r)
+			e.Errorf("revoked at %v, another caller got %v", k.RevokedAt, r)
 		}
 	}
 }
@@ -391,8 +391,8 @@ func keysClosedAndCancelled(e *env) {
 	check(e.Context(), b.(memento.KeyKeeper), memento.ErrClosed)
 }
 
-// keysOfTheKilled has a process add keys and revoke every other, and kills it. What
-// it has acknowledged is known here at once, and stays.
+// keysOfTheKilled has a process add keys and revoke every second one, and kills it. Its
+// acknowledged changes must be visible here at once, and stay.
 func keysOfTheKilled(e *env) {
 	c := start(e, task{Kind: "keys", Dir: e.dir, Store: e.store, Name: "child"})
 	revoked := map[string]bool{} // by secret
@@ -401,7 +401,7 @@ func keysOfTheKilled(e *env) {
 		revoked[secret] = done == "revoked"
 		k, err := e.keeper().KeyByHash(e.Context(), memento.HashSecret(secret))
 		if err != nil || done == "revoked" && k.RevokedAt.IsZero() {
-			e.Errorf("%s, says the child; here it is %+v, %v", done, k, err)
+			e.Errorf("the child printed %s; here the key is %+v, %v", done, k, err)
 		}
 	}
 	if err := c.Process.Kill(); err != nil {
@@ -420,8 +420,8 @@ func keysOfTheKilled(e *env) {
 	}
 }
 
-// addKeys adds keys until the process is killed, and says which are there, by
-// secrets that nobody uses, and which are revoked.
+// addKeys adds keys until the process is killed, and prints which were added and which
+// were revoked, by their secrets.
 func (t task) addKeys(ctx context.Context, b memento.KeyKeeper) error {
 	for i := 0; ; i++ {
 		k, secret, err := memento.NewKey("keys", t.Name, memento.RoleRead, time.Now(), time.Time{})

@@ -58,7 +58,7 @@ func storeMethods(ctx context.Context, b memento.Backend, id memento.StoreID) it
 			call("Search", func() error {
 				s, ok := b.(memento.Searcher)
 				if !ok {
-					return errs[0] // as the others: there is nothing to call
+					return errs[0] // there is nothing to call
 				}
 				_, err := s.Search(ctx, id, memento.SearchOptions{Query: "x"})
 				return err
@@ -120,8 +120,8 @@ func cancelledBefore(e *env) {
 	wantError(e, "Get", err, context.DeadlineExceeded)
 }
 
-// cancelledMeanwhile cancels writes at all kinds of moments. Each must have
-// happened wholly or not at all, and one without an error must have happened.
+// cancelledMeanwhile cancels writes at many moments. Each must have happened wholly or
+// not at all, and one without an error must have happened.
 func cancelledMeanwhile(e *env) {
 	const files = 50
 	dir := func(n int) memento.Path { return memento.Root.Join([]string{"even", "odd"}[n%2]) }
@@ -135,7 +135,7 @@ func cancelledMeanwhile(e *env) {
 		ctx, cancel := context.WithTimeout(e.Context(), time.Duration(i)*25*time.Microsecond)
 		_, err := e.b.Apply(ctx, e.store, e.by, []memento.Change{memento.Move{From: dir(at), To: dir(at + 1)}})
 		cancel()
-		e.put("/fence", strconv.Itoa(i)) // behind what may still be under way
+		e.put("/fence", strconv.Itoa(i)) // after all writes that may still be running
 		here := len(e.list(memento.ListOptions{Dir: dir(at)}))
 		there := len(e.list(memento.ListOptions{Dir: dir(at + 1)}))
 		switch {
@@ -147,7 +147,7 @@ func cancelledMeanwhile(e *env) {
 		case err != nil && here == files && there == 0:
 			wantError(e, "Apply", err, context.DeadlineExceeded)
 		default:
-			e.Fatalf("Apply returned %v and left %d here and %d there", err, here, there)
+			e.Fatalf("Apply returned %v and left %d memories of the first and %d of the second", err, here, there)
 		}
 	}
 }
@@ -167,8 +167,8 @@ func cancelledListing(e *env) {
 		last = err
 		cancel()
 	}
-	// What was read already may still be yielded, but an end without an error
-	// says that it was all.
+	// Entries that were read already may still be yielded, but an end without an error
+	// means that the listing is complete.
 	if n < len(paths) {
 		wantError(e, "List", last, context.Canceled)
 	}

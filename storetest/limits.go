@@ -23,7 +23,7 @@ func limits(t *testing.T, h Harness) {
 	h.run(t, "racing to grow", racingToGrow)
 }
 
-// exceeds applies changes that must fail with this LimitError.
+// exceeds applies changes, which must fail with this LimitError.
 func (e *env) exceeds(want memento.LimitError, at memento.Path, changes ...memento.Change) {
 	e.Helper()
 	e.refused(memento.ErrTooLarge, at, changes...)
@@ -52,7 +52,7 @@ func exactLimits(e *env) {
 	e.exceeds(memento.LimitError{Limit: memento.LimitBytes, Max: 25, Used: 25, Want: 26}, "/c", put("/c", 6))
 	e.exceeds(memento.LimitError{Limit: memento.LimitMemories, Max: 3, Used: 3, Want: 4}, "/d", put("/d", 0))
 	e.exceeds(memento.LimitError{Limit: memento.LimitMemories, Max: 3, Used: 3, Want: 4}, "/d", put("/a", 1), put("/d", 1))
-	// Making room comes first, in the same Apply too.
+	// Removals count before additions, in the same Apply too.
 	e.apply(memento.Remove{Path: "/a"}, put("/d", 10))
 	e.apply(memento.Move{From: "/b", To: "/dir/b"}, put("/c", 4), put("/c", 5))
 	e.reopen()
@@ -86,7 +86,7 @@ func loweredLimits(e *env) {
 	e.exceeds(memento.LimitError{Limit: memento.LimitMemoryBytes, Max: 20, Want: 101}, "/large", memento.Put{Path: "/large", Content: strings.Repeat("x", 101)})
 	e.exceeds(memento.LimitError{Limit: memento.LimitBytes, Max: 50, Used: 120, Want: 121}, "/small", memento.Put{Path: "/small", Content: "0123456789a"})
 	e.exceeds(memento.LimitError{Limit: memento.LimitMemories, Max: 1, Used: 3, Want: 4}, "/new", memento.Put{Path: "/new"})
-	// What does not grow is allowed, wherever it stands.
+	// A change that does not increase the usage is allowed above the limit.
 	e.put("/large", strings.Repeat("y", 100))
 	e.put("/large", strings.Repeat("y", 99))
 	e.put("/long/path/to/a/file", "9876543210")
@@ -113,7 +113,7 @@ func historyIsFree(e *env) {
 	}
 }
 
-// race lets 16 callers, half of them on another handle, write n times each, and
+// race has 16 callers, half of them on another handle, write n times each, and
 // returns how many writes succeeded; the others must fail with ErrTooLarge.
 func (e *env) race(n int, change func(racer, round int) memento.Change) int {
 	handles := []memento.Backend{e.b, e.another()}
@@ -155,7 +155,7 @@ func racingForBytes(e *env) {
 	}
 }
 
-// racingToGrow lets memories grow and shrink against the limit.
+// racingToGrow has callers grow and shrink memories at the limit.
 func racingToGrow(e *env) {
 	e.setLimits(memento.Limits{Bytes: 100, Memories: 16})
 	e.race(12, func(i, j int) memento.Change {
@@ -165,7 +165,7 @@ func racingToGrow(e *env) {
 	if got := e.info().Usage; got.Bytes > 100 || got.Memories > 16 {
 		e.Errorf("usage %+v", got)
 	}
-	// At no time was there more, says the history.
+	// By the history, the limit was never exceeded.
 	sizes := map[memento.MemoryID]int64{}
 	var sum int64
 	for _, v := range e.versions(memento.VersionListOptions{OldestFirst: true}) {

@@ -15,15 +15,15 @@ import (
 	"memento"
 )
 
-// linear records what concurrent callers see, and checks that it could have
-// happened one call after another.
+// linear records the results of concurrent calls, and checks that the history is
+// linearizable: one call after another could have the same results.
 func linear(t *testing.T, h Harness) {
 	for round := range 6 {
 		h.run(t, fmt.Sprint("history ", round), func(e *env) { linearHistory(e, uint64(round)) })
 	}
 }
 
-// cells are what memories hold in the model: a number each, 0 if there is none.
+// cells are the contents of the memories in the model: a number each, 0 if there is no memory.
 type cells [4]int
 
 // place returns the path of a cell. Two cells are in each of two directories.
@@ -43,7 +43,7 @@ type answer struct {
 	err   string // "", or the name of an error
 }
 
-// step says what a call does to the cells, and answers.
+// step returns the cells after a call, and its answer.
 func (c call) step(s cells) (cells, answer) {
 	switch c.kind {
 	case "get":
@@ -144,8 +144,8 @@ func (c call) run(ctx context.Context, b memento.Backend, store memento.StoreID)
 	return answer{}, err
 }
 
-// randomCall returns a call with a value that no other has. seen is a value the
-// caller saw lately.
+// randomCall returns a call with a value that no other call has. seen is a value that the
+// caller has read recently.
 func randomCall(r *rand.Rand, value, seen int) call {
 	kinds := []string{"get", "get", "list", "put", "absent", "if", "if", "remove", "move", "rewrite", "move dir"}
 	c := call{kind: kinds[r.IntN(len(kinds))], from: r.IntN(4), value: value, old: max(seen, 1)}

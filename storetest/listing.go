@@ -71,12 +71,12 @@ func listContents(e *env) {
 	e.put("/empty", "")
 	for _, x := range e.list(memento.ListOptions{}) {
 		if x.Memory.Content != "" {
-			e.Errorf("%s came with contents", x.Path)
+			e.Errorf("%s has contents", x.Path)
 		}
 		whole := e.get(x.Path)
 		whole.Content = ""
 		if diff := cmp.Diff(whole, x.Memory); diff != "" {
-			e.Errorf("entry is other than Get (-want +got):\n%s", diff)
+			e.Errorf("entry and Get differ (-want +got):\n%s", diff)
 		}
 	}
 	for _, x := range e.list(memento.ListOptions{Contents: true, Depth: 1}) {
@@ -84,12 +84,12 @@ func listContents(e *env) {
 		case x.Dir && x.Memory != (memento.Memory{}):
 			e.Errorf("directory %s has memory %+v", x.Path, x.Memory)
 		case !x.Dir && x.Memory != e.get(x.Path):
-			e.Errorf("entry %+v is other than Get", x)
+			e.Errorf("entry %+v differs from Get", x)
 		}
 	}
 }
 
-// listBrief checks that brief entries have what they must, and nothing else that is wrong.
+// listBrief checks that brief entries have the required fields, and no wrong ones.
 func listBrief(e *env) {
 	e.grow()
 	for depth := range 3 {
@@ -119,7 +119,7 @@ func listBrief(e *env) {
 	}
 }
 
-// rolledUp is a listing as the contract describes it, from a complete one.
+// rolledUp returns a listing as the contract describes it, from a complete one.
 func rolledUp(whole []memento.Entry, opts memento.ListOptions) []memento.Entry {
 	var entries []memento.Entry
 	at := map[string]int{}
@@ -175,13 +175,13 @@ func listRolledUp(e *env) {
 			}
 		}
 	}
-	// To continue behind what comes before the directory is to begin.
+	// A cursor before the directory means from its beginning.
 	for _, after := range []string{"/", "/0", "/a", "/a/"} {
 		if diff := cmp.Diff(e.list(memento.ListOptions{Dir: "/a"}), e.list(memento.ListOptions{Dir: "/a", After: after})); diff != "" {
 			e.Errorf("after %q (-want +got):\n%s", after, diff)
 		}
 	}
-	// A few by hand, lest both be wrong.
+	// A few by hand, in case both are wrong.
 	want := []string{"/a b/", "/a.b/", "/a/", "/b!", "/b0", "/f", "/z/", "/é/", "/名"}
 	if diff := cmp.Diff(want, entryPaths(e.list(memento.ListOptions{Depth: 1}))); diff != "" {
 		e.Errorf("depth 1 (-want +got):\n%s", diff)
@@ -217,19 +217,19 @@ func listPages(e *env) {
 			}
 		}
 	}
-	// A page continues behind what is not there any more, and before what came.
+	// A page continues after a removed entry, and includes new ones.
 	e.apply(memento.Remove{Path: "/a/b"}, memento.Put{Path: "/a/bb"})
 	got := entryPaths(e.list(memento.ListOptions{Dir: "/a", Depth: 1, After: "/a/b/", Limit: 2}))
 	if diff := cmp.Diff([]string{"/a/b0", "/a/bb"}, got); diff != "" {
-		e.Errorf("behind a removed directory (-want +got):\n%s", diff)
+		e.Errorf("after a removed directory (-want +got):\n%s", diff)
 	}
 	if got := e.list(memento.ListOptions{After: "/\U0010ffff"}); len(got) > 0 {
-		e.Errorf("behind everything: %v", entryPaths(got))
+		e.Errorf("after the last entry: %v", entryPaths(got))
 	}
 }
 
-// churn calls write in the background, again and again, until the returned
-// function is called, which waits for its end.
+// churn calls write in the background, repeatedly, until the returned function is
+// called, which waits for the last call.
 func (e *env) churn(write func(round int) error) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -241,7 +241,7 @@ func (e *env) churn(write func(round int) error) (stop func()) {
 			default:
 			}
 			if err := write(round); err != nil {
-				e.Errorf("writing meanwhile: %v", err)
+				e.Errorf("writing in the background: %v", err)
 				return
 			}
 		}
@@ -279,7 +279,7 @@ func listPagesDuringWrites(e *env) {
 			page := e.list(opts)
 			for _, x := range page {
 				if string(x.Path) <= opts.After {
-					e.Fatalf("%s came behind %s", x.Path, opts.After)
+					e.Fatalf("%s was listed after %s", x.Path, opts.After)
 				}
 				opts.After = x.Cursor()
 				if strings.Contains(string(x.Path), "stays") {
@@ -320,7 +320,7 @@ func listOneInstant(e *env) {
 		if n != len(ps) {
 			e.Errorf("%d entries, want %d", n, len(ps))
 		}
-		for x, err := range seq { // once more: another instant
+		for x, err := range seq { // again, at another instant
 			if err != nil || x.Path != "/moved/000" {
 				e.Errorf("listing again: %s, %v", x.Path, err)
 			}
@@ -387,9 +387,9 @@ func listAndUse(e *env) {
 		}
 	}
 	if n != 4 {
-		e.Errorf("%d entries, want the 4 there were", n)
+		e.Errorf("%d entries, want 4 as at the start", n)
 	}
-	for range 50 { // loops left early hold nothing
+	for range 50 { // loops left early hold no resources
 		for range e.b.List(ctx, e.store, memento.ListOptions{}) {
 			break
 		}

@@ -16,9 +16,9 @@ import (
 	"memento/memstore"
 )
 
-// model makes random calls on the backend and on package memstore, and compares
-// all they answer. As both may share the rules of [memento.Planner], documents
-// are also compared with a naive model that knows neither.
+// model makes random calls on the backend and on package memstore, and compares all
+// results. As both may share the rules of [memento.Planner], documents are also compared
+// with a naive model, which does not.
 func model(t *testing.T, h Harness) {
 	h.run(t, "random calls", func(e *env) {
 		reference := memstore.New(nil)
@@ -43,7 +43,7 @@ func model(t *testing.T, h Harness) {
 	})
 }
 
-// twins are two stores to which the same happens, and what documents they should have.
+// twins are two stores that get the same calls, and the documents they should have.
 type twins struct {
 	e          *env
 	sides      [2]side // the backend under test, the reference
@@ -51,7 +51,7 @@ type twins struct {
 	versionsNo int // how many versions there are
 }
 
-// A side is one store, with names for its IDs that both sides share.
+// A side is one store. Its IDs are replaced by names that are the same on both sides.
 type side struct {
 	b        memento.Backend
 	store    memento.StoreID
@@ -72,7 +72,7 @@ func newTwins(t *rapid.T, e *env, reference memento.Backend) *twins {
 	return m
 }
 
-// learn gives the IDs of new versions their names.
+// learn numbers the IDs of new versions.
 func (s *side) learn(versions []memento.Version) {
 	for _, v := range versions {
 		s.numbers[v.ID] = len(s.versions)
@@ -91,7 +91,7 @@ func (s *side) id(number int) memento.VersionID {
 	return s.versions[number]
 }
 
-// version returns v with shared names, and without what cannot be the same.
+// version returns v with shared names, and without the fields that always differ.
 func (s *side) version(v memento.Version) memento.Version {
 	n := s.numbers[v.ID]
 	v.ID, v.Seq = memento.VersionID(fmt.Sprint("version ", n)), int64(n)
@@ -118,7 +118,7 @@ func (s *side) entry(x memento.Entry) memento.Entry {
 	return x
 }
 
-// both asks both sides, whose answers must be equal, and returns them.
+// both makes a call on both sides, whose results must be equal, and returns them.
 func both[T any](t *rapid.T, m *twins, what string, ask func(s *side) (T, error)) (T, error) {
 	got, err := ask(&m.sides[0])
 	want, wantErr := ask(&m.sides[1])
@@ -144,7 +144,7 @@ func sentinel(err error) error {
 	return err
 }
 
-// A move of the game: a change whose condition names a version by its number.
+// A draft is a change whose condition names a version by its number.
 type draft struct {
 	kind     string // put, remove or move
 	path, to memento.Path
@@ -211,7 +211,7 @@ func (m *twins) draw(t *rapid.T) draft {
 		if f, ok := m.docs[d.path]; ok && rapid.Bool().Draw(t, "newest") {
 			d.version = f.version
 		} else {
-			d.version = rapid.IntRange(-1, m.versionsNo-1).Draw(t, "version") // nobody knows those to come
+			d.version = rapid.IntRange(-1, m.versionsNo-1).Draw(t, "version") // those to come have no ID yet
 		}
 	}
 	return d
@@ -245,7 +245,7 @@ func (m *twins) applyAll(t *rapid.T, drafts []draft) {
 		return made, err
 	})
 	if errors.Is(err, memento.ErrTooLarge) || errors.Is(err, memento.ErrProtected) {
-		return // of limits and settings the naive model knows nothing
+		return // the naive model has no limits and settings
 	}
 	next := m.docs.clone()
 	number := m.versionsNo
@@ -256,13 +256,13 @@ func (m *twins) applyAll(t *rapid.T, drafts []draft) {
 		}
 	}
 	if sentinel(err) != want {
-		t.Fatalf("Apply %+v: %v; the naive model says %v", drafts, err, want)
+		t.Fatalf("Apply %+v: %v; the naive model has %v", drafts, err, want)
 	}
 	if want == nil {
 		m.docs, m.versionsNo = next, number
 	}
 	if got := len(m.sides[0].versions); got != m.versionsNo {
-		t.Fatalf("Apply %+v: %d versions; the naive model says %d", drafts, got, m.versionsNo)
+		t.Fatalf("Apply %+v: %d versions; the naive model has %d", drafts, got, m.versionsNo)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"memento"
 )
 
-// moveContent tests moves that also replace what is moved.
+// moveContent tests moves that also replace the contents.
 func moveContent(t *testing.T, h Harness) {
 	h.run(t, "one version", moveContentOnce)
 	h.run(t, "any contents", moveAnyContent)
@@ -71,9 +71,9 @@ func moveContentOnce(e *env) {
 		}
 		e.reopen()
 	}
-	// The old place is free, as a memory and as a directory.
+	// The old path is free, for a memory and for a directory.
 	if again := e.put("/a.md", "another"); again.Memory == first.Memory || again.Operation != memento.Created {
-		e.Errorf("made anew: %+v", again)
+		e.Errorf("created at the old path: %+v", again)
 	}
 	e.apply(moveTo("/dir/sub/b.md", "/b.md", "and back"))
 	e.put("/dir", "a memory now")
@@ -85,7 +85,7 @@ func moveAnyContent(e *env) {
 	before := "first"
 	for i, text := range []string{"", "", "\n", "\r\n\r", "no newline at the end", "first", "\x00\x01\x7f", "\ufeff NFD e\u0301", strings.Repeat("long ä\n", 9000), "short"} {
 		from, to := memento.Path(fmt.Sprintf("/at %d", i)), memento.Path(fmt.Sprintf("/at %d", i+1))
-		v := e.apply(moveTo(from, to, text)) // the same contents are a move, no less
+		v := e.apply(moveTo(from, to, text)) // with the same contents it is still a move
 		if len(v) != 1 || v[0].Path != to || v[0].SHA256 != memento.HashContent(text) || v[0].Size != int64(len(text)) {
 			e.Errorf("%.20q after %.20q: %+v", text, before, v)
 		}
@@ -107,7 +107,7 @@ func moveContentRefused(e *env) {
 	e.refused(memento.ErrNotExist, "/missing", moveTo("/missing", "/moved", "x"))
 	e.refused(memento.ErrNotExist, "/file/x", moveTo("/file/x", "/moved", "x"))
 	e.refused(memento.ErrExist, "/other", moveTo("/file", "/other", "x"))
-	e.refused(memento.ErrExist, "/other", moveTo("/file", "/other", "/other")) // which is what it has
+	e.refused(memento.ErrExist, "/other", moveTo("/file", "/other", "/other")) // the same contents as there
 	e.refused(memento.ErrExist, "/dir", moveTo("/file", "/dir", "x"))
 	e.refused(memento.ErrExist, "/lone", moveTo("/lone/only/file", "/lone", "x"), memento.Put{Path: "/new"})
 	e.refused(memento.ErrNotDir, "/other", moveTo("/file", "/other/x", "x"))
@@ -138,7 +138,7 @@ func moveContentConditions(e *env) {
 	e.refused(memento.ErrConflict, "/a", move("/moved", memento.IfSHA256(old.SHA256)))
 	e.refused(memento.ErrConflict, "/a", move("/moved", memento.IfSHA256(memento.HashContent("new"))))
 	e.refused(memento.ErrExist, "/a", move("/moved", memento.IfAbsent()))
-	// The condition is about what is moved, and comes before what is in the way.
+	// The condition is about the moved memory, and is checked before the destination.
 	e.refused(memento.ErrConflict, "/a", move("/b", memento.IfVersion(old.ID)))
 	e.refused(memento.ErrConflict, "/a", move("/b/c", memento.IfVersion(old.ID)))
 	e.refused(memento.ErrConflict, "/a", move("/dir", memento.IfVersion(old.ID)))
@@ -160,14 +160,14 @@ func moveContentLimits(e *env) {
 	e.apply(moveTo("/a", "/c", text(20))) // exactly, and there are as many memories as before
 	e.exceeds(memento.LimitError{Limit: memento.LimitBytes, Max: 30, Used: 30, Want: 31}, "/d", moveTo("/b", "/d", text(11)))
 	e.exceeds(memento.LimitError{Limit: memento.LimitBytes, Max: 30, Used: 30, Want: 32}, "/e", moveTo("/c", "/d", text(20)), moveTo("/b", "/e", text(12)))
-	e.apply(moveTo("/c", "/d", text(5)), moveTo("/b", "/e", text(20))) // what goes makes room first
+	e.apply(moveTo("/c", "/d", text(5)), moveTo("/b", "/e", text(20))) // removals count before additions
 	e.reopen()
 	if got := e.info().Usage; got != (memento.Usage{Memories: 2, Bytes: 25}) {
 		e.Errorf("usage %+v", got)
 	}
 	e.exceeds(memento.LimitError{Limit: memento.LimitBytes, Max: 30, Used: 25, Want: 31}, "/f", moveTo("/d", "/f", text(11)))
 
-	// What does not grow is allowed over limits that were lowered.
+	// A change that does not increase the usage is allowed above lowered limits.
 	e.setLimits(memento.Limits{MemoryBytes: 3, Bytes: 4})
 	e.exceeds(memento.LimitError{Limit: memento.LimitMemoryBytes, Max: 3, Want: 21}, "/g", moveTo("/e", "/g", text(21)))
 	e.apply(moveTo("/e", "/g", strings.Repeat("y", 20)))
@@ -206,7 +206,7 @@ func moveContentAmongOthers(e *env) {
 	e.same("refused, reopened", before, e.everything())
 	versions := e.apply(changes...)
 	if diff := cmp.Diff(e.versions(memento.VersionListOptions{OldestFirst: true})[3:], versions); diff != "" || len(versions) != len(changes) {
-		e.Errorf("Apply returned %d versions, other than the history has:\n%s", len(versions), diff)
+		e.Errorf("Apply returned %d versions that differ from the history:\n%s", len(versions), diff)
 	}
 	for range 2 {
 		e.holds(map[memento.Path]string{"/a": "edited", "/b": "a moved again", "/c": "there and back", "/d": "a memory now"})
@@ -244,9 +244,9 @@ func moveContentHistory(e *env) {
 		e.Errorf("history once redacted (-want +got):\n%s", diff)
 	}
 	if got := e.version(second.ID); got.Content != "plain words" {
-		e.Errorf("the version behind it: %+v", got)
+		e.Errorf("the version after it: %+v", got)
 	}
-	// What it shares stays with the other, too.
+	// Contents shared with another version stay there.
 	e.apply(moveTo("/elsewhere", "/end", ""))
 	e.redact(third.ID)
 	e.holds(map[memento.Path]string{"/end": "", "/other": "shared"})
@@ -278,8 +278,8 @@ func moveContentSearch(e *env) {
 	}
 }
 
-// racingMoveContent lets callers move one memory with contents of their own, and
-// edit it where it is: of each round one wins, and nobody sees a half.
+// racingMoveContent has callers move one memory with different contents, and edit it in
+// place: one wins each round, and no reader sees half of a change.
 func racingMoveContent(e *env) {
 	const racers, rounds = 8, 6
 	handles := []memento.Backend{e.b, e.another()}

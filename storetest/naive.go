@@ -6,7 +6,7 @@ import (
 	"memento"
 )
 
-// naive is what documents a store has, by the words of the contract alone.
+// naive has the documents of a store, by a direct implementation of the contract.
 type naive map[memento.Path]naiveFile
 
 type naiveFile struct {
@@ -27,7 +27,7 @@ func (n naive) below(p memento.Path) []memento.Path {
 	return sortedPaths(below)
 }
 
-// blocked returns why no memory can be made at p, where none is.
+// blocked returns the error if no memory can be created at p, where none is.
 func (n naive) blocked(p memento.Path) error {
 	if len(n.below(p)) > 0 {
 		return memento.ErrIsDir
@@ -40,7 +40,7 @@ func (n naive) blocked(p memento.Path) error {
 	return nil
 }
 
-// fails returns why the draft's condition does not hold.
+// fails returns the error if the draft's condition does not hold.
 func (n naive) fails(d draft) error {
 	f, exists := n[d.path]
 	switch d.cond {
@@ -65,7 +65,7 @@ func valid(p memento.Path) bool {
 	return err == nil
 }
 
-// apply does what the draft says. number counts versions.
+// apply applies the draft. number counts versions.
 func (n naive) apply(d draft, number *int) error {
 	set := func(p memento.Path, content string) {
 		n[p] = naiveFile{content, *number}

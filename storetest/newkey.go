@@ -7,8 +7,8 @@ import (
 	"memento"
 )
 
-// NewKey adds a key that does not end to a backend, for tests of what asks for keys,
-// and returns it and its secret.
+// NewKey adds a key without expiry to a backend, for tests of authentication, and
+// returns it and its secret.
 func NewKey(t testing.TB, b memento.KeyKeeper, ws memento.Workspace, role memento.Role, at time.Time) (memento.Key, string) {
 	t.Helper()
 	k, secret, err := memento.NewKey(ws, "a key", role, at, time.Time{})

@@ -54,8 +54,8 @@ func invalidPaths(e *env) {
 	e.same("store", before, e.everything())
 }
 
-// legal returns paths that other systems stumble over, none of which is the
-// directory of another.
+// legal returns valid paths that are difficult for other systems. None is the directory of
+// another.
 func legal() []memento.Path {
 	return []memento.Path{
 		"/a", "/A", "/a.md", "/a b", "/a-b", "/a~/b",
@@ -76,8 +76,8 @@ func legal() []memento.Path {
 	}
 }
 
-// tooLongEncrypted reports whether a path is longer than paths can be, once 16 bytes
-// are added to each of its names, and eight bytes become five.
+// tooLongEncrypted reports whether a path is too long after 16 bytes were added to each of
+// its names and the result was encoded in base 32, five bytes in eight characters.
 func tooLongEncrypted(p memento.Path) bool {
 	n := 0
 	for name := range p.Segments() {
@@ -114,7 +114,7 @@ func legalPaths(e *env) {
 			e.Errorf("%d versions of %q", len(got), p)
 		}
 	}
-	// There and back again, then away.
+	// Moved and moved back, then removed.
 	for i, p := range ps {
 		there := memento.Path(fmt.Sprintf("/there/%d", i))
 		e.apply(memento.Move{From: p, To: there})
@@ -130,7 +130,7 @@ func legalPaths(e *env) {
 	}
 }
 
-// alikePaths checks that paths which some systems take for the same are not.
+// alikePaths checks that paths which some systems consider equal are different memories.
 func alikePaths(e *env) {
 	for _, pair := range [][2]memento.Path{
 		{"/case", "/Case"},
@@ -150,7 +150,7 @@ func alikePaths(e *env) {
 		e.apply(memento.Put{Path: pair[1], Content: "second", If: memento.IfAbsent()})
 		e.apply(memento.Remove{Path: pair[0]})
 		if got := e.get(pair[1]).Content; got != "second" {
-			e.Errorf("%q took %q with it", pair[0], pair[1])
+			e.Errorf("changing %q also changed %q", pair[0], pair[1])
 		}
 	}
 	e.put("/é", "composed")

@@ -42,8 +42,8 @@ func powers(t *testing.T, h Harness) {
 	h.run(t, "read times", readTimes)
 	h.run(t, "read times for others", syncReads)
 	h.run(t, "workspaces", listedWorkspaces)
-	h.run(t, "elections", elections)
-	h.run(t, "many candidates", candidates)
+	h.run(t, "leases", leases)
+	h.run(t, "racing for a lease", racingForLease)
 }
 
 func readTimes(e *env) {
@@ -60,7 +60,7 @@ func readTimes(e *env) {
 	marker.MarkRead(e.store, m.ID)
 	marker.MarkRead(e.store, "mem_unknown")
 	marker.MarkRead("memstore_unknown", m.ID)
-	e.reopen() // it may be written late, but at the end
+	e.reopen() // it may be written late, at the latest by Close
 	if e.get("/a").ReadAt.IsZero() {
 		e.Fatal("marked, but never read")
 	}
@@ -81,7 +81,7 @@ func readTimes(e *env) {
 	}
 }
 
-// syncReads checks that noted reads can be made known to others at once.
+// syncReads checks that SyncReads makes marked reads visible to other handles.
 func syncReads(e *env) {
 	e.put("/a", "x")
 	marker, ok := e.b.(memento.ReadMarker)
@@ -100,8 +100,7 @@ func syncReads(e *env) {
 		e.Errorf("with nothing to write: %v", err)
 	}
 
-	// What could not be written is noted again by the next read, if it is not still
-	// kept.
+	// A read that could not be written is kept, or marked again by the next read.
 	e.put("/b", "y")
 	id := e.get("/b").ID
 	ended, end := context.WithCancel(e.Context())
@@ -148,74 +147,74 @@ func listedWorkspaces(e *env) {
 	are("one archived, one gone", "alpha", workspace, "zoo")
 }
 
-// elect asks whether a handle has a duty.
-func (e *env) elect(b memento.Backend, duty string, term time.Duration) bool {
+// acquire reports whether a handle acquires a lease.
+func (e *env) acquire(b memento.Backend, name string, ttl time.Duration) bool {
 	e.Helper()
-	has, err := b.(memento.Leaser).AcquireLease(e.Context(), duty, term)
+	has, err := b.(memento.Leaser).AcquireLease(e.Context(), name, ttl)
 	if err != nil {
-		e.Fatalf("Elect: %v", err)
+		e.Fatalf("AcquireLease: %v", err)
 	}
 	return has
 }
 
-func elections(e *env) {
+func leases(e *env) {
 	if !e.h.Leaser {
-		return // "as promised" has checked that it is none
+		return // "as promised" has checked that it is not one
 	}
 	const long, short = time.Hour, time.Second
-	for _, when := range []string{"at first", "once more"} {
-		if !e.elect(e.b, "maintenance", long) {
-			e.Errorf("the only candidate does not have the duty %s", when)
+	for _, when := range []string{"at first", "again"} {
+		if !e.acquire(e.b, "maintenance", long) {
+			e.Errorf("the only handle does not get the lease %s", when)
 		}
 	}
 	if !e.h.Shared {
 		return // there is no other
 	}
 	other := e.another()
-	if e.elect(other, "maintenance", long) {
-		e.Error("two have the duty")
+	if e.acquire(other, "maintenance", long) {
+		e.Error("two handles have the lease")
 	}
-	if !e.elect(other, "reports", long) {
-		e.Error("a duty that nobody has was not given")
+	if !e.acquire(other, "reports", long) {
+		e.Error("a free lease was not acquired")
 	}
-	if e.elect(e.b, "reports", long) {
-		e.Error("two have the other duty")
+	if e.acquire(e.b, "reports", long) {
+		e.Error("two handles have the other lease")
 	}
-	// The new term takes the old one's place, and ends.
-	if !e.elect(e.b, "maintenance", short) {
-		e.Error("who has the duty does not keep it")
+	// The shorter duration replaces the old one, and the lease ends.
+	if !e.acquire(e.b, "maintenance", short) {
+		e.Error("the holder cannot renew its lease")
 	}
-	for deadline := time.Now().Add(time.Minute); !e.elect(other, "maintenance", long); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !e.acquire(other, "maintenance", long); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			e.Fatal("the term never ends")
+			e.Fatal("the lease never ends")
 		}
 	}
-	if e.elect(e.b, "maintenance", long) {
-		e.Error("who had the duty has it still")
+	if e.acquire(e.b, "maintenance", long) {
+		e.Error("the old holder still has the lease")
 	}
 }
 
-// candidates has many ask for a duty at once, of whom one gets it.
-func candidates(e *env) {
+// racingForLease has many handles ask for a lease at once, of which one gets it.
+func racingForLease(e *env) {
 	if !e.h.Leaser || !e.h.Shared {
 		return
 	}
-	var chosen atomic.Int32
+	var acquired atomic.Int32
 	var wg sync.WaitGroup
 	for range 4 {
 		b := e.another()
 		wg.Go(func() {
 			has, err := b.(memento.Leaser).AcquireLease(e.Context(), "maintenance", time.Hour)
 			if err != nil {
-				e.Errorf("Elect: %v", err)
+				e.Errorf("AcquireLease: %v", err)
 			}
 			if has {
-				chosen.Add(1)
+				acquired.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	if n := chosen.Load(); n != 1 {
-		e.Errorf("%d of 4 were chosen, want 1", n)
+	if n := acquired.Load(); n != 1 {
+		e.Errorf("%d of 4 handles have the lease, want 1", n)
 	}
 }

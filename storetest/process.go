@@ -14,20 +14,20 @@ import (
 	"memento/internal/proctest"
 )
 
-// taskEnv holds, in a child process, the task it is there for.
+// taskEnv holds the task of a child process.
 const taskEnv = "MEMENTO_STORETEST_TASK"
 
-// A task is what a child process does in a store.
+// A task is what a child process is to do in a store.
 type task struct {
 	Kind  string // insert, write or keys
 	Dir   string
 	Store memento.StoreID
-	Name  string // of the child, unlike that of others
+	Name  string // of the child, unique
 }
 
-// Main is the TestMain of a backend's tests: it runs them, with what h.Start
-// starts, checks that no goroutine outlives them, and lets the test binary be the
-// other processes that tests of shared backends need.
+// Main is the TestMain of a backend's tests. It runs them, after h.Start, and checks that
+// no goroutine outlives them. In the child processes that tests of shared backends start
+// from the test binary, it runs their task.
 func Main(m *testing.M, h Harness) {
 	proctest.Main(taskEnv, func(t task) error { return t.run(h) })
 	h.verify(m)
@@ -85,7 +85,7 @@ func (t task) run(h Harness) error {
 	return b.Close()
 }
 
-// insert adds lines to one memory, and says which once they are acknowledged.
+// insert adds lines to one memory, and prints each once it is acknowledged.
 func (t task) insert(ctx context.Context, s *memento.Store, caller int) error {
 	for i := range childInserts {
 		line := fmt.Sprintf("%s caller %d line %d", t.Name, caller, i)
@@ -98,8 +98,8 @@ func (t task) insert(ctx context.Context, s *memento.Store, caller int) error {
 	return nil
 }
 
-// write changes memories in all ways until it is killed, and says which versions
-// are acknowledged.
+// write changes memories in all ways until it is killed, and prints the acknowledged
+// versions.
 func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
 	by := memento.Actor{Kind: memento.ActorUser, ID: t.Name}
 	apply := func(changes ...memento.Change) error {

@@ -22,12 +22,12 @@ func pruning(t *testing.T, h Harness) {
 	h.run(t, "one memory", pruneOne)
 	h.run(t, "nothing there", pruneNothing)
 	h.run(t, "search afterwards", pruneSearch)
-	h.run(t, "beside writers", pruneBeside)
-	h.run(t, "beside each other", pruneTwice)
+	h.run(t, "during writes", pruneDuringWrites)
+	h.run(t, "concurrently", pruneConcurrently)
 	h.run(t, "history goes on", pruneThenImport)
 }
 
-// prune removes versions, which a dry run must have counted.
+// prune removes versions, and checks that a dry run counts the same.
 func (e *env) prune(opts memento.PruneOptions) memento.Pruned {
 	e.Helper()
 	before := e.everything()
@@ -47,7 +47,7 @@ func (e *env) prune(opts memento.PruneOptions) memento.Pruned {
 		e.Errorf("Prune changed memories:\n%s", diff)
 	}
 	if gone := len(before.Versions) - len(after.Versions); int64(gone) != sum.Versions {
-		e.Errorf("%d versions are gone, Prune says %d", gone, sum.Versions)
+		e.Errorf("%d versions are gone, Prune returned %d", gone, sum.Versions)
 	}
 	return sum
 }
@@ -68,7 +68,7 @@ func (e *env) kept(want ...memento.Version) {
 	}
 }
 
-const tick = 3 * time.Millisecond // apart enough for times to differ
+const tick = 3 * time.Millisecond // long enough for times to differ
 
 func pruneAge(e *env) {
 	v1 := e.put("/a", "1")
@@ -76,9 +76,9 @@ func pruneAge(e *env) {
 	v2 := e.put("/a", "22")
 	time.Sleep(tick)
 	v3 := e.put("/a", "333")
-	// v1 ceased to be the present when v2 was made, and v2 when v3 was.
+	// v1 was superseded when v2 was written, and v2 when v3 was.
 	if sum := e.prune(memento.PruneOptions{Before: v2.CreatedAt}); sum != (memento.Pruned{}) {
-		e.Errorf("pruned %+v: nothing ceased before", sum)
+		e.Errorf("pruned %+v: nothing was superseded before", sum)
 	}
 	if sum := e.prune(memento.PruneOptions{Before: v3.CreatedAt}); sum != (memento.Pruned{Versions: 1, Bytes: 1}) {
 		e.Errorf("pruned %+v, want the first version", sum)
@@ -113,8 +113,8 @@ func pruneNumber(e *env) {
 	e.kept(b[1], a[4])
 }
 
-// pruneDeleted checks that a memory can be brought back for as long as it is gone,
-// however old its contents.
+// pruneDeleted checks that the age of a deleted memory's last contents counts from the
+// deletion, so that it can be restored until then.
 func pruneDeleted(e *env) {
 	made := e.put("/a", "1")
 	time.Sleep(tick)
@@ -136,7 +136,7 @@ func pruneShared(e *env) {
 	if got := e.version(moved.ID).Content; got != "shared" || e.get("/b").Content != "shared" {
 		e.Errorf("the contents that %s shared are %q", made.ID, got)
 	}
-	// And with a redacted version between.
+	// And with a redacted version in between.
 	second := e.put("/b", "other")
 	third := e.apply(memento.Move{From: "/b", To: "/c"})[0]
 	fourth := e.apply(memento.Move{From: "/c", To: "/d"})[0]
@@ -195,8 +195,8 @@ func pruneSearch(e *env) {
 	}
 }
 
-// pruneBeside prunes while others write: what is there must stay explained.
-func pruneBeside(e *env) {
+// pruneDuringWrites prunes while others write: the memories must keep matching the history.
+func pruneDuringWrites(e *env) {
 	s := e.docs(e.another())
 	var wg sync.WaitGroup
 	const writers, edits = 4, 30
@@ -216,7 +216,7 @@ func pruneBeside(e *env) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
 	var pruners sync.WaitGroup
-	for _, b := range []memento.Backend{e.b, e.another()} { // that get in each other's way
+	for _, b := range []memento.Backend{e.b, e.another()} { // two handles that compete
 		pruners.Go(func() {
 			for pruned := false; !pruned; {
 				select {
@@ -243,7 +243,7 @@ func pruneBeside(e *env) {
 	}
 }
 
-// pruneThenImport copies what is left of a history.
+// pruneThenImport copies a pruned history.
 func pruneThenImport(e *env) {
 	e.put("/a", "1")
 	e.put("/a", "2")
@@ -265,9 +265,9 @@ func pruneThenImport(e *env) {
 	}
 }
 
-// pruneTwice has several remove the same versions, while new memories come into
-// the places in which the backend had kept what is removed.
-func pruneTwice(e *env) {
+// pruneConcurrently has several callers remove the same versions, while new memories may take
+// the storage of the removed contents.
+func pruneConcurrently(e *env) {
 	const rounds, pruners = 60, 3
 	want := map[memento.Path]string{}
 	for i := range rounds {

@@ -108,7 +108,7 @@ func redactDeletion(e *env) {
 	e.redact(first.ID)
 }
 
-// redactShared checks that contents which others have too stay with them.
+// redactShared checks that other versions keep contents that they share.
 func redactShared(e *env) {
 	a := e.put("/a", "shared")
 	b := e.put("/b", "shared")
@@ -130,7 +130,7 @@ func redactShared(e *env) {
 	}
 }
 
-// redactRace redacts old versions while new ones come.
+// redactRace redacts old versions while new ones are written.
 func redactRace(e *env) {
 	e.put("/a", "first")
 	other := e.another()
@@ -161,7 +161,7 @@ func redactRace(e *env) {
 	}
 }
 
-// redactInLoop redacts while listings are being read, which must keep nobody waiting.
+// redactInLoop redacts while listings are being read, which must not block it.
 func redactInLoop(e *env) {
 	for i := range 3 {
 		e.put("/a", fmt.Sprint("secret ", i))

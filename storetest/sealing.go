@@ -14,8 +14,7 @@ import (
 	"memento/memstore"
 )
 
-// sealing tests what wrappers need: that contents they have sealed, and envelopes,
-// are kept as they are.
+// sealing tests that contents and envelopes sealed by a wrapper are stored unchanged.
 func sealing(t *testing.T, h Harness) {
 	h.run(t, "copies of stores", copiedStores)
 	if !h.AcceptsSealed {
@@ -36,7 +35,7 @@ func sealing(t *testing.T, h Harness) {
 	h.run(t, "other keys", sealOtherKeys)
 }
 
-// A toy is a Sealer that keeps nobody from reading, but does all the rest.
+// A toy is a Sealer that does everything except encrypting.
 type toy struct{}
 
 func (toy) Seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
@@ -58,7 +57,7 @@ func (toy) Digest(sha256 string) string {
 
 func (toy) Clear(p memento.Path) (memento.Path, error) { return "/clear" + p, nil }
 
-// seal makes sealed changes of changes.
+// seal returns changes with the toy as their Sealer.
 func seal(changes ...memento.Change) []memento.Change {
 	for i, c := range changes {
 		changes[i] = memento.Sealed{Change: c, By: toy{}}
@@ -66,7 +65,7 @@ func seal(changes ...memento.Change) []memento.Change {
 	return changes
 }
 
-// sealed checks that a memory holds a text that its version, or the one given, has sealed.
+// sealed checks that a memory holds a text sealed for its version, or for the given one.
 func (e *env) sealed(p memento.Path, text string, by memento.VersionID) {
 	e.Helper()
 	m := e.get(p)
@@ -119,7 +118,7 @@ func sealRefused(e *env) {
 	e.put("/a", "text")
 	before := e.everything()
 	if err := e.try(seal(memento.Put{Path: "/b", Content: "text"})...); err == nil {
-		e.Error("a sealed change was accepted, but nothing promises that it is kept so")
+		e.Error("a sealed change was accepted without AcceptsSealed")
 	}
 	e.same("store after that", before, e.everything())
 }
@@ -157,7 +156,7 @@ func sealMoves(e *env) {
 	first := e.apply(seal(memento.Put{Path: "/a", Content: "text"})...)[0]
 	e.apply(seal(memento.Move{From: "/a", To: "/dir/b"})...)
 	e.sealed("/dir/b", "text", first.ID)
-	e.apply(memento.Move{From: "/dir", To: "/other"}) // what moves need not be opened
+	e.apply(memento.Move{From: "/dir", To: "/other"}) // a move does not open contents
 	e.sealed("/other/b", "text", first.ID)
 	e.reopen()
 	e.sealed("/other/b", "text", first.ID)
@@ -207,7 +206,7 @@ func sealLimits(e *env) {
 	}
 }
 
-// sealClearPaths checks that rules about paths are about those that users know.
+// sealClearPaths checks that rules about paths apply to the clear paths.
 func sealClearPaths(e *env) {
 	e.apply(seal(memento.Put{Path: "/a/b", Content: "x"})...)
 	e.setSettings(func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/clear/a/**"} })
@@ -268,12 +267,12 @@ func sealImport(e *env) {
 	e.sealed("/dir/a", "third", "")
 }
 
-// sealBesidePlain has contents that were not sealed among those that were.
+// sealBesidePlain mixes plain and sealed contents.
 func sealBesidePlain(e *env) {
 	e.apply(seal(memento.Put{Path: "/a", Content: "text"})...)
 	e.put("/a", "plain")
 	if m := e.get("/a"); m.Digest != "" || m.Content != "plain" {
-		e.Errorf("written as it is, but %+v", m)
+		e.Errorf("written plain, but %+v", m)
 	}
 	e.put("/b", "text")
 	e.apply(seal(memento.Put{Path: "/b", Content: "text"})...)
@@ -282,10 +281,10 @@ func sealBesidePlain(e *env) {
 	e.sealed("/b", "text", "")
 }
 
-// sealSearch checks that nobody finds sealed contents by what they have become.
+// sealSearch checks that a search does not find sealed contents by their ciphertext.
 func sealSearch(e *env) {
 	if !e.h.Searcher {
-		return // nothing promised, which "powers" checks
+		return // "powers" checks that it is none
 	}
 	e.apply(seal(memento.Put{Path: "/notes", Content: "needle"}, memento.Put{Path: "/other", Content: "x"})...)
 	e.put("/plain", "sealed needle")
@@ -347,7 +346,7 @@ func envelopes(e *env) {
 		e.Errorf("of an archived store: %v", err)
 	}
 	if info := has("of an archived store", third); !info.UpdatedAt.Equal(archived.UpdatedAt) || !info.ArchivedAt.Equal(archived.ArchivedAt) {
-		e.Errorf("its times moved: %+v, before %+v", info, archived)
+		e.Errorf("its times changed: %+v, before %+v", info, archived)
 	}
 	none := ""
 	if _, err := update(memento.StoreUpdate{Envelope: &none}); err != nil {
@@ -356,7 +355,7 @@ func envelopes(e *env) {
 	has("taken away", "")
 }
 
-// copiedStores checks that a store can be made as the copy of another.
+// copiedStores checks that a store can be created as the copy of another.
 func copiedStores(e *env) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7_000, time.UTC)
 	spec := memento.StoreSpec{Name: "copy", ID: memento.NewStoreID(at), CreatedAt: at}
@@ -379,14 +378,14 @@ func copiedStores(e *env) {
 		wantError(e, "again, in "+string(ws), err, memento.ErrExist)
 	}
 	_, err = e.b.CreateStore(e.Context(), workspace, memento.StoreSpec{Name: "copy", ID: "memstore_../../up"})
-	wantError(e, "an ID that is none", err, memento.ErrInvalid)
+	wantError(e, "an invalid ID", err, memento.ErrInvalid)
 
 	original := e.store
 	e.store = spec.ID
 	e.fill("/a", "/b/c")
 	e.reopen()
 	e.audit()
-	// It goes, and is copied back, while another handle knows what was here.
+	// It is deleted and copied back, while another handle has the old state in its cache.
 	other := e.another()
 	if _, err := other.Get(e.Context(), e.store, memento.ByPath("/a")); err != nil {
 		e.Error(err)
@@ -395,9 +394,9 @@ func copiedStores(e *env) {
 		e.Fatal(err)
 	}
 	_, err = e.b.CreateStore(e.Context(), workspace, spec)
-	if errors.Is(err, memento.ErrExist) { // a backend may remember which IDs there were
+	if errors.Is(err, memento.ErrExist) { // a backend may refuse IDs of deleted stores
 		_, err := e.b.GetStore(e.Context(), workspace, spec.ID)
-		wantError(e, "GetStore of what was deleted, and not copied back", err, memento.ErrNoStore)
+		wantError(e, "GetStore of the deleted store", err, memento.ErrNoStore)
 		e.store = original
 		return
 	}
@@ -405,8 +404,8 @@ func copiedStores(e *env) {
 		e.Fatalf("copied back: %v", err)
 	}
 	e.fill("/d")
-	// A wrapper may take a moment to see that the store is another, with other keys.
-	// It must not write with those of the first.
+	// A wrapper may take a moment to see that the store has other keys. It must not write
+	// with the old ones.
 	if _, err := other.Apply(e.Context(), e.store, e.by, []memento.Change{memento.Put{Path: "/e", Content: "/e"}}); err != nil {
 		e.Errorf("another handle: %v", err)
 	}
@@ -424,7 +423,7 @@ func copiedStores(e *env) {
 	e.store = original
 }
 
-// sealOtherKeys checks that nothing is written with keys that the store has no more.
+// sealOtherKeys checks that nothing is written with keys that the store no longer has.
 func sealOtherKeys(e *env) {
 	e.store = e.newStore(memento.StoreSpec{Name: "with an envelope", Envelope: "first"})
 	put := func(text, envelope string) memento.Change {

@@ -17,7 +17,7 @@ import (
 
 func search(t *testing.T, h Harness) {
 	if !h.Searcher {
-		return // nothing promised, which "powers" checks
+		return // "powers" checks that it is none
 	}
 	h.run(t, "what matches", searchMatches)
 	h.run(t, "what is shown", searchShows)
@@ -40,7 +40,7 @@ func (e *env) search(opts memento.SearchOptions) []memento.Match {
 	return matches
 }
 
-// finds checks which paths a query finds, in whatever order.
+// finds checks which paths a query finds, in any order.
 func (e *env) finds(query string, want ...memento.Path) {
 	e.Helper()
 	var got []memento.Path
@@ -227,7 +227,7 @@ func searchForgets(e *env) {
 	e.finds("pear")
 	e.finds("place", "/place/other")
 	if err := e.try(memento.Put{Path: "/x", Content: "unwritten"}, memento.Remove{Path: "/missing"}); err == nil {
-		e.Error("removed what is not there")
+		e.Error("removed a missing memory")
 	}
 	e.finds("unwritten")
 
@@ -271,7 +271,7 @@ func searchDuringWrites(e *env) {
 					e.Error(err)
 					return
 				}
-				// The other handle must know, too.
+				// The other handle must find it, too.
 				got, err := handles[(i+1)%2].(memento.Searcher).Search(ctx, e.store, memento.SearchOptions{Query: word})
 				if err != nil || len(got) != 1 || got[0].Memory.Path != p || got[0].Snippet != word {
 					e.Errorf("%s: %+v, %v", word, got, err)
@@ -296,7 +296,7 @@ func searchOtherStores(e *env) {
 	e.finds("needle", "/a")
 }
 
-// searchOneMoment searches while a word moves to and fro: at every moment exactly
+// searchOneMoment searches while a word moves between memories: at every moment exactly
 // one memory has it.
 func searchOneMoment(e *env) {
 	e.apply(memento.Put{Path: "/a", Content: "word"}, memento.Put{Path: "/b", Content: "none"})

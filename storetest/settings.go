@@ -12,12 +12,12 @@ import (
 func settings(t *testing.T, h Harness) {
 	h.run(t, "kept", keptSettings)
 	h.run(t, "invalid", invalidSettings)
-	h.run(t, "told by writes", toldSettings)
+	h.run(t, "returned by writes", returnedSettings)
 	h.run(t, "read-only memories", readOnlyMemories)
 	h.run(t, "read-only store", readOnlyStore)
 }
 
-// unusual settings have no field as the defaults have it.
+// unusual returns settings that differ from the defaults in every field.
 func unusual() memento.Settings {
 	return memento.Settings{
 		Sensitive: memento.Sensitive{
@@ -35,10 +35,10 @@ func keptSettings(e *env) {
 	e.store = e.newStore(memento.StoreSpec{Name: "unusual", Settings: &want})
 	e.reopen()
 	if diff := cmp.Diff(want, e.info().Settings); diff != "" {
-		e.Errorf("made with settings (-want +got):\n%s", diff)
+		e.Errorf("created with settings (-want +got):\n%s", diff)
 	}
 	before := e.info()
-	next := memento.Settings{Sensitive: memento.Sensitive{Mode: memento.Off}} // no history, for one
+	next := memento.Settings{Sensitive: memento.Sensitive{Mode: memento.Off}} // without history
 	info, err := e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Settings: &next})
 	if err != nil || !cmp.Equal(info.Settings, next) || !info.UpdatedAt.After(before.UpdatedAt) {
 		e.Errorf("updated to %+v, %v", info, err)
@@ -81,8 +81,8 @@ func invalidSettings(e *env) {
 	}
 }
 
-// toldSettings checks what an Apply says of the store, which faces rely on.
-func toldSettings(e *env) {
+// returnedSettings checks the store settings that Apply returns, which its callers rely on.
+func returnedSettings(e *env) {
 	other := e.another()
 	e.put("/a", "12345")
 	s := e.info().Settings
@@ -101,7 +101,7 @@ func toldSettings(e *env) {
 	if diff := cmp.Diff(want, done); diff != "" || len(done.Versions) != 2 {
 		e.Errorf("%d versions (-want +got):\n%s", len(done.Versions), diff)
 	}
-	// So does one that changes nothing.
+	// An Apply that changes nothing returns them as well.
 	done, err = e.b.Apply(e.Context(), e.store, e.by, []memento.Change{memento.Put{Path: "/b", Content: "12"}})
 	want.Versions = nil
 	if diff := cmp.Diff(want, done); diff != "" || err != nil {
@@ -137,7 +137,7 @@ func readOnlyMemories(e *env) {
 	v.Path = "/rules/imported"
 	wantError(e, "Import", e.b.Import(e.Context(), e.store, []memento.Version{v}), memento.ErrProtected)
 
-	// History is not protected, and protection can be taken away.
+	// History is not protected, and protection can be removed.
 	e.setSettings(func(s *memento.Settings) { s.ReadOnly = nil })
 	old := e.versions(memento.VersionListOptions{Path: "/rules/a"})[0]
 	e.put("/rules/a", "other")

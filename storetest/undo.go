@@ -7,8 +7,8 @@ import (
 	"memento"
 )
 
-// undo tests that [memento.Store.Undo] finds in a backend's history what it needs, and
-// can write it: what one key wrote is taken back, what others wrote stays.
+// undo tests [memento.Store.Undo] on a backend: the changes of one key are undone, those of
+// others stay.
 func undo(t *testing.T, h Harness) {
 	h.run(t, "by key", func(e *env) {
 		e.undoes(memento.UndoOptions{By: memento.Actor{Key: "apikey_bad"}})
@@ -22,9 +22,9 @@ func (e *env) undoes(opts memento.UndoOptions) {
 	e.Helper()
 	bad := memento.Actor{Kind: memento.ActorSession, ID: "sesn_bad", Key: "apikey_bad"}
 	put := func(p memento.Path, text string) memento.Change { return memento.Put{Path: p, Content: text} }
-	by := func(who memento.Actor, changes ...memento.Change) memento.Applied {
+	by := func(actor memento.Actor, changes ...memento.Change) memento.Applied {
 		e.Helper()
-		done, err := e.b.Apply(e.Context(), e.store, who, changes)
+		done, err := e.b.Apply(e.Context(), e.store, actor, changes)
 		if err != nil {
 			e.Fatal(err)
 		}
