@@ -147,7 +147,7 @@ func cancelledMeanwhile(e *env) {
 		case err != nil && here == files && there == 0:
 			wantError(e, "Apply", err, context.DeadlineExceeded)
 		default:
-			e.Fatalf("Apply returned %v and left %d memories of the first and %d of the second", err, here, there)
+			e.Fatalf("Apply returned %v and left %d memories at the old path and %d at the new", err, here, there)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package longtest tells tests whether they have the time that nightly runs have.
+// Package longtest reports whether tests run in a long run, such as a nightly one.
 package longtest
 
 import "os"
@@ -7,11 +7,11 @@ import "os"
 // to 1 for the tests that it runs.
 const Variable = "MEMENTO_LONG"
 
-// Enabled reports whether tests are to take minutes for what otherwise takes them
-// seconds.
+// Enabled reports whether this is a long run, in which tests that otherwise take seconds may
+// take minutes.
 func Enabled() bool { return os.Getenv(Variable) == "1" }
 
-// Scaled returns n, or long in a long run. Each call names a count of repetitions.
+// Scaled returns n, or long in a long run. n and long are counts of repetitions.
 func Scaled(n, long int) int {
 	if Enabled() {
 		return long

@@ -16,32 +16,32 @@ import (
 	"memento/internal/proctest"
 )
 
-// A disk is a file system that can be cut.
+// A disk is a file system whose power can be cut.
 type disk interface {
-	// Dir is where it is mounted.
+	// Dir is its mount point.
 	Dir() string
-	// Arm has the cut come at some time: soon, if early is true.
+	// Arm schedules a cut at a random time: soon, if early is true.
 	Arm(r *rand.Rand, early bool) cut
-	// Restart mounts it again with what is left. Nobody uses it any more.
+	// Restart mounts it again with the remaining data. No process may use it.
 	Restart(r *rand.Rand) error
-	// Keep leaves what is on it in a folder, for who looks into a failure.
+	// Keep copies its contents to a folder, to examine a failure.
 	Keep(dir string) error
 }
 
-// A cut is one that comes at some time. Both channels are then closed; in between
-// some operations fail and others do not.
+// A cut is a scheduled power cut. begins is closed when it begins and done when it is
+// complete; in between some operations fail and others do not.
 type cut struct {
 	begins, done <-chan struct{}
 
-	// at is when it began, if not all that was confirmed in between is durable: as
-	// ktime tells it. It is read when begins is closed. nil if all is.
+	// at is when it began, by ktime, if flushes confirmed during the cut may not be
+	// durable; nil if they are. It is read when begins is closed.
 	at *int64
 }
 
-// certain reports whether what was acknowledged at a time is durable.
+// certain reports whether an operation acknowledged at a time is durable.
 func (c cut) certain(at int64) bool { return c.at == nil || !isClosed(c.begins) || at < *c.at }
 
-// seedEnv repeats a campaign.
+// seedEnv is the environment variable with the seed of a campaign to repeat.
 const seedEnv = "MEMENTO_POWERCUT_SEED"
 
 func campaignSeed(t *testing.T) uint64 {
@@ -57,10 +57,10 @@ func campaignSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// cutsFlag is for those who look for something.
+// cutsFlag overrides the number of cuts, for debugging.
 var cutsFlag = flag.Int("cuts", 0, "number of power cuts in each campaign; 0 for the usual one")
 
-// freshEvery is after how many cuts a campaign goes on with an empty disk.
+// freshEvery is the number of cuts after which a campaign starts again with an empty disk.
 const freshEvery = 12
 
 // A campaign is a series of cuts.
@@ -74,7 +74,8 @@ type campaign struct {
 	acked  int
 }
 
-// run cuts so many times. What was written before each cut is compared with what is found after it.
+// run makes a number of cuts, and compares the contents after each with the operations
+// before it.
 func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
 	if *cutsFlag > 0 {
 		cuts = *cutsFlag
@@ -97,7 +98,7 @@ func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
 		r := rand.New(rand.NewPCG(seed, uint64(cycle)))
 		if cycle%freshEvery == 0 {
 			if c.oracle != nil {
-				c.look(r, cycle)
+				c.inspect(r, cycle)
 				c.acked += c.oracle.acked
 			}
 			c.disk, c.oracle = newDisk(c.T), newOracle()
@@ -108,7 +109,7 @@ func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
 			c.Fatalf("cut %d of %d", cycle, cuts)
 		}
 	}
-	c.look(rand.New(rand.NewPCG(seed, 1<<32)), cuts)
+	c.inspect(rand.New(rand.NewPCG(seed, 1<<32)), cuts)
 	c.acked += c.oracle.acked
 	c.Logf("%d cuts, %d of them while opening, %d operations acknowledged", cuts, c.early, c.acked)
 	if c.acked == 0 {
@@ -116,7 +117,7 @@ func (c *campaign) run(cuts int, newDisk func(*testing.T) disk) {
 	}
 }
 
-// cycle lets a process work until the cut, and switches the disk on again.
+// cycle has a process work until the cut, and restarts the disk.
 func (c *campaign) cycle(r *rand.Rand, cycle int, early bool) {
 	c.Helper()
 	var power cut
@@ -152,7 +153,7 @@ func isClosed(c <-chan struct{}) bool {
 	case <-c:
 		return true
 	default:
-		return false // also if there is none
+		return false // also if the channel is nil
 	}
 }
 
@@ -165,7 +166,7 @@ func killAt(child *proctest.Child, cut <-chan struct{}) {
 	_ = child.Process.Kill()
 }
 
-// start starts a process, whose reports can be long.
+// start starts a process with room for long reports.
 func (c *campaign) start(k task) *proctest.Child {
 	c.Helper()
 	child := proctest.Start(c, taskEnv, k)
@@ -173,7 +174,7 @@ func (c *campaign) start(k task) *proctest.Child {
 	return child
 }
 
-// reports are those of a process, until there are no more.
+// reports yields the reports of a process until its end.
 func (c *campaign) reports(child *proctest.Child) iter.Seq[report] {
 	return func(yield func(report) bool) {
 		for child.Lines.Scan() {
@@ -182,7 +183,7 @@ func (c *campaign) reports(child *proctest.Child) iter.Seq[report] {
 			}
 			var x report
 			if err := json.Unmarshal(child.Lines.Bytes(), &x); err != nil {
-				return // a line that the process did not live to finish
+				return // a line cut short by the end of the process
 			}
 			if !yield(x) {
 				return
@@ -191,7 +192,7 @@ func (c *campaign) reports(child *proctest.Child) iter.Seq[report] {
 	}
 }
 
-// read takes the reports of a process until there are no more.
+// read handles the reports of a process until its end.
 func (c *campaign) read(child *proctest.Child, opened func(), power *cut) {
 	c.Helper()
 	seen := false
@@ -199,7 +200,7 @@ func (c *campaign) read(child *proctest.Child, opened func(), power *cut) {
 		switch {
 		case x.Found != nil:
 			seen = true
-			for _, wrong := range c.oracle.look(x.Found) {
+			for _, wrong := range c.oracle.inspect(x.Found) {
 				c.Error(wrong)
 			}
 			opened()
@@ -218,8 +219,8 @@ func (c *campaign) read(child *proctest.Child, opened func(), power *cut) {
 	}
 }
 
-// look opens the store once more, without a cut.
-func (c *campaign) look(r *rand.Rand, cycle int) {
+// inspect opens the store again, without a cut.
+func (c *campaign) inspect(r *rand.Rand, cycle int) {
 	c.Helper()
 	child := c.start(task{Engine: c.engine, Dir: c.disk.Dir(), Seed: r.Uint64(), Cycle: cycle, After: c.oracle.seq, Only: true})
 	seen := false
@@ -227,6 +228,6 @@ func (c *campaign) look(r *rand.Rand, cycle int) {
 	c.read(child, func() { seen = true }, &cut{})
 	c.early = early
 	if err := child.Wait(); err != nil || !seen {
-		c.Errorf("the process that looks: %v: %s", err, &child.Errs)
+		c.Errorf("the process that inspects the store: %v: %s", err, &child.Errs)
 	}
 }

@@ -24,21 +24,21 @@ import (
 const taskEnv = "MEMENTO_POWERCUT_TASK"
 
 const (
-	writers  = 8 // of the store default; two more have stores of their own
+	writers  = 8 // of the store default; two others have stores of their own
 	actorID  = "power cuts"
 	ordinary = "default"
 )
 
-// A task is what a child process does: it opens a backend, says what is there, and
+// A task is what a child process does: it opens a backend, reports its contents, and
 // writes until it is killed.
 type task struct {
 	Engine string // dir or sqlite
 	Dir    string // of the disk
 	Seed   uint64
 	Cycle  int
-	After  map[memento.StoreID]int64 // versions up to this Seq need not be told again
-	Only   bool                      // look, and do not write
-	Script []operation               // in place of what writers make up: one after the other
+	After  map[memento.StoreID]int64 // versions up to this Seq are not reported again
+	Only   bool                      // inspect, and do not write
+	Script []operation               // executed in order, in place of random operations
 }
 
 // A report is a line of the child's output. One field is set.
@@ -55,12 +55,12 @@ type outcome struct {
 	Err       string `json:",omitempty"`
 }
 
-// found is what a backend has after it was opened.
+// found has the contents of a backend after it was opened.
 type found struct {
 	Stores   map[string]memento.StoreID // by name
 	Files    files
-	Versions []version // behind those of task.After, oldest first
-	Problems []string  // what does not fit together
+	Versions []version // after those of task.After, oldest first
+	Problems []string  // inconsistencies
 }
 
 type version struct {
@@ -72,19 +72,19 @@ type version struct {
 	By        string
 }
 
-// A teller writes reports, whole lines at a time.
-type teller struct{ mu sync.Mutex }
+// A reporter prints reports, each as one whole line.
+type reporter struct{ mu sync.Mutex }
 
 // stores are those of this process, by name.
 var stores sync.Map
 
-func (t *teller) tell(r report) {
+func (p *reporter) print(r report) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		panic(err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	os.Stdout.Write(append(line, '\n'))
 }
 
@@ -101,30 +101,30 @@ func (t task) do() error {
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	what, err := t.look(ctx, b)
+	what, err := t.inspect(ctx, b)
 	if err != nil {
-		return fmt.Errorf("look: %w", err)
+		return fmt.Errorf("inspect: %w", err)
 	}
-	var said teller
-	said.tell(report{Found: what})
+	var out reporter
+	out.print(report{Found: what})
 	if t.Only {
 		return b.Close()
 	}
 	if t.Script != nil {
 		for _, o := range t.Script {
-			t.execute(ctx, b, &said, o)
+			t.execute(ctx, b, &out, o)
 		}
-		<-proctest.Ended() // without closing: the machine is switched off
+		<-proctest.Ended() // without closing it, as in a power cut
 		return nil
 	}
 	for w := range writers + 2 {
-		go t.write(ctx, b, &said, w, what.Files)
+		go t.write(ctx, b, &out, w, what.Files)
 	}
 	<-proctest.Ended()
 	return nil
 }
 
-// store returns the store of a name, which is made by the first write to it.
+// store returns the store with a name, which the first write to it creates.
 func (t task) store(b memento.Backend, name string) *memento.Store {
 	set := memento.DefaultSettings()
 	set.Sensitive.Mode = memento.Off
@@ -143,17 +143,17 @@ func storeOf(writer, cycle int) string {
 	return "other"
 }
 
-// write does operations, one after the other, until one fails or the process ends.
-func (t task) write(ctx context.Context, b memento.Backend, said *teller, w int, all files) {
+// write executes operations in order until one fails or the process ends.
+func (t task) write(ctx context.Context, b memento.Backend, out *reporter, w int, all files) {
 	c := &chooser{writer: w, store: storeOf(w, t.Cycle), cycle: t.Cycle, r: rand.New(rand.NewPCG(t.Seed, uint64(w))), files: all.ofWriter(w)}
-	if w == catalogueWriter && len(c.files) > 0 { // the store that it has
+	if w == catalogueWriter && len(c.files) > 0 { // the store that exists
 		for key := range c.files {
 			c.store, _, _ = strings.Cut(key, ":")
 		}
 	}
 	for {
 		o := c.next()
-		if !t.execute(ctx, b, said, o) {
+		if !t.execute(ctx, b, out, o) {
 			return
 		}
 		o.apply(c.files)
@@ -171,15 +171,15 @@ func (f files) ofWriter(w int) files {
 	return own
 }
 
-// execute does an operation, and tells before and after.
-func (t task) execute(ctx context.Context, b memento.Backend, said *teller, o operation) bool {
-	said.tell(report{Begins: &o})
+// execute executes an operation, and reports it before and after.
+func (t task) execute(ctx context.Context, b memento.Backend, out *reporter, o operation) bool {
+	out.print(report{Begins: &o})
 	err := t.call(ctx, b, o)
 	done := outcome{Writer: o.Writer, N: o.N, At: ktime()}
 	if err != nil {
 		done.Err = err.Error()
 	}
-	said.tell(report{Done: &done})
+	out.print(report{Done: &done})
 	return err == nil
 }
 

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A Mode is what a cut leaves of what was not flushed.
+// A Mode is which unflushed changes survive a cut.
 type Mode int
 
 // The modes.
 const (
-	Strict  Mode = iota // nothing
-	Partial             // of each file some of the first writes, of each folder some changes, as chance has it
+	Strict  Mode = iota // none
+	Partial             // at random: of each file some of the first writes, of each folder some changes
 )
 
-// Restart switches the machine off, if that has not happened yet, and on again.
-// The caller sees to it that nobody uses the file system meanwhile.
+// Restart cuts the power, unless that has happened already, and restores it. No process
+// may use the file system meanwhile.
 func (v *Volume) Restart(mode Mode, r *rand.Rand) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,7 +48,7 @@ func (v *Volume) Restart(mode Mode, r *rand.Rand) {
 	v.start()
 }
 
-// keepSome makes some of what was not flushed durable.
+// keepSome makes some unflushed changes durable.
 func (v *Volume) keepSome(r *rand.Rand) {
 	share := []float64{0.2, 0.5, 0.9, 1}[r.IntN(4)]
 	for _, id := range slices.Sorted(maps.Keys(v.nodes)) {
@@ -76,9 +76,9 @@ func (v *Volume) keepSome(r *rand.Rand) {
 	}
 }
 
-const sector = 512 // bytes, which a disk writes wholly or not at all
+const sector = 512 // bytes; a disk writes a sector wholly or not at all
 
-// recover makes what is durable below a folder all there is.
+// recover reduces the contents of a folder to those that are durable.
 func (v *Volume) recover(dir *node, found map[*node]bool) {
 	found[dir] = true
 	dir.meta, dir.renames = dir.durableMeta, nil
@@ -112,7 +112,7 @@ func (v *Volume) recover(dir *node, found map[*node]bool) {
 	}
 }
 
-// Export copies all that is there to a folder, to be looked at.
+// Export copies all contents to a folder, for debugging.
 func (v *Volume) Export(to string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -134,7 +134,8 @@ func (n *node) export(to string) error {
 	return nil
 }
 
-// Clone returns a file system with what is durable in this one, which is not in use.
+// Clone returns a file system with the durable contents of this one, which must not be in
+// use.
 func (v *Volume) Clone() *Volume {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -94,7 +94,7 @@ func (d *ext4Disk) Arm(r *rand.Rand, early bool) cut {
 		flags = FlushLog
 	}
 	begins, done := make(chan struct{}), make(chan struct{})
-	var at int64 // while it stops, ext4 confirms some flushes that it does not do any more
+	var at int64 // while it stops, ext4 confirms some flushes that it no longer does
 	time.AfterFunc(wait, func() {
 		at = ktime()
 		close(begins)
@@ -115,7 +115,7 @@ func (d *ext4Disk) Restart(*rand.Rand) error {
 
 func (d *ext4Disk) Keep(dir string) error { return os.CopyFS(dir, os.DirFS(d.dir)) }
 
-// ktime is the same clock in all processes, in nanoseconds.
+// ktime returns the time of a clock that is the same in all processes, in nanoseconds.
 func ktime() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
@@ -124,7 +124,7 @@ func ktime() int64 {
 	return ts.Nano()
 }
 
-// mountPoint is a folder to mount at.
+// mountPoint returns a new folder to mount at.
 func mountPoint(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "disk")

@@ -14,18 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An Ext4 is a file system on a loop device, which the kernel can stop as a power
-// cut does.
+// An Ext4 is a file system on a loop device, which the kernel can stop like a power cut.
 type Ext4 struct {
 	loop *os.File
 	dir  string
 }
 
-// ext4Options are those of ext4 that have it flush the least by itself.
+// ext4Options make ext4 flush as little as possible by itself.
 const ext4Options = "noauto_da_alloc,commit=300"
 
-// NewExt4 makes a file system in a file of a folder, and mounts it at dir. The loop
-// device is given up by the kernel when nobody has it open any more.
+// NewExt4 makes a file system in a file of a folder, and mounts it at dir. The
+// kernel releases the loop device when no process has it open.
 func NewExt4(folder, dir string) (*Ext4, error) {
 	image := filepath.Join(folder, "image")
 	f, err := os.OpenFile(image, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -49,7 +48,7 @@ func NewExt4(folder, dir string) (*Ext4, error) {
 	return e, nil
 }
 
-// attach makes a file a loop device.
+// attach creates a loop device on a file.
 func attach(f *os.File) (*os.File, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -70,14 +69,14 @@ func attach(f *os.File) (*os.File, error) {
 			return loop, nil
 		}
 		loop.Close()
-		if err != unix.EBUSY { // another was faster
+		if err != unix.EBUSY { // another process has taken it
 			return nil, err
 		}
 	}
 	return nil, unix.EBUSY
 }
 
-// Mount mounts the file system. What its journal has is done then.
+// Mount mounts the file system, which replays its journal.
 func (e *Ext4) Mount() error {
 	if err := syscall.Mount(e.loop.Name(), e.dir, "ext4", 0, ext4Options); err != nil {
 		return os.NewSyscallError("mount of "+e.loop.Name(), err)
@@ -85,7 +84,7 @@ func (e *Ext4) Mount() error {
 	return nil
 }
 
-// Unmount unmounts it, once who was killed has closed its files.
+// Unmount unmounts the file system, once killed processes have closed their files.
 func (e *Ext4) Unmount() error {
 	err := syscall.Unmount(e.dir, 0)
 	for end := time.Now().Add(10 * time.Second); err == syscall.EBUSY && time.Now().Before(end); err = syscall.Unmount(e.dir, 0) {
@@ -94,7 +93,7 @@ func (e *Ext4) Unmount() error {
 	return os.NewSyscallError("umount", err)
 }
 
-// Close unmounts the file system, and gives up its device.
+// Close unmounts the file system, and releases its device.
 func (e *Ext4) Close() error { return errors.Join(e.Unmount(), e.loop.Close()) }
 
 // shutdownIoctl is EXT4_IOC_SHUTDOWN of the kernel's include/uapi/linux/ext4.h.
@@ -102,12 +101,12 @@ const shutdownIoctl = 0x8004587d
 
 // Flags of the shutdown.
 const (
-	FlushLog   = 1 // the journal is flushed before; what is in no transaction is lost
+	FlushLog   = 1 // the journal is flushed before; changes in no transaction are lost
 	NoFlushLog = 2 // nothing is flushed
 )
 
-// Cut stops the file system: what was not flushed is lost, and every operation fails
-// from now on.
+// Cut stops the file system: unflushed data is lost, and every operation fails from now
+// on.
 func (e *Ext4) Cut(flags int) error {
 	dir, err := os.Open(e.dir)
 	if err != nil {

@@ -12,7 +12,7 @@ type Kind string
 
 // The kinds.
 const (
-	Write     Kind = "write" // and making a file longer or shorter
+	Write     Kind = "write" // and truncating or extending a file
 	Create    Kind = "create"
 	Mkdir     Kind = "mkdir"
 	Unlink    Kind = "unlink"
@@ -24,14 +24,14 @@ const (
 	Attribute Kind = "chmod or utimens"
 )
 
-// A Fault is an error that operations of one kind end with instead of being done.
+// A Fault has operations of one kind fail, without effect.
 type Fault struct {
 	Kind  Kind
-	Below string        // only in paths that have this in them; all if ""
-	Skip  int           // so many that succeed before
-	Times int           // so many that fail
-	Errno syscall.Errno // that they fail with
-	Hits  int           // so many have failed
+	Below string        // only paths that contain this; all if ""
+	Skip  int           // operations that succeed before
+	Times int           // operations that fail
+	Errno syscall.Errno // their error
+	Hits  int           // operations that have failed
 }
 
 // Inject adds a fault, until the next restart.
@@ -41,15 +41,15 @@ func (v *Volume) Inject(f *Fault) {
 	v.faults = append(v.faults, f)
 }
 
-// Hits returns how many operations have failed by a fault.
+// Hits returns how many operations a fault has made fail.
 func (v *Volume) Hits(f *Fault) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return f.Hits
 }
 
-// change is called before each operation that changes something. If it returns an
-// error, the operation ends with it. The caller holds mu.
+// change is called before each operation that changes something. If it returns an error,
+// the operation fails with it. The caller holds mu.
 func (v *Volume) change(kind Kind, n *node, name string) syscall.Errno {
 	if v.dead {
 		return syscall.EIO
@@ -91,8 +91,8 @@ func (v *Volume) Cut() {
 	v.die()
 }
 
-// CutAfter has the cut come after so many operations that change something. The
-// channel is closed when it comes.
+// CutAfter cuts the power after a number of operations that change something. The
+// channel is closed by the cut.
 func (v *Volume) CutAfter(changes int) <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"memento/internal/proctest"
 )
 
-// prepared are operations that make what those of underFault change.
+// prepared returns operations that create the files that those of underFault change.
 func prepared() (list []operation) {
 	n := 0
 	for w := range writers + 1 {
@@ -26,8 +26,8 @@ func prepared() (list []operation) {
 	return list
 }
 
-// underFault has one operation of each kind, each by another writer, so that one
-// that fails keeps no other from succeeding.
+// underFault returns one operation of each kind, each by another writer, so that the others
+// can succeed if one fails.
 func underFault() []operation {
 	list := []operation{
 		{Kind: opCreate, Path: "/w0/new/folder/e", Text: "new\n"},
@@ -46,10 +46,10 @@ func underFault() []operation {
 	return list
 }
 
-// everyPlace is for those who look for something.
+// everyPlace makes each operation fail in turn, for debugging.
 var everyPlace = flag.Bool("every-place", false, "have each operation of the file system fail once, rather than a few")
 
-// faultKinds are the operations that are made to fail, with the errors.
+// faultKinds are the operations to fail, with the errors.
 var faultKinds = []struct {
 	name  string
 	kind  Kind
@@ -68,9 +68,8 @@ var faultKinds = []struct {
 	{"new folder", Mkdir, "", syscall.ENOSPC},
 }
 
-// An operation of the file system fails once, the power is cut after all calls have
-// been answered: what was acknowledged is there, and what was refused is there
-// wholly or not at all.
+// An operation of the file system fails once, and the power is cut after all calls have
+// been answered: acknowledged changes are there, and refused ones wholly or not at all.
 func TestFaultThenCut(t *testing.T) {
 	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
@@ -102,13 +101,13 @@ func TestFaultThenCut(t *testing.T) {
 			}
 			t.Logf("%d operations failed", hits)
 			if hits == 0 {
-				t.Error("too few operations failed for this to test anything")
+				t.Error("too few operations failed for a meaningful test")
 			}
 		})
 	}
 }
 
-// prepare returns a disk with a store, and what is in it.
+// prepare returns a disk with a store, and an oracle with its contents.
 func prepare(t *testing.T, engine string) (*Volume, *oracle) {
 	t.Helper()
 	d := volume(Strict)(t).(*volumeDisk)
@@ -125,7 +124,7 @@ func prepare(t *testing.T, engine string) (*Volume, *oracle) {
 	return d.Volume, c.oracle
 }
 
-// faultThenCut reports whether the fault came about.
+// faultThenCut reports whether the fault occurred.
 func faultThenCut(t *testing.T, engine string, v *Volume, o *oracle, fault *Fault) bool {
 	t.Helper()
 	d, err := mountVolume(t, v, Strict)
@@ -143,13 +142,13 @@ func faultThenCut(t *testing.T, engine string, v *Volume, o *oracle, fault *Faul
 	if len(refused) > 0 && !hit {
 		t.Errorf("refused without a fault: %q", refused)
 	}
-	if said := child.Errs.String(); said != "" && !hit {
-		t.Errorf("the process failed without a fault: %s", said)
+	if stderr := child.Errs.String(); stderr != "" && !hit {
+		t.Errorf("the process failed without a fault: %s", stderr)
 	}
 	if err := d.Restart(nil); err != nil {
 		t.Fatal(err)
 	}
-	c.look(rand.New(rand.NewPCG(uint64(fault.Skip), 0)), 0)
+	c.inspect(rand.New(rand.NewPCG(uint64(fault.Skip), 0)), 0)
 	if err := d.unmount(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,14 +156,14 @@ func faultThenCut(t *testing.T, engine string, v *Volume, o *oracle, fault *Faul
 	return hit
 }
 
-// answers reads reports until so many operations are answered, or the process has
-// ended, and returns the refusals.
+// answers reads reports until n operations are answered, or the process has ended, and
+// returns the errors.
 func (c *campaign) answers(child *proctest.Child, n int) (refused []string) {
 	c.Helper()
 	for x := range c.reports(child) {
 		switch {
 		case x.Found != nil:
-			for _, wrong := range c.oracle.look(x.Found) {
+			for _, wrong := range c.oracle.inspect(x.Found) {
 				c.Error(wrong)
 			}
 		case x.Begins != nil:

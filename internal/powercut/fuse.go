@@ -31,7 +31,7 @@ func (v *Volume) Mount(dir string) (unmount func() error, err error) {
 	return func() error {
 		err := syscall.Unmount(dir, 0)
 		for end := time.Now().Add(10 * time.Second); err == syscall.EBUSY && time.Now().Before(end); err = syscall.Unmount(dir, 0) {
-			time.Sleep(time.Millisecond) // who was killed closes its files
+			time.Sleep(time.Millisecond) // until killed processes have closed their files
 		}
 		if err != nil {
 			return os.NewSyscallError("umount", err)
@@ -41,8 +41,7 @@ func (v *Volume) Mount(dir string) (unmount func() error, err error) {
 	}, nil
 }
 
-// served is a volume as the kernel asks for it. Locks are the kernel's, and so are
-// pages that are mapped.
+// served is a volume as a FUSE file system. The kernel handles locks and mapped pages.
 type served struct {
 	fuse.RawFileSystem
 	*Volume
@@ -50,10 +49,10 @@ type served struct {
 	lastList uint64
 }
 
-// long is how long the kernel may believe in a name: nobody else changes any.
+// long is how long the kernel may cache a name: all changes go through it.
 const long = time.Hour
 
-// begin locks the volume and returns a node, or why that cannot be.
+// begin locks the volume and returns a node, a function that unlocks it, and the status.
 func (s *served) begin(id uint64) (*node, func(), fuse.Status) {
 	s.mu.Lock()
 	n := s.nodes[id]
@@ -135,7 +134,7 @@ func (s *served) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOu
 	return fuse.OK
 }
 
-// add makes a node with a name.
+// add creates a node with a name.
 func (s *served) add(kind Kind, parent uint64, name string, mode uint32, out *fuse.EntryOut) (*node, fuse.Status) {
 	dir, done, status := s.begin(parent)
 	defer done()
@@ -290,8 +289,8 @@ func (s *served) Rename(_ <-chan struct{}, in *fuse.RenameIn, oldName, newName s
 	}
 	if from == to {
 		s.set(from, change{oldName: old, newName: n})
-	} else { // each folder has its half flushed by itself
-		n.links++ // so that it is not given up in between
+	} else { // each folder is flushed by itself
+		n.links++ // so that it is not released in between
 		s.set(from, change{oldName: old})
 		s.set(to, change{newName: n})
 		n.links--

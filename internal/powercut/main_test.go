@@ -16,8 +16,8 @@ import (
 // isolatedEnv is set in the process that has a mount namespace of its own.
 const isolatedEnv = "MEMENTO_POWERCUT_ISOLATED"
 
-// TestMain runs the tests in a mount namespace of their own: however they end, their
-// mounts and loop devices end with them. Without root it is one of a user namespace.
+// TestMain runs the tests in a mount namespace of their own, so that their mounts and loop
+// devices are always released at their end. Without root it also needs a user namespace.
 func TestMain(m *testing.M) {
 	proctest.Main(taskEnv, task.do)
 	if os.Getenv(isolatedEnv) != "" {

@@ -15,7 +15,7 @@ import (
 // Files are the memories of a writer: contents by store and path, as in "default:/w3/a".
 type files map[string]string
 
-// An operation is what one writer does in one call.
+// An operation is one call of one writer.
 type operation struct {
 	Writer   int
 	N        int // counted from 1 in each process
@@ -42,13 +42,13 @@ const (
 // sharedLog is the memory that all writers of a store insert lines into.
 const sharedLog = "/shared/log"
 
-// An effect is a version that an operation makes.
+// An effect is a version that an operation creates.
 type effect struct {
 	Store, Path string
 	SHA256      string // "" if the memory is deleted
 }
 
-// apply does to files what the operation does, and returns the versions it makes.
+// apply applies the operation to files, and returns the versions it creates.
 func (o operation) apply(f files) (made []effect) {
 	put := func(path, text string) {
 		f[o.Store+":"+path] = text
@@ -111,7 +111,7 @@ func (f files) below(store, path string) (paths []string) {
 	return paths
 }
 
-// A chooser makes up the operations of one writer.
+// A chooser generates the operations of one writer.
 type chooser struct {
 	writer int
 	store  string
@@ -121,7 +121,7 @@ type chooser struct {
 	files  files
 }
 
-// catalogueWriter is the writer that makes and deletes stores.
+// catalogueWriter is the writer that creates and deletes stores.
 const catalogueWriter = writers + 1
 
 // next returns an operation that must succeed.
@@ -130,7 +130,7 @@ func (c *chooser) next() operation {
 	o := operation{Writer: c.writer, N: c.n, Store: c.store}
 	paths := slices.Sorted(maps.Keys(c.files.of(c.store)))
 	token := fmt.Sprintf("token %d-%d-%d;", c.writer, c.cycle, c.n)
-	// Names recur, so that what was deleted is made again.
+	// Names recur, so that deleted files are created again.
 	name := func() string {
 		return fmt.Sprintf("/w%d/d%d/f%d.md", c.writer, c.r.IntN(3), c.r.IntN(4))
 	}
@@ -151,7 +151,7 @@ func (c *chooser) next() operation {
 	}
 	if len(paths) == 0 || len(paths) < 10 && kind < 30 {
 		o.Kind, o.Path, o.Text = opCreate, free(), token+"\n"+strings.Repeat("filling\n", c.r.IntN(40))
-		if kind%5 == 0 && len(paths) > 0 { // the same as another has, or had
+		if kind%5 == 0 && len(paths) > 0 { // equal to another file, now or before
 			o.Text = c.files[c.store+":"+paths[c.r.IntN(len(paths))]]
 		}
 		return o
@@ -171,7 +171,7 @@ func (c *chooser) next() operation {
 	case kind < 75 && strings.Count(dir, "/") > 1:
 		o.Kind, o.Path = opRename, dir
 		o.To = fmt.Sprintf("/w%d/r%d", c.writer, c.cycle*100000+c.n)
-		for i := range 3 { // a name that there was before, perhaps
+		for i := range 3 { // possibly a name used before
 			if p := fmt.Sprintf("/w%d/d%d", c.writer, i); len(c.files.below(c.store, p)) == 0 {
 				o.To = p
 			}

@@ -11,15 +11,16 @@ import (
 	"memento"
 )
 
-// An oracle knows, from what writers tell, what a store may have after a cut.
+// An oracle derives from the reports of writers which contents a store may have after a
+// cut.
 type oracle struct {
 	files  files                     // as acknowledged
 	stores map[string]bool           // likewise
-	open   map[int][]operation       // by writer: those of which nobody knows whether they have happened; some of the first have
-	made   map[int][]effect          // by writer: versions that were acknowledged since the last look
+	open   map[int][]operation       // by writer: operations whose outcome is unknown; some of the first have happened
+	made   map[int][]effect          // by writer: versions that were acknowledged since the last inspection
 	lines  map[string]int            // of shared logs, by store and line: how often, as acknowledged
-	logged int                       // versions of shared logs that were acknowledged since the last look
-	seq    map[memento.StoreID]int64 // as of the last look
+	logged int                       // versions of shared logs that were acknowledged since the last inspection
+	seq    map[memento.StoreID]int64 // as of the last inspection
 	acked  int                       // operations in all
 }
 
@@ -37,10 +38,10 @@ func (o *oracle) clone() *oracle {
 	}
 }
 
-// begins notes an operation that may happen from now on.
+// begins records an operation that may happen from now on.
 func (o *oracle) begins(op operation) { o.open[op.Writer] = append(o.open[op.Writer], op) }
 
-// done notes that the oldest open operation of a writer was acknowledged.
+// done records that the oldest open operation of a writer was acknowledged.
 func (o *oracle) done(writer int) {
 	op := o.open[writer][0]
 	o.open[writer] = o.open[writer][1:]
@@ -48,7 +49,7 @@ func (o *oracle) done(writer int) {
 	o.settle(op)
 }
 
-// settle takes an operation for done.
+// settle records that an operation has happened.
 func (o *oracle) settle(op operation) {
 	switch op.Kind {
 	case opLog:
@@ -64,9 +65,9 @@ func (o *oracle) settle(op operation) {
 	o.stores[op.Store] = true
 }
 
-// look compares what was found with what may be there, and then takes it for what
-// is there. It returns what does not agree.
-func (o *oracle) look(f *found) (wrong []string) {
+// inspect compares the contents found with those that are possible, and adopts them. It
+// returns the differences.
+func (o *oracle) inspect(f *found) (wrong []string) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for _, p := range f.Problems {
 		complain("%s", p)
@@ -94,7 +95,7 @@ func (o *oracle) look(f *found) (wrong []string) {
 	}
 	lines := logLines(f)
 	for w := range writers + 2 {
-		o.lookAtWriter(f, w, made[w], lines, complain)
+		o.inspectWriter(f, w, made[w], lines, complain)
 	}
 	for line, n := range o.lines {
 		if lines[line] != n {
@@ -115,7 +116,7 @@ func (o *oracle) look(f *found) (wrong []string) {
 			complain("%s is nobody's: %q", key, text)
 		}
 	}
-	o.lookAtStores(f, complain)
+	o.inspectStores(f, complain)
 	o.logged = 0
 	clear(o.made)
 	clear(o.open)
@@ -143,9 +144,9 @@ func logLines(f *found) map[string]int {
 	return lines
 }
 
-// lookAtWriter compares what one writer has. Some of its open operations may have
+// inspectWriter compares the files of one writer. Some of its open operations may have
 // happened, the first ones, each wholly: in the memories and in the history.
-func (o *oracle) lookAtWriter(f *found, w int, made map[effect]int, lines map[string]int, complain func(string, ...any)) {
+func (o *oracle) inspectWriter(f *found, w int, made map[effect]int, lines map[string]int, complain func(string, ...any)) {
 	got, want := f.Files.ofWriter(w), o.files.ofWriter(w)
 	effects := slices.Clone(o.made[w])
 	open := o.open[w]
@@ -166,8 +167,8 @@ func (o *oracle) lookAtWriter(f *found, w int, made map[effect]int, lines map[st
 	o.explain(w, got, made, complain)
 }
 
-// logged reports whether lines of operations that have happened are there, and of
-// others none.
+// logged reports whether the lines of operations that have happened are there, and none
+// of the others.
 func logged(happened, not []operation, lines map[string]int) bool {
 	for _, op := range happened {
 		if op.Kind == opLog && lines[op.Store+":"+op.Text] == 0 {
@@ -177,8 +178,8 @@ func logged(happened, not []operation, lines map[string]int) bool {
 	return !slices.ContainsFunc(not, func(op operation) bool { return op.Kind == opLog && lines[op.Store+":"+op.Text] > 0 })
 }
 
-// sameEffects compares versions without their order. The history of a deleted store
-// went with it, so those of the writer that deletes stores are not compared.
+// sameEffects compares versions without their order. A deleted store
+// has no history, so those of the writer that deletes stores are not compared.
 func sameEffects(want []effect, made map[effect]int) bool {
 	count := map[effect]int{}
 	for _, e := range want {
@@ -187,7 +188,7 @@ func sameEffects(want []effect, made map[effect]int) bool {
 	return maps.Equal(count, made)
 }
 
-// explain says how what was found differs from what was acknowledged.
+// explain reports how the contents found differ from the acknowledged operations.
 func (o *oracle) explain(w int, got files, made map[effect]int, complain func(string, ...any)) {
 	want := o.files.ofWriter(w)
 	for key, text := range got {
@@ -217,8 +218,8 @@ func (o *oracle) explain(w int, got files, made map[effect]int, complain func(st
 	}
 }
 
-// lookAtStores compares which stores there are.
-func (o *oracle) lookAtStores(f *found, complain func(string, ...any)) {
+// inspectStores compares which stores exist.
+func (o *oracle) inspectStores(f *found, complain func(string, ...any)) {
 	uncertain := map[string]bool{}
 	for _, ops := range o.open {
 		for _, op := range ops {

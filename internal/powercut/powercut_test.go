@@ -8,7 +8,7 @@ import (
 	"memento/internal/longtest"
 )
 
-// engines are what tests are run with.
+// engines are the backends to test.
 var engines = []string{"sqlite", "dir"}
 
 // Each test cuts the power of one kind of disk under each engine.
@@ -22,36 +22,36 @@ func cutPower(t *testing.T, cuts map[string]int, newDisk func(*testing.T) disk) 
 	}
 }
 
-// volume returns a disk in memory. It fails the test if there can be none.
+// volume returns a disk in memory. It fails the test if none can be mounted.
 func volume(mode Mode) func(*testing.T) disk {
 	return func(t *testing.T) disk {
 		t.Helper()
 		d, err := newVolumeDisk(t, mode)
 		if err != nil {
-			t.Fatalf("no power can be cut here, which takes /dev/fuse and the right to mount: %v", err)
+			t.Fatalf("power cuts cannot be simulated here: they need /dev/fuse and the right to mount: %v", err)
 		}
 		return d
 	}
 }
 
-// Nothing but what was flushed is left.
+// Only flushed data survives.
 func TestStrict(t *testing.T) {
 	cutPower(t, map[string]int{"dir": longtest.Scaled(8, 200), "sqlite": longtest.Scaled(8, 100)}, volume(Strict))
 }
 
-// Some of what was not flushed is left as well.
+// Some unflushed data survives as well.
 func TestPartial(t *testing.T) {
 	cutPower(t, map[string]int{"dir": longtest.Scaled(6, 200), "sqlite": longtest.Scaled(6, 100)}, volume(Partial))
 }
 
-// A real file system is left as its journal has it. Where there is no loop device,
-// such as in a container, one in memory stands in for it, which loses more.
+// A real file system recovers from its journal. Where there is no loop device, such as in
+// a container, the one in memory replaces it, which loses more.
 func TestExt4(t *testing.T) {
 	cutPower(t, map[string]int{"dir": longtest.Scaled(5, 150), "sqlite": longtest.Scaled(5, 75)}, func(t *testing.T) disk {
 		t.Helper()
 		d, err := newExt4Disk(t)
 		if err != nil {
-			t.Logf("in memory, because ext4 cannot be had: %v", err)
+			t.Logf("in memory, because ext4 is not available: %v", err)
 			return volume(Partial)(t)
 		}
 		return d

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// A Volume is a file system in memory of which it is known what is durable: the
-// contents of a file as of its last fsync, the names in a folder as of the last
-// fsync of the folder. Nothing else is, no rename and no creation, as POSIX allows.
+// A Volume is a file system in memory that records what is durable: the contents of a file
+// as of its last fsync, and the names in a folder as of the last fsync of the folder.
+// Nothing else is durable, no rename and no creation, as POSIX allows.
 //
 // It is safe for concurrent use.
 type Volume struct {
 	mu     sync.Mutex
 	root   *node
-	nodes  map[uint64]*node // by ID, with those that have no name any more
+	nodes  map[uint64]*node // by ID, including those without a name
 	nextID uint64
 	inodes inodes
 	dead   bool          // since the cut
@@ -32,7 +32,7 @@ type node struct {
 	id, inode uint64
 	parent    *node // of a file, the folder of its newest name
 	name      string
-	links     int // names in folders as they are
+	links     int // current names in folders
 	kept      int // durable names
 	opened    int
 
@@ -47,21 +47,21 @@ type node struct {
 	renames                 []change // of entries, not yet durable
 }
 
-// meta is what stat tells, besides the size.
+// meta is the result of stat, except the size.
 type meta struct {
 	mode         uint32 // with the type
 	mtime, ctime time.Time
 }
 
-// A write is one that has not been flushed: bytes at an offset, or if there are
-// none, a truncation to it.
+// A write is an unflushed write: bytes at an offset, or a truncation to it if there are
+// none.
 type write struct {
 	offset int
 	bytes  []byte
 }
 
-// A change is what one operation has changed in a folder: names and what they
-// became the names of, nil for nothing.
+// A change is the effect of one operation on a folder: names and their new nodes, nil for a
+// removed name.
 type change map[string]*node
 
 func (n *node) isDir() bool { return n.meta.mode&syscall.S_IFMT == syscall.S_IFDIR }
@@ -83,7 +83,7 @@ func NewVolume() *Volume {
 	return v
 }
 
-// start is what switching the machine on does.
+// start resets the state at start-up.
 func (v *Volume) start() {
 	v.dead, v.cut, v.until, v.faults, v.total = false, make(chan struct{}), -1, nil, map[Kind]int{}
 }
@@ -99,8 +99,8 @@ func (v *Volume) newNode(mode uint32) *node {
 	return n
 }
 
-// inodes are given out as ext4 does, the lowest free one first: a new file often
-// has the number of one that was just removed.
+// inodes allocates numbers as ext4 does, the lowest free one first: a new file often has
+// the number of one that was just removed.
 type inodes struct {
 	most uint64
 	free []uint64
@@ -117,7 +117,7 @@ func (i *inodes) take() uint64 {
 	return n
 }
 
-// release gives up the number of a node that nothing leads to, nor would after a cut.
+// release frees the number of a node that has no name, now or after a cut.
 func (v *Volume) release(n *node) {
 	if n.links == 0 && n.kept == 0 && n.opened == 0 && n.inode != 0 {
 		v.inodes.free = append(v.inodes.free, n.inode)
@@ -183,7 +183,7 @@ func (n *node) write(w write) {
 	n.meta.ctime = n.meta.mtime
 }
 
-// flush makes what a node has inside durable.
+// flush makes the contents of a node durable.
 func (v *Volume) flush(n *node) {
 	n.durableMeta = n.meta
 	for _, w := range n.writes {
@@ -196,6 +196,6 @@ func (v *Volume) flush(n *node) {
 	n.renames = nil
 }
 
-// lose forgets the writes of a flush that has failed: the system takes them for
-// written, so the next flush does not try again. Names of a folder it does try again.
+// lose drops the writes of a failed flush: the system marks them as written, so that the
+// next flush does not try again. It does try the names of a folder again.
 func (n *node) lose() { n.writes = nil }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A mounted volume, and what tests do with it.
+// A mounted is a mounted volume with helpers for tests.
 type mounted struct {
 	*testing.T
 	*volumeDisk
@@ -61,7 +61,8 @@ func (b mounted) sync(name string) error {
 	return f.Sync()
 }
 
-// cut cuts the power, and returns what is there then: contents by path, folders with a slash at the end.
+// cut cuts the power, and returns the contents after it: by path, folders with a slash at
+// the end.
 func (b mounted) cut(mode Mode, seed uint64) map[string]string {
 	b.Helper()
 	b.Cut()
@@ -90,11 +91,11 @@ func (b mounted) cut(mode Mode, seed uint64) map[string]string {
 func (b mounted) want(got, want map[string]string) {
 	b.Helper()
 	if !maps.Equal(got, want) {
-		b.Errorf("after the cut there is %v, want %v", got, want)
+		b.Errorf("contents after the cut: %v, want %v", got, want)
 	}
 }
 
-// What was flushed is there after a cut, and nothing else.
+// After a cut, flushed data is there, and nothing else.
 func TestVolumeKeepsWhatWasFlushed(t *testing.T) {
 	b := newMounted(t)
 	b.write("both", "text", true)
@@ -118,7 +119,7 @@ func TestVolumeKeepsWhatWasFlushed(t *testing.T) {
 	b.want(b.cut(Strict, 0), map[string]string{"both": "text", "name only": "", "dir/": "", "dir/inner": "text"})
 }
 
-// A rename within a folder is durable as one, one between folders is so by halves.
+// A rename within a folder becomes durable as one, a rename between folders in two halves.
 func TestVolumeRenames(t *testing.T) {
 	b := newMounted(t)
 	b.do(os.Mkdir(b.at("dir"), 0o700))
@@ -142,7 +143,7 @@ func TestVolumeRenames(t *testing.T) {
 	b.want(b.cut(Strict, 0), map[string]string{"dir/": "", "dir/a": "b", "a": "b"})
 }
 
-// A cut in the other mode leaves some of what was not flushed, and never more.
+// A partial cut leaves some unflushed writes, and nothing else.
 func TestVolumeKeepsSome(t *testing.T) {
 	var seen []string
 	for seed := range uint64(40) {
@@ -162,7 +163,7 @@ func TestVolumeKeepsSome(t *testing.T) {
 			slices.Sort(digits)
 			state := name + strings.Join(slices.Compact(digits), "")
 			if len(text) != 2000 {
-				t.Errorf("a length that never was: %s, %d bytes", name, len(text))
+				t.Errorf("a length that the file never had: %s, %d bytes", name, len(text))
 			}
 			if !slices.Contains(seen, state) {
 				seen = append(seen, state)
@@ -176,8 +177,8 @@ func TestVolumeKeepsSome(t *testing.T) {
 	}
 }
 
-// What is injected fails so often as it is to, and a failed flush is not made good
-// by the next one.
+// An injected fault occurs as often as requested, and the next flush does not repair a
+// failed one.
 func TestVolumeFaults(t *testing.T) {
 	b := newMounted(t)
 	b.write("a", "old", true)
@@ -191,7 +192,7 @@ func TestVolumeFaults(t *testing.T) {
 	_, err = f.WriteString("new")
 	b.do(err)
 	if err := f.Sync(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("the flush that is to fail: %v", err)
+		t.Errorf("the flush with the fault: %v", err)
 	}
 	b.do(f.Sync())
 	b.do(f.Close())
@@ -201,7 +202,7 @@ func TestVolumeFaults(t *testing.T) {
 	b.want(b.cut(Strict, 0), map[string]string{"a": "old"})
 }
 
-// The number of a file that is gone, also from the durable state, is given to a new one.
+// The number of a file that is gone, also from the durable state, is reused.
 func TestVolumeInodes(t *testing.T) {
 	b := newMounted(t)
 	inode := func(name string) uint64 {
@@ -215,7 +216,7 @@ func TestVolumeInodes(t *testing.T) {
 	b.do(os.Remove(b.at("a")))
 	b.write("b", "text", true)
 	if inode("b") == was {
-		t.Error("the number of a file that a cut brings back")
+		t.Error("the number of a file that a cut restores was reused")
 	}
 	b.do(b.sync("."))
 	b.write("c", "text", true)
@@ -230,7 +231,7 @@ func TestVolumeInodes(t *testing.T) {
 	}
 }
 
-// A cut after a number of changes comes after as many.
+// CutAfter cuts after the given number of changes.
 func TestVolumeCutAfter(t *testing.T) {
 	b := newMounted(t)
 	cut := b.CutAfter(3)
@@ -250,7 +251,7 @@ func TestVolumeCutAfter(t *testing.T) {
 func TestExt4Cut(t *testing.T) {
 	d, err := newExt4Disk(t)
 	if err != nil {
-		t.Logf("ext4 cannot be had: %v", err)
+		t.Logf("ext4 is not available: %v", err)
 		volume(Strict)(t)
 		return
 	}
@@ -265,13 +266,13 @@ func TestExt4Cut(t *testing.T) {
 	do(os.WriteFile(not, []byte("text"), 0o600))
 	do(d.Cut(NoFlushLog))
 	if err := os.WriteFile(flushed, nil, 0o600); err == nil {
-		t.Error("it can be written to after the cut")
+		t.Error("a write succeeds after the cut")
 	}
 	do(d.Restart(nil))
 	if text, err := os.ReadFile(flushed); string(text) != "text" {
-		t.Errorf("what was flushed is %q, %v", text, err)
+		t.Errorf("flushed contents: %q, %v", text, err)
 	}
 	if text, err := os.ReadFile(not); err == nil {
-		t.Errorf("what was not flushed is %q", text)
+		t.Errorf("unflushed contents: %q", text)
 	}
 }

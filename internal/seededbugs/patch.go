@@ -1,8 +1,8 @@
-// Package seededbugs tests the tests: it breaks the program on purpose, in one place
-// at a time, and runs the test that is there to notice.
+// Package seededbugs tests the tests: it seeds one bug at a time, and runs the test that
+// must fail.
 //
-// A patch in the folder patches undoes one protection. It is a diff as git prints
-// it, with two lines before:
+// A patch in the folder patches removes one protection. It is a diff as git prints it,
+// after two lines:
 //
 //	# what: a deleted file's folder is not flushed
 //	# test: go test -C internal/powercut . -run '^TestStrict$/^dir$'
@@ -24,13 +24,13 @@ import (
 	"strings"
 )
 
-// Folder is where patches are, below the top of the module.
+// Folder is the folder of the patches, relative to the module.
 const Folder = "internal/seededbugs/patches"
 
-// A Patch is a change that some test must notice.
+// A Patch is a change with which a test must fail.
 type Patch struct {
 	Name string   // of its file, without the extension
-	What string   // that is broken
+	What string   // the bug
 	Test []string // the command, beginning with "go", "test"
 	file string   // its absolute path
 }
@@ -93,7 +93,7 @@ func words(command string) (list []string) {
 // given: it does not apply, or its test does not exist.
 func (p Patch) Check(ctx context.Context, top string) error {
 	if out, err := git(ctx, top, "apply", "--check", p.file); err != nil {
-		return fmt.Errorf("it does not apply any more: make it anew: %s", out)
+		return fmt.Errorf("it no longer applies and must be written again: %s", out)
 	}
 	if p.flag("-run") == "" {
 		return errors.New("its command names no test with -run")

@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// A Verdict is what a run of a test came to.
+// A Verdict is the result of a test with a patch.
 type Verdict string
 
 // The verdicts.
 const (
 	Caught   Verdict = "caught"   // a test failed
 	Survived Verdict = "SURVIVED" // all passed
-	Unusable Verdict = "UNUSABLE" // neither: it was not built, or not finished
+	Unusable Verdict = "UNUSABLE" // neither: it did not build, or did not finish
 )
 
-// limit is how long one run may take, with building.
+// limit is the longest time of one run, including the build.
 const limit = 10 * time.Minute
 
-// A Result is what became of a patch.
+// A Result is the result of a patch.
 type Result struct {
 	Patch
 	Verdict
-	Detail string // what failed, or why it cannot be used
+	Detail string // the test that failed, or why the patch is unusable
 	Took   time.Duration
 }
 
@@ -48,7 +48,7 @@ func Run(ctx context.Context, top string, env []string, patches []Patch, report 
 	defer os.RemoveAll(temp)
 	work := make(chan Patch)
 	var (
-		mu       sync.Mutex // for what follows, and report
+		mu       sync.Mutex // for the fields below, and report
 		wg       sync.WaitGroup
 		failures []error
 		passes   = map[string]Result{} // without a patch, by command
@@ -89,7 +89,7 @@ func Run(ctx context.Context, top string, env []string, patches []Patch, report 
 	return errors.Join(failures...)
 }
 
-// copyModule copies the files that git knows, or would know, to a new folder.
+// copyModule copies the files that git tracks or does not ignore to a new folder.
 func copyModule(ctx context.Context, top, dir string) error {
 	list, err := git(ctx, top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -117,14 +117,14 @@ func copyModule(ctx context.Context, top, dir string) error {
 	return nil
 }
 
-// patched runs the test of a patch with it, and takes the patch away again.
+// patched applies a patch, runs its test, and reverts the patch.
 func patched(ctx context.Context, dir string, env []string, p Patch) Result {
 	if out, err := git(ctx, dir, "apply", p.file); err != nil {
 		return Result{p, Unusable, "it does not apply: " + out, 0}
 	}
 	r := test(ctx, dir, env, p)
 	if out, err := git(ctx, dir, "apply", "-R", p.file); err != nil {
-		return Result{p, Unusable, "it cannot be taken back: " + out, r.Took}
+		return Result{p, Unusable, "it cannot be reverted: " + out, r.Took}
 	}
 	return r
 }
@@ -135,7 +135,7 @@ func test(ctx context.Context, dir string, env []string, p Patch) Result {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	args := []string{"test"}
-	if at := p.flag("-C"); at != "" { // which go wants first
+	if at := p.flag("-C"); at != "" { // which must come first
 		args = append(args, "-C", at)
 	}
 	args = append(args, "-json", "-vet=off", "-count=1")
@@ -154,18 +154,18 @@ func test(ctx context.Context, dir string, env []string, p Patch) Result {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	r := Result{Patch: p, Took: time.Since(start)}
-	r.Verdict, r.Detail = judge(out, err)
+	r.Verdict, r.Detail = classify(out, err)
 	if ctx.Err() != nil {
 		r.Verdict, r.Detail = Unusable, ctx.Err().Error()
 	}
 	return r
 }
 
-// judge says what the output of go test -json comes to. A process that ends while a
-// test runs, by a panic of another goroutine, has failed that test.
-func judge(out []byte, err error) (Verdict, string) {
+// classify returns the verdict for the output of go test -json. If the process ends by a
+// panic of another goroutine while a test runs, that test has failed.
+func classify(out []byte, err error) (Verdict, string) {
 	var failed []string
-	running := "" // the last test that was begun and has not ended
+	running := "" // the last test that has begun and not ended
 	var text strings.Builder
 	timedOut, passed := false, 0
 	lines := bufio.NewScanner(bytes.NewReader(out))

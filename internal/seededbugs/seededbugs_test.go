@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// All patches apply, and their tests exist. That they are caught takes minutes: the
-// suite seededbugs runs them with -long.
+// All patches apply, and their tests exist. Running the tests takes minutes, so the suite
+// seededbugs does that with -long.
 func TestPatches(t *testing.T) {
 	top := filepath.Join("..", "..")
 	patches, err := Load(top)
@@ -26,7 +26,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// module makes a small module with a repository, a test and a patch.
+// module creates a small module with a repository, a test and a patch.
 func module(t *testing.T, what, test, diff string) (top string) {
 	t.Helper()
 	top = t.TempDir()
@@ -61,7 +61,7 @@ const returnThree = `--- a/small.go
  }
 `
 
-// A patch is caught by a failing test, and by nothing else.
+// Only a failing test catches a patch.
 func TestRun(t *testing.T) {
 	for _, tt := range []struct{ name, test, diff, want string }{
 		{"caught", "go test . -run '^TestTwo$'", returnThree, "caught"},
@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A patch that cannot be used is found without running anything.
+// A patch that cannot be used is found without running a test.
 func TestCheck(t *testing.T) {
 	for _, tt := range []struct{ name, test, diff, want string }{
 		{"usable", "go test . -run '^TestTwo$'", returnThree, ""},

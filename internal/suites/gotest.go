@@ -11,7 +11,7 @@ import (
 )
 
 // testModule runs go test on the module in dir, with env added to the environment,
-// and prints one line a package. A test that skips itself fails the suite: what is
+// and prints one line for each package. A test that skips itself fails the suite: what was
 // not run must not look as if it passed.
 func testModule(ctx context.Context, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
@@ -35,7 +35,7 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 			Elapsed                                   float64
 		}
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Println(lines.Text()) // not of the tests themselves
+			fmt.Println(lines.Text()) // not from the tests
 			continue
 		}
 		key := strings.TrimSuffix(e.Package+" "+e.Test, " ")
@@ -80,7 +80,7 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 	return lines.Err()
 }
 
-// run runs a command and lets its output through.
+// run runs a command and passes its output on.
 func run(ctx context.Context, name string, args ...string) error {
 	return runEnv(ctx, nil, name, args...)
 }
@@ -95,7 +95,7 @@ func runEnv(ctx context.Context, env []string, name string, args ...string) erro
 	return nil
 }
 
-// output runs a command and returns what it prints, errors included.
+// output runs a command and returns its standard output and error.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {

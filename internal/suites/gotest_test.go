@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is not run must not look as if it passed.
+// A test that was not run must not count as passed.
 func TestResults(t *testing.T) {
 	for name, tt := range map[string]struct {
 		source string // of a test file
@@ -40,14 +40,14 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// What the suite race does less of, it says.
+// The suite race prints which tests it repeats less often.
 func TestRepetitions(t *testing.T) {
 	lines, err := repetitions(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "storetest") && strings.Contains(line, "kills") }) {
-		t.Errorf("not said of storetest: %q", lines)
+		t.Errorf("storetest is missing: %q", lines)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestTaggedPackages(t *testing.T) {
 	}
 }
 
-// Only a long run tells its tests so.
+// Only a long run sets the variable for its tests.
 func TestLong(t *testing.T) {
 	if env := (options{long: true}).env(); !slices.Equal(env, []string{"MEMENTO_LONG=1"}) {
 		t.Errorf("a long run sets %q", env)

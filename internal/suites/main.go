@@ -1,11 +1,11 @@
-// Command suites passes all of memento's tests on a machine that has only Go:
+// Command suites runs all of memento's tests on a machine that has only Go:
 //
 //	go run ./internal/suites            # everything, in minutes
 //	go run ./internal/suites -long      # with a minute for each fuzz target, and long campaigns of tests
 //	go run ./internal/suites go race    # only these suites
 //
 // It installs the Debian packages that some suites need (a C compiler for the
-// race detector, strace to make storage fail, Node.js to compare with, PostgreSQL),
+// race detector, strace to make storage fail, Node.js for the TypeScript SDK, PostgreSQL),
 // as root or with sudo, and builds S3 servers. Where it cannot, those suites fail:
 // none is ever skipped.
 package main
@@ -35,7 +35,7 @@ type suite struct {
 }
 
 type options struct {
-	long bool // take the time that nightly runs have
+	long bool // for nightly runs
 }
 
 // env is added to the environment of tests.
@@ -57,7 +57,7 @@ func (o options) timeout() string {
 var all = []suite{
 	{"format", "gofmt, go mod tidy and go mod verify change nothing", nil, false, format},
 	{"vet", "go vet and staticcheck are silent, for every system", nil, false, vet},
-	{"vulnerabilities", "govulncheck finds nothing, where its data can be had", nil, false, vulnerabilities},
+	{"vulnerabilities", "govulncheck finds nothing, where its data is available", nil, false, vulnerabilities},
 	{"build", "a static binary for Linux, macOS and Windows", nil, false, build},
 	{"go", "all Go tests", []tool{node, npm}, true, goTests},
 	{"race", "the Go tests under the race detector, with fewer repetitions", []tool{gcc, node, npm}, true, raceTests},
@@ -69,8 +69,8 @@ var all = []suite{
 	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, false, bench},
 }
 
-// errUnavailable is the result of a suite that something outside keeps from
-// running, and that the project can do without.
+// errUnavailable is the result of a suite that cannot run because something outside of
+// the project is missing, and that is not required.
 var errUnavailable = errors.New("unavailable")
 
 func main() {
@@ -83,7 +83,7 @@ func main() {
 		}
 	}
 	flag.Parse()
-	os.Setenv(needs.Variable, "1") // for all tests: what is missing is a failure
+	os.Setenv(needs.Variable, "1") // for all tests: a missing program is a failure
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if !runAll(ctx, o, flag.Args()) {

@@ -14,27 +14,26 @@ import (
 
 // unraced are packages without a test that could show a race of their own, and why.
 var unraced = map[string]string{
-	"memento/bench":             "it measures backends, whose own tests race",
-	"memento/cluster":           "its servers are processes, and what they run is raced by its own tests",
+	"memento/bench":             "it measures sqlitestore, whose own tests race",
+	"memento/cluster":           "its servers are processes, whose packages have tests of their own",
 	"memento/internal/archtest": "it reads source text",
 }
 
-// unracedTests match tests that would race the same code over something slower, and
+// unracedTests match tests that would race the same code again with a slower backend, and
 // why.
 var unracedTests = map[string]string{
-	"TestOver(Dirstore|Pgstore|S3store)": "of cryptstore, over what is raced by itself",
-	"TestSecondServer":                   "of s3store, once more on another server",
-	"TestScripts":                        "of the command, whose processes run what is raced by itself",
+	"TestOver(Dirstore|Pgstore|S3store)": "of cryptstore, over backends whose own tests race",
+	"TestSecondServer":                   "of s3store, again on another server",
+	"TestScripts":                        "of the command, whose processes run packages with tests of their own",
 }
 
-// uninstrumented are packages that the race detector is kept out of. SQLite is C
-// translated to Go: most of what it touches is outside Go's heap, where the
-// detector does not look, though it takes several times as long to find that out.
-// What calls it is watched.
+// uninstrumented are packages that are built without the race detector. SQLite is C
+// translated to Go: most of its memory is outside Go's heap, which the detector does not
+// check, but instrumented it takes several times as long. Its callers are instrumented.
 var uninstrumented = []string{"modernc.org/sqlite/lib", "modernc.org/libc", "modernc.org/libc/..."}
 
-// raceTests runs the tests under the race detector, where each takes several
-// times as long. It says what it does less of than the suite go.
+// raceTests runs the tests under the race detector, where each takes several times as
+// long. It prints in what it does less than the suite go.
 func raceTests(ctx context.Context, _ options) error {
 	out, err := output(ctx, "go", "list", "./...")
 	if err != nil {
@@ -59,19 +58,19 @@ func raceTests(ctx context.Context, _ options) error {
 	for _, line := range scaled {
 		fmt.Println("repeated less:", line)
 	}
-	// A process under the race detector takes a second to end, in which races of
-	// what it leaves behind would show. Some tests have hundreds of processes.
+	// A process under the race detector waits a second at its end, for races of goroutines
+	// that still run. Some tests have hundreds of processes.
 	env := []string{"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE")}
 	args := []string{"-race", "-vet=off", "-timeout", "30m", "-skip", "^(" + strings.Join(skipped, "|") + ")$"}
 	for _, pkg := range uninstrumented {
-		fmt.Println("not watched:", pkg)
+		fmt.Println("not instrumented:", pkg)
 		args = append(args, "-gcflags="+pkg+"=-race=false")
 	}
 	return testModule(ctx, ".", env, append(args, packages...)...)
 }
 
-// repetitions returns the lines below dir that let a test repeat less under the
-// race detector.
+// repetitions returns the lines of source files below dir by which tests repeat less
+// often under the race detector.
 func repetitions(dir string) (lines []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

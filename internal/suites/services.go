@@ -8,8 +8,8 @@ import (
 )
 
 // servers are the database and object storage servers that suites share. They
-// are installed while the first suites run, and started for the first that needs
-// them; the tests find them in the environment.
+// are installed while the first suites run, and started for the first suite that
+// needs them; the tests find their addresses in the environment.
 type servers struct {
 	installed chan error
 	once      sync.Once

@@ -14,11 +14,10 @@ import (
 
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// systems are those that the tests build for: one of each kind.
+// systems are the platforms to build for: one of each kind.
 var systems = []string{"linux/amd64", "darwin/arm64", "windows/amd64"}
 
-// nested are the modules in folders of their own, whose dependencies are none of
-// memento's.
+// nested are the directories of modules with dependencies that memento does not have.
 var nested = []string{"conformance", "examples/go-client", "internal/powercut"}
 
 func format(ctx context.Context, _ options) error {
@@ -34,7 +33,7 @@ func format(ctx context.Context, _ options) error {
 			return err
 		}
 	}
-	// Of nested modules verify cannot do without a download of this one.
+	// In nested modules verify would have to download this one.
 	return run(ctx, "go", "mod", "verify")
 }
 
@@ -52,7 +51,7 @@ func vulnerabilities(ctx context.Context, _ options) error {
 	out, err := output(ctx, "go", "run", "golang.org/x/vuln/cmd/govulncheck@latest", "./...")
 	fmt.Print(out)
 	if err != nil && !strings.Contains(out, "Vulnerability #") {
-		return fmt.Errorf("%w: govulncheck or its data cannot be had here", errUnavailable)
+		return fmt.Errorf("%w: govulncheck or its data is not available here", errUnavailable)
 	}
 	return err
 }
@@ -115,11 +114,11 @@ func crash(ctx context.Context, o options) error {
 	return testModule(ctx, "internal/powercut", o.env(), "-vet=off", "-timeout", o.timeout(), "./...")
 }
 
-// seededBugs breaks the program in one place after the other, and runs the tests that
-// must notice. That the patches can be used is a test of their package, in every run.
+// seededBugs applies one patch after the other, each with a bug, and runs the tests that
+// must fail. Whether the patches apply is tested by their package, in every run.
 func seededBugs(ctx context.Context, o options) error {
 	if !o.long {
-		fmt.Println("not run without -long")
+		fmt.Println("it runs only with -long")
 		return nil
 	}
 	patches, err := seededbugs.Load(".")
@@ -178,21 +177,21 @@ func fuzz(ctx context.Context, o options) error {
 	return nil
 }
 
-// fuzzTarget fuzzes one target for a while.
+// fuzzTarget fuzzes one target for a time.
 //
-// go test can take the end of its own time for a failure of the target, if the
-// target is busy just then (golang.org/issue/75804, mended in Go 1.27). It has found nothing then,
-// so the target has another chance.
+// go test can report the end of -fuzztime as a failure, if the target is busy just then
+// (golang.org/issue/75804, fixed in Go 1.27). It has found nothing then, so the target
+// is tried again.
 func fuzzTarget(ctx context.Context, pkg, target, length string) error {
-	for chances := 3; ; chances-- {
-		// Without the last flag a run of seconds can be spent on making its first finds small.
+	for attempts := 3; ; attempts-- {
+		// Without the last flag a short run can spend all its time on minimizing the first inputs.
 		out, err := output(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", length, "-fuzzminimizetime", "10x", pkg)
 		fmt.Print(out)
 		cutOff := strings.Contains(out, "context deadline exceeded") && !strings.Contains(out, "Failing input")
-		if err == nil || !cutOff || chances == 1 {
+		if err == nil || !cutOff || attempts == 1 {
 			return err
 		}
-		fmt.Println("go test was cut off by its own clock: once more")
+		fmt.Println("go test reported its end as a failure: trying again")
 	}
 }
 

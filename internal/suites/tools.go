@@ -7,7 +7,7 @@ import (
 	"memento/internal/debian"
 )
 
-// A tool is a program that a suite needs, and the Debian packages that have it.
+// A tool is a program that a suite needs, and the Debian packages that contain it.
 type tool struct{ program, packages string }
 
 var (

@@ -15,9 +15,9 @@ import (
 	"memento/doctor"
 )
 
-// look finds out what is there. What is asked first differs, because a backend may
-// notice things by one call and not by another.
-func (t task) look(ctx context.Context, b memento.Backend) (*found, error) {
+// inspect returns the contents of a backend. The order of calls is random, because a backend may
+// notice a change in one call and not in another.
+func (t task) inspect(ctx context.Context, b memento.Backend) (*found, error) {
 	f := &found{Stores: map[string]memento.StoreID{}, Files: files{}}
 	problem := func(format string, args ...any) { f.Problems = append(f.Problems, fmt.Sprintf(format, args...)) }
 	d := doctor.Doctor{Backend: b, Report: func(x doctor.Fault) { problem("doctor: %s: %s", x.Store, x.Text) }}
@@ -88,7 +88,7 @@ func (t task) compareFiles(f *found, problem func(string, ...any)) error {
 	}
 	for _, o := range others {
 		place := "stores/" + o.Name() + "/memories"
-		if places[place] == "" { // a folder that was made for a store may be left, but no file
+		if places[place] == "" { // an empty folder of a store may remain, but no file
 			places[place] = "nobody"
 		}
 	}
