@@ -153,13 +153,16 @@ func (b *Backend) writeMarkers(ctx context.Context, info memento.StoreInfo) erro
 
 // open returns an error if the backend is closed or ctx has ended.
 func (b *Backend) open(ctx context.Context) error {
-	b.mu.Lock()
-	closed := b.closed
-	b.mu.Unlock()
-	if closed {
+	if b.isClosed() {
 		return memento.ErrClosed
 	}
 	return ctx.Err()
+}
+
+func (b *Backend) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
 }
 
 // lookup describes a store.

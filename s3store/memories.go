@@ -93,7 +93,7 @@ func (b *Backend) GetCached(id memento.StoreID, ref memento.Ref) (m memento.Memo
 // shown returns the memory of an entry with its read time, without contents.
 func (b *Backend) shown(st *state, id memento.StoreID, h *indexEntry) memento.Memory {
 	m := h.memory
-	m.ReadAt = later(st.reads[m.ID], b.noting.at(id, m.ID))
+	m.ReadAt = later(st.reads[m.ID], b.reads.Noted(id, m.ID))
 	return m
 }
 

@@ -6,39 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
+	"slices"
 	"time"
 
 	"memento"
+	"memento/internal/readnotes"
 )
 
-// When memories were read is noted in memory, and written now and then: one object a
-// store, which has the times of all its memories.
+// Read times are noted in memory, and written regularly: one object for each store, with
+// the read times of all its memories.
 
-const (
-	readEvery = 30 * time.Minute // how coarse the times are
-	syncEvery = 10 * time.Minute
-)
+// readTiming says when reads are noted and written. A read time is off by half an hour at
+// the most, which leaves as much to those who note reads in front of this backend: see
+// memento.ReadMarker.
+var readTiming = readnotes.Timing{Every: 30 * time.Minute, Delay: 10 * time.Minute, WriteTimeout: 10 * time.Minute, KeepFailed: true}
 
-// reading is what was noted and not written yet.
-type reading struct {
-	mu    sync.Mutex
-	noted map[memento.StoreID]map[memento.MemoryID]time.Time
-}
+// closeReadsTimeout is for how long Close writes read times. The rest is lost.
+const closeReadsTimeout = 5 * time.Second
 
-func newReading() reading {
-	return reading{noted: map[memento.StoreID]map[memento.MemoryID]time.Time{}}
-}
-
-// at returns when a memory was read as far as is noted here.
-func (r *reading) at(store memento.StoreID, id memento.MemoryID) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.noted[store][id]
-}
-
-// MarkRead notes that a memory was read now, if its store is held in memory, as it is
-// when the memory was read here.
+// MarkRead implements [memento.ReadMarker]. It notes reads only of memories in a state
+// that is in memory, as it is if the memory was read with this handle.
 func (b *Backend) MarkRead(id memento.StoreID, memory memento.MemoryID) {
 	b.mu.Lock()
 	s := b.stores[id]
@@ -48,72 +35,55 @@ func (b *Backend) MarkRead(id memento.StoreID, memory memento.MemoryID) {
 	}
 	now := b.time()
 	s.mu.RLock()
-	known := s.st != nil && s.st.byID[memory] != nil && now.Sub(s.st.reads[memory]) >= readEvery
+	due := s.st != nil && s.st.byID[memory] != nil && now.Sub(s.st.reads[memory]) >= readTiming.Every
 	s.mu.RUnlock()
-	if !known {
-		return
-	}
-	b.noting.mu.Lock()
-	defer b.noting.mu.Unlock()
-	if b.noting.noted[id] == nil {
-		b.noting.noted[id] = map[memento.MemoryID]time.Time{}
-	}
-	if now.Sub(b.noting.noted[id][memory]) >= readEvery {
-		b.noting.noted[id][memory] = now
+	if due {
+		b.reads.Note(id, memory, now)
 	}
 }
 
-// SyncReads writes what MarkRead has noted.
+// SyncReads implements [memento.ReadMarker].
 func (b *Backend) SyncReads(ctx context.Context) error {
 	const op = "sync reads"
 	if err := b.open(ctx); err != nil {
 		return b.failed(op, err)
 	}
-	return b.failed(op, b.writeReads(ctx))
+	return b.failed(op, b.reads.Sync(ctx))
 }
 
-func (b *Backend) syncNowAndThen(ctx context.Context) {
-	tick := time.NewTicker(syncEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			b.writeReads(ctx) // what fails is written with the next
-		case <-b.closing:
-			return
+// writeReads writes the notes of each store, and deletes from notes those it has written.
+func (b *Backend) writeReads(ctx context.Context, notes map[readnotes.Key]time.Time) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.ctx, cancel)()
+	if b.isClosed() {
+		ctx, cancel = context.WithTimeout(ctx, closeReadsTimeout)
+		defer cancel()
+	}
+	byStore := map[memento.StoreID]map[memento.MemoryID]time.Time{}
+	for key, at := range notes {
+		if byStore[key.Store] == nil {
+			byStore[key.Store] = map[memento.MemoryID]time.Time{}
 		}
+		byStore[key.Store][key.Memory] = at
 	}
-}
-
-func (b *Backend) writeReads(ctx context.Context) error {
-	b.noting.mu.Lock()
-	noted := b.noting.noted
-	b.noting.noted = map[memento.StoreID]map[memento.MemoryID]time.Time{}
-	b.noting.mu.Unlock()
-	var ids []memento.StoreID
-	for id := range noted {
-		ids = append(ids, id)
-	}
-	failed := make([]error, len(ids))
-	parallel(ctx, len(ids), func(ctx context.Context, i int) error {
-		failed[i] = b.writeReadsOf(ctx, ids[i], noted[ids[i]])
+	ids := slices.Collect(maps.Keys(byStore))
+	errs := make([]error, len(ids))
+	begun := make([]bool, len(ids))
+	stopped := parallel(ctx, len(ids), func(ctx context.Context, i int) error {
+		begun[i] = true
+		errs[i] = b.writeReadsOf(ctx, ids[i], byStore[ids[i]])
 		return nil
 	})
-	for i, err := range failed {
-		if err != nil {
-			b.noteAgain(ids[i], noted[ids[i]])
+	for i, id := range ids {
+		if !begun[i] || errs[i] != nil {
+			continue
+		}
+		for memory := range byStore[id] {
+			delete(notes, readnotes.Key{Store: id, Memory: memory})
 		}
 	}
-	return errors.Join(failed...)
-}
-
-func (b *Backend) noteAgain(id memento.StoreID, reads map[memento.MemoryID]time.Time) {
-	b.noting.mu.Lock()
-	defer b.noting.mu.Unlock()
-	if newer := b.noting.noted[id]; newer != nil {
-		maps.Copy(reads, newer)
-	}
-	b.noting.noted[id] = reads
+	return errors.Join(append(errs, stopped)...)
 }
 
 type readsForm struct {
@@ -121,6 +91,8 @@ type readsForm struct {
 	Reads map[memento.MemoryID]stamp `json:"reads"`
 }
 
+// writeReadsOf writes the notes of one store, and takes the read times in the object into
+// the state.
 func (b *Backend) writeReadsOf(ctx context.Context, id memento.StoreID, noted map[memento.MemoryID]time.Time) error {
 	b.mu.Lock()
 	s := b.stores[id]
@@ -178,7 +150,7 @@ func (b *Backend) getReads(ctx context.Context, id memento.StoreID) (f readsForm
 	return f, etag, err
 }
 
-// readReads reads the times into a state.
+// readReads reads the read times into a state.
 func (b *Backend) readReads(ctx context.Context, id memento.StoreID, st *state) error {
 	f, _, err := b.getReads(ctx, id)
 	if err != nil {

@@ -40,6 +40,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"memento"
+	"memento/internal/readnotes"
 )
 
 // A Location says where to keep stores.
@@ -128,9 +129,8 @@ type Backend struct {
 	stateUsed int64 // bytes of states, approximately
 	closed    bool
 
-	names   nameLocks
-	noting  reading
-	closing chan struct{}
+	names nameLocks
+	reads *readnotes.Notes
 }
 
 var (
@@ -192,7 +192,7 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 		cache:  newCache(cmp.Or(o.CacheBytes, defaultCacheBytes)),
 		inline: cmp.Or(o.InlineBytes, defaultInlineBytes), maxStates: cmp.Or(o.StateBytes, defaultStateBytes),
 		compactEvery: int64(cmp.Or(o.CompactEvery, compactEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
-		stores: map[memento.StoreID]*store{}, noting: newReading(), closing: make(chan struct{}),
+		stores: map[memento.StoreID]*store{},
 	}
 	if o.Now != nil {
 		b.now = o.Now
@@ -215,11 +215,11 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	core.SetAppInfo("memento", "1")
 	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attemptTimeout: attemptTimeout, retryTimeout: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.reads = readnotes.New(readTiming, b.writeReads)
 	if err := b.probe(ctx, &o, at.Region); err != nil {
 		b.Close()
 		return nil, err
 	}
-	b.runBackground(b.syncNowAndThen)
 	return b, nil
 }
 
@@ -279,12 +279,9 @@ func (b *Backend) Close() error {
 	if !first {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	b.writeReads(ctx) // the last few may be lost
-	cancel()
 	stop := time.AfterFunc(b.s3.retryTimeout, b.cancel)
 	defer stop.Stop()
-	close(b.closing)
+	b.reads.Close()
 	b.tasks.Wait()
 	b.cancel()
 	if b.ownTransport != nil {

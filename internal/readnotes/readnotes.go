@@ -33,6 +33,9 @@ type Timing struct {
 	// WriteTimeout is how long a write that nobody asked for may take, and the one of
 	// Close. Notes are not worth more.
 	WriteTimeout time.Duration
+	// KeepFailed keeps the notes of a failed write, to be written with the next one.
+	// Otherwise they are forgotten.
+	KeepFailed bool
 }
 
 // Notes are the notes of one backend. They are safe for concurrent use.
@@ -49,9 +52,10 @@ type Notes struct {
 	closed bool
 }
 
-// New returns notes that write is called with, never by two at once. An error
-// of it is what Sync returns; what it could not write is forgotten. The caller
-// closes the Notes.
+// New returns Notes that are written by calling write, never by two calls at once. write
+// may delete from the map the notes that it has written. Sync returns the error of write;
+// the notes that are left in the map are then kept or forgotten: see Timing.KeepFailed.
+// The caller closes the Notes.
 func New(timing Timing, write func(context.Context, map[Key]time.Time) error) *Notes {
 	return &Notes{timing: timing, write: write, turn: make(chan struct{}, 1), noted: map[Key]time.Time{}}
 }
@@ -68,14 +72,22 @@ func (n *Notes) Note(store memento.StoreID, memory memento.MemoryID, at time.Tim
 	if len(n.noted) >= most {
 		n.noted = map[Key]time.Time{}
 	}
-	if n.fresh == nil {
-		n.fresh = map[Key]time.Time{}
-		n.timer = time.AfterFunc(n.timing.Delay, n.flush)
-	}
+	n.start()
 	n.noted[key] = at
 	n.fresh[key] = at
 	if len(n.fresh) == most {
 		n.timer.Reset(0)
+	}
+}
+
+// start makes fresh, and has it written after the delay. n.mu is held.
+func (n *Notes) start() {
+	if n.fresh != nil {
+		return
+	}
+	n.fresh = map[Key]time.Time{}
+	if !n.closed {
+		n.timer = time.AfterFunc(n.timing.Delay, n.flush)
 	}
 }
 
@@ -120,10 +132,21 @@ func (n *Notes) Sync(ctx context.Context) error {
 		return nil
 	}
 	err := n.write(ctx, fresh)
-	if err != nil {
+	switch {
+	case err != nil && n.timing.KeepFailed:
+		n.keep(fresh)
+	case err != nil:
 		n.forget(fresh)
 	}
 	return err
+}
+
+// Noted returns when a memory was read according to the notes, written or not; zero if
+// there is no note of it.
+func (n *Notes) Noted(store memento.StoreID, memory memento.MemoryID) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.noted[Key{store, memory}]
 }
 
 func (n *Notes) take() (fresh map[Key]time.Time) {
@@ -134,6 +157,25 @@ func (n *Notes) take() (fresh map[Key]time.Time) {
 		n.fresh = nil
 	}
 	return fresh
+}
+
+// keep makes notes fresh again that could not be written, unless there are newer ones.
+func (n *Notes) keep(failed map[Key]time.Time) {
+	if len(failed) == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.start()
+	for key, at := range failed {
+		switch _, newer := n.fresh[key]; {
+		case newer:
+		case len(n.fresh) < most:
+			n.fresh[key] = at
+		default:
+			delete(n.noted, key)
+		}
+	}
 }
 
 // forget forgets notes that are lost, so that the next read of each is noted.

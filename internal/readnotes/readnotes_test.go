@@ -141,6 +141,39 @@ func TestLostNotesAreForgotten(t *testing.T) {
 	}, "1m0s: mem_a 0s", "10m0s: mem_a 10m0s", "11m0s: mem_a 10m0s")
 }
 
+// With KeepFailed, notes that a failed write has left are written with the next one, and
+// are known meanwhile.
+func TestFailedNotesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &medium{start: time.Now(), fault: errors.New("disk full")}
+		timing := timing
+		timing.KeepFailed = true
+		n := New(timing, func(ctx context.Context, notes map[Key]time.Time) error {
+			err := m.write(ctx, notes)
+			delete(notes, Key{store, b}) // which was written nevertheless
+			return err
+		})
+		n.note(a)
+		n.note(b)
+		if err := n.Sync(t.Context()); !errors.Is(err, m.fault) {
+			t.Errorf("Sync: %v", err)
+		}
+		time.Sleep(90 * time.Second) // the timer's write fails, too
+		m.fault = nil
+		if at := n.Noted(store, a); !at.Equal(m.start) {
+			t.Errorf("mem_a is noted at %v, want %v", at, m.start)
+		}
+		if at := n.Noted(store, "mem_c"); !at.IsZero() {
+			t.Errorf("mem_c is noted at %v", at)
+		}
+		n.Close()
+		want := []string{"0s: mem_a 0s mem_b 0s", "1m0s: mem_a 0s", "1m30s: mem_a 0s"}
+		if diff := cmp.Diff(want, m.writes); diff != "" {
+			t.Error("written (-want +got):\n" + diff)
+		}
+	})
+}
+
 // Notes wait for a long write, which fails in the end, and are not lost with it.
 func TestNewerNotesAreKept(t *testing.T) {
 	run(t, func(t *testing.T, n *Notes, m *medium) {
