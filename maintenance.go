@@ -36,7 +36,7 @@ import (
 //
 // A Maintainer is safe for concurrent use.
 //
-// Source: docs/design.md, "Nothing is removed on the word of one clock".
+// Source: docs/reliability.md, "Nothing is removed on the word of one clock".
 type Maintainer struct {
 	backend     Backend
 	opts        MaintainerOptions

@@ -10,7 +10,7 @@ import (
 // Every sentence that an agent reads is in this file, and nothing else is.
 //
 // Sentences that the memory tool's documentation gives are kept to the byte,
-// with its prefixes, or their absence, and its punctuation: docs/design.md,
+// with its prefixes, or their absence, and its punctuation: docs/tool.md,
 // "What the agent reads". In the ones that are ours, "Error: " stands first and
 // the next step last.
 

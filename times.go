@@ -118,7 +118,7 @@ func (d *timeCorrector) result() []CorrectedTime {
 // and those of all later ones that were made in the store: a later change cannot be
 // earlier, so what says so was told by a clock that was ahead.
 //
-// Source: docs/design.md, "A later change is not earlier".
+// Source: docs/reliability.md, "A later change is not earlier".
 type pastState struct {
 	at       time.Time
 	fromHere bool // whether all that come from now on were there, unless they were imported
