@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever bit is flipped in an object with a checksum, it is an error, or makes no
-// difference. What has no checksum is read as before.
+// A bit flipped in an object with a checksum is an error, or makes no difference. Objects
+// without a checksum are still read.
 func TestChecked(t *testing.T) {
 	is := record{Format: recordFormat, N: 7, Commit: "abc", Versions: []*version{{ID: "memver_1", Seq: 3, Memory: "mem_1", Operation: "created", Path: "/a", SHA256: "00ff", Size: 2, Ref: &ref{N: 7}}}}
 	data, err := marshalChecked(&is)

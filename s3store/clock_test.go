@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is old is so by the storage's clock, wherever this machine's stands.
+// The age of objects is measured by the storage's clock, whatever this machine's clock says.
 func TestOldByStorageClock(t *testing.T) {
 	b := &Backend{transport: &statsTransport{}}
 	written := time.Now().Add(-3 * time.Hour)

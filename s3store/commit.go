@@ -237,7 +237,7 @@ func (s *store) committed(ctx context.Context, n int64, commit string) (bool, er
 		if m.Deleted && n <= m.End {
 			return false, nil // the records of a deleted store are gone
 		}
-		if g, folded := m.segmentOf(n); folded {
+		if g, compacted := m.segmentOf(n); compacted {
 			d, err := s.b.segmentHeader(ctx, g)
 			if errors.Is(err, errNotFound) {
 				continue

@@ -91,7 +91,7 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 		key := logKey(s.id, r.N)
 		if r.Blob != "" {
 			key = blobKey(s.id, r.Blob)
-		} else if g, folded := m.segmentOf(r.N); folded {
+		} else if g, compacted := m.segmentOf(r.N); compacted {
 			key = g.Key
 			segments[key] = g
 		}
@@ -104,7 +104,7 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 	err = parallel(ctx, len(order), func(ctx context.Context, at int) error {
 		key := order[at]
 		var err error
-		if g, folded := segments[key]; folded {
+		if g, compacted := segments[key]; compacted {
 			err = s.fetchFromSegment(ctx, g, wants, groups[key], texts)
 		} else {
 			err = s.fetchObject(ctx, key, wants, groups[key], texts)

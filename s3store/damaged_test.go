@@ -11,8 +11,8 @@ import (
 	"memento"
 )
 
-// Whatever becomes of an object, methods say that it is damaged, or that the store
-// cannot be read, and neither go on for ever nor harm the process.
+// With any object damaged, methods return that it is damaged, or that the store cannot be
+// read. They neither run for ever nor crash the process.
 func TestDamaged(t *testing.T) {
 	prefix := "damaged/" + random()
 	b := openHasty(t, prefix, nil, time.Minute)
@@ -29,7 +29,7 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, b, info.ID, "/a", "third")
-	if _, err := b.Redact(t.Context(), info.ID, v.Version, memento.Actor{}); err != nil { // which makes a base
+	if _, err := b.Redact(t.Context(), info.ID, v.Version, memento.Actor{}); err != nil { // which writes a checkpoint
 		t.Fatal(err)
 	}
 	write(t, b, info.ID, "/b", "first")
@@ -106,7 +106,7 @@ type rawJSON string
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// everyReading reads a store in every way, and sees what may be pruned.
+// everyReading reads a store in every way, and does a dry run of Prune.
 func everyReading(t *testing.T, b *Backend, id memento.StoreID, version memento.VersionID) map[string]error {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

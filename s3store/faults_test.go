@@ -18,8 +18,8 @@ import (
 	"memento/storetest"
 )
 
-// faulty is a way to the server on which much goes wrong: requests are refused, or
-// get no answer, or one that gets lost after the server has done its work.
+// faulty is a transport that injects faults: requests are refused, do not arrive, or lose
+// their answer after the server has carried them out.
 type faulty struct {
 	base http.RoundTripper
 	on   atomic.Bool
@@ -47,10 +47,10 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 	case n < 10:
 		f.made[1].Add(1)
 		return refuse(http.StatusServiceUnavailable, "SlowDown"), nil
-	case n < 15: // it arrives nowhere
+	case n < 15: // the request does not arrive
 		f.made[2].Add(1)
 		return nil, errCut
-	case n < 27: // it is carried out, and nobody hears of it
+	case n < 27: // it is carried out, but its answer is lost
 		f.made[3].Add(1)
 		resp, err := f.base.RoundTrip(req)
 		if err != nil {
@@ -62,7 +62,7 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 			return refuse(http.StatusInternalServerError, "InternalError"), nil
 		}
 		return nil, errCut
-	case n < 32 && req.Method == http.MethodPut: // it is carried out late, when its sender has given it up
+	case n < 32 && req.Method == http.MethodPut: // it is carried out late, when the sender has given up
 		f.made[4].Add(1)
 		body, _ := io.ReadAll(req.Body)
 		late := req.Clone(context.WithoutCancel(req.Context()))
@@ -77,8 +77,8 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.base.RoundTrip(req)
 }
 
-// Writers on several handles, with much going wrong: what was acknowledged happened
-// once, what was refused did not happen, and all fits together.
+// Writers on several handles, with injected faults: acknowledged writes happened once,
+// refused ones did not happen, and the store is consistent.
 func TestFaults(t *testing.T) {
 	const handles, writers, edits = 4, 2, 15
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestFaults(t *testing.T) {
 	way.on.Store(true)
 	wg.Wait()
 	way.on.Store(false)
-	time.Sleep(100 * time.Millisecond) // for what is late
+	time.Sleep(100 * time.Millisecond) // for the late requests
 
 	fresh := openWith(t, dir, nil)
 	m, err := fresh.Get(t.Context(), info.ID, memento.ByPath("/log"))
@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d acknowledged, %d uncertain", len(acknowledged), len(uncertain))
 }
 
-// insert appends a line to /log, if nobody else changes it meanwhile.
+// insert appends a line to /log, unless another writer changes it meanwhile.
 func insert(ctx context.Context, b *s3store.Backend, id memento.StoreID, line string) error {
 	m, err := b.Get(ctx, id, memento.ByPath("/log"))
 	if err != nil {
@@ -182,8 +182,8 @@ func insert(ctx context.Context, b *s3store.Backend, id memento.StoreID, line st
 	return err
 }
 
-// A storage that is gone for longer than is waited gives ErrUnavailable, or
-// ErrUncertain if a write may have arrived, and is used again when it is back.
+// An outage that is longer than the retry timeout gives ErrUnavailable, or ErrUncertain if a
+// write may have arrived. Afterwards the storage is used again.
 func TestOutage(t *testing.T) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()

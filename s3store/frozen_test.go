@@ -16,8 +16,8 @@ import (
 	"memento/internal/services"
 )
 
-// hasty opens a backend that takes states for old, and removes records of the log,
-// much sooner than it should, so that tests need not wait for an hour.
+// openHasty opens a backend with a short maxAge, which expires records of the log at once,
+// so that tests need not wait for an hour.
 func openHasty(t *testing.T, prefix string, via http.RoundTripper, old time.Duration) *Backend {
 	t.Helper()
 	srv, err := services.S3(t.Context())
@@ -41,7 +41,7 @@ func write(t *testing.T, b *Backend, id memento.StoreID, path memento.Path, cont
 	}
 }
 
-// logLength returns how many records are objects of the log.
+// logLength returns the number of objects of the log.
 func logLength(t *testing.T, b *Backend, id memento.StoreID) int {
 	t.Helper()
 	found, err := b.s3.list(t.Context(), logDir(id), "", 0, true)
@@ -51,7 +51,7 @@ func logLength(t *testing.T, b *Backend, id memento.StoreID) int {
 	return len(found)
 }
 
-// foldNow folds what there is, and removes it from the log.
+// compactNow compacts all records, and removes them from the log.
 func compactNow(t *testing.T, b *Backend, id memento.StoreID) {
 	t.Helper()
 	s, done, err := b.use(t.Context(), id)
@@ -64,8 +64,8 @@ func compactNow(t *testing.T, b *Backend, id memento.StoreID) {
 	}
 }
 
-// Writers who find the log long while another folds it fold nothing afterwards, unless it
-// is long again: else a slow storage would be given many small objects of history.
+// Writers that find a compaction due while another one runs do not compact afterwards,
+// unless one is due again. Otherwise a slow storage would get many small segments.
 func TestCompactIfDue(t *testing.T) {
 	b := openHasty(t, "long/"+random(), nil, time.Minute)
 	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
@@ -78,7 +78,7 @@ func TestCompactIfDue(t *testing.T) {
 	}
 	defer done()
 	for _, step := range []struct{ writes, puts int64 }{{5, 0}, {5, 2}, {5, 0}} {
-		s.compacting.Lock() // so that the writes' own foldings come later
+		s.compacting.Lock() // so that the writes' own compactions wait
 		for i := range step.writes {
 			write(t, b, info.ID, "/a", fmt.Sprint(step, i))
 		}
@@ -88,13 +88,13 @@ func TestCompactIfDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if puts := b.Stats().Puts - before; puts != step.puts {
-			t.Errorf("after %d more writes folding takes %d PUTs, want %d", step.writes, puts, step.puts)
+			t.Errorf("after %d more writes compaction takes %d PUTs, want %d", step.writes, puts, step.puts)
 		}
 	}
 }
 
-// Records of the log go when they are old enough, though a folding looks for them only
-// when there may be some.
+// Records of the log expire when they are old enough, though a compaction lists the log only
+// when some may be.
 func TestExpireLog(t *testing.T) {
 	b := openHasty(t, "clean/"+random(), nil, time.Minute)
 	b.keepLog = 2 * time.Second // the server's times are of whole seconds
@@ -111,19 +111,20 @@ func TestExpireLog(t *testing.T) {
 	more()
 	lists := b.Stats().Lists
 	if more(); b.Stats().Lists != lists {
-		t.Error("a folding looked for what cannot be old enough")
+		t.Error("a compaction listed the log, though no record can be old enough")
 	}
 	if n := logLength(t, b, info.ID); n < 20 {
-		t.Fatalf("%d records are left, of which all are new", n)
+		t.Fatalf("%d records are left, and all 20 are new", n)
 	}
 	time.Sleep(b.keepLog + time.Second)
 	if more(); logLength(t, b, info.ID) > 10 {
-		t.Errorf("%d records are left, of which 10 are new", logLength(t, b, info.ID))
+		t.Errorf("%d records are left, and only 10 are new", logLength(t, b, info.ID))
 	}
 }
 
-// A handle that slept while the log behind what it knows was folded and removed takes
-// a place that is empty neither for the end of the log nor for its own.
+// A handle that was suspended while the records after its state were compacted and expired
+// does not take the free number for the end of the log: it neither serves the old state
+// nor writes there.
 func TestFrozen(t *testing.T) {
 	prefix := "frozen/" + random()
 	const old = 200 * time.Millisecond
@@ -160,8 +161,8 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// A write that was on its way for so long that its place was taken, folded and removed
-// meanwhile finds that out, and happens once, behind the others.
+// A write was in transit for so long that another record got its number, was compacted and
+// expired. The writer notices that, and the write happens once, after the others.
 func TestFrozenWrite(t *testing.T) {
 	prefix := "frozen/" + random()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -220,7 +221,8 @@ func TestFrozenWrite(t *testing.T) {
 	}
 }
 
-// A server that claims a name and dies before its store is made does not keep the name.
+// A server that claims a name and crashes before it creates the store does not keep the
+// name.
 func TestDeadClaim(t *testing.T) {
 	b := openHasty(t, "frozen/"+random(), nil, time.Minute)
 	dead := memento.StoreInfo{ID: memento.NewStoreID(time.Now()), Workspace: "tests", Name: "taken"}
@@ -243,8 +245,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// What a server that died in the middle of a redaction has left in the bucket is
-// removed by repeating the redaction.
+// A repeated redaction removes what a server that crashed during the first one has left in
+// the bucket.
 func TestRedactAgain(t *testing.T) {
 	prefix := "frozen/" + random()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -260,7 +262,7 @@ func TestRedactAgain(t *testing.T) {
 			}
 			resp, err := transport.RoundTrip(req)
 			if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") {
-				dead.Store(true) // the manifest is in force, and nothing else was removed
+				dead.Store(true) // the manifest is current, and nothing else was deleted
 			}
 			return resp, err
 		}), time.Minute)
@@ -300,8 +302,8 @@ func TestRedactAgain(t *testing.T) {
 	}
 }
 
-// trace returns how many objects of a store hold a text, which is not one of those
-// that are compressed.
+// countObjects returns how many objects of a store contain a text, except for compressed
+// parts.
 func countObjects(t *testing.T, b *Backend, id memento.StoreID, text string) (n int) {
 	t.Helper()
 	found, err := b.s3.list(t.Context(), storeDir(id), "", 0, true)

@@ -13,15 +13,15 @@ import (
 	"memento"
 )
 
-// A redaction that another server folds first, which dies before it has removed
-// anything, still leaves nothing in the bucket when it returns.
+// Another server compacts a redaction first, and crashes before it has deleted anything.
+// When the redaction returns, its contents are still gone from the bucket.
 func TestRedactBesideDying(t *testing.T) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	for _, size := range []int{10, 20_000} {
 		for _, compacted := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d bytes, folded %v", size, compacted), func(t *testing.T) {
-				prefix := "reaped/" + random()
+			t.Run(fmt.Sprintf("%d bytes, compacted %v", size, compacted), func(t *testing.T) {
+				prefix := "garbage/" + random()
 				var dying *Backend
 				var id memento.StoreID
 				var armed, dead atomic.Bool
@@ -37,7 +37,7 @@ func TestRedactBesideDying(t *testing.T) {
 						}
 						defer done()
 						if err := s.compact(t.Context()); err == nil {
-							t.Error("the other one did not die")
+							t.Error("the other server did not crash")
 						}
 					}
 					return transport.RoundTrip(req)
@@ -81,7 +81,7 @@ func TestRedactBesideDying(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !dead.Load() {
-					t.Error("nobody else folded")
+					t.Error("no other server compacted")
 				}
 				if n := countObjects(t, b, id, "secret"); n > 0 {
 					t.Errorf("it is still in %d objects", n)
@@ -94,9 +94,9 @@ func TestRedactBesideDying(t *testing.T) {
 	}
 }
 
-// What is made to be named by the next manifest is left alone by those who reap.
+// Garbage collection does not delete an object that the next manifest is to name.
 func TestCollectBesideCompactor(t *testing.T) {
-	prefix := "reaped/" + random()
+	prefix := "garbage/" + random()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	var other *Backend
@@ -129,14 +129,14 @@ func TestCollectBesideCompactor(t *testing.T) {
 	if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, compacting, id, "/b", "folded")
+	write(t, compacting, id, "/b", "compacted")
 	armed.Store(true)
 	compactNow(t, compacting, id)
 	if armed.Load() {
-		t.Fatal("nobody reaped meanwhile")
+		t.Fatal("no garbage was collected meanwhile")
 	}
 	fresh := openHasty(t, prefix, nil, time.Minute)
-	if m, err := fresh.Get(t.Context(), id, memento.ByPath("/b")); err != nil || m.Content != "folded" {
+	if m, err := fresh.Get(t.Context(), id, memento.ByPath("/b")); err != nil || m.Content != "compacted" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for _, err := range fresh.ListVersions(t.Context(), id, memento.VersionListOptions{Contents: true}) {
@@ -146,13 +146,13 @@ func TestCollectBesideCompactor(t *testing.T) {
 	}
 }
 
-// A state that is being read again is shown to nobody before it is whole.
+// A state that is being loaded again is not used before it is complete.
 func TestPartialState(t *testing.T) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	var armed atomic.Bool
 	held, release := make(chan struct{}), make(chan struct{})
-	b := openHasty(t, "reaped/"+random(), roundTripper(func(req *http.Request) (*http.Response, error) {
+	b := openHasty(t, "garbage/"+random(), roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/log/00000000000000000003") && armed.CompareAndSwap(true, false) {
 			close(held)
 			<-release
@@ -164,7 +164,7 @@ func TestPartialState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, b, info.ID, "/a", "folded")
+	write(t, b, info.ID, "/a", "compacted")
 	compactNow(t, b, info.ID)
 	write(t, b, info.ID, "/a", "newer")
 	s, done, err := b.use(t.Context(), info.ID)
@@ -180,7 +180,7 @@ func TestPartialState(t *testing.T) {
 	go func() { read <- s.catchUp(context.WithoutCancel(t.Context())) }()
 	<-held
 	if c := s.snapshot(); c != nil {
-		t.Errorf("record %d is folded on, and 3 was shown already", c.n)
+		t.Errorf("compaction starts at record %d, and callers have seen record 3 already", c.n)
 	}
 	if tr, _, _ := s.plan(nil); tr != nil {
 		t.Errorf("record %d is planned", tr.rec.N)

@@ -13,8 +13,8 @@ import (
 	"memento/s3store"
 )
 
-// Of many that want one ID at once, one has it, whatever the order of their requests,
-// and nothing is known of the others' keys.
+// Of many keys that are added with one ID at once, one is added, in any order of the
+// requests, and the others are unknown.
 func TestOneOfManyKeys(t *testing.T) {
 	for round := range 10 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	namesDir   = "names/"
 	keysDir    = "keys/hash/"
 	keyIDsDir  = "keys/id/"
-	dutiesDir  = "duties/"
+	leasesDir  = "duties/"
 	notesDir   = "notes/"
 	probesDir  = "probes/"
 )

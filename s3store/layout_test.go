@@ -10,8 +10,8 @@ import (
 	"memento"
 )
 
-// Markers list stores in falling order of ID, whatever the IDs look like, tell them,
-// and none is a directory of another.
+// Markers list stores in descending order of ID, for IDs of any form, can be decoded to the
+// ID, and none is a directory of another.
 func TestCatalogueKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ids []memento.StoreID
@@ -32,7 +32,7 @@ func TestCatalogueKeys(t *testing.T) {
 			t.Errorf("%s lists %s before that of a greater ID, %s", id, key, before)
 		}
 		if strings.HasPrefix(key, before+"/") || strings.Contains(key, "//") {
-			t.Errorf("%s is behind %s", key, before)
+			t.Errorf("%s sorts after %s", key, before)
 		}
 		if got, ok := parseMarker(strings.TrimPrefix(key, catalogueDir(workspaceOfTest))); got != id || !ok {
 			t.Errorf("%s is read as %s", id, got)

@@ -9,20 +9,20 @@ import (
 	"memento"
 )
 
-// A lease says which handle has a job, and until when by the storage's clock.
+// A lease says which handle holds it, and until when by the storage's clock.
 type lease struct {
 	Rev    string    `json:"rev"`
 	Holder string    `json:"holder"`
 	Until  time.Time `json:"until"`
 }
 
-// AcquireLease reports whether this handle has a duty for a term from now on.
-func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error) {
-	const op = "elect"
+// AcquireLease implements [memento.Leaser]. The lease is for ttl, and a second at least.
+func (b *Backend) AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error) {
+	const op = "acquire lease"
 	if err := b.open(ctx); err != nil {
 		return false, b.failed(op, err)
 	}
-	key := dutiesDir + hashed(duty)
+	key := leasesDir + hashed(name)
 	data, etag, err := b.s3.get(ctx, key)
 	now, known := b.transport.now()
 	if !known {
@@ -40,7 +40,7 @@ func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Durat
 			return false, nil
 		}
 	}
-	data, err = json.Marshal(lease{random(), b.holder, now.Add(max(term, time.Second))})
+	data, err = json.Marshal(lease{random(), b.holder, now.Add(max(ttl, time.Second))})
 	if err != nil {
 		return false, b.failed(op, err)
 	}

@@ -42,7 +42,7 @@ func proxy(t *testing.T, change func(*http.Request), start func(http.Handler) *h
 	return server
 }
 
-// A storage that ignores conditions is refused before anything is lost.
+// Open refuses a storage that ignores conditions.
 func TestRefusesWithoutConditions(t *testing.T) {
 	direct, opts, err := server(services.S3).at(t.Context(), t.TempDir())
 	if err != nil {
@@ -56,7 +56,7 @@ func TestRefusesWithoutConditions(t *testing.T) {
 				pass.Config.Handler.ServeHTTP(w, r)
 				return
 			}
-			bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/") // written as if nothing was asked
+			bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/") // written without the condition
 			info, err := core.PutObject(r.Context(), bucket, key, r.Body, r.ContentLength, "", "", minio.PutObjectOptions{DisableContentSha256: true})
 			if err != nil {
 				t.Error(err)
@@ -79,7 +79,7 @@ func TestRefusesWithoutConditions(t *testing.T) {
 	}
 }
 
-// A server whose certificate nobody has signed is not spoken to.
+// A server with an untrusted certificate is refused.
 func TestTLS(t *testing.T) {
 	front := proxy(t, func(*http.Request) {}, httptest.NewTLSServer)
 	front.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that fails
@@ -107,7 +107,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// No error says where the storage is, or how it is reached.
+// No error contains the storage's address or credentials.
 func TestErrorsKeepSecrets(t *testing.T) {
 	srv, err := services.S3(t.Context())
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"memento/storetest"
 )
 
-// client returns one that knows nothing of stores.
+// client returns a plain S3 client.
 func client(t *testing.T, at s3store.Location, opts *s3store.Options) *minio.Client {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -32,7 +32,7 @@ func client(t *testing.T, at s3store.Location, opts *s3store.Options) *minio.Cli
 	return c
 }
 
-// everyObject returns all objects below a test's prefix, in clear.
+// everyObject returns all objects below a test's prefix, with gzip parts decompressed.
 func everyObject(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	at, opts, err := server(services.S3).at(t.Context(), dir)
@@ -62,7 +62,7 @@ func everyObject(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// inClear returns an object's bytes, and what they are when they are unpacked.
+// inClear returns an object's bytes, followed by their decompressed form if they are gzip.
 func inClear(t *testing.T, data []byte) string {
 	t.Helper()
 	text := string(data)
@@ -86,11 +86,11 @@ func holding(objects map[string]string, text string) (keys []string) {
 	return keys
 }
 
-// What was redacted, pruned or deleted is nowhere in the bucket any more.
+// Redacted, pruned and deleted contents are gone from the bucket.
 func TestNoTrace(t *testing.T) {
-	for _, folded := range []bool{false, true} {
+	for _, compacted := range []bool{false, true} {
 		for _, size := range []int{10, 1000} { // in the record, and in an object of its own
-			t.Run(fmt.Sprintf("folded %v, %d bytes", folded, size), func(t *testing.T) {
+			t.Run(fmt.Sprintf("compacted %v, %d bytes", compacted, size), func(t *testing.T) {
 				dir := t.TempDir()
 				b := openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) { o.InlineBytes, o.CompactEvery = 500, 1000 })
 				other := openWith(t, dir, nil)
@@ -104,7 +104,7 @@ func TestNoTrace(t *testing.T) {
 				moved := put(t, b, info.ID, "/open", secret(2))
 				put(t, b, info.ID, "/open", secret(3))
 				put(t, b, info.ID, "/open", "harmless")
-				if folded { // another version's redaction folds
+				if compacted { // the redaction of another version compacts
 					victim := put(t, b, info.ID, "/victim", "v")
 					put(t, b, info.ID, "/victim", "w")
 					if _, err := b.Redact(t.Context(), info.ID, victim.ID, tester); err != nil {
@@ -177,7 +177,7 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// In a bucket that keeps old versions of objects, too, nothing is left.
+// They are also gone from a bucket that keeps old versions of objects.
 func TestNoTraceInVersions(t *testing.T) {
 	const versioned = "memento-s3store-versioned"
 	at, opts, err := server(services.S3Second).at(t.Context(), t.TempDir())
@@ -257,8 +257,7 @@ func TestNoTraceInVersions(t *testing.T) {
 	}
 }
 
-// A store with a long history is taken up from few objects, reads everything of it,
-// and stays quick.
+// A store with a long history is loaded from few objects, and its whole history can be read.
 func TestLongHistory(t *testing.T) {
 	const memories, edits = 20_000, 600
 	dir := t.TempDir()
@@ -303,7 +302,7 @@ func TestLongHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			if v.Content == "" || last != 0 && v.Seq != last-1 {
-				t.Fatalf("%+v behind Seq %d", v, last)
+				t.Fatalf("%+v after Seq %d", v, last)
 			}
 			last = v.Seq
 			n++
@@ -328,7 +327,7 @@ func TestLongHistory(t *testing.T) {
 	storetest.Audit(t, openWith(t, dir, nil), now)
 }
 
-// A handle that knows nothing of it yet writes nothing to a store that was deleted.
+// A handle that does not know yet of the deletion of a store writes nothing to it.
 func TestDeletedUnderWriters(t *testing.T) {
 	dir := t.TempDir()
 	b, other := openWith(t, dir, nil), openWith(t, dir, nil)

@@ -60,7 +60,7 @@ func put(t *testing.T, b *s3store.Backend, id memento.StoreID, path memento.Path
 	return done.Versions[0]
 }
 
-// asks checks which requests a call makes.
+// asks checks the requests that a call makes.
 func asks(t *testing.T, b *s3store.Backend, what string, want s3store.Stats, call func(context.Context) error) {
 	t.Helper()
 	before := b.Stats()
@@ -78,7 +78,7 @@ func asks(t *testing.T, b *s3store.Backend, what string, want s3store.Stats, cal
 	}
 }
 
-// What docs/s3.md says of how many requests an operation takes.
+// Operations take the number of requests that docs/s3.md gives.
 func TestRequests(t *testing.T) {
 	dir := t.TempDir()
 	b := openWith(t, dir, nil)
@@ -155,9 +155,9 @@ func TestRequests(t *testing.T) {
 		return nil
 	})
 
-	// Another server: what it does not know, it reads; what others write, too.
+	// Another server reads what it does not know yet, and what others write.
 	other := openWith(t, dir, nil)
-	// Manifest and read times are missing, and so is what follows the six records.
+	// Not found: the manifest, the read times, and the record after the six.
 	asks(t, other, "a cold Get", s3store.Stats{Gets: 6, GetsNotFound: 3}, get(other, "/a"))
 	put(t, other, id, "/b", "y")
 	asks(t, b, "a Get after another server wrote", s3store.Stats{Gets: 1, GetsNotFound: 2}, get(b, "/b"))
@@ -168,16 +168,16 @@ func TestRequests(t *testing.T) {
 	for i := range 400 {
 		put(t, b, id, "/n", fmt.Sprint(i))
 	}
-	// Folding goes on beside the writes, and looks for nothing to remove: what this
-	// process began to write is not old enough.
-	folded := before
-	folded.Puts += 400 + 2
+	// A compaction runs beside the writes. It does not list the log, since the records of
+	// this store are too young to expire.
+	want := before
+	want.Puts += 400 + 2
 	got := b.Stats()
-	for wait := time.Now().Add(10 * time.Second); got.Puts < folded.Puts && time.Now().Before(wait); got = b.Stats() {
+	for wait := time.Now().Add(10 * time.Second); got.Puts < want.Puts && time.Now().Before(wait); got = b.Stats() {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if got.Puts != folded.Puts || got.Requests() != folded.Requests() {
-		t.Errorf("400 Puts, of which 256 are folded, bring the requests from %+v to %+v", before, got)
+	if got.Puts != want.Puts || got.Requests() != want.Requests() {
+		t.Errorf("400 Puts, of which 256 are compacted, bring the requests from %+v to %+v", before, got)
 	}
 	third := openWith(t, dir, nil)
 	before = third.Stats()

@@ -16,7 +16,7 @@ import (
 	"memento/storetest"
 )
 
-// bucket is made by the first that opens it. Prefixes keep tests apart.
+// bucket is created by the first test that opens it. Each test has a prefix of its own.
 const bucket = "memento-s3store"
 
 type server func(context.Context) (services.S3Server, error)
@@ -90,8 +90,8 @@ func TestSecondServer(t *testing.T) {
 	storetest.Run(t, secondHarness())
 }
 
-// secondHarness folds after every few records, so that everything also happens to
-// history that has been folded, and keeps little inline.
+// secondHarness compacts after few records, so that the suite also runs on compacted
+// history, and stores few contents in records.
 func secondHarness() storetest.Harness {
 	h := harness(services.S3Second)
 	h.Open = func(ctx context.Context, dir string) (memento.Backend, error) {

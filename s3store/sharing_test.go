@@ -11,7 +11,7 @@ import (
 	"memento/s3store"
 )
 
-// Callers of one process who wait for the same store share requests.
+// Callers of one process that wait for the same store share requests.
 func TestSharing(t *testing.T) {
 	const callers = 40
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -62,7 +62,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// States that are not used make place for others, and come back from the bucket.
+// States that are not used are evicted, and loaded again from the bucket.
 func TestStatesAreBounded(t *testing.T) {
 	const stores = 50
 	b := openWith(t, t.TempDir(), func(_ *s3store.Location, o *s3store.Options) { o.StateBytes, o.CacheBytes = 20_000, 1 })

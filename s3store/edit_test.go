@@ -10,8 +10,8 @@ import (
 	"memento/s3store"
 )
 
-// An edit in a store that nobody else writes to asks nothing first; one that was
-// planned on what another process has changed meanwhile loses nothing.
+// An edit in a store without other writers makes no request before its PUT. An edit that was
+// planned on an outdated memory loses nothing.
 func TestEdit(t *testing.T) {
 	dir := t.TempDir()
 	b := openWith(t, dir, nil)

@@ -36,7 +36,7 @@ func newKey(t *testing.T, id memento.KeyID) memento.Key {
 	return k
 }
 
-// dieAfterOne does the first step of making a key, and dies.
+// dieAfterOne does only the first step of adding a key.
 func dieAfterOne(t *testing.T, b *Backend, k memento.Key) {
 	t.Helper()
 	if _, err := b.beginKey(t.Context(), k, keysDir+hex.EncodeToString(k.Hash[:])); err != nil {
@@ -73,7 +73,7 @@ func (b *Backend) knows(t *testing.T, keys ...memento.Key) {
 	}
 }
 
-// A key whose maker died lets nobody in, and can be made again.
+// A key whose addition was interrupted is not valid, and can be added again.
 func TestDeadKey(t *testing.T) {
 	b := openHasty(t, "keys/"+random(), nil, time.Minute)
 	k := newKey(t, "apikey_a")
