@@ -8,7 +8,7 @@ import (
 	"memento"
 )
 
-// outward is a description as users see it.
+// forUser returns a description as users see it.
 func (b *Backend) forUser(ws memento.Workspace, info memento.StoreInfo) memento.StoreInfo {
 	b.keyCache.noteWorkspace(info.ID, ws)
 	info.Envelope = ""
@@ -16,10 +16,11 @@ func (b *Backend) forUser(ws memento.Workspace, info memento.StoreInfo) memento.
 }
 
 func errEnvelope(op string) error {
-	return &memento.Error{Op: op, Err: fmt.Errorf("%w: the envelope of an encrypted store has its keys", memento.ErrUnsupported)}
+	return &memento.Error{Op: op, Err: fmt.Errorf("%w: the envelope of an encrypted store holds its keys", memento.ErrUnsupported)}
 }
 
-// CreateStore implements [memento.Backend]. The store has new keys, also if it is a copy.
+// CreateStore implements [memento.Backend]. Every store gets new keys, even if it is a
+// copy.
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
 	if spec.Envelope != "" {
@@ -27,7 +28,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	}
 	now := b.opts.Now()
 	if _, err := memento.NewStoreInfo(ws, spec, now); err != nil {
-		return memento.StoreInfo{}, err // before a key service is asked
+		return memento.StoreInfo{}, err // before calling a key service
 	}
 	if spec.ID == "" {
 		spec.ID = memento.NewStoreID(now)
@@ -43,7 +44,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}
-	b.keyCache.remove(info.ID) // of a store that was copied back
+	b.keyCache.remove(info.ID) // there may have been a store with this ID
 	return b.forUser(ws, info), nil
 }
 
@@ -68,7 +69,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return b.forUser(ws, info), nil
 }
 
-// DeleteStore implements [memento.Backend]. The store's keys go with it.
+// DeleteStore implements [memento.Backend]. The store's keys are deleted with it.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	defer b.keyCache.remove(id)
 	defer b.texts.clear()

@@ -1,32 +1,31 @@
-// Package cryptstore encrypts what another backend keeps: contents of memories and
-// of their versions, and, if asked for, their names. The backend below sees
-// ciphertext, and does all it did before: conditions, limits, history, moves.
+// Package cryptstore encrypts what another backend stores: contents of memories and of
+// their versions and, optionally, their names. The inner backend sees ciphertext, and still
+// does everything else: conditions, limits, history, moves.
 //
 //	ring, err := cryptstore.OpenKeyFile("keys.json")
 //	backend, err := cryptstore.Wrap(ctx, inner, ring, nil)
 //
-// Every store has keys of its own, which are kept with it, wrapped by a key of the
-// [KeyRing]: deleting a store deletes its keys with it. docs/encryption.md has the
-// formats, and what they do and do not protect from. In short:
+// Every store has its own keys, which are stored with it, wrapped with a key of the
+// [KeyRing]: deleting a store deletes its keys. docs/encryption.md describes the formats,
+// and what they do and do not protect against. In short:
 //
-//   - Who can read the storage learns sizes, times, actors, how often what was
-//     written, and which texts of one store are the same, but no text. Names,
-//     descriptions, metadata and settings of stores are in clear, and so are the
-//     names of memories unless [Options].EncryptNames is set.
-//   - Who can write to it can remove things, and bring back a memory, or a whole
-//     store, as it once was. They cannot make up a text, change one, or pass off one
-//     for another: reading that fails with memento.ErrDecrypt.
-//   - Listings without contents are not proven: sizes, hashes and times in them are
-//     what the storage says. Contents prove theirs when they are read.
+//   - An attacker who can read the storage learns sizes, times, actors, how often
+//     something was written, and which texts of one store are equal, but no text. Names,
+//     descriptions, metadata and settings of stores are in plaintext, and so are the names
+//     of memories unless [Options].EncryptNames is set.
+//   - An attacker who can write to the storage can remove data, and restore an earlier
+//     state of a memory or a whole store. They cannot create a text, change one, or
+//     substitute one for another: reading that fails with memento.ErrDecrypt.
+//   - Listings without contents are not authenticated: their sizes, hashes and times are
+//     what the storage says. They are authenticated when contents are read.
 //
 // # Cost
 //
-// Contents take a third more room. Up to 16 MiB of texts that were read or written lately
-// are held in memory in clear; redacting and pruning, and deleting a store, by this handle
-// forgets them. A search has no index: it decrypts every memory below its directory,
-// and is refused above [Options].SearchBytes. With encrypted names, a listing reads
-// everything below its directory and sorts it in memory, and paths can be about half as
-// long.
+// Contents take a third more space. Up to 16 MiB of recently used texts are cached in
+// memory in plaintext; redacting, pruning or deleting a store with this handle clears the
+// cache. A search has no index: it decrypts every memory below its directory, and is
+// refused above [Options].SearchBytes. With encrypted names, a listing reads everything
+// below its directory and sorts it in memory, and paths can be about half as long.
 package cryptstore
 
 import (
@@ -40,8 +39,8 @@ import (
 	"memento"
 )
 
-// A Backend encrypts what another one keeps. See [Wrap] and [Of]. It is safe for
-// concurrent use, also by several processes on one backend below.
+// A Backend encrypts what another backend stores. See [Wrap] and [Of]. It is safe for
+// concurrent use, and several processes may use the same inner backend.
 type Backend struct {
 	inner        memento.Backend
 	ring         KeyRing
@@ -61,32 +60,32 @@ var (
 
 // Options are the options of [Wrap]; nil means all defaults.
 type Options struct {
-	// EncryptNames has the names of memories encrypted, too, in stores that are made
-	// from now on; a store keeps what it was made with.
+	// EncryptNames also encrypts the names of memories, in stores that are created from now
+	// on. It does not change existing stores.
 	EncryptNames bool
 
-	// SearchBytes is how much a store may hold to be searched, in bytes; 0 means
-	// 64 MiB.
+	// SearchBytes is the size, in bytes, up to which a store can be searched; 0 means 64
+	// MiB.
 	SearchBytes int64
 
-	// Now tells the time; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
 const defaultSearchBytes = 64 << 20
 
-// Wrap returns a backend that keeps what it is given in inner, encrypted. It also has
-// those of ReadMarker, KeyKeeper, BackupWriter and Leaser that inner has, and is a
-// Searcher, a Verifier if inner is one, and a WorkspaceLister, which inner must be. A
-// backup has what the backend below keeps: whoever restores it needs the ring.
+// Wrap returns a backend that encrypts everything it is given, and stores it in inner,
+// which must be a WorkspaceLister. The result is also a Searcher, and a ReadMarker,
+// KeyKeeper, BackupWriter, Leaser or Verifier if inner is one. A backup has the encrypted
+// data of inner: to use it after a restore, the ring is needed.
 //
-// Before it returns, the ring must prove itself on a store of each of a few
-// workspaces, or on nothing if there are none. Nothing is written. Closing the
-// returned backend closes inner; after an error inner is the caller's still.
+// Before it returns, Wrap checks that the ring can unwrap the keys of one store in each of
+// the first 16 workspaces, if there are any. It writes nothing. Closing the returned
+// backend closes inner. After an error, the caller still has to close inner.
 //
-// Errors: memento.ErrDecrypt if a key is wrong or missing, or a store was made without
-// encryption; memento.ErrInvalid without a ring; memento.ErrUnsupported if inner cannot list its workspaces, or is
-// encrypted already.
+// Errors: memento.ErrDecrypt if a key is wrong or missing, or a store is not encrypted;
+// memento.ErrInvalid without a ring; memento.ErrUnsupported if inner cannot list its
+// workspaces, or is encrypted already.
 func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Options) (memento.Backend, error) {
 	b := &Backend{inner: inner, ring: ring}
 	if opts != nil {
@@ -104,9 +103,9 @@ func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Option
 	case ring == nil:
 		return nil, fmt.Errorf("open with encryption: %w: no key ring was given", memento.ErrInvalid)
 	case !lists:
-		return nil, fmt.Errorf("open with encryption: %w: it cannot list its workspaces", memento.ErrUnsupported)
+		return nil, fmt.Errorf("open with encryption: %w: the backend cannot list its workspaces", memento.ErrUnsupported)
 	case again:
-		return nil, fmt.Errorf("open with encryption: %w: it is encrypted already", memento.ErrUnsupported)
+		return nil, fmt.Errorf("open with encryption: %w: the backend is encrypted already", memento.ErrUnsupported)
 	}
 	if err := b.checkRing(ctx); err != nil {
 		return nil, fmt.Errorf("open with encryption: %w", err)
@@ -114,7 +113,7 @@ func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Option
 	return b.withOptional(), nil
 }
 
-// Of returns the encryption of a backend that Wrap returned, for [Backend.Rotate].
+// Of returns the encryption of a backend that Wrap has returned, for [Backend.Rotate].
 func Of(b memento.Backend) (*Backend, bool) {
 	c, ok := b.(interface{ encryption() *Backend })
 	if !ok {
@@ -125,12 +124,13 @@ func Of(b memento.Backend) (*Backend, bool) {
 
 func (b *Backend) encryption() *Backend { return b }
 
-// provenIn is in how many workspaces Wrap and RequireKeys look for a store.
+// checkedWorkspaces is the number of workspaces in which Wrap and RequireKeys check a
+// store.
 const checkedWorkspaces = 16
 
-// RequireKeys returns ErrDecrypt if a backend that is about to be used without keys
-// keeps encrypted stores: what is written to it would be in clear beside them. It looks
-// at what Wrap looks at.
+// RequireKeys returns ErrDecrypt if a backend that is about to be used without keys has
+// encrypted stores: otherwise plaintext would be written beside them. It checks the same
+// stores as Wrap.
 func RequireKeys(ctx context.Context, inner memento.Backend) error {
 	lister, ok := inner.(memento.WorkspaceLister)
 	if !ok {
@@ -147,7 +147,7 @@ func RequireKeys(ctx context.Context, inner memento.Backend) error {
 	return nil
 }
 
-// newest yields the newest store of each of a few workspaces.
+// newestStores yields the newest store of each of the first checkedWorkspaces workspaces.
 func newestStores(ctx context.Context, b memento.Backend, lister memento.WorkspaceLister) iter.Seq2[memento.StoreInfo, error] {
 	return func(yield func(memento.StoreInfo, error) bool) {
 		workspaces, err := lister.Workspaces(ctx)
@@ -166,7 +166,7 @@ func newestStores(ctx context.Context, b memento.Backend, lister memento.Workspa
 	}
 }
 
-// prove finds out whether the ring is that of the stores there are.
+// checkRing checks that the ring can unwrap the keys of existing stores.
 func (b *Backend) checkRing(ctx context.Context) error {
 	proven := false
 	for info, err := range newestStores(ctx, b.inner, b) {
@@ -181,7 +181,7 @@ func (b *Backend) checkRing(ctx context.Context) error {
 	if proven {
 		return nil
 	}
-	// There is no store yet. What the ring wraps it must be able to unwrap.
+	// There is no store yet. Check that the ring can unwrap what it wraps.
 	secret, ad := []byte(rand.Text()), []byte("memento proof")
 	wrapped, id, err := b.ring.Wrap(ctx, secret, ad)
 	if err != nil {
@@ -189,20 +189,20 @@ func (b *Backend) checkRing(ctx context.Context) error {
 	}
 	back, err := b.ring.Unwrap(ctx, id, wrapped, ad)
 	if err == nil && string(back) != string(secret) {
-		err = fmt.Errorf("%w: the key ring does not give back what it is given", memento.ErrDecrypt)
+		err = fmt.Errorf("%w: the key ring does not unwrap what it has wrapped", memento.ErrDecrypt)
 	}
 	return err
 }
 
-// Close closes the backend below. What is known of keys and texts is forgotten.
+// Close closes the inner backend, and clears the cached keys and texts.
 func (b *Backend) Close() error {
 	b.keyCache.clear()
 	b.texts.clear()
 	return b.inner.Close()
 }
 
-// fail is the failure of a call to the backend below, about a store whose keys are k,
-// with paths as users know them.
+// fail returns an error of the inner backend, about a store with the keys k, with decrypted
+// paths.
 func (b *Backend) fail(k *keys, err error) error {
 	if err == nil {
 		return nil

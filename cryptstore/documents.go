@@ -42,16 +42,15 @@ func (b *Backend) GetCached(store memento.StoreID, ref memento.Ref) (m memento.M
 		return m, false
 	}
 	text, hash, by, err := b.cachedDecryptText(e.keys, m.ID, m.Content, m.Digest, m.Size, age)
-	if err != nil || by != m.Version { // one that was moved: Get looks whether it was
+	if err != nil || by != m.Version { // the memory may have been renamed, which Get checks
 		return memento.Memory{}, false
 	}
 	m, err = e.keys.memoryWithContents(m, text, hash)
 	return m, err == nil
 }
 
-// openMemory returns a memory with the contents that it has, sealed. If it takes
-// newer keys than k, k becomes those. age is that of texts, from before the storage was
-// asked.
+// decryptMemory returns a memory with decrypted contents. If that needs newer keys than k,
+// k is set to those. age is the generation of the text cache before the storage was read.
 func (b *Backend) decryptMemory(ctx context.Context, op string, k **keys, m memento.Memory, age int64) (memento.Memory, error) {
 	text, hash, by, err := b.cachedDecryptText(*k, m.ID, m.Content, m.Digest, m.Size, age)
 	if errors.Is(err, memento.ErrDecrypt) {
@@ -69,14 +68,14 @@ func (b *Backend) decryptMemory(ctx context.Context, op string, k **keys, m meme
 	return (*k).memoryWithContents(m, text, hash)
 }
 
-// openedMemory returns a memory as users see it, with its contents.
+// memoryWithContents returns a memory as users see it, with its contents.
 func (k *keys) memoryWithContents(m memento.Memory, text, hash string) (_ memento.Memory, err error) {
 	m.Content, m.SHA256, m.Digest = text, hash, ""
 	m.Path, err = k.decryptPath(m.Path)
 	return m, err
 }
 
-// bareMemory returns a memory that has no contents as users see it.
+// memoryWithoutContents returns a memory without contents as users see it.
 func (k *keys) memoryWithoutContents(m memento.Memory) (_ memento.Memory, err error) {
 	if m.Digest != "" {
 		m.SHA256, m.Digest = k.hash(m.Digest), ""
@@ -95,7 +94,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		}
 		done, err := b.applyWithKeys(ctx, k, by, changes)
 		if errors.Is(err, memento.ErrConflict) {
-			if _, other := b.reloadKeys(ctx, op, k); other { // the store has other keys by now
+			if _, other := b.reloadKeys(ctx, op, k); other { // the store has other keys now
 				continue
 			}
 		}
@@ -103,7 +102,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	}
 }
 
-// applyBy is Apply with the keys that the store should have.
+// applyWithKeys is Apply with the keys that the store is expected to have.
 func (b *Backend) applyWithKeys(ctx context.Context, k *keys, by memento.Actor, changes []memento.Change) (_ memento.Applied, err error) {
 	seal := make([]sealer, len(changes))
 	given := make([]memento.Change, len(changes))
@@ -124,7 +123,8 @@ func (b *Backend) applyWithKeys(ctx context.Context, k *keys, by memento.Actor, 
 			return memento.Applied{}, b.fail(k, err)
 		}
 		done.Versions[i] = bare
-		// Versions come in the order of the changes, of which not all seal something.
+		// Versions are in the order of the changes. Not every change has encrypted
+		// something.
 		for len(seal) > 0 && seal[0].last.version == "" {
 			seal = seal[1:]
 		}
@@ -136,7 +136,7 @@ func (b *Backend) applyWithKeys(ctx context.Context, k *keys, by memento.Actor, 
 	return done, nil
 }
 
-// sealed returns a change as the backend below is given it.
+// sealChange returns a change for the inner backend.
 func (k *keys) sealChange(c memento.Change, by *sealer) (_ memento.Change, err error) {
 	switch is := c.(type) {
 	case memento.Put:
@@ -150,9 +150,9 @@ func (k *keys) sealChange(c memento.Change, by *sealer) (_ memento.Change, err e
 		is.To, err = k.encryptPath(is.To)
 		c = is
 	case memento.Sealed:
-		return nil, &memento.Error{Op: "apply", Err: fmt.Errorf("%w: contents that another wrapper has sealed", memento.ErrUnsupported)}
+		return nil, &memento.Error{Op: "apply", Err: fmt.Errorf("%w: the contents are encrypted by another wrapper", memento.ErrUnsupported)}
 	default:
-		return c, nil // refused below
+		return c, nil // the inner backend refuses it
 	}
 	return memento.Sealed{Change: c, By: by, Envelope: k.envelope}, err
 }

@@ -10,19 +10,19 @@ import (
 	"memento"
 )
 
-// bareVersion returns a version that has no contents as users see it.
+// versionWithoutContents returns a version without contents as users see it.
 func (k *keys) versionWithoutContents(v memento.Version) (_ memento.Version, err error) {
 	if v.Digest != "" {
 		v.SHA256, v.Digest = k.hash(v.Digest), ""
 	}
-	if v.Path, err = k.decryptPath(v.Path); err != nil { // it says which one, so that it can be redacted
+	if v.Path, err = k.decryptPath(v.Path); err != nil { // the error names the version, so that it can be redacted
 		return v, &memento.Error{Op: "decrypt name", Path: v.Path, Err: fmt.Errorf("version %s: %w", v.ID, errForeignName)}
 	}
 	return v, nil
 }
 
-// openVersion returns a version with the contents that it has, sealed. If it takes
-// newer keys than k, k becomes those.
+// decryptVersion returns a version with decrypted contents. If that needs newer keys than
+// k, k is set to those.
 func (b *Backend) decryptVersion(ctx context.Context, op string, k **keys, v memento.Version) (memento.Version, error) {
 	if v.Redacted() || v.Operation == memento.Deleted {
 		if v.Content != "" {
@@ -103,7 +103,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	if err != nil {
 		return memento.Version{}, err
 	}
-	defer b.texts.clear() // also if the answer was lost
+	defer b.texts.clear() // also if the result is unknown
 	v, err := b.inner.Redact(ctx, store, id, by)
 	if err != nil {
 		return memento.Version{}, b.fail(k, err)
@@ -120,10 +120,11 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	return b.inner.Prune(ctx, store, opts)
 }
 
-// A rename leaves what is kept as it is, so the version that wrote it is not the
-// memory's newest. Otherwise a memory could be shown an older text of its own, by who
-// can write to the storage but not to its history. What was found to be in order is
-// remembered, so that a renamed directory is not looked up again with every listing.
+// After a rename, the stored contents still name the version that wrote them, which is not
+// the memory's newest. So a different version is only accepted if the history shows a
+// rename. Otherwise an attacker who can write to the storage but not to its history could
+// show an older text of the same memory. Checked renames are cached, so that a renamed
+// directory is not checked again with every listing.
 type moveCache struct {
 	mu    sync.Mutex
 	known map[move]struct{}
@@ -154,10 +155,10 @@ func (s *moveCache) add(m move) {
 	s.known[m] = struct{}{}
 }
 
-var errNotNewestText = tampered("it is not what its newest version wrote")
+var errNotNewestText = tampered("it was not written by the newest version")
 
-// checkMoved checks that a memory, whose contents another version wrote than its
-// newest, was really moved since.
+// checkMoved checks that a memory whose contents were written by an older version than its
+// newest was really renamed since.
 func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, writer memento.VersionID) error {
 	this := move{k.store, m.Version, writer, m.Digest}
 	if b.checkedMoves.has(this) {
@@ -166,7 +167,7 @@ func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, wr
 	v, err := b.inner.GetVersion(ctx, k.store, m.Version)
 	switch {
 	case errors.Is(err, memento.ErrNotExist), err == nil && v.Redacted():
-		// That happens to versions that are no longer the newest.
+		// Only a version that is no longer the newest can be missing or redacted.
 		now, err := b.inner.Get(ctx, k.store, memento.ByID(m.ID))
 		if err == nil && now.Version == m.Version {
 			return errNotNewestText
@@ -187,8 +188,8 @@ func (b *Backend) checkMoved(ctx context.Context, k *keys, m *memento.Memory, wr
 	return nil
 }
 
-// checkWriter checks that a version has the contents of an older one of its memory.
-// That one may be gone by now.
+// checkWriter checks that a version has the contents of an older version of its memory. The
+// older version may have been removed.
 func (b *Backend) checkWriter(ctx context.Context, k *keys, v *memento.Version, writer memento.VersionID) error {
 	this := move{k.store, v.ID, writer, v.Digest}
 	if b.checkedMoves.has(this) {

@@ -9,7 +9,7 @@ import (
 	"memento"
 )
 
-// Import implements [memento.Backend]. Versions are sealed under the IDs that they have.
+// Import implements [memento.Backend]. Versions are encrypted under the IDs that they have.
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
 	const op = "import"
 	for {
@@ -19,7 +19,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 		}
 		err = b.importWithKeys(ctx, op, k, versions)
 		if errors.Is(err, memento.ErrConflict) {
-			if _, other := b.reloadKeys(ctx, op, k); other { // the store has other keys by now
+			if _, other := b.reloadKeys(ctx, op, k); other { // the store has other keys now
 				continue
 			}
 		}
@@ -27,7 +27,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	}
 }
 
-// importBy is Import with the keys that the store should have.
+// importWithKeys is Import with the keys that the store is expected to have.
 func (b *Backend) importWithKeys(ctx context.Context, op string, k *keys, versions []memento.Version) (err error) {
 	by := &memento.Sealed{By: &sealer{keys: k}, Envelope: k.envelope}
 	sealed := make([]memento.Version, len(versions))
@@ -40,14 +40,15 @@ func (b *Backend) importWithKeys(ctx context.Context, op string, k *keys, versio
 	return b.fail(k, b.inner.Import(ctx, k.store, sealed))
 }
 
-// sealVersion returns a version as it is kept. What is wrong with it is for the
-// backend below to say, which does so of what it is given instead.
+// sealVersion returns a version for the inner backend. If the version is invalid, it
+// returns another invalid one without plaintext, so that the inner backend reports the
+// error.
 func (k *keys) sealVersion(v memento.Version) (_ memento.Version, err error) {
 	if v.Digest != "" || v.Sealed != nil {
-		return v, fmt.Errorf("%w: contents that another wrapper has sealed", memento.ErrUnsupported)
+		return v, fmt.Errorf("%w: the contents are encrypted by another wrapper", memento.ErrUnsupported)
 	}
 	text := v.Content
-	v.Content = "" // no plaintext goes further
+	v.Content = "" // no plaintext is passed on
 	switch {
 	case v.Redacted():
 		v.Path = ""

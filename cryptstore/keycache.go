@@ -10,25 +10,26 @@ import (
 )
 
 const (
-	maxCachedKeys       = 4096 // stores whose keys are held
+	maxCachedKeys       = 4096 // largest number of stores whose keys are cached
 	maxCachedWorkspaces = 1 << 16
 
-	// How long keys are used without a look at the store's envelope: another process
-	// may have deleted the store, and copied it back under its ID.
+	// maxKeyAge is how long cached keys are used without reading the store's envelope
+	// again: another process may have deleted the store and created it again, from a copy,
+	// with the same ID.
 	maxKeyAge = time.Second
 )
 
-// A cache has the keys of stores that were used lately.
+// A keyCache caches the keys of recently used stores.
 type keyCache struct {
 	mu         sync.Mutex
 	stores     map[memento.StoreID]*cachedKeys
-	workspaces map[memento.StoreID]memento.Workspace // of stores that were seen
+	workspaces map[memento.StoreID]memento.Workspace // workspaces of stores
 }
 
 type cachedKeys struct {
 	keys        *keys
-	checked     time.Time // when these were last known to be the store's
-	rewrapTried bool      // whether this process has tried to wrap them by the primary key
+	checked     time.Time // when these were last found to be the store's keys
+	rewrapTried bool      // whether this process has tried to wrap them with the primary key
 }
 
 func (c *keyCache) get(id memento.StoreID) (entry cachedKeys, ok bool) {
@@ -40,7 +41,7 @@ func (c *keyCache) get(id memento.StoreID) (entry cachedKeys, ok bool) {
 	return cachedKeys{}, false
 }
 
-// put notes keys that were a store's at a time.
+// put caches keys that belonged to their store at the given time.
 func (c *keyCache) put(k *keys, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +62,8 @@ func (c *keyCache) put(k *keys, at time.Time) {
 	e.keys, e.checked = k, at
 }
 
-// offer reports whether nobody has offered yet to wrap a store's keys anew.
+// claimRewrap reports whether the caller should wrap a store's keys again. It returns true
+// once for a store.
 func (c *keyCache) claimRewrap(id memento.StoreID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +87,9 @@ func (c *keyCache) clear() {
 	c.stores, c.workspaces = nil, nil
 }
 
-// saw notes the workspace of a store. Keys that were another's are forgotten: they
-// are bound to theirs, and who moves a store within the storage must not gain by it.
+// noteWorkspace caches the workspace of a store. Keys are bound to a workspace: if it is
+// another than before, the cached keys are dropped, so that moving a store within the
+// storage gives no access.
 func (c *keyCache) noteWorkspace(id memento.StoreID, ws memento.Workspace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +109,7 @@ func (c *keyCache) workspace(id memento.StoreID) (memento.Workspace, bool) {
 	return ws, ok
 }
 
-// toRead returns the keys of a store, for reading.
+// keysForReading returns the keys of a store, for reading.
 //
 // Errors: ErrNoStore, ErrDecrypt.
 func (b *Backend) keysForReading(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
@@ -116,8 +119,8 @@ func (b *Backend) keysForReading(ctx context.Context, op string, id memento.Stor
 	return b.loadKeys(ctx, op, id)
 }
 
-// toWrite returns the keys of a store, for writing. If another key than the ring's
-// primary one has wrapped them, they are wrapped anew.
+// keysForWriting returns the keys of a store, for writing. If they are not wrapped with the
+// ring's primary key, it wraps them again.
 func (b *Backend) keysForWriting(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	if e, ok := b.keyCache.get(id); ok && time.Since(e.checked) < maxKeyAge {
 		return e.keys, nil
@@ -127,14 +130,14 @@ func (b *Backend) keysForWriting(ctx context.Context, op string, id memento.Stor
 		return nil, err
 	}
 	if k.ringKey != b.ring.Primary() && b.keyCache.claimRewrap(id) {
-		if again, err := b.rewrap(ctx, k, k.secrets); err == nil { // else Rotate tries again
+		if again, err := b.rewrap(ctx, k, k.secrets); err == nil { // after an error, Rotate will do it
 			return again, nil
 		}
 	}
 	return k, nil
 }
 
-// load reads a store's envelope, and unwraps it unless it is known.
+// loadKeys reads a store's envelope, and unwraps it unless its keys are cached.
 func (b *Backend) loadKeys(ctx context.Context, op string, id memento.StoreID) (*keys, error) {
 	at := time.Now()
 	ws, info, err := b.describe(ctx, id)
@@ -157,7 +160,7 @@ func (b *Backend) loadKeys(ctx context.Context, op string, id memento.StoreID) (
 	return k, nil
 }
 
-// unwrap opens a store's envelope. What fails names the store.
+// unwrap opens a store's envelope. Its errors name the store.
 func (b *Backend) unwrap(ctx context.Context, ws memento.Workspace, id memento.StoreID, envelope string) (*keys, error) {
 	k, err := unwrap(ctx, b.ring, ws, id, envelope)
 	if err != nil {
@@ -166,7 +169,7 @@ func (b *Backend) unwrap(ctx context.Context, ws memento.Workspace, id memento.S
 	return k, nil
 }
 
-// A storeError says which store's keys are the matter.
+// A storeError says which store's keys an error is about.
 type storeError struct {
 	store memento.StoreID
 	err   error
@@ -175,7 +178,7 @@ type storeError struct {
 func (e *storeError) Error() string { return "store " + string(e.store) + ": " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
-// describe finds a store in whichever workspace it is.
+// describe finds a store in any workspace.
 func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Workspace, memento.StoreInfo, error) {
 	known, ok := b.keyCache.workspace(id)
 	if ok {
@@ -204,8 +207,8 @@ func (b *Backend) describe(ctx context.Context, id memento.StoreID) (memento.Wor
 	return "", memento.StoreInfo{}, &memento.Error{Op: "get store", Err: memento.ErrNoStore}
 }
 
-// reread is called when something cannot be decrypted by k: it returns other keys if
-// the store has others by now, because another process has added some.
+// reloadKeys is called when something cannot be decrypted with k. It returns the store's
+// present keys, and whether they are others than k, because another process has added some.
 func (b *Backend) reloadKeys(ctx context.Context, op string, k *keys) (*keys, bool) {
 	fresh, err := b.loadKeys(ctx, op, k.store)
 	return fresh, err == nil && fresh.envelope != k.envelope

@@ -14,14 +14,14 @@ import (
 	"memento"
 )
 
-// A key file has the text of [Keys], and may be read by its owner only.
+// A key file contains the text of [Keys]. Only its owner may have access.
 
 const maxKeyFileBytes = 1 << 20
 
 // OpenKeyFile reads a key file.
 //
-// Errors: fs.ErrNotExist; memento.ErrDenied if others than its owner may read or
-// write it; memento.ErrInvalid. None names the path.
+// Errors: fs.ErrNotExist; memento.ErrDenied if others than its owner have access to it;
+// memento.ErrInvalid. The errors do not contain the path.
 func OpenKeyFile(path string) (*Keys, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,10 +33,10 @@ func OpenKeyFile(path string) (*Keys, error) {
 		return nil, fileError("open", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: the file of encryption keys is no plain file", memento.ErrInvalid)
+		return nil, fmt.Errorf("%w: the encryption key file is not a regular file", memento.ErrInvalid)
 	}
 	if others := info.Mode().Perm() &^ 0o700; others != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%w: others than its owner may use the file of encryption keys (mode %04o): chmod 600 it", memento.ErrDenied, info.Mode().Perm())
+		return nil, fmt.Errorf("%w: the encryption key file is accessible to others (mode %04o); use chmod 600", memento.ErrDenied, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
 	if err != nil {
@@ -45,10 +45,10 @@ func OpenKeyFile(path string) (*Keys, error) {
 	return ParseKeys(string(text))
 }
 
-// NewKeyFile makes a file with one new key, mode 0600, and flushes it. Keep a copy
-// where the memories are not: without it they cannot be read.
+// NewKeyFile creates a file with one new key, mode 0600, and flushes it. Store a copy of it
+// in another place than the memories: without the keys they cannot be read.
 //
-// Errors: fs.ErrExist if there is something at path, which is left alone.
+// Errors: fs.ErrExist if there is something at path, which is left unchanged.
 func NewKeyFile(path string) (*Keys, error) {
 	k, err := NewKeys()
 	if err != nil {
@@ -60,9 +60,9 @@ func NewKeyFile(path string) (*Keys, error) {
 	return k, nil
 }
 
-// UpdateKeyFile replaces the keys in a file by what change makes of them, in one
-// step and flushed. Whoever has opened the file keeps the keys it had. It must not be
-// called twice at the same time for one file: of one call nothing would be left.
+// UpdateKeyFile replaces the keys in a file by the result of change, in one step and
+// flushed. Processes that have read the file keep their keys. It must not be called twice
+// at the same time for one file: one of the changes would be lost.
 func UpdateKeyFile(path string, change func(*Keys) (*Keys, error)) (*Keys, error) {
 	path, err := filepath.EvalSymlinks(path) // the file is replaced, not a link to it
 	if err != nil {
@@ -94,7 +94,7 @@ func writeKeys(path string, k *Keys) error {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fileError("make", err)
+		return fileError("create", err)
 	}
 	_, err = f.WriteString(text + "\n")
 	if err == nil {
@@ -107,10 +107,10 @@ func writeKeys(path string, k *Keys) error {
 	return syncFolder(path)
 }
 
-// syncFolder flushes the folder in which a file is, so that its name lasts.
+// syncFolder flushes the directory of a file, so that its name is durable.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
-		return nil // there, folders cannot be flushed
+		return nil // Windows cannot flush directories
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -123,7 +123,7 @@ func syncFolder(path string) error {
 	return nil
 }
 
-// fileFault is err without the path, which not everybody should read.
+// fileError returns err without the path, which not every caller may see.
 func fileError(what string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
@@ -131,5 +131,5 @@ func fileError(what string, err error) error {
 	if at, ok := errors.AsType[*os.LinkError](err); ok {
 		err = at.Err
 	}
-	return fmt.Errorf("cannot %s the file of encryption keys: %w", what, err)
+	return fmt.Errorf("cannot %s the encryption key file: %w", what, err)
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// An envelope is what is kept with a store: its secrets, wrapped.
+// An envelope is stored with a store: its wrapped secrets.
 type envelope struct {
 	Format  string `json:"format"`  // envelopeFormat
 	Version int    `json:"version"` // envelopeVersion
-	Key     string `json:"key"`     // the ring's, which has wrapped them
+	Key     string `json:"key"`     // ID of the ring's key with which they are wrapped
 	Wrapped []byte `json:"wrapped"`
 }
 
@@ -36,11 +36,11 @@ const (
 	envelopeVersion = 1
 )
 
-// secrets are what is wrapped.
+// secrets are the wrapped part of an envelope.
 type secrets struct {
 	Contents []byte    `json:"contents"` // a Tink keyset, binary: keys for contents
 	NewestAt time.Time `json:"newest_at"`
-	Root     []byte    `json:"root"`  // 32 bytes, for as long as the store lives: what digests and names are encrypted by comes from it
+	Root     []byte    `json:"root"`  // 32 bytes, never changed; the keys for digests and names are derived from it
 	Names    bool      `json:"names"` // whether names of memories are encrypted
 }
 
@@ -48,8 +48,8 @@ type secrets struct {
 type keys struct {
 	store    memento.StoreID
 	ws       memento.Workspace
-	envelope string // from which they come
-	ringKey  string // that wrapped them
+	envelope string // the envelope that they come from
+	ringKey  string // ID of the ring's key that wrapped them
 	secrets  secrets
 
 	contents tink.AEAD
@@ -57,7 +57,7 @@ type keys struct {
 	names    *siv.AESSIV     // nil if names are in clear
 }
 
-// newSecrets makes the keys of a new store.
+// newSecrets makes the secrets of a new store.
 func newSecrets(names bool, at time.Time) (secrets, error) {
 	s := secrets{Root: make([]byte, 32), Names: names, NewestAt: at.UTC().Truncate(time.Second)}
 	rand.Read(s.Root) // never fails: crypto/rand
@@ -69,7 +69,7 @@ func newSecrets(names bool, at time.Time) (secrets, error) {
 	return s, err
 }
 
-// withNewKey returns the secrets with another key for new contents.
+// withNewKey returns the secrets with an additional key, for new contents.
 func (s secrets) withNewKey(at time.Time) (secrets, error) {
 	h, err := insecurecleartextkeyset.Read(keyset.NewBinaryReader(bytes.NewReader(s.Contents)))
 	if err != nil {
@@ -97,8 +97,9 @@ func keysetBytes(h *keyset.Handle) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// about is associated data: what a ciphertext is for, and where it belongs. Parts
-// are written with their lengths, so that no two lists of parts look the same.
+// associatedData returns the associated data of a ciphertext: what it is, and where it
+// belongs. Each part is preceded by its length, so that different lists of parts have
+// different results.
 func associatedData(what string, parts ...string) []byte {
 	size := len(what) + 1
 	for _, p := range parts {
@@ -131,22 +132,22 @@ func wrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.St
 	return string(text), err
 }
 
-// parseEnvelope reads what is kept with a store.
+// parseEnvelope parses an envelope.
 func parseEnvelope(text string) (e envelope, err error) {
 	if text == "" {
-		return e, fmt.Errorf("%w: the store was made without encryption: copy it with memento copy into a backend with encryption, or open it without", memento.ErrDecrypt)
+		return e, fmt.Errorf("%w: the store is not encrypted: copy it with memento copy to an encrypted backend, or open it without keys", memento.ErrDecrypt)
 	}
 	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Format != envelopeFormat {
-		return e, fmt.Errorf("%w: what is kept with the store is no envelope of keys", memento.ErrDecrypt)
+		return e, fmt.Errorf("%w: the store has an invalid envelope", memento.ErrDecrypt)
 	}
 	if e.Version != envelopeVersion {
-		return e, fmt.Errorf("%w: the store's keys are of format %d, this program knows %d: use a newer memento", memento.ErrFormat, e.Version, envelopeVersion)
+		return e, fmt.Errorf("%w: the store's keys have format %d, this program supports %d: use a newer memento", memento.ErrFormat, e.Version, envelopeVersion)
 	}
 	return e, nil
 }
 
-// unwrap opens the envelope of the store that was asked for, whichever one the
-// storage says it has answered with.
+// unwrap opens the envelope of the requested store. The envelope is bound to its ID and
+// workspace, so the storage cannot substitute another store's.
 func unwrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.StoreID, text string) (*keys, error) {
 	e, err := parseEnvelope(text)
 	if err != nil {
@@ -158,12 +159,12 @@ func unwrap(ctx context.Context, ring KeyRing, ws memento.Workspace, id memento.
 	}
 	k := &keys{store: id, ws: ws, envelope: text, ringKey: e.Key}
 	if err := k.derive(plain); err != nil {
-		return nil, fmt.Errorf("%w: the store's keys are damaged", memento.ErrDecrypt) // without err, which could quote them
+		return nil, fmt.Errorf("%w: the store's keys are damaged", memento.ErrDecrypt) // without err, whose text could contain parts of the keys
 	}
 	return k, nil
 }
 
-// make makes the keys ready for use.
+// derive parses the secrets and derives the keys from them.
 func (k *keys) derive(plain []byte) error {
 	if err := json.Unmarshal(plain, &k.secrets); err != nil {
 		return err
@@ -198,23 +199,24 @@ func (k *keys) derive(plain []byte) error {
 	return err
 }
 
-// digest encrypts a hash: the halves of a SHA-256 are as good as random each, so
-// that of two hashes nothing shows but whether they are the same.
+// digest encrypts a hash. Each half of a SHA-256 looks random, so an encrypted half reveals
+// only whether two hashes are equal.
 func (k *keys) digest(hash string) string {
 	digest, ok := byHalves(hash, func(i int, half []byte) { k.halves[i].Encrypt(half, half) })
 	if !ok || strings.ToLower(hash) != hash {
-		return "no hash" // of a condition: no memory has it
+		return "no hash" // used in a condition; matches no memory
 	}
 	return digest
 }
 
-// hash is the reverse of digest; "" if there can be none.
+// hash is the reverse of digest; "" if the digest is invalid.
 func (k *keys) hash(digest string) string {
 	hash, _ := byHalves(digest, func(i int, half []byte) { k.halves[i].Decrypt(half, half) })
 	return hash
 }
 
-// byHalves returns the hexadecimal digits of a SHA-256 whose halves were changed.
+// byHalves applies change to each half of a SHA-256, which is given and returned in
+// hexadecimal.
 func byHalves(hash string, change func(i int, half []byte)) (changed string, ok bool) {
 	var digits [2 * sha256.Size]byte
 	if len(hash) != len(digits) {

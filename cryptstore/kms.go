@@ -13,19 +13,20 @@ import (
 	"github.com/tink-crypto/tink-go/v2/core/registry"
 )
 
-// A KMS is a key service, which encrypts a few bytes with a key that it keeps.
+// A KMS is a key management service. It encrypts small secrets with keys that never leave
+// it.
 type KMS interface {
-	// Encrypt encrypts a secret of at most 256 bytes by the key of this name.
+	// Encrypt encrypts a secret of at most 256 bytes with the key of this name.
 	Encrypt(ctx context.Context, keyURI string, secret []byte) ([]byte, error)
 
-	// Decrypt is the reverse of Encrypt. Its error wraps memento.ErrUnavailable if
-	// the service cannot be reached.
+	// Decrypt is the reverse of Encrypt. Its error wraps memento.ErrUnavailable if the
+	// service cannot be reached.
 	Decrypt(ctx context.Context, keyURI string, encrypted []byte) ([]byte, error)
 }
 
-// A KMSRing is a KeyRing whose keys a key service keeps: each store's keys are
-// encrypted by a key of their own, and that by the service (Tink's KMS envelope).
-// The service is asked when a store's keys are made, first used, or rotated.
+// A KMSRing is a KeyRing with the keys of a key service: each store's keys are encrypted
+// with a key of their own, and that with a key of the service (Tink's KMS envelope). The
+// service is called when a store's keys are created, first used by a process, or rotated.
 type KMSRing struct {
 	kms     KMS
 	primary string
@@ -34,8 +35,8 @@ type KMSRing struct {
 
 var _ KeyRing = (*KMSRing)(nil)
 
-// NewKMSRing returns a ring that wraps by the key named primary, and unwraps what
-// that, or one of the others, has wrapped. It asks the service nothing yet.
+// NewKMSRing returns a ring that wraps with the key named primary, and unwraps with that
+// and the others. It does not call the service.
 func NewKMSRing(kms KMS, primary string, others ...string) (*KMSRing, error) {
 	if primary == "" || slices.Contains(others, "") {
 		return nil, fmt.Errorf("%w: a key of a key service needs a name", memento.ErrInvalid)
@@ -85,8 +86,8 @@ type remoteKey struct {
 	uri string
 }
 
-// EncryptWithContext implements tink.AEADWithContext. Tink has no associated data
-// for the service: it is bound to what the key of the envelope encrypts.
+// EncryptWithContext implements tink.AEADWithContext. The service gets no associated data;
+// Tink binds that to the data encrypted with the envelope's own key.
 func (k remoteKey) EncryptWithContext(ctx context.Context, secret, _ []byte) ([]byte, error) {
 	return k.kms.Encrypt(ctx, k.uri, secret)
 }
@@ -96,8 +97,8 @@ func (k remoteKey) DecryptWithContext(ctx context.Context, encrypted, _ []byte) 
 	return k.kms.Decrypt(ctx, k.uri, encrypted)
 }
 
-// TinkKMS returns a key service that a client of Tink's reaches, of which there are
-// some for the services of clouds.
+// TinkKMS returns a key service from a client of Tink's. There are such clients for the
+// services of several cloud providers.
 func TinkKMS(client registry.KMSClient) KMS { return tinkKMS{client} }
 
 type tinkKMS struct{ client registry.KMSClient }

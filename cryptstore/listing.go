@@ -9,8 +9,8 @@ import (
 	"memento"
 )
 
-// List implements [memento.Backend]. If the store's names are encrypted, all below
-// the directory is read, and held in memory, to bring it into order.
+// List implements [memento.Backend]. If the store's names are encrypted, everything below
+// the directory is read and held in memory, to sort it.
 //
 // Further errors: memento.ErrDecrypt.
 func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
@@ -41,7 +41,7 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 	}
 }
 
-// openEntry returns an entry whose path is clear as users see it.
+// decryptEntry returns an entry, whose path is decrypted already, as users see it.
 func (b *Backend) decryptEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool, age int64) (_ memento.Entry, err error) {
 	switch {
 	case e.Dir, e.Foreign:
@@ -53,8 +53,7 @@ func (b *Backend) decryptEntry(ctx context.Context, op string, k **keys, e memen
 	return e, err
 }
 
-// listSorted lists a store whose names are encrypted. Contents are decrypted as they
-// are asked for.
+// listSorted lists a store with encrypted names. Contents are decrypted one by one.
 func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memento.ListOptions, yield func(memento.Entry, error) bool) {
 	if opts.Dir == "" {
 		opts.Dir = memento.Root
@@ -63,7 +62,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 	age := b.texts.generation()
 	var entries []memento.Entry
 	for e, err := range b.inner.List(ctx, k.store, all) {
-		if err == nil && !e.Foreign { // those have names that people gave
+		if err == nil && !e.Foreign { // names of foreign files are not encrypted
 			e.Path, err = k.decryptPath(e.Path)
 		}
 		if err != nil {
@@ -96,8 +95,8 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 	}
 }
 
-// rollUp returns the first entry of a listing of these, which are in order of path,
-// and how many of them it stands for.
+// rollUp returns the first entry of a listing of entries, which are in order of path, and
+// how many of them it represents.
 func rollUp(opts memento.ListOptions, entries []memento.Entry) (memento.Entry, int) {
 	first := entries[0]
 	dir, deep := opts.RollUp(first.Path)

@@ -8,18 +8,18 @@ import (
 	"memento"
 )
 
-// With encrypted names, each name in a path is AES-SIV of it in lower-case base32,
-// whose letters no file system folds into others. The same name is the same
-// everywhere in a store, so that directories can be moved by the backend; which
-// memories are together stays visible, what they are called does not.
+// With encrypted names, each name in a path is encrypted with AES-SIV and encoded in
+// lower-case base32, whose letters no file system folds. Equal names in a store have equal
+// ciphertexts, so the inner backend can move directories. It stays visible which memories
+// are in one directory, but not their names.
 var nameCode = base32.HexEncoding.WithPadding(base32.NoPadding)
 
 var nameAD = []byte("memento name 1")
 
-// keep returns the path that the backend keeps. One that is not valid is left as it
-// is, for the backend to say so: it is never written.
+// encryptPath returns the path for the inner backend. An invalid path is returned
+// unchanged, so that the inner backend reports the error: it is never written.
 //
-// Errors: memento.ErrInvalidPath if it is too long, encrypted.
+// Errors: memento.ErrInvalidPath if the encrypted path is too long.
 func (k *keys) encryptPath(p memento.Path) (memento.Path, error) {
 	if k.names == nil || p == "" || p.IsRoot() {
 		return p, nil
@@ -44,10 +44,11 @@ func (k *keys) encryptPath(p memento.Path) (memento.Path, error) {
 
 func errPathTooLong(p memento.Path, n int) error {
 	return &memento.PathError{Path: string(p), Reason: fmt.Sprintf(
-		"this store encrypts names, and encrypted it has %d bytes; at most %d are allowed: use shorter or fewer names", n, memento.MaxPathBytes)}
+		"this store encrypts names, and the encrypted path has %d bytes; at most %d are allowed: use shorter or fewer names", n, memento.MaxPathBytes)}
 }
 
-// find is keep for what is only looked for. Nothing has a path that is too long.
+// encryptPathForLookup is encryptPath for lookups. If the encrypted path is too long, it
+// returns p: no memory has this path.
 func (k *keys) encryptPathForLookup(p memento.Path) memento.Path {
 	kept, err := k.encryptPath(p)
 	if err != nil {
@@ -56,7 +57,7 @@ func (k *keys) encryptPathForLookup(p memento.Path) memento.Path {
 	return kept
 }
 
-// clear is the reverse of keep.
+// decryptPath is the reverse of encryptPath.
 //
 // Errors: memento.ErrDecrypt.
 func (k *keys) decryptPath(p memento.Path) (memento.Path, error) {
@@ -82,11 +83,11 @@ func (k *keys) decryptPath(p memento.Path) (memento.Path, error) {
 	return memento.Path(clear.String()), nil
 }
 
-var errForeignName = tampered("this name is not encrypted by the store's key")
+var errForeignName = tampered("this name is not encrypted with the store's key")
 
-var errNotNameCode = fmt.Errorf("not the code of any name")
+var errNotNameCode = fmt.Errorf("not a valid encoding of a name")
 
-// shown is clear for errors.
+// displayPath decrypts a path for an error. If that fails, it returns p.
 func (k *keys) displayPath(p memento.Path) memento.Path {
 	if clear, err := k.decryptPath(p); err == nil {
 		return clear

@@ -53,7 +53,7 @@ func (b *Backend) Repair(ctx context.Context, dryRun bool) ([]string, error) {
 	return nil, &memento.Error{Op: "repair", Err: memento.ErrUnsupported}
 }
 
-// The powers that only some backends have. None is about contents.
+// Optional interfaces that only some backends have. None gives access to contents.
 type (
 	reads  = memento.ReadMarker
 	apiKey = memento.KeyKeeper
@@ -61,7 +61,8 @@ type (
 	elect  = memento.Leaser
 )
 
-// withPowers returns b with those powers that the backend below has, and no others.
+// withOptional returns b with those of these interfaces that the inner backend has, and no
+// others.
 func (b *Backend) withOptional() memento.Backend {
 	r, isReads := b.inner.(reads)
 	k, isKeys := b.inner.(apiKey)

@@ -20,28 +20,26 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// A KeyRing wraps the keys of stores with keys of its own, which it does not give
-// away. [Keys] has them in memory, [KMSRing] leaves them to a key service. It is
-// safe for concurrent use.
+// A KeyRing wraps the keys of stores with keys of its own, which never leave it. [Keys]
+// holds them in memory, [KMSRing] uses a key service. It is safe for concurrent use.
 type KeyRing interface {
-	// Primary returns the ID of the key that Wrap uses at present. IDs are no secrets.
+	// Primary returns the ID of the key that Wrap uses at present. IDs are not secret.
 	Primary() string
 
-	// Wrap encrypts a secret of a few hundred bytes, and returns the ID of the key
-	// that did it. ad must be given to Unwrap again.
+	// Wrap encrypts a secret of a few hundred bytes, and returns the ID of the key that it
+	// used. Unwrap needs the same ad.
 	Wrap(ctx context.Context, secret, ad []byte) (wrapped []byte, keyID string, err error)
 
 	// Unwrap is the reverse of Wrap.
 	//
-	// Errors: memento.ErrDecrypt if the ring does not have the key, or it is another's;
-	// memento.ErrUnavailable if a service cannot be reached.
+	// Errors: memento.ErrDecrypt if the ring does not have the key, or has another key with
+	// this ID; memento.ErrUnavailable if a service cannot be reached.
 	Unwrap(ctx context.Context, keyID string, wrapped, ad []byte) ([]byte, error)
 }
 
-// Keys are a KeyRing in memory: a Tink keyset of AES-256-GCM keys, one of which is
-// primary. Its text is Tink's JSON format for keysets in clear, so whoever has the
-// text has the keys. Keys are never changed; methods that change something return
-// others.
+// Keys are a KeyRing in memory: a Tink keyset of AES-256-GCM keys, one of which is primary.
+// Their text is Tink's JSON format for plaintext keysets, so the text must be kept secret.
+// Keys are never changed; methods that change something return new ones.
 type Keys struct {
 	handle  *keyset.Handle
 	aead    tink.AEAD
@@ -71,13 +69,13 @@ func newKeys(h *keyset.Handle) (*Keys, error) {
 	return &Keys{handle: h, aead: primitive, primary: keyName(p.KeyID())}, nil
 }
 
-// errNoKeys is of a text that has no usable keys. Nothing of the text is in it.
+// errNoKeys is the error for a text without usable keys. It contains nothing of the text.
 var errNoKeys = fmt.Errorf("%w: encryption keys are a Tink keyset of AES-256-GCM keys in JSON, or that in base64; make one with memento keys init-encryption", memento.ErrInvalid)
 
-// ParseKeys reads the text of keys: as [Keys.Text] writes it, or that in base64,
-// which fits on one line.
+// ParseKeys parses the text of keys, as [Keys.Text] writes it or encoded in base64, which
+// fits on one line.
 //
-// Errors: memento.ErrInvalid, whose text has nothing of the given one.
+// Errors: memento.ErrInvalid. The error contains nothing of the text.
 func ParseKeys(text string) (*Keys, error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "{") {
@@ -94,7 +92,7 @@ func ParseKeys(text string) (*Keys, error) {
 	return newKeys(h)
 }
 
-// Text returns the keys in clear, for [ParseKeys].
+// Text returns the keys in plaintext, for [ParseKeys].
 func (k *Keys) Text() (string, error) {
 	var text bytes.Buffer
 	if err := insecurecleartextkeyset.Write(k.handle, keyset.NewJSONWriter(&text)); err != nil {
@@ -103,12 +101,12 @@ func (k *Keys) Text() (string, error) {
 	return text.String(), nil
 }
 
-// String returns what may be logged.
+// String returns a description without secrets, for logs.
 func (k *Keys) String() string {
 	return fmt.Sprintf("encryption keys %s, primary %s", strings.Join(k.IDs(), ", "), k.primary)
 }
 
-// GoString is String, lest %#v show more.
+// GoString is String, so that %#v does not print the keys.
 func (k *Keys) GoString() string { return k.String() }
 
 func keyName(id uint32) string { return strconv.FormatUint(uint64(id), 10) }
@@ -123,8 +121,9 @@ func (k *Keys) IDs() (ids []string) {
 	return ids
 }
 
-// Add returns the keys with a new one, which is primary if asked for. Where several
-// processes share a backend, all must have a key before the first makes it primary.
+// Add returns the keys with a new one, which becomes primary if primary is true. Where
+// several processes share a backend, all must have a key before the first one makes it
+// primary.
 func (k *Keys) Add(primary bool) (*Keys, string, error) {
 	var id uint32
 	more, err := k.changed(func(m *keyset.Manager) (err error) {
@@ -145,17 +144,17 @@ func (k *Keys) SetPrimary(id string) (*Keys, error) {
 	return k.changed(func(m *keyset.Manager) error { return m.SetPrimary(n) })
 }
 
-// Remove returns the keys without one. What it has wrapped is lost, unless
-// [Backend.Rotate] has wrapped it again.
+// Remove returns the keys without one. What that key has wrapped cannot be read any more,
+// unless [Backend.Rotate] has wrapped it again.
 //
-// Errors: memento.ErrNotExist; memento.ErrInvalid for the primary one.
+// Errors: memento.ErrNotExist; memento.ErrInvalid for the primary key.
 func (k *Keys) Remove(id string) (*Keys, error) {
 	n, err := k.number(id)
 	if err != nil {
 		return nil, err
 	}
 	if id == k.primary {
-		return nil, fmt.Errorf("%w: encryption key %s is the primary one: make another primary first", memento.ErrInvalid, id)
+		return nil, fmt.Errorf("%w: encryption key %s is the primary key: make another key primary first", memento.ErrInvalid, id)
 	}
 	return k.changed(func(m *keyset.Manager) error { return m.Delete(n) })
 }
@@ -196,15 +195,16 @@ func (k *Keys) Unwrap(_ context.Context, keyID string, wrapped, ad []byte) ([]by
 	}
 	secret, err := k.aead.Decrypt(wrapped, ad)
 	if by, ok := k.wrappedBy(wrapped); err == nil && ok && by != keyID {
-		err = errOtherKey // else the key that is needed could be taken for unused, and removed
+		err = errOtherKey // otherwise the key in use could be considered unused, and be removed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: what encryption key %s should have wrapped was not wrapped by it, or was changed", memento.ErrDecrypt, quoteID(keyID))
+		return nil, fmt.Errorf("%w: the data was not wrapped with encryption key %s, or was changed", memento.ErrDecrypt, quoteID(keyID))
 	}
 	return secret, nil
 }
 
-// wrappedBy returns the key that Tink has noted, in front, to have wrapped a secret.
+// wrappedBy returns the ID of the key that has wrapped a secret. Tink writes it at the
+// beginning.
 func (k *Keys) wrappedBy(wrapped []byte) (id string, ok bool) {
 	if len(wrapped) < 5 || wrapped[0] != 1 {
 		return "", false
@@ -215,12 +215,12 @@ func (k *Keys) wrappedBy(wrapped []byte) (id string, ok bool) {
 
 var errOtherKey = errors.New("another key has wrapped it")
 
-// errMissingKey says which key is needed.
+// errMissingKey says which key is missing.
 func errMissingKey(keyID string) error {
-	return fmt.Errorf("%w: it needs encryption key %s, which was not given", memento.ErrDecrypt, quoteID(keyID))
+	return fmt.Errorf("%w: encryption key %s is required but was not given", memento.ErrDecrypt, quoteID(keyID))
 }
 
-// shown is an ID that comes from the storage, as far as it fits into an error.
+// quoteID quotes an ID from the storage for an error, and truncates it if it is long.
 func quoteID(id string) string {
 	const most = 100
 	if len(id) > most {
@@ -229,10 +229,11 @@ func quoteID(id string) string {
 	return strconv.Quote(id)
 }
 
-// errNoKeyService is of a fault of the network, whose text has addresses.
-var errNoKeyService = fmt.Errorf("%w: the key service does not answer", memento.ErrUnavailable)
+// errNoKeyService replaces network errors, whose texts contain addresses.
+var errNoKeyService = fmt.Errorf("%w: the key service is not reachable", memento.ErrUnavailable)
 
-// unwrapped sorts the errors of rings: what says nothing else is about the key.
+// ringError returns an error of a ring as one of the root package's. An error without a
+// known cause is about the key.
 func ringError(err error) error {
 	for _, known := range []error{memento.ErrDecrypt, memento.ErrUnavailable, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, known) {

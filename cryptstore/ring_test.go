@@ -271,7 +271,7 @@ func (c client) call(ctx context.Context, op, key string, data []byte) (answer [
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the key service does not answer", memento.ErrUnavailable)
+		return nil, fmt.Errorf("%w: the key service is not reachable", memento.ErrUnavailable)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

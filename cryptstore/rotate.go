@@ -13,36 +13,36 @@ import (
 
 // RotateOptions are the options of [Backend.Rotate]; nil means all defaults.
 type RotateOptions struct {
-	// Workspace is whose stores are rotated; all if it is "".
+	// Workspace limits the rotation to the stores of a workspace; "" means all.
 	Workspace memento.Workspace
 
-	// DataKeys gives every store a new key for what is written from then on. What
-	// was written before stays as it is, and so do the keys that read it.
+	// DataKeys also gives every store a new key for new contents. Existing contents and the
+	// keys that decrypt them are not changed.
 	DataKeys bool
 
-	// Before leaves out, with DataKeys, stores whose newest key was made at this time
-	// or later, so that a rotation that was cut off does not begin anew; zero is none.
+	// Before, with DataKeys, skips stores whose newest key was made at this time or later,
+	// so that an interrupted rotation can be continued; zero skips none.
 	Before time.Time
 
-	// Progress, if it is not nil, is told after each store how many of how many are done.
+	// Progress, if it is not nil, is called after each store.
 	Progress func(done, total int)
 }
 
-// Rotated is what a rotation did.
+// Rotated is the result of a rotation.
 type Rotated struct {
-	Stores    int // that were looked at
-	Rewrapped int // whose keys were wrapped by the primary key, and were not before
-	DataKeys  int // that have a new key for contents
+	Stores    int // stores that were checked
+	Rewrapped int // stores whose keys are now wrapped with the primary key, and were not before
+	DataKeys  int // stores that have a new key for contents
 }
 
-// Rotate has the keys of all stores wrapped by the ring's primary key, while others
-// read and write. Contents are not touched. Stores that are done already are left
-// as they are, once their keys were seen to open, so a rotation that was cut off is simply called again. Once it returns
-// without an error, and no process uses a ring with another primary key, the keys that
-// were primary before can be removed from the ring.
+// Rotate wraps the keys of all stores with the ring's primary key, while others read and
+// write. Contents are not changed. Stores whose keys are wrapped with it already are only
+// checked, so an interrupted rotation can simply be called again. When it has returned
+// without an error, and no process uses a ring with another primary key, the former primary
+// keys can be removed from the ring.
 //
-// A store that cannot be done, because its key is not in the ring, does not keep it
-// from doing the others; the error then names each.
+// If a store cannot be rotated, because its key is not in the ring, the others still are.
+// The error names the stores that failed.
 func (b *Backend) Rotate(ctx context.Context, opts *RotateOptions) (done Rotated, err error) {
 	var o RotateOptions
 	if opts != nil {
@@ -66,13 +66,13 @@ func (b *Backend) Rotate(ctx context.Context, opts *RotateOptions) (done Rotated
 		}
 	}
 	if len(failed) > 0 {
-		return done, fmt.Errorf("rotate keys: %d of %d stores were not done: %w", len(failed), len(stores), errors.Join(failed[:min(len(failed), 10)]...))
+		return done, fmt.Errorf("rotate keys: %d of %d stores failed: %w", len(failed), len(stores), errors.Join(failed[:min(len(failed), 10)]...))
 	}
 	return done, nil
 }
 
-// KeysInUse returns how many stores, in all workspaces, each key of the ring has
-// wrapped the keys of, by its ID; "" counts stores without encryption.
+// KeysInUse returns, for each ID of a ring's key, the number of stores in all workspaces
+// whose keys it has wrapped; "" counts stores without encryption.
 func (b *Backend) KeysInUse(ctx context.Context) (map[string]int, error) {
 	stores, err := b.stores(ctx, "")
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *Backend) KeysInUse(ctx context.Context) (map[string]int, error) {
 	return use, nil
 }
 
-// stores returns all stores, archived ones too.
+// stores returns all stores, including archived ones.
 func (b *Backend) stores(ctx context.Context, ws memento.Workspace) ([]memento.StoreInfo, error) {
 	workspaces := []memento.Workspace{ws}
 	if ws == "" {
@@ -110,7 +110,8 @@ func (b *Backend) stores(ctx context.Context, ws memento.Workspace) ([]memento.S
 	return slices.SortedFunc(maps.Values(found), func(x, y memento.StoreInfo) int { return x.CreatedAt.Compare(y.CreatedAt) }), nil
 }
 
-// rotate does one store. Whoever else changes its envelope at the same time, comes first.
+// rotate rotates one store. If another process changes its envelope at the same time,
+// rotate starts again with that.
 func (b *Backend) rotate(ctx context.Context, info memento.StoreInfo, o *RotateOptions, done *Rotated) error {
 	for {
 		e, err := parseEnvelope(info.Envelope)
@@ -118,7 +119,8 @@ func (b *Backend) rotate(ctx context.Context, info memento.StoreInfo, o *RotateO
 			return &storeError{info.ID, err}
 		}
 		wrapped := e.Key != b.ring.Primary()
-		// Also what seems to be done must open, before older keys are removed.
+		// Check that the envelope can be opened, even if it is wrapped with the primary
+		// key, before older keys are removed.
 		k, err := b.unwrap(ctx, info.Workspace, info.ID, info.Envelope)
 		if err != nil {
 			return err
@@ -142,7 +144,7 @@ func (b *Backend) rotate(ctx context.Context, info memento.StoreInfo, o *RotateO
 				done.DataKeys++
 			}
 			return nil
-		case errors.Is(err, memento.ErrNoStore): // it was deleted meanwhile
+		case errors.Is(err, memento.ErrNoStore): // it was deleted in the meantime
 			return nil
 		case !errors.Is(err, memento.ErrConflict):
 			return &storeError{info.ID, err}
@@ -156,8 +158,8 @@ func (b *Backend) rotate(ctx context.Context, info memento.StoreInfo, o *RotateO
 	}
 }
 
-// rewrap replaces a store's envelope by one with these secrets, unless it is another
-// by now.
+// rewrap replaces a store's envelope by one with the given secrets, unless the envelope has
+// changed.
 //
 // Errors: memento.ErrConflict.
 func (b *Backend) rewrap(ctx context.Context, k *keys, s secrets) (*keys, error) {

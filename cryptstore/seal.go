@@ -10,7 +10,7 @@ import (
 	"memento"
 )
 
-// What is kept of a text is
+// An encrypted text is stored as
 //
 //	memento-sealed:1:VERSION:BASE64
 //
@@ -25,10 +25,10 @@ func (k *keys) textAD(memory memento.MemoryID, version memento.VersionID) []byte
 	return associatedData("memento contents 1", string(k.store), string(memory), string(version))
 }
 
-// A sealer is what a store's keys are to a backend, for one change.
+// A sealer encrypts the contents of one change for the inner backend.
 type sealer struct {
 	*keys
-	last sealedText // what was sealed last, which is what is kept if the change succeeds
+	last sealedText // the last encrypted text, which is stored if the change succeeds
 }
 
 type sealedText struct {
@@ -50,13 +50,14 @@ func (s *sealer) Digest(sha256 string) string { return s.digest(sha256) }
 
 // Clear implements [memento.Sealer].
 func (s *sealer) Clear(p memento.Path) (memento.Path, error) {
-	if s.names != nil && len(p) > memento.MaxPathBytes { // by the move of a directory
+	if s.names != nil && len(p) > memento.MaxPathBytes { // because a directory was moved
 		return "", errPathTooLong(s.displayPath(p), len(p))
 	}
 	return s.decryptPath(p)
 }
 
-// rooms are where texts lie while they are encrypted: bytes to Tink, strings elsewhere.
+// buffers are for texts while they are encrypted: Tink takes bytes, the rest of the package
+// strings.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxBuffer = 64 << 10
@@ -78,7 +79,7 @@ func (k *keys) seal(memory memento.MemoryID, version memento.VersionID, text str
 	kept.WriteString(sealedPrefix + sealedFormat + ":")
 	kept.WriteString(string(version))
 	kept.WriteByte(':')
-	// By parts, for to make a string of the whole would copy it.
+	// In parts, because a conversion of the whole to a string would copy it.
 	const part = 768 // a multiple of 3
 	var digits [part / 3 * 4]byte
 	for len(encrypted) > 0 {
@@ -90,40 +91,40 @@ func (k *keys) seal(memory memento.MemoryID, version memento.VersionID, text str
 	return kept.String(), nil
 }
 
-// parseSealed takes what is kept apart.
+// parseSealed parses an encrypted text.
 func parseSealed(kept string) (by memento.VersionID, encrypted []byte, err error) {
 	rest, ok := strings.CutPrefix(kept, sealedPrefix)
 	format, rest, found := strings.Cut(rest, ":")
 	if !ok || !found {
-		return "", nil, tampered("it was not written by memento with encryption")
+		return "", nil, tampered("the contents are not in memento's encrypted format")
 	}
 	if format != sealedFormat {
-		return "", nil, tampered(fmt.Sprintf("it is of format %s, and this program knows %s: use a newer memento", quoteID(format), sealedFormat))
+		return "", nil, tampered(fmt.Sprintf("the contents have format %s, this program supports %s: use a newer memento", quoteID(format), sealedFormat))
 	}
 	id, text, found := strings.Cut(rest, ":")
 	if !found {
-		return "", nil, tampered("it is cut off")
+		return "", nil, tampered("the contents are truncated")
 	}
-	for more := true; more; { // imported IDs can have colons; searching forwards is what is fast
+	for more := true; more; { // imported IDs can have colons; searching forward is fast
 		var next string
 		if _, next, more = strings.Cut(text, ":"); more {
 			id, text = rest[:len(rest)-len(next)-1], next
 		}
 	}
 	encrypted, err = base64.RawStdEncoding.Strict().DecodeString(text)
-	if err != nil || base64.RawStdEncoding.EncodedLen(len(encrypted)) != len(text) { // the decoder passes over line ends
+	if err != nil || base64.RawStdEncoding.EncodedLen(len(encrypted)) != len(text) { // the decoder ignores line ends
 		return "", nil, tampered("it was changed")
 	}
 	return memento.VersionID(id), encrypted, nil
 }
 
-// open returns the text of what a memory's version holds, its hash, and the version
-// that wrote it.
+// decryptText decrypts the contents of a memory's version. It returns the text, its hash,
+// and the version that wrote it.
 //
 // Errors: memento.ErrDecrypt.
 func (k *keys) decryptText(memory memento.MemoryID, kept, digest string, size int64) (text, hash string, by memento.VersionID, err error) {
 	if digest == "" {
-		return "", "", "", tampered("it is not encrypted: it was not written through memento with encryption; write the memory anew, or remove it")
+		return "", "", "", tampered("the contents are not encrypted; write the memory again, or remove it")
 	}
 	by, encrypted, err := parseSealed(kept)
 	if err != nil {
@@ -131,18 +132,18 @@ func (k *keys) decryptText(memory memento.MemoryID, kept, digest string, size in
 	}
 	plain, err := k.contents.Decrypt(encrypted, k.textAD(memory, by))
 	if err != nil {
-		return "", "", "", tampered("it was changed, belongs elsewhere, or the key is missing")
+		return "", "", "", tampered("the contents were changed or belong to another memory, or the key is missing")
 	}
 	text = string(plain)
 	hash = memento.HashContent(text)
 	switch {
 	case hash != k.hash(digest), int64(len(text)) != size:
-		return "", "", "", tampered("it is another text than its hash or its size says")
+		return "", "", "", tampered("the contents do not match their hash or size")
 	case !utf8.ValidString(text):
-		return "", "", "", tampered("it is no text")
+		return "", "", "", tampered("the contents are not UTF-8")
 	}
 	return text, hash, by, nil
 }
 
-// tampered is ErrDecrypt with what can be said of the cause.
+// tampered returns ErrDecrypt with the known part of the cause.
 func tampered(why string) error { return fmt.Errorf("%w: %s", memento.ErrDecrypt, why) }

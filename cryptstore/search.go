@@ -12,8 +12,8 @@ import (
 
 const defaultMatches = 20
 
-// Search implements [memento.Searcher] without an index: it decrypts what is below
-// the directory. Matches are those changed last first.
+// Search implements [memento.Searcher] without an index: it decrypts everything below the
+// directory. Matches are sorted by time, the last changed first.
 //
 // Errors: memento.ErrUnsupported if the store holds more than [Options].SearchBytes.
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {

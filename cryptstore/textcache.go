@@ -8,20 +8,21 @@ import (
 )
 
 const (
-	// textsBytes bounds the texts that are held, roughly, sealed and in clear.
+	// textsBytes is the approximate size of the cache: texts in plaintext and encrypted.
 	textsBytes = 16 << 20
 
-	// One that is larger than this is not held, and each counts for more than its bytes.
+	// Larger texts are not cached, and each text counts for more than its bytes.
 	maxTextBytes = textsBytes / 8
 	textOverhead = 512
 )
 
-// texts holds what was sealed and opened lately, in clear, for agents read the same
-// few memories over and over. What is kept is compared byte for byte each time, so a
-// text is never older than the storage, nor other than decrypting it would give.
+// A textCache caches recently encrypted and decrypted texts, because agents read the same
+// few memories repeatedly. The stored form is compared byte by byte each time, so a cached
+// text is never older than the storage, and never different from what decrypting would
+// give.
 //
-// It has two halves. New texts go into the young one; when that is full it becomes the
-// old one, whose texts are dropped unless they were used again.
+// It has two generations. New texts are added to the young one. When that is full, it
+// becomes the old one, whose texts are dropped unless they were used again.
 type textCache struct {
 	mu         sync.Mutex
 	young, old map[cachedTextKey]cachedText
@@ -30,9 +31,9 @@ type textCache struct {
 	generations atomic.Int64 // how often everything was forgotten
 }
 
-// A textKey has one text, the memory's newest: the one before is not read again.
+// A cachedTextKey identifies the newest text of a memory: older ones are not read again.
 type cachedTextKey struct {
-	keys   *keys // by which it was sealed or opened
+	keys   *keys // with which it was encrypted or decrypted
 	memory memento.MemoryID
 }
 
@@ -55,12 +56,12 @@ func (c *textCache) get(k cachedTextKey) (o cachedText, ok bool) {
 	return o, ok
 }
 
-// age returns what put is to be told of a text that the storage is asked for, or
-// given, from now on.
+// generation returns a value to pass to put, for a text that is read from or written to the
+// storage after this call.
 func (c *textCache) generation() int64 { return c.generations.Load() }
 
-// put holds a text, unless everything was forgotten since age was asked for: that may
-// have been because of this one.
+// put caches a text, unless the cache was cleared since generation was called: it may have
+// been cleared because of this text.
 func (c *textCache) put(k cachedTextKey, o cachedText, age int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +83,7 @@ func (c *textCache) add(k cachedTextKey, o cachedText) {
 	c.bytes += o.size()
 }
 
-// clear forgets everything, because something must not be remembered.
+// clear empties the cache, because a text must not be kept.
 func (c *textCache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,8 +91,8 @@ func (c *textCache) clear() {
 	c.generations.Add(1)
 }
 
-// open is keys.open, unless the answer is known. age is that of texts, from before the
-// storage was asked.
+// cachedDecryptText is keys.decryptText with the cache. age is the cache's generation
+// before the storage was read.
 func (b *Backend) cachedDecryptText(k *keys, memory memento.MemoryID, kept, digest string, size int64, age int64) (text, hash string, by memento.VersionID, err error) {
 	key := cachedTextKey{k, memory}
 	if o, ok := b.texts.get(key); ok && o.stored == kept && o.digest == digest && int64(len(o.text)) == size {
@@ -104,7 +105,7 @@ func (b *Backend) cachedDecryptText(k *keys, memory memento.MemoryID, kept, dige
 	return text, hash, by, err
 }
 
-// written holds what a version wrote, for it is often read next.
+// cacheWritten caches the text that a version wrote, because it is often read next.
 func (b *Backend) cacheWritten(k *keys, s *sealedText, v *memento.Version, hash string, age int64) {
 	b.texts.put(cachedTextKey{k, v.Memory}, cachedText{s.stored, v.Digest, s.text, hash, v.ID}, age)
 }

@@ -10,7 +10,7 @@ import (
 	"memento"
 )
 
-// CreateStore makes an empty store.
+// CreateStore creates an empty store.
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
 	b.mu.Lock()
@@ -36,7 +36,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	return info.Clone(), nil
 }
 
-// ownStore returns a store of the workspace. The lock is held.
+// ownStore returns a store of the workspace. The caller holds the lock.
 func (b *Backend) ownStore(ctx context.Context, op string, ws memento.Workspace, id memento.StoreID) (*store, error) {
 	s, err := b.store(ctx, op, id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *Backend) ownStore(ctx context.Context, op string, ws memento.Workspace,
 	return s, nil
 }
 
-// GetStore describes a store.
+// GetStore returns the description of a store.
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -75,7 +75,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return info.Clone(), nil
 }
 
-// DeleteStore removes a store for good.
+// DeleteStore deletes a store permanently.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,8 +86,8 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	return nil
 }
 
-// ListStores yields the workspace's stores, newest first: in falling order of
-// ID, so that a page can continue behind a store that was deleted meanwhile.
+// ListStores yields the workspace's stores, newest first: in descending order of ID, so
+// that the next page can start after a store that was deleted in the meantime.
 func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
 	return func(yield func(memento.StoreInfo, error) bool) {
 		infos, err := b.describe(ctx, ws, opts)
@@ -114,7 +114,7 @@ func (b *Backend) describe(ctx context.Context, ws memento.Workspace, opts memen
 	return infos, nil
 }
 
-// yieldAll yields items, or err, and stops when ctx ends.
+// yieldAll yields items, or err, and stops if ctx ends.
 func yieldAll[T any](ctx context.Context, items []T, err error, yield func(T, error) bool) {
 	var none T
 	if err != nil {

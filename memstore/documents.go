@@ -26,7 +26,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 	return m, err
 }
 
-// Apply makes changes as one.
+// Apply makes all changes, or none.
 func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (done memento.Applied, err error) {
 	err = b.write(ctx, "apply", id, func(s *store) error {
 		p := memento.Planner{Info: s.info, By: by, At: b.time(s.latest), Seq: s.seq}

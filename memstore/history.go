@@ -23,7 +23,7 @@ func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version me
 	return v, err
 }
 
-// ListVersions yields versions, newest first unless asked otherwise.
+// ListVersions yields versions, newest first by default.
 func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
 	return func(yield func(memento.Version, error) bool) {
 		var versions []memento.Version
@@ -36,7 +36,7 @@ func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts mem
 }
 
 func (s *store) history(opts memento.VersionListOptions) []memento.Version {
-	// Where the walk starts, and which way it goes.
+	// The first index, and the direction.
 	i, step := len(s.versions)-1, -1
 	if opts.After > 0 {
 		i = s.from(opts.After) - 1
@@ -67,7 +67,7 @@ func (s *store) from(seq int64) int {
 	return i
 }
 
-// Prune removes versions that nobody asks to keep.
+// Prune removes versions, except those that opts keep.
 func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (sum memento.Pruned, err error) {
 	err = b.write(ctx, "prune", id, func(s *store) error {
 		p := memento.Pruner{PruneOptions: opts}
@@ -92,7 +92,7 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 	return sum, err
 }
 
-// Redact removes a version's path and contents for good.
+// Redact removes a version's path and contents permanently.
 func (b *Backend) Redact(ctx context.Context, id memento.StoreID, version memento.VersionID, by memento.Actor) (v memento.Version, err error) {
 	const op = "redact"
 	err = b.write(ctx, op, id, func(s *store) error {
@@ -114,10 +114,10 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, version mement
 	return v, err
 }
 
-// readEvery is how coarse read times are: most reads then change nothing.
+// readEvery is the resolution of read times, so that most reads change nothing.
 const readEvery = time.Minute
 
-// MarkRead notes that a memory was read now.
+// MarkRead records that a memory was read now.
 func (b *Backend) MarkRead(id memento.StoreID, memory memento.MemoryID) {
 	at := whole(b.now())
 	if !b.readLongAgo(id, memory, at) {
@@ -140,7 +140,7 @@ func (b *Backend) readLongAgo(id memento.StoreID, memory memento.MemoryID, at ti
 	return at.Sub(s.byID[memory].ReadAt) >= readEvery
 }
 
-// SyncReads does nothing: read times are noted at once.
+// SyncReads does nothing: read times are recorded at once.
 func (b *Backend) SyncReads(ctx context.Context) error {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

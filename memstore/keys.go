@@ -9,7 +9,7 @@ import (
 	"memento"
 )
 
-// AddKey keeps a new key.
+// AddKey stores a new key.
 func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 	const op = "add key"
 	b.mu.Lock()

@@ -23,11 +23,11 @@ func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// AcquireLease chooses this handle: there is no other.
-func (b *Backend) AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error) {
+// AcquireLease always succeeds: there is no other handle.
+func (b *Backend) AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	err := b.open(ctx, "elect")
+	err := b.open(ctx, "acquire lease")
 	return err == nil, err
 }
 

@@ -1,17 +1,17 @@
-// Package memstore is the reference backend: everything in memory, nothing kept
-// when the program ends. It is for tests, for programs that only need memory
-// while they run, and for reading: it does what [memento.Backend] asks in the
-// plainest way, and other backends are compared with it.
+// Package memstore is the reference backend: it keeps everything in memory, until the
+// program ends. It is for tests, for programs that need memories only while they run, and
+// for reading: it implements [memento.Backend] in the simplest way, and the other backends
+// are compared with it.
 //
 //	backend := memstore.New(nil)
 //	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 //
-// One lock guards everything. Readers copy what they need under it, and yield
-// it afterwards, so listings are of one instant and hold nobody up. A search
-// reads every memory below its directory.
+// One lock guards everything. Readers copy what they need under the lock, and yield it
+// afterwards, so a listing is of one instant and blocks nobody. A search reads every memory
+// below its directory.
 //
-// History is trimmed only by Prune: a backend that is written to, and never asked
-// to, grows until it is closed.
+// Only Prune removes history: without it, a backend that is written to grows until it is
+// closed.
 package memstore
 
 import (
@@ -45,7 +45,8 @@ var (
 
 // Options are the options of [New]; nil means all defaults.
 type Options struct {
-	// Now tells the time; nil means time.Now. Times are kept in UTC, in whole microseconds.
+	// Now returns the current time; nil means time.Now. Times are kept in UTC, in whole
+	// microseconds.
 	Now func() time.Time
 }
 
@@ -58,7 +59,7 @@ func New(opts *Options) *Backend {
 	return b
 }
 
-// Close drops everything. Methods called afterwards return ErrClosed.
+// Close drops all data. Methods called afterwards return ErrClosed.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,10 +70,10 @@ func (b *Backend) Close() error {
 // time returns the time of a change that follows one made at last.
 func (b *Backend) time(last time.Time) time.Time { return memento.NextTime(b.now(), last) }
 
-// whole returns t as backends keep it.
+// whole returns t in UTC and whole microseconds, as backends store it.
 func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// open checks, with the lock held, that a method can go on.
+// open checks that the backend is open and ctx has not ended. The caller holds the lock.
 func (b *Backend) open(ctx context.Context, op string) error {
 	if b.closed {
 		return &memento.Error{Op: op, Err: memento.ErrClosed}
@@ -80,7 +81,7 @@ func (b *Backend) open(ctx context.Context, op string) error {
 	return ctx.Err()
 }
 
-// store returns a store of any workspace. The lock is held.
+// store returns a store of any workspace. The caller holds the lock.
 func (b *Backend) store(ctx context.Context, op string, id memento.StoreID) (*store, error) {
 	if err := b.open(ctx, op); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (b *Backend) read(ctx context.Context, op string, id memento.StoreID, f fun
 	return f(s)
 }
 
-// write runs f on a store with the lock held.
+// write runs f on a store with the lock held for writing.
 func (b *Backend) write(ctx context.Context, op string, id memento.StoreID, f func(*store) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 const defaultMatches = 20
 
-// Search returns the memories that match, those changed last first.
+// Search returns the memories that match, the last changed first.
 func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	query := textindex.Parse(opts.Query)
 	var entries []memento.Entry
@@ -37,7 +37,7 @@ func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.S
 			return nil, err
 		}
 		if e.Memory.Digest != "" {
-			e.Memory.Content = "" // nobody searches for what was sealed
+			e.Memory.Content = "" // encrypted contents are not searched
 		}
 		line, snippet, ok := query.Match(string(e.Path), e.Memory.Content)
 		if !ok {

@@ -8,18 +8,17 @@ import (
 	"memento"
 )
 
-// A store is one store with all it holds. It is the [memento.Snapshot] of an
-// Apply that runs on it.
+// A store is one store with all its data. It is the [memento.Snapshot] of an Apply on it.
 type store struct {
 	info   memento.StoreInfo
-	latest time.Time // of memento.LastTime
+	latest time.Time // time of the newest version, see memento.LastTime
 
 	byPath map[memento.Path]*memento.Memory // with contents
 	byID   map[memento.MemoryID]*memento.Memory
 	paths  []memento.Path // the keys of byPath, sorted
 
-	seq      int64                       // of the newest version there has been
-	versions []memento.Version           // with contents, by Seq, which has gaps where some were pruned
+	seq      int64                       // Seq of the newest version, even if it was pruned
+	versions []memento.Version           // with contents, in order of Seq, with gaps where versions were pruned
 	byVID    map[memento.VersionID]int64 // their Seqs
 }
 
@@ -65,8 +64,8 @@ func bare(m *memento.Memory) (memento.Memory, bool, error) {
 	return without, true, nil
 }
 
-// below returns the paths below the directory p: as byte order keeps what has
-// the same prefix together, a part of s.paths.
+// below returns the paths below the directory p. They are adjacent in s.paths, because
+// paths with the same prefix are adjacent in byte order.
 func (s *store) below(p memento.Path) []memento.Path {
 	prefix := p.Prefix()
 	from, _ := slices.BinarySearch(s.paths, memento.Path(prefix))
@@ -79,23 +78,23 @@ func (s *store) below(p memento.Path) []memento.Path {
 	return s.paths[from : from+n]
 }
 
-// A transaction makes changes to a store that can be undone.
+// A transaction is a series of changes to a store that can be reverted.
 type transaction struct {
 	store    *store
 	latest   time.Time
 	seq      int64
-	versions int // how many there were
+	versions int // number of versions at the beginning
 	swaps    []swap
 }
 
-// A swap replaced the memories out by the memories in; both have contents.
+// A swap replaces the memories out by the memories in. Both have contents.
 type swap struct{ out, in []memento.Memory }
 
 func (s *store) begin() *transaction {
 	return &transaction{store: s, latest: s.latest, seq: s.seq, versions: len(s.versions)}
 }
 
-// carryOut makes what a change planned happen.
+// carryOut makes the effects of a planned change.
 func (t *transaction) carryOut(effects []memento.Effect) {
 	if len(effects) == 0 {
 		return
@@ -121,7 +120,7 @@ func (t *transaction) carryOut(effects []memento.Effect) {
 	t.swaps = append(t.swaps, w)
 }
 
-// undo brings the store back to what it was.
+// undo reverts the changes.
 func (t *transaction) undo() {
 	s := t.store
 	for _, w := range slices.Backward(t.swaps) {
@@ -135,7 +134,7 @@ func (t *transaction) undo() {
 	s.latest, s.seq = t.latest, t.seq
 }
 
-// append adds a version. content is what its memory holds then.
+// append adds a version. content is its memory's content.
 func (s *store) append(v memento.Version, content string) {
 	if v.Operation != memento.Deleted && !v.Redacted() {
 		v.Content = content

@@ -65,7 +65,8 @@ func parseSegments(record []byte) (found segments, err error) {
 			if r == nil {
 				break
 			}
-			// 0 to 2 are its number and pages, 5 the pages of what is gone, 7 its documents.
+			// 0 to 2 are its number and pages, 5 and 7 the pages with deleted documents and
+			// the number of all documents.
 			found = append(found, segment{oldest: n[3], newest: n[4], gone: n[6]})
 		}
 		if r == nil {

@@ -41,25 +41,25 @@ func requestPurge(c *conn) error {
 type purgeRequest struct {
 	since time.Time // when the oldest request was made
 	begun bool      // whether a purge has begun
-	upto  int64     // which
+	upto  int64     // segments up to this origin are being rewritten
 	more  bool      // whether there are requests made after the purge began
 }
 
 // readPurgeRequest returns the requests as one. found is false if there are none.
-func readPurgeRequest(c *conn) (m purgeRequest, marked bool, err error) {
-	marked, err = c.one(`SELECT min(since), max(upto) IS NOT NULL, max(upto), count(upto) < count(*) FROM forgetting HAVING count(*) > 0`,
+func readPurgeRequest(c *conn) (r purgeRequest, found bool, err error) {
+	found, err = c.one(`SELECT min(since), max(upto) IS NOT NULL, max(upto), count(upto) < count(*) FROM forgetting HAVING count(*) > 0`,
 		func(s *sqlite.Stmt) {
-			m = purgeRequest{timeAt(s, 0), s.ColumnBool(1), s.ColumnInt64(2), s.ColumnBool(3)}
+			r = purgeRequest{timeAt(s, 0), s.ColumnBool(1), s.ColumnInt64(2), s.ColumnBool(3)}
 		})
-	return m, marked, err
+	return r, found, err
 }
 
 // purgeStep rewrites a few pages, and reports whether there are more.
 //
 // All segments of the index become the input of one merge, which drops the words marked as
-// deleted. The merge continues from step to step. Since other segments get new numbers, it
-// is not disturbed by what is indexed in between: https://www.sqlite.org/fts5.html, "The
-// 'merge' Command".
+// deleted. The merge continues from step to step. What is indexed in between goes to new
+// segments, and does not disturb it: https://www.sqlite.org/fts5.html, "The 'merge'
+// Command".
 //
 // With lowSpace, a step is smaller: everything that it writes must fit into the reserve.
 func purgeStep(c *conn, lowSpace bool) (more bool, err error) {

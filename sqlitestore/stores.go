@@ -314,7 +314,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 			order = ` ORDER BY +s.id DESC` // the plus sign keeps SQLite from scanning the whole workspace in this order
 		}
 		if opts.After != "" {
-			query += ` AND s.id < ?` // IDs sort by time; the store itself may be gone
+			query += ` AND s.id < ?` // IDs sort by time; the store itself may have been deleted
 			args = append(args, string(opts.After))
 		}
 		n := 0
