@@ -1,6 +1,7 @@
 package memento
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,46 @@ func (f fields) text(name string) (s string, ok bool) {
 	return s, json.Unmarshal(v, &s) == nil
 }
 
-// An args reads the fields of one command, and keeps the first thing wrong.
+// parseInput parses the members of a tool_use block's input.
+func parseInput(id string, f fields) (Call, error) {
+	if !f.has("command") {
+		return refusedCall(id, refusal(ErrInvalid, textNoCommand))
+	}
+	name, ok := f.text("command")
+	if !ok {
+		return refusedCall(id, refusal(ErrInvalid, textBadCommand, truncated(string(f["command"]), 100)))
+	}
+	a := &args{command: name, fields: f}
+	c := Call{ID: id, command: name}
+	switch name {
+	case "view":
+		path, lines := a.text("path"), a.lines("view_range")
+		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.view(ctx, path, lines) }
+	case "create":
+		path, text := a.text("path"), a.text("file_text")
+		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Create(ctx, path, text) }
+	case "str_replace":
+		path, old, new := a.text("path"), a.text("old_str"), a.optionalText("new_str")
+		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.StrReplace(ctx, path, old, new) }
+	case "insert":
+		path, line, text := a.text("path"), a.integer("insert_line"), a.text("insert_text")
+		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Insert(ctx, path, line, text) }
+	case "delete":
+		path := a.text("path")
+		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Delete(ctx, path) }
+	case "rename":
+		from, to := a.text("old_path"), a.text("new_path")
+		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Rename(ctx, from, to) }
+	default:
+		a.fail(textBadCommand, truncated(name, 100))
+	}
+	if a.err != nil {
+		return refusedCall(id, a.err)
+	}
+	return c, nil
+}
+
+// An args reads the fields of one command, and keeps the first error.
 type args struct {
 	command string
 	fields  fields

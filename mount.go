@@ -119,7 +119,9 @@ func (t *Tool) addMounts(ctx context.Context, tr *tree) (notices string, err err
 				return "", err
 			}
 			failed++
-			t.logFailure(ctx, "view", err)
+			if isFailure(cause) {
+				t.logFailure(ctx, "view", cause)
+			}
 			notices += "\n" + fmt.Sprintf(textMountFails, m.root)
 		}
 	}

@@ -1,6 +1,7 @@
 package memento
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,11 @@ type ToolOptions struct {
 }
 
 // NewTool returns the memory tool on s. For several stores see [NewScopedTool].
+// It panics if s is nil.
 func NewTool(s *Store, opts *ToolOptions) *Tool {
+	if s == nil {
+		panic("memento.NewTool: the store is nil; open one with OpenNamed or OpenStore")
+	}
 	o := opts.withDefaults()
 	return &Tool{top: mount{store: s, root: toolRoot, readOnly: o.ReadOnly}, opts: o}
 }
@@ -66,6 +71,12 @@ func (o *ToolOptions) withDefaults() ToolOptions {
 type Result struct {
 	Content string
 	IsError bool
+
+	// Err is the error of the storage that made the command fail, for programs;
+	// the agent reads in Content only that it failed. It is nil if the command
+	// was executed, and if it was refused for what the agent asked for, such as
+	// a file that does not exist.
+	Err error
 }
 
 // A ToolError is a refusal. Its text is the sentence for the agent; errors.Is
@@ -83,57 +94,30 @@ func (e *ToolError) Unwrap() error { return e.Err }
 func (t *Tool) Run(ctx context.Context, input []byte) Result {
 	f, err := parseObject(input)
 	if err != nil {
-		return answer("", err)
+		return t.runCall(ctx, Call{refused: err})
 	}
-	return answer(t.run(ctx, f))
+	c, _ := parseInput("", f) // runCall answers with the error
+	return t.runCall(ctx, c)
 }
 
-func answer(text string, err error) Result {
-	if err != nil {
-		return Result{Content: err.Error(), IsError: true}
+func (t *Tool) runCall(ctx context.Context, c Call) Result {
+	if c.run == nil {
+		return Result{Content: cmp.Or(c.refused, errNoCommand).Error(), IsError: true}
 	}
-	return Result{Content: text}
+	text, err := c.run(ctx, t)
+	if err == nil {
+		return Result{Content: text}
+	}
+	r := Result{Content: err.Error(), IsError: true}
+	if isFailure(err) {
+		r.Err = errors.Unwrap(err)
+		t.logFailure(ctx, c.command, r.Err)
+	}
+	return r
 }
 
-func (t *Tool) run(ctx context.Context, f fields) (string, error) {
-	if !f.has("command") {
-		return "", refusal(ErrInvalid, textNoCommand)
-	}
-	name, ok := f.text("command")
-	if !ok {
-		return "", refusal(ErrInvalid, textBadCommand, truncated(string(f["command"]), 100))
-	}
-	a := &args{command: name, fields: f}
-	var do func() (string, error)
-	switch name {
-	case "view":
-		path, lines := a.text("path"), a.lines("view_range")
-		do = func() (string, error) { return t.view(ctx, path, lines) }
-	case "create":
-		path, text := a.text("path"), a.text("file_text")
-		do = func() (string, error) { return t.Create(ctx, path, text) }
-	case "str_replace":
-		path, old, new := a.text("path"), a.text("old_str"), a.optionalText("new_str")
-		do = func() (string, error) { return t.StrReplace(ctx, path, old, new) }
-	case "insert":
-		path, line, text := a.text("path"), a.integer("insert_line"), a.text("insert_text")
-		do = func() (string, error) { return t.Insert(ctx, path, line, text) }
-	case "delete":
-		path := a.text("path")
-		do = func() (string, error) { return t.Delete(ctx, path) }
-	case "rename":
-		from, to := a.text("old_path"), a.text("new_path")
-		do = func() (string, error) { return t.Rename(ctx, from, to) }
-	default:
-		a.fail(textBadCommand, truncated(name, 100))
-	}
-	if a.err != nil {
-		return "", a.err
-	}
-	text, err := do()
-	t.logFailure(ctx, name, err)
-	return text, err
-}
+// errNoCommand is how a Call is refused that ParseCall has not returned.
+var errNoCommand = refusal(ErrInvalid, textNoCommand)
 
 // View shows a file with line numbers, or a directory two levels deep. The
 // error of this and the other five commands is a [*ToolError].

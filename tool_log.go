@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// logFailure logs an error of a command that the agent did not cause.
+// logFailure logs why a command failed that the agent asked for rightly.
 func (t *Tool) logFailure(ctx context.Context, command string, err error) {
-	if t.opts.Logger != nil && isFailure(err) {
-		t.opts.Logger.ErrorContext(ctx, "memory tool: "+command+" failed", "error", t.sanitized(errors.Unwrap(err)))
+	if t.opts.Logger != nil {
+		t.opts.Logger.ErrorContext(ctx, "memory tool: "+command+" failed", "error", t.sanitized(err))
 	}
 }
 
