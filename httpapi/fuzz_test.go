@@ -201,7 +201,7 @@ func FuzzParseCalls(f *testing.F) {
 	settings.Sensitive.Mode = memento.Off
 	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "fuzz", Settings: &settings}, nil)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		calls, err := parseCalls(bytes.Clone(text))
+		calls, err := parseToolRequest(bytes.Clone(text))
 		if err != nil {
 			return
 		}
@@ -222,7 +222,11 @@ func FuzzParseCalls(f *testing.F) {
 			if !bytes.Contains(text, call) {
 				t.Fatalf("the call %q is not in the body", call)
 			}
-			result := tool.RunBlock(t.Context(), call)
+			parsed, err := memento.ParseCall(call)
+			result := tool.RunCall(t.Context(), parsed)
+			if err != nil && (parsed.Writes() || !result.IsError || result.Content != err.Error()) {
+				t.Fatalf("%q was refused with %v; the answer is %+v", call, err, result)
+			}
 			if _, err := json.Marshal(result); err != nil || result.Type == "" || result.Content == "" && result.IsError || !utf8.ValidString(result.Content) {
 				t.Fatalf("%q is answered with %+v, %v", call, result, err)
 			}

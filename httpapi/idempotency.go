@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"sync"
@@ -13,11 +11,11 @@ import (
 	"memento"
 )
 
-// Clients repeat a request whose answer they have not got. Most requests can be
-// repeated; calls of the memory tool cannot, because an insert that is executed twice
-// is there twice. So what calls were answered is kept for a while, if they can be told
-// from others that only look the same: by the IDs that the model gave them, or by an
-// Idempotency-Key.
+// Clients retry a request when its answer got lost. Most requests can be executed
+// again; calls of the memory tool cannot, because an insert that is executed twice adds
+// its text twice. So the results of calls are kept for a while, if a retry can be told
+// from another request that looks the same: by the IDs that the model gave to the
+// calls, or by an Idempotency-Key.
 
 const (
 	idempotencyTTL = 10 * time.Minute // longer than any SDK goes on trying
@@ -27,7 +25,7 @@ const (
 	finishTimeout  = time.Minute      // how long calls may take once their client is gone
 )
 
-// repeats are the requests of late, by what they asked for.
+// An idempotencyCache has the recent requests that have changed something, and what they were answered.
 type idempotencyCache struct {
 	mu       sync.Mutex
 	byKey    map[idempotencyKey]*attempt
@@ -36,7 +34,7 @@ type idempotencyCache struct {
 	maxBytes int64      // bytes that may be kept
 }
 
-// A repeatKey is the SHA-256 of who asks for what.
+// An idempotencyKey is the SHA-256 of the client and its request.
 type idempotencyKey [sha256.Size]byte
 
 // An attempt is a request under way, or answered.
@@ -46,16 +44,17 @@ type attempt struct {
 	at      time.Time
 	done    chan struct{} // closed once results are there
 	results []memento.ResultBlock
-	size    int64 // of the results, once they are counted in repeats.kept
+	size    int64 // of the results, once they are counted in idempotencyCache.bytes
 }
 
 const idempotencyHeader = "Idempotency-Key"
 
-// repeatKey returns what to know a repetition of a request by, and whether there is
-// such a thing.
-func (c *call) idempotencyKey(session string, body []byte, blocks []json.RawMessage) (key idempotencyKey, ok bool) {
+// idempotencyKey returns what a retry of a request is recognized by. ok is false if a
+// retry could not be told from another request that looks the same: the request has no
+// Idempotency-Key, and a call that the model gave no ID.
+func (c *call) idempotencyKey(session string, body []byte, calls []memento.Call) (key idempotencyKey, ok bool) {
 	own := c.r.Header.Get(idempotencyHeader)
-	if !mayChange(body) || own == "" && !identified(blocks) {
+	if own == "" && slices.ContainsFunc(calls, func(call memento.Call) bool { return call.ID == "" }) {
 		return key, false
 	}
 	h := sha256.New()
@@ -69,43 +68,18 @@ func (c *call) idempotencyKey(session string, body []byte, blocks []json.RawMess
 	return idempotencyKey(h.Sum(nil)), true
 }
 
-// identified reports whether all calls are tool_use blocks with an ID.
-func identified(blocks []json.RawMessage) bool {
-	for _, raw := range blocks {
-		var block struct {
-			Type string `json:"type"`
-			ID   string `json:"id"`
-		}
-		if json.Unmarshal(raw, &block) != nil || block.Type != "tool_use" || block.ID == "" {
-			return false
-		}
-	}
-	return true
-}
-
-// isRepetition reports whether the client says that it may have sent this request
+// isRetry reports whether the client says that it may have sent this request
 // before: the SDKs count their retries, others send an Idempotency-Key.
 func isRetry(r *http.Request) bool {
 	count := r.Header.Get("X-Stainless-Retry-Count")
 	return count != "" && count != "0" || r.Header.Get(idempotencyHeader) != ""
 }
 
-// mayChange reports whether a request may change something: whether it has the name
-// of a command that does, wherever.
-func mayChange(body []byte) bool {
-	for _, command := range []string{"create", "str_replace", "insert", "delete", "rename"} {
-		if bytes.Contains(body, []byte(command)) {
-			return true
-		}
-	}
-	return bytes.Contains(body, []byte(`\u`)) // which may spell one
-}
-
-// once executes what a request asks for, unless it is a repetition: then it returns
-// what the first was answered, once that is known. What has begun is finished,
-// whether or not the client waits, so that there is something to be told.
-func (a *idempotencyCache) do(ctx context.Context, key idempotencyKey, body []byte, repetition bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
-	this, first := a.begin(key, sha256.Sum256(body), repetition, now)
+// do executes a request, unless it is a retry: then it waits for the first attempt, and
+// returns the same results. An attempt goes on when its client is gone, so that there
+// are results for the retry.
+func (a *idempotencyCache) do(ctx context.Context, key idempotencyKey, body []byte, retry bool, now time.Time, execute func(context.Context) []memento.ResultBlock) ([]memento.ResultBlock, error) {
+	this, first := a.begin(key, sha256.Sum256(body), retry, now)
 	if this == nil {
 		return nil, errKeyReused
 	}
@@ -129,19 +103,19 @@ func (a *idempotencyCache) do(ctx context.Context, key idempotencyKey, body []by
 	return this.results, nil
 }
 
-// errKeyReused is of a key that was sent with something else before. To execute it
-// could be to execute twice what is not the same any more.
+// errKeyReused refuses a key that was sent with another body before. If the request
+// were executed, a changed retry would be executed twice.
 var errKeyReused = &apiError{
 	status: http.StatusUnprocessableEntity, kind: invalidRequest,
 	message: idempotencyHeader + ": was sent with another body before; choose a new key for each request that is no repetition",
 }
 
-// begin returns the attempt that a repetition repeats, or a new one; nil if it repeats
-// the key of an attempt with another body.
-func (a *idempotencyCache) begin(key idempotencyKey, body [sha256.Size]byte, repetition bool, now time.Time) (this *attempt, first bool) {
+// begin returns the attempt that a retry repeats, or a new one; nil if an attempt with
+// the same key had another body.
+func (a *idempotencyCache) begin(key idempotencyKey, body [sha256.Size]byte, retry bool, now time.Time) (this *attempt, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if old := a.byKey[key]; repetition && old != nil && now.Sub(old.at) < idempotencyTTL {
+	if old := a.byKey[key]; retry && old != nil && now.Sub(old.at) < idempotencyTTL {
 		if old.body != body {
 			return nil, false
 		}
@@ -159,7 +133,7 @@ func (a *idempotencyCache) begin(key idempotencyKey, body [sha256.Size]byte, rep
 	return this, true
 }
 
-// count counts what an attempt was answered, and forgets what is too much.
+// count counts the bytes of an attempt's results, and drops attempts if there are too many.
 func (a *idempotencyCache) count(this *attempt) {
 	size := int64(0)
 	for _, r := range this.results {
@@ -181,7 +155,7 @@ func (a *idempotencyCache) count(this *attempt) {
 	}
 }
 
-// forget drops the attempt at a place in ages.
+// drop drops the attempt at index i of byAge.
 func (a *idempotencyCache) drop(i int) {
 	this := a.byAge[i]
 	a.byAge = slices.Delete(a.byAge, i, i+1)
@@ -189,13 +163,4 @@ func (a *idempotencyCache) drop(i int) {
 	if a.byKey[this.key] == this {
 		delete(a.byKey, this.key)
 	}
-}
-
-// execute runs calls in their order.
-func execute(ctx context.Context, tool *memento.Tool, calls []json.RawMessage) []memento.ResultBlock {
-	results := make([]memento.ResultBlock, 0, len(calls))
-	for _, block := range calls {
-		results = append(results, tool.RunBlock(ctx, block))
-	}
-	return results
 }

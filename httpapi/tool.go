@@ -13,13 +13,13 @@ import (
 
 const (
 	maxCalls   = 100      // of one request
-	resultCost = 64 << 10 // bytes of memory that what one is answered takes
+	resultCost = 64 << 10 // bytes of memory that the answer to one call takes
 )
 
 // runTool executes calls of the memory tool: a tool_use block or a bare input, which
 // is answered with a tool_result block; a list of these, which is answered with a
-// list; or an object with such a list as calls. What the tool refuses is no error of
-// the request: the block says so.
+// list; or an object with such a list as calls. A call that the tool refuses is not an
+// error of the request: its block says so.
 func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 	q := c.query()
 	session := q.text("session_id")
@@ -30,55 +30,56 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 	if err != nil {
 		return err
 	}
-	calls, err := parseCallsWithin(text, c.charge)
+	request, err := parseToolRequestWithin(text, c.charge)
 	if err != nil {
 		return err
 	}
-	if calls.Session == "" {
-		calls.Session = session
+	if request.Session == "" {
+		request.Session = session
 	}
 	opts := a.opts.Tool
 	if opts.Actor, err = c.actor(); err != nil {
 		return err
 	}
-	if calls.Session != "" {
-		if err := checkActorID(calls.Session); err != nil {
+	if request.Session != "" {
+		if err := checkActorID(request.Session); err != nil {
 			return err
 		}
-		opts.Actor = c.withRequestKey(memento.Actor{Kind: memento.ActorSession, ID: calls.Session})
+		opts.Actor = c.withRequestKey(memento.Actor{Kind: memento.ActorSession, ID: request.Session})
 	}
 	opts.ReadOnly = !c.who.Role.Allows(memento.RoleWrite)
 	opts.Logger = a.opts.Logger.With("request_id", c.id)
 	tool := memento.NewTool(store, &opts)
-	var results []memento.ResultBlock
-	if mayChange(text) { // the route itself counts as a read
-		if err := a.rates.allow(c.who.key(), true, len(calls.Calls), time.Now()); err != nil {
+	calls, writes := parseCalls(request.Calls)
+	if writes > 0 { // the route itself counts as a read
+		if err := a.rates.allow(c.who.key(), true, writes, time.Now()); err != nil {
 			return err
 		}
 	}
-	if err := c.charge(int64(len(calls.Calls)-1) * resultCost); err != nil {
+	if err := c.charge(int64(len(calls)-1) * resultCost); err != nil {
 		return err
 	}
-	if key, ok := c.idempotencyKey(session, text, calls.Calls); ok {
+	var results []memento.ResultBlock
+	if key, ok := c.idempotencyKey(session, text, calls); ok && writes > 0 {
 		results, err = a.idempotency.do(c.context(), key, text, isRetry(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
-			return execute(ctx, tool, calls.Calls)
+			return execute(ctx, tool, calls)
 		})
 		if err != nil {
 			return err
 		}
 	} else {
-		results = execute(c.context(), tool, calls.Calls)
+		results = execute(c.context(), tool, calls)
 	}
 	if slices.ContainsFunc(results, func(r memento.ResultBlock) bool { return r.IsError }) {
-		// That there is no store any more is not for the agent to hear.
+		// A deleted store is an error of the request: it does not concern the agent.
 		if _, err := c.info(); errors.Is(err, memento.ErrNoStore) {
 			return err
 		}
 	}
 	switch {
-	case calls.one:
+	case request.one:
 		return c.answer(results[0])
-	case calls.list:
+	case request.list:
 		return c.answer(results)
 	}
 	return c.answer(struct {
@@ -87,56 +88,82 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 	}{"memory_tool_results", results})
 }
 
-// toolCalls are the calls of one request, and the form they came in.
-type toolCalls struct {
+// parseCalls parses the calls of a request, and counts those that may change
+// memories. A call in which something is wrong is answered with what that is.
+func parseCalls(raw []json.RawMessage) (calls []memento.Call, writes int) {
+	calls = make([]memento.Call, 0, len(raw))
+	for _, text := range raw {
+		call, _ := memento.ParseCall(text)
+		if call.Writes() {
+			writes++
+		}
+		calls = append(calls, call)
+	}
+	return calls, writes
+}
+
+// execute executes calls in their order.
+func execute(ctx context.Context, tool *memento.Tool, calls []memento.Call) []memento.ResultBlock {
+	results := make([]memento.ResultBlock, 0, len(calls))
+	for _, call := range calls {
+		r := tool.RunCall(ctx, call)
+		r.Err = nil // the tool has logged it; nothing else is done with it here
+		results = append(results, r)
+	}
+	return results
+}
+
+// A toolRequest is the body of a request: the calls as they were sent, and the form
+// they came in.
+type toolRequest struct {
 	Session string            `json:"session_id"`
 	Calls   []json.RawMessage `json:"calls"`
 
 	one, list bool // neither is an object with calls
 }
 
-func parseCalls(text []byte) (calls toolCalls, err error) {
-	return parseCallsWithin(text, func(int64) error { return nil })
+func parseToolRequest(text []byte) (toolRequest, error) {
+	return parseToolRequestWithin(text, func(int64) error { return nil })
 }
 
-// parseCallsWithin is parseCalls; see decodeWithin.
-func parseCallsWithin(text []byte, charge func(int64) error) (calls toolCalls, err error) {
+// parseToolRequestWithin is parseToolRequest; see decodeWithin.
+func parseToolRequestWithin(text []byte, charge func(int64) error) (request toolRequest, err error) {
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
-		return calls, invalid("the body must be a tool_use block, an input of the memory tool, or a list of these")
+		return request, invalid("the body must be a tool_use block, an input of the memory tool, or a list of these")
 	case text[0] == '[':
-		calls.list = true
-		if calls.Calls, err = listedCalls(text); err != nil {
-			return calls, err
+		request.list = true
+		if request.Calls, err = listedCalls(text); err != nil {
+			return request, err
 		}
 	case !bytes.Contains(text, []byte(`"calls"`)) && !bytes.Contains(text, []byte(`"session_id"`)):
-		calls.one, calls.Calls = true, []json.RawMessage{text}
+		request.one, request.Calls = true, []json.RawMessage{text}
 	default:
 		list, session, ok := callMembers(text)
 		if ok && list != nil {
-			if _, err := decodeWithin(text, &calls, charge); err != nil {
-				return calls, err
+			if _, err := decodeWithin(text, &request, charge); err != nil {
+				return request, err
 			}
 			break
 		}
-		// The tool itself says what is wrong with it.
-		calls.one, calls.Calls = true, []json.RawMessage{text}
-		if session != nil && json.Unmarshal(session, &calls.Session) != nil {
-			return calls, invalid("session_id: must be a string")
+		// If something is wrong with it, the tool's answer says what.
+		request.one, request.Calls = true, []json.RawMessage{text}
+		if session != nil && json.Unmarshal(session, &request.Session) != nil {
+			return request, invalid("session_id: must be a string")
 		}
 	}
-	if n := len(calls.Calls); n > maxCalls {
-		return calls, tooManyCalls("", n)
+	if n := len(request.Calls); n > maxCalls {
+		return request, tooManyCalls("", n)
 	}
-	return calls, nil
+	return request, nil
 }
 
 func tooManyCalls(more string, n int) error {
 	return invalid("there are %s%d calls; at most %d are executed at once", more, n, maxCalls)
 }
 
-// listedCalls returns the calls of a list. What is in them is for the tool to check.
+// listedCalls returns the calls of a list. memento.ParseCall checks what is in them.
 func listedCalls(text []byte) (calls []json.RawMessage, err error) {
 	s := scanner{text: text, at: 1, loose: true}
 	for n := 0; ; n++ {

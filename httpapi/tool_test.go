@@ -271,3 +271,61 @@ func TestSearch(t *testing.T) {
 		search.do(t, http.MethodGet, store+"/search?"+query, nil).fails(t, 400, invalidRequest, want)
 	}
 }
+
+// Calls count as writes by their commands, whatever else is in them.
+func TestToolCountsWrites(t *testing.T) {
+	const burst = 3
+	s := newSite(t, func(o *httpapi.Options) { o.Rate = httpapi.Rate{Writes: 1, Burst: burst} })
+	store := s.as("a", memento.RoleWrite).newStore(t, "notes")
+	tool := store + "/tool"
+	view := func(path string) object { return object{"command": "view", "path": "/memories" + path} }
+	create := func(path string) object {
+		return object{"command": "create", "path": "/memories" + path, "file_text": ""}
+	}
+	for _, tt := range []struct {
+		name   string
+		body   any
+		writes int
+	}{
+		{"a view", view("/created.md"), 0},
+		{"a view of names of commands", view("/insert/delete/rename/str_replace"), 0},
+		{"a view with an escape", `{"command":"view","path":"/memories/\u0061"}`, 0},
+		{"a block that views", toolUse("create", view("/create")), 0},
+		{"a create without a path", object{"command": "create", "file_text": ""}, 0},
+		{"a create", create("/a"), 1},
+		{"an escaped create", `{"\u0063ommand":"cre\u0061te","path":"/memories/b","file_text":""}`, 1},
+		{"an insert", toolUse("1", object{"command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": ""}), 1},
+		{"a delete of nothing", object{"command": "delete", "path": "/memories/none"}, 1},
+		{"three creates", []any{create("/1"), create("/2"), create("/3")}, 3},
+		{"views and creates", object{"calls": []any{view("/create"), create("/4"), view(""), create("/5")}}, 2},
+	} {
+		c := s.as("a", memento.RoleWrite) // a key of its own, with its own burst
+		sent := 0
+		for ; sent < 2*burst; sent++ {
+			if r := c.do(t, http.MethodPost, tool, tt.body); r.status == http.StatusTooManyRequests {
+				break
+			} else if r.status != http.StatusOK {
+				t.Fatalf("%s: %d %s", tt.name, r.status, r.text)
+			}
+		}
+		want := 2 * burst
+		if tt.writes > 0 {
+			want = burst / tt.writes
+		}
+		if sent != want {
+			t.Errorf("%s: %d requests were within the burst of %d writes; want %d", tt.name, sent, burst, want)
+		}
+	}
+}
+
+// A view is executed each time, also if its path has the name of a command that writes.
+func TestToolRepeatsViews(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.as("a", memento.RoleWrite)
+	store := c.newStore(t, "notes")
+	view := toolUse("toolu_1", object{"command": "view", "path": "/memories/created.md"})
+	retry := c.with("X-Stainless-Retry-Count", "1").with("Idempotency-Key", "one")
+	same(t, "is_error", retry.post(t, store+"/tool", view)["is_error"], true)
+	c.put(t, store, "/created.md", "text\n")
+	same(t, "content", retry.post(t, store+"/tool", view)["content"], "Here's the content of /memories/created.md with line numbers:\n     1\ttext")
+}
