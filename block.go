@@ -57,7 +57,7 @@ func ParseCall(raw []byte) (Call, error) {
 	if name, ok := f.text("name"); ok && name != ToolName {
 		return refusedCall(id, refusal(ErrInvalid, textNoTool, truncated(name, 100)))
 	}
-	input, err := parseValidObject(f["input"])
+	input, err := parseNested(f["input"])
 	if err != nil {
 		return refusedCall(id, err)
 	}

@@ -3,17 +3,18 @@ package memento
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // Errors that callers tell apart with [errors.Is]. Methods say which they
 // return; anything else is a fault of the storage below.
 var (
-	ErrNotExist    = errors.New("does not exist")                       // no such memory, directory or version
-	ErrExist       = errors.New("already exists")                       // the path, or the unique name, is taken
+	ErrNotExist    = sentinelOf(fs.ErrNotExist, "does not exist")       // no such memory, directory or version
+	ErrExist       = sentinelOf(fs.ErrExist, "already exists")          // the path, or the unique name, is taken
 	ErrIsDir       = errors.New("is a directory")                       // a memory was expected
 	ErrNotDir      = errors.New("is a memory, not a directory")         // a path leads through a memory
-	ErrInvalidPath = errors.New("invalid path")                         // see ParsePath; always a *PathError
-	ErrInvalid     = errors.New("invalid value")                        // contents that are not UTF-8, a bad name, a bad limit
+	ErrInvalidPath = sentinelOf(fs.ErrInvalid, "invalid path")          // see ParsePath; always a *PathError
+	ErrInvalid     = sentinelOf(fs.ErrInvalid, "invalid value")         // contents that are not UTF-8, a bad name, a bad limit
 	ErrConflict    = errors.New("precondition failed")                  // a Condition did not hold
 	ErrTooLarge    = errors.New("limit exceeded")                       // always a *LimitError
 	ErrNoStore     = errors.New("store does not exist")                 // no such store in the workspace

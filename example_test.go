@@ -2,6 +2,7 @@ package memento_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -46,9 +47,10 @@ func ExampleTool_RunBlock() {
 
 	block := `{"type": "tool_use", "id": "toolu_01", "name": "memory", "input": {"command": "delete", "path": "/memories"}}`
 	result := tool.RunBlock(context.Background(), []byte(block))
-	fmt.Printf("%+v\n", result)
+	answer, _ := json.Marshal(result) // it has nothing that JSON could not hold
+	fmt.Println(string(answer))
 	// Output:
-	// {Type:tool_result ToolUseID:toolu_01 Content:Error: Cannot delete the /memories directory itself IsError:true}
+	// {"type":"tool_result","tool_use_id":"toolu_01","content":"Error: Cannot delete the /memories directory itself","is_error":true}
 }
 
 // Go programs need no JSON. The error's text is what the agent would read, and

@@ -56,7 +56,8 @@ func OpenStore(ctx context.Context, b Backend, ws Workspace, id StoreID, opts *S
 
 // OpenNamed returns the store named spec.Name, which is looked for when it is
 // first used, and made from spec when it is first written to: until then it is
-// empty. If several stores have the name, every method fails with ErrConflict.
+// empty. If several stores have the name, every method fails with ErrConflict, and
+// with ErrInvalid if the name or the workspace is empty.
 func OpenNamed(b Backend, ws Workspace, spec StoreSpec, opts *StoreOptions) *Store {
 	s := newStore(b, ws, opts)
 	s.spec = spec
@@ -83,6 +84,9 @@ func (s *Store) ID(ctx context.Context) (StoreID, error) {
 	}
 	if s.spec.Name == "" {
 		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: a store needs a name", ErrInvalid)}
+	}
+	if s.workspace == "" {
+		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: no workspace was given; programs that need only one use DefaultWorkspace", ErrInvalid)}
 	}
 	var found []StoreID
 	for info, err := range s.backend.ListStores(ctx, s.workspace, StoreListOptions{Name: s.spec.Name, Limit: 2}) {

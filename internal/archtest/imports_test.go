@@ -44,6 +44,9 @@ var rooms = map[string]room{
 	// httpstore is a server as a backend, and its tests need a server.
 	"httpstore": {own: []string{".", "internal"}, tests: []string{"httpapi", "sqlitestore"}},
 
+	// local is the shortest way to a store: one backend, one detector.
+	"local": {own: []string{".", "sqlitestore", "sensitive"}},
+
 	"storeurl": {own: slices.Concat([]string{".", "internal", "cryptstore", "httpstore"}, backends), tests: []string{"httpapi"}},
 	"storetest": {
 		own:  []string{".", "internal", "memstore"}, // memstore is the oracle
@@ -77,7 +80,7 @@ var rooms = map[string]room{
 		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive", "server", "transfer", "doctor", "cryptstore"}, faces),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	},
-	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive"}, backends, faces)},
+	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive", "local"}, backends, faces)},
 	// cluster is tests only, of the program as it is built.
 	"cluster": {tests: []string{"httpstore"}},
 	"bench":   {own: []string{".", "internal", "sqlitestore", "cryptstore", "sensitive"}, tests: []string{"dirstore"}},
@@ -184,6 +187,9 @@ func TestFault(t *testing.T) {
 		{"httpstore/open.go", "memento/internal/wire", true},
 		{"httpstore/open.go", "memento/httpapi", false},
 		{"httpstore/open_test.go", "memento/httpapi", true},
+		{"local/local.go", "memento/sqlitestore", true},
+		{"local/local.go", "memento/dirstore", false},
+		{"store_test.go", "memento/local", false},
 		{"storeurl/open.go", "memento/sqlitestore", true},
 		{"storeurl/open.go", "memento/httpstore", true},
 		{"cmd/memento/root.go", "memento/storeurl", true},
