@@ -1,32 +1,43 @@
-// Package memento keeps what Claude remembers.
+// Package memento is memory for agents: it executes Claude's memory tool
+// (memory_20250818) and stores what Claude saves with it.
 //
-// Claude's memory tool, memory_20250818, is executed by the application: the
-// model asks to view, create, str_replace, insert, delete and rename files under
-// /memories, and expects certain sentences back. A [Tool] executes those
-// commands, and answers in the words of the tool's documentation, on a [Store]:
-// a set of small text files with history, limits and safe concurrent edits. A
-// Store keeps them in a [Backend]; package sqlitestore is the one to start with,
-// dirstore keeps plain files, memstore is for tests. What looks like a secret is
-// replaced before it is written, as the store's [Settings] say.
+// # Start here
 //
-//	backend, err := sqlitestore.Open(ctx, "memories.db", nil)
-//	...
+//	store, backend, err := local.Open(ctx, "memories.db") // memento/local
+//	if err != nil {
+//		return err
+//	}
 //	defer backend.Close()
-//	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
 //	tool := memento.NewTool(store, nil)
-//	result := tool.Run(ctx, toolUse.Input)
 //
-// # What holds
+//	// For each tool_use block named "memory" in an answer of Claude:
+//	result := tool.Run(ctx, block.Input)
+//	// result.Content and result.IsError go into the tool_result block.
 //
-// A write that returned without an error is on the medium, and in the history.
-// Changes happen wholly or not at all. Two edits of one file never lose each
-// other, whichever goroutines, processes or machines they come from. Contents
-// come back byte for byte, but for what was replaced, which a [Receipt] tells. [Backend] has the whole list; package storetest
-// checks it on every backend.
+// The tool is in the request's list of tools as {"type": "memory_20250818",
+// "name": "memory"}. Claude calls it to view, create, edit, rename and delete
+// text files below /memories, and reads the sentence that the tool returns.
 //
-// # Who does what
+// # The parts
 //
-// The answer's text and the rules of the commands are [Tool]'s; the rules about
-// documents are [Store]'s and, where they must hold inside a transaction,
-// [Planner]'s; keeping and finding things is the [Backend]'s.
+//   - A [Tool] executes the calls, on one store or on several ([NewScopedTool]).
+//   - A [Store] is a set of memories: small text files with a history. Programs
+//     read and write them with [Store.Get], [Store.List], [Store.Apply] and
+//     [Store.Edit], search them, and restore old versions.
+//   - A [Backend] stores them. Package sqlitestore keeps one file, dirstore plain
+//     files, pgstore a PostgreSQL database, s3store an object storage; httpstore
+//     is a client of a memento server, memstore is for tests, and cryptstore
+//     encrypts what another backend stores.
+//   - [Settings] and [Limits] belong to a store: whether secrets are masked before
+//     they are written, what expires, how long history lasts, what is read-only.
+//
+// # Guarantees
+//
+// A write that returned without an error is durable, and in the history. A change
+// happens completely or not at all. Concurrent edits of one memory, by goroutines,
+// processes or machines, never lose each other. A text is returned byte for byte as
+// it was written, except for what was masked, which the [Receipt] of the write lists.
+// [Backend] has the complete list, and package storetest tests it on every backend.
+//
+// Errors are compared with [errors.Is]: [ErrNotExist] and the others in this package.
 package memento

@@ -16,8 +16,7 @@ import (
 	"path/filepath"
 
 	"memento"
-	"memento/sensitive"
-	"memento/sqlitestore"
+	"memento/local"
 )
 
 func main() {
@@ -43,7 +42,7 @@ func start(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func run(ctx context.Context, file string, out io.Writer) (err error) {
-	backend, err := sqlitestore.Open(ctx, file, nil)
+	store, backend, err := local.Open(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -52,7 +51,6 @@ func run(ctx context.Context, file string, out io.Writer) (err error) {
 			err = closing
 		}
 	}()
-	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "agent"}, &memento.StoreOptions{Detector: sensitive.Default()})
 	tool := memento.NewTool(store, &memento.ToolOptions{
 		Actor: memento.Actor{Kind: memento.ActorSession, ID: "sesn_example"},
 	})
@@ -79,7 +77,7 @@ func converse(ctx context.Context, tool *memento.Tool, out io.Writer) error {
 	for {
 		// Here goes the call of the Messages API, for example with Anthropic's
 		// SDK for Go: client.Messages.New with these messages and the tool
-		// {"type": "memory_20250818", "name": "memory"}. The tool has no
+		// {"type": memento.ToolType, "name": memento.ToolName}. The tool has no
 		// schema, and the API tells Claude by itself how to use it.
 		reply, err := model.answer(messages)
 		if err != nil {
