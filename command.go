@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// has reports whether a field is there and not null.
+// has reports whether a field is present and not null.
 func (f fields) has(name string) bool {
 	v, ok := f[name]
 	return ok && string(v) != "null"

@@ -11,17 +11,18 @@ import (
 // toolRoot is where every path of an agent starts.
 const toolRoot = "/memories"
 
-// A location is where a path of the agent's leads.
+// A location is a path of the agent's, split into a mount and a path in its store.
 type location struct {
 	*mount
 	path  Path // the store's
 	slash bool // whether the agent's ended in a slash, which only a directory's may
 }
 
-// outsideMounts reports whether the place is outside of all stores.
+// outsideMounts reports whether the location is in none of the stores.
 func (p location) outsideMounts() bool { return p.store == nil && !p.path.IsRoot() }
 
-// exists reports whether there is a file or a directory, as far as can be told.
+// exists reports whether there is a file or a directory. If the storage fails, it
+// returns true: the command fails later, with the storage's error.
 func (p location) exists(ctx context.Context) bool {
 	_, err := p.store.Peek(ctx, ByPath(p.path))
 	return !errors.Is(err, ErrNotExist)
@@ -32,8 +33,8 @@ func (p location) isFile(ctx context.Context) bool {
 	return err == nil
 }
 
-// locate finds where the agent's path leads. What could be read as another path
-// than it seems is refused: percent-encoding, backslashes, dots.
+// locate finds the location of the agent's path. A path that another program could
+// read as a different path is refused: percent-encoding, backslashes, dots.
 func (t *Tool) locate(path string) (location, error) {
 	fail := func(format string, args ...any) (location, error) {
 		args = append([]any{truncated(path, MaxPathBytes)}, args...)
@@ -70,16 +71,15 @@ func (t *Tool) locate(path string) (location, error) {
 	return location{m, Path(rest), slash}, nil
 }
 
-// below returns what of the path lies below a directory: nothing, or something
-// that starts with a slash; ok is false if it lies elsewhere.
+// below returns the part of the path below a directory: "", or a text that starts
+// with a slash. ok is false if the path is not the directory, nor below it.
 func below(path, dir string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(path, dir)
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// locateWritable is locate for commands that change something. A mount that is
-// read-only refuses them before anything is looked for in it, and so does
-// /memories if all mounts are.
+// locateWritable is locate for commands that write. It refuses a read-only mount
+// before anything is looked up in it, and /memories if all mounts are read-only.
 func (t *Tool) locateWritable(path string) (location, error) {
 	p, err := t.locate(path)
 	switch {
@@ -91,8 +91,8 @@ func (t *Tool) locateWritable(path string) (location, error) {
 	return p, refusal(ErrProtected, textMountReadOnly, p.root, t.roots(false))
 }
 
-// locateFile is locateWritable for commands that need a file; missing is what
-// they say when there is none.
+// locateFile is locateWritable for commands on a file; missing is the sentence for a
+// path that can be none.
 func (t *Tool) locateFile(path, missing string) (location, error) {
 	p, err := t.locateWritable(path)
 	if err == nil && (p.slash || p.path.IsRoot() || p.outsideMounts()) {
@@ -101,8 +101,9 @@ func (t *Tool) locateFile(path, missing string) (location, error) {
 	return p, err
 }
 
-// ambiguity says what another program might read into a path below the root:
-// textEscape if it could lead outside, or why it is refused all the same.
+// ambiguity returns why a path below the root is refused that another program might
+// decode or resolve: textEscape if the result could be outside of the root, else a
+// reason for textInvalidPath; "" if there is nothing to decode or resolve.
 func ambiguity(rest string) string {
 	plain := rest
 	for range 8 { // encodings of encodings; more than this never decodes to anything
@@ -133,7 +134,7 @@ func ambiguity(rest string) string {
 	return ""
 }
 
-// unescape decodes the percent-encoding in s, and leaves alone what is none.
+// unescape decodes the percent-encodings in s; a percent sign that starts none stays.
 func unescape(s string) string {
 	if !strings.Contains(s, "%") {
 		return s

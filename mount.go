@@ -9,23 +9,23 @@ import (
 
 // A Mount is a store as one of the directories that a [Tool] on several stores shows.
 type Mount struct {
-	// Name is the directory's: what the store calls "/notes.md", the agent
-	// calls "/memories/NAME/notes.md". See [CheckMountNames].
+	// Name is the name of the directory: the store's "/notes.md" is
+	// "/memories/NAME/notes.md" for the agent. See [CheckMountNames].
 	Name string
-	// Store is what the directory holds. One that does not exist yet is an empty
-	// directory; the first write makes it.
+	// Store has the files of the directory. If it does not exist yet, the
+	// directory is empty; the first write makes the store.
 	Store *Store
-	// ReadOnly lets the agent look at what is there, but change nothing.
+	// ReadOnly lets the agent view everything in it, but change nothing.
 	ReadOnly bool
 }
 
 // NewScopedTool returns the memory tool on several stores, each a directory in
-// /memories with limits and settings of its own. There is nothing beside the
-// mounts, they stay where they are, and nothing can be moved from one to another.
+// /memories with limits and settings of its own. /memories has nothing but the mounts:
+// they cannot be renamed or deleted, and nothing can be moved from one to another.
 //
 // Errors: ErrInvalid for the names that [CheckMountNames] refuses, and for a
-// Store that is nil or mounted twice. Several Stores that were opened on one
-// store of the backend are not noticed: all of them show its memories.
+// Store that is nil or mounted twice. Two Stores that were opened on the same store
+// of a backend are not noticed: both show its memories.
 func NewScopedTool(mounts []Mount, opts *ToolOptions) (*Tool, error) {
 	t := &Tool{top: mount{root: toolRoot, readOnly: true}, opts: opts.withDefaults()}
 	var names []string
@@ -86,7 +86,7 @@ func CheckMountNames(names ...string) error {
 	return nil
 }
 
-// A mount is a directory of the agent's, and the store whose root it is.
+// A mount is a directory that the agent sees, and the store whose root it is.
 type mount struct {
 	store    *Store // nil for toolRoot if it holds mounts
 	root     string // the directory
@@ -102,13 +102,13 @@ func (m *mount) agentPath(p Path) string {
 	return m.root + string(p)
 }
 
-// refused is a refusal in the general words for err. path is the agent's.
+// refused is a refusal with the general sentence for err. path is the agent's.
 func (m *mount) refused(path string, err error) error {
 	return &ToolError{Text: m.failure(path, err), Err: err}
 }
 
-// addMounts collects the mounts, and what is directly in them. One that cannot be
-// listed is a notice; only if none can, it is an error.
+// addMounts adds the mounts and their direct entries to a tree. A mount that cannot
+// be listed becomes a notice; if no mount can be listed, that is an error.
 func (t *Tool) addMounts(ctx context.Context, tr *tree) (notices string, err error) {
 	failed := 0
 	for i := range t.mounts {
@@ -131,7 +131,7 @@ func (t *Tool) addMounts(ctx context.Context, tr *tree) (notices string, err err
 	return notices, err
 }
 
-// list collects what is directly in the mount.
+// list adds the mount and its direct entries to a tree.
 func (m *mount) list(ctx context.Context, tr *tree) error {
 	name := m.root[len(toolRoot)+1:]
 	tr.parent(name) // even if it is empty
@@ -158,12 +158,12 @@ func (t *Tool) roots(all bool) string {
 	return strings.Join(roots, ", ")
 }
 
-// refuseOutsideMounts refuses to put something beside the mounts.
+// refuseOutsideMounts refuses to make something in /memories outside of the mounts.
 func (t *Tool) refuseOutsideMounts(path string) error {
 	return refusal(ErrInvalidPath, textOutsideMounts, path, t.roots(true))
 }
 
-// refuseRoot refuses to make a directory that is there: /memories or a mount.
+// refuseRoot refuses to create a directory that exists: /memories or a mount.
 func (t *Tool) refuseRoot(p location) error {
 	in := p.mount
 	for i := range t.mounts {

@@ -14,13 +14,13 @@ import (
 // fields are the members of one JSON object, still encoded.
 type fields map[string]json.RawMessage
 
-// maxKeys is how many members an object may have. No command has as many; each costs
-// much more memory than text.
+// maxKeys is the largest number of members of an object. No command has as many, and
+// each takes much more memory than its text.
 const maxKeys = 100
 
-// parseObject reads exactly one JSON object. It is stricter than encoding/json
-// where leniency would store other text than the agent sent, or guess which of
-// two values was meant. With an error it returns the fields that came before it.
+// parseObject reads exactly one JSON object. It is stricter than encoding/json where
+// leniency would store another text than the agent sent, or choose one of two values.
+// With an error it returns the fields before the place of the error.
 func parseObject(raw []byte) (fields, error) {
 	if f, ok := parseValid(raw); ok {
 		return f, nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Every sentence that an agent reads is in this file, and nothing else is.
+// This file has every sentence that an agent reads, and nothing else.
 //
 // Sentences that the memory tool's documentation gives are kept to the byte,
 // with its prefixes, or their absence, and its punctuation: docs/tool.md,
@@ -95,7 +95,7 @@ const (
 	textCutLineMore = "[Only the first %d of %d characters of line %d are shown, of %d lines. To continue, use view_range [%d, %d].]"
 )
 
-// What is added to the result of a change, each on a line of its own.
+// Notices below the result of a change, each on a line of its own.
 const (
 	textMasked       = "[Sensitive information was replaced before saving: %s. Do not save it, in any form; note where it can be found instead.]"
 	textNearMemory   = "[%s has %s bytes; one memory can have at most %s. Shorten it, or split it into several files, so that there is room for more.]"
@@ -114,7 +114,7 @@ const (
 	textBadField     = "Error: Invalid field `%s` for command `%s`: %s."
 )
 
-// What a field should have been, for textBadField.
+// The right type of a field, for textBadField.
 const (
 	wantString  = "it should be a string"
 	wantInteger = "it should be a whole number"
@@ -150,8 +150,8 @@ const (
 	reasonHidden       = `names that start with "." and node_modules are hidden from this tool; choose another name`
 )
 
-// failure returns what the agent reads about err, which ended a command on its
-// path p in the mount. Commands word their own cases first.
+// failure returns the sentence for err, which ended a command on the agent's path p in
+// the mount. Commands have sentences of their own for some errors, which go first.
 func (m *mount) failure(p string, err error) string {
 	var (
 		path      *PathError
@@ -201,7 +201,7 @@ func (m *mount) failure(p string, err error) string {
 	return fmt.Sprintf(textInternal, p)
 }
 
-// namedPath returns what the agent calls the path that err names, or else p.
+// namedPath returns the agent's path for the path in err; p if err has none.
 func (m *mount) namedPath(p string, err error) string {
 	var at *Error
 	if errors.As(err, &at) && at.Path != "" {
@@ -210,7 +210,8 @@ func (m *mount) namedPath(p string, err error) string {
 	return p
 }
 
-// isFailure reports whether err, from a command, is not about what the agent asked for.
+// isFailure reports whether err, from a command, is a failure of the storage: neither a
+// cancellation, nor a refusal of what the agent asked for.
 func isFailure(err error) bool {
 	if err == nil || isContextError(err) {
 		return false
@@ -239,8 +240,8 @@ func (m *mount) limitText(p string, e *LimitError) string {
 	}
 }
 
-// notices returns what the agent should know of the change of its file p that was
-// made, as lines to add to its result.
+// notices returns the lines to add to the result of a change of the agent's file p:
+// what was masked, and which limits are near.
 func (m *mount) notices(p string, r Receipt) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, "\n"+format, args...) }
@@ -262,8 +263,8 @@ func (m *mount) notices(p string, r Receipt) string {
 	return b.String()
 }
 
-// marks lists what was replaced: "[REDACTED:jwt] on line 3". Several of a kind on
-// a line are said once.
+// marks lists what was masked: "[REDACTED:jwt] on line 3". Several of a kind on a line
+// are listed once.
 func marks(found []FindingLocation) string {
 	var once []FindingLocation
 	seen := map[FindingLocation]bool{}

@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// A Tool executes the commands of Claude's memory tool, memory_20250818, on a
-// [Store], or on several, and answers in the words of that tool's documentation.
-// It is safe for concurrent use.
+// A Tool executes the commands of Claude's memory tool ([ToolType]) on a [Store], or
+// on several, and answers with the sentences of that tool's documentation. It is safe
+// for concurrent use.
 //
-// Paths are as the agent gives them: "/memories/notes.md" is the store's
-// "/notes.md", or, of several stores, "/memories/team/notes.md" that of the one
-// mounted as team.
+// Paths are those of the agent: "/memories/notes.md" is the store's "/notes.md". With
+// several stores, "/memories/team/notes.md" is "/notes.md" of the store mounted as team.
 type Tool struct {
 	top    mount   // /memories
-	mounts []mount // what it holds instead of a store's memories
+	mounts []mount // the directories in it; none if it is a store itself
 	opts   ToolOptions
 }
 
@@ -29,17 +28,17 @@ type ToolOptions struct {
 	Actor Actor
 	// CreateOverwrites lets create replace an existing file instead of refusing.
 	CreateOverwrites bool
-	// ReadOnly lets the agent look at what is there, but change nothing.
+	// ReadOnly lets the agent view everything, but change nothing.
 	ReadOnly bool
 	// ViewChars is the most characters of a file that one view shows, line
 	// numbers included; 0 means 16,000.
 	ViewChars int
 	// ViewEntries is the most entries of a directory that one view shows; 0 means 1,000.
 	ViewEntries int
-	// Logger is told by Run and RunBlock the causes of failures that are not the
-	// agent's, of which the agent only reads that they happened; nil means
-	// silent. The typed methods return them. Nothing that a memory holds is
-	// logged, and no path.
+	// Logger logs the errors of the storage that make Run, RunBlock and RunCall
+	// fail; the agent reads only that the command failed. Nil means no log. See
+	// also [Result].Err; the typed methods return the errors. Neither contents
+	// nor paths are logged.
 	Logger *slog.Logger
 }
 
@@ -270,7 +269,7 @@ func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, e
 	return text + p.notices(path, done.Receipt), nil
 }
 
-// Insert puts text, as whole lines, behind the given line of a file; 0 is its top.
+// Insert inserts text, as whole lines, after the given line of a file; 0 inserts it at the top.
 func (t *Tool) Insert(ctx context.Context, path string, line int, text string) (string, error) {
 	p, err := t.locateFile(path, textMissing)
 	if err != nil {
@@ -351,10 +350,10 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 	case errors.As(err, &sensitive) && sensitive.Found[0].Line > 0:
 		return "", refusal(err, textSensitiveMove, oldPath, findingsText(sensitive.Found))
 	case errors.As(err, &invalid) && invalid.Path != string(to.path) && invalid.Path != string(from.path):
-		// The path of a file in the directory would break a rule.
+		// A file in the directory would get an invalid path.
 		return "", refusal(err, textInvalidPath, from.agentPath(Path(invalid.Path)), invalid.Reason)
 	case errors.Is(err, ErrTooLarge) && errors.As(err, &at):
-		// Likewise a limit of the store.
+		// A file in the directory would get a path that is too long for the store.
 		return "", from.refused(from.agentPath(at.Path), err)
 	case err != nil:
 		return "", from.refused(newPath, err)

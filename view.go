@@ -11,11 +11,11 @@ import (
 
 const maxLines = 999_999 // that fit the six columns of a line number
 
-// numbered writes lines first to last of text, which it has, as a view shows
-// them, within chars characters, and a notice if not all of them fit.
+// numbered returns lines first to last of text, which must exist, with line numbers
+// as a view shows them: at most chars characters, and a notice if not all of them fit.
 func numbered(text string, first, last, chars int) string {
 	total := countLines(text)
-	until := last // what a view that continues asks for
+	until := last // for the notice: the end of the range that continues the view
 	if last == total {
 		until = -1
 	}
@@ -55,8 +55,8 @@ func numbered(text string, first, last, chars int) string {
 	return b.String()
 }
 
-// cutLine writes as many characters of a single line as fit, and a line end, and
-// returns their number.
+// cutLine writes as many characters of a line as fit, and a newline. It returns the
+// number of these characters.
 func cutLine(b *strings.Builder, line string, n, chars int) int {
 	keep := max(chars-7, 1)
 	end := 0
@@ -91,8 +91,8 @@ func snippet(text string, at, end, chars int) string {
 	return numbered(text, max(first-2, 1), min(last+2, lines), chars)
 }
 
-// A tree collects what is in a directory, two levels deep, to show it as the
-// tool shows directories.
+// A tree collects the entries of a directory, two levels deep, in the form in which
+// the tool shows directories.
 type tree struct {
 	total   int64
 	items   []treeItem
@@ -105,7 +105,7 @@ type treeItem struct {
 }
 
 // add counts an entry by its name below the directory, of one or two levels.
-// First-level directories are known from what is in them.
+// First-level directories are added with their first entry.
 func (t *tree) add(name string, dir bool, size int64) {
 	t.total += size
 	parent, child, deep := strings.Cut(name, "/")
@@ -138,12 +138,12 @@ func (t *tree) parent(name string) int {
 	return i
 }
 
-// show returns the directory, then its entries depth-first by name, at most most
+// show returns the directory, then its entries depth-first by name, at most limit
 // of them. p is the directory's path as the agent gave it.
-func (t *tree) show(p string, most int) string {
+func (t *tree) show(p string, limit int) string {
 	slices.SortFunc(t.items, func(a, b treeItem) int { return byName(a.name, b.name) })
 	base := strings.TrimSuffix(p, "/")
-	shown := t.items[:min(len(t.items), most)]
+	shown := t.items[:min(len(t.items), limit)]
 	var b strings.Builder
 	b.Grow(len(p) + 128 + len(shown)*(len(base)+40))
 	fmt.Fprintf(&b, textDirectory+textDirEntry, p, humanSize(t.total), base)
@@ -162,7 +162,7 @@ func (t *tree) show(p string, most int) string {
 }
 
 // byName compares paths as a depth-first walk by name meets them: "/" sorts
-// before every other byte, so that a directory is followed by what is in it.
+// before every other byte, so that the entries of a directory come right after it.
 func byName(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -179,7 +179,7 @@ func byName(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// hidden reports whether the tool leaves out a directory entry of this name.
+// hidden reports whether the tool leaves out directory entries with this name.
 func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules"
 }

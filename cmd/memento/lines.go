@@ -15,15 +15,15 @@ type inputLine struct {
 	err     error
 }
 
-// readLines reads lines of at most so many bytes, in the background, so that
-// who waits for one can also wait for something else. The last line is the end
-// or an error. A read that never returns is left behind.
-func readLines(r io.Reader, most int) <-chan inputLine {
+// readLines reads lines of at most max bytes in the background, so that the caller can
+// wait for a line and for something else. The last line is the end or an error. The
+// goroutine stays if a read never returns.
+func readLines(r io.Reader, max int) <-chan inputLine {
 	lines := make(chan inputLine)
 	go func() {
 		in := bufio.NewReaderSize(r, 64<<10)
 		for {
-			l := nextLine(in, most)
+			l := nextLine(in, max)
 			lines <- l
 			if l.end || l.err != nil {
 				return
@@ -33,11 +33,11 @@ func readLines(r io.Reader, most int) <-chan inputLine {
 	return lines
 }
 
-func nextLine(in *bufio.Reader, most int) (l inputLine) {
+func nextLine(in *bufio.Reader, max int) (l inputLine) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if !l.tooLong {
-			if len(l.text)+len(bytes.TrimSuffix(part, []byte("\n"))) > most {
+			if len(l.text)+len(bytes.TrimSuffix(part, []byte("\n"))) > max {
 				l.text, l.tooLong = nil, true
 			} else {
 				l.text = append(l.text, part...)

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxLine is the longest line of input, in bytes, that is executed.
+// maxLine is the maximum length of a line of input, in bytes.
 const maxLine = 16 << 20
 
 // toolFlags are the flags of "tool" and of the commands below it.
@@ -34,29 +34,28 @@ func (a *app) toolCommand() *cobra.Command {
 		Long: `Tool executes calls of Claude's memory tool, memory_20250818.
 
 Without arguments it reads JSON Lines from standard input: each line is the input
-of a tool_use block, or the whole block. It executes them in order and answers
-each with a tool_result block on one line, at once, so that a program can keep it
-running and talk to it:
+of a tool_use block, or the whole block. It executes them in order, and writes a
+tool_result block on one line for each before it reads the next, so that a program
+can keep it running:
 
   {"command":"view","path":"/memories"}
   {"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"view","path":"/memories"}}
 
-A line that cannot be executed is answered with an error, and the next one goes
-on; empty lines are skipped; a line can have 16 MiB. The exit code is 0 once the
-input has ended, even if commands failed: their results have "is_error": true.
+For a line that cannot be executed it writes an error, and goes on with the next.
+Empty lines are skipped. A line can have at most 16 MiB. The exit code is 0 at the
+end of the input, even if commands failed: their results have "is_error": true.
 
-With --mount the tool is on several stores: each is a directory in /memories, with
-limits and settings of its own, and there is nothing beside them. Nothing can be
-renamed from one to another. STORE is a store's name or ID; one that does not
-exist is empty, and the first write makes it. After NAME=STORE:ro nothing can be
-changed there.
+With --mount the tool shows several stores: each is a directory in /memories, with
+limits and settings of its own, and /memories has nothing else. Files cannot be
+renamed from one store to another. STORE is a store's name or ID; a store that does
+not exist is empty, and the first write makes it. NAME=STORE:ro is read-only.
 
-The commands below execute one call from the command line and write the text of
-its result; a refusal goes to standard error, with exit code 1. Their paths are
-those of the agent, which start with /memories.
+The commands below execute one call and write the text of its result. A refusal
+goes to standard error, with exit code 1. Paths are those of the agent, which start
+with /memories.
 
-Changes are recorded as made by a session: the one that --session names, or a new
-one for each run.`,
+Changes are recorded under a session: the one that --session names, or a new one for
+each run.`,
 		Example: `  memento tool < calls.jsonl
   memento --store team tool --session sesn_support_42 < calls.jsonl
   memento tool --mount user=alice --mount team=handbook:ro < calls.jsonl
@@ -70,17 +69,18 @@ one for each run.`,
 		},
 	}
 	flags := c.PersistentFlags()
-	flags.StringArrayVar(&f.mounts, "mount", nil, "show a store as a directory: `NAME=STORE`, or NAME=STORE:ro to have nothing changed there; can be repeated")
-	flags.StringVar(&f.session, "session", "", "the session that changes are recorded under (env MEMENTO_SESSION; default a new one)")
-	flags.BoolVar(&f.createOverwrites, "create-overwrites", false, "let create replace an existing file")
-	flags.IntVar(&f.viewChars, "view-chars", 0, "the most characters of a file that one view shows (default 16000)")
+	flags.StringArrayVar(&f.mounts, "mount", nil, "show a store as a directory: `NAME=STORE`, or NAME=STORE:ro if it is read-only; can be repeated")
+	flags.StringVar(&f.session, "session", "", "session ID to record changes under (env MEMENTO_SESSION; default a new one)")
+	flags.BoolVar(&f.createOverwrites, "create-overwrites", false, "let create overwrite an existing file")
+	flags.IntVar(&f.viewChars, "view-chars", 0, "maximum number of characters that one view of a file shows (default 16000)")
 	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
 	c.AddCommand(a.toolViewCommand(f), a.toolCreateCommand(f), a.toolReplaceCommand(f),
 		a.toolInsertCommand(f), a.toolDeleteCommand(f), a.toolRenameCommand(f))
 	return c
 }
 
-// withTool opens the memory tool on what the flags name, for the time of do.
+// withTool opens the memory tool on the stores of the flags, calls do with it, and
+// closes the backend.
 func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) error) error {
 	if f.viewChars < 0 {
 		return usage("--view-chars is %d; it must not be negative", f.viewChars)
@@ -153,7 +153,7 @@ func (a *app) serve(ctx context.Context, t *memento.Tool) error {
 		if err := enc.Encode(block); err != nil {
 			return err
 		}
-		// One write, past every buffer: the program at the other end waits for it.
+		// One write, without a buffer: the program at the other end waits for it.
 		if _, err := a.stdout.Write(out.Bytes()); err != nil {
 			return err
 		}

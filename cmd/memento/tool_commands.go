@@ -42,8 +42,8 @@ func (a *app) runTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) 
 	})
 }
 
-// explain tells the person the cause of a refusal that lies in the storage, of
-// which agents are told no more than that.
+// explain prints the error of the storage that caused a refusal, for a person: the
+// agent's sentence says only that the storage failed.
 func (a *app) explain(cause error) {
 	if code, next := a.judge(cause); code == exitStorage {
 		fmt.Fprintf(a.stderr, "memento: %s\n", printable(cause.Error()))
@@ -100,7 +100,7 @@ func (a *app) toolCreateCommand(f *toolFlags) *cobra.Command {
 	var text string
 	c := &cobra.Command{
 		Use:   "create PATH",
-		Short: "Make a file of a text, or of standard input",
+		Short: "Create a file from a text, or from standard input",
 		Example: `  memento tool create /memories/notes.md --text "first line"
   memento tool create /memories/notes.md < notes.md`,
 		Args: cobra.ExactArgs(1),
@@ -139,7 +139,7 @@ func (a *app) toolReplaceCommand(f *toolFlags) *cobra.Command {
 func (a *app) toolInsertCommand(f *toolFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "insert PATH LINE TEXT",
-		Short: "Put a text behind a line of a file; 0 is its top",
+		Short: "Insert text after a line of a file (0: at the top)",
 		Example: `  memento tool insert /memories/notes.md 0 "# Notes"
   memento tool insert /memories/notes.md 3 -- "- another item"`,
 		Args: cobra.ExactArgs(3),
@@ -158,7 +158,7 @@ func (a *app) toolInsertCommand(f *toolFlags) *cobra.Command {
 func (a *app) toolDeleteCommand(f *toolFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "delete PATH",
-		Short:   "Remove a file, or a directory with everything in it",
+		Short:   "Delete a file, or a directory with everything in it",
 		Example: `  memento tool delete /memories/old`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -67,7 +67,7 @@ func (a *app) openMounts(ctx context.Context, b memento.Backend, flags []mountFl
 	return memento.NewScopedTool(mounts, opts)
 }
 
-// completeMounts suggests stores to who has typed the name of a mount.
+// completeMounts completes the store after NAME= of a mount.
 func (a *app) completeMounts(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	name, store, ok := strings.Cut(typed, "=")
 	if !ok {
