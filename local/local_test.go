@@ -42,7 +42,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	const secret = "ghp_" + "x7Kq2mV9wLr4TzN8bYc1HdPf5sGj0aEu3RtW"
 	put := memento.Put{Path: "/a.md", Content: "token: " + secret + "\n"}
 	if _, err := store.Apply(t.Context(), memento.Actor{}, put); err != nil {
 		t.Fatal(err)
