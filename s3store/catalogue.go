@@ -318,7 +318,7 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 			return err
 		}
 	}
-	var doomed []string
+	var deletions []string
 	var young []int64
 	for _, o := range left {
 		n, ok := parseLogKey(o.key)
@@ -327,7 +327,7 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 		case strings.HasPrefix(o.key, logDir(s.id)) && ok && !b.isOlder(o.modified, b.keepLog):
 			young = append(young, n) // processes that do not know of the deletion yet read them
 		default:
-			doomed = append(doomed, o.key)
+			deletions = append(deletions, o.key)
 		}
 	}
 	err := parallel(ctx, len(young), func(ctx context.Context, i int) error {
@@ -336,11 +336,11 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 	if err != nil {
 		return err
 	}
-	doomed = append(doomed, catalogueKey(ws, s.id))
+	deletions = append(deletions, catalogueKey(ws, s.id))
 	if name != "" {
-		doomed = append(doomed, nameMarker(ws, name, s.id))
+		deletions = append(deletions, nameMarker(ws, name, s.id))
 	}
-	return b.s3.remove(ctx, doomed...)
+	return b.s3.remove(ctx, deletions...)
 }
 
 // storePageSize is how many stores a listing reads at a time.

@@ -188,8 +188,8 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 			return false, outcomeUnknown(memento.ErrUnavailable)
 		}
 	case uncertain:
-		// Whoever was first, if anybody was, has decided it; if nobody was, an
-		// attempt may still be under way.
+		// If the number is taken now, the record there decides the outcome. If not, an
+		// attempt may still be carried out.
 		if won, err = s.committed(ctx, r.N, r.Commit); err != nil || !won {
 			if err == nil && s.recordExists(ctx, r.N) {
 				return false, nil

@@ -174,6 +174,11 @@ func (s *store) newCompactor(c *snapshot) *compactor {
 	}
 }
 
+// run writes the compacted objects and the manifest, and then deletes what they replace.
+// If it fails, it deletes what it has written.
+//
+// Errors: errPrecondition if another process has replaced the manifest, errNotFound if
+// that process has deleted objects already.
 func (f *compactor) run(ctx context.Context) error {
 	etag, err := f.write(ctx)
 	if err != nil {
@@ -233,6 +238,7 @@ func (f *compactor) write(ctx context.Context) (etag string, err error) {
 	return f.b.s3.swap(ctx, manifestKey(f.id), data, cond)
 }
 
+// seqs returns the first and the last Seq of the records' versions; 0 if there are none.
 func seqs(records []*record) (first, last int64) {
 	for _, r := range records {
 		if n := len(r.Versions); n > 0 {
@@ -388,6 +394,7 @@ func (f *compactor) writeSegment(ctx context.Context, at int, from, to, first, l
 	return nil
 }
 
+// writeCheckpoint writes a checkpoint, and enters it in the new manifest.
 func (f *compactor) writeCheckpoint(ctx context.Context) error {
 	c := f.from
 	form := checkpoint{

@@ -177,7 +177,7 @@ func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, g
 				continue
 			}
 			if _, there := d.spans[v.Ref.contentID()]; there {
-				_, _ = s.checkAndCache(v.want(), content(v.Ref.contentID())) // a damaged one is for who asks for it
+				_, _ = s.checkAndCache(v.want(), content(v.Ref.contentID())) // damage is reported to those who read it
 			}
 		}
 		return nil
@@ -235,7 +235,7 @@ func (s *store) cacheContents(r *record, written bool) {
 		if written {
 			s.cacheText(*v.Ref, r.contents[v.Ref.I], v.SHA256)
 		} else {
-			_, _ = s.checkAndCache(v.want(), r.contents[v.Ref.I]) // a damaged one is for who asks for it
+			_, _ = s.checkAndCache(v.want(), r.contents[v.Ref.I]) // damage is reported to those who read it
 		}
 	}
 	r.contents = nil

@@ -27,7 +27,7 @@ func (f *compactor) expireLog(ctx context.Context) error {
 		return err
 	}
 	var expired []string
-	next := now.Add(f.b.keepLog) // when there may be more
+	next := now.Add(f.b.keepLog) // when more records may expire
 	for _, o := range log {
 		if n, ok := parseLogKey(o.key); ok && n <= f.next.End && f.b.isOlder(o.modified, f.b.keepLog) {
 			expired = append(expired, o.key)
@@ -65,11 +65,11 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var doomed []string
+	var unused []string
 	for _, o := range parts {
 		if !m.mayReference(o.key) {
 			f.b.cache.remove(cacheKey{name: o.key})
-			doomed = append(doomed, o.key)
+			unused = append(unused, o.key)
 		}
 	}
 	blobs, err := f.b.s3.list(ctx, blobDir(f.id), "", 0, true)
@@ -81,7 +81,7 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 		commit, _, _ := strings.Cut(name, "-")
 		if f.commits[commit] && !f.liveBlobs[name] { // a blob of a write in progress has no commit yet
 			f.b.cache.remove(cacheKey{dir: string(f.id), name: name})
-			doomed = append(doomed, o.key)
+			unused = append(unused, o.key)
 		}
 	}
 	log, err := f.b.s3.list(ctx, logDir(f.id), "", 0, true)
@@ -94,12 +94,12 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 		switch {
 		case !ok || n > m.End:
 		case f.b.isOlder(o.modified, f.b.keepLog):
-			doomed = append(doomed, o.key)
+			unused = append(unused, o.key)
 		case f.dirtyRecords[n] || f.allRecords && o.size > int64(len(stub(n))):
 			emptied = append(emptied, n)
 		}
 	}
-	if err := f.b.s3.remove(ctx, doomed...); err != nil {
+	if err := f.b.s3.remove(ctx, unused...); err != nil {
 		return err
 	}
 	err = parallel(ctx, len(emptied), func(ctx context.Context, i int) error {
@@ -130,6 +130,7 @@ func (s recordRange) joined(other recordRange) recordRange {
 	return recordRange{min(s.after, other.after), max(s.to, other.to)}
 }
 
+// parseLogKey returns the number of the record with a key of the log.
 func parseLogKey(key string) (n int64, ok bool) {
 	if len(key) < 20 {
 		return 0, false

@@ -51,12 +51,12 @@ func (b *Backend) list(ctx context.Context, id memento.StoreID, opts memento.Lis
 // entries returns the entries of a listing, and a want for each memory among them.
 func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOptions) (entries []memento.Entry, wants []want) {
 	dir := cmp.Or(opts.Dir, memento.Root)
-	heads := st.below(dir)
-	from, found := slices.BinarySearchFunc(heads, opts.After, func(h *indexEntry, after string) int { return cmp.Compare(string(h.memory.Path), after) })
+	memories := st.below(dir)
+	from, found := slices.BinarySearchFunc(memories, opts.After, func(h *indexEntry, after string) int { return cmp.Compare(string(h.memory.Path), after) })
 	if found {
 		from++
 	}
-	for rest := heads[from:]; len(rest) > 0; {
+	for rest := memories[from:]; len(rest) > 0; {
 		h, n := rest[0], 1
 		e := memento.Entry{Path: h.memory.Path}
 		if sub, deeper := opts.RollUp(h.memory.Path); deeper {
@@ -83,10 +83,10 @@ func (b *Backend) entries(st *state, id memento.StoreID, opts memento.ListOption
 }
 
 // sumUp adds the memories in the directory e to its usage, and returns their number. They
-// are the first of heads.
-func sumUp(e *memento.Entry, heads []*indexEntry) int {
+// are the first of entries.
+func sumUp(e *memento.Entry, entries []*indexEntry) int {
 	prefix := e.Path.Prefix()
-	for n, h := range heads {
+	for n, h := range entries {
 		if !strings.HasPrefix(string(h.memory.Path), prefix) {
 			return n
 		}
@@ -94,7 +94,7 @@ func sumUp(e *memento.Entry, heads []*indexEntry) int {
 		e.Usage.Bytes += h.memory.Size
 		e.UpdatedAt = later(e.UpdatedAt, h.memory.UpdatedAt)
 	}
-	return len(heads)
+	return len(entries)
 }
 
 // yieldAll yields items, or err, and stops when ctx ends.

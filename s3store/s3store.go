@@ -355,13 +355,13 @@ func (b *Backend) unuse(s *store) {
 		delete(b.stores, s.id)
 	}
 	if b.stateUsed > b.maxStates {
-		b.dropStates()
+		b.evictStates()
 	}
 }
 
-// dropStates evicts the least recently used states, until a tenth of the space is free.
+// evictStates evicts the least recently used states, until a tenth of the space is free.
 // b.mu is held.
-func (b *Backend) dropStates() {
+func (b *Backend) evictStates() {
 	for b.stateUsed > b.maxStates/10*9 {
 		var oldest *store
 		for _, s := range b.stores {
