@@ -36,7 +36,7 @@ type report struct {
 // write writes the report as Markdown.
 func (r *report) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.\n\nRates are calls a second, the median of %d rounds.\n", r.machine, r.rounds)
+	fmt.Fprintf(&b, "%s.\n\nRates are calls a second, the median of the rounds (%d counted).\n", r.machine, r.rounds)
 	if r.quick {
 		b.WriteString("This was a quick run: it shows that the benchmark works, and nothing about speed.\n")
 	}
