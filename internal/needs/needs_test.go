@@ -61,8 +61,8 @@ type recorder struct {
 	became string
 }
 
-func (r *recorder) Skip(...any)  { r.became = "skipped" }
-func (r *recorder) Fatal(...any) { r.became = "failed" }
+func (r *recorder) Skipf(string, ...any) { r.became = "skipped" }
+func (r *recorder) Fatal(...any)         { r.became = "failed" }
 
 // A package whose tests are left out passes, and says so.
 func TestLeaveOut(t *testing.T) {
