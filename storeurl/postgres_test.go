@@ -61,9 +61,9 @@ func TestPostgresRefused(t *testing.T) {
 		"postgres://h/db?connect_timeout=soon":               "a duration, such as 5s",
 		"postgres://h/db?statement_timeout=-5s":              "a duration, such as 5s",
 		"postgres://h/a/b":                                   "has a slash",
-		"postgres://h/db?sslmode=" + canary:                  "cannot be read",
+		"postgres://h/db?sslmode=" + canary:                  "invalid connection string",
 		"postgres://h/db?schema=pg_" + canary:                "does not begin with pg_",
-		"postgres://" + canary + ":port/db":                  "cannot be read",
+		"postgres://" + canary + ":port/db":                  "invalid connection string",
 		"postgres://u@h/db?service=" + canary + "&schema=x%": "not of the form key=value",
 	} {
 		b, err := storeurl.Open(t.Context(), url, nil)
