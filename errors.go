@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// Errors that callers tell apart with [errors.Is]. Methods say which they
-// return; anything else is a fault of the storage below.
+// Errors that callers distinguish with [errors.Is]. Methods document which they return;
+// any other error is a fault of the storage.
 var (
 	ErrNotExist    = sentinelOf(fs.ErrNotExist, "does not exist")       // no such memory, directory or version
 	ErrExist       = sentinelOf(fs.ErrExist, "already exists")          // the path, or the unique name, is taken
@@ -18,22 +18,22 @@ var (
 	ErrConflict    = errors.New("precondition failed")                  // a Condition did not hold
 	ErrTooLarge    = errors.New("limit exceeded")                       // always a *LimitError
 	ErrNoStore     = errors.New("store does not exist")                 // no such store in the workspace
-	ErrArchived    = errors.New("store is archived")                    // it takes no new contents
+	ErrArchived    = errors.New("store is archived")                    // it accepts no new contents
 	ErrHead        = errors.New("is the newest version")                // of a living memory; such a version cannot be redacted
 	ErrNoMatch     = errors.New("no match")                             // the text to replace is not there
 	ErrManyMatches = errors.New("several matches")                      // the text to replace is there more than once
 	ErrOutOfRange  = errors.New("line out of range")                    // a line number that the memory does not have
-	ErrUnsupported = errors.New("not supported by this backend")        // an optional power that it lacks
+	ErrUnsupported = errors.New("not supported by this backend")        // an optional interface that it does not implement
 	ErrNoSpace     = errors.New("no space left on storage")             // the medium or its quota is full
 	ErrReadOnly    = errors.New("storage is read-only")                 // the medium refuses writes
 	ErrProtected   = errors.New("is read-only")                         // by the store's settings
 	ErrSensitive   = errors.New("holds sensitive information")          // always a *SensitiveError
 	ErrNoDetector  = errors.New("no detector")                          // the store's settings ask for one; see StoreOptions
-	ErrForeign     = errors.New("is not a memory")                      // something else is in its place, which is left alone
+	ErrForeign     = errors.New("is not a memory")                      // another kind of file is in its place, and is not touched
 	ErrDenied      = errors.New("access denied")                        // by a server: no valid key, or one whose role does not allow it
-	ErrUncertain   = errors.New("outcome unknown")                      // of a server, a database or a medium: a write has happened or not, but not by half
-	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; to try again later may help
-	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or what is kept was tampered with
+	ErrUncertain   = errors.New("outcome unknown")                      // a write was made whole or not at all, but the answer of the server, database or medium was lost
+	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; a later attempt may succeed
+	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or the stored data was tampered with
 	ErrDamaged     = errors.New("is damaged")                           // always a *DamageError
 	ErrHeld        = errors.New("maintenance is held")                  // always a *ClockError or a *HeldError: nothing was removed
 	ErrClosed      = errors.New("backend is closed")                    // used after Close
@@ -43,19 +43,22 @@ var (
 // errNotUTF8 is ErrInvalid for contents.
 var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
 
-// errRules is ErrConflict for what was screened by other rules than the store's.
+// errSettingsChanged is ErrConflict for contents that were masked by other settings than
+// the store's.
 var errSettingsChanged = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
 
-// errEnvelope is ErrConflict for what was sealed with other keys than the store's.
+// errKeysChanged is ErrConflict for contents that were sealed with other keys than the
+// store's.
 var errKeysChanged = fmt.Errorf("%w: the store's keys", ErrConflict)
 
-// errUnscreened is of what was taken for too large, and would have been written.
-var errNotMasked = errors.New("was not screened")
+// errNotMasked is returned for contents that were not masked, because they seemed too
+// large, and would have been written.
+var errNotMasked = errors.New("was not masked")
 
-// An Error says which operation failed, and on what.
+// An Error says which operation failed, and on which path.
 type Error struct {
 	Op   string // the method, for example "put"
-	Path Path   // the path at fault, which for a conflict is the one in the way; may be ""
+	Path Path   // the path that the error is about, for a conflict the one in the way; may be ""
 	Err  error  // one of the sentinels, or wraps one
 }
 
@@ -84,8 +87,8 @@ func (e *PathError) Unwrap() error { return ErrInvalidPath }
 type LimitError struct {
 	Limit Limit
 	Max   int64 // the limit
-	Used  int64 // what counts towards it at present; 0 for limits of a single memory or path
-	Want  int64 // what there would be after the change
+	Used  int64 // the present usage; 0 for limits of a single memory or path
+	Want  int64 // the usage after the change
 }
 
 func (e *LimitError) Error() string {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// An Expired memory is one that its store's settings let expire.
+// An Expired describes a memory that has expired by its store's settings.
 type Expired struct {
 	Memory Memory    // without contents
 	Used   time.Time // when it was last read or written
 }
 
-// coarseReads is how far off the time of a read may be: see [ReadMarker]. A
-// memory lives on for as long after its time, so that none in use expires.
+// readTimeError is by how much the recorded time of a read may be too early; see
+// [ReadMarker]. Memories expire later by this much, so that none in use expires.
 const readTimeError = time.Hour
 
-// Expire removes the memories that have expired at a time, and returns them,
-// longest unused first. With dryRun it only says which. The versions that it
-// makes are by the system, and can be restored like others.
+// Expire removes the memories that have expired at the time at, and returns them,
+// longest unused first. With dryRun it only returns them. The deletions are versions by
+// the system, and can be restored like others.
 //
 // A memory that is written meanwhile stays, and so does one that is read-only.
 //
-// Expire believes the time it is given, and removes however much there is. Programs
-// whose clock nobody watches use a Maintainer].
+// Expire trusts the time that it is given, and removes any number of memories. Programs
+// whose clock may be wrong use a [Maintainer].
 func (s *Store) Expire(ctx context.Context, at time.Time, dryRun bool) ([]Expired, error) {
 	return s.expire(ctx, at, maintenanceRun{dryRun: dryRun})
 }
@@ -62,18 +62,19 @@ func (s *Store) expire(ctx context.Context, at time.Time, how maintenanceRun) ([
 	return gone, nil
 }
 
-// isOutrun reports whether a change of one version failed because another, or a
-// change of the settings, came first.
+// isStaleOrProtected reports whether the change of a memory failed because another
+// change of the memory, or of the settings, came first.
 func isStaleOrProtected(err error) bool { return isStale(err) || errors.Is(err, ErrProtected) }
 
-// expired returns the memories that have expired at a time, and how many there are.
+// expired returns the memories that have expired at the time at, and the number of all
+// memories.
 func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, living int64, err error) {
 	info, made, err := s.infoIfCreated(ctx)
 	if err != nil || !made {
 		return nil, 0, err
 	}
-	rules := info.Settings
-	if rules.Expiry.After == 0 {
+	settings := info.Settings
+	if settings.Expiry.After == 0 {
 		return nil, 0, nil
 	}
 	if s.marker != nil {
@@ -81,7 +82,8 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 			return nil, 0, err
 		}
 	}
-	var doubtful []Memory // that have expired, if their times are right, or may have if they are not
+	// Memories that have expired, or whose times may be wrong.
+	var candidates []Memory
 	for e, err := range s.List(ctx, ListOptions{}) {
 		if err != nil {
 			return nil, 0, err
@@ -91,25 +93,25 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 			continue
 		}
 		living++
-		old := rules.expires(m, at) || m.UpdatedAt.Sub(at) > maxSkew && !m.ReadAt.After(m.UpdatedAt)
-		if old && !matchAny(rules.Expiry.Keep, m.Path) && !matchAny(rules.ReadOnly, m.Path) {
-			doubtful = append(doubtful, m)
+		old := settings.expires(m, at) || m.UpdatedAt.Sub(at) > maxSkew && !m.ReadAt.After(m.UpdatedAt)
+		if old && !matchAny(settings.Expiry.Keep, m.Path) && !matchAny(settings.ReadOnly, m.Path) {
+			candidates = append(candidates, m)
 		}
 	}
-	if len(doubtful) == 0 {
+	if len(candidates) == 0 {
 		return nil, living, nil
 	}
 	seqs := map[VersionID]int64{}
-	for _, m := range doubtful {
+	for _, m := range candidates {
 		seqs[m.Version] = 0
 	}
 	wrong, _, err := s.correctedTimes(ctx, at, seqs)
 	if err != nil {
 		return nil, living, err
 	}
-	for _, m := range doubtful {
+	for _, m := range candidates {
 		m.UpdatedAt = correctedTime(wrong, &Version{ID: m.Version, Seq: seqs[m.Version], CreatedAt: m.UpdatedAt})
-		if rules.expires(m, at) {
+		if settings.expires(m, at) {
 			expired = append(expired, Expired{m, usedAt(m)})
 		}
 	}
@@ -117,7 +119,7 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 	return expired, living, nil
 }
 
-// usedAt is when a memory was last read or written.
+// usedAt returns when a memory was last read or written.
 func usedAt(m Memory) time.Time {
 	if m.ReadAt.After(m.UpdatedAt) {
 		return m.ReadAt
@@ -125,7 +127,7 @@ func usedAt(m Memory) time.Time {
 	return m.UpdatedAt
 }
 
-// expires reports whether a memory has expired at a time, by its own times.
+// expires reports whether a memory has expired at the time at, by its own times.
 func (s *Settings) expires(m Memory, at time.Time) bool {
 	return at.Sub(usedAt(m)) >= s.Expiry.After+readTimeError
 }

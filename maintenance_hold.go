@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// Upkeep that removes more than usual is held until somebody says that it is meant. The
-// numbers are such that the passage of time is never held: the longest pause of upkeep
-// whose length is believed without a witness is 8 days, see [Maintainer], in which 8 of
-// the 38 days go that a history of 30 has by then, which is 21 %.
+// Maintenance that would remove more than usual is held until it is confirmed. The share
+// is chosen so that the mere passage of time never exceeds it: the longest pause of
+// maintenance that is trusted without other evidence is 8 days, see [Maintainer]. After
+// it, 8 of the 38 days of a history of 30 days are removed, which is 21 %.
 const (
-	// DefaultShare is how much of a store's memories, or of its versions, in percent,
-	// upkeep removes in a run without a word.
+	// DefaultShare is the share of a store's memories, or of its versions, in percent,
+	// that a run removes without confirmation.
 	DefaultShare = 25
 
-	// As many go in any case: a store of few would be held all the time otherwise.
+	// Up to so many are removed in any case: small stores would be held all the time
+	// otherwise.
 	minHeldMemories = 2
 	minHeldVersions = 10
 
-	// usualDelay is how late versions may be removed without counting towards the
-	// share. A history of an hour goes almost whole with each run, and that of a memory
-	// that was deleted at once: runs are an hour apart, or a day.
+	// overdueAfter is the delay after which a version that should have been removed
+	// counts towards the share. Runs are an hour or a day apart, and each removes almost
+	// all of a history of one hour, and all of the history of a deleted memory at once.
 	overdueAfter = 25 * time.Hour
 )
 
-// What upkeep removes.
+// What maintenance removes.
 const (
 	HeldMemories = "memories"
 	HeldVersions = "versions"
 )
 
-// A HeldError says that upkeep would remove more of a store than usual, and has removed
-// nothing. It is [ErrHeld].
+// A HeldError says that maintenance would have removed more of a store than usual, and
+// has removed nothing. It is [ErrHeld].
 type HeldError struct {
 	What  string // HeldMemories or HeldVersions
-	Count int64  // how many would go; of versions, those that should have gone more than a day before
+	Count int64  // how many would be removed; of versions, only those more than a day overdue
 	Of    int64  // how many there are
-	Share int    // how many may go, in percent
+	Share int    // how many may be removed, in percent
 }
 
 func (e *HeldError) Error() string {
@@ -46,7 +47,8 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Unwrap() error { return ErrHeld }
 
-// holds returns a *HeldError if removing n of what a store has is out of the usual.
+// exceedsShare returns a *HeldError if n of the of items of a store are more than may be
+// removed.
 func (r maintenanceRun) exceedsShare(what string, n, of int64) error {
 	floor := int64(minHeldVersions)
 	if what == HeldMemories {
@@ -58,25 +60,25 @@ func (r maintenanceRun) exceedsShare(what string, n, of int64) error {
 	return &HeldError{what, n, of, r.share}
 }
 
-// overdue counts the versions that go by opts, and should have gone more than
-// usualDelay before a time.
+// countOverdue counts the versions that are removed by opts, and should have been removed
+// more than overdueAfter before the time at.
 func (s *Store) countOverdue(ctx context.Context, opts PruneOptions, at time.Time) (late int64, err error) {
 	p := Pruner{PruneOptions: opts}
 	age := at.Sub(opts.Before)
-	made := map[MemoryID][]int64{} // when versions were, in microseconds, newest first
+	made := map[MemoryID][]int64{} // when versions were made, in microseconds, newest first
 	for v, err := range s.Versions(ctx, VersionListOptions{Memory: opts.Memory}) {
 		if err != nil {
 			return 0, err
 		}
 		goes, newer := p.Goes(&v), made[v.Memory]
 		if goes {
-			due := correctedTime(opts.CorrectedTimes, &v) // of a deletion
+			due := correctedTime(opts.CorrectedTimes, &v) // of a deletion, which is superseded at once
 			if len(newer) > 0 {
 				due = time.UnixMicro(newer[len(newer)-1])
 			}
 			due = due.Add(age)
-			// What was among the newest of a living memory was kept whatever its age,
-			// until one more was made, or the memory deleted.
+			// A version among the newest of a living memory was kept whatever its age,
+			// until another was made or the memory was deleted.
 			if i := len(newer) - opts.Keep; opts.Keep > 0 && i >= 0 || !p.living(v.Memory) && len(newer) > 0 {
 				if !p.living(v.Memory) {
 					i = 0
@@ -94,8 +96,8 @@ func (s *Store) countOverdue(ctx context.Context, opts PruneOptions, at time.Tim
 	return late, nil
 }
 
-// A run is how upkeep is done.
+// A maintenanceRun has the options of one run.
 type maintenanceRun struct {
 	dryRun bool
-	share  int // the most of what a store has, in percent, that goes without a word; 0 for all
+	share  int // the most of a store, in percent, that may be removed; 0 for all
 }

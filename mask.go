@@ -11,27 +11,27 @@ import (
 // A Finding is a part of a text that looks like a secret or like personal data.
 type Finding struct {
 	Kind       string // what it looks like: lower-case words with hyphens, as in "github-pat"
-	Start, End int    // where it is, in bytes; End is behind it
+	Start, End int    // its bytes: from Start, included, to End, excluded
 }
 
-// A Detector finds what should not be remembered. Package sensitive has one. It
-// is safe for concurrent use.
+// A Detector finds secrets and personal data in texts. Package sensitive has one. It is
+// safe for concurrent use.
 type Detector interface {
-	// Detect returns what it finds in text, in the order of the text and
-	// without overlaps; with personal, it also looks for personal data. What it
-	// finds is never empty, starts and ends at characters, and is no longer
-	// found once it is replaced by "[REDACTED:KIND]".
+	// Detect returns the findings in text, in the order of the text and without
+	// overlaps. With personal, it also looks for personal data. A finding is not
+	// empty, starts and ends at characters, and is not found again once it is masked,
+	// which is replaced by "[REDACTED:KIND]".
 	Detect(text string, personal bool) []Finding
 }
 
-// A FindingLocation is what there is to say of a [Finding] without repeating it.
+// A FindingLocation says where a [Finding] is, and of which kind, without repeating it.
 type FindingLocation struct {
 	Path Path   // of the memory; "" if it is the path that looks sensitive
 	Kind string // as in Finding
 	Line int    // from 1; 0 if it is in the path
 }
 
-// A SensitiveError says what a write was refused for. It is [ErrSensitive].
+// A SensitiveError says what was found in a write that was refused. It is [ErrSensitive].
 type SensitiveError struct {
 	Found []FindingLocation // at least one
 }
@@ -42,8 +42,8 @@ func (e *SensitiveError) Error() string {
 
 func (e *SensitiveError) Unwrap() error { return ErrSensitive }
 
-// findingsText lists what was found and where, without repeating it: "jwt on line
-// 3, github-pat in the path".
+// findingsText lists kinds and places of findings: "jwt on line 3, github-pat in the
+// path".
 func findingsText(found []FindingLocation) string {
 	return listFirst(found, 10, func(f FindingLocation) string {
 		if f.Line == 0 {
@@ -53,7 +53,8 @@ func findingsText(found []FindingLocation) string {
 	})
 }
 
-// A screen looks through what is written, with one store's settings.
+// A masker finds and masks secrets in texts before they are written, by the settings of
+// one store.
 type masker struct {
 	detector Detector
 	settings Sensitive
@@ -63,14 +64,14 @@ type masker struct {
 func newMasker(d Detector, s Sensitive) *masker {
 	c := &masker{detector: d, settings: s}
 	for _, p := range s.AllowPatterns {
-		if re, err := allowed(p); err == nil { // settings with others are refused
+		if re, err := allowed(p); err == nil { // settings with invalid patterns are refused
 			c.patterns = append(c.patterns, re.MatchString)
 		}
 	}
 	return c
 }
 
-// find returns what is in a text of the memory at p and is not allowed.
+// find returns the findings in a text of the memory at p, except those that are allowed.
 func (c *masker) find(p Path, text string) []Finding {
 	if c.settings.Mode == Off || matchAny(c.settings.AllowPaths, p) {
 		return nil
@@ -84,10 +85,11 @@ func (c *masker) allows(text string) bool {
 		slices.ContainsFunc(c.patterns, func(match func(string) bool) bool { return match(text) })
 }
 
-// mark is what stands for something that was redacted.
+// placeholder is what replaces a finding of a kind. Its text stays "REDACTED", as in data
+// of earlier versions.
 func placeholder(kind string) string { return "[REDACTED:" + kind + "]" }
 
-// redacted returns text with what was found in it replaced.
+// replaceFindings returns text with the findings replaced by placeholders.
 func replaceFindings(text string, found []Finding) string {
 	var b strings.Builder
 	end := 0
@@ -100,14 +102,15 @@ func replaceFindings(text string, found []Finding) string {
 	return b.String()
 }
 
-// A cleaning is what has become of a text before it is written.
+// A maskedText is a text after masking.
 type maskedText struct {
 	text      string
-	found     []Finding // what was replaced; places are those in the text before
+	found     []Finding // the findings that were replaced, with positions in the original text
 	locations []FindingLocation
 }
 
-// clean returns what may be written of a text; in the mode Reject, it refuses.
+// mask replaces the findings in a text. In the mode Reject, it returns a *SensitiveError
+// if there are any.
 func (c *masker) mask(p Path, text string) (maskedText, error) {
 	found := c.find(p, text)
 	if len(found) == 0 {
@@ -117,7 +120,7 @@ func (c *masker) mask(p Path, text string) (maskedText, error) {
 		return maskedText{}, &SensitiveError{Found: locate(p, text, found)}
 	}
 	r := maskedText{text: replaceFindings(text, found), found: found}
-	// The lines as they are now: a key of many lines has become one.
+	// Lines of the masked text, since a key of many lines has become one.
 	line, end := 1, 0
 	for _, f := range found {
 		line += strings.Count(text[end:f.Start], "\n")
@@ -127,7 +130,7 @@ func (c *masker) mask(p Path, text string) (maskedText, error) {
 	return r, nil
 }
 
-// moved returns where what was at a place in the text is now.
+// offsetAfter returns the offset in the masked text of an offset in the original text.
 func (r *maskedText) offsetAfter(at int) int {
 	shift := 0
 	for _, f := range r.found {
@@ -141,7 +144,7 @@ func (r *maskedText) offsetAfter(at int) int {
 	return at + shift
 }
 
-// suspect describes what was found in a text.
+// locate returns the locations of findings in a text.
 func locate(p Path, text string, found []Finding) []FindingLocation {
 	var list []FindingLocation
 	line, end := 1, 0
@@ -153,8 +156,8 @@ func locate(p Path, text string, found []Finding) []FindingLocation {
 	return list
 }
 
-// checkPath refuses a path that looks sensitive, in every mode but Off: no part
-// of a path can be replaced.
+// checkPath refuses a path with findings, in every mode except Off: a path cannot be
+// masked.
 func (c *masker) checkPath(p Path) error {
 	found := c.find(p, string(p))
 	if len(found) == 0 {
@@ -167,9 +170,10 @@ func (c *masker) checkPath(p Path) error {
 	return e
 }
 
-// guard returns the changes as they may be made. What is too large, as far as the
-// Store knows, is left as it is unless all is set: to screen it takes time, and the
-// backend will most likely refuse it. It has it not written, should it not.
+// maskChanges returns the changes with their contents masked, and adds to r what was
+// masked. Contents that exceed the limit known to the Store are not masked unless all is
+// set: masking them takes time, and the backend will most likely refuse them. If it
+// would accept them, Planner returns errNotMasked.
 func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *Receipt) ([]Change, error) {
 	masked := slices.Clone(changes)
 	for i, c := range changes {
@@ -194,7 +198,7 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *
 			}
 			if c.Content == nil {
 				err = s.checkMove(ctx, k, c)
-			} else { // what is moved there is what is written there
+			} else { // new contents are checked for the new path
 				var text string
 				text, c.unmasked, err = k.maskText(c.To, *c.Content, all, r)
 				c.Content = &text
@@ -209,8 +213,8 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *
 	return masked, nil
 }
 
-// guardText returns what may be written to a path, and notes it in r.
-func (k *cachedSettings) maskText(p Path, content string, all bool, r *Receipt) (text string, unscreened bool, err error) {
+// maskText returns the masked contents for a path, and adds them to r.
+func (k *cachedSettings) maskText(p Path, content string, all bool, r *Receipt) (masked string, unmasked bool, err error) {
 	if err := k.masker.checkPath(p); err != nil {
 		return "", false, &Error{Op: "put", Err: err}
 	}
@@ -227,7 +231,7 @@ func (k *cachedSettings) maskText(p Path, content string, all bool, r *Receipt) 
 	return g.text, false, nil
 }
 
-// cleanPut returns what may be written to a path.
+// maskPut is mask for contents that are written to p, with the path in the error.
 func (c *masker) maskPut(p Path, text string) (maskedText, error) {
 	g, err := c.mask(p, text)
 	if err != nil {
@@ -236,8 +240,8 @@ func (c *masker) maskPut(p Path, text string) (maskedText, error) {
 	return g, nil
 }
 
-// guardMove refuses to move what is allowed where it is, and would not be where
-// it goes: a move does not change contents, so it cannot replace anything.
+// checkMove refuses a move of contents that are allowed at the old path and not at the
+// new one: a move does not change contents, so it cannot mask them.
 func (s *Store) checkMove(ctx context.Context, k *cachedSettings, c Move) error {
 	if err := k.masker.checkPath(c.To); err != nil {
 		return &Error{Op: "move", Err: err}
@@ -257,7 +261,7 @@ func (s *Store) checkMove(ctx context.Context, k *cachedSettings, c Move) error 
 	case err == nil:
 		return check(m)
 	case !errors.Is(err, ErrIsDir):
-		return nil // the backend says what is wrong
+		return nil // the backend returns the error
 	}
 	for e, err := range s.List(ctx, ListOptions{Dir: c.From, Contents: true}) {
 		if err != nil {
@@ -270,18 +274,18 @@ func (s *Store) checkMove(ctx context.Context, k *cachedSettings, c Move) error 
 	return nil
 }
 
-// guardVersion returns what may be imported of a version's contents.
+// maskVersion returns the masked contents of a version that is imported.
 func (s *Store) maskVersion(ctx context.Context, k *cachedSettings, v *Version) (maskedText, error) {
 	if err := k.masker.checkPath(v.Path); err != nil {
 		return maskedText{}, &Error{Op: "put", Err: err}
 	}
 	if size := int64(len(v.Content)); size > k.limits.MemoryBytes {
-		// As in Apply, what is too large is not screened.
+		// As in Apply, contents that are too large are not masked.
 		m, err := s.Peek(ctx, ByPath(v.Path))
 		switch {
 		case err != nil && !errors.Is(err, ErrNotExist):
 			return maskedText{}, err
-		case err != nil || size > m.Size: // else it is over a limit that was lowered
+		case err != nil || size > m.Size: // otherwise the memory exceeds a limit that was lowered since
 			return maskedText{}, &Error{Op: "put", Path: v.Path, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
 		}
 	}

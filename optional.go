@@ -8,61 +8,64 @@ import (
 	"unicode/utf8"
 )
 
-// A WorkspaceLister is a [Backend] that knows which workspaces it has.
+// The optional interfaces of a Backend for servers, maintenance and repair.
+
+// A WorkspaceLister is a [Backend] that can list its workspaces.
 type WorkspaceLister interface {
 	// Workspaces returns the workspaces that have stores, archived ones too, in
 	// order of their names.
 	Workspaces(context.Context) ([]Workspace, error)
 }
 
-// A Leaser is a [Backend] that many servers share, and which chooses one of them
-// for what only one need do.
+// A Leaser is a [Backend] that many servers share. A lease chooses one of them for work
+// that only one should do.
 type Leaser interface {
-	// AcquireLease reports whether this handle has a duty for a term from now on. If another
-	// has it, it has not until that one's term ends; if it has it itself, the new term
-	// takes the old one's place. A term is at least a second.
+	// AcquireLease acquires the lease with the given name, or renews it if this handle
+	// holds it, for ttl from now on. It returns false while another handle holds the
+	// lease. ttl is at least a second.
 	//
-	// Whoever was chosen may stall for longer than its term: a duty must do no harm if
-	// two do it at once.
-	AcquireLease(ctx context.Context, duty string, term time.Duration) (bool, error)
+	// A holder may stall for longer than ttl while another acquires the lease, so the
+	// work must do no harm if it is done twice at the same time.
+	AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error)
 }
 
-// A Verifier is a [Backend] that can look for damage below what its callers see: in
-// tables, indexes or files that do not fit together.
+// A Verifier is a [Backend] that can look for damage in its own storage, such as tables,
+// indexes or files that are inconsistent with one another.
 type Verifier interface {
-	// Verify reads everything and changes nothing, while others use the backend. It
-	// returns a sentence, without its end, for each fault; sentences name stores by
-	// their IDs, and hold nothing of what is kept.
+	// Verify reads everything and changes nothing. Others can use the backend meanwhile.
+	// It returns a sentence, without full stop, for each fault. Sentences name stores by
+	// their IDs, and contain no paths or contents of memories.
 	//
-	// Errors: ErrUnsupported if there is nothing to look for.
+	// Errors: ErrUnsupported if there is nothing to verify.
 	Verify(context.Context) (faults []string, err error)
 }
 
 // A Clock is a [Backend] whose storage has a clock of its own.
 type Clock interface {
-	// StorageTime returns the time by that clock, in UTC, to the second or better, as
-	// it was at some moment of the call.
+	// StorageTime returns the time by that clock at some moment of the call, in UTC, to
+	// the second or better.
 	//
-	// Errors: ErrUnsupported if the storage does not tell.
+	// Errors: ErrUnsupported if the storage does not report its time.
 	StorageTime(context.Context) (time.Time, error)
 }
 
-// A NoteKeeper is a [Backend] that keeps small texts for programs, by name. They are no
+// A NoteKeeper is a [Backend] that keeps small texts for programs, by name. They are not
 // memories, and belong to no workspace.
 type NoteKeeper interface {
-	// Note returns the text that was set last under a name, "" if there is none.
+	// Note returns the text that was set last under a name, or "".
 	//
-	// Errors: ErrUnsupported, also of SetNote, if what a wrapper stands on keeps none.
+	// Errors: ErrUnsupported, also of SetNote, if the backend below a wrapper is not a
+	// NoteKeeper.
 	Note(ctx context.Context, name string) (string, error)
 
-	// SetNote sets it. A name is of 1 to 64 letters, digits and hyphens, a text at most
+	// SetNote sets the text under a name. A name has 1 to 64 letters, digits and hyphens, a text at most
 	// 4 KiB of UTF-8.
 	//
 	// Errors: ErrInvalid, ErrNoSpace, ErrReadOnly.
 	SetNote(ctx context.Context, name, text string) error
 }
 
-// CheckNote returns ErrInvalid if a [NoteKeeper] does not keep such a note.
+// CheckNote returns ErrInvalid for a name or a text that a [NoteKeeper] does not accept.
 func CheckNote(name, text string) error {
 	const longest, most = 64, 4 << 10
 	foreign := func(r rune) bool {
@@ -77,22 +80,21 @@ func CheckNote(name, text string) error {
 	return nil
 }
 
-// A Repairer is a [Verifier] that can put right some of what Verify finds, because it
-// keeps twice what should be there.
+// A Repairer is a [Verifier] that can repair some of the faults that Verify finds,
+// because it keeps the data twice.
 type Repairer interface {
-	// Repair puts right what it can, exactly as it was, or with dryRun says what that
-	// would be. It returns a sentence, without its end, for each thing; sentences are as
-	// those of Verify.
+	// Repair restores the exact data where it can, or with dryRun reports what it would
+	// restore. It returns a sentence for each repair, in the form of those of Verify.
 	//
 	// Errors: ErrUnsupported if there is nothing that it could repair.
 	Repair(ctx context.Context, dryRun bool) (repaired []string, err error)
 }
 
-// A Salvager is a [Backend] that keeps contents a second time, elsewhere than where it
-// reads them.
+// A Salvager is a [Backend] that keeps a second copy of contents.
 type Salvager interface {
-	// Salvage returns the contents of a version from there. They have its hash.
+	// Salvage returns the contents of a version from the second copy. They match the
+	// hash of the version.
 	//
-	// Errors: ErrNotExist if they are not there, or not whole.
+	// Errors: ErrNotExist if there is no second copy, or if it is damaged.
 	Salvage(context.Context, StoreID, VersionID) (string, error)
 }

@@ -7,39 +7,40 @@ import (
 
 // PruneOptions choose what [History.Prune] removes.
 type PruneOptions struct {
-	Before time.Time
-	Keep   int
-	Memory MemoryID // only versions of this one, if set
-	DryRun bool     // only counts
+	Before time.Time // versions that were superseded before this time are removed
+	Keep   int       // the newest versions of a living memory, so many, are kept
+	Memory MemoryID  // only versions of this memory, if set
+	DryRun bool      // only count the versions
 
-	// CorrectedTimes has the versions whose times cannot be right, in order of Seq, as
-	// [Store.PruneHistory] has found them.
+	// CorrectedTimes are the times of versions whose own times cannot be right, in order
+	// of Seq, as [Store.PruneHistory] determines them.
 	CorrectedTimes []CorrectedTime
 }
 
-// EndOfTime is later than any version: with it as PruneOptions.Before, age keeps nothing.
+// EndOfTime is later than any version: as PruneOptions.Before, it keeps no version for
+// its age.
 var EndOfTime = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 
-// Pruned is what a Prune removed, or would remove.
+// Pruned says what a Prune removed, or would remove.
 type Pruned struct {
 	Versions int64
 	Bytes    int64 // of their contents, whether or not other versions have the same
 }
 
-// A Pruner decides for [History.Prune], of one version after the other, which go.
-// It is shared by backends, and asked in falling order of Seq, of all versions of
-// a store or of all of some memories.
+// A Pruner decides for [History.Prune] which versions are removed. Backends share it.
+// Goes must be called in descending order of Seq, for all versions of a store or for all
+// versions of some memories.
 type Pruner struct {
 	PruneOptions
 	seen map[MemoryID]*memoryVersions
 }
 
-// A succession is what a Pruner has seen of one memory's versions.
+// memoryVersions is what a Pruner knows of one memory from the versions seen so far.
 type memoryVersions struct {
 	living       bool
-	seen         int       // versions seen
-	supersededAt time.Time // when the version before those ceased to be the present
-	removeRest   bool      // whether one of those goes: then what is older goes too, whatever an imported history says of its time
+	seen         int       // number of versions seen
+	supersededAt time.Time // when the next older version was superseded
+	removeRest   bool      // whether a version is removed: then all older ones are, whatever their times in an imported history
 }
 
 // Goes reports whether v is removed.
@@ -61,21 +62,22 @@ func (p *Pruner) Goes(v *Version) bool {
 	return s.removeRest
 }
 
-// living reports whether a memory that it was asked of lives.
+// living reports whether a memory, of which versions were seen, exists.
 func (p *Pruner) living(id MemoryID) bool {
 	s := p.seen[id]
 	return s != nil && s.living
 }
 
-// forgetting is how long the removal of history may take after a write.
+// pruneTimeout bounds the pruning after a write to a store without history.
 const pruneTimeout = 30 * time.Second
 
-// forget removes what versions have replaced, of a store that keeps no history.
-// The write has happened: what cannot be removed now, PruneHistory removes.
+// pruneReplaced removes the versions that were replaced by versions, in a store that
+// keeps no history. Errors are ignored, since the write has succeeded: PruneHistory
+// removes what is left.
 func (s *Store) pruneReplaced(ctx context.Context, id StoreID, versions []Version) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pruneTimeout)
 	defer cancel()
-	const several = 20 // when it is better to look at all memories at once
+	const several = 20 // above this, one pass over all memories is faster
 	opts := PruneOptions{Before: EndOfTime}
 	if len(versions) > several {
 		_, _ = s.prune(ctx, id, opts)
@@ -87,9 +89,9 @@ func (s *Store) pruneReplaced(ctx context.Context, id StoreID, versions []Versio
 	}
 }
 
-// PruneHistory removes the versions that the store's settings do not ask to
-// keep at a time; see [Retention] and [History.Prune]. With dryRun it only counts
-// them. Like [Store.Expire], it believes the time it is given.
+// PruneHistory removes the versions that the store's settings no longer retain at the
+// time at; see [Retention] and [History.Prune]. With dryRun it only counts them. Like
+// [Store.Expire], it trusts the time that it is given.
 func (s *Store) PruneHistory(ctx context.Context, at time.Time, dryRun bool) (Pruned, error) {
 	return s.pruneHistory(ctx, at, maintenanceRun{dryRun: dryRun})
 }
@@ -103,18 +105,18 @@ func (s *Store) pruneHistory(ctx context.Context, at time.Time, how maintenanceR
 	switch {
 	case keep.Age == Forever:
 		return Pruned{}, nil
-	case keep.None(): // which has nothing to do with time
+	case keep.None(): // independent of time
 		return s.prune(ctx, info.ID, PruneOptions{Before: EndOfTime, Keep: keep.Versions, DryRun: how.dryRun})
 	}
 	return s.pruneOld(ctx, info.ID, PruneOptions{Before: at.Add(-keep.Age), Keep: keep.Versions}, at, how)
 }
 
-// Prune is [History.Prune] for a caller whose opts are for a time, at, which is
-// believed: it passes over times that cannot be right then and, unless share is 0,
-// holds what removes more than that share of the versions, in percent. Nothing that
-// ceased in the future of at goes, but with EndOfTime everything that may.
+// Prune is [History.Prune] at the time at, which is trusted: times of versions that
+// cannot be right are corrected and, unless share is 0, nothing is removed if it is more
+// than that share of the versions, in percent. Versions that were superseded after at
+// stay, except that opts.Before = EndOfTime ignores all times.
 //
-// Errors: a *HeldError, with what would go; those of Prune.
+// Errors: a *HeldError, together with what would be removed; those of History.Prune.
 func (s *Store) Prune(ctx context.Context, opts PruneOptions, at time.Time, share int) (Pruned, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *Store) pruneOld(ctx context.Context, id StoreID, opts PruneOptions, at 
 		}
 	}
 	var held error
-	if how.exceedsShare(HeldVersions, sum.Versions, total) != nil { // if all of it is out of the usual
+	if how.exceedsShare(HeldVersions, sum.Versions, total) != nil { // count more exactly only if even the total exceeds the share
 		late, err := s.countOverdue(ctx, opts, at)
 		if err != nil {
 			return Pruned{}, err

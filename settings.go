@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// Settings are a store's rules about what it remembers, and how long.
+// Settings say what a store keeps, and how long.
 type Settings struct {
 	Sensitive Sensitive `json:"sensitive"`
 	Expiry    Expiry    `json:"expiry"`
 	Retention Retention `json:"retention"`
 
-	// ReadOnly chooses memories that nobody can make, change, move or remove:
-	// "/" all of them. Redaction of their history is still possible.
+	// ReadOnly selects memories that nobody can create, change, move or remove; "/"
+	// selects all. Their history can still be redacted.
 	ReadOnly []Pattern `json:"read_only,omitempty"`
 }
 
-// DefaultSettings returns the settings of a store that is made without any:
+// DefaultSettings returns the settings of a store that is created without any:
 // secrets are masked, nothing expires, and history is kept for 30 days and at
 // least the last 10 versions of each memory.
 func DefaultSettings() Settings {
@@ -32,14 +32,14 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Sensitive says what becomes of secrets, and of personal data, in what is
-// written. What counts as such is the [Detector]'s to say.
+// Sensitive says what is done about secrets and personal data in contents before they
+// are written. The [Detector] decides what counts as such.
 type Sensitive struct {
 	Mode     SensitiveMode `json:"mode"`
-	Personal bool          `json:"personal,omitempty"` // whether personal data counts
+	Personal bool          `json:"personal,omitempty"` // whether to look for personal data, too
 
-	// What is allowed all the same.
-	Allow         []string  `json:"allow,omitempty"`          // these very texts
+	// Exceptions.
+	Allow         []string  `json:"allow,omitempty"`          // exactly these texts
 	AllowPatterns []string  `json:"allow_patterns,omitempty"` // texts that match one of these regular expressions wholly; package regexp
 	AllowPaths    []Pattern `json:"allow_paths,omitempty"`    // anything in these memories
 }
@@ -49,9 +49,9 @@ type SensitiveMode string
 
 // The modes.
 const (
-	Mask   SensitiveMode = "mask"   // it is replaced by "[REDACTED:KIND]" before anything is written
+	Mask   SensitiveMode = "mask"   // it is masked: replaced by "[REDACTED:KIND]" before the write
 	Reject SensitiveMode = "reject" // the write is refused
-	Off    SensitiveMode = "off"    // nothing is looked for
+	Off    SensitiveMode = "off"    // contents are not searched
 )
 
 // UnmarshalText reads a mode. Settings of earlier versions say "redact" for [Mask].
@@ -63,28 +63,28 @@ func (m *SensitiveMode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Expiry says when memories that nobody uses are removed; see [Store.Expire].
+// Expiry says when unused memories are removed; see [Store.Expire].
 type Expiry struct {
-	// After is how long a memory lives on after it was last read or written, at
-	// least an hour. As read times are coarse, it is given one more. 0 is for ever.
+	// After is how long a memory is kept after it was last read or written, at least
+	// an hour. Since read times are coarse, one hour is added. 0 is for ever.
 	After time.Duration
-	// Keep chooses memories that never expire.
+	// Keep selects memories that never expire.
 	Keep []Pattern
 }
 
-// Retention says how long history is kept; see [Store.PruneHistory]. The newest
-// version of a living memory always is. With both fields 0 there is no history:
-// a version goes as soon as another takes its place.
+// Retention says how long history is kept; see [Store.PruneHistory]. The newest version
+// of a living memory is always kept. With both fields 0 there is no history: a version
+// is removed as soon as it is superseded.
 type Retention struct {
-	// Age is how long a version is kept after it ceased to be its memory's
-	// present: overwritten, moved or deleted. Default 30 days; [Forever] for ever.
+	// Age is how long a version is kept after it was superseded, because the memory
+	// was overwritten, moved or deleted. Default 30 days; [Forever] for ever.
 	Age time.Duration
 	// Versions of each living memory, the newest ones, are kept whatever their
 	// age. Default 10.
 	Versions int
 }
 
-// Forever is an age that nothing reaches.
+// Forever is an age that no version reaches.
 const Forever time.Duration = math.MaxInt64
 
 // None reports whether no history is kept.
@@ -115,7 +115,7 @@ func (s *Settings) check() error {
 	}
 	for _, p := range s.Sensitive.AllowPatterns {
 		if _, err := allowed(p); err != nil {
-			// Its text may be what must not be repeated.
+			// The pattern may contain a secret, so it is not repeated.
 			return fmt.Errorf("%w: an allowed pattern is no regular expression", ErrInvalid)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Settings) check() error {
 
 // allowed compiles an allowed pattern so that it matches whole texts.
 func allowed(pattern string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(pattern); err != nil { // which could end the group below
+	if _, err := regexp.Compile(pattern); err != nil { // since the pattern could close the group below
 		return nil, err
 	}
 	return regexp.Compile(`^(?s:` + pattern + `)$`)
@@ -155,7 +155,7 @@ func (s *Sensitive) equal(t *Sensitive) bool {
 		slices.Equal(s.AllowPatterns, t.AllowPatterns) && slices.Equal(s.AllowPaths, t.AllowPaths)
 }
 
-// clone returns settings that share nothing with s, for a caller to keep.
+// clone returns a deep copy of s.
 func (s Settings) clone() Settings {
 	s.Sensitive.Allow = slices.Clone(s.Sensitive.Allow)
 	s.Sensitive.AllowPatterns = slices.Clone(s.Sensitive.AllowPatterns)
@@ -187,7 +187,7 @@ func DecodeSettings(text string) (Settings, error) {
 	return s, nil
 }
 
-// Durations are kept as "720h0m0s" and "forever".
+// Durations are stored as "720h0m0s" and "forever".
 
 type expiryJSON struct {
 	After string    `json:"after"`

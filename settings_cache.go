@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// known is what a Store has seen of its settings and limits.
+// cachedSettings are the settings and limits of a store as the Store saw them last.
 type cachedSettings struct {
 	limits    Limits
-	noHistory bool // whether no history is kept
+	noHistory bool // whether the store keeps no history
 	masker    *masker
 }
 
-// rules returns what is known of the store's settings and limits. They may have
-// changed: the backend compares.
+// currentSettings returns the cached settings, and loads them the first time. They may
+// be stale: Planner compares them with the store's, see errSettingsChanged.
 func (s *Store) currentSettings(ctx context.Context) (*cachedSettings, error) {
 	k := s.settings.Load()
 	if k == nil {
@@ -31,7 +31,8 @@ func (s *Store) currentSettings(ctx context.Context) (*cachedSettings, error) {
 	return k, nil
 }
 
-// look learns the store's settings and limits, or those it will be made with.
+// loadSettings reads and caches the store's settings and limits, or those that the store
+// will be created with.
 func (s *Store) loadSettings(ctx context.Context) (*cachedSettings, error) {
 	info, err := s.Info(ctx)
 	if errors.Is(err, ErrNoStore) && s.spec.Name != "" {
@@ -43,7 +44,7 @@ func (s *Store) loadSettings(ctx context.Context) (*cachedSettings, error) {
 	return s.cacheSettings(info.Limits, info.Settings), nil
 }
 
-// learn keeps settings and limits for the next write.
+// cacheSettings keeps settings and limits for the next write.
 func (s *Store) cacheSettings(limits Limits, settings Settings) *cachedSettings {
 	next := cachedSettings{limits: limits, noHistory: settings.Retention.None()}
 	k := s.settings.Load()
@@ -59,8 +60,8 @@ func (s *Store) cacheSettings(limits Limits, settings Settings) *cachedSettings 
 	return k
 }
 
-// isOutdated reports whether changes were refused by rules that are the store's no
-// more. It learns those that are.
+// settingsChanged reports whether changes were refused by cached settings that are stale.
+// It loads the present ones.
 func (s *Store) settingsChanged(ctx context.Context, refused error) bool {
 	if !errors.Is(refused, ErrSensitive) && !errors.Is(refused, ErrNoDetector) {
 		return false

@@ -37,6 +37,14 @@ func TestSettingsEncode(t *testing.T) {
 	}
 }
 
+// Settings and archives of earlier versions say "redact" for Mask.
+func TestSettingsOfEarlierVersions(t *testing.T) {
+	got, err := memento.DecodeSettings(`{"sensitive":{"mode":"redact","personal":true}}`)
+	if err != nil || got.Sensitive.Mode != memento.Mask || !strings.Contains(got.Encode(), `"mode":"mask"`) {
+		t.Errorf("got %+v, %v", got.Sensitive, err)
+	}
+}
+
 // What may hold a secret, an allowed text, is not repeated by an error.
 func TestSettingsErrorsRepeatNoSecret(t *testing.T) {
 	s := memento.DefaultSettings()

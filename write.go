@@ -11,14 +11,13 @@ import (
 // A Receipt says what a write did.
 type Receipt struct {
 	Applied
-	Masked []FindingLocation // what was replaced before it was written, by the Store and by the backend
+	Masked []FindingLocation // secrets that were masked before the write, by the Store and by the backend
 
-	texts []maskedText // of the contents written, in order
+	texts []maskedText // the contents written, in order
 }
 
-// Apply makes changes as one; see [Memories.Apply]. It makes a store that was
-// opened by name. What is written first passes the store's settings for
-// sensitive information.
+// Apply makes the changes atomically; see [Memories.Apply]. It creates a store that was
+// opened by name. Contents are masked first, as the store's settings say.
 //
 // Further errors: ErrSensitive, ErrNoDetector.
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {
@@ -42,7 +41,7 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 			if _, err := s.loadSettings(ctx); err != nil {
 				return Receipt{}, err
 			}
-			continue // by the rules that hold now
+			continue // with the present settings
 		}
 		if errors.Is(err, errNotMasked) {
 			all = true
@@ -60,16 +59,16 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 	}
 }
 
-// An Edited is what an Edit did.
+// An Edited is the result of an Edit.
 type Edited struct {
-	Memory Memory // as it is then, with contents
+	Memory Memory // after the edit, with contents
 	Receipt
 }
 
-// Edit replaces the contents of the memory at p by what change makes of them. If
-// others write meanwhile, change is called again with their contents, so it must
-// have no effects of its own; what it returns as an error ends the edit and is
-// returned as it is. Edits of one memory through one Store take turns.
+// Edit replaces the contents of the memory at p by the result of change. If others write
+// meanwhile, change is called again with their contents, so it must have no side
+// effects. An error of change ends the edit and is returned as it is. Edits of one
+// memory through one Store are made one after another.
 //
 // Errors: those of Get and of [Put], and of [Store.Apply].
 func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old string) (string, error)) (Edited, error) {
@@ -86,23 +85,23 @@ func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old stri
 			}
 		}
 		var edited Edited
-		again := false
+		retry := false
 		text, err := change(m.Content)
 		if err == nil {
 			edited, err = s.replace(ctx, by, m, text)
-			again = errors.Is(err, ErrConflict) // another process was faster
+			retry = errors.Is(err, ErrConflict) // another process was faster
 		}
-		if fromCache { // what is wrong may be what was fromCache
-			again = err != nil && !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrUnavailable)
+		if fromCache { // the error may be due to the cached contents
+			retry = err != nil && !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrUnavailable)
 		}
-		if !again || ctx.Err() != nil {
+		if !retry || ctx.Err() != nil {
 			return edited, err
 		}
 		fromCache = false
 	}
 }
 
-// replace gives m, which comes with its contents, others, if it is still as it was.
+// replace writes text to m, on condition that m has not changed.
 func (s *Store) replace(ctx context.Context, by Actor, m Memory, text string) (Edited, error) {
 	r, err := s.Apply(ctx, by, Put{Path: m.Path, Content: text, If: IfVersion(m.Version)})
 	if err != nil {
@@ -115,7 +114,8 @@ func (s *Store) replace(ctx context.Context, by Actor, m Memory, text string) (E
 	return Edited{m, r}, nil
 }
 
-// recall returns the memory at p as it was last seen, if the backend knows.
+// getCached returns the memory at p as the backend saw it last, if the backend has it in
+// memory.
 func (s *Store) getCached(p Path) (m Memory, known bool) {
 	id := s.id.Load()
 	if s.cachedReader == nil || id == nil {
@@ -124,18 +124,18 @@ func (s *Store) getCached(p Path) (m Memory, known bool) {
 	return s.cachedReader.GetCached(*id, ByPath(p))
 }
 
-// moved returns where what was at a place in the text of the change is in what
-// was written.
+// offsetAfter returns the offset in the contents that were written, after masking, of an
+// offset in the result of the change.
 func (e *Edited) offsetAfter(at int) int { return e.texts[0].offsetAfter(at) }
 
-// Import appends versions to the store as they are; see [Memories.Import]. It
-// makes a store that was opened by name. What is sensitive in them is replaced,
-// and returned; the versions given stay as they are.
+// Import appends versions to the store as they are; see [Memories.Import]. It creates a
+// store that was opened by name. Secrets in the contents are masked, and their locations
+// are returned. The slice versions is not modified.
 //
-// Further errors: ErrSensitive, also for a path that looks sensitive, which
-// cannot be replaced; ErrNoDetector.
+// Further errors: ErrSensitive, also for a path with secrets, since paths cannot be
+// masked; ErrNoDetector.
 func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocation, error) {
-	// By the rules that hold now: nothing compares them later.
+	// Load the settings, because an import does not compare them later.
 	if _, err := s.loadSettings(ctx); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 	if k.noHistory {
 		s.pruneReplaced(ctx, id, masked)
 	}
-	if s.marker != nil { // to be imported is to be used: what is old need not expire
+	if s.marker != nil { // an import counts as a use, so that old memories do not expire at once
 		for i := range masked {
 			s.marker.MarkRead(id, masked[i].Memory)
 		}
