@@ -19,25 +19,25 @@ var handActor = memento.Actor{Kind: memento.ActorUser, ID: ByHand}
 
 func isText(s string) bool { return utf8.ValidString(s) }
 
-func tooLong(size, most int64) strange {
-	return strange{unreadable, fmt.Sprintf("it has %d bytes, and a memory of this store can have %d", size, most)}
+func tooLong(size, most int64) fileStatus {
+	return fileStatus{unreadable, fmt.Sprintf("it has %d bytes, and a memory of this store can have %d", size, most)}
 }
 
-// A step is a change to the books for what was found.
+// A step is a change to the database for what was found.
 type step struct {
 	change memento.Change
 	x      *finding // the file that is there afterwards; of a drop, the one that was
 	from   *finding // of a Move, the drop that it is made of
 }
 
-// adopt makes the findings versions. What the books refuse is left as it is on
+// adopt makes the findings versions. What the database refuses is left as it is on
 // disk, and noted as something else than a memory.
 func (w *work) adopt(ctx context.Context) error {
 	w.findings = slices.DeleteFunc(w.findings, func(x finding) bool {
-		if x.strange.kind != familiar {
-			w.changes.put = append(w.changes.put, x.unsettled(x.strange))
+		if x.status.kind != managed {
+			w.changes.put = append(w.changes.put, x.unmanagedRow(x.status))
 		}
-		return x.strange.kind != familiar
+		return x.status.kind != managed
 	})
 	if err := w.spareArchived(ctx); err != nil {
 		return err
@@ -49,13 +49,13 @@ func (w *work) adopt(ctx context.Context) error {
 // spareArchived has files that were removed written again if the store is archived.
 // It would let the memories go, but a file that was only renamed is not let in again.
 func (w *work) spareArchived(ctx context.Context) error {
-	removed := func(x finding) bool { return x.verdict == drop }
+	removed := func(x finding) bool { return x.action == drop }
 	i := slices.IndexFunc(w.findings, removed)
 	if i < 0 {
 		return nil
 	}
 	p := w.findings[i].path
-	_, err := w.f.b.books.Apply(ctx, w.f.store, handActor, []memento.Change{memento.Move{From: p, To: p}}) // refused in any case
+	_, err := w.f.b.db.Apply(ctx, w.f.store, handActor, []memento.Change{memento.Move{From: p, To: p}}) // refused in any case
 	switch {
 	case !refused(err):
 		return err
@@ -77,7 +77,7 @@ func (w *work) steps() []step {
 	var drops, moves, puts []step
 	for i := range w.findings {
 		switch x := &w.findings[i]; {
-		case x.verdict == drop:
+		case x.action == drop:
 			if to := moved[x]; to != nil {
 				moves = append(moves, step{memento.Move{From: x.path, To: to.path, If: memento.IfVersion(x.head.Version)}, to, x})
 				if to.hash != x.head.SHA256 {
@@ -86,7 +86,7 @@ func (w *work) steps() []step {
 				continue
 			}
 			drops = append(drops, w.dropStep(x))
-		case x.verdict == edit:
+		case x.action == edit:
 			puts = append(puts, step{memento.Put{Path: x.path, Content: x.text, If: memento.IfVersion(x.head.Version)}, x, nil})
 		case !targets[x]:
 			puts = append(puts, w.addStep(x))
@@ -108,13 +108,13 @@ func (w *work) addStep(x *finding) step {
 func (w *work) renames() (moved map[*finding]*finding, targets map[*finding]bool) {
 	moved, targets = map[*finding]*finding{}, map[*finding]bool{}
 	pairBy(w, moved, targets, func(x *finding) (uint64, bool) {
-		if x.verdict == drop {
+		if x.action == drop {
 			return x.row.print.inode, x.row.print.inode != 0
 		}
 		return x.print.inode, x.print.inode != 0
 	})
 	pairBy(w, moved, targets, func(x *finding) (string, bool) {
-		if x.verdict == drop {
+		if x.action == drop {
 			return x.head.SHA256, true
 		}
 		return x.hash, true
@@ -128,7 +128,7 @@ func pairBy[K comparable](w *work, moved map[*finding]*finding, targets map[*fin
 	groups := map[K]*alike{}
 	for i := range w.findings {
 		x := &w.findings[i]
-		if x.verdict == edit || moved[x] != nil || targets[x] {
+		if x.action == edit || moved[x] != nil || targets[x] {
 			continue
 		}
 		k, ok := key(x)
@@ -138,7 +138,7 @@ func pairBy[K comparable](w *work, moved map[*finding]*finding, targets map[*fin
 		if groups[k] == nil {
 			groups[k] = &alike{}
 		}
-		if x.verdict == drop {
+		if x.action == drop {
 			groups[k].gone = append(groups[k].gone, x)
 		} else {
 			groups[k].came = append(groups[k].came, x)
@@ -170,7 +170,7 @@ func (w *work) sameFile(gone, came *finding) bool {
 	return ok && born <= gone.row.print.changed
 }
 
-// commit writes steps into the books as one, or, if they are refused, as many
+// commit writes steps into the database as one, or, if they are refused, as many
 // of them as will go.
 func (w *work) commit(ctx context.Context, steps []step) error {
 	if len(steps) == 0 {
@@ -180,13 +180,13 @@ func (w *work) commit(ctx context.Context, steps []step) error {
 	for i, s := range steps {
 		list[i] = s.change
 	}
-	done, err := w.f.b.books.Apply(ctx, w.f.store, handActor, list)
+	done, err := w.f.b.db.Apply(ctx, w.f.store, handActor, list)
 	switch {
 	case err == nil:
 		w.f.b.step("adopted")
 		return w.accepted(ctx, steps, done.Versions)
 	case errors.Is(err, memento.ErrNoSpace):
-		drops := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.x.verdict != drop || s.from != nil })
+		drops := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.x.action != drop || s.from != nil })
 		if len(drops) > 0 && len(drops) < len(steps) {
 			err = errors.Join(w.commit(ctx, drops), err)
 		}
@@ -203,7 +203,7 @@ func (w *work) commit(ctx context.Context, steps []step) error {
 	return w.commit(ctx, steps[half:])
 }
 
-// accepted notes what the books have made of steps.
+// accepted notes what the database has made of steps.
 func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Version) error {
 	newest := map[memento.Path]*memento.Version{}
 	for i := range versions {
@@ -211,7 +211,7 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 	}
 	texts := map[string]string{}
 	for _, s := range steps {
-		if s.x.verdict == drop {
+		if s.x.action == drop {
 			w.changes.gone = append(w.changes.gone, s.x.path)
 			continue
 		}
@@ -219,9 +219,9 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 			w.changes.gone = append(w.changes.gone, s.from.path)
 		}
 		if v := newest[s.x.path]; v != nil && w.unflushed[s.x.path] {
-			w.f.setBehind(s.x.path, true)
+			w.f.setStale(s.x.path, true)
 		} else if v != nil {
-			w.changes.put = append(w.changes.put, s.x.settled(v.Memory, v.ID))
+			w.changes.put = append(w.changes.put, s.x.managedRow(v.Memory, v.ID))
 		}
 		texts[s.x.hash] = s.x.text
 	}
@@ -229,7 +229,7 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 		if v.Operation != memento.Deleted {
 			text, known := texts[v.SHA256]
 			if !known { // moved, then changed
-				was, err := w.f.b.books.GetVersion(ctx, w.f.store, v.ID)
+				was, err := w.f.b.db.GetVersion(ctx, w.f.store, v.ID)
 				if errors.Is(err, memento.ErrDamaged) {
 					continue // it was moved, and nothing of it can be looked at
 				}
@@ -240,12 +240,12 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 			}
 			v.Content = text
 		}
-		w.f.noticed = append(w.f.noticed, v)
+		w.f.adopted = append(w.f.adopted, v)
 	}
 	return nil
 }
 
-// rejected notes what becomes of a file that the books would not have.
+// rejected notes what becomes of a file that the database would not have.
 func (w *work) rejected(ctx context.Context, s step, err error) error {
 	if s.from != nil { // perhaps only one end of the move is
 		if err := w.commit(ctx, []step{w.dropStep(s.from)}); err != nil {
@@ -253,28 +253,28 @@ func (w *work) rejected(ctx context.Context, s step, err error) error {
 		}
 		return w.commit(ctx, []step{w.addStep(s.x)})
 	}
-	if s.x.verdict == drop {
+	if s.x.action == drop {
 		w.tasks = append(w.tasks, task{path: s.x.path, head: s.x.head})
 		return nil
 	}
-	w.changes.put = append(w.changes.put, s.x.unsettled(refusal(err)))
+	w.changes.put = append(w.changes.put, s.x.unmanagedRow(refusal(err)))
 	return nil
 }
 
-// refusal says why the books refused a file.
-func refusal(err error) strange {
+// refusal says why the database refused a file.
+func refusal(err error) fileStatus {
 	limit, _ := errors.AsType[*memento.LimitError](err)
 	switch {
 	case errors.Is(err, memento.ErrProtected):
-		return strange{withheld, "the store's settings make it read-only, so what is in the file was not taken over"}
+		return fileStatus{withheld, "the store's settings make it read-only, so what is in the file was not taken over"}
 	case errors.Is(err, memento.ErrArchived):
-		return strange{withheld, "the store is archived, so what is in the file was not taken over"}
+		return fileStatus{withheld, "the store is archived, so what is in the file was not taken over"}
 	case limit != nil && limit.Limit == memento.LimitMemoryBytes:
 		return tooLong(limit.Want, limit.Max)
 	case limit != nil:
-		return strange{noRoom, "the store takes no more: " + limit.Error()}
+		return fileStatus{blocked, "the store takes no more: " + limit.Error()}
 	case errors.Is(err, memento.ErrIsDir), errors.Is(err, memento.ErrNotDir), errors.Is(err, memento.ErrExist):
-		return strange{noRoom, "a memory is in its way"}
+		return fileStatus{blocked, "a memory is in its way"}
 	}
-	return strange{unreadable, "the store does not take it"}
+	return fileStatus{unreadable, "the store does not take it"}
 }

@@ -11,7 +11,7 @@ import (
 var _ memento.BackupWriter = (*Backend)(nil)
 
 // Backup implements [memento.BackupWriter]. What was changed by hand before the call
-// becomes versions first; then the books, which have everything, are copied. What
+// becomes versions first; then the database, which have everything, are copied. What
 // is not a memory is not in a backup.
 //
 // The file is one of package sqlitestore: both can restore it.
@@ -21,15 +21,15 @@ func (b *Backend) Backup(ctx context.Context, path string, progress func(done, t
 		return memento.BackupSummary{}, fail(op, err)
 	}
 	defer b.leave()
-	if err := b.lookAtAll(ctx); err != nil {
+	if err := b.refreshAll(ctx); err != nil {
 		return memento.BackupSummary{}, fail(op, err)
 	}
-	return b.books.Backup(ctx, path, progress)
+	return b.db.Backup(ctx, path, progress)
 }
 
-// lookAtAll brings the books and the files of all stores together.
-func (b *Backend) lookAtAll(ctx context.Context) error {
-	workspaces, err := b.books.Workspaces(ctx)
+// refreshAll brings the database and the files of all stores together.
+func (b *Backend) refreshAll(ctx context.Context) error {
+	workspaces, err := b.db.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (b *Backend) lookAtAll(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, err := b.look(ctx, info.ID, memento.Root); err != nil && !errors.Is(err, memento.ErrNoStore) {
+			if _, err := b.refresh(ctx, info.ID, memento.Root); err != nil && !errors.Is(err, memento.ErrNoStore) {
 				return err
 			}
 		}

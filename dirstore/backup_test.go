@@ -11,14 +11,14 @@ import (
 	"memento"
 )
 
-// bookFiles returns the contents of the files of the books, of a closed backend.
+// bookFiles returns the contents of the files of the database, of a closed backend.
 func (s *site) bookFiles() map[string][]byte {
 	s.Helper()
 	saved := map[string][]byte{}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		data, err := os.ReadFile(filepath.Join(s.base, hiddenFolder, booksFile+suffix))
+		data, err := os.ReadFile(filepath.Join(s.base, hiddenFolder, dbFile+suffix))
 		if err == nil {
-			saved[booksFile+suffix] = data
+			saved[dbFile+suffix] = data
 		} else if !errors.Is(err, os.ErrNotExist) {
 			s.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func (s *site) setBookFiles(saved map[string][]byte) {
 	}
 }
 
-// If the books are lost, the files become memories of a new store.
+// If the database is lost, the files become memories of a new store.
 func TestBooksLost(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "text")
@@ -59,7 +59,7 @@ func TestBooksLost(t *testing.T) {
 	s.wantVersions("hand created /a text", "memento created /b x")
 }
 
-// If the books are replaced by older ones, of a backup, what only the files have
+// If the database is replaced by older ones, of a backup, what only the files have
 // becomes new versions.
 func TestBooksOlder(t *testing.T) {
 	s := newSite(t)
@@ -92,10 +92,10 @@ func TestBooksOlder(t *testing.T) {
 }
 
 // failing are books that delete stores and then say that they have failed.
-type failing struct{ books }
+type failing struct{ database }
 
 func (b failing) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
-	return errors.Join(b.books.DeleteStore(ctx, ws, id), errLost)
+	return errors.Join(b.database.DeleteStore(ctx, ws, id), errLost)
 }
 
 var errLost = errors.New("connection lost")
@@ -104,7 +104,7 @@ var errLost = errors.New("connection lost")
 func TestDeletedAfterAll(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "text")
-	s.b.books = failing{s.b.books}
+	s.b.db = failing{s.b.db}
 	if err := s.b.DeleteStore(t.Context(), memento.DefaultWorkspace, s.store); !errors.Is(err, errLost) {
 		t.Errorf("delete: %v", err)
 	}
@@ -116,13 +116,13 @@ func TestDeletedAfterAll(t *testing.T) {
 	s.onDisk(map[string]string{"b": "x"})
 }
 
-// What could not be written to the record is, as soon as it can be written again,
+// What could not be written to the index is, as soon as it can be written again,
 // unless another process has done so.
 func TestRecordUnwritable(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		s := newSite(t)
 		s.put("/keep", "x")
-		s.do(s.b.record.exec("PRAGMA query_only = 1"))
+		s.do(s.b.index.exec("PRAGMA query_only = 1"))
 		s.put("/n", "was here")
 		s.put("/keep", "y")
 		if shared {
@@ -131,11 +131,11 @@ func TestRecordUnwritable(t *testing.T) {
 				t.Errorf("another process reads %q, %v", m.Content, err)
 			}
 		}
-		s.do(s.b.record.exec("PRAGMA query_only = 0"))
+		s.do(s.b.index.exec("PRAGMA query_only = 0"))
 		s.put("/m", "m")
 		m, err := s.b.folders[s.store].lock.mark()
 		s.do(err)
-		if m.unsettled != 0 {
+		if m.dirty != 0 {
 			t.Error("the mark stays")
 		}
 		s.do(s.b.Close())
@@ -147,25 +147,25 @@ func TestRecordUnwritable(t *testing.T) {
 	}
 }
 
-// A record that could not be read once is read, or made anew, the next time.
+// An index that could not be read once is read, or made anew, the next time.
 func TestRecordUnreadable(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "one")
 	other := s.open(nil)
-	if _, err := other.look(t.Context(), s.store, memento.Root); err != nil {
+	if _, err := other.refresh(t.Context(), s.store, memento.Root); err != nil {
 		t.Fatal(err)
 	}
 	s.put("/b", "one")
-	s.do(s.b.record.exec("ALTER TABLE files RENAME TO aside"))
+	s.do(s.b.index.exec("ALTER TABLE files RENAME TO aside"))
 	for _, b := range []*Backend{other, s.b} {
 		if m, err := b.Get(t.Context(), s.store, memento.ByPath("/b")); err != nil || m.Content != "one" {
 			t.Errorf("reads %q, %v", m.Content, err)
 		}
 	}
 	s.put("/c", "one")
-	s.do(s.b.record.exec("ALTER TABLE aside RENAME TO files"))
+	s.do(s.b.index.exec("ALTER TABLE aside RENAME TO files"))
 	for _, b := range []*Backend{other, s.b} {
-		if _, err := b.look(t.Context(), s.store, memento.Root); err != nil {
+		if _, err := b.refresh(t.Context(), s.store, memento.Root); err != nil {
 			t.Error(err)
 		}
 	}

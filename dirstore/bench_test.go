@@ -70,7 +70,7 @@ func BenchmarkListAll(b *testing.B) {
 }
 
 // BenchmarkOpen opens a folder of 10,000 memories and reads one of them: the
-// first look compares all files with the books.
+// first look compares all files with the database.
 func BenchmarkOpen(b *testing.B) {
 	be, base, store := filled(b, 10_000)
 	if err := be.Close(); err != nil {

@@ -36,7 +36,7 @@ func TestNoticedByAnyAccess(t *testing.T) {
 		"get":  func(s *site) { s.b.Get(s.Context(), s.store, memento.ByPath("/a")) },
 		"list": func(s *site) { s.listed() },
 		"by ID": func(s *site) {
-			m, err := s.b.books.Get(s.Context(), s.store, memento.ByPath("/a"))
+			m, err := s.b.db.Get(s.Context(), s.store, memento.ByPath("/a"))
 			s.do(err)
 			s.b.Get(s.Context(), s.store, memento.ByID(m.ID))
 		},
@@ -62,10 +62,10 @@ func TestNoticedByAnyAccess(t *testing.T) {
 				}
 				s.write("a", "edited one")
 				access(s)
-				m, err := s.b.books.Get(t.Context(), s.store, memento.ByPath("/a"))
+				m, err := s.b.db.Get(t.Context(), s.store, memento.ByPath("/a"))
 				s.do(err)
 				if m.Content != "edited one" {
-					t.Errorf("the books have %q", m.Content)
+					t.Errorf("the database has %q", m.Content)
 				}
 				s.wantVersions("memento created /a first text", "hand modified /a edited one")
 			})
@@ -546,16 +546,16 @@ func TestTwoHandles(t *testing.T) {
 		"memento created /g g", "hand deleted /g")
 }
 
-// A record that is lost, or of another folder, costs nothing but time.
+// An index that is lost, or of another folder, costs nothing but time.
 func TestRecordLost(t *testing.T) {
 	for name, lose := range map[string]func(s *site){
 		"removed": func(s *site) {
 			for _, suffix := range []string{"", "-wal", "-shm"} {
-				os.Remove(filepath.Join(s.base, hiddenFolder, recordFile+suffix))
+				os.Remove(filepath.Join(s.base, hiddenFolder, indexFile+suffix))
 			}
 		},
 		"damaged": func(s *site) {
-			s.do(os.WriteFile(filepath.Join(s.base, hiddenFolder, recordFile), []byte(strings.Repeat("no database ", 1000)), 0o600))
+			s.do(os.WriteFile(filepath.Join(s.base, hiddenFolder, indexFile), []byte(strings.Repeat("no database ", 1000)), 0o600))
 		},
 		"copied": func(s *site) {
 			copied := filepath.Join(s.TempDir(), "copy")
@@ -588,15 +588,15 @@ func TestRecordLost(t *testing.T) {
 	}
 }
 
-// A file that was behind the books, and got an older text by hand, has that text.
+// A file that was behind the database, and got an older text by hand, has that text.
 func TestRevertedWhileBehind(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "zero")
 	s.put("/a", "one")
 	quiet()
 	s.get("/a")
-	// As after a death just when the books had it.
-	_, err := s.b.books.Apply(t.Context(), s.store, s.by, []memento.Change{memento.Put{Path: "/a", Content: "two"}})
+	// As after a death just when the database had it.
+	_, err := s.b.db.Apply(t.Context(), s.store, s.by, []memento.Change{memento.Put{Path: "/a", Content: "two"}})
 	s.do(err)
 	quiet() // what a file's times can tell apart
 	s.write("a", "zero")

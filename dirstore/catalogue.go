@@ -21,15 +21,15 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	var info memento.StoreInfo
 	err := b.inCatalogue(ctx, func() (err error) {
 		if spec.ID != "" { // perhaps a store that was here, and is copied back
-			if err := b.finishLeaving(ctx, spec.ID); err != nil {
+			if err := b.finishDeleting(ctx, spec.ID); err != nil {
 				return err
 			}
 		}
-		if info, err = b.books.CreateStore(ctx, ws, spec); err != nil {
+		if info, err = b.db.CreateStore(ctx, ws, spec); err != nil {
 			return err
 		}
 		// The store is there. Should it not get its place now, it does so when it is used.
-		_, _ = b.givePlace(ctx, info)
+		_, _ = b.assignLocation(ctx, info)
 		return nil
 	})
 	if err != nil {
@@ -38,13 +38,13 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	return info, nil
 }
 
-// finishLeaving finishes the deletion of a store, if one was begun. The caller is in
+// finishDeleting finishes the deletion of a store, if one was begun. The caller is in
 // the catalogue.
-func (b *Backend) finishLeaving(ctx context.Context, store memento.StoreID) error {
+func (b *Backend) finishDeleting(ctx context.Context, store memento.StoreID) error {
 	if strings.ContainsAny(string(store), `/\`) {
-		return nil // no ID, which the books will say
+		return nil // no ID, which the database will say
 	}
-	if _, err := b.places.Lstat(string(store) + leaving); err != nil {
+	if _, err := b.locations.Lstat(string(store) + deletingSuffix); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -55,7 +55,7 @@ func (b *Backend) finishLeaving(ctx context.Context, store memento.StoreID) erro
 
 // GetStore implements [memento.Backend]. Its usage is as of what was noticed last.
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
-	return b.books.GetStore(ctx, ws, id)
+	return b.db.GetStore(ctx, ws, id)
 }
 
 // UpdateStore implements [memento.Backend].
@@ -65,35 +65,35 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		return memento.StoreInfo{}, fail(op, err)
 	}
 	defer b.leave()
-	info, err := b.books.UpdateStore(ctx, ws, id, u)
+	info, err := b.db.UpdateStore(ctx, ws, id, u)
 	if err != nil || u.Limits == nil && u.Settings == nil {
 		return info, err
 	}
 	// What could not become a memory perhaps can now. The update has happened;
 	// that nothing could be tried again is not its failure.
 	if f, err := b.folder(ctx, id); err == nil {
-		defer b.drop(f)
-		_ = f.locked(ctx, func() error { return f.tryAgain(unreadable, noRoom, withheld) })
+		defer b.releaseFolder(f)
+		_ = f.locked(ctx, func() error { return f.tryAgain(unreadable, blocked, withheld) })
 	}
 	return info, nil
 }
 
 // tryAgain has the next access look again at files that were no memories.
-func (f *folder) tryAgain(kinds ...strangeKind) error {
-	if !f.hasStrangers() {
+func (f *folder) tryAgain(kinds ...fileKind) error {
+	if !f.hasUnmanaged() {
 		return nil
 	}
 	var c changes
 	for _, r := range f.rowsBelow(memento.Root) {
 		for _, k := range kinds {
-			if r.strange.kind == k {
+			if r.status.kind == k {
 				again := *r
 				again.print = fingerprint{}
 				c.put = append(c.put, &again)
 			}
 		}
 	}
-	if c.none() {
+	if c.isEmpty() {
 		return nil
 	}
 	return f.end(&c)
@@ -107,14 +107,14 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		return fail(op, err)
 	}
 	defer b.leave()
-	if _, err := b.books.GetStore(ctx, ws, id); err != nil {
+	if _, err := b.db.GetStore(ctx, ws, id); err != nil {
 		return err
 	}
 	f, err := b.folder(ctx, id)
 	if err != nil {
 		return fail(op, err)
 	}
-	defer b.drop(f)
+	defer b.releaseFolder(f)
 	return fail(op, b.inCatalogue(ctx, func() error {
 		if err := f.lock.acquire(ctx); err != nil {
 			return err
@@ -126,13 +126,13 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 
 // deleteLocked deletes a store. The caller is in the catalogue, and has the store's lock.
 func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *folder) error {
-	if err := writeOwn(b.syncer, b.places, string(f.store)+leaving, ""); err != nil {
+	if err := writeOwn(b.syncer, b.locations, string(f.store)+deletingSuffix, ""); err != nil {
 		return err
 	}
-	b.step("leaving")
-	err := b.books.DeleteStore(ctx, ws, f.store)
+	b.step("deleting")
+	err := b.db.DeleteStore(ctx, ws, f.store)
 	b.step("deleted")
-	// The store is gone, or perhaps so if this failed: the books say. What cannot be
+	// The store is gone, or perhaps so if this failed: the database says. What cannot be
 	// removed now is when the folder is opened.
 	_ = b.finishDelete(context.WithoutCancel(ctx), f.store)
 	return err
@@ -140,7 +140,7 @@ func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *fol
 
 // Workspaces implements [memento.WorkspaceLister].
 func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
-	return b.books.Workspaces(ctx)
+	return b.db.Workspaces(ctx)
 }
 
 // ListStores implements [memento.Backend].
@@ -148,13 +148,13 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 	return func(yield func(memento.StoreInfo, error) bool) {
 		err := b.enter(ctx)
 		if err == nil {
-			err = b.noticeDefault(ctx, ws)
+			err = b.adoptLateDefault(ctx, ws)
 			b.leave()
 		}
 		if err != nil {
 			yield(memento.StoreInfo{}, fail("list stores", err))
 			return
 		}
-		b.books.ListStores(ctx, ws, opts)(yield)
+		b.db.ListStores(ctx, ws, opts)(yield)
 	}
 }

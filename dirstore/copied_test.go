@@ -15,7 +15,7 @@ func TestCopiedBack(t *testing.T) {
 	s := newSite(t)
 	other := s.open(nil)
 	spec := memento.StoreSpec{Name: "notes", ID: memento.NewStoreID(time.Now())}
-	place := filepath.Join(s.base, otherFolders, "notes", defaultFolder)
+	location := filepath.Join(s.base, otherFolders, "notes", defaultFolder)
 	for range 3 {
 		if _, err := s.b.CreateStore(t.Context(), memento.DefaultWorkspace, spec); err != nil {
 			t.Fatal(err)
@@ -30,14 +30,14 @@ func TestCopiedBack(t *testing.T) {
 		write(s.b, "/b", "by the first")
 		write(other, "/c", "by the other")
 		for name, want := range map[string]string{"a": "by the other", "b": "by the first", "c": "by the other"} {
-			if text, err := os.ReadFile(filepath.Join(place, name)); err != nil || string(text) != want {
+			if text, err := os.ReadFile(filepath.Join(location, name)); err != nil || string(text) != want {
 				t.Errorf("the file %s has %q, %v", name, text, err)
 			}
 		}
 		if err := s.b.DeleteStore(t.Context(), memento.DefaultWorkspace, spec.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Dir(place)); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Dir(location)); !os.IsNotExist(err) {
 			t.Errorf("the folder is still there (%v)", err)
 		}
 	}

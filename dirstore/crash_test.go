@@ -57,11 +57,11 @@ func scenarios() map[string][]memento.Change {
 // steps are all places at which a process dies.
 var steps = []string{
 	"marked", "committed", "before-unlink", "unlinked", "before-rename", "renamed", "written", "flushed",
-	"before-place", "placed", "before-dirsync", "dirsynced", "recorded",
+	"before-install", "installed", "before-dirsync", "dirsynced", "indexed",
 }
 
 // TestCrash kills a process at every step of every kind of change. The change
-// must be there wholly or not at all, whoever looks next, and files must be as the books.
+// must be there wholly or not at all, whoever looks next, and files must be as the database.
 func TestCrash(t *testing.T) {
 	for name, list := range scenarios() {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func expected(t *testing.T, s *site, list []memento.Change) map[memento.Path]str
 
 // What was changed by hand becomes versions once, though the process dies that noticed it.
 func TestCrashAdopting(t *testing.T) {
-	for _, step := range []string{"adopted", "recorded"} {
+	for _, step := range []string{"adopted", "indexed"} {
 		t.Run(step, func(t *testing.T) {
 			s := newSite(t)
 			s.put("/a", "1")
@@ -199,16 +199,16 @@ func TestCrashAdopting(t *testing.T) {
 
 // A store whose deletion was not finished is there or gone, as a whole.
 func TestCrashDeletingStore(t *testing.T) {
-	for _, step := range []string{"leaving", "deleted"} {
+	for _, step := range []string{"deleting", "deleted"} {
 		for _, name := range []string{"default", "other"} {
 			t.Run(step+"/"+name, func(t *testing.T) {
 				s := newSite(t)
 				s.put("/a", "kept?")
-				place := s.memories
+				location := s.memories
 				if name != "default" {
 					info, err := s.b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: name})
 					s.do(err)
-					s.store, place = info.ID, filepath.Join(s.base, "stores", "other", "memories")
+					s.store, location = info.ID, filepath.Join(s.base, "stores", "other", "memories")
 					s.put("/a", "kept?")
 				}
 				s.do(s.b.Close())
@@ -216,16 +216,16 @@ func TestCrashDeletingStore(t *testing.T) {
 					t.Fatal("the process lives")
 				}
 				s.b = s.open(nil)
-				if step == "leaving" {
+				if step == "deleting" {
 					s.holds(map[memento.Path]string{"/a": "kept?"})
 					s.do(s.b.DeleteStore(t.Context(), memento.DefaultWorkspace, s.store))
 				} else {
 					s.getError("/a", memento.ErrNoStore)
 				}
-				if _, err := os.Stat(place); !errors.Is(err, os.ErrNotExist) {
+				if _, err := os.Stat(location); !errors.Is(err, os.ErrNotExist) {
 					t.Errorf("the folder is still there: %v", err)
 				}
-				left, err := os.ReadDir(filepath.Join(s.base, hiddenFolder, placesFolder))
+				left, err := os.ReadDir(filepath.Join(s.base, hiddenFolder, locationsFolder))
 				s.do(err)
 				for _, entry := range left {
 					if strings.Contains(entry.Name(), string(s.store)) {
@@ -237,7 +237,7 @@ func TestCrashDeletingStore(t *testing.T) {
 	}
 }
 
-// When the disk does not let a file follow the books, the write has succeeded all
+// When the disk does not let a file follow the database, the write has succeeded all
 // the same, and the file follows when it can.
 func TestFileFollowsLater(t *testing.T) {
 	s := newSite(t)
@@ -252,14 +252,14 @@ func TestFileFollowsLater(t *testing.T) {
 		}
 	}})
 	s.apply(memento.Put{Path: "/dir/a", Content: "two"}, memento.Put{Path: "/dir/new", Content: "n"}, memento.Put{Path: "/b", Content: "two"})
-	v, err := s.b.books.Get(t.Context(), s.store, memento.ByPath("/b"))
+	v, err := s.b.db.Get(t.Context(), s.store, memento.ByPath("/b"))
 	s.do(err)
 	if got := tree(t, s.memories)["b"]; v.Content != "two" || got != "two" {
-		t.Errorf("the books have %q, the file %q", v.Content, got)
+		t.Errorf("the database has %q, the file %q", v.Content, got)
 	}
 	s.do(os.Remove(s.file("dir")))
 	s.do(os.Rename(s.file("aside"), s.file("dir")))
-	time.Sleep(patience + 100*time.Millisecond)
+	time.Sleep(retryDelay + 100*time.Millisecond)
 	s.lists("/b", "/dir/a", "/dir/new")
 	s.get("/dir/new")
 	s.reopen()

@@ -11,12 +11,12 @@
 // open: the next access to what was changed makes versions of it, by the user
 // [ByHand].
 //
-// # Books, files and record
+// # Database, files and index
 //
-// The books, a [sqlitestore.Backend] in the hidden folder, have the whole truth:
-// memories, history, IDs, descriptions. The files mirror what the books say at
-// present. A record, which can be lost at any time, says what memento has last put
-// or seen on disk. Comparing the three tells what happened: if record and books
+// The database, a [sqlitestore.Backend] in the hidden folder, have the whole truth:
+// memories, history, IDs, descriptions. The files mirror what the database says at
+// present. An index, which can be lost at any time, says what memento has last put
+// or seen on disk. Comparing the three tells what happened: if index and database
 // agree, and the file differs, a hand was at it; if file and record agree, and the
 // books differ, the file is behind. decide.go has all cases.
 //
@@ -26,8 +26,8 @@
 //
 //  1. looks at the files it is about, and makes what was changed by hand versions;
 //  2. marks the store as unsettled, for others to see should the process die;
-//  3. commits the changes to the books, which flush them: from here they have
-//     happened, and the books have the contents;
+//  3. commits the changes to the database, which flush them: from here they have
+//     happened, and the database has the contents;
 //  4. removes files whose memories are gone, and renames those whose memories have
 //     moved, then removes folders that are empty by that;
 //  5. writes each new text to a temporary file beside its place, mode 0600,
@@ -35,7 +35,7 @@
 //  6. looks once more whether someone else was at the place, and renames the
 //     temporary file to it;
 //  7. flushes every folder in which names have changed;
-//  8. notes in the record what is there, and takes the mark away.
+//  8. notes in the index what is there, and takes the mark away.
 //
 // Whoever dies in between leaves a mark; whoever comes next compares everything
 // and does the rest. When the machine dies, the same happens when the folder is
@@ -99,10 +99,10 @@ type Backend struct {
 	base      *os.Root
 	hidden    *os.Root // hiddenFolder in base
 	locks     *os.Root // locksFolder in hidden
-	places    *os.Root // placesFolder in hidden
-	books     books
-	record    *record
-	booksPath string // of the database, beside which the reserve lies
+	locations *os.Root // locationsFolder in hidden
+	db        database
+	index     *fileIndex
+	dbPath    string // of the database, beside which the reserve lies
 	traits    traits
 	syncer    syncer
 	adopted   func(memento.StoreID, []memento.Version)
@@ -117,8 +117,8 @@ type Backend struct {
 	closed  bool
 }
 
-// books keep all that is not a file.
-type books interface {
+// database keeps all that is not a file.
+type database interface {
 	memento.Backend
 	memento.Searcher
 	memento.ReadMarker
@@ -134,7 +134,7 @@ type Options struct {
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 	// BusyTimeout is how long a write waits for other processes that write to
-	// the books; 0 means 30 seconds.
+	// the database; 0 means 30 seconds.
 	BusyTimeout time.Duration
 	// Adopted is told of every version that was made of a file changed by hand,
 	// with its contents, after it was made, by whichever call noticed the change.
@@ -144,7 +144,7 @@ type Options struct {
 
 	traits *traits           // in place of what the file system has; for tests
 	hook   func(step string) // see Backend; for tests
-	syncer syncer            // in place of medium; for tests
+	syncer syncer            // in place of osSyncer; for tests
 }
 
 // Open opens the folder at path, and makes it, for its owner only, if it does not
@@ -153,7 +153,7 @@ type Options struct {
 // caller closes the Backend.
 //
 // Errors: memento.ErrForeign if a link, or anything but a folder, is where the
-// memories or the books should be; memento.ErrFormat if the books are damaged,
+// memories or the database should be; memento.ErrFormat if the database is damaged,
 // or were written by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
 func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	var o Options
@@ -168,7 +168,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	for {
 		b := &Backend{adopted: o.Adopted, hook: o.hook, syncer: o.syncer, folders: map[memento.StoreID]*folder{}}
 		if b.syncer == nil {
-			b.syncer = medium{}
+			b.syncer = osSyncer{}
 		}
 		err := b.open(ctx, path, &o)
 		if err == nil {
@@ -177,7 +177,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		if err == nil {
 			return b, nil
 		}
-		err = errors.Join(err, b.release())
+		err = errors.Join(err, b.closeAll())
 		if !errors.Is(err, errReplaced) || ctx.Err() != nil {
 			return nil, fail(op, err)
 		}
@@ -199,7 +199,7 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
 		return err
 	}
-	if b.places, err = b.makeFolder(b.hidden, placesFolder); err != nil {
+	if b.locations, err = b.makeFolder(b.hidden, locationsFolder); err != nil {
 		return err
 	}
 	if b.catalogue, err = openLock(b.locks, "catalogue"); err != nil {
@@ -211,22 +211,22 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 		return err
 	}
 	hiddenPath := filepath.Join(path, hiddenFolder)
-	b.booksPath = filepath.Join(hiddenPath, booksFile)
-	if b.record, err = openRecord(b.hidden, hiddenPath); isFull(err) {
-		b.record, err = b.openRecordScarce(hiddenPath)
+	b.dbPath = filepath.Join(hiddenPath, dbFile)
+	if b.index, err = openIndex(b.hidden, hiddenPath); isFull(err) {
+		b.index, err = b.openIndexFull(hiddenPath)
 	}
 	if err != nil {
 		return err
 	}
-	if err := makeOwn(b.hidden, booksFile); err != nil { // SQLite would follow a link
+	if err := makeOwn(b.hidden, dbFile); err != nil { // SQLite would follow a link
 		return err
 	}
-	kept, err := sqlitestore.Open(ctx, b.booksPath, &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})
+	kept, err := sqlitestore.Open(ctx, b.dbPath, &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})
 	if err != nil {
 		return err
 	}
-	b.books = kept
-	// Restore may have been at work, which waits for nobody but who has the books open.
+	b.db = kept
+	// Restore may have been at work, which waits for nobody but who has the database open.
 	opened, err := b.base.Stat(".")
 	if err != nil {
 		return err
@@ -281,24 +281,24 @@ func (b *Backend) Close() error {
 		return nil
 	}
 	b.active.Wait()
-	return fail("close", b.release())
+	return fail("close", b.closeAll())
 }
 
 // release closes what is open.
-func (b *Backend) release() (err error) {
+func (b *Backend) closeAll() (err error) {
 	for _, f := range b.folders {
 		err = errors.Join(err, f.close())
 	}
-	if b.record != nil { // before the books, which take the room that it leaves into their reserve
-		err = errors.Join(err, b.record.close())
+	if b.index != nil { // before the database, which take the room that it leaves into their reserve
+		err = errors.Join(err, b.index.close())
 	}
-	if b.books != nil {
-		err = errors.Join(err, b.books.Close())
+	if b.db != nil {
+		err = errors.Join(err, b.db.Close())
 	}
 	if b.catalogue != nil {
 		err = errors.Join(err, b.catalogue.close())
 	}
-	for _, dir := range []*os.Root{b.places, b.locks, b.hidden, b.base} {
+	for _, dir := range []*os.Root{b.locations, b.locks, b.hidden, b.base} {
 		if dir != nil {
 			err = errors.Join(err, dir.Close())
 		}

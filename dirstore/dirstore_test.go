@@ -25,7 +25,7 @@ func harness() storetest.Harness {
 		AcceptsSealed:   true,
 		BackupWriter:    true,
 		Blobs: func(_ context.Context, dir string) ([]storetest.Blob, error) {
-			return storetest.FileBlobs(filepath.Join(dir, hiddenFolder, booksFile), filepath.Join(dir, hiddenFolder, recordFile))
+			return storetest.FileBlobs(filepath.Join(dir, hiddenFolder, dbFile), filepath.Join(dir, hiddenFolder, indexFile))
 		},
 		NoteKeeper: true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {

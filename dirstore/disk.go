@@ -61,7 +61,7 @@ func isLink(err error) bool {
 	return !ok && !errors.Is(err, fs.ErrClosed) || code == syscall.ELOOP
 }
 
-// classify says what a file is, of which the record has the row r, or none.
+// classify says what a file is, of which the index has the row r, or none.
 func classify(info fs.FileInfo, r *row) presence {
 	switch inode, _, links := inodeOf(info); {
 	case info.IsDir():
@@ -74,8 +74,8 @@ func classify(info fs.FileInfo, r *row) presence {
 	return file
 }
 
-// strangeness says what else than a plain file is at a path.
-func strangeness(info fs.FileInfo) string {
+// kindReason says what else than a plain file is at a path.
+func kindReason(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		return "a folder is in its place"

@@ -24,7 +24,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	if err != nil {
 		return memento.Memory{}, fail(op, err)
 	}
-	defer b.drop(f)
+	defer b.releaseFolder(f)
 	m, sure, err := f.get(ctx, ref)
 	if !sure {
 		err = f.locked(ctx, func() error {
@@ -41,12 +41,12 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 }
 
 // get is Get as far as it goes without the lock. sure says that what is on disk
-// is what the record and the books say.
+// is what the index and the database says.
 func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, sure bool, err error) {
 	if !f.caughtUp.Load() {
 		return m, false, nil
 	}
-	m, err = f.b.books.Get(ctx, f.store, ref)
+	m, err = f.b.db.Get(ctx, f.store, ref)
 	p := ref.Path
 	at, isError := errors.AsType[*memento.Error](err)
 	switch {
@@ -75,20 +75,20 @@ func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, su
 	}
 	switch {
 	case r != nil && r.listed():
-		return memento.Memory{}, true, foreign("get", p, r.strange.reason)
+		return memento.Memory{}, true, foreign("get", p, r.status.reason)
 	case err == nil && r == nil,
-		err == nil && r.strange.kind == familiar && r.version != m.Version:
-		return m, f.rests(p), nil
+		err == nil && r.status.kind == managed && r.version != m.Version:
+		return m, f.waitsForRetry(p), nil
 	case err == nil:
 		return m, true, nil
-	case r != nil && r.strange.kind == familiar: // of a memory that was just removed
+	case r != nil && r.status.kind == managed: // of a memory that was just removed
 		return m, false, err
 	}
-	// There is no memory at p, but there may be a directory that books or disk have alone.
+	// There is no memory at p, but there may be a directory that database or disk have alone.
 	if differs, lookErr := f.differsBelow(ctx, p); lookErr != nil || differs {
 		return m, false, errors.Join(err, lookErr)
 	}
-	if errors.Is(err, memento.ErrNotExist) && f.strangersBelow(p) {
+	if errors.Is(err, memento.ErrNotExist) && f.hasListedBelow(p) {
 		err = &memento.Error{Op: "get", Path: p, Err: memento.ErrIsDir}
 	}
 	return m, true, err
@@ -102,21 +102,21 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		if opts.Dir == "" {
 			opts.Dir = memento.Root
 		}
-		strangers, err := b.look(ctx, store, opts.Dir)
+		unmanaged, err := b.refresh(ctx, store, opts.Dir)
 		switch {
 		case err != nil:
 			yield(memento.Entry{}, fail(op, err))
-		case len(strangers) == 0:
-			b.books.List(ctx, store, opts)(yield)
+		case len(unmanaged) == 0:
+			b.db.List(ctx, store, opts)(yield)
 		default:
-			b.listMerged(ctx, store, opts, strangers, yield)
+			b.listMerged(ctx, store, opts, unmanaged, yield)
 		}
 	}
 }
 
 // look makes what was changed by hand below dir versions, and returns what is
 // listed there and is no memory, in order of path.
-func (b *Backend) look(ctx context.Context, store memento.StoreID, dir memento.Path) (strangers []*row, err error) {
+func (b *Backend) refresh(ctx context.Context, store memento.StoreID, dir memento.Path) (unmanaged []*row, err error) {
 	if err := b.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -125,14 +125,14 @@ func (b *Backend) look(ctx context.Context, store memento.StoreID, dir memento.P
 	if err != nil {
 		return nil, err
 	}
-	defer b.drop(f)
-	if err := f.notice(ctx, dir); err != nil {
+	defer b.releaseFolder(f)
+	if err := f.refresh(ctx, dir); err != nil {
 		return nil, err
 	}
 	return f.listedBelow(dir), nil
 }
 
-// Apply implements [memento.Backend]. Once the books have the changes they are
+// Apply implements [memento.Backend]. Once the database has the changes they are
 // made, and durable; the files follow before Apply returns or, if the disk does
 // not let them, as soon as it does.
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
@@ -145,20 +145,20 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	if err != nil {
 		return memento.Applied{}, fail(op, err)
 	}
-	defer b.drop(f)
+	defer b.releaseFolder(f)
 	var done memento.Applied
 	err = f.locked(ctx, func() error {
 		if err := f.prepare(ctx, unsealed(changes)); err != nil {
 			return err
 		}
-		if err := b.room(ctx, changes); err != nil {
+		if err := b.checkSpace(ctx, changes); err != nil {
 			return err
 		}
 		if err := f.begin(); err != nil {
 			return err
 		}
 		b.step("marked")
-		done, err = b.books.Apply(ctx, store, by, changes)
+		done, err = b.db.Apply(ctx, store, by, changes)
 		if err != nil {
 			return f.undone(err)
 		}
@@ -194,7 +194,7 @@ func unsealed(list []memento.Change) []memento.Change {
 }
 
 // textsOf returns what changes write, by hash. What is kept of those that are
-// sealed only the books know.
+// sealed only the database knows.
 func textsOf(list []memento.Change) map[string]string {
 	texts := map[string]string{}
 	for _, c := range list {
@@ -210,15 +210,15 @@ func textsOf(list []memento.Change) map[string]string {
 	return texts
 }
 
-// follow has the files follow the books, in which versions were just made. What
+// follow has the files follow the database, in which versions were just made. What
 // does not work now is done later.
 func (f *folder) follow(ctx context.Context, versions []memento.Version, h hints) {
 	var c changes
-	again := f.settle(ctx, f.tasksOf(versions), h, &c)
+	again := f.writeBack(ctx, f.tasksOf(versions), h, &c)
 	_ = f.end(&c) // the mark stays, then
 	for _, v := range versions {
-		if v.Operation == memento.Deleted && f.hasStrangers() {
-			_ = f.tryAgain(noRoom)
+		if v.Operation == memento.Deleted && f.hasUnmanaged() {
+			_ = f.tryAgain(blocked)
 			break
 		}
 	}
@@ -269,7 +269,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	if err != nil {
 		return fail(op, err)
 	}
-	defer b.drop(f)
+	defer b.releaseFolder(f)
 	return fail(op, f.locked(ctx, func() error {
 		if err := f.prepare(ctx, imported(versions)); err != nil {
 			return err
@@ -277,7 +277,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 		if err := f.begin(); err != nil {
 			return err
 		}
-		if err := b.books.Import(ctx, store, versions); err != nil {
+		if err := b.db.Import(ctx, store, versions); err != nil {
 			return f.undone(err)
 		}
 		b.step("committed")
@@ -294,7 +294,7 @@ func imported(versions []memento.Version) (list []memento.Change) {
 		last[v.Memory] = i
 	}
 	for i, v := range versions {
-		_, err := memento.ParsePath(string(v.Path)) // the books refuse invalid ones
+		_, err := memento.ParsePath(string(v.Path)) // the database refuses invalid ones
 		if last[v.Memory] == i && v.Operation != memento.Deleted && err == nil {
 			list = append(list, memento.Put{Path: v.Path})
 		}
@@ -308,21 +308,21 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	if opts.Dir == "" {
 		opts.Dir = memento.Root
 	}
-	strangers, err := b.look(ctx, store, opts.Dir)
+	unmanaged, err := b.refresh(ctx, store, opts.Dir)
 	if err != nil {
 		return nil, fail(op, err)
 	}
-	if len(strangers) == 0 {
-		return b.books.Search(ctx, store, opts)
+	if len(unmanaged) == 0 {
+		return b.db.Search(ctx, store, opts)
 	}
 	most := cmp.Or(max(0, opts.Limit), defaultMatches)
-	opts.Limit = most + len(strangers)
-	matches, err := b.books.Search(ctx, store, opts)
+	opts.Limit = most + len(unmanaged)
+	matches, err := b.db.Search(ctx, store, opts)
 	if err != nil {
 		return nil, err
 	}
 	hidden := map[memento.Path]bool{}
-	for _, r := range strangers {
+	for _, r := range unmanaged {
 		hidden[r.path] = true
 	}
 	var seen []memento.Match
@@ -338,10 +338,10 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 const defaultMatches = 20
 
 // MarkRead implements [memento.ReadMarker].
-func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) { b.books.MarkRead(store, id) }
+func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) { b.db.MarkRead(store, id) }
 
 // SyncReads implements [memento.ReadMarker].
-func (b *Backend) SyncReads(ctx context.Context) error { return b.books.SyncReads(ctx) }
+func (b *Backend) SyncReads(ctx context.Context) error { return b.db.SyncReads(ctx) }
 
 // errSame says that the file system would put two memories into one file.
 func errSame(op string, p, other memento.Path) error {

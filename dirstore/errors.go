@@ -69,7 +69,7 @@ func foreign(op string, at memento.Path, reason string) error {
 	return &memento.Error{Op: op, Path: at, Err: fmt.Errorf("%w: %s", memento.ErrForeign, reason)}
 }
 
-// refused reports whether the books would not take a change, by a rule that the
+// refused reports whether the database would not take a change, by a rule that the
 // next attempt would break as well, rather than could not.
 func refused(err error) bool {
 	for _, rule := range []error{

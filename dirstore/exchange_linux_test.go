@@ -36,7 +36,7 @@ func TestFolderExchanged(t *testing.T) {
 		done <- err
 	}()
 	for start := time.Now(); time.Since(start) < 2*time.Second; {
-		if _, err := s.b.look(t.Context(), s.store, memento.Root); err != nil {
+		if _, err := s.b.refresh(t.Context(), s.store, memento.Root); err != nil {
 			t.Error(err)
 		}
 	}

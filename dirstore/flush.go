@@ -15,10 +15,10 @@ type syncer interface {
 }
 
 // medium is the syncer that has the operating system flush.
-type medium struct{}
+type osSyncer struct{}
 
-func (medium) syncFile(f *os.File) error     { return f.Sync() }
-func (medium) syncFolder(dir *os.Root) error { return syncFolder(dir) }
+func (osSyncer) syncFile(f *os.File) error     { return f.Sync() }
+func (osSyncer) syncFolder(dir *os.Root) error { return syncFolder(dir) }
 
 // syncsAtOnce is how many files are flushed at the same time: file systems flush
 // many together.
@@ -42,7 +42,7 @@ func atOnce[T any](items []T, do func(T)) {
 	wg.Wait()
 }
 
-// flushFound flushes the files that were found, and their names, before the books
+// flushFound flushes the files that were found, and their names, before the database
 // take them over: whoever wrote them perhaps did not, and if the machine then lost
 // what is in them, that would look like an edit by hand. What cannot be flushed is
 // taken over all the same, but not recorded: it is behind until it is flushed.
@@ -60,7 +60,7 @@ func (w *work) flushFound() {
 	var mu sync.Mutex // for what follows
 	w.unflushed = map[memento.Path]bool{}
 	for _, x := range w.findings {
-		if x.verdict == drop {
+		if x.action == drop {
 			continue
 		}
 		files = append(files, file{x.found.name, x.path})

@@ -105,12 +105,12 @@ func TestFlushes(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			s, r := recorded(t)
 			s.apply(tt.change)
-			if tt.file != "" && !r.flushedBefore(t, s.file(tt.file), "", "before-place") {
+			if tt.file != "" && !r.flushedBefore(t, s.file(tt.file), "", "before-install") {
 				t.Errorf("%s was put in its place before it was flushed", tt.file)
 			}
-			done := map[bool]string{true: "placed", false: "committed"}[tt.file != ""]
+			done := map[bool]string{true: "installed", false: "committed"}[tt.file != ""]
 			for _, dir := range tt.folders {
-				if !r.flushedBefore(t, s.file(dir), done, "recorded") {
+				if !r.flushedBefore(t, s.file(dir), done, "indexed") {
 					t.Errorf("the folder %s was not flushed", dir)
 				}
 			}
@@ -134,7 +134,7 @@ func TestFlushesNewStore(t *testing.T) {
 			folders = append(folders, filepath.Join(s.base, "stores"), filepath.Join(s.base, "stores", "other"))
 		}
 		for _, dir := range folders {
-			if !r.flushedBefore(t, dir, "", "recorded") {
+			if !r.flushedBefore(t, dir, "", "indexed") {
 				t.Errorf("%s: %s was not flushed", name, dir)
 			}
 		}
@@ -150,12 +150,12 @@ func TestFlushOfFileFails(t *testing.T) {
 		failures++
 		return !info.IsDir()
 	})
-	s.apply(memento.Put{Path: "/a", Content: "two"}) // which the books have
+	s.apply(memento.Put{Path: "/a", Content: "two"}) // which the database has
 	if got := tree(t, s.memories)["a"]; got != "text of /a" || failures == 0 {
 		t.Errorf("after %d failures the file has %q", failures, got)
 	}
 	r.reset(nil)
-	time.Sleep(patience + 100*time.Millisecond)
+	time.Sleep(retryDelay + 100*time.Millisecond)
 	s.listed()
 	s.mirrored()
 	if s.get("/a").Content != "two" {
@@ -179,9 +179,9 @@ func TestFlushOfFolderFails(t *testing.T) {
 			t.Errorf("%+v: history was pruned that is needed: %v", change, err)
 		}
 		r.reset(nil)
-		time.Sleep(patience + 100*time.Millisecond)
+		time.Sleep(retryDelay + 100*time.Millisecond)
 		s.listed()
-		if !r.flushedBefore(t, s.file("dir"), "before-dirsync", "recorded") {
+		if !r.flushedBefore(t, s.file("dir"), "before-dirsync", "indexed") {
 			t.Errorf("%+v: the folder was not flushed again", change)
 		}
 		s.mirrored()

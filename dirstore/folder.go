@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -17,33 +16,28 @@ import (
 
 // A folder is one store's folder of memories, as this process knows it.
 type folder struct {
-	b     *Backend
-	store memento.StoreID
-	place string // of the folder of memories, below the backend's
-	lock  *lock
-	users int // calls that use it; see Backend.mu
+	b        *Backend
+	store    memento.StoreID
+	location string // of the folder of memories, below the backend's
+	lock     *lock
+	users    int // calls that use it; see Backend.mu
 
 	opened   atomic.Pointer[opened] // nil while there is no folder
-	caughtUp atomic.Bool            // whether this process has looked at everything once
+	caughtUp atomic.Bool            // whether this process has compared all files once
 
-	mu         sync.RWMutex // for the fields up to the next comment
+	mu         sync.RWMutex // for the fields up to the next comment, and for dirty.stale
 	tree       *node
-	byMemory   map[memento.MemoryID]*row // familiar ones
-	strangers  int                       // rows that are not
-	generation uint64                    // of the record, as of which the tree is
-	behind     map[memento.Path]struct{} // files that could not be brought up to date; the holder of the lock alone changes it
-	retry      time.Time                 // when to try it again
+	byMemory   map[memento.MemoryID]*row // rows of managed files
+	unmanaged  int                       // number of rows of other files
+	generation uint64                    // of the index that the tree was read from
+	retryAt    time.Time                 // when to try again to bring stale files up to date
 
-	// What follows is for the holder of the lock.
-	token      uint64                    // the mark that is set; 0 if none
-	excused    uint64                    // a mark that stays, for the files in pardoned
-	pardoned   map[memento.Path]struct{} // what was behind when that was set
-	over       uint64                    // the mark in whose place begin has set token
-	unseen     bool                      // whether the last look at everything left something out
-	unflushed  map[memento.Path]struct{} // folders that could not be flushed, or perhaps were not; see ownPlace
-	noticed    []memento.Version         // made of changes by hand, to be reported
-	unrecorded changes                   // that are in the tree, but could not be written to the record
-	postponed  map[memento.Path]error    // changes by hand for which there was no room, and why
+	// The following fields are for the holder of the lock.
+	dirty     dirtyState
+	unflushed map[memento.Path]struct{} // folders that could not be flushed, or perhaps were not; see ownLocation
+	adopted   []memento.Version         // made from changes by hand, and not reported yet
+	unindexed changes                   // in the tree, but not in the index because it could not be written
+	postponed map[memento.Path]error    // changes by hand that could not become versions for lack of disk space, and why
 }
 
 // opened is an open folder of memories.
@@ -52,11 +46,11 @@ type opened struct {
 	info fs.FileInfo
 }
 
-func newFolder(b *Backend, store memento.StoreID, place string, l *lock) *folder {
+func newFolder(b *Backend, store memento.StoreID, location string, l *lock) *folder {
 	return &folder{
-		b: b, store: store, place: place, lock: l,
-		tree: &node{}, byMemory: map[memento.MemoryID]*row{}, behind: map[memento.Path]struct{}{},
-		unflushed: map[memento.Path]struct{}{},
+		b: b, store: store, location: location, lock: l,
+		tree: &node{}, byMemory: map[memento.MemoryID]*row{}, unflushed: map[memento.Path]struct{}{},
+		dirty: dirtyState{stale: map[memento.Path]struct{}{}},
 	}
 }
 
@@ -73,7 +67,7 @@ func (f *folder) close() error {
 // still what is at its place.
 func (f *folder) present() (root *os.Root, ok bool) {
 	o := f.opened.Load()
-	info, err := f.b.base.Lstat(f.place)
+	info, err := f.b.base.Lstat(f.location)
 	switch {
 	case o == nil:
 		return nil, isAbsent(err)
@@ -135,7 +129,7 @@ func (f *folder) noFolder(err error) error {
 // reach goes to the folder's place, one name after the other.
 func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
 	at := f.b.base
-	for name := range strings.SplitSeq(f.place, "/") {
+	for name := range strings.SplitSeq(f.location, "/") {
 		next, err := step(at, name)
 		if at != f.b.base {
 			err = errors.Join(err, at.Close())
@@ -148,11 +142,11 @@ func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root,
 	return at, nil
 }
 
-// ownPlace stands, among paths of folders, for those that the store's own is in.
-const ownPlace memento.Path = ""
+// ownLocation stands, among paths of folders, for those that the store's own is in.
+const ownLocation memento.Path = ""
 
-// flushPlace flushes the names on the way to the store's folder.
-func (f *folder) flushPlace() error {
+// flushLocation flushes the names on the way to the store's folder.
+func (f *folder) flushLocation() error {
 	root, err := f.reach(func(dir *os.Root, name string) (*os.Root, error) {
 		if err := f.b.syncer.syncFolder(dir); err != nil {
 			return nil, err
@@ -168,7 +162,7 @@ func (f *folder) flushPlace() error {
 	return root.Close()
 }
 
-// row returns what the record has of a path, or nil.
+// row returns what the index has of a path, or nil.
 func (f *folder) row(p memento.Path) *row {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -197,11 +191,11 @@ func (f *folder) rowOf(id memento.MemoryID) *row {
 	return f.byMemory[id]
 }
 
-// hasStrangers reports whether there is a file that is not what the books have.
-func (f *folder) hasStrangers() bool {
+// hasUnmanaged reports whether there is a file that is not what the database has.
+func (f *folder) hasUnmanaged() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.strangers > 0
+	return f.unmanaged > 0
 }
 
 // apply brings changes into the tree. The caller holds mu.
@@ -217,15 +211,15 @@ func (f *folder) apply(c *changes) {
 // count keeps what is known of all rows together, as one becomes another.
 func (f *folder) count(before, after *row) {
 	if before != nil {
-		if before.strange.kind != familiar {
-			f.strangers--
+		if before.status.kind != managed {
+			f.unmanaged--
 		} else if f.byMemory[before.memory] == before {
 			delete(f.byMemory, before.memory)
 		}
 	}
 	if after != nil {
-		if after.strange.kind != familiar {
-			f.strangers++
+		if after.status.kind != managed {
+			f.unmanaged++
 		} else if other := f.byMemory[after.memory]; other == nil || other == before || other.version.SeqHint() <= after.version.SeqHint() {
 			f.byMemory[after.memory] = after // of two files of one memory, the one that is to go is older
 		}
@@ -243,12 +237,12 @@ func (f *folder) confirm(r *row, checked int64) {
 	}
 }
 
-// readRecord reads what others have written to the record since.
-func (f *folder) readRecord() error {
+// readIndex reads what others have written to the index since.
+func (f *folder) readIndex() error {
 	f.mu.RLock()
 	after := f.generation
 	f.mu.RUnlock()
-	c, generation, whole, err := f.b.record.read(f.store, after)
+	c, generation, whole, err := f.b.index.read(f.store, after)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.generation != after {
@@ -267,7 +261,7 @@ func (f *folder) readRecord() error {
 
 // empty makes the tree that of no generation. The caller holds mu.
 func (f *folder) empty() {
-	f.tree, f.strangers, f.generation = &node{}, 0, 0
+	f.tree, f.unmanaged, f.generation = &node{}, 0, 0
 	clear(f.byMemory)
 }
 
@@ -282,24 +276,24 @@ func (f *folder) locked(ctx context.Context, do func() error) error {
 
 // withLock is locked for who has the lock; it releases it.
 func (f *folder) withLock(ctx context.Context, do func() error) (err error) {
-	var noticed []memento.Version
+	var adopted []memento.Version
 	func() {
 		defer func() {
-			noticed, f.noticed = f.noticed, nil
+			adopted, f.adopted = f.adopted, nil
 			f.lock.release()
 		}()
 		if err = f.catchUp(ctx); err == nil {
 			err = do()
 		}
 	}()
-	if len(noticed) > 0 && f.b.adopted != nil {
-		f.b.adopted(f.store, noticed)
+	if len(adopted) > 0 && f.b.adopted != nil {
+		f.b.adopted(f.store, adopted)
 	}
 	return err
 }
 
-// patience is how long a file that cannot be brought up to date is left alone.
-const patience = time.Second
+// retryDelay is how long a file that cannot be brought up to date is left alone.
+const retryDelay = time.Second
 
 // catchUp brings what this process knows up to date, and finishes what another
 // began and did not live to finish. The caller has the lock.
@@ -314,32 +308,31 @@ func (f *folder) catchUp(ctx context.Context) error {
 	if err := f.reopen(); err != nil {
 		return err
 	}
-	died := m.unsettled != 0 && m.unsettled != f.excused
-	full := !f.caughtUp.Load() || f.unseen || died || len(f.behind)+len(f.unflushed) > 0 && time.Now().After(f.retry)
-	f.token, f.over = m.unsettled, 0
+	died := f.dirty.load(m.dirty)
+	full := !f.caughtUp.Load() || f.dirty.scanIncomplete || died || len(f.dirty.stale)+len(f.unflushed) > 0 && time.Now().After(f.retryAt)
 	if died {
-		f.unflushed[ownPlace] = struct{}{}
+		f.unflushed[ownLocation] = struct{}{}
 	}
-	if !f.unrecorded.none() && m.generation != f.recordedAs() {
+	if !f.unindexed.isEmpty() && m.generation != f.indexGeneration() {
 		// Others have looked at everything since, and know better.
-		f.unrecorded, full = changes{}, true
+		f.unindexed, full = changes{}, true
 		f.mu.Lock()
 		f.empty()
 		f.mu.Unlock()
 	}
-	if !f.caughtUp.Load() || m.generation != f.recordedAs() {
-		if err := f.readRecord(); err != nil {
-			full = true // the record is lost: it is made anew
+	if !f.caughtUp.Load() || m.generation != f.indexGeneration() {
+		if err := f.readIndex(); err != nil {
+			full = true // the index is lost: it is made anew
 		}
 	}
-	switch at := f.recordedAs(); {
-	case at < m.generation: // the record was lost, but not those who know what was in it
+	switch at := f.indexGeneration(); {
+	case at < m.generation: // the index was lost, but not those who know what was in it
 		full = true
 		f.mu.Lock()
 		f.generation = m.generation
 		f.mu.Unlock()
 	case at > m.generation:
-		if err := f.lock.setMark(mark{at, f.token}); err != nil {
+		if err := f.lock.setMark(mark{at, f.dirty.mark}); err != nil {
 			return err
 		}
 	}
@@ -353,61 +346,50 @@ func (f *folder) catchUp(ctx context.Context) error {
 	return err
 }
 
-// setBehind notes whether the file at a path could not be brought up to date.
-func (f *folder) setBehind(p memento.Path, is bool) {
+// setStale notes whether the file at a path could not be brought up to date.
+func (f *folder) setStale(p memento.Path, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if is {
-		f.behind[p] = struct{}{}
+		f.dirty.stale[p] = struct{}{}
 	} else {
-		delete(f.behind, p)
+		delete(f.dirty.stale, p)
 	}
 }
 
-// isBehind reports whether it is known that the file at a path is behind.
-func (f *folder) isBehind(p memento.Path) bool {
-	_, is := f.behind[p]
+// isStale reports whether it is known that the file at a path is behind.
+func (f *folder) isStale(p memento.Path) bool {
+	_, is := f.dirty.stale[p]
 	return is
 }
 
 // rest leaves files that could not be brought up to date alone for a while.
-func (f *folder) rest() {
+func (f *folder) delayRetry() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.retry = time.Now().Add(patience)
+	f.retryAt = time.Now().Add(retryDelay)
 }
 
 // rests reports whether it is known that the file at a path is behind, and too
 // early to try again.
-func (f *folder) rests(p memento.Path) bool {
+func (f *folder) waitsForRetry(p memento.Path) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	_, is := f.behind[p]
-	return is && time.Now().Before(f.retry)
+	_, is := f.dirty.stale[p]
+	return is && time.Now().Before(f.retryAt)
 }
 
-// stillPardoned reports whether no file is behind that was not when excused was set.
-func (f *folder) stillPardoned() bool {
-	for p := range f.behind {
-		if _, was := f.pardoned[p]; !was {
-			return false
-		}
-	}
-	return true
-}
-
-// recordedAs returns the generation of the record that the tree has.
-func (f *folder) recordedAs() uint64 {
+// indexGeneration returns the generation of the index that the tree has.
+func (f *folder) indexGeneration() uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.generation
 }
 
-// begin marks that files may be behind the books until end. The caller has the lock.
+// begin sets the dirty mark: until end, files may differ from the database. The caller
+// has the lock.
 func (f *folder) begin() error {
-	if f.token == 0 || f.token == f.excused {
-		f.over = f.token
-		f.token = max(1, rand.Uint64())
+	if f.dirty.begin(max(1, rand.Uint64())) {
 		return f.setMark()
 	}
 	return nil
@@ -415,38 +397,28 @@ func (f *folder) begin() error {
 
 // setMark sets the mark to what it should be. Where there is no mark yet, that takes room.
 func (f *folder) setMark() error {
-	return f.b.roomy(func() error { return f.lock.setMark(mark{f.recordedAs(), f.token}) })
+	return f.b.withReserve(func() error { return f.lock.setMark(mark{f.indexGeneration(), f.dirty.mark}) })
 }
 
-// end keeps changes in the record and the tree, and takes the mark away if all
-// files are up to date. That the record cannot be written is not an error: the
+// end keeps changes in the index and the tree, and takes the mark away if all
+// files are up to date. That the index cannot be written is not an error: the
 // mark then stays, others look at everything, and the next to come here in this
 // process writes what could not be.
 func (f *folder) end(c *changes) error {
 	f.mu.Lock()
 	f.apply(c)
 	f.mu.Unlock()
-	f.unrecorded.then(c)
-	if !f.unrecorded.none() {
-		generation := f.recordedAs() + 1
-		if f.b.record.write(f.store, generation, &f.unrecorded) == nil {
-			f.unrecorded = changes{}
+	f.unindexed.merge(c)
+	if !f.unindexed.isEmpty() {
+		generation := f.indexGeneration() + 1
+		if f.b.index.write(f.store, generation, &f.unindexed) == nil {
+			f.unindexed = changes{}
 			f.mu.Lock()
 			f.generation = generation
 			f.mu.Unlock()
 		}
-		f.b.step("recorded")
+		f.b.step("indexed")
 	}
-	if f.unrecorded.none() && !f.unseen && len(f.unflushed) == 0 {
-		switch {
-		case len(f.behind) == 0:
-			f.token = 0
-		case f.over != 0 && f.stillPardoned():
-			f.token = f.over // others need not look at everything for what they know
-		}
-	}
-	if f.token != f.excused {
-		f.excused, f.pardoned = f.token, maps.Clone(f.behind)
-	}
+	f.dirty.end(f.unindexed.isEmpty() && len(f.unflushed) == 0)
 	return f.setMark()
 }

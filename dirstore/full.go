@@ -12,12 +12,12 @@ import (
 )
 
 // On a full disk, folders can be opened and read, and memories be removed. Room for that is
-// in the reserve of the books: see package sqlitestore. What was changed by hand and cannot
+// in the reserve of the database: see package sqlitestore. What was changed by hand and cannot
 // become a version for now stays as it is on disk, until there is room: reads are of what
-// the books have, and changes of it are refused.
+// the database has, and changes of it are refused.
 
-// lentBytes is how much of the reserve is given away for a small file, or an index of a log.
-const lentBytes = 64 << 10
+// releaseBytes is how much of the reserve is given away for a small file, or an index of a log.
+const releaseBytes = 64 << 10
 
 // isFull reports whether an error says that there is no room on the disk.
 func isFull(err error) bool {
@@ -31,29 +31,29 @@ func isFull(err error) bool {
 	return errors.Is(err, memento.ErrNoSpace) || reserve.IsFull(err)
 }
 
-// roomy does something small, with room of the reserve if there is none otherwise.
-func (b *Backend) roomy(do func() error) error {
+// withReserve does something small, with room of the reserve if there is none otherwise.
+func (b *Backend) withReserve(do func() error) error {
 	err := do()
 	if isFull(err) {
-		reserve.Release(b.booksPath, lentBytes)
+		reserve.Release(b.dbPath, releaseBytes)
 		err = do()
 	}
 	return err
 }
 
-// openRecordScarce opens the record with room of the reserve or, if there is none, one in
+// openIndexFull opens the index with room of the reserve or, if there is none, one in
 // memory: it is a cache.
-func (b *Backend) openRecordScarce(path string) (*record, error) {
-	reserve.Release(b.booksPath, lentBytes)
-	r, err := openRecord(b.hidden, path)
+func (b *Backend) openIndexFull(path string) (*fileIndex, error) {
+	reserve.Release(b.dbPath, releaseBytes)
+	r, err := openIndex(b.hidden, path)
 	if !isFull(err) {
 		return r, err
 	}
-	conn, err := openRecordFile(":memory:")
+	conn, err := openIndexFile(":memory:")
 	if err != nil {
-		return nil, translateRecord(err)
+		return nil, translateIndex(err)
 	}
-	return &record{conn: conn}, nil
+	return &fileIndex{conn: conn}, nil
 }
 
 // Ready implements [memento.ReadyChecker].
@@ -62,19 +62,19 @@ func (b *Backend) Ready(ctx context.Context) error {
 		return fail("check", err)
 	}
 	defer b.leave()
-	return b.books.Ready(ctx)
+	return b.db.Ready(ctx)
 }
 
 // room refuses changes that are more than removals if there is no room for their files.
-// The books alone could perhaps still take them.
-func (b *Backend) room(ctx context.Context, changes []memento.Change) error {
+// The database alone could perhaps still take them.
+func (b *Backend) checkSpace(ctx context.Context, changes []memento.Change) error {
 	if !slices.ContainsFunc(unsealed(changes), func(c memento.Change) bool {
 		_, removes := c.(memento.Remove)
 		return !removes
 	}) {
 		return nil
 	}
-	if err := b.books.Ready(ctx); errors.Is(err, memento.ErrNoSpace) {
+	if err := b.db.Ready(ctx); errors.Is(err, memento.ErrNoSpace) {
 		return err
 	}
 	return nil
@@ -114,5 +114,5 @@ func (b *Backend) explainFull(err error) error {
 	if errors.Is(err, memento.ErrNoSpace) || !isFull(err) {
 		return err
 	}
-	return reserve.Explain(err, "the folder", b.booksPath)
+	return reserve.Explain(err, "the folder", b.dbPath)
 }

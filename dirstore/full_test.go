@@ -106,7 +106,7 @@ func testFullDisk(t *testing.T, kept bool) {
 		t.Fatal(err)
 	}
 	if !kept {
-		if err := os.Remove(filepath.Join(dir, hiddenFolder, booksFile+"-reserve")); err != nil {
+		if err := os.Remove(filepath.Join(dir, hiddenFolder, dbFile+"-reserve")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 
 // GetVersion implements [memento.Backend].
 func (b *Backend) GetVersion(ctx context.Context, store memento.StoreID, id memento.VersionID) (memento.Version, error) {
-	return b.books.GetVersion(ctx, store, id)
+	return b.db.GetVersion(ctx, store, id)
 }
 
 // ListVersions implements [memento.Backend].
 func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts memento.VersionListOptions) iter.Seq2[memento.Version, error] {
 	return func(yield func(memento.Version, error) bool) {
-		if _, err := b.look(ctx, store, memento.Root); err != nil {
+		if _, err := b.refresh(ctx, store, memento.Root); err != nil {
 			yield(memento.Version{}, fail("list versions", err))
 			return
 		}
-		b.books.ListVersions(ctx, store, opts)(yield)
+		b.db.ListVersions(ctx, store, opts)(yield)
 	}
 }
 
@@ -33,12 +33,12 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
 	// Whether it is the newest may be for a change by hand to say.
-	v, err := b.books.GetVersion(ctx, store, id)
+	v, err := b.db.GetVersion(ctx, store, id)
 	if damage, ok := errors.AsType[*memento.DamageError](err); ok { // which does not keep it from being removed
 		v, err = memento.Version{ID: id, Memory: damage.Memory}, nil
 	}
 	if err != nil {
-		return b.books.Redact(ctx, store, id, by) // which says what is wrong
+		return b.db.Redact(ctx, store, id, by) // which says what is wrong
 	}
 	if _, err := b.Get(ctx, store, memento.ByID(v.Memory)); isGone(err) {
 		return memento.Version{}, fail(op, err)
@@ -51,7 +51,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	if err != nil {
 		return memento.Version{}, fail(op, err)
 	}
-	defer b.drop(f)
+	defer b.releaseFolder(f)
 	var done memento.Version
 	err = f.locked(ctx, func() error {
 		if f.holds(ctx, v) {
@@ -62,24 +62,24 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 				return fmt.Errorf("%w: the file of the memory still has these contents", memento.ErrReadOnly)
 			}
 		}
-		done, err = b.books.Redact(ctx, store, id, by)
+		done, err = b.db.Redact(ctx, store, id, by)
 		return err
 	})
 	return done, fail(op, err)
 }
 
-// holds reports whether there is a file that is behind the books, and could have
+// holds reports whether there is a file that is behind the database, and could have
 // the contents of a version of its memory, or whether the machine could bring one
 // back. The caller has the lock.
 func (f *folder) holds(ctx context.Context, v memento.Version) bool {
 	if len(f.unflushed) > 0 {
 		return true
 	}
-	if len(f.behind) == 0 {
+	if len(f.dirty.stale) == 0 {
 		return false
 	}
 	// The memory may have another file by now, where it has gone.
-	for p := range f.behind {
+	for p := range f.dirty.stale {
 		if r := f.row(p); r != nil && r.memory == v.Memory && (v.SHA256 == "" || r.sha256 == v.SHA256) {
 			return true
 		}
@@ -87,8 +87,8 @@ func (f *folder) holds(ctx context.Context, v memento.Version) bool {
 	if f.rowOf(v.Memory) != nil {
 		return false
 	}
-	m, err := f.b.books.Get(ctx, f.store, memento.ByID(v.Memory))
-	_, is := f.behind[m.Path]
+	m, err := f.b.db.Get(ctx, f.store, memento.ByID(v.Memory))
+	_, is := f.dirty.stale[m.Path]
 	return err == nil && is
 }
 
@@ -107,7 +107,7 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 			return memento.Pruned{}, fail("prune", err)
 		}
 	}
-	return b.books.Prune(ctx, store, opts)
+	return b.db.Prune(ctx, store, opts)
 }
 
 // flushed returns an error while a folder of a store cannot be flushed.
@@ -120,7 +120,7 @@ func (b *Backend) flushed(ctx context.Context, store memento.StoreID) error {
 	if err != nil {
 		return err
 	}
-	defer b.drop(f)
+	defer b.releaseFolder(f)
 	return f.locked(ctx, func() error {
 		if len(f.unflushed) > 0 {
 			if err := f.reconcile(ctx, true); err != nil {

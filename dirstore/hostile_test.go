@@ -210,7 +210,7 @@ func TestLinkInPlaceOfFolder(t *testing.T) {
 
 // The folders that memento itself needs are refused if they are links.
 func TestLinkedFolders(t *testing.T) {
-	for _, name := range []string{"memories", hiddenFolder, hiddenFolder + "/" + booksFile, hiddenFolder + "/" + recordFile, hiddenFolder + "/" + locksFolder} {
+	for _, name := range []string{"memories", hiddenFolder, hiddenFolder + "/" + dbFile, hiddenFolder + "/" + indexFile, hiddenFolder + "/" + locksFolder} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.put("/a", "x")

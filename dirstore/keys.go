@@ -7,32 +7,32 @@ import (
 	"memento"
 )
 
-// Keys are in the books alone: people have no use for them as files.
+// Keys are in the database alone: people have no use for them as files.
 
 // AddKey implements [memento.KeyKeeper].
-func (b *Backend) AddKey(ctx context.Context, k memento.Key) error { return b.books.AddKey(ctx, k) }
+func (b *Backend) AddKey(ctx context.Context, k memento.Key) error { return b.db.AddKey(ctx, k) }
 
 // KeyByHash implements [memento.KeyKeeper].
 func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
-	return b.books.KeyByHash(ctx, hash)
+	return b.db.KeyByHash(ctx, hash)
 }
 
 // ListKeys implements [memento.KeyKeeper].
 func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
-	return b.books.ListKeys(ctx, ws)
+	return b.db.ListKeys(ctx, ws)
 }
 
 // UpdateKey implements [memento.KeyKeeper].
 func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
-	return b.books.UpdateKey(ctx, ws, id, u)
+	return b.db.UpdateKey(ctx, ws, id, u)
 }
 
-// Note implements [memento.NoteKeeper]: notes are in the books, too.
+// Note implements [memento.NoteKeeper]: notes are in the database, too.
 func (b *Backend) Note(ctx context.Context, name string) (string, error) {
-	return b.books.Note(ctx, name)
+	return b.db.Note(ctx, name)
 }
 
 // SetNote implements [memento.NoteKeeper].
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
-	return b.books.SetNote(ctx, name, text)
+	return b.db.SetNote(ctx, name, text)
 }

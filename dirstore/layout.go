@@ -19,21 +19,21 @@ import (
 
 // What is where, below the folder that Open was given.
 const (
-	hiddenFolder  = ".memento"
-	defaultFolder = "memories"         // of the store named default
-	otherFolders  = "stores"           // one for each other store, with a folder of memories in it
-	booksFile     = "books.db"         // in hiddenFolder, like what follows
-	recordFile    = "folder.db"        // see record
-	locksFolder   = "locks"            // a lock for each store, and the catalogue's
-	placesFolder  = "stores"           // a file for each store outside of defaultFolder, which says where it is
-	ownerFile     = "default"          // which store is in defaultFolder
-	leaving       = ".leaving"         // behind the name of a file in placesFolder: the store is being deleted
-	left          = ".left"            // behind a store's ID: its folder of memories, which could not be removed
-	tempPrefix    = ".memento-"        // of a file that is being written, beside the file whose place it will take
-	tempSuffix    = ".tmp"             //
-	maxName       = 255                // bytes in a name, on every file system there is
-	ownMode       = fs.FileMode(0o600) // of files
-	ownFolderMode = fs.FileMode(0o700)
+	hiddenFolder    = ".memento"
+	defaultFolder   = "memories"         // of the store named default
+	otherFolders    = "stores"           // one for each other store, with a folder of memories in it
+	dbFile          = "books.db"         // in hiddenFolder, like what follows
+	indexFile       = "folder.db"        // see fileIndex
+	locksFolder     = "locks"            // a lock for each store, and the catalogue's
+	locationsFolder = "stores"           // a file for each store outside of defaultFolder, which says where it is
+	ownerFile       = "default"          // which store is in defaultFolder
+	deletingSuffix  = ".deletingSuffix"  // behind the name of a file in locationsFolder: the store is being deleted
+	deletedSuffix   = ".left"            // behind a store's ID: its folder of memories, which could not be removed
+	tempPrefix      = ".memento-"        // of a file that is being written, beside the file whose place it will take
+	tempSuffix      = ".tmp"             //
+	maxName         = 255                // bytes in a name, on every file system there is
+	ownMode         = fs.FileMode(0o600) // of files
+	ownFolderMode   = fs.FileMode(0o700)
 )
 
 // makeFolder makes a folder in dir for its owner only, unless it is there, and

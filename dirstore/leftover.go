@@ -8,18 +8,18 @@ import (
 )
 
 // A machine that loses its power can bring back a file that was removed, renamed or
-// replaced: the names in a folder were perhaps not flushed yet. The record, which is
+// replaced: the names in a folder were perhaps not flushed yet. The index, which is
 // not flushed either, may know nothing of the file. It is then not a file that was
 // added or edited by hand, but a leftover, and the history tells: a text that was at
 // this path, in a file that nobody has touched since a memory was last changed there,
 // or left it. An old text that a person puts back is in a file that was
 // touched later, whichever way they do it, since that changes the time of its inode.
 //
-// A leftover gets the row that the record should have had. All else follows from
+// A leftover gets the row that the index should have had. All else follows from
 // that: see decide.
 
-// A trail is what the history tells of one path.
-type trail struct {
+// A pathHistory is what the history tells of one path.
+type pathHistory struct {
 	versions map[string]memento.Version // the last with each hash, without contents
 	last     time.Time                  // when a memory last came, was changed, or left
 }
@@ -27,12 +27,12 @@ type trail struct {
 // leftover returns the row of the file that x is about if that is a leftover,
 // or nil. hash is that of the file's contents.
 func (w *work) leftover(ctx context.Context, x *finding, s *scan, hash func() string) (*row, error) {
-	if w.trails == nil {
-		if err := w.readTrails(ctx, s); err != nil {
+	if w.pastTexts == nil {
+		if err := w.readPastTexts(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	t := w.trails[x.path]
+	t := w.pastTexts[x.path]
 	switch {
 	case t == nil || t.versions == nil:
 		return nil, nil
@@ -50,24 +50,24 @@ func (w *work) leftover(ctx context.Context, x *finding, s *scan, hash func() st
 	return &row{path: x.path, memory: v.Memory, version: v.ID, sha256: v.SHA256, print: printOf(x.found.info), checked: x.checked}, nil
 }
 
-// readTrails reads the history once, for all files that the record does not know.
-func (w *work) readTrails(ctx context.Context, s *scan) error {
-	w.trails = map[memento.Path]*trail{}
+// readPastTexts reads the history once, for all files that the index does not know.
+func (w *work) readPastTexts(ctx context.Context, s *scan) error {
+	w.pastTexts = map[memento.Path]*pathHistory{}
 	for p, at := range s.found {
 		if r := w.f.row(p); r == nil || r.print != printOf(at.info) {
-			w.trails[p] = &trail{}
+			w.pastTexts[p] = &pathHistory{}
 		}
 	}
 	at := map[memento.MemoryID]memento.Path{} // where memories are, if at one of these paths
-	for v, err := range w.f.b.books.ListVersions(ctx, w.f.store, memento.VersionListOptions{OldestFirst: true}) {
+	for v, err := range w.f.b.db.ListVersions(ctx, w.f.store, memento.VersionListOptions{OldestFirst: true}) {
 		if err != nil {
 			return err
 		}
 		if from, known := at[v.Memory]; known && (v.Operation == memento.Deleted || !v.Redacted() && v.Path != from) {
-			w.trails[from].last = v.CreatedAt
+			w.pastTexts[from].last = v.CreatedAt
 			delete(at, v.Memory)
 		}
-		t := w.trails[v.Path]
+		t := w.pastTexts[v.Path]
 		if t == nil || v.Operation == memento.Deleted || v.Redacted() {
 			continue
 		}
@@ -82,7 +82,7 @@ func (w *work) readTrails(ctx context.Context, s *scan) error {
 
 // recall takes up rows of leftovers, before anything is done about them: whoever
 // comes next has to know them as well, should that fail.
-func (f *folder) recall(rows []*row) {
+func (f *folder) addRows(rows []*row) {
 	if len(rows) == 0 {
 		return
 	}
@@ -90,5 +90,5 @@ func (f *folder) recall(rows []*row) {
 	f.mu.Lock()
 	f.apply(&c)
 	f.mu.Unlock()
-	f.unrecorded.then(&c)
+	f.unindexed.merge(&c)
 }

@@ -20,33 +20,33 @@ func (r *row) entry() memento.Entry {
 	}
 }
 
-// listMerged lists memories, and strangers, which are in order of path, among them.
-func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts memento.ListOptions, strangers []*row, yield func(memento.Entry, error) bool) {
+// listMerged lists memories, and unmanaged, which are in order of path, among them.
+func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts memento.ListOptions, unmanaged []*row, yield func(memento.Entry, error) bool) {
 	l := lister{opts: opts, yield: yield}
 	all := opts
 	if opts.Depth > 0 || strings.HasSuffix(opts.After, "/") {
 		all.Depth, all.After, all.Limit = 0, "", 0 // directories are summed up here
 	}
-	for e, err := range b.books.List(ctx, store, all) {
+	for e, err := range b.db.List(ctx, store, all) {
 		if err != nil {
 			yield(memento.Entry{}, err)
 			return
 		}
-		for len(strangers) > 0 && strangers[0].path < e.Path {
-			if !l.take(strangers[0].entry()) {
+		for len(unmanaged) > 0 && unmanaged[0].path < e.Path {
+			if !l.take(unmanaged[0].entry()) {
 				return
 			}
-			strangers = strangers[1:]
+			unmanaged = unmanaged[1:]
 		}
-		if len(strangers) > 0 && strangers[0].path == e.Path { // its file is no longer what the books have
-			e = strangers[0].entry()
-			strangers = strangers[1:]
+		if len(unmanaged) > 0 && unmanaged[0].path == e.Path { // its file is no longer what the database has
+			e = unmanaged[0].entry()
+			unmanaged = unmanaged[1:]
 		}
 		if !l.take(e) {
 			return
 		}
 	}
-	for _, r := range strangers {
+	for _, r := range unmanaged {
 		if !l.take(r.entry()) {
 			return
 		}

@@ -148,8 +148,8 @@ func (l *lockFile) wait(ctx context.Context) error {
 // A mark is what the file of a store's lock says, to those who have the lock and
 // to those who have not.
 type mark struct {
-	generation uint64 // grows whenever the record changes
-	unsettled  uint64 // not 0 while files may be behind the books
+	generation uint64 // grows whenever the index changes
+	dirty      uint64 // not 0 while files may be behind the database
 }
 
 func (l *lock) mark() (m mark, err error) {
@@ -181,7 +181,7 @@ func (l *lock) setMark(m mark) error { return setMark(l.main.open.Load(), m) }
 func setMark(f *os.File, m mark) error {
 	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], m.generation)
-	binary.LittleEndian.PutUint64(raw[8:], m.unsettled)
+	binary.LittleEndian.PutUint64(raw[8:], m.dirty)
 	_, err := f.WriteAt(raw[:], 0)
 	return err
 }

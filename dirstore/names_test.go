@@ -251,18 +251,18 @@ func TestManyStores(t *testing.T) {
 // A store that was made by someone who died before it had its place gets one.
 func TestPlaceLost(t *testing.T) {
 	s := newSite(t)
-	for _, tt := range []struct{ name, place string }{{"default", "memories"}, {"other", "stores/other/memories"}} {
-		name, place := tt.name, tt.place
-		info, err := s.b.books.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: name})
+	for _, tt := range []struct{ name, location string }{{"default", "memories"}, {"other", "stores/other/memories"}} {
+		name, location := tt.name, tt.location
+		info, err := s.b.db.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: name})
 		s.do(err)
 		if name == "default" {
 			s.do(s.b.DeleteStore(t.Context(), memento.DefaultWorkspace, s.store))
 		}
 		s.store = info.ID
 		s.put("/a", name)
-		got, err := os.ReadFile(filepath.Join(s.base, place, "a"))
+		got, err := os.ReadFile(filepath.Join(s.base, location, "a"))
 		if err != nil || string(got) != name {
-			t.Errorf("in %s: %q, %v", place, got, err)
+			t.Errorf("in %s: %q, %v", location, got, err)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (f *folder) prepare(ctx context.Context, list []memento.Change) error {
 }
 
 // pathsOf returns the paths of a change: those that are to be free, or to be
-// replaced, and those that are to go. It leaves out invalid ones, which the books refuse.
+// replaced, and those that are to go. It leaves out invalid ones, which the database refuses.
 func pathsOf(c memento.Change) (to, from []memento.Path) {
 	switch c := c.(type) {
 	case memento.Put:
@@ -100,12 +100,12 @@ func (f *folder) refuse(list []memento.Change) error {
 			op = "move"
 		}
 		for _, p := range from {
-			if err := f.strangerAt(op, p); err != nil {
+			if err := f.checkManaged(op, p); err != nil {
 				return err
 			}
 			for _, r := range f.rowsBelow(p) {
-				if r.strange.kind != familiar {
-					return foreign(op, r.path, r.strange.reason)
+				if r.status.kind != managed {
+					return foreign(op, r.path, r.status.reason)
 				}
 			}
 		}
@@ -120,7 +120,7 @@ func (f *folder) refuse(list []memento.Change) error {
 			if f.b.traits.merges() {
 				came = append(came, p)
 			}
-			if err := f.strangerAt(op, p); err != nil {
+			if err := f.checkManaged(op, p); err != nil {
 				return err
 			}
 			if aliased {
@@ -166,15 +166,15 @@ func (f *folder) aliasAmong(paths []memento.Path, p memento.Path) (memento.Path,
 	return "", false
 }
 
-// strangerAt refuses a path at or above which the record has something that is no memory.
-func (f *folder) strangerAt(op string, p memento.Path) error {
-	if !f.hasStrangers() {
+// checkManaged refuses a path at or above which the index has something that is no memory.
+func (f *folder) checkManaged(op string, p memento.Path) error {
+	if !f.hasUnmanaged() {
 		return nil
 	}
 	at := p
 	for ; !at.IsRoot(); at = at.Parent() {
-		if r := f.row(at); r != nil && r.strange.kind != familiar {
-			return foreign(op, at, r.strange.reason)
+		if r := f.row(at); r != nil && r.status.kind != managed {
+			return foreign(op, at, r.status.reason)
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (f *folder) strangerAt(op string, p memento.Path) error {
 
 // obstacle refuses a path at or above which something is on disk that is neither
 // a folder nor a memory's file. At the path itself a folder is one if there is anything in it
-// of which the books know nothing.
+// of which the database knows nothing.
 func (f *folder) obstacle(op string, p memento.Path) error {
 	o := f.opened.Load()
 	if o == nil {
@@ -206,7 +206,7 @@ func (f *folder) obstacle(op string, p memento.Path) error {
 			if r := f.row(at); r == nil {
 				return foreign(op, at, obstacleReason(at, info))
 			}
-			return nil // the books know what to say
+			return nil // the database knows what to say
 		}
 		next, err := enter(dir, info)
 		switch {
@@ -230,15 +230,15 @@ func obstacleReason(p memento.Path, info fs.FileInfo) string {
 	if classify(info, nil) == file && hidden(p) {
 		return "a hidden file of another program is in its place"
 	}
-	return strangeness(info)
+	return kindReason(info)
 }
 
-// strangersBelow reports whether there are listed files below p that are no memories.
-func (f *folder) strangersBelow(p memento.Path) bool { return len(f.listedBelow(p)) > 0 }
+// hasListedBelow reports whether there are listed files below p that are no memories.
+func (f *folder) hasListedBelow(p memento.Path) bool { return len(f.listedBelow(p)) > 0 }
 
 // listedBelow returns what is listed below dir and is no memory, in order of path.
 func (f *folder) listedBelow(dir memento.Path) (listed []*row) {
-	if !f.hasStrangers() {
+	if !f.hasUnmanaged() {
 		return nil
 	}
 	for _, r := range f.rowsBelow(dir) {

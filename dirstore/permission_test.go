@@ -30,7 +30,7 @@ func testDeleteWhatCannotBeRemoved(s *site) {
 	s.reopen()
 	info, err := s.b.CreateStore(s.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore})
 	s.do(err)
-	aside := s.base + "/" + hiddenFolder + "/" + string(s.store) + left
+	aside := s.base + "/" + hiddenFolder + "/" + string(s.store) + deletedSuffix
 	s.store = info.ID
 	s.put("/b", "y")
 	s.onDisk(map[string]string{"b": "y"})
@@ -42,7 +42,7 @@ func testDeleteWhatCannotBeRemoved(s *site) {
 	s.mirrored()
 }
 
-// What may not be read or written reads as the books have it, and what is
+// What may not be read or written reads as the database has it, and what is
 // written follows when it can.
 func TestPermissions(t *testing.T) {
 	for _, mode := range []os.FileMode{0, 0o400, 0o500, 0o300} {
@@ -75,7 +75,7 @@ func permissions(s *site, mode os.FileMode) {
 		s.Errorf("then reads %q, want %q", got, want)
 	}
 	s.do(os.Chmod(s.file("d"), 0o700))
-	time.Sleep(patience + 100*time.Millisecond)
+	time.Sleep(retryDelay + 100*time.Millisecond)
 	s.put("/top", "two")
 	s.mirrored()
 }
@@ -103,11 +103,11 @@ func testBehindIsLeftAlone(s *site) {
 		s.do(err)
 		return m
 	}
-	before := mark().unsettled
+	before := mark().dirty
 	for i := range 6 {
 		write(i)
 	}
-	if after := mark().unsettled; before == 0 || after != before {
+	if after := mark().dirty; before == 0 || after != before {
 		s.Errorf("the mark was %d and is %d", before, after)
 	}
 	f := s.b.folders[s.store]
@@ -116,9 +116,9 @@ func testBehindIsLeftAlone(s *site) {
 		s.Errorf("reads %q, sure %v, %v", m.Content, sure, err)
 	}
 	s.do(os.Chmod(s.file("d"), 0o700))
-	time.Sleep(patience + 100*time.Millisecond)
+	time.Sleep(retryDelay + 100*time.Millisecond)
 	write(0)
-	if m := mark(); m.unsettled != 0 {
+	if m := mark(); m.dirty != 0 {
 		s.Error("the mark stays")
 	}
 	s.mirrored()

@@ -12,12 +12,12 @@ import (
 )
 
 // cutPower makes the folder what it is after a power cut that took the latest of the
-// record with it, and the marks of locks. The files that keep returns are the record
+// record with it, and the marks of locks. The files that keep returns are the index
 // that is left.
 func cutPower(s *site, keep map[string][]byte) {
 	s.Helper()
 	hidden := filepath.Join(s.base, hiddenFolder)
-	for _, name := range []string{recordFile, recordFile + "-wal", recordFile + "-shm"} {
+	for _, name := range []string{indexFile, indexFile + "-wal", indexFile + "-shm"} {
 		if err := os.Remove(filepath.Join(hidden, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.Fatal(err)
 		}
@@ -32,21 +32,21 @@ func cutPower(s *site, keep map[string][]byte) {
 	}
 }
 
-// recordNow returns the record as it is, while nobody has the folder open.
+// recordNow returns the index as it is, while nobody has the folder open.
 func recordNow(s *site) map[string][]byte {
 	s.Helper()
-	data, err := os.ReadFile(filepath.Join(s.base, hiddenFolder, recordFile))
+	data, err := os.ReadFile(filepath.Join(s.base, hiddenFolder, indexFile))
 	s.do(err)
-	return map[string][]byte{recordFile: data}
+	return map[string][]byte{indexFile: data}
 }
 
-// TestPowerCut kills a process while it makes changes, and takes the record back to
+// TestPowerCut kills a process while it makes changes, and takes the index back to
 // what it was before the memories were made. What was removed, renamed or replaced
 // is not found again, and nothing is taken for a change by hand.
 func TestPowerCut(t *testing.T) {
 	all := scenarios()
 	for _, name := range []string{"create deep", "overwrite", "delete", "delete subtree", "move", "move subtree", "move with text", "folder to file", "mixed"} {
-		for i, step := range []string{"committed", "unlinked", "renamed", "flushed", "placed", "before-dirsync"} {
+		for i, step := range []string{"committed", "unlinked", "renamed", "flushed", "installed", "before-dirsync"} {
 			if race.Enabled && i > 0 {
 				continue
 			}
@@ -77,7 +77,7 @@ func TestPowerCut(t *testing.T) {
 }
 
 // An old text that a person puts back after its memory was removed, or changed, is
-// theirs, whatever the record has lost, and whichever way they do it.
+// theirs, whatever the index has lost, and whichever way they do it.
 func TestOldTextByHand(t *testing.T) {
 	for _, tt := range []struct {
 		what string

@@ -11,22 +11,22 @@ import (
 	"memento"
 )
 
-// reconcile brings files, record and books together: what was changed by hand
-// goes into the books, what the books are ahead goes to the files. full looks at
-// what the books have of every path; otherwise only at paths where the files are
-// other than the record says. The caller has the lock, and is caught up but for this.
+// reconcile brings files, index and database together: what was changed by hand
+// goes into the database, what the database is ahead goes to the files. full looks at
+// what the database has of every path; otherwise only at paths where the files are
+// other than the index says. The caller has the lock, and is caught up but for this.
 func (f *folder) reconcile(ctx context.Context, full bool) error {
 	const tries = 3 // someone may be at the files just now
 	for try := 1; ; try++ {
-		again, vague, err := f.reconcileOnce(ctx, full)
+		again, incomplete, err := f.reconcileOnce(ctx, full)
 		if err != nil {
 			return err
 		}
-		if try == tries || !again && !vague {
+		if try == tries || !again && !incomplete {
 			f.caughtUp.Store(true)
 			return nil
 		}
-		full = full && vague
+		full = full && incomplete
 		if err := f.reopen(); err != nil {
 			return err
 		}
@@ -35,10 +35,10 @@ func (f *folder) reconcile(ctx context.Context, full bool) error {
 
 // reconcileOnce is one try of reconcile. again says that another may be needed,
 // and vague that some folders were being replaced, so that not everything was seen.
-func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, vague bool, err error) {
-	w := &work{f: f, stale: map[memento.Path]bool{}}
+func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, incomplete bool, err error) {
+	w := &work{f: f, toFlush: map[memento.Path]bool{}}
 	for p := range f.unflushed {
-		w.stale[p] = true
+		w.toFlush[p] = true
 	}
 	if full {
 		if w.heads, err = f.heads(ctx); err != nil {
@@ -51,29 +51,29 @@ func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, vague boo
 	if err != nil {
 		return false, false, err
 	}
-	rows := map[memento.Path]*row{} // as the record has them
+	rows := map[memento.Path]*row{} // as the index has them
 	for _, r := range f.rowsBelow(memento.Root) {
 		rows[r.path] = r
-		if r.strange.kind == familiar {
+		if r.status.kind == managed {
 			w.longest = max(w.longest, r.print.size)
 		}
 	}
 	for _, p := range w.paths(s, rows) {
-		if err := w.judge(ctx, p, s, rows[p]); err != nil {
+		if err := w.examine(ctx, p, s, rows[p]); err != nil {
 			return false, false, err
 		}
 	}
 	if full {
-		f.unseen = s.vague
+		f.dirty.scanIncomplete = s.incomplete
 	}
-	again, err = w.carryOut(ctx)
-	return again, s.vague, err
+	again, err = w.execute(ctx)
+	return again, s.incomplete, err
 }
 
-// heads returns all that the books have at present, by path.
+// heads returns all that the database has at present, by path.
 func (f *folder) heads(ctx context.Context) (map[memento.Path]*memento.Memory, error) {
 	heads := map[memento.Path]*memento.Memory{}
-	for e, err := range f.b.books.List(ctx, f.store, memento.ListOptions{Dir: memento.Root}) {
+	for e, err := range f.b.db.List(ctx, f.store, memento.ListOptions{Dir: memento.Root}) {
 		if err != nil {
 			return nil, err
 		}
@@ -91,20 +91,20 @@ type work struct {
 
 	longest int64 // bytes in the longest file of a memory: what is sealed is longer than it may be, and can be renamed
 
-	changes  changes               // for the record
+	changes  changes               // for the index
 	tasks    []task                // for settle
 	emptied  map[memento.Path]bool // folders from which a file was taken
-	stale    map[memento.Path]bool // folders of files that someone did not live to record, nor perhaps to flush
+	toFlush  map[memento.Path]bool // folders of files that someone did not live to record, nor perhaps to flush
 	findings []finding             // of changes by hand
 
-	trails    map[memento.Path]*trail // see leftover; nil until asked for
-	leftovers []*row                  // what the record should have said of files that it does not know
-	unflushed map[memento.Path]bool   // files of findings that could not be flushed
+	pastTexts map[memento.Path]*pathHistory // see leftover; nil until asked for
+	leftovers []*row                        // what the index should have said of files that it does not know
+	unflushed map[memento.Path]bool         // files of findings that could not be flushed
 }
 
 // A finding is a change by hand.
 type finding struct {
-	verdict verdict // add, edit or drop
+	action  action // add, edit or drop
 	path    memento.Path
 	row     *row
 	head    *memento.Memory
@@ -113,14 +113,14 @@ type finding struct {
 	hash    string // of text
 	print   fingerprint
 	checked int64
-	strange strange // why the text cannot be a memory's, if it cannot
+	status  fileStatus // why the text cannot be a memory's, if it cannot
 }
 
 // paths returns the paths to be judged, in order.
 func (w *work) paths(s *scan, rows map[memento.Path]*row) []memento.Path {
 	judged := map[memento.Path]struct{}{}
 	for p, at := range s.found {
-		if r := rows[p]; w.heads != nil || r == nil || r.print != printOf(at.info) || r.strange.kind == familiar && r.racy() {
+		if r := rows[p]; w.heads != nil || r == nil || r.print != printOf(at.info) || r.status.kind == managed && r.racy() {
 			judged[p] = struct{}{}
 		}
 	}
@@ -132,19 +132,19 @@ func (w *work) paths(s *scan, rows map[memento.Path]*row) []memento.Path {
 	for p := range w.heads {
 		judged[p] = struct{}{}
 	}
-	for p := range w.f.behind {
+	for p := range w.f.dirty.stale {
 		judged[p] = struct{}{}
 	}
 	maps.DeleteFunc(judged, func(p memento.Path, _ struct{}) bool { return !s.sees(p) })
 	return slices.Sorted(maps.Keys(judged))
 }
 
-// head returns what the books have at a path, or nil.
+// head returns what the database has at a path, or nil.
 func (w *work) head(ctx context.Context, p memento.Path) (*memento.Memory, error) {
 	if w.heads != nil {
 		return w.heads[p], nil
 	}
-	m, err := w.f.b.books.Get(ctx, w.f.store, memento.ByPath(p))
+	m, err := w.f.b.db.Get(ctx, w.f.store, memento.ByPath(p))
 	switch {
 	case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrIsDir):
 		return nil, nil
@@ -158,7 +158,7 @@ func (w *work) head(ctx context.Context, p memento.Path) (*memento.Memory, error
 
 // damagedHead is head for a memory whose contents cannot be read.
 func (w *work) damagedHead(ctx context.Context, p memento.Path) (*memento.Memory, error) {
-	for e, err := range w.f.b.books.List(ctx, w.f.store, memento.ListOptions{Dir: p.Parent(), Depth: 1}) {
+	for e, err := range w.f.b.db.List(ctx, w.f.store, memento.ListOptions{Dir: p.Parent(), Depth: 1}) {
 		if err != nil || e.Path == p && !e.Dir {
 			return &e.Memory, err
 		}
@@ -167,7 +167,7 @@ func (w *work) damagedHead(ctx context.Context, p memento.Path) (*memento.Memory
 }
 
 // judge decides about one path and notes what is to be done.
-func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error {
+func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) error {
 	head, err := w.head(ctx, p)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 	if there {
 		sit.disk = classify(at.info, r)
 		x.found = at
-		sit.same = r != nil && r.print == printOf(at.info) && !(r.strange.kind == faulty && w.heads != nil)
+		sit.same = r != nil && r.print == printOf(at.info) && !(r.status.kind == ioFault && w.heads != nil)
 		if sit.lost, err = w.lost(ctx, r, head); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 	if sit.disk == file && r == nil && head == nil && hidden(p) {
 		sit.disk = special // not ours
 	}
-	if sit.same && r.strange.kind == familiar && r.racy() {
+	if sit.same && r.status.kind == managed && r.racy() {
 		if sit.same = hash() == r.sha256; sit.same {
 			sure := *r
 			sure.checked = x.checked
@@ -223,63 +223,63 @@ func (w *work) judge(ctx context.Context, p memento.Path, s *scan, r *row) error
 		return readErr
 	}
 	if v == add || v == edit { // which is kept in memory until it is written
-		if w.texts += int64(len(x.text)); w.texts > w.limits.Bytes && x.strange.kind == familiar {
+		if w.texts += int64(len(x.text)); w.texts > w.limits.Bytes && x.status.kind == managed {
 			w.texts -= int64(len(x.text))
-			x.text, x.strange = "", strange{noRoom, fmt.Sprintf("the store takes no more than %d bytes", w.limits.Bytes)}
+			x.text, x.status = "", fileStatus{blocked, fmt.Sprintf("the store takes no more than %d bytes", w.limits.Bytes)}
 		}
 	}
-	x.verdict = v
+	x.action = v
 	w.note(x)
 	return nil
 }
 
 func (w *work) note(x finding) {
-	switch x.verdict {
+	switch x.action {
 	case keep:
-		w.f.setBehind(x.path, false)
+		w.f.setStale(x.path, false)
 	case forget:
-		w.f.setBehind(x.path, false)
-		w.restale(x.path)
+		w.f.setStale(x.path, false)
+		w.flushParents(x.path)
 		w.changes.gone = append(w.changes.gone, x.path)
 		if w.emptied == nil {
 			w.emptied = map[memento.Path]bool{}
 		}
 		w.emptied[x.path.Parent()] = true
 	case write:
-		w.restale(x.path)
-		w.tasks = append(w.tasks, task{path: x.path, head: x.head, row: x.there()})
+		w.flushParents(x.path)
+		w.tasks = append(w.tasks, task{path: x.path, head: x.head, row: x.rowOnDisk()})
 	case unlink:
-		w.restale(x.path)
-		w.tasks = append(w.tasks, task{path: x.path, row: x.there()})
+		w.flushParents(x.path)
+		w.tasks = append(w.tasks, task{path: x.path, row: x.rowOnDisk()})
 	case refresh:
-		if w.f.isBehind(x.path) && w.f.flushFile(w.f.opened.Load().root, x.found.name) != nil {
+		if w.f.isStale(x.path) && w.f.flushFile(w.f.opened.Load().root, x.found.name) != nil {
 			return // it still is
 		}
-		w.f.setBehind(x.path, false)
-		w.restale(x.path)
-		w.changes.put = append(w.changes.put, x.settled(x.head.ID, x.head.Version))
+		w.f.setStale(x.path, false)
+		w.flushParents(x.path)
+		w.changes.put = append(w.changes.put, x.managedRow(x.head.ID, x.head.Version))
 	case leave:
 		// No version: when the thing is gone, the file is written again.
 		w.changes.put = append(w.changes.put, &row{
 			path: x.path, memory: x.head.ID, print: printOf(x.found.info), checked: now(),
-			strange: strange{otherThing, strangeness(x.found.info)},
+			status: fileStatus{notRegular, kindReason(x.found.info)},
 		})
 	case add, edit, drop:
 		w.findings = append(w.findings, x)
 	}
 }
 
-// restale notes that the names on the way to a file are to be flushed: who changed
+// flushParents notes that the names on the way to a file are to be flushed: who changed
 // them last did not live to note that they are.
-func (w *work) restale(p memento.Path) {
-	w.stale[memento.Root] = true
+func (w *work) flushParents(p memento.Path) {
+	w.toFlush[memento.Root] = true
 	for dir := range p.Ancestors() {
-		w.stale[dir] = true
+		w.toFlush[dir] = true
 	}
 }
 
 // there returns a row that says what is at the path now, or nil if nothing is.
-func (x *finding) there() *row {
+func (x *finding) rowOnDisk() *row {
 	if x.found.info == nil {
 		return nil
 	}
@@ -292,13 +292,13 @@ func (x *finding) there() *row {
 }
 
 // settled returns the row of a file that has the text of a version.
-func (x *finding) settled(id memento.MemoryID, v memento.VersionID) *row {
+func (x *finding) managedRow(id memento.MemoryID, v memento.VersionID) *row {
 	return &row{path: x.path, memory: id, version: v, sha256: x.hash, print: x.print, checked: x.checked}
 }
 
 // unsettled returns the row of a file that cannot be a memory.
-func (x *finding) unsettled(s strange) *row {
-	r := &row{path: x.path, print: x.print, checked: x.checked, strange: s}
+func (x *finding) unmanagedRow(s fileStatus) *row {
+	r := &row{path: x.path, print: x.print, checked: x.checked, status: s}
 	if x.head != nil {
 		r.memory, r.version = x.head.ID, x.head.Version
 	}
@@ -308,7 +308,7 @@ func (x *finding) unsettled(s strange) *row {
 // read reads the file that was found, as far as it could be a memory's.
 func (w *work) read(ctx context.Context, x *finding) error {
 	if w.limits == nil {
-		asked, err := w.f.b.books.Apply(ctx, w.f.store, handActor, nil) // which changes nothing
+		asked, err := w.f.b.db.Apply(ctx, w.f.store, handActor, nil) // which changes nothing
 		if err != nil {
 			return err
 		}
@@ -327,17 +327,17 @@ func (w *work) read(ctx context.Context, x *finding) error {
 	x.text, x.print, err = readFile(w.f.opened.Load().root, x.found.name, x.found.info, most)
 	switch {
 	case errors.Is(err, errTooLong):
-		x.strange = tooLong(x.print.size, w.limits.MemoryBytes)
+		x.status = tooLong(x.print.size, w.limits.MemoryBytes)
 	case errors.Is(err, fs.ErrPermission):
 		x.print = printOf(x.found.info)
-		x.strange = strange{unreadable, "it may not be read by this program"}
+		x.status = fileStatus{unreadable, "it may not be read by this program"}
 	case errors.Is(err, errChanging), isAbsent(err), errors.Is(err, fs.ErrClosed):
 		return err
 	case err != nil: // a fault of the disk, of which the other files know nothing
 		x.print = printOf(x.found.info)
-		x.strange = strange{faulty, "it cannot be read: " + bare(err).Error()}
+		x.status = fileStatus{ioFault, "it cannot be read: " + bare(err).Error()}
 	case !isText(x.text):
-		x.strange = strange{unreadable, "it is not valid UTF-8 text"}
+		x.status = fileStatus{unreadable, "it is not valid UTF-8 text"}
 	default:
 		x.hash = memento.HashContent(x.text)
 	}
@@ -349,20 +349,20 @@ func (w *work) sizeOf(ctx context.Context, head *memento.Memory) (int64, error) 
 	if head.Digest == "" {
 		return head.Size, nil
 	}
-	v, err := w.f.b.books.GetVersion(ctx, w.f.store, head.Version)
+	v, err := w.f.b.db.GetVersion(ctx, w.f.store, head.Version)
 	if errors.Is(err, memento.ErrDamaged) {
 		return w.longest, nil // nobody knows: no longer than what there is
 	}
 	return int64(len(v.Content)), err
 }
 
-// lost reports whether the books know nothing of the version that the record has
+// lost reports whether the database knows nothing of the version that the index has
 // of a file: they were replaced by older ones.
 func (w *work) lost(ctx context.Context, r *row, head *memento.Memory) (bool, error) {
-	if r == nil || r.strange.kind != familiar || head != nil && head.Version == r.version {
+	if r == nil || r.status.kind != managed || head != nil && head.Version == r.version {
 		return false, nil
 	}
-	_, err := w.f.b.books.GetVersion(ctx, w.f.store, r.version)
+	_, err := w.f.b.db.GetVersion(ctx, w.f.store, r.version)
 	if errors.Is(err, memento.ErrNotExist) {
 		return true, nil
 	}
@@ -377,7 +377,7 @@ func (w *work) older(ctx context.Context, head *memento.Memory, hash string) boo
 	if hash == "" {
 		return false
 	}
-	for v, err := range w.f.b.books.ListVersions(ctx, w.f.store, memento.VersionListOptions{Memory: head.ID}) {
+	for v, err := range w.f.b.db.ListVersions(ctx, w.f.store, memento.VersionListOptions{Memory: head.ID}) {
 		if err == nil && v.SHA256 == hash {
 			return true
 		}
@@ -385,21 +385,21 @@ func (w *work) older(ctx context.Context, head *memento.Memory, hash string) boo
 	return false
 }
 
-// carryOut does what was found to be done.
-func (w *work) carryOut(ctx context.Context) (again bool, err error) {
+// execute does what was found to be done.
+func (w *work) execute(ctx context.Context) (again bool, err error) {
 	f := w.f
-	if w.changes.none() && len(w.tasks)+len(w.findings)+len(w.stale) == 0 {
-		if f.token != 0 {
+	if w.changes.isEmpty() && len(w.tasks)+len(w.findings)+len(w.toFlush) == 0 {
+		if f.dirty.mark != 0 {
 			return false, f.end(&w.changes)
 		}
 		return false, nil
 	}
 	f.postponed = nil
 	switch err := f.begin(); {
-	case isFull(err) && len(w.tasks) == 0: // nothing happens to files and books
-		f.token = f.over
+	case isFull(err) && len(w.tasks) == 0: // nothing happens to files and database
+		f.dirty.cancel()
 		w.postpone(f.b.explainFull(err))
-		f.unrecorded.then(&w.changes)
+		f.unindexed.merge(&w.changes)
 		f.mu.Lock()
 		f.apply(&w.changes)
 		f.mu.Unlock()
@@ -407,15 +407,15 @@ func (w *work) carryOut(ctx context.Context) (again bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	f.recall(w.leftovers)
+	f.addRows(w.leftovers)
 	switch err := w.adopt(ctx); {
 	case errors.Is(err, memento.ErrNoSpace):
 		w.postpone(err)
-		f.unseen = true // the mark stays
+		f.dirty.scanIncomplete = true // the mark stays
 	case err != nil:
 		return false, err
 	}
-	again = f.settle(context.WithoutCancel(ctx), w.tasks, hints{emptied: w.emptied, stale: w.stale}, &w.changes)
-	f.rest()
+	again = f.writeBack(context.WithoutCancel(ctx), w.tasks, hints{emptied: w.emptied, toFlush: w.toFlush}, &w.changes)
+	f.delayRetry()
 	return again, f.end(&w.changes)
 }

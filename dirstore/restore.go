@@ -110,7 +110,7 @@ func hasMemories(path string) (bool, error) {
 	case !info.IsDir():
 		return false, fmt.Errorf("%w: what is there is not a folder", memento.ErrForeign)
 	}
-	for _, name := range []string{defaultFolder, otherFolders, filepath.Join(hiddenFolder, booksFile)} {
+	for _, name := range []string{defaultFolder, otherFolders, filepath.Join(hiddenFolder, dbFile)} {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
 			return true, nil
 		} else if !isAbsent(err) {
@@ -129,7 +129,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 		return done, err
 	}
 	defer base.Close()
-	hidden, err := makeFolder(medium{}, base, hiddenFolder)
+	hidden, err := makeFolder(osSyncer{}, base, hiddenFolder)
 	if errors.Is(err, errNoFolder) {
 		return done, notFolder(hiddenFolder)
 	}
@@ -139,7 +139,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 	if err := hidden.Close(); err != nil {
 		return done, err
 	}
-	done, err = sqlitestore.Restore(ctx, filepath.Join(path, hiddenFolder, booksFile), backup, &sqlitestore.RestoreOptions{Progress: r.Progress})
+	done, err = sqlitestore.Restore(ctx, filepath.Join(path, hiddenFolder, dbFile), backup, &sqlitestore.RestoreOptions{Progress: r.Progress})
 	if err != nil {
 		_ = base.Remove(hiddenFolder) // if it is empty
 		if made {
@@ -147,12 +147,12 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 		}
 		return done, err
 	}
-	r.hook("books")
+	r.hook("database")
 	b, err := Open(ctx, path, &Options{hook: r.hook})
 	if err != nil {
 		return done, err
 	}
-	err = errors.Join(b.lookAtAll(ctx), b.Close(), syncFolder(base))
+	err = errors.Join(b.refreshAll(ctx), b.Close(), syncFolder(base))
 	return done, err
 }
 
@@ -161,7 +161,7 @@ func (r *restore) replace(ctx context.Context, path, backup string) (done mement
 	if err := onlyOwn(path); err != nil {
 		return done, err
 	}
-	release, err := sqlitestore.Hold(ctx, filepath.Join(path, hiddenFolder, booksFile))
+	release, err := sqlitestore.Hold(ctx, filepath.Join(path, hiddenFolder, dbFile))
 	if err != nil {
 		return done, err
 	}

@@ -238,7 +238,7 @@ func TestRestoreRefuses(t *testing.T) {
 
 // Whoever dies while restoring leaves the old memories or the new ones.
 func TestRestoreKilled(t *testing.T) {
-	for _, step := range []string{"held", "books", "placed", "recorded", "filled", "exchanged"} {
+	for _, step := range []string{"held", "database", "installed", "indexed", "filled", "exchanged"} {
 		t.Run("replacing/"+step, func(t *testing.T) {
 			t.Parallel()
 			r := newRestoration(t)
@@ -263,7 +263,7 @@ func TestRestoreKilled(t *testing.T) {
 			r.restored(r.base)
 		})
 	}
-	for _, step := range []string{"books", "written", "placed", "recorded"} {
+	for _, step := range []string{"database", "written", "installed", "indexed"} {
 		t.Run("new/"+step, func(t *testing.T) {
 			t.Parallel()
 			r := newRestoration(t)
@@ -273,7 +273,7 @@ func TestRestoreKilled(t *testing.T) {
 			}
 			b, err := Open(t.Context(), base, nil)
 			r.do(err)
-			r.do(errors.Join(b.lookAtAll(t.Context()), b.Close()))
+			r.do(errors.Join(b.refreshAll(t.Context()), b.Close()))
 			r.restored(base)
 		})
 	}
@@ -336,7 +336,7 @@ func TestRestoreWhileOpened(t *testing.T) {
 			}
 			opened <- err
 		}()
-		for proctest.TimesOpen(filepath.Join(r.base, hiddenFolder, booksFile)) == 1 { // the restore's own
+		for proctest.TimesOpen(filepath.Join(r.base, hiddenFolder, dbFile)) == 1 { // the restore's own
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"memento"
 )
 
-// A row is what the record says of one file: what memento last put or saw there.
+// A row is what the index says of one file: what memento last put or saw there.
 // Rows are never changed, only replaced.
 type row struct {
 	path    memento.Path
@@ -19,7 +19,7 @@ type row struct {
 	sha256  string            // of these contents
 	print   fingerprint       // of the file
 	checked int64             // when the contents were last known to be these, in nanoseconds since 1970
-	strange strange           // what keeps the file from being the memory, if something does
+	status  fileStatus        // what keeps the file from being the memory, if something does
 }
 
 // A fingerprint tells a file from any other, and from itself with other contents,
@@ -62,27 +62,27 @@ func (r *row) racy() bool {
 
 // A strange says why a file is not a memory, or not the one at its path. The
 // zero strange is of a file that is.
-type strange struct {
-	kind   strangeKind
+type fileStatus struct {
+	kind   fileKind
 	reason string // completes the sentence "is not a memory: …"
 }
 
-type strangeKind int
+type fileKind int
 
 const (
-	familiar   strangeKind = iota
-	unreadable             // its contents cannot be a memory's; it is listed, but not read
-	noRoom                 // the same, until there is room for it in the store
-	withheld               // its contents may not become the memory's: the books' are served, if there is one
-	otherThing             // no plain file; if a memory should be there, the books' is served
-	faulty                 // as unreadable, by a fault that may pass: it is read again when everything is looked at
+	managed    fileKind = iota
+	unreadable          // its contents cannot be a memory's; it is listed, but not read
+	blocked             // the same, until there is room for it in the store
+	withheld            // its contents may not become the memory's: the database' are served, if there is one
+	notRegular          // no plain file; if a memory should be there, the database' is served
+	ioFault             // as unreadable, by a fault that may pass: it is read again when everything is looked at
 )
 
-// listed reports whether the file, which is not what the books have at its path,
+// listed reports whether the file, which is not what the database has at its path,
 // is shown in listings all the same.
 func (r *row) listed() bool {
-	switch r.strange.kind {
-	case unreadable, noRoom, faulty:
+	switch r.status.kind {
+	case unreadable, blocked, ioFault:
 		return true
 	case withheld:
 		return r.memory == ""

@@ -11,9 +11,9 @@ import (
 
 // A scan is all that is in a store's folder.
 type scan struct {
-	found  map[memento.Path]found
-	opaque []memento.Path // folders of which nobody can tell what is in them
-	vague  bool           // whether that is because they were being replaced
+	found          map[memento.Path]found
+	unreadableDirs []memento.Path // folders of which nobody can tell what is in them
+	incomplete     bool           // whether that is because they were being replaced
 }
 
 // found is a file, or something else, at a path of its own.
@@ -24,7 +24,7 @@ type found struct {
 
 // sees reports whether the scan can tell what is at p.
 func (s *scan) sees(p memento.Path) bool {
-	for _, dir := range s.opaque {
+	for _, dir := range s.unreadableDirs {
 		if dir == p || dir.Contains(p) {
 			return false
 		}
@@ -36,7 +36,7 @@ func (s *scan) sees(p memento.Path) bool {
 type scanner struct {
 	f       *folder
 	escaped map[string]memento.Path // of heads: see pathOf
-	wanted  map[memento.Path]bool   // hidden directories in which the books have memories
+	wanted  map[memento.Path]bool   // hidden directories in which the database has memories
 	result  *scan
 }
 
@@ -87,7 +87,7 @@ func (s *scanner) walk(ctx context.Context, dir *os.Root, at memento.Path, disk 
 	}
 	infos, err := readFolder(dir)
 	if err != nil {
-		return s.cannotTell(at, err)
+		return s.noteUnreadable(at, err)
 	}
 	s.f.mu.RLock()
 	n := s.f.tree.find(s.f.b.traits, at)
@@ -126,21 +126,21 @@ func (s *scanner) path(at memento.Path, n *node, name string) (p memento.Path, k
 func (s *scanner) walkInto(ctx context.Context, dir *os.Root, info fs.FileInfo, at memento.Path, disk string) error {
 	inner, err := enter(dir, info)
 	if err != nil {
-		return s.cannotTell(at, err)
+		return s.noteUnreadable(at, err)
 	}
 	err = s.walk(ctx, inner, at, disk)
 	return errors.Join(err, inner.Close())
 }
 
-// cannotTell notes that the folder at a path could not be looked into. That it was
+// noteUnreadable notes that the folder at a path could not be looked into. That it was
 // removed is for the next scan to say, which does not find it: perhaps another is in its place.
-func (s *scanner) cannotTell(at memento.Path, err error) error {
+func (s *scanner) noteUnreadable(at memento.Path, err error) error {
 	switch {
 	case isAbsent(err), errors.Is(err, errNoFolder):
-		s.result.vague = true
+		s.result.incomplete = true
 	case !errors.Is(err, fs.ErrPermission):
 		return err
 	}
-	s.result.opaque = append(s.result.opaque, at)
+	s.result.unreadableDirs = append(s.result.unreadableDirs, at)
 	return nil
 }

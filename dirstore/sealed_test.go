@@ -61,13 +61,13 @@ func TestSealedFiles(t *testing.T) {
 	s.do(os.Chtimes(s.file("other/long"), time.Unix(1, 0), time.Unix(1, 0)))
 	is("touched")
 	s.do(s.b.Close())
-	for _, name := range []string{recordFile, recordFile + "-wal", recordFile + "-shm"} {
+	for _, name := range []string{indexFile, indexFile + "-wal", indexFile + "-shm"} {
 		if err := os.Remove(filepath.Join(s.base, hiddenFolder, name)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
 	s.reopen()
-	is("without the record")
+	is("without the index")
 	if n := len(s.versions()); n != versions {
 		t.Errorf("%d versions, want %d as before", n, versions)
 	}

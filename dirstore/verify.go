@@ -58,7 +58,7 @@ func (f *folder) repair(ctx context.Context, dryRun bool) (mended []*row, err er
 	}
 	var tasks []task
 	for _, r := range damaged {
-		m, err := f.b.books.Get(ctx, f.store, memento.ByPath(r.path))
+		m, err := f.b.db.Get(ctx, f.store, memento.ByPath(r.path))
 		switch {
 		case err == nil && m.Version == r.version && m.SHA256 == r.sha256:
 			tasks = append(tasks, task{path: r.path, head: &m, row: r})
@@ -71,7 +71,7 @@ func (f *folder) repair(ctx context.Context, dryRun bool) (mended []*row, err er
 			return nil, err
 		}
 		var c changes
-		f.settle(context.WithoutCancel(ctx), tasks, hints{}, &c)
+		f.writeBack(context.WithoutCancel(ctx), tasks, hints{}, &c)
 		if err := f.end(&c); err != nil {
 			return nil, err
 		}
@@ -97,12 +97,12 @@ func (b *Backend) Salvage(ctx context.Context, store memento.StoreID, id memento
 	if err != nil {
 		return "", fail(op, err)
 	}
-	defer b.drop(f)
-	if err := f.notice(ctx, memento.Root); err != nil {
+	defer b.releaseFolder(f)
+	if err := f.refresh(ctx, memento.Root); err != nil {
 		return "", fail(op, err)
 	}
 	for _, r := range f.rowsBelow(memento.Root) {
-		if r.version != id || r.strange.kind != familiar {
+		if r.version != id || r.status.kind != managed {
 			continue
 		}
 		if text, same, err := f.textOf(r); err == nil && same && memento.HashContent(text) == r.sha256 {
@@ -118,21 +118,21 @@ func (b *Backend) eachFolder(ctx context.Context, do func(*folder) error) error 
 		return err
 	}
 	defer b.leave()
-	spaces, err := b.books.Workspaces(ctx)
+	spaces, err := b.db.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
 	for _, ws := range spaces {
-		for info, err := range b.books.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
+		for info, err := range b.db.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				return err
 			}
 			f, err := b.folder(ctx, info.ID)
 			if err == nil {
-				if err = f.notice(ctx, memento.Root); err == nil {
+				if err = f.refresh(ctx, memento.Root); err == nil {
 					err = do(f)
 				}
-				b.drop(f)
+				b.releaseFolder(f)
 			}
 			if err != nil && !errors.Is(err, memento.ErrNoStore) { // deleted meanwhile
 				return err
@@ -150,7 +150,7 @@ func (f *folder) damagedFiles(ctx context.Context) (damaged []*row, err error) {
 			return nil, err
 		}
 		// A file that was looked at too soon after it was written may have been edited.
-		if r.strange.kind == familiar && !r.racy() && f.isDamaged(r) {
+		if r.status.kind == managed && !r.racy() && f.isDamaged(r) {
 			damaged = append(damaged, r)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// spoil changes what is in a file, and has the record say that it was always of these
+// spoil changes what is in a file, and has the index say that it was always of these
 // times: to the backend, the disk has changed it below the file system.
 func (s *site) spoil(name, text string) {
 	s.Helper()
@@ -31,7 +31,7 @@ func (s *site) spoil(name, text string) {
 		s.Fatal(err)
 	}
 	print := printOf(info)
-	conn, err := sqlite.OpenConn(filepath.Join(s.base, hiddenFolder, recordFile), sqlite.OpenReadWrite)
+	conn, err := sqlite.OpenConn(filepath.Join(s.base, hiddenFolder, indexFile), sqlite.OpenReadWrite)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestSalvage(t *testing.T) {
 	if err := s.b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	blobs, err := storetest.FileBlobs(filepath.Join(s.base, hiddenFolder, booksFile))
+	blobs, err := storetest.FileBlobs(filepath.Join(s.base, hiddenFolder, dbFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// notice looks whether anything below dir is other than the record says, without
+// notice looks whether anything below dir is other than the index says, without
 // the lock as long as nothing is, and makes what was changed by hand versions.
-func (f *folder) notice(ctx context.Context, dir memento.Path) error {
-	ready, err := f.current(ctx)
+func (f *folder) refresh(ctx context.Context, dir memento.Path) error {
+	ready, err := f.isCurrent(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,23 +34,23 @@ func (f *folder) notice(ctx context.Context, dir memento.Path) error {
 	})
 }
 
-// current brings the tree up to date with the record, and reports whether it is.
+// current brings the tree up to date with the index, and reports whether it is.
 // If someone has died at work it finishes the work.
-func (f *folder) current(ctx context.Context) (bool, error) {
+func (f *folder) isCurrent(ctx context.Context) (bool, error) {
 	m, err := f.lock.mark()
 	if err != nil {
 		return false, err
 	}
-	if m.unsettled != 0 && f.lock.try() {
+	if m.dirty != 0 && f.lock.try() {
 		return true, f.withLock(ctx, func() error { return nil })
 	}
 	if !f.caughtUp.Load() {
 		return false, nil
 	}
-	return f.recordedAs() == m.generation || f.readRecord() == nil, nil
+	return f.indexGeneration() == m.generation || f.readIndex() == nil, nil
 }
 
-// differsBelow reports whether what is on disk below dir is other than the record says.
+// differsBelow reports whether what is on disk below dir is other than the index says.
 func (f *folder) differsBelow(ctx context.Context, dir memento.Path) (bool, error) {
 	root, ok := f.present()
 	if !ok {
@@ -89,7 +89,7 @@ func (f *folder) descend(root *os.Root, p memento.Path) (*os.Root, error) {
 	return at, nil
 }
 
-// compare compares an open folder, which is at the path at, with the record.
+// compare compares an open folder, which is at the path at, with the index.
 func (f *folder) compare(ctx context.Context, dir *os.Root, at memento.Path) (differs bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -169,7 +169,7 @@ func (f *folder) compareNames(infos []fs.FileInfo, at memento.Path) (unsure []un
 			}
 		case known.row == nil, known.row.print != printOf(info):
 			return nil, nil, true
-		case known.row.strange.kind == familiar && known.row.racy():
+		case known.row.status.kind == managed && known.row.racy():
 			unsure = append(unsure, unsureFile{known.row, info})
 		}
 	}
@@ -205,7 +205,7 @@ func (b *Backend) pathOf(at memento.Path, n *node, name string, escaped map[stri
 }
 
 // unchanged reports whether what is at a path is what its row says; r is nil if
-// the record has nothing there.
+// the index has nothing there.
 func (f *folder) unchanged(root *os.Root, p memento.Path, r *row) bool {
 	if root == nil {
 		return r == nil
@@ -221,7 +221,7 @@ func (f *folder) unchanged(root *os.Root, p memento.Path, r *row) bool {
 		return classify(info, nil) != file || hidden(p) || f.isAlias(root, p)
 	case r.print != printOf(info):
 		return false
-	case r.strange.kind != familiar || !r.racy():
+	case r.status.kind != managed || !r.racy():
 		return true
 	}
 	same, checked := r.hasContents(root, name, info)

@@ -19,20 +19,20 @@ const maxFolders = 128
 //
 // Errors: ErrNoStore.
 func (b *Backend) folder(ctx context.Context, store memento.StoreID) (*folder, error) {
-	if f := b.known(store); f != nil {
+	if f := b.cachedFolder(store); f != nil {
 		if m, err := f.lock.mark(); err != nil || m != dead {
 			return f, nil
 		}
-		b.retire(store)
-		b.drop(f)
+		b.evict(store)
+		b.releaseFolder(f)
 	}
 	if err := b.exists(ctx, store); err != nil {
 		return nil, err
 	}
-	place, err := b.placeOf(store)
-	if err == nil && place == "" { // whoever made the store did not live to give it one
+	location, err := b.locationOf(store)
+	if err == nil && location == "" { // whoever made the store did not live to give it one
 		err = b.inCatalogue(ctx, func() error {
-			place, err = b.settlePlace(ctx, store)
+			location, err = b.ensureLocation(ctx, store)
 			return err
 		})
 	}
@@ -43,10 +43,10 @@ func (b *Backend) folder(ctx context.Context, store memento.StoreID) (*folder, e
 	if err != nil {
 		return nil, err
 	}
-	return b.keep(newFolder(b, store, place, l)), nil
+	return b.cacheFolder(newFolder(b, store, location, l)), nil
 }
 
-func (b *Backend) known(store memento.StoreID) *folder {
+func (b *Backend) cachedFolder(store memento.StoreID) *folder {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.folders[store]
@@ -57,7 +57,7 @@ func (b *Backend) known(store memento.StoreID) *folder {
 }
 
 // keep makes f the folder of its store, unless another is by now, and returns that.
-func (b *Backend) keep(f *folder) *folder {
+func (b *Backend) cacheFolder(f *folder) *folder {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if other := b.folders[f.store]; other != nil {
@@ -80,7 +80,7 @@ func (b *Backend) keep(f *folder) *folder {
 }
 
 // drop is called by who has used a folder.
-func (b *Backend) drop(f *folder) {
+func (b *Backend) releaseFolder(f *folder) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f.users--; f.users == 0 && b.folders[f.store] != f {
@@ -89,7 +89,7 @@ func (b *Backend) drop(f *folder) {
 }
 
 // retire has the folder of a store that is gone closed by the last to drop it.
-func (b *Backend) retire(store memento.StoreID) {
+func (b *Backend) evict(store memento.StoreID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.folders[store]
@@ -99,9 +99,9 @@ func (b *Backend) retire(store memento.StoreID) {
 	}
 }
 
-// exists returns ErrNoStore if the books have no such store.
+// exists returns ErrNoStore if the database has no such store.
 func (b *Backend) exists(ctx context.Context, store memento.StoreID) error {
-	for _, err := range b.books.List(ctx, store, memento.ListOptions{Dir: memento.Root, Limit: 1, Brief: true}) {
+	for _, err := range b.db.List(ctx, store, memento.ListOptions{Dir: memento.Root, Limit: 1, Brief: true}) {
 		return err
 	}
 	return nil
@@ -116,8 +116,8 @@ func (b *Backend) inCatalogue(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// placeOf returns the place of a store's folder of memories, "" if it has none yet.
-func (b *Backend) placeOf(store memento.StoreID) (string, error) {
+// locationOf returns the place of a store's folder of memories, "" if it has none yet.
+func (b *Backend) locationOf(store memento.StoreID) (string, error) {
 	owner, err := readOwn(b.hidden, ownerFile)
 	switch {
 	case err != nil:
@@ -125,29 +125,29 @@ func (b *Backend) placeOf(store memento.StoreID) (string, error) {
 	case owner == string(store):
 		return defaultFolder, nil
 	}
-	return readOwn(b.places, string(store))
+	return readOwn(b.locations, string(store))
 }
 
-// settlePlace finds a place for a store of which nothing is known but its ID. The
+// ensureLocation finds a place for a store of which nothing is known but its ID. The
 // caller is in the catalogue.
-func (b *Backend) settlePlace(ctx context.Context, store memento.StoreID) (string, error) {
-	if place, err := b.placeOf(store); err != nil || place != "" {
-		return place, err
+func (b *Backend) ensureLocation(ctx context.Context, store memento.StoreID) (string, error) {
+	if location, err := b.locationOf(store); err != nil || location != "" {
+		return location, err
 	}
-	info, err := b.books.GetStore(ctx, memento.DefaultWorkspace, store)
+	info, err := b.db.GetStore(ctx, memento.DefaultWorkspace, store)
 	if errors.Is(err, memento.ErrNoStore) {
 		info, err = memento.StoreInfo{ID: store, Name: "store"}, nil // of another workspace
 	}
 	if err != nil {
 		return "", err
 	}
-	return b.givePlace(ctx, info)
+	return b.assignLocation(ctx, info)
 }
 
-// givePlace gives a new store its place: the first one named default of the
+// assignLocation gives a new store its place: the first one named default of the
 // default workspace that of the SDKs' tools, any other a folder of its own. The
 // caller is in the catalogue.
-func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string, error) {
+func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (string, error) {
 	owner, err := b.owner(ctx)
 	if err != nil {
 		return "", err
@@ -171,13 +171,13 @@ func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
-		place := otherFolders + "/" + name + "/" + defaultFolder
+		location := otherFolders + "/" + name + "/" + defaultFolder
 		made, err := mkdir(stores, name)
 		if err != nil {
 			return "", err
 		}
 		if !made {
-			if free, err := b.isAbandoned(stores, name, place); err != nil {
+			if free, err := b.isAbandoned(stores, name, location); err != nil {
 				return "", err
 			} else if !free {
 				continue
@@ -186,13 +186,13 @@ func (b *Backend) givePlace(ctx context.Context, info memento.StoreInfo) (string
 		if err := b.syncer.syncFolder(stores); err != nil {
 			return "", err
 		}
-		return place, writeOwn(b.syncer, b.places, string(info.ID), place)
+		return location, writeOwn(b.syncer, b.locations, string(info.ID), location)
 	}
 }
 
 // isAbandoned reports whether a folder in stores was made for a place that no store
 // was given, by one who died before that.
-func (b *Backend) isAbandoned(stores *os.Root, name, place string) (bool, error) {
+func (b *Backend) isAbandoned(stores *os.Root, name, location string) (bool, error) {
 	dir, err := openFolder(stores, name)
 	if errors.Is(err, errNoFolder) {
 		return false, nil
@@ -204,12 +204,12 @@ func (b *Backend) isAbandoned(stores *os.Root, name, place string) (bool, error)
 	if err := dir.Close(); err != nil || !empty {
 		return false, err
 	}
-	given, err := readFolder(b.places)
+	given, err := readFolder(b.locations)
 	if err != nil {
 		return false, err
 	}
 	for _, info := range given {
-		if at, err := readOwn(b.places, info.Name()); err != nil || at == place {
+		if at, err := readOwn(b.locations, info.Name()); err != nil || at == location {
 			return false, err
 		}
 	}
@@ -239,17 +239,17 @@ func (b *Backend) finishCatalogue(ctx context.Context) error {
 		return err
 	}
 	return b.inCatalogue(ctx, func() error {
-		names, err := readFolder(b.places)
+		names, err := readFolder(b.locations)
 		if err != nil {
 			return err
 		}
 		for _, info := range names {
 			if isTemp(info.Name()) { // of one who died: it is written in the catalogue only
-				if err := b.places.Remove(info.Name()); err != nil {
+				if err := b.locations.Remove(info.Name()); err != nil {
 					return err
 				}
 			}
-			store, ok := strings.CutSuffix(info.Name(), leaving)
+			store, ok := strings.CutSuffix(info.Name(), deletingSuffix)
 			if !ok {
 				continue
 			}
@@ -289,19 +289,19 @@ func (b *Backend) adoptDefault(ctx context.Context) error {
 	if info, err := b.base.Lstat(defaultFolder); err != nil || !info.IsDir() {
 		return nil // there is none
 	}
-	for info, err := range b.books.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Name: defaultStore}) {
+	for info, err := range b.db.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Name: defaultStore}) {
 		if err != nil {
 			return err
 		}
-		if place, err := b.placeOf(info.ID); err != nil || place != "" {
+		if location, err := b.locationOf(info.ID); err != nil || location != "" {
 			return err // it lives elsewhere, and the folder is not ours
 		}
-		_, err := b.givePlace(ctx, info)
+		_, err := b.assignLocation(ctx, info)
 		return err
 	}
-	info, err := b.books.CreateStore(ctx, memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore, UniqueName: true})
+	info, err := b.db.CreateStore(ctx, memento.DefaultWorkspace, memento.StoreSpec{Name: defaultStore, UniqueName: true})
 	if err == nil {
-		_, err = b.givePlace(ctx, info)
+		_, err = b.assignLocation(ctx, info)
 	}
 	return err
 }
@@ -312,8 +312,8 @@ func (b *Backend) setOwned(owned bool) {
 	b.owned = owned
 }
 
-// noticeDefault is adoptDefault for folders that came after the backend was opened.
-func (b *Backend) noticeDefault(ctx context.Context, ws memento.Workspace) error {
+// adoptLateDefault is adoptDefault for folders that came after the backend was opened.
+func (b *Backend) adoptLateDefault(ctx context.Context, ws memento.Workspace) error {
 	b.mu.Lock()
 	owned := b.owned
 	b.mu.Unlock()
@@ -326,24 +326,24 @@ func (b *Backend) noticeDefault(ctx context.Context, ws memento.Workspace) error
 	return b.inCatalogue(ctx, func() error { return b.adoptDefault(ctx) })
 }
 
-// finishDelete removes what is left of a store that the books no longer have. The
+// finishDelete removes what is left of a store that the database no longer have. The
 // caller is in the catalogue.
 func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error {
 	switch err := b.exists(ctx, store); {
 	case err == nil:
-		return b.removeOwn(b.places, string(store)+leaving) // it was not deleted after all
+		return b.removeOwn(b.locations, string(store)+deletingSuffix) // it was not deleted after all
 	case !errors.Is(err, memento.ErrNoStore):
 		return err
 	}
-	b.retire(store)
-	place, err := b.placeOf(store)
+	b.evict(store)
+	location, err := b.locationOf(store)
 	if err != nil {
 		return err
 	}
 	switch {
-	case place == defaultFolder:
+	case location == defaultFolder:
 		if b.base.RemoveAll(defaultFolder) != nil { // then it must not be in the way of the next
-			if err := b.base.Rename(defaultFolder, hiddenFolder+"/"+string(store)+left); err != nil {
+			if err := b.base.Rename(defaultFolder, hiddenFolder+"/"+string(store)+deletedSuffix); err != nil {
 				return err
 			}
 		}
@@ -355,18 +355,18 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 			return err
 		}
 		b.setOwned(false)
-	case place != "":
-		if err := b.removeOther(strings.TrimSuffix(place, "/"+defaultFolder)); err != nil {
+	case location != "":
+		if err := b.removeOther(strings.TrimSuffix(location, "/"+defaultFolder)); err != nil {
 			return err
 		}
-		if err := b.removeOwn(b.places, string(store)); err != nil {
+		if err := b.removeOwn(b.locations, string(store)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(b.hidden.RemoveAll(string(store)+left), b.syncer.syncFolder(b.hidden)); err != nil {
+	if err := errors.Join(b.hidden.RemoveAll(string(store)+deletedSuffix), b.syncer.syncFolder(b.hidden)); err != nil {
 		return err
 	}
-	_ = b.record.forget(store)
+	_ = b.index.forget(store)
 	if f, err := openOwn(b.locks, string(store)); err == nil {
 		// Other processes may have it open, and the store may come back.
 		err = errors.Join(setMark(f, dead), f.Close())
@@ -377,11 +377,11 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	for _, name := range []string{string(store), string(store) + ".next"} {
 		_ = b.locks.Remove(name)
 	}
-	return b.removeOwn(b.places, string(store)+leaving)
+	return b.removeOwn(b.locations, string(store)+deletingSuffix)
 }
 
 // removeOther removes a folder in otherFolders, which must be a folder indeed.
-func (b *Backend) removeOther(place string) error {
+func (b *Backend) removeOther(location string) error {
 	stores, err := openFolder(b.base, otherFolders)
 	if isAbsent(err) || errors.Is(err, errNoFolder) {
 		return nil
@@ -390,7 +390,7 @@ func (b *Backend) removeOther(place string) error {
 		return err
 	}
 	defer stores.Close()
-	name := strings.TrimPrefix(place, otherFolders+"/")
+	name := strings.TrimPrefix(location, otherFolders+"/")
 	if err := stores.RemoveAll(name); err != nil {
 		return err
 	}

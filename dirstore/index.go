@@ -15,24 +15,24 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A record keeps what memento has last put or seen on disk, so that it notices
+// An index keeps what memento has last put or seen on disk, so that it notices
 // what others have done since without reading every file. It is a cache: lost or
-// damaged, it is made anew from the files and the books, which costs a reading of
+// damaged, it is made anew from the files and the database, which costs a reading of
 // all files and, at the most, the difference between a memory that was removed
 // by hand and one that is still to be written, which is then written.
 //
 // It is never flushed by itself. What the machine loses of it with its power is
 // found again when the folder is opened.
-type record struct {
+type fileIndex struct {
 	mu   sync.Mutex
 	conn *sqlite.Conn
 }
 
-// tombs is for how many generations a row that was removed is kept as such, for
+// tombstones is for how many generations a row that was removed is kept as such, for
 // the processes that have not yet heard of it.
-const tombs = 10_000
+const tombstones = 10_000
 
-const recordSchema = `
+const indexSchema = `
 	CREATE TABLE IF NOT EXISTS generations (store TEXT PRIMARY KEY, generation INTEGER NOT NULL) WITHOUT ROWID;
 	CREATE TABLE IF NOT EXISTS files (
 		store      TEXT NOT NULL,
@@ -55,45 +55,45 @@ const recordSchema = `
 	CREATE INDEX IF NOT EXISTS files_by_generation ON files (store, generation);
 	PRAGMA user_version = 1;`
 
-// openRecord opens the record in dir, whose path is given too. One that cannot be
+// openIndex opens the index in dir, whose path is given too. One that cannot be
 // understood is replaced.
-func openRecord(dir *os.Root, path string) (*record, error) {
+func openIndex(dir *os.Root, path string) (*fileIndex, error) {
 	for try := 0; ; try++ {
-		if err := makeOwn(dir, recordFile); err != nil {
+		if err := makeOwn(dir, indexFile); err != nil {
 			return nil, err
 		}
-		conn, err := openRecordFile(path + string(os.PathSeparator) + recordFile)
+		conn, err := openIndexFile(path + string(os.PathSeparator) + indexFile)
 		if err == nil {
-			return &record{conn: conn}, nil
+			return &fileIndex{conn: conn}, nil
 		}
 		if isFull(err) {
 			return nil, err
 		}
-		if code := sqlite.ErrCode(err).ToPrimary(); try > 0 || code != sqlite.ResultNotADB && code != sqlite.ResultCorrupt && !errors.Is(err, errOtherRecord) {
-			return nil, translateRecord(err)
+		if code := sqlite.ErrCode(err).ToPrimary(); try > 0 || code != sqlite.ResultNotADB && code != sqlite.ResultCorrupt && !errors.Is(err, errOtherIndex) {
+			return nil, translateIndex(err)
 		}
 		for _, suffix := range []string{"", "-wal", "-shm"} {
-			if err := dir.Remove(recordFile + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := dir.Remove(indexFile + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
 	}
 }
 
-var errOtherRecord = errors.New("of another version")
+var errOtherIndex = errors.New("of another version")
 
-func openRecordFile(path string) (*sqlite.Conn, error) {
+func openIndexFile(path string) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
-	if err := prepareRecord(conn); err != nil {
+	if err := prepareIndex(conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-func prepareRecord(conn *sqlite.Conn) error {
+func prepareIndex(conn *sqlite.Conn) error {
 	conn.SetBusyTimeout(30 * time.Second)
 	for _, pragma := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA temp_store = MEMORY"} {
 		if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
@@ -105,27 +105,27 @@ func prepareRecord(conn *sqlite.Conn) error {
 	case err != nil:
 		return err
 	case version > 1:
-		return errOtherRecord
+		return errOtherIndex
 	case version == 0:
-		return sqlitex.ExecuteScript(conn, recordSchema, nil)
+		return sqlitex.ExecuteScript(conn, indexSchema, nil)
 	}
 	return nil
 }
 
-// translateRecord is for opening, the only time when the record's errors are
+// translateIndex is for opening, the only time when the index's errors are
 // anybody's: the driver's text then has the path in it.
-func translateRecord(err error) error {
+func translateIndex(err error) error {
 	switch code := sqlite.ErrCode(err); code.ToPrimary() {
 	case sqlite.ResultFull:
 		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, code)
 	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultCantOpen:
 		return fmt.Errorf("%w (%v)", memento.ErrReadOnly, code)
 	default:
-		return fmt.Errorf("the record of files cannot be opened (%v)", code)
+		return fmt.Errorf("the index of files cannot be opened (%v)", code)
 	}
 }
 
-func (d *record) close() error {
+func (d *fileIndex) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.conn.Close()
@@ -137,11 +137,11 @@ type changes struct {
 	put  []*row
 }
 
-func (c *changes) none() bool { return len(c.put) == 0 && len(c.gone) == 0 }
+func (c *changes) isEmpty() bool { return len(c.put) == 0 && len(c.gone) == 0 }
 
-// then makes c what c and, after it, next come to.
-func (c *changes) then(next *changes) {
-	if c.none() {
+// merge makes c what c and, after it, next come to.
+func (c *changes) merge(next *changes) {
+	if c.isEmpty() {
 		*c = *next
 		return
 	}
@@ -157,7 +157,7 @@ func (c *changes) then(next *changes) {
 }
 
 // write keeps changes as the given generation of a store.
-func (d *record) write(store memento.StoreID, generation uint64, c *changes) (err error) {
+func (d *fileIndex) write(store memento.StoreID, generation uint64, c *changes) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	end, err := sqlitex.ImmediateTransaction(d.conn)
@@ -175,13 +175,13 @@ func (d *record) write(store memento.StoreID, generation uint64, c *changes) (er
 		if err := d.exec(`INSERT OR REPLACE INTO files VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(store), string(r.path), string(r.memory), string(r.version), r.sha256,
 			int64(r.print.kind), r.print.size, r.print.mtime, r.print.changed, r.checked, int64(r.print.inode),
-			int64(r.strange.kind), r.strange.reason, int64(generation)); err != nil {
+			int64(r.status.kind), r.status.reason, int64(generation)); err != nil {
 			return err
 		}
 	}
-	if generation%tombs == 0 {
+	if generation%tombstones == 0 {
 		if err := d.exec(`DELETE FROM files WHERE store = ? AND gone = 1 AND generation <= ?`,
-			string(store), int64(generation-min(tombs, generation))); err != nil {
+			string(store), int64(generation-min(tombstones, generation))); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func (d *record) write(store memento.StoreID, generation uint64, c *changes) (er
 
 // read returns what was written to a store after a generation, and the present one.
 // whole says that it is all there is: what is not among it is gone.
-func (d *record) read(store memento.StoreID, after uint64) (c changes, generation uint64, whole bool, err error) {
+func (d *fileIndex) read(store memento.StoreID, after uint64) (c changes, generation uint64, whole bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	end := sqlitex.Transaction(d.conn)
@@ -201,7 +201,7 @@ func (d *record) read(store memento.StoreID, after uint64) (c changes, generatio
 	if err != nil {
 		return c, 0, false, err
 	}
-	if whole = after == 0 || after > generation || after+tombs < generation; whole {
+	if whole = after == 0 || after > generation || after+tombstones < generation; whole {
 		after = 0
 	}
 	err = d.each(`SELECT path, gone, memory, version, sha256, kind, size, mtime, changed, checked, inode, strange, reason
@@ -224,14 +224,14 @@ func (d *record) read(store memento.StoreID, after uint64) (c changes, generatio
 				inode:   uint64(s.ColumnInt64(10)),
 			},
 			checked: s.ColumnInt64(9),
-			strange: strange{strangeKind(s.ColumnInt64(11)), s.ColumnText(12)},
+			status:  fileStatus{fileKind(s.ColumnInt64(11)), s.ColumnText(12)},
 		})
 	}, string(store), int64(after), whole)
 	return c, generation, whole, err
 }
 
 // forget removes all about a store.
-func (d *record) forget(store memento.StoreID) (err error) {
+func (d *fileIndex) forget(store memento.StoreID) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	end, err := sqlitex.ImmediateTransaction(d.conn)
@@ -245,12 +245,12 @@ func (d *record) forget(store memento.StoreID) (err error) {
 	return d.exec(`DELETE FROM generations WHERE store = ?`, string(store))
 }
 
-func (d *record) exec(query string, args ...any) error {
+func (d *fileIndex) exec(query string, args ...any) error {
 	return d.each(query, func(*sqlite.Stmt) {}, args...)
 }
 
 // each runs a statement, and calls scan for each of its rows.
-func (d *record) each(query string, scan func(*sqlite.Stmt), args ...any) error {
+func (d *fileIndex) each(query string, scan func(*sqlite.Stmt), args ...any) error {
 	s, err := d.conn.Prepare(query) // once; later it is found
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"memento"
 )
 
-// A task is a file to be brought to what the books say.
+// A task is a file to be brought to what the database says.
 type task struct {
 	path memento.Path
 	head *memento.Memory // what is to be there, without contents; nil if nothing is
@@ -23,10 +23,10 @@ type task struct {
 type hints struct {
 	texts   map[string]string     // contents, by their hash
 	emptied map[memento.Path]bool // folders from which files have left, so that they may be empty
-	stale   map[memento.Path]bool // folders whose names perhaps were not flushed
+	toFlush map[memento.Path]bool // folders whose names perhaps were not flushed
 }
 
-// settle carries out tasks, and notes in c what the files are then. The books
+// settle carries out tasks, and notes in c what the files are then. The database
 // already have all of it, so what cannot be done now is noted in behind, and done
 // later.
 //
@@ -34,15 +34,15 @@ type hints struct {
 // them just now, and they were left alone.
 //
 // The order is the one of the package comment.
-func (f *folder) settle(ctx context.Context, tasks []task, h hints, c *changes) (again bool) {
-	if len(tasks) == 0 && len(h.emptied) == 0 && len(h.stale) == 0 {
+func (f *folder) writeBack(ctx context.Context, tasks []task, h hints, c *changes) (again bool) {
+	if len(tasks) == 0 && len(h.emptied) == 0 && len(h.toFlush) == 0 {
 		return false
 	}
 	if h.emptied == nil {
 		h.emptied = map[memento.Path]bool{}
 	}
-	s := &settling{f: f, ctx: ctx, hints: h, changes: c, dirs: map[memento.Path]*os.Root{}, dirty: map[memento.Path]bool{}}
-	maps.Copy(s.dirty, h.stale)
+	s := &writer{f: f, ctx: ctx, hints: h, changes: c, dirs: map[memento.Path]*os.Root{}, changedDirs: map[memento.Path]bool{}}
+	maps.Copy(s.changedDirs, h.toFlush)
 	defer s.closeDirs()
 	if len(tasks) == 0 && f.opened.Load() == nil { // nothing is there to be flushed
 		clear(f.unflushed)
@@ -52,8 +52,8 @@ func (f *folder) settle(ctx context.Context, tasks []task, h hints, c *changes) 
 		s.failed(tasks...)
 		return false
 	}
-	writes := s.clear(tasks)
-	s.prune()
+	writes := s.removeOld(tasks)
+	s.removeEmptied()
 	for chunk := range slices.Chunk(writes, writesAtOnce) {
 		s.write(chunk)
 	}
@@ -66,27 +66,27 @@ const (
 	dirsAtOnce   = 128 // folders that are open
 )
 
-// settling is a run of settle.
-type settling struct {
+// writer is a run of settle.
+type writer struct {
 	hints
 	f       *folder
 	ctx     context.Context
 	changes *changes
 
-	dirs  map[memento.Path]*os.Root // open folders, but the store's own
-	dirty map[memento.Path]bool     // folders in which names have changed since they were flushed
-	again bool
+	dirs        map[memento.Path]*os.Root // open folders, but the store's own
+	changedDirs map[memento.Path]bool     // folders in which names have changed since they were flushed
+	again       bool
 }
 
-func (s *settling) failed(tasks ...task) {
+func (s *writer) failed(tasks ...task) {
 	for _, t := range tasks {
-		s.f.setBehind(t.path, true)
+		s.f.setStale(t.path, true)
 	}
-	s.f.rest()
+	s.f.delayRetry()
 }
 
-func (s *settling) settled(p memento.Path, r *row) {
-	s.f.setBehind(p, false)
+func (s *writer) done(p memento.Path, r *row) {
+	s.f.setStale(p, false)
 	if r == nil {
 		s.changes.gone = append(s.changes.gone, p)
 	} else {
@@ -95,7 +95,7 @@ func (s *settling) settled(p memento.Path, r *row) {
 }
 
 // dir opens the folder at a path, and makes it if asked to.
-func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
+func (s *writer) dir(p memento.Path, create bool) (*os.Root, error) {
 	if p.IsRoot() {
 		return s.f.opened.Load().root, nil
 	}
@@ -108,7 +108,7 @@ func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
 	}
 	name := s.f.b.traits.diskName(p.Base())
 	if create && s.f.b.traits.merges() {
-		if err := s.spell(p.Parent(), parent, name); err != nil {
+		if err := s.respell(p.Parent(), parent, name); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
 		if _, err := mkdir(parent, name); err != nil {
 			return nil, err
 		}
-		s.dirty[p.Parent()] = true
+		s.changedDirs[p.Parent()] = true
 		dir, err = openFolder(parent, name)
 	}
 	if err != nil {
@@ -129,17 +129,17 @@ func (s *settling) dir(p memento.Path, create bool) (*os.Root, error) {
 
 // spell gives a folder in parent, at the path at, that the file system takes for one
 // called name that very name: it was a directory's that has left, and is another's now.
-func (s *settling) spell(at memento.Path, parent *os.Root, name string) error {
+func (s *writer) respell(at memento.Path, parent *os.Root, name string) error {
 	other, exact, err := s.f.b.spelling(parent, name)
 	if err != nil || exact || other == "" {
 		return err
 	}
-	s.dirty[at] = true
+	s.changedDirs[at] = true
 	return parent.Rename(other, name)
 }
 
 // closeDirs closes the folders that are open.
-func (s *settling) closeDirs() {
+func (s *writer) closeDirs() {
 	for p, dir := range s.dirs {
 		_ = dir.Close()
 		delete(s.dirs, p)
@@ -147,7 +147,7 @@ func (s *settling) closeDirs() {
 }
 
 // bound flushes and closes folders if many are open.
-func (s *settling) bound() {
+func (s *writer) limitOpenDirs() {
 	if len(s.dirs) > dirsAtOnce {
 		s.sync()
 		s.closeDirs()
@@ -156,34 +156,34 @@ func (s *settling) bound() {
 
 // sync flushes the folders in which names have changed, and those that could not be
 // flushed before.
-func (s *settling) sync() {
+func (s *writer) sync() {
 	for p := range s.f.unflushed {
-		s.dirty[p] = true
+		s.changedDirs[p] = true
 	}
-	if len(s.dirty) == 0 {
+	if len(s.changedDirs) == 0 {
 		return
 	}
 	s.f.b.step("before-dirsync")
 	flushed := map[memento.Path]bool{}
-	for p := range s.dirty {
+	for p := range s.changedDirs {
 		at, err := s.syncNearest(p, flushed)
 		delete(s.f.unflushed, p)
 		if err != nil {
-			s.unflushed(at)
+			s.flushFailed(at)
 		}
 		if len(s.dirs) > dirsAtOnce {
 			s.closeDirs()
 		}
 	}
-	clear(s.dirty)
+	clear(s.changedDirs)
 	s.f.b.step("dirsynced")
 }
 
 // syncNearest flushes the folder at a path unless it is among flushed, or the first
 // above it that is still there: that has lost a name. It returns which it was.
-func (s *settling) syncNearest(p memento.Path, flushed map[memento.Path]bool) (at memento.Path, err error) {
-	if p == ownPlace {
-		return p, s.f.flushPlace()
+func (s *writer) syncNearest(p memento.Path, flushed map[memento.Path]bool) (at memento.Path, err error) {
+	if p == ownLocation {
+		return p, s.f.flushLocation()
 	}
 	for at = p; ; at = at.Parent() {
 		dir, err := s.dir(at, false)
@@ -200,13 +200,13 @@ func (s *settling) syncNearest(p memento.Path, flushed map[memento.Path]bool) (a
 
 // unflushed takes back what was noted of files below a folder that could not be
 // flushed: the machine could still lose their names, or have them back.
-func (s *settling) unflushed(dir memento.Path) {
+func (s *writer) flushFailed(dir memento.Path) {
 	s.f.unflushed[dir] = struct{}{}
-	s.f.rest()
+	s.f.delayRetry()
 	behind := func(p memento.Path) bool {
-		below := dir == ownPlace || dir.Contains(p)
+		below := dir == ownLocation || dir.Contains(p)
 		if below {
-			s.f.setBehind(p, true)
+			s.f.setStale(p, true)
 		}
 		return below
 	}
@@ -216,29 +216,29 @@ func (s *settling) unflushed(dir memento.Path) {
 
 // clear carries out the tasks for which a file leaves its path: it is removed, or
 // renamed to where its memory has gone. It returns the tasks that are left: files to be written.
-func (s *settling) clear(tasks []task) (writes []task) {
-	leaving := map[memento.Path]*task{} // whose file will not be its memory's any more
+func (s *writer) removeOld(tasks []task) (writes []task) {
+	deletingSuffix := map[memento.Path]*task{} // whose file will not be its memory's any more
 	for i := range tasks {
 		if t := &tasks[i]; t.row != nil && (t.head == nil || t.head.ID != t.row.memory) {
-			leaving[t.path] = t
+			deletingSuffix[t.path] = t
 		}
 	}
 	sources := map[memento.Path]*task{} // by the path to which they go
 	for _, t := range tasks {
-		if t.head == nil || t.row != nil && leaving[t.path] == nil {
+		if t.head == nil || t.row != nil && deletingSuffix[t.path] == nil {
 			continue
 		}
 		from := s.f.rowOf(t.head.ID)
 		if from == nil || from.path == t.path || from.sha256 != t.head.SHA256 {
 			continue
 		}
-		if source := leaving[from.path]; source != nil && source.row.strange.kind == familiar {
+		if source := deletingSuffix[from.path]; source != nil && source.row.status.kind == managed {
 			sources[t.path] = source
-			delete(leaving, from.path)
+			delete(deletingSuffix, from.path)
 		}
 	}
 	for _, t := range tasks { // what is only removed makes room for the rest
-		if leaving[t.path] != nil && t.head == nil {
+		if deletingSuffix[t.path] != nil && t.head == nil {
 			s.unlink(t)
 		}
 	}
@@ -253,14 +253,14 @@ func (s *settling) clear(tasks []task) (writes []task) {
 			}
 			writes = append(writes, t)
 		}
-		s.bound()
+		s.limitOpenDirs()
 	}
 	return writes
 }
 
 // intact opens the folder of a task and reports whether the file in it is what the
 // row says: no one else has been at it.
-func (s *settling) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
+func (s *writer) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
 	dir, err := s.dir(t.path.Parent(), false)
 	if err == nil {
 		info, err = dir.Lstat(s.f.b.traits.diskName(t.path.Base()))
@@ -277,7 +277,7 @@ func (s *settling) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
 }
 
 // unlink removes the file of a task.
-func (s *settling) unlink(t task) {
+func (s *writer) unlink(t task) {
 	dir, _, ok := s.intact(t)
 	if !ok {
 		return
@@ -288,19 +288,19 @@ func (s *settling) unlink(t task) {
 		return
 	}
 	s.f.b.step("unlinked")
-	s.left(t.path)
-	s.settled(t.path, nil)
+	s.noteEmptied(t.path)
+	s.done(t.path, nil)
 }
 
 // left notes that a file has left its folder.
-func (s *settling) left(p memento.Path) {
-	s.dirty[p.Parent()] = true
+func (s *writer) noteEmptied(p memento.Path) {
+	s.changedDirs[p.Parent()] = true
 	s.emptied[p.Parent()] = true
 }
 
 // rename moves the file of source to the path of t, if that is free. A file there
 // that leaves is not waited for.
-func (s *settling) rename(t, source task) bool {
+func (s *writer) rename(t, source task) bool {
 	if t.row != nil {
 		return false
 	}
@@ -325,8 +325,8 @@ func (s *settling) rename(t, source task) bool {
 		return false
 	}
 	s.f.b.step("renamed")
-	s.left(source.path)
-	s.dirty[t.path.Parent()] = true
+	s.noteEmptied(source.path)
+	s.changedDirs[t.path.Parent()] = true
 	moved := *source.row
 	moved.path, moved.version = t.path, t.head.Version
 	if info, err := dir.Lstat(s.f.b.traits.diskName(t.path.Base())); err == nil {
@@ -336,15 +336,15 @@ func (s *settling) rename(t, source task) bool {
 		}
 	}
 	if source.head == nil {
-		s.settled(source.path, nil)
+		s.done(source.path, nil)
 	}
-	s.settled(t.path, &moved)
+	s.done(t.path, &moved)
 	return true
 }
 
 // prune removes folders that are empty since files have left them, and the
 // folders that are empty by that.
-func (s *settling) prune() {
+func (s *writer) removeEmptied() {
 	byDepth := func(a, b memento.Path) int { return cmp.Compare(b.Depth(), a.Depth()) }
 	var paths []memento.Path
 	for p := range s.emptied {
@@ -353,15 +353,15 @@ func (s *settling) prune() {
 	slices.SortFunc(paths, byDepth)
 	for _, p := range paths {
 		for ; !p.IsRoot() && s.removeFolder(p); p = p.Parent() {
-			s.dirty[p.Parent()] = true
-			delete(s.dirty, p)
+			s.changedDirs[p.Parent()] = true
+			delete(s.changedDirs, p)
 		}
-		s.bound()
+		s.limitOpenDirs()
 	}
 }
 
 // removeFolder removes a folder if it is empty.
-func (s *settling) removeFolder(p memento.Path) bool {
+func (s *writer) removeFolder(p memento.Path) bool {
 	parent, err := s.dir(p.Parent(), false)
 	if err != nil || removeFolder(parent, s.f.b.traits.diskName(p.Base())) != nil {
 		return false
@@ -374,7 +374,7 @@ func (s *settling) removeFolder(p memento.Path) bool {
 }
 
 // A draft is a file that is written but not yet in its place.
-type draft struct {
+type tempFile struct {
 	task
 	dir  *os.Root
 	temp string
@@ -383,32 +383,32 @@ type draft struct {
 }
 
 // write writes files beside their places, flushes them, and puts them there.
-func (s *settling) write(tasks []task) {
-	drafts := make([]*draft, 0, len(tasks))
+func (s *writer) write(tasks []task) {
+	temps := make([]*tempFile, 0, len(tasks))
 	for _, t := range tasks {
-		d, err := s.draft(t)
+		d, err := s.writeTemp(t)
 		if err != nil {
 			s.failed(t)
 			continue
 		}
-		drafts = append(drafts, d)
+		temps = append(temps, d)
 	}
 	s.f.b.step("written")
-	s.flush(drafts)
+	s.flush(temps)
 	s.f.b.step("flushed")
-	for _, d := range drafts {
-		if !s.place(d) {
+	for _, d := range temps {
+		if !s.install(d) {
 			_ = d.dir.Remove(d.temp)
 		}
 	}
-	s.bound()
+	s.limitOpenDirs()
 }
 
 // draft writes what a task wants at its path, beside it.
-func (s *settling) draft(t task) (*draft, error) {
+func (s *writer) writeTemp(t task) (*tempFile, error) {
 	text, known := s.texts[t.head.SHA256]
 	if !known {
-		m, err := s.f.b.books.Get(s.ctx, s.f.store, memento.ByPath(t.path))
+		m, err := s.f.b.db.Get(s.ctx, s.f.store, memento.ByPath(t.path))
 		if err != nil {
 			return nil, err
 		}
@@ -420,7 +420,7 @@ func (s *settling) draft(t task) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{task: t, dir: dir, temp: tempName()}
+	d := &tempFile{task: t, dir: dir, temp: tempName()}
 	d.file, err = dir.OpenFile(d.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownMode)
 	if err != nil {
 		return nil, err
@@ -436,12 +436,12 @@ func (s *settling) draft(t task) (*draft, error) {
 }
 
 // flush flushes and closes files, several at once.
-func (s *settling) flush(drafts []*draft) {
-	atOnce(drafts, func(d *draft) { d.err = errors.Join(s.f.b.syncer.syncFile(d.file), d.file.Close()) })
+func (s *writer) flush(temps []*tempFile) {
+	atOnce(temps, func(d *tempFile) { d.err = errors.Join(s.f.b.syncer.syncFile(d.file), d.file.Close()) })
 }
 
 // place puts a file in its place, unless someone else has been there.
-func (s *settling) place(d *draft) bool {
+func (s *writer) install(d *tempFile) bool {
 	if d.err != nil {
 		s.failed(d.task)
 		return false
@@ -449,7 +449,7 @@ func (s *settling) place(d *draft) bool {
 	name := s.f.b.traits.diskName(d.path.Base())
 	switch info, err := d.dir.Lstat(name); {
 	case err == nil && info.IsDir():
-		s.dirty[d.path.Parent()] = true
+		s.changedDirs[d.path.Parent()] = true
 		if !removeEmpty(d.dir, info) {
 			s.failed(d.task)
 			return false
@@ -458,18 +458,18 @@ func (s *settling) place(d *draft) bool {
 		s.again = true
 		s.failed(d.task)
 		return false
-	case err != nil && d.row != nil && d.row.strange.kind == familiar && d.row.memory == d.head.ID:
+	case err != nil && d.row != nil && d.row.status.kind == managed && d.row.memory == d.head.ID:
 		s.again = true // removed by hand, just now
 		s.failed(d.task)
 		return false
 	}
-	s.f.b.step("before-place")
+	s.f.b.step("before-install")
 	if err := d.dir.Rename(d.temp, name); err != nil {
 		s.failed(d.task)
 		return false
 	}
-	s.f.b.step("placed")
-	s.dirty[d.path.Parent()] = true
+	s.f.b.step("installed")
+	s.changedDirs[d.path.Parent()] = true
 	checked := now() // before the look: an edit between the two shows by its times
 	info, err := d.dir.Lstat(name)
 	if err != nil {
@@ -477,7 +477,7 @@ func (s *settling) place(d *draft) bool {
 		s.failed(d.task)
 		return true
 	}
-	s.settled(d.path, &row{
+	s.done(d.path, &row{
 		path: d.path, memory: d.head.ID, version: d.head.Version, sha256: d.head.SHA256, print: printOf(info), checked: checked,
 	})
 	return true
