@@ -11,8 +11,8 @@ import (
 	"memento"
 )
 
-// ByHand is the ID of the user who is the actor of versions that were made of
-// files changed by hand, or by another program.
+// ByHand is the user ID in the actor of versions that were made from files changed by
+// hand or by another program.
 const ByHand = "edited by hand"
 
 var handActor = memento.Actor{Kind: memento.ActorUser, ID: ByHand}
@@ -23,15 +23,15 @@ func tooLong(size, most int64) fileStatus {
 	return fileStatus{unreadable, fmt.Sprintf("it has %d bytes, and a memory of this store can have %d", size, most)}
 }
 
-// A step is a change to the database for what was found.
+// A step is one change to the database, made from what was found on disk.
 type step struct {
 	change memento.Change
-	x      *finding // the file that is there afterwards; of a drop, the one that was
-	from   *finding // of a Move, the drop that it is made of
+	x      *finding // the file that is there afterwards; for a drop, the file that was there
+	from   *finding // for a Move, the drop that is its source
 }
 
-// adopt makes the findings versions. What the database refuses is left as it is on
-// disk, and noted as something else than a memory.
+// adopt makes versions from the findings. A file that the database refuses is left on
+// disk as it is, and recorded as unmanaged.
 func (w *work) adopt(ctx context.Context) error {
 	w.findings = slices.DeleteFunc(w.findings, func(x finding) bool {
 		if x.status.kind != managed {
@@ -46,8 +46,9 @@ func (w *work) adopt(ctx context.Context) error {
 	return w.commit(ctx, w.steps())
 }
 
-// spareArchived has files that were removed written again if the store is archived.
-// It would let the memories go, but a file that was only renamed is not let in again.
+// spareArchived restores files that were removed by hand if the store is archived. An
+// archived store would accept the removal, but if the file was only renamed, it would not
+// accept the file under its new name.
 func (w *work) spareArchived(ctx context.Context) error {
 	removed := func(x finding) bool { return x.action == drop }
 	i := slices.IndexFunc(w.findings, removed)
@@ -55,7 +56,7 @@ func (w *work) spareArchived(ctx context.Context) error {
 		return nil
 	}
 	p := w.findings[i].path
-	_, err := w.f.b.db.Apply(ctx, w.f.store, handActor, []memento.Change{memento.Move{From: p, To: p}}) // refused in any case
+	_, err := w.f.b.db.Apply(ctx, w.f.store, handActor, []memento.Change{memento.Move{From: p, To: p}}) // always refused, since From is To; the error says whether the store is archived
 	switch {
 	case !refused(err):
 		return err
@@ -71,7 +72,8 @@ func (w *work) spareArchived(ctx context.Context) error {
 	return nil
 }
 
-// steps orders what was found: what makes room comes first.
+// steps returns the changes for the findings, ordered so that removals come before what
+// needs their paths.
 func (w *work) steps() []step {
 	moved, targets := w.renames()
 	var drops, moves, puts []step
@@ -103,8 +105,8 @@ func (w *work) addStep(x *finding) step {
 	return step{memento.Put{Path: x.path, Content: x.text, If: memento.IfAbsent()}, x, nil}
 }
 
-// renames pairs files that vanished with files that came, and are the same: by
-// their inode, or by their contents if no other pair has them. targets are those that came.
+// renames pairs files that have disappeared with files that are new: first by inode, then
+// by contents if both are unique. targets has the new files of the pairs.
 func (w *work) renames() (moved map[*finding]*finding, targets map[*finding]bool) {
 	moved, targets = map[*finding]*finding{}, map[*finding]bool{}
 	pairBy(w, moved, targets, func(x *finding) (uint64, bool) {
@@ -122,7 +124,8 @@ func (w *work) renames() (moved map[*finding]*finding, targets map[*finding]bool
 	return moved, targets
 }
 
-// pairBy pairs findings that have the same key, which no other has.
+// pairBy pairs a file that has disappeared with a new file if both have the same key and
+// no other file has it.
 func pairBy[K comparable](w *work, moved map[*finding]*finding, targets map[*finding]bool, key func(*finding) (K, bool)) {
 	type alike struct{ gone, came []*finding }
 	groups := map[K]*alike{}
@@ -151,8 +154,8 @@ func pairBy[K comparable](w *work, moved map[*finding]*finding, targets map[*fin
 	}
 }
 
-// sameFile reports whether a file that came is the one that vanished, and not
-// another that was given its inode.
+// sameFile reports whether a new file is the one that has disappeared, rather than
+// another file that was given its inode number.
 func (w *work) sameFile(gone, came *finding) bool {
 	if gone.head.SHA256 == came.hash {
 		return true
@@ -170,8 +173,8 @@ func (w *work) sameFile(gone, came *finding) bool {
 	return ok && born <= gone.row.print.changed
 }
 
-// commit writes steps into the database as one, or, if they are refused, as many
-// of them as will go.
+// commit writes steps to the database in one transaction. If that is refused, it writes
+// as many of them as possible.
 func (w *work) commit(ctx context.Context, steps []step) error {
 	if len(steps) == 0 {
 		return nil
@@ -203,7 +206,7 @@ func (w *work) commit(ctx context.Context, steps []step) error {
 	return w.commit(ctx, steps[half:])
 }
 
-// accepted notes what the database has made of steps.
+// accepted records what the database has made of steps.
 func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Version) error {
 	newest := map[memento.Path]*memento.Version{}
 	for i := range versions {
@@ -231,7 +234,7 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 			if !known { // moved, then changed
 				was, err := w.f.b.db.GetVersion(ctx, w.f.store, v.ID)
 				if errors.Is(err, memento.ErrDamaged) {
-					continue // it was moved, and nothing of it can be looked at
+					continue // it was only moved, and its text cannot be read
 				}
 				if err != nil {
 					return err
@@ -245,9 +248,9 @@ func (w *work) accepted(ctx context.Context, steps []step, versions []memento.Ve
 	return nil
 }
 
-// rejected notes what becomes of a file that the database would not have.
+// rejected records what happens to a file that the database has refused.
 func (w *work) rejected(ctx context.Context, s step, err error) error {
-	if s.from != nil { // perhaps only one end of the move is
+	if s.from != nil { // perhaps only one half of the move is refused
 		if err := w.commit(ctx, []step{w.dropStep(s.from)}); err != nil {
 			return err
 		}
@@ -261,14 +264,14 @@ func (w *work) rejected(ctx context.Context, s step, err error) error {
 	return nil
 }
 
-// refusal says why the database refused a file.
+// refusal says why the database has refused a file.
 func refusal(err error) fileStatus {
 	limit, _ := errors.AsType[*memento.LimitError](err)
 	switch {
 	case errors.Is(err, memento.ErrProtected):
-		return fileStatus{withheld, "the store's settings make it read-only, so what is in the file was not taken over"}
+		return fileStatus{withheld, "the store's settings make it read-only, so the contents of the file were not taken over"}
 	case errors.Is(err, memento.ErrArchived):
-		return fileStatus{withheld, "the store is archived, so what is in the file was not taken over"}
+		return fileStatus{withheld, "the store is archived, so the contents of the file were not taken over"}
 	case limit != nil && limit.Limit == memento.LimitMemoryBytes:
 		return tooLong(limit.Want, limit.Max)
 	case limit != nil:
@@ -276,5 +279,5 @@ func refusal(err error) fileStatus {
 	case errors.Is(err, memento.ErrIsDir), errors.Is(err, memento.ErrNotDir), errors.Is(err, memento.ErrExist):
 		return fileStatus{blocked, "a memory is in its way"}
 	}
-	return fileStatus{unreadable, "the store does not take it"}
+	return fileStatus{unreadable, "the store refused it"}
 }

@@ -10,11 +10,11 @@ import (
 
 var _ memento.BackupWriter = (*Backend)(nil)
 
-// Backup implements [memento.BackupWriter]. What was changed by hand before the call
-// becomes versions first; then the database, which have everything, are copied. What
-// is not a memory is not in a backup.
+// Backup implements [memento.BackupWriter]. It first makes versions from changes by hand,
+// then copies the database, which has all memories and their history. Files that are not
+// memories are not in a backup.
 //
-// The file is one of package sqlitestore: both can restore it.
+// The result is a file of package sqlitestore: both packages can restore it.
 func (b *Backend) Backup(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
 	const op = "backup"
 	if err := b.enter(ctx); err != nil {
@@ -27,13 +27,14 @@ func (b *Backend) Backup(ctx context.Context, path string, progress func(done, t
 	return b.db.Backup(ctx, path, progress)
 }
 
-// refreshAll brings the database and the files of all stores together.
+// refreshAll makes versions from changes by hand in all stores, and brings all files up
+// to date.
 func (b *Backend) refreshAll(ctx context.Context) error {
 	workspaces, err := b.db.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(workspaces, memento.DefaultWorkspace) { // where a folder may become one
+	if !slices.Contains(workspaces, memento.DefaultWorkspace) { // where a folder may become a store
 		workspaces = append(workspaces, memento.DefaultWorkspace)
 	}
 	for _, ws := range workspaces {

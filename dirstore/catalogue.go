@@ -10,7 +10,7 @@ import (
 	"memento"
 )
 
-// CreateStore implements [memento.Backend]. The store's folder is made with its
+// CreateStore implements [memento.Backend]. The store's folder is made together with its
 // first memory.
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
@@ -20,7 +20,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	defer b.leave()
 	var info memento.StoreInfo
 	err := b.inCatalogue(ctx, func() (err error) {
-		if spec.ID != "" { // perhaps a store that was here, and is copied back
+		if spec.ID != "" { // perhaps a store that was deleted here and is copied back
 			if err := b.finishDeleting(ctx, spec.ID); err != nil {
 				return err
 			}
@@ -28,7 +28,8 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		if info, err = b.db.CreateStore(ctx, ws, spec); err != nil {
 			return err
 		}
-		// The store is there. Should it not get its place now, it does so when it is used.
+		// The store exists. If it gets no location now, it gets one when it is first
+		// used.
 		_, _ = b.assignLocation(ctx, info)
 		return nil
 	})
@@ -38,11 +39,11 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	return info, nil
 }
 
-// finishDeleting finishes the deletion of a store, if one was begun. The caller is in
-// the catalogue.
+// finishDeleting finishes the deletion of a store if one was begun. The caller holds the
+// catalogue lock.
 func (b *Backend) finishDeleting(ctx context.Context, store memento.StoreID) error {
 	if strings.ContainsAny(string(store), `/\`) {
-		return nil // no ID, which the database will say
+		return nil // not an ID; the database will refuse it
 	}
 	if _, err := b.locations.Lstat(string(store) + deletingSuffix); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +54,8 @@ func (b *Backend) finishDeleting(ctx context.Context, store memento.StoreID) err
 	return b.finishDelete(ctx, store)
 }
 
-// GetStore implements [memento.Backend]. Its usage is as of what was noticed last.
+// GetStore implements [memento.Backend]. Its usage does not include changes by hand that
+// no call has seen yet.
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
 	return b.db.GetStore(ctx, ws, id)
 }
@@ -69,8 +71,8 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	if err != nil || u.Limits == nil && u.Settings == nil {
 		return info, err
 	}
-	// What could not become a memory perhaps can now. The update has happened;
-	// that nothing could be tried again is not its failure.
+	// Files that could not become memories are perhaps accepted now. The update is done,
+	// so an error here is not returned.
 	if f, err := b.folder(ctx, id); err == nil {
 		defer b.releaseFolder(f)
 		_ = f.locked(ctx, func() error { return f.tryAgain(unreadable, blocked, withheld) })
@@ -78,7 +80,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return info, nil
 }
 
-// tryAgain has the next access look again at files that were no memories.
+// tryAgain makes the next access examine unmanaged files of some kinds again.
 func (f *folder) tryAgain(kinds ...fileKind) error {
 	if !f.hasUnmanaged() {
 		return nil
@@ -99,8 +101,8 @@ func (f *folder) tryAgain(kinds ...fileKind) error {
 	return f.end(&c)
 }
 
-// DeleteStore implements [memento.Backend]. It removes the store's folder with
-// all that is in it, also what is not memento's.
+// DeleteStore implements [memento.Backend]. It removes the store's folder with everything
+// in it, including files that are not memories.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	if err := b.enter(ctx); err != nil {
@@ -124,7 +126,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	}))
 }
 
-// deleteLocked deletes a store. The caller is in the catalogue, and has the store's lock.
+// deleteLocked deletes a store. The caller holds the catalogue lock and the store's lock.
 func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *folder) error {
 	if err := writeOwn(b.syncer, b.locations, string(f.store)+deletingSuffix, ""); err != nil {
 		return err
@@ -132,8 +134,8 @@ func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *fol
 	b.step("deleting")
 	err := b.db.DeleteStore(ctx, ws, f.store)
 	b.step("deleted")
-	// The store is gone, or perhaps so if this failed: the database says. What cannot be
-	// removed now is when the folder is opened.
+	// The store is deleted. If err is not nil this is uncertain, and finishDelete asks
+	// the database. What cannot be removed now is removed when the backend is opened.
 	_ = b.finishDelete(context.WithoutCancel(ctx), f.store)
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// notice looks whether anything below dir is other than the index says, without
-// the lock as long as nothing is, and makes what was changed by hand versions.
+// refresh makes versions from changes by hand below dir. It takes the lock only if
+// something differs from the index.
 func (f *folder) refresh(ctx context.Context, dir memento.Path) error {
 	ready, err := f.isCurrent(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (f *folder) refresh(ctx context.Context, dir memento.Path) error {
 		}
 	}
 	return f.locked(ctx, func() error {
-		// It may have been another process at work.
+		// It may have been another process that wrote the files.
 		if differs, err := f.differsBelow(ctx, dir); err != nil || !differs {
 			return err
 		}
@@ -34,8 +34,8 @@ func (f *folder) refresh(ctx context.Context, dir memento.Path) error {
 	})
 }
 
-// current brings the tree up to date with the index, and reports whether it is.
-// If someone has died at work it finishes the work.
+// isCurrent brings the tree up to date with the index, and reports whether that worked.
+// If another process has died during a change, it finishes the change.
 func (f *folder) isCurrent(ctx context.Context) (bool, error) {
 	m, err := f.lock.mark()
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *folder) isCurrent(ctx context.Context) (bool, error) {
 	return f.indexGeneration() == m.generation || f.readIndex() == nil, nil
 }
 
-// differsBelow reports whether what is on disk below dir is other than the index says.
+// differsBelow reports whether anything on disk below dir differs from the index.
 func (f *folder) differsBelow(ctx context.Context, dir memento.Path) (bool, error) {
 	root, ok := f.present()
 	if !ok {
@@ -66,8 +66,8 @@ func (f *folder) differsBelow(ctx context.Context, dir memento.Path) (bool, erro
 	return f.compare(ctx, at, dir)
 }
 
-// descend opens the folder at a path, one name after the other, so that no link
-// is followed. If p is Root it returns root itself, which may be nil.
+// descend opens the folder at a path, one name at a time, so that no link is followed. If
+// p is Root it returns root itself, which may be nil.
 func (f *folder) descend(root *os.Root, p memento.Path) (*os.Root, error) {
 	if root == nil {
 		return nil, fs.ErrNotExist
@@ -89,7 +89,7 @@ func (f *folder) descend(root *os.Root, p memento.Path) (*os.Root, error) {
 	return at, nil
 }
 
-// compare compares an open folder, which is at the path at, with the index.
+// compare compares the open folder dir, whose path is at, with the index.
 func (f *folder) compare(ctx context.Context, dir *os.Root, at memento.Path) (differs bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -97,9 +97,9 @@ func (f *folder) compare(ctx context.Context, dir *os.Root, at memento.Path) (di
 	infos, err := readFolder(dir)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return false, nil // nobody can tell
+		return false, nil // not readable, so nothing can be said
 	case isAbsent(err), errors.Is(err, fs.ErrClosed):
-		return true, nil // it is no longer there
+		return true, nil // the folder no longer exists
 	case err != nil:
 		return false, err
 	}
@@ -118,7 +118,7 @@ func (f *folder) compare(ctx context.Context, dir *os.Root, at memento.Path) (di
 		next, err := enter(dir, i.info)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			continue // nobody can tell
+			continue // not readable, so nothing can be said
 		case err != nil:
 			return true, nil
 		}
@@ -141,13 +141,13 @@ type innerFolder struct {
 	info fs.FileInfo
 }
 
-// compareNames compares what is in a folder with the rows there. It returns the
-// files whose contents must be read to be sure, and the folders to look into.
+// compareNames compares the names in a folder with its rows. It returns the files whose
+// contents must be read to be sure, and the folders to descend into.
 func (f *folder) compareNames(infos []fs.FileInfo, at memento.Path) (unsure []unsureFile, inner []innerFolder, differs bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	n := f.tree.find(f.b.traits, at)
-	met := 0 // nodes in n
+	met := 0 // number of nodes of n found on disk
 	for _, info := range infos {
 		p, known, ok := f.b.pathOf(at, n, info.Name(), nil)
 		if known != nil {
@@ -155,9 +155,9 @@ func (f *folder) compareNames(infos []fs.FileInfo, at memento.Path) (unsure []un
 		}
 		switch {
 		case !ok:
-			continue // it can be no memory
+			continue // cannot be a memory
 		case known == nil && hidden(p):
-			continue // it is none of ours
+			continue // hidden file of another program
 		case info.IsDir():
 			if known != nil && known.row != nil {
 				return nil, nil, true
@@ -176,10 +176,10 @@ func (f *folder) compareNames(infos []fs.FileInfo, at memento.Path) (unsure []un
 	return unsure, inner, n != nil && met < len(n.inner)
 }
 
-// pathOf returns the path of what is called name in the folder at, whose node is
-// n, or nil; and its own node, if it has one. escaped has the paths of what is not
-// called on disk what it is called here, and which has no node. ok is false if nothing of
-// that name can be a memory, or a directory.
+// pathOf returns the path of the entry called name in the folder at. n is the node of
+// that folder, or nil. inner is the node of the entry, or nil. escaped maps names on disk
+// to paths for memories without a node whose name on disk differs from that in their
+// path. ok is false if the entry can be neither a memory nor a directory.
 func (b *Backend) pathOf(at memento.Path, n *node, name string, escaped map[string]memento.Path) (p memento.Path, inner *node, ok bool) {
 	if isTemp(name) {
 		return "", nil, false
@@ -204,8 +204,8 @@ func (b *Backend) pathOf(at memento.Path, n *node, name string, escaped map[stri
 	return p, nil, true
 }
 
-// unchanged reports whether what is at a path is what its row says; r is nil if
-// the index has nothing there.
+// unchanged reports whether the file at a path is still what its row r says. If r is nil,
+// the index has nothing at that path.
 func (f *folder) unchanged(root *os.Root, p memento.Path, r *row) bool {
 	if root == nil {
 		return r == nil
@@ -214,7 +214,7 @@ func (f *folder) unchanged(root *os.Root, p memento.Path, r *row) bool {
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return true // nobody can tell
+		return true // not readable, so nothing can be said
 	case err != nil:
 		return r == nil && !errors.Is(err, fs.ErrClosed)
 	case r == nil:
@@ -231,14 +231,14 @@ func (f *folder) unchanged(root *os.Root, p memento.Path, r *row) bool {
 	return same
 }
 
-// isAlias reports whether what the file system finds at p, which has no row, is
-// called otherwise, and has one.
+// isAlias reports whether the file found at p, which has no row, is a file with another
+// name and a row, because the file system does not tell the two names apart.
 func (f *folder) isAlias(root *os.Root, p memento.Path) bool {
 	other, ok := f.alias(p)
 	if !ok {
 		return false
 	}
-	// Perhaps its name was changed by hand, and only in its case.
+	// The name may have been changed by hand, for example in case only.
 	asked := p
 	for asked.Depth() > other.Depth() {
 		asked = asked.Parent()
@@ -254,8 +254,8 @@ func (f *folder) isAlias(root *os.Root, p memento.Path) bool {
 	return err == nil && !spelled
 }
 
-// spelling returns what the file system has in a folder for a name: exactly it,
-// or else another that it takes for the same.
+// spelling returns the entry in dir that the file system finds under name. exact says
+// that it is called exactly that.
 func (b *Backend) spelling(dir *os.Root, name string) (other string, exact bool, err error) {
 	infos, err := readFolder(dir)
 	if err != nil {
@@ -276,13 +276,13 @@ func (b *Backend) spelling(dir *os.Root, name string) (other string, exact bool,
 	return other, false, nil
 }
 
-// alias returns the path of a file or folder that the file system takes for the
-// one at p, or at a directory above p, though it is another.
+// alias returns the path of another file or folder that the file system does not tell
+// apart from p, or from a directory above p.
 func (f *folder) alias(p memento.Path) (other memento.Path, ok bool) {
 	if !f.b.traits.merges() && len(p) < maxName {
 		return "", false
 	}
-	f.mu.Lock() // alike keeps what it finds out
+	f.mu.Lock() // alike fills a cache in the node
 	defer f.mu.Unlock()
 	n, at := f.tree, memento.Root
 	for segment := range p.Segments() {
@@ -300,5 +300,5 @@ func (f *folder) alias(p memento.Path) (other memento.Path, ok bool) {
 	return "", false
 }
 
-// now is the time as rows have it.
+// now returns the time in the unit of row.checked.
 func now() int64 { return time.Now().UnixNano() }

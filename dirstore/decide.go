@@ -2,49 +2,50 @@ package dirstore
 
 import "memento"
 
-// A presence is what is found at a path.
+// A presence says what is found at a path on disk.
 type presence int
 
 const (
 	absent  presence = iota // nothing, or a folder
-	file                    // a plain file
-	linked                  // a plain file with another name, which may lie anywhere
+	file                    // a regular file
+	linked                  // a regular file with a second hard link, which may be anywhere
 	special                 // a symbolic link, a FIFO, a socket, a device
 )
 
 // A situation is what is known about one path.
 type situation struct {
 	disk presence
-	same bool            // whether what is there is what the row is about, unchanged
-	row  *row            // nil if the index has none
-	head *memento.Memory // nil if the database has none
-	lost bool            // whether the database knows nothing of the row's version
+	same bool            // whether the file on disk is unchanged since the row was written
+	row  *row            // from the index; nil if it has none
+	head *memento.Memory // from the database; nil if there is no memory
+	lost bool            // whether the row's version is not in the database
 }
 
-// A action is what is to be done about a path.
+// An action is what has to be done about a path.
 type action int
 
 const (
 	keep    action = iota // nothing
-	forget                // the row is about what is no more
-	write                 // the file is behind the database
-	unlink                // the file should be gone: the database has removed the memory
-	refresh               // the file has the contents of the database: the index takes note
-	add                   // a file was added: it becomes a memory
-	edit                  // a file was changed: it becomes a version
-	drop                  // a file was removed: so is the memory
-	leave                 // something else is in the memory's place
+	forget                // remove the row: neither file nor memory exists
+	write                 // write the file: it is older than the database
+	unlink                // remove the file: its memory was removed
+	refresh               // update the row: the file has the contents of the database
+	add                   // make a memory: a file was added by hand
+	edit                  // make a version: a file was changed by hand
+	drop                  // remove the memory: its file was removed by hand
+	leave                 // record that something other than a regular file is at the path
 )
 
-// decide compares what is on disk, what memento has last put or seen there, and
-// what the database says. Two of the three tell who has changed the third: if disk
-// and record agree, the database is ahead; if index and database do, a hand was at
-// the file. If none agree the hand has the last word, for what the database has is
-// in the history in any case. So it has if the database knows nothing of the version in
-// the file: they were replaced by older ones.
+// decide compares the file on disk, the row in the index, which says what memento last
+// wrote or saw there, and the memory in the database. Two of the three show what has
+// changed the third. If file and index agree, the database is newer. If index and
+// database agree, the file was changed by hand. If all three differ the file wins, since
+// the text in the database is in the history in any case. The file also wins if the
+// database does not have the version that the row names: then the database was replaced
+// by an older one.
 //
-// hash returns that of the file's contents, and older whether an earlier version of
-// the memory had contents of a hash. They are asked only if it matters.
+// hash returns the hash of the file's contents. older reports whether an earlier version
+// of the memory had contents with a hash. Both are called only if needed.
 func decide(s situation, hash func() string, older func(hash string) bool) action {
 	isManaged := s.row != nil && s.row.status.kind == managed
 	s.same = s.same && !s.lost
@@ -85,9 +86,9 @@ func decide(s situation, hash func() string, older func(hash string) bool) actio
 	case s.disk == linked:
 		return leave
 	case !current && isManaged && !s.lost && h == s.row.sha256:
-		return write // it was only touched
+		return write // only its times were changed
 	case s.row == nil && older(h):
-		return write // it was not yet brought up to date when the index was lost
+		return write // it was not yet up to date when the index was lost
 	}
 	return edit
 }

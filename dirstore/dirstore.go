@@ -1,73 +1,74 @@
-// Package dirstore keeps memories as plain files that a person can open, with
-// their history beside them.
+// Package dirstore keeps memories as plain files that a person can open, with their
+// history beside them.
 //
 //	memories/                the store named "default": each memory is a file at its path
 //	stores/NAME/memories/    any other store
-//	.memento/                what is not for people: history, locks, API keys
+//	.memento/                internal files: history, locks, API keys
 //
-// A folder written by the local tools of Anthropic's Python and TypeScript SDKs
-// has the same form, and opens as it is. Files can be read, changed, added,
-// renamed and removed by hand, or by another program, while memento has the folder
-// open: the next access to what was changed makes versions of it, by the user
-// [ByHand].
+// A folder written by the local tools of Anthropic's Python and TypeScript SDKs has the
+// same form, and can be opened directly. Files can be read, changed, added, renamed and
+// removed by hand, or by another program, while memento has the folder open: the next
+// access makes versions from the changes, with the user [ByHand] as their actor.
 //
 // # Database, files and index
 //
-// The database, a [sqlitestore.Backend] in the hidden folder, have the whole truth:
-// memories, history, IDs, descriptions. The files mirror what the database says at
-// present. An index, which can be lost at any time, says what memento has last put
-// or seen on disk. Comparing the three tells what happened: if index and database
-// agree, and the file differs, a hand was at it; if file and record agree, and the
-// books differ, the file is behind. decide.go has all cases.
+// The database, a [sqlitestore.Backend] in the hidden folder, is the authority: it has
+// memories, history, IDs and store descriptions. The files mirror its present state. The
+// index, a cache, says what memento last wrote or saw on disk. Comparing the three shows
+// what has changed: if index and database agree and the file differs, the file was
+// changed by hand; if file and index agree and the database differs, the file is stale.
+// decide.go has all cases.
 //
 // # Durability
 //
-// An Apply, under the store's lock:
+// An Apply does the following, holding the store's lock:
 //
-//  1. looks at the files it is about, and makes what was changed by hand versions;
-//  2. marks the store as unsettled, for others to see should the process die;
-//  3. commits the changes to the database, which flush them: from here they have
-//     happened, and the database has the contents;
-//  4. removes files whose memories are gone, and renames those whose memories have
-//     moved, then removes folders that are empty by that;
-//  5. writes each new text to a temporary file beside its place, mode 0600,
-//     and flushes it;
-//  6. looks once more whether someone else was at the place, and renames the
+//  1. it examines the files that the changes are about, and makes versions from
+//     changes by hand;
+//  2. it sets a dirty mark, which other processes see if this one dies;
+//  3. it commits the changes to the database, which flushes them: from here on they
+//     are made, and the database has the contents;
+//  4. it removes the files of removed memories, renames those of moved memories, and
+//     removes folders that are empty by that;
+//  5. it writes each new text to a temporary file in the same folder, mode 0600, and
+//     flushes it;
+//  6. it checks again that no other program has changed the target, and renames the
 //     temporary file to it;
-//  7. flushes every folder in which names have changed;
-//  8. notes in the index what is there, and takes the mark away.
+//  7. it flushes every folder in which names have changed;
+//  8. it updates the index, and clears the mark.
 //
-// Whoever dies in between leaves a mark; whoever comes next compares everything
-// and does the rest. When the machine dies, the same happens when the folder is
-// opened. If the disk does not let a file follow, the change has happened all the
-// same: the file follows as soon as the disk lets it.
+// If a process dies in between, the mark stays, and the next process to use the store
+// compares all files and completes the work. After a power failure the same happens when
+// the folder is opened. If the disk does not allow a file to be written, the change is
+// made nevertheless: the file is written as soon as possible.
 //
 // # What is not a memory
 //
-// Symbolic links, FIFOs, sockets, devices, and hard links to files that memento
-// did not make are never opened, followed, listed or overwritten; the memory in
-// whose place one is reads as before, and cannot be written until it is gone. A
-// file whose contents cannot be a memory's, because they are not UTF-8, or are
-// larger than the store allows, is listed, but reading it and changing it fail with
-// memento.ErrForeign. Files of others with hidden names (".git", ".a.swp",
-// "node_modules") are left alone.
+// Symbolic links, FIFOs, sockets, devices, and hard links to files that memento did not
+// make are never opened, followed, listed or overwritten. If one takes the path of a
+// memory, the memory is read from the database, and cannot be written until the path is
+// free. A file whose contents cannot be a memory's, because they are not UTF-8 or are
+// larger than the store allows, is listed, but reading or changing it fails with
+// memento.ErrForeign. Hidden files of other programs (".git", ".a.swp", "node_modules")
+// are ignored.
 //
-// Every access is confined to the store's folder by [os.Root], and goes down one
-// name at a time without following links, also those within. Whoever can write to the folder
-// that Open is given can replace the hidden folder in it, and is trusted.
+// Every access is confined to the store's folder by [os.Root], and descends one name at a
+// time without following links, not even links within the folder. A process that can
+// write to the folder given to Open can also replace the hidden folder in it, and is
+// trusted.
 //
 // # Names
 //
-// If the file system takes /A for /a, or one Unicode form for another, the second
-// of two such names is refused with memento.ErrExist. Names that a file system
+// If the file system does not distinguish /A from /a, or two Unicode forms of a name, the
+// second of two such names is refused with memento.ErrExist. Names that a file system
 // cannot hold are shortened on disk, and end in "~" and a hash.
 //
 // # Limits
 //
-// Any number of processes of one machine can share a folder, but not over a
-// network file system, where neither its locks nor SQLite's work. On Windows,
-// folders cannot be flushed: what a power failure takes back is put right from the
-// books when the folder is opened.
+// Any number of processes of one machine can share a folder, but not over a network file
+// system, where neither its locks nor SQLite's work. On Windows, folders cannot be
+// flushed: what a power failure undoes is restored from the database when the folder is
+// opened.
 package dirstore
 
 import (
@@ -102,22 +103,22 @@ type Backend struct {
 	locations *os.Root // locationsFolder in hidden
 	db        database
 	index     *fileIndex
-	dbPath    string // of the database, beside which the reserve lies
+	dbPath    string // of the database; the reserve is beside it
 	traits    traits
 	syncer    syncer
 	adopted   func(memento.StoreID, []memento.Version)
-	hook      func(step string) // called before and after what touches the disk; for tests
+	hook      func(step string) // called before and after each operation on the disk; for tests
 
-	catalogue *lock // of what stores there are, and where
+	catalogue *lock // held while stores are made, deleted or given a location
 
 	mu      sync.Mutex
 	folders map[memento.StoreID]*folder
-	owned   bool           // whether some store is known to be in defaultFolder
+	owned   bool           // whether some store is known to own defaultFolder
 	active  sync.WaitGroup // calls under way
 	closed  bool
 }
 
-// database keeps all that is not a file.
+// A database keeps everything that is not a file.
 type database interface {
 	memento.Backend
 	memento.Searcher
@@ -131,30 +132,30 @@ type database interface {
 
 // Options are the options of [Open]; nil means all defaults.
 type Options struct {
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 	// BusyTimeout is how long a write waits for other processes that write to
 	// the database; 0 means 30 seconds.
 	BusyTimeout time.Duration
-	// Adopted is told of every version that was made of a file changed by hand,
-	// with its contents, after it was made, by whichever call noticed the change.
-	// Such contents have passed no guard: this is the place to look for secrets in
-	// them. It may use the backend, but not close it.
+	// Adopted is called with the versions that were made from files changed by hand, with
+	// their contents. It is called after they were made, by the call that found the
+	// changes. These contents were not checked for secrets before: a caller can do that
+	// here. It may use the backend, but not close it.
 	Adopted func(store memento.StoreID, made []memento.Version)
 
-	traits *traits           // in place of what the file system has; for tests
+	traits *traits           // instead of the file system's; for tests
 	hook   func(step string) // see Backend; for tests
-	syncer syncer            // in place of osSyncer; for tests
+	syncer syncer            // instead of osSyncer; for tests
 }
 
-// Open opens the folder at path, and makes it, for its owner only, if it does not
-// exist; the folder it is in must. A folder with memories that no memento
-// has seen yet becomes the store named "default" of the default workspace. The
-// caller closes the Backend.
+// Open opens the folder at path. If it does not exist, Open makes it, accessible to its
+// owner only; its parent folder must exist. A folder of memories that memento has not
+// seen before becomes the store named "default" of the default workspace. The caller
+// closes the Backend.
 //
-// Errors: memento.ErrForeign if a link, or anything but a folder, is where the
-// memories or the database should be; memento.ErrFormat if the database is damaged,
-// or were written by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
+// Errors: memento.ErrForeign if a link, or anything but a folder, is where the memories
+// or the database should be; memento.ErrFormat if the database is damaged, or was written
+// by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
 func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	var o Options
 	if opts != nil {
@@ -184,8 +185,8 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	}
 }
 
-// errReplaced says that the folder is not the one any more that was opened.
-var errReplaced = errors.New("the folder was replaced meanwhile")
+// errReplaced says that the opened folder is no longer the one at its path.
+var errReplaced = errors.New("the folder was replaced while it was opened")
 
 func (b *Backend) open(ctx context.Context, path string, o *Options) (err error) {
 	if b.base, err = openBase(path); err != nil {
@@ -226,7 +227,8 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 		return err
 	}
 	b.db = kept
-	// Restore may have been at work, which waits for nobody but who has the database open.
+	// Restore may have replaced the folder meanwhile: it waits only for processes that
+	// have the database open.
 	opened, err := b.base.Stat(".")
 	if err != nil {
 		return err
@@ -241,20 +243,20 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 func openBase(path string) (*os.Root, error) {
 	switch err := os.Mkdir(path, ownFolderMode); {
 	case err == nil:
-		if err := os.Chmod(path, ownFolderMode); err != nil { // whatever the umask
+		if err := os.Chmod(path, ownFolderMode); err != nil { // regardless of the umask
 			return nil, err
 		}
 		if err := syncParent(path); err != nil {
-			return nil, errors.Join(err, os.Remove(path)) // who finds it does not flush it
+			return nil, errors.Join(err, os.Remove(path)) // a later Open does not flush a folder that exists
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the folder it should be in does not exist (%w)", bare(err))
+		return nil, fmt.Errorf("its parent folder does not exist (%w)", bare(err))
 	}
 	return os.OpenRoot(path)
 }
 
-// syncParent flushes the name of a folder, unless the folder that it is in may not
-// be read, so that it cannot be flushed.
+// syncParent flushes the name of a folder in its parent, unless the parent is not
+// readable and so cannot be flushed.
 func syncParent(path string) error {
 	parent, err := os.OpenRoot(filepath.Dir(path))
 	switch {
@@ -270,8 +272,8 @@ func notFolder(name string) error {
 	return fmt.Errorf("%w: %s is a link or a file, not a folder", memento.ErrForeign, name)
 }
 
-// Close finishes what was accepted and closes everything. Methods called
-// afterwards return memento.ErrClosed.
+// Close waits for the calls under way, then closes everything. Methods called afterwards
+// return memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	wasClosed := b.closed
@@ -284,12 +286,12 @@ func (b *Backend) Close() error {
 	return fail("close", b.closeAll())
 }
 
-// release closes what is open.
+// closeAll closes what is open.
 func (b *Backend) closeAll() (err error) {
 	for _, f := range b.folders {
 		err = errors.Join(err, f.close())
 	}
-	if b.index != nil { // before the database, which take the room that it leaves into their reserve
+	if b.index != nil { // before the database, which takes the space that this frees into its reserve
 		err = errors.Join(err, b.index.close())
 	}
 	if b.db != nil {
@@ -306,7 +308,7 @@ func (b *Backend) closeAll() (err error) {
 	return err
 }
 
-// enter begins a call, unless the backend is closed or ctx has ended; leave ends it.
+// enter begins a call, unless the backend is closed or ctx is done. leave ends it.
 func (b *Backend) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -322,7 +324,7 @@ func (b *Backend) enter(ctx context.Context) error {
 
 func (b *Backend) leave() { b.active.Done() }
 
-// step tells a test where we are.
+// step reports progress to a test.
 func (b *Backend) step(name string) {
 	if b.hook != nil {
 		b.hook(name)

@@ -12,18 +12,19 @@ import (
 	"memento"
 )
 
-// readFolder returns what is in an open folder, in no order, and not what links
-// in it lead to.
+// readFolder returns what is in an open folder, in no particular order. It does not
+// follow links.
 func readFolder(dir *os.Root) ([]fs.FileInfo, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
-	infos, err := f.Readdir(-1) // of a file opened in a Root, this looks at the names in the open folder itself
+	infos, err := f.Readdir(-1) // Readdir of a file opened in a Root stats the names in the open folder itself
 	return infos, errors.Join(err, f.Close())
 }
 
-// isEmpty reports whether there is nothing in a folder but folders of its kind.
+// isEmpty reports whether a folder contains nothing but folders that are empty in the
+// same sense.
 func isEmpty(dir *os.Root) bool {
 	infos, err := readFolder(dir)
 	if err != nil {
@@ -51,8 +52,8 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// isLink reports whether an error says that a link would have led out of a Root,
-// or nowhere: that is Root's own to say, not the operating system's.
+// isLink reports whether an error says that a link would have led out of a Root, or
+// nowhere. Root reports that with errors of its own, not with the operating system's.
 func isLink(err error) bool {
 	if err == nil {
 		return false
@@ -61,7 +62,7 @@ func isLink(err error) bool {
 	return !ok && !errors.Is(err, fs.ErrClosed) || code == syscall.ELOOP
 }
 
-// classify says what a file is, of which the index has the row r, or none.
+// classify says what a file is. r is its row in the index, or nil.
 func classify(info fs.FileInfo, r *row) presence {
 	switch inode, _, links := inodeOf(info); {
 	case info.IsDir():
@@ -74,7 +75,7 @@ func classify(info fs.FileInfo, r *row) presence {
 	return file
 }
 
-// kindReason says what else than a plain file is at a path.
+// kindReason says what is at a path instead of a regular file.
 func kindReason(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
@@ -93,23 +94,22 @@ func kindReason(info fs.FileInfo) string {
 	return "a hard link to another file is in its place"
 }
 
-// hidden reports whether a path has a name that the memory tool never shows: one
-// with a dot at the beginning, or node_modules. Files of others with such names
-// (of editors, of git) do not become memories.
+// hidden reports whether a path has a name that the memory tool never shows: one that
+// begins with a dot, or node_modules. Files of other programs with such names (of
+// editors, of git) do not become memories.
 func hidden(p memento.Path) bool {
 	return strings.Contains(string(p), "/.") || strings.Contains(string(p)+"/", "/node_modules/")
 }
 
 var (
 	errChanging = errors.New("changed while it was read")
-	errTooLong  = errors.New("longer than it may be")
+	errTooLong  = errors.New("longer than allowed")
 )
 
-// readFile reads the file that info is about, and returns its fingerprint as of
-// then. The name may have become another file's, or a link's, since info was got:
-// that is not read.
+// readFile reads the file that info describes, and returns its fingerprint after reading.
+// If another file or a link has taken the name since, that is not read.
 //
-// Errors: errChanging, errTooLong if it has more than most bytes.
+// Errors: errChanging; errTooLong if the file has more than most bytes.
 func readFile(root *os.Root, name string, info fs.FileInfo, most int64) (text string, print fingerprint, err error) {
 	if info.Size() > most {
 		return "", printOf(info), errTooLong
@@ -146,8 +146,8 @@ func readFile(root *os.Root, name string, info fs.FileInfo, most int64) (text st
 	return string(data), print, nil
 }
 
-// hasContents reports whether the file that info is about has the contents that
-// the row says. checked is when.
+// hasContents reports whether the file that info describes has the contents that the row
+// says. checked is the time of the check.
 func (r *row) hasContents(root *os.Root, name string, info fs.FileInfo) (same bool, checked int64) {
 	checked = time.Now().UnixNano()
 	text, print, err := readFile(root, name, info, r.print.size)

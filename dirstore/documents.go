@@ -29,7 +29,7 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	if !sure {
 		err = f.locked(ctx, func() error {
 			if _, sure, _ := f.get(ctx, ref); sure {
-				return nil // it was another process at work
+				return nil // another process was writing
 			}
 			return f.reconcile(ctx, false)
 		})
@@ -40,8 +40,8 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	return m, fail(op, err)
 }
 
-// get is Get as far as it goes without the lock. sure says that what is on disk
-// is what the index and the database says.
+// get is Get without the lock. sure says that file, index and database agree, so that the
+// result is final.
 func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, sure bool, err error) {
 	if !f.caughtUp.Load() {
 		return m, false, nil
@@ -52,13 +52,13 @@ func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, su
 	switch {
 	case err == nil:
 		p = m.Path
-	case errors.Is(err, memento.ErrDamaged) && isError: // but the file may have been changed by hand since
+	case errors.Is(err, memento.ErrDamaged) && isError: // the file may have been changed by hand since
 		r := f.row(at.Path)
 		root, ok := f.present()
 		return m, ok && (r == nil || f.unchanged(root, at.Path, r)), err
 	case !errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrIsDir):
 		return m, true, err
-	case p == "": // no such ID: a file that came by hand has none yet
+	case p == "": // no such ID: a file added by hand has none yet
 		return m, true, err
 	default:
 		if _, invalid := memento.ParsePath(string(p)); invalid != nil {
@@ -84,7 +84,8 @@ func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, su
 	case r != nil && r.status.kind == managed: // of a memory that was just removed
 		return m, false, err
 	}
-	// There is no memory at p, but there may be a directory that database or disk have alone.
+	// There is no memory at p, but p may be a directory that only the database or only
+	// the disk has.
 	if differs, lookErr := f.differsBelow(ctx, p); lookErr != nil || differs {
 		return m, false, errors.Join(err, lookErr)
 	}
@@ -94,8 +95,8 @@ func (f *folder) get(ctx context.Context, ref memento.Ref) (m memento.Memory, su
 	return m, true, err
 }
 
-// List implements [memento.Backend]. Files that cannot be memories are listed as
-// such: without ID, version, hash and contents.
+// List implements [memento.Backend]. Unmanaged files are listed without ID, version, hash
+// and contents.
 func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	const op = "list"
 	return func(yield func(memento.Entry, error) bool) {
@@ -114,8 +115,8 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 	}
 }
 
-// look makes what was changed by hand below dir versions, and returns what is
-// listed there and is no memory, in order of path.
+// refresh makes versions from changes by hand below dir, and returns the unmanaged files
+// that are listed there, ordered by path.
 func (b *Backend) refresh(ctx context.Context, store memento.StoreID, dir memento.Path) (unmanaged []*row, err error) {
 	if err := b.enter(ctx); err != nil {
 		return nil, err
@@ -132,9 +133,8 @@ func (b *Backend) refresh(ctx context.Context, store memento.StoreID, dir mement
 	return f.listedBelow(dir), nil
 }
 
-// Apply implements [memento.Backend]. Once the database has the changes they are
-// made, and durable; the files follow before Apply returns or, if the disk does
-// not let them, as soon as it does.
+// Apply implements [memento.Backend]. Once the database has the changes they are made and
+// durable. The files are written before Apply returns, or as soon as the disk allows it.
 func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	const op = "apply"
 	if err := b.enter(ctx); err != nil {
@@ -172,8 +172,8 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	return done, nil
 }
 
-// undone takes the mark away if err says that nothing has happened. Otherwise
-// nobody knows: the next one to take the lock compares.
+// undone clears the dirty mark if err says that nothing was changed. Otherwise the
+// outcome is unknown, and the next holder of the lock compares all files.
 func (f *folder) undone(err error) error {
 	if refused(err) || errors.Is(err, memento.ErrNoStore) {
 		return errors.Join(err, f.end(&changes{}))
@@ -181,8 +181,8 @@ func (f *folder) undone(err error) error {
 	return err
 }
 
-// unsealed returns changes by what they are about: those that are sealed are none
-// of the others for who asks for paths.
+// unsealed returns changes without their Sealed wrappers, for code that needs only the
+// paths.
 func unsealed(list []memento.Change) []memento.Change {
 	plain := slices.Clone(list)
 	for i, c := range plain {
@@ -193,8 +193,8 @@ func unsealed(list []memento.Change) []memento.Change {
 	return plain
 }
 
-// textsOf returns what changes write, by hash. What is kept of those that are
-// sealed only the database knows.
+// textsOf returns the texts that changes write, by hash. Those of sealed changes are
+// missing: only the database knows how they are kept.
 func textsOf(list []memento.Change) map[string]string {
 	texts := map[string]string{}
 	for _, c := range list {
@@ -210,12 +210,12 @@ func textsOf(list []memento.Change) map[string]string {
 	return texts
 }
 
-// follow has the files follow the database, in which versions were just made. What
-// does not work now is done later.
+// follow brings the files up to date after versions were made in the database. What fails
+// now is done later.
 func (f *folder) follow(ctx context.Context, versions []memento.Version, h hints) {
 	var c changes
 	again := f.writeBack(ctx, f.tasksOf(versions), h, &c)
-	_ = f.end(&c) // the mark stays, then
+	_ = f.end(&c) // then the mark stays
 	for _, v := range versions {
 		if v.Operation == memento.Deleted && f.hasUnmanaged() {
 			_ = f.tryAgain(blocked)
@@ -227,8 +227,8 @@ func (f *folder) follow(ctx context.Context, versions []memento.Version, h hints
 	}
 }
 
-// tasksOf returns what has to be done for versions that were just made: every
-// file they are about, and every file in which the memories were before.
+// tasksOf returns the tasks for versions that were just made: for every path that they
+// name, and for every path at which the memories were before.
 func (f *folder) tasksOf(versions []memento.Version) []task {
 	newest := map[memento.MemoryID]*memento.Version{}
 	for i := range versions {
@@ -281,13 +281,13 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 			return f.undone(err)
 		}
 		b.step("committed")
-		_ = f.reconcile(context.WithoutCancel(ctx), true) // the mark stays, then
+		_ = f.reconcile(context.WithoutCancel(ctx), true) // then the mark stays
 		return nil
 	}))
 }
 
-// imported returns the changes to which versions come, as far as places on disk
-// are concerned: where the memories are at the end.
+// imported returns changes that stand for versions where only paths on disk matter: one
+// Put for each path at which a memory finally is.
 func imported(versions []memento.Version) (list []memento.Change) {
 	last := map[memento.MemoryID]int{}
 	for i, v := range versions {
@@ -334,7 +334,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	return seen[:min(most, len(seen))], nil
 }
 
-// defaultMatches is how many matches a search has that does not say.
+// defaultMatches is the default for the maximum number of matches of a search.
 const defaultMatches = 20
 
 // MarkRead implements [memento.ReadMarker].
@@ -343,7 +343,7 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) { b.db.Ma
 // SyncReads implements [memento.ReadMarker].
 func (b *Backend) SyncReads(ctx context.Context) error { return b.db.SyncReads(ctx) }
 
-// errSame says that the file system would put two memories into one file.
+// errSame says that the file system would keep two memories in one file.
 func errSame(op string, p, other memento.Path) error {
-	return &memento.Error{Op: op, Path: other, Err: fmt.Errorf("%w: on this file system, %s would be the same", memento.ErrExist, p)}
+	return &memento.Error{Op: op, Path: other, Err: fmt.Errorf("%w: this file system does not distinguish it from %s", memento.ErrExist, p)}
 }

@@ -11,8 +11,8 @@ import (
 	"memento"
 )
 
-// translate makes the operating system's errors the root package's, and takes
-// the names of files out of them: they are the host's.
+// translate turns errors of the operating system into those of the root package, and
+// removes file names: they belong to the host.
 func translate(err error) error {
 	switch {
 	case err == nil, isOurs(err):
@@ -27,7 +27,7 @@ func translate(err error) error {
 	return fmt.Errorf("storage failed: %w", bare(err))
 }
 
-// bare is err without what the functions of package os add to it.
+// bare returns err without what the functions of package os add to it.
 func bare(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -49,7 +49,7 @@ func isOurs(err error) bool {
 	return at || path || limit
 }
 
-// fail wraps err, if there is one, as the failure of op.
+// fail wraps err as the failure of op; nil stays nil.
 func fail(op string, err error) error {
 	if err == nil {
 		return nil
@@ -64,13 +64,13 @@ func fail(op string, err error) error {
 	return &memento.Error{Op: op, Err: err}
 }
 
-// foreign is the error about something that is not a memory.
+// foreign returns the error for a path at which something is not a memory.
 func foreign(op string, at memento.Path, reason string) error {
 	return &memento.Error{Op: op, Path: at, Err: fmt.Errorf("%w: %s", memento.ErrForeign, reason)}
 }
 
-// refused reports whether the database would not take a change, by a rule that the
-// next attempt would break as well, rather than could not.
+// refused reports whether the database has refused a change because of a rule, so that
+// the same change would be refused again.
 func refused(err error) bool {
 	for _, rule := range []error{
 		memento.ErrInvalid, memento.ErrInvalidPath, memento.ErrTooLarge, memento.ErrProtected, memento.ErrArchived,

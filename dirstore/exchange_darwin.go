@@ -2,5 +2,5 @@ package dirstore
 
 import "golang.org/x/sys/unix"
 
-// exchange has two names change what they name.
+// exchange exchanges the names of two files or folders in one step.
 func exchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }

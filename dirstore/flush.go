@@ -7,24 +7,24 @@ import (
 	"memento"
 )
 
-// A syncer flushes to the medium. Every flush of a file or folder of memories goes
-// through the Backend's; tests have one that notes what is flushed, or fails.
+// A syncer flushes files and folders. Every flush of a file or folder of memories goes
+// through the Backend's syncer. Tests use one that records the flushes, or fails.
 type syncer interface {
-	syncFile(*os.File) error   // what was written to it
+	syncFile(*os.File) error   // its contents
 	syncFolder(*os.Root) error // the names in it
 }
 
-// medium is the syncer that has the operating system flush.
+// osSyncer flushes with the operating system's calls.
 type osSyncer struct{}
 
 func (osSyncer) syncFile(f *os.File) error     { return f.Sync() }
 func (osSyncer) syncFolder(dir *os.Root) error { return syncFolder(dir) }
 
-// syncsAtOnce is how many files are flushed at the same time: file systems flush
-// many together.
+// syncsAtOnce is how many files are flushed at the same time. File systems combine
+// concurrent flushes.
 const syncsAtOnce = 16
 
-// atOnce does something with each item, with several at the same time.
+// atOnce calls do for each item, for several at the same time.
 func atOnce[T any](items []T, do func(T)) {
 	if len(items) == 1 {
 		do(items[0])
@@ -43,9 +43,10 @@ func atOnce[T any](items []T, do func(T)) {
 }
 
 // flushFound flushes the files that were found, and their names, before the database
-// take them over: whoever wrote them perhaps did not, and if the machine then lost
-// what is in them, that would look like an edit by hand. What cannot be flushed is
-// taken over all the same, but not recorded: it is behind until it is flushed.
+// takes over their contents. Their author may not have flushed them: if a power failure
+// then took back their contents, that would look like a change by hand. A file that
+// cannot be flushed is taken over nevertheless, but not entered in the index: it counts
+// as stale until it is flushed.
 func (w *work) flushFound() {
 	root := w.f.opened.Load()
 	if root == nil {
@@ -88,8 +89,8 @@ func (w *work) flushFound() {
 	w.f.b.step("flushed-found")
 }
 
-// flushFile flushes a file that another program wrote. One that is there no more
-// has nothing to be flushed.
+// flushFile flushes a file that another program wrote. A file that no longer exists needs
+// no flush.
 func (f *folder) flushFile(root *os.Root, name string) error {
 	file, err := root.OpenFile(name, readFlags, 0)
 	if isAbsent(err) || isLink(err) {

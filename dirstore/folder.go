@@ -18,9 +18,9 @@ import (
 type folder struct {
 	b        *Backend
 	store    memento.StoreID
-	location string // of the folder of memories, below the backend's
+	location string // path of the folder of memories, relative to the backend's folder
 	lock     *lock
-	users    int // calls that use it; see Backend.mu
+	users    int // number of calls that use it; see Backend.mu
 
 	opened   atomic.Pointer[opened] // nil while there is no folder
 	caughtUp atomic.Bool            // whether this process has compared all files once
@@ -54,7 +54,7 @@ func newFolder(b *Backend, store memento.StoreID, location string, l *lock) *fol
 	}
 }
 
-// close is called when nobody uses the folder any more.
+// close is called when no call uses the folder any more.
 func (f *folder) close() error {
 	err := f.lock.close()
 	if o := f.opened.Swap(nil); o != nil {
@@ -63,8 +63,8 @@ func (f *folder) close() error {
 	return err
 }
 
-// present returns the open folder, nil if there is none, and whether that is
-// still what is at its place.
+// present returns the open folder, nil if there is none. ok says whether it is still the
+// one at its location.
 func (f *folder) present() (root *os.Root, ok bool) {
 	o := f.opened.Load()
 	info, err := f.b.base.Lstat(f.location)
@@ -77,13 +77,13 @@ func (f *folder) present() (root *os.Root, ok bool) {
 	return o.root, os.SameFile(o.info, info)
 }
 
-// reopen makes opened what is at the place of the folder. The caller has the lock.
+// reopen opens the folder that is at the location now. The caller has the lock.
 func (f *folder) reopen() error {
 	if _, ok := f.present(); ok {
 		return nil
 	}
 	if old := f.opened.Swap(nil); old != nil {
-		_ = old.root.Close() // who still looks at it looks again
+		_ = old.root.Close() // a reader that still uses it starts over
 	}
 	root, err := f.reach(openFolder)
 	switch {
@@ -104,7 +104,7 @@ func (f *folder) setOpened(root *os.Root) error {
 	return nil
 }
 
-// ensure returns the open folder, and makes it if need be. The caller has the lock.
+// ensure returns the open folder, and makes it if necessary. The caller has the lock.
 func (f *folder) ensure() (*os.Root, error) {
 	if o := f.opened.Load(); o != nil {
 		return o.root, nil
@@ -126,7 +126,7 @@ func (f *folder) noFolder(err error) error {
 	return err
 }
 
-// reach goes to the folder's place, one name after the other.
+// reach opens the folder at the location, calling step for each name on the way.
 func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
 	at := f.b.base
 	for name := range strings.SplitSeq(f.location, "/") {
@@ -142,10 +142,12 @@ func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root,
 	return at, nil
 }
 
-// ownLocation stands, among paths of folders, for those that the store's own is in.
+// ownLocation is a key in folder.unflushed. It stands for the folders between the
+// backend's folder and the store's.
 const ownLocation memento.Path = ""
 
-// flushLocation flushes the names on the way to the store's folder.
+// flushLocation flushes the names of the folders between the backend's folder and the
+// store's.
 func (f *folder) flushLocation() error {
 	root, err := f.reach(func(dir *os.Root, name string) (*os.Root, error) {
 		if err := f.b.syncer.syncFolder(dir); err != nil {
@@ -162,7 +164,7 @@ func (f *folder) flushLocation() error {
 	return root.Close()
 }
 
-// row returns what the index has of a path, or nil.
+// row returns the index's row for a path, or nil.
 func (f *folder) row(p memento.Path) *row {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -184,21 +186,21 @@ func (f *folder) rowsBelow(p memento.Path) (rows []*row) {
 	return rows
 }
 
-// rowOf returns the row of the file that a memory is in, or nil.
+// rowOf returns the row of the file of a memory, or nil.
 func (f *folder) rowOf(id memento.MemoryID) *row {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.byMemory[id]
 }
 
-// hasUnmanaged reports whether there is a file that is not what the database has.
+// hasUnmanaged reports whether the folder has any unmanaged files.
 func (f *folder) hasUnmanaged() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.unmanaged > 0
 }
 
-// apply brings changes into the tree. The caller holds mu.
+// apply applies changes to the tree. The caller holds mu.
 func (f *folder) apply(c *changes) {
 	for _, p := range c.gone {
 		f.count(f.tree.remove(f.b.traits, p), nil)
@@ -208,7 +210,8 @@ func (f *folder) apply(c *changes) {
 	}
 }
 
-// count keeps what is known of all rows together, as one becomes another.
+// count updates byMemory and unmanaged when the row before is replaced with the row
+// after. Either may be nil.
 func (f *folder) count(before, after *row) {
 	if before != nil {
 		if before.status.kind != managed {
@@ -221,12 +224,13 @@ func (f *folder) count(before, after *row) {
 		if after.status.kind != managed {
 			f.unmanaged++
 		} else if other := f.byMemory[after.memory]; other == nil || other == before || other.version.SeqHint() <= after.version.SeqHint() {
-			f.byMemory[after.memory] = after // of two files of one memory, the one that is to go is older
+			f.byMemory[after.memory] = after // of two files of one memory, the older one is about to be removed
 		}
 	}
 }
 
-// confirm notes, in memory only, that a file still has the contents that its row says.
+// confirm records, in memory only, that a file still had the contents of its row when it
+// was checked.
 func (f *folder) confirm(r *row, checked int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +241,7 @@ func (f *folder) confirm(r *row, checked int64) {
 	}
 }
 
-// readIndex reads what others have written to the index since.
+// readIndex applies to the tree what other processes have written to the index since.
 func (f *folder) readIndex() error {
 	f.mu.RLock()
 	after := f.generation
@@ -246,7 +250,7 @@ func (f *folder) readIndex() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.generation != after {
-		return nil // somebody else has
+		return nil // another goroutine has read it
 	}
 	if whole || err != nil {
 		f.empty()
@@ -259,14 +263,15 @@ func (f *folder) readIndex() error {
 	return nil
 }
 
-// empty makes the tree that of no generation. The caller holds mu.
+// empty resets the tree to generation 0. The caller holds mu.
 func (f *folder) empty() {
 	f.tree, f.unmanaged, f.generation = &node{}, 0, 0
 	clear(f.byMemory)
 }
 
-// locked runs do while no one else changes the store, after everything that
-// happened before is known. What was noticed is reported when the lock is free again.
+// locked calls do while no other process or goroutine changes the store. Everything that
+// happened before is known by then. Versions that were made from changes by hand are
+// reported after the lock is released.
 func (f *folder) locked(ctx context.Context, do func() error) error {
 	if err := f.lock.acquire(ctx); err != nil {
 		return err
@@ -274,7 +279,7 @@ func (f *folder) locked(ctx context.Context, do func() error) error {
 	return f.withLock(ctx, do)
 }
 
-// withLock is locked for who has the lock; it releases it.
+// withLock is locked for a caller that has the lock. It releases it.
 func (f *folder) withLock(ctx context.Context, do func() error) (err error) {
 	var adopted []memento.Version
 	func() {
@@ -292,11 +297,11 @@ func (f *folder) withLock(ctx context.Context, do func() error) (err error) {
 	return err
 }
 
-// retryDelay is how long a file that cannot be brought up to date is left alone.
+// retryDelay is how long to wait before trying again to bring a stale file up to date.
 const retryDelay = time.Second
 
-// catchUp brings what this process knows up to date, and finishes what another
-// began and did not live to finish. The caller has the lock.
+// catchUp brings this process up to date, and completes what another process began but
+// did not finish. The caller has the lock.
 func (f *folder) catchUp(ctx context.Context) error {
 	m, err := f.lock.mark()
 	if err == nil && m == dead {
@@ -314,7 +319,7 @@ func (f *folder) catchUp(ctx context.Context) error {
 		f.unflushed[ownLocation] = struct{}{}
 	}
 	if !f.unindexed.isEmpty() && m.generation != f.indexGeneration() {
-		// Others have looked at everything since, and know better.
+		// Other processes have compared all files since, so theirs is newer.
 		f.unindexed, full = changes{}, true
 		f.mu.Lock()
 		f.empty()
@@ -322,11 +327,11 @@ func (f *folder) catchUp(ctx context.Context) error {
 	}
 	if !f.caughtUp.Load() || m.generation != f.indexGeneration() {
 		if err := f.readIndex(); err != nil {
-			full = true // the index is lost: it is made anew
+			full = true // the index is lost: it is built again
 		}
 	}
 	switch at := f.indexGeneration(); {
-	case at < m.generation: // the index was lost, but not those who know what was in it
+	case at < m.generation: // the index was lost while processes that had read it go on
 		full = true
 		f.mu.Lock()
 		f.generation = m.generation
@@ -346,7 +351,8 @@ func (f *folder) catchUp(ctx context.Context) error {
 	return err
 }
 
-// setStale notes whether the file at a path could not be brought up to date.
+// setStale records whether the file at a path is stale: older than the database, because
+// it could not be brought up to date.
 func (f *folder) setStale(p memento.Path, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -357,21 +363,21 @@ func (f *folder) setStale(p memento.Path, is bool) {
 	}
 }
 
-// isStale reports whether it is known that the file at a path is behind.
+// isStale reports whether the file at a path is known to be stale.
 func (f *folder) isStale(p memento.Path) bool {
 	_, is := f.dirty.stale[p]
 	return is
 }
 
-// rest leaves files that could not be brought up to date alone for a while.
+// delayRetry postpones the next attempt to bring stale files up to date.
 func (f *folder) delayRetry() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.retryAt = time.Now().Add(retryDelay)
 }
 
-// rests reports whether it is known that the file at a path is behind, and too
-// early to try again.
+// waitsForRetry reports whether the file at a path is known to be stale, and the next
+// attempt is not due yet.
 func (f *folder) waitsForRetry(p memento.Path) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -379,7 +385,7 @@ func (f *folder) waitsForRetry(p memento.Path) bool {
 	return is && time.Now().Before(f.retryAt)
 }
 
-// indexGeneration returns the generation of the index that the tree has.
+// indexGeneration returns the generation of the index that the tree was read from.
 func (f *folder) indexGeneration() uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -395,15 +401,15 @@ func (f *folder) begin() error {
 	return nil
 }
 
-// setMark sets the mark to what it should be. Where there is no mark yet, that takes room.
+// setMark writes the mark to the lock file. The first write needs disk space.
 func (f *folder) setMark() error {
 	return f.b.withReserve(func() error { return f.lock.setMark(mark{f.indexGeneration(), f.dirty.mark}) })
 }
 
-// end keeps changes in the index and the tree, and takes the mark away if all
-// files are up to date. That the index cannot be written is not an error: the
-// mark then stays, others look at everything, and the next to come here in this
-// process writes what could not be.
+// end applies changes to the tree and writes them to the index. It clears the dirty mark
+// if all files are up to date. An index that cannot be written is not an error: the mark
+// stays, other processes compare all files, and the next call of end in this process
+// writes what is missing.
 func (f *folder) end(c *changes) error {
 	f.mu.Lock()
 	f.apply(c)

@@ -11,15 +11,16 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// On a full disk, folders can be opened and read, and memories be removed. Room for that is
-// in the reserve of the database: see package sqlitestore. What was changed by hand and cannot
-// become a version for now stays as it is on disk, until there is room: reads are of what
-// the database has, and changes of it are refused.
+// On a full disk, folders can still be opened and read, and memories can be removed. The
+// space for that comes from the reserve of the database: see package sqlitestore. A
+// change by hand that cannot become a version yet stays on disk as it is until there is
+// space: reads return what the database has, and changes of that memory are refused.
 
-// releaseBytes is how much of the reserve is given away for a small file, or an index of a log.
+// releaseBytes is how much of the reserve is released for a small file, or for the index
+// of a log.
 const releaseBytes = 64 << 10
 
-// isFull reports whether an error says that there is no room on the disk.
+// isFull reports whether an error says that the disk is full.
 func isFull(err error) bool {
 	if err == nil {
 		return false
@@ -31,7 +32,8 @@ func isFull(err error) bool {
 	return errors.Is(err, memento.ErrNoSpace) || reserve.IsFull(err)
 }
 
-// withReserve does something small, with room of the reserve if there is none otherwise.
+// withReserve calls do. If the disk is full, it releases a part of the reserve and calls
+// do again.
 func (b *Backend) withReserve(do func() error) error {
 	err := do()
 	if isFull(err) {
@@ -41,8 +43,8 @@ func (b *Backend) withReserve(do func() error) error {
 	return err
 }
 
-// openIndexFull opens the index with room of the reserve or, if there is none, one in
-// memory: it is a cache.
+// openIndexFull opens the index with space of the reserve. If that is not enough, it
+// opens one in memory, since the index is only a cache.
 func (b *Backend) openIndexFull(path string) (*fileIndex, error) {
 	reserve.Release(b.dbPath, releaseBytes)
 	r, err := openIndex(b.hidden, path)
@@ -65,8 +67,8 @@ func (b *Backend) Ready(ctx context.Context) error {
 	return b.db.Ready(ctx)
 }
 
-// room refuses changes that are more than removals if there is no room for their files.
-// The database alone could perhaps still take them.
+// checkSpace refuses changes other than removals if there is no space for their files,
+// even if the database could still take them.
 func (b *Backend) checkSpace(ctx context.Context, changes []memento.Change) error {
 	if !slices.ContainsFunc(unsealed(changes), func(c memento.Change) bool {
 		_, removes := c.(memento.Remove)
@@ -80,8 +82,8 @@ func (b *Backend) checkSpace(ctx context.Context, changes []memento.Change) erro
 	return nil
 }
 
-// postpone leaves what was found as it is for now, since there is no room to make versions
-// of it.
+// postpone leaves the findings on disk as they are, since there is no space to make
+// versions from them.
 func (w *work) postpone(cause error) {
 	w.f.postponed = map[memento.Path]error{}
 	for _, x := range w.findings {
@@ -91,7 +93,7 @@ func (w *work) postpone(cause error) {
 	}
 }
 
-// refusePostponed refuses changes of files that were changed by hand, which would be lost.
+// refusePostponed refuses changes that would overwrite postponed changes by hand.
 func (f *folder) refusePostponed(list []memento.Change) error {
 	if len(f.postponed) == 0 {
 		return nil
@@ -109,7 +111,7 @@ func (f *folder) refusePostponed(list []memento.Change) error {
 	return nil
 }
 
-// explainFull says that it is the disk with the folder that is full.
+// explainFull returns an error that says that the disk with the folder is full.
 func (b *Backend) explainFull(err error) error {
 	if errors.Is(err, memento.ErrNoSpace) || !isFull(err) {
 		return err

@@ -25,20 +25,20 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 	}
 }
 
-// Redact implements [memento.Backend]. The file of a memory has the contents of
-// its newest version only, which cannot be redacted.
+// Redact implements [memento.Backend]. The file of a memory has the contents of its
+// newest version only, which cannot be redacted.
 //
-// Further errors: memento.ErrReadOnly if the disk did not let the memory's file
-// follow, so that it still has the contents.
+// Further errors: memento.ErrReadOnly if the memory's file could not be brought up to
+// date, so that it still has the contents.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
-	// Whether it is the newest may be for a change by hand to say.
+	// A change by hand may have made this version one that is not the newest.
 	v, err := b.db.GetVersion(ctx, store, id)
-	if damage, ok := errors.AsType[*memento.DamageError](err); ok { // which does not keep it from being removed
+	if damage, ok := errors.AsType[*memento.DamageError](err); ok { // a damaged version can be redacted
 		v, err = memento.Version{ID: id, Memory: damage.Memory}, nil
 	}
 	if err != nil {
-		return b.db.Redact(ctx, store, id, by) // which says what is wrong
+		return b.db.Redact(ctx, store, id, by) // it returns the right error
 	}
 	if _, err := b.Get(ctx, store, memento.ByID(v.Memory)); isGone(err) {
 		return memento.Version{}, fail(op, err)
@@ -68,9 +68,9 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	return done, fail(op, err)
 }
 
-// holds reports whether there is a file that is behind the database, and could have
-// the contents of a version of its memory, or whether the machine could bring one
-// back. The caller has the lock.
+// holds reports whether a stale file could still have the contents of a version of its
+// memory, or whether a power failure could bring such a file back. The caller has the
+// lock.
 func (f *folder) holds(ctx context.Context, v memento.Version) bool {
 	if len(f.unflushed) > 0 {
 		return true
@@ -78,7 +78,7 @@ func (f *folder) holds(ctx context.Context, v memento.Version) bool {
 	if len(f.dirty.stale) == 0 {
 		return false
 	}
-	// The memory may have another file by now, where it has gone.
+	// The memory may have a new file elsewhere by now.
 	for p := range f.dirty.stale {
 		if r := f.row(p); r != nil && r.memory == v.Memory && (v.SHA256 == "" || r.sha256 == v.SHA256) {
 			return true
@@ -98,9 +98,9 @@ func isGone(err error) bool {
 
 // Prune implements [memento.Backend].
 //
-// Further errors: memento.ErrUnavailable while a folder of memories cannot be
-// flushed. If the machine then brings files back, the history is what tells that they
-// were removed.
+// Further errors: memento.ErrUnavailable while a folder of memories cannot be flushed. A
+// power failure could bring removed files back, and only the history shows that they were
+// removed.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	if !opts.DryRun {
 		if err := b.flushed(ctx, store); err != nil {
@@ -128,7 +128,7 @@ func (b *Backend) flushed(ctx context.Context, store memento.StoreID) error {
 			}
 		}
 		if len(f.unflushed) > 0 {
-			return fmt.Errorf("%w: a folder of memories cannot be flushed, and until it is, the history is needed", memento.ErrUnavailable)
+			return fmt.Errorf("%w: a folder of memories cannot be flushed to disk; the history is needed until it is", memento.ErrUnavailable)
 		}
 		return nil
 	})

@@ -15,21 +15,21 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// An index keeps what memento has last put or seen on disk, so that it notices
-// what others have done since without reading every file. It is a cache: lost or
-// damaged, it is made anew from the files and the database, which costs a reading of
-// all files and, at the most, the difference between a memory that was removed
-// by hand and one that is still to be written, which is then written.
+// A fileIndex keeps what memento last wrote or saw on disk, so that it notices changes by
+// other programs without reading every file. It is a cache: if lost or damaged, it is
+// built again from the files and the database. That costs reading all files. It also
+// loses the difference between a memory whose file was removed by hand and one whose file
+// is still to be written; the file is then written.
 //
-// It is never flushed by itself. What the machine loses of it with its power is
-// found again when the folder is opened.
+// It is never flushed explicitly. What a power failure takes from it is found again when
+// the folder is opened.
 type fileIndex struct {
 	mu   sync.Mutex
 	conn *sqlite.Conn
 }
 
-// tombstones is for how many generations a row that was removed is kept as such, for
-// the processes that have not yet heard of it.
+// tombstones is for how many generations a removed row is kept as a tombstone, for
+// processes that have not read the removal yet.
 const tombstones = 10_000
 
 const indexSchema = `
@@ -55,8 +55,8 @@ const indexSchema = `
 	CREATE INDEX IF NOT EXISTS files_by_generation ON files (store, generation);
 	PRAGMA user_version = 1;`
 
-// openIndex opens the index in dir, whose path is given too. One that cannot be
-// understood is replaced.
+// openIndex opens the index in dir, whose path is given too. A damaged index, or one of
+// another version, is replaced.
 func openIndex(dir *os.Root, path string) (*fileIndex, error) {
 	for try := 0; ; try++ {
 		if err := makeOwn(dir, indexFile); err != nil {
@@ -112,8 +112,8 @@ func prepareIndex(conn *sqlite.Conn) error {
 	return nil
 }
 
-// translateIndex is for opening, the only time when the index's errors are
-// anybody's: the driver's text then has the path in it.
+// translateIndex is for opening the index: only those errors are returned to callers. It
+// drops the driver's text, which contains the path.
 func translateIndex(err error) error {
 	switch code := sqlite.ErrCode(err); code.ToPrimary() {
 	case sqlite.ResultFull:
@@ -131,7 +131,7 @@ func (d *fileIndex) close() error {
 	return d.conn.Close()
 }
 
-// changes are rows to be written: first some go, then others come.
+// changes are changes of rows: gone is applied before put.
 type changes struct {
 	gone []memento.Path
 	put  []*row
@@ -139,7 +139,7 @@ type changes struct {
 
 func (c *changes) isEmpty() bool { return len(c.put) == 0 && len(c.gone) == 0 }
 
-// merge makes c what c and, after it, next come to.
+// merge appends next to c.
 func (c *changes) merge(next *changes) {
 	if c.isEmpty() {
 		*c = *next
@@ -156,7 +156,7 @@ func (c *changes) merge(next *changes) {
 	c.gone = append(slices.DeleteFunc(c.gone, func(p memento.Path) bool { return later[p] }), next.gone...)
 }
 
-// write keeps changes as the given generation of a store.
+// write writes changes to a store as the given generation.
 func (d *fileIndex) write(store memento.StoreID, generation uint64, c *changes) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,8 +188,8 @@ func (d *fileIndex) write(store memento.StoreID, generation uint64, c *changes) 
 	return d.exec(`INSERT OR REPLACE INTO generations VALUES (?, ?)`, string(store), int64(generation))
 }
 
-// read returns what was written to a store after a generation, and the present one.
-// whole says that it is all there is: what is not among it is gone.
+// read returns what was written to a store after a generation, and the present
+// generation. whole says that c has all rows: those not in it are gone.
 func (d *fileIndex) read(store memento.StoreID, after uint64) (c changes, generation uint64, whole bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,7 +230,7 @@ func (d *fileIndex) read(store memento.StoreID, after uint64) (c changes, genera
 	return c, generation, whole, err
 }
 
-// forget removes all about a store.
+// forget removes everything about a store.
 func (d *fileIndex) forget(store memento.StoreID) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,9 +249,9 @@ func (d *fileIndex) exec(query string, args ...any) error {
 	return d.each(query, func(*sqlite.Stmt) {}, args...)
 }
 
-// each runs a statement, and calls scan for each of its rows.
+// each runs a statement, and calls scan for each row of the result.
 func (d *fileIndex) each(query string, scan func(*sqlite.Stmt), args ...any) error {
-	s, err := d.conn.Prepare(query) // once; later it is found
+	s, err := d.conn.Prepare(query) // cached by the connection after the first call
 	if err != nil {
 		return err
 	}

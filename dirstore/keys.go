@@ -7,7 +7,7 @@ import (
 	"memento"
 )
 
-// Keys are in the database alone: people have no use for them as files.
+// Keys are in the database only: nobody needs them as files.
 
 // AddKey implements [memento.KeyKeeper].
 func (b *Backend) AddKey(ctx context.Context, k memento.Key) error { return b.db.AddKey(ctx, k) }

@@ -17,28 +17,29 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// What is where, below the folder that Open was given.
+// Names below the folder that Open was given. Those in the hidden folder are part of the
+// stored format.
 const (
 	hiddenFolder    = ".memento"
-	defaultFolder   = "memories"         // of the store named default
+	defaultFolder   = "memories"         // memories of the store named default
 	otherFolders    = "stores"           // one for each other store, with a folder of memories in it
-	dbFile          = "books.db"         // in hiddenFolder, like what follows
+	dbFile          = "books.db"         // the database; in hiddenFolder, like the following
 	indexFile       = "folder.db"        // see fileIndex
-	locksFolder     = "locks"            // a lock for each store, and the catalogue's
-	locationsFolder = "stores"           // a file for each store outside of defaultFolder, which says where it is
-	ownerFile       = "default"          // which store is in defaultFolder
-	deletingSuffix  = ".deletingSuffix"  // behind the name of a file in locationsFolder: the store is being deleted
-	deletedSuffix   = ".left"            // behind a store's ID: its folder of memories, which could not be removed
-	tempPrefix      = ".memento-"        // of a file that is being written, beside the file whose place it will take
+	locksFolder     = "locks"            // a lock for each store and one for the catalogue
+	locationsFolder = "stores"           // a file for each store outside of defaultFolder, with its location
+	ownerFile       = "default"          // ID of the store in defaultFolder
+	deletingSuffix  = ".leaving"         // after a name in locationsFolder: the store is being deleted
+	deletedSuffix   = ".left"            // after a store's ID: its folder of memories, which could not be removed
+	tempPrefix      = ".memento-"        // of a file that is being written, beside the file that it will replace
 	tempSuffix      = ".tmp"             //
-	maxName         = 255                // bytes in a name, on every file system there is
+	maxName         = 255                // bytes; every file system can hold such a name
 	ownMode         = fs.FileMode(0o600) // of files
 	ownFolderMode   = fs.FileMode(0o700)
 )
 
-// makeFolder makes a folder in dir for its owner only, unless it is there, and
-// opens it. A new one is flushed; should that fail, it is removed again, because who
-// finds a folder does not flush it. A link to a folder is none.
+// makeFolder opens a folder in dir, and makes it, for its owner only, if it does not
+// exist. A new folder is flushed. If the flush fails it is removed again, because a later
+// call does not flush a folder that exists. A link to a folder is refused.
 func makeFolder(s syncer, dir *os.Root, name string) (*os.Root, error) {
 	made, err := mkdir(dir, name)
 	if made && err == nil {
@@ -57,8 +58,8 @@ func (b *Backend) makeFolder(dir *os.Root, name string) (*os.Root, error) {
 	return makeFolder(b.syncer, dir, name)
 }
 
-// mkdir makes a folder in dir for its owner only, unless there is something of that
-// name. The caller flushes dir.
+// mkdir makes a folder in dir, for its owner only, unless that name exists. The caller
+// flushes dir.
 func mkdir(dir *os.Root, name string) (made bool, err error) {
 	switch err := dir.Mkdir(name, ownFolderMode); {
 	case errors.Is(err, fs.ErrExist):
@@ -66,14 +67,14 @@ func mkdir(dir *os.Root, name string) (made bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	return true, dir.Chmod(name, ownFolderMode) // whatever the umask
+	return true, dir.Chmod(name, ownFolderMode) // regardless of the umask
 }
 
 // errNoFolder says that something else is where a folder should be.
-var errNoFolder = errors.New("is not a folder")
+var errNoFolder = errors.New("not a folder")
 
-// openFolder opens a folder in dir. name has no slash. A link, whatever it leads
-// to, is no folder.
+// openFolder opens a folder in dir. name has no slash. A link is not a folder, whatever
+// its target is.
 func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	switch {
@@ -85,10 +86,10 @@ func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	return enter(dir, info)
 }
 
-// enter opens the folder that info is about, and no other that has taken its
-// place since.
+// enter opens the folder that info describes. It refuses another folder that has taken
+// its name since.
 func enter(dir *os.Root, info fs.FileInfo) (*os.Root, error) {
-	inner, err := dir.OpenRoot(info.Name() + "/.") // as a folder: opening a FIFO would wait
+	inner, err := dir.OpenRoot(info.Name() + "/.") // as a folder: opening a FIFO would block
 	if isLink(err) {
 		return nil, errNoFolder
 	}
@@ -105,11 +106,11 @@ func enter(dir *os.Root, info fs.FileInfo) (*os.Root, error) {
 	return inner, nil
 }
 
-// openOwn opens one of the backend's own files for reading and writing, and makes
-// it, for its owner only, if it is not there. A link is refused.
+// openOwn opens one of the backend's own files for reading and writing, and makes it, for
+// its owner only, if it does not exist. A link is refused.
 //
-// It is not for the files of SQLite: closing a file ends all locks that the
-// process has on it. See makeOwn.
+// It must not be used for SQLite's files: closing a file ends all locks that the process
+// has on it. See makeOwn.
 func openOwn(dir *os.Root, name string) (*os.File, error) {
 	for {
 		switch info, err := dir.Lstat(name); {
@@ -122,20 +123,20 @@ func openOwn(dir *os.Root, name string) (*os.File, error) {
 		}
 		f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, ownMode)
 		if errors.Is(err, fs.ErrExist) {
-			continue // another process made it just now
+			continue // another process has just made it
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := f.Chmod(ownMode); err != nil { // whatever the umask
+		if err := f.Chmod(ownMode); err != nil { // regardless of the umask
 			return nil, errors.Join(err, f.Close())
 		}
 		return f, nil
 	}
 }
 
-// makeOwn makes one of the backend's own files, for its owner only, if it is not
-// there, and leaves one that is alone. A link is refused.
+// makeOwn makes one of the backend's own files, for its owner only, unless it exists. A
+// link is refused.
 func makeOwn(dir *os.Root, name string) error {
 	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() {
 		return nil
@@ -168,7 +169,7 @@ func writeOwn(s syncer, dir *os.Root, name, text string) error {
 	return s.syncFolder(dir)
 }
 
-// readOwn reads a small file of the backend's own; "" if it is not there.
+// readOwn reads a small file of the backend's own; "" if it does not exist.
 func readOwn(dir *os.Root, name string) (string, error) {
 	text, err := dir.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,8 +188,8 @@ func isTemp(name string) bool {
 	return len(name) == len(tempPrefix)+16+len(tempSuffix) && strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
 
-// slug returns a name of a folder for a store, which every file system can hold
-// and nothing else is called.
+// slug turns a store's name into a folder name that every file system can hold and that
+// has no special meaning.
 func slug(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -209,7 +210,7 @@ func slug(name string) string {
 	return s
 }
 
-// isDevice reports whether Windows takes a file of this name for a device.
+// isDevice reports whether a file name means a device on Windows.
 func isDevice(name string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {
@@ -223,18 +224,18 @@ func isDevice(name string) bool {
 	return ok && utf8.RuneCountInString(port) == 1 && strings.ContainsAny(port, "0123456789¹²³")
 }
 
-// Traits are what a file system does with names.
+// traits are the properties of a file system that concern names.
 type traits struct {
-	folds    bool // /A is /a
-	composes bool // é is é, in whichever Unicode form
-	reserved bool // some names and characters are not possible
+	folds    bool // /A and /a are the same file
+	composes bool // the Unicode forms of é are the same file
+	reserved bool // some names and characters are not allowed
 }
 
 // merges reports whether different paths can be the same file.
 func (t traits) merges() bool { return t.folds || t.composes }
 
-// key returns a text that is the same for names that are the same file. It may
-// be the same for others too: what one system folds, another does not.
+// key returns a text that is the same for names of the same file. It can also be the same
+// for names of different files, since systems fold case differently.
 func (t traits) key(name string) string {
 	if t.composes {
 		name = norm.NFD.String(name)
@@ -248,9 +249,9 @@ func (t traits) key(name string) string {
 	return name
 }
 
-// diskName returns what a segment of a path is called on disk: the same, but for
-// names that a file system cannot hold, or which mean something else here. Those
-// become the beginning of the name and its hash.
+// diskName returns the name on disk for a segment of a path. It is the segment itself,
+// unless the file system cannot hold that name or the name has another meaning here: then
+// it is the beginning of the segment and a hash.
 func (t traits) diskName(segment string) string {
 	if len(segment) <= maxName && !isTemp(segment) && !(t.reserved && isReserved(segment)) {
 		return segment
@@ -265,7 +266,7 @@ func isReserved(segment string) bool {
 	return strings.ContainsAny(segment, reservedCharacters) || strings.HasSuffix(segment, ".") || strings.HasSuffix(segment, " ") || isDevice(segment)
 }
 
-// safeStart returns the beginning of a name, as far as every system can hold it.
+// safeStart returns the beginning of a name, without what some system cannot hold.
 func safeStart(segment string) string {
 	const most = 40 // characters
 	var b strings.Builder
@@ -285,10 +286,10 @@ func safeStart(segment string) string {
 	return b.String()
 }
 
-// diskPath returns where the file of a memory is, below its store's folder.
+// diskPath returns the path of a memory's file, relative to its store's folder.
 func (t traits) diskPath(p memento.Path) string {
 	plain := len(p) <= maxName && !t.reserved && !strings.Contains(string(p), tempPrefix)
-	if plain { // as nearly always
+	if plain { // the usual case
 		return string(p[1:])
 	}
 	var names []string

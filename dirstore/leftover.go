@@ -7,25 +7,24 @@ import (
 	"memento"
 )
 
-// A machine that loses its power can bring back a file that was removed, renamed or
-// replaced: the names in a folder were perhaps not flushed yet. The index, which is
-// not flushed either, may know nothing of the file. It is then not a file that was
-// added or edited by hand, but a leftover, and the history tells: a text that was at
-// this path, in a file that nobody has touched since a memory was last changed there,
-// or left it. An old text that a person puts back is in a file that was
-// touched later, whichever way they do it, since that changes the time of its inode.
+// A power failure can bring back a file that was removed, renamed or replaced, if the
+// names in its folder were not flushed yet. The index is not flushed either, and may not
+// know the file. Such a leftover must not be taken for a file that was added or changed
+// by hand. The history tells the two apart: the file has a text that was at this path
+// before, and was not touched since a memory was last changed at this path or left it. If
+// a person puts an old text back, the file was touched later, by any means, since that
+// changes the time of its inode.
 //
-// A leftover gets the row that the index should have had. All else follows from
-// that: see decide.
+// A leftover gets the row that the index should have had. decide then does the rest.
 
-// A pathHistory is what the history tells of one path.
+// A pathHistory is what the history says about one path.
 type pathHistory struct {
-	versions map[string]memento.Version // the last with each hash, without contents
-	last     time.Time                  // when a memory last came, was changed, or left
+	versions map[string]memento.Version // the newest one for each hash, without contents
+	last     time.Time                  // when a memory was last made or changed here, or left
 }
 
-// leftover returns the row of the file that x is about if that is a leftover,
-// or nil. hash is that of the file's contents.
+// leftover returns a row for the file that x describes if it is a leftover, or nil. hash
+// returns the hash of the file's contents.
 func (w *work) leftover(ctx context.Context, x *finding, s *scan, hash func() string) (*row, error) {
 	if w.pastTexts == nil {
 		if err := w.readPastTexts(ctx, s); err != nil {
@@ -36,9 +35,9 @@ func (w *work) leftover(ctx context.Context, x *finding, s *scan, hash func() st
 	switch {
 	case t == nil || t.versions == nil:
 		return nil, nil
-	case x.head != nil && x.row != nil && x.row.version == x.head.Version: // it was flushed before it was recorded
+	case x.head != nil && x.row != nil && x.row.version == x.head.Version: // it was flushed before the index was written
 		return nil, nil
-	case t.last.UnixNano() < touched(x.found.info) || t.last.After(time.Now()): // a time to come tells nothing
+	case t.last.UnixNano() < touched(x.found.info) || t.last.After(time.Now()): // a time in the future proves nothing
 		return nil, nil
 	case x.head != nil && x.head.SHA256 == hash():
 		return nil, nil
@@ -80,8 +79,8 @@ func (w *work) readPastTexts(ctx context.Context, s *scan) error {
 	return nil
 }
 
-// recall takes up rows of leftovers, before anything is done about them: whoever
-// comes next has to know them as well, should that fail.
+// addRows adds rows of leftovers to the tree before anything is done about the files: if
+// that fails, the next call needs the rows too.
 func (f *folder) addRows(rows []*row) {
 	if len(rows) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"memento"
 )
 
-// entry returns what is listed of a file that is no memory.
+// entry returns the listing entry for an unmanaged file.
 func (r *row) entry() memento.Entry {
 	at := time.Unix(0, r.print.mtime).UTC()
 	return memento.Entry{
@@ -20,7 +20,7 @@ func (r *row) entry() memento.Entry {
 	}
 }
 
-// listMerged lists memories, and unmanaged, which are in order of path, among them.
+// listMerged lists memories and unmanaged files together. The latter are ordered by path.
 func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts memento.ListOptions, unmanaged []*row, yield func(memento.Entry, error) bool) {
 	l := lister{opts: opts, yield: yield}
 	all := opts
@@ -38,7 +38,7 @@ func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts me
 			}
 			unmanaged = unmanaged[1:]
 		}
-		if len(unmanaged) > 0 && unmanaged[0].path == e.Path { // its file is no longer what the database has
+		if len(unmanaged) > 0 && unmanaged[0].path == e.Path { // its file is no longer the memory's
 			e = unmanaged[0].entry()
 			unmanaged = unmanaged[1:]
 		}
@@ -54,7 +54,7 @@ func (b *Backend) listMerged(ctx context.Context, store memento.StoreID, opts me
 	l.end()
 }
 
-// A lister makes a listing of entries that come in order of path.
+// A lister makes a listing from entries that come ordered by path.
 type lister struct {
 	opts  memento.ListOptions
 	yield func(memento.Entry, error) bool
@@ -64,7 +64,7 @@ type lister struct {
 	done    bool
 }
 
-// take adds the next entry and reports whether it wants more.
+// take adds the next entry and reports whether more are wanted.
 func (l *lister) take(e memento.Entry) bool {
 	dir, ok := l.rolledInto(e.Path)
 	if !ok {
@@ -84,7 +84,7 @@ func (l *lister) take(e memento.Entry) bool {
 	return true
 }
 
-// rolledInto returns the directory that stands for a path that lies too deep.
+// rolledInto returns the directory that a path below the depth limit is summed up in.
 func (l *lister) rolledInto(p memento.Path) (memento.Path, bool) {
 	if l.opts.Depth <= 0 {
 		return "", false

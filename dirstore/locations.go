@@ -11,11 +11,11 @@ import (
 	"memento"
 )
 
-// maxFolders is how many stores are kept open though nobody uses them.
+// maxFolders is how many folders are kept open while they are not in use.
 const maxFolders = 128
 
-// folder returns the folder of a store, which is found a place if it has none.
-// The caller calls drop when it is done.
+// folder returns the folder of a store, and assigns a location if it has none. The caller
+// calls releaseFolder when done.
 //
 // Errors: ErrNoStore.
 func (b *Backend) folder(ctx context.Context, store memento.StoreID) (*folder, error) {
@@ -30,7 +30,7 @@ func (b *Backend) folder(ctx context.Context, store memento.StoreID) (*folder, e
 		return nil, err
 	}
 	location, err := b.locationOf(store)
-	if err == nil && location == "" { // whoever made the store did not live to give it one
+	if err == nil && location == "" { // the process that made the store died before it assigned one
 		err = b.inCatalogue(ctx, func() error {
 			location, err = b.ensureLocation(ctx, store)
 			return err
@@ -56,7 +56,8 @@ func (b *Backend) cachedFolder(store memento.StoreID) *folder {
 	return f
 }
 
-// keep makes f the folder of its store, unless another is by now, and returns that.
+// cacheFolder caches f as the folder of its store. If another one is cached already, it
+// closes f and returns that one.
 func (b *Backend) cacheFolder(f *folder) *folder {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +80,7 @@ func (b *Backend) cacheFolder(f *folder) *folder {
 	return f
 }
 
-// drop is called by who has used a folder.
+// releaseFolder ends the use of a folder.
 func (b *Backend) releaseFolder(f *folder) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +89,7 @@ func (b *Backend) releaseFolder(f *folder) {
 	}
 }
 
-// retire has the folder of a store that is gone closed by the last to drop it.
+// evict removes a deleted store's folder from the cache. The last user closes it.
 func (b *Backend) evict(store memento.StoreID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +100,7 @@ func (b *Backend) evict(store memento.StoreID) {
 	}
 }
 
-// exists returns ErrNoStore if the database has no such store.
+// exists returns ErrNoStore if the database does not have the store.
 func (b *Backend) exists(ctx context.Context, store memento.StoreID) error {
 	for _, err := range b.db.List(ctx, store, memento.ListOptions{Dir: memento.Root, Limit: 1, Brief: true}) {
 		return err
@@ -107,7 +108,8 @@ func (b *Backend) exists(ctx context.Context, store memento.StoreID) error {
 	return nil
 }
 
-// inCatalogue runs do while no one else makes or deletes stores.
+// inCatalogue calls do holding the catalogue lock: no other process makes or deletes
+// stores.
 func (b *Backend) inCatalogue(ctx context.Context, do func() error) error {
 	if err := b.catalogue.acquire(ctx); err != nil {
 		return err
@@ -116,7 +118,7 @@ func (b *Backend) inCatalogue(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// locationOf returns the place of a store's folder of memories, "" if it has none yet.
+// locationOf returns the location of a store's folder of memories, "" if it has none yet.
 func (b *Backend) locationOf(store memento.StoreID) (string, error) {
 	owner, err := readOwn(b.hidden, ownerFile)
 	switch {
@@ -128,8 +130,8 @@ func (b *Backend) locationOf(store memento.StoreID) (string, error) {
 	return readOwn(b.locations, string(store))
 }
 
-// ensureLocation finds a place for a store of which nothing is known but its ID. The
-// caller is in the catalogue.
+// ensureLocation assigns a location to a store of which only the ID is known. The caller
+// holds the catalogue lock.
 func (b *Backend) ensureLocation(ctx context.Context, store memento.StoreID) (string, error) {
 	if location, err := b.locationOf(store); err != nil || location != "" {
 		return location, err
@@ -144,9 +146,9 @@ func (b *Backend) ensureLocation(ctx context.Context, store memento.StoreID) (st
 	return b.assignLocation(ctx, info)
 }
 
-// assignLocation gives a new store its place: the first one named default of the
-// default workspace that of the SDKs' tools, any other a folder of its own. The
-// caller is in the catalogue.
+// assignLocation assigns a location to a new store: defaultFolder, as used by the SDKs'
+// tools, to the first store named default of the default workspace, and a folder in
+// otherFolders to any other. The caller holds the catalogue lock.
 func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (string, error) {
 	owner, err := b.owner(ctx)
 	if err != nil {
@@ -190,8 +192,8 @@ func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (s
 	}
 }
 
-// isAbandoned reports whether a folder in stores was made for a place that no store
-// was given, by one who died before that.
+// isAbandoned reports whether a folder in stores was made by a process that died before
+// it recorded the location.
 func (b *Backend) isAbandoned(stores *os.Root, name, location string) (bool, error) {
 	dir, err := openFolder(stores, name)
 	if errors.Is(err, errNoFolder) {
@@ -216,10 +218,10 @@ func (b *Backend) isAbandoned(stores *os.Root, name, location string) (bool, err
 	return true, nil
 }
 
-// defaultStore is the name of the store that is in defaultFolder.
+// defaultStore is the name of the store in defaultFolder.
 const defaultStore = "default"
 
-// checkDefault refuses what is in defaultFolder's place, if it is no folder.
+// checkDefault returns an error if something other than a folder is at defaultFolder.
 func (b *Backend) checkDefault() error {
 	switch info, err := b.base.Lstat(defaultFolder); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -232,7 +234,7 @@ func (b *Backend) checkDefault() error {
 	return nil
 }
 
-// finishCatalogue finishes deletions that others began, and makes a store of a
+// finishCatalogue finishes deletions that other processes began, and makes a store for a
 // folder of memories that belongs to none.
 func (b *Backend) finishCatalogue(ctx context.Context) error {
 	if err := b.checkDefault(); err != nil {
@@ -244,7 +246,7 @@ func (b *Backend) finishCatalogue(ctx context.Context) error {
 			return err
 		}
 		for _, info := range names {
-			if isTemp(info.Name()) { // of one who died: it is written in the catalogue only
+			if isTemp(info.Name()) { // of a process that died: these files are written only under the catalogue lock
 				if err := b.locations.Remove(info.Name()); err != nil {
 					return err
 				}
@@ -255,15 +257,15 @@ func (b *Backend) finishCatalogue(ctx context.Context) error {
 			}
 			if err := b.finishDelete(ctx, memento.StoreID(store)); err != nil && ctx.Err() != nil {
 				return err
-			} // else the note stays, and it is tried again
+			} // otherwise the note stays, and the deletion is tried again
 		}
 		return b.adoptDefault(ctx)
 	})
 }
 
-// owner returns the store that has defaultFolder, "" if none has. One that the
-// books do not know, because they were lost, has it no longer. The caller is in
-// the catalogue.
+// owner returns the store that owns defaultFolder, "" if there is none. A store that is
+// not in the database, because an older one was put in its place, no longer owns it. The
+// caller holds the catalogue lock.
 func (b *Backend) owner(ctx context.Context) (memento.StoreID, error) {
 	owner, err := readOwn(b.hidden, ownerFile)
 	if err != nil || owner == "" {
@@ -275,8 +277,8 @@ func (b *Backend) owner(ctx context.Context) (memento.StoreID, error) {
 	return "", b.removeOwn(b.hidden, ownerFile)
 }
 
-// adoptDefault makes a store of the folder of memories if it belongs to none. The
-// caller is in the catalogue.
+// adoptDefault makes a store for the folder of memories if it belongs to none. The caller
+// holds the catalogue lock.
 func (b *Backend) adoptDefault(ctx context.Context) error {
 	owner, err := b.owner(ctx)
 	if err != nil {
@@ -287,14 +289,14 @@ func (b *Backend) adoptDefault(ctx context.Context) error {
 		return nil
 	}
 	if info, err := b.base.Lstat(defaultFolder); err != nil || !info.IsDir() {
-		return nil // there is none
+		return nil // there is no such folder
 	}
 	for info, err := range b.db.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Name: defaultStore}) {
 		if err != nil {
 			return err
 		}
 		if location, err := b.locationOf(info.ID); err != nil || location != "" {
-			return err // it lives elsewhere, and the folder is not ours
+			return err // that store is elsewhere, and the folder is not ours
 		}
 		_, err := b.assignLocation(ctx, info)
 		return err
@@ -312,7 +314,8 @@ func (b *Backend) setOwned(owned bool) {
 	b.owned = owned
 }
 
-// adoptLateDefault is adoptDefault for folders that came after the backend was opened.
+// adoptLateDefault is adoptDefault for a folder that was added after the backend was
+// opened.
 func (b *Backend) adoptLateDefault(ctx context.Context, ws memento.Workspace) error {
 	b.mu.Lock()
 	owned := b.owned
@@ -326,12 +329,12 @@ func (b *Backend) adoptLateDefault(ctx context.Context, ws memento.Workspace) er
 	return b.inCatalogue(ctx, func() error { return b.adoptDefault(ctx) })
 }
 
-// finishDelete removes what is left of a store that the database no longer have. The
-// caller is in the catalogue.
+// finishDelete removes what is left of a store that the database no longer has. The
+// caller holds the catalogue lock.
 func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error {
 	switch err := b.exists(ctx, store); {
 	case err == nil:
-		return b.removeOwn(b.locations, string(store)+deletingSuffix) // it was not deleted after all
+		return b.removeOwn(b.locations, string(store)+deletingSuffix) // the deletion failed
 	case !errors.Is(err, memento.ErrNoStore):
 		return err
 	}
@@ -342,12 +345,13 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	}
 	switch {
 	case location == defaultFolder:
-		if b.base.RemoveAll(defaultFolder) != nil { // then it must not be in the way of the next
+		if b.base.RemoveAll(defaultFolder) != nil { // then it must not be in the way of the next store
 			if err := b.base.Rename(defaultFolder, hiddenFolder+"/"+string(store)+deletedSuffix); err != nil {
 				return err
 			}
 		}
-		// Flushed while it still has an owner: what came back without would be adopted.
+		// This is flushed before the owner is removed: without an owner, a folder that a
+		// power failure brings back would be adopted.
 		if err := b.syncer.syncFolder(b.base); err != nil {
 			return err
 		}
@@ -368,7 +372,7 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	}
 	_ = b.index.forget(store)
 	if f, err := openOwn(b.locks, string(store)); err == nil {
-		// Other processes may have it open, and the store may come back.
+		// Other processes may have the lock open, and the store may be copied back.
 		err = errors.Join(setMark(f, dead), f.Close())
 		if err != nil {
 			return err
@@ -380,7 +384,7 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	return b.removeOwn(b.locations, string(store)+deletingSuffix)
 }
 
-// removeOther removes a folder in otherFolders, which must be a folder indeed.
+// removeOther removes a folder in otherFolders, which must be a real folder.
 func (b *Backend) removeOther(location string) error {
 	stores, err := openFolder(b.base, otherFolders)
 	if isAbsent(err) || errors.Is(err, errNoFolder) {

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// A lock is held by one goroutine of one process at a time. It dies with its
-// holder, and whoever takes it next finds a mark if that had not finished.
+// A lock is held by one goroutine of one process at a time. It is released when its
+// holder dies. The next holder then finds a mark if the work was not finished.
 //
-// It has two files. The first is the lock proper. The second is the turnstile
-// before it: who has passed it and waits for the lock keeps others from passing,
-// so that a process which takes the lock again and again cannot keep it.
+// It has two files. The first one is the lock itself. The second one is a queue of length
+// one before it: the process that has locked it and waits for the first one keeps others
+// waiting, so that a process which takes the lock again and again cannot starve them.
 type lock struct {
-	turn chan struct{} // holds a token while somebody in this process has the lock or waits in its name
+	turn chan struct{} // holds a token while a goroutine of this process has the lock or waits for it
 	main *lockFile
 	next *lockFile
 }
 
-// openLock opens the files of a lock in dir, and makes them if need be.
+// openLock opens the files of a lock in dir, and makes them if necessary.
 func openLock(dir *os.Root, name string) (*lock, error) {
 	main, err := openLockFile(dir, name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *lock) acquire(ctx context.Context) error {
 	return err
 }
 
-// try takes the lock if nobody has it.
+// try takes the lock if it is free.
 func (l *lock) try() bool {
 	select {
 	case l.turn <- struct{}{}:
@@ -72,7 +72,7 @@ func (l *lock) try() bool {
 	return false
 }
 
-// release gives the lock back. It has no error: what was done under the lock is done.
+// release releases the lock. It returns no error, since the work under the lock is done.
 func (l *lock) release() {
 	l.main.release()
 	<-l.turn
@@ -97,9 +97,9 @@ func openLockFile(dir *os.Root, name string) (*lockFile, error) {
 	return l, nil
 }
 
-// release unlocks the file. If the system does not let it, the file is closed, which
-// unlocks it too, and opened anew. If even that fails this process keeps the
-// lock, can take it again, and tries to release it then.
+// release unlocks the file. If the system refuses that, the file is closed, which unlocks
+// it too, and opened again. If that fails as well, this process keeps the lock, can take
+// it again, and then tries again to release it.
 func (l *lockFile) release() {
 	f := l.open.Load()
 	if unlock(f) == nil {
@@ -114,7 +114,7 @@ func (l *lockFile) release() {
 		return
 	}
 	l.open.Store(again)
-	_ = f.Close() // who just read the mark from it reads it again
+	_ = f.Close() // a goroutine that was reading the mark from it reads it again
 }
 
 func sameFile(a, b *os.File) bool {
@@ -125,7 +125,7 @@ func sameFile(a, b *os.File) bool {
 
 func (l *lockFile) close() error { return l.open.Load().Close() }
 
-// How long to leave a file that another process has locked alone.
+// Pauses between attempts to lock a file that another process has locked.
 const (
 	minPause = 50 * time.Microsecond
 	maxPause = 2 * time.Millisecond
@@ -145,11 +145,10 @@ func (l *lockFile) wait(ctx context.Context) error {
 	}
 }
 
-// A mark is what the file of a store's lock says, to those who have the lock and
-// to those who have not.
+// A mark is the contents of a store's lock file. It is also read without the lock.
 type mark struct {
-	generation uint64 // grows whenever the index changes
-	dirty      uint64 // not 0 while files may be behind the database
+	generation uint64 // incremented whenever the index changes
+	dirty      uint64 // dirty mark: not 0 while files may differ from the database; see dirtyState
 }
 
 func (l *lock) mark() (m mark, err error) {
@@ -170,14 +169,14 @@ func readMark(f *os.File) (m mark, err error) {
 	return mark{binary.LittleEndian.Uint64(raw[:8]), binary.LittleEndian.Uint64(raw[8:])}, nil
 }
 
-// dead is the mark of a lock whose store was deleted. A store that is copied back under
-// its ID has another lock, and perhaps another place.
+// dead is the mark in the lock file of a deleted store. If the store is copied back under
+// its ID it gets a new lock file, and perhaps another location.
 var dead = mark{math.MaxUint64, math.MaxUint64}
 
 func (l *lock) setMark(m mark) error { return setMark(l.main.open.Load(), m) }
 
-// setMark needs no flush: the mark is for the living, and whoever opens the
-// folder looks at everything.
+// setMark does not flush: the mark matters only to running processes. After a restart of
+// the machine, all files are compared when the folder is opened.
 func setMark(f *os.File, m mark) error {
 	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], m.generation)

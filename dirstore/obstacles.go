@@ -10,11 +10,10 @@ import (
 	"memento"
 )
 
-// prepare looks at what changes are about, makes what was changed by hand there
-// versions, and refuses what would do harm to files that are no memories. The
-// caller has the lock.
+// prepare examines the files that changes are about, makes versions from changes by hand
+// there, and refuses changes that would damage unmanaged files. The caller has the lock.
 func (f *folder) prepare(ctx context.Context, list []memento.Change) error {
-	const several = 20 // when it is better to look at everything
+	const several = 20 // from here on it is faster to compare everything
 	differs := false
 	var err error
 	if len(list) > several {
@@ -40,8 +39,8 @@ func (f *folder) prepare(ctx context.Context, list []memento.Change) error {
 	return f.refuse(list)
 }
 
-// pathsOf returns the paths of a change: those that are to be free, or to be
-// replaced, and those that are to go. It leaves out invalid ones, which the database refuses.
+// pathsOf returns the paths of a change: to has those that it writes to, from has those
+// that it removes. Invalid paths are left out: the database refuses them.
 func pathsOf(c memento.Change) (to, from []memento.Path) {
 	switch c := c.(type) {
 	case memento.Put:
@@ -58,8 +57,7 @@ func pathsOf(c memento.Change) (to, from []memento.Path) {
 	return slices.DeleteFunc(to, invalid), slices.DeleteFunc(from, invalid)
 }
 
-// differsFor reports whether anything that a change is about is other than the
-// record says.
+// differsFor reports whether any file that a change is about differs from the index.
 func (f *folder) differsFor(ctx context.Context, c memento.Change) (bool, error) {
 	root, ok := f.present()
 	if !ok {
@@ -86,8 +84,8 @@ func (f *folder) differsFor(ctx context.Context, c memento.Change) (bool, error)
 	return false, nil
 }
 
-// refuse checks that no change touches anything that is no memory, or would be in
-// the file of another memory.
+// refuse returns an error if a change affects an unmanaged file, or would write to the
+// file of another memory.
 func (f *folder) refuse(list []memento.Change) error {
 	var came []memento.Path
 	for _, c := range list {
@@ -124,7 +122,7 @@ func (f *folder) refuse(list []memento.Change) error {
 				return err
 			}
 			if aliased {
-				continue // what is there leaves
+				continue // what is there is removed by these changes
 			}
 			if err := f.obstacle(op, p); err != nil {
 				return err
@@ -134,7 +132,8 @@ func (f *folder) refuse(list []memento.Change) error {
 	return nil
 }
 
-// leaves reports whether one of the changes has what is at p, or all that is below it, go away.
+// leaves reports whether one of the changes removes what is at p, or all that is below
+// it.
 func leaves(list []memento.Change, p memento.Path) bool {
 	for _, c := range list {
 		_, from := pathsOf(c)
@@ -147,8 +146,8 @@ func leaves(list []memento.Change, p memento.Path) bool {
 	return false
 }
 
-// aliasAmong returns one of the paths that the file system takes for p, or for a
-// directory above it, though it is another.
+// aliasAmong returns one of the paths that the file system does not tell apart from p, or
+// from a directory above it.
 func (f *folder) aliasAmong(paths []memento.Path, p memento.Path) (memento.Path, bool) {
 	for _, other := range paths {
 		a, b := slices.Collect(other.Segments()), slices.Collect(p.Segments())
@@ -166,7 +165,7 @@ func (f *folder) aliasAmong(paths []memento.Path, p memento.Path) (memento.Path,
 	return "", false
 }
 
-// checkManaged refuses a path at or above which the index has something that is no memory.
+// checkManaged returns an error if the index has an unmanaged file at or above a path.
 func (f *folder) checkManaged(op string, p memento.Path) error {
 	if !f.hasUnmanaged() {
 		return nil
@@ -180,9 +179,9 @@ func (f *folder) checkManaged(op string, p memento.Path) error {
 	return nil
 }
 
-// obstacle refuses a path at or above which something is on disk that is neither
-// a folder nor a memory's file. At the path itself a folder is one if there is anything in it
-// of which the database knows nothing.
+// obstacle returns an error if something on disk at or above a path is neither a folder
+// nor a memory's file. A folder at the path itself is an obstacle if it contains anything
+// that is not in the database.
 func (f *folder) obstacle(op string, p memento.Path) error {
 	o := f.opened.Load()
 	if o == nil {
@@ -206,7 +205,7 @@ func (f *folder) obstacle(op string, p memento.Path) error {
 			if r := f.row(at); r == nil {
 				return foreign(op, at, obstacleReason(at, info))
 			}
-			return nil // the database knows what to say
+			return nil // the database returns the right error
 		}
 		next, err := enter(dir, info)
 		switch {
@@ -233,10 +232,10 @@ func obstacleReason(p memento.Path, info fs.FileInfo) string {
 	return kindReason(info)
 }
 
-// hasListedBelow reports whether there are listed files below p that are no memories.
+// hasListedBelow reports whether there are listed unmanaged files below p.
 func (f *folder) hasListedBelow(p memento.Path) bool { return len(f.listedBelow(p)) > 0 }
 
-// listedBelow returns what is listed below dir and is no memory, in order of path.
+// listedBelow returns the listed unmanaged files below dir, ordered by path.
 func (f *folder) listedBelow(dir memento.Path) (listed []*row) {
 	if !f.hasUnmanaged() {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// probe finds out what the file system does with names, by making files in dir.
+// probe finds out how the file system treats names, by making files in dir.
 func probe(dir *os.Root) (t traits, err error) {
 	t.reserved = reservedNames
 	mark := tempName()

@@ -11,12 +11,12 @@ import (
 	"memento"
 )
 
-// reconcile brings files, index and database together: what was changed by hand
-// goes into the database, what the database is ahead goes to the files. full looks at
-// what the database has of every path; otherwise only at paths where the files are
-// other than the index says. The caller has the lock, and is caught up but for this.
+// reconcile brings files, index and database into agreement: changes by hand go to the
+// database, newer contents of the database go to the files. With full it compares every
+// path that the database has; otherwise only those whose files differ from the index. The
+// caller has the lock, and has done the rest of catchUp.
 func (f *folder) reconcile(ctx context.Context, full bool) error {
-	const tries = 3 // someone may be at the files just now
+	const tries = 3 // another program may be writing to the files
 	for try := 1; ; try++ {
 		again, incomplete, err := f.reconcileOnce(ctx, full)
 		if err != nil {
@@ -33,8 +33,9 @@ func (f *folder) reconcile(ctx context.Context, full bool) error {
 	}
 }
 
-// reconcileOnce is one try of reconcile. again says that another may be needed,
-// and vague that some folders were being replaced, so that not everything was seen.
+// reconcileOnce is one attempt of reconcile. again says that another may be needed.
+// incomplete says that some folders were being replaced, so that their contents could not
+// be seen.
 func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, incomplete bool, err error) {
 	w := &work{f: f, toFlush: map[memento.Path]bool{}}
 	for p := range f.unflushed {
@@ -45,13 +46,13 @@ func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, incomplet
 			return false, false, err
 		}
 	} else if err := f.b.exists(ctx, f.store); err != nil {
-		return false, false, err // its folder may be another's by now
+		return false, false, err // the store was deleted, and its folder may belong to another by now
 	}
 	s, err := f.scan(ctx, w.heads)
 	if err != nil {
 		return false, false, err
 	}
-	rows := map[memento.Path]*row{} // as the index has them
+	rows := map[memento.Path]*row{} // from the index
 	for _, r := range f.rowsBelow(memento.Root) {
 		rows[r.path] = r
 		if r.status.kind == managed {
@@ -70,7 +71,7 @@ func (f *folder) reconcileOnce(ctx context.Context, full bool) (again, incomplet
 	return again, s.incomplete, err
 }
 
-// heads returns all that the database has at present, by path.
+// heads returns all memories that the database has at present, by path.
 func (f *folder) heads(ctx context.Context) (map[memento.Path]*memento.Memory, error) {
 	heads := map[memento.Path]*memento.Memory{}
 	for e, err := range f.b.db.List(ctx, f.store, memento.ListOptions{Dir: memento.Root}) {
@@ -82,23 +83,23 @@ func (f *folder) heads(ctx context.Context) (map[memento.Path]*memento.Memory, e
 	return heads, nil
 }
 
-// work is what a reconciliation finds to be done.
+// work is what one reconciliation has to do.
 type work struct {
 	f      *folder
-	heads  map[memento.Path]*memento.Memory // nil if they are asked for one by one
-	limits *memento.Limits                  // nil until asked for
-	texts  int64                            // bytes of what was read to be taken over
+	heads  map[memento.Path]*memento.Memory // nil if they are read one by one
+	limits *memento.Limits                  // nil until needed
+	texts  int64                            // bytes of the texts that were read to become versions
 
-	longest int64 // bytes in the longest file of a memory: what is sealed is longer than it may be, and can be renamed
+	longest int64 // bytes of the longest managed file; a sealed text is longer than the limit for memories, and its file can be renamed
 
 	changes  changes               // for the index
-	tasks    []task                // for settle
-	emptied  map[memento.Path]bool // folders from which a file was taken
-	toFlush  map[memento.Path]bool // folders of files that someone did not live to record, nor perhaps to flush
-	findings []finding             // of changes by hand
+	tasks    []task                // for writeBack
+	emptied  map[memento.Path]bool // folders from which a file was removed
+	toFlush  map[memento.Path]bool // folders of files that a process changed, but perhaps did not flush before it died
+	findings []finding             // changes by hand
 
-	pastTexts map[memento.Path]*pathHistory // see leftover; nil until asked for
-	leftovers []*row                        // what the index should have said of files that it does not know
+	pastTexts map[memento.Path]*pathHistory // see leftover; nil until needed
+	leftovers []*row                        // rows that the index should have had for files that it does not know
 	unflushed map[memento.Path]bool         // files of findings that could not be flushed
 }
 
@@ -113,10 +114,10 @@ type finding struct {
 	hash    string // of text
 	print   fingerprint
 	checked int64
-	status  fileStatus // why the text cannot be a memory's, if it cannot
+	status  fileStatus // why the text cannot be a memory's, if so
 }
 
-// paths returns the paths to be judged, in order.
+// paths returns the paths to examine, in order.
 func (w *work) paths(s *scan, rows map[memento.Path]*row) []memento.Path {
 	judged := map[memento.Path]struct{}{}
 	for p, at := range s.found {
@@ -139,7 +140,7 @@ func (w *work) paths(s *scan, rows map[memento.Path]*row) []memento.Path {
 	return slices.Sorted(maps.Keys(judged))
 }
 
-// head returns what the database has at a path, or nil.
+// head returns the memory that the database has at a path, or nil.
 func (w *work) head(ctx context.Context, p memento.Path) (*memento.Memory, error) {
 	if w.heads != nil {
 		return w.heads[p], nil
@@ -148,7 +149,7 @@ func (w *work) head(ctx context.Context, p memento.Path) (*memento.Memory, error
 	switch {
 	case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrIsDir):
 		return nil, nil
-	case errors.Is(err, memento.ErrDamaged): // where it is, and of which version, is known all the same
+	case errors.Is(err, memento.ErrDamaged): // the listing has its path and version
 		return w.damagedHead(ctx, p)
 	case err != nil:
 		return nil, err
@@ -166,7 +167,7 @@ func (w *work) damagedHead(ctx context.Context, p memento.Path) (*memento.Memory
 	return nil, nil
 }
 
-// judge decides about one path and notes what is to be done.
+// examine decides about one path, and records what has to be done.
 func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) error {
 	head, err := w.head(ctx, p)
 	if err != nil {
@@ -203,7 +204,7 @@ func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) err
 		}
 	}
 	if sit.disk == file && r == nil && head == nil && hidden(p) {
-		sit.disk = special // not ours
+		sit.disk = special // a hidden file of another program
 	}
 	if sit.same && r.status.kind == managed && r.racy() {
 		if sit.same = hash() == r.sha256; sit.same {
@@ -218,11 +219,11 @@ func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) err
 	}
 	switch {
 	case errors.Is(readErr, errChanging), isAbsent(readErr):
-		return nil // the next access sees what has become of it
+		return nil // the next access examines it again
 	case readErr != nil:
 		return readErr
 	}
-	if v == add || v == edit { // which is kept in memory until it is written
+	if v == add || v == edit { // the text is kept in memory until it is written
 		if w.texts += int64(len(x.text)); w.texts > w.limits.Bytes && x.status.kind == managed {
 			w.texts -= int64(len(x.text))
 			x.text, x.status = "", fileStatus{blocked, fmt.Sprintf("the store takes no more than %d bytes", w.limits.Bytes)}
@@ -253,13 +254,13 @@ func (w *work) note(x finding) {
 		w.tasks = append(w.tasks, task{path: x.path, row: x.rowOnDisk()})
 	case refresh:
 		if w.f.isStale(x.path) && w.f.flushFile(w.f.opened.Load().root, x.found.name) != nil {
-			return // it still is
+			return // it stays stale
 		}
 		w.f.setStale(x.path, false)
 		w.flushParents(x.path)
 		w.changes.put = append(w.changes.put, x.managedRow(x.head.ID, x.head.Version))
 	case leave:
-		// No version: when the thing is gone, the file is written again.
+		// The row has no version: when this is gone, the file is written again.
 		w.changes.put = append(w.changes.put, &row{
 			path: x.path, memory: x.head.ID, print: printOf(x.found.info), checked: now(),
 			status: fileStatus{notRegular, kindReason(x.found.info)},
@@ -269,8 +270,8 @@ func (w *work) note(x finding) {
 	}
 }
 
-// flushParents notes that the names on the way to a file are to be flushed: who changed
-// them last did not live to note that they are.
+// flushParents records that the folders of a file have to be flushed: the process that
+// last changed names in them may have died before it flushed them.
 func (w *work) flushParents(p memento.Path) {
 	w.toFlush[memento.Root] = true
 	for dir := range p.Ancestors() {
@@ -278,7 +279,7 @@ func (w *work) flushParents(p memento.Path) {
 	}
 }
 
-// there returns a row that says what is at the path now, or nil if nothing is.
+// rowOnDisk returns a row for what is at the path now, or nil if nothing is.
 func (x *finding) rowOnDisk() *row {
 	if x.found.info == nil {
 		return nil
@@ -291,12 +292,12 @@ func (x *finding) rowOnDisk() *row {
 	return &r
 }
 
-// settled returns the row of a file that has the text of a version.
+// managedRow returns a row that says that the file has the text of a version.
 func (x *finding) managedRow(id memento.MemoryID, v memento.VersionID) *row {
 	return &row{path: x.path, memory: id, version: v, sha256: x.hash, print: x.print, checked: x.checked}
 }
 
-// unsettled returns the row of a file that cannot be a memory.
+// unmanagedRow returns a row that says that the file is not a memory.
 func (x *finding) unmanagedRow(s fileStatus) *row {
 	r := &row{path: x.path, print: x.print, checked: x.checked, status: s}
 	if x.head != nil {
@@ -305,10 +306,10 @@ func (x *finding) unmanagedRow(s fileStatus) *row {
 	return r
 }
 
-// read reads the file that was found, as far as it could be a memory's.
+// read reads the file of a finding, as far as it can be a memory's.
 func (w *work) read(ctx context.Context, x *finding) error {
 	if w.limits == nil {
-		asked, err := w.f.b.db.Apply(ctx, w.f.store, handActor, nil) // which changes nothing
+		asked, err := w.f.b.db.Apply(ctx, w.f.store, handActor, nil) // without changes it only returns the limits
 		if err != nil {
 			return err
 		}
@@ -320,7 +321,7 @@ func (w *work) read(ctx context.Context, x *finding) error {
 		if err != nil {
 			return err
 		}
-		most = max(most, size) // a limit that was lowered
+		most = max(most, size) // the limit may have been lowered
 	}
 	x.checked = now()
 	var err error
@@ -330,10 +331,10 @@ func (w *work) read(ctx context.Context, x *finding) error {
 		x.status = tooLong(x.print.size, w.limits.MemoryBytes)
 	case errors.Is(err, fs.ErrPermission):
 		x.print = printOf(x.found.info)
-		x.status = fileStatus{unreadable, "it may not be read by this program"}
+		x.status = fileStatus{unreadable, "this program is not permitted to read it"}
 	case errors.Is(err, errChanging), isAbsent(err), errors.Is(err, fs.ErrClosed):
 		return err
-	case err != nil: // a fault of the disk, of which the other files know nothing
+	case err != nil: // an I/O error of this file, which must not stop the others
 		x.print = printOf(x.found.info)
 		x.status = fileStatus{ioFault, "it cannot be read: " + bare(err).Error()}
 	case !isText(x.text):
@@ -344,20 +345,20 @@ func (w *work) read(ctx context.Context, x *finding) error {
 	return nil
 }
 
-// sizeOf returns how long the file of a memory is.
+// sizeOf returns the size of the file of a memory.
 func (w *work) sizeOf(ctx context.Context, head *memento.Memory) (int64, error) {
 	if head.Digest == "" {
 		return head.Size, nil
 	}
 	v, err := w.f.b.db.GetVersion(ctx, w.f.store, head.Version)
 	if errors.Is(err, memento.ErrDamaged) {
-		return w.longest, nil // nobody knows: no longer than what there is
+		return w.longest, nil // unknown, but not longer than any of the files
 	}
 	return int64(len(v.Content)), err
 }
 
-// lost reports whether the database knows nothing of the version that the index has
-// of a file: they were replaced by older ones.
+// lost reports whether the version that the index has for a file is not in the database,
+// because that was replaced by an older one.
 func (w *work) lost(ctx context.Context, r *row, head *memento.Memory) (bool, error) {
 	if r == nil || r.status.kind != managed || head != nil && head.Version == r.version {
 		return false, nil
@@ -366,13 +367,14 @@ func (w *work) lost(ctx context.Context, r *row, head *memento.Memory) (bool, er
 	if errors.Is(err, memento.ErrNotExist) {
 		return true, nil
 	}
-	if errors.Is(err, memento.ErrDamaged) { // there it is
+	if errors.Is(err, memento.ErrDamaged) { // the version is there
 		return false, nil
 	}
 	return false, err
 }
 
-// older reports whether a version before the head had contents of this hash.
+// older reports whether an earlier version of the head's memory had contents with this
+// hash.
 func (w *work) older(ctx context.Context, head *memento.Memory, hash string) bool {
 	if hash == "" {
 		return false
@@ -385,7 +387,7 @@ func (w *work) older(ctx context.Context, head *memento.Memory, hash string) boo
 	return false
 }
 
-// execute does what was found to be done.
+// execute carries out what was found to be necessary.
 func (w *work) execute(ctx context.Context) (again bool, err error) {
 	f := w.f
 	if w.changes.isEmpty() && len(w.tasks)+len(w.findings)+len(w.toFlush) == 0 {
@@ -396,7 +398,7 @@ func (w *work) execute(ctx context.Context) (again bool, err error) {
 	}
 	f.postponed = nil
 	switch err := f.begin(); {
-	case isFull(err) && len(w.tasks) == 0: // nothing happens to files and database
+	case isFull(err) && len(w.tasks) == 0: // neither files nor database are changed
 		f.dirty.cancel()
 		w.postpone(f.b.explainFull(err))
 		f.unindexed.merge(&w.changes)
@@ -411,7 +413,7 @@ func (w *work) execute(ctx context.Context) (again bool, err error) {
 	switch err := w.adopt(ctx); {
 	case errors.Is(err, memento.ErrNoSpace):
 		w.postpone(err)
-		f.dirty.scanIncomplete = true // the mark stays
+		f.dirty.scanIncomplete = true // so that the mark stays
 	case err != nil:
 		return false, err
 	}

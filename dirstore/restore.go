@@ -20,33 +20,32 @@ import (
 
 // RestoreOptions are the options of [Restore]; nil means all defaults.
 type RestoreOptions struct {
-	// Replace allows for memories in the folder. The whole folder is kept beside
-	// the new one, under its name and ".before-" with the time.
+	// Replace allows restoring to a folder that has memories. The whole old folder is
+	// kept beside the new one, renamed with the suffix ".before-" and the time.
 	Replace bool
-	// Now tells that time; nil means time.Now.
+	// Now returns the time for that name; nil means time.Now.
 	Now func() time.Time
-	// Progress, if it is not nil, is told now and then how many bytes of the backup,
-	// of how many, are copied.
+	// Progress, if not nil, is called regularly with the number of bytes of the backup
+	// copied so far, and in total.
 	Progress func(done, total int64)
 
 	hook func(step string) // for tests
 }
 
-// Restore makes the folder at path, with its history and all files, of a backup; the
-// backup stays. The folder it is in must exist.
+// Restore makes the folder at path from a backup, with its history and all files. The
+// backup is kept. The parent folder must exist.
 //
-// A folder without memories gets them in place: it has them as soon as it has the
-// books, in one step and flushed, and should the process die before all files are
-// written, whoever opens the folder writes the rest. A folder with memories stays
-// until a new one beside it is whole, and then the two change places in one step;
-// on systems other than Linux and macOS there is a moment in which neither has the
-// name. A folder beside it with ".restoring-" and some digits behind its name was left by a
-// process that died, and can be removed.
+// A folder without memories is filled in place: the database appears in one step and
+// flushed. If the process dies before all files are written, the next Open writes the
+// rest. A folder with memories stays until a new one beside it is complete; then the two
+// exchange their names in one step. On systems other than Linux and macOS there is a
+// moment in which neither has the name. A folder beside it whose name ends in
+// ".restoring-" and digits was left by a process that died, and can be removed.
 //
-// Errors: memento.ErrExist if there are memories and Replace is not set, or if
-// there is something else in the folder that would be moved with it;
-// memento.ErrInUse if a process has the folder open; memento.ErrForeign if it is
-// no folder; those of [sqlitestore.Restore].
+// Errors: memento.ErrExist if there are memories and Replace is not set, or if the folder
+// also has other contents, which would be moved with it; memento.ErrInUse if a process
+// has the folder open; memento.ErrForeign if path is not a folder; those of
+// [sqlitestore.Restore].
 func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (memento.Restored, error) {
 	r := restore{}
 	if opts != nil {
@@ -96,11 +95,11 @@ func (r *restore) run(ctx context.Context, path, backup string) (done memento.Re
 	return r.replace(ctx, path, backup)
 }
 
-// own are the names in a folder that memento gives, and takes for its own.
+// own are the names in a backend's folder that memento uses.
 var own = []string{hiddenFolder, defaultFolder, otherFolders}
 
-// hasMemories reports whether there are, or could be, memories in a folder, which
-// need not exist.
+// hasMemories reports whether a folder has, or could have, memories. The folder need not
+// exist.
 func hasMemories(path string) (bool, error) {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -108,7 +107,7 @@ func hasMemories(path string) (bool, error) {
 	case err != nil:
 		return false, err
 	case !info.IsDir():
-		return false, fmt.Errorf("%w: what is there is not a folder", memento.ErrForeign)
+		return false, fmt.Errorf("%w: it is not a folder", memento.ErrForeign)
 	}
 	for _, name := range []string{defaultFolder, otherFolders, filepath.Join(hiddenFolder, dbFile)} {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
@@ -120,7 +119,7 @@ func hasMemories(path string) (bool, error) {
 	return false, nil
 }
 
-// fill restores a folder that has no memories, and need not exist.
+// fill restores to a folder that has no memories, and need not exist.
 func (r *restore) fill(ctx context.Context, path, backup string) (done memento.Restored, err error) {
 	_, err = os.Lstat(path)
 	made := errors.Is(err, fs.ErrNotExist)
@@ -141,7 +140,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 	}
 	done, err = sqlitestore.Restore(ctx, filepath.Join(path, hiddenFolder, dbFile), backup, &sqlitestore.RestoreOptions{Progress: r.Progress})
 	if err != nil {
-		_ = base.Remove(hiddenFolder) // if it is empty
+		_ = base.Remove(hiddenFolder) // fails unless it is empty
 		if made {
 			_ = os.Remove(path)
 		}
@@ -156,7 +155,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 	return done, err
 }
 
-// replace restores a folder that has memories.
+// replace restores to a folder that has memories.
 func (r *restore) replace(ctx context.Context, path, backup string) (done memento.Restored, err error) {
 	if err := onlyOwn(path); err != nil {
 		return done, err
@@ -186,7 +185,7 @@ func (r *restore) replace(ctx context.Context, path, backup string) (done mement
 		return done, err
 	}
 	if runtime.GOOS == "windows" {
-		release() // there, a folder with open files cannot be renamed
+		release() // Windows does not rename a folder with open files
 	}
 	if swapped, err = swap(path, temp, kept, r.hook); err != nil {
 		return done, err
@@ -195,8 +194,8 @@ func (r *restore) replace(ctx context.Context, path, backup string) (done mement
 	return done, syncParent(path)
 }
 
-// onlyOwn refuses a folder in which there are other things than memento's: it would
-// be surprising if they were moved.
+// onlyOwn returns an error if a folder has contents that are not memento's: it would be
+// unexpected if they were moved.
 func onlyOwn(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -204,13 +203,13 @@ func onlyOwn(path string) error {
 	}
 	for _, e := range entries {
 		if !slices.Contains(own, e.Name()) {
-			return fmt.Errorf("%w: there are other things in the folder than memories, and it would be moved as a whole", memento.ErrExist)
+			return fmt.Errorf("%w: the folder also has other contents, which would be moved with it", memento.ErrExist)
 		}
 	}
 	return nil
 }
 
-// makeTemp makes a folder beside the one at path.
+// makeTemp makes a temporary folder beside the one at path.
 func makeTemp(path string) (string, error) {
 	var chance [4]byte
 	for {
@@ -226,7 +225,7 @@ func makeTemp(path string) (string, error) {
 	}
 }
 
-// free returns a name by which the folder at path can be kept.
+// free returns a free name for keeping the folder at path.
 func (r *restore) free(path string) (string, error) {
 	base := path + ".before-" + r.Now().UTC().Format("20060102T150405Z")
 	name := base
@@ -241,8 +240,8 @@ func (r *restore) free(path string) (string, error) {
 	}
 }
 
-// swap gives the folder at temp the name path, and what has that the name kept. It
-// reports whether temp is no longer the new folder.
+// swap renames the folder at temp to path, and the folder at path to kept. swapped says
+// whether the new folder is at path.
 func swap(path, temp, kept string, hook func(string)) (swapped bool, err error) {
 	switch err := exchange(path, temp); {
 	case err == nil:

@@ -10,25 +10,25 @@ import (
 	"memento"
 )
 
-// A row is what the index says of one file: what memento last put or saw there.
-// Rows are never changed, only replaced.
+// A row is the index's entry for one file: what memento last wrote or saw there. Rows are
+// immutable; they are replaced.
 type row struct {
 	path    memento.Path
 	memory  memento.MemoryID
-	version memento.VersionID // of which the file has the contents; "" if there is none
-	sha256  string            // of these contents
+	version memento.VersionID // whose contents the file has; "" if none
+	sha256  string            // of the contents
 	print   fingerprint       // of the file
 	checked int64             // when the contents were last known to be these, in nanoseconds since 1970
-	status  fileStatus        // what keeps the file from being the memory, if something does
+	status  fileStatus        // says why the file is not the memory, if so
 }
 
-// A fingerprint tells a file from any other, and from itself with other contents,
-// as far as it can without reading it. The zero fingerprint is of no file.
+// A fingerprint identifies a file and its state, as far as possible without reading it.
+// The zero fingerprint belongs to no file.
 type fingerprint struct {
-	kind    fs.FileMode // its type bits
+	kind    fs.FileMode // type bits of its mode
 	size    int64
-	mtime   int64 // when its contents were last changed, in nanoseconds since 1970
-	changed int64 // when its inode was
+	mtime   int64 // last change of its contents, in nanoseconds since 1970
+	changed int64 // last change of its inode, in nanoseconds since 1970
 	inode   uint64
 }
 
@@ -43,25 +43,25 @@ func printOf(info fs.FileInfo) fingerprint {
 	}
 }
 
-// How far apart two changes must be for a file's times to show both: on most file
-// systems, and on those that keep whole seconds, or every other.
+// The minimum time between two changes for a file's times to show both: tick on most file
+// systems, longTick on those with a resolution of one or two seconds.
 const (
 	tick     = 20 * time.Millisecond
 	longTick = 2*time.Second + tick
 )
 
-// racy reports whether the file could have been changed once more, after it was
-// checked, without its fingerprint showing it.
+// racy reports whether the file could have been changed again after it was checked,
+// without a change of its fingerprint.
 func (r *row) racy() bool {
 	within := tick
 	if second := int64(time.Second); r.print.mtime%second == 0 && r.print.changed%second == 0 {
 		within = longTick
 	}
-	return r.checked-r.print.changed < int64(within) // mtime is whatever someone wants it to be
+	return r.checked-r.print.changed < int64(within) // programs can set mtime to any value
 }
 
-// A strange says why a file is not a memory, or not the one at its path. The
-// zero strange is of a file that is.
+// A fileStatus says whether a file is managed, and if not, why. The zero value means that
+// the file is the memory at its path.
 type fileStatus struct {
 	kind   fileKind
 	reason string // completes the sentence "is not a memory: …"
@@ -71,15 +71,14 @@ type fileKind int
 
 const (
 	managed    fileKind = iota
-	unreadable          // its contents cannot be a memory's; it is listed, but not read
-	blocked             // the same, until there is room for it in the store
-	withheld            // its contents may not become the memory's: the database' are served, if there is one
-	notRegular          // no plain file; if a memory should be there, the database' is served
-	ioFault             // as unreadable, by a fault that may pass: it is read again when everything is looked at
+	unreadable          // its contents cannot be a memory's; it is listed, but cannot be read
+	blocked             // like unreadable, until a limit or another memory is no longer in the way
+	withheld            // the store refuses changes of the memory; the database's contents are served, if there are any
+	notRegular          // not a regular file; if there is a memory at the path, the database's contents are served
+	ioFault             // like unreadable, because of an I/O error that may pass: it is read again when all files are compared
 )
 
-// listed reports whether the file, which is not what the database has at its path,
-// is shown in listings all the same.
+// listed reports whether an unmanaged file is listed in place of the memory at its path.
 func (r *row) listed() bool {
 	switch r.status.kind {
 	case unreadable, blocked, ioFault:
@@ -90,11 +89,11 @@ func (r *row) listed() bool {
 	return false
 }
 
-// A node is a name in the tree of rows. There is one only where there is a row,
-// or below which there is one.
+// A node is a name in the tree of rows. There is a node only where there is a row at or
+// below it.
 type node struct {
-	segment string            // of the path; the name on disk is the key in its parent
-	row     *row              // nil if only something below has one
+	segment string            // of the path; the name on disk is the key in the parent
+	row     *row              // nil if there are rows only below
 	inner   map[string]*node  // by name on disk
 	keys    map[string]string // from traits.key to the name on disk; nil until needed
 }
@@ -112,7 +111,7 @@ func (n *node) find(t traits, p memento.Path) *node {
 	return n
 }
 
-// put adds or replaces a row, and returns the one it replaces, if any.
+// put adds or replaces a row, and returns the replaced one, if any.
 func (n *node) put(t traits, r *row) (before *row) {
 	for segment := range r.path.Segments() {
 		name := t.diskName(segment)
@@ -133,7 +132,7 @@ func (n *node) put(t traits, r *row) (before *row) {
 	return before
 }
 
-// remove removes a row and what is left empty by that, and returns it.
+// remove removes a row, and the nodes left empty by that, and returns the row.
 func (n *node) remove(t traits, p memento.Path) (gone *row) {
 	segments := slices.Collect(p.Segments())
 	way := []*node{n}
@@ -154,7 +153,7 @@ func (n *node) remove(t traits, p memento.Path) (gone *row) {
 	return gone
 }
 
-// all yields the rows at and below a node, in no order.
+// all yields the rows at and below a node, in no particular order.
 func (n *node) all() iter.Seq[*row] {
 	return func(yield func(*row) bool) { n.each(yield) }
 }
@@ -171,8 +170,8 @@ func (n *node) each(yield func(*row) bool) bool {
 	return true
 }
 
-// alike returns the name in the folder n which the file system takes for the
-// same as name, though it is another.
+// alike returns another name in the folder n that the file system does not tell apart
+// from name.
 func (n *node) alike(t traits, name string) (other string, ok bool) {
 	if _, exact := n.inner[name]; exact || len(n.inner) == 0 {
 		return "", false

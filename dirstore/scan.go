@@ -9,20 +9,20 @@ import (
 	"memento"
 )
 
-// A scan is all that is in a store's folder.
+// A scan is the contents of a store's folder.
 type scan struct {
 	found          map[memento.Path]found
-	unreadableDirs []memento.Path // folders of which nobody can tell what is in them
-	incomplete     bool           // whether that is because they were being replaced
+	unreadableDirs []memento.Path // folders that could not be read
+	incomplete     bool           // whether some of them were being replaced
 }
 
-// found is a file, or something else, at a path of its own.
+// found is a file, or something else that is not a folder.
 type found struct {
-	name string // on disk, below the store's folder
+	name string // on disk, relative to the store's folder
 	info fs.FileInfo
 }
 
-// sees reports whether the scan can tell what is at p.
+// sees reports whether the scan covers p.
 func (s *scan) sees(p memento.Path) bool {
 	for _, dir := range s.unreadableDirs {
 		if dir == p || dir.Contains(p) {
@@ -32,16 +32,16 @@ func (s *scan) sees(p memento.Path) bool {
 	return true
 }
 
-// A scanner walks through a store's folder.
+// A scanner walks a store's folder.
 type scanner struct {
 	f       *folder
-	escaped map[string]memento.Path // of heads: see pathOf
+	escaped map[string]memento.Path // names on disk that differ from those in paths: see pathOf
 	wanted  map[memento.Path]bool   // hidden directories in which the database has memories
 	result  *scan
 }
 
-// scan looks at everything in the folder, and removes what was being written by
-// someone who died. heads, if not nil, are the memories that should be there. The
+// scan reads the names of everything in the folder, and removes temporary files of
+// processes that died. heads, if not nil, are the memories that should be there. The
 // caller has the lock.
 func (f *folder) scan(ctx context.Context, heads map[memento.Path]*memento.Memory) (*scan, error) {
 	s := scanner{f: f, result: &scan{found: map[memento.Path]found{}}}
@@ -53,7 +53,7 @@ func (f *folder) scan(ctx context.Context, heads map[memento.Path]*memento.Memor
 	return s.result, s.walk(ctx, o.root, memento.Root, "")
 }
 
-// prepare notes what cannot be seen from the names on disk.
+// prepare collects what the names on disk do not show.
 func (s *scanner) prepare(heads map[memento.Path]*memento.Memory) {
 	for p := range heads {
 		if hidden(p) {
@@ -116,7 +116,7 @@ func (s *scanner) walk(ctx context.Context, dir *os.Root, at memento.Path, disk 
 	return nil
 }
 
-// path is pathOf, without the folder being changed meanwhile.
+// path is pathOf under the folder's mutex.
 func (s *scanner) path(at memento.Path, n *node, name string) (p memento.Path, known *node, ok bool) {
 	s.f.mu.RLock()
 	defer s.f.mu.RUnlock()
@@ -132,8 +132,9 @@ func (s *scanner) walkInto(ctx context.Context, dir *os.Root, info fs.FileInfo, 
 	return errors.Join(err, inner.Close())
 }
 
-// noteUnreadable notes that the folder at a path could not be looked into. That it was
-// removed is for the next scan to say, which does not find it: perhaps another is in its place.
+// noteUnreadable records that the folder at a path could not be read. If it was removed,
+// the next scan does not find it; this one cannot tell, since another may have replaced
+// it.
 func (s *scanner) noteUnreadable(at memento.Path, err error) error {
 	switch {
 	case isAbsent(err), errors.Is(err, errNoFolder):

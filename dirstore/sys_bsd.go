@@ -9,7 +9,7 @@ import (
 
 func changeTime(st *syscall.Stat_t) int64 { return st.Ctimespec.Nano() }
 
-// birth returns when a file was made, if the file system keeps that.
+// birth returns when a file was made, if the file system records that.
 func birth(f *os.File) (at int64, ok bool) {
 	info, err := f.Stat()
 	if err != nil {

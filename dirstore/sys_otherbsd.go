@@ -9,5 +9,5 @@ import (
 
 func changeTime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
 
-// birth: what package syscall tells about a file has none here.
+// birth: package syscall does not report it here.
 func birth(*os.File) (at int64, ok bool) { return 0, false }

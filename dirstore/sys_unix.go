@@ -14,18 +14,18 @@ import (
 // reservedNames says whether the system has names that no file can have.
 const reservedNames = false
 
-// readFlags open what should be a regular file. Should it be a FIFO by now, that
-// does not wait for a writer.
+// readFlags are for opening what should be a regular file. If it has become a FIFO,
+// opening it does not block.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// inodeOf returns what tells a file from its successor of the same name: its
-// number, when its inode was last changed, and how many names it has.
+// inodeOf returns what distinguishes a file from a later one of the same name: its inode
+// number, the time of the inode's last change, and the number of hard links.
 func inodeOf(info fs.FileInfo) (inode uint64, changed int64, links uint64) {
 	st := info.Sys().(*syscall.Stat_t)
 	return uint64(st.Ino), changeTime(st), uint64(st.Nlink)
 }
 
-// tryLock takes the lock on an open file, unless another open file has it.
+// tryLock locks an open file, unless it is locked through another open file.
 func tryLock(f *os.File) (locked bool, err error) {
 	err = withFd(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -60,12 +60,12 @@ func syncFolder(dir *os.Root) error {
 	}
 	err = f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil // a file system that cannot, or need not
+		err = nil // the file system cannot flush folders, or need not
 	}
 	return errors.Join(err, f.Close())
 }
 
-// removeFolder removes a folder if it is empty, and nothing but a folder.
+// removeFolder removes an empty folder. It removes nothing else.
 func removeFolder(dir *os.Root, name string) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -75,8 +75,8 @@ func removeFolder(dir *os.Root, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// touched returns when a file was last put where it is, or changed, in nanoseconds
-// since 1970: nothing can be done to an inode without changing this time.
+// touched returns when a file was last renamed or changed, in nanoseconds since 1970:
+// every change of an inode updates this time.
 func touched(info fs.FileInfo) int64 {
 	_, changed, _ := inodeOf(info)
 	return changed

@@ -13,14 +13,14 @@ const reservedNames = true
 
 const readFlags = os.O_RDONLY
 
-// inodeOf: what package os tells about a file here has no number, and no time
-// but that of its contents. Size and time must do.
+// inodeOf: package os reports no inode number here, and only the time of the last change
+// of contents. Size and time have to do.
 func inodeOf(info fs.FileInfo) (inode uint64, changed int64, links uint64) {
 	return 0, info.ModTime().UnixNano(), 1
 }
 
-// lockAt is where the lock lies: far behind the contents, for what is locked
-// cannot be read by others.
+// lockAt is the offset of the lock: far after the contents, since other processes cannot
+// read a locked range.
 const lockAt = 1 << 30
 
 func tryLock(f *os.File) (locked bool, err error) {
@@ -45,8 +45,8 @@ func removeFolder(dir *os.Root, name string) error { return dir.Remove(name) }
 // birth is not needed: files have no inodes that could be used again.
 func birth(*os.File) (at int64, ok bool) { return 0, false }
 
-// touched returns when a file was last changed or made, whichever is later, in
-// nanoseconds since 1970. That it was moved does not show.
+// touched returns the later of when a file was last changed and when it was made, in
+// nanoseconds since 1970. It does not show that a file was moved.
 func touched(info fs.FileInfo) int64 {
 	made := info.Sys().(*syscall.Win32FileAttributeData).CreationTime.Nanoseconds()
 	return max(info.ModTime().UnixNano(), made)

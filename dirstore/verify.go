@@ -10,10 +10,11 @@ import (
 	"memento"
 )
 
-// The file system tells of a change by a file's size and times. What changes below it, on
-// the disk, shows only when the file is read, so the whole of it is read here. What is
-// served comes from the database, which checks it: a damaged file is never shown, but who
-// opens it by hand sees it, and to touch it would make an edit of it.
+// The file system shows a change by a file's size and times. Damage below the file
+// system, on the disk, shows only when the file is read, so all files are read here.
+// Contents are served from the database, which checks them: a damaged file is never
+// served. But a person who opens it sees it, and touching it would turn the damage into a
+// change by hand.
 
 var (
 	_ memento.Verifier = (*Backend)(nil)
@@ -21,14 +22,14 @@ var (
 	_ memento.Salvager = (*Backend)(nil)
 )
 
-// Verify implements [memento.Verifier]: it reads every file that is unchanged by its size
-// and its times, and compares it with its hash. As any listing, it takes over first what
-// was changed by hand.
+// Verify implements [memento.Verifier]: it reads every file whose size and times are
+// unchanged, and compares it with its hash. Like a listing, it first makes versions from
+// changes by hand.
 func (b *Backend) Verify(ctx context.Context) (faults []string, err error) {
 	err = b.eachFolder(ctx, func(f *folder) error {
 		damaged, err := f.damagedFiles(ctx)
 		for _, r := range damaged {
-			faults = append(faults, fmt.Sprintf("store %s: the file of memory %s is damaged below the file system: its size and times are those of version %s, and its contents are not", f.store, r.memory, r.version))
+			faults = append(faults, fmt.Sprintf("store %s: the file of memory %s is damaged below the file system: it has the size and times of version %s, but other contents", f.store, r.memory, r.version))
 		}
 		return err
 	})
@@ -36,13 +37,13 @@ func (b *Backend) Verify(ctx context.Context) (faults []string, err error) {
 }
 
 // Repair implements [memento.Repairer]: it writes files that are damaged below the file
-// system from the database, if that is whole.
+// system again from the database, if that has their contents.
 func (b *Backend) Repair(ctx context.Context, dryRun bool) (repaired []string, err error) {
 	err = b.eachFolder(ctx, func(f *folder) error {
 		return f.locked(ctx, func() error {
-			mended, err := f.repair(ctx, dryRun)
-			for _, r := range mended {
-				repaired = append(repaired, fmt.Sprintf("store %s: the file of memory %s has again what version %s wrote", f.store, r.memory, r.version))
+			rows, err := f.repair(ctx, dryRun)
+			for _, r := range rows {
+				repaired = append(repaired, fmt.Sprintf("store %s: the file of memory %s has the contents of version %s again", f.store, r.memory, r.version))
 			}
 			return err
 		})
@@ -51,7 +52,7 @@ func (b *Backend) Repair(ctx context.Context, dryRun bool) (repaired []string, e
 }
 
 // repair writes damaged files again, and returns their rows. The caller has the lock.
-func (f *folder) repair(ctx context.Context, dryRun bool) (mended []*row, err error) {
+func (f *folder) repair(ctx context.Context, dryRun bool) (repaired []*row, err error) {
 	damaged, err := f.damagedFiles(ctx)
 	if err != nil || len(damaged) == 0 {
 		return nil, err
@@ -77,16 +78,16 @@ func (f *folder) repair(ctx context.Context, dryRun bool) (mended []*row, err er
 		}
 	}
 	for _, t := range tasks {
-		if !dryRun && f.isDamaged(f.row(t.path)) { // the disk does not let it
+		if !dryRun && f.isDamaged(f.row(t.path)) { // the disk did not allow it
 			continue
 		}
-		mended = append(mended, t.row)
+		repaired = append(repaired, t.row)
 	}
-	return mended, nil
+	return repaired, nil
 }
 
-// Salvage implements [memento.Salvager]: a version that is the newest of its memory is
-// also in the memory's file.
+// Salvage implements [memento.Salvager]: the newest version of a memory is also in the
+// memory's file.
 func (b *Backend) Salvage(ctx context.Context, store memento.StoreID, id memento.VersionID) (text string, err error) {
 	const op = "salvage"
 	if err := b.enter(ctx); err != nil {
@@ -112,7 +113,7 @@ func (b *Backend) Salvage(ctx context.Context, store memento.StoreID, id memento
 	return "", &memento.Error{Op: op, Err: memento.ErrNotExist}
 }
 
-// eachFolder calls do with the folder of every store, brought up to date.
+// eachFolder calls do with the folder of every store, after bringing it up to date.
 func (b *Backend) eachFolder(ctx context.Context, do func(*folder) error) error {
 	if err := b.enter(ctx); err != nil {
 		return err
@@ -142,14 +143,15 @@ func (b *Backend) eachFolder(ctx context.Context, do func(*folder) error) error 
 	return nil
 }
 
-// damagedFiles returns the rows whose files have the size and the times of the row, and
-// other contents.
+// damagedFiles returns the rows whose files have the row's size and times, but other
+// contents.
 func (f *folder) damagedFiles(ctx context.Context) (damaged []*row, err error) {
 	for _, r := range f.rowsBelow(memento.Root) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		// A file that was looked at too soon after it was written may have been edited.
+		// If a file was checked too soon after it was written, it may have been changed
+		// by hand.
 		if r.status.kind == managed && !r.racy() && f.isDamaged(r) {
 			damaged = append(damaged, r)
 		}
@@ -165,8 +167,8 @@ func (f *folder) isDamaged(r *row) bool {
 	return same && (err != nil || memento.HashContent(text) != r.sha256)
 }
 
-// textOf reads the file of a row. same says that it is the file that the row is about, by
-// its size and its times; only then an error says that it cannot be read.
+// textOf reads the file of a row. same says that its size and times are the row's. err is
+// set only if same is true and the file cannot be read.
 func (f *folder) textOf(r *row) (text string, same bool, err error) {
 	root, ok := f.present()
 	if !ok || root == nil {

@@ -12,28 +12,28 @@ import (
 	"memento"
 )
 
-// A task is a file to be brought to what the database says.
+// A task is a file to be brought to the state of the database.
 type task struct {
 	path memento.Path
-	head *memento.Memory // what is to be there, without contents; nil if nothing is
-	row  *row            // what is there as far as memento knows; nil if nothing is
+	head *memento.Memory // what has to be there, without contents; nil for nothing
+	row  *row            // what is there, as far as memento knows; nil for nothing
 }
 
-// hints are what a caller of settle knows already.
+// hints are what a caller of writeBack knows already.
 type hints struct {
-	texts   map[string]string     // contents, by their hash
-	emptied map[memento.Path]bool // folders from which files have left, so that they may be empty
-	toFlush map[memento.Path]bool // folders whose names perhaps were not flushed
+	texts   map[string]string     // contents by hash
+	emptied map[memento.Path]bool // folders from which files were removed, so that they may be empty
+	toFlush map[memento.Path]bool // folders that were perhaps not flushed
 }
 
-// settle carries out tasks, and notes in c what the files are then. The database
-// already have all of it, so what cannot be done now is noted in behind, and done
-// later.
+// writeBack carries out tasks, and adds to c the rows that the files then have. The
+// database has all of it already. A file that cannot be written now is recorded as stale,
+// and written later.
 //
-// again says that files were other than their rows: then someone else was at
-// them just now, and they were left alone.
+// again says that some files were not as their rows say: another program has just changed
+// them, and they were not touched.
 //
-// The order is the one of the package comment.
+// The order of operations is that of the package comment.
 func (f *folder) writeBack(ctx context.Context, tasks []task, h hints, c *changes) (again bool) {
 	if len(tasks) == 0 && len(h.emptied) == 0 && len(h.toFlush) == 0 {
 		return false
@@ -44,7 +44,7 @@ func (f *folder) writeBack(ctx context.Context, tasks []task, h hints, c *change
 	s := &writer{f: f, ctx: ctx, hints: h, changes: c, dirs: map[memento.Path]*os.Root{}, changedDirs: map[memento.Path]bool{}}
 	maps.Copy(s.changedDirs, h.toFlush)
 	defer s.closeDirs()
-	if len(tasks) == 0 && f.opened.Load() == nil { // nothing is there to be flushed
+	if len(tasks) == 0 && f.opened.Load() == nil { // there is nothing to flush
 		clear(f.unflushed)
 		return false
 	}
@@ -63,18 +63,18 @@ func (f *folder) writeBack(ctx context.Context, tasks []task, h hints, c *change
 
 const (
 	writesAtOnce = 64  // files that are open at the same time
-	dirsAtOnce   = 128 // folders that are open
+	dirsAtOnce   = 128 // folders that are open at the same time
 )
 
-// writer is a run of settle.
+// A writer is one run of writeBack.
 type writer struct {
 	hints
 	f       *folder
 	ctx     context.Context
 	changes *changes
 
-	dirs        map[memento.Path]*os.Root // open folders, but the store's own
-	changedDirs map[memento.Path]bool     // folders in which names have changed since they were flushed
+	dirs        map[memento.Path]*os.Root // open folders, except the store's own
+	changedDirs map[memento.Path]bool     // folders in which names have changed since the last flush
 	again       bool
 }
 
@@ -94,7 +94,7 @@ func (s *writer) done(p memento.Path, r *row) {
 	}
 }
 
-// dir opens the folder at a path, and makes it if asked to.
+// dir opens the folder at a path, and makes it with create.
 func (s *writer) dir(p memento.Path, create bool) (*os.Root, error) {
 	if p.IsRoot() {
 		return s.f.opened.Load().root, nil
@@ -127,8 +127,9 @@ func (s *writer) dir(p memento.Path, create bool) (*os.Root, error) {
 	return dir, nil
 }
 
-// spell gives a folder in parent, at the path at, that the file system takes for one
-// called name that very name: it was a directory's that has left, and is another's now.
+// respell renames a folder in parent to name if it has another name that the file system
+// does not tell apart from it: the directory of the old name is gone, and the new one
+// uses its folder. at is the path of parent.
 func (s *writer) respell(at memento.Path, parent *os.Root, name string) error {
 	other, exact, err := s.f.b.spelling(parent, name)
 	if err != nil || exact || other == "" {
@@ -146,7 +147,7 @@ func (s *writer) closeDirs() {
 	}
 }
 
-// bound flushes and closes folders if many are open.
+// limitOpenDirs flushes and closes folders if too many are open.
 func (s *writer) limitOpenDirs() {
 	if len(s.dirs) > dirsAtOnce {
 		s.sync()
@@ -179,8 +180,9 @@ func (s *writer) sync() {
 	s.f.b.step("dirsynced")
 }
 
-// syncNearest flushes the folder at a path unless it is among flushed, or the first
-// above it that is still there: that has lost a name. It returns which it was.
+// syncNearest flushes the folder at a path, unless flushed has it. If it no longer
+// exists, syncNearest flushes the nearest one above that does, since a name was removed
+// from it. It returns the path of the folder.
 func (s *writer) syncNearest(p memento.Path, flushed map[memento.Path]bool) (at memento.Path, err error) {
 	if p == ownLocation {
 		return p, s.f.flushLocation()
@@ -198,8 +200,8 @@ func (s *writer) syncNearest(p memento.Path, flushed map[memento.Path]bool) (at 
 	}
 }
 
-// unflushed takes back what was noted of files below a folder that could not be
-// flushed: the machine could still lose their names, or have them back.
+// flushFailed takes back the rows of files below a folder that could not be flushed, and
+// marks the files as stale: a power failure could still undo the changes of their names.
 func (s *writer) flushFailed(dir memento.Path) {
 	s.f.unflushed[dir] = struct{}{}
 	s.f.delayRetry()
@@ -214,31 +216,32 @@ func (s *writer) flushFailed(dir memento.Path) {
 	s.changes.gone = slices.DeleteFunc(s.changes.gone, behind)
 }
 
-// clear carries out the tasks for which a file leaves its path: it is removed, or
-// renamed to where its memory has gone. It returns the tasks that are left: files to be written.
+// removeOld carries out the tasks in which a file leaves its path: it is removed, or
+// renamed to the path to which its memory was moved. It returns the remaining tasks:
+// files to be written.
 func (s *writer) removeOld(tasks []task) (writes []task) {
-	deletingSuffix := map[memento.Path]*task{} // whose file will not be its memory's any more
+	leaving := map[memento.Path]*task{} // tasks whose present file belongs to another memory
 	for i := range tasks {
 		if t := &tasks[i]; t.row != nil && (t.head == nil || t.head.ID != t.row.memory) {
-			deletingSuffix[t.path] = t
+			leaving[t.path] = t
 		}
 	}
-	sources := map[memento.Path]*task{} // by the path to which they go
+	sources := map[memento.Path]*task{} // by the path to which the file is renamed
 	for _, t := range tasks {
-		if t.head == nil || t.row != nil && deletingSuffix[t.path] == nil {
+		if t.head == nil || t.row != nil && leaving[t.path] == nil {
 			continue
 		}
 		from := s.f.rowOf(t.head.ID)
 		if from == nil || from.path == t.path || from.sha256 != t.head.SHA256 {
 			continue
 		}
-		if source := deletingSuffix[from.path]; source != nil && source.row.status.kind == managed {
+		if source := leaving[from.path]; source != nil && source.row.status.kind == managed {
 			sources[t.path] = source
-			delete(deletingSuffix, from.path)
+			delete(leaving, from.path)
 		}
 	}
-	for _, t := range tasks { // what is only removed makes room for the rest
-		if deletingSuffix[t.path] != nil && t.head == nil {
+	for _, t := range tasks { // removals first, to free paths for the others
+		if leaving[t.path] != nil && t.head == nil {
 			s.unlink(t)
 		}
 	}
@@ -258,8 +261,8 @@ func (s *writer) removeOld(tasks []task) (writes []task) {
 	return writes
 }
 
-// intact opens the folder of a task and reports whether the file in it is what the
-// row says: no one else has been at it.
+// intact opens the folder of a task, and reports whether the file in it is still the one
+// in the row: no other program has changed it.
 func (s *writer) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
 	dir, err := s.dir(t.path.Parent(), false)
 	if err == nil {
@@ -292,14 +295,14 @@ func (s *writer) unlink(t task) {
 	s.done(t.path, nil)
 }
 
-// left notes that a file has left its folder.
+// noteEmptied records that a file was removed from its folder.
 func (s *writer) noteEmptied(p memento.Path) {
 	s.changedDirs[p.Parent()] = true
 	s.emptied[p.Parent()] = true
 }
 
-// rename moves the file of source to the path of t, if that is free. A file there
-// that leaves is not waited for.
+// rename moves the file of source to the path of t if that is free. It does not wait for
+// a file that is still there but about to be moved.
 func (s *writer) rename(t, source task) bool {
 	if t.row != nil {
 		return false
@@ -308,13 +311,13 @@ func (s *writer) rename(t, source task) bool {
 	if !ok {
 		return false
 	}
-	// Its own folder may have to leave first: what was a memory becomes a directory.
+	// The source itself may be in the way of the folder: a memory can become a directory.
 	dir, err := s.dir(t.path.Parent(), true)
 	if err != nil {
 		return false
 	}
 	switch other, err := dir.Lstat(s.f.b.traits.diskName(t.path.Base())); {
-	case err == nil && !os.SameFile(other, info): // the same under another name: a change of case
+	case err == nil && !os.SameFile(other, info): // a SameFile is the source under a name that differs in case, for example
 		return false
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false
@@ -332,7 +335,7 @@ func (s *writer) rename(t, source task) bool {
 	if info, err := dir.Lstat(s.f.b.traits.diskName(t.path.Base())); err == nil {
 		moved.print = printOf(info)
 		if !source.row.racy() && moved.print.mtime == source.row.print.mtime {
-			moved.checked = moved.print.changed + int64(tick) // it was the rename that changed it
+			moved.checked = moved.print.changed + int64(tick) // only the rename has changed it
 		}
 	}
 	if source.head == nil {
@@ -342,8 +345,8 @@ func (s *writer) rename(t, source task) bool {
 	return true
 }
 
-// prune removes folders that are empty since files have left them, and the
-// folders that are empty by that.
+// removeEmptied removes folders that are empty because files were removed from them, and
+// then their parents if those are empty too.
 func (s *writer) removeEmptied() {
 	byDepth := func(a, b memento.Path) int { return cmp.Compare(b.Depth(), a.Depth()) }
 	var paths []memento.Path
@@ -373,7 +376,7 @@ func (s *writer) removeFolder(p memento.Path) bool {
 	return true
 }
 
-// A draft is a file that is written but not yet in its place.
+// A tempFile is a file that is written, but not yet renamed to its final name.
 type tempFile struct {
 	task
 	dir  *os.Root
@@ -382,7 +385,7 @@ type tempFile struct {
 	err  error
 }
 
-// write writes files beside their places, flushes them, and puts them there.
+// write writes temporary files, flushes them, and renames them to their final names.
 func (s *writer) write(tasks []task) {
 	temps := make([]*tempFile, 0, len(tasks))
 	for _, t := range tasks {
@@ -404,7 +407,7 @@ func (s *writer) write(tasks []task) {
 	s.limitOpenDirs()
 }
 
-// draft writes what a task wants at its path, beside it.
+// writeTemp writes the contents for a task to a temporary file beside its path.
 func (s *writer) writeTemp(t task) (*tempFile, error) {
 	text, known := s.texts[t.head.SHA256]
 	if !known {
@@ -427,7 +430,7 @@ func (s *writer) writeTemp(t task) (*tempFile, error) {
 	}
 	_, err = d.file.WriteString(text)
 	if err == nil {
-		err = d.file.Chmod(ownMode) // whatever the umask
+		err = d.file.Chmod(ownMode) // regardless of the umask
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.file.Close(), dir.Remove(d.temp))
@@ -435,12 +438,13 @@ func (s *writer) writeTemp(t task) (*tempFile, error) {
 	return d, nil
 }
 
-// flush flushes and closes files, several at once.
+// flush flushes and closes files, several at the same time.
 func (s *writer) flush(temps []*tempFile) {
 	atOnce(temps, func(d *tempFile) { d.err = errors.Join(s.f.b.syncer.syncFile(d.file), d.file.Close()) })
 }
 
-// place puts a file in its place, unless someone else has been there.
+// install renames a temporary file to its final name, unless another program has changed
+// what is there.
 func (s *writer) install(d *tempFile) bool {
 	if d.err != nil {
 		s.failed(d.task)
@@ -459,7 +463,7 @@ func (s *writer) install(d *tempFile) bool {
 		s.failed(d.task)
 		return false
 	case err != nil && d.row != nil && d.row.status.kind == managed && d.row.memory == d.head.ID:
-		s.again = true // removed by hand, just now
+		s.again = true // just removed by hand
 		s.failed(d.task)
 		return false
 	}
@@ -470,7 +474,7 @@ func (s *writer) install(d *tempFile) bool {
 	}
 	s.f.b.step("installed")
 	s.changedDirs[d.path.Parent()] = true
-	checked := now() // before the look: an edit between the two shows by its times
+	checked := now() // taken before Lstat: the times of a change in between are later
 	info, err := d.dir.Lstat(name)
 	if err != nil {
 		s.again = true
@@ -483,7 +487,8 @@ func (s *writer) install(d *tempFile) bool {
 	return true
 }
 
-// removeEmpty removes a folder in which there is nothing but folders of its kind.
+// removeEmpty removes a folder that contains nothing but folders that are empty in the
+// same sense.
 func removeEmpty(parent *os.Root, info fs.FileInfo) bool {
 	dir, err := enter(parent, info)
 	if err != nil {
