@@ -11,8 +11,8 @@ import (
 	"memento"
 )
 
-// bookFiles returns the contents of the files of the database, of a closed backend.
-func (s *site) bookFiles() map[string][]byte {
+// dbFiles returns the contents of the database's files. The backend must be closed.
+func (s *site) dbFiles() map[string][]byte {
 	s.Helper()
 	saved := map[string][]byte{}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -26,10 +26,10 @@ func (s *site) bookFiles() map[string][]byte {
 	return saved
 }
 
-// setBookFiles makes files what they were when they were saved.
-func (s *site) setBookFiles(saved map[string][]byte) {
+// setDBFiles restores the files to what they were when they were saved.
+func (s *site) setDBFiles(saved map[string][]byte) {
 	s.Helper()
-	for name := range s.bookFiles() {
+	for name := range s.dbFiles() {
 		s.do(os.Remove(filepath.Join(s.base, hiddenFolder, name)))
 	}
 	for name, data := range saved {
@@ -38,11 +38,11 @@ func (s *site) setBookFiles(saved map[string][]byte) {
 }
 
 // If the database is lost, the files become memories of a new store.
-func TestBooksLost(t *testing.T) {
+func TestDatabaseLost(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "text")
 	s.do(s.b.Close())
-	s.setBookFiles(nil)
+	s.setDBFiles(nil)
 	s.b = s.open(nil)
 	var stores []string
 	for info, err := range s.b.ListStores(t.Context(), memento.DefaultWorkspace, memento.StoreListOptions{}) {
@@ -59,9 +59,9 @@ func TestBooksLost(t *testing.T) {
 	s.wantVersions("hand created /a text", "memento created /b x")
 }
 
-// If the database is replaced by older ones, of a backup, what only the files have
+// If the database is replaced by an older one, from a backup, what only the files have
 // becomes new versions.
-func TestBooksOlder(t *testing.T) {
+func TestDatabaseOlder(t *testing.T) {
 	s := newSite(t)
 	s.put("/old", "one")
 	s.put("/back", "one")
@@ -69,7 +69,7 @@ func TestBooksOlder(t *testing.T) {
 	s.put("/gone", "one")
 	s.put("/same", "one")
 	s.do(s.b.Close())
-	saved := s.bookFiles()
+	saved := s.dbFiles()
 	s.b = s.open(nil)
 	s.put("/old", "two, which is newer")
 	s.put("/back", "one")
@@ -77,7 +77,7 @@ func TestBooksOlder(t *testing.T) {
 	s.apply(memento.Remove{Path: "/gone"})
 	s.do(s.b.Close())
 	quiet()
-	s.setBookFiles(saved)
+	s.setDBFiles(saved)
 	s.b = s.open(nil)
 	want := map[memento.Path]string{
 		"/old": "two, which is newer", "/back": "one", "/new": "made since", "/gone": "one", "/same": "one",
@@ -91,7 +91,7 @@ func TestBooksOlder(t *testing.T) {
 	s.holds(want)
 }
 
-// failing are books that delete stores and then say that they have failed.
+// failing is a database that deletes stores and then returns an error.
 type failing struct{ database }
 
 func (b failing) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
@@ -100,7 +100,7 @@ func (b failing) DeleteStore(ctx context.Context, ws memento.Workspace, id memen
 
 var errLost = errors.New("connection lost")
 
-// A deletion that fails and has happened all the same leaves nothing behind.
+// A deletion that happened but returned an error leaves nothing.
 func TestDeletedAfterAll(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "text")
@@ -116,9 +116,9 @@ func TestDeletedAfterAll(t *testing.T) {
 	s.onDisk(map[string]string{"b": "x"})
 }
 
-// What could not be written to the index is, as soon as it can be written again,
-// unless another process has done so.
-func TestRecordUnwritable(t *testing.T) {
+// What could not be written to the index is written as soon as possible, unless another
+// process has done so.
+func TestIndexUnwritable(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		s := newSite(t)
 		s.put("/keep", "x")
@@ -147,8 +147,8 @@ func TestRecordUnwritable(t *testing.T) {
 	}
 }
 
-// An index that could not be read once is read, or made anew, the next time.
-func TestRecordUnreadable(t *testing.T) {
+// If the index cannot be read once, it is read or built again the next time.
+func TestIndexUnreadable(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "one")
 	other := s.open(nil)

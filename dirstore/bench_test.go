@@ -32,7 +32,7 @@ func filled(b *testing.B, n int) (be *Backend, base string, store memento.StoreI
 	return be, base, info.ID
 }
 
-// BenchmarkFill writes 10,000 memories as one.
+// BenchmarkFill writes 10,000 memories in one call.
 func BenchmarkFill(b *testing.B) {
 	for b.Loop() {
 		filled(b, 10_000)
@@ -52,7 +52,7 @@ func BenchmarkMoveDirectory(b *testing.B) {
 	}
 }
 
-// BenchmarkListAll lists 10,000 memories, which has every file looked at.
+// BenchmarkListAll lists 10,000 memories, which examines every file.
 func BenchmarkListAll(b *testing.B) {
 	be, _, store := filled(b, 10_000)
 	for b.Loop() {
@@ -69,8 +69,8 @@ func BenchmarkListAll(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens a folder of 10,000 memories and reads one of them: the
-// first look compares all files with the database.
+// BenchmarkOpen opens a folder of 10,000 memories and reads one of them: the first access
+// compares all files with the database.
 func BenchmarkOpen(b *testing.B) {
 	be, base, store := filled(b, 10_000)
 	if err := be.Close(); err != nil {

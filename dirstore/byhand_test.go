@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// quiet lets files grow old enough for their times to tell later changes.
+// quiet waits until files are old enough for their times to show later changes.
 func quiet() { time.Sleep(2 * tick) }
 
 func TestFilesAreMemories(t *testing.T) {
@@ -30,8 +30,8 @@ func TestFilesAreMemories(t *testing.T) {
 	s.holds(map[memento.Path]string{"/a.md": "one\n"})
 }
 
-// Whatever is done by hand is seen by the next access, whichever that is.
-func TestNoticedByAnyAccess(t *testing.T) {
+// Every kind of access sees every kind of change by hand.
+func TestChangeSeenByAnyAccess(t *testing.T) {
 	accesses := map[string]func(s *site){
 		"get":  func(s *site) { s.b.Get(s.Context(), s.store, memento.ByPath("/a")) },
 		"list": func(s *site) { s.listed() },
@@ -255,7 +255,7 @@ func TestByHand(t *testing.T) {
 				s.reopen()
 				s.holds(tt.holds)
 				s.wantVersions(append([]string{"memento created /a text a", "memento created /dir/b text b"}, tt.made...)...)
-				// Life goes on.
+				// The store still works.
 				s.put("/later", "x")
 				s.apply(memento.Remove{Path: "/later"})
 			})
@@ -342,7 +342,7 @@ func TestNotMemories(t *testing.T) {
 	}
 }
 
-// A file that is listed and no memory is part of pages like the others.
+// A listed unmanaged file is part of pages like memories.
 func TestNotMemoriesInPages(t *testing.T) {
 	s := newSite(t)
 	for _, p := range []memento.Path{"/b", "/d/x", "/d/z", "/f"} {
@@ -396,7 +396,7 @@ func TestStoreLimitsByHand(t *testing.T) {
 	s.mirrored()
 }
 
-// More than the store can hold is not even kept in memory.
+// What exceeds the store's limit is not even kept in memory.
 func TestStoreBytesByHand(t *testing.T) {
 	s := newSite(t)
 	_, err := s.b.UpdateStore(t.Context(), memento.DefaultWorkspace, s.store, memento.StoreUpdate{Limits: &memento.Limits{Bytes: 1000}})
@@ -460,7 +460,7 @@ func TestArchivedByHand(t *testing.T) {
 	s.onDisk(map[string]string{"a": "changed", "b": "added"})
 }
 
-// In an archived store nothing is renamed or removed by hand either.
+// Renames and removals by hand have no effect in an archived store.
 func TestArchivedRenamedByHand(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "kept")
@@ -492,7 +492,7 @@ func TestAdoptedIsTold(t *testing.T) {
 		}
 		for _, v := range made {
 			got = append(got, told{string(v.Operation), string(v.Path), v.Content})
-			// The backend can be used, for example to take something out.
+			// The callback can use the backend, for example to remove something.
 			if strings.Contains(v.Content, "secret") {
 				clean := memento.Put{Path: v.Path, Content: strings.ReplaceAll(v.Content, "secret", "[gone]"), If: memento.IfVersion(v.ID)}
 				if _, err := b.Apply(t.Context(), store, memento.Actor{}, []memento.Change{clean}); err != nil {
@@ -516,8 +516,8 @@ func TestAdoptedIsTold(t *testing.T) {
 	}
 }
 
-// Two backends over one folder, as two processes have them, see what the other
-// wrote, and what was done by hand, and never take the one for the other.
+// Two backends over one folder, as in two processes, see what the other wrote and what
+// was changed by hand, and never confuse the two.
 func TestTwoHandles(t *testing.T) {
 	s := newSite(t)
 	other := *s
@@ -537,7 +537,7 @@ func TestTwoHandles(t *testing.T) {
 	other.put("/e", "e")
 	other.apply(memento.Remove{Path: "/e"})
 	s.put("/f", "f")
-	// What one makes and a hand removes, the other notices, though it has never seen it.
+	// One backend sees the removal by hand of a file that the other has made.
 	other.put("/g", "g")
 	s.do(os.Remove(s.file("g")))
 	s.lists("/a", "/f")
@@ -546,8 +546,8 @@ func TestTwoHandles(t *testing.T) {
 		"memento created /g g", "hand deleted /g")
 }
 
-// An index that is lost, or of another folder, costs nothing but time.
-func TestRecordLost(t *testing.T) {
+// Losing the index, or having that of another folder, costs nothing but time.
+func TestIndexLost(t *testing.T) {
 	for name, lose := range map[string]func(s *site){
 		"removed": func(s *site) {
 			for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -588,24 +588,24 @@ func TestRecordLost(t *testing.T) {
 	}
 }
 
-// A file that was behind the database, and got an older text by hand, has that text.
-func TestRevertedWhileBehind(t *testing.T) {
+// A stale file that gets an older text by hand keeps that text.
+func TestRevertedWhileStale(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "zero")
 	s.put("/a", "one")
 	quiet()
 	s.get("/a")
-	// As after a death just when the database had it.
+	// As if the process had died right after the database had it.
 	_, err := s.b.db.Apply(t.Context(), s.store, s.by, []memento.Change{memento.Put{Path: "/a", Content: "two"}})
 	s.do(err)
-	quiet() // what a file's times can tell apart
+	quiet() // the resolution of a file's times
 	s.write("a", "zero")
 	s.reopen()
 	s.holds(map[memento.Path]string{"/a": "zero"})
 	s.wantVersions("memento created /a zero", "memento modified /a one", "memento modified /a two", "hand modified /a zero")
 }
 
-// Files that are no memories any more do not take the place of matches.
+// Unmanaged files do not count towards the limit of matches.
 func TestSearchBesideForeignFiles(t *testing.T) {
 	s := newSite(t)
 	for i := range 30 {
@@ -627,7 +627,7 @@ func TestSearchBesideForeignFiles(t *testing.T) {
 	}
 }
 
-// A file whose times are in the future is not read at every access.
+// A file whose times are in the future is not read on every access.
 func TestFutureTimes(t *testing.T) {
 	s := newSite(t)
 	s.write("a", "one")
@@ -643,7 +643,7 @@ func TestFutureTimes(t *testing.T) {
 	s.holds(map[memento.Path]string{"/a": "two"})
 }
 
-// Pages among files that are no memories have everything once, in order.
+// Pages among unmanaged files have everything once, in order.
 func TestPagesWithForeignFiles(t *testing.T) {
 	s := newSite(t)
 	for i := range 7 {

@@ -9,8 +9,8 @@ import (
 	"memento"
 )
 
-// A store that was deleted, and copied back under its ID by one process, is where the
-// other processes look for it from then on.
+// When a store was deleted, and copied back under its ID by one process, the other
+// processes find it at its new location.
 func TestCopiedBack(t *testing.T) {
 	s := newSite(t)
 	other := s.open(nil)

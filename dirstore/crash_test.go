@@ -18,10 +18,10 @@ import (
 // Scenarios that are not an Apply.
 const (
 	deleteStore = "delete store"
-	adoption    = "adoption" // of what was changed by hand
+	adoption    = "adoption" // making versions from changes by hand
 )
 
-// scenarios are the changes during which a process dies.
+// scenarios returns the changes during which a process dies.
 func scenarios() map[string][]memento.Change {
 	many := func(n int, change func(i int) memento.Change) (list []memento.Change) {
 		for i := range n {
@@ -54,14 +54,15 @@ func scenarios() map[string][]memento.Change {
 	}
 }
 
-// steps are all places at which a process dies.
+// steps are all points at which a process dies.
 var steps = []string{
 	"marked", "committed", "before-unlink", "unlinked", "before-rename", "renamed", "written", "flushed",
 	"before-install", "installed", "before-dirsync", "dirsynced", "indexed",
 }
 
-// TestCrash kills a process at every step of every kind of change. The change
-// must be there wholly or not at all, whoever looks next, and files must be as the database.
+// TestCrash kills a process at every step of every kind of change. Afterwards, every
+// observer must see either all of the change or none of it, and the files must agree with
+// the database.
 func TestCrash(t *testing.T) {
 	for name, list := range scenarios() {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +88,7 @@ func crashAt(t *testing.T, task childTask, list []memento.Change) (died bool) {
 	s := newSite(t)
 	s.apply(memento.Put{Path: "/a", Content: "a"}, memento.Put{Path: "/b", Content: "b"},
 		memento.Put{Path: "/dir/c", Content: "c"}, memento.Put{Path: "/dir/sub/c", Content: "c"})
-	// Without what would be in the way of the change.
+	// Without what is in the way of the change.
 	s.write(".git/config", "[core]")
 	s.do(os.Symlink("/etc/passwd", s.file("link")))
 	before, versions := s.all(), len(s.versions())
@@ -95,7 +96,7 @@ func crashAt(t *testing.T, task childTask, list []memento.Change) (died bool) {
 	s.do(s.b.Close())
 	after := expected(t, s, list)
 
-	alive := s.open(nil) // another process that lives on, and has seen all
+	alive := s.open(nil) // another process that lives on, and has compared all files
 	for _, err := range alive.List(t.Context(), s.store, memento.ListOptions{}) {
 		s.do(err)
 	}
@@ -121,7 +122,7 @@ func crashAt(t *testing.T, task childTask, list []memento.Change) (died bool) {
 			want[string(dir[1:])+"/"] = ""
 		}
 	}
-	if s.b == alive { // which may not have had a reason yet to look at all files
+	if s.b == alive { // it may not have had a reason to compare all files yet
 		for p := range mergedKeys(before, after) {
 			s.b.Get(t.Context(), s.store, memento.ByPath(p))
 		}
@@ -134,7 +135,7 @@ func crashAt(t *testing.T, task childTask, list []memento.Change) (died bool) {
 			t.Errorf("%sa change was invented: %s", where, v)
 		}
 	}
-	// Life goes on.
+	// The store still works.
 	s.put("/alive", "x")
 	s.apply(memento.Remove{Path: "/alive"})
 	return died
@@ -161,7 +162,7 @@ func (s *site) all() map[memento.Path]string {
 	return got
 }
 
-// expected returns what changes come to, seen on a copy of a folder that is not open.
+// expected returns the result of changes, made on a copy of a folder that is not open.
 func expected(t *testing.T, s *site, list []memento.Change) map[memento.Path]string {
 	t.Helper()
 	copied := *s
@@ -172,7 +173,7 @@ func expected(t *testing.T, s *site, list []memento.Change) map[memento.Path]str
 	return copied.all()
 }
 
-// What was changed by hand becomes versions once, though the process dies that noticed it.
+// A change by hand becomes one version even if the process dies that found it.
 func TestCrashAdopting(t *testing.T) {
 	for _, step := range []string{"adopted", "indexed"} {
 		t.Run(step, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestCrashAdopting(t *testing.T) {
 	}
 }
 
-// A store whose deletion was not finished is there or gone, as a whole.
+// If the deletion of a store was interrupted, the store exists completely or not at all.
 func TestCrashDeletingStore(t *testing.T) {
 	for _, step := range []string{"deleting", "deleted"} {
 		for _, name := range []string{"default", "other"} {
@@ -237,8 +238,8 @@ func TestCrashDeletingStore(t *testing.T) {
 	}
 }
 
-// When the disk does not let a file follow the database, the write has succeeded all
-// the same, and the file follows when it can.
+// If the disk does not allow a file to be written, the write succeeds nevertheless, and
+// the file is written later.
 func TestFileFollowsLater(t *testing.T) {
 	s := newSite(t)
 	s.put("/dir/a", "one")
@@ -269,7 +270,7 @@ func TestFileFollowsLater(t *testing.T) {
 }
 
 // A file that someone changes while it is being replaced keeps the change.
-func TestHandIsFaster(t *testing.T) {
+func TestChangedWhileReplaced(t *testing.T) {
 	for _, step := range []string{"committed", "flushed"} {
 		t.Run(step, func(t *testing.T) {
 			s := newSite(t)
@@ -291,10 +292,9 @@ func TestHandIsFaster(t *testing.T) {
 	}
 }
 
-// So does a file that someone changes while its memory moves away, with other
-// contents; and one that was changed before makes the move a conflict, or an edit
-// in its history.
-func TestHandAndMoveWithContents(t *testing.T) {
+// So does a file that someone changes while its memory is moved with other contents. A
+// change made before that turns the move into a conflict, or is in its history.
+func TestChangedWhileMoved(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "one")
 	move := memento.Move{From: "/a", To: "/dir/b", Content: new("two"), If: memento.IfVersion(s.get("/a").Version)}

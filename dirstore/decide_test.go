@@ -6,7 +6,7 @@ import (
 	"memento"
 )
 
-// TestDecide goes through everything that disk, index and database can say together.
+// TestDecide covers all combinations of disk, index and database.
 func TestDecide(t *testing.T) {
 	v1, v2 := &memento.Memory{ID: "mem", Version: "v1", SHA256: "h1"}, &memento.Memory{ID: "mem", Version: "v2", SHA256: "h2"}
 	row1 := &row{memory: "mem", version: "v1", sha256: "h1"}

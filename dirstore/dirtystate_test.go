@@ -6,7 +6,7 @@ import (
 	"memento"
 )
 
-// TestDirtyState goes through what can happen between acquiring the lock and releasing it.
+// TestDirtyState covers what can happen between acquiring the lock and releasing it.
 func TestDirtyState(t *testing.T) {
 	type step func(*testing.T, *dirtyState)
 	load := func(mark uint64, unknown bool) step {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A folder that another of the same contents replaces, again and again while
-// memento looks, is never taken for one that was removed.
+// A folder that is exchanged again and again with one of the same contents is never taken
+// for a removed one.
 func TestFolderExchanged(t *testing.T) {
 	s := newSite(t)
 	var want []string

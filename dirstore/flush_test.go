@@ -13,7 +13,7 @@ import (
 	"memento"
 )
 
-// A recorder is a syncer that notes what is flushed, and lets some of it fail.
+// A recorder is a syncer that records what is flushed, and lets some flushes fail.
 type recorder struct {
 	sync.Mutex
 	flushed []os.FileInfo // in order; the zero value stands for a step
@@ -49,8 +49,8 @@ func (r *recorder) reset(fails func(os.FileInfo) bool) {
 	r.flushed, r.steps, r.fails = nil, nil, fails
 }
 
-// flushedBefore reports whether what is at path now was flushed before a step, and,
-// if after is not "", after that one.
+// flushedBefore reports whether the file now at path was flushed before the step before,
+// and, if after is not "", after the step after.
 func (r *recorder) flushedBefore(t *testing.T, path, after, before string) bool {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -84,13 +84,14 @@ func recorded(t *testing.T) (*site, *recorder) {
 	return s, r
 }
 
-// Before a change is noted as done, everything that it needs is flushed: the contents of
-// files before they are in their places, and every folder that has got or lost a name.
+// Before a change is recorded as done, everything that it needs is flushed: the contents
+// of files before they are renamed to their final names, and every folder that has got or
+// lost a name.
 func TestFlushes(t *testing.T) {
 	for _, tt := range []struct {
 		what    string
 		change  memento.Change
-		file    string   // that was written, and is flushed before it is in its place
+		file    string   // that was written, and is flushed before it is installed
 		folders []string // that are flushed afterwards
 	}{
 		{"create", memento.Put{Path: "/dir/new", Content: "n"}, "dir/new", []string{"dir"}},
@@ -118,7 +119,7 @@ func TestFlushes(t *testing.T) {
 	}
 }
 
-// The folders of a store are flushed in those they are made in.
+// The folders of a store are flushed in their parents.
 func TestFlushesNewStore(t *testing.T) {
 	r := &recorder{}
 	s := &site{T: t, base: t.TempDir()}
@@ -142,7 +143,7 @@ func TestFlushesNewStore(t *testing.T) {
 	}
 }
 
-// A file that could not be flushed is not put in its place, and is written again.
+// A file that could not be flushed is not installed, and is written again.
 func TestFlushOfFileFails(t *testing.T) {
 	s, r := recorded(t)
 	failures := 0
@@ -163,8 +164,8 @@ func TestFlushOfFileFails(t *testing.T) {
 	}
 }
 
-// A folder that could not be flushed is flushed before anything is noted of what was
-// done in it, and the history stays until then.
+// A folder that could not be flushed is flushed before the index is updated, and the
+// history is kept until then.
 func TestFlushOfFolderFails(t *testing.T) {
 	for _, change := range []memento.Change{
 		memento.Remove{Path: "/dir/b"}, memento.Move{From: "/dir/b", To: "/dir/other"}, memento.Put{Path: "/dir/x/y", Content: "n"},
@@ -191,8 +192,8 @@ func TestFlushOfFolderFails(t *testing.T) {
 	}
 }
 
-// A file by hand whose flush fails is taken over, and what the machine loses of it
-// is written again.
+// A file made by hand whose flush fails becomes a memory, and is written again if a power
+// failure loses it.
 func TestFlushOfFoundFails(t *testing.T) {
 	s, r := recorded(t)
 	r.reset(func(os.FileInfo) bool { return true })

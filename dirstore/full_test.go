@@ -34,7 +34,7 @@ func smallDisk(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// fillDisk leaves no byte of a disk free, and returns the file that has them.
+// fillDisk leaves no free byte on a disk, and returns the file that takes the space.
 func fillDisk(t *testing.T, dir string) (name string) {
 	t.Helper()
 	name = filepath.Join(dir, "filler")
@@ -51,8 +51,8 @@ func fillDisk(t *testing.T, dir string) (name string) {
 	return name
 }
 
-// On a disk without a free byte, a folder can be opened, read and searched, and what is in
-// it removed. Writes are refused, and changes by hand wait, until there is room.
+// On a disk without a free byte, a folder can be opened, read and searched, and memories
+// can be removed. Writes are refused, and changes by hand wait, until there is space.
 func TestFullDisk(t *testing.T) {
 	for _, kept := range []bool{true, false} { // the reserve
 		t.Run(fmt.Sprintf("reserve=%v", kept), func(t *testing.T) { testFullDisk(t, kept) })

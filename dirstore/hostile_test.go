@@ -23,8 +23,8 @@ import (
 
 const canary = "canary: nobody may read or change this"
 
-// outside is a folder beside the backend's, with files that nobody may read or
-// change. Its check is part of the test's end.
+// outside makes a folder beside the backend's, with files that must not be read or
+// changed. It is checked when the test ends.
 func (s *site) outside() string {
 	s.Helper()
 	dir := s.TempDir()
@@ -91,8 +91,8 @@ func (s *site) things() map[string]func(path string) {
 	return things
 }
 
-// Whatever else is in the folder is never followed, listed or overwritten.
-func TestStrangeThings(t *testing.T) {
+// Anything else in the folder is never followed, listed or overwritten.
+func TestSpecialFiles(t *testing.T) {
 	back, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestStrangeThings(t *testing.T) {
 				}
 				s.reopen()
 			}
-			// What memento itself has put there can go, the rest stays.
+			// What memento itself has written there can be removed, the rest stays.
 			s.apply(memento.Move{From: "/dir", To: "/moved"}, memento.Remove{Path: "/moved"})
 			if _, err := os.Lstat(s.file("dir/thing")); err != nil {
 				t.Error(err)
@@ -245,9 +245,8 @@ func TestLinkedFolders(t *testing.T) {
 	})
 }
 
-// A second process replaces a file, or a folder, by a link to the outside and
-// back, again and again, while others read and write. Nothing outside is read or
-// changed.
+// A second process replaces a file or a folder with a link to the outside and back, again
+// and again, while others read and write. Nothing outside is read or changed.
 func TestRacingLinks(t *testing.T) {
 	for _, target := range []string{"dir", "dir/a"} {
 		t.Run(target, func(t *testing.T) {
@@ -329,7 +328,7 @@ func (s *site) disturb(ctx context.Context, kind, n int) error {
 	return err
 }
 
-// Files and folders are their owner's, whatever the umask.
+// Files and folders are accessible to their owner only, whatever the umask.
 func TestUmask(t *testing.T) {
 	for _, mask := range []int{0o777, 0o077, 0} {
 		t.Run(fmt.Sprintf("%03o", mask), func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is no memory neither expires nor is in the way of what does, and a
-// restoration leaves it alone.
+// An unmanaged file neither expires nor stops the expiry of memories, and a restoration
+// does not touch it.
 func TestMaintenanceBesideForeignFiles(t *testing.T) {
 	s := newSite(t)
 	s.write("binary", "\xff\xfe")

@@ -10,8 +10,8 @@ import (
 	"memento"
 )
 
-// What is written after the folder was removed or replaced would be gone with the
-// process: it is refused, and the memories are not taken for removed by hand.
+// After the folder was removed or replaced, a write would be lost with the process. It is
+// refused, and the memories are not taken for removed by hand.
 func TestMovedFolder(t *testing.T) {
 	for what, move := range map[string]func(base string) error{
 		"removed": os.RemoveAll,

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// folding makes a backend believe that its file system folds names, whatever it
-// does indeed, so that the test runs everywhere.
+// folding makes a backend assume that its file system folds names, so that the test runs
+// on every file system.
 func folding(t *testing.T) *site {
 	s := newSite(t)
 	s.do(s.b.Close())
@@ -21,8 +21,8 @@ func folding(t *testing.T) *site {
 	return s
 }
 
-// Names that the file system takes for the same are not made to be: the second
-// is refused, and the first stays as it is.
+// Of names that the file system does not tell apart, the second is refused, and the first
+// stays as it is.
 func TestFolding(t *testing.T) {
 	s := folding(t)
 	s.put("/a", "first")
@@ -60,7 +60,7 @@ func TestFolding(t *testing.T) {
 	s.wantVersions(before...)
 	s.mirrored()
 
-	// What is no longer in the way may come.
+	// The name is accepted once the other one is gone.
 	id := s.get("/a").ID
 	s.apply(memento.Move{From: "/a", To: "/A"})
 	if got := s.get("/A"); got.ID != id || got.Content != "first" {
@@ -104,7 +104,7 @@ func TestAlike(t *testing.T) {
 	s.mirrored()
 }
 
-// A file system that gives names back in another Unicode form has no second é.
+// On a file system that returns names in another Unicode form, there is only one é.
 func TestComposing(t *testing.T) {
 	b := &Backend{traits: traits{composes: true}}
 	root := &node{}
@@ -119,7 +119,7 @@ func TestComposing(t *testing.T) {
 	}
 }
 
-// Names that no file can have are shortened on disk, and are themselves all the same.
+// Names that no file can have are shortened on disk, but not in paths.
 func TestLongNames(t *testing.T) {
 	s := newSite(t)
 	long := strings.Repeat("name ", 60)
@@ -137,7 +137,7 @@ func TestLongNames(t *testing.T) {
 	s.holds(want)
 	s.apply(memento.Remove{Path: p.Parent()}, memento.Remove{Path: temp})
 	s.onDisk(map[string]string{})
-	// A file that has such a name by itself keeps it.
+	// A file that really has such a name keeps it.
 	s.write(name, "by hand")
 	s.holds(map[memento.Path]string{memento.Path("/" + name): "by hand"})
 	if err := s.try(memento.Put{Path: p, Content: "x"}); !errors.Is(err, memento.ErrExist) {
@@ -178,7 +178,7 @@ func TestSlug(t *testing.T) {
 }
 
 // Each store has a folder of its own; only one has that of the SDKs' tools.
-func TestPlaces(t *testing.T) {
+func TestLocations(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "default")
 	create := func(ws memento.Workspace, name string) memento.StoreID {
@@ -248,8 +248,8 @@ func TestManyStores(t *testing.T) {
 	}
 }
 
-// A store that was made by someone who died before it had its place gets one.
-func TestPlaceLost(t *testing.T) {
+// A store whose maker died before it assigned a location gets one.
+func TestLocationLost(t *testing.T) {
 	s := newSite(t)
 	for _, tt := range []struct{ name, location string }{{"default", "memories"}, {"other", "stores/other/memories"}} {
 		name, location := tt.name, tt.location

@@ -19,7 +19,8 @@ func (s *site) mode(name string, mode os.FileMode) {
 	s.Cleanup(func() { _ = os.Chmod(s.file(name), 0o700) })
 }
 
-// A store whose folder cannot be removed is gone all the same, and in nobody's way.
+// A store whose folder cannot be removed is deleted nevertheless, and does not affect
+// others.
 func TestDeleteWhatCannotBeRemoved(t *testing.T) { asNobody(t, testDeleteWhatCannotBeRemoved) }
 
 func testDeleteWhatCannotBeRemoved(s *site) {
@@ -42,8 +43,7 @@ func testDeleteWhatCannotBeRemoved(s *site) {
 	s.mirrored()
 }
 
-// What may not be read or written reads as the database has it, and what is
-// written follows when it can.
+// A file without permissions does not affect reads, and is written when that is possible.
 func TestPermissions(t *testing.T) {
 	for _, mode := range []os.FileMode{0, 0o400, 0o500, 0o300} {
 		t.Run(fmt.Sprintf("%o", mode), func(t *testing.T) {
@@ -80,11 +80,11 @@ func permissions(s *site, mode os.FileMode) {
 	s.mirrored()
 }
 
-// A file that cannot be brought up to date costs neither its readers, nor those
-// who write elsewhere, a look at everything.
-func TestBehindIsLeftAlone(t *testing.T) { asNobody(t, testBehindIsLeftAlone) }
+// A stale file does not make its readers, or those that write other files, compare all
+// files.
+func TestStaleIsRetriedLater(t *testing.T) { asNobody(t, testStaleIsRetriedLater) }
 
-func testBehindIsLeftAlone(s *site) {
+func testStaleIsRetriedLater(s *site) {
 	s.put("/d/a", "one")
 	s.put("/other", "one")
 	quiet()
@@ -124,10 +124,10 @@ func testBehindIsLeftAlone(s *site) {
 	s.mirrored()
 }
 
-// What was redacted is in no file: if the disk does not let it go, it is not redacted.
-func TestRedactBehind(t *testing.T) { asNobody(t, testRedactBehind) }
+// A redacted text is in no file: if a file still has it, the version is not redacted.
+func TestRedactStale(t *testing.T) { asNobody(t, testRedactStale) }
 
-func testRedactBehind(s *site) {
+func testRedactStale(s *site) {
 	s.put("/d/a", "secret")
 	s.put("/d/b", "secret, too")
 	s.put("/d/c", "secret, three")

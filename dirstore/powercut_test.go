@@ -11,9 +11,8 @@ import (
 	"memento/internal/race"
 )
 
-// cutPower makes the folder what it is after a power cut that took the latest of the
-// record with it, and the marks of locks. The files that keep returns are the index
-// that is left.
+// cutPower simulates a power failure that lost the latest changes of the index, and the
+// marks of locks. keep has the files of the remaining index.
 func cutPower(s *site, keep map[string][]byte) {
 	s.Helper()
 	hidden := filepath.Join(s.base, hiddenFolder)
@@ -32,17 +31,17 @@ func cutPower(s *site, keep map[string][]byte) {
 	}
 }
 
-// recordNow returns the index as it is, while nobody has the folder open.
-func recordNow(s *site) map[string][]byte {
+// indexNow returns the files of the index. No process may have the folder open.
+func indexNow(s *site) map[string][]byte {
 	s.Helper()
 	data, err := os.ReadFile(filepath.Join(s.base, hiddenFolder, indexFile))
 	s.do(err)
 	return map[string][]byte{indexFile: data}
 }
 
-// TestPowerCut kills a process while it makes changes, and takes the index back to
-// what it was before the memories were made. What was removed, renamed or replaced
-// is not found again, and nothing is taken for a change by hand.
+// TestPowerCut kills a process while it makes changes, and sets the index back to before
+// the memories were made. What was removed, renamed or replaced does not come back, and
+// nothing is taken for a change by hand.
 func TestPowerCut(t *testing.T) {
 	all := scenarios()
 	for _, name := range []string{"create deep", "overwrite", "delete", "delete subtree", "move", "move subtree", "move with text", "folder to file", "mixed"} {
@@ -55,7 +54,7 @@ func TestPowerCut(t *testing.T) {
 				s := newSite(t)
 				s.apply(memento.Put{Path: "/a", Content: "a0"}, memento.Put{Path: "/dir/c", Content: "c0"})
 				s.do(s.b.Close())
-				behind := recordNow(s)
+				behind := indexNow(s)
 				s.b = s.open(nil)
 				s.apply(memento.Put{Path: "/a", Content: "a"}, memento.Put{Path: "/b", Content: "b"},
 					memento.Put{Path: "/dir/c", Content: "c"}, memento.Put{Path: "/dir/sub/c", Content: "c"})
@@ -76,8 +75,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// An old text that a person puts back after its memory was removed, or changed, is
-// theirs, whatever the index has lost, and whichever way they do it.
+// An old text that a person puts back after its memory was removed or changed counts as a
+// change by hand, whatever the index has lost, and by whatever means it was put back.
 func TestOldTextByHand(t *testing.T) {
 	for _, tt := range []struct {
 		what string
@@ -97,7 +96,7 @@ func TestOldTextByHand(t *testing.T) {
 				s := newSite(t)
 				s.put("/a", "one")
 				s.do(s.b.Close())
-				behind := recordNow(s)
+				behind := indexNow(s)
 				s.do(os.WriteFile(filepath.Join(s.base, "aside"), []byte("one"), 0o600))
 				s.b = s.open(nil)
 				s.put("/a", "two")
@@ -116,9 +115,9 @@ func TestOldTextByHand(t *testing.T) {
 	}
 }
 
-// What a process left undone is done by one that has looked at everything before, and
-// sees from the mark alone that there is something to do.
-func TestUnsettledIsFinished(t *testing.T) {
+// What a process left unfinished is finished by one that has compared all files before,
+// and sees only from the mark that there is something to do.
+func TestDirtyIsFinished(t *testing.T) {
 	s := newSite(t)
 	s.put("/a", "a")
 	s.put("/b", "b")

@@ -11,7 +11,7 @@ import (
 	"memento/internal/proctest"
 )
 
-// taskEnv holds, in a child process, the task it is there for.
+// taskEnv is the environment variable with a child process's task.
 const taskEnv = "MEMENTO_DIRSTORE_TASK"
 
 // A childTask is what a child process does.
@@ -102,7 +102,7 @@ func (t childTask) swap() error {
 			return nil
 		default:
 		}
-		// Any of these may fail: the other process is at work as well.
+		// Any of these may fail: the other process changes them too.
 		os.Symlink(t.Outside, link)
 		os.Rename(t.Path, aside) // a folder cannot be replaced by a rename
 		os.Rename(link, t.Path)

@@ -63,8 +63,8 @@ func newRestoration(t *testing.T) *restoration {
 	return r
 }
 
-// restored checks that the folder at base has all of the backup, on disk before
-// anybody opens it.
+// restored checks that the folder at base has all of the backup, on disk before it is
+// opened.
 func (r *restoration) restored(base string) {
 	r.Helper()
 	if diff := cmp.Diff(r.files, tree(r, filepath.Join(base, defaultFolder))); diff != "" {
@@ -73,7 +73,7 @@ func (r *restoration) restored(base string) {
 	r.opens(base)
 }
 
-// opens checks that the folder at base has all of the backup for who opens it.
+// opens checks that the folder at base has all of the backup when it is opened.
 func (r *restoration) opens(base string) {
 	r.Helper()
 	s := &site{T: r.T, base: base, memories: filepath.Join(base, defaultFolder), by: r.by}
@@ -157,7 +157,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A folder with memories is only replaced if that is asked for, and is kept.
+// A folder with memories is only replaced on request, and is kept.
 func TestRestoreReplaces(t *testing.T) {
 	r := newRestoration(t)
 	_, err := Restore(t.Context(), r.base, r.backup, nil)
@@ -175,7 +175,7 @@ func TestRestoreReplaces(t *testing.T) {
 	if want := []string{"backup", "memory", keptAs}; !slices.Equal(r.names(), want) {
 		t.Errorf("there are %q, want %q", r.names(), want)
 	}
-	// A folder of the SDKs' local tools has no books.
+	// A folder of the SDKs' local tools has no database.
 	r.do(os.RemoveAll(filepath.Join(r.base, hiddenFolder)))
 	done, err = Restore(t.Context(), r.base, r.backup, replacing)
 	r.do(err)
@@ -185,7 +185,7 @@ func TestRestoreReplaces(t *testing.T) {
 	r.restored(r.base)
 }
 
-// What Restore must not do leaves everything as it was.
+// If Restore refuses, it changes nothing.
 func TestRestoreRefuses(t *testing.T) {
 	r := newRestoration(t)
 	r.do(os.WriteFile(filepath.Join(r.dir, "damaged"), []byte("no backup"), 0o600))
@@ -236,7 +236,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// Whoever dies while restoring leaves the old memories or the new ones.
+// A process that dies while restoring leaves either the old memories or the new ones.
 func TestRestoreKilled(t *testing.T) {
 	for _, step := range []string{"held", "database", "installed", "indexed", "filled", "exchanged"} {
 		t.Run("replacing/"+step, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
-// A backup of files is one of a database, too, and the other way round.
+// A backup of dirstore can be restored by sqlitestore, and the other way round.
 func TestRestoreElsewhere(t *testing.T) {
 	r := newRestoration(t)
 	path := filepath.Join(r.dir, "memento.db")
@@ -302,7 +302,7 @@ func TestRestoreElsewhere(t *testing.T) {
 	r.restored(base)
 }
 
-// A closed backend makes no backup, and what is in the way of one stays.
+// A closed backend makes no backup, and a backup overwrites nothing.
 func TestBackupRefuses(t *testing.T) {
 	s := newSite(t)
 	path := filepath.Join(t.TempDir(), "backup")
@@ -319,7 +319,7 @@ func TestBackupRefuses(t *testing.T) {
 	}
 }
 
-// Whoever opens the folder just while it is replaced gets the new one.
+// A process that opens the folder while it is replaced gets the new one.
 func TestRestoreWhileOpened(t *testing.T) {
 	r := newRestoration(t)
 	opened := make(chan error)

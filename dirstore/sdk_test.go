@@ -9,8 +9,8 @@ import (
 	"memento"
 )
 
-// A folder written by the local tools of the TypeScript and Python SDKs: files
-// below "memories", files that their writing has left, and no more.
+// A folder written by the local tools of the TypeScript and Python SDKs: files below
+// "memories", files that their writing has left, and no more.
 func sdkFolder(t *testing.T) *site {
 	t.Helper()
 	s := &site{T: t, base: filepath.Join(t.TempDir(), "memory"), by: memento.Actor{Kind: memento.ActorSession, ID: "sesn_test"}}
@@ -84,7 +84,7 @@ type none struct{}
 
 func (none) Detect(string, bool) []memento.Finding { return nil }
 
-// A folder that appears while the backend is open is noticed as well.
+// A folder that appears while the backend is open is found as well.
 func TestSDKFolderLater(t *testing.T) {
 	s := sdkFolder(t)
 	aside := filepath.Join(s.base, "aside")

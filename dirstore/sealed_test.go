@@ -30,7 +30,7 @@ func (s *site) sealed(changes ...memento.Change) {
 
 func sealedText(text string) string { return hex.EncodeToString([]byte(text)) }
 
-// What lies in the folder is what the sealer made, longer than a memory may be or not.
+// The folder has what the sealer made, whether or not it is longer than a memory may be.
 func TestSealedFiles(t *testing.T) {
 	s := newSite(t)
 	long := strings.Repeat("0123456789", 8_000) // twice that, sealed, is above the limit
@@ -78,7 +78,8 @@ func TestSealedFiles(t *testing.T) {
 	is("renamed by hand")
 }
 
-// What is written by hand among what was sealed is not sealed, and gives way to what is.
+// A file written by hand among sealed ones is not sealed, and is replaced by a sealed
+// one.
 func TestSealedByHand(t *testing.T) {
 	s := newSite(t)
 	s.sealed(memento.Put{Path: "/a", Content: "text"}, memento.Put{Path: "/b", Content: "text"})

@@ -52,7 +52,7 @@ func (s *site) open(opts *Options) *Backend {
 	return b
 }
 
-// reopen makes the backend forget everything but what is on disk.
+// reopen makes the backend forget everything except what is on disk.
 func (s *site) reopen() {
 	s.Helper()
 	if err := s.b.Close(); err != nil {
@@ -147,7 +147,7 @@ func (s *site) write(name, text string) {
 	}
 }
 
-// do runs something that must work.
+// do fails the test on an error.
 func (s *site) do(err error) {
 	s.Helper()
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *site) onDisk(want map[string]string) {
 	}
 }
 
-// mirrored checks that files and memories are the same, and says nothing of what is neither.
+// mirrored checks that files and memories are the same; it ignores unmanaged files.
 func (s *site) mirrored() {
 	s.Helper()
 	files := map[memento.Path]string{}

@@ -15,8 +15,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// spoil changes what is in a file, and has the index say that it was always of these
-// times: to the backend, the disk has changed it below the file system.
+// spoil changes the contents of a file and updates the index's times, which simulates
+// damage below the file system.
 func (s *site) spoil(name, text string) {
 	s.Helper()
 	if err := s.b.Close(); err != nil {
@@ -45,7 +45,7 @@ func (s *site) spoil(name, text string) {
 	s.b = s.open(nil)
 }
 
-// A file that the disk has changed is found, is never shown, and is written again.
+// A file that the disk has damaged is found, is never served, and is written again.
 func TestFileDamagedBelow(t *testing.T) {
 	s := newSite(t)
 	s.put("/a.md", "1000 EUR\n")
@@ -88,7 +88,7 @@ func TestFileDamagedBelow(t *testing.T) {
 	}
 }
 
-// An edit by hand is none.
+// A change by hand is not damage.
 func TestEditIsNoDamage(t *testing.T) {
 	s := newSite(t)
 	s.put("/a.md", "1000 EUR\n")
@@ -102,7 +102,7 @@ func TestEditIsNoDamage(t *testing.T) {
 }
 
 // What is damaged in the database is still in the file, and a change of the file by hand
-// is taken over nevertheless.
+// becomes a version nevertheless.
 func TestSalvage(t *testing.T) {
 	s := newSite(t)
 	s.put("/a.md", "the text of a\n")
