@@ -1,14 +1,14 @@
-// Package archive writes a store to a file, or to a folder, and reads it back.
+// Package archive writes a store to a file or to a folder, and reads it back.
 //
-// [Write] and [Read] are for moving and for keeping: a tar.gz file with the
-// contents of one store and, unless it is left out, its whole history. It can
-// be unpacked by any tar, and its memories read without memento.
+// [Write] and [Read] are for moving and archiving: a tar.gz file with the contents of one
+// store and, optionally, its whole history. Any tar program can unpack it, and the
+// memories in it can be read without memento.
 //
-// [WriteFolder] and [ReadFolder] are for working with other programs: plain
-// files, contents only.
+// [WriteFolder] and [ReadFolder] are for exchange with other programs: plain files,
+// contents only.
 //
-// Whatever is read is taken wholly or not at all, and nothing of what it says is
-// trusted: a hostile archive, or folder, gives an error and changes nothing.
+// Reading is all or nothing, and no input is trusted: a hostile archive or folder gives
+// an error and changes nothing.
 //
 // # Format
 //
@@ -18,10 +18,9 @@
 //	memories/…         each memory at its own path, in byte order of path
 //	history.jsonl      one version a line, oldest first, with contents
 //
-// The document docs/archive-format.md has the fields. Readers refuse a version
-// that they do not know, an entry that has no place here, and a history that
-// does not lead to the memories beside it. Later versions of this package read
-// version 1.
+// The document docs/archive-format.md has the fields. Readers refuse an unknown version,
+// an unknown entry, and a history that does not end with the memories in the archive.
+// Later versions of this package read version 1.
 package archive
 
 import (
@@ -33,7 +32,7 @@ import (
 // The names of an archive's entries.
 const (
 	manifestName   = "memento.json"
-	memoriesPrefix = "memories" // and the memory's path, which starts with a slash
+	memoriesPrefix = "memories" // followed by the memory's path, which starts with a slash
 	historyName    = "history.jsonl"
 )
 
@@ -41,34 +40,36 @@ const (
 type WriteOptions struct {
 	// ContentsOnly leaves the history out.
 	ContentsOnly bool
-	// TempDir is where more than a few megabytes are put together before they
-	// are written; "" means os.TempDir. Only the user can read them there.
+	// TempDir is the folder for temporary files, used if there are more than a few
+	// megabytes; "" means os.TempDir. Only the user can read them.
 	TempDir string
-	// Progress, if set, is told after each memory, and each version, how many were written.
+	// Progress, if not nil, is called after each memory and each version with the number
+	// written so far.
 	Progress func(done int)
-	// Collected, if set, is called once everything was read from the store, before
+	// Collected, if not nil, is called after everything was read from the store, before
 	// the first byte is written.
 	Collected func()
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 }
 
 // ReadOptions are the options of [Read], [Load] and [ReadFolder]; nil means all defaults.
 type ReadOptions struct {
-	// ContentsOnly takes the memories, as changes of the present by the given
-	// actor, and leaves the history. A folder has no other way.
+	// ContentsOnly reads only the memories, as changes made now by the given actor, and
+	// ignores the history. Folders are always read like this.
 	ContentsOnly bool
-	// Overwrite lets contents replace memories that exist. It is for ContentsOnly.
+	// Overwrite allows replacing existing memories. It applies to ContentsOnly.
 	Overwrite bool
-	// MaxBytes is the most that is read, unpacked, in bytes; 0 means 1 GiB. All
-	// of it may be held in memory at once.
+	// MaxBytes is the maximum size read, uncompressed, in bytes; 0 means 1 GiB. All of it
+	// may be held in memory at the same time.
 	MaxBytes int64
-	// Progress, if set, is told after each memory, and each version, how many were read.
+	// Progress, if not nil, is called after each memory and each version with the number
+	// read so far.
 	Progress func(done int)
-	// Reserve, if set, is asked for more bytes of memory as they are needed, those
-	// that Import takes included, about. Its error ends Load.
+	// Reserve, if not nil, is called before about this many more bytes of memory are
+	// used, including those that Import needs. If it returns an error, Load returns that.
 	Reserve func(bytes int64) error
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -97,7 +98,7 @@ func (o *ReadOptions) complete() ReadOptions {
 // A Summary says what was written or read.
 type Summary struct {
 	Memories int
-	Versions int   // 0 if the history was left out
+	Versions int   // 0 without a history
 	Bytes    int64 // contents of the memories
 	Skipped  []Skipped
 
@@ -106,19 +107,19 @@ type Summary struct {
 	Masked map[string]int
 }
 
-// Skipped is a file in a folder that was not read, or something among the
-// memories of a store that was not written.
+// Skipped is a file in a folder that was not read, or a file in a store that is not a
+// memory and was not written.
 type Skipped struct {
-	Name   string // below the folder or the store, with slashes
+	Name   string // relative to the folder or store, with slashes
 	Reason string // completes the sentence "skipped NAME: …"
 }
 
-// skip notes something that is no memory.
+// skip records an entry that is not a memory.
 func (s *Summary) skip(e memento.Entry) {
 	s.Skipped = append(s.Skipped, Skipped{Name: string(e.Path[1:]), Reason: "it is not a memory"})
 }
 
-// failed is an error of op on a memory, for a cause that is not the store's.
+// failed returns an error of op on a memory that does not come from the store.
 func failed(op string, p memento.Path, err error) error {
 	return &memento.Error{Op: op, Path: p, Err: err}
 }

@@ -8,22 +8,21 @@ import (
 	"memento"
 )
 
-// Errors that are this package's own.
+// Errors of this package.
 var (
-	// ErrNotEmpty is of a store that has a history already when another is to be
-	// read into it, and of a folder that has files already when a store is to be
-	// written into it.
+	// ErrNotEmpty says that a history is to be read into a store that has one, or that a
+	// store is to be written to a folder that has files.
 	ErrNotEmpty = errors.New("is not empty")
-	// ErrNoHistory is of an archive without a history that is to be read with it.
+	// ErrNoHistory says that an archive is to be read with its history, and has none.
 	ErrNoHistory = errors.New("the archive has no history")
-	// ErrTooLarge is of an archive or a folder with more than ReadOptions.MaxBytes.
+	// ErrTooLarge says that an archive or a folder has more than ReadOptions.MaxBytes.
 	ErrTooLarge = errors.New("larger than what may be read")
 )
 
 // A FormatError says what is wrong with an archive, or with a folder. It is
 // [memento.ErrInvalid].
 type FormatError struct {
-	Entry  string // the file or entry at fault; "" for the archive as a whole
+	Entry  string // file or entry with the error; "" for the archive as a whole
 	Reason string
 }
 
@@ -40,7 +39,7 @@ func malformed(entry, format string, args ...any) error {
 	return &FormatError{Entry: entry, Reason: fmt.Sprintf(format, args...)}
 }
 
-// quoted writes a name from outside so that it can do no harm in a terminal.
+// quoted makes a name from outside safe to print on a terminal.
 func quoted(name string) string {
 	const most = 200
 	if len(name) > most {

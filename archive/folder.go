@@ -15,17 +15,17 @@ import (
 
 // FolderOptions are the options of [WriteFolder]; nil means all defaults.
 type FolderOptions struct {
-	// Progress, if set, is told after each memory how many were written.
+	// Progress, if not nil, is called after each memory with the number written so far.
 	Progress func(done int)
 }
 
-// WriteFolder writes the contents of the store to the folder dir, which it makes
-// unless it is there and empty: each memory to a file at its own path, readable
-// by its owner only. After an error nothing of it is left.
+// WriteFolder writes the contents of the store to the folder dir, each memory to a file
+// at its own path, readable by its owner only. The folder must be empty; if it does not
+// exist, it is made. After an error nothing is left in it.
 //
-// Errors: [ErrNotEmpty]; ErrInvalid for a memory whose path the file system
-// cannot hold, which Error.Path names; ErrNoStore and those of the store; those
-// of the file system.
+// Errors: [ErrNotEmpty]; ErrInvalid for a memory whose path the file system cannot hold,
+// with that path in Error.Path; ErrNoStore and those of the store; those of the file
+// system.
 func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *FolderOptions) (sum Summary, err error) {
 	progress := func(int) {}
 	if opts != nil && opts.Progress != nil {
@@ -34,7 +34,7 @@ func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *Fo
 	if _, err := store.Info(ctx); err != nil {
 		return Summary{}, err
 	}
-	// Names first: most of what can go wrong is known before anything is made.
+	// Names are checked first, so that most errors occur before anything is made.
 	for e, err := range store.List(ctx, memento.ListOptions{Brief: true}) {
 		if err == nil {
 			err = checkNames(e.Path, runtime.GOOS)
@@ -69,13 +69,14 @@ func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *Fo
 	return sum, nil
 }
 
-// A folderWriter makes files in a folder, and remembers them, to take them back.
+// A folderWriter makes files in a folder, and remembers them, so that they can be removed
+// again.
 type folderWriter struct {
 	dir     string
 	madeDir bool
 	root    *os.Root
-	made    []string        // files and folders, in the order of their making
-	folders map[string]bool // those of them that are folders
+	made    []string        // files and folders, in the order in which they were made
+	folders map[string]bool // the folders among them
 }
 
 func newFolderWriter(dir string) (*folderWriter, error) {
@@ -134,7 +135,7 @@ func (w *folderWriter) makeFolders(name string) error {
 	return nil
 }
 
-// close ends the writing, and takes everything back unless keep is set.
+// close ends the writing. It removes everything again, unless keep is set.
 func (w *folderWriter) close(keep bool) error {
 	var errs []error
 	if !keep {
@@ -149,8 +150,8 @@ func (w *folderWriter) close(keep bool) error {
 	return errors.Join(errs...)
 }
 
-// cannotHold words what a file system says about the name of a memory. The
-// folder was empty, so what is in the way is another memory.
+// cannotHold turns a file system's error about the name of a memory into an error of this
+// package. The folder was empty, so an existing file is that of another memory.
 func cannotHold(p memento.Path, err error) error {
 	reason := err
 	if at, ok := errors.AsType[*fs.PathError](err); ok {

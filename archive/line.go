@@ -6,8 +6,8 @@ import (
 	"memento"
 )
 
-// A line is one version in history.jsonl. Fields that a version lacks are null.
-// Names are those of the Memory Stores API.
+// A line is one version in history.jsonl. Fields that a version lacks are null. Names are
+// those of the Memory Stores API.
 type line struct {
 	ID         memento.VersionID `json:"id"`
 	Memory     memento.MemoryID  `json:"memory_id"`
@@ -20,12 +20,12 @@ type line struct {
 	RedactedBy *lineActor        `json:"redacted_by"`
 	RedactedAt *time.Time        `json:"redacted_at"`
 
-	// The keys of the actors: of format version 2, and absent where there is none.
+	// Key IDs of the actors: since format version 2; absent if there is none.
 	CreatedKey  memento.KeyID `json:"created_by_key_id,omitempty"`
 	RedactedKey memento.KeyID `json:"redacted_by_key_id,omitempty"`
 }
 
-// format is the lowest version of the format that has what l has.
+// format returns the lowest version of the format that can represent l.
 func (l *line) format() int {
 	if l.CreatedKey != "" || l.RedactedKey != "" {
 		return 2
@@ -73,8 +73,8 @@ func (a *lineActor) actor(key memento.KeyID) memento.Actor {
 	return memento.Actor{Kind: a.Kind, ID: a.ID, Key: key}
 }
 
-// version returns the version that l describes, or what is wrong with it.
-// Nothing about other lines is checked. notAfter is the latest time it can have.
+// version returns the version that l describes, or what is wrong with it. It does not
+// check other lines. notAfter is the latest valid time.
 func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 	v = memento.Version{
 		ID:        l.ID,
@@ -128,8 +128,8 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 	return v, ""
 }
 
-// isID reports whether id could be one that a backend made: its prefix, then
-// letters, digits, and what else IDs of other systems have.
+// isID reports whether id has the form of a backend's ID: its prefix, then letters,
+// digits, and other characters that occur in IDs of other systems.
 func isID(id, prefix string) bool {
 	const most = 128
 	if len(id) <= len(prefix) || len(id) > most || id[:len(prefix)] != prefix {
@@ -145,8 +145,8 @@ func isID(id, prefix string) bool {
 	return true
 }
 
-// plausible refuses times that no version has. One of the far future would never
-// expire, nor its history end.
+// plausible refuses times that no version can have. A version in the far future would
+// never expire, nor would its history.
 func plausible(t, notAfter time.Time) bool {
 	return t.Unix() >= 0 && !t.After(notAfter)
 }

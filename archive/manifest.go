@@ -14,7 +14,7 @@ import (
 
 const (
 	formatName    = "memento-archive"
-	formatVersion = 2 // the newest; archives are written in the lowest that has what they hold
+	formatVersion = 2 // the newest; an archive has the lowest version that can represent it
 )
 
 // A manifest is memento.json.
@@ -23,7 +23,7 @@ type manifest struct {
 	Version   int           `json:"version"`
 	CreatedAt time.Time     `json:"created_at"`
 	History   bool          `json:"history"`  // whether there is a history.jsonl
-	Memories  int           `json:"memories"` // how many there are, to notice what is missing
+	Memories  int           `json:"memories"` // number of memories, for detecting missing ones
 	Versions  int           `json:"versions"`
 	Store     manifestStore `json:"store"`
 }
@@ -64,8 +64,7 @@ func newManifest(info memento.StoreInfo, now time.Time) manifest {
 	}
 }
 
-// spec describes a store like the one that was written, but for what is
-// read-only in it.
+// spec describes a store like the one that was written, without its read-only patterns.
 func (s *manifestStore) spec() memento.StoreSpec {
 	settings := s.Settings
 	settings.ReadOnly = nil
@@ -79,7 +78,7 @@ func (s *manifestStore) spec() memento.StoreSpec {
 }
 
 func parseManifest(data []byte) (manifest, error) {
-	// The version first: what else there is depends on it.
+	// The version comes first: the other fields depend on it.
 	var head struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
@@ -103,7 +102,7 @@ func parseManifest(data []byte) (manifest, error) {
 	case m.Memories < 0, m.Versions < 0, !m.History && m.Versions != 0:
 		return manifest{}, malformed(manifestName, "its counts cannot be true")
 	}
-	// A store that cannot be is told here, not when it is made.
+	// An invalid store is reported here, not when it is made.
 	spec := m.Store.spec()
 	spec.Settings = &m.Store.Settings
 	if _, err := memento.NewStoreInfo(memento.DefaultWorkspace, spec, m.CreatedAt); err != nil {
@@ -140,8 +139,8 @@ func strictJSON(data []byte, into any) error {
 	return nil
 }
 
-// plainJSON is json.Marshal without its escapes for HTML, which contents in a
-// file for people need not suffer, and with a newline at the end.
+// plainJSON is json.Marshal without escapes for HTML, for readability, and with a final
+// newline.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -8,9 +8,8 @@ import (
 	"memento"
 )
 
-// checkNames refuses a path with a name that the file systems of an operating
-// system cannot hold. What it lets pass may still be refused by a particular
-// file system.
+// checkNames refuses a path with a name that the file systems of an operating system
+// cannot hold. A particular file system may still refuse a path that passes.
 func checkNames(p memento.Path, goos string) error {
 	for name := range p.Segments() {
 		if fault := nameFault(name, goos); fault != "" {
@@ -45,8 +44,7 @@ func nameFault(name, goos string) string {
 	return ""
 }
 
-// isDevice reports whether Windows takes a name, with whatever extension, for
-// one of its devices.
+// isDevice reports whether a name, with any extension, means a device on Windows.
 func isDevice(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))

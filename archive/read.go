@@ -26,17 +26,17 @@ func Read(ctx context.Context, r io.Reader, store *memento.Store, by memento.Act
 	return a.Import(ctx, store, by)
 }
 
-// An Archive is an archive that was read and found whole. See [Load].
+// An Archive is an archive that was read and checked completely. See [Load].
 type Archive struct {
 	opts     ReadOptions
 	manifest manifest
 	memories []memory
-	versions []memento.Version // nil if only contents are wanted
+	versions []memento.Version // nil with ContentsOnly
 	bytes    int64             // contents of the memories
 }
 
-// Load reads an archive and checks it, without changing anything. What it holds
-// of it in memory is bounded by opts.MaxBytes.
+// Load reads an archive and checks it, without changing anything. Its use of memory is
+// limited by opts.MaxBytes.
 //
 // Errors: [FormatError], [ErrTooLarge], [ErrNoHistory], and those of r.
 func Load(ctx context.Context, r io.Reader, opts *ReadOptions) (*Archive, error) {
@@ -52,30 +52,29 @@ func Load(ctx context.Context, r io.Reader, opts *ReadOptions) (*Archive, error)
 	return &Archive{l.opts, l.manifest, l.memories, l.versions, l.bytes}, nil
 }
 
-// Spec describes a store like the one that the archive was written from, with
-// its name, description, metadata, limits and settings. What was read-only in
-// that store is left out, for it would keep Import from writing; see ReadOnly.
+// Spec describes a store like the one that the archive was written from, with its name,
+// description, metadata, limits and settings. Its read-only patterns are left out, since
+// they would prevent Import from writing; see ReadOnly.
 func (a *Archive) Spec() memento.StoreSpec { return a.manifest.Store.spec() }
 
-// ReadOnly chooses the memories that were read-only in the store that the archive
-// was written from, for the settings of a store made like it once it is full.
+// ReadOnly returns the read-only patterns of the store that the archive was written from.
+// They can be set after Import.
 func (a *Archive) ReadOnly() []memento.Pattern {
 	return slices.Clone(a.manifest.Store.Settings.ReadOnly)
 }
 
-// Import puts what was read into the store, as one.
+// Import writes what was read to the store, atomically.
 //
-// With its history, which keeps IDs, times and actors, an archive goes into a
-// store that has none. Contents only go into any store, as changes by the given
-// actor.
+// An archive with its history, which keeps IDs, times and actors, requires a store that
+// has no history. Contents only can go to any store, as changes made by the given actor.
 //
-// What is sensitive becomes what the settings of the store that is written to say:
-// it is replaced, and counted, or the archive is refused. Since a path cannot be
-// replaced, an archive with one that looks sensitive is refused; the error names
-// the version, if the history is read, and never the path.
+// Secrets are treated as the settings of the target store say: they are masked and
+// counted, or the archive is refused. Since a path cannot be masked, an archive with a
+// path that looks sensitive is refused. The error names the version, if the history is
+// read, and never the path.
 //
-// Errors: [ErrNotEmpty], ErrExist for contents in the way of memories unless
-// ReadOptions.Overwrite is set, ErrProtected, ErrSensitive, and the others of
+// Errors: [ErrNotEmpty]; ErrExist if a memory exists already, unless
+// ReadOptions.Overwrite is set; ErrProtected; ErrSensitive; and the others of
 // [memento.Store.Apply] and [memento.Store.Import].
 func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.Actor) (Summary, error) {
 	sum := Summary{Memories: len(a.memories), Versions: len(a.versions), Bytes: a.bytes}
@@ -104,7 +103,7 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 	return sum, nil
 }
 
-// countKinds counts what was replaced by its kind.
+// countKinds counts what was masked by its kind.
 func countKinds(replaced []memento.FindingLocation) map[string]int {
 	if len(replaced) == 0 {
 		return nil
@@ -116,7 +115,7 @@ func countKinds(replaced []memento.FindingLocation) map[string]int {
 	return counts
 }
 
-// put writes memories to the store as one change, and returns what was replaced.
+// put writes memories to the store in one change, and returns what was masked.
 func put(ctx context.Context, store *memento.Store, by memento.Actor, memories []memory, overwrite bool) ([]memento.FindingLocation, error) {
 	cond := memento.IfAbsent()
 	if overwrite {
@@ -139,30 +138,30 @@ type memory struct {
 	content string
 }
 
-// A loader reads one archive. It trusts nothing.
+// A loader reads one archive. It does not trust the input.
 type loader struct {
 	opts     ReadOptions
-	left     int64 // bytes that may still be read
+	left     int64 // number of bytes that may still be read
 	notAfter time.Time
 
 	manifest manifest
 	memories []memory
 	versions []memento.Version
 	bytes    int64
-	known    map[string]string // contents by their hash, to keep each but once
+	known    map[string]string // contents by hash, to keep each only once
 	done     int
 
-	kept, reading, reserved int64 // bytes: of what was read, of what is being read, and what they may take
+	kept, reading, reserved int64 // bytes: already read, being read, and reserved for both
 }
 
 const (
-	keptCost    = 2       // bytes of memory that one of contents takes, while it is imported
-	readingCost = 3       // and one of an entry, or a line, that is being read
-	entryCost   = 512     // what each takes beside
+	keptCost    = 2       // bytes of memory for each byte of contents while it is imported
+	readingCost = 3       // bytes of memory for each byte of an entry or a line while it is read
+	entryCost   = 512     // bytes of memory for each entry or line in addition
 	reserveStep = 1 << 20 // bytes
 )
 
-// hold sees that there is memory for what was read.
+// hold reserves memory for what was read.
 func (l *loader) hold() error {
 	want := keptCost*l.kept + readingCost*l.reading
 	if want <= l.reserved {
@@ -173,7 +172,7 @@ func (l *loader) hold() error {
 	return l.opts.Reserve(step)
 }
 
-// A heldReader reads no further than there is memory for.
+// A heldReader reserves memory before it reads on.
 type heldReader struct {
 	l *loader
 	r io.Reader
@@ -188,7 +187,7 @@ func (h heldReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep counts what was read, and is kept.
+// keep counts bytes that were read and are kept.
 func (l *loader) keep(bytes int) {
 	l.kept += int64(bytes) + entryCost
 	l.reading = 0
@@ -202,8 +201,8 @@ func (l *loader) load(ctx context.Context, r io.Reader) error {
 	case err != nil:
 		return l.damaged(err)
 	}
-	// The sizes in headers count as well as the bytes that are really there:
-	// each can be large while the other is small.
+	// The sizes in headers count as well as the bytes actually read: each can be large
+	// while the other is small.
 	plain := &meter{r: zr, left: l.opts.MaxBytes + l.opts.MaxBytes/2 + 1<<20}
 	tr := tar.NewReader(plain)
 	h, err := l.next(tr)
@@ -243,7 +242,7 @@ func (l *loader) load(ctx context.Context, r io.Reader) error {
 			return err
 		}
 	}
-	// What follows the tar's end are zeros, and the checksum of it all.
+	// The end of the tar file is followed by zeros and the checksum of gzip.
 	if _, err := io.Copy(io.Discard, plain); err != nil {
 		return l.damaged(err)
 	}
@@ -258,8 +257,7 @@ func (l *loader) load(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// next returns the header of the next entry, which is a regular file that may
-// still be read.
+// next returns the header of the next entry. It must be a regular file, within the limit.
 func (l *loader) next(tr *tar.Reader) (*tar.Header, error) {
 	h, err := tr.Next()
 	switch {
@@ -276,7 +274,8 @@ func (l *loader) next(tr *tar.Reader) (*tar.Header, error) {
 	return h, nil
 }
 
-// damaged says what an error in reading means: of the archive, or of the reader below.
+// damaged returns the error for an error in reading: either of the archive, or of the
+// reader below.
 func (l *loader) damaged(err error) error {
 	switch {
 	case errors.Is(err, ErrTooLarge):
@@ -338,8 +337,8 @@ func (l *loader) readMemory(tr *tar.Reader, h *tar.Header) error {
 	return nil
 }
 
-// readAll returns the contents of an entry. A header that promises more than
-// there is costs no memory: the buffer grows with what comes.
+// readAll returns the contents of an entry. A header that promises more than there is
+// costs no memory: the buffer grows as data arrives.
 func (l *loader) readAll(tr *tar.Reader, h *tar.Header) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(h.Size, 64<<10)))
@@ -349,10 +348,10 @@ func (l *loader) readAll(tr *tar.Reader, h *tar.Header) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readHistory reads the versions, and checks that they lead to the memories.
+// readHistory reads the versions, and checks that they end with the memories.
 func (l *loader) readHistory(ctx context.Context, tr *tar.Reader, h *tar.Header) error {
 	lines := bufio.NewReaderSize(heldReader{l, tr}, 64<<10)
-	heads := map[memento.MemoryID]memento.Version{} // the living, without contents
+	heads := map[memento.MemoryID]memento.Version{} // newest versions of existing memories, without contents
 	seen := map[memento.VersionID]bool{}
 	count := 0
 	for {
@@ -427,7 +426,7 @@ func (l *loader) parseVersion(text []byte) (memento.Version, error) {
 	return v, nil
 }
 
-// matchHistory compares what the history ends with to the memories.
+// matchHistory compares the end of the history with the memories.
 func (l *loader) matchHistory(heads map[memento.MemoryID]memento.Version) error {
 	at := make(map[memento.Path]string, len(heads))
 	for _, v := range heads {
@@ -456,7 +455,7 @@ func (l *loader) advance() {
 	l.opts.Progress(l.done)
 }
 
-// A meter fails with [ErrTooLarge] once more than left bytes have been read.
+// A meter returns [ErrTooLarge] once more than left bytes have been read.
 type meter struct {
 	r    io.Reader
 	left int64

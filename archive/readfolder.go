@@ -14,14 +14,13 @@ import (
 	"memento"
 )
 
-// ReadFolder writes the files in the folder dir to the store, each to its own
-// path, as one change by the given actor. It takes regular files of UTF-8 text
-// whose names can be paths, and says what it skipped. Links are skipped too, and
-// one that leads out of the folder is refused with everything else.
+// ReadFolder writes the files in the folder dir to the store, each to its own path, as
+// one change made by the given actor. It reads regular files of UTF-8 text whose names
+// can be paths, and returns what it skipped. Links are skipped too. A link that leads out
+// of the folder is an error, and nothing is written.
 //
-// Errors: [FormatError], [ErrTooLarge], ErrExist for a file in the way of a
-// memory unless opts.Overwrite is set, those of [memento.Store.Apply], and those
-// of the file system.
+// Errors: [FormatError]; [ErrTooLarge]; ErrExist if a memory exists already, unless
+// opts.Overwrite is set; those of [memento.Store.Apply]; those of the file system.
 func ReadFolder(ctx context.Context, dir string, store *memento.Store, by memento.Actor, opts *ReadOptions) (Summary, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -42,7 +41,7 @@ func ReadFolder(ctx context.Context, dir string, store *memento.Store, by mement
 	if err != nil {
 		return Summary{}, err
 	}
-	// A listing sorts the names in each folder; memories sort by whole path.
+	// Folders are listed by name; memories are sorted by their whole path.
 	slices.SortFunc(r.memories, func(a, b memory) int { return strings.Compare(string(a.path), string(b.path)) })
 	replaced, err := put(ctx, store, by, r.memories, r.opts.Overwrite)
 	if err != nil {
@@ -71,7 +70,7 @@ func (r *folderReader) visit(name string, d fs.DirEntry) error {
 	case d.IsDir():
 		return nil
 	case d.Type()&fs.ModeSymlink != 0:
-		// Following it inside the root tells whether it leads out.
+		// Following it with Root shows whether it leads out of the folder.
 		if _, err := r.root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &FormatError{name, "it is a link that leads out of the folder; remove it"}
 		}
@@ -112,7 +111,7 @@ func (r *folderReader) read(name string) (text []byte, isText bool, err error) {
 	case !info.Mode().IsRegular():
 		return nil, false, fmt.Errorf("%s changed while it was read", quoted(name))
 	}
-	// A film among the notes must not count as what is read.
+	// A large binary file must not count towards the limit.
 	start, err := io.ReadAll(io.LimitReader(f, 8<<10))
 	if err != nil || !validStart(start) {
 		return nil, false, err
@@ -131,7 +130,8 @@ func (r *folderReader) read(name string) (text []byte, isText bool, err error) {
 	return text, true, nil
 }
 
-// validStart reports whether UTF-8 text can start with b, which may end within a character.
+// validStart reports whether UTF-8 text can start with b, which may end within a
+// character.
 func validStart(b []byte) bool {
 	for len(b) > 0 {
 		c, size := utf8.DecodeRune(b)

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// A spool puts together what must be complete before its first byte can be
-// written: in memory while it is small, then in a file.
+// A spool collects data that must be complete before its first byte can be written: in
+// memory while it is small, then in a file.
 type spool struct {
 	dir  string // of the file; "" is os.TempDir
 	size int64
@@ -20,7 +20,7 @@ type spool struct {
 const spoolInMemory = 1 << 20
 
 func (s *spool) write(p []byte) error {
-	runtime.Gosched() // many archives at once would otherwise delay all else
+	runtime.Gosched() // many concurrent archives would otherwise delay everything else
 	if s.file == nil && s.mem.Len()+len(p) > spoolInMemory {
 		f, err := os.CreateTemp(s.dir, "memento-*") // mode 0600
 		if err != nil {

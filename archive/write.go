@@ -14,11 +14,12 @@ import (
 	"memento"
 )
 
-// Write writes the store to w, as of one instant. It keeps a few hundred bytes
-// of memory for each memory and, if there is much to write, a temporary file. What was written before an error is no archive.
+// Write writes the store to w, as a consistent snapshot. It needs a few hundred bytes of
+// memory for each memory and, if there is much to write, a temporary file. If it returns
+// an error, what it has written is not a valid archive.
 //
-// Errors: ErrNoStore if nothing was ever written to the store, those of the
-// store, and those of w and of the temporary file, as they are.
+// Errors: ErrNoStore if nothing was ever written to the store, those of the store, and
+// those of w and of the temporary file, unchanged.
 func Write(ctx context.Context, w io.Writer, store *memento.Store, opts *WriteOptions) (Summary, error) {
 	var o WriteOptions
 	if opts != nil {
@@ -67,8 +68,8 @@ type writer struct {
 	Summary
 }
 
-// contents writes an archive without history. Its manifest counts the memories
-// and comes before them, so they are put together first.
+// contents writes an archive without history. The manifest comes first and has the number
+// of memories, so the memories are collected before.
 func (w *writer) contents(ctx context.Context, store *memento.Store, tempDir string) error {
 	spool := &spool{dir: tempDir}
 	defer spool.close()
@@ -105,8 +106,8 @@ func (w *writer) contents(ctx context.Context, store *memento.Store, tempDir str
 	return nil
 }
 
-// history writes an archive with its history, from which the memories are taken
-// too: so both are of one instant.
+// history writes an archive with its history. The memories are taken from the history, so
+// that both are of the same snapshot.
 func (w *writer) history(ctx context.Context, store *memento.Store, tempDir string) error {
 	spool := &spool{dir: tempDir}
 	defer spool.close()
@@ -137,7 +138,7 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 		if err != nil {
 			return err
 		}
-		if e.Foreign { // of which the history knows nothing
+		if e.Foreign { // not in the history
 			w.skip(e)
 		}
 	}
@@ -171,7 +172,7 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 	return spool.copyTo(w.tar)
 }
 
-// A head is where the contents of a memory are in a spool.
+// A head says where in a spool the contents of a memory are.
 type head struct {
 	path          memento.Path
 	at            time.Time
@@ -212,6 +213,6 @@ func header(name string, size int64, at time.Time) *tar.Header {
 		Name:     name,
 		Size:     size,
 		Mode:     0o600,
-		ModTime:  at.Truncate(time.Second), // without fractions most entries need no extended header
+		ModTime:  at.Truncate(time.Second), // without fractions, most entries need no extended header
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"memento"
 )
 
-// damages reports versions whose contents are damaged; x.heads is complete.
+// damages reports the versions whose contents are damaged. x.heads must be complete.
 func (x *examination) damages(ctx context.Context, found []memento.Version) error {
 	whole := map[memento.MemoryID]memento.VersionID{}
 	for _, v := range found {
@@ -49,28 +49,30 @@ func (x *examination) damage(d Damage) {
 	}
 }
 
-// Actor is who makes the versions that [Doctor.RepairMemory] writes.
+// Actor is the actor of the versions that [Doctor.RepairMemory] writes.
 var Actor = memento.Actor{Kind: memento.ActorSystem, ID: "repair"}
 
-// A Repaired says what became of a damaged memory, or would.
+// A Repaired says how a damaged memory was repaired, or would be in a dry run.
 type Repaired struct {
 	Damage
-	Exact bool              // whether it has, to the byte, what was damaged
-	From  memento.VersionID // the version whose contents it has; "" if they come from another copy of the damaged one
-	New   memento.VersionID // "" in a dry run
+	Exact bool              // whether the repaired contents are exactly those that were damaged
+	From  memento.VersionID // version with the contents; "" if they come from another copy of the damaged version
+	New   memento.VersionID // version that was written; "" in a dry run
 }
 
-// ErrBeyondRepair is of what is damaged and cannot be mended from what the backend keeps.
+// ErrBeyondRepair says that damaged contents cannot be repaired from what the backend
+// keeps.
 var ErrBeyondRepair = errors.New("cannot be repaired from what is kept")
 
-// Mend writes a damaged memory anew, as a version made by [Actor]: with exactly what it
-// should have, if another version, or a second copy that the backend keeps, has that;
-// otherwise with the contents of its newest whole version. With dryRun it only says which
-// these are.
+// RepairMemory writes a damaged memory again, as a version made by [Actor]. It uses
+// exactly the damaged contents if another version, or a second copy that the backend
+// keeps, has them; otherwise the contents of the newest undamaged version. With dryRun it
+// only reports what it would write.
 //
-// Errors: ErrBeyondRepair for a version that is not the newest, and if nothing is whole;
-// memento.ErrDecrypt if the store is encrypted, and the backend was opened without its
-// keys; memento.ErrConflict if it was written to since; those of [memento.Put].
+// Errors: ErrBeyondRepair if the version is not the newest of its memory, or if no
+// version is undamaged; memento.ErrDecrypt if the store is encrypted and the backend was
+// opened without its keys; memento.ErrConflict if the memory was written to since; those
+// of [memento.Put].
 func (d *Doctor) RepairMemory(ctx context.Context, info memento.StoreInfo, x Damage, dryRun bool) (Repaired, error) {
 	m := Repaired{Damage: x}
 	switch {
@@ -87,10 +89,10 @@ func (d *Doctor) RepairMemory(ctx context.Context, info memento.StoreInfo, x Dam
 	return m, err
 }
 
-// source finds the contents to write, and says in m which they are.
+// source returns the contents to write, and sets in m where they come from.
 func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Repaired) (string, error) {
 	if now, err := d.Backend.Get(ctx, store, memento.ByID(m.Version.Memory)); err == nil && now.Version == m.Version.ID {
-		m.Exact = true // it is the history's copy that is damaged
+		m.Exact = true // only the copy in the history is damaged
 		return now.Content, nil
 	}
 	if s, ok := d.Backend.(memento.Salvager); ok {
@@ -126,8 +128,8 @@ func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Repaired)
 	return v.Content, err
 }
 
-// Restore has the backend put right what it can by itself, if it is a
-// [memento.Repairer], and returns a sentence for each thing.
+// RepairBackend lets the backend repair what it keeps twice, if it is a
+// [memento.Repairer]. It returns a sentence for each repair.
 func (d *Doctor) RepairBackend(ctx context.Context, dryRun bool) ([]string, error) {
 	r, ok := d.Backend.(memento.Repairer)
 	if !ok {

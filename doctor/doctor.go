@@ -1,18 +1,16 @@
-// Package doctor looks for what is wrong with a backend, of whatever kind: whether
-// what its stores say of themselves fits together, and whether it keeps the promises
-// of memento.Backend.
+// Package doctor checks a backend of any kind: whether its data is consistent, and
+// whether it keeps the guarantees of memento.Backend.
 //
 //	d := doctor.Doctor{Backend: b, Report: func(f doctor.Fault) { … }}
 //	stores, err := d.Stores(ctx, workspace)
 //	for _, info := range stores {
-//		seen, err := d.Store(ctx, info)
+//		counts, err := d.Store(ctx, info)
 //	}
 //
-// It changes nothing, but for [Doctor.TryWrites], which writes to a store of its own, and
-// [Doctor.RepairMemory], which writes to the memories that it mends.
-// Others may read and write meanwhile: a store that was written to while it was looked
-// at is looked at again, if something seems to be wrong with it, and what is not wrong
-// each time is no fault.
+// It changes nothing, except [Doctor.TryWrites], which writes to a store of its own, and
+// [Doctor.RepairMemory] and [Doctor.RepairBackend]. Other processes may read and write at
+// the same time: a store that was written to during the check is checked again if faults
+// were found, and only faults found every time are reported.
 package doctor
 
 import (
@@ -25,44 +23,45 @@ import (
 	"memento"
 )
 
-// A Doctor looks at one backend. It is used by one goroutine.
+// A Doctor checks one backend. It is used by one goroutine.
 type Doctor struct {
 	Backend memento.Backend
-	Report  func(Fault)      // told of each fault, up to 100 of a store
-	Now     func() time.Time // nil: time.Now
+	Report  func(Fault)      // called with each fault, up to 100 for a store
+	Now     func() time.Time // nil means time.Now
 
-	// Progress is told how many versions and memories of a store were looked at, if
-	// it is not nil.
+	// Progress, if not nil, is called with the number of versions and memories of a store
+	// that were checked so far.
 	Progress func(info memento.StoreInfo, done int64)
 }
 
 // A Fault is one thing that is wrong.
 type Fault struct {
-	Store  memento.StoreID // "" if it is of the backend as such
-	Text   string          // a sentence without its end; it names memories by their IDs
+	Store  memento.StoreID // "" if it concerns the backend as a whole
+	Text   string          // a sentence without its full stop; names memories by their IDs
 	Repair string          // what can be done about it
 
-	// Damage is what is damaged, for [Doctor.RepairMemory]; nil for other faults.
+	// Damage identifies the damaged version, for [Doctor.RepairMemory]; nil for other
+	// faults.
 	Damage *Damage
 }
 
 // A Damage is a version whose contents are not those that were written.
 type Damage struct {
 	Version memento.Version // without contents
-	Newest  bool            // whether it is the newest of a memory that exists
+	Newest  bool            // whether it is the newest version of a memory that exists
 	Whole   memento.VersionID
 }
 
-// Counts is what was looked at.
+// Counts says what was checked.
 type Counts struct {
 	Stores, Memories, Versions, Bytes, Faults int64
 
-	// Busy counts stores that were written to all the time, and in which things
-	// did not fit together that may just have been in motion.
+	// Busy counts stores that were written to during every check, so that inconsistencies
+	// found in them may not be faults.
 	Busy int64
 }
 
-// Add sums up.
+// Add adds o to s.
 func (s *Counts) Add(o Counts) {
 	s.Stores += o.Stores
 	s.Memories += o.Memories
@@ -72,7 +71,7 @@ func (s *Counts) Add(o Counts) {
 	s.Busy += o.Busy
 }
 
-// What can be done.
+// Suggestions for repair.
 const (
 	repairCopy     = `"memento copy" to a new place makes it anew from the history; or restore a backup`
 	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one, and if it is lost, "memento redact" says so in the history`
@@ -85,19 +84,19 @@ const (
 	repairPromise  = "do not let several programs write there: edits can be lost; see docs for what the storage must be able to do"
 )
 
-// maxFaults bounds how many faults of a store are told.
+// maxFaults is the maximum number of faults reported for a store.
 const maxFaults = 100
 
-// attempts is how often a store is looked at that is written to meanwhile.
+// attempts is the maximum number of checks of a store that is written to at the same
+// time.
 const attempts = 3
 
-// Store looks at a store that [Doctor.Stores] found. Of info it needs the ID and the
-// workspace.
+// Store checks a store that [Doctor.Stores] returned. It uses ID and workspace of info.
 //
-// Errors: those of the backend that say nothing of what it keeps, such as
-// memento.ErrUnavailable; memento.ErrNoStore if it was deleted meanwhile.
+// Errors: those of the backend that do not concern its data, such as
+// memento.ErrUnavailable; memento.ErrNoStore if the store was deleted meanwhile.
 func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Counts, error) {
-	var lasting []Fault // found each time so far
+	var lasting []Fault // found in every check so far
 	for n := 1; ; n++ {
 		x := examination{doctor: d, info: info}
 		before, err := x.newest(ctx)
@@ -128,10 +127,9 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Counts, err
 	}
 }
 
-// Inside has the backend look for what only it can see, if it is a
-// [memento.Verifier]; otherwise there is nothing to do.
+// VerifyBackend calls the backend's own checks, if it is a [memento.Verifier].
 //
-// Errors: those of the backend that say nothing of what it keeps.
+// Errors: those of the backend that do not concern its data.
 func (d *Doctor) VerifyBackend(ctx context.Context) (faults int64, err error) {
 	v, ok := d.Backend.(memento.Verifier)
 	if !ok {
@@ -147,7 +145,7 @@ func (d *Doctor) VerifyBackend(ctx context.Context) (faults int64, err error) {
 	return int64(len(found)), err
 }
 
-// Keys looks at the API keys, if the backend keeps any, and counts them.
+// Keys checks and counts the API keys, if the backend keeps any.
 func (d *Doctor) Keys(ctx context.Context) (keys, faults int64, err error) {
 	keeper, ok := d.Backend.(memento.KeyKeeper)
 	if !ok {
@@ -182,8 +180,8 @@ func (d *Doctor) now() time.Time {
 	return time.Now()
 }
 
-// IsDamage reports whether an error of a backend says that something kept is
-// damaged, rather than that it could not be asked for.
+// IsDamage reports whether an error of a backend says that stored data is damaged, rather
+// than that it could not be read now.
 func IsDamage(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),

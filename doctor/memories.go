@@ -9,11 +9,11 @@ import (
 
 func asError(err error) (*memento.Error, bool) { return errors.AsType[*memento.Error](err) }
 
-// maxSamples is how many memories are asked for by themselves.
+// maxSamples is how many memories are also read one by one.
 const maxSamples = 100
 
-// memories looks at the memories as they are now, and sums them up, and says whether
-// these are all.
+// memories checks the present memories and sums them up. whole says whether usage covers
+// all of them.
 func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole bool, err error) {
 	files := map[memento.Path]bool{}
 	var last memento.Path
@@ -35,7 +35,7 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 				m = x.one(ctx, m)
 			}
 			x.memory(&m, last)
-			// What cannot be read has been reported.
+			// A memory that could not be read was reported.
 			if usage.Memories++; usage.Memories%97 == 1 && len(samples) < maxSamples && m.SHA256 != "" {
 				samples = append(samples, m)
 			}
@@ -53,7 +53,7 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 			x.faultf(repairStore, "its memories cannot be listed: %v", withoutPath(failed))
 			return usage, false, nil
 		}
-		opts.Contents = false // one by one, to find those that cannot be read
+		opts.Contents = false // read them one by one, to find those that cannot be read
 	}
 	x.seen.Memories, x.seen.Bytes = usage.Memories, usage.Bytes
 	for p := range files {
@@ -70,7 +70,7 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 func (x *examination) one(ctx context.Context, m memento.Memory) memento.Memory {
 	full, err := x.doctor.Backend.Get(ctx, x.info.ID, memento.ByID(m.ID))
 	if errors.Is(err, memento.ErrDamaged) {
-		if !x.damaged[m.Version] { // its version has other contents, or another hash
+		if !x.damaged[m.Version] { // its version is not damaged, but has other contents or another hash
 			x.damage(Damage{Version: memento.Version{ID: m.Version, Memory: m.ID, Path: m.Path, SHA256: m.SHA256}, Newest: true, Whole: m.Version})
 		}
 		m.SHA256 = ""
@@ -78,13 +78,13 @@ func (x *examination) one(ctx context.Context, m memento.Memory) memento.Memory 
 	}
 	if err != nil {
 		x.faultf(repairOf(err), "memory %s cannot be read: %v", m.ID, withoutPath(err))
-		m.SHA256 = "" // as a note that it was looked at
+		m.SHA256 = "" // says that it was checked
 		return m
 	}
 	return full
 }
 
-// memory looks at one memory, which comes behind the path last in the listing.
+// memory checks one memory. last is the path before it in the listing.
 func (x *examination) memory(m *memento.Memory, last memento.Path) {
 	if _, err := memento.ParsePath(string(m.Path)); err != nil {
 		x.faultf(repairMemory, "memory %s has a path that is not valid", m.ID)
@@ -109,7 +109,7 @@ func (x *examination) memory(m *memento.Memory, last memento.Path) {
 	}
 }
 
-// sample asks for memories by their paths and by their IDs.
+// sample reads memories by path and by ID.
 func (x *examination) sample(ctx context.Context, samples []memento.Memory) error {
 	for _, m := range samples {
 		for how, ref := range map[string]memento.Ref{"path": memento.ByPath(m.Path), "ID": memento.ByID(m.ID)} {
@@ -127,7 +127,8 @@ func (x *examination) sample(ctx context.Context, samples []memento.Memory) erro
 	return nil
 }
 
-// rolledUp compares what directories sum up with what lies in them.
+// rolledUp compares the sums that listings give for directories with the memories in
+// them.
 func (x *examination) rolledUp(ctx context.Context, want memento.Usage) error {
 	var sum memento.Usage
 	for e, err := range x.doctor.Backend.List(ctx, x.info.ID, memento.ListOptions{Depth: 1}) {

@@ -9,11 +9,11 @@ import (
 	"memento"
 )
 
-// An examination is one look at one store.
+// An examination is one check of one store.
 type examination struct {
 	doctor *Doctor
 	info   memento.StoreInfo
-	heads  map[memento.MemoryID]memento.Version // the newest versions of living memories, by the history; without contents; nil if it cannot be read
+	heads  map[memento.MemoryID]memento.Version // newest versions of existing memories according to the history, without contents; nil if the history cannot be read
 	faults []Fault
 	seen   Counts
 	done   int64
@@ -40,7 +40,7 @@ func (x *examination) step() {
 
 func (x *examination) newest(ctx context.Context) (int64, error) {
 	for v, err := range x.doctor.Backend.ListVersions(ctx, x.info.ID, memento.VersionListOptions{Limit: 1}) {
-		if IsDamage(err) { // which history tells
+		if IsDamage(err) { // reported by the check of the history
 			err = nil
 		}
 		return v.Seq, err
@@ -79,7 +79,7 @@ func (x *examination) look(ctx context.Context) error {
 	return x.rolledUp(ctx, usage)
 }
 
-// ahead is how far a time may lie before this machine's.
+// ahead is how far a time may be ahead of this machine's clock.
 const ahead = time.Minute
 
 func (x *examination) history(ctx context.Context) error {
@@ -109,7 +109,7 @@ func (x *examination) history(ctx context.Context) error {
 			if v.CreatedAt.Sub(x.doctor.now()) > ahead {
 				future++
 			}
-			if !contents { // one by one, to find those that cannot be read
+			if !contents { // read them one by one, to find those that cannot be read
 				one, err := x.doctor.Backend.GetVersion(ctx, x.info.ID, v.ID)
 				switch {
 				case err == nil:
@@ -143,14 +143,14 @@ func (x *examination) history(ctx context.Context) error {
 			return failed
 		case !contents:
 			x.faultf(repairHistory, "its history cannot be read: %v", withoutPath(failed))
-			x.heads = nil // what it has may be a part
+			x.heads = nil // it may be incomplete
 			return nil
 		}
 		contents, opts.Contents, opts.After = false, false, seq
 	}
 }
 
-// version looks at one version by itself.
+// version checks one version by itself.
 func (x *examination) version(v *memento.Version, contents bool) {
 	empty := v.Redacted() || v.Operation == memento.Deleted
 	switch v.Operation {
@@ -178,7 +178,7 @@ func (x *examination) version(v *memento.Version, contents bool) {
 	}
 }
 
-// withoutPath is an error without the path of a memory.
+// withoutPath returns an error without the path of a memory.
 func withoutPath(err error) error {
 	if at, ok := asError(err); ok && at.Path != "" {
 		return &memento.Error{Op: at.Op, Err: at.Err}

@@ -9,16 +9,16 @@ import (
 	"memento"
 )
 
-// Stores returns the stores of a workspace, oldest first, archived ones too. One
-// whose description cannot be read is among them, with its ID and its workspace
-// alone; [Doctor.Store] tells what is wrong with it.
+// Stores returns the stores of a workspace, oldest first, including archived ones. A
+// store whose description cannot be read is returned with ID and workspace only;
+// [Doctor.Store] reports what is wrong with it.
 //
-// A backend only says that its listing fails. Of several descriptions that it fails at
-// with the same words, one may hide the others, and the stores between them. A server
-// does not say why it fails: then the error is returned.
+// A backend only says that its listing fails. If several descriptions fail with the same
+// error text, one may hide the others, and the stores between them. A server does not say
+// why it fails: then the error is returned.
 //
-// Errors: those of the backend that say nothing of what it keeps, and of a listing that
-// fails otherwise than at single stores.
+// Errors: those of the backend that do not concern its data, and of a listing that fails
+// for another reason than the description of a store.
 func (d *Doctor) Stores(ctx context.Context, ws memento.Workspace) ([]memento.StoreInfo, error) {
 	var found []memento.StoreInfo
 	opts := memento.StoreListOptions{IncludeArchived: true}
@@ -37,7 +37,7 @@ func (d *Doctor) Stores(ctx context.Context, ws memento.Workspace) ([]memento.St
 		case failed != nil && !IsDamage(failed):
 			return nil, failed
 		case failed != nil && opts.Limit == 0:
-			opts.Limit = 1 // since a backend may read many descriptions at once
+			opts.Limit = 1 // a backend may read many descriptions in one step
 		case failed != nil:
 			id, err := d.unreadable(ctx, ws, opts.After, failed)
 			if err != nil {
@@ -52,17 +52,18 @@ func (d *Doctor) Stores(ctx context.Context, ws memento.Workspace) ([]memento.St
 	}
 }
 
-// What IDs of stores are made of: memento.StoreSpec.
+// The form of store IDs: memento.StoreSpec.
 const (
 	idPrefix = "memstore_"
 	idDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" // in order
 	idLength = 64
 )
 
-// unreadable returns the ID of the store at which a listing behind last failed. The
-// listing is in falling order of ID: behind an ID that is not greater than the
-// store's, it does not come to the store, and otherwise it fails again. So the store's
-// ID is the greatest behind which a listing does not fail, and is found digit by digit.
+// unreadable returns the ID of the store at which a listing that continues after last has
+// failed. The listing is in descending order of ID: continued after an ID that is not
+// greater than the store's, it does not reach the store; otherwise it fails again. So the
+// store's ID is the greatest one after which a listing does not fail. It is found digit
+// by digit.
 func (d *Doctor) unreadable(ctx context.Context, ws memento.Workspace, last memento.StoreID, failed error) (memento.StoreID, error) {
 	var ended error
 	failsBehind := func(after string) bool {
@@ -74,7 +75,7 @@ func (d *Doctor) unreadable(ctx context.Context, ws memento.Workspace, last meme
 		}
 		return false
 	}
-	if !failsBehind(string(last)) { // a server has other words each time
+	if !failsBehind(string(last)) { // the error texts of a server differ each time
 		return "", cmp.Or(ended, failed)
 	}
 	fails := func(after string) bool {
@@ -92,7 +93,7 @@ func (d *Doctor) unreadable(ctx context.Context, ws memento.Workspace, last meme
 		return "", ended
 	}
 	if _, err := d.Backend.GetStore(ctx, ws, memento.StoreID(id)); !IsDamage(err) {
-		return "", failed // it is not about one store
+		return "", failed // the error does not concern one store
 	}
 	return memento.StoreID(id), nil
 }

@@ -9,8 +9,8 @@ import (
 	"memento"
 )
 
-// parseBase checks the URL of a server and the key that goes there. Its errors do
-// not repeat either.
+// parseBase checks the URL of a server, and the key that is sent there. Its errors
+// contain neither.
 func parseBase(raw string, o *Options) (string, error) {
 	u, err := url.Parse(raw)
 	switch {

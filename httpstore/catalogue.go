@@ -17,16 +17,16 @@ import (
 
 const storesPath = "/v1/memory_stores"
 
-// storePath is the path of a store, or of what is below it. ok is false if the ID is
-// of a form that no store's has.
+// storePath returns the URL path of a store, or of what is below it. ok is false if the
+// ID does not have the form of a store's ID.
 func storePath(id memento.StoreID, below string) (path string, ok bool) {
 	return storesPath + "/" + string(id) + below, isID(string(id), "memstore_")
 }
 
 func noStore(op string) error { return &memento.Error{Op: op, Err: memento.ErrNoStore} }
 
-// isID reports whether s can be an ID of a kind: other texts name nothing, and are
-// not put into URLs.
+// isID reports whether s has the form of an ID. Other texts name nothing, and are not put
+// into URLs.
 func isID(s, prefix string) bool {
 	if len(s) <= len(prefix) || s[:len(prefix)] != prefix || len(s) > 128 {
 		return false
@@ -49,8 +49,8 @@ func (b *Backend) in(ctx context.Context, id memento.StoreID, r request, answer 
 	return b.call(ctx, r, answer)
 }
 
-// absent is the error of something that cannot be there, unless the backend is
-// closed or the context has ended.
+// absent returns err, the error for something that cannot exist, unless the backend is
+// closed or the context is done.
 func (b *Backend) absent(ctx context.Context, op string, err error) error {
 	leave, closed := b.enter(op)
 	if closed != nil {
@@ -63,14 +63,14 @@ func (b *Backend) absent(ctx context.Context, op string, err error) error {
 	return err
 }
 
-// exists returns an error if a store does not exist: for what a server is not asked,
-// because it cannot be there.
+// exists returns an error if a store does not exist. It is for cases in which the server
+// need not be asked for more.
 func (b *Backend) exists(ctx context.Context, op string, id memento.StoreID) error {
 	return b.in(ctx, id, request{op: op, method: http.MethodGet, safe: true}, nil)
 }
 
-// A storeBody makes or changes a store. Nil fields are not sent: only admins may
-// choose limits and settings.
+// A storeBody is the body of a request that makes or changes a store. Nil fields are not
+// sent, since only admins may set limits and settings.
 type storeBody struct {
 	Name        *string            `json:"name,omitempty"`
 	Description *string            `json:"description,omitempty"`
@@ -88,7 +88,7 @@ type storeBody struct {
 // CreateStore makes an empty store.
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
-	// JSON has no texts that are not UTF-8. The rest of the rules is the server's.
+	// JSON has only valid UTF-8. All other rules are checked by the server.
 	if _, err := memento.NewStoreInfo(ws, spec, time.Now()); err != nil {
 		return memento.StoreInfo{}, b.absent(ctx, op, err)
 	}
@@ -123,10 +123,10 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	return answer.Info(ws), nil
 }
 
-// errEnvelope is of what wrappers keep with stores, which no face shows.
+// errEnvelope refuses what wrappers keep with stores, which the HTTP API does not show.
 var errEnvelope = fmt.Errorf("%w: a server takes no encrypted stores; encrypt where it keeps its memories", memento.ErrUnsupported)
 
-// GetStore describes a store.
+// GetStore returns the description of a store.
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
 	var answer wire.Store
 	if err := b.in(ctx, id, request{op: "get store", method: http.MethodGet, safe: true}, &answer); err != nil {
@@ -157,7 +157,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	r := request{op: op, method: http.MethodPost, body: body}
 	if u.Name == nil && u.Description == nil && u.Metadata == nil && u.Limits == nil && u.Settings == nil {
 		switch {
-		case !u.Archive: // over HTTP, an archived store does not take even that
+		case !u.Archive: // over HTTP, an archived store refuses even an empty update
 			return b.unchanged(ctx, op, ws, id, u.IfUpdatedAt)
 		case u.IfUpdatedAt.IsZero():
 			r.path, r.body = "/archive", nil
@@ -170,7 +170,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	return answer.Info(ws), nil
 }
 
-// unchanged is the answer to an update that is none.
+// unchanged is UpdateStore without anything to update.
 func (b *Backend) unchanged(ctx context.Context, op string, ws memento.Workspace, id memento.StoreID, ifUpdatedAt time.Time) (memento.StoreInfo, error) {
 	info, err := b.GetStore(ctx, ws, id)
 	if err == nil && !ifUpdatedAt.IsZero() && !ifUpdatedAt.Equal(info.UpdatedAt) {
@@ -179,7 +179,7 @@ func (b *Backend) unchanged(ctx context.Context, op string, ws memento.Workspace
 	return info, err
 }
 
-// texts are those of an update.
+// texts returns the texts of an update.
 func texts(u memento.StoreUpdate) (texts []string) {
 	for _, s := range []*string{u.Name, u.Description} {
 		if s != nil {
@@ -195,12 +195,12 @@ func texts(u memento.StoreUpdate) (texts []string) {
 	return texts
 }
 
-// DeleteStore removes a store for good.
+// DeleteStore removes a store permanently.
 func (b *Backend) DeleteStore(ctx context.Context, _ memento.Workspace, id memento.StoreID) error {
 	return b.in(ctx, id, request{op: "delete store", method: http.MethodDelete}, nil)
 }
 
-const pageSize = 100 // the most that the server sends at once
+const pageSize = 100 // maximum page size of the server
 
 // ListStores yields the stores of the key's workspace, newest first.
 func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {

@@ -9,7 +9,8 @@ import (
 	"memento"
 )
 
-// StorageTime implements [memento.Clock], by the date of the server's answer.
+// StorageTime implements [memento.Clock]. It returns the Date of a response of the
+// server.
 func (b *Backend) StorageTime(ctx context.Context) (at time.Time, err error) {
 	const op = "ask for the time"
 	leave, err := b.enter(op)
@@ -19,7 +20,7 @@ func (b *Backend) StorageTime(ctx context.Context) (at time.Time, err error) {
 	defer leave()
 	err = b.send(ctx, request{op: op, method: http.MethodGet, path: "/v1/whoami", safe: true}, func(resp *http.Response) error {
 		defer resp.Body.Close()
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection is used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be reused
 		if at, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
 			return &memento.Error{Op: op, Err: memento.ErrUnsupported}
 		}

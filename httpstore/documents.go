@@ -29,7 +29,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 	case ref.Path != "" && isPath(ref.Path):
 		r.path = "/memories/by-path"
 		query.Set("path", string(ref.Path))
-	default: // which no memory has
+	default: // no memory has such an ID or path
 		if err := b.exists(ctx, op, id); err != nil {
 			return memento.Memory{}, err
 		}
@@ -47,7 +47,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 		return memento.Memory{}, err
 	}
 	m := answer.Memory()
-	if err := m.CheckContent(op); err != nil { // what is between here and the server may have changed it
+	if err := m.CheckContent(op); err != nil { // a proxy may have changed it
 		return memento.Memory{}, err
 	}
 	return m, nil
@@ -58,11 +58,12 @@ func isPath(p memento.Path) bool {
 	return err == nil
 }
 
-// An entryLine is a line of a listing: a memory, or what else there is.
+// An entryLine is a line of a listing: a memory, a directory, or a file that is not a
+// memory.
 type entryLine struct {
 	wire.Memory
 	Memories  int64 `json:"memories"`   // of a directory
-	SizeBytes int64 `json:"size_bytes"` // of what is no memory
+	SizeBytes int64 `json:"size_bytes"` // of a file that is not a memory
 	control
 }
 
@@ -98,7 +99,7 @@ func (b *Backend) list(ctx context.Context, op string, id memento.StoreID, opts 
 	switch {
 	case !ok:
 		return b.absent(ctx, op, noStore(op))
-	case opts.Dir != "" && opts.Dir != memento.Root && !isPath(opts.Dir): // below which there is nothing
+	case opts.Dir != "" && opts.Dir != memento.Root && !isPath(opts.Dir): // there is nothing below such a path
 		return b.exists(ctx, op, id)
 	case !utf8.ValidString(opts.After):
 		return b.absent(ctx, op, &memento.Error{Op: op, Err: invalid("what the listing continues behind is no path")})
@@ -125,10 +126,10 @@ func (b *Backend) list(ctx context.Context, op string, id memento.StoreID, opts 
 	return cmp.Or(err, damaged)
 }
 
-const maxNumber = 1 << 30 // that a query has
+const maxNumber = 1 << 30 // the largest number sent in a query
 
-// setNumber sets a number above 0; one that is larger than any store counts to is
-// as good as none.
+// setNumber sets a parameter to a positive number. A number above maxNumber has the same
+// effect as none.
 func setNumber(query url.Values, name string, n int64) {
 	if n > 0 && n <= maxNumber {
 		query.Set(name, strconv.FormatInt(n, 10))
@@ -141,7 +142,7 @@ func setTrue(query url.Values, name string, set bool) {
 	}
 }
 
-// Apply makes changes as one.
+// Apply makes changes atomically.
 func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	const op = "apply"
 	body := struct {
@@ -160,7 +161,7 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 	return answer.Applied(), nil
 }
 
-// checkTexts refuses what JSON cannot carry as it is, as the server would.
+// checkTexts refuses texts that JSON cannot represent, with the server's errors.
 func checkTexts(c memento.Change) error {
 	var paths []memento.Path
 	var content *string
@@ -187,7 +188,7 @@ func checkTexts(c memento.Change) error {
 	return nil
 }
 
-// Import appends versions as they are.
+// Import appends versions unchanged.
 func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
 	const op = "import"
 	for i := range versions {
@@ -203,8 +204,8 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 	return b.in(ctx, id, request{op: op, method: http.MethodPost, path: "/history", lines: lines}, nil)
 }
 
-// versionLines are versions as JSON lines, and a last one that says that nothing is
-// missing.
+// versionLines is a reader of versions as JSON lines. The last line says that the input
+// is complete.
 type versionLines struct {
 	store memento.StoreID
 	left  []memento.Version

@@ -17,12 +17,13 @@ import (
 	"memento/internal/wire"
 )
 
-// A StatusError is an answer of the server that means none of memento's errors.
+// A StatusError is an error response of the server that corresponds to none of memento's
+// errors.
 type StatusError struct {
 	Status    int    // of HTTP
-	Type      string // as in "api_error"; "" if it is not an answer of memento's
+	Type      string // for example "api_error"; "" if memento did not write the response
 	Message   string // of the server
-	RequestID string // under which the server's log has the cause; may be ""
+	RequestID string // ID of the request in the server's log; may be ""
 }
 
 func (e *StatusError) Error() string {
@@ -41,7 +42,7 @@ func (e *StatusError) Error() string {
 
 const statusOverloaded = 529
 
-// refused turns an answer that is an error into one.
+// refused turns an error response into an error.
 func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time.Duration, err error) {
 	defer resp.Body.Close()
 	text, cut := io.ReadAll(io.LimitReader(resp.Body, maxError))
@@ -51,10 +52,10 @@ func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
-		again = resp.Header.Get("x-should-retry") != "false" // it has not begun
+		again = resp.Header.Get("x-should-retry") != "false" // the server has not begun with the request
 		wait = retryAfter(resp.Header)
 	}
-	if cut != nil && answer.Type == "" && !again { // what it was about is not known
+	if cut != nil && answer.Type == "" && !again { // the message is lost
 		cause, permanent := explain(cut)
 		if r.safe {
 			cause = &unreachable{cause, permanent}
@@ -66,7 +67,7 @@ func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time
 		return false, 0, r.unsure(foreignAnswer(r, resp.StatusCode, string(text)))
 	case answer.Type == "":
 		return again, wait, &memento.Error{Op: r.op, Err: foreignAnswer(r, resp.StatusCode, string(text))}
-	case resp.StatusCode == http.StatusGatewayTimeout: // its own time was over
+	case resp.StatusCode == http.StatusGatewayTimeout: // the server's own timeout
 		return false, 0, r.unsure(&StatusError{Status: resp.StatusCode, Type: answer.Error.Type, Message: clip(answer.Error.Message), RequestID: answer.RequestID})
 	}
 	if answer.RequestID == "" {
@@ -75,7 +76,7 @@ func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time
 	return again, wait, asError(r.op, resp.StatusCode, answer)
 }
 
-// foreignAnswer is the error for an answer that memento has not written.
+// foreignAnswer returns the error for a response that memento did not write.
 func foreignAnswer(r request, status int, text string) error {
 	switch {
 	case strings.HasPrefix(text, "Client sent an HTTP request to an HTTPS server"):
@@ -90,7 +91,7 @@ func foreignAnswer(r request, status int, text string) error {
 	return &StatusError{Status: status, Message: "what is between here and the server may have written that"}
 }
 
-// asError is the reverse of what the server does to the errors of its backend.
+// asError is the inverse of the server's mapping of backend errors to responses.
 func asError(op string, status int, answer wire.ErrorAnswer) error {
 	e := answer.Error
 	message := clip(e.Message)
@@ -118,7 +119,7 @@ func asError(op string, status int, answer wire.ErrorAnswer) error {
 	return &memento.Error{Op: op, Path: e.Path, Err: err}
 }
 
-// clip shortens what the server says to what fits an error.
+// clip shortens a message of the server.
 func clip(message string) string {
 	const most = 500
 	if len(message) > most {
@@ -127,8 +128,8 @@ func clip(message string) string {
 	return strings.ToValidUTF8(message, "")
 }
 
-// unreachable is of a server that has been asked nothing, or nothing that matters. It
-// is memento.ErrUnavailable, unless waiting does not mend it.
+// unreachable says that the server did not receive the request, or received one that
+// changes nothing. It is memento.ErrUnavailable, unless a retry cannot help.
 type unreachable struct {
 	cause     error
 	permanent bool
@@ -157,8 +158,8 @@ var (
 
 const refusedOnWindows syscall.Errno = 10061 // WSAECONNREFUSED
 
-// explain says why a connection failed, without the addresses, paths and headers
-// that errors of package net name. permanent is what waiting does not mend.
+// explain says why a connection failed, without the addresses, paths and headers in
+// errors of package net. permanent says that a retry cannot help.
 func explain(err error) (cause error, permanent bool) {
 	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		if _, ok := errors.AsType[x509.UnknownAuthorityError](certificate); ok {

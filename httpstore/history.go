@@ -19,14 +19,14 @@ func (b *Backend) GetVersion(ctx context.Context, id memento.StoreID, version me
 	return b.version(ctx, id, version, request{op: "get version", method: http.MethodGet, safe: true}, "")
 }
 
-// Redact removes a version's path and contents for good.
+// Redact removes a version's path and contents permanently.
 func (b *Backend) Redact(ctx context.Context, id memento.StoreID, version memento.VersionID, by memento.Actor) (memento.Version, error) {
 	return b.version(ctx, id, version, request{op: "redact", method: http.MethodPost, by: &by}, "/redact")
 }
 
-// version makes a request about a version, which is answered with it.
+// version makes a request about a version. The response is the version.
 func (b *Backend) version(ctx context.Context, id memento.StoreID, version memento.VersionID, r request, below string) (memento.Version, error) {
-	if !isID(string(version), "memver_") { // which none has
+	if !isID(string(version), "memver_") { // no version has such an ID
 		if err := b.exists(ctx, r.op, id); err != nil {
 			return memento.Version{}, err
 		}
@@ -71,7 +71,7 @@ func (b *Backend) listVersions(ctx context.Context, op string, id memento.StoreI
 		"actor_kind": string(opts.CreatedBy.Kind), "actor_id": opts.CreatedBy.ID,
 		"actor_key_id": string(opts.CreatedBy.Key),
 	} {
-		if !utf8.ValidString(text) { // which no version has
+		if !utf8.ValidString(text) { // no version has such a value
 			return b.exists(ctx, op, id)
 		}
 		set(query, name, text)
@@ -103,7 +103,7 @@ func (b *Backend) listVersions(ctx context.Context, op string, id memento.StoreI
 	return cmp.Or(err, damaged)
 }
 
-// Prune removes versions for good. It needs the role admin.
+// Prune removes versions permanently. It requires the role admin.
 func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	const op = "prune"
 	if opts.Memory != "" && !utf8.ValidString(string(opts.Memory)) {
@@ -115,12 +115,12 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		Memory memento.MemoryID `json:"memory_id,omitempty"`
 		DryRun bool             `json:"dry_run,omitempty"`
 		Force  bool             `json:"force,omitempty"`
-	}{opts.Before, opts.Keep, opts.Memory, opts.DryRun, !opts.DryRun} // whoever asks a backend to prune has decided
+	}{opts.Before, opts.Keep, opts.Memory, opts.DryRun, !opts.DryRun} // the caller of a backend has already decided to prune
 	var answer struct {
 		Versions int64 `json:"versions"`
 		Bytes    int64 `json:"bytes"`
 	}
-	// Repeated, it finds less to do, and the same is left.
+	// Prune is idempotent: it leaves the same versions when repeated.
 	err := b.in(ctx, id, request{op: op, method: http.MethodPost, path: "/prune", body: body}, &answer)
 	return memento.Pruned{Versions: answer.Versions, Bytes: answer.Bytes}, err
 }

@@ -1,29 +1,28 @@
-// Package httpstore is a [memento.Backend] that another memento serves over HTTP:
-// what works on a file works on a server, through the same methods and with the same
-// errors.
+// Package httpstore is a [memento.Backend] that accesses a memento server over HTTP, with
+// the same methods and the same errors as a local backend.
 //
-// [Open] asks the server who the key belongs to. The key decides the workspace; what
-// methods are given as one is only repeated in what they return. What changes of a
-// store are signed with depends on the role of the key: an admin's are by whoever
-// Apply names, others' by the session that it names, or else by the key.
+// [Open] asks the server whom the key belongs to. The key determines the workspace; the
+// workspace that methods are given is only repeated in their results. The recorded actor
+// of changes depends on the key's role: admins may name any actor in Apply; others a
+// session, or else the key itself is the actor.
 //
-// The server screens what is written by the settings of the store and with its own
-// detector, and keeps the promises of its own backend. A listing is as of one
-// instant, and arrives as it is read: who stops reading for half a minute may find
-// it cut off, with an error.
+// The server masks or refuses secrets by the settings of the store and with its own
+// detector, and has the guarantees of its own backend. A listing is a consistent
+// snapshot, and is streamed: if the caller stops reading for half a minute, it may end
+// with an error.
 //
 // # Retries
 //
-// Reads are repeated if the connection fails, and everything is if the server says
-// that it has not begun with it. A write whose answer is lost is not: it returns
-// memento.ErrUncertain. When the context of a write ends, the answer is waited for a moment
-// longer, so that it is rarely unknown what has become of it.
+// Reads are retried if the connection fails. Any request is retried if the server says
+// that it has not begun with it. A write whose response is lost is not retried: it
+// returns memento.ErrUncertain. When the context of a write ends, the response is awaited
+// a moment longer, so that the outcome is rarely unknown.
 //
 // # Keys
 //
 // A server's keys are managed with [Backend.Keys], [Backend.CreateKey],
-// [Backend.RevokeKey] and [Backend.RotateKey]. A Backend is no [memento.KeyKeeper]:
-// servers do not tell whom a secret belongs to.
+// [Backend.RevokeKey] and [Backend.RotateKey]. A Backend is not a [memento.KeyKeeper]:
+// servers do not say whom a secret belongs to.
 package httpstore
 
 import (
@@ -48,68 +47,68 @@ var (
 	_ memento.Clock      = (*Backend)(nil)
 )
 
-// A Backend is a server's. See [Open].
+// A Backend is that of a server. See [Open].
 type Backend struct {
-	base     string // without a slash at the end
+	base     string // without a trailing slash
 	opts     Options
 	client   *http.Client
 	own      *http.Transport // nil if the client is the caller's
 	identity Identity
 	reads    *readnotes.Notes
-	streams  context.Context // ends with Close
+	streams  context.Context // canceled by Close
 	cut      context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
-	active sync.WaitGroup // calls under way, but for streams
+	active sync.WaitGroup // calls under way, except streams
 }
 
 // Options are the options of [Open]; nil means all defaults.
 type Options struct {
-	// Key is the secret of an API key, or another credential that the server
-	// accepts. Servers of memento let nobody in without one.
+	// Key is the secret of an API key, or another credential that the server accepts.
+	// Memento servers require one.
 	Key string
 
-	// AllowPlaintext lets the key travel over a network in clear text: http:// to
-	// another machine. It is for networks that nobody else reads.
+	// AllowPlaintext allows sending the key over a network in clear text: http:// to
+	// another machine. Use it only on a trusted network.
 	AllowPlaintext bool
 
-	// HTTPClient sends the requests, but follows no redirects and sends no cookies.
-	// Nil means one that uses the proxy that the environment names, and the
-	// authorities that the system knows.
+	// HTTPClient sends the requests. Redirects and cookies are disabled. Nil means a
+	// client that uses the proxy from the environment and the system's certificate
+	// authorities.
 	HTTPClient *http.Client
 
-	// UserAgent names the program to the server; "" means "memento".
+	// UserAgent identifies the program to the server; "" means "memento".
 	UserAgent string
 
-	// Retries is how often a request is repeated that can be; 0 means 4, and a
-	// negative number never.
+	// Retries is the maximum number of retries of a request; 0 means 4, and a negative
+	// number none.
 	Retries int
 
-	// Timeout is how long an answer may take to begin once the request is sent, if
+	// Timeout is the maximum time until a response begins after the request is sent, if
 	// HTTPClient is nil; 0 means 5 minutes.
 	Timeout time.Duration
 
-	// MaxAnswer is the most of an answer, or of one entry of a listing, in bytes; 0
-	// means 256 MiB. More is an error.
+	// MaxAnswer is the maximum size of a response, or of one entry of a listing, in
+	// bytes; 0 means 256 MiB. A larger one is an error.
 	MaxAnswer int64
 }
 
-// An Identity is who the key stands for.
+// An Identity says whom the key belongs to.
 type Identity struct {
-	ID        string // of the key, "apikey_…", or what else the server knows it by
+	ID        string // of the key, "apikey_…", or another ID that the server uses
 	Workspace memento.Workspace
 	Role      memento.Role
-	Actor     memento.Actor // who makes the changes that name nobody else
+	Actor     memento.Actor // the default actor of changes
 }
 
-// Open connects to the server at a URL such as "https://memory.example.com", with a
-// path if it is served below one. The caller closes the Backend.
+// Open connects to the server at a URL such as "https://memory.example.com", with a path
+// if the server is below one. The caller closes the Backend.
 //
-// Errors: memento.ErrInvalid (the URL, or a key that would travel in clear text),
-// memento.ErrDenied (no key, or not a valid one), memento.ErrFormat (it is not a
-// server of memento). Others say why the server cannot be reached. None repeats the
-// URL or the key.
+// Errors: memento.ErrInvalid (a bad URL, or a key that would be sent in clear text),
+// memento.ErrDenied (no key, or an invalid one), memento.ErrFormat (not a memento
+// server). Others say why the server cannot be reached. No error contains the URL or the
+// key.
 func Open(ctx context.Context, baseURL string, opts *Options) (*Backend, error) {
 	var o Options
 	if opts != nil {
@@ -136,8 +135,7 @@ func Open(ctx context.Context, baseURL string, opts *Options) (*Backend, error) 
 
 const opOpen = "open backend"
 
-// newClient returns the client that requests go out with, and its transport if it
-// is not the caller's.
+// newClient returns the HTTP client, and its transport if it is not the caller's.
 func newClient(o *Options) (*http.Client, *http.Transport) {
 	c := &http.Client{}
 	var own *http.Transport
@@ -149,20 +147,20 @@ func newClient(o *Options) (*http.Client, *http.Transport) {
 			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 			ForceAttemptHTTP2:     true,
 			TLSHandshakeTimeout:   10 * time.Second,
-			MaxIdleConnsPerHost:   64, // as many as callers that are at it at once
+			MaxIdleConnsPerHost:   64, // for this many concurrent callers
 			IdleConnTimeout:       45 * time.Second,
 			ResponseHeaderTimeout: o.Timeout,
 			DisableCompression:    true,
 		}
 		c.Transport = own
 	}
-	// A key must go nowhere but where it was meant to.
+	// The key must not be sent to another host.
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.Jar = nil
 	return c, own
 }
 
-// introduce asks the server who the key belongs to.
+// introduce asks the server whom the key belongs to.
 func (b *Backend) introduce(ctx context.Context) error {
 	var who wire.Identity
 	err := b.call(ctx, request{op: opOpen, method: http.MethodGet, path: "/v1/whoami", safe: true, first: true}, &who)
@@ -184,18 +182,18 @@ func (b *Backend) introduce(ctx context.Context) error {
 
 var errNoServer = fmt.Errorf(`%w: what answers there is no "memento serve"; check the URL, and the path that it is served below`, memento.ErrFormat)
 
-// errOtherService is of a server that has the shape of the Memory Stores API, and not
-// the endpoints that a backend needs besides.
+// errOtherService is for a server that has the Memory Stores API, but not the other
+// endpoints that a backend needs.
 var errOtherService = fmt.Errorf(`%w; Anthropic's hosted service keeps no history under its IDs, and can be no backend nor the target of a copy (through its API, paths there have at most 20 segments)`, errNoServer)
 
-// Identity returns who the key stands for, as the server said when it was asked.
+// Identity returns whom the key belongs to, as of Open.
 func (b *Backend) Identity() Identity { return b.identity }
 
 // Workspace returns the workspace that the key belongs to.
 func (b *Backend) Workspace() memento.Workspace { return b.identity.Workspace }
 
-// Close sends what MarkRead has noted, waits for the calls under way, and ends
-// listings. Methods called afterwards return memento.ErrClosed.
+// Close sends the pending read marks, waits for the calls under way, and ends listings.
+// Methods called afterwards return memento.ErrClosed.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -213,7 +211,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// enter begins a call, which is over when leave is called.
+// enter begins a call; leave ends it.
 func (b *Backend) enter(op string) (leave func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 
 const keysPath = "/v1/admin/keys"
 
-// Keys yields the API keys of the key's own workspace, oldest first, those that are
-// not active any more included. Their hashes stay with the server. It needs the role
-// admin, as do the other methods about keys.
+// Keys yields the API keys of the key's own workspace, oldest first, including those that
+// are no longer active. Their hashes stay on the server. Like the other methods about
+// keys, it requires the role admin.
 func (b *Backend) Keys(ctx context.Context) iter.Seq2[memento.Key, error] {
 	return func(yield func(memento.Key, error) bool) {
 		var page struct {
@@ -33,7 +33,7 @@ func (b *Backend) Keys(ctx context.Context) iter.Seq2[memento.Key, error] {
 	}
 }
 
-// A keyBody makes a key whose secret only its maker knows.
+// A keyBody makes a key whose secret stays with the client.
 type keyBody struct {
 	ID        memento.KeyID `json:"id"`
 	Name      string        `json:"name,omitempty"`
@@ -44,8 +44,8 @@ type keyBody struct {
 	Grace     *int64        `json:"grace_seconds,omitempty"`
 }
 
-// CreateKey makes a key of the key's own workspace from one of [memento.NewKey], and
-// returns it as the server keeps it. The secret stays here: its hash is sent.
+// CreateKey adds a key made by [memento.NewKey] to the key's own workspace, and returns
+// it as the server keeps it. The secret is not sent, only its hash.
 //
 // Errors: memento.ErrInvalid, memento.ErrExist, memento.ErrDenied.
 func (b *Backend) CreateKey(ctx context.Context, k memento.Key) (memento.Key, error) {
@@ -59,16 +59,16 @@ func (b *Backend) CreateKey(ctx context.Context, k memento.Key) (memento.Key, er
 	return b.key(ctx, request{op: op, method: http.MethodPost, path: keysPath, body: body})
 }
 
-// RevokeKey ends a key, for good. Errors: memento.ErrNotExist, memento.ErrDenied.
+// RevokeKey revokes a key permanently. Errors: memento.ErrNotExist, memento.ErrDenied.
 func (b *Backend) RevokeKey(ctx context.Context, id memento.KeyID) (memento.Key, error) {
 	return b.keyOf(ctx, id, request{op: "revoke key", method: http.MethodPost}, "/revoke")
 }
 
-// RotateKey makes a key like another, which ends after a time of grace, in whole
-// seconds. The ID, the hash and the hint of the new one are those of next, which is
-// of [memento.NewKey]; the rest is the old one's.
+// RotateKey replaces the key old, which expires after grace, in whole seconds. The new
+// key has the ID, the hash and the hint of next, which is made by [memento.NewKey], and
+// otherwise the properties of the old one.
 //
-// Errors: memento.ErrInvalid (the old one has ended already), memento.ErrNotExist,
+// Errors: memento.ErrInvalid (the old key is no longer active), memento.ErrNotExist,
 // memento.ErrDenied.
 func (b *Backend) RotateKey(ctx context.Context, old memento.KeyID, grace time.Duration, next memento.Key) (memento.Key, error) {
 	seconds := int64(grace / time.Second)

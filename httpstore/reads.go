@@ -11,15 +11,15 @@ import (
 	"memento/internal/readnotes"
 )
 
-// readTiming says when reads are noted. What is sent is noted by the server as read
-// when it comes, and its backend's times are coarse as well.
+// readTiming says when read marks are sent. The server takes the time of the request as
+// the read time, since its backend's read times are coarse too.
 var readTiming = readnotes.Timing{Every: 15 * time.Minute, Delay: 5 * time.Second, WriteTimeout: 10 * time.Second}
 
-// readsAtOnce is the most IDs of one request.
+// readsAtOnce is the maximum number of IDs in a request.
 const readsAtOnce = 1000
 
-// MarkRead implements [memento.ReadMarker]. What it notes is sent within some
-// seconds, and by Close.
+// MarkRead implements [memento.ReadMarker]. Marks are sent after some seconds, and by
+// Close.
 func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 	if isID(string(store), "memstore_") && isID(string(id), "mem_") {
 		b.reads.Note(store, id, time.Now())
@@ -34,7 +34,7 @@ func (b *Backend) SyncReads(ctx context.Context) error {
 	return b.reads.Sync(ctx)
 }
 
-// sendReads tells the server which memories were read.
+// sendReads sends read marks to the server.
 func (b *Backend) sendReads(ctx context.Context, notes map[readnotes.Key]time.Time) error {
 	read := map[memento.StoreID][]memento.MemoryID{}
 	for key := range notes {
@@ -49,16 +49,16 @@ func (b *Backend) sendReads(ctx context.Context, notes map[readnotes.Key]time.Ti
 	return errors.Join(errs...)
 }
 
-// sendReadsOf tells the server which memories of a store were read.
+// sendReadsOf sends the read marks of one store to the server.
 func (b *Backend) sendReadsOf(ctx context.Context, store memento.StoreID, ids []memento.MemoryID) error {
 	path, _ := storePath(store, "/reads")
 	body := struct {
 		Memories []memento.MemoryID `json:"memory_ids"`
 	}{ids}
-	// Marked twice is marked once.
+	// A repeated mark has no further effect.
 	err := b.round(ctx, request{op: "sync reads", method: http.MethodPost, path: path, body: body, safe: true}, nil)
 	if errors.Is(err, memento.ErrNoStore) {
-		return nil // what was read is gone
+		return nil // the store was deleted
 	}
 	return err
 }

@@ -18,33 +18,32 @@ import (
 	"memento"
 )
 
-// A request is one that a method makes.
+// A request is an HTTP request made by a method.
 type request struct {
 	op     string // the method, for errors
 	method string
-	path   string // escaped, from /v1 on
+	path   string // escaped, starting with /v1
 	query  url.Values
 	body   any              // sent as JSON; nil for none
 	lines  func() io.Reader // a body of JSON lines instead
-	by     *memento.Actor   // who makes the change; nil if it is none
-	safe   bool             // whether it changes nothing, so that it can be repeated
-	first  bool             // whether it is the one that Open makes
+	by     *memento.Actor   // actor of the change; nil for none
+	safe   bool             // whether it changes nothing, so that it can be retried
+	first  bool             // whether it is the one made by Open
 }
 
 const (
-	// grace is how much longer than its context the answer to a write is waited for:
-	// most come within it, and say what has become of the write.
+	// grace is how much longer than its context the response to a write is awaited: most
+	// arrive in this time, and say what the outcome is.
 	grace = 2 * time.Second
 
-	// maxWait is the longest wait that a server can ask for before a request is
-	// repeated: who waits for longer had better know.
+	// maxWait is the longest delay before a retry that the server can ask for. If it asks
+	// for more, its error is returned instead.
 	maxWait = 30 * time.Second
 
-	maxError = 1 << 20 // bytes of an answer that is an error
+	maxError = 1 << 20 // maximum size of an error response, in bytes
 )
 
-// call makes a request, and decodes the answer into what answer points to, if it is
-// not nil.
+// call makes a request, and decodes the response into answer, if that is not nil.
 func (b *Backend) call(ctx context.Context, r request, answer any) error {
 	leave, err := b.enter(r.op)
 	if err != nil {
@@ -54,7 +53,7 @@ func (b *Backend) call(ctx context.Context, r request, answer any) error {
 	return b.round(ctx, r, answer)
 }
 
-// round is call for what belongs to a call under way, or to Close.
+// round is call for requests within a call under way, or within Close.
 func (b *Backend) round(ctx context.Context, r request, answer any) error {
 	return b.send(ctx, r, func(resp *http.Response) error {
 		defer resp.Body.Close()
@@ -73,7 +72,7 @@ func (b *Backend) round(ctx context.Context, r request, answer any) error {
 	})
 }
 
-// unsure is the error of a request that the server may have carried out.
+// unsure returns the error for a request that the server may have carried out.
 func (r *request) unsure(cause error) error {
 	if !r.safe {
 		cause = fmt.Errorf("%w: it may have happened or not (%w)", memento.ErrUncertain, cause)
@@ -87,11 +86,11 @@ func tooLarge(most int64) error {
 	return fmt.Errorf("the server's answer has more than %d bytes", most)
 }
 
-// errCut is of an answer that ended early.
+// errCut says that a response ended early.
 type errCut struct{ error }
 
-// send makes a request, and repeats it if it can be. read takes an answer that is no
-// error, and closes its body.
+// send makes a request, and retries it if possible. read is called with a success
+// response, and closes its body.
 func (b *Backend) send(ctx context.Context, r request, read func(*http.Response) error) error {
 	var body []byte
 	if r.body != nil {
@@ -116,14 +115,14 @@ func (b *Backend) send(ctx context.Context, r request, read func(*http.Response)
 	}
 }
 
-// pause is how long to wait after the nth failure, from 0, so that many clients do
-// not come back at once.
+// pause returns the delay after the nth failure, counted from 0. It is random, so that
+// clients do not all retry at the same time.
 func pause(n int) time.Duration {
 	most := 100 * time.Millisecond << min(n, 6)
 	return most/2 + rand.N(most/2)
 }
 
-// encode writes JSON as it is meant: Go's own would make other characters of some.
+// encode encodes JSON without escaping HTML characters.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -132,12 +131,12 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// try makes a request once. again says that it did nothing, or is safe, so that it
-// can be repeated after a wait.
+// try makes a request once. again says that it can be retried after wait, because it had
+// no effect or is safe.
 func (b *Backend) try(ctx context.Context, r request, body []byte, read func(*http.Response) error) (again bool, wait time.Duration, err error) {
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport repeats by itself what it has not sent.
+		// The transport itself retries what it has not sent.
 		GetConn: func(string) { connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
@@ -146,7 +145,7 @@ func (b *Backend) try(ctx context.Context, r request, body []byte, read func(*ht
 		traced, cancel = context.WithCancel(context.WithoutCancel(traced))
 		defer cancel()
 		defer context.AfterFunc(ctx, func() {
-			if !connected.Load() { // the server has heard of nothing
+			if !connected.Load() { // the server has not received anything
 				cancel()
 				return
 			}
@@ -222,13 +221,12 @@ func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http
 	return req, nil
 }
 
-// maySign reports whether the server lets this key's holder make changes as
-// somebody. Otherwise they are made as the key's own actor.
+// maySign reports whether the key's role allows an actor other than the key's own.
 func (b *Backend) maySign(by *memento.Actor) bool {
 	return b.identity.Role.Allows(memento.RoleAdmin) || by.Kind == memento.ActorSession && by.ID != ""
 }
 
-// retryAfter is how long the server asks to wait.
+// retryAfter returns the delay that the server asks for.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseInt(h.Get("retry-after-ms"), 10, 64); err == nil && ms >= 0 && ms < int64(time.Hour/time.Millisecond) {
 		return time.Duration(ms) * time.Millisecond

@@ -11,16 +11,16 @@ import (
 	"memento/internal/wire"
 )
 
-// The bounds of a search that a server takes.
+// Limits of the server.
 const (
-	maxQuery   = 10_000 // bytes; what of a query counts is shorter
+	maxQuery   = 10_000 // bytes; the relevant part of a query is shorter
 	maxMatches = 10_000
 )
 
-// Search returns the memories that match, best first, and no more than 10,000.
+// Search returns matching memories, best first, at most 10,000.
 func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	const op = "search"
-	if opts.Dir != "" && opts.Dir != memento.Root && !isPath(opts.Dir) { // below which there is nothing
+	if opts.Dir != "" && opts.Dir != memento.Root && !isPath(opts.Dir) { // there is nothing below such a path
 		return nil, b.exists(ctx, op, id)
 	}
 	text := strings.ToValidUTF8(opts.Query, " ")

@@ -12,15 +12,15 @@ import (
 	"memento/internal/wire"
 )
 
-// A control is what lines of a stream have that are no items.
+// A control has the fields of the lines of a stream that are not items.
 type control struct {
 	Error     *wire.Error `json:"error"`
 	RequestID string      `json:"request_id"`
 }
 
-// each makes a request that is answered with a stream of JSON lines, and calls yield
-// with each of them until it returns false. A stream that ends without saying so is
-// an error. kind returns what a line says that it is.
+// each makes a request whose response is a stream of JSON lines, and calls yield with
+// each of them until it returns false. A stream without a line of type end is an error.
+// kind returns the type of a line.
 func each[L any](ctx context.Context, b *Backend, r request, kind func(*L) (string, *control), yield func(*L) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -53,7 +53,7 @@ func each[L any](ctx context.Context, b *Backend, r request, kind func(*L) (stri
 		}
 		switch what, c := kind(l); {
 		case what == "end":
-			_, _ = io.CopyN(io.Discard, in, maxError) // what is left is nothing; once it is read, the connection is free
+			_, _ = io.CopyN(io.Discard, in, maxError) // read the end, so that the connection can be reused
 			return nil
 		case what == "error" && c.Error != nil:
 			return asError(r.op, http.StatusInternalServerError, wire.ErrorAnswer{Error: *c.Error, RequestID: c.RequestID})
@@ -64,7 +64,7 @@ func each[L any](ctx context.Context, b *Backend, r request, kind func(*L) (stri
 	}
 }
 
-// open makes a request and returns the body of its answer, which lasts as long as
+// open makes a request and returns the body of the response, which is valid as long as
 // the context.
 func (b *Backend) open(ctx context.Context, r request) (body io.ReadCloser, err error) {
 	leave, err := b.enter(r.op)
@@ -81,7 +81,7 @@ func (b *Backend) open(ctx context.Context, r request) (body io.ReadCloser, err 
 
 var errCutOff = errors.New("the answer was cut off before its end; try again")
 
-// line reads a line, which is not longer than an answer may be.
+// line reads a line, of at most MaxAnswer bytes.
 func (b *Backend) line(op string, in *bufio.Reader) ([]byte, error) {
 	var long []byte
 	for {

@@ -13,8 +13,8 @@ import (
 	"memento/sqlitestore"
 )
 
-// Exists reports whether there is something where rawURL says, for URLs of files and
-// folders, which [Open] would make. Of others it is always true.
+// Exists reports whether the file or folder that rawURL names exists; [Open] would make
+// it. For URLs of other backends it returns true.
 //
 // Errors: memento.ErrInvalid.
 func Exists(rawURL string) (bool, error) {
@@ -35,25 +35,25 @@ func Exists(rawURL string) (bool, error) {
 		return false, err
 	}
 	_, err = os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist), nil // Open says what else there is to say
+	return !errors.Is(err, fs.ErrNotExist), nil // Open reports other errors
 }
 
 // RestoreOptions are the options of [Restore]; nil means all defaults.
 type RestoreOptions struct {
-	// Replace allows for memories where rawURL says, which are kept beside.
+	// Replace allows replacing existing memories, which are kept under another name
+	// beside the new ones.
 	Replace bool
-	// Progress, if it is not nil, is told now and then how many bytes of how many
-	// are copied.
+	// Progress, if not nil, is called regularly with the number of bytes copied so far,
+	// and in total.
 	Progress func(done, total int64)
 }
 
-// Restore makes what rawURL names, a file of sqlite: or a folder of dir:, of the
-// backup in a file that [memento.BackupWriter] has written; either can be restored
-// from a backup of the other. The backup is checked before anything is changed, and
-// stays.
+// Restore makes the file or folder that rawURL (sqlite: or dir:) names from a backup
+// written by [memento.BackupWriter]. Either can be restored from a backup of the other.
+// The backup is checked before anything is changed, and is kept.
 //
-// Errors: memento.ErrInvalid if the URL is not understood; memento.ErrUnsupported
-// for other backends; those of [sqlitestore.Restore] and [dirstore.Restore].
+// Errors: memento.ErrInvalid if the URL is not understood; memento.ErrUnsupported for
+// other backends; those of [sqlitestore.Restore] and [dirstore.Restore].
 func Restore(ctx context.Context, rawURL, backup string, opts *RestoreOptions) (memento.Restored, error) {
 	if opts == nil {
 		opts = &RestoreOptions{}
@@ -90,8 +90,8 @@ func Restore(ctx context.Context, rawURL, backup string, opts *RestoreOptions) (
 	return memento.Restored{}, invalid("the scheme %q is not known; known are %s", l.scheme, known())
 }
 
-// VerifyBackup reads the whole of a file that [memento.BackupWriter] has written, and
-// says what it holds; see [sqlitestore.Verify].
+// VerifyBackup reads a whole backup written by [memento.BackupWriter], and returns what
+// it contains; see [sqlitestore.Verify].
 func VerifyBackup(ctx context.Context, file string, progress func(done, total int64)) (memento.BackupSummary, error) {
 	return sqlitestore.Verify(ctx, file, progress)
 }

@@ -23,7 +23,7 @@ func openDir(ctx context.Context, l location, o *Options) (memento.Backend, erro
 	}
 	b, err := dirstore.Open(ctx, path, &dirstore.Options{Adopted: o.Adopted})
 	if err != nil {
-		return nil, err // not b, which would be a Backend that is not nil
+		return nil, err // not b, which would be a non-nil Backend
 	}
 	return b, nil
 }

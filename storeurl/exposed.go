@@ -2,10 +2,10 @@ package storeurl
 
 import "path/filepath"
 
-// Exposed says, a sentence each, who else than the caller's user can change or read
-// what is kept at a URL, by the permissions and the owners of its folder and its
-// files, and of the other files given. It looks at what there is on this machine, and
-// on Unix only; a file that cannot be looked at has nothing said of it.
+// Exposed returns a sentence for each way in which users other than the caller's can read
+// or change the data at a URL, judged by the permissions and owners of its folder and
+// files, and of the other files given. It examines files on this machine only, on Unix
+// only, and ignores those that it cannot examine.
 func Exposed(rawURL string, files ...string) []string {
 	var folders []string
 	if l, err := parse(rawURL); err == nil {

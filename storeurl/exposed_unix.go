@@ -15,7 +15,7 @@ func exposedFolder(path string) []string {
 		return nil
 	}
 	found := exposedOwner("folder", path, info)
-	// In a sticky folder, such as /tmp, others cannot replace what is not theirs.
+	// In a sticky folder such as /tmp, users can replace only their own files.
 	if mode := info.Mode(); mode&0o022 != 0 && mode&fs.ModeSticky == 0 {
 		found = append(found, fmt.Sprintf("other users can change what is in the folder %s, whose mode is %04o; chmod go-w takes that from them", path, mode.Perm()))
 	}
@@ -34,8 +34,8 @@ func exposedFile(path string) []string {
 	return found
 }
 
-// exposedOwner says if a file has another owner, who can do anything with it. The
-// administrator can anyway.
+// exposedOwner returns a sentence if a file has another owner, who can do anything with
+// it. The administrator can in any case.
 func exposedOwner(what, path string, info fs.FileInfo) []string {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(sys.Uid) == os.Geteuid() || sys.Uid == 0 {

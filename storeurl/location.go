@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// A location is a URL taken apart, but not yet understood.
+// A location is a URL that is split, but not interpreted yet.
 type location struct {
 	scheme string
-	host   bool   // whether there is a host, or a user, after "//"
+	host   bool   // whether there is a host or a user after "//"
 	path   string // decoded
 	query  url.Values
 
-	server string // what is between the scheme and the query, for schemes that name servers; it may hold secrets
+	server string // the part between scheme and query, for schemes that name servers; may contain secrets
 }
 
-// parse takes a URL apart. Package url would take "sqlite:a/b" for an opaque
-// URL, and would repeat a whole URL, with what may be a password, in its errors.
+// parse splits a URL. Package url is not used, since it takes "sqlite:a/b" for an opaque
+// URL, and its errors contain the whole URL, including a password.
 func parse(raw string) (location, error) {
 	name, rest, ok := strings.Cut(raw, ":")
 	switch {
@@ -59,7 +59,7 @@ func isScheme(name string) bool {
 	return name != ""
 }
 
-// only refuses a query that has other keys than those given.
+// only refuses a query with keys other than those given.
 func (l *location) only(keys ...string) error {
 	for key := range l.query {
 		known := false

@@ -12,8 +12,8 @@ import (
 	"memento/pgstore"
 )
 
-// ownKeys are what a URL of PostgreSQL says to pgstore, libpqKeys what it says as any
-// URL of PostgreSQL does.
+// ownKeys are the keys of a PostgreSQL URL that are for pgstore, libpqKeys those that any
+// PostgreSQL URL can have.
 var (
 	ownKeys   = []string{"schema", "max_connections", "connect_timeout", "statement_timeout"}
 	libpqKeys = []string{
@@ -31,7 +31,7 @@ func openPostgres(ctx context.Context, l location, o *Options) (memento.Backend,
 	opts.Existing = o.Existing
 	b, err := pgstore.Open(ctx, connString, opts)
 	if err != nil {
-		return nil, err // not b, which would be a Backend that is not nil
+		return nil, err // not b, which would be a non-nil Backend
 	}
 	return b, nil
 }
@@ -41,7 +41,7 @@ func checkPostgres(l *location) error {
 	return err
 }
 
-// postgres understands a URL of PostgreSQL: which database, and how to use it.
+// postgres interprets a PostgreSQL URL: the database, and the options for using it.
 func (l *location) postgres() (connString string, opts *pgstore.Options, err error) {
 	authority, ok := strings.CutPrefix(l.server, "//")
 	if !ok {
@@ -105,7 +105,7 @@ func (l *location) one(key string) (string, error) {
 	return strings.Join(values, ""), nil
 }
 
-// whole returns a key of the query that is a number from 1, 0 if it is absent.
+// whole returns a key of the query that is a positive number, 0 if it is absent.
 func (l *location) whole(key string) (int, error) {
 	text, err := l.one(key)
 	if err != nil || text == "" {
@@ -118,8 +118,8 @@ func (l *location) whole(key string) (int, error) {
 	return int(n), nil
 }
 
-// seconds returns a key of the query that is a duration, or a number of seconds; 0 if
-// it is absent.
+// seconds returns a key of the query that is a duration, or a number of seconds; 0 if it
+// is absent.
 func (l *location) seconds(key string) (time.Duration, error) {
 	text, err := l.one(key)
 	if err != nil || text == "" {

@@ -17,7 +17,7 @@ func openS3(ctx context.Context, l location, o *Options) (memento.Backend, error
 	opts.Existing = o.Existing
 	b, err := s3store.Open(ctx, at, opts)
 	if err != nil {
-		return nil, err // not b, which would be a Backend that is not nil
+		return nil, err // not b, which would be a non-nil Backend
 	}
 	return b, nil
 }
@@ -27,7 +27,7 @@ func checkS3(l *location) error {
 	return err
 }
 
-// s3 understands a URL of S3: which bucket, and how to use it.
+// s3 interprets an S3 URL: the bucket, and the options for using it.
 func (l *location) s3() (at s3store.Location, opts *s3store.Options, err error) {
 	authority, ok := strings.CutPrefix(l.server, "//")
 	bucket, _, _ := strings.Cut(authority, "/")
@@ -69,7 +69,7 @@ func (l *location) s3() (at s3store.Location, opts *s3store.Options, err error) 
 	if opts.InlineBytes = int(min(inline, 1<<30)); inline == 0 {
 		opts.InlineBytes = -1 // never
 	} else if inline < 0 {
-		opts.InlineBytes = 0 // as by default
+		opts.InlineBytes = 0 // the default
 	}
 	cache, err := l.size("cache")
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Same reports whether two URLs name the same place, as far as they tell by
-// themselves: an address can have several names, which nobody is asked for here. What
-// is in memory is another each time that it is opened.
+// Same reports whether two URLs name the same place, as far as the URLs themselves show:
+// it does not resolve host names. Memory is a new place each time it is opened.
 //
 // Errors: memento.ErrInvalid.
 func Same(a, b string) (bool, error) {
@@ -51,8 +50,8 @@ func Same(a, b string) (bool, error) {
 	return x.address() == y.address() && strings.TrimRight(x.path, "/") == strings.TrimRight(y.path, "/"), nil
 }
 
-// samePlace reports whether the keys of a query that say where something is have the
-// same values.
+// samePlace reports whether the keys of the queries that concern the place have the same
+// values.
 func samePlace(x, y *location, keys map[string]string) bool {
 	of := func(l *location) map[string]string {
 		values := maps.Clone(keys)
@@ -66,8 +65,8 @@ func samePlace(x, y *location, keys map[string]string) bool {
 	return maps.Equal(of(x), of(y))
 }
 
-// address is the host and the port of a URL, without who asks, and without a port that
-// its scheme has anyway.
+// address returns the host and the port of a URL, without user, and without the scheme's
+// default port.
 func (l *location) address() string {
 	authority, _ := strings.CutPrefix(l.server, "//")
 	authority, _, _ = strings.Cut(authority, "/")

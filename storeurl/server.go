@@ -36,12 +36,12 @@ func openServer(ctx context.Context, l location, o *Options) (memento.Backend, e
 	}
 	b, err := httpstore.Open(ctx, u.String(), opts)
 	if err != nil {
-		return nil, err // not b, which would be a Backend that is not nil
+		return nil, err // not b, which would be a non-nil Backend
 	}
 	return b, nil
 }
 
-// port returns the port of a URL, or the one that its scheme stands for.
+// port returns the port of a URL, or its scheme's default port.
 func port(u *url.URL) string {
 	switch {
 	case u.Port() != "":

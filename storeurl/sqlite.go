@@ -17,7 +17,7 @@ import (
 // SQLite returns the URL of the SQLite file at path.
 func SQLite(path string) string { return "sqlite:" + escapePath(path) }
 
-// escapePath writes the characters that a URL gives a meaning as it has them.
+// escapePath escapes the characters that have a meaning in URLs.
 func escapePath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(filepath.ToSlash(path))
 }
@@ -32,7 +32,7 @@ func openSQLite(ctx context.Context, l location, _ *Options) (memento.Backend, e
 	}
 	b, err := sqlitestore.Open(ctx, path, nil)
 	if err != nil {
-		return nil, err // not b, which would be a Backend that is not nil
+		return nil, err // not b, which would be a non-nil Backend
 	}
 	return b, nil
 }
@@ -63,8 +63,8 @@ func (l *location) file() (string, error) {
 	return filepath.FromSlash(path), nil
 }
 
-// makeFolder makes a folder that only its owner can enter, unless it exists. Its
-// error does not repeat the path.
+// makeFolder makes a folder that only its owner can enter, unless it exists. Its error
+// does not contain the path.
 func makeFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	var at *fs.PathError

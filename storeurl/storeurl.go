@@ -9,19 +9,19 @@
 //	https://HOST[:PORT]   a memento server; with a path if it is served below one
 //	http://HOST[:PORT]    the same without TLS
 //
-// A URL says where memories are, never who asks for them: user names and
-// passwords have no place in one, and no error repeats a URL. The key of a server
-// comes from [Options]. A database is asked for as libpq does: PGUSER, PGPASSWORD,
-// PGPASSFILE and PGSERVICEFILE hold; the name of its user, which is no secret, may
-// stand in the URL. A bucket is asked for with AWS_ACCESS_KEY_ID and
+// A URL says where memories are, and contains no credentials: user names and passwords
+// are refused, and no error repeats a URL. The key of a server comes from [Options].
+// Credentials for a database are taken from where libpq takes them: PGUSER, PGPASSWORD,
+// PGPASSFILE and PGSERVICEFILE; the name of the database user, which is not secret, can
+// be in the URL. Credentials for a bucket are AWS_ACCESS_KEY_ID and
 // AWS_SECRET_ACCESS_KEY, the shared credentials file, or the role of the machine.
 //
 // In the path of a file or a folder, "%", "?" and "#" are written %25, %3F and %23;
-// [SQLite] and [Dir] do it. A query ("?key=value") is refused unless its scheme knows
-// the key:
+// [SQLite] and [Dir] escape them. A query ("?key=value") can have only the keys of its
+// scheme:
 //
-//	http      plaintext=true lets a key travel in clear text to another machine, over a
-//	          network that nobody else reads
+//	http      plaintext=true allows sending a key in clear text to another machine, over a
+//	          trusted network
 //	postgres  schema (default memento), max_connections, connect_timeout,
 //	          statement_timeout; and sslmode, sslrootcert, target_session_attrs and
 //	          the like, as libpq has them
@@ -43,13 +43,13 @@ import (
 // A scheme is one row of the table of backends.
 type scheme struct {
 	name string // before the colon
-	form string // how to write such a URL; "" for another way to write the one above
+	form string // the form of such a URL; "" for an alternative form of the one above
 	open func(ctx context.Context, l location, o *Options) (memento.Backend, error)
 
-	check func(*location) error // for Check; nil if Open's is all there is
+	check func(*location) error // for Check; nil if only Open checks
 }
 
-// schemes is the table. A new backend is one more row.
+// schemes returns the table. A new backend is one more row.
 func schemes() []scheme {
 	return []scheme{
 		{"sqlite", "sqlite:PATH", openSQLite, nil},
@@ -65,40 +65,38 @@ func schemes() []scheme {
 
 // Options are the options of [Open]; nil means all defaults.
 type Options struct {
-	// Adopted is told of versions that were made of files changed by hand, with
-	// their contents, by backends that notice such changes. See
-	// [dirstore.Options].
+	// Adopted is called with versions that were made from files changed by hand, with
+	// their contents, by backends that notice such changes. See [dirstore.Options].
 	Adopted func(store memento.StoreID, made []memento.Version)
 
-	// Key returns the key for a server, from where its user keeps it: scheme is
-	// "http" or "https", host is without brackets, and port is never "". Nil, and a
-	// key "", is none.
+	// Key returns the key for a server: scheme is "http" or "https", host is without
+	// brackets, and port is never "". Nil, and a key "", mean none.
 	Key func(scheme, host, port string) (string, error)
 
-	// Encryption, if it is not nil, has what is kept encrypted by these keys, and
-	// EncryptNames also the names of memories in stores that are made. A server
-	// encrypts by itself: https: and http: are refused. See [cryptstore.Wrap].
+	// Encryption, if not nil, encrypts what is stored with these keys, and with
+	// EncryptNames also the names of memories in new stores. A server encrypts by itself:
+	// https: and http: are refused. See [cryptstore.Wrap].
 	Encryption   cryptstore.KeyRing
 	EncryptNames bool
 
-	// AsKept allows, without Encryption, to open what is encrypted as it is kept: for
-	// copies and checks. It is refused otherwise, with memento.ErrDecrypt.
+	// AsKept allows opening encrypted data without Encryption, as it is stored: for
+	// copies and checks. Otherwise it is refused with memento.ErrDecrypt.
 	AsKept bool
 
-	// Existing has Open fail with memento.ErrNotExist if there is nothing yet, which it
-	// would make otherwise, with a file, a folder, a schema, or a note in a bucket.
+	// Existing makes Open return memento.ErrNotExist if there is nothing yet. Otherwise
+	// it makes a file, a folder, a schema, or an object in a bucket.
 	Existing bool
 
-	// UserAgent names the program to servers; "" means "memento".
+	// UserAgent identifies the program to servers; "" means "memento".
 	UserAgent string
 }
 
-// Open opens the backend that rawURL names, and makes it if it does not exist
-// yet, with its folder, which only its owner can read. The caller closes it.
+// Open opens the backend that rawURL names. If it does not exist yet, it is made, with
+// its folder, accessible to its owner only. The caller closes it.
 //
 // Errors: memento.ErrInvalid if the URL is not understood; those of the backend's own
-// Open; with encryption those of [cryptstore.Wrap], of which memento.ErrDecrypt says
-// that the keys are wrong.
+// Open; with encryption those of [cryptstore.Wrap], of which memento.ErrDecrypt says that
+// the keys are wrong.
 func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -127,8 +125,8 @@ func Open(ctx context.Context, rawURL string, opts *Options) (memento.Backend, e
 	return nil, l.unknown()
 }
 
-// encrypted puts encryption before a backend, if there are keys, or makes sure that it
-// needs none. The backend is closed if that fails.
+// encrypted adds encryption to a backend if there are keys. Otherwise it makes sure that
+// the backend needs none. On an error it closes the backend.
 func encrypted(ctx context.Context, b memento.Backend, o *Options) (memento.Backend, error) {
 	if o.Encryption == nil {
 		if o.AsKept {
@@ -146,7 +144,7 @@ func encrypted(ctx context.Context, b memento.Backend, o *Options) (memento.Back
 	return e, nil
 }
 
-// Check returns what is wrong with a URL as far as the URL itself tells.
+// Check returns what is wrong with a URL, without opening it.
 //
 // Errors: memento.ErrInvalid.
 func Check(rawURL string) error {
@@ -170,7 +168,7 @@ func (l *location) unknown() error {
 	return invalid("the scheme %q is not known; known are %s", l.scheme, known())
 }
 
-// known lists the forms of URLs that [Open] understands.
+// known returns the forms of URLs that [Open] understands.
 func known() string {
 	var forms []string
 	for _, s := range schemes() {

@@ -8,21 +8,21 @@ import (
 	"memento"
 )
 
-// An alignment is how far the target's history is the source's.
+// An alignment is the result of comparing the target's history with the source's.
 type alignment struct {
 	last     int64 // Seq, in the source, of the newest version that both have; 0 if there is none
 	both     int64
-	pruned   int64               // versions that only the target has, and that tell nothing of what there is now
-	beyond   int64               // and others: then the target is no copy
-	lacking  int64               // versions that only the source has, behind it
+	pruned   int64               // versions that only the target has, because the source has pruned them
+	beyond   int64               // other versions that only the target has: then it is not a copy
+	lacking  int64               // versions after last that only the source has
 	bytes    int64               // of their contents
-	redacted []memento.VersionID // those that only the source has redacted, with by whom
+	redacted []memento.VersionID // those that only the source has redacted; by has the actors
 	by       []memento.Actor
 }
 
-// align compares two histories, oldest first, and tells of each difference between
-// versions that both have. Versions of the source behind upTo do not count, if it is
-// not 0. With contents, those of the target are looked at.
+// align compares two histories, oldest first, and calls differs for each difference
+// between versions that both have. Versions of the source after upTo are ignored, unless
+// it is 0. With contents, those of the target are checked.
 func (c *Copier) align(ctx context.Context, info memento.StoreInfo, upTo int64, contents bool, step Step, differs func(string)) (alignment, error) {
 	var a alignment
 	target, stop := iter.Pull2(c.To.ListVersions(ctx, info.ID, memento.VersionListOptions{OldestFirst: true, Contents: contents}))
@@ -40,7 +40,7 @@ func (c *Copier) align(ctx context.Context, info memento.StoreInfo, upTo int64, 
 				return t, false, err
 			}
 			if looked++; looked%100 == 0 {
-				c.told(info, step, looked)
+				c.report(info, step, looked)
 			}
 			if t.ID == id {
 				return t, true, nil
@@ -76,7 +76,7 @@ func (c *Copier) align(ctx context.Context, info memento.StoreInfo, upTo int64, 
 			differs(text)
 		}
 	}
-	if _, _, err := find(""); err != nil { // what is left of the target
+	if _, _, err := find(""); err != nil { // the remaining versions of the target
 		return a, err
 	}
 	a.beyond = pending.beyond()
@@ -84,8 +84,8 @@ func (c *Copier) align(ctx context.Context, info memento.StoreInfo, upTo int64, 
 	return a, nil
 }
 
-// extras are versions that only the target has, behind all that both have. Those of
-// memories that do not live any more the source may have pruned.
+// extras are versions that only the target has, after the newest one that both have. The
+// source may have pruned those of memories that no longer exist.
 type extras struct {
 	count  int64
 	of     map[memento.MemoryID]int64
@@ -101,14 +101,14 @@ func (x *extras) add(v *memento.Version) {
 	x.living[v.Memory] = v.Operation != memento.Deleted
 }
 
-// written notes that the source has a newer version of a memory.
+// written records that the source has a newer version of a memory.
 func (x *extras) written(id memento.MemoryID) {
 	if x.of[id] > 0 {
 		x.living[id] = true
 	}
 }
 
-// beyond counts those that pruning does not explain.
+// beyond counts the versions that pruning does not explain.
 func (x *extras) beyond() (n int64) {
 	for id, count := range x.of {
 		if x.living[id] {
@@ -118,8 +118,8 @@ func (x *extras) beyond() (n int64) {
 	return n
 }
 
-// compareVersions says how a version of the target differs from the source's; "" if
-// it does not. Seq, and the time of a redaction, are the target's own.
+// compareVersions says how a version of the target differs from the source's; "" if it
+// does not. Seq and the time of a redaction may differ.
 func compareVersions(s, t *memento.Version, contents bool) string {
 	what := ""
 	switch {
@@ -145,8 +145,8 @@ func compareVersions(s, t *memento.Version, contents bool) string {
 	return fmt.Sprintf("version %s of memory %s %s", s.ID, s.Memory, what)
 }
 
-// sameRedactor compares who redacted a version. A redaction that is repeated on a
-// server is noted there with the copier's key if the source names none.
+// sameRedactor compares the actors of two redactions. A server that repeats a redaction
+// records the copier's key if the source has none.
 func sameRedactor(s, t memento.Actor) bool {
 	if s.Key == "" {
 		t.Key = ""

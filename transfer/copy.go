@@ -17,9 +17,9 @@ const (
 	wide          = 1 << 50 // a limit that no store reaches
 )
 
-// Plan says what Copy would do to a store of the source, and changes nothing.
+// Plan returns what Copy would do to a store of the source, and changes nothing.
 //
-// Errors: as of Copy.
+// Errors: those of Copy.
 func (c *Copier) Plan(ctx context.Context, info memento.StoreInfo) (Result, error) {
 	r := Result{Store: info}
 	if err := c.checkTarget(ctx, info); err != nil {
@@ -44,13 +44,14 @@ func (c *Copier) Plan(ctx context.Context, info memento.StoreInfo) (Result, erro
 	return r, err
 }
 
-// Copy makes the target's store that of the source, or brings it up to date, and
-// compares both.
+// Copy makes the target's store a copy of the source's, or brings it up to date, and
+// compares the two.
 //
-// Errors: ErrDiffers; ErrEncrypted; ErrDamaged; memento.ErrNoStore if the store was deleted in
-// the source, and then also in the target if this call has made it; memento.ErrExist
-// if the target has another store of its name; those of the backends. What was copied
-// before an error stays, and is gone on with by the next call.
+// Errors: ErrDiffers; ErrEncrypted; ErrDamaged; memento.ErrNoStore if the store was
+// deleted in the source (if this call has made the store in the target, it is deleted
+// there too); memento.ErrExist if the target has another store of its name; those of the
+// backends. What was copied before an error stays, and the next call continues from
+// there.
 func (c *Copier) Copy(ctx context.Context, info memento.StoreInfo) (Result, error) {
 	r := Result{Store: info}
 	if err := c.checkTarget(ctx, info); err != nil {
@@ -77,7 +78,7 @@ func (c *Copier) Copy(ctx context.Context, info memento.StoreInfo) (Result, erro
 	return r, c.verify(ctx, &r, last)
 }
 
-// make makes an empty store that is open for whatever the history holds.
+// make makes an empty store with limits and settings that accept any history.
 func (c *Copier) make(ctx context.Context, info memento.StoreInfo) (memento.StoreInfo, error) {
 	settings := openSettings()
 	target, err := c.To.CreateStore(ctx, info.Workspace, memento.StoreSpec{
@@ -96,9 +97,9 @@ func (c *Copier) make(ctx context.Context, info memento.StoreInfo) (memento.Stor
 	return target, err
 }
 
-// openLimits and openSettings are those of a copy that is not complete: it may be
-// larger than the store is allowed to be today, nothing in it is protected yet, and
-// maintenance is to remove nothing.
+// openLimits and openSettings are those of an incomplete copy: it may be larger than the
+// store's limits allow today, nothing in it is protected yet, and maintenance must not
+// remove anything.
 func openLimits() memento.Limits {
 	return memento.Limits{MemoryBytes: wide, Memories: wide, Bytes: wide}
 }
@@ -110,7 +111,7 @@ func openSettings() memento.Settings {
 	}
 }
 
-// compare finds out what the target lacks, and refuses it if it is no copy.
+// compare finds out what the target lacks, and returns ErrDiffers if it is not a copy.
 func (c *Copier) compare(ctx context.Context, info, target memento.StoreInfo, r *Result) (alignment, error) {
 	if target.Envelope != "" && info.Envelope == "" {
 		return alignment{}, fmt.Errorf("%w: it is encrypted, and the target was opened without its keys", ErrDiffers)
@@ -139,8 +140,8 @@ func (c *Copier) compare(ctx context.Context, info, target memento.StoreInfo, r 
 	return a, nil
 }
 
-// fill brings the target up to date, and returns the Seq, in the source, of the
-// newest version that it has.
+// fill brings the target up to date, and returns the Seq, in the source, of the newest
+// version that was copied.
 func (c *Copier) fill(ctx context.Context, r *Result, target memento.StoreInfo, made bool) (last int64, err error) {
 	info := r.Store
 	var a alignment
@@ -180,8 +181,8 @@ func (c *Copier) fill(ctx context.Context, r *Result, target memento.StoreInfo, 
 	return last, err
 }
 
-// versions copies the versions behind a Seq, until there are no more, and returns the
-// last one's.
+// versions copies the versions after a Seq until there are no more, and returns the Seq
+// of the last one.
 func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int64, err error) {
 	info, most := r.Store, cmp.Or(c.BatchVersions, batchVersions)
 	for {
@@ -191,7 +192,7 @@ func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int
 		opts := memento.VersionListOptions{OldestFirst: true, After: after, Limit: most, Contents: true}
 		for v, err := range c.From.ListVersions(ctx, info.ID, opts) {
 			if err == nil {
-				err = v.CheckContent("copy") // also of a backend that does not keep its promise
+				err = v.CheckContent("copy") // also if the backend does not check contents as it should
 			}
 			if d, ok := errors.AsType[*memento.DamageError](err); ok {
 				damaged = fmt.Errorf("%w: %w", ErrDamaged, d)
@@ -219,12 +220,12 @@ func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int
 		for i := range batch {
 			r.Bytes += batch[i].Size
 		}
-		c.told(info, Copying, r.Versions)
+		c.report(info, Copying, r.Versions)
 	}
 }
 
-// marks has memories that were read since they were written count as read now, in
-// stores where what nobody uses expires: so none does so because it was copied.
+// marks marks memories as read now if they were read since they were written, in stores
+// with expiry: otherwise copying could make them expire.
 func (c *Copier) marks(ctx context.Context, info memento.StoreInfo) error {
 	marker, ok := c.To.(memento.ReadMarker)
 	if !ok || info.Settings.Expiry.After == 0 {
@@ -241,13 +242,13 @@ func (c *Copier) marks(ctx context.Context, info memento.StoreInfo) error {
 	return marker.SyncReads(ctx)
 }
 
-// changed returns what makes one description another, with the envelope if that is
-// to be the same, and whether it is anything.
+// changed returns the update that turns one description into another, including the
+// envelope if envelope is set. any says whether there is anything to update.
 func changed(from, to memento.StoreInfo, envelope bool) (u memento.StoreUpdate, any bool) {
 	if envelope && from.Envelope != to.Envelope {
 		u.Envelope, any = &to.Envelope, true
 	}
-	if from.Archived() { // and so is the other, which cannot have changed since
+	if from.Archived() { // then the target is archived too, and cannot have changed since
 		return u, any
 	}
 	if from.Name != to.Name {

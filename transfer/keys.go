@@ -8,18 +8,17 @@ import (
 	"memento"
 )
 
-// Keys is what became of API keys.
+// Keys counts API keys.
 type Keys struct {
 	Copied  int64 // that the target did not have
 	Present int64 // that it had
 }
 
-// Keys copies the API keys of a workspace, or of all if ws is "": those who have one
-// come in at the target with it. What was revoked stays so. With dryRun they are only
-// counted.
+// Keys copies the API keys of a workspace, or of all if ws is "": existing keys then also
+// work on the target. Revoked keys stay revoked. With dryRun they are only counted.
 //
-// Errors: memento.ErrUnsupported if either backend keeps no keys; ErrDiffers if the
-// target has another key of an ID.
+// Errors: memento.ErrUnsupported if one of the backends keeps no keys; ErrDiffers if the
+// target has another key with an ID of the source.
 func (c *Copier) Keys(ctx context.Context, ws memento.Workspace, dryRun bool) (Keys, error) {
 	var sum Keys
 	from, ok := c.From.(memento.KeyKeeper)
@@ -37,7 +36,7 @@ func (c *Copier) Keys(ctx context.Context, ws memento.Workspace, dryRun bool) (K
 			return sum, fmt.Errorf("%w: key %s", ErrDiffers, k.ID)
 		case err == nil:
 			sum.Present++
-			if !dryRun { // keys only ever lose
+			if !dryRun { // an update can only restrict a key
 				if _, err := to.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, UsedAt: k.UsedAt}); err != nil {
 					return sum, err
 				}

@@ -1,4 +1,4 @@
-// Package transfer copies stores from one backend to another, whatever either is.
+// Package transfer copies stores between any two backends.
 //
 //	c := transfer.Copier{From: files, To: database}
 //	stores, err := c.Stores(ctx, "")
@@ -6,22 +6,22 @@
 //		result, err := c.Copy(ctx, info)
 //	}
 //
-// A copy has the IDs of the store, its memories and its versions, their times and
-// their actors, and the store's name, description, metadata, limits and settings. It
-// is archived if the store is. What is new in it: the Seq of versions, when the
-// description was last changed and when the store was archived, and when memories
-// were last read. A memory of which versions were pruned or redacted may seem to have
-// been made later, with one that is left.
+// A copy has the IDs of the store, its memories and its versions, their times and their
+// actors, and the store's name, description, metadata, limits and settings. It is
+// archived if the store is. Different are: the Seq of versions, when the description was
+// last changed, when the store was archived, and when memories were last read. If
+// versions of a memory were pruned or redacted, the time at which the memory was made may
+// be that of a later version.
 //
-// Copying goes by batches, and each leaves the target in a state that the source was
-// in. What was interrupted goes on where it stopped, and what was copied before is
-// brought up to date: the target has to have the beginning of the source's history,
-// and nothing else. Until a copy is complete it has wide limits and settings that
-// remove nothing, so that maintenance leaves it alone.
+// Versions are copied in batches, each of which leaves the target in a state that the
+// source was in. An interrupted copy is resumed, and an earlier copy is brought up to
+// date: the target must have the beginning of the source's history and nothing else.
+// Until a copy is complete it has wide limits and settings that remove nothing, so that
+// maintenance does not change it.
 //
-// The source may be in use. A copy is of what was there when its history was read to
-// its end, store by store, and not of one moment of all stores; to copy again brings
-// what is new.
+// The source may be in use. A copy has what was there when the store's history was read
+// to its end. Stores are copied one after the other, not at a common point in time.
+// Copying again adds what is new.
 package transfer
 
 import (
@@ -33,53 +33,53 @@ import (
 	"memento"
 )
 
-// ErrDiffers is of a store in the target that is no copy of the one in the source:
-// somebody wrote to it, or it was made in another way. Nothing is done to it.
+// ErrDiffers says that the target has a store of the same ID that is not a copy of the
+// source's: it was written to, or made in another way. It is not changed.
 var ErrDiffers = errors.New("the target has a store of this ID that is no copy of it")
 
-// ErrEncrypted is of a store that was encrypted before it reached the source, which
-// was opened without its keys, and of a target that would encrypt it once more.
+// ErrEncrypted says that a store is encrypted and the source was opened without its keys,
+// while the target would encrypt it again.
 var ErrEncrypted = fmt.Errorf("the store is encrypted, and the source was opened without its keys: %w", memento.ErrDecrypt)
 
-// ErrDamaged is of a version whose contents in the source are not those of its hash.
-// It is not copied, and nothing behind it; what is before it is.
+// ErrDamaged says that a version of the source has contents that do not match their hash.
+// Neither that version nor later ones are copied; earlier ones are.
 var ErrDamaged = errors.New("the source is damaged")
 
 // A Copier copies stores. It is used by one goroutine.
 type Copier struct {
 	From, To memento.Backend
 
-	// Encrypts says that To encrypts what it is given. Otherwise a store that is
-	// encrypted, and whose source was opened without keys, is copied as it is.
+	// Encrypts says that To encrypts what is written to it. Otherwise, an encrypted store
+	// whose source was opened without keys is copied as it is.
 	Encrypts bool
 
-	// Progress is told of versions that were copied or compared, if it is not nil.
+	// Progress, if not nil, is called as versions are copied or compared.
 	Progress func(Progress)
 
-	// The most of one Import; 0 means 1,000 versions, and 8 MiB. A single version
+	// The maximum size of one Import; 0 means 1,000 versions and 8 MiB. A single version
 	// may be larger.
 	BatchVersions int
 	BatchBytes    int64
 }
 
-// A Progress is how far the work on a store is.
+// A Progress says how far the work on a store is.
 type Progress struct {
 	Store memento.StoreInfo
 	Step  Step
 	Done  int64 // versions, in this step
 }
 
-// A Step is what is done to a store.
+// A Step is a part of the work on a store.
 type Step string
 
-// The steps, in their order.
+// The steps, in order.
 const (
 	Comparing Step = "comparing"
 	Copying   Step = "copying"
 	Verifying Step = "verifying"
 )
 
-// A State is what the target had of a store before.
+// A State says what the target had of a store before.
 type State string
 
 // The states.
@@ -89,33 +89,33 @@ const (
 	Complete State = "complete" // all of its history
 )
 
-// A Result is what became of one store.
+// A Result says what was done for one store.
 type Result struct {
-	Store    memento.StoreInfo // of the source, as it was last
+	Store    memento.StoreInfo // the latest description in the source
 	Before   State
-	Versions int64 // that were copied, or would be
+	Versions int64 // number of versions that were copied, or would be
 	Bytes    int64 // of their contents
-	Present  int64 // versions that the target had already
+	Present  int64 // number of versions that the target had already
 
-	Pruned   int64 // versions that only the target still has: the source has pruned them since
-	Redacted int64 // versions that the target had, and that were redacted in the source since
+	Pruned   int64 // number of versions that the source has pruned, but the target still has
+	Redacted int64 // number of versions that the target had and that were redacted in the source since
 
-	// Verified says that source and target were compared, and Differences what was
-	// found; no more than the first 100 of a store. SourceChanged says that the source was
-	// written to meanwhile, so that only what is older was compared.
+	// Verified says that source and target were compared. Differences has the first 100
+	// differences. SourceChanged says that the source was written to meanwhile, so that
+	// only older versions were compared.
 	Verified      bool
 	Differences   []string
 	SourceChanged bool
 }
 
-// maxDifferences bounds how many differences of a store are told.
+// maxDifferences is the maximum number of differences reported for a store.
 const maxDifferences = 100
 
-// Stores returns the stores of the source that have one of the names or IDs, all if
-// none is given, oldest first. ws is the only workspace to look in; "" means all
-// there are, as far as the backend tells.
+// Stores returns the stores of the source that have one of the names or IDs, or all if
+// none is given, oldest first. ws limits them to one workspace; "" means all workspaces
+// that the backend lists.
 //
-// Errors: ErrNoStore if a name is of no store, which is wrapped with the name.
+// Errors: memento.ErrNoStore, wrapped with the name, if there is no such store.
 func (c *Copier) Stores(ctx context.Context, ws memento.Workspace, names ...string) ([]memento.StoreInfo, error) {
 	spaces := []memento.Workspace{ws}
 	if ws == "" {
@@ -143,9 +143,9 @@ func (c *Copier) Stores(ctx context.Context, ws memento.Workspace, names ...stri
 	return found, nil
 }
 
-// Select returns the stores that have one of the names or IDs; all if there are none.
+// Select returns the stores that have one of the names or IDs, or all if there are none.
 //
-// Errors: memento.ErrNoStore if no store has one of them.
+// Errors: memento.ErrNoStore if there is no store for one of them.
 func Select(stores []memento.StoreInfo, names ...string) ([]memento.StoreInfo, error) {
 	if len(names) == 0 {
 		return stores, nil
@@ -166,13 +166,13 @@ func Select(stores []memento.StoreInfo, names ...string) ([]memento.StoreInfo, e
 	return named, nil
 }
 
-// Workspaces returns the workspaces of a backend: all if it knows them, otherwise
-// those that have keys, and the default.
+// Workspaces returns the workspaces of a backend: all if it can list them, otherwise
+// those that have keys, and the default one.
 func Workspaces(ctx context.Context, b memento.Backend) ([]memento.Workspace, error) {
 	switch b := b.(type) {
 	case memento.WorkspaceLister:
 		return b.Workspaces(ctx)
-	case guest:
+	case singleWorkspace:
 		return []memento.Workspace{b.Workspace()}, nil
 	}
 	spaces := []memento.Workspace{memento.DefaultWorkspace}
@@ -190,19 +190,19 @@ func Workspaces(ctx context.Context, b memento.Backend) ([]memento.Workspace, er
 	return spaces, nil
 }
 
-// A guest is a backend with one workspace, which its user's key decides.
-type guest interface{ Workspace() memento.Workspace }
+// A singleWorkspace is a backend limited to the workspace of a key.
+type singleWorkspace interface{ Workspace() memento.Workspace }
 
-// told passes on progress.
-func (c *Copier) told(info memento.StoreInfo, step Step, done int64) {
+// report calls Progress.
+func (c *Copier) report(info memento.StoreInfo, step Step, done int64) {
 	if c.Progress != nil {
 		c.Progress(Progress{info, step, done})
 	}
 }
 
-// checkTarget refuses what the target can never have.
+// checkTarget returns an error if the target can never have a copy of the store.
 func (c *Copier) checkTarget(ctx context.Context, info memento.StoreInfo) error {
-	if g, ok := c.To.(guest); ok && g.Workspace() != info.Workspace {
+	if g, ok := c.To.(singleWorkspace); ok && g.Workspace() != info.Workspace {
 		return fmt.Errorf("%w: the key for the target belongs to the workspace %q, the store to %q", memento.ErrDenied, g.Workspace(), info.Workspace)
 	}
 	if c.Encrypts && info.Envelope != "" {
@@ -211,8 +211,8 @@ func (c *Copier) checkTarget(ctx context.Context, info memento.StoreInfo) error 
 	if info.Archived() {
 		return nil
 	}
-	// Names are how people find stores, so a second store of a name is only made if
-	// the source has two.
+	// People find stores by name, so a second store of a name is made only if the source
+	// has two.
 	for other, err := range c.To.ListStores(ctx, info.Workspace, memento.StoreListOptions{Name: info.Name}) {
 		if err != nil {
 			return err

@@ -9,10 +9,11 @@ import (
 	"memento"
 )
 
-// Verify compares a store of the source with the target's, contents included, and
-// changes nothing. What the source has and the target lacks is a difference.
+// Verify compares a store of the source with the target's, including contents, and
+// changes nothing. Versions that the target lacks are differences.
 //
-// Errors: memento.ErrNoStore if either lacks it; those of the backends.
+// Errors: memento.ErrNoStore if one of the backends does not have the store; those of the
+// backends.
 func (c *Copier) Verify(ctx context.Context, info memento.StoreInfo) (Result, error) {
 	r := Result{Store: info, Before: Complete}
 	if _, err := c.To.GetStore(ctx, info.Workspace, info.ID); errors.Is(err, memento.ErrNoStore) {
@@ -43,12 +44,13 @@ func (r *Result) differs(format string, args ...any) {
 	}
 }
 
-// verify compares what both have, up to a version of the source; 0 if there is none.
+// verify compares source and target up to a version of the source; last is 0 if there is
+// none.
 func (c *Copier) verify(ctx context.Context, r *Result, last int64) error {
 	info := r.Store
 	upTo := last
 	if last == 0 {
-		upTo = -1 // no version at all, and any that there is now is newer
+		upTo = -1 // no version; any that exists now is newer
 	}
 	if err := c.verifyVersions(ctx, r, upTo); err != nil {
 		return err
@@ -68,8 +70,8 @@ func (c *Copier) verify(ctx context.Context, r *Result, last int64) error {
 	if target.Usage != usage {
 		r.differs("the target counts %d memories with %d bytes, but has %d with %d", target.Usage.Memories, target.Usage.Bytes, usage.Memories, usage.Bytes)
 	}
-	// What was written since it was copied is asked for last, so that nothing that
-	// was compared is newer.
+	// The newest versions are listed last, so that nothing that was compared is newer
+	// than they are.
 	since := map[memento.MemoryID]bool{}
 	for v, err := range c.From.ListVersions(ctx, info.ID, memento.VersionListOptions{OldestFirst: true, After: max(last, 0)}) {
 		if err != nil {
@@ -148,11 +150,11 @@ func compareStores(r *Result, s, t memento.StoreInfo) {
 
 // A difference is one between memories.
 type difference struct {
-	memory memento.MemoryID // of the source, or of the target if there is none
+	memory memento.MemoryID // of the source, or of the target if the source has none
 	text   string
 }
 
-// compareMemories compares what both list, and sums up what the target has.
+// compareMemories compares the memories that both list, and sums up the target's.
 func (c *Copier) compareMemories(ctx context.Context, id memento.StoreID) (found []difference, usage memento.Usage, err error) {
 	opts := memento.ListOptions{}
 	source, stop := iter.Pull2(c.From.List(ctx, id, opts))
@@ -160,7 +162,7 @@ func (c *Copier) compareMemories(ctx context.Context, id memento.StoreID) (found
 	opts.Contents = true
 	s, err, more := source()
 	differ := func(m *memento.Memory, what string) {
-		// Those of memories that have changed since are taken out later.
+		// Memories that have changed since are left out later.
 		if len(found) < 100*maxDifferences {
 			found = append(found, difference{m.ID, fmt.Sprintf("memory %s %s", m.ID, what)})
 		}

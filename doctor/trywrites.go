@@ -12,14 +12,14 @@ import (
 	"memento"
 )
 
-// scratch is the workspace of the store that is written to, and its name begins.
+// scratch is the prefix of the name of the store that is written to.
 const scratch = "memento-doctor-"
 
-// by is who writes there.
+// by is the actor of what is written there.
 var by = memento.Actor{Kind: memento.ActorSystem, ID: "doctor"}
 
-// Promises makes a store in a workspace, tries there whether the backend keeps its
-// promises, and deletes it.
+// TryWrites makes a store in a workspace, tries there whether the backend keeps its
+// guarantees, and deletes it.
 //
 // Errors: those of the backend that say that it cannot be written to.
 func (d *Doctor) TryWrites(ctx context.Context, ws memento.Workspace) (faults int64, err error) {
@@ -30,7 +30,7 @@ func (d *Doctor) TryWrites(ctx context.Context, ws memento.Workspace) (faults in
 	if err != nil {
 		return 0, err
 	}
-	defer func() { // also if it was interrupted
+	defer func() { // even after an interruption
 		gone := d.Backend.DeleteStore(context.WithoutCancel(ctx), ws, info.ID)
 		err = errors.Join(err, gone)
 	}()
@@ -61,14 +61,15 @@ func (t *trial) fault(what, repair string) {
 	t.doctor.Report(Fault{Text: what, Repair: repair})
 }
 
-// expect makes changes, of which the last must fail with an error, nil if none.
+// expect makes changes, the last of which must fail with the error want; nil means that
+// none must fail.
 func (t *trial) expect(ctx context.Context, want error, what string, changes ...memento.Change) ([]memento.Version, error) {
 	done, err := t.doctor.Backend.Apply(ctx, t.info.ID, by, changes)
 	switch {
 	case err != nil && !IsDamage(err):
 		return nil, err
 	case want == nil && err != nil:
-		return nil, err // it cannot be written to
+		return nil, err // the store cannot be written to
 	case want != nil && err == nil, !errors.Is(err, want):
 		t.fault("a write was not refused as it must be: "+what, repairPromise)
 	}
@@ -107,7 +108,7 @@ func (t *trial) conditions(ctx context.Context) error {
 	return errors.Join(err, verr)
 }
 
-// atomic has a write of two changes fail by its second.
+// atomic tries a write of two changes of which the second fails.
 func (t *trial) atomic(ctx context.Context) error {
 	if _, err := t.expect(ctx, memento.ErrNotExist, "of what does not exist",
 		memento.Put{Path: "/half", Content: "x"}, memento.Remove{Path: "/none"}); err != nil {
@@ -124,13 +125,13 @@ func (t *trial) limits(ctx context.Context) error {
 	return err
 }
 
-// racers are how many write at once, and rounds how often.
+// racers is the number of concurrent writes, rounds is how often they are tried.
 const (
 	racers = 8
 	rounds = 3
 )
 
-// races has several write over the same version at once: one must win.
+// races tries several concurrent writes over the same version: exactly one must succeed.
 func (t *trial) races(ctx context.Context) error {
 	made, err := t.expect(ctx, nil, "", memento.Put{Path: "/race", Content: "start"})
 	if err != nil || len(made) != 1 {
