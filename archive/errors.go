@@ -16,7 +16,7 @@ var (
 	// ErrNoHistory says that an archive is to be read with its history, and has none.
 	ErrNoHistory = errors.New("the archive has no history")
 	// ErrTooLarge says that an archive or a folder has more than ReadOptions.MaxBytes.
-	ErrTooLarge = errors.New("larger than what may be read")
+	ErrTooLarge = errors.New("larger than the limit")
 )
 
 // A FormatError says what is wrong with an archive, or with a folder. It is

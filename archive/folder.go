@@ -158,7 +158,7 @@ func cannotHold(p memento.Path, err error) error {
 		reason = at.Err
 	}
 	if errors.Is(err, fs.ErrExist) {
-		reason = errors.New("to it, the name is that of another memory")
+		reason = errors.New("it does not distinguish the name from that of another memory")
 	}
 	return failed("export", p, fmt.Errorf("%w: the file system cannot hold this path: %w", memento.ErrInvalid, reason))
 }

@@ -187,7 +187,7 @@ func TestReadFolderSkips(t *testing.T) {
 	}
 	for name, reason := range map[string]string{
 		"picture.png": "it is not UTF-8 text", "late.bin": "it is not UTF-8 text",
-		"link": "it is a link", "linked": "it is a link", "e\u0301.md": "its name is no valid path",
+		"link": "it is a link", "linked": "it is a link", "e\u0301.md": "its name is not a valid path",
 	} {
 		if !strings.HasPrefix(reasons[name], reason) {
 			t.Errorf("skipped %s because %q; want %q", name, reasons[name], reason)

@@ -83,7 +83,7 @@ func TestHostile(t *testing.T) {
 
 		{"another tar", "another kind of file", func(t *testing.T, _ []entry) []byte { return pack(t, []entry{file("README", "hi")}) }},
 		{"manifest not first", "starts with memento.json", func(t *testing.T, e []entry) []byte { return pack(t, []entry{e[1], e[0], e[2], e[3]}) }},
-		{"manifest twice", "no such entry belongs", insert(1, file("memento.json", "{}"))},
+		{"manifest twice", "it is not an entry of an archive", insert(1, file("memento.json", "{}"))},
 		{"manifest no JSON", "not a JSON object", change("memento.json", "{", "")},
 		{"manifest of another format", `its format is "zip"`, change("memento.json", "memento-archive", "zip")},
 		{"newer version", "by a newer memento", change("memento.json", `"version":1`, `"version":3`)},
@@ -92,7 +92,7 @@ func TestHostile(t *testing.T) {
 		{"wrong type", "of the wrong type", change("memento.json", `"memories":2`, `"memories":"2"`)},
 		{"bad store", "needs a name", change("memento.json", `"name":"source"`, `"name":""`)},
 		{"bad limit", "must not be negative", change("memento.json", `"path_depth":`, `"path_depth":-`)},
-		{"negative count", "cannot be true", change("memento.json", `"memories":2`, `"memories":-2`)},
+		{"negative count", "counts are impossible", change("memento.json", `"memories":2`, `"memories":-2`)},
 		{"more promised", "promises 3", change("memento.json", `"memories":2`, `"memories":3`)},
 		{"fewer versions promised", "promises only 2", change("memento.json", `"versions":3`, `"versions":2`)},
 		{"more versions promised", "promises 4", change("memento.json", `"versions":3`, `"versions":4`)},
@@ -100,18 +100,18 @@ func TestHostile(t *testing.T) {
 
 		{"traversal", "path is invalid", insert(2, file("memories/../../etc/passwd", "x"))},
 		{"traversal within", "path is invalid", insert(2, file("memories/a/../b", "x"))},
-		{"absolute", "no such entry belongs", insert(2, file("/etc/passwd", "x"))},
-		{"outside", "no such entry belongs", insert(2, file("../x", "x"))},
-		{"beside", "no such entry belongs", insert(2, file("memoriesx/y", "x"))},
-		{"unknown entry", "no such entry belongs", insert(3, file("notes.txt", "x"))},
-		{"dotted prefix", "no such entry belongs", insert(2, file("./memories/aa", "x"))},
+		{"absolute", "it is not an entry of an archive", insert(2, file("/etc/passwd", "x"))},
+		{"outside", "it is not an entry of an archive", insert(2, file("../x", "x"))},
+		{"beside", "it is not an entry of an archive", insert(2, file("memoriesx/y", "x"))},
+		{"unknown entry", "it is not an entry of an archive", insert(3, file("notes.txt", "x"))},
+		{"dotted prefix", "it is not an entry of an archive", insert(2, file("./memories/aa", "x"))},
 		{"empty name", "path is invalid", insert(2, file("memories//b", "x"))},
 		{"control character", "path is invalid", insert(2, file("memories/a\x1b[31mb", "x"))},
 		{"not NFC", "path is invalid", insert(2, file("memories/ae\u0301", "x"))},
 		{"long path", "path is invalid", insert(2, file("memories/a"+strings.Repeat("b", 1024), "x"))},
-		{"twice", "there twice", insert(2, file("memories/a.md", "beta"))},
-		{"out of order", "not in its place", insert(3, file("memories/a", "x"))},
-		{"file below file", "it does not lead to", insert(2, file("memories/a.md/x", "x"))},
+		{"twice", "exists twice", insert(2, file("memories/a.md", "beta"))},
+		{"out of order", "out of order", insert(3, file("memories/a", "x"))},
+		{"file below file", "it does not end with", insert(2, file("memories/a.md/x", "x"))},
 		{"not UTF-8", "not valid UTF-8", change("memories/a.md", "beta", "be\xff")},
 		{"directory", "not a regular file", insert(1, special("memories/", tar.TypeDir, ""))},
 		{"symbolic link", "not a regular file", insert(2, special("memories/aa", tar.TypeSymlink, "/etc/passwd"))},
@@ -120,7 +120,7 @@ func TestHostile(t *testing.T) {
 		{"device", "not a regular file", insert(2, special("memories/aa", tar.TypeChar, ""))},
 
 		{"contents changed", "other contents of", change("memories/a.md", "beta", "bent")},
-		{"memory added", "does not lead to the memory", insert(2, file("memories/aa", "x"))},
+		{"memory added", "does not end with the memory", insert(2, file("memories/aa", "x"))},
 		{"memory missing", "which is not in the archive", func(t *testing.T, e []entry) []byte {
 			return pack(t, edit(t, []entry{e[0], e[2], e[3]}, "memento.json", `"memories":2`, `"memories":1`))
 		}},
@@ -134,11 +134,11 @@ func TestHostile(t *testing.T) {
 		}},
 		{"two values", "more than one value", change("history.jsonl", "}\n", "}{}\n")},
 		{"unknown field in history", "unknown field", change("history.jsonl", `{"id"`, `{"x":1,"id"`)},
-		{"version twice", "is there twice", func(t *testing.T, e []entry) []byte {
+		{"version twice", "exists twice", func(t *testing.T, e []entry) []byte {
 			e[3].data += lastLine(e) + "\n"
 			return pack(t, edit(t, e, "memento.json", `"versions":3`, `"versions":4`))
 		}},
-		{"hash wrong", "the hash that it names", change("history.jsonl", `"content":"alpha"`, `"content":"alphb"`)},
+		{"hash wrong", "do not match its hash", change("history.jsonl", `"content":"alpha"`, `"content":"alphb"`)},
 		{"no contents", "has no contents", change("history.jsonl", `"content":"alpha"`, `"content":null`)},
 		{"no path", "has no path", change("history.jsonl", `"path":"/a.md"`, `"path":null`)},
 		{"bad path", "invalid path", change("history.jsonl", `"path":"/a.md"`, `"path":"/../a.md"`)},
@@ -148,9 +148,9 @@ func TestHostile(t *testing.T) {
 		{"bad memory ID", "not that of a memory", change("history.jsonl", `"memory_id":"mem_`, `"memory_id":"`)},
 		{"the future", "not a time in the past", change("history.jsonl", `"created_at":"20`, `"created_at":"91`)},
 		{"no time", "not a time in the past", change("history.jsonl", `"created_at":"20`, `"created_at":"00`)},
-		{"redacted with contents", "yet has a path", change("history.jsonl", `"redacted_at":null`, `"redacted_at":"2026-01-01T00:00:00Z"`)},
-		{"deletion with contents", "yet has contents", change("history.jsonl", `"operation":"created"`, `"operation":"deleted"`)},
-		{"in each other's way", "stand in each other's way", func(t *testing.T, e []entry) []byte {
+		{"redacted with contents", "but has a path", change("history.jsonl", `"redacted_at":null`, `"redacted_at":"2026-01-01T00:00:00Z"`)},
+		{"deletion with contents", "but has contents", change("history.jsonl", `"operation":"created"`, `"operation":"deleted"`)},
+		{"in each other's way", "cannot both exist", func(t *testing.T, e []entry) []byte {
 			// A second memory comes to where the first is about to leave.
 			e = edit(t, e, "history.jsonl", `"path":"/a.md"`, `"path":"/b.md"`)
 			lines := strings.SplitAfter(e[3].data, "\n")

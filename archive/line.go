@@ -95,7 +95,7 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 	}
 	if l.RedactedAt != nil {
 		if l.Path != nil || l.Content != nil || l.SHA256 != nil {
-			return v, "it is redacted, and yet has a path or contents"
+			return v, "it is redacted, but has a path or contents"
 		}
 		if !plausible(*l.RedactedAt, notAfter) {
 			return v, "its redacted_at is not a time in the past"
@@ -114,7 +114,7 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 	v.Path = p
 	if l.Operation == memento.Deleted {
 		if l.Content != nil || l.SHA256 != nil {
-			return v, "it is a deletion, and yet has contents"
+			return v, "it is a deletion, but has contents"
 		}
 		return v, ""
 	}
@@ -122,7 +122,7 @@ func (l *line) version(notAfter time.Time) (v memento.Version, reason string) {
 		return v, "it has no contents, or no hash of them"
 	}
 	if memento.HashContent(*l.Content) != *l.SHA256 {
-		return v, "its contents do not have the hash that it names"
+		return v, "its contents do not match its hash"
 	}
 	v.Content, v.SHA256, v.Size = *l.Content, *l.SHA256, int64(len(*l.Content))
 	return v, ""

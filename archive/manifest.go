@@ -100,7 +100,7 @@ func parseManifest(data []byte) (manifest, error) {
 	}
 	switch {
 	case m.Memories < 0, m.Versions < 0, !m.History && m.Versions != 0:
-		return manifest{}, malformed(manifestName, "its counts cannot be true")
+		return manifest{}, malformed(manifestName, "its counts are impossible")
 	}
 	// An invalid store is reported here, not when it is made.
 	spec := m.Store.spec()

@@ -95,7 +95,7 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 	replaced, err := store.Import(ctx, a.versions)
 	switch {
 	case errors.Is(err, memento.ErrExist), errors.Is(err, memento.ErrIsDir), errors.Is(err, memento.ErrNotDir):
-		return Summary{}, malformed(historyName, "two memories stand in each other's way: %v", err)
+		return Summary{}, malformed(historyName, "two memories cannot both exist: %v", err)
 	case err != nil:
 		return Summary{}, err
 	}
@@ -311,7 +311,7 @@ func (l *loader) readManifest(tr *tar.Reader, h *tar.Header) error {
 func (l *loader) readMemory(tr *tar.Reader, h *tar.Header) error {
 	name, ok := strings.CutPrefix(h.Name, memoriesPrefix)
 	if !ok || name == "" || name[0] != '/' {
-		return malformed(h.Name, "no such entry belongs in an archive")
+		return malformed(h.Name, "it is not an entry of an archive")
 	}
 	p, err := memento.ParsePath(name)
 	if err != nil {
@@ -319,7 +319,7 @@ func (l *loader) readMemory(tr *tar.Reader, h *tar.Header) error {
 		return malformed(h.Name, "its path is invalid: %s", at.Reason)
 	}
 	if n := len(l.memories); n > 0 && p <= l.memories[n-1].path {
-		return malformed(h.Name, "it is there twice, or not in its place: memories come in byte order of path")
+		return malformed(h.Name, "it exists twice, or is out of order: memories come in byte order of path")
 	}
 	text, err := l.readAll(tr, h)
 	if err != nil {
@@ -378,7 +378,7 @@ func (l *loader) readHistory(ctx context.Context, tr *tar.Reader, h *tar.Header)
 		case err != nil:
 			return fault("%v", err)
 		case seen[v.ID]:
-			return fault("version %s is there twice", v.ID)
+			return fault("version %s exists twice", v.ID)
 		}
 		seen[v.ID] = true
 		if v.Operation == memento.Deleted || v.Redacted() {
@@ -438,14 +438,14 @@ func (l *loader) matchHistory(heads map[memento.MemoryID]memento.Version) error 
 	for _, m := range l.memories {
 		switch hash, ok := at[m.path]; {
 		case !ok:
-			return malformed(historyName, "it does not lead to the memory %s, which is in the archive", quoted(string(m.path)))
+			return malformed(historyName, "it does not end with the memory %s, which is in the archive", quoted(string(m.path)))
 		case hash != memento.HashContent(m.content):
 			return malformed(historyName, "it ends with other contents of %s than are in the archive", quoted(string(m.path)))
 		}
 		delete(at, m.path)
 	}
 	for p := range at {
-		return malformed(historyName, "it leads to the memory %s, which is not in the archive", quoted(string(p)))
+		return malformed(historyName, "it ends with the memory %s, which is not in the archive", quoted(string(p)))
 	}
 	return nil
 }

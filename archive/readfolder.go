@@ -81,7 +81,7 @@ func (r *folderReader) visit(name string, d fs.DirEntry) error {
 	p, err := memento.ParsePath("/" + name)
 	if err != nil {
 		at, _ := errors.AsType[*memento.PathError](err)
-		return r.skip(name, "its name is no valid path: "+at.Reason)
+		return r.skip(name, "its name is not a valid path: "+at.Reason)
 	}
 	text, isText, err := r.read(name)
 	switch {

@@ -36,13 +36,13 @@ func (x *examination) damage(d Damage) {
 	switch {
 	case !d.Newest:
 		f.Text = fmt.Sprintf("version %s of memory %s is damaged; it is not the newest", v.ID, v.Memory)
-		f.Repair = fmt.Sprintf("a backup may have its contents; otherwise \"memento redact --store %s %s\" says in the history that they are lost, after which the store can be exported and copied again", x.info.ID, v.ID)
+		f.Repair = fmt.Sprintf("a backup may have its contents; otherwise \"memento redact --store %s %s\" records in the history that they are lost; then the store can be exported and copied again", x.info.ID, v.ID)
 	case d.Whole == "":
-		f.Text = fmt.Sprintf("memory %s is damaged, in its newest version %s, and no version of it is whole", v.Memory, v.ID)
-		f.Repair = "a backup may have its contents; otherwise write the memory anew, or remove it"
+		f.Text = fmt.Sprintf("memory %s is damaged, in its newest version %s, and no version of it is undamaged", v.Memory, v.ID)
+		f.Repair = "a backup may have its contents; otherwise write the memory again, or remove it"
 	default:
-		f.Text = fmt.Sprintf("memory %s is damaged, in its newest version %s; the last whole version is %s", v.Memory, v.ID, d.Whole)
-		f.Repair = fmt.Sprintf("\"memento restore --store %s %s\" brings that version back; \"memento doctor --repair\" does so for all that is damaged", x.info.ID, d.Whole)
+		f.Text = fmt.Sprintf("memory %s is damaged, in its newest version %s; its newest undamaged version is %s", v.Memory, v.ID, d.Whole)
+		f.Repair = fmt.Sprintf("\"memento restore --store %s %s\" brings that version back; \"memento doctor --repair\" does so for all damaged memories", x.info.ID, d.Whole)
 	}
 	if len(x.faults) < maxFaults {
 		x.faults = append(x.faults, f)
@@ -62,7 +62,7 @@ type Repaired struct {
 
 // ErrBeyondRepair says that damaged contents cannot be repaired from what the backend
 // keeps.
-var ErrBeyondRepair = errors.New("cannot be repaired from what is kept")
+var ErrBeyondRepair = errors.New("cannot be repaired from the data in the backend")
 
 // RepairMemory writes a damaged memory again, as a version made by [Actor]. It uses
 // exactly the damaged contents if another version, or a second copy that the backend

@@ -73,15 +73,15 @@ func (s *Counts) Add(o Counts) {
 
 // Suggestions for repair.
 const (
-	repairCopy     = `"memento copy" to a new place makes it anew from the history; or restore a backup`
-	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one, and if it is lost, "memento redact" says so in the history`
-	repairStore    = "restore a backup from before"
-	repairHistory  = "restore a backup from before; the memories as they are now can be saved with \"memento export\""
-	repairMemory   = "write the memory once more, which makes a version of it"
-	repairInside   = `restore a backup of the database, or "memento copy" to a new place, which says what of the stores is lost`
-	repairClock    = "set the clocks of this machine and of the storage; what is written from then on has the right time"
-	repairKeys     = "give the keys that it was encrypted with; if they are right, the storage was changed by others: restore a backup"
-	repairPromise  = "do not let several programs write there: edits can be lost; see docs for what the storage must be able to do"
+	repairCopy     = `"memento copy" to a new backend builds it again from the history; or restore a backup`
+	repairContents = `"memento restore" brings back an older version of the memory; a backup may have this one; if it is lost, "memento redact" records that in the history`
+	repairStore    = "restore an earlier backup"
+	repairHistory  = "restore an earlier backup; the memories as they are now can be saved with \"memento export\""
+	repairMemory   = "write the memory again, which makes a new version"
+	repairInside   = `restore a backup of the database, or "memento copy" to a new backend, which reports what is lost`
+	repairClock    = "set the clocks of this machine and of the storage; later versions then have the right time"
+	repairKeys     = "give the keys that it was encrypted with; if they are right, somebody has changed the storage: restore a backup"
+	repairPromise  = "do not let several programs write there: edits can be lost; see the documentation for the requirements on the storage"
 )
 
 // maxFaults is the maximum number of faults reported for a store.
@@ -166,7 +166,7 @@ func (d *Doctor) Keys(ctx context.Context) (keys, faults int64, err error) {
 			fault(k.ID, "is not valid: "+err.Error())
 		}
 		if ids[k.ID] || hashes[k.Hash] {
-			fault(k.ID, "is there twice")
+			fault(k.ID, "exists twice")
 		}
 		ids[k.ID], hashes[k.Hash] = true, true
 	}

@@ -161,24 +161,24 @@ func (a altered) GetStore(ctx context.Context, ws memento.Workspace, id memento.
 func TestFaults(t *testing.T) {
 	last := func(all []memento.Version) *memento.Version { return &all[len(all)-1] }
 	for says, tc := range map[string]altered{
-		"it counts 3 memories with 8 bytes, and has 2 with 8": {usage: memento.Usage{Memories: 1}},
-		"is not explained by the history": {versions: func(all []memento.Version) []memento.Version {
+		"it counts 3 memories with 8 bytes, but has 2 with 8": {usage: memento.Usage{Memories: 1}},
+		"exists, but not according to the history": {versions: func(all []memento.Version) []memento.Version {
 			first := all[0].Memory
 			return slices.DeleteFunc(all, func(v memento.Version) bool { return v.Memory == first })
 		}},
-		"is not as its newest version": {versions: func(all []memento.Version) []memento.Version {
+		"differs from its newest version": {versions: func(all []memento.Version) []memento.Version {
 			return slices.Delete(all, 4, 5)
 		}},
-		"the history has memory": {entries: func(all []memento.Entry) []memento.Entry { return all[1:] }},
-		"is not in its place in the listing, or twice": {entries: func(all []memento.Entry) []memento.Entry {
+		"according to the history, memory": {entries: func(all []memento.Entry) []memento.Entry { return all[1:] }},
+		"is out of order in the listing, or listed twice": {entries: func(all []memento.Entry) []memento.Entry {
 			slices.Reverse(all)
 			return all
 		}},
-		"a path is a memory and a directory": {entries: func(all []memento.Entry) []memento.Entry {
+		"a path is both a memory and a directory": {entries: func(all []memento.Entry) []memento.Entry {
 			all[0].Path, all[0].Memory.Path = "/other", "/other"
 			return all
 		}},
-		"does not have the contents that its hash and its size say": {entries: func(all []memento.Entry) []memento.Entry {
+		"has contents that do not match its hash or its size": {entries: func(all []memento.Entry) []memento.Entry {
 			all[0].Memory.Content = "damaged"
 			return all
 		}},
@@ -186,12 +186,12 @@ func TestFaults(t *testing.T) {
 			all[3].Content = "damaged"
 			return all
 		}},
-		"is there twice": {versions: func(all []memento.Version) []memento.Version { return append(all, *last(all)) }},
-		"is not in its place: its number is 0": {versions: func(all []memento.Version) []memento.Version {
+		"exists twice": {versions: func(all []memento.Version) []memento.Version { return append(all, *last(all)) }},
+		"is out of order: its number is 0": {versions: func(all []memento.Version) []memento.Version {
 			last(all).Seq = 0
 			return all
 		}},
-		"should be empty, and is not": {versions: func(all []memento.Version) []memento.Version {
+		"should be empty, but is not": {versions: func(all []memento.Version) []memento.Version {
 			last(all).Content = "left over"
 			return all
 		}},
@@ -199,19 +199,19 @@ func TestFaults(t *testing.T) {
 			last(all).Path = "/a//b"
 			return all
 		}},
-		"has a path and is redacted, or neither": {versions: func(all []memento.Version) []memento.Version {
+		"is redacted and has a path, or neither": {versions: func(all []memento.Version) []memento.Version {
 			all[0].Path = "/a.md"
 			return all
 		}},
-		"which there is not": {versions: func(all []memento.Version) []memento.Version {
+		"has the unknown operation": {versions: func(all []memento.Version) []memento.Version {
 			last(all).Operation = "renamed"
 			return all
 		}},
-		"1 versions are of the future": {versions: func(all []memento.Version) []memento.Version {
+		"1 versions have times in the future": {versions: func(all []memento.Version) []memento.Version {
 			last(all).CreatedAt = time.Now().Add(time.Hour)
 			return all
 		}},
-		"cannot be had by its": {entries: func(all []memento.Entry) []memento.Entry {
+		"cannot be read by its": {entries: func(all []memento.Entry) []memento.Entry {
 			all[0].Memory.ID = "mem_other"
 			return all
 		}},
@@ -257,7 +257,7 @@ func TestBrokenPromises(t *testing.T) {
 	if err != nil || int(n) != len(said) {
 		t.Errorf("%d, %v, %q", n, err, said)
 	}
-	for _, want := range []string{"1h0m0s apart", "of a memory that was to be absent", "of a version that was the newest", "of 8 writes over the same version 8 succeeded"} {
+	for _, want := range []string{"1h0m0s apart", "that requires that the memory does not exist", "on condition of a version that is no longer the newest", "of 8 concurrent writes over the same version, 8 succeeded"} {
 		if !strings.Contains(strings.Join(said, "\n"), want) {
 			t.Errorf("it does not say %q: %q", want, said)
 		}
@@ -302,7 +302,7 @@ func TestBusy(t *testing.T) {
 		return all
 	}
 	seen, faults := look(t, busy{altered{Backend: b, versions: damage}}, info)
-	if seen.Faults != 1 || len(faults) != 1 || !strings.Contains(faults[0].Text, "does not have the contents") {
+	if seen.Faults != 1 || len(faults) != 1 || !strings.Contains(faults[0].Text, "has contents that do not match") {
 		t.Errorf("%+v, %+v", seen, faults)
 	}
 }

@@ -59,7 +59,7 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 	for p := range files {
 		for dir := range p.Ancestors() {
 			if files[dir] {
-				x.fault("a path is a memory and a directory", repairCopy)
+				x.fault("a path is both a memory and a directory", repairCopy)
 			}
 		}
 	}
@@ -90,22 +90,22 @@ func (x *examination) memory(m *memento.Memory, last memento.Path) {
 		x.faultf(repairMemory, "memory %s has a path that is not valid", m.ID)
 	}
 	if last != "" && m.Path <= last {
-		x.faultf(repairCopy, "memory %s is not in its place in the listing, or twice", m.ID)
+		x.faultf(repairCopy, "memory %s is out of order in the listing, or listed twice", m.ID)
 	}
 	if m.SHA256 != "" && (m.SHA256 != memento.HashContent(m.Content) || m.Digest == "" && m.Size != int64(len(m.Content))) {
-		x.faultf(repairContents, "memory %s does not have the contents that its hash and its size say", m.ID)
+		x.faultf(repairContents, "memory %s has contents that do not match its hash or its size", m.ID)
 	}
 	if x.heads == nil {
 		return
 	}
 	v, living := x.heads[m.ID]
 	if !living {
-		x.faultf(repairMemory, "memory %s is not explained by the history", m.ID)
+		x.faultf(repairMemory, "memory %s exists, but not according to the history", m.ID)
 		return
 	}
 	delete(x.heads, m.ID)
 	if v.ID != m.Version || v.Path != m.Path || m.SHA256 != "" && v.SHA256 != m.SHA256 || v.Size != m.Size || v.Digest != m.Digest || !v.CreatedAt.Equal(m.UpdatedAt) {
-		x.faultf(repairMemory, "memory %s is not as its newest version %s says", m.ID, v.ID)
+		x.faultf(repairMemory, "memory %s differs from its newest version %s", m.ID, v.ID)
 	}
 }
 
@@ -118,9 +118,9 @@ func (x *examination) sample(ctx context.Context, samples []memento.Memory) erro
 			case err != nil && !IsDamage(err):
 				return err
 			case err != nil:
-				x.faultf(repairCopy, "memory %s is listed, and cannot be had by its %s: %v", m.ID, how, withoutPath(err))
+				x.faultf(repairCopy, "memory %s is listed, but cannot be read by its %s: %v", m.ID, how, withoutPath(err))
 			case got.ID != m.ID || got.Path != m.Path || got.Version != m.Version:
-				x.faultf(repairCopy, "memory %s is listed, and by its %s there is another, or another version", m.ID, how)
+				x.faultf(repairCopy, "memory %s is listed, but reading it by its %s returns another memory or version", m.ID, how)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (x *examination) rolledUp(ctx context.Context, want memento.Usage) error {
 		}
 	}
 	if sum != want {
-		x.faultf(repairCopy, "its directories sum up to %d memories with %d bytes, and there are %d with %d", sum.Memories, sum.Bytes, want.Memories, want.Bytes)
+		x.faultf(repairCopy, "the sums for its directories are %d memories with %d bytes, but there are %d with %d", sum.Memories, sum.Bytes, want.Memories, want.Bytes)
 	}
 	return nil
 }

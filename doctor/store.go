@@ -58,7 +58,7 @@ func (x *examination) look(ctx context.Context) error {
 	}
 	if whole {
 		for id, v := range x.heads {
-			x.faultf(repairCopy, "the history has memory %s living, by version %s, and it is not there", id, v.ID)
+			x.faultf(repairCopy, "according to the history, memory %s exists with version %s, but it is missing", id, v.ID)
 		}
 	}
 	info, err := x.doctor.Backend.GetStore(ctx, x.info.Workspace, x.info.ID)
@@ -68,10 +68,10 @@ func (x *examination) look(ctx context.Context) error {
 	case err != nil:
 		return err
 	case whole && info.Usage != usage:
-		x.faultf(repairCopy, "it counts %d memories with %d bytes, and has %d with %d", info.Usage.Memories, info.Usage.Bytes, usage.Memories, usage.Bytes)
+		x.faultf(repairCopy, "it counts %d memories with %d bytes, but has %d with %d", info.Usage.Memories, info.Usage.Bytes, usage.Memories, usage.Bytes)
 	}
 	if err == nil && (info.ID != x.info.ID || info.Workspace != x.info.Workspace) {
-		x.faultf(repairCopy, "it is described as store %s of workspace %q", info.ID, info.Workspace)
+		x.faultf(repairCopy, "its description is that of store %s in workspace %q", info.ID, info.Workspace)
 	}
 	if !whole {
 		return nil
@@ -100,10 +100,10 @@ func (x *examination) history(ctx context.Context) error {
 			x.step()
 			x.seen.Versions++
 			if v.Seq <= seq {
-				x.faultf(repairHistory, "version %s is not in its place: its number is %d, behind %d", v.ID, v.Seq, seq)
+				x.faultf(repairHistory, "version %s is out of order: its number is %d, after %d", v.ID, v.Seq, seq)
 			}
 			if v.ID == "" || ids[v.ID] {
-				x.faultf(repairHistory, "version %q is there twice", v.ID)
+				x.faultf(repairHistory, "version %q exists twice", v.ID)
 			}
 			ids[v.ID], seq = true, max(seq, v.Seq)
 			if v.CreatedAt.Sub(x.doctor.now()) > ahead {
@@ -136,7 +136,7 @@ func (x *examination) history(ctx context.Context) error {
 		switch {
 		case failed == nil:
 			if future > 0 {
-				x.faultf(repairClock, "%d versions are of the future", future)
+				x.faultf(repairClock, "%d versions have times in the future", future)
 			}
 			return x.damages(ctx, damages)
 		case !IsDamage(failed):
@@ -156,17 +156,17 @@ func (x *examination) version(v *memento.Version, contents bool) {
 	switch v.Operation {
 	case memento.Created, memento.Modified, memento.Deleted:
 	default:
-		x.faultf(repairHistory, "version %s has the operation %q, which there is not", v.ID, v.Operation)
+		x.faultf(repairHistory, "version %s has the unknown operation %q", v.ID, v.Operation)
 	}
 	switch {
 	case v.Memory == "":
-		x.faultf(repairHistory, "version %s is of no memory", v.ID)
+		x.faultf(repairHistory, "version %s has no memory", v.ID)
 	case empty && (v.Content != "" || v.SHA256 != "" || v.Digest != "" || v.Size != 0):
-		x.faultf(repairHistory, "version %s should be empty, and is not", v.ID)
+		x.faultf(repairHistory, "version %s should be empty, but is not", v.ID)
 	case v.Redacted() != (v.Path == ""):
-		x.faultf(repairHistory, "version %s has a path and is redacted, or neither", v.ID)
+		x.faultf(repairHistory, "version %s is redacted and has a path, or neither", v.ID)
 	case !empty && contents && (v.SHA256 != memento.HashContent(v.Content) || v.Digest == "" && v.Size != int64(len(v.Content))):
-		x.faultf(repairContents, "version %s of memory %s does not have the contents that its hash and its size say", v.ID, v.Memory)
+		x.faultf(repairContents, "version %s of memory %s has contents that do not match its hash or its size", v.ID, v.Memory)
 	}
 	if v.Path != "" {
 		if _, err := memento.ParsePath(string(v.Path)); err != nil {

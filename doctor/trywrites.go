@@ -44,7 +44,7 @@ func (d *Doctor) TryWrites(ctx context.Context, ws memento.Workspace) (faults in
 		}
 	}
 	if _, err := d.Backend.CreateStore(ctx, ws, memento.StoreSpec{Name: name, UniqueName: true}); !errors.Is(err, memento.ErrExist) {
-		t.fault("two stores were made of a name that was to be unique", repairPromise)
+		t.fault("two stores were made with a name that should be unique", repairPromise)
 	}
 	return t.faults, nil
 }
@@ -71,7 +71,7 @@ func (t *trial) expect(ctx context.Context, want error, what string, changes ...
 	case want == nil && err != nil:
 		return nil, err // the store cannot be written to
 	case want != nil && err == nil, !errors.Is(err, want):
-		t.fault("a write was not refused as it must be: "+what, repairPromise)
+		t.fault("a write was not refused as it should be: one "+what, repairPromise)
 	}
 	return done.Versions, nil
 }
@@ -86,12 +86,12 @@ func (t *trial) conditions(ctx context.Context) error {
 		what   string
 		change memento.Change
 	}{
-		{memento.ErrExist, "of a memory that was to be absent", memento.Put{Path: "/a", Content: "two", If: memento.IfAbsent()}},
-		{memento.ErrConflict, "of a version that is not the newest", memento.Put{Path: "/a", Content: "two", If: memento.IfVersion("memver_none")}},
-		{memento.ErrConflict, "of contents that are not there", memento.Remove{Path: "/a", If: memento.IfSHA256(memento.HashContent("other"))}},
+		{memento.ErrExist, "that requires that the memory does not exist", memento.Put{Path: "/a", Content: "two", If: memento.IfAbsent()}},
+		{memento.ErrConflict, "on condition of a version that does not exist", memento.Put{Path: "/a", Content: "two", If: memento.IfVersion("memver_none")}},
+		{memento.ErrConflict, "on condition of other contents", memento.Remove{Path: "/a", If: memento.IfSHA256(memento.HashContent("other"))}},
 		{nil, "", memento.Put{Path: "/a", Content: "two", If: memento.IfVersion(made[0].ID)}},
-		{memento.ErrConflict, "of a version that was the newest", memento.Put{Path: "/a", Content: "three", If: memento.IfVersion(made[0].ID)}},
-		{memento.ErrNotDir, "of a path through a memory", memento.Put{Path: "/a/b", Content: "x"}},
+		{memento.ErrConflict, "on condition of a version that is no longer the newest", memento.Put{Path: "/a", Content: "three", If: memento.IfVersion(made[0].ID)}},
+		{memento.ErrNotDir, "to a path below a memory", memento.Put{Path: "/a/b", Content: "x"}},
 	} {
 		if _, err := t.expect(ctx, try.want, try.what, try.change); err != nil {
 			return err
@@ -99,23 +99,23 @@ func (t *trial) conditions(ctx context.Context) error {
 	}
 	m, err := t.doctor.Backend.Get(ctx, t.info.ID, memento.ByPath("/a"))
 	if err == nil && m.Content != "two" {
-		t.fault("a memory is not read as it was written", repairPromise)
+		t.fault("a memory is read with other contents than were written", repairPromise)
 	}
 	v, verr := t.doctor.Backend.GetVersion(ctx, t.info.ID, made[0].ID)
 	if verr == nil && v.Content != "one\r\n\u00e9" {
-		t.fault("a version is not read as it was written", repairPromise)
+		t.fault("a version is read with other contents than were written", repairPromise)
 	}
 	return errors.Join(err, verr)
 }
 
 // atomic tries a write of two changes of which the second fails.
 func (t *trial) atomic(ctx context.Context) error {
-	if _, err := t.expect(ctx, memento.ErrNotExist, "of what does not exist",
+	if _, err := t.expect(ctx, memento.ErrNotExist, "that removes what does not exist",
 		memento.Put{Path: "/half", Content: "x"}, memento.Remove{Path: "/none"}); err != nil {
 		return err
 	}
 	if _, err := t.doctor.Backend.Get(ctx, t.info.ID, memento.ByPath("/half")); !errors.Is(err, memento.ErrNotExist) {
-		t.fault("of a write that failed, a part has happened", repairPromise)
+		t.fault("a write that failed was carried out in part", repairPromise)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (t *trial) races(ctx context.Context) error {
 			return failed
 		}
 		if n := won.Load(); n != 1 {
-			t.fault(fmt.Sprintf("of %d writes over the same version %d succeeded, and not one", racers, n), repairPromise)
+			t.fault(fmt.Sprintf("of %d concurrent writes over the same version, %d succeeded instead of one", racers, n), repairPromise)
 			return nil
 		}
 		head = next

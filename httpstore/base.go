@@ -15,7 +15,7 @@ func parseBase(raw string, o *Options) (string, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return "", invalid("the URL of a server is written https://HOST[:PORT][/PATH]")
+		return "", invalid("the URL of a server has the form https://HOST[:PORT][/PATH]")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return "", invalid("the URL of a server starts with https://, or with http://")
 	case u.User != nil:
@@ -27,11 +27,11 @@ func parseBase(raw string, o *Options) (string, error) {
 	}
 	for _, c := range []byte(o.Key) {
 		if c <= ' ' || c > '~' {
-			return "", invalid("the key has characters that no key has; a key is a single line that begins with %s", memento.SecretPrefix)
+			return "", invalid("the key has invalid characters; a key is a single line that begins with %s", memento.SecretPrefix)
 		}
 	}
 	if u.Scheme == "http" && o.Key != "" && !o.AllowPlaintext && !isLoopback(u.Hostname()) {
-		return "", invalid("over http:// the key would travel in clear text; use https://, or, on a network that nobody else reads, allow it (?plaintext=true)")
+		return "", invalid("over http:// the key would be sent in clear text; use https:// or, on a trusted network, allow it (?plaintext=true)")
 	}
 	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
 }

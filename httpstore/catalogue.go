@@ -124,7 +124,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 }
 
 // errEnvelope refuses what wrappers keep with stores, which the HTTP API does not show.
-var errEnvelope = fmt.Errorf("%w: a server takes no encrypted stores; encrypt where it keeps its memories", memento.ErrUnsupported)
+var errEnvelope = fmt.Errorf("%w: a server does not accept encrypted stores; use the encryption of the server", memento.ErrUnsupported)
 
 // GetStore returns the description of a store.
 func (b *Backend) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {

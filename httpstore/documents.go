@@ -102,7 +102,7 @@ func (b *Backend) list(ctx context.Context, op string, id memento.StoreID, opts 
 	case opts.Dir != "" && opts.Dir != memento.Root && !isPath(opts.Dir): // there is nothing below such a path
 		return b.exists(ctx, op, id)
 	case !utf8.ValidString(opts.After):
-		return b.absent(ctx, op, &memento.Error{Op: op, Err: invalid("what the listing continues behind is no path")})
+		return b.absent(ctx, op, &memento.Error{Op: op, Err: invalid("the cursor of the listing is not a path")})
 	}
 	query := url.Values{}
 	if opts.Dir != "" {

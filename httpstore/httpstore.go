@@ -165,7 +165,7 @@ func (b *Backend) introduce(ctx context.Context) error {
 	var who wire.Identity
 	err := b.call(ctx, request{op: opOpen, method: http.MethodGet, path: "/v1/whoami", safe: true, first: true}, &who)
 	if b.opts.Key == "" && errors.Is(err, memento.ErrDenied) {
-		err = &memento.Error{Op: opOpen, Err: fmt.Errorf("%w: the server asks for a key, and there is none", memento.ErrDenied)}
+		err = &memento.Error{Op: opOpen, Err: fmt.Errorf("%w: the server requires a key, and none was given", memento.ErrDenied)}
 	}
 	if status, ok := errors.AsType[*StatusError](err); ok && status.Status == http.StatusNotFound {
 		err = &memento.Error{Op: opOpen, Err: errOtherService}

@@ -75,7 +75,7 @@ func (b *Backend) round(ctx context.Context, r request, answer any) error {
 // unsure returns the error for a request that the server may have carried out.
 func (r *request) unsure(cause error) error {
 	if !r.safe {
-		cause = fmt.Errorf("%w: it may have happened or not (%w)", memento.ErrUncertain, cause)
+		cause = fmt.Errorf("%w: the request may have been carried out (%w)", memento.ErrUncertain, cause)
 	}
 	return &memento.Error{Op: r.op, Err: cause}
 }

@@ -17,7 +17,7 @@ func exposedFolder(path string) []string {
 	found := exposedOwner("folder", path, info)
 	// In a sticky folder such as /tmp, users can replace only their own files.
 	if mode := info.Mode(); mode&0o022 != 0 && mode&fs.ModeSticky == 0 {
-		found = append(found, fmt.Sprintf("other users can change what is in the folder %s, whose mode is %04o; chmod go-w takes that from them", path, mode.Perm()))
+		found = append(found, fmt.Sprintf("other users can change the contents of the folder %s, whose mode is %04o; chmod go-w prevents that", path, mode.Perm()))
 	}
 	return found
 }
@@ -29,7 +29,7 @@ func exposedFile(path string) []string {
 	}
 	found := exposedOwner("file", path, info)
 	if mode := info.Mode(); mode&0o026 != 0 {
-		found = append(found, fmt.Sprintf("other users can read or change the file %s, whose mode is %04o; chmod 600 takes that from them", path, mode.Perm()))
+		found = append(found, fmt.Sprintf("other users can read or change the file %s, whose mode is %04o; chmod 600 prevents that", path, mode.Perm()))
 	}
 	return found
 }
@@ -41,5 +41,5 @@ func exposedOwner(what, path string, info fs.FileInfo) []string {
 	if !ok || int(sys.Uid) == os.Geteuid() || sys.Uid == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the %s %s belongs to another user, with the ID %d, who can change it; chown gives it to the user of memento", what, path, sys.Uid)}
+	return []string{fmt.Sprintf("the %s %s belongs to another user, with the ID %d, who can change it; use chown to give it to the user of memento", what, path, sys.Uid)}
 }

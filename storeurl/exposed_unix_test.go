@@ -31,7 +31,7 @@ func TestExposed(t *testing.T) {
 	}{
 		{"as memento makes them", 0o700, 0o600, 0o600, storeurl.SQLite(file), nil},
 		{"readable folder", 0o755, 0o600, 0o600, storeurl.SQLite(file), nil},
-		{"writable folder", 0o777, 0o600, 0o600, storeurl.SQLite(file), []string{"change what is in the folder " + dir + ", whose mode is 0777"}},
+		{"writable folder", 0o777, 0o600, 0o600, storeurl.SQLite(file), []string{"change the contents of the folder " + dir + ", whose mode is 0777"}},
 		{"writable by the group", 0o770, 0o600, 0o600, storeurl.Dir(dir), []string{"whose mode is 0770"}},
 		{"sticky", 0o777 | os.ModeSticky, 0o600, 0o600, storeurl.Dir(dir), nil},
 		{"readable file", 0o700, 0o644, 0o600, storeurl.SQLite(file), []string{"the file " + file + ", whose mode is 0644"}},

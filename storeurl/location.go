@@ -67,7 +67,7 @@ func (l *location) only(keys ...string) error {
 			known = known || k == key
 		}
 		if !known {
-			return invalid("%s: takes no query key %q", l.scheme, key)
+			return invalid("%s: unknown query key %q", l.scheme, key)
 		}
 	}
 	return nil

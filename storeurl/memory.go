@@ -9,7 +9,7 @@ import (
 
 func openMemory(_ context.Context, l location, _ *Options) (memento.Backend, error) {
 	if l.host || l.path != "" {
-		return nil, invalid("mem: takes nothing after the colon")
+		return nil, invalid("mem: nothing can follow the colon")
 	}
 	if err := l.only(); err != nil {
 		return nil, err

@@ -93,14 +93,14 @@ func (l *location) postgres() (connString string, opts *pgstore.Options, err err
 }
 
 func (l *location) noPassword() error {
-	return invalid("%s: a password has no place in it; PGPASSWORD has it, or a file that PGPASSFILE names (~/.pgpass)", l.scheme)
+	return invalid("%s: a password is not allowed in the URL; set PGPASSWORD, or use a file that PGPASSFILE names (~/.pgpass)", l.scheme)
 }
 
 // one returns a key of the query, "" if it is absent.
 func (l *location) one(key string) (string, error) {
 	values := l.query[key]
 	if len(values) > 1 {
-		return "", invalid("%s: the query key %q is there twice", l.scheme, key)
+		return "", invalid("%s: the query key %q is given twice", l.scheme, key)
 	}
 	return strings.Join(values, ""), nil
 }
@@ -113,7 +113,7 @@ func (l *location) whole(key string) (int, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
-		return 0, invalid("%s: the query key %q is a whole number, at least 1", l.scheme, key)
+		return 0, invalid("%s: the query key %q must be a whole number, at least 1", l.scheme, key)
 	}
 	return int(n), nil
 }
@@ -130,7 +130,7 @@ func (l *location) seconds(key string) (time.Duration, error) {
 		d, err = time.Duration(n)*time.Second, nil
 	}
 	if err != nil || d <= 0 {
-		return 0, invalid("%s: the query key %q is a duration, such as 5s or 500ms", l.scheme, key)
+		return 0, invalid("%s: the query key %q must be a duration, such as 5s or 500ms", l.scheme, key)
 	}
 	return d, nil
 }
@@ -150,7 +150,7 @@ func (l *location) size(key string) (int64, error) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil {
-		return 0, invalid("%s: the query key %q is a number of bytes, such as 16384, 16KiB or 256MiB", l.scheme, key)
+		return 0, invalid("%s: the query key %q must be a number of bytes, such as 16384, 16KiB or 256MiB", l.scheme, key)
 	}
 	return int64(n) << shift, nil
 }

@@ -51,12 +51,12 @@ func TestPostgres(t *testing.T) {
 func TestPostgresRefused(t *testing.T) {
 	for url, says := range map[string]string{
 		"postgres:db":                                        "write postgres://HOST/DATABASE",
-		"postgres://u:" + canary + "@h/db":                   "a password has no place in it; PGPASSWORD has it",
-		"postgresql://u:@h/db":                               "a password has no place in it",
-		"postgres://h/db?password=" + canary:                 "a password has no place in it",
-		"postgres://h/db?sslpassword=" + canary:              "a password has no place in it",
-		"postgres://h/db?schemas=x":                          `takes no query key "schemas"`,
-		"postgres://h/db?schema=a&schema=b":                  `the query key "schema" is there twice`,
+		"postgres://u:" + canary + "@h/db":                   "a password is not allowed in the URL; set PGPASSWORD",
+		"postgresql://u:@h/db":                               "a password is not allowed in the URL",
+		"postgres://h/db?password=" + canary:                 "a password is not allowed in the URL",
+		"postgres://h/db?sslpassword=" + canary:              "a password is not allowed in the URL",
+		"postgres://h/db?schemas=x":                          `unknown query key "schemas"`,
+		"postgres://h/db?schema=a&schema=b":                  `the query key "schema" is given twice`,
 		"postgres://h/db?max_connections=0":                  "a whole number, at least 1",
 		"postgres://h/db?connect_timeout=soon":               "a duration, such as 5s",
 		"postgres://h/db?statement_timeout=-5s":              "a duration, such as 5s",

@@ -35,7 +35,7 @@ func (l *location) s3() (at s3store.Location, opts *s3store.Options, err error) 
 	case !ok || bucket == "":
 		return at, nil, invalid("%s: write %s://BUCKET or %s://BUCKET/PREFIX", l.scheme, l.scheme, l.scheme)
 	case strings.ContainsRune(bucket, '@'):
-		return at, nil, invalid("%s: keys have no place in it; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have them, or the shared credentials file, or the role of the machine", l.scheme)
+		return at, nil, invalid("%s: keys are not allowed in the URL; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use the shared credentials file, or the role of the machine", l.scheme)
 	case strings.ContainsRune(bucket, ':'):
 		return at, nil, invalid("%s: what follows // is a bucket, without a port; the server is in ?endpoint=https://HOST:PORT", l.scheme)
 	}
@@ -47,7 +47,7 @@ func (l *location) s3() (at s3store.Location, opts *s3store.Options, err error) 
 		return at, nil, err
 	}
 	if u, err := url.Parse(at.Endpoint); err != nil || at.Endpoint != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") || u.User != nil {
-		return at, nil, invalid("%s: the query key \"endpoint\" is a URL such as https://HOST:PORT, without user and password", l.scheme)
+		return at, nil, invalid("%s: the query key \"endpoint\" must be a URL such as https://HOST:PORT, without user and password", l.scheme)
 	}
 	if at.Region, err = l.one("region"); err != nil {
 		return at, nil, err

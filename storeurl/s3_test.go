@@ -71,14 +71,14 @@ func TestS3Refused(t *testing.T) {
 	for at, says := range map[string]string{
 		"s3:bucket":                                 "write s3://BUCKET",
 		"s3:///prefix":                              "write s3://BUCKET",
-		"s3://id:" + canary + "@bucket":             "keys have no place in it",
+		"s3://id:" + canary + "@bucket":             "keys are not allowed in the URL",
 		"s3://" + canary + ":9000/bucket":           "a bucket, without a port",
-		"s3://b?secret=" + canary:                   `takes no query key "secret"`,
-		"s3://b?endpoint=localhost":                 `"endpoint" is a URL`,
-		"s3://b?endpoint=http://a:" + canary + "@h": `"endpoint" is a URL`,
-		"s3://b?path_style=maybe":                   `"path_style" is true or false`,
+		"s3://b?secret=" + canary:                   `unknown query key "secret"`,
+		"s3://b?endpoint=localhost":                 `"endpoint" must be a URL`,
+		"s3://b?endpoint=http://a:" + canary + "@h": `"endpoint" must be a URL`,
+		"s3://b?path_style=maybe":                   `"path_style" must be true or false`,
 		"s3://b?inline=lots":                        "a number of bytes",
-		"s3://b?cache=1&cache=2":                    "is there twice",
+		"s3://b?cache=1&cache=2":                    "is given twice",
 	} {
 		b, err := storeurl.Open(t.Context(), at, nil)
 		switch {

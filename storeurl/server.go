@@ -14,7 +14,7 @@ func openServer(ctx context.Context, l location, o *Options) (memento.Backend, e
 	case err != nil, u.Opaque != "":
 		return nil, invalid("%s: write %s://HOST, %s://HOST:PORT or, below a path, %s://HOST/PATH", l.scheme, l.scheme, l.scheme, l.scheme)
 	case u.User != nil:
-		return nil, invalid("%s: a user name or a key has no place in it; the key comes from the environment or from a file", l.scheme)
+		return nil, invalid("%s: a user name or a key is not allowed in the URL; the key comes from the environment or from a file", l.scheme)
 	case u.Hostname() == "":
 		return nil, invalid("%s: needs a host, as in %s://memory.example.com", l.scheme, l.scheme)
 	}
@@ -60,5 +60,5 @@ func (l *location) boolean(key string) (bool, error) {
 	case len(values) == 1 && values[0] == "true":
 		return true, nil
 	}
-	return false, invalid("%s: the query key %q is true or false", l.scheme, key)
+	return false, invalid("%s: the query key %q must be true or false", l.scheme, key)
 }

@@ -9,8 +9,8 @@
 //	https://HOST[:PORT]   a memento server; with a path if it is served below one
 //	http://HOST[:PORT]    the same without TLS
 //
-// A URL says where memories are, and contains no credentials: user names and passwords
-// are refused, and no error repeats a URL. The key of a server comes from [Options].
+// A URL says where memories are, and contains no secrets: passwords are refused, and no
+// error repeats a URL. The key of a server comes from [Options].
 // Credentials for a database are taken from where libpq takes them: PGUSER, PGPASSWORD,
 // PGPASSFILE and PGSERVICEFILE; the name of the database user, which is not secret, can
 // be in the URL. Credentials for a bucket are AWS_ACCESS_KEY_ID and

@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 		{"sqlite:", "needs the path of a file"},
 		{"sqlite://", "needs the path of a file"},
 		{"sqlite://u:" + canary + "@h/x.db", "names a file, not a host"},
-		{"sqlite:x.db?mode=memory", `takes no query key "mode"`},
+		{"sqlite:x.db?mode=memory", `unknown query key "mode"`},
 		{"sqlite:x.db?a=%zz", "not of the form key=value"},
 		{"sqlite:50%.db", "write it %25"},
 		{"sqlite:a#b.db", "write it %23"},
@@ -141,13 +141,13 @@ func TestRefused(t *testing.T) {
 		{"dir:", "needs the path of a folder"},
 		{"dir://", "needs the path of a folder"},
 		{"dir://u:" + canary + "@h/x", "names a folder, not a host"},
-		{"dir:x?mode=memory", `takes no query key "mode"`},
+		{"dir:x?mode=memory", `unknown query key "mode"`},
 		{"dir:a%00b", "NUL"},
 		{"dir:~", "is not expanded"},
 		{"dir:~/m", "is not expanded"},
-		{"mem:x", "takes nothing"},
-		{"mem://h", "takes nothing"},
-		{"mem:?k=v", `takes no query key "k"`},
+		{"mem:x", "nothing can follow"},
+		{"mem://h", "nothing can follow"},
+		{"mem:?k=v", `unknown query key "k"`},
 	} {
 		b, err := storeurl.Open(t.Context(), tc.url, nil)
 		switch {

@@ -126,7 +126,7 @@ func compareVersions(s, t *memento.Version, contents bool) string {
 	case t.Redacted() && !s.Redacted():
 		what = "is redacted in the target only"
 	case s.Memory != t.Memory:
-		what = "is of another memory"
+		what = "belongs to another memory"
 	case s.Operation != t.Operation:
 		what = "has another operation"
 	case s.Path != t.Path:
@@ -134,7 +134,7 @@ func compareVersions(s, t *memento.Version, contents bool) string {
 	case s.SHA256 != t.SHA256 || s.Size != t.Size || s.Digest != t.Digest:
 		what = "has other contents"
 	case contents && t.SHA256 != "" && memento.HashContent(t.Content) != t.SHA256:
-		what = "has contents in the target that do not have their hash"
+		what = "has contents in the target that do not match their hash"
 	case s.CreatedBy != t.CreatedBy || !sameRedactor(s.RedactedBy, t.RedactedBy):
 		what = "has another actor"
 	case !s.CreatedAt.Equal(t.CreatedAt):

@@ -211,7 +211,7 @@ func (c *Copier) versions(ctx context.Context, r *Result, after int64) (last int
 		}
 		if err := c.To.Import(ctx, info.ID, batch); err != nil {
 			if errors.Is(err, memento.ErrExist) || errors.Is(err, memento.ErrConflict) {
-				err = fmt.Errorf("%w: somebody else writes to it: %v", ErrDiffers, err)
+				err = fmt.Errorf("%w: another process writes to it: %v", ErrDiffers, err)
 			}
 			return after, err
 		}

@@ -24,7 +24,7 @@ func (c *Copier) Keys(ctx context.Context, ws memento.Workspace, dryRun bool) (K
 	from, ok := c.From.(memento.KeyKeeper)
 	to, also := c.To.(memento.KeyKeeper)
 	if !ok || !also {
-		return sum, fmt.Errorf("%w: to copy keys, both must keep some", memento.ErrUnsupported)
+		return sum, fmt.Errorf("%w: copying keys needs two backends that keep keys", memento.ErrUnsupported)
 	}
 	for k, err := range from.ListKeys(ctx, ws) {
 		if err != nil {

@@ -35,7 +35,7 @@ import (
 
 // ErrDiffers says that the target has a store of the same ID that is not a copy of the
 // source's: it was written to, or made in another way. It is not changed.
-var ErrDiffers = errors.New("the target has a store of this ID that is no copy of it")
+var ErrDiffers = errors.New("the target has a store with this ID that is not a copy")
 
 // ErrEncrypted says that a store is encrypted and the source was opened without its keys,
 // while the target would encrypt it again.

@@ -139,8 +139,8 @@ func compareStores(r *Result, s, t memento.StoreInfo) {
 		{"limits", s.Limits != t.Limits},
 		{"settings", s.Settings.Encode() != t.Settings.Encode()},
 		{"envelope", s.Envelope != t.Envelope},
-		{"time of its making", !s.CreatedAt.Equal(t.CreatedAt)},
-		{"state, archived or not", s.Archived() != t.Archived()},
+		{"creation time", !s.CreatedAt.Equal(t.CreatedAt)},
+		{"archived state", s.Archived() != t.Archived()},
 	} {
 		if d.other {
 			r.differs("the store has another %s in the target", d.what)
@@ -192,7 +192,7 @@ func (c *Copier) compareMemories(ctx context.Context, id memento.StoreID) (found
 		if what := compareMemory(&s.Memory, &t.Memory); what != "" {
 			differ(&s.Memory, what)
 			if t.Memory.ID != s.Memory.ID {
-				differ(&t.Memory, "is at the path of another in the source")
+				differ(&t.Memory, "is at the path of another memory of the source")
 			}
 		}
 		s, err, more = source()
@@ -214,7 +214,7 @@ func compareMemory(s, t *memento.Memory) string {
 	case s.SHA256 != t.SHA256 || s.Size != t.Size || s.Digest != t.Digest:
 		return "has other contents in the target"
 	case memento.HashContent(t.Content) != t.SHA256:
-		return "has contents in the target that do not have their hash"
+		return "has contents in the target that do not match their hash"
 	case !s.UpdatedAt.Equal(t.UpdatedAt):
 		return "has another time in the target"
 	}

@@ -309,7 +309,7 @@ func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.D
 	_, err = w.Backup(ctx, filepath.Join(dir, "copy.db"), nil)
 	if damage, ok := errors.AsType[*memento.BackupError](err); ok {
 		for _, fault := range damage.Faults {
-			d.Report(doctor.Fault{Text: fault, Repair: `restore a backup, or "memento copy" to a new place, which says what of the stores is lost`})
+			d.Report(doctor.Fault{Text: fault, Repair: `restore a backup, or "memento copy" to a new backend, which reports what is lost`})
 		}
 		return nil
 	}

@@ -72,7 +72,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 
 	out, _ := said(exitStorage, "", "doctor")
-	if !strings.Contains(out, "the last whole version is "+whole) || !strings.Contains(out, whole+`" brings that version back`) {
+	if !strings.Contains(out, "its newest undamaged version is "+whole) || !strings.Contains(out, whole+`" brings that version back`) {
 		t.Errorf("doctor: %s", out)
 	}
 	if n := strings.Count(out, "fault: "); n != 1 {
