@@ -312,8 +312,8 @@ func (a *KeyAuth) Invalidate(id memento.KeyID) {
 // forget tells authenticators that a key was changed.
 func invalidateKey(auth Authenticator, id memento.KeyID) {
 	switch a := auth.(type) {
-	case interface{ Forget(memento.KeyID) }:
-		a.Forget(id)
+	case interface{ Invalidate(memento.KeyID) }:
+		a.Invalidate(id)
 	case firstOf:
 		for _, each := range a {
 			invalidateKey(each, id)
