@@ -1,4 +1,4 @@
-// Package debian installs packages of Debian and its kin, for tests that need
+// Package debian installs packages on Debian and related systems, for tests that need
 // programs besides Go.
 package debian
 
@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Install installs packages, separated by spaces, as root or with sudo. What
-// apt-get prints goes to standard error.
+// Install installs packages, separated by spaces, as root or with sudo. The output of
+// apt-get goes to standard error.
 //
 // It is safe for concurrent use.
 func Install(ctx context.Context, packages string) error {
@@ -34,7 +34,7 @@ func Install(ctx context.Context, packages string) error {
 }
 
 var (
-	mu      sync.Mutex // apt-get is for one at a time
+	mu      sync.Mutex // apt-get cannot run concurrently
 	updated bool
 )
 

@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// silent is the log of what a proxy does on purpose.
+// silent is the log for errors that a proxy causes on purpose.
 var silent = log.New(io.Discard, "", 0)
 
-// discarded is an answer that nobody gets.
+// discarded is a response that nobody receives.
 type discarded struct{ header http.Header }
 
 func (d *discarded) Header() http.Header         { return d.header }

@@ -1,7 +1,6 @@
-// Package faultproxy stands between clients and a server, for tests, and does to
-// them what networks and servers do to each other: [TCP] to connections, whatever
-// they carry, and [HTTP] to requests.
+// Package faultproxy has proxies between clients and a server that cause faults, for
+// tests: [TCP] for connections of any protocol, and [HTTP] for requests.
 //
-// What a proxy does can be changed at any time, and holds for connections that are
-// open already. Without a fault it passes on all bytes as they are.
+// The faults can be changed at any time, and then also affect open connections. Without a
+// fault a proxy passes on all bytes unchanged.
 package faultproxy

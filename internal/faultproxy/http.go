@@ -14,27 +14,27 @@ import (
 
 // An Action is what is done to one request. The zero Action passes it on.
 type Action struct {
-	// Delay is how long the request waits before anything else happens to it.
+	// Delay is how long the request is delayed before anything else happens to it.
 	Delay time.Duration
 
-	// Silent never answers, and passes nothing on. The connection stays open until
-	// the client gives up, or the proxy is told to do something else: then it is cut.
+	// Silent sends no response, and passes nothing on. The connection stays open until
+	// the client gives up or Set is called: then it is cut.
 	Silent bool
 
-	// Status answers with this status, Header and Body in the server's place; 0
-	// leaves the answer to the server.
+	// Status makes the proxy respond with this status, Header and Body; 0 passes on the
+	// response of the server.
 	Status int
 	Header http.Header
 	Body   string
 
-	// Lose cuts the connection without an answer.
+	// Lose cuts the connection without a response.
 	Lose bool
 
-	// Carried has the server carry out the request before Status or Lose.
+	// Carried passes the request to the server before Status or Lose.
 	Carried bool
 
-	// Half cuts the connection in the middle of the body that the server answers, or
-	// behind its first byte if the answer does not say how long it is.
+	// Half cuts the connection in the middle of the server's response body, or after its
+	// first byte if the length is not known.
 	Half bool
 }
 
@@ -68,7 +68,7 @@ func ListenHTTP(target string) (*HTTP, error) {
 	p := &HTTP{listener: listener, served: make(chan struct{}), changed: make(chan struct{}), idle: transport.CloseIdleConnections}
 	p.proxy = httputil.ReverseProxy{
 		Transport:     transport,
-		FlushInterval: -1, // what is cut off later has gone out before
+		FlushInterval: -1, // so that what precedes a cut has been sent
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
 			r.Out.URL.Path, r.Out.URL.RawPath = r.In.URL.Path, r.In.URL.RawPath
@@ -80,7 +80,8 @@ func ListenHTTP(target string) (*HTTP, error) {
 			}
 			return nil
 		},
-		// The server's own trouble looks to the client as it is: a connection that ends.
+		// An error of the server looks to the client like what it is: a connection that
+		// ends.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     silent,
 	}
@@ -92,11 +93,11 @@ func ListenHTTP(target string) (*HTTP, error) {
 	return p, nil
 }
 
-// Addr is where clients find the proxy, as HOST:PORT.
+// Addr returns the address of the proxy, as HOST:PORT.
 func (p *HTTP) Addr() string { return p.listener.Addr().String() }
 
-// Set has choose say from now on what is done to each request; nil passes on all. It
-// is called by many goroutines at once, and must not read the body.
+// Set sets the function that chooses the action for each request; nil passes on all. It
+// is called by many goroutines concurrently, and must not read the body.
 func (p *HTTP) Set(choose func(*http.Request) Action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +106,7 @@ func (p *HTTP) Set(choose func(*http.Request) Action) {
 	p.changed = make(chan struct{})
 }
 
-// Did counts the requests whose Action was not the zero one.
+// Did returns the number of requests whose Action was not the zero one.
 func (p *HTTP) Did() int64 { return p.did.Load() }
 
 // Close ends the proxy and its connections.
@@ -119,7 +120,7 @@ func (p *HTTP) Close() error {
 
 type halfKey struct{}
 
-// ServeHTTP does to a request what is chosen.
+// ServeHTTP applies the chosen action to a request.
 func (p *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	choose, changed := p.choose, p.changed
@@ -141,7 +142,7 @@ func (p *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case a.Silent:
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the client is noticed
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the client's connection is noticed
 		select {
 		case <-changed:
 		case <-r.Context().Done():
@@ -151,7 +152,7 @@ func (p *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), halfKey{}, a.Half)))
 		return
 	case a.Carried:
-		// It goes through whether or not the client waits for it.
+		// It is carried out whether or not the client waits for it.
 		p.proxy.ServeHTTP(&discarded{header: http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
 	default:
 		_, _ = io.Copy(io.Discard, r.Body)

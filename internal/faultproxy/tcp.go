@@ -11,23 +11,23 @@ import (
 
 // A Fault is what is done to TCP connections. The zero Fault is none.
 type Fault struct {
-	// Refuse resets new connections at once. Open ones go on.
+	// Refuse resets new connections at once. Open ones continue.
 	Refuse bool
 
 	// Silent holds back all bytes, in both directions, and closes nothing. They are
-	// passed on, late, when another Fault takes this one's place.
+	// passed on when another Fault is set.
 	Silent bool
 
-	// Delay is how long each piece waits before it is passed on, in each direction.
+	// Delay is how long each piece is delayed, in each direction.
 	Delay time.Duration
 
-	// CutAfter resets the connection that takes the proxy beyond this many bytes of
-	// answers, from when the Fault is set; the bytes before are passed on. 0 is never.
+	// CutAfter resets the connection on which the total of response bytes since the Fault
+	// was set exceeds this number; the bytes before are passed on. 0 means never.
 	CutAfter int64
 
-	// Match resets the connections whose client sends one of these texts, of up
-	// to 256 bytes: before it reaches the server, or, if Carried is set, once the
-	// server has answered. The answer is lost either way.
+	// Match resets the connections whose client sends one of these texts, of up to 256
+	// bytes: before it reaches the server, or, if Carried is set, after the server has
+	// responded. The response is lost in both cases.
 	Match   []string
 	Carried bool
 }
@@ -42,7 +42,7 @@ type TCP struct {
 	mu      sync.Mutex
 	fault   Fault
 	answers int64         // bytes passed on since fault was set
-	changed chan struct{} // closed when fault is replaced, or the proxy closed
+	changed chan struct{} // closed when fault is replaced, or the proxy is closed
 	links   map[*link]struct{}
 	closed  bool
 }
@@ -59,10 +59,10 @@ func ListenTCP(target string) (*TCP, error) {
 	return p, nil
 }
 
-// Addr is where clients find the proxy, as HOST:PORT.
+// Addr returns the address of the proxy, as HOST:PORT.
 func (p *TCP) Addr() string { return p.listener.Addr().String() }
 
-// Set makes f what the proxy does from now on.
+// Set sets the fault.
 func (p *TCP) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,17 +70,17 @@ func (p *TCP) Set(f Fault) {
 	p.tell()
 }
 
-// tell wakes those who wait for a change. p.mu is held.
+// tell wakes goroutines that wait for a change. p.mu is held.
 func (p *TCP) tell() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// Did counts what was done on purpose: connections that were refused or reset, and
+// Did returns the number of faults caused: connections that were refused or reset, and
 // pieces that were held back or delayed.
 func (p *TCP) Did() int64 { return p.did.Load() }
 
-// Cut resets all connections that are open, and returns how many those were.
+// Cut resets all open connections, and returns their number.
 func (p *TCP) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *TCP) accept() {
 	}
 }
 
-// serve passes on what comes and goes on a connection.
+// serve passes on the data of a connection in both directions.
 func (p *TCP) serve(client *net.TCPConn) {
 	l := &link{client: client}
 	p.mu.Lock()
@@ -147,11 +147,11 @@ func (p *TCP) serve(client *net.TCPConn) {
 	answers.Wait()
 }
 
-// A piece is some bytes on their way. Whether it is passed on, and whether the
-// connection is reset then, is for ask and answer to say.
+// A piece decides about some bytes on their way: which of them to pass on, and whether to
+// reset the connection then. It is ask or answer.
 type piece func(l *link, b []byte, f *Fault) (pass []byte, cut bool)
 
-// pump passes on what comes from one side to the other.
+// pump passes on data from one side to the other.
 func (p *TCP) pump(l *link, from, to *net.TCPConn, do piece) {
 	b := make([]byte, 32<<10)
 	for {
@@ -181,8 +181,8 @@ func (p *TCP) pump(l *link, from, to *net.TCPConn, do piece) {
 	}
 }
 
-// wait returns what to do to a piece, once it may be passed on; false if the proxy
-// is closed.
+// wait returns the fault to apply to a piece, once it may be passed on; false if the
+// proxy is closed.
 func (p *TCP) wait() (Fault, bool) {
 	waited := false
 	for delayed := false; ; {
@@ -223,8 +223,8 @@ func (p *TCP) ask(l *link, b []byte, f *Fault) (pass []byte, cut bool) {
 		}
 		l.lose.Store(true)
 	}
-	// What is looked for may come in two pieces.
-	const longest = 256 // of what is looked for
+	// A text to match may arrive in two pieces.
+	const longest = 256 // length of a text to match
 	l.seen = bytes.Clone(l.seen[max(0, len(l.seen)-longest+1):])
 	return b, false
 }
@@ -247,19 +247,18 @@ func (p *TCP) answer(l *link, b []byte, f *Fault) (pass []byte, cut bool) {
 	return b[:max(left, 0)], true
 }
 
-// A link is a connection from a client, and the one to the server that it is passed
-// on to.
+// A link is a client's connection together with the one to the server.
 type link struct {
 	client *net.TCPConn
 	seen   []byte      // the end of what the client has sent, while there is something to match
-	lose   atomic.Bool // whether the next answer is lost, and the connection with it
+	lose   atomic.Bool // whether the next response is lost, and the connection with it
 
 	mu     sync.Mutex
-	server *net.TCPConn // nil until there is one
+	server *net.TCPConn // nil until it is connected
 	over   bool
 }
 
-// join adds the server's side, and reports whether the link still is of use.
+// join adds the server's side, and reports whether the link is still in use.
 func (l *link) join(server *net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,7 +269,7 @@ func (l *link) join(server *net.TCPConn) bool {
 	return !l.over
 }
 
-// reset ends both sides at once, without what is on its way.
+// reset ends both sides at once, without sending pending data.
 func (l *link) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -284,7 +283,7 @@ func (l *link) reset() {
 	}
 }
 
-// abort closes a connection as a machine does that knows nothing of it any more.
+// abort resets a connection.
 func abort(c *net.TCPConn) {
 	_ = c.SetLinger(0)
 	_ = c.Close()

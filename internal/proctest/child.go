@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Main is what a TestMain begins with if the test binary is to be other processes
-// as well: in a process that [Start] has started with a task in the same
-// environment variable, it does the task and exits, and otherwise nothing.
+// Main is called first in a TestMain whose test binary also runs as child processes: in a
+// process started by [Start] with a task in this environment variable, it does the task
+// and exits; otherwise it does nothing.
 func Main[T any](variable string, do func(T) error) {
 	given := os.Getenv(variable)
 	if given == "" {
@@ -39,8 +39,8 @@ type Child struct {
 	Errs  Buffer         // its standard error
 }
 
-// Start starts the test binary with a task. It is killed when the test ends, if
-// the test has not ended it, as it should have.
+// Start starts the test binary with a task. It is killed when the test ends, unless the
+// test has ended it.
 func Start[T any](t testing.TB, variable string, task T) *Child {
 	t.Helper()
 	given, err := json.Marshal(task)
@@ -72,20 +72,19 @@ func Start[T any](t testing.TB, variable string, task T) *Child {
 	return c
 }
 
-// End ends the child's input, and waits for it. A failure of the child's fails the
-// test.
+// End closes the child's input, and waits for it. A failure of the child fails the test.
 func (c *Child) End(t testing.TB) {
 	t.Helper()
 	c.In.Close()
-	for c.Lines.Scan() { // so that it is not stuck with what it says
+	for c.Lines.Scan() { // so that it does not block on writing
 	}
 	if err := c.Wait(); err != nil {
 		t.Fatalf("child: %v: %s", err, &c.Errs)
 	}
 }
 
-// Died waits for the child, and reports whether it was killed, as [Die] does.
-// Another failure fails the test.
+// Died waits for the child, and reports whether it was killed, as by [Die]. Another
+// failure fails the test.
 func (c *Child) Died(t testing.TB) bool {
 	t.Helper()
 	err := c.Wait()
@@ -107,8 +106,8 @@ func Die() {
 	panic(fmt.Sprint("not killed: ", err))
 }
 
-// Ended returns a channel that is closed when this process's standard input has
-// ended: by [Child.End], or with the test.
+// Ended returns a channel that is closed when this process's standard input has ended: by
+// [Child.End], or at the end of the test.
 func Ended() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -118,8 +117,8 @@ func Ended() <-chan struct{} {
 	return done
 }
 
-// TimesOpen returns how often this process has a file open; 0 where the system does
-// not tell.
+// TimesOpen returns how often this process has a file open; 0 where the system does not
+// report it.
 func TimesOpen(path string) (n int) {
 	files, _ := filepath.Glob("/proc/self/fd/*")
 	for _, f := range files {

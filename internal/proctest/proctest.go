@@ -1,6 +1,6 @@
-// Package proctest helps tests that are not alone: with the test binary as another
-// process, which has a task ([Main], [Start]), with a program that serves ([Serve]),
-// and with what happens meanwhile ([Buffer], [Until]).
+// Package proctest helps tests that use several processes: the test binary as a child
+// process with a task ([Main], [Start]), a server program ([Serve]), and waiting for what
+// they do ([Buffer], [Until]).
 package proctest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Buffer is written by a process or other goroutines, and read meanwhile. The
-// zero value is empty.
+// A Buffer is written by a process or other goroutines, and can be read at the same time.
+// The zero value is empty.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -24,15 +24,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String returns what is written so far.
+// String returns what was written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// Until waits until a condition holds, which is asked often. What does not come
-// about within two minutes fails the test.
+// Until polls until a condition holds. After two minutes the test fails.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	until(t, 2*time.Minute, what, holds)

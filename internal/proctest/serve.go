@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// patience is how long a program may take to start, or to end.
-const patience = time.Minute
+// waitTimeout is the maximum time for a program to start, or to end.
+const waitTimeout = time.Minute
 
-// Serve starts a program that serves and says so, once it listens, by a line of
-// JSON on standard output, which is decoded into said; what it writes there later
-// is not read. A program that does not start within a minute is killed, as it is
-// when ctx ends meanwhile. If there is no error, the caller ends it and waits for
-// it: see [Interrupt].
+// Serve starts a server program. When it listens, the program writes a line of JSON to
+// standard output, which is decoded into said; its later output is not read. A program
+// that does not start within a minute, or before ctx is done, is killed. If there is no
+// error, the caller ends it and waits for it: see [Interrupt].
 func Serve(ctx context.Context, cmd *exec.Cmd, said any) error {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -27,9 +26,9 @@ func Serve(ctx context.Context, cmd *exec.Cmd, said any) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	// Its output ends with it.
+	// Its output ends with the process.
 	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err == nil {
@@ -42,12 +41,12 @@ func Serve(ctx context.Context, cmd *exec.Cmd, said any) error {
 	return nil
 }
 
-// Interrupt asks a program to end, and returns what Wait does. A program that does
+// Interrupt asks a program to end, and returns the result of Wait. A program that does
 // not end within a minute is killed.
 func Interrupt(cmd *exec.Cmd) error {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		_ = cmd.Process.Kill() // there are no interrupts on this system, or it has ended
+		_ = cmd.Process.Kill() // the system has no interrupts, or the program has ended
 	}
-	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(waitTimeout, func() { _ = cmd.Process.Kill() }).Stop()
 	return cmd.Wait()
 }

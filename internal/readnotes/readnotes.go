@@ -1,9 +1,8 @@
-// Package readnotes keeps notes of which memories were read, and has them written
-// now and then: what a backend that is a [memento.ReadMarker] needs besides the
-// writing itself.
+// Package readnotes collects read times of memories, and writes them regularly. It is
+// what a backend that implements [memento.ReadMarker] needs besides the writing itself.
 //
-// A read is cheap to note, and most are not worth it: times are coarse, so that
-// one note in a while is enough for a memory, and notes wait for one another.
+// Noting a read is cheap, and most reads are not written: read times are coarse, so that
+// one note in a while is enough for a memory, and notes are written together.
 package readnotes
 
 import (
@@ -14,10 +13,10 @@ import (
 	"memento"
 )
 
-// most is how many notes are kept, at the most.
+// most is the maximum number of notes kept.
 const most = 100_000
 
-// A Key names a memory that was read.
+// A Key identifies a memory that was read.
 type Key struct {
 	Store  memento.StoreID
 	Memory memento.MemoryID
@@ -25,16 +24,15 @@ type Key struct {
 
 // Timing says when notes are made and written.
 type Timing struct {
-	// Every is how much later than the last noted one a read of the same memory
-	// must be to be noted as well, and so how far off read times may be.
+	// Every is the minimum time between two notes of reads of the same memory, and so the
+	// precision of read times.
 	Every time.Duration
-	// Delay is how long a note waits for others, to be written with them.
+	// Delay is how long notes are collected before they are written together.
 	Delay time.Duration
-	// WriteTimeout is how long a write that nobody asked for may take, and the one of
-	// Close. Notes are not worth more.
+	// WriteTimeout is the maximum time for a write by the timer or by Close.
 	WriteTimeout time.Duration
-	// KeepFailed keeps the notes of a failed write, to be written with the next one.
-	// Otherwise they are forgotten.
+	// KeepFailed keeps the notes of a failed write, to be written with the next ones.
+	// Otherwise they are dropped.
 	KeepFailed bool
 }
 
@@ -42,7 +40,7 @@ type Timing struct {
 type Notes struct {
 	timing Timing
 	write  func(context.Context, map[Key]time.Time) error
-	turn   chan struct{} // holds a token while somebody writes
+	turn   chan struct{} // holds a token during a write
 
 	mu     sync.Mutex
 	noted  map[Key]time.Time // written, being written, or to be written
@@ -60,8 +58,8 @@ func New(timing Timing, write func(context.Context, map[Key]time.Time) error) *N
 	return &Notes{timing: timing, write: write, turn: make(chan struct{}, 1), noted: map[Key]time.Time{}}
 }
 
-// Note keeps that a memory was read, unless that is known well enough, or more reads
-// wait to be written than can be kept. It does not wait for a write.
+// Note records that a memory was read, unless a recent note has it, or too many notes are
+// waiting to be written. It does not wait for a write.
 func (n *Notes) Note(store memento.StoreID, memory memento.MemoryID, at time.Time) {
 	key := Key{store, memory}
 	n.mu.Lock()
@@ -91,7 +89,7 @@ func (n *Notes) start() {
 	}
 }
 
-// flush writes what is fresh, for the timer. Losing it is what ReadMarker allows.
+// flush writes fresh, for the timer. ReadMarker allows losing notes.
 func (n *Notes) flush() {
 	n.mu.Lock()
 	if n.closed {
@@ -104,7 +102,7 @@ func (n *Notes) flush() {
 	n.try()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.fresh != nil && !n.closed { // somebody else was writing for too long
+	if n.fresh != nil && !n.closed { // another write took too long
 		n.timer.Reset(n.timing.Delay)
 	}
 }
@@ -115,11 +113,11 @@ func (n *Notes) try() {
 	_ = n.Sync(ctx)
 }
 
-// Sync writes what is noted and not written yet. If somebody is writing it waits
-// for them, so that it is all written when Sync returns nil.
+// Sync writes all notes that are not written yet. It waits for a write under way, so that
+// everything is written when Sync returns nil.
 func (n *Notes) Sync(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return err // rather than lose what cannot be written
+		return err // rather than lose notes that cannot be written
 	}
 	select {
 	case n.turn <- struct{}{}:
@@ -141,8 +139,8 @@ func (n *Notes) Sync(ctx context.Context) error {
 	return err
 }
 
-// Noted returns when a memory was read according to the notes, written or not; zero if
-// there is no note of it.
+// Noted returns the time of the last note of a memory, written or not; zero if there is
+// none.
 func (n *Notes) Noted(store memento.StoreID, memory memento.MemoryID) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,7 +157,7 @@ func (n *Notes) take() (fresh map[Key]time.Time) {
 	return fresh
 }
 
-// keep makes notes fresh again that could not be written, unless there are newer ones.
+// keep makes notes whose write failed fresh again, unless there are newer ones.
 func (n *Notes) keep(failed map[Key]time.Time) {
 	if len(failed) == 0 {
 		return
@@ -178,7 +176,7 @@ func (n *Notes) keep(failed map[Key]time.Time) {
 	}
 }
 
-// forget forgets notes that are lost, so that the next read of each is noted.
+// forget drops notes that are lost, so that the next read of each memory is noted.
 func (n *Notes) forget(lost map[Key]time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -189,8 +187,8 @@ func (n *Notes) forget(lost map[Key]time.Time) {
 	}
 }
 
-// Close writes what is fresh, as far as that is possible soon. When it returns,
-// what the timer had begun to write is over, and Note notes nothing any more.
+// Close writes fresh, within WriteTimeout. When it returns, no write of the timer is
+// running, and Note does nothing any more.
 func (n *Notes) Close() {
 	n.mu.Lock()
 	n.closed = true

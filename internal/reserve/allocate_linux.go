@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// allocate has the file system allocate blocks for a part of a file.
+// allocate makes the file system allocate blocks for a part of a file.
 func allocate(file *os.File, at, n int64) error {
 	for {
 		switch err := syscall.Fallocate(int(file.Fd()), 0, at, n); err {

@@ -6,9 +6,9 @@ import (
 	"memento"
 )
 
-// Explain returns memento.ErrNoSpace with what is full: the file system that path is on,
-// or a quota on it, if err is from the operating system and says so. what says what is kept
-// there, as in "the database". The text names no path.
+// Explain returns memento.ErrNoSpace with what is full: the file system of path, or a
+// quota on it, if err is the operating system's error for that. what names the data kept
+// there, as in "the database". The text does not contain the path.
 func Explain(err error, what, path string) error {
 	switch {
 	case IsQuota(err):

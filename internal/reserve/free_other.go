@@ -2,5 +2,5 @@
 
 package reserve
 
-// Free returns -1: how much is free is not known here.
+// Free returns -1: the free space is not known here.
 func Free(string) int64 { return -1 }

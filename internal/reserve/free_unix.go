@@ -4,8 +4,8 @@ package reserve
 
 import "syscall"
 
-// Free returns how many bytes of the file system that a file is on are free for this
-// process, or -1 if nobody knows. A quota may leave less.
+// Free returns how many bytes of a file's file system are free for this process, or -1 if
+// that is not known. A quota may allow less.
 func Free(path string) int64 {
 	var s syscall.Statfs_t
 	if syscall.Statfs(path, &s) != nil {

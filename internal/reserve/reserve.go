@@ -1,8 +1,10 @@
-// Package reserve keeps room on a file system for what must work when it is full.
+// Package reserve keeps space on a file system for operations that must work when it is
+// full.
 //
-// The room is a file whose blocks are allocated, and hold nothing. It is made smaller
-// to give room to others, and made larger again once there is room. Several processes
-// can use one file: a lock keeps one from taking the room that another has just given.
+// The space is a file with allocated blocks and no data. It is made smaller to release
+// space for other files, and larger again once there is space. Several processes can use
+// the same file: a lock prevents one from taking the space that another has just
+// released.
 package reserve
 
 import (
@@ -21,14 +23,14 @@ type File struct {
 
 	mu   sync.Mutex
 	file *os.File
-	held int // how many of this process's callers hold the lock
+	held int // how many callers of this process hold the lock
 }
 
-// Suffix is what the reserve of a database has behind the database's name.
+// Suffix is appended to the name of a database for the name of its reserve.
 const Suffix = "-reserve"
 
-// Release gives bytes of the reserve of the database at path away, to whoever comes first.
-// Whoever has the database open takes them back when it can.
+// Release releases bytes of the reserve of the database at path, for any file. A process
+// that has the database open fills the reserve again when it can.
 func Release(path string, bytes int64) {
 	f, err := Open(path + Suffix)
 	if err != nil {
@@ -38,11 +40,11 @@ func Release(path string, bytes int64) {
 	_ = f.Close()
 }
 
-// page is the least amount of room that is taken: the block size of most file systems.
+// page is the minimum amount of space to take: the block size of most file systems.
 const page = 4096
 
-// Open opens the reserve at path, and makes an empty one, for its owner only, if there
-// is none. A link is refused. The caller closes it.
+// Open opens the reserve at path. If there is none, it makes an empty one, for its owner
+// only. A link is refused. The caller closes it.
 func Open(path string) (*File, error) {
 	f := &File{path: path}
 	if err := f.open(); err != nil {
@@ -55,7 +57,7 @@ func (f *File) open() error {
 	file, err := os.OpenFile(f.path, os.O_RDWR|noFollow, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		if file, err = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|noFollow, 0o600); err == nil {
-			err = file.Chmod(0o600) // whatever the umask
+			err = file.Chmod(0o600) // regardless of the umask
 		}
 	}
 	if err != nil {
@@ -68,7 +70,7 @@ func (f *File) open() error {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%w: not a plain file", fs.ErrInvalid)
 	}
-	if err == nil && hollow(info) { // a copy that left out what looked empty
+	if err == nil && hollow(info) { // a sparse copy
 		err = file.Truncate(0)
 	}
 	if err != nil {
@@ -78,15 +80,15 @@ func (f *File) open() error {
 	return nil
 }
 
-// Size returns how many bytes are kept.
+// Size returns the size of the reserve in bytes.
 func (f *File) Size() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.size()
 }
 
-// size is Size for who has mu. A file that was removed by hand is made anew: the open
-// one would keep its blocks, and show them to nobody.
+// size is Size for a caller that holds mu. If the file was removed by hand it is made
+// again: the open one would keep its blocks invisibly.
 func (f *File) size() int64 {
 	if f.file == nil {
 		return 0
@@ -106,10 +108,10 @@ func (f *File) size() int64 {
 	return info.Size()
 }
 
-// Fill makes the reserve as large as size, or as large as the room that there is lets
-// it be. It never makes it smaller.
+// Fill makes the reserve as large as size, or as large as the free space allows. It never
+// makes it smaller.
 //
-// Errors: that of the file system, syscall.ENOSPC for example, if it is smaller than
+// Errors: that of the file system, for example syscall.ENOSPC, if it is smaller than
 // size; [ErrBusy].
 func (f *File) Fill(size int64) error {
 	f.mu.Lock()
@@ -147,23 +149,23 @@ func (f *File) Fill(size int64) error {
 	return fault
 }
 
-// ErrBusy says that another process has given the room of the reserve to something, and
-// is not done with it.
+// ErrBusy says that another process has released space of the reserve and still needs it.
 var ErrBusy = errors.New("the reserve is in use")
 
-// extend adds bytes behind the end of the file.
+// extend appends bytes to the file.
 func (f *File) extend(have, more int64) error {
 	err := allocate(f.file, have, more)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = write(f.file, have, more)
 	}
 	if err != nil {
-		_ = f.file.Truncate(have) // what was allocated before the room came to its end
+		_ = f.file.Truncate(have) // what was allocated before the space ran out
 	}
 	return err
 }
 
-// write allocates by writing what no file system leaves out or makes smaller.
+// write allocates space by writing random data, which file systems neither skip nor
+// compress.
 func write(file *os.File, at, n int64) error {
 	block := make([]byte, 64<<10)
 	random := rand.NewChaCha8([32]byte{1})
@@ -176,7 +178,7 @@ func write(file *os.File, at, n int64) error {
 		}
 		at, n = at+int64(done), n-int64(done)
 	}
-	return file.Sync() // some file systems find out late
+	return file.Sync() // some file systems report a full disk only here
 }
 
 // Shrink makes the reserve no larger than size.
@@ -189,8 +191,8 @@ func (f *File) Shrink(size int64) error {
 	return f.file.Truncate(size)
 }
 
-// Lock keeps other processes from filling the reserve until the caller calls unlock. It
-// reports false if another has the lock.
+// Lock prevents other processes from filling the reserve until the caller calls unlockIt.
+// ok is false if another process has the lock.
 func (f *File) Lock() (unlockIt func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,15 +209,15 @@ func (f *File) Lock() (unlockIt func(), ok bool) {
 	}, true
 }
 
-// Probe reports whether there is room for n bytes besides the reserve: it takes and
-// gives them. Errors: as Fill.
+// Probe reports whether there is space for n bytes besides the reserve, by allocating and
+// freeing them. Errors: those of Fill.
 func (f *File) Probe(n int64) error {
 	have := f.Size()
 	err := f.Fill(have + n)
 	return errors.Join(err, f.Shrink(have))
 }
 
-// Close closes the reserve, which stays.
+// Close closes the reserve, which keeps its size.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,5 +233,5 @@ func (f *File) Close() error {
 // quota on it, is full.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || isDiskFull(err) || IsQuota(err) }
 
-// IsQuota reports whether it says so of a quota.
+// IsQuota reports whether it says so for a quota.
 func IsQuota(err error) bool { return errors.Is(err, syscall.EDQUOT) }

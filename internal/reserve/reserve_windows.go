@@ -11,7 +11,7 @@ const noFollow = 0
 
 func hollow(fs.FileInfo) bool { return false }
 
-func removed(fs.FileInfo) bool { return false } // an open file cannot be
+func removed(fs.FileInfo) bool { return false } // an open file cannot be removed
 
 func tryLock(*os.File) bool { return true }
 

@@ -1,5 +1,5 @@
-// Package rollup makes the entries of a listing out of memories that come in order of
-// path: shared by backends that read them so.
+// Package rollup makes the entries of a listing from memories that come ordered by path.
+// It is shared by backends.
 package rollup
 
 import (
@@ -8,28 +8,27 @@ import (
 	"memento"
 )
 
-// Rows takes the memories of a listing one by one, and passes on its entries.
+// Rows takes the memories of a listing one by one, and yields its entries.
 type Rows struct {
-	// Count is how many memories it was given.
+	// Count is the number of memories taken.
 	Count int
 
 	opts    memento.ListOptions
 	yield   func(memento.Entry) bool
 	open    memento.Entry // the directory being summed up, if Dir is set
-	prefix  string        // of what lies in it
+	prefix  string        // of its memories
 	yielded int
 	stopped bool
 }
 
 // New returns Rows that pass entries to yield, which reports whether it wants more. Of
-// opts, Depth and Limit count, and a directory that After names, or that it is in, is
-// left out.
+// opts it uses Depth and Limit, and leaves out a directory that After names or is in.
 func New(opts memento.ListOptions, yield func(memento.Entry) bool) *Rows {
 	return &Rows{opts: opts, yield: yield}
 }
 
-// Row takes the next memory, and reports whether it wants more. After false only End
-// may be called.
+// Row takes the next memory, and reports whether it wants more. After false, only End may
+// be called.
 func (r *Rows) Row(m *memento.Memory) bool {
 	r.Count++
 	if !r.open.Dir || !strings.HasPrefix(string(m.Path), r.prefix) {
@@ -50,8 +49,8 @@ func (r *Rows) Row(m *memento.Memory) bool {
 	return true
 }
 
-// End passes on the directory being summed up, if there is one, and reports whether
-// more is wanted. It is to be called when there are no more memories.
+// End yields the directory being summed up, if there is one, and reports whether more are
+// wanted. It must be called after the last memory.
 func (r *Rows) End() bool {
 	e := r.open
 	if !e.Dir || r.stopped {
@@ -64,8 +63,8 @@ func (r *Rows) End() bool {
 	return r.emit(e)
 }
 
-// Stopped reports whether no more is wanted: there is a limit's worth of entries, or
-// whoever gets them has had enough.
+// Stopped reports whether no more entries are wanted: the limit is reached, or yield
+// returned false.
 func (r *Rows) Stopped() bool { return r.stopped }
 
 func (r *Rows) emit(e memento.Entry) bool {
@@ -74,7 +73,7 @@ func (r *Rows) emit(e memento.Entry) bool {
 	return !r.stopped
 }
 
-// EntryOf is the entry of a memory that is not rolled up.
+// EntryOf returns the entry of a memory that is not rolled up.
 func EntryOf(m *memento.Memory) memento.Entry {
 	return memento.Entry{Path: m.Path, Memory: *m, Usage: memento.Usage{Memories: 1, Bytes: m.Size}, UpdatedAt: m.UpdatedAt}
 }

@@ -13,10 +13,9 @@ import (
 	"memento/internal/debian"
 )
 
-// Install installs those servers that are missing: PostgreSQL and pgbouncer from Debian's
-// packages, as root or with sudo, and the S3 servers from source, into the user's
-// folder for caches. It says on standard error what it does: building takes
-// minutes, once.
+// Install installs the servers that are missing: PostgreSQL and pgbouncer from Debian's
+// packages, as root or with sudo, and the S3 servers from source, into the user's cache
+// folder. It reports on standard error what it does: building takes minutes, once.
 func Install(ctx context.Context) error {
 	_, noServer := postgresPrograms()
 	_, noPooler := pgbouncerProgram()
@@ -33,7 +32,7 @@ func Install(ctx context.Context) error {
 	return nil
 }
 
-// Installed returns an error that says what is missing, if anything is.
+// Installed returns an error that names what is missing, or nil.
 func Installed() error {
 	_, err := postgresPrograms()
 	_, missing := pgbouncerProgram()
@@ -45,7 +44,7 @@ func Installed() error {
 	return err
 }
 
-// place returns where the program is, once it is built.
+// place returns the path of the program, built or not.
 func (k S3Kind) place() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -55,7 +54,7 @@ func (k S3Kind) place() (string, error) {
 	return filepath.Join(cache, "memento", "services", k.name+"-"+version), nil
 }
 
-// binary returns the program.
+// binary returns the path of the program, which must be built.
 func (k S3Kind) binary() (string, error) {
 	binary, err := k.place()
 	if err != nil {
@@ -67,8 +66,8 @@ func (k S3Kind) binary() (string, error) {
 	return binary, nil
 }
 
-// install builds the program if that has not been done. Several processes may do
-// so at once.
+// install builds the program unless it is built. Several processes may do so
+// concurrently.
 func (k S3Kind) install(ctx context.Context) error {
 	binary, err := k.place()
 	if err != nil {
@@ -90,7 +89,7 @@ func (k S3Kind) install(ctx context.Context) error {
 	path, version, _ := strings.Cut(k.module, "@")
 	cmd := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags=-s -w", path+k.program+"@"+version)
 	cmd.Dir = dir
-	// What the environment says of this module's builds is not for that one.
+	// The build settings of this module must not apply to the other one.
 	cmd.Env = append(os.Environ(), "GOBIN="+dir, "CGO_ENABLED=0", "GOOS=", "GOARCH=", "GOFLAGS=", "GOWORK=off")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -42,21 +42,21 @@ while read -r word; do last=$word; done
 [ "$last" = leave ] || rm -rf "$folder"
 `
 
-// A keeper is a running server and the shell that ends it when this process
-// ends. The server and its shell are in a session of their own, so that an
-// interrupt at the terminal is for this process to handle.
+// A keeper is a running server and the shell that ends it when this process ends. The
+// server and its shell are in a session of their own, so that an interrupt at the
+// terminal goes to this process only.
 //
 // It has no goroutines, so that tests can look for leaked ones.
 type keeper struct {
 	cmd    *exec.Cmd
-	orders *os.File // the names of signals
+	orders *os.File // names of signals
 	said   *os.File // ends with the server
 	log    string   // a file
 	pid    int      // of the server
 }
 
-// keep starts a server with a folder: its working directory, in which the file
-// log takes its output. stop is the name of the signal that ends it.
+// keep starts a server with a folder: its working directory, with its output in the file
+// log. stop is the name of the signal that ends it.
 func keep(folder, stop string, owner *account, env []string, command ...string) (*keeper, error) {
 	input, orders, err := os.Pipe()
 	if err != nil {
@@ -92,25 +92,24 @@ func keep(folder, stop string, owner *account, env []string, command ...string) 
 	return k, nil
 }
 
-// ended reports whether the server has ended, at the latest a moment from now.
+// ended reports whether the server has ended. It waits for at most the given time.
 func (k *keeper) ended(moment time.Duration) bool {
 	k.said.SetReadDeadline(time.Now().Add(moment))
 	_, err := k.said.Read(make([]byte, 1))
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// patience is how long a server may take to start or to stop on a machine that
-// is busy with other things.
-const patience = 2 * time.Minute
+// waitTimeout is the maximum time for a server to start or to stop on a busy machine.
+const waitTimeout = 2 * time.Minute
 
-// end stops the server with a signal, and waits until it has ended. Its folder is
-// left if leave is true, and removed otherwise.
+// end stops the server with a signal, and waits until it has ended. Its folder is kept if
+// leave is true, and removed otherwise.
 func (k *keeper) end(signal string, leave bool) error {
-	k.orders.WriteString(signal + "\n") // in vain if it has ended already
-	stopped := k.ended(patience)
+	k.orders.WriteString(signal + "\n") // fails if it has ended already
+	stopped := k.ended(waitTimeout)
 	if !stopped {
 		k.orders.WriteString("KILL\n")
-		k.ended(patience)
+		k.ended(waitTimeout)
 	}
 	if leave {
 		k.orders.WriteString("leave\n")
@@ -119,15 +118,15 @@ func (k *keeper) end(signal string, leave bool) error {
 	k.said.Close()
 	k.cmd.Wait() // its status is that of the script's last command
 	if !stopped {
-		return fmt.Errorf("the server did not stop within %s of SIG%s and was killed", patience, signal)
+		return fmt.Errorf("the server did not stop within %s of SIG%s and was killed", waitTimeout, signal)
 	}
 	return nil
 }
 
-// await waits until ready returns true. If the server ends before, or takes too
-// long, the error has the end of its log.
+// await waits until ready returns true. If the server ends before, or takes too long, the
+// error has the end of its log.
 func (k *keeper) await(ctx context.Context, ready func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for !ready() {
 		if k.ended(20 * time.Millisecond) {

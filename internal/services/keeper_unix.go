@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isolate gives a command a session of its own, and lets it run as owner.
+// isolate makes a command run in a session of its own, as owner.
 func isolate(cmd *exec.Cmd, owner *account) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if owner != nil {

@@ -13,15 +13,15 @@ import (
 	"memento/internal/needs"
 )
 
-// PgBouncer is a pooler in front of a PostgreSQL server, on loopback. It hands out
-// connections for a transaction each.
+// PgBouncer is a connection pooler for a PostgreSQL server, on loopback, in transaction
+// mode.
 type PgBouncer struct {
 	folder string
 	port   int
 	keeper *keeper
 }
 
-// StartPgBouncer starts a pooler in front of s, with at most this many connections to it.
+// StartPgBouncer starts a pooler for s, with a maximum number of connections to it.
 func (s *PostgresServer) StartPgBouncer(ctx context.Context, connections int) (*PgBouncer, error) {
 	program, err := pgbouncerProgram()
 	if err != nil {
@@ -76,7 +76,7 @@ default_pool_size = %d
 
 func (p *PgBouncer) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
-// URL returns where the pooler is, for the server's superuser.
+// URL returns the URL of the pooler, for the server's superuser.
 func (p *PgBouncer) URL() string {
 	return "postgres://postgres@" + p.address() + "/postgres?sslmode=disable"
 }
@@ -85,7 +85,7 @@ func (p *PgBouncer) URL() string {
 func (p *PgBouncer) Stop() error { return p.keeper.end("INT", false) }
 
 func pgbouncerProgram() (string, error) {
-	const debian = "/usr/sbin/pgbouncer" // which is not in everybody's PATH
+	const debian = "/usr/sbin/pgbouncer" // which is not in every PATH
 	if _, err := os.Stat(debian); err == nil {
 		return debian, nil
 	}

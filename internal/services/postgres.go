@@ -12,35 +12,34 @@ import (
 	"strings"
 )
 
-// A PostgresServer is a PostgreSQL server of this process. It listens on
-// loopback and trusts everybody.
+// A PostgresServer is a PostgreSQL server of this process. It listens on loopback and
+// requires no password.
 //
 // It is not safe for concurrent use.
 type PostgresServer struct {
-	bin     string // the folder of its programs
+	bin     string // folder of its programs
 	folder  string // of its data and log
-	leave   bool   // whether folder stays
+	leave   bool   // whether folder is kept
 	owner   *account
 	port    int
-	follows int     // the port of the server that it is a standby of, 0 if of none
+	follows int     // port of the server that it is a standby of, 0 if none
 	keeper  *keeper // nil if it is stopped
 }
 
-// StartPostgres starts a PostgreSQL server and returns when it takes
-// connections.
+// StartPostgres starts a PostgreSQL server and returns when it accepts connections.
 //
-// Its data are kept in dir, which stays when the server is stopped: another can
-// be started with it. If dir is "", they are in a temporary folder that goes away
-// with the server.
+// Its data are in dir, which is kept when the server is stopped: another server can be
+// started with it. If dir is "", they are in a temporary folder that is removed with the
+// server.
 //
-// PostgreSQL refuses to run as root. For root it runs as the user postgres, to
-// whom dir then belongs; temporary folders above it are made passable.
+// PostgreSQL refuses to run as root. For root it runs as the user postgres, who becomes
+// the owner of dir; temporary folders above it are made passable.
 func StartPostgres(ctx context.Context, dir string) (*PostgresServer, error) {
 	return startPostgres(ctx, &PostgresServer{leave: dir != ""}, dir)
 }
 
-// StartStandby starts a server that follows s, in a temporary folder. From then on
-// s commits nothing that the standby has not got as well.
+// StartStandby starts a synchronous standby of s, in a temporary folder. From then on s
+// commits nothing that the standby does not have.
 func (s *PostgresServer) StartStandby(ctx context.Context) (*PostgresServer, error) {
 	standby, err := startPostgres(ctx, &PostgresServer{follows: s.port}, "")
 	if err != nil {
@@ -54,12 +53,12 @@ func (s *PostgresServer) StartStandby(ctx context.Context) (*PostgresServer, err
 	return standby, nil
 }
 
-// Promote makes a standby a server that others write to.
+// Promote makes a standby a primary server.
 func (s *PostgresServer) Promote(ctx context.Context) error {
 	return s.execute(ctx, "SELECT pg_promote()")
 }
 
-// execute runs an SQL command with PostgreSQL's own client.
+// execute runs an SQL command with psql.
 func (s *PostgresServer) execute(ctx context.Context, command string) error {
 	out, err := exec.CommandContext(ctx, filepath.Join(s.bin, "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", command, s.URL()).CombinedOutput()
 	if err != nil {
@@ -95,7 +94,7 @@ func startPostgres(ctx context.Context, s *PostgresServer, dir string) (*Postgre
 	return s, nil
 }
 
-// URL returns where the server is, for its superuser. A restart does not change it.
+// URL returns the URL of the server, for its superuser. A restart does not change it.
 func (s *PostgresServer) URL() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
@@ -108,11 +107,10 @@ func (s *PostgresServer) Restart(ctx context.Context, mode Mode) error {
 	return again(func() error { return s.start(ctx) })
 }
 
-// Kill stops the server as a crash would. Stop removes what it leaves behind.
+// Kill stops the server like a crash. Stop removes what it leaves.
 func (s *PostgresServer) Kill() error { return s.end(Immediate, true) }
 
-// Stop ends the connections and stops the server. Stopping it once more does
-// nothing.
+// Stop ends the connections and stops the server. A second call does nothing.
 func (s *PostgresServer) Stop() error {
 	err := s.end(Fast, s.leave)
 	if s.leave {
@@ -130,9 +128,9 @@ func (s *PostgresServer) end(mode Mode, leave bool) error {
 	return k.end(map[Mode]string{Fast: "INT", Immediate: "QUIT"}[mode], leave)
 }
 
-// postgresScript makes the data if there are none, or copies those of the server to
-// be followed, and becomes the server. It is one command, so that nothing of it is
-// left if this process dies.
+// postgresScript makes the data if there are none, or copies those of the primary, and
+// becomes the server. It is one command, so that nothing of it is left if this process
+// dies.
 const postgresScript = `
 bin=$1 data=$2 port=$3 follows=$4
 if [ -e "$data/PG_VERSION" ]; then
@@ -159,8 +157,8 @@ func (s *PostgresServer) start(ctx context.Context) error {
 	return nil
 }
 
-// postgresReady reports whether the server with a process number says that it
-// takes connections. Asking its port could be answered by another server.
+// postgresReady reports whether the server with a process number says that it accepts
+// connections. Another server could respond on its port.
 //
 // Source: PostgreSQL's src/include/utils/pidfile.h.
 func postgresReady(file string, pid int) bool {
@@ -171,7 +169,7 @@ func postgresReady(file string, pid int) bool {
 
 // postgresPrograms returns the folder of the newest PostgreSQL's programs.
 func postgresPrograms() (string, error) {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // Debian's place, not in PATH
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // where Debian installs it, not in PATH
 	version := func(program string) int {
 		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(program))))
 		return n

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// An S3Server is where an S3 server is, and who it knows. Buckets are named in
+// An S3Server says where an S3 server is, and has its credentials. Buckets are named in
 // the path.
 type S3Server struct {
 	Endpoint  string // a URL without a path
@@ -25,14 +25,14 @@ type S3Server struct {
 
 const region = "us-east-1"
 
-// URL returns the endpoint with the keys as user information: what the
-// environment variables hold.
+// URL returns the endpoint with the keys as user information, as in the environment
+// variables.
 func (s S3Server) URL() string {
 	scheme, host, _ := strings.Cut(s.Endpoint, "://")
 	return (&url.URL{Scheme: scheme, User: url.UserPassword(s.AccessKey, s.SecretKey), Host: host}).String()
 }
 
-// parseS3 reads the value of a variable.
+// parseS3 parses the value of a variable.
 func parseS3(variable, value string) (S3Server, error) {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.User == nil {
@@ -59,14 +59,14 @@ var (
 		env: func(s S3Server) []string {
 			return []string{"ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey}
 		},
-		// As other servers, it keeps connections for more than one request.
+		// Like other servers, it keeps connections for more than one request.
 		args: func(address, data string) []string {
 			return []string{"--port", address, "--keep-alive", "--quiet", "posix", data}
 		},
 	}
 
-	// MinIO ignores the condition of a conditional delete. It is under the AGPL,
-	// and nothing but a server for tests: no part of it is shipped.
+	// MinIO ignores the condition of a conditional delete. It is under the AGPL, and only
+	// a server for tests: no part of it is shipped.
 	MinIO = S3Kind{
 		name: "minio", module: "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c", variable: S3SecondVariable,
 		env: func(s S3Server) []string {
@@ -84,12 +84,12 @@ type S3Process struct {
 	kind   S3Kind
 	binary string
 	folder string // of its data and log
-	leave  bool   // whether folder stays
+	leave  bool   // whether folder is kept
 	port   int
 	keeper *keeper // nil if it is stopped
 }
 
-// StartS3 starts an S3 server and returns when it answers. dir is as for
+// StartS3 starts an S3 server and returns when it responds. dir is as for
 // [StartPostgres].
 func StartS3(ctx context.Context, kind S3Kind, dir string) (*S3Process, error) {
 	binary, err := kind.binary()
@@ -100,7 +100,7 @@ func StartS3(ctx context.Context, kind S3Kind, dir string) (*S3Process, error) {
 	if s.folder, err = folderFor(kind.name, dir); err != nil {
 		return nil, err
 	}
-	// With keys of its own, no other server is mistaken for this one.
+	// Random keys ensure that no other server is mistaken for this one.
 	s.AccessKey, s.SecretKey, s.Region = "memento", rand.Text(), region
 	err = os.MkdirAll(filepath.Join(s.folder, "data"), 0o700)
 	if err == nil {
@@ -126,7 +126,7 @@ func (s *S3Process) Restart(ctx context.Context, mode Mode) error {
 	return again(func() error { return s.start(ctx) })
 }
 
-// Stop stops the server. Stopping it once more does nothing.
+// Stop stops the server. A second call does nothing.
 func (s *S3Process) Stop() error { return s.end(Fast, s.leave) }
 
 func (s *S3Process) end(mode Mode, leave bool) error {
@@ -152,15 +152,15 @@ func (s *S3Process) start(ctx context.Context) error {
 	return nil
 }
 
-// answers reports whether the server lists its buckets to who has its keys.
+// answers reports whether the server lists its buckets with its keys.
 func (s S3Server) answers(ctx context.Context) bool {
 	status, err := s.do(ctx, http.MethodGet, "/", nil)
 	return err == nil && status == http.StatusOK
 }
 
-// CreateBucket creates a bucket, unless there is one of this name already.
+// CreateBucket creates a bucket, unless there is one with this name.
 func (s S3Server) CreateBucket(ctx context.Context, name string) error {
-	// Of two that create one at the same moment, versitygw answers 500 to the second.
+	// If two clients create one concurrently, versitygw answers 500 to the second.
 	return again(func() error {
 		switch status, err := s.do(ctx, http.MethodPut, "/"+name, nil); {
 		case err != nil:

@@ -33,25 +33,25 @@ const (
 
 // Postgres returns the URL of a PostgreSQL server, as its superuser.
 //
-// The server is shared: a test keeps to a database or schema of its own.
+// The server is shared: a test uses a database or schema of its own.
 func Postgres(ctx context.Context) (url string, err error) {
 	return postgres.url(ctx)
 }
 
 // S3 returns an S3 server: versitygw.
 //
-// The server is shared: a test keeps to a bucket or prefix of its own.
+// The server is shared: a test uses a bucket or prefix of its own.
 func S3(ctx context.Context) (S3Server, error) {
 	return s3.server(ctx)
 }
 
-// S3Second returns an S3 server unlike the first: MinIO.
+// S3Second returns a second, different S3 server: MinIO.
 func S3Second(ctx context.Context) (S3Server, error) {
 	return s3Second.server(ctx)
 }
 
-// ForPostgres sets [PostgresVariable] for this process and its children, and
-// starts the server if need be. stop ends what was started.
+// ForPostgres sets [PostgresVariable] for this process and its children, and starts the
+// server if necessary. stop ends what was started.
 func ForPostgres(ctx context.Context) (stop func(), err error) {
 	return postgres.start(ctx)
 }
@@ -71,7 +71,7 @@ func ForAll(ctx context.Context) (stop func(), err error) {
 	return Together(ForPostgres, ForS3, ForS3Second)(ctx)
 }
 
-// Together makes one start function of several.
+// Together combines several start functions into one.
 func Together(starts ...func(context.Context) (stop func(), err error)) func(context.Context) (stop func(), err error) {
 	return func(ctx context.Context) (func(), error) {
 		var stops []func()
@@ -92,7 +92,7 @@ func Together(starts ...func(context.Context) (stop func(), err error)) func(con
 	}
 }
 
-// Environment returns those variables of the servers that are set, as NAME=value.
+// Environment returns the variables of the servers that are set, as NAME=value.
 func Environment() []string {
 	var env []string
 	for _, name := range []string{PostgresVariable, S3Variable, S3SecondVariable} {
@@ -109,13 +109,13 @@ var (
 	s3Second = service{variable: S3SecondVariable, launch: func(ctx context.Context) (running, error) { return StartS3(ctx, MinIO, "") }}
 )
 
-// A service is a server that the tests of a process share.
+// A service is a server shared by the tests of a process.
 type service struct {
 	variable string
 	launch   func(context.Context) (running, error)
 
 	mu  sync.Mutex
-	own running // held, because a server that nobody refers to ends
+	own running // referenced, because a server without references is ended
 }
 
 type running interface {
@@ -123,7 +123,7 @@ type running interface {
 	Stop() error
 }
 
-// url returns where the server is.
+// url returns the URL of the server.
 func (s *service) url(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	return s.stop, nil
 }
 
-// stop ends the server if it is this process's own.
+// stop ends the server if this process started it.
 func (s *service) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +161,6 @@ func (s *service) stop() {
 		return
 	}
 	os.Unsetenv(s.variable)
-	s.own.Stop() // which leaves nothing to do about an error
+	s.own.Stop() // an error here has no consequences
 	s.own = nil
 }

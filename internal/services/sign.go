@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// do sends a request for a path without special characters, and returns the
-// status of the answer.
+// do sends a request for a path without special characters, and returns the status of the
+// response.
 //
-// Source: Amazon S3 API Reference, "Authenticating Requests: Using the
-// Authorization Header (AWS Signature Version 4)".
+// Source: Amazon S3 API Reference, "Authenticating Requests: Using the Authorization
+// Header (AWS Signature Version 4)".
 func (s S3Server) do(ctx context.Context, method, path string, body []byte) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -43,7 +43,7 @@ func (s S3Server) do(ctx context.Context, method, path string, body []byte) (sta
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s.AccessKey+"/"+scope+
 		",SignedHeaders="+signed+",Signature="+hex.EncodeToString(signature))
 
-	// A connection kept for later would outlive the tests.
+	// A connection kept open would outlive the tests.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// A Query is what a search looks for: phrases that must all be found.
+// A Query is a search query: phrases that must all be found.
 type Query struct {
 	phrases []phrase
 }
 
-// A phrase is a run of words that must stand together, the last of which may be
-// the beginning of a longer one.
+// A phrase is a sequence of words that must be adjacent. The last one may be a prefix of
+// a word.
 type phrase []string
 
-// The most that one query can ask for; the rest of it is ignored.
+// Limits of a query; the rest is ignored.
 const (
 	maxPhrases = 32
 	maxWords   = 64 // of one phrase
 )
 
-// Parse reads a query: phrases with white space between them, in double quotes
-// if they hold white space themselves. What holds no word is ignored.
+// Parse parses a query: phrases separated by white space, in double quotes if they
+// contain white space. Phrases without words are ignored.
 func Parse(query string) Query {
 	var q Query
 	quoted := false
@@ -50,11 +50,10 @@ func Parse(query string) Query {
 	return q
 }
 
-// Empty reports whether the query holds no word. It matches nothing.
+// Empty reports whether the query has no words. Such a query matches nothing.
 func (q Query) Empty() bool { return len(q.phrases) == 0 }
 
-// Phrases yields the words of each phrase. The last of them may be the beginning
-// of a longer one.
+// Phrases yields the words of each phrase. The last word may be a prefix.
 func (q Query) Phrases() iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for _, p := range q.phrases {
@@ -65,30 +64,30 @@ func (q Query) Phrases() iter.Seq[[]string] {
 	}
 }
 
-// FTS5 returns the query as an SQLite FTS5 expression over [Normal] texts that
-// were indexed by a tokenizer which splits at spaces only.
+// FTS5 returns the query as an SQLite FTS5 expression over [Normal] texts, indexed by a
+// tokenizer that splits at spaces only.
 func (q Query) FTS5() string {
 	terms := make([]string, len(q.phrases))
 	for i, p := range q.phrases {
-		// Words hold no double quotes, so nothing needs escaping.
+		// Words contain no double quotes, so nothing needs escaping.
 		terms[i] = `"` + strings.Join(p, " ") + `" *`
 	}
 	return strings.Join(terms, " AND ")
 }
 
-// Match reports whether a document matches: whether each phrase is in its path
-// or in its contents. Line is the number, from 1, of the line of contents that
-// holds the most phrases, and snippet that line, shortened to 200 characters
-// around the first of them; 0 and "" if only the path matches.
+// Match reports whether a document matches: whether each phrase is in its path or in its
+// contents. line is the number, from 1, of the line of contents with the most phrases,
+// and snippet is that line, shortened to 200 characters around the first phrase; they are
+// 0 and "" if only the path matches.
 func (q Query) Match(path, contents string) (line int, snippet string, ok bool) {
 	if q.Empty() {
 		return 0, "", false
 	}
 	inPath, inContents := slices.Collect(Words(path)), slices.Collect(Words(contents))
-	var found uint64    // phrases that the contents hold
-	lines := hitLines{} // by the offset at which each begins
+	var found uint64    // phrases found in the contents
+	lines := hitLines{} // by the offset at which each line begins
 	for i, p := range q.phrases {
-		start, searched := 0, 0 // of the last hit's line, and up to where that is known
+		start, searched := 0, 0 // start of the last hit's line, and the end of the part searched for newlines
 		for at := range inContents {
 			if !p.matches(inContents[at:]) {
 				continue
@@ -141,10 +140,10 @@ type hitLines map[int]hitLine
 type hitLine struct {
 	start   int    // offset of the line
 	hit     int    // offset of the first phrase on it
-	phrases uint64 // that are on it
+	phrases uint64 // found on it
 }
 
-// add notes that a phrase was found at a hit on the line that begins at start.
+// add records that a phrase was found at the offset at, on the line that begins at start.
 func (l hitLines) add(start, at, phrase int) {
 	h, seen := l[start]
 	if !seen || at < h.hit {
@@ -167,8 +166,8 @@ func (l hitLines) best() hitLine {
 
 const maxSnippet = 200 // characters
 
-// shorten cuts line to maxSnippet characters, with a quarter of them before the
-// byte at, and an ellipsis where something is missing.
+// shorten cuts line to maxSnippet characters, a quarter of them before the byte at, with
+// an ellipsis where something is missing.
 func shorten(line string, at int) string {
 	line = strings.TrimSuffix(line, "\r")
 	if utf8.RuneCountInString(line) <= maxSnippet {

@@ -1,8 +1,8 @@
-// Package textindex splits text into words for searching, and matches queries
-// against texts: the meaning of memento.Searcher, which every backend shares.
+// Package textindex splits text into words for searching, and matches queries against
+// texts. It defines the meaning of memento.Searcher for all backends.
 //
-// A backend with an index of its own stores [Normal] text in it, looks
-// candidates up, and lets [Query.Match] decide and find the line to show.
+// A backend with an index of its own stores [Normal] text in it, looks up candidates, and
+// lets [Query.Match] decide and find the line to show.
 package textindex
 
 import (
@@ -17,11 +17,11 @@ import (
 // A Word is a word of a text.
 type Word struct {
 	Text       string // without case and diacritics
-	Start, End int    // its bytes in the text
+	Start, End int    // offsets of its bytes in the text
 }
 
-// Words yields the words of text: runs of letters and digits, and every single
-// character of scripts that put no spaces between words.
+// Words yields the words of text: sequences of letters and digits, and each single
+// character of scripts that do not put spaces between words.
 func Words(text string) iter.Seq[Word] {
 	return func(yield func(Word) bool) {
 		start := -1 // of the word being read
@@ -74,7 +74,7 @@ func kindOf(r rune) kind {
 		return between
 	}
 	switch {
-	case r == 'ー', r == 'ｰ': // the prolonged sound mark, which is of no script
+	case r == 'ー', r == 'ｰ': // the prolonged sound mark, which belongs to no script
 		return ownWord
 	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
 		return ownWord
@@ -99,7 +99,7 @@ func foldUnicode(word string) string {
 	for _, r := range norm.NFD.String(word) {
 		switch r = unicode.ToLower(r); {
 		case unicode.Is(unicode.Mn, r):
-		case r == 'ς': // a sigma that ends a word
+		case r == 'ς': // a sigma at the end of a word
 			b.WriteRune('σ')
 		default:
 			b.WriteRune(r)
@@ -108,8 +108,8 @@ func foldUnicode(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// Normal returns the words of text with a space between them. Splitting it at
-// the spaces gives the words again.
+// Normal returns the words of text, separated by spaces. Splitting it at the spaces gives
+// the words again.
 func Normal(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

@@ -58,7 +58,7 @@ func run(command []string) (code int, err error) {
 	return 0, nil
 }
 
-// obey runs a command, passes on an order to end, and waits for its end.
+// obey runs a command, passes on an interrupt, and waits for its end.
 func obey(ctx context.Context, command []string) (code int, err error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

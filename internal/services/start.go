@@ -18,18 +18,18 @@ import (
 type Mode string
 
 const (
-	// Fast ends all connections and stops the server in good order.
+	// Fast ends all connections and shuts down the server cleanly.
 	Fast Mode = "fast"
-	// Immediate stops the server as a crash would: its next start recovers.
+	// Immediate stops the server like a crash: its next start recovers.
 	Immediate Mode = "immediate"
 )
 
-// missing is the error for a server that is not installed.
+// missing returns the error for a server that is not installed.
 func missing(what, variable string) error {
 	return fmt.Errorf("%s is %w: `make services` (go run ./internal/services/run) installs and starts it; or set %s to the URL of a running one", what, needs.ErrMissing, variable)
 }
 
-// folderFor returns dir, or if that is "" a new temporary folder.
+// folderFor returns dir, or a new temporary folder if that is "".
 func folderFor(name, dir string) (string, error) {
 	if dir == "" {
 		return os.MkdirTemp("", "memento-"+name+"-")
@@ -41,8 +41,8 @@ func folderFor(name, dir string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// onFreePort calls start with a loopback port that is free, and with another one
-// if it fails: somebody else may have been faster to use the first.
+// onFreePort calls start with a free loopback port, and with another one if it fails:
+// another process may have taken the first one.
 func onFreePort(start func(port int) error) error {
 	return again(func() error {
 		port, err := freePort()
@@ -53,7 +53,7 @@ func onFreePort(start func(port int) error) error {
 	})
 }
 
-// again repeats what fails if somebody else does the same just then.
+// again retries what fails because another process does the same concurrently.
 func again(do func() error) error {
 	err := do()
 	for range 2 {
@@ -65,8 +65,8 @@ func again(do func() error) error {
 	return err
 }
 
-// freePort finds a port below those that systems give to outgoing connections,
-// one of which could otherwise take it while its server restarts.
+// freePort finds a port below those that systems use for outgoing connections, one of
+// which could otherwise take it while its server restarts.
 func freePort() (port int, err error) {
 	for range 100 {
 		port = 10000 + rand.IntN(22000)
@@ -81,7 +81,7 @@ func freePort() (port int, err error) {
 // An account is the user that a server runs as: nil is the user of this process.
 type account struct{ uid, gid int }
 
-// postgresAccount returns who PostgreSQL runs as.
+// postgresAccount returns the account that PostgreSQL runs as.
 func postgresAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -98,8 +98,8 @@ func postgresAccount() (*account, error) {
 	return &account{uid, gid}, err
 }
 
-// own gives a folder to the account, and lets it enter those temporary folders
-// above that only root could.
+// own gives a folder to the account, and makes the temporary folders above it passable
+// that only root could enter.
 func (a *account) own(folder string) error {
 	if a == nil {
 		return nil
