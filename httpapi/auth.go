@@ -297,7 +297,7 @@ func (a *KeyAuth) store(k memento.Key, forgotten int) {
 	a.cache[k.Hash] = cachedKey{k, now.Add(keyTTL)}
 }
 
-// Forget has the key asked for anew, so that its revocation counts at once.
+// Invalidate removes a key from the cache, so that its revocation takes effect at once.
 func (a *KeyAuth) Invalidate(id memento.KeyID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -309,7 +309,7 @@ func (a *KeyAuth) Invalidate(id memento.KeyID) {
 	}
 }
 
-// forget tells authenticators that a key was changed.
+// invalidateKey invalidates a key that was changed in the caches of authenticators.
 func invalidateKey(auth Authenticator, id memento.KeyID) {
 	switch a := auth.(type) {
 	case interface{ Invalidate(memento.KeyID) }:
