@@ -217,14 +217,18 @@ type Change interface{ isChange() }
 //
 // Errors: ErrInvalidPath; ErrInvalid if Content is not valid UTF-8; ErrConflict,
 // or ErrExist for IfAbsent, if the condition does not hold; ErrIsDir if Path is
-// a directory; ErrNotDir if Path leads through a memory, which Error.Path names.
+// a directory; ErrNotDir if Path leads through a memory, which Error.Path names;
+// ErrSettingsChanged for MaskedBy.
 type Put struct {
 	Path    Path
 	Content string
 	If      Condition
 
-	maskedBy *Sensitive // by which it was screened; nil if no Store did
-	unmasked bool       // by the Store, which takes it for too large: it must not be written
+	// MaskedBy is the revision of the settings that Content was masked by, as
+	// StoreInfo.SettingsRevision returns it; [Store] sets it. If the store has other
+	// settings by now, the change is refused with ErrSettingsChanged. "" is for
+	// contents that were not masked, or need not be: they are written in any case.
+	MaskedBy SettingsRevision
 }
 
 // Remove deletes a memory, or a directory with everything below it. The
@@ -244,14 +248,12 @@ type Remove struct {
 // would break the path rules; ErrInvalid if Content is not valid UTF-8;
 // ErrNotExist; ErrExist if To, which Error.Path names, exists as either kind;
 // ErrNotDir if To leads through a memory; ErrConflict; ErrIsDir if From is a
-// directory, and a condition or Content is set.
+// directory, and a condition or Content is set; ErrSettingsChanged for MaskedBy.
 type Move struct {
 	From, To Path
 	Content  *string // what the memory holds from then on, in the same version; nil for what it holds
 	If       Condition
-
-	maskedBy *Sensitive // as in Put
-	unmasked bool       // as in Put
+	MaskedBy SettingsRevision // as in Put; To was checked by these settings, too
 }
 
 func (Put) isChange()    {}

@@ -43,17 +43,13 @@ var (
 // errNotUTF8 is ErrInvalid for contents.
 var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
 
-// errSettingsChanged is ErrConflict for contents that were masked by other settings than
-// the store's.
-var errSettingsChanged = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
+// ErrSettingsChanged is the ErrConflict of a change whose MaskedBy is not the revision
+// of the store's settings: its contents have to be masked again, by the new settings.
+var ErrSettingsChanged = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)
 
-// errKeysChanged is ErrConflict for contents that were sealed with other keys than the
-// store's.
+// errKeysChanged is the ErrConflict of a change that was sealed with other keys than
+// the store has.
 var errKeysChanged = fmt.Errorf("%w: the store's keys", ErrConflict)
-
-// errNotMasked is returned for contents that were not masked, because they seemed too
-// large, and would have been written.
-var errNotMasked = errors.New("was not masked")
 
 // An Error says which operation failed, and on which path.
 type Error struct {

@@ -58,11 +58,12 @@ func findingsText(found []FindingLocation) string {
 type masker struct {
 	detector Detector
 	settings Sensitive
+	revision SettingsRevision // of settings
 	patterns []func(string) bool
 }
 
 func newMasker(d Detector, s Sensitive) *masker {
-	c := &masker{detector: d, settings: s}
+	c := &masker{detector: d, settings: s, revision: s.revision()}
 	for _, p := range s.AllowPatterns {
 		if re, err := allowed(p); err == nil { // settings with invalid patterns are refused
 			c.patterns = append(c.patterns, re.MatchString)
@@ -171,10 +172,8 @@ func (c *masker) checkPath(p Path) error {
 }
 
 // maskChanges returns the changes with their contents masked, and adds to r what was
-// masked. Contents that exceed the limit known to the Store are not masked unless all is
-// set: masking them takes time, and the backend will most likely refuse them. If it
-// would accept them, Planner returns errNotMasked.
-func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *Receipt) ([]Change, error) {
+// masked.
+func (s *Store) maskChanges(ctx context.Context, changes []Change, r *Receipt) ([]Change, error) {
 	masked := slices.Clone(changes)
 	for i, c := range changes {
 		if err := ctx.Err(); err != nil {
@@ -186,10 +185,10 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *
 			if err != nil {
 				return nil, err
 			}
-			if c.Content, c.unmasked, err = k.maskText(c.Path, c.Content, all, r); err != nil {
+			if c.Content, err = k.maskText(c.Path, c.Content, r); err != nil {
 				return nil, err
 			}
-			c.maskedBy = &k.masker.settings
+			c.MaskedBy = k.masker.revision
 			masked[i] = c
 		case Move:
 			k, err := s.currentSettings(ctx)
@@ -198,37 +197,33 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, all bool, r *
 			}
 			if c.Content == nil {
 				err = s.checkMove(ctx, k, c)
-			} else { // new contents are checked for the new path
+			} else { // a move with new contents is a write at the new path
 				var text string
-				text, c.unmasked, err = k.maskText(c.To, *c.Content, all, r)
+				text, err = k.maskText(c.To, *c.Content, r)
 				c.Content = &text
 			}
 			if err != nil {
 				return nil, err
 			}
-			c.maskedBy = &k.masker.settings
+			c.MaskedBy = k.masker.revision
 			masked[i] = c
 		}
 	}
 	return masked, nil
 }
 
-// maskText returns the masked contents for a path, and adds them to r.
-func (k *cachedSettings) maskText(p Path, content string, all bool, r *Receipt) (masked string, unmasked bool, err error) {
+// maskText returns what may be written to a path, and adds to r what was masked.
+func (k *cachedSettings) maskText(p Path, content string, r *Receipt) (string, error) {
 	if err := k.masker.checkPath(p); err != nil {
-		return "", false, &Error{Op: "put", Err: err}
-	}
-	if !all && int64(len(content)) > k.limits.MemoryBytes {
-		r.texts = append(r.texts, maskedText{text: content})
-		return content, true, nil
+		return "", &Error{Op: "put", Err: err}
 	}
 	g, err := k.masker.maskPut(p, content)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	r.texts = append(r.texts, g)
 	r.Masked = append(r.Masked, g.locations...)
-	return g.text, false, nil
+	return g.text, nil
 }
 
 // maskPut is mask for contents that are written to p, with the path in the error.
@@ -280,7 +275,7 @@ func (s *Store) maskVersion(ctx context.Context, k *cachedSettings, v *Version) 
 		return maskedText{}, &Error{Op: "put", Err: err}
 	}
 	if size := int64(len(v.Content)); size > k.limits.MemoryBytes {
-		// As in Apply, contents that are too large are not masked.
+		// What is refused in any case need not be masked.
 		m, err := s.Peek(ctx, ByPath(v.Path))
 		switch {
 		case err != nil && !errors.Is(err, ErrNotExist):

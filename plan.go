@@ -31,6 +31,7 @@ type Planner struct {
 	sealer         Sealer                 // of the change, or the version, that is planned now; nil if it is not sealed
 	firstVersionAt map[MemoryID]time.Time // when the memories of imported versions were made
 	tooLarge       map[MemoryID]int64     // sizes of those that break the limit, so far
+	settings       SettingsRevision       // of Info; "" until it is needed
 }
 
 // A Snapshot shows a store as it is inside the running Apply. Memories come
@@ -95,8 +96,8 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	if err := p.checkProtected(c.Path); err != nil {
 		return fail(c.Path, err)
 	}
-	if c.maskedBy != nil && !c.maskedBy.equal(&p.Info.Settings.Sensitive) {
-		return fail(c.Path, errSettingsChanged)
+	if p.settingsChanged(c.MaskedBy) {
+		return fail(c.Path, ErrSettingsChanged)
 	}
 	before, exists, err := now.Head(c.Path)
 	if err != nil {
@@ -124,9 +125,6 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	}
 	if err := p.checkGrowth(before, after); err != nil {
 		return fail(c.Path, err)
-	}
-	if c.unmasked {
-		return fail(c.Path, errNotMasked)
 	}
 	effect, err := p.effect(before, after, op)
 	if err != nil {
@@ -172,8 +170,8 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	if p.Info.Archived() {
 		return fail(c.From, ErrArchived)
 	}
-	if c.maskedBy != nil && !c.maskedBy.equal(&p.Info.Settings.Sensitive) {
-		return fail(c.From, errSettingsChanged)
+	if p.settingsChanged(c.MaskedBy) {
+		return fail(c.From, ErrSettingsChanged)
 	}
 	moving, err := p.affected(now, "move", c.From, c.If)
 	if err != nil {
@@ -218,9 +216,6 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 			p.setHash(&after)
 			if err := p.checkGrowth(before, after); err != nil {
 				return fail(after.Path, err)
-			}
-			if c.unmasked {
-				return fail(after.Path, errNotMasked)
 			}
 		}
 		if effects[i], err = p.effect(before, after, Modified); err != nil {
@@ -416,6 +411,18 @@ func (p *Planner) checkFree(now Snapshot, path Path) *Error {
 		}
 	}
 	return nil
+}
+
+// settingsChanged reports whether a change was masked by other settings than the
+// store has. Those of the store do not change while a Planner is used.
+func (p *Planner) settingsChanged(maskedBy SettingsRevision) bool {
+	if maskedBy == "" {
+		return false
+	}
+	if p.settings == "" {
+		p.settings = p.Info.SettingsRevision()
+	}
+	return maskedBy != p.settings
 }
 
 // Applied returns what the changes planned so far have come to, for backends to

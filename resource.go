@@ -159,9 +159,6 @@ func (s *Store) isRepeated(ctx context.Context, m Memory, u MemoryUpdate) (bool,
 	if err != nil {
 		return false, err
 	}
-	if int64(len(*u.Content)) > k.limits.MemoryBytes {
-		return false, nil // it cannot have been written, and would take time to screen
-	}
 	g, err := k.masker.mask(m.Path, *u.Content)
 	if errors.Is(err, ErrSensitive) {
 		return false, nil // nor this

@@ -1,11 +1,15 @@
 package memento
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -148,6 +152,38 @@ func allowed(pattern string) (*regexp.Regexp, error) {
 func (s *Settings) equal(t *Settings) bool {
 	return s.Sensitive.equal(&t.Sensitive) && s.Retention == t.Retention && s.Expiry.After == t.Expiry.After &&
 		slices.Equal(s.Expiry.Keep, t.Expiry.Keep) && slices.Equal(s.ReadOnly, t.ReadOnly)
+}
+
+// A SettingsRevision identifies the [Sensitive] settings of a store: it is the same for
+// equal settings, and different for others. It is not stored, and means nothing to a
+// person.
+type SettingsRevision string
+
+// SettingsRevision returns the revision of the store's settings, for Put.MaskedBy and
+// Move.MaskedBy.
+func (s *StoreInfo) SettingsRevision() SettingsRevision { return s.Settings.Sensitive.revision() }
+
+// revision returns a hash of the settings: of each text with its length, so that no
+// two settings have the same input.
+func (s *Sensitive) revision() SettingsRevision {
+	b := make([]byte, 0, 64)
+	add := func(text string) {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	add(string(s.Mode))
+	add(strconv.FormatBool(s.Personal))
+	for _, list := range [][]string{s.Allow, s.AllowPatterns} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, text := range list {
+			add(text)
+		}
+	}
+	for _, p := range s.AllowPaths {
+		add(string(p))
+	}
+	sum := sha256.Sum256(b)
+	return SettingsRevision(hex.EncodeToString(sum[:16]))
 }
 
 func (s *Sensitive) equal(t *Sensitive) bool {

@@ -54,3 +54,44 @@ func TestSettingsErrorsRepeatNoSecret(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The revision differs exactly if the settings for sensitive information do.
+func TestSettingsRevision(t *testing.T) {
+	revision := func(change func(*memento.Settings)) memento.SettingsRevision {
+		info := memento.StoreInfo{Settings: memento.DefaultSettings()}
+		change(&info.Settings)
+		return info.SettingsRevision()
+	}
+	type settings = memento.Settings
+	seen := map[memento.SettingsRevision]string{}
+	for name, change := range map[string]func(*settings){
+		"default":            func(*settings) {},
+		"off":                func(s *settings) { s.Sensitive.Mode = memento.Off },
+		"reject":             func(s *settings) { s.Sensitive.Mode = memento.Reject },
+		"personal":           func(s *settings) { s.Sensitive.Personal = true },
+		"allow ab":           func(s *settings) { s.Sensitive.Allow = []string{"ab"} },
+		"allow a, b":         func(s *settings) { s.Sensitive.Allow = []string{"a", "b"} },
+		"allow b, a":         func(s *settings) { s.Sensitive.Allow = []string{"b", "a"} },
+		"allow a, pattern b": func(s *settings) { s.Sensitive.Allow, s.Sensitive.AllowPatterns = []string{"a"}, []string{"b"} },
+		"patterns a, b":      func(s *settings) { s.Sensitive.AllowPatterns = []string{"a", "b"} },
+		"path /a":            func(s *settings) { s.Sensitive.AllowPaths = []memento.Pattern{"/a"} },
+		"pattern /a":         func(s *settings) { s.Sensitive.AllowPatterns = []string{"/a"} },
+		"allow /a":           func(s *settings) { s.Sensitive.Allow = []string{"/a"} },
+	} {
+		r := revision(change)
+		if other, twice := seen[r]; twice || r == "" {
+			t.Errorf("%s has the revision %q of %q", name, r, other)
+		}
+		seen[r] = name
+		if again := revision(change); again != r {
+			t.Errorf("%s: %q, then %q", name, r, again)
+		}
+	}
+	same := revision(func(s *settings) {
+		s.Expiry.After, s.Retention.Versions, s.ReadOnly = time.Hour, 3, []memento.Pattern{"/x"}
+		s.Sensitive.Allow, s.Sensitive.AllowPaths = []string{}, []memento.Pattern{}
+	})
+	if seen[same] != "default" {
+		t.Errorf("other settings count as well: %q is that of %q", same, seen[same])
+	}
+}

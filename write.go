@@ -21,9 +21,9 @@ type Receipt struct {
 //
 // Further errors: ErrSensitive, ErrNoDetector.
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {
-	for all := false; ; {
+	for {
 		var r Receipt
-		masked, err := s.maskChanges(ctx, changes, all, &r)
+		masked, err := s.maskChanges(ctx, changes, &r)
 		if err != nil {
 			if s.settingsChanged(ctx, err) {
 				continue
@@ -37,15 +37,11 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 		start := time.Now()
 		r.Applied, err = s.backend.Apply(ctx, id, by, masked)
 		s.observed(ctx, Observation{Op: "apply", Store: id, Start: start, Err: err, Receipt: r})
-		if errors.Is(err, errSettingsChanged) && ctx.Err() == nil {
+		if errors.Is(err, ErrSettingsChanged) && ctx.Err() == nil {
 			if _, err := s.loadSettings(ctx); err != nil {
 				return Receipt{}, err
 			}
-			continue // with the present settings
-		}
-		if errors.Is(err, errNotMasked) {
-			all = true
-			continue
+			continue // mask by the settings that hold now
 		}
 		if err != nil {
 			return Receipt{}, err

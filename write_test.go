@@ -2,6 +2,7 @@ package memento_test
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -381,16 +382,36 @@ func TestMoveOutOfAnAllowedPath(t *testing.T) {
 	}
 }
 
-// A text over the limit is refused before it is searched, as long as it grows.
-func TestLimitIsCheckedBeforeMasking(t *testing.T) {
-	searched := 0
+// longKeys finds runs of 50 and more of the letter k.
+type longKeys struct{}
+
+func (longKeys) Detect(text string, _ bool) (found []memento.Finding) {
+	for _, m := range regexp.MustCompile(`k{50,}`).FindAllStringIndex(text, -1) {
+		found = append(found, memento.Finding{Kind: "key", Start: m[0], End: m[1]})
+	}
+	return found
+}
+
+// The limit is about the text that is written, which is the masked one.
+func TestLimitOfMaskedText(t *testing.T) {
 	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}},
-		&memento.StoreOptions{Detector: counting{&searched}})
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}}, &memento.StoreOptions{Detector: longKeys{}})
 	long := strings.Repeat("x", 101)
-	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long})
-	if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != 101 || searched > len("/a") {
-		t.Errorf("%v, after %d bytes were searched", err, searched)
+	key := strings.Repeat("k", 200)
+	for text, want := range map[string]int64{long: 101, key + long: int64(len("[REDACTED:key]")) + 101} {
+		_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: text})
+		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != want {
+			t.Errorf("a text of %d bytes: %v; want %d bytes to be too large", len(text), err, want)
+		}
+	}
+	made, err := s.CreateMemory(t.Context(), memento.Actor{}, "/key", key)
+	if err != nil || made.Memory.Content != "[REDACTED:key]" {
+		t.Errorf("a long text that is short once it is masked: %q, %v", made.Memory.Content, err)
+	}
+	// An update that was made already is recognized by what was written of it.
+	update := memento.MemoryUpdate{Content: &key, IfSHA256: memento.HashContent("an earlier text")}
+	if done, err := s.UpdateMemory(t.Context(), memento.Actor{}, made.Memory.ID, update); err != nil || done.Memory.Version != made.Memory.Version {
+		t.Errorf("a repeated update: %+v, %v", done, err)
 	}
 	mustPut(t, s, "/a", strings.Repeat("y", 100))
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
@@ -404,14 +425,6 @@ func TestLimitIsCheckedBeforeMasking(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPut(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
-}
-
-// counting finds nothing, and adds up what it was given.
-type counting struct{ bytes *int }
-
-func (c counting) Detect(text string, _ bool) []memento.Finding {
-	*c.bytes += len(text)
-	return nil
 }
 
 // What a caller does with the settings it was given changes no store.

@@ -13,6 +13,7 @@ func settings(t *testing.T, h Harness) {
 	h.run(t, "kept", keptSettings)
 	h.run(t, "invalid", invalidSettings)
 	h.run(t, "returned by writes", returnedSettings)
+	h.run(t, "masked by settings", maskedBySettings)
 	h.run(t, "read-only memories", readOnlyMemories)
 	h.run(t, "read-only store", readOnlyStore)
 }
@@ -107,6 +108,44 @@ func returnedSettings(e *env) {
 	if diff := cmp.Diff(want, done); diff != "" || err != nil {
 		e.Errorf("a no-op: %v (-want +got):\n%s", err, diff)
 	}
+}
+
+// maskedBySettings checks that changes are refused which were masked by other settings
+// than the store has. Clients of a server leave that to the server.
+func maskedBySettings(e *env) {
+	if e.h.Remote {
+		e.Skip("the server masks what it is sent, by its store's settings")
+	}
+	other := e.another()
+	e.put("/a", "1")
+	before := e.info()
+	old := before.SettingsRevision()
+	e.apply(memento.Put{Path: "/a", Content: "2", MaskedBy: old}, memento.Move{From: "/a", To: "/b", MaskedBy: old})
+
+	s := before.Settings
+	s.Sensitive.Mode, s.Sensitive.Allow = memento.Mask, []string{"x"}
+	if _, err := other.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Settings: &s}); err != nil {
+		e.Fatal(err)
+	}
+	text := "3"
+	for at, c := range map[memento.Path]memento.Change{
+		"/c": memento.Put{Path: "/c", Content: "3", MaskedBy: old},
+		"/b": memento.Move{From: "/b", To: "/d", Content: &text, MaskedBy: old},
+	} {
+		e.refused(memento.ErrSettingsChanged, at, c)
+		e.refused(memento.ErrSettingsChanged, at, memento.Put{Path: "/first"}, c)
+		e.refused(memento.ErrConflict, at, c)
+	}
+	e.refused(memento.ErrSettingsChanged, "/b", memento.Put{Path: "/b", Content: "2", MaskedBy: old}) // not even a no-op
+	e.holds(map[memento.Path]string{"/b": "2"})
+
+	info := e.info()
+	now := info.SettingsRevision()
+	if now == old {
+		e.Fatal("other settings have the same revision")
+	}
+	e.apply(memento.Put{Path: "/c", Content: "3", MaskedBy: now}, memento.Put{Path: "/e", Content: "4"})
+	e.holds(map[memento.Path]string{"/b": "2", "/c": "3", "/e": "4"})
 }
 
 func readOnlyMemories(e *env) {
