@@ -142,7 +142,8 @@ func setTrue(query url.Values, name string, set bool) {
 	}
 }
 
-// Apply makes changes atomically.
+// Apply makes changes as one. MaskedBy of a change is not sent: the server masks what it
+// receives, by the settings that the store has then.
 func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
 	const op = "apply"
 	body := struct {
