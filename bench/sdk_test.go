@@ -56,9 +56,9 @@ func TestSDKSharesTheFolder(t *testing.T) {
 		}
 		return r.Content
 	}
-	shows := func(who func(string) string, path string, lines ...string) {
+	shows := func(side func(string) string, path string, lines ...string) {
 		t.Helper()
-		got := who(`{"command":"view","path":"` + path + `"}`)
+		got := side(`{"command":"view","path":"` + path + `"}`)
 		for _, line := range lines {
 			if !strings.Contains(got, line) {
 				t.Errorf("%s shows %q, want %q in it", path, got, line)

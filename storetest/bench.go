@@ -271,7 +271,7 @@ func (c *caller) listStores() error {
 }
 
 func (c *caller) createAndDeleteStore() error {
-	info, err := c.b.CreateStore(c.Context(), workspace, memento.StoreSpec{Name: fmt.Sprintf("new %s %d", c.name, c.n), UniqueName: true, Settings: unscreened()})
+	info, err := c.b.CreateStore(c.Context(), workspace, memento.StoreSpec{Name: fmt.Sprintf("new %s %d", c.name, c.n), UniqueName: true, Settings: unmasked()})
 	if err == nil {
 		err = c.b.DeleteStore(c.Context(), workspace, info.ID)
 	}

@@ -73,7 +73,7 @@ func (e *env) reopen() {
 func (e *env) newStore(spec memento.StoreSpec) memento.StoreID {
 	e.Helper()
 	if spec.Settings == nil {
-		spec.Settings = unscreened()
+		spec.Settings = unmasked()
 	}
 	info, err := e.b.CreateStore(e.Context(), workspace, spec)
 	if err != nil {
@@ -82,9 +82,9 @@ func (e *env) newStore(spec memento.StoreSpec) memento.StoreID {
 	return info.ID
 }
 
-// unscreened returns settings with which a [memento.Store] needs no detector, which no
+// unmasked returns settings with which a [memento.Store] needs no detector, which no
 // backend uses.
-func unscreened() *memento.Settings {
+func unmasked() *memento.Settings {
 	s := memento.DefaultSettings()
 	s.Sensitive.Mode = memento.Off
 	return &s

@@ -389,7 +389,7 @@ func (m *twins) limits(t *rapid.T) {
 func (m *twins) protect(t *rapid.T) {
 	patterns := rapid.SampledFrom([][]memento.Pattern{nil, nil, {"/a"}, {"/b/**/e", "/c"}, {"名"}, {"/"}}).Draw(t, "read-only")
 	both(t, m, fmt.Sprintf("UpdateStore %q", patterns), func(s *side) (memento.Settings, error) {
-		settings := *unscreened()
+		settings := *unmasked()
 		settings.ReadOnly = patterns
 		info, err := s.b.UpdateStore(m.e.Context(), workspace, s.store, memento.StoreUpdate{Settings: &settings})
 		return info.Settings, err

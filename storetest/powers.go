@@ -131,7 +131,7 @@ func listedWorkspaces(e *env) {
 	are("at first", workspace)
 	made := map[memento.Workspace]memento.StoreInfo{}
 	for _, ws := range []memento.Workspace{"zoo", "alpha", "Zoo", "alpha"} {
-		info, err := e.b.CreateStore(e.Context(), ws, memento.StoreSpec{Name: "test", Settings: unscreened()})
+		info, err := e.b.CreateStore(e.Context(), ws, memento.StoreSpec{Name: "test", Settings: unmasked()})
 		if err != nil {
 			e.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func (t task) compareFiles(f *found, problem func(string, ...any)) error {
 	for _, o := range others {
 		place := "stores/" + o.Name() + "/memories"
 		if places[place] == "" { // an empty folder of a store may remain, but no file
-			places[place] = "nobody"
+			places[place] = "no store"
 		}
 	}
 	onDisk := files{}

@@ -113,7 +113,7 @@ func (o *oracle) inspect(f *found) (wrong []string) {
 	for key, text := range f.Files {
 		_, path, _ := strings.Cut(key, ":")
 		if w := writerOf(path); path != sharedLog && (w < 0 || w > catalogueWriter) {
-			complain("%s is nobody's: %q", key, text)
+			complain("%s belongs to no writer: %q", key, text)
 		}
 	}
 	o.inspectStores(f, complain)
