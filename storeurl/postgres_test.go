@@ -93,40 +93,47 @@ func TestEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, url := range []string{storeurl.SQLite(filepath.Join(dir, "m.db")), storeurl.Dir(filepath.Join(dir, "folder")), database(t, "")} {
-		b, err := storeurl.Open(t.Context(), url, &storeurl.Options{Encryption: keys, EncryptNames: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, b)
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := storeurl.Open(t.Context(), url, &storeurl.Options{Encryption: others}); !errors.Is(err, memento.ErrDecrypt) || b != nil {
-			t.Errorf("%s: with other keys: %v", url, err)
-		}
-		if b, err := storeurl.Open(t.Context(), url, nil); !errors.Is(err, memento.ErrDecrypt) || b != nil {
-			t.Errorf("%s: without keys: %v", url, err)
-		}
-		raw, err := storeurl.Open(t.Context(), url, &storeurl.Options{AsKept: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for info, err := range raw.ListStores(t.Context(), memento.DefaultWorkspace, memento.StoreListOptions{}) {
-			if err != nil || info.Envelope == "" {
-				t.Errorf("%s: store %+v, %v", url, info, err)
+	for name, place := range map[string]func(t *testing.T) string{
+		"sqlite":   func(*testing.T) string { return storeurl.SQLite(filepath.Join(dir, "m.db")) },
+		"dir":      func(*testing.T) string { return storeurl.Dir(filepath.Join(dir, "folder")) },
+		"postgres": func(t *testing.T) string { return database(t, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := place(t)
+			b, err := storeurl.Open(t.Context(), url, &storeurl.Options{Encryption: keys, EncryptNames: true})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if _, err := memento.OpenStore(t.Context(), raw, info.Workspace, info.ID, nil); !errors.Is(err, memento.ErrDecrypt) {
-				t.Errorf("%s: opened without keys: %v", url, err)
+			write(t, b)
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
 			}
-			byName := memento.OpenNamed(raw, info.Workspace, memento.StoreSpec{Name: info.Name}, nil)
-			if _, err := byName.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/x"}); !errors.Is(err, memento.ErrDecrypt) {
-				t.Errorf("%s: written to without keys: %v", url, err)
+			if b, err := storeurl.Open(t.Context(), url, &storeurl.Options{Encryption: others}); !errors.Is(err, memento.ErrDecrypt) || b != nil {
+				t.Errorf("%s: with other keys: %v", url, err)
 			}
-		}
-		if err := raw.Close(); err != nil {
-			t.Error(err)
-		}
+			if b, err := storeurl.Open(t.Context(), url, nil); !errors.Is(err, memento.ErrDecrypt) || b != nil {
+				t.Errorf("%s: without keys: %v", url, err)
+			}
+			raw, err := storeurl.Open(t.Context(), url, &storeurl.Options{AsKept: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for info, err := range raw.ListStores(t.Context(), memento.DefaultWorkspace, memento.StoreListOptions{}) {
+				if err != nil || info.Envelope == "" {
+					t.Errorf("%s: store %+v, %v", url, info, err)
+				}
+				if _, err := memento.OpenStore(t.Context(), raw, info.Workspace, info.ID, nil); !errors.Is(err, memento.ErrDecrypt) {
+					t.Errorf("%s: opened without keys: %v", url, err)
+				}
+				byName := memento.OpenNamed(raw, info.Workspace, memento.StoreSpec{Name: info.Name}, nil)
+				if _, err := byName.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/x"}); !errors.Is(err, memento.ErrDecrypt) {
+					t.Errorf("%s: written to without keys: %v", url, err)
+				}
+			}
+			if err := raw.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	url, key := serve(t)
 	_, err = storeurl.Open(t.Context(), url, &storeurl.Options{Encryption: keys, Key: func(_, _, _ string) (string, error) { return key, nil }})

@@ -185,13 +185,16 @@ func TestFolderInTheWay(t *testing.T) {
 // To open what exists makes nothing that does not.
 func TestExisting(t *testing.T) {
 	dir := t.TempDir()
-	for name, url := range map[string]string{
-		"sqlite":   storeurl.SQLite(filepath.Join(dir, "m.db")),
-		"dir":      storeurl.Dir(filepath.Join(dir, "m")),
-		"postgres": database(t, ""),
-		"s3":       bucket(t, func() (services.S3Server, error) { return services.S3(t.Context()) }, ""),
+	for name, place := range map[string]func(t *testing.T) string{
+		"sqlite":   func(*testing.T) string { return storeurl.SQLite(filepath.Join(dir, "m.db")) },
+		"dir":      func(*testing.T) string { return storeurl.Dir(filepath.Join(dir, "m")) },
+		"postgres": func(t *testing.T) string { return database(t, "") },
+		"s3": func(t *testing.T) string {
+			return bucket(t, func() (services.S3Server, error) { return services.S3(t.Context()) }, "")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			url := place(t)
 			existing := &storeurl.Options{Existing: true}
 			for range 2 { // the first left nothing to be found by the second
 				if _, err := storeurl.Open(t.Context(), url, existing); !errors.Is(err, memento.ErrNotExist) {
