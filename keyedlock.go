@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// A queue lets one caller at a time through for each key, in the order of their
-// coming. The zero queue is ready.
+// A keyedLock is a set of locks, one for each key. Callers get a lock in the order of
+// their calls. The zero keyedLock is ready to use.
 type keyedLock struct {
 	mu    sync.Mutex
 	locks map[Path]*lockEntry
 }
 
 type lockEntry struct {
-	token chan struct{} // holds a token while nobody has the turn
-	users int           // that hold the turn or wait for it
+	token chan struct{} // holds a value while the lock is free
+	users int           // callers that hold the lock or wait for it
 }
 
-// enter waits for its turn and returns the function that ends it, or the
-// context's error.
+// lock waits for the lock of key. It returns the function that releases it, or the error
+// of the context.
 func (q *keyedLock) lock(ctx context.Context, key Path) (leave func(), err error) {
 	q.mu.Lock()
 	l := q.locks[key]

@@ -11,28 +11,27 @@ import (
 	"time"
 )
 
-// A Maintainer does upkeep for a process: it lets memories expire and removes history
-// that is over, as stores' settings have it, but never on the word of one clock, and
-// not more than usual without a word. A server makes one when it starts; a program that
-// does it now and then makes one for each run.
+// A Maintainer does maintenance for a process: it removes expired memories and prunes
+// history, as the settings of the stores say. It never trusts a single clock, and never
+// removes more than usual without confirmation. A server creates one when it starts. A
+// program that does maintenance regularly creates one for each run.
 //
-// The time is believed if it agrees with what else knows about time:
+// The machine's time is trusted if it agrees with the other evidence:
 //
-//   - The storage's clock, if the backend is a [Clock], which may be 5 minutes off.
-//   - The mark, which is the time that was believed last, kept by a [NoteKeeper]. If
-//     this Maintainer has left one, no more time may have passed by the clock since than
-//     has passed by a clock that cannot be set, but for 5 minutes, unless another
-//     process has believed a later time. A clock that has moved by at most 8 days is
-//     believed again once it has kept pace for a day. If another process has left the
-//     mark, it may be at most 8 days ago, or the times of versions made since must leave
-//     no longer gap.
-//   - Without a mark, the times of all versions, unless the storage's clock agrees: in
-//     the last 8 days they must not go on after a longer gap. If they do, the time
-//     before the gap becomes the mark. With nothing in the backend there is nothing to
-//     remove, and nothing to ask.
+//   - The clock of the storage, if the backend is a [Clock]: it may differ by 5 minutes.
+//   - The mark, which is the last time that was trusted, kept by a [NoteKeeper]. If this
+//     Maintainer set it, the time that has passed since may exceed the time by a clock
+//     that cannot be set by at most 5 minutes, unless another process has trusted a
+//     later time. A clock that has jumped by at most 8 days is trusted again after it
+//     has kept pace for a day. If another process set the mark, it may be at most 8 days
+//     old, or the versions made since must leave no gap of more than 8 days.
+//   - Without a mark, the times of all versions, unless the storage's clock agrees: no
+//     version of the last 8 days may follow a gap of more than 8 days. If one does, the
+//     time before the gap becomes the mark. An empty backend needs no check, since there
+//     is nothing to remove.
 //
-// A time that lies before the mark is believed, since it removes less. Whatever is not
-// believed leaves no mark.
+// A time before the mark is trusted, since it removes less. A time that is not trusted
+// sets no mark.
 //
 // A Maintainer is safe for concurrent use.
 //
@@ -43,9 +42,9 @@ type Maintainer struct {
 	id          string
 	countsSleep bool // whether elapsed counts the time that the machine sleeps
 
-	lock       chan struct{} // held by whoever judges; guards what follows
-	ownMark    *moment       // when this Maintainer left its last mark; nil if it has left none
-	pacedSince *moment       // since when a clock that has moved has kept pace; nil if it has not moved
+	lock       chan struct{} // held during a check; guards the fields below
+	ownMark    *moment       // when this Maintainer set its last mark; nil if it has set none
+	pacedSince *moment       // since when a clock that jumped has kept pace; nil if it has not jumped
 }
 
 // A moment is one instant by two clocks.
@@ -56,28 +55,28 @@ type moment struct {
 
 // MaintainerOptions are the options of [NewMaintainer]; the zero value means all defaults.
 type MaintainerOptions struct {
-	// Now tells the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 
-	// Elapsed tells how much time has passed since some moment in the past, the same
-	// for the life of the Maintainer, by a clock that cannot be set and that does not stop
-	// while the machine sleeps. Nil means one of this machine's.
+	// Elapsed returns the time since a fixed moment in the past, by a clock that cannot
+	// be set and that does not stop while the machine sleeps. Nil means a clock of this
+	// machine.
 	Elapsed func() time.Duration
 
-	// Share is how much of a store's memories, or of its versions, in percent, goes in
-	// a run without a word; 0 means [DefaultShare], and 100 is without limit.
+	// Share is the share of a store's memories, or of its versions, in percent, that a
+	// run removes without Force; 0 means [DefaultShare], and 100 means no limit.
 	Share int
 
-	// Force is the word: what would be held is done, and the time is believed.
+	// Force trusts the time and removes what would be held otherwise.
 	Force bool
 }
 
 const (
-	clockSlack = 5 * time.Minute    // by which clocks that agree may differ
-	maxGap     = 8 * 24 * time.Hour // the longest pause of upkeep that nothing need explain
-	paceTime   = 24 * time.Hour     // after which a clock that has moved is believed again
+	clockSlack = 5 * time.Minute    // the most by which agreeing clocks differ
+	maxGap     = 8 * 24 * time.Hour // the longest pause of maintenance that needs no other evidence
+	paceTime   = 24 * time.Hour     // after which a clock that has jumped is trusted again
 
-	maxVersionTimes = 200_000 // versions that are looked at to explain a pause
+	maxVersionTimes = 200_000 // the most versions that are read as evidence for a pause
 )
 
 // NewMaintainer returns a Maintainer for a backend.
@@ -93,11 +92,11 @@ func NewMaintainer(b Backend, opts MaintainerOptions) *Maintainer {
 	return u
 }
 
-// A ClockError says why the time is not believed. It is [ErrHeld].
+// A ClockError says why the time is not trusted. It is [ErrHeld].
 type ClockError struct {
 	Reason ClockReason
-	Now    time.Time // by the clock that is not believed
-	Other  time.Time // what it was compared with
+	Now    time.Time // by the clock that is not trusted
+	Other  time.Time // the time it was compared with
 }
 
 // A ClockReason says what a clock disagrees with.
@@ -106,8 +105,8 @@ type ClockReason string
 // The reasons.
 const (
 	ClockStorage ClockReason = "storage_clock" // Other is the time by the storage's clock
-	ClockMoved   ClockReason = "clock_moved"   // Other is what the time should be
-	ClockGap     ClockReason = "gap"           // Other is the last time that is known before a gap
+	ClockMoved   ClockReason = "clock_moved"   // Other is the expected time
+	ClockGap     ClockReason = "gap"           // Other is the last known time before a gap
 )
 
 func (e *ClockError) Error() string {
@@ -123,29 +122,29 @@ func (e *ClockError) Error() string {
 
 func (e *ClockError) Unwrap() error { return ErrHeld }
 
-// A ClockCheck is a time that is believed.
+// A ClockCheck is the result of a check of the clock: a time that is trusted.
 type ClockCheck struct {
 	At     time.Time
-	Behind time.Duration // how far it lies before the mark, if by more than clocks may differ
+	Behind time.Duration // how far At lies before the mark; 0 if by no more than clocks may differ
 	Forced error         // the *ClockError that Force has overridden; nil if there was none
 }
 
-// CheckClockAtStart judges the time when a process starts, and leaves a mark, but not one that lies
-// before the present one: a clock may be set right soon. It removes nothing.
+// CheckClockAtStart checks the clock when a process starts. It sets the mark, unless that
+// would set it back: the clock may be corrected soon. It removes nothing.
 //
 // Errors: as CheckClock.
 func (u *Maintainer) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
 	return u.checkClock(ctx, checkAtStart)
 }
 
-// CheckClock judges the time before a run, and leaves a mark.
+// CheckClock checks the clock before a run, and sets the mark.
 //
 // Errors: a *ClockError; those of the backend.
 func (u *Maintainer) CheckClock(ctx context.Context) (ClockCheck, error) {
 	return u.checkClock(ctx, checkBeforeRun)
 }
 
-// CheckClockDry judges the time and leaves no mark, for dry runs.
+// CheckClockDry checks the clock without setting the mark, for dry runs.
 //
 // Errors: as CheckClock.
 func (u *Maintainer) CheckClockDry(ctx context.Context) (ClockCheck, error) {
@@ -160,14 +159,14 @@ const (
 	checkBeforeRun
 )
 
-// A timeMark is the time that was believed last.
+// A timeMark is the last time that was trusted.
 type timeMark struct {
 	At  time.Time `json:"at"`
-	By  string    `json:"by"`           // the Maintainer that left it
+	By  string    `json:"by"`           // the Maintainer that set it
 	Was time.Time `json:"was,omitzero"` // the mark before which At lies
 }
 
-// markName is that of the note with the mark.
+// markName is the name of the note with the mark. It stays as in earlier versions.
 const markName = "upkeep"
 
 func (u *Maintainer) checkClock(ctx context.Context, when clockCheckMode) (j ClockCheck, err error) {
@@ -194,7 +193,7 @@ func (u *Maintainer) checkClock(ctx context.Context, when clockCheckMode) (j Clo
 	case !agrees:
 		empty, err = u.checkAllGaps(ctx, at)
 		if gap, is := errors.AsType[*ClockError](err); is && ok && !u.opts.Force && when != checkDry {
-			// What is written from now on must not explain it.
+			// Versions written from now on must not count as evidence.
 			if noted := u.setMark(ctx, timeMark{At: gap.Other}); noted != nil {
 				return j, noted
 			}
@@ -224,8 +223,8 @@ func (u *Maintainer) checkClock(ctx context.Context, when clockCheckMode) (j Clo
 	return j, nil
 }
 
-// lastMark returns the mark, zero if there is none or it cannot be read; ok says
-// whether the backend keeps one.
+// lastMark returns the mark, or zero if there is none or it cannot be read. ok reports
+// whether the backend keeps marks.
 func (u *Maintainer) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
 	notes, ok := u.backend.(NoteKeeper)
 	if !ok {
@@ -249,7 +248,7 @@ func (u *Maintainer) setMark(ctx context.Context, m timeMark) error {
 	return u.backend.(NoteKeeper).SetNote(ctx, markName, string(text))
 }
 
-// override returns err unless it is one that Force overrides.
+// override returns err, except if Force overrides it.
 func (u *Maintainer) override(j *ClockCheck, err error) error {
 	if wrong, ok := errors.AsType[*ClockError](err); ok && u.opts.Force {
 		j.Forced = wrong
@@ -258,7 +257,7 @@ func (u *Maintainer) override(j *ClockCheck, err error) error {
 	return err
 }
 
-// askStorage returns the time, and whether the storage's clock agrees.
+// compareStorageClock returns the machine's time, and whether the storage's clock agrees.
 func (u *Maintainer) compareStorageClock(ctx context.Context) (agrees bool, at time.Time, err error) {
 	clock, ok := u.backend.(Clock)
 	if !ok {
@@ -278,7 +277,7 @@ func (u *Maintainer) compareStorageClock(ctx context.Context) (agrees bool, at t
 	return true, storedTime(at), nil
 }
 
-// compare compares the time with the last mark.
+// compareMark compares the time with the last mark.
 func (u *Maintainer) compareMark(ctx context.Context, last timeMark, now moment) error {
 	mine := last.By == u.id
 	if u.countsSleep && u.ownMark != nil {
@@ -286,13 +285,13 @@ func (u *Maintainer) compareMark(ctx context.Context, last timeMark, now moment)
 		expected := u.ownMark.wall.Add(ran)
 		back := now.wall.Sub(last.Was)
 		switch {
-		case !mine && last.At.Sub(expected) > clockSlack: // another process knows better
+		case !mine && last.At.Sub(expected) > clockSlack: // another process trusts a later time
 		case now.wall.Sub(expected) <= clockSlack:
 			if mine {
 				return nil
 			}
 		case mine && !last.Was.IsZero() && back >= -clockSlack && back <= ran+maxGap:
-			return nil // the clock that went back is where it was
+			return nil // a clock that was set back is right again
 		case now.wall.Sub(expected) <= maxGap && u.keepsPace(now):
 			return nil
 		default:
@@ -305,7 +304,7 @@ func (u *Maintainer) compareMark(ctx context.Context, last timeMark, now moment)
 	return u.checkGaps(ctx, last.At, now.wall)
 }
 
-// keepsPace reports whether a clock that has moved has kept pace for long enough since.
+// keepsPace reports whether a clock that has jumped has kept pace for paceTime since.
 func (u *Maintainer) keepsPace(now moment) bool {
 	if u.pacedSince != nil {
 		ran := now.elapsed - u.pacedSince.elapsed
@@ -317,7 +316,7 @@ func (u *Maintainer) keepsPace(now moment) bool {
 	return false
 }
 
-// explain returns a *ClockError if there is too long a gap between one time and another
+// checkGaps returns a *ClockError if between two times there is a gap of more than maxGap
 // in which no version was made.
 func (u *Maintainer) checkGaps(ctx context.Context, from, to time.Time) error {
 	times, err := u.versionTimes(ctx, from, to)
@@ -333,8 +332,8 @@ func (u *Maintainer) checkGaps(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// explainAll returns a *ClockError if there is too long a gap between versions that has
-// ended lately; empty says that there are none.
+// checkAllGaps returns a *ClockError if a gap of more than maxGap between versions ended
+// within the last maxGap. empty reports that there are no versions.
 func (u *Maintainer) checkAllGaps(ctx context.Context, to time.Time) (empty bool, err error) {
 	times, err := u.versionTimes(ctx, time.Time{}, to)
 	if err != nil || len(times) == 0 {
@@ -351,12 +350,12 @@ func (u *Maintainer) checkAllGaps(ctx context.Context, to time.Time) (empty bool
 	return false, nil
 }
 
-// Maintain has every store of a workspace, archived ones included, do what its
-// settings ask for as time goes by: memories expire, then history is collected. A store
-// that fails, or is held, does not keep the others from their turn.
+// Maintain does maintenance for every store of a workspace, archived ones included:
+// expired memories are removed, then history is pruned. It continues with the other
+// stores if a store fails or is held.
 func (u *Maintainer) Maintain(ctx context.Context, ws Workspace, j ClockCheck) iter.Seq2[MaintenanceResult, error] {
 	return func(yield func(MaintenanceResult, error) bool) {
-		var stores []StoreInfo // first, since a listing can keep a backend from tidying up
+		var stores []StoreInfo // read completely first, since an open listing can keep a backend from pruning
 		for info, err := range u.backend.ListStores(ctx, ws, StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				yield(MaintenanceResult{}, err)
@@ -376,17 +375,17 @@ func (u *Maintainer) Maintain(ctx context.Context, ws Workspace, j ClockCheck) i
 	}
 }
 
-// A MaintenanceResult is what a store's settings asked to be done, and was.
+// A MaintenanceResult says what maintenance did in one store.
 type MaintenanceResult struct {
-	Store   StoreInfo // as it was before
+	Store   StoreInfo // before maintenance
 	Expired []Expired
 	Pruned  Pruned
-	Held    []*HeldError // what was not done because it is more than usual
+	Held    []*HeldError // what was not removed because it is more than usual
 }
 
 func (u *Maintainer) maintain(ctx context.Context, info StoreInfo, j ClockCheck) (MaintenanceResult, error) {
 	done := MaintenanceResult{Store: info}
-	s, err := OpenStore(ctx, u.backend, info.Workspace, info.ID, nil) // nothing is written that a detector need see
+	s, err := OpenStore(ctx, u.backend, info.Workspace, info.ID, nil) // no contents are written, so no detector is needed
 	if err != nil {
 		return done, err
 	}
@@ -402,16 +401,16 @@ func (u *Maintainer) maintain(ctx context.Context, info StoreInfo, j ClockCheck)
 	return done, cmp.Or(expiring, collecting)
 }
 
-// Expire is [Store.Expire] at a time that is believed.
+// Expire is [Store.Expire] at a checked time.
 //
-// Further errors: a *HeldError, with dryRun besides what would expire.
+// Further errors: a *HeldError; with dryRun, together with what would expire.
 func (u *Maintainer) Expire(ctx context.Context, s *Store, j ClockCheck, dryRun bool) ([]Expired, error) {
 	return s.expire(ctx, j.At, u.runOptions(dryRun))
 }
 
-// PruneHistory is [Store.PruneHistory] at a time that is believed.
+// PruneHistory is [Store.PruneHistory] at a checked time.
 //
-// Further errors: a *HeldError, with what would be removed if dryRun is set.
+// Further errors: a *HeldError; with dryRun, together with what would be removed.
 func (u *Maintainer) PruneHistory(ctx context.Context, s *Store, j ClockCheck, dryRun bool) (Pruned, error) {
 	sum, err := s.pruneHistory(ctx, j.At, u.runOptions(dryRun))
 	if !dryRun && errors.Is(err, ErrHeld) {

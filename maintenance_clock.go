@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// versionTimes returns the times at which versions were made, between two times, in order,
-// to the hour. Of histories beyond maxWitnesses it has a part, which explains less.
+// versionTimes returns the times at which versions were made, between from and to, in
+// order, at most one for each hour. It reads at most maxVersionTimes versions of a
+// workspace's stores; fewer times are weaker evidence, so the error is on the safe side.
 func (u *Maintainer) versionTimes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
 	spaces := []Workspace{DefaultWorkspace}
 	if lister, ok := u.backend.(WorkspaceLister); ok {
@@ -54,8 +55,8 @@ func (u *Maintainer) versionTimes(ctx context.Context, from, to time.Time) ([]ti
 	return times, nil
 }
 
-// newElapsed returns a clock that cannot be set, and whether it goes on while the
-// machine sleeps.
+// newElapsed returns a clock that cannot be set. strict reports whether it continues while
+// the machine sleeps.
 func newElapsed() (elapsed func() time.Duration, strict bool) {
 	if _, ok := uptime(); ok {
 		return func() time.Duration {
@@ -67,7 +68,8 @@ func newElapsed() (elapsed func() time.Duration, strict bool) {
 	return func() time.Duration { return time.Since(began) }, false
 }
 
-// uptime is how long the machine is up, sleep included, where the system says so.
+// uptime returns the time since the machine was started, sleep included, if the system
+// reports it.
 //
 // Source: proc_uptime(5); CLOCK_BOOTTIME in clock_gettime(2).
 func uptime() (time.Duration, bool) {

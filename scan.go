@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// An Exposure is a version that holds sensitive information.
+// An Exposure is a version with secrets or personal data.
 type Exposure struct {
 	Version Version // without contents
-	Current bool    // whether it is what its memory holds at present
+	Current bool    // whether it is the newest version of a living memory
 	Found   []FindingLocation
 }
 
@@ -20,13 +20,13 @@ func (x *Exposure) InPath() bool { return len(x.Found) > 0 && x.Found[0].Line ==
 
 // ScanOptions are the options of [Store.Scan]; nil means all defaults.
 type ScanOptions struct {
-	Personal bool           // look for personal data, also if the store's settings do not
-	Progress func(done int) // told now and then how many versions have been looked at
+	Personal bool           // look for personal data even if the store's settings do not
+	Progress func(done int) // called regularly with the number of versions scanned
 }
 
-// Scan looks for sensitive information in all that the store keeps, history
-// included, and yields the versions that hold some, newest first. What the
-// store's settings allow is not reported, but their mode does not matter.
+// Scan looks for secrets in all memories of the store and their history, and yields the
+// versions that have some, newest first. Exceptions of the store's settings are not
+// reported. The mode of the settings does not matter.
 //
 // Errors: ErrNoDetector.
 func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure, error] {
@@ -43,7 +43,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 		case !made:
 			return
 		}
-		screen, err := s.scanMasker(info.Settings.Sensitive, o.Personal)
+		m, err := s.scanMasker(info.Settings.Sensitive, o.Personal)
 		if err != nil {
 			yield(Exposure{}, err)
 			return
@@ -55,7 +55,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 				yield(Exposure{}, err)
 				return
 			}
-			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: screen.findInVersion(&v)}
+			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: m.findInVersion(&v)}
 			x.Version.Content = ""
 			seen[v.Memory] = true
 			if done++; o.Progress != nil && done%100 == 0 {
@@ -68,7 +68,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 	}
 }
 
-// scanner is a screen by rules, but in a mode that finds something.
+// scanMasker returns a masker by the settings, in a mode that finds secrets.
 func (s *Store) scanMasker(rules Sensitive, personal bool) (*masker, error) {
 	if s.detector == nil {
 		return nil, &Error{Op: "scan", Err: fmt.Errorf("%w: open the store with StoreOptions.Detector", ErrNoDetector)}
@@ -78,9 +78,9 @@ func (s *Store) scanMasker(rules Sensitive, personal bool) (*masker, error) {
 	return newMasker(s.detector, rules), nil
 }
 
-// Inspect returns what in a version, which has its contents, the store's settings
-// would have kept out: for what has come past the Store, such as files that were
-// changed by hand. In the mode Off it is nothing.
+// Inspect returns the findings in a version, which must come with its contents, by the
+// store's settings: for contents that were not written through the Store, such as files
+// that were edited by hand. In the mode Off there are none.
 //
 // Errors: ErrNoDetector.
 func (s *Store) Inspect(ctx context.Context, v Version) ([]FindingLocation, error) {
@@ -91,7 +91,7 @@ func (s *Store) Inspect(ctx context.Context, v Version) ([]FindingLocation, erro
 	return k.masker.findInVersion(&v), nil
 }
 
-// inspect returns what a version holds.
+// findInVersion returns the findings in the path and the contents of a version.
 func (c *masker) findInVersion(v *Version) (found []FindingLocation) {
 	for _, f := range c.find(v.Path, string(v.Path)) {
 		found = append(found, FindingLocation{Kind: f.Kind})
@@ -99,12 +99,12 @@ func (c *masker) findInVersion(v *Version) (found []FindingLocation) {
 	return append(found, locate(v.Path, v.Content, c.find(v.Path, v.Content))...)
 }
 
-// Fix removes what [Store.Scan] found in a version: what is the present of a
-// memory is replaced by a version without it, and the version that held it is
-// redacted. That it is gone already is no error. personal is what the scan had.
+// Fix removes the findings of [Store.Scan] in a version. If it is the newest version of a
+// memory, a masked version is written first. Then the version is redacted. A version that
+// does not exist any more is no error. personal must be as in the scan.
 //
-// Errors: ErrHead if it is the path of a present memory that looks sensitive:
-// move the memory, then fix what is left; ErrConflict if the memory was changed
+// Errors: ErrHead if the finding is in the path of a present memory: move the memory,
+// then call Fix again; ErrConflict if the memory was changed
 // since the scan; ErrProtected, ErrArchived.
 func (s *Store) Fix(ctx context.Context, by Actor, x Exposure, personal bool) error {
 	if x.Current {
@@ -116,30 +116,30 @@ func (s *Store) Fix(ctx context.Context, by Actor, x Exposure, personal bool) er
 	switch {
 	case x.Current && x.InPath() && (err == nil || errors.Is(err, ErrHead)):
 		return &Error{Op: "fix", Err: fmt.Errorf("%w: its path looks sensitive, and only a move can change that", ErrHead)}
-	case errors.Is(err, ErrNotExist): // it is pruned
+	case errors.Is(err, ErrNotExist): // it was pruned
 		return nil
 	}
 	return err
 }
 
-// fixPresent puts a version without what was found in the place of x.
+// fixPresent writes a masked version of the memory of x.
 func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal bool) error {
 	info, err := s.Info(ctx)
 	if err != nil {
 		return err
 	}
-	screen, err := s.scanMasker(info.Settings.Sensitive, personal)
+	m, err := s.scanMasker(info.Settings.Sensitive, personal)
 	if err != nil {
 		return err
 	}
 	v, err := s.Version(ctx, x.Version.ID)
 	switch {
-	case errors.Is(err, ErrNotExist): // it is not the present any more, and pruned
+	case errors.Is(err, ErrNotExist): // it was superseded and pruned
 		return &Error{Op: "fix", Err: ErrConflict}
 	case err != nil:
 		return err
 	}
-	put := Put{Path: v.Path, Content: replaceFindings(v.Content, screen.find(v.Path, v.Content)), If: IfVersion(v.ID)}
+	put := Put{Path: v.Path, Content: replaceFindings(v.Content, m.find(v.Path, v.Content)), If: IfVersion(v.ID)}
 	start := time.Now()
 	done, err := s.backend.Apply(ctx, info.ID, by, []Change{put})
 	s.observed(ctx, Observation{Op: "apply", Store: info.ID, Start: start, Err: err, Receipt: Receipt{Applied: done}})

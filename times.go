@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// smallSkew is how far the clocks of processes that share a backend may differ in
-// everyday use. Within it the times of versions never go back.
+// maxSkew is the most by which the clocks of processes that share a backend usually
+// differ. Within it the times of versions never go back.
 const maxSkew = time.Minute
 
 // NextTime returns the time of a change that is made now and follows one that was
 // made at last, in UTC and whole microseconds. Backends use it for versions and for
 // descriptions of stores.
 //
-// A change does not precede the one before it as long as last lies at most a minute
-// ahead. If it lies further ahead, it was told by a clock that was wrong, or this one
-// is: then the change carries now, so that times recover when a clock is set right.
+// A change has no earlier time than the one before it if last is at most a minute ahead
+// of now. If it is further ahead, one of the two clocks is wrong: then the change has the
+// time now, so that times recover when a clock is corrected.
 func NextTime(now, last time.Time) time.Time {
 	now = storedTime(now)
 	if last.After(now) && last.Sub(now) <= maxSkew {
@@ -26,8 +26,9 @@ func NextTime(now, last time.Time) time.Time {
 	return now
 }
 
-// LastTime returns what the next [NextTime] of a store takes as last, after v was
-// appended: the time of v if it was made here, and the later one if it was imported.
+// LastTime returns the argument last for the next [NextTime] of a store after v was
+// appended: the time of v if it was made in this store, and the later of both times if it
+// was imported.
 func LastTime(last time.Time, v *Version) time.Time {
 	if v.CreatedAt.After(last) || v.isLocal() {
 		return v.CreatedAt
@@ -35,12 +36,12 @@ func LastTime(last time.Time, v *Version) time.Time {
 	return last
 }
 
-// isMadeHere reports whether a version was made in its store. One that was imported
-// has the time of another store's clock, and says nothing about its neighbours.
+// isLocal reports whether a version was made in its store. The time of an imported version
+// is that of another clock, and says nothing about the versions before and after it.
 func (v *Version) isLocal() bool { return v.ID.SeqHint() == v.Seq }
 
-// CorrectedTime says that the versions made in a store, from one Seq to another, both
-// included, count as made at a time that is not their own.
+// CorrectedTime is the time that counts for the versions with Seq from From to To, both
+// included, that were made in the store, because their own times cannot be right.
 type CorrectedTime struct {
 	From, To int64
 	At       time.Time
@@ -58,15 +59,15 @@ func correctedTime(all []CorrectedTime, v *Version) time.Time {
 	return v.CreatedAt
 }
 
-// A dating finds the versions of a store whose times cannot be right, for what removes
-// by age. It is told of all versions, oldest first, and errs on the side of keeping: a
-// version counts as made no earlier than any that was made before it, and one of the
-// future as made no earlier than the next.
+// A timeCorrector finds the versions of a store whose times cannot be right, for removal
+// by age. add must be called for all versions, oldest first. It errs on the side of
+// keeping: a version counts as made no earlier than any version before it, and a version
+// with a time in the future as made no earlier than the next one.
 type timeCorrector struct {
-	now   time.Time // which is believed
-	high  time.Time // the latest time so far that is not of the future
+	now   time.Time // trusted
+	high  time.Time // the latest time so far that is not in the future
 	found []CorrectedTime
-	open  bool // whether the last of found waits for the next version's time
+	open  bool // whether the last of found still needs the time of the next version
 }
 
 func (d *timeCorrector) add(v *Version) {
@@ -99,7 +100,7 @@ func (d *timeCorrector) add(v *Version) {
 	d.found = append(d.found, CorrectedTime{v.Seq, v.Seq, counts})
 }
 
-// close gives the versions that wait for it their time.
+// close sets the time of the versions that wait for it.
 func (d *timeCorrector) close(at time.Time) {
 	if d.open {
 		d.found[len(d.found)-1].At = at
@@ -107,24 +108,24 @@ func (d *timeCorrector) close(at time.Time) {
 	}
 }
 
-// result ends the dating.
+// result returns the corrected times after the last version.
 func (d *timeCorrector) result() []CorrectedTime {
 	d.close(d.now)
 	return d.found
 }
 
-// An asOf tells which versions of a store there were at a time. It is asked of all
-// versions, newest first. The time that counts is the smallest among a version's own
-// and those of all later ones that were made in the store: a later change cannot be
-// earlier, so what says so was told by a clock that was ahead.
+// A pastState decides which versions of a store existed at a time. includes must be
+// called for all versions, newest first. The time that counts is the earliest among a
+// version's own and those of all later versions that were made in the store: a later
+// change cannot have an earlier time unless a clock was ahead.
 //
 // Source: docs/reliability.md, "A later change is not earlier".
 type pastState struct {
 	at       time.Time
-	fromHere bool // whether all that come from now on were there, unless they were imported
+	fromHere bool // whether all older versions existed; imported ones are decided by their own times
 }
 
-// includes reports whether there was v.
+// includes reports whether v existed.
 func (a *pastState) includes(v *Version) bool {
 	early := !v.CreatedAt.After(a.at)
 	if v.isLocal() {
@@ -150,9 +151,9 @@ func (s *Store) correctedTimes(ctx context.Context, at time.Time, seqs map[Versi
 	return d.result(), total, nil
 }
 
-// keptTime is t as keys keep it: in UTC and whole microseconds.
+// storedTime returns t as it is stored: in UTC and whole microseconds.
 func storedTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// isWritable reports whether t can be written as RFC 3339, and so as JSON. A time in
-// another zone can be read from it and lie beyond.
+// isWritable reports whether t can be written as RFC 3339, and so as JSON: its year in UTC
+// must have four digits. A time that was read in another zone may not.
 func isWritable(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
