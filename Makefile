@@ -2,7 +2,7 @@
 
 .PHONY: help services test
 
-help: ## say what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 services: ## install and start what tests need: PostgreSQL, two S3 servers; until interrupted

@@ -181,7 +181,7 @@ type StoreSpec struct {
 	Settings    *Settings         // nil means DefaultSettings
 
 	// Envelope is what a wrapper keeps with the store, such as the store's wrapped
-	// key: at most 64 KiB. Backends look at none, and faces show none.
+	// key: at most 64 KiB. Backends look at none, and front ends show none.
 	Envelope string
 
 	// ID and CreatedAt are those of the store that this one is a copy of; zero for

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// The methods of this file are for faces that name memories by their IDs, as the
+// The methods of this file are for front ends that name memories by their IDs, as the
 // Memory Stores API does.
 
 // CreateMemory makes a memory.

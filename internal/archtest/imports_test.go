@@ -8,25 +8,25 @@ import (
 
 const module = "memento"
 
-// A room is what one top-level folder of the module may import besides the
+// rules are what one top-level folder of the module may import besides the
 // standard library and itself.
-type room struct {
-	own   []string // other rooms of the module
+type rules struct {
+	own   []string // other folders of the module
 	libs  []string // modules, or parts of them
-	tests []string // other rooms that its tests need, besides those of inTests
+	tests []string // other folders that its tests need, besides those of inTests
 }
 
 var (
-	backends = []string{"memstore", "sqlitestore", "dirstore", "pgstore", "s3store"}
-	faces    = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
+	backends  = []string{"memstore", "sqlitestore", "dirstore", "pgstore", "s3store"}
+	frontEnds = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
 )
 
-// rooms has a line for each top-level folder with packages in it. Root imports
+// allowed has one entry for each top-level folder with packages in it. Root imports
 // almost nothing. Backends and wrappers know the root and their one client
-// library, never each other. Faces know the root and their protocol library,
+// library, never each other. Front ends know the root and their protocol library,
 // never a backend. Only storeurl knows all backends, and only programs know
 // storeurl. Nothing is allowed to import cmd, examples or bench.
-var rooms = map[string]room{
+var allowed = map[string]rules{
 	".":        {libs: []string{"golang.org/x/text"}},
 	"internal": {own: []string{"."}, libs: []string{"golang.org/x/text"}},
 
@@ -77,17 +77,17 @@ var rooms = map[string]room{
 	"claude":      {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
 
 	"cmd": {
-		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive", "server", "transfer", "doctor", "cryptstore"}, faces),
+		own:  slices.Concat([]string{".", "internal", "storeurl", "archive", "sensitive", "server", "transfer", "doctor", "cryptstore"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
 	},
-	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive", "local"}, backends, faces)},
+	"examples": {own: slices.Concat([]string{".", "storeurl", "archive", "sensitive", "local"}, backends, frontEnds)},
 	// cluster is tests only, of the program as it is built.
 	"cluster": {tests: []string{"httpstore"}},
 	"bench":   {own: []string{".", "internal", "sqlitestore", "cryptstore", "sensitive"}, tests: []string{"dirstore"}},
 }
 
 // inTests is what test files may import in addition.
-var inTests = room{
+var inTests = rules{
 	own:  []string{".", "internal", "memstore", "storetest", "sensitive"},
 	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
 }
@@ -102,20 +102,20 @@ func TestImports(t *testing.T) {
 
 // fault says what is wrong with an import, or "".
 func (e edge) fault() string {
-	name := roomOf(e.dir())
-	r, known := rooms[name]
+	name := topFolder(e.dir())
+	r, known := allowed[name]
 	if !known {
-		return "room " + name + " has no rules yet; add them to rooms"
+		return "folder " + name + " has no rules yet; add them to the map allowed"
 	}
 	if e.test {
 		r.own = slices.Concat(r.own, r.tests, inTests.own)
 		r.libs = slices.Concat(r.libs, inTests.libs)
 	}
 	switch dir, ours := inModule(e.path); {
-	case ours && (roomOf(dir) == name || slices.Contains(r.own, roomOf(dir))):
+	case ours && (topFolder(dir) == name || slices.Contains(r.own, topFolder(dir))):
 		return ""
 	case ours:
-		return "room " + name + " may not import room " + roomOf(dir)
+		return "folder " + name + " may not import folder " + topFolder(dir)
 	case isStandard(e.path):
 		return ""
 	}
@@ -124,11 +124,11 @@ func (e edge) fault() string {
 			return ""
 		}
 	}
-	return "room " + name + " may not use this module"
+	return "folder " + name + " may not use this module"
 }
 
-// roomOf returns the top-level folder that dir is in.
-func roomOf(dir string) string {
+// topFolder returns the top-level folder that dir is in.
+func topFolder(dir string) string {
 	top, _, _ := strings.Cut(dir, "/")
 	return top
 }
