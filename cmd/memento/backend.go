@@ -18,31 +18,32 @@ import (
 
 const workspace = memento.DefaultWorkspace
 
-// chosenBackend is the URL of the backend that the flags name.
+// chosenBackend returns the URL of the selected backend: of --backend, else of
+// MEMENTO_BACKEND, else of the default SQLite file.
 func (a *app) chosenBackend() (string, error) {
 	if url := cmp.Or(a.backendURL, os.Getenv("MEMENTO_BACKEND")); url != "" {
 		return url, nil
 	}
 	dir, err := dataDir()
 	if err != nil {
-		return "", hint(err, "name a place with --backend, as in --backend sqlite:memento.db")
+		return "", hint(err, "choose a backend with --backend, for example --backend sqlite:memento.db")
 	}
 	return storeurl.SQLite(filepath.Join(dir, "memento", "memento.db")), nil
 }
 
-// withBackend opens the backend that the flags name, for the time of do.
+// withBackend opens the selected backend, calls do, and closes it.
 func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) error {
 	return a.withAccess(ctx, access{}, do)
 }
 
-// An access is how a backend is opened for commands that are not about what agents
-// remember.
+// An access says how to open a backend. The zero value is for commands that read and
+// write memories.
 type access struct {
-	existing bool // make nothing that is not there
-	asKept   bool // without keys, leave what is encrypted as it is
+	existing bool // fail if it does not exist, instead of creating it
+	asKept   bool // without keys, return encrypted contents as they are stored
 }
 
-// withAccess is withBackend for such commands.
+// withAccess is withBackend with a choice of access.
 func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backend) error) (err error) {
 	b, url, err := a.openChosen(ctx, how)
 	if err != nil {
@@ -52,7 +53,7 @@ func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backen
 	return credentialsHint(url, do(b))
 }
 
-// openChosen opens the backend that the flags name, and returns its URL.
+// openChosen opens the selected backend and returns its URL.
 func (a *app) openChosen(ctx context.Context, how access) (b memento.Backend, url string, err error) {
 	if url, err = a.chosenBackend(); err != nil {
 		return nil, url, err
@@ -66,11 +67,11 @@ func (a *app) openChosen(ctx context.Context, how access) (b memento.Backend, ur
 	return b, url, err
 }
 
-// credentialsHint is an error of the backend at a URL with what is to be done if it
-// denied access, which by default is about the keys of servers.
+// credentialsHint adds a hint to the ErrDenied of an S3 backend. The default hint for
+// ErrDenied is about the API keys of a server.
 func credentialsHint(url string, err error) error {
 	if scheme, _, _ := strings.Cut(url, ":"); strings.EqualFold(scheme, "s3") && errors.Is(err, memento.ErrDenied) {
-		return hint(err, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the shared credentials file, and what they may do with the bucket")
+		return hint(err, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the shared credentials file, and their permissions on the bucket")
 	}
 	return err
 }
@@ -83,7 +84,7 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 		Encryption: e.ring, EncryptNames: e.names, Existing: e.existing, AsKept: e.asKept,
 	})
 	if e.ring != nil && errors.Is(err, memento.ErrDecrypt) {
-		err = hint(err, `nothing was changed; %s must name the keys that it was encrypted with, and what is not encrypted yet is copied with "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))
+		err = hint(err, `nothing was changed; %s must name the keys the data was encrypted with; to encrypt existing data, use "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))
 	}
 	if err == nil {
 		a.exposed = storeurl.Exposed(url, a.encryptionFile, a.keyFile)
@@ -96,7 +97,7 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	return b, credentialsHint(url, err)
 }
 
-// withStore opens the store that the flags name, for the time of do.
+// withStore opens the selected store, calls do, and closes its backend.
 func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		s, err := a.openStore(ctx, b, memento.StoreSpec{})
@@ -107,12 +108,12 @@ func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) erro
 	})
 }
 
-// noteAdopted tells of secrets in files that were changed by hand: nothing has
-// kept them out.
+// noteAdopted prints a note about secrets in files that a user edited directly: such edits
+// are not masked.
 func (a *app) noteAdopted(ctx context.Context, b memento.Backend, store memento.StoreID, made []memento.Version) {
 	s, err := memento.OpenStore(ctx, b, workspace, store, a.storeOptions())
 	if err != nil {
-		return // the command itself says what is wrong
+		return // the command itself reports the error
 	}
 	for _, v := range made {
 		found, err := s.Inspect(ctx, v)
@@ -123,7 +124,7 @@ func (a *app) noteAdopted(ctx context.Context, b memento.Backend, store memento.
 		if found[0].Line == 0 { // the path itself
 			place = string(v.Memory)
 		}
-		a.say(`note: %s was changed by hand and holds sensitive information: %s; "memento scan --fix" removes it`, place, kindsOf(found))
+		a.say(`note: %s was edited directly and contains sensitive information: %s; "memento scan --fix" removes it`, place, kindsOf(found))
 	}
 }
 
@@ -138,19 +139,19 @@ func kindsOf(found []memento.FindingLocation) string {
 	return strings.Join(kinds, ", ")
 }
 
-// storeOptions are those that every store is opened with.
+// storeOptions returns the options for opening stores.
 func (a *app) storeOptions() *memento.StoreOptions {
 	return &memento.StoreOptions{Detector: a.detector}
 }
 
-// openStore opens the store that the flags name. If it does not exist, the
-// first write makes it from spec, whose name is not used.
+// openStore opens the selected store. If the store does not exist, the first write creates
+// it from spec; spec.Name is ignored.
 func (a *app) openStore(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
 	spec.Name = a.chosenStore()
 	return a.openNamed(ctx, b, spec)
 }
 
-// openNamed opens the store that spec.Name, which may be an ID, names.
+// openNamed opens the store whose name or ID is spec.Name.
 func (a *app) openNamed(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
 	if isStoreID(spec.Name) {
 		return memento.OpenStore(ctx, b, workspace, memento.StoreID(spec.Name), a.storeOptions())
@@ -158,7 +159,7 @@ func (a *app) openNamed(ctx context.Context, b memento.Backend, spec memento.Sto
 	return memento.OpenNamed(b, workspace, spec, a.storeOptions()), nil
 }
 
-// chosenStore is the name or the ID of the store that the flags name.
+// chosenStore returns the name or ID of the selected store.
 func (a *app) chosenStore() string {
 	return cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "default")
 }
@@ -173,13 +174,13 @@ func dataDir() (string, error) {
 		if dir := os.Getenv("LocalAppData"); dir != "" {
 			return dir, nil
 		}
-		return "", errors.New("%LocalAppData% is not set, so there is no place for memories by default")
+		return "", errors.New("%LocalAppData% is not set, so there is no default backend")
 	case "darwin":
 		if err == nil {
 			return filepath.Join(home, "Library", "Application Support"), nil
 		}
 	default:
-		// A relative path in XDG_DATA_HOME is to be ignored: XDG Base Directory Specification.
+		// Relative paths in XDG_DATA_HOME must be ignored: XDG Base Directory Specification.
 		if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 			return dir, nil
 		}
@@ -187,10 +188,10 @@ func dataDir() (string, error) {
 			return filepath.Join(home, ".local", "share"), nil
 		}
 	}
-	return "", fmt.Errorf("there is no home directory, so there is no place for memories by default: %w", err)
+	return "", fmt.Errorf("there is no home directory, so there is no default backend: %w", err)
 }
 
-// person is the actor of the commands for people.
+// person returns the actor for changes made with the command line: the current user.
 func person() memento.Actor {
 	name := cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
 	if u, err := user.Current(); err == nil && u.Username != "" {

@@ -24,17 +24,18 @@ func (a *app) backupCommand() *cobra.Command {
 	var keep int
 	c := &cobra.Command{
 		Use:   "backup FILE|FOLDER",
-		Short: "Copy everything to a file, while it is in use",
-		Long: `Backup writes a copy of everything to a new file: all stores of all workspaces, with
-their history and settings, and the hashes of API keys. It is the state of one
-moment; others, a server for example, read and write meanwhile. The copy is checked
-before it gets its name, and nothing is ever overwritten.
+		Short: "Write a backup file while the backend is in use",
+		Long: `Backup copies a backend to a new file: all stores of all workspaces, with their
+history and settings, and the hashes of API keys. The backup is a consistent snapshot;
+other processes, such as a server, can read and write while it is taken. The copy is
+verified before it gets its final name. An existing file is never overwritten.
 
-In a folder the file is named by the time, as memento-20261121T101500Z.db. With
---keep the oldest files so named are removed once the new one is there.
+If the argument is a folder, the file name contains the time, as in
+memento-20261121T101500Z.db. With --keep, the oldest of these files are deleted after
+the new one is written.
 
-The file holds contents in clear text. "memento restore-backup" restores it; "memento
-export" is for a single store.`,
+The file contains memories in clear text. "memento restore-backup" restores it. To
+copy a single store, use "memento export".`,
 		Example: `  memento backup memento-backup.db
   memento backup /var/backups/memento --keep 14
   memento --backend dir:memory backup backup.db --json`,
@@ -46,12 +47,12 @@ export" is for a single store.`,
 			case keep < 0 || keep == 0 && cmd.Flags().Changed("keep"):
 				return usage("--keep must be at least 1")
 			case keep > 0 && !inFolder:
-				return usage("--keep is for backups in a folder that exists; %s is none", line(args[0]))
+				return usage("--keep needs an existing folder; %s is not one", line(args[0]))
 			}
 			return a.backUp(cmd.Context(), args[0], inFolder, keep)
 		},
 	}
-	c.Flags().IntVar(&keep, "keep", 0, "in a folder, keep this many of the backups named by the time (default all)")
+	c.Flags().IntVar(&keep, "keep", 0, "number of backups to keep in the folder (default all)")
 	return c
 }
 
@@ -63,8 +64,8 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 	switch there, err := storeurl.Exists(url); {
 	case err != nil:
 		return err
-	case !there: // to open it would make it, and a backup of nothing
-		return hint(fmt.Errorf("there is nothing to back up: %w", fs.ErrNotExist), "check what --backend, or MEMENTO_BACKEND, names")
+	case !there: // opening it would create an empty backend
+		return hint(fmt.Errorf("there is nothing to back up: %w", fs.ErrNotExist), "check --backend and MEMENTO_BACKEND")
 	}
 	show, end := a.percent("backing up")
 	defer end()
@@ -73,7 +74,7 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 		w, ok := b.(memento.BackupWriter)
 		if !ok {
 			return hint(&memento.Error{Op: "backup", Err: memento.ErrUnsupported},
-				`only sqlite: and dir: can be backed up: do so where a server keeps its memories; "memento export" writes a single store of any backend`)
+				`only sqlite: and dir: backends can be backed up; for a server, back up its backend; "memento export" writes a single store of any backend`)
 		}
 		for n := 1; ; n++ {
 			file := place
@@ -82,7 +83,7 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 			}
 			var err error
 			if sum, err = w.Backup(ctx, file, show); inFolder && errors.Is(err, fs.ErrExist) {
-				continue // another one of this second
+				continue // the name is taken by a backup of the same second
 			}
 			place = file
 			return err
@@ -95,7 +96,7 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 	removed := []string{}
 	if keep > 0 {
 		if removed, err = removeBackups(place, keep); err != nil {
-			return fmt.Errorf("%s is there, but an older backup could not be removed: %w", line(place), err)
+			return fmt.Errorf("the backup %s is complete, but an older one could not be deleted: %w", line(place), err)
 		}
 	}
 	if a.json {
@@ -103,12 +104,12 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 	}
 	a.say("backed up %s to %s (%s)", describeBackup(sum), line(place), humanSize(sum.Size))
 	for _, file := range removed {
-		a.say("removed %s", line(file))
+		a.say("deleted %s", line(file))
 	}
 	return nil
 }
 
-// percent is progress for what is told as so much of so much.
+// percent is progress for tasks that report how much of a total is done.
 func (a *app) percent(what string) (show func(done, total int64), end func()) {
 	count, end := a.progress(what + ", percent:")
 	if count == nil {
@@ -117,8 +118,8 @@ func (a *app) percent(what string) (show func(done, total int64), end func()) {
 	return func(done, total int64) { count(int(100 * done / max(1, total))) }, end
 }
 
-// withFaults says what is wrong with a backup, if that is what err is about and
-// there is more than it says itself.
+// withFaults prints all faults of a backup if err is a BackupError with several of them:
+// the text of err names only the first. It returns err.
 func (a *app) withFaults(err error) error {
 	if e, ok := errors.AsType[*memento.BackupError](err); ok && len(e.Faults) > 1 {
 		for _, fault := range e.Faults {
@@ -128,14 +129,14 @@ func (a *app) withFaults(err error) error {
 	return err
 }
 
-// describeBackup sums up: "2 stores with 12 memories (3.4K), 30 versions and 1 key".
+// describeBackup returns a summary: "2 stores with 12 memories (3.4K), 30 versions and 1 key".
 func describeBackup(s memento.BackupSummary) string {
 	return fmt.Sprintf("%s with %s (%s), %s and %s",
 		plural(int(s.Stores), "store", "stores"), plural(int(s.Memories), "memory", "memories"), humanSize(s.Bytes),
 		plural(int(s.Versions), "version", "versions"), plural(int(s.Keys), "key", "keys"))
 }
 
-// backupName is the name of the nth backup of a second in a folder.
+// backupName returns the file name of the nth backup in the same second.
 func backupName(at time.Time, n int) string {
 	name := "memento-" + at.UTC().Format(backupTime)
 	if n > 1 {
@@ -148,8 +149,9 @@ const backupTime = "20060102T150405Z"
 
 var backupNames = regexp.MustCompile(`^memento-([0-9]{8}T[0-9]{6}Z)(?:-([1-9][0-9]{0,8}))?\.db$`)
 
-// removeBackups removes the oldest of the files beside newest, which stays, that are
-// named by backupName, and keeps so many. It returns which it removed.
+// removeBackups deletes the oldest backups in the folder of newest so that keep of them
+// remain, newest included. Only files named by backupName count. It returns the paths
+// of the deleted files.
 func removeBackups(newest string, keep int) (removed []string, err error) {
 	dir := filepath.Dir(newest)
 	entries, err := os.ReadDir(dir)
@@ -170,7 +172,7 @@ func removeBackups(newest string, keep int) (removed []string, err error) {
 		if _, err := time.Parse(backupTime, parts[1]); err != nil {
 			continue
 		}
-		n, _ := strconv.Atoi(parts[2]) // "" comes first
+		n, _ := strconv.Atoi(parts[2]) // 0 if there is no number
 		old = append(old, backup{e.Name(), parts[1], n})
 	}
 	slices.SortFunc(old, func(a, b backup) int { return cmp.Or(strings.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
@@ -185,7 +187,7 @@ func removeBackups(newest string, keep int) (removed []string, err error) {
 	return removed, nil
 }
 
-// A backupJSON is what was backed up, restored or checked.
+// A backupJSON is the result of a backup, a restore or a check.
 type backupJSON struct {
 	Type string `json:"type"` // "memory_backup", "memory_backup_restore" or "memory_backup_check"
 	File string `json:"file"`

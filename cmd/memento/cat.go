@@ -19,16 +19,15 @@ func (a *app) catCommand() *cobra.Command {
 	var f catFlags
 	c := &cobra.Command{
 		Use:   "cat PATH",
-		Short: "Write the contents of a memory",
-		Long: `Cat writes the contents of a memory, byte for byte, to standard output; on a
-terminal, what could do harm there is escaped. With --version it writes what the
-memory was then; PATH must be where that version was.
+		Short: "Print the contents of a memory",
+		Long: `Cat prints the contents of a memory to standard output, byte for byte. On a terminal,
+control characters are escaped. With --version it prints that version; PATH must be
+the path the version has.
 
-With --annotate it shows where each line comes from: the version that last wrote
-it, its time, who made it, then the line's number and text. "memento diff" shows
-what a version changed. Renames write no lines. A "<" before the time marks a line
-that may be older: the version is the oldest known to have it, and what there was
-before is not known any more.`,
+With --annotate it prints for each line the version that last changed it, the time and
+the actor of that version, the line number and the text. "memento diff" shows what a
+version changed. Renames change no lines. A "<" before the time marks a line that may
+be older than shown, because earlier versions were pruned or redacted.`,
 		Example: `  memento cat /notes/a.md
   memento cat /notes/a.md --version memver_01kb... > old.md
   memento cat /notes/a.md --annotate`,
@@ -44,8 +43,8 @@ before is not known any more.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&f.version, "version", "", "the version to show")
-	c.Flags().BoolVar(&f.annotate, "annotate", false, "show who wrote each line, and when")
+	c.Flags().StringVar(&f.version, "version", "", "ID of the version to print")
+	c.Flags().BoolVar(&f.annotate, "annotate", false, "show the version, time and actor of each line")
 	_ = c.RegisterFlagCompletionFunc("version", a.completeVersions)
 	return c
 }
@@ -82,11 +81,11 @@ func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, 
 	case err != nil:
 		return versionError(err, id)
 	case v.Redacted():
-		return fmt.Errorf("%w: version %s is redacted; its contents are gone", memento.ErrInvalid, id)
+		return fmt.Errorf("%w: version %s is redacted and has no contents", memento.ErrInvalid, id)
 	case v.Path != p:
-		return hint(fmt.Errorf("%w: version %s is not of %s", memento.ErrInvalid, id, p), "it is of %s", v.Path)
+		return hint(fmt.Errorf("%w: version %s does not belong to %s", memento.ErrInvalid, id, p), "it belongs to %s", v.Path)
 	case v.Operation == memento.Deleted:
-		return hint(fmt.Errorf("%w: version %s is a deletion and has no contents", memento.ErrInvalid, id), `"memento log %s" shows the one before it`, p)
+		return hint(fmt.Errorf("%w: version %s is a deletion and has no contents", memento.ErrInvalid, id), `"memento log %s" lists the earlier versions`, p)
 	case f.annotate:
 		lines, err := s.AnnotateVersion(ctx, id)
 		if err != nil {
@@ -103,7 +102,7 @@ func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, 
 	return a.print("%s", a.contents(v.Content))
 }
 
-// versionError is the error of looking for a version.
+// versionError adds the ID and a hint to the error of a version lookup.
 func versionError(err error, id memento.VersionID) error {
 	return hint(fmt.Errorf("version %q: %w", id, err), `"memento log" lists the versions`)
 }

@@ -11,11 +11,10 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Look at the configuration of a server",
-		Long: `The configuration of "memento serve" comes from flags, from variables of the
-environment that begin with MEMENTO_, and from one YAML file; flags count for more than
-the environment, and that for more than the file. The commands below take the flags
-that "serve" takes.`,
+		Short: "Check or show the configuration of a server",
+		Long: `The configuration of "memento serve" comes from flags, from environment variables
+that begin with MEMENTO_, and from one YAML file. Flags override the environment, and the
+environment overrides the file. The commands below accept the same flags as "serve".`,
 		Example: `  memento config check --config memento.yaml
   memento config show --config memento.yaml`,
 		Args: cobra.NoArgs,
@@ -29,11 +28,10 @@ func (a *app) configCheckCommand() *cobra.Command {
 	var f *configFlags
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Find everything that is wrong with a configuration",
-		Long: `Check finds what is wrong with a configuration, but for what only starting shows:
-whether the backend opens, addresses are free, and others can be reached. It reads the
-files that the configuration names, and opens nothing else. It lists all it finds, and
-then ends with exit code 6.`,
+		Short: "Check a configuration for errors",
+		Long: `Check lists all errors of a configuration. It reads the files that the configuration
+names, but does not open the backend, listen on the addresses or connect to other
+servers. The exit code is 6 if there are errors.`,
 		Example: `  memento config check --config memento.yaml
   memento config check --config memento.yaml --json`,
 		Args: cobra.NoArgs,
@@ -70,19 +68,19 @@ func (a *app) configShowCommand() *cobra.Command {
 	var f *configFlags
 	c := &cobra.Command{
 		Use:   "show",
-		Short: "Show the configuration that would be used",
-		Long: `Show writes the configuration as a YAML file that would give it, with where each
-setting has its value from. Secrets are left out.`,
+		Short: "Print the effective configuration",
+		Long: `Show prints the effective configuration as YAML, with the source of each value.
+Secrets are left out.`,
 		Example: `  memento config show
   memento config show --config memento.yaml --log-level debug`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				return usage("what show writes is YAML; leave out --json")
+				return usage("show prints YAML; leave out --json")
 			}
 			c, err := a.load(f)
 			if err != nil {
-				return a.explainFaults(err)
+				return a.reportConfigErrors(err)
 			}
 			text, err := c.YAML()
 			if err != nil {
@@ -103,10 +101,10 @@ type checkedJSON struct {
 }
 
 type faultJSON struct {
-	Setting string        `json:"setting"` // "" for the file as such
+	Setting string        `json:"setting"` // "" for the file as a whole
 	Source  server.Source `json:"source"`
-	Name    string        `json:"name,omitempty"` // of the flag or the variable
-	Line    int           `json:"line,omitempty"` // of the file
+	Name    string        `json:"name,omitempty"` // of the flag or the environment variable
+	Line    int           `json:"line,omitempty"` // in the file
 	Message string        `json:"message"`
 }
 

@@ -17,21 +17,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// configFlags are the flags of the commands that read a server's configuration:
-// one for each of its settings.
+// configFlags are the flags of the commands that read a server's configuration: one flag
+// for each setting.
 type configFlags struct {
 	file  string
-	given map[string]string // by the name of the flag
+	given map[string]string // values by flag name
 }
 
-// A serverFlag keeps what was given to the flag of a setting, to be read together
-// with the environment and the file.
+// A serverFlag keeps the value of a flag as text. It is parsed later, together with the
+// environment and the file.
 type serverFlag struct {
 	setting server.Setting
 	given   map[string]string
 }
 
-func (f serverFlag) String() string { return "" } // defaults are in the usage, as others write them
+func (f serverFlag) String() string { return "" } // the usage text contains the default
 func (f serverFlag) Type() string   { return f.setting.Form }
 
 func (f serverFlag) Set(text string) error {
@@ -48,7 +48,7 @@ func (a *app) addConfigFlags(c *cobra.Command) *configFlags {
 	c.Flags().StringVar(&f.file, "config", "", "read settings from this YAML `file` (env MEMENTO_CONFIG)")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	for _, s := range server.Settings() {
-		if s.Flag() == "" || slices.Contains(globalSettings, s.Key) { // a flag of all commands
+		if s.Flag() == "" || slices.Contains(globalSettings, s.Key) { // it has a global flag
 			continue
 		}
 		usage := strings.ReplaceAll(s.Meaning, "`", "")
@@ -73,10 +73,10 @@ const (
 	namesFlag      = "encrypt-names"
 )
 
-// globalSettings have flags that all commands have.
+// globalSettings are the settings with a global flag.
 var globalSettings = []string{backendSetting, "encryption.keys_file", "encryption.names"}
 
-// load reads the configuration of a server. Its errors are server.Faults.
+// load reads the configuration of a server. Errors: server.ConfigErrors.
 func (a *app) load(f *configFlags) (server.Config, error) {
 	src := server.Sources{File: f.path(), Flags: map[string]string{}}
 	for name, text := range f.given {
@@ -96,11 +96,11 @@ func (a *app) load(f *configFlags) (server.Config, error) {
 	}
 	var err error
 	if src.Backend, err = defaultBackend(); err != nil {
-		src.Backend = "" // an error only if nothing else names a backend
+		src.Backend = "" // an error only if no backend is configured
 	}
 	c, faults := server.Load(src)
 	if c.Backend == "" && faults == nil {
-		return c, hint(err, "name a place with --backend, as in --backend sqlite:memento.db")
+		return c, hint(err, "choose a backend with --backend, for example --backend sqlite:memento.db")
 	}
 	return c, faults
 }
@@ -116,7 +116,7 @@ func defaultBackend() (string, error) {
 	return storeurl.SQLite(filepath.Join(dir, "memento", "memento.db")), nil
 }
 
-// loadChecked is load, and checks what can be checked without starting.
+// loadChecked is load plus all checks that do not need a running server.
 func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 	c, err := a.load(f)
 	faults, ok := errors.AsType[server.ConfigErrors](err)
@@ -137,7 +137,7 @@ func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 		}
 	}
 	if c.Encryption.Names && c.Encryption.KeysFile == "" && strings.TrimSpace(os.Getenv(encryptionKeysVariable)) == "" {
-		faults = append(faults, c.SettingError("encryption.names", "want encryption.keys_file, too: without keys nothing is encrypted"))
+		faults = append(faults, c.SettingError("encryption.names", "needs encryption.keys_file: without keys nothing is encrypted"))
 	}
 	if len(faults) == 0 {
 		return c, nil
@@ -145,9 +145,9 @@ func (a *app) loadChecked(f *configFlags) (server.Config, error) {
 	return c, faults
 }
 
-// explainFaults says what is wrong with a configuration, a line each, and returns
-// how the program ends. Another error is returned as it is.
-func (a *app) explainFaults(err error) error {
+// reportConfigErrors prints the errors of a configuration, one per line, and returns the
+// exit code as an error. Other errors are returned unchanged.
+func (a *app) reportConfigErrors(err error) error {
 	faults, ok := errors.AsType[server.ConfigErrors](err)
 	if !ok {
 		return err
@@ -155,8 +155,8 @@ func (a *app) explainFaults(err error) error {
 	for _, f := range faults {
 		a.warn(errors.New(line(f.String())))
 	}
-	fmt.Fprintln(a.stderr, `memento: hint: docs/configuration.md describes the settings, "memento config check" looks at all of them`)
-	if errors.Is(err, memento.ErrInUse) { // an address
+	fmt.Fprintln(a.stderr, `memento: hint: docs/configuration.md describes the settings; "memento config check" checks all of them`)
+	if errors.Is(err, memento.ErrInUse) { // a port
 		return silence(exitConflict)
 	}
 	return silence(exitInvalid)

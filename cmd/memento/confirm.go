@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// confirm asks the user to agree to what cannot be undone. Without a terminal
-// to ask on, agree, the flag --yes, must be set.
+// confirm asks the user to confirm an action that cannot be undone. agree is the flag
+// --yes; without a terminal it must be set.
 func (a *app) confirm(ctx context.Context, agree bool, format string, args ...any) error {
 	if agree {
 		return nil
 	}
 	if !a.stdinTTY {
-		return usage("this cannot be undone and there is no terminal to ask on; to agree, add --yes")
+		return usage("this cannot be undone, and there is no terminal to ask for confirmation; add --yes to confirm")
 	}
 	fmt.Fprintf(a.stderr, format+" [y/N] ", args...)
 	answer, err := bufio.NewReader(a.input(ctx)).ReadString('\n')
@@ -27,6 +27,6 @@ func (a *app) confirm(ctx context.Context, agree bool, format string, args ...an
 	case "y", "yes":
 		return nil
 	}
-	a.say("nothing was done")
+	a.say("cancelled; nothing was changed")
 	return silence(exitFailure)
 }

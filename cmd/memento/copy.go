@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A copying is what "copy" is asked to do.
-type copying struct {
+// copyOptions are the flags of "copy".
+type copyOptions struct {
 	from, to         string
 	fromKeys, toKeys string
 	stores           []string
@@ -25,28 +25,31 @@ type copying struct {
 }
 
 func (a *app) copyCommand() *cobra.Command {
-	var o copying
+	var o copyOptions
 	c := &cobra.Command{
 		Use:   "copy --to URL",
-		Short: "Copy stores with their history to another backend",
-		Long: `Copy makes copies of stores in another backend, of whatever kind either is: with their
-IDs, their history, limits, settings, metadata and times, and archived if they are. Then
-it compares both, contents included, and names what differs. What --to names has to have
-nothing of a store, or the beginning of its history as an earlier copy left it: then it
-goes on from there. So an interrupted copy is simply run again, and so is one after which
-the source was written to. A store that somebody has written to in the target is refused.
+		Short: "Copy stores and their history to another backend",
+		Long: `Copy copies stores from one backend to another. The backends can be of different kinds.
+A copy has the same IDs, history, limits, settings, metadata and times, and is archived if
+the source is. After copying, the command compares source and target, contents included,
+and reports differences.
 
-The source can be in use meanwhile. A copy has what was there when the history of the
-store was read to its end; to move without a gap, copy, stop what writes to the source,
-and copy again, which only takes what is new.
+A store must be absent from the target, or be an earlier incomplete copy, which is
+resumed. After an interruption, or after new writes to the source, run the same command
+again. A store that was written to in the target is refused.
 
-Not the same are: the numbers that order versions, when the description was last changed
-and the store archived, and when memories were last read. A memory of which versions were
-pruned or redacted may seem to have been made later. With --keys, API keys are copied, so
-that those who have one can go on using it.
+The source can be in use while it is copied. A copy contains everything that was written
+before the history was read to its end. To move without losing writes: copy, stop all
+writers of the source, and copy again; the second run copies only what is new.
 
-To encrypt, decrypt or encrypt anew, name the keys of either side. A store that is
-encrypted is copied as it is, and can be read with the same keys, if neither side has any.`,
+A copy differs from its source in: the sequence numbers of versions, the times of the last
+description change and of archiving, and the times of the last reads. If versions of a
+memory were pruned or redacted, its copy may have a later creation time. With --keys, API
+keys are copied too, so that existing keys also work on the target.
+
+To encrypt, decrypt or re-encrypt, give the keys of the source and of the target. If
+neither side has keys, an encrypted store is copied in its encrypted form, and can be read
+with the same keys.`,
 		Example: `  memento copy --from sqlite:memento.db --to postgres://db.example/memento --keys
   memento copy --to dir:./plain --store notes --dry-run
   memento copy --from sqlite:memento.db --to sqlite:encrypted.db --to-encryption-keys keys.json
@@ -54,21 +57,21 @@ encrypted is copied as it is, and can be read with the same keys, if neither sid
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.to == "" {
-				return usage("name where to copy to with --to")
+				return usage("--to is required: the URL of the target")
 			}
 			return a.copy(cmd.Context(), &o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.from, "from", "", "URL of the backend to copy from (default: that of --backend)")
-	f.StringVar(&o.to, "to", "", "URL of the backend to copy to")
-	f.StringVar(&o.fromKeys, "from-encryption-keys", "", "`file` with the keys that the source is encrypted with (default: those of --encryption-keys, without --from)")
-	f.StringVar(&o.toKeys, "to-encryption-keys", "", "`file` with the keys to encrypt the target with")
+	f.StringVar(&o.from, "from", "", "URL of the source backend (default: that of --backend)")
+	f.StringVar(&o.to, "to", "", "URL of the target backend")
+	f.StringVar(&o.fromKeys, "from-encryption-keys", "", "`file` with the encryption keys of the source (without --from, the default is --encryption-keys)")
+	f.StringVar(&o.toKeys, "to-encryption-keys", "", "`file` with the encryption keys of the target")
 	f.StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
 	f.StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
-	f.BoolVar(&o.keys, "keys", false, "copy API keys, too")
-	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be copied, and write nothing")
-	f.BoolVar(&o.verify, "verify-only", false, "only compare, and change nothing")
+	f.BoolVar(&o.keys, "keys", false, "also copy API keys")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be copied, and write nothing")
+	f.BoolVar(&o.verify, "verify-only", false, "compare source and target, and change nothing")
 	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
 		url, keys, err := a.copySource(&o)
 		if err != nil {
@@ -81,7 +84,7 @@ encrypted is copied as it is, and can be read with the same keys, if neither sid
 	return c
 }
 
-func (a *app) copy(ctx context.Context, o *copying) error {
+func (a *app) copy(ctx context.Context, o *copyOptions) error {
 	if o.workspace != "" {
 		if err := memento.CheckWorkspace(memento.Workspace(o.workspace)); err != nil {
 			return err
@@ -102,16 +105,16 @@ func (a *app) copy(ctx context.Context, o *copying) error {
 	case err != nil:
 		return err
 	case same:
-		return hint(fmt.Errorf("%w: the source and the target are the same", memento.ErrInvalid), "name another place with --to")
+		return hint(fmt.Errorf("%w: the source and the target are the same", memento.ErrInvalid), "choose another target with --to")
 	}
 	from, err := a.openSource(ctx, fromURL, fromKeys)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
-		return hint(fmt.Errorf("there is nothing to copy: source: %w", err), "check what --from names")
+		return hint(fmt.Errorf("there is nothing to copy: source: %w", err), "check --from")
 	case err != nil:
 		return fmt.Errorf("source: %w", err)
 	}
-	defer from.Close() // which only was read
+	defer from.Close() // it was only read; its error does not matter
 	to, err := a.copyTarget(ctx, o, toKeys)
 	if err != nil {
 		return fmt.Errorf("target: %w", err)
@@ -119,10 +122,10 @@ func (a *app) copy(ctx context.Context, o *copying) error {
 	return errors.Join(a.copyBetween(ctx, o, from, to, toKeys.ring != nil), to.Close())
 }
 
-// copySource is where to copy from, and how that is opened.
-func (a *app) copySource(o *copying) (url string, e encryption, err error) {
+// copySource returns the URL of the source and how to open it.
+func (a *app) copySource(o *copyOptions) (url string, e encryption, err error) {
 	if o.from != "" && a.encryptionFile != "" {
-		return url, e, usage("--encryption-keys is for --backend; name the keys of what --from names with --from-encryption-keys, and those of the target with --to-encryption-keys")
+		return url, e, usage("--encryption-keys belongs to --backend; use --from-encryption-keys for the source and --to-encryption-keys for the target")
 	}
 	if o.from == "" && o.fromKeys == "" {
 		if url, err = a.chosenBackend(); err == nil {
@@ -139,19 +142,19 @@ func (a *app) copySource(o *copying) (url string, e encryption, err error) {
 	return url, e, err
 }
 
-// openSource opens what is copied from. What is not there is not made.
+// openSource opens the source. It does not create it.
 func (a *app) openSource(ctx context.Context, url string, e encryption) (memento.Backend, error) {
 	e.access = access{existing: true, asKept: true}
 	return a.open(ctx, url, e)
 }
 
-// keysOf reads the file of keys for one side.
+// keysOf reads the key file of the source or the target.
 func (a *app) keysOf(url, file, flag string) (e encryption, err error) {
 	switch {
 	case file == "":
 		return e, nil
 	case isServerURL(url):
-		return e, usage("%s is for where memories are kept; a server has its own keys", flag)
+		return e, usage("%s cannot be used with a server, which has its own encryption keys", flag)
 	}
 	keys, err := openKeyFile(file)
 	if err == nil {
@@ -160,20 +163,20 @@ func (a *app) keysOf(url, file, flag string) (e encryption, err error) {
 	return e, err
 }
 
-// copyTarget opens what is copied to; for a look, what is not there is not made.
-func (a *app) copyTarget(ctx context.Context, o *copying, e encryption) (memento.Backend, error) {
+// copyTarget opens the target. With --dry-run and --verify-only it does not create it.
+func (a *app) copyTarget(ctx context.Context, o *copyOptions, e encryption) (memento.Backend, error) {
 	e.access = access{existing: o.dryRun || o.verify, asKept: true}
 	to, err := a.open(ctx, o.to, e)
 	switch {
 	case errors.Is(err, memento.ErrNotExist) && o.dryRun:
-		return a.open(ctx, "mem:", encryption{}) // which has nothing
+		return a.open(ctx, "mem:", encryption{}) // an empty backend
 	case errors.Is(err, memento.ErrNotExist) && o.verify:
-		return nil, hint(err, "check what --to names")
+		return nil, hint(err, "check --to")
 	}
 	return to, err
 }
 
-func (a *app) copyBetween(ctx context.Context, o *copying, from, to memento.Backend, encrypts bool) error {
+func (a *app) copyBetween(ctx context.Context, o *copyOptions, from, to memento.Backend, encrypts bool) error {
 	c := transfer.Copier{From: from, To: to, Encrypts: encrypts}
 	stores, err := c.Stores(ctx, memento.Workspace(o.workspace), o.stores...)
 	if err != nil {
@@ -195,10 +198,10 @@ func (a *app) copyBetween(ctx context.Context, o *copying, from, to memento.Back
 		r, err := do(ctx, info)
 		end()
 		if ctx.Err() != nil {
-			return hint(ctx.Err(), "run it again: it goes on where it was interrupted")
+			return hint(ctx.Err(), "run the command again to resume")
 		}
-		if told := a.tellCopied(o, &r, err); told != nil {
-			return told
+		if err := a.printCopied(o, &r, err); err != nil {
+			return err
 		}
 		switch {
 		case err != nil:
@@ -215,10 +218,10 @@ func (a *app) copyBetween(ctx context.Context, o *copying, from, to memento.Back
 	return copyFailure(failed)
 }
 
-// errCopyDiffers is of a copy with differences, which were told.
+// errCopyDiffers means that a copy has differences, which were already printed.
 var errCopyDiffers = silence(exitFailure)
 
-// copyFailure is how the command ends: with what went wrong first, the rest is told.
+// copyFailure joins the errors of all stores; differences alone are errCopyDiffers.
 func copyFailure(failed []error) error {
 	var errs []error
 	for _, err := range failed {
@@ -235,13 +238,13 @@ func copyFailure(failed []error) error {
 	return nil
 }
 
-// A copiedJSON is what became of a store.
+// A copiedJSON is the result for one store.
 type copiedJSON struct {
 	Type      string            `json:"type"` // "memory_store_copy"
 	Store     memento.StoreID   `json:"memory_store_id"`
 	Workspace memento.Workspace `json:"workspace"`
 	Name      string            `json:"name"`
-	Had       transfer.State    `json:"had"` // "absent", "partial" or "complete", before
+	Had       transfer.State    `json:"had"` // state of the target before: "absent", "partial" or "complete"
 	Versions  int64             `json:"versions"`
 	Bytes     int64             `json:"bytes"`
 	Present   int64             `json:"versions_present"`
@@ -254,7 +257,8 @@ type copiedJSON struct {
 	Error     *string           `json:"error,omitempty"`
 }
 
-func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
+// printCopied reports the result for a store.
+func (a *app) printCopied(o *copyOptions, r *transfer.Result, failed error) error {
 	if a.json {
 		j := copiedJSON{
 			Type: "memory_store_copy", Store: r.Store.ID, Workspace: r.Store.Workspace, Name: r.Store.Name,
@@ -274,16 +278,16 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	size := fmt.Sprintf("%s (%s)", plural(int(r.Versions), "version", "versions"), humanSize(r.Bytes))
 	var more []string
 	if r.Redacted > 0 {
-		more = append(more, plural(int(r.Redacted), "version", "versions")+" redacted since")
+		more = append(more, plural(int(r.Redacted), "version", "versions")+" redacted in the meantime")
 	}
 	if r.Pruned > 0 {
-		more = append(more, plural(int(r.Pruned), "version", "versions")+" only the target still has")
+		more = append(more, plural(int(r.Pruned), "version", "versions")+" that only the target still has")
 	}
 	if r.SourceChanged {
-		more = append(more, "the source has been written to meanwhile: run it again for the rest")
+		more = append(more, "the source has new versions: run the command again to copy them")
 	}
 	if r.Store.Envelope != "" {
-		more = append(more, "encrypted as it was")
+		more = append(more, "still encrypted")
 	}
 	details := ""
 	if len(more) > 0 {
@@ -291,16 +295,16 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	}
 	switch {
 	case o.dryRun && r.Versions == 0 && r.Before == transfer.Complete:
-		a.say("%s is there already%s", name, details)
+		a.say("%s is already in the target%s", name, details)
 	case o.dryRun:
 		a.say("%s: %s would be copied%s", name, size, details)
 	case o.verify && len(r.Differences) == 0:
-		a.say("%s is the same in both%s", name, details)
+		a.say("%s is identical in source and target%s", name, details)
 	case o.verify:
 	case len(r.Differences) > 0:
-		a.say("copied %s: %s, which is not the same in both%s", name, size, details)
+		a.say("copied %s: %s, with differences%s", name, size, details)
 	case r.Versions == 0 && r.Before == transfer.Complete:
-		a.say("%s was there already, and is verified%s", name, details)
+		a.say("%s was already in the target, verified%s", name, details)
 	default:
 		a.say("copied %s: %s, verified%s", name, size, details)
 	}
@@ -310,8 +314,8 @@ func (a *app) tellCopied(o *copying, r *transfer.Result, failed error) error {
 	return nil
 }
 
-// copyProgress shows how far the copy of a store is: as a line that changes on a
-// terminal, and as a line now and then elsewhere.
+// copyProgress reports the progress of copying a store: on a terminal in one line that is
+// updated, elsewhere as a new line every 30 seconds.
 func (a *app) copyProgress(c *transfer.Copier, n, of int) (end func()) {
 	const lineEvery = 30 * time.Second
 	if a.quiet {
@@ -342,7 +346,7 @@ func (a *app) copyProgress(c *transfer.Copier, n, of int) (end func()) {
 	}
 }
 
-// A copiedKeysJSON is what became of API keys.
+// A copiedKeysJSON is the result of copying API keys.
 type copiedKeysJSON struct {
 	Type    string `json:"type"` // "api_key_copy"
 	Copied  int64  `json:"copied"`
@@ -350,7 +354,7 @@ type copiedKeysJSON struct {
 	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
-func (a *app) copyKeys(ctx context.Context, c *transfer.Copier, o *copying) error {
+func (a *app) copyKeys(ctx context.Context, c *transfer.Copier, o *copyOptions) error {
 	sum, err := c.Keys(ctx, memento.Workspace(o.workspace), o.dryRun)
 	if err != nil {
 		return fmt.Errorf("API keys: %w", err)
@@ -362,6 +366,6 @@ func (a *app) copyKeys(ctx context.Context, c *transfer.Copier, o *copying) erro
 	if o.dryRun {
 		did = "would copy"
 	}
-	a.say("%s %s; %d there already", did, plural(int(sum.Copied), "API key", "API keys"), sum.Present)
+	a.say("%s %s; %d already in the target", did, plural(int(sum.Copied), "API key", "API keys"), sum.Present)
 	return nil
 }

@@ -16,9 +16,9 @@ func (a *app) diffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff PATH [V1 [V2]] | diff V1 V2",
 		Short: "Compare two versions",
-		Long: `Diff compares two versions, as a unified diff. With a path alone it shows the last
-change of that memory; with a path and one version, what changed since then. The
-exit code is 1 if the versions differ.`,
+		Long: `Diff prints a unified diff of two versions. With only a path it shows the last change
+of that memory. With a path and one version it shows all changes since that version.
+The exit code is 1 if the versions differ.`,
 		Example: `  memento diff /notes/a.md
   memento diff /notes/a.md memver_01kb...
   memento diff memver_01kb... memver_01kc...`,
@@ -49,7 +49,7 @@ exit code is 1 if the versions differ.`,
 func isVersionID(arg string) bool { return strings.HasPrefix(arg, "memver_") }
 
 func (a *app) diff(ctx context.Context, s *memento.Store, p memento.Path, ids []memento.VersionID) error {
-	// The latest versions of the path stand in for those that were not named.
+	// Missing arguments default to the latest versions of the path.
 	if p != "" && len(ids) < 2 {
 		latest, err := latestVersions(ctx, s, p, 2-len(ids))
 		if err != nil {
@@ -76,7 +76,7 @@ func (a *app) diff(ctx context.Context, s *memento.Store, p memento.Path, ids []
 	}
 	text := string(diff.Diff(versionName(from), []byte(from.Content), versionName(to), []byte(to.Content)))
 	if _, unified, ok := strings.Cut(text, "\n"); ok {
-		text = unified // without the command line of another diff
+		text = unified // without the first line, "diff OLD NEW"
 	}
 	if a.json {
 		j := diffJSON{Type: "memory_diff", To: to.ID, Diff: text}
@@ -93,8 +93,8 @@ func (a *app) diff(ctx context.Context, s *memento.Store, p memento.Path, ids []
 	return err
 }
 
-// latestVersions returns the last n versions of the memory that is, or was last,
-// at p, oldest first; fewer if there are fewer.
+// latestVersions returns the last n versions, or fewer if there are fewer, of the memory
+// at p, or of the memory that was last at p. The oldest comes first.
 func latestVersions(ctx context.Context, s *memento.Store, p memento.Path, n int) ([]memento.VersionID, error) {
 	m, err := s.Get(ctx, memento.ByPath(p))
 	if err != nil && !errors.Is(err, memento.ErrNotExist) {
@@ -126,14 +126,14 @@ func latestVersions(ctx context.Context, s *memento.Store, p memento.Path, n int
 	return ids, nil
 }
 
-// comparable returns a version whose contents are known.
+// comparable returns a version. Errors: ErrInvalid if it is redacted.
 func comparable(ctx context.Context, s *memento.Store, id memento.VersionID) (memento.Version, error) {
 	v, err := s.Version(ctx, id)
 	switch {
 	case err != nil:
 		return v, versionError(err, id)
 	case v.Redacted():
-		return v, fmt.Errorf("%w: version %s is redacted; its contents are gone", memento.ErrInvalid, id)
+		return v, fmt.Errorf("%w: version %s is redacted and has no contents", memento.ErrInvalid, id)
 	}
 	return v, nil
 }

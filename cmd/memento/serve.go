@@ -56,7 +56,7 @@ were cut off when their time was over.`,
 func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	c, err := a.loadChecked(f)
 	if err != nil {
-		return a.explainFaults(err)
+		return a.reportConfigErrors(err)
 	}
 	a.backendURL, a.encryptionFile, a.encryptNames = c.Backend, c.Encryption.KeysFile, c.Encryption.Names
 	errs := &syncWriter{w: a.stderr} // the log, and what is said here
@@ -64,7 +64,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		s, err := server.New(c, server.Deps{Backend: b, Detector: a.detector, Log: errs, Version: build().Version})
 		if err != nil {
-			return a.explainFaults(err)
+			return a.reportConfigErrors(err)
 		}
 		server.LimitMemory()
 		key, err := a.firstKey(ctx, b, s.Addresses().Main)
