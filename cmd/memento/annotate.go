@@ -26,10 +26,10 @@ type annotatedLineJSON struct {
 	CreatedKey memento.KeyID `json:"created_by_key_id,omitempty"`
 }
 
-// maxActor is the most characters of an actor beside a line.
+// maxActor is the maximum number of characters of an actor in the output.
 const maxActor = 26
 
-// showAnnotated writes lines with where they come from.
+// showAnnotated prints lines with the version, time and actor of each.
 func (a *app) showAnnotated(ctx context.Context, s *memento.Store, lines []memento.AnnotatedLine) error {
 	if a.json {
 		return a.annotatedJSON(ctx, s, lines)
@@ -52,8 +52,8 @@ func (a *app) showAnnotated(ctx context.Context, s *memento.Store, lines []memen
 	return nil
 }
 
-// shortActor names an actor within maxActor characters. IDs that were made at
-// about the same time begin alike, so it is the middle that goes.
+// shortActor shortens the name of an actor to maxActor characters. It removes the middle,
+// because IDs that were created at about the same time begin with the same characters.
 func shortActor(by memento.Actor) string {
 	name := []rune(line(cmp.Or(by.String(), "-")))
 	if len(name) <= maxActor {

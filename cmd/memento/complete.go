@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The most suggestions of one completion.
+// maxSuggestions is the maximum number of suggestions of one completion.
 const maxSuggestions = 200
 
 type completion = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
@@ -66,7 +66,7 @@ func (a *app) completeVersions(cmd *cobra.Command, _ []string, typed string) ([]
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completePathsOrVersions suggests versions to who has begun to type one.
+// completePathsOrVersions suggests versions if the typed text begins like one.
 func (a *app) completePathsOrVersions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 || typed != "" && typed[0] == 'm' {
 		return a.completeVersions(cmd, args, typed)
@@ -94,15 +94,15 @@ func (a *app) completeStores(cmd *cobra.Command, _ []string, typed string) ([]st
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeStoresOf suggests the names of all stores, archived ones too and of the
-// workspace that the flag names, or of any, in the backend that open opens.
+// completeStoresOf suggests the names of all stores in the backend that open returns,
+// including archived ones. *ws limits them to one workspace; "" means all.
 func completeStoresOf(ws *string, open func(context.Context) (memento.Backend, error)) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		b, err := open(cmd.Context())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		defer b.Close() // which only was read
+		defer b.Close() // it was only read; its error does not matter
 		stores, err := (&transfer.Copier{From: b}).Stores(cmd.Context(), memento.Workspace(*ws))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
@@ -117,7 +117,7 @@ func completeStoresOf(ws *string, open func(context.Context) (memento.Backend, e
 	}
 }
 
-// first completes the first n arguments only.
+// first limits a completion to the first n arguments.
 func first(n int, c completion) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= n {

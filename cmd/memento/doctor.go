@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A checkup is what "doctor" is asked to do.
-type checkup struct {
+// doctorOptions are the flags of "doctor".
+type doctorOptions struct {
 	stores      []string
 	workspace   string
 	write, deep bool
@@ -28,31 +28,30 @@ type checkup struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	var o checkup
+	var o doctorOptions
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that everything is sound, and say how to mend what is not",
-		Long: `Doctor opens the backend and looks at every store: that every memory is explained by its
-newest version, that contents have their hashes and sizes, that nothing is missing, twice
-or out of order, and that the counters are right. It reads everything, and changes
-nothing; others may use the backend meanwhile. With encryption it also says which keys
-there are, and whether every store can be read. A database's tables are looked at, too,
-unless --store or --workspace narrows it down.
+		Short: "Check stores for damage and suggest repairs",
+		Long: `Doctor reads every store and checks it: each memory must match its newest version,
+contents must match their hashes and sizes, nothing may be missing, duplicate or out of
+order, and the counters must be right. It changes nothing, and the backend can be in use.
+With encryption it also lists the keys and checks that every store can be decrypted.
+Without --store and --workspace it also checks the tables of a database.
 
-With --write it makes a store of its own, tries there whether the storage keeps its
-promises - conditions that hold, writes that happen wholly or not at all, one winner of
-several at once, a clock like this machine's - and deletes it.
+With --write it creates a temporary store and tests the guarantees of the storage there:
+conditional writes, atomic writes, a single winner of concurrent writes, and a clock that
+agrees with the clock of this machine. Then it deletes the store.
 
-With --deep, a file or a folder is also copied to a temporary folder and checked there,
-as "memento backup" does, which finds damage of the database itself.
+With --deep it also copies a file or folder to a temporary folder and verifies the copy,
+as "memento backup" does. This finds damage in the database file itself.
 
-With --repair it writes memories anew whose contents are damaged, as versions made by
-"system repair": with exactly what they should have, if that is kept elsewhere, and
-otherwise with the contents of their newest whole version. A damaged file of a folder is
-written from the database. Versions that are damaged and not the newest stay as they are.
-With --dry-run it only says what it would do.
+With --repair it restores memories whose contents are damaged, as new versions by the
+actor "system repair": with the exact contents if they are stored elsewhere, otherwise
+with the contents of the newest undamaged version. A damaged file of a dir: backend is
+written again from the database. Damaged versions in the history stay as they are. With
+--dry-run it only shows what it would do.
 
-The exit code is 7 if anything is wrong, or still wrong after --repair.`,
+The exit code is 7 if there are faults, or if faults remain after --repair.`,
 		Example: `  memento doctor
   memento --backend postgres://db.example/memento doctor --write
   memento doctor --repair --dry-run
@@ -60,17 +59,17 @@ The exit code is 7 if anything is wrong, or still wrong after --repair.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.dryRun && !o.repair {
-				return usage("--dry-run goes with --repair")
+				return usage("--dry-run needs --repair")
 			}
 			return a.checkUp(cmd.Context(), &o)
 		},
 	}
 	c.Flags().StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
-	c.Flags().StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
-	c.Flags().BoolVar(&o.write, "write", false, "also try the storage's promises, in a store that is made and deleted")
-	c.Flags().BoolVar(&o.repair, "repair", false, "write anew what is damaged, from what is whole")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what --repair would do")
-	c.Flags().BoolVar(&o.deep, "deep", false, "also copy a file or a folder to a temporary folder, and check the copy")
+	c.Flags().StringVar(&o.workspace, "workspace", "", "check only the stores of this workspace (default: all)")
+	c.Flags().BoolVar(&o.write, "write", false, "also test the guarantees of the storage, in a temporary store")
+	c.Flags().BoolVar(&o.repair, "repair", false, "restore damaged memories from undamaged copies")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what --repair would do, and change nothing")
+	c.Flags().BoolVar(&o.deep, "deep", false, "also copy the database to a temporary folder, and verify the copy")
 	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
 		b, _, err := a.openChosen(ctx, access{existing: true, asKept: true})
 		return b, err
@@ -78,27 +77,27 @@ The exit code is 7 if anything is wrong, or still wrong after --repair.`,
 	return c
 }
 
-// What "doctor --json" writes: a line for each fault, and a last one.
+// The output of "doctor --json": one line for each fault and repair, and a summary.
 type (
 	storageFaultJSON struct {
 		Type   string          `json:"type"` // "memento_fault"
 		Store  memento.StoreID `json:"memory_store_id,omitempty"`
 		Fault  string          `json:"fault"`
 		Repair string          `json:"repair"`
-		Damage *wire.Damage    `json:"damage,omitempty"` // of contents that are damaged
+		Damage *wire.Damage    `json:"damage,omitempty"` // if contents are damaged
 	}
 	repairJSON struct {
 		Type     string            `json:"type"` // "memento_repair"
 		Store    memento.StoreID   `json:"memory_store_id,omitempty"`
 		Memory   memento.MemoryID  `json:"memory_id,omitempty"`
 		Damaged  memento.VersionID `json:"damaged_memory_version_id,omitempty"`
-		From     memento.VersionID `json:"from_memory_version_id,omitempty"` // whose contents it has; absent if they come from elsewhere
+		From     memento.VersionID `json:"from_memory_version_id,omitempty"` // the source of the contents; absent if they come from elsewhere
 		New      memento.VersionID `json:"memory_version_id,omitempty"`      // absent in a dry run
-		Exact    bool              `json:"exact"`                            // whether it is, to the byte, what was damaged
+		Exact    bool              `json:"exact"`                            // whether the contents are those that were damaged, byte for byte
 		DryRun   bool              `json:"dry_run"`
 		Repaired string            `json:"repaired"`
 	}
-	checkupJSON struct {
+	doctorJSON struct {
 		Type       string         `json:"type"` // "memento_checkup"
 		Backend    string         `json:"backend"`
 		Sound      bool           `json:"sound"`
@@ -107,17 +106,17 @@ type (
 		Memories   int64          `json:"memories"`
 		Bytes      int64          `json:"bytes"`
 		Versions   int64          `json:"versions"`
-		Repaired   int64          `json:"repaired,omitempty"` // things that were written anew
-		Mended     int64          `json:"-"`                  // faults of which nothing is left
+		Repaired   int64          `json:"repaired,omitempty"` // memories and files that were written again
+		Mended     int64          `json:"-"`                  // faults that are fully repaired
 		Keys       int64          `json:"keys"`
-		Written    bool           `json:"written"`                    // whether the promises were tried
-		Restless   int64          `json:"restless_stores,omitempty"`  // written to all the time, so that not everything could be judged
-		Encrypted  int64          `json:"encrypted_stores,omitempty"` // looked at without their keys
+		Written    bool           `json:"written"`                    // whether --write was given
+		Restless   int64          `json:"restless_stores,omitempty"`  // changed during all attempts, so not everything was checked
+		Encrypted  int64          `json:"encrypted_stores,omitempty"` // checked without their keys
 		Encryption map[string]int `json:"encryption_keys,omitempty"`
 	}
 )
 
-func (a *app) checkUp(ctx context.Context, o *checkup) error {
+func (a *app) checkUp(ctx context.Context, o *doctorOptions) error {
 	if o.workspace != "" {
 		if err := memento.CheckWorkspace(memento.Workspace(o.workspace)); err != nil {
 			return err
@@ -128,11 +127,11 @@ func (a *app) checkUp(ctx context.Context, o *checkup) error {
 		return err
 	}
 	shown, opened := (&server.Config{Backend: url}).ShownBackend(), false
-	sum := checkupJSON{Type: "memento_checkup", Backend: shown}
-	err = a.withAccess(ctx, access{existing: !o.write, asKept: true}, func(b memento.Backend) error { // to open it otherwise would make it
+	sum := doctorJSON{Type: "memento_checkup", Backend: shown}
+	err = a.withAccess(ctx, access{existing: !o.write, asKept: true}, func(b memento.Backend) error { // --write may create it
 		opened = true
 		if !a.json {
-			if err := a.print("memories are in %s\n", line(shown)); err != nil {
+			if err := a.print("backend: %s\n", line(shown)); err != nil {
 				return err
 			}
 		}
@@ -140,23 +139,23 @@ func (a *app) checkUp(ctx context.Context, o *checkup) error {
 	})
 	switch {
 	case errors.Is(err, memento.ErrNotExist) && !opened:
-		return hint(fmt.Errorf("there is nothing to look at: %w", err), "check what --backend, or MEMENTO_BACKEND, names")
+		return hint(fmt.Errorf("there is nothing to check: %w", err), "check --backend and MEMENTO_BACKEND")
 	case err != nil:
 		return err
 	}
-	return a.tellCheckup(&sum)
+	return a.printSummary(&sum)
 }
 
-func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *checkupJSON) error {
+func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, sum *doctorJSON) error {
 	deep, ok := b.(memento.BackupWriter)
 	if o.deep && !ok {
-		return hint(&memento.Error{Op: "doctor", Err: memento.ErrUnsupported}, "--deep is for files and folders on this machine; leave it out")
+		return hint(&memento.Error{Op: "doctor", Err: memento.ErrUnsupported}, "--deep works for sqlite: and dir: backends only; leave it out")
 	}
 	count, end := a.progress("checking, versions and memories:")
 	defer end()
 	done := int64(0)
-	var told error
-	var damages []doctor.Damage // of the store that is looked at
+	var printed error
+	var damages []doctor.Damage // in the current store
 	d := doctor.Doctor{Backend: b, Now: a.now,
 		Report: func(f doctor.Fault) {
 			end()
@@ -164,7 +163,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 			if f.Damage != nil {
 				damages = append(damages, *f.Damage)
 			}
-			told = errors.Join(told, a.tellFault(f))
+			printed = errors.Join(printed, a.printFault(f))
 		},
 		Progress: func(_ memento.StoreInfo, n int64) {
 			if count != nil {
@@ -198,7 +197,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 			sum.Encrypted++
 		}
 		if o.repair {
-			if err := a.mend(ctx, &d, info, damages, o.dryRun, sum); err != nil {
+			if err := a.repair(ctx, &d, info, damages, o.dryRun, sum); err != nil {
 				return err
 			}
 		}
@@ -212,7 +211,7 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 				return err
 			}
 			if o.repair {
-				if err := a.restoreInside(ctx, &d, o.dryRun, sum); err != nil {
+				if err := a.repairBackend(ctx, &d, o.dryRun, sum); err != nil {
 					return err
 				}
 			}
@@ -233,15 +232,15 @@ func (a *app) examine(ctx context.Context, o *checkup, b memento.Backend, sum *c
 		}
 		sum.Written = true
 		if _, err := d.TryWrites(ctx, ws); err != nil {
-			return fmt.Errorf("the storage cannot be tried: %w", err)
+			return fmt.Errorf("the storage could not be tested: %w", err)
 		}
 	}
-	return told
+	return printed
 }
 
-// storesToCheck are the stores that the flags name, also those whose descriptions
-// cannot be read.
-func storesToCheck(ctx context.Context, o *checkup, b memento.Backend, d *doctor.Doctor) (stores []memento.StoreInfo, err error) {
+// storesToCheck returns the stores selected by the flags, including stores whose
+// descriptions cannot be read.
+func storesToCheck(ctx context.Context, o *doctorOptions, b memento.Backend, d *doctor.Doctor) (stores []memento.StoreInfo, err error) {
 	spaces := []memento.Workspace{memento.Workspace(o.workspace)}
 	if o.workspace == "" {
 		if spaces, err = transfer.Workspaces(ctx, b); err != nil {
@@ -259,15 +258,15 @@ func storesToCheck(ctx context.Context, o *checkup, b memento.Backend, d *doctor
 	if err != nil {
 		err = &memento.Error{Op: "doctor", Err: err}
 		if i := slices.IndexFunc(stores, func(s memento.StoreInfo) bool { return s.Name == "" }); i >= 0 {
-			err = hint(err, "the name of %s, for one, cannot be read; give IDs with --store", stores[i].ID)
+			err = hint(err, "the names of some stores cannot be read, such as that of %s; give IDs with --store", stores[i].ID)
 		}
 	}
 	return named, err
 }
 
-// checkEncryption says which keys are in use, unless that cannot be read: then what is
-// said of stores tells why.
-func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.Doctor, sum *checkupJSON) error {
+// checkEncryption reports which keys are in use. If damage prevents reading them, the
+// check of the stores reports that.
+func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.Doctor, sum *doctorJSON) error {
 	e, ok := cryptstore.Of(b)
 	if !ok {
 		return nil
@@ -288,18 +287,18 @@ func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.
 	for id, stores := range sum.Encryption {
 		switch {
 		case id == "":
-			d.Report(doctor.Fault{Text: plural(stores, "store was", "stores were") + " made without encryption, and cannot be read with it", Repair: `open it without keys, and "memento copy" what is in it to another place with --to-encryption-keys`})
+			d.Report(doctor.Fault{Text: plural(stores, "store was", "stores were") + " created without encryption, and cannot be opened with keys", Repair: `open it without keys; to encrypt it, use "memento copy" with --to-encryption-keys`})
 		case !slices.Contains(keys.IDs(), id):
-			d.Report(doctor.Fault{Text: fmt.Sprintf("encryption key %s is missing, which %s", id, plural(stores, "store needs", "stores need")), Repair: "find the file of keys that has it, in backups for example; without it nobody can read them"})
+			d.Report(doctor.Fault{Text: fmt.Sprintf("encryption key %s is missing; %s it", id, plural(stores, "store needs", "stores need")), Repair: "find a key file that contains it, for example in backups; without it these stores cannot be read"})
 		}
 	}
 	if a.json {
 		return nil
 	}
-	return a.print("encrypted; the primary key is %s\n", keys.Primary())
+	return a.print("encrypted with primary key %s\n", keys.Primary())
 }
 
-// checkDeep checks a copy, with what the engine has for that.
+// checkDeep writes a temporary backup, which verifies the database.
 func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.Doctor) error {
 	dir, err := os.MkdirTemp("", "memento-doctor-")
 	if err != nil {
@@ -316,7 +315,7 @@ func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.D
 	return err
 }
 
-func (a *app) tellFault(f doctor.Fault) error {
+func (a *app) printFault(f doctor.Fault) error {
 	if a.json {
 		fault := storageFaultJSON{Type: "memento_fault", Store: f.Store, Fault: f.Text, Repair: f.Repair}
 		if d := f.Damage; d != nil {
@@ -331,26 +330,26 @@ func (a *app) tellFault(f doctor.Fault) error {
 	return a.print("%s %s%s\n       %s\n", a.paint(red, "fault:"), where, printable(f.Text), printable(f.Repair))
 }
 
-func (a *app) tellCheckup(sum *checkupJSON) error {
+func (a *app) printSummary(sum *doctorJSON) error {
 	sum.Sound = sum.Faults == sum.Mended
 	if a.json {
 		if err := a.writeJSON(sum); err != nil {
 			return err
 		}
 	} else {
-		text := fmt.Sprintf("looked at %s with %s (%s), %s and %s", plural(int(sum.Stores), "store", "stores"),
+		text := fmt.Sprintf("checked %s with %s (%s), %s and %s", plural(int(sum.Stores), "store", "stores"),
 			plural(int(sum.Memories), "memory", "memories"), humanSize(sum.Bytes),
 			plural(int(sum.Versions), "version", "versions"), plural(int(sum.Keys), "key", "keys"))
 		if sum.Written {
-			text += ", and tried the storage's promises"
+			text += ", and tested the storage with writes"
 		}
 		if sum.Encrypted > 0 {
-			text += fmt.Sprintf("; %s encrypted, and looked at without keys", plural(int(sum.Encrypted), "store is", "stores are"))
+			text += fmt.Sprintf("; %s encrypted and checked without keys", plural(int(sum.Encrypted), "store is", "stores are"))
 		}
 		if sum.Restless > 0 {
-			text += fmt.Sprintf("; %s written to all the time: look again when they are at rest", plural(int(sum.Restless), "store was", "stores were"))
+			text += fmt.Sprintf("; %s written to during the check: run it again when there are no writers", plural(int(sum.Restless), "store was", "stores were"))
 		}
-		state := "everything is sound"
+		state := "no faults found"
 		if sum.Faults > 0 {
 			state = plural(int(sum.Faults), "fault", "faults") + " found"
 		}

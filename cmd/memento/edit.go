@@ -22,12 +22,12 @@ func (a *app) editCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit PATH",
 		Short: "Edit a memory in your editor",
-		Long: `Edit opens a memory in $VISUAL or $EDITOR, which may have arguments, and writes back
-what you saved. A path that does not exist starts empty.
+		Long: `Edit opens a memory in $VISUAL or $EDITOR and writes back what you saved. These
+variables may contain arguments. If the path does not exist, the editor starts with an
+empty file.
 
-If somebody else changed the memory meanwhile, nothing is overwritten; your text
-is kept in a file, whose name is shown. Text that you left as it was writes
-nothing.`,
+If another user or agent changed the memory in the meantime, nothing is overwritten, and
+your text is kept in a file. If you did not change the text, nothing is written.`,
 		Example: `  memento edit /notes/a.md
   VISUAL="code --wait" memento edit /notes/a.md`,
 		Args:              cobra.ExactArgs(1),
@@ -69,7 +69,7 @@ func (a *app) edit(ctx context.Context, s *memento.Store, p memento.Path) error 
 	if err := os.WriteFile(file, []byte(m.Content), 0o600); err != nil {
 		return err
 	}
-	// An interrupt typed into the editor is the editor's.
+	// Ctrl-C in the editor must not end this process.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -122,8 +122,8 @@ func (a *app) runEditor(file string) error {
 
 var plainExtension = regexp.MustCompile(`^\.[A-Za-z0-9]{1,8}$`)
 
-// editName names the file to edit so that editors know its kind, and no file
-// system refuses it.
+// editName returns a file name that is valid on every system and keeps the extension, so
+// that editors recognize the file type.
 func editName(p memento.Path) string {
 	if ext := filepath.Ext(p.Base()); plainExtension.MatchString(ext) {
 		return "memory" + ext

@@ -19,24 +19,24 @@ const (
 	encryptionNamesVariable = "MEMENTO_ENCRYPTION_NAMES"
 )
 
-// An encryption is how a backend is opened: with which keys, if any.
+// An encryption says with which encryption keys a backend is opened.
 type encryption struct {
 	ring  cryptstore.KeyRing // nil for none
-	names bool               // whether new stores have the names of memories encrypted
-	flag  string             // that names the keys; "" for --encryption-keys
+	names bool               // whether new stores also encrypt the paths of memories
+	flag  string             // the flag of the key file; "" means --encryption-keys
 
 	access
 }
 
-// encryption is what the flags and the environment say. A server encrypts by itself,
-// so that only flags, which are then refused, count for one.
+// encryption reads the flags and the environment. For the URL of a server it ignores the
+// environment and refuses the flags, because the server has its own keys.
 func (a *app) encryption(url string) (e encryption, err error) {
 	if e, err = a.givenKeys(url); err != nil {
 		return e, err
 	}
 	if isServerURL(url) {
 		if a.encryptNames {
-			err = usage("--encrypt-names is for where memories are kept; a server decides for itself")
+			err = usage("--encrypt-names cannot be used with a server, which has its own setting")
 		}
 		return e, err
 	}
@@ -44,12 +44,11 @@ func (a *app) encryption(url string) (e encryption, err error) {
 	return e, err
 }
 
-// givenKeys is encryption without what is said of names, for a backend that is only
-// read.
+// givenKeys is encryption without --encrypt-names, for a backend that is only read.
 func (a *app) givenKeys(url string) (e encryption, err error) {
 	if isServerURL(url) {
 		if a.encryptionFile != "" {
-			err = usage("--encryption-keys is for where memories are kept; a server has its own")
+			err = usage("--encryption-keys cannot be used with a server, which has its own encryption keys")
 		}
 		return e, err
 	}
@@ -60,30 +59,29 @@ func (a *app) givenKeys(url string) (e encryption, err error) {
 	return e, err
 }
 
-// namesEncrypted is what the flag and the environment say of names. Without keys, the
-// flag is refused: nothing would be encrypted.
+// namesEncrypted reads --encrypt-names and its environment variable. Without keys the flag
+// is an error, because nothing would be encrypted.
 func (a *app) namesEncrypted(keys bool, flag string) (bool, error) {
 	text := os.Getenv(encryptionNamesVariable)
 	switch {
 	case a.encryptNames && !keys:
-		return false, usage("--encrypt-names takes keys, too: name their file with %s", flag)
+		return false, usage("--encrypt-names needs encryption keys: give their file with %s", flag)
 	case a.encryptNames, !keys, text == "":
 		return a.encryptNames, nil
 	}
 	names, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, fmt.Errorf("%w: %s is true or false", memento.ErrInvalid, encryptionNamesVariable)
+		return false, fmt.Errorf("%w: %s must be true or false", memento.ErrInvalid, encryptionNamesVariable)
 	}
 	return names, nil
 }
 
-// encryptionPath is the file of keys that the flags or the environment name.
+// encryptionPath returns the path of the key file from the flag or the environment.
 func (a *app) encryptionPath() string {
 	return cmp.Or(a.encryptionFile, os.Getenv(encryptionFileVariable))
 }
 
-// encryptionKeys are the keys of the file, or else those in the environment; nil if
-// there are none.
+// encryptionKeys returns the keys in the key file, else those in the environment, else nil.
 func (a *app) encryptionKeys() (*cryptstore.Keys, error) {
 	if path := a.encryptionPath(); path != "" {
 		return openKeyFile(path)
@@ -91,7 +89,7 @@ func (a *app) encryptionKeys() (*cryptstore.Keys, error) {
 	if text := os.Getenv(encryptionKeysVariable); strings.TrimSpace(text) != "" {
 		keys, err := cryptstore.ParseKeys(text)
 		if err != nil {
-			err = hint(err, "this is about %s", encryptionKeysVariable)
+			err = hint(err, "check the value of %s", encryptionKeysVariable)
 		}
 		return keys, err
 	}
@@ -102,11 +100,11 @@ func openKeyFile(path string) (*cryptstore.Keys, error) {
 	keys, err := cryptstore.OpenKeyFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = hint(err, `check %s; "memento keys init-encryption" makes such a file, for what is not encrypted yet`, line(path))
+		err = hint(err, `check %s; "memento keys init-encryption" creates a key file for new, unencrypted backends`, line(path))
 	case errors.Is(err, memento.ErrDenied):
 		err = hint(err, "chmod 600 %s", line(path))
 	case err != nil:
-		err = hint(err, "this is about %s", line(path))
+		err = hint(err, "check the file %s", line(path))
 	}
 	return keys, err
 }

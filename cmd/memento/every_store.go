@@ -10,14 +10,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addAllStores adds the flag of commands that can do their work in every store.
+// addAllStores adds the flag --all-stores.
 func addAllStores(c *cobra.Command, all *bool) {
-	c.Flags().BoolVar(all, "all-stores", false, "every store, archived ones too, instead of one")
+	c.Flags().BoolVar(all, "all-stores", false, "all stores, including archived ones")
 }
 
-// eachStore has do work in the store that the flags name or, with all, in one
-// store after the other, newest first. Then a store that fails does not keep the
-// others from their turn.
+// eachStore calls do with the selected store or, with all, with one store after the other,
+// newest first. An error in one store does not stop the others; the errors are joined.
 func (a *app) eachStore(ctx context.Context, all bool, do func(memento.Backend, *memento.Store, memento.StoreInfo) error) error {
 	if all && a.storeName != "" {
 		return usage("give --store or --all-stores, not both")

@@ -20,13 +20,13 @@ func (a *app) expireCommand() *cobra.Command {
 	var f expireFlags
 	c := &cobra.Command{
 		Use:   "expire",
-		Short: "Remove the memories that nobody has used for long",
-		Long: `Expire removes the memories that were neither read nor written for as long as the
-store's settings say, but for those that they keep and those that are read-only. It
-lists them, longest unused first: how long that is, the size and the path.
+		Short: "Delete expired memories",
+		Long: `Expire deletes the memories that were neither read nor written for the time that the
+store settings define, except memories that the settings keep and read-only memories. It
+lists them with the time since the last use, the size and the path, longest unused first.
 
-What expired can be restored until its history ends. "memento maintain" expires
-memories now and then.
+Expired memories can be restored as long as their history is retained. "memento maintain"
+runs this regularly.
 ` + heldHelp,
 		Example: `  memento stores settings --expire-after 90d --keep '/people/**'
   memento expire --dry-run
@@ -37,7 +37,7 @@ memories now and then.
 			var at time.Time // now
 			if f.at != "" {
 				if !f.dryRun {
-					return usage("--at goes with --dry-run")
+					return usage("--at needs --dry-run")
 				}
 				var err error
 				if at, err = parseWhen(f.at, a.now()); err != nil {
@@ -47,14 +47,14 @@ memories now and then.
 			return a.expire(cmd.Context(), f, at)
 		},
 	}
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be removed")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be deleted, and change nothing")
 	addForce(c, &f.force)
-	c.Flags().StringVar(&f.at, "at", "", "with --dry-run, what would be at this `time`: +30d from now, or "+timeForms)
+	c.Flags().StringVar(&f.at, "at", "", "with --dry-run, show what would be deleted at this `time`: +30d (from now), or "+timeForms)
 	addAllStores(c, &f.all)
 	return c
 }
 
-// parseWhen is parseTime that also takes times to come, as in "+30d".
+// parseWhen is parseTime that also accepts times in the future, such as "+30d".
 func parseWhen(s string, now time.Time) (time.Time, error) {
 	if ahead, ok := strings.CutPrefix(s, "+"); ok {
 		if d, ok := parseAgo(ahead); ok {
@@ -64,13 +64,14 @@ func parseWhen(s string, now time.Time) (time.Time, error) {
 	return parseTime(s, now)
 }
 
-// expire lets memories expire, or shows what would at a time, which is zero for now.
+// expire deletes the expired memories. A dry run lists those that are expired at the time
+// at; zero means now.
 func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
 	var t *maintenanceRun
 	return a.eachStore(ctx, f.all, func(b memento.Backend, s *memento.Store, info memento.StoreInfo) (err error) {
 		if info.Settings.Expiry.After == 0 {
 			if !f.all {
-				a.say(`nothing expires in store %s; "memento stores settings --expire-after 90d" changes that`, line(info.Name))
+				a.say(`store %s has no expiry; set it with "memento stores settings --expire-after 90d"`, line(info.Name))
 			}
 			return nil
 		}
@@ -93,11 +94,11 @@ func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
 		case failed != nil && !(isHeld && f.dryRun):
 			return hintHeld(failed, "expire", info.ID)
 		case len(expired) == 0:
-			a.say("nothing has expired in store %s", line(info.Name))
+			a.say("no expired memories in store %s", line(info.Name))
 		case f.dryRun:
-			a.say("%s would expire in store %s; nothing was done", describeExpired(expired), line(info.Name))
+			a.say("%s would be deleted from store %s; nothing was changed", describeExpired(expired), line(info.Name))
 		default:
-			a.say("%s expired in store %s", describeExpired(expired), line(info.Name))
+			a.say("deleted %s from store %s", describeExpired(expired), line(info.Name))
 		}
 		if isHeld {
 			a.sayHeld(held)
@@ -116,7 +117,7 @@ func (a *app) showExpired(store memento.StoreID, x memento.Expired, at time.Time
 	return a.print("%6s  %7s  %s\n", ageText(at.Sub(x.Used)), humanSize(x.Memory.Size), line(string(x.Memory.Path)))
 }
 
-// describeExpired sums up: "3 memories (1.2K)".
+// describeExpired returns a summary: "3 memories (1.2K)".
 func describeExpired(expired []memento.Expired) string {
 	return plural(len(expired), "memory", "memories") + " (" + humanSize(expiredBytes(expired)) + ")"
 }

@@ -22,11 +22,11 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export [FILE|-]",
 		Short: "Write a store to an archive or a folder",
-		Long: `Export writes a store, with its history, to a tar.gz file, or to standard output.
-"memento import" reads it back; any tar can unpack it.
+		Long: `Export writes a store with its history to a tar.gz file or to standard output.
+"memento import" reads it; any tar program can unpack it.
 
-With --folder it writes the contents only, as plain files, to a folder that is new
-or empty. Nothing is ever overwritten.`,
+With --folder it writes only the current contents, as plain files, to a new or empty
+folder. Existing files are never overwritten.`,
 		Example: `  memento export backup.tar.gz
   memento export - | ssh host memento import -
   memento export --folder notes`,
@@ -38,7 +38,7 @@ or empty. Nothing is ever overwritten.`,
 			case folder != "":
 				return a.exportFolder(cmd.Context(), folder)
 			case len(args) == 0 && a.stdoutTTY, len(args) == 1 && args[0] == "-" && a.stdoutTTY:
-				return usage("an archive is not for a terminal; give a file, as in memento export backup.tar.gz")
+				return usage("the archive would be written to the terminal; give a file, as in: memento export backup.tar.gz")
 			case len(args) == 1 && args[0] != "-":
 				return a.exportFile(cmd.Context(), args[0], contentsOnly)
 			}
@@ -53,8 +53,8 @@ or empty. Nothing is ever overwritten.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&folder, "folder", "", "write plain files to this folder instead")
-	c.Flags().BoolVar(&contentsOnly, "contents-only", false, "leave the history out")
+	c.Flags().StringVar(&folder, "folder", "", "write plain files to this folder instead of an archive")
+	c.Flags().BoolVar(&contentsOnly, "contents-only", false, "leave out the history")
 	_ = c.MarkFlagDirname("folder")
 	return c
 }
@@ -100,7 +100,7 @@ func (a *app) exportFolder(ctx context.Context, dir string) error {
 	return a.transferred("memory_export", sum, dir)
 }
 
-// transferred says what was exported or imported, from or to the named place.
+// transferred reports an export or import. place is the file or folder.
 func (a *app) transferred(kind string, sum archive.Summary, place string) error {
 	if a.json {
 		j := transferJSON{Type: kind, Memories: sum.Memories, Versions: sum.Versions, Bytes: sum.Bytes, Skipped: []skippedJSON{}, Masked: sum.Masked}
@@ -135,8 +135,7 @@ func described(sum archive.Summary) string {
 	return text
 }
 
-// A newFile is made when the first byte is written to it, and never replaces
-// another.
+// A newFile is created with the first write. It never replaces an existing file.
 type newFile struct {
 	name string
 	file *os.File
@@ -152,7 +151,7 @@ func (f *newFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// close finishes the file, or leaves nothing of it.
+// close syncs and closes the file, or deletes it unless keep is set.
 func (f *newFile) close(keep bool) error {
 	if f.file == nil {
 		return nil

@@ -13,11 +13,11 @@ func (a *app) gcCommand() *cobra.Command {
 	var dryRun, all, force bool
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Remove history that is no longer kept",
-		Long: `Gc removes, for good, the versions that the store's settings do not ask to keep, and
-gives their space back. The newest version of a memory always stays.
+		Short: "Prune old versions from the history",
+		Long: `Gc permanently removes the versions that the retention settings of the store do not
+keep, and frees their space. The newest version of a memory is always kept.
 
-"memento maintain" does this now and then.
+"memento maintain" runs this regularly.
 ` + heldHelp,
 		Example: `  memento gc --dry-run
   memento stores settings --history-age 7d --history-versions 3
@@ -27,7 +27,7 @@ gives their space back. The newest version of a memory always stays.
 			return a.gc(cmd.Context(), all, force, dryRun)
 		},
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be removed")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be removed, and change nothing")
 	addForce(c, &force)
 	addAllStores(c, &all)
 	return c
@@ -54,7 +54,7 @@ func (a *app) gc(ctx context.Context, all, force, dryRun bool) error {
 				return err
 			}
 		case dryRun:
-			a.say("%s would be removed from store %s; nothing was done", describePruned(pruned), line(info.Name))
+			a.say("%s would be removed from store %s; nothing was changed", describePruned(pruned), line(info.Name))
 		default:
 			a.say("removed %s from store %s", describePruned(pruned), line(info.Name))
 		}
@@ -65,7 +65,7 @@ func (a *app) gc(ctx context.Context, all, force, dryRun bool) error {
 	})
 }
 
-// describePruned sums up: "12 versions (3.4K)".
+// describePruned returns a summary: "12 versions (3.4K)".
 func describePruned(p memento.Pruned) string {
 	return plural(int(p.Versions), "version", "versions") + " (" + humanSize(p.Bytes) + ")"
 }

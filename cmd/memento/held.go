@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// heldHelp is what the commands that remove what is old say of themselves.
+// heldHelp is the part of the help that expire, gc and maintain share.
 const heldHelp = `
-Nothing is removed, and the exit code is 8, if this machine's clock disagrees with the
-storage's, with the last time that something was removed, or with the times of what was
-written; or if more than a quarter of a store's memories would expire, or of its
-versions go that should have gone more than a day before. --force removes it all the
-same.`
+As a protection, nothing is removed and the exit code is 8 in two cases. First, the clock
+of this machine disagrees with the clock of the storage, with the time of the last run, or
+with the times of recent versions. Second, a run would delete more than a quarter of the
+memories of a store, or would remove more than a quarter of its versions that were due for
+more than a day. --force overrides both.`
 
 func addForce(c *cobra.Command, force *bool) {
-	c.Flags().BoolVar(force, "force", false, "believe this machine's clock, and remove more than usual")
+	c.Flags().BoolVar(force, "force", false, "trust the clock of this machine, and remove any number of memories and versions")
 }
 
 // A maintenanceRun is one run of a command that removes what is old.
@@ -35,7 +35,7 @@ func (a *app) beginMaintenance(ctx context.Context, b memento.Backend, force, dr
 	if dryRun {
 		u.ClockCheck, err = u.keeper.CheckClockDry(ctx)
 		if errors.Is(err, memento.ErrHeld) {
-			a.say("note: %s; without --force nothing would be done", printable(err.Error()))
+			a.say("note: %s; without --force nothing would be removed", printable(err.Error()))
 			err = nil
 		}
 		return u, err
@@ -54,25 +54,25 @@ func (a *app) maintainer(b memento.Backend, force bool) *memento.Maintainer {
 // noteClockCheck says what is odd about a time that is believed.
 func (a *app) noteClockCheck(j memento.ClockCheck) {
 	if j.Forced != nil {
-		a.say("note: %s; with --force it goes on all the same", printable(j.Forced.Error()))
+		a.say("note: %s; continuing because of --force", printable(j.Forced.Error()))
 	}
 	if j.Behind > 0 {
-		a.say("note: this machine's clock is %s behind the time at which this was done last; less is removed", j.Behind.Round(time.Second))
+		a.say("note: the clock of this machine is %s behind the time of the last run, so fewer memories and versions are removed", j.Behind.Round(time.Second))
 	}
 }
 
-// sayHeld says what a dry run has found.
+// sayHeld prints that a dry run found more than the permitted share.
 func (a *app) sayHeld(held *memento.HeldError) {
-	a.say("note: without --force nothing would be done: %d of %d %s are more than %d %%", held.Count, held.Of, held.What, held.Share)
+	a.say("note: without --force nothing would be removed: %d of %d %s are more than %d %%", held.Count, held.Of, held.What, held.Share)
 }
 
 // hintHeld adds the next step to the error of maintenance that is held.
 func hintHeld(err error, command string, store memento.StoreID) error {
 	if _, ok := errors.AsType[*memento.ClockError](err); ok {
-		return hint(err, "nothing was removed; set the clock that is wrong, or if this one is right, repeat the command with --force")
+		return hint(err, "nothing was removed; correct the wrong clock; if the clock of this machine is right, run the command with --force")
 	}
 	if _, ok := errors.AsType[*memento.HeldError](err); ok {
-		return hint(err, `nothing was removed; "memento %[1]s --dry-run --store %[2]s" shows what it is; if it is meant, "memento %[1]s --force --store %[2]s" does it`, command, store)
+		return hint(err, `nothing was removed; "memento %[1]s --dry-run --store %[2]s" lists what would be removed, and "memento %[1]s --force --store %[2]s" removes it`, command, store)
 	}
 	return err
 }

@@ -25,14 +25,12 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE|DIR|-",
 		Short: "Read a store from an archive or a folder",
-		Long: `Import reads an archive that "memento export" wrote, with its history, into a store
-that has none; a store that does not exist yet is made like the one that was
-exported, settings included. With --contents-only, or from a folder, it takes only the
-contents, as changes of yours, into any store. Secrets are replaced, or refused, as the
-store's settings say.
+		Long: `Import reads an archive of "memento export" with its history into a store without a
+history. If the store does not exist, it is created with the settings of the exported
+store. With --contents-only, or from a folder, it imports only the contents, as your
+changes, into any store. Secrets are masked or rejected, depending on the store settings.
 
-Whatever is imported is taken wholly or not at all. Memories that exist are not
-replaced unless --overwrite is given.`,
+An import is atomic. Existing memories are not replaced unless --overwrite is given.`,
 		Example: `  memento --store copy import backup.tar.gz
   memento import --contents-only --overwrite backup.tar.gz
   memento import notes/`,
@@ -41,9 +39,9 @@ replaced unless --overwrite is given.`,
 			return a.importFrom(cmd.Context(), args[0], f)
 		},
 	}
-	c.Flags().BoolVar(&f.contentsOnly, "contents-only", false, "take the contents as changes, and leave the history")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "let contents replace memories that exist")
-	c.Flags().Var(&f.maxBytes, "max-bytes", "the most to read, unpacked, such as 500M (default 1G)")
+	c.Flags().BoolVar(&f.contentsOnly, "contents-only", false, "import the contents as changes, without the history")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "with --contents-only or a folder, replace existing memories")
+	c.Flags().Var(&f.maxBytes, "max-bytes", "maximum unpacked size, such as 500M (default 1G)")
 	return c
 }
 
@@ -54,7 +52,7 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 		defer end()
 		if name == "-" {
 			if a.stdinTTY {
-				return archive.Summary{}, usage("an archive does not come from a terminal; give a file")
+				return archive.Summary{}, usage("standard input is a terminal; give a file")
 			}
 			return a.importArchive(ctx, a.input(ctx), opts)
 		}
@@ -73,7 +71,7 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 	}()
 	switch {
 	case errors.Is(err, memento.ErrExist):
-		return hint(err, "to replace what is there, add --overwrite")
+		return hint(err, "to replace existing memories, add --overwrite")
 	case inPath(err):
 		return hint(err, `a path cannot be masked: rename it where it comes from, with "memento scan --fix" if that is a store; or allow it with "memento stores create --allow"`)
 	}
@@ -83,7 +81,7 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 	return a.transferred("memory_import", sum, name)
 }
 
-// inPath reports whether something was refused for a path that looks sensitive.
+// inPath reports whether a write was rejected because of a sensitive path.
 func inPath(err error) bool {
 	refused, ok := errors.AsType[*memento.SensitiveError](err)
 	return ok && slices.ContainsFunc(refused.Found, func(f memento.FindingLocation) bool { return f.Line == 0 })
@@ -91,7 +89,7 @@ func inPath(err error) bool {
 
 func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.ReadOptions) (sum archive.Summary, err error) {
 	if opts.Overwrite && !opts.ContentsOnly {
-		return sum, usage("--overwrite goes with --contents-only; a history goes only where there is none")
+		return sum, usage("--overwrite needs --contents-only; a history can only be imported into a store without one")
 	}
 	loaded, err := archive.Load(ctx, r, opts)
 	if err != nil {
@@ -112,21 +110,21 @@ func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.Read
 	return sum, err
 }
 
-// finishStore gives a store that was made from an archive the last of its
-// settings, and says what the archive has brought that the user may not expect.
+// finishStore adds the read-only patterns to a store that was created from an archive. It
+// prints notes about settings of the archive that the user may not expect.
 func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Store, readOnly []memento.Pattern) error {
 	info, err := s.Info(ctx)
 	if err != nil {
-		if errors.Is(err, memento.ErrNoStore) { // there was nothing to make one for
+		if errors.Is(err, memento.ErrNoStore) { // the archive was empty
 			return nil
 		}
 		return err
 	}
 	switch allowed := describeAllowed(info.Settings.Sensitive); {
 	case info.Settings.Sensitive.Mode == memento.Off:
-		a.say("note: nothing sensitive is looked for in store %s: so say the settings in the archive", line(info.Name))
+		a.say("note: the settings in the archive turn off the detection of secrets in store %s", line(info.Name))
 	case allowed != "":
-		a.say(`note: the archive's settings allow what looks sensitive in store %s (%s): "memento stores settings %[1]s" shows it`, line(info.Name), allowed)
+		a.say(`note: the settings in the archive allow sensitive texts in store %s (%s); "memento stores settings %[1]s" lists them`, line(info.Name), allowed)
 	}
 	if len(readOnly) == 0 {
 		return nil
@@ -134,7 +132,7 @@ func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Sto
 	_, err = a.changeSettings(ctx, b, info, func(s memento.Settings) (memento.Settings, error) {
 		s.ReadOnly = slices.Clone(s.ReadOnly)
 		for _, p := range readOnly {
-			if !slices.Contains(s.ReadOnly, p) { // others may have been quicker
+			if !slices.Contains(s.ReadOnly, p) { // another process may have added it
 				s.ReadOnly = append(s.ReadOnly, p)
 			}
 		}
@@ -143,8 +141,8 @@ func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Sto
 	return err
 }
 
-// describeAllowed sums up what may look sensitive: "2 texts, 1 path"; "" if
-// nothing may.
+// describeAllowed returns a summary of the allowed texts, as in "2 texts, 1 path"; "" if
+// there are none.
 func describeAllowed(s memento.Sensitive) string {
 	var parts []string
 	for _, list := range []struct {

@@ -9,12 +9,12 @@ import (
 	"memento"
 )
 
-// The most bytes that are read as the contents of one memory. Stores allow less,
-// unless their limits were raised.
+// maxInput is the maximum size of the contents of a memory, in bytes. The limits of
+// stores are lower by default.
 const maxInput = 64 << 20
 
-// input returns standard input, whose reads end when the context does. A read
-// from a terminal cannot be cancelled, but it can be left behind.
+// input returns standard input. Its reads return when the context ends. A read from a
+// terminal cannot be cancelled; its goroutine then stays until the process ends.
 func (a *app) input(ctx context.Context) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -46,14 +46,15 @@ func (a *app) readInput(ctx context.Context, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(text) > maxInput:
-		return "", fmt.Errorf("%w: more than %d bytes are too much for one memory", memento.ErrTooLarge, maxInput)
+		return "", fmt.Errorf("%w: the input has more than %d bytes", memento.ErrTooLarge, maxInput)
 	}
 	return string(text), nil
 }
 
-// noteAgentPath tells a person who writes an agent's path what will come of it.
+// noteAgentPath prints a note for a path below /memories, which is likely meant as an
+// agent's path.
 func (a *app) noteAgentPath(p memento.Path) {
 	if memento.Path("/memories").Contains(p) {
-		a.say("note: agents see %s as /memories%s; to them, /memories is the root", p, p)
+		a.say("note: agents see %s as /memories%s, because their root is /memories", p, p)
 	}
 }

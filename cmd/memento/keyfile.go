@@ -14,9 +14,9 @@ import (
 	"memento"
 )
 
-// keyFile returns the path of the file in which "serve" on this machine leaves
-// its first key, and where the other commands look for one. All names of this
-// machine share a file, since a server that listens on one is called by another.
+// keyFile returns the path of the key file for a server: "serve" writes its first key
+// there, and other commands read it. All loopback and wildcard addresses share a file,
+// because clients may use another name than the one the server listens on.
 //
 // host is a name or an IP address, without brackets; port is a number.
 func keyFile(host, port string) (string, error) {
@@ -26,14 +26,14 @@ func keyFile(host, port string) (string, error) {
 	}
 	name := keyFileHost(host)
 	if !keyFileName.MatchString(name) || !keyFileName.MatchString(port) {
-		return "", fmt.Errorf("%w: there can be no key file for the host %q", memento.ErrInvalid, host)
+		return "", fmt.Errorf("%w: no key file is possible for the host %q", memento.ErrInvalid, host)
 	}
 	return filepath.Join(dir, "memento", "keys", name+"_"+port+".key"), nil
 }
 
 var keyFileName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,250}$`)
 
-// keyFileHost writes a host as part of the name of a file, on every system.
+// keyFileHost returns a host in a form that is valid in file names on every system.
 func keyFileHost(host string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "" || host == "localhost" {
@@ -49,7 +49,7 @@ func keyFileHost(host string) string {
 	return strings.Trim(strings.ReplaceAll(ip.WithZone("").String(), ":", "-"), "-")
 }
 
-// keyFileOf is keyFile for the address of a listener.
+// keyFileOf is keyFile for the address of a listener, host:port.
 func keyFileOf(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -58,11 +58,11 @@ func keyFileOf(address string) (string, error) {
 	return keyFile(host, port)
 }
 
-// secretForm is what the secret of a key looks like: see [memento.NewSecret].
+// secretForm matches the secrets of keys: see [memento.NewSecret].
 var secretForm = regexp.MustCompile(`^` + regexp.QuoteMeta(memento.SecretPrefix) + `[A-Za-z0-9_-]{43}$`)
 
-// readKeyFile returns the secret in a file. Its error does not repeat what is in
-// the file, which may be a secret of something else.
+// readKeyFile returns the secret in a file. Its error does not contain the contents of the
+// file, which may be another secret.
 func readKeyFile(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -70,35 +70,36 @@ func readKeyFile(path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if !secretForm.MatchString(secret) {
-		return "", fmt.Errorf("%w: %s does not hold a key, which is a line that begins with %s", memento.ErrInvalid, path, memento.SecretPrefix)
+		return "", fmt.Errorf("%w: %s does not contain a key: a line that begins with %s", memento.ErrInvalid, path, memento.SecretPrefix)
 	}
 	return secret, nil
 }
 
-// writeKeyFile writes a secret to a file that only its owner can read, in a
-// folder that only its owner can enter. A file that exists is never replaced:
-// fs.ErrExist.
+// writeKeyFile writes a secret to a new file that only its owner can read (mode 0600), and
+// creates its folder with mode 0700.
+//
+// Errors: fs.ErrExist if the file exists; it is not replaced.
 func writeKeyFile(path, secret string) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// Written beside its place first, so that a file of this name is whole, and
-	// then linked, which unlike a rename replaces nothing.
-	beside, err := os.CreateTemp(dir, ".key-*.tmp") // mode 0600
+	// It is written to a temporary file and then linked: so the file is never incomplete,
+	// and unlike a rename, a link never replaces a file.
+	temp, err := os.CreateTemp(dir, ".key-*.tmp") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(beside.Name())
-	_, err = beside.WriteString(secret + "\n")
-	if err = errors.Join(err, beside.Sync(), beside.Close()); err != nil {
+	defer os.Remove(temp.Name())
+	_, err = temp.WriteString(secret + "\n")
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
-	err = os.Link(beside.Name(), path)
+	err = os.Link(temp.Name(), path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// A file system without links.
+	// The file system has no hard links.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -16,17 +16,16 @@ func (a *app) keysCommand() *cobra.Command {
 	var ws string
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, list and end the keys of a server; keys for encryption",
-		Long: `A key lets a program into one workspace of a server: with the role "read" to look at
-stores, with "write" to change them, with "admin" to do everything, keys included. It is
-shown when it is made, and never again: only its hash is kept.
+		Short: "Manage API keys and encryption keys",
+		Long: `An API key gives a client access to one workspace of a server. Its role is "read" (read
+stores), "write" (also change them) or "admin" (also manage keys and settings). The
+secret of a key is shown once, when the key is created; only its hash is stored.
 
-On a file or a folder, these commands manage the keys of all its workspaces, for
-"memento serve" to know. With --backend https://HOST they manage those of the workspace
-that the key belongs to, which must be an admin's. A server that runs notices within
-seconds what was changed in its file.
+With the backend of a server, these commands manage the keys of all workspaces. With
+--backend https://HOST they manage the keys of the workspace that the given key belongs
+to, which must be an admin key. A running server applies changes within seconds.
 
-Keys for encryption at rest are something else: see init-encryption.`,
+Encryption keys are for encryption at rest: see init-encryption.`,
 		Example: `  KEY=$(memento keys create ci --role write --expires 90d)
   memento keys list
   memento keys rotate apikey_01kb... --grace 24h
@@ -34,17 +33,17 @@ Keys for encryption at rest are something else: see init-encryption.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.PersistentFlags().StringVar(&ws, "workspace", "", "the workspace (default: \"default\", or that of the server's key; of \"list\", all)")
+	c.PersistentFlags().StringVar(&ws, "workspace", "", "the workspace (default: \"default\", or the workspace of the server's key; for \"list\": all)")
 	c.AddCommand(a.keysCreateCommand(&ws), a.keysListCommand(&ws), a.keysRevokeCommand(&ws), a.keysRotateCommand(&ws),
 		a.keysInitEncryptionCommand(), a.keysRotateEncryptionCommand(), a.keysListEncryptionCommand())
 	return c
 }
 
-// A keyring manages keys. A server is one for the workspace that its user's key
-// belongs to.
+// A keyring manages API keys. httpstore's backend implements it for the workspace of its
+// own key.
 type keyring interface {
-	// Workspace is that of the keys which are made; Keys yields those of others, too,
-	// if it can reach them.
+	// Workspace is the workspace of new keys. Keys may also yield keys of other
+	// workspaces.
 	Workspace() memento.Workspace
 	Keys(context.Context) iter.Seq2[memento.Key, error]
 	CreateKey(context.Context, memento.Key) (memento.Key, error)
@@ -52,7 +51,7 @@ type keyring interface {
 	RotateKey(ctx context.Context, old memento.KeyID, grace time.Duration, next memento.Key) (memento.Key, error)
 }
 
-// withKeyring opens the keyring of the backend that the flags name, for the time of do.
+// withKeyring opens the keyring of the selected backend, calls do, and closes it.
 func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error) error {
 	if ws != "" {
 		if err := memento.CheckWorkspace(memento.Workspace(ws)); err != nil {
@@ -64,7 +63,7 @@ func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error
 		case keyring:
 			if own := b.Workspace(); ws != "" && ws != string(own) {
 				return hint(&memento.Error{Op: "keys", Err: fmt.Errorf("%w: the key for this server belongs to the workspace %q", memento.ErrDenied, own)},
-					"leave out --workspace, or give a key of that workspace")
+					"leave out --workspace, or use a key of that workspace")
 			}
 			return do(b)
 		case memento.KeyKeeper:
@@ -74,7 +73,7 @@ func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error
 	})
 }
 
-// showKey writes what there is to know of a key, but its secret.
+// showKey prints a key without its secret.
 func (a *app) showKey(k memento.Key) error {
 	if a.json {
 		return a.writeJSON(wire.FromKey(k))
@@ -90,7 +89,7 @@ func (a *app) showKey(k memento.Key) error {
 	return a.print("%s  %s  %-5s  %-8s  …%-4s  %-21s  %s\n", k.ID, a.paint(dim, minute(k.CreatedAt)), k.Role, k.Workspace, line(k.Hint), used, name)
 }
 
-// keyState says when a key ends, or that it has; "" if it never does.
+// keyState describes the expiry or revocation of a key; "" if it never expires.
 func (a *app) keyState(k memento.Key) string {
 	switch {
 	case !k.RevokedAt.IsZero():
@@ -103,8 +102,9 @@ func (a *app) keyState(k memento.Key) string {
 	return "until " + minute(k.ExpiresAt)
 }
 
-// tellSecret writes the secret of a new key, alone, so that a script can take it.
-func (a *app) tellSecret(k memento.Key, secret string) error {
+// printSecret prints the secret of a new key, and nothing else, to standard output, so that
+// scripts can use it.
+func (a *app) printSecret(k memento.Key, secret string) error {
 	if a.json {
 		j := wire.FromKey(k)
 		j.Secret = secret
@@ -117,7 +117,7 @@ func (a *app) tellSecret(k memento.Key, secret string) error {
 	if state != "" {
 		state = ", " + state
 	}
-	a.say("made key %s (%s) of workspace %s, role %s%s; keep it now, since it is not shown again", line(k.Name), k.ID, k.Workspace, k.Role, state)
+	a.say("created key %s (%s) in workspace %s with role %s%s; save it now, because it is not shown again", line(k.Name), k.ID, k.Workspace, k.Role, state)
 	return nil
 }
 

@@ -15,23 +15,23 @@ func (a *app) keysCreateCommand(ws *string) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a key",
-		Long: `Create makes a key and writes it to standard output, alone. The name says to people
-what the key is for.`,
+		Short: "Create an API key",
+		Long: `Create creates an API key and prints its secret, and nothing else, to standard output.
+The name describes what the key is for.`,
 		Example: `  KEY=$(memento keys create ci --role write)
   memento keys create dashboard --role read --workspace team-a --expires 90d
   memento keys create laptop --role admin > ~/.config/memento.key`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if role == "" {
-				return usage("give the new key a role: --role read, write or admin")
+				return usage("--role is required: read, write or admin")
 			}
 			var ends time.Time
 			switch {
 			case !cmd.Flags().Changed("expires"):
 			case expires.value < 0: // never
 			case expires.value == 0:
-				return usage("--expires is 0; give a span of time, such as %s, or never", spanForms)
+				return usage("--expires must not be 0; give a duration, such as %s, or never", spanForms)
 			default:
 				ends = a.now().Add(expires.value)
 			}
@@ -43,13 +43,13 @@ what the key is for.`,
 				if k, err = keys.CreateKey(cmd.Context(), k); err != nil {
 					return err
 				}
-				return a.tellSecret(k, secret)
+				return a.printSecret(k, secret)
 			})
 		},
 	}
 	expires.means = -1
-	c.Flags().StringVar(&role, "role", "", "what its holder may do: read, write or admin")
-	c.Flags().Var(&expires, "expires", "when it ends, such as "+spanForms+", or never (default never)")
+	c.Flags().StringVar(&role, "role", "", "role of the key: read, write or admin")
+	c.Flags().Var(&expires, "expires", "time until the key expires, such as "+spanForms+", or never (default never)")
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"read", "write", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

@@ -14,15 +14,15 @@ import (
 func (a *app) keysInitEncryptionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init-encryption FILE",
-		Short: "Make a file of keys for encryption at rest",
-		Long: `Init-encryption makes a file with one new encryption key, which only its owner can
-read. Nothing is ever overwritten.
+		Short: "Create a file with an encryption key",
+		Long: `Init-encryption creates a key file with one new encryption key for encryption at rest.
+Only its owner can read the file. An existing file is never overwritten.
 
-With --encryption-keys FILE, or MEMENTO_ENCRYPTION_KEYS_FILE, what is kept from then on
-is encrypted. What is there already, without encryption, is copied: "memento copy" with
---to-encryption-keys.
+With --encryption-keys FILE, or MEMENTO_ENCRYPTION_KEYS_FILE, a new backend is encrypted.
+To encrypt an existing backend, copy it: "memento copy" with --to-encryption-keys.
 
-Keep a copy of the file where the memories are not. Without it nobody can read them.`,
+Keep a copy of the key file in another place than the memories. Without it the memories
+cannot be read.`,
 		Example: `  memento keys init-encryption /etc/memento/encryption.json
   memento serve --encryption-keys /etc/memento/encryption.json
   memento copy --from sqlite:memento.db --to sqlite:encrypted.db --to-encryption-keys /etc/memento/encryption.json`,
@@ -35,19 +35,19 @@ Keep a copy of the file where the memories are not. Without it nobody can read t
 			if a.json {
 				return a.writeJSON(encryptionKeyJSON{Type: "encryption_key", ID: keys.Primary(), Primary: true, File: args[0]})
 			}
-			a.say("made encryption key %s in %s", keys.Primary(), line(args[0]))
-			a.say("keep a copy of this file where the memories are not: without it nobody can read them, and memento cannot either")
+			a.say("created encryption key %s in %s", keys.Primary(), line(args[0]))
+			a.say("keep a copy of this file in another place than the memories: without it they cannot be read")
 			return nil
 		},
 	}
 }
 
-// An encryptionKeyJSON is a key for encryption, without what is secret.
+// An encryptionKeyJSON is an encryption key without its secret.
 type encryptionKeyJSON struct {
 	Type    string `json:"type"` // "encryption_key"
 	ID      string `json:"id"`
 	Primary bool   `json:"primary"`
-	Stores  *int   `json:"stores,omitempty"` // whose keys it wraps; of "list-encryption"
+	Stores  *int   `json:"stores,omitempty"` // number of stores whose keys it wraps; of "list-encryption"
 	File    string `json:"file,omitempty"`   // of "init-encryption"
 	Missing bool   `json:"missing,omitempty"`
 }
@@ -55,10 +55,10 @@ type encryptionKeyJSON struct {
 func (a *app) keysListEncryptionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list-encryption",
-		Short: "List the keys for encryption at rest, and how many stores need each",
-		Long: `List-encryption shows the keys that were given for encryption, oldest first: their IDs,
-which of them is used for new stores, and for how many stores each is needed. A key that
-no store needs can be removed, once there are no backups that need it.`,
+		Short: "List the encryption keys and how many stores use each",
+		Long: `List-encryption lists the given encryption keys, oldest first: the ID, the number of
+stores that use the key, and which key is the primary key, used for new stores. A key that
+no store and no backup uses can be removed.`,
 		Example: `  memento --encryption-keys encryption.json keys list-encryption`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -98,21 +98,21 @@ func (a *app) showEncryptionKey(keys *cryptstore.Keys, id string, stores int) er
 	case id == keys.Primary():
 		state = "  primary"
 	case missing:
-		state = "  missing: nobody can read these stores without it"
+		state = "  missing: these stores cannot be read without it"
 	}
 	return a.print("%-10s  %s%s\n", line(id), plural(stores, "store", "stores"), state)
 }
 
-// needEncryptionKeys is encryptionKeys for commands that make no sense without.
+// needEncryptionKeys is encryptionKeys for commands that require keys.
 func (a *app) needEncryptionKeys() (*cryptstore.Keys, error) {
 	keys, err := a.encryptionKeys()
 	if err == nil && keys == nil {
-		err = usage("name the file of the encryption keys with --encryption-keys, or in %s", encryptionFileVariable)
+		err = usage("give the key file with --encryption-keys or %s", encryptionFileVariable)
 	}
 	return keys, err
 }
 
-// withEncrypted opens the backend that the flags name, for the time of do.
+// withEncrypted opens the selected backend, which must be encrypted, and calls do.
 func (a *app) withEncrypted(ctx context.Context, do func(*cryptstore.Backend) error) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		e, ok := cryptstore.Of(b)
@@ -123,7 +123,7 @@ func (a *app) withEncrypted(ctx context.Context, do func(*cryptstore.Backend) er
 	})
 }
 
-// A rotation is what "rotate-encryption" is asked to do.
+// A rotation has the flags of "rotate-encryption".
 type rotation struct {
 	newKey, addKey, dataKeys, removeUnused bool
 	olderThan                              span
@@ -133,37 +133,38 @@ func (a *app) keysRotateEncryptionCommand() *cobra.Command {
 	var r rotation
 	c := &cobra.Command{
 		Use:   "rotate-encryption",
-		Short: "Change the keys for encryption at rest, while others read and write",
-		Long: `Every store has keys of its own, which are kept with it, wrapped by the primary key of
-the file. Rotate-encryption wraps those of all stores by the primary key, whichever has
-wrapped them. Contents are not touched, so it is quick, and others can read and write
-meanwhile. What was interrupted is simply run again.
+		Short: "Rotate the encryption keys while the backend is in use",
+		Long: `Every store has its own data keys, which are stored with it, wrapped (encrypted) by the
+primary key of the key file. Rotate-encryption wraps the data keys of all stores by the
+current primary key. It does not rewrite contents, so it is fast, and the backend can be
+in use. After an interruption, run it again.
 
-With --new-key another key becomes primary first: one that --add-key has made, or else
-a new one. Servers that run must know a key before stores are wrapped by it. So with
-servers: --add-key, give the file to all of them and start them anew, then --new-key.
+With --new-key another key becomes the primary key first: the key that --add-key added,
+or else a new one. Running servers must have a key before stores are wrapped by it. With
+servers, therefore: run --add-key, give the key file to all servers, restart them, then
+run --new-key.
 
-With --data-keys every store also has a new key for what is written from then on.
-With --remove-unused keys that no store needs are removed from the file; backups that
-were made before still need them, so keep a copy.`,
+With --data-keys every store also gets a new data key for future writes. With
+--remove-unused, keys that no store uses are removed from the key file. Older backups
+still need these keys, so keep a copy of the file.`,
 		Example: `  memento --encryption-keys encryption.json keys rotate-encryption --new-key
   memento --encryption-keys encryption.json keys rotate-encryption --data-keys --older-than 365d
   memento --encryption-keys encryption.json keys rotate-encryption --remove-unused`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rotateEncryption(cmd.Context(), &r) },
 	}
-	c.Flags().BoolVar(&r.newKey, "new-key", false, "make another key primary first: that of --add-key, or a new one")
-	c.Flags().BoolVar(&r.addKey, "add-key", false, "only add a key to the file, which is not used yet")
-	c.Flags().BoolVar(&r.dataKeys, "data-keys", false, "give every store a new key for what is written from then on")
-	c.Flags().BoolVar(&r.removeUnused, "remove-unused", false, "remove keys that no store needs from the file, afterwards")
-	c.Flags().Var(&r.olderThan, "older-than", "with --data-keys, leave out stores whose newest key is not as old, such as "+spanForms)
+	c.Flags().BoolVar(&r.newKey, "new-key", false, "first make another key the primary key: the one of --add-key, or a new one")
+	c.Flags().BoolVar(&r.addKey, "add-key", false, "only add a key to the key file, without using it")
+	c.Flags().BoolVar(&r.dataKeys, "data-keys", false, "give every store a new data key for future writes")
+	c.Flags().BoolVar(&r.removeUnused, "remove-unused", false, "afterwards, remove keys that no store uses from the key file")
+	c.Flags().Var(&r.olderThan, "older-than", "with --data-keys, only stores whose newest data key is older than this, such as "+spanForms)
 	for _, other := range []string{"new-key", "data-keys", "remove-unused"} {
 		c.MarkFlagsMutuallyExclusive("add-key", other)
 	}
 	return c
 }
 
-// What "rotate-encryption --json" writes.
+// The output of "rotate-encryption --json".
 type rotatedJSON struct {
 	Type      string   `json:"type"` // "encryption_rotation"
 	Primary   string   `json:"primary"`
@@ -178,7 +179,7 @@ func (a *app) rotateEncryption(ctx context.Context, r *rotation) error {
 	done := rotatedJSON{Type: "encryption_rotation", Removed: []string{}}
 	path := a.encryptionPath()
 	if path == "" && (r.newKey || r.addKey || r.removeUnused) {
-		return usage("to change the keys, name their file with --encryption-keys, or in %s", encryptionFileVariable)
+		return usage("to change keys, give the key file with --encryption-keys or %s", encryptionFileVariable)
 	}
 	keys, err := a.needEncryptionKeys()
 	if err != nil {
@@ -208,14 +209,14 @@ func (a *app) rotateEncryption(ctx context.Context, r *rotation) error {
 	}
 	switch {
 	case r.addKey:
-		a.say(`added encryption key %s to %s; give the file to all servers, start them anew, then use it with --new-key`, done.Added, line(path))
+		a.say(`added encryption key %s to %s; give the file to all servers and restart them, then run --new-key`, done.Added, line(path))
 		return nil
 	case done.Added != "":
 		a.say("added encryption key %s to %s; keep a copy of the file", done.Added, line(path))
 	}
-	a.say("key %s wraps the keys of every store (%d), of which %d had another before", done.Primary, done.Stores, done.Rewrapped)
+	a.say("key %s now wraps the keys of all %d stores; %d were changed", done.Primary, done.Stores, done.Rewrapped)
 	if r.dataKeys {
-		a.say("%s a new key for what is written from now on", plural(done.DataKeys, "store has", "stores have"))
+		a.say("%s a new data key for future writes", plural(done.DataKeys, "store has", "stores have"))
 	}
 	for _, id := range done.Removed {
 		a.say("removed encryption key %s from %s", id, line(path))
@@ -223,7 +224,7 @@ func (a *app) rotateEncryption(ctx context.Context, r *rotation) error {
 	return nil
 }
 
-// rewrap has all stores wrapped by the primary key.
+// rewrap wraps the data keys of all stores by the primary key.
 func (a *app) rewrap(ctx context.Context, r *rotation, path string, keys *cryptstore.Keys, done *rotatedJSON) error {
 	count, end := a.progress("rotating, stores:")
 	defer end()
@@ -240,7 +241,7 @@ func (a *app) rewrap(ctx context.Context, r *rotation, path string, keys *crypts
 		sum, err := b.Rotate(ctx, opts)
 		done.Stores, done.Rewrapped, done.DataKeys = sum.Stores, sum.Rewrapped, sum.DataKeys
 		if err != nil {
-			return hint(err, "run it again: what is done is not done again")
+			return hint(err, "run the command again to resume")
 		}
 		if !r.removeUnused {
 			return nil

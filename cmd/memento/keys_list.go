@@ -9,9 +9,9 @@ func (a *app) keysListCommand(ws *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the keys, oldest first",
-		Long: `List shows the keys that let somebody in: when they were made, their roles and
-workspaces, how they end, when they were used, to some minutes, and their names.`,
+		Short:   "List API keys, oldest first",
+		Long: `List prints the active keys with creation time, role, workspace, expiry, the time of
+the last use (accurate to some minutes) and name.`,
 		Example: `  memento keys list
   memento keys list --all --json`,
 		Args: cobra.NoArgs,
@@ -31,12 +31,12 @@ workspaces, how they end, when they were used, to some minutes, and their names.
 					}
 				}
 				if none && !a.json {
-					a.say("there are no keys that let anybody in; \"memento keys create\" makes one")
+					a.say("there are no active keys; \"memento keys create\" creates one")
 				}
 				return nil
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "those that were revoked or have expired too")
+	c.Flags().BoolVar(&all, "all", false, "include revoked and expired keys")
 	return c
 }

@@ -10,14 +10,14 @@ import (
 	"memento"
 )
 
-// localKeys are the keys that a backend keeps.
+// localKeys is the keyring of a backend that stores keys itself.
 type localKeys struct {
 	keeper    memento.KeyKeeper
-	workspace memento.Workspace // the only one, or "" for all
+	workspace memento.Workspace // only this one; "" for all
 	now       func() time.Time
 }
 
-// Workspace is that of the keys which are made.
+// Workspace returns the workspace of new keys.
 func (l localKeys) Workspace() memento.Workspace { return cmp.Or(l.workspace, workspace) }
 
 // Keys yields the keys, oldest first.
@@ -25,7 +25,7 @@ func (l localKeys) Keys(ctx context.Context) iter.Seq2[memento.Key, error] {
 	return l.keeper.ListKeys(ctx, l.workspace)
 }
 
-// CreateKey keeps a new key.
+// CreateKey stores a new key.
 func (l localKeys) CreateKey(ctx context.Context, k memento.Key) (memento.Key, error) {
 	return k, l.keeper.AddKey(ctx, k)
 }
@@ -40,7 +40,7 @@ func (l localKeys) find(ctx context.Context, op string, id memento.KeyID) (memen
 	return memento.Key{}, &memento.Error{Op: op, Err: memento.ErrNotExist}
 }
 
-// RevokeKey ends a key, for good.
+// RevokeKey revokes a key permanently.
 func (l localKeys) RevokeKey(ctx context.Context, id memento.KeyID) (memento.Key, error) {
 	k, err := l.find(ctx, "revoke key", id)
 	if err != nil {
@@ -49,7 +49,7 @@ func (l localKeys) RevokeKey(ctx context.Context, id memento.KeyID) (memento.Key
 	return l.keeper.UpdateKey(ctx, k.Workspace, id, memento.KeyUpdate{RevokedAt: l.now()})
 }
 
-// RotateKey makes a key like another, which ends after a time of grace.
+// RotateKey stores next with the properties of another key, which expires after grace.
 func (l localKeys) RotateKey(ctx context.Context, id memento.KeyID, grace time.Duration, next memento.Key) (memento.Key, error) {
 	const op = "rotate key"
 	old, err := l.find(ctx, op, id)
@@ -57,7 +57,7 @@ func (l localKeys) RotateKey(ctx context.Context, id memento.KeyID, grace time.D
 	case err != nil:
 		return old, err
 	case !old.Active(l.now()):
-		return memento.Key{}, &memento.Error{Op: op, Err: fmt.Errorf("%w: this key has ended already; create another", memento.ErrInvalid)}
+		return memento.Key{}, &memento.Error{Op: op, Err: fmt.Errorf("%w: this key is revoked or expired; create a new one", memento.ErrInvalid)}
 	}
 	next.Workspace, next.Name, next.Role, next.ExpiresAt = old.Workspace, old.Name, old.Role, old.ExpiresAt
 	if err := l.keeper.AddKey(ctx, next); err != nil {

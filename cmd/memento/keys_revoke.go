@@ -10,9 +10,9 @@ import (
 func (a *app) keysRevokeCommand(ws *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
-		Short: "End a key, for good",
-		Long: `Revoke ends a key at once, for good. A server that has the file open lets its holder in
-for some seconds more.`,
+		Short: "Revoke an API key",
+		Long: `Revoke disables a key permanently. Running servers may accept it for a few more
+seconds.`,
 		Example:           "  memento keys revoke apikey_01kb...",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completeKeys),
@@ -25,7 +25,7 @@ for some seconds more.`,
 				if a.json {
 					return a.writeJSON(wire.FromKey(k))
 				}
-				a.say("revoked key %s (%s) of workspace %s", line(k.Name), k.ID, k.Workspace)
+				a.say("revoked key %s (%s) in workspace %s", line(k.Name), k.ID, k.Workspace)
 				return nil
 			})
 		},

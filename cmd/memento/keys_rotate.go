@@ -13,17 +13,17 @@ func (a *app) keysRotateCommand(ws *string) *cobra.Command {
 	grace := span{value: 24 * time.Hour}
 	c := &cobra.Command{
 		Use:   "rotate ID",
-		Short: "Make a key that takes the place of another",
-		Long: `Rotate makes a key with the name, the role and the end of another, and writes it to
-standard output, alone. The old one ends when the time of grace is over: until then
-both let their holders in.`,
+		Short: "Replace an API key with a new one",
+		Long: `Rotate creates a key with the same name, role and expiry as an existing one, and prints
+its secret, and nothing else, to standard output. The old key still works for the grace
+period.`,
 		Example: `  KEY=$(memento keys rotate apikey_01kb...)
   memento keys rotate apikey_01kb... --grace 0`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completeKeys),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
-				// The name and the role are those of the old key.
+				// RotateKey replaces the name and the role by those of the old key.
 				next, secret, err := memento.NewKey(keys.Workspace(), "new", memento.RoleRead, a.now(), time.Time{})
 				if err != nil {
 					return err
@@ -31,18 +31,18 @@ both let their holders in.`,
 				if next, err = keys.RotateKey(cmd.Context(), memento.KeyID(args[0]), grace.value, next); err != nil {
 					return noKey(err)
 				}
-				return a.tellSecret(next, secret)
+				return a.printSecret(next, secret)
 			})
 		},
 	}
-	c.Flags().Var(&grace, "grace", "how long the old key still lets its holder in, such as "+spanForms+" (default 1d)")
+	c.Flags().Var(&grace, "grace", "how long the old key still works, such as "+spanForms+" (default 1d)")
 	return c
 }
 
-// noKey gives the next step to who has named no key.
+// noKey adds a hint to the error for a key that does not exist.
 func noKey(err error) error {
 	if errors.Is(err, memento.ErrNotExist) {
-		return hint(err, `"memento keys list --all" shows the keys, by their IDs`)
+		return hint(err, `"memento keys list --all" lists the keys with their IDs`)
 	}
 	return err
 }

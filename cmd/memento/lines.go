@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// An inputLine is a line of standard input, or why there are no more.
+// An inputLine is a line of standard input, the end of the input, or a read error.
 type inputLine struct {
 	text    []byte // without contents if tooLong
 	tooLong bool
@@ -53,6 +53,6 @@ func nextLine(in *bufio.Reader, max int) (l inputLine) {
 		case len(l.text) == 0 && !l.tooLong:
 			return inputLine{end: true}
 		}
-		return l // the last line lacks its newline; the end comes next
+		return l // the last line has no newline; the next call returns the end
 	}
 }

@@ -24,11 +24,11 @@ func (a *app) logCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "log [PATH]",
 		Short: "Show the history of a memory, a directory or the store",
-		Long: `Log lists versions, newest first: the version, its time, what it did, the size and
-the path that it left, and who made it.
+		Long: `Log lists versions, newest first: the ID, the time, the operation, the size and path
+after the change, and the actor.
 
-The history of a memory follows its renames, and can still be seen after it was
-removed. That of a directory is of everything that was ever in it.`,
+The history of a memory includes its renames, and is still available after the memory was
+removed. The history of a directory includes everything that was ever in it.`,
 		Example: `  memento log
   memento log /notes/a.md
   memento log --since 3d --limit 20
@@ -58,9 +58,9 @@ removed. That of a directory is of everything that was ever in it.`,
 			})
 		},
 	}
-	c.Flags().IntVarP(&f.limit, "limit", "n", 0, "the most versions to show; 0 for all")
-	c.Flags().StringVar(&f.since, "since", "", "only versions made at this `time` or later: "+timeForms)
-	c.Flags().StringVar(&f.until, "until", "", "only versions made at this `time` or earlier")
+	c.Flags().IntVarP(&f.limit, "limit", "n", 0, "maximum number of versions to list; 0 for all")
+	c.Flags().StringVar(&f.since, "since", "", "only versions created at this `time` or later: "+timeForms)
+	c.Flags().StringVar(&f.until, "until", "", "only versions created at this `time` or earlier")
 	return c
 }
 
@@ -72,7 +72,7 @@ func (a *app) log(ctx context.Context, s *memento.Store, p memento.Path, opts me
 	id, err := s.ID(ctx)
 	if err != nil {
 		if errors.Is(err, memento.ErrNoStore) && p.IsRoot() {
-			a.say("nothing is remembered here yet")
+			a.say("there are no memories yet")
 			return nil
 		}
 		return err
@@ -110,12 +110,13 @@ func (a *app) logLine(v memento.Version) error {
 		a.paint(tints[v.Operation], fmt.Sprintf("%-8s", v.Operation)), size, path, a.paint(dim, by))
 }
 
-// history yields the versions of a memory under all its names, or of what is or
-// was in a directory, as opts say.
+// history yields the versions of the memories at a path, including their renames, or of
+// everything that is or was in a directory.
 //
-// A path may have had several memories: the one that is there now, and those
-// that were removed there. If there are none of these, it is the last that
-// passed through. Errors: ErrNotExist if there never was anything.
+// Several memories may belong to a path: the current one, and those that were removed
+// there. If there are none, it is the last memory that was renamed from this path.
+//
+// Errors: ErrNotExist if there never was a memory.
 func history(ctx context.Context, s *memento.Store, p memento.Path, opts memento.VersionListOptions) (iter.Seq2[memento.Version, error], error) {
 	if p.IsRoot() {
 		return s.Versions(ctx, opts), nil
@@ -161,7 +162,7 @@ func history(ctx context.Context, s *memento.Store, p memento.Path, opts memento
 	return merged(ctx, s, ids, opts)
 }
 
-// merged yields the versions of several memories together, newest first.
+// merged yields the versions of several memories, newest first.
 func merged(ctx context.Context, s *memento.Store, ids []memento.MemoryID, opts memento.VersionListOptions) (iter.Seq2[memento.Version, error], error) {
 	var all []memento.Version
 	for _, id := range ids {

@@ -25,9 +25,9 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:     "ls [PATH]",
 		Aliases: []string{"list"},
 		Short:   "List memories and directories",
-		Long: `Ls shows what is in a directory, two levels deep, as a tree: the size, the time of
-the last change, and the name. The size and the time of a directory are those of
-everything below it.`,
+		Long: `Ls lists the memories and directories in a directory as a tree, two levels deep, with
+size, time of the last change and name. The size of a directory is the total of everything
+below it, and its time is the newest.`,
 		Example: `  memento ls
   memento ls -R /projects
   memento ls --depth 1 --bytes`,
@@ -49,9 +49,9 @@ everything below it.`,
 			})
 		},
 	}
-	c.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "however deep")
-	c.Flags().IntVar(&f.depth, "depth", 2, "levels to show")
-	c.Flags().BoolVar(&f.bytes, "bytes", false, "sizes in bytes")
+	c.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "list all levels")
+	c.Flags().IntVar(&f.depth, "depth", 2, "number of levels to list")
+	c.Flags().BoolVar(&f.bytes, "bytes", false, "show sizes in bytes")
 	c.MarkFlagsMutuallyExclusive("recursive", "depth")
 	return c
 }
@@ -80,7 +80,7 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		return a.lsJSON(ctx, s, entries)
 	}
 	if len(entries) == 0 {
-		a.say("nothing is remembered here yet")
+		a.say("there are no memories yet")
 		return nil
 	}
 	for _, n := range layOut(dir, entries) {
@@ -110,14 +110,14 @@ type node struct {
 	bytes int64
 	at    time.Time
 
-	foreign bool // no memory: see memento.Entry
+	foreign bool // not a memory: see memento.Entry
 }
 
-// layOut makes a tree of entries in byte order of path, with a node for each
-// directory above them, and the sums of what is below it.
+// layOut arranges entries, which are in byte order of their paths, as a tree. It adds a
+// node for each directory with the totals of everything below it.
 func layOut(dir memento.Path, entries []memento.Entry) []node {
 	var nodes []node
-	var open []int // the directories above the present entry, in nodes
+	var open []int // indexes in nodes of the directories above the current entry
 	var above []string
 	for _, e := range entries {
 		names := strings.Split(string(e.Path[len(dir.Prefix()):]), "/")

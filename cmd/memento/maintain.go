@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The shortest time between two runs of maintain.
+// minEvery is the minimum of --every.
 const minEvery = time.Second
 
 func (a *app) maintainCommand() *cobra.Command {
@@ -20,16 +20,15 @@ func (a *app) maintainCommand() *cobra.Command {
 	var once, force bool
 	c := &cobra.Command{
 		Use:   "maintain",
-		Short: "Expire memories and collect history, now and then",
-		Long: `Maintain does in every store what its settings ask for as time goes by: memories
-expire, and history that is no longer kept is removed. It does so now, and again
-and again until it is interrupted, which ends it with exit code 0. It says a line of
-each store in which there was something to do. A store that fails does not keep the
-others from their turn, and has another one with the next run.
+		Short: "Regularly delete expired memories and prune history",
+		Long: `Maintain applies expiry and retention to every store, and prints a line for each store it
+changed: it deletes expired memories and prunes versions that the settings do not keep. It
+runs at once and then at regular intervals until it is interrupted; the exit code is then
+0. An error in one store does not stop the others; the next run tries that store again.
 
-With --once it does so once, for schedulers such as cron; then the exit code is that
-of the first failure.
-` + heldHelp + ` It goes with --once.`,
+With --once it runs once, for schedulers such as cron. The exit code is then that of the
+first error.
+` + heldHelp + ` It needs --once.`,
 		Example: `  memento maintain
   memento maintain --every 10m --json >> maintenance.jsonl
   memento maintain --once`,
@@ -39,7 +38,7 @@ of the first failure.
 				return usage("--every must be at least a second")
 			}
 			if force && !once {
-				return usage("--force goes with --once")
+				return usage("--force needs --once")
 			}
 			if once {
 				return a.maintainOnce(cmd.Context(), force)
@@ -47,15 +46,15 @@ of the first failure.
 			return a.maintain(cmd.Context(), every.value)
 		},
 	}
-	c.Flags().Var(&every, "every", "how long to wait between runs, such as "+spanForms+" (default 1h)")
-	c.Flags().BoolVar(&once, "once", false, "do it once")
+	c.Flags().Var(&every, "every", "time between runs, such as "+spanForms+" (default 1h)")
+	c.Flags().BoolVar(&once, "once", false, "run once and exit")
 	addForce(c, &force)
 	c.MarkFlagsMutuallyExclusive("every", "once")
 	return c
 }
 
-// maintain runs until the context ends. The backend is opened for each run, so
-// that nothing is held in between and what went wrong with it can be mended.
+// maintain runs until the context ends. It opens the backend for each run, so that other
+// processes can use or repair it in between.
 func (a *app) maintain(ctx context.Context, every time.Duration) error {
 	for first := true; ; first = false {
 		opened, err := a.maintainAll(ctx, false)
@@ -64,7 +63,7 @@ func (a *app) maintain(ctx context.Context, every time.Duration) error {
 		}
 		if err != nil {
 			if first && !opened {
-				return err // the command line names no backend
+				return err // the backend cannot be opened at all
 			}
 			a.warn(err)
 		}
@@ -84,8 +83,8 @@ func (a *app) maintainOnce(ctx context.Context, force bool) error {
 	return err
 }
 
-// maintainAll has one run, and says whether the backend could be opened. It
-// returns the first failure, and warns of the others.
+// maintainAll makes one run, and reports whether the backend could be opened. It returns
+// the first error and prints the others.
 func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err error) {
 	err = a.withBackend(ctx, func(b memento.Backend) error {
 		opened = true
@@ -126,7 +125,7 @@ func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err err
 	return opened, err
 }
 
-// warn says what went wrong, and goes on.
+// warn prints an error.
 func (a *app) warn(err error) {
 	fmt.Fprintf(a.stderr, "memento: %s\n", printable(strings.TrimPrefix(err.Error(), "memento: ")))
 }
@@ -150,10 +149,10 @@ func (a *app) maintained(u memento.MaintenanceResult, at time.Time, failed error
 	}
 	var done []string
 	if len(u.Expired) > 0 {
-		done = append(done, describeExpired(u.Expired)+" expired")
+		done = append(done, "deleted "+describeExpired(u.Expired)+" (expired)")
 	}
 	if u.Pruned.Versions > 0 {
-		done = append(done, "removed "+describePruned(u.Pruned)+" of history")
+		done = append(done, "pruned "+describePruned(u.Pruned))
 	}
 	if len(done) > 0 {
 		a.say("%s store %s: %s", second(at), line(u.Store.Name), strings.Join(done, ", "))

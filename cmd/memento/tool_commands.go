@@ -45,7 +45,7 @@ func (a *app) runTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) 
 // explain prints the error of the storage that caused a refusal, for a person: the
 // agent's sentence says only that the storage failed.
 func (a *app) explain(cause error) {
-	if code, next := a.judge(cause); code == exitStorage {
+	if code, next := a.classify(cause); code == exitStorage {
 		fmt.Fprintf(a.stderr, "memento: %s\n", printable(cause.Error()))
 		if next != "" {
 			fmt.Fprintf(a.stderr, "memento: hint: %s\n", next)
