@@ -22,13 +22,14 @@ func addForce(c *cobra.Command, force *bool) {
 	c.Flags().BoolVar(force, "force", false, "trust the clock of this machine, and remove any number of memories and versions")
 }
 
-// A maintenanceRun is one run of a command that removes what is old.
+// A maintenanceRun is one run of expire or gc.
 type maintenanceRun struct {
 	keeper *memento.Maintainer
 	memento.ClockCheck
 }
 
-// beginMaintenance judges the clock. A dry run goes on in any case, and says what would be held.
+// beginMaintenance checks the clock. A dry run continues with a wrong clock and prints a
+// note.
 func (a *app) beginMaintenance(ctx context.Context, b memento.Backend, force, dryRun bool) (*maintenanceRun, error) {
 	u := &maintenanceRun{keeper: a.maintainer(b, force)}
 	var err error
@@ -51,7 +52,7 @@ func (a *app) maintainer(b memento.Backend, force bool) *memento.Maintainer {
 	return memento.NewMaintainer(b, memento.MaintainerOptions{Now: a.now, Force: force})
 }
 
-// noteClockCheck says what is odd about a time that is believed.
+// noteClockCheck prints notes about a clock that is accepted.
 func (a *app) noteClockCheck(j memento.ClockCheck) {
 	if j.Forced != nil {
 		a.say("note: %s; continuing because of --force", printable(j.Forced.Error()))
@@ -66,7 +67,7 @@ func (a *app) sayHeld(held *memento.HeldError) {
 	a.say("note: without --force nothing would be removed: %d of %d %s are more than %d %%", held.Count, held.Of, held.What, held.Share)
 }
 
-// hintHeld adds the next step to the error of maintenance that is held.
+// hintHeld adds a hint to an ErrHeld.
 func hintHeld(err error, command string, store memento.StoreID) error {
 	if _, ok := errors.AsType[*memento.ClockError](err); ok {
 		return hint(err, "nothing was removed; correct the wrong clock; if the clock of this machine is right, run the command with --force")

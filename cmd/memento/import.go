@@ -73,7 +73,7 @@ func (a *app) importFrom(ctx context.Context, name string, f importFlags) error 
 	case errors.Is(err, memento.ErrExist):
 		return hint(err, "to replace existing memories, add --overwrite")
 	case inPath(err):
-		return hint(err, `a path cannot be masked: rename it where it comes from, with "memento scan --fix" if that is a store; or allow it with "memento stores create --allow"`)
+		return hint(err, `a path cannot be masked: rename the memory in the source, with "memento scan --fix" and "memento mv" if that is a store; or allow the text with "memento stores create --allow"`)
 	}
 	if err != nil {
 		return err

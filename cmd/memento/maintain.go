@@ -106,8 +106,8 @@ func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err err
 				}
 				err = cmp.Or(err, hintHeld(held, command, u.Store.ID))
 			}
-			if told := a.maintained(u, j.At, err); told != nil {
-				return told
+			if err := a.maintained(u, j.At, err); err != nil {
+				return err
 			}
 			if err != nil {
 				if u.Store.ID != "" {
@@ -130,7 +130,7 @@ func (a *app) warn(err error) {
 	fmt.Fprintf(a.stderr, "memento: %s\n", printable(strings.TrimPrefix(err.Error(), "memento: ")))
 }
 
-// maintained says what was done in a store, if anything was.
+// maintained prints what was done in a store, if anything.
 func (a *app) maintained(u memento.MaintenanceResult, at time.Time, failed error) error {
 	if u.Store.ID == "" || failed == nil && len(u.Expired) == 0 && u.Pruned.Versions == 0 {
 		return nil

@@ -15,9 +15,9 @@ func (a *app) mvCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "mv FROM TO",
 		Short: "Rename or move a memory or a directory",
-		Long: `Mv renames a memory, or a directory with everything in it, and never overwrites.
-If TO ends with a slash, FROM keeps its name and goes into that directory. A memory
-can be named by its ID as well, for a path that is better not typed.`,
+		Long: `Mv renames a memory, or a directory with everything in it. It never overwrites a
+memory. If TO ends with a slash, FROM is moved into that directory and keeps its name.
+FROM can also be the ID of a memory, for example if its path contains a secret.`,
 		Example: `  memento mv /draft.md /notes/final.md
   memento mv /projects/done /archive/
   memento mv mem_01kb... /accounts/main.md`,
@@ -50,7 +50,7 @@ can be named by its ID as well, for a path that is better not typed.`,
 
 func isMemoryID(arg string) bool { return strings.HasPrefix(arg, "mem_") }
 
-// mvByID moves a memory wherever it is, without saying where that was.
+// mvByID moves a memory by its ID, and does not print its old path, which may be sensitive.
 func (a *app) mvByID(ctx context.Context, s *memento.Store, id memento.MemoryID, to memento.Path, into bool) error {
 	for {
 		m, err := s.Stat(ctx, memento.ByID(id))
@@ -63,7 +63,7 @@ func (a *app) mvByID(ctx context.Context, s *memento.Store, id memento.MemoryID,
 		}
 		err = a.applyUnnamed(ctx, s, map[memento.Path]memento.MemoryID{m.Path: id}, move)
 		if errors.Is(err, memento.ErrConflict) && ctx.Err() == nil {
-			continue // it was changed in between; moving it is still what is asked
+			continue // it was changed by another process; try again
 		}
 		return err
 	}

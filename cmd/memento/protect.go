@@ -15,13 +15,13 @@ func (a *app) protectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "protect PATTERN...",
 		Short: "Make memories read-only",
-		Long: `Protect makes memories of a store read-only, those that exist and those to come: nobody
-can make, change, move or remove them, no agent and no person. A path means everything
-below it, so / is the whole store. In a pattern, * stands for a part of a name, and **
-for any directories; a pattern without a slash is a name, wherever it is. Quote
-patterns, or your shell expands them.
+		Long: `Protect makes existing and future memories of a store read-only: neither agents nor users
+can create, change, move or remove them. A path includes everything below it, so / is the
+whole store. In a pattern, * matches a part of a name and ** matches any number of
+directories. A pattern without a slash matches names in every directory. Quote patterns,
+so that your shell does not expand them.
 
-"memento stores settings" shows what is read-only, "memento unprotect" ends it.`,
+"memento stores settings" lists the read-only patterns; "memento unprotect" removes them.`,
 		Example: `  memento protect /policies
   memento protect '/teams/*/rules.md' '*.lock'
   memento --store handbook protect /`,
@@ -43,9 +43,9 @@ patterns, or your shell expands them.
 func (a *app) unprotectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unprotect PATTERN...",
-		Short: "Let read-only memories be changed again",
-		Long: `Unprotect takes back what "memento protect" did. A pattern must be given as it was
-then; "memento stores settings" shows those that there are.`,
+		Short: "Make read-only memories writable again",
+		Long: `Unprotect removes patterns that "memento protect" added. Give a pattern exactly as it was
+added; "memento stores settings" lists all of them.`,
 		Example: `  memento unprotect /policies
   memento --store handbook unprotect /`,
 		Args:              cobra.MinimumNArgs(1),
@@ -55,7 +55,7 @@ then; "memento stores settings" shows those that there are.`,
 				for _, arg := range args {
 					i := slices.Index(list, memento.Pattern(arg))
 					if i < 0 {
-						return nil, hint(fmt.Errorf("among what is read-only, %q %w", arg, memento.ErrNotExist), "%s", readOnlyHint(list))
+						return nil, hint(fmt.Errorf("read-only pattern %q %w", arg, memento.ErrNotExist), "%s", readOnlyHint(list))
 					}
 					list = slices.Delete(list, i, i+1)
 				}
@@ -67,9 +67,9 @@ then; "memento stores settings" shows those that there are.`,
 
 func readOnlyHint(list []memento.Pattern) string {
 	if len(list) == 0 {
-		return "nothing is read-only in this store"
+		return "this store has no read-only patterns"
 	}
-	return "there is " + joinPatterns(list)
+	return "the read-only patterns are " + joinPatterns(list)
 }
 
 func joinPatterns(list []memento.Pattern) string {
@@ -80,8 +80,7 @@ func joinPatterns(list []memento.Pattern) string {
 	return strings.Join(texts, ", ")
 }
 
-// changeReadOnly changes what is read-only in the store that the flags name, and
-// says what it is then.
+// changeReadOnly changes the read-only patterns of the selected store, and prints them.
 func (a *app) changeReadOnly(cmd *cobra.Command, change func([]memento.Pattern) ([]memento.Pattern, error)) error {
 	return a.withFound(cmd.Context(), a.chosenStore(), func(b memento.Backend, info memento.StoreInfo) error {
 		info, err := a.changeSettings(cmd.Context(), b, info, func(s memento.Settings) (_ memento.Settings, err error) {
@@ -105,7 +104,7 @@ func (a *app) changeReadOnly(cmd *cobra.Command, change func([]memento.Pattern) 
 	})
 }
 
-// completeReadOnly suggests what is read-only.
+// completeReadOnly suggests the read-only patterns.
 func (a *app) completeReadOnly(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []string
 	err := a.withFound(cmd.Context(), a.chosenStore(), func(_ memento.Backend, info memento.StoreInfo) error {

@@ -19,8 +19,8 @@ func (a *app) putCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "put PATH [FILE]",
 		Short: "Write a memory from a file, or from standard input",
-		Long: `Put writes a memory whole, from a file or from standard input. What it replaces
-stays in the history. Secrets are replaced, or refused, as the store's settings say.`,
+		Long: `Put writes a memory from a file or from standard input. It replaces existing contents,
+which stay in the history. Secrets are masked or rejected, depending on the store settings.`,
 		Example: `  memento put /notes/a.md a.md
   date | memento put /notes/today.md
   memento put /notes/a.md a.md --if-absent
@@ -56,31 +56,31 @@ stays in the history. Secrets are replaced, or refused, as the store's settings 
 			})
 		},
 	}
-	c.Flags().BoolVar(&ifAbsent, "if-absent", false, "only if there is no such memory")
-	c.Flags().StringVar(&ifVersion, "if-version", "", "only if this is the memory's newest version")
+	c.Flags().BoolVar(&ifAbsent, "if-absent", false, "only if the memory does not exist")
+	c.Flags().StringVar(&ifVersion, "if-version", "", "only if this is the newest version of the memory")
 	c.MarkFlagsMutuallyExclusive("if-absent", "if-version")
 	_ = c.RegisterFlagCompletionFunc("if-version", a.completeVersions)
 	return c
 }
 
-// noteMasked tells a person what was replaced in what they wrote.
+// noteMasked prints which secrets were masked in a write.
 func (a *app) noteMasked(found []memento.FindingLocation) {
-	const most = 10
-	for _, f := range found[:min(len(found), most)] {
+	const max = 10
+	for _, f := range found[:min(len(found), max)] {
 		a.say("note: masked %s on line %d of %s", f.Kind, f.Line, f.Path)
 	}
-	if n := len(found) - most; n > 0 {
+	if n := len(found) - max; n > 0 {
 		a.say("note: masked %d more", n)
 	}
 }
 
-// apply makes changes in the name of the person, and says what became of them.
+// apply makes changes as the current user, and prints the results.
 func (a *app) apply(ctx context.Context, s *memento.Store, changes ...memento.Change) error {
 	return a.applyUnnamed(ctx, s, nil, changes...)
 }
 
-// applyUnnamed is apply that tells people the IDs of some memories, which they
-// were named by, in place of their paths.
+// applyUnnamed is apply that prints the IDs in ids instead of the paths, for memories that
+// the user selected by ID.
 func (a *app) applyUnnamed(ctx context.Context, s *memento.Store, ids map[memento.Path]memento.MemoryID, changes ...memento.Change) error {
 	r, err := s.Apply(ctx, person(), changes...)
 	if err != nil {

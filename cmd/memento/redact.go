@@ -14,10 +14,10 @@ func (a *app) redactCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "redact VERSION...",
-		Short: "Remove versions' contents and paths for good",
-		Long: `Redact removes the contents and the path of versions for good. That they were made,
-when and by whom, stays. The newest version of a memory can be redacted once the
-memory was changed or removed. The versions are redacted one after the other.`,
+		Short: "Permanently erase the contents and paths of versions",
+		Long: `Redact permanently erases the contents and the path of versions. The ID, the time and the
+actor of a version are kept. The newest version of a memory can only be redacted after
+the memory was changed or removed. Several versions are redacted one after the other.`,
 		Example: `  memento redact memver_01kb...
   memento redact --yes memver_01kb... memver_01kc...`,
 		Args:              cobra.MinimumNArgs(1),
@@ -28,15 +28,15 @@ memory was changed or removed. The versions are redacted one after the other.`,
 			})
 		},
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return c
 }
 
 func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bool) error {
-	// What is named must exist before the first is gone.
+	// All versions must exist before the first is redacted.
 	for _, id := range ids {
 		v, err := s.Version(ctx, memento.VersionID(id))
-		if damage, ok := errors.AsType[*memento.DamageError](err); ok { // it can be redacted all the same
+		if damage, ok := errors.AsType[*memento.DamageError](err); ok { // a damaged version can be redacted
 			v, err = withoutContents(ctx, s, damage)
 		}
 		if err != nil {
@@ -51,7 +51,7 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 	if err := a.out.Flush(); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, yes, "Remove the contents of %s for good?", plural(len(ids), "version", "versions")); err != nil {
+	if err := a.confirm(ctx, yes, "Permanently erase the contents of %s?", plural(len(ids), "version", "versions")); err != nil {
 		return err
 	}
 	store, err := s.ID(ctx)
@@ -77,7 +77,7 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 	return nil
 }
 
-// withoutContents returns a version whose contents are damaged.
+// withoutContents returns a version with damaged contents, without these contents.
 func withoutContents(ctx context.Context, s *memento.Store, damage *memento.DamageError) (memento.Version, error) {
 	for v, err := range s.Versions(ctx, memento.VersionListOptions{Memory: damage.Memory}) {
 		if err != nil || v.ID == damage.Version {

@@ -16,13 +16,13 @@ func (a *app) restoreCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "restore VERSION | restore --as-of TIME",
-		Short: "Bring back a version, or everything as of a time",
-		Long: `Restore writes the contents of a version back to its memory, wherever that is now;
-a memory that was removed comes back where it was.
+		Short: "Restore a version, or the whole store as of a time",
+		Long: `Restore writes the contents of a version to its memory, at the current path of the
+memory. A removed memory is restored at its old path.
 
-With --as-of, it brings the whole store back to what it was at a time, as one
-change. --dry-run only shows what would be done. Restoring is a change like any
-other, and can be restored itself.`,
+With --as-of it restores the whole store to its state at a time, in one atomic change.
+With --dry-run it only shows what would change. A restore adds versions to the history,
+so it can itself be undone.`,
 		Example: `  memento restore memver_01kb...
   memento restore --as-of 2h --dry-run
   memento restore --as-of "2026-11-20 09:00"`,
@@ -35,7 +35,7 @@ other, and can be restored itself.`,
 			case len(args) == 0 && asOf == "":
 				return usage("give a version, or a time with --as-of")
 			case len(args) == 1 && dryRun:
-				return usage("--dry-run goes with --as-of")
+				return usage("--dry-run needs --as-of")
 			case len(args) == 1:
 				return a.withStore(cmd.Context(), func(s *memento.Store) error {
 					return a.restoreVersion(cmd.Context(), s, memento.VersionID(args[0]))
@@ -55,8 +55,8 @@ other, and can be restored itself.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&asOf, "as-of", "", "bring everything back to what it was at this `time`: "+timeForms)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be done")
+	c.Flags().StringVar(&asOf, "as-of", "", "restore the state of this `time`: "+timeForms)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
 	return c
 }
 
@@ -76,7 +76,7 @@ func (a *app) restoreVersion(ctx context.Context, s *memento.Store, id memento.V
 	return nil
 }
 
-// restored says what a restoration did, or would do.
+// restored prints what a restore changed, or would change.
 func (a *app) restored(r memento.Restoration, dryRun bool) error {
 	if a.json {
 		return a.writeJSON(restoredJSON{
@@ -96,12 +96,12 @@ func (a *app) restored(r memento.Restoration, dryRun bool) error {
 	}
 	switch {
 	case len(r.Written)+len(r.Removed) == 0:
-		a.say("nothing to do: everything is as it was then")
+		a.say("nothing to do: the store is in this state already")
 	case dryRun:
-		a.say("nothing was done; run it again without --dry-run")
+		a.say("nothing was changed; run it again without --dry-run")
 	}
 	if len(r.Lost) > 0 {
-		a.say("note: what was lost is redacted or pruned and cannot come back; it was left as it is now")
+		a.say("note: lost versions are redacted or pruned and cannot be restored; these memories were not changed")
 	}
 	return nil
 }

@@ -15,18 +15,18 @@ func (a *app) restoreBackupCommand() *cobra.Command {
 	var replace, verifyOnly bool
 	c := &cobra.Command{
 		Use:   "restore-backup FILE",
-		Short: "Put a backup in place, or check one",
-		Long: `Restore-backup makes what --backend names, a file or a folder, of a backup that
-"memento backup" has written. The backup is checked first: that it is whole, that
-every version has its contents, and that all fits together. It stays.
+		Short: "Restore a backup, or verify one",
+		Long: `Restore-backup creates the file or folder of --backend from a backup of "memento backup".
+It first verifies the backup: it must be complete and consistent, with the contents of
+every version. The backup file is not changed.
 
-What is there already is only replaced with --replace, and is kept beside the new one,
-with ".before-" and the time behind its name. Programs that use it, such as a server,
-must be stopped; as long as one runs, nothing is done. Whenever this is interrupted,
-either the old memories or the new ones are there.
+An existing file or folder is replaced only with --replace. It is kept with ".before-" and
+the time appended to its name. Processes that use it, such as a server, must be stopped
+first, or the command fails. If it is interrupted, either the old or the restored data is
+in place.
 
-A backup of a file can be restored to a folder of plain files, and the other way
-round. "memento restore" is about versions of memories.`,
+A backup of a sqlite: backend can be restored to a dir: backend, and the reverse. To
+restore single memories, use "memento restore".`,
 		Example: `  memento restore-backup --verify-only memento-backup.db
   memento restore-backup memento-backup.db --replace
   memento --backend sqlite:drill.db restore-backup memento-backup.db`,
@@ -38,8 +38,8 @@ round. "memento restore" is about versions of memories.`,
 			return a.restoreBackup(cmd.Context(), args[0], replace)
 		},
 	}
-	c.Flags().BoolVar(&replace, "replace", false, "replace what is there, and keep it beside")
-	c.Flags().BoolVar(&verifyOnly, "verify-only", false, "check the file, and do nothing")
+	c.Flags().BoolVar(&replace, "replace", false, "replace an existing file or folder, and keep it under another name")
+	c.Flags().BoolVar(&verifyOnly, "verify-only", false, "verify the backup, and change nothing")
 	c.MarkFlagsMutuallyExclusive("replace", "verify-only")
 	return c
 }
@@ -55,11 +55,11 @@ func (a *app) restoreBackup(ctx context.Context, file string, replace bool) erro
 	end()
 	switch {
 	case errors.Is(err, memento.ErrExist) && !replace:
-		return hint(err, "nothing was changed; to replace what is there, and keep it beside the new, add --replace")
+		return hint(err, "nothing was changed; to replace the existing data and keep it under another name, add --replace")
 	case errors.Is(err, memento.ErrExist):
-		return hint(err, "nothing was changed; choose another place with --backend")
+		return hint(err, "nothing was changed; choose another backend with --backend")
 	case errors.Is(err, memento.ErrUnsupported):
-		return hint(err, "choose another place with --backend")
+		return hint(err, "choose another backend with --backend")
 	case err != nil:
 		return a.unsound(err)
 	}
@@ -72,15 +72,15 @@ func (a *app) restoreBackup(ctx context.Context, file string, replace bool) erro
 	}
 	a.say("restored %s", describeBackup(done.BackupSummary))
 	if done.Kept != "" {
-		a.say("what was there is kept as %s", line(done.Kept))
+		a.say("the old data is kept as %s", line(done.Kept))
 	}
 	return nil
 }
 
-// unsound says what is wrong with a backup, if that is what err is about.
+// unsound prints the faults of a backup and adds a hint, if err is a BackupError.
 func (a *app) unsound(err error) error {
 	if _, ok := errors.AsType[*memento.BackupError](err); ok {
-		return hint(a.withFaults(err), `nothing was changed; take another backup: "memento restore-backup --verify-only" checks one`)
+		return hint(a.withFaults(err), `nothing was changed; use another backup: "memento restore-backup --verify-only" verifies one`)
 	}
 	return err
 }
@@ -95,9 +95,9 @@ func (a *app) checkBackup(ctx context.Context, file string) error {
 	case unsound && a.json:
 		sound := false
 		j := backupJSON{Type: "memory_backup_check", File: file, Sound: &sound, Faults: damage.Faults}
-		return errors.Join(a.writeJSON(j), hint(err, "take another backup"))
+		return errors.Join(a.writeJSON(j), hint(err, "use another backup"))
 	case unsound:
-		return hint(a.withFaults(err), "take another backup")
+		return hint(a.withFaults(err), "use another backup")
 	case err != nil:
 		return err
 	case a.json:
@@ -105,7 +105,7 @@ func (a *app) checkBackup(ctx context.Context, file string) error {
 		return a.writeJSON(backupJSON{Type: "memory_backup_check", File: file, summaryJSON: wireSummary(sum), Sound: &sound})
 	}
 	rows := [][2]string{
-		{"backup", file + " is sound"},
+		{"backup", file + " is valid"},
 		{"size", humanSize(sum.Size)},
 		{"stores", fmt.Sprint(sum.Stores)},
 		{"memories", fmt.Sprint(sum.Memories) + " (" + humanSize(sum.Bytes) + ")"},

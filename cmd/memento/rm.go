@@ -16,10 +16,10 @@ func (a *app) rmCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rm PATH...",
 		Short: "Remove memories, or directories with -r",
-		Long: `Rm removes memories, all or none. With -r it removes directories too, with
-everything in them. What is removed stays in the history: "memento restore" brings
-it back, "memento redact" removes it for good. A memory can be named by its ID as
-well, for a path that is better not typed.`,
+		Long: `Rm removes all given memories, or none if there is an error. With -r it also removes
+directories with everything in them. Removed memories stay in the history: "memento
+restore" restores them, "memento redact" erases them permanently. A memory can also be
+given by its ID, for example if its path contains a secret.`,
 		Example: `  memento rm /notes/a.md
   memento rm mem_01kb...
   memento rm -r /old /tmp`,
@@ -41,7 +41,7 @@ well, for a path that is better not typed.`,
 				}
 				if p.IsRoot() {
 					return hint(&memento.PathError{Path: arg, Reason: "it is the root of the store"},
-						`remove what is in it by name, or the whole store with "memento stores delete"`)
+						`remove its memories by path, or the whole store with "memento stores delete"`)
 				}
 				if !slices.Contains(paths, p) {
 					paths = append(paths, p)
@@ -52,7 +52,7 @@ well, for a path that is better not typed.`,
 			})
 		},
 	}
-	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "directories too, with everything in them")
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "also remove directories with everything in them")
 	return c
 }
 
@@ -65,11 +65,11 @@ func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, id
 				m, err := s.Stat(ctx, memento.ByPath(p))
 				switch {
 				case errors.Is(err, memento.ErrIsDir):
-					return hint(fmt.Errorf("rm: %w", err), "remove it, and everything in it, with rm -r")
+					return hint(fmt.Errorf("rm: %w", err), "to remove it with everything in it, use rm -r")
 				case err != nil:
 					return err
 				}
-				remove.If = memento.IfVersion(m.Version) // and so no directory that takes its place
+				remove.If = memento.IfVersion(m.Version) // so that a directory created in its place is not removed
 			}
 			changes[i] = remove
 		}
@@ -87,7 +87,7 @@ func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, id
 		}
 		err := a.applyUnnamed(ctx, s, named, changes...)
 		if (!recursive || len(ids) > 0) && errors.Is(err, memento.ErrConflict) && ctx.Err() == nil {
-			continue // it was changed in between; removing it is still what is asked
+			continue // it was changed by another process; try again
 		}
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	a := newApp(stdin, stdout, stderr)
 	defer func() {
-		// A fault of memento itself: said in a sentence, without a stack.
+		// A panic is a bug in memento. Print a message without a stack.
 		if fault := recover(); fault != nil {
-			fmt.Fprintf(stderr, "memento: internal error: %v\nmemento: hint: this is a fault in memento; please report it with the command that you ran\n", fault)
+			fmt.Fprintf(stderr, "memento: internal error: %v\nmemento: hint: this is a bug in memento; please report it with the command that you ran\n", fault)
 			code = exitFailure
 		}
 	}()
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // An app is one run of the program.
 type app struct {
 	stdin  io.Reader
-	stdout io.Writer // bare, for what must leave at once
+	stdout io.Writer // unbuffered
 	out    *bufio.Writer
 	stderr io.Writer
 	now    func() time.Time
@@ -42,12 +42,12 @@ type app struct {
 	detector *sensitive.Detector
 
 	stdinTTY, stdoutTTY, stderrTTY bool
-	colour                         bool // of what goes to stdout
+	colour                         bool // whether stdout gets colours
 
-	running bool // whether the command line was understood
+	running bool // whether the command line was parsed without errors
 
-	serving bool     // whether a server is run, whose log has the warnings
-	exposed []string // what there is to warn of then, see storeurl.Exposed
+	serving bool     // whether this is "serve", which logs the warnings
+	exposed []string // warnings about file permissions: see storeurl.Exposed
 
 	// Flags of all commands.
 	backendURL string
@@ -80,30 +80,30 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "memento",
-		Short: "A home for what Claude remembers",
-		Long: `memento keeps what Claude remembers: small text files in stores, with history,
+		Short: "Storage for Claude's memory tool",
+		Long: `memento stores the memories of Claude: small text files in stores, with history,
 limits and safe concurrent edits. "memento tool" executes the calls of Claude's
-memory tool; the other commands are for people.
+memory tool. The other commands are for users and administrators.
 
-Paths are those of a store: what an agent calls /memories/notes/a.md is
+Paths are relative to the store: the agent's path /memories/notes/a.md is
 /notes/a.md here.`,
-		Example: `  memento tool < calls.jsonl          execute an agent's calls
-  memento ls                          see what is remembered
-  memento log /notes/a.md             see how it came to be
-  memento restore --as-of 2h          bring back what was two hours ago`,
+		Example: `  memento tool < calls.jsonl          execute the calls of an agent
+  memento ls                          list the memories
+  memento log /notes/a.md             list the versions of a memory
+  memento restore --as-of 2h          restore the state of two hours ago`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.backendURL, "backend", "", "where memories are: sqlite:PATH, dir:PATH, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, https://HOST or mem: (env MEMENTO_BACKEND)")
-	flags.StringVar(&a.keyFile, "key-file", "", "file with the key of a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
-	flags.StringVar(&a.encryptionFile, "encryption-keys", "", "`file` with the keys for encryption at rest (env MEMENTO_ENCRYPTION_KEYS_FILE, or the keys themselves in MEMENTO_ENCRYPTION_KEYS)")
-	flags.BoolVar(&a.encryptNames, "encrypt-names", false, "with encryption, encrypt the names of memories, too, in stores that are made (env MEMENTO_ENCRYPTION_NAMES)")
+	flags.StringVar(&a.backendURL, "backend", "", "URL of the backend: sqlite:PATH, dir:PATH, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, https://HOST or mem: (env MEMENTO_BACKEND)")
+	flags.StringVar(&a.keyFile, "key-file", "", "file with the API key for a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
+	flags.StringVar(&a.encryptionFile, "encryption-keys", "", "`file` with the encryption keys (env MEMENTO_ENCRYPTION_KEYS_FILE, or the keys themselves in MEMENTO_ENCRYPTION_KEYS)")
+	flags.BoolVar(&a.encryptNames, "encrypt-names", false, "with encryption, new stores also encrypt the paths of memories (env MEMENTO_ENCRYPTION_NAMES)")
 	flags.StringVar(&a.storeName, "store", "", "name or ID of the store (env MEMENTO_STORE; default \"default\")")
-	flags.BoolVar(&a.json, "json", false, "write JSON, an object a line")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but errors")
+	flags.BoolVar(&a.json, "json", false, "print JSON, one object per line")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	root.SetIn(a.stdin)
 	root.SetOut(a.out)
 	root.SetErr(a.stderr)
@@ -139,8 +139,7 @@ Paths are those of a store: what an agent calls /memories/notes/a.md is
 	return root
 }
 
-// watch makes every command note that it is running: an error before that is
-// one of the command line.
+// watch makes every command set running. Errors before that are usage errors.
 func (a *app) watch(c *cobra.Command) {
 	if do := c.RunE; do != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -19,41 +19,40 @@ func (a *app) scanCommand() *cobra.Command {
 	var f scanFlags
 	c := &cobra.Command{
 		Use:   "scan",
-		Short: "Look for secrets in memories and their history",
-		Long: `Scan looks for secrets in all that a store keeps, its history included, also if the
-store's settings say that nothing is looked for. What they allow is not reported;
-with --personal, personal data is. It lists the version, its time, whether it is
-the present of its memory or history, the kind of secret, and the path and the
-line. What was found is never shown: a path that looks sensitive itself is replaced
-by the ID of its memory.
+		Short: "Search memories and their history for secrets",
+		Long: `Scan searches all memories of a store and their history for secrets, even if detection
+is off in the store settings. Texts that the settings allow are not reported. With
+--personal it also searches for personal data. It lists the version, its time, whether it
+is current ("present") or old ("history"), the kind of secret, the path and the line.
+Secrets are never shown; if a path itself is sensitive, the ID of the memory is shown.
 
-With --fix it removes, for good, what it finds: a present memory gets a version in
-which each secret is replaced by [REDACTED:KIND], and the versions that had it are
-redacted. A path cannot be replaced: rename such a memory by its ID, then repeat.
+With --fix it removes the secrets permanently: it writes a new version of a current memory
+in which each secret is replaced by [REDACTED:KIND], and redacts the versions that
+contained it. Paths cannot be masked: rename such a memory by its ID, and scan again.
 
-The exit code is 1 if something was found and is still there.`,
+The exit code is 1 if secrets were found and not removed.`,
 		Example: `  memento scan
   memento scan --all-stores --personal --json
   memento scan --fix
-  memento mv mem_01kb... /accounts/main.md   (a memory whose path looks sensitive)`,
+  memento mv mem_01kb... /accounts/main.md   (a memory whose path is sensitive)`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.yes && !f.fix {
-				return usage("--yes goes with --fix")
+				return usage("--yes needs --fix")
 			}
 			return a.scan(cmd.Context(), f)
 		},
 	}
-	c.Flags().BoolVar(&f.fix, "fix", false, "remove what is found, for good")
-	c.Flags().BoolVar(&f.personal, "personal", false, "look for personal data too")
-	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask before --fix removes something")
+	c.Flags().BoolVar(&f.fix, "fix", false, "permanently remove the secrets found")
+	c.Flags().BoolVar(&f.personal, "personal", false, "also search for personal data")
+	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "with --fix, do not ask for confirmation")
 	addAllStores(c, &f.all)
 	return c
 }
 
 func (a *app) scan(ctx context.Context, f scanFlags) error {
-	// What is there is collected first: fixing it changes what is scanned, and
-	// the user is asked once.
+	// All findings are collected first, because a fix changes the history that is scanned,
+	// and so that there is one confirmation for all.
 	found := map[memento.StoreID][]memento.Exposure{}
 	var all []memento.Exposure
 	scanned := a.eachStore(ctx, f.all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
@@ -63,7 +62,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 		}
 		found[info.ID], all = exposures, append(all, exposures...)
 		if f.fix && a.json {
-			return nil // each is written once it is known what became of it
+			return nil // printed later, together with the result of the fix
 		}
 		if f.all && !a.json {
 			if err := a.print("%s\n", a.paint(bold, fmt.Sprintf("store %s (%s)", line(info.Name), info.ID))); err != nil {
@@ -91,7 +90,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 	if !f.fix {
 		return cmp.Or(scanned, error(silence(exitFailure)))
 	}
-	if err := a.confirm(ctx, f.yes, "Remove it from %s for good?", plural(len(all), "version", "versions")); err != nil {
+	if err := a.confirm(ctx, f.yes, "Permanently remove the secrets from %s?", plural(len(all), "version", "versions")); err != nil {
 		return err
 	}
 	fixed := 0
@@ -110,7 +109,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 	return nil
 }
 
-// findExposures collects what a scan finds: fixing it changes what is scanned.
+// findExposures returns the findings of a scan.
 func (a *app) findExposures(ctx context.Context, s *memento.Store, personal bool) ([]memento.Exposure, error) {
 	show, end := a.progress("scanning")
 	defer end()
@@ -124,7 +123,7 @@ func (a *app) findExposures(ctx context.Context, s *memento.Store, personal bool
 	return exposures, nil
 }
 
-// countExposures sums up: "3 sensitive places in 2 versions of 1 memory".
+// countExposures returns a summary: "3 sensitive places in 2 versions of 1 memory".
 func countExposures(exposures []memento.Exposure) string {
 	findings, memories := 0, map[memento.MemoryID]bool{}
 	for _, x := range exposures {
@@ -135,8 +134,8 @@ func countExposures(exposures []memento.Exposure) string {
 		plural(len(exposures), "version", "versions"), plural(len(memories), "memory", "memories"))
 }
 
-// showExposure lists what was found in one version, without any of it. With
-// JSON, unfixed says why it could not be fixed, "" if it was, nil if it was not tried.
+// showExposure prints the findings in a version, without the secrets. For JSON, unfixed is
+// the reason why it could not be fixed: "" if it was fixed, nil without --fix.
 func (a *app) showExposure(store memento.StoreID, x memento.Exposure, unfixed *string) error {
 	if a.json {
 		return a.writeJSON(wireExposure(store, x, unfixed))
@@ -162,8 +161,8 @@ func (a *app) showExposure(store memento.StoreID, x memento.Exposure, unfixed *s
 	return nil
 }
 
-// fixExposures removes what was found, says where that was not possible and what
-// to do about it, and returns how many versions are clean.
+// fixExposures removes secrets and prints which could not be removed, and why. It returns
+// the number of versions that were fixed.
 func (a *app) fixExposures(ctx context.Context, s *memento.Store, store memento.StoreID, exposures []memento.Exposure, personal bool) (fixed int, err error) {
 	show, end := a.progress("fixing")
 	defer end()
@@ -195,28 +194,28 @@ func (a *app) fixExposures(ctx context.Context, s *memento.Store, store memento.
 	return fixed, nil
 }
 
-// unfixable says why a version was left as it is, and the next step, if that is
-// up to the user.
+// unfixable returns the reason why a version was not fixed and what the user can do. known
+// is false for unexpected errors.
 func unfixable(err error, x memento.Exposure) (reason string, known bool) {
 	memory := x.Version.Memory
 	switch {
 	case errors.Is(err, memento.ErrHead):
-		return fmt.Sprintf(`its path looks sensitive; rename it with "memento mv %s /NEW/PATH", then scan again`, memory), true
+		return fmt.Sprintf(`its path is sensitive; rename it with "memento mv %s /NEW/PATH", then scan again`, memory), true
 	case errors.Is(err, memento.ErrProtected):
-		return `it is read-only; "memento unprotect" lets it be changed, then scan again`, true
+		return `it is read-only; use "memento unprotect", then scan again`, true
 	case errors.Is(err, memento.ErrArchived):
-		return fmt.Sprintf(`an archived store takes nothing new; remove it with "memento rm %s", then scan again`, memory), true
+		return fmt.Sprintf(`the store is archived; remove the memory with "memento rm %s", then scan again`, memory), true
 	case errors.Is(err, memento.ErrTooLarge):
-		return fmt.Sprintf("what would replace it is longer, and exceeds a limit; %q changes that", "memento stores limits"), true
+		return fmt.Sprintf("the masked text is longer and exceeds a limit; raise it with %q", "memento stores limits"), true
 	case errors.Is(err, memento.ErrForeign):
-		return "something else is in its place, which is left alone", true
+		return "its path is occupied by a file that is not a memory", true
 	case errors.Is(err, memento.ErrConflict), errors.Is(err, memento.ErrNotExist):
-		return "it was changed meanwhile; scan again", true
+		return "it was changed by another process; scan again", true
 	}
 	return "", false
 }
 
-// withoutPath is an error of a memory whose path must not be shown.
+// withoutPath removes the path from an error, because it may be sensitive.
 func withoutPath(err error) error {
 	if at, ok := errors.AsType[*memento.Error](err); ok && at.Path != "" {
 		return &memento.Error{Op: at.Op, Err: at.Err}

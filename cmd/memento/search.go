@@ -17,10 +17,10 @@ func (a *app) searchCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "search QUERY...",
-		Short: "Find memories by their words",
-		Long: `Search lists the memories that have all the words, best first, with the line that
-matches best. A word finds all that begin with it, whatever the case and the
-accents. Words in double quotes must stand together.`,
+		Short: "Search memories for words",
+		Long: `Search lists the memories that contain all words of the query, best match first, each
+with its best matching line. A word also matches longer words that begin with it. Case and
+accents are ignored. Words in double quotes are a phrase.`,
 		Example: `  memento search refund policy
   memento search '"refund policy"' --dir /customers
   memento search refund --json | jq -r .path`,
@@ -39,15 +39,15 @@ accents. Words in double quotes must stand together.`,
 					return err
 				}
 				id, err := s.ID(cmd.Context())
-				if err != nil && len(matches) > 0 { // in a store that is not made yet there are none
+				if err != nil && len(matches) > 0 { // a store that does not exist has no matches and no ID
 					return err
 				}
 				return a.showMatches(id, matches)
 			})
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "/", "only below this directory")
-	c.Flags().IntVarP(&limit, "limit", "n", 20, "the most memories to show")
+	c.Flags().StringVar(&dir, "dir", "/", "search only below this directory")
+	c.Flags().IntVarP(&limit, "limit", "n", 20, "maximum number of memories to list")
 	_ = c.RegisterFlagCompletionFunc("dir", a.completePaths)
 	return c
 }

@@ -23,25 +23,25 @@ func (a *app) serveCommand() *cobra.Command {
 	var f *configFlags
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve memories over HTTP",
-		Long: `Serve answers Anthropic's Memory Stores API, and more, over HTTP: the official SDKs
-work with it once their base URL names it, and programs in any language execute the
-memory tool with one request. It runs until it is interrupted; then it finishes what it
-has accepted. A second interrupt ends it at once.
+		Short: "Run an HTTP server",
+		Long: `Serve runs an HTTP server with Anthropic's Memory Stores API and additional endpoints.
+The official SDKs work with it if their base URL is set to it. Programs in any language
+can execute the memory tool with one request. The server runs until it is interrupted;
+then it finishes the accepted requests. A second interrupt stops it at once.
 
-The first start makes a key, which may do everything, in a file that only its owner can
-read, and says where. "memento --backend http://HOST:PORT" finds it there.
+The first start creates an admin key in a file that only its owner can read, and prints
+the path. "memento --backend http://HOST:PORT" reads the key from this file.
 
-Settings come from flags, from the environment and from one YAML file, in which the
-setting of the flag --tls-cert-file is cert_file below tls, and its variable is
-MEMENTO_TLS_CERT_FILE; docs/configuration.md lists them all. On SIGHUP, the files of the
-certificate, the webhooks and the level of the log are read again.
+Settings come from flags, from the environment and from one YAML file. For example, the
+flag --tls-cert-file is the setting cert_file in the section tls and the environment
+variable MEMENTO_TLS_CERT_FILE; docs/configuration.md lists all settings. SIGHUP reloads
+the certificate files, the webhooks and the log level.
 
-GET /healthz says whether the process lives, GET /readyz whether it should be sent
-requests, both without a key; metrics are on a port of their own.
+GET /healthz is the liveness check, GET /readyz the readiness check; both need no key.
+Metrics are served on another port.
 
-Exit code 0 means that it was asked to end and everything was finished, 1 that requests
-were cut off when their time was over.`,
+The exit code is 0 after a complete shutdown, and 1 if requests were cut off at the end of
+the grace period.`,
 		Example: `  memento serve
   memento serve --config /etc/memento/memento.yaml
   memento serve --address :8377 --tls-cert-file cert.pem --tls-key-file key.pem
@@ -59,7 +59,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		return a.reportConfigErrors(err)
 	}
 	a.backendURL, a.encryptionFile, a.encryptNames = c.Backend, c.Encryption.KeysFile, c.Encryption.Names
-	errs := &syncWriter{w: a.stderr} // the log, and what is said here
+	errs := &syncWriter{w: a.stderr} // shared by the log and by messages
 	a.stderr, a.serving = errs, true
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		s, err := server.New(c, server.Deps{Backend: b, Detector: a.detector, Log: errs, Version: build().Version})
@@ -69,12 +69,12 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		server.LimitMemory()
 		key, err := a.firstKey(ctx, b, s.Addresses().Main)
 		var noKey error
-		if isFull(err) { // what there is can be read all the same
+		if isFull(err) { // reading still works
 			noKey, err = err, nil
 		}
 		if err == nil {
 			_, encrypted := cryptstore.Of(b)
-			err = a.tellServing(s, &c, key, encrypted, noKey)
+			err = a.printServing(s, &c, key, encrypted, noKey)
 		}
 		if err != nil {
 			s.Close()
@@ -83,48 +83,48 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		defer a.reloadOnHangup(f, s)()
 		err = s.Run(ctx)
 		if errors.Is(err, server.ErrCutOff) {
-			err = hint(err, "allow more with --shutdown-grace")
+			err = hint(err, "allow more time with --shutdown-grace")
 		}
 		return err
 	})
 }
 
-// What "serve --json" writes once it listens.
+// The output of "serve --json" when the server listens.
 type serverJSON struct {
 	Type    string `json:"type"` // "memento_server"
 	URL     string `json:"url"`
 	Address string `json:"address"`
-	Metrics string `json:"metrics_address"` // "" if there are none
-	Pprof   string `json:"pprof_address"`   // "" if there is none
-	KeyFile string `json:"key_file"`        // that lets the caller in; "" if there is none
+	Metrics string `json:"metrics_address"` // "" for none
+	Pprof   string `json:"pprof_address"`   // "" for none
+	KeyFile string `json:"key_file"`        // with an admin key; "" for none
 }
 
-// tellServing says where the server is, and what to know about it.
-func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, encrypted bool, noKey error) error {
+// printServing prints the addresses of the server and warnings.
+func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, encrypted bool, noKey error) error {
 	at := s.Addresses()
 	log := s.Logger()
 	say := func(format string, args ...any) { a.say("memento: "+format, args...) }
-	if c.Log.Format == "json" { // whoever reads the log gets nothing else
+	if c.Log.Format == "json" { // the log stays pure JSON
 		say = func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) }
 	}
 	say("listening on %s", at.URL())
-	say("memories are in %s", c.ShownBackend())
+	say("backend: %s", c.ShownBackend())
 	if encrypted {
-		say("what is kept is encrypted")
+		say("encryption at rest is on")
 	}
 	if at.Metrics != "" {
-		say("metrics are on http://%s/metrics", at.Metrics)
+		say("metrics: http://%s/metrics", at.Metrics)
 	}
 	switch {
 	case noKey != nil:
-		say("warning: there is no key, and none can be made (%v); make room and start the server again", noKey)
+		say("warning: there is no API key, and none can be created (%v); free some space and restart the server", noKey)
 	case keyFile != "":
-		say("a key that may do everything is in %s", line(keyFile))
+		say("admin key: %s", line(keyFile))
 	default:
-		say(`there are keys already, none of them in a file for this address; "memento keys create", with --backend %s, makes another`, line(c.ShownBackend()))
+		say(`there is no key file for this address; use an existing key, or create one with "memento keys create --backend %s"`, line(c.ShownBackend()))
 	}
 	if c.Exposed() {
-		say("warning: others can reach this address, and without TLS they can read keys and memories on their way; set --tls-cert-file and --tls-key-file, put a proxy with TLS in front, or listen on 127.0.0.1")
+		say("warning: this address is reachable from other machines without TLS, so keys and memories cross the network unencrypted; set --tls-cert-file and --tls-key-file, use a TLS proxy, or listen on 127.0.0.1")
 	}
 	for _, text := range a.exposed {
 		say("warning: %s", line(text))
@@ -137,11 +137,11 @@ func (a *app) tellServing(s *server.Server, c *server.Config, keyFile string, en
 	}); err != nil {
 		return err
 	}
-	return a.out.Flush() // whoever started the program waits for it
+	return a.out.Flush() // the parent process waits for it
 }
 
-// firstKey makes the first key of a backend that has none, and returns the file of
-// one that works at this address, or "".
+// firstKey creates the first key of a backend without keys. It returns the path of the key
+// file for this address if the key in it is valid, else "".
 func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (string, error) {
 	keeper, ok := b.(memento.KeyKeeper)
 	if !ok {
@@ -157,7 +157,7 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	case errors.Is(err, fs.ErrNotExist):
 		secret = ""
 	default:
-		return "", hint(err, "move the file away, or choose another port")
+		return "", hint(err, "move the file away, or use another port")
 	}
 	any, works, err := a.knownKeys(ctx, keeper, secret)
 	switch {
@@ -168,26 +168,26 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	case any:
 		return "", nil
 	}
-	// The file is written first. If the process ends before the key is kept, the
-	// next start finds the file and keeps its key. It can also be that of another
-	// backend which was served here, and then it is good for both.
+	// The file is written first: if the process ends before the key is stored, the next
+	// start finds the file and stores its key. The file can also be from another backend
+	// that was served at this address; then the key works for both.
 	//
-	// Of several servers that start on one backend, the ID lets one make the key.
+	// The fixed ID makes sure that only one of several servers stores a first key.
 	k, made, err := memento.NewKey(workspace, "first key", memento.RoleAdmin, a.now(), time.Time{})
 	if err != nil {
 		return "", err
 	}
 	k.ID = firstKeyID
-	ours := false
+	created := false
 	if secret == "" {
 		secret = made
 		err := writeKeyFile(file, secret)
-		ours = err == nil
-		if errors.Is(err, fs.ErrExist) { // another server on this address was faster
+		created = err == nil
+		if errors.Is(err, fs.ErrExist) { // another server on this address created it
 			secret, err = readKeyFile(file)
 		}
 		if err != nil {
-			return "", hint(fmt.Errorf("the first key cannot be written: %w", err), `make the folder writable, or make a key with "memento keys create"`)
+			return "", hint(fmt.Errorf("the first key cannot be written to a file: %w", err), `make the folder writable, or create a key with "memento keys create"`)
 		}
 	}
 	k.Hash, k.Hint = memento.HashSecret(secret), secret[len(secret)-len(k.Hint):]
@@ -196,10 +196,10 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 		if _, works, err := a.knownKeys(ctx, keeper, secret); err != nil || works {
 			return file, err
 		}
-		if !ours {
+		if !created {
 			return "", nil
 		}
-		// Another server has made the first key: the one in the file lets nobody in.
+		// Another server stored the first key. The key in the file is not valid.
 		return "", os.Remove(file)
 	}
 	if err != nil {
@@ -208,15 +208,15 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	return file, nil
 }
 
-// isFull reports whether err says that a disk is full: that of the storage, or that of the
-// file of a key.
+// isFull reports whether err means that a disk is full: the one of the storage, or the one
+// of the key file.
 func isFull(err error) bool { return errors.Is(err, memento.ErrNoSpace) || reserve.IsFull(err) }
 
-// firstKeyID is that of the key that the first start makes.
+// firstKeyID is the ID of the key that the first start creates.
 const firstKeyID memento.KeyID = "apikey_first"
 
-// knownKeys reports whether a backend has any keys, and whether the secret is that
-// of one that lets somebody in.
+// knownKeys reports whether a backend has any keys, and whether the secret belongs to an
+// active one.
 func (a *app) knownKeys(ctx context.Context, keeper memento.KeyKeeper, secret string) (any, works bool, err error) {
 	if secret != "" {
 		k, err := keeper.KeyByHash(ctx, memento.HashSecret(secret))
@@ -233,7 +233,7 @@ func (a *app) knownKeys(ctx context.Context, keeper memento.KeyKeeper, secret st
 	return false, false, nil
 }
 
-// reload reads the configuration again, while a server runs.
+// reload reloads the configuration of a running server.
 func (a *app) reload(f *configFlags, s *server.Server) {
 	c, err := a.loadChecked(f)
 	if err == nil {
@@ -241,13 +241,13 @@ func (a *app) reload(f *configFlags, s *server.Server) {
 		return
 	}
 	text := err.Error()
-	if faults, ok := errors.AsType[server.ConfigErrors](err); ok {
-		text = strings.ReplaceAll(faults.Error(), "\n", "; ")
+	if errs, ok := errors.AsType[server.ConfigErrors](err); ok {
+		text = strings.ReplaceAll(errs.Error(), "\n", "; ")
 	}
-	s.Logger().Error("configuration cannot be read again; the old one stays", "error", text)
+	s.Logger().Error("configuration reload failed; the old configuration stays active", "error", text)
 }
 
-// A syncWriter lets several goroutines write.
+// A syncWriter is a writer that is safe for concurrent use.
 type syncWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -10,8 +10,7 @@ import (
 	"memento/server"
 )
 
-// reloadOnHangup has a server read its configuration again when the process gets
-// SIGHUP, until the returned function is called.
+// reloadOnHangup reloads the configuration of a server on SIGHUP, until stop is called.
 func (a *app) reloadOnHangup(f *configFlags, s *server.Server) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)

@@ -2,6 +2,6 @@ package main
 
 import "memento/server"
 
-// reloadOnHangup does nothing: there is no such signal. Files of certificates are
-// read again when they change.
+// reloadOnHangup does nothing, because Windows has no SIGHUP. Certificate files are
+// reloaded when they change.
 func (a *app) reloadOnHangup(*configFlags, *server.Server) (stop func()) { return func() {} }

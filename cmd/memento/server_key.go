@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// serverKey returns the key for the server at a host: of MEMENTO_KEY, or of the file
-// that the flags or MEMENTO_KEY_FILE name, or of the one that "serve" on this machine
-// left for it; "" if there is none.
+// serverKey returns the API key for a server: from MEMENTO_KEY, else from the file of
+// --key-file or MEMENTO_KEY_FILE, else from the key file that "serve" on this machine wrote
+// for host and port; "" if there is none.
 func (a *app) serverKey(_, host, port string) (string, error) {
 	if key := strings.TrimSpace(os.Getenv("MEMENTO_KEY")); key != "" {
 		return key, nil
@@ -20,7 +20,7 @@ func (a *app) serverKey(_, host, port string) (string, error) {
 	}
 	path, err := keyFile(host, port)
 	if err != nil {
-		return "", nil // there can be none
+		return "", nil // no key file is possible for this host
 	}
 	key, err := readKeyFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
