@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// settingFlags are the settings of a store as flags. Of each list, a flag adds
-// entries, and the same flag with "remove-" before it removes them.
+// settingFlags are the flags for the settings of a store. Each list has a flag that adds
+// entries, and a flag with the prefix "remove-" that removes them.
 type settingFlags struct {
 	sensitive       string
 	personal        bool
@@ -22,7 +22,7 @@ type settingFlags struct {
 	lists []*listFlag
 }
 
-// A listFlag is a list in the settings as two flags.
+// A listFlag has the two flags of a list.
 type listFlag struct {
 	name        string
 	add, remove []string
@@ -37,30 +37,29 @@ const (
 	flagReadOnly     = "read-only"
 )
 
-// add adds the flags to a command; those that remove entries only where there
-// can be some.
+// add adds the flags to a command; the "remove-" flags only if removing is set.
 func (f *settingFlags) add(c *cobra.Command, removing bool) {
 	flags := c.Flags()
-	flags.StringVar(&f.sensitive, "sensitive", "", "what becomes of secrets that are written: mask, reject or off")
-	flags.BoolVar(&f.personal, "personal", false, "whether personal data is sensitive too")
+	flags.StringVar(&f.sensitive, "sensitive", "", "what to do with secrets in writes: mask, reject or off")
+	flags.BoolVar(&f.personal, "personal", false, "treat personal data as sensitive, too")
 	f.expireAfter = span{word: "never"}
-	flags.Var(&f.expireAfter, "expire-after", "how long memories live that nobody reads or writes: "+spanForms+", or never")
+	flags.Var(&f.expireAfter, "expire-after", "expire memories that were not used for this time: "+spanForms+", or never")
 	f.historyAge = span{word: "forever", means: memento.Forever}
-	flags.Var(&f.historyAge, "history-age", "how long versions are kept that were replaced: "+spanForms+", or forever")
-	flags.IntVar(&f.historyVersions, "history-versions", 0, "how many versions of each memory are kept, however old")
-	flags.BoolVar(&f.noHistory, "no-history", false, "keep no history: what is replaced or removed is gone")
+	flags.Var(&f.historyAge, "history-age", "keep replaced versions for this time: "+spanForms+", or forever")
+	flags.IntVar(&f.historyVersions, "history-versions", 0, "always keep this many versions of each memory")
+	flags.BoolVar(&f.noHistory, "no-history", false, "keep no history; replaced and removed contents cannot be restored")
 	for _, list := range []struct{ name, kind, usage string }{
-		{flagAllow, "text", "a `text` that is not sensitive, though it looks so (may be repeated)"},
-		{flagAllowPattern, "expression", "a regular `expression`: texts that wholly match are not sensitive (may be repeated)"},
-		{flagAllowPath, "pattern", "a `pattern` of paths: memories that may hold anything (may be repeated)"},
-		{flagKeep, "pattern", "a `pattern` of paths: memories that never expire (may be repeated)"},
-		{flagReadOnly, "pattern", "a `pattern` of paths: memories that nobody can change (may be repeated)"},
+		{flagAllow, "text", "a `text` that is not sensitive (can be repeated)"},
+		{flagAllowPattern, "expression", "a regular `expression`; texts that match completely are not sensitive (can be repeated)"},
+		{flagAllowPath, "pattern", "a path `pattern` of memories that are not checked for secrets (can be repeated)"},
+		{flagKeep, "pattern", "a path `pattern` of memories that never expire (can be repeated)"},
+		{flagReadOnly, "pattern", "a path `pattern` of memories that are read-only (can be repeated)"},
 	} {
 		l := &listFlag{name: list.name}
 		f.lists = append(f.lists, l)
 		flags.StringArrayVar(&l.add, l.name, nil, list.usage)
 		if removing {
-			flags.StringArrayVar(&l.remove, "remove-"+l.name, nil, "takes a `"+list.kind+"` away that --"+l.name+" added")
+			flags.StringArrayVar(&l.remove, "remove-"+l.name, nil, "remove a `"+list.kind+"` that --"+l.name+" added")
 		}
 	}
 	c.MarkFlagsMutuallyExclusive("no-history", "history-age")
@@ -69,7 +68,7 @@ func (f *settingFlags) add(c *cobra.Command, removing bool) {
 		[]string{string(memento.Mask), string(memento.Reject), string(memento.Off)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// settings returns s with what was given on the command line.
+// settings returns s with the changes of the command line.
 func (f *settingFlags) settings(c *cobra.Command, s memento.Settings) (memento.Settings, error) {
 	given := c.Flags().Changed
 	if given("sensitive") {
@@ -120,16 +119,16 @@ func (f *settingFlags) changed(c *cobra.Command) bool {
 	return slices.ContainsFunc(names, c.Flags().Changed)
 }
 
-// changeList returns a list without the entries to be removed, which must be
-// there, and with those to be added, which may be.
+// changeList removes and adds entries of a list. Entries to remove must be in the list;
+// entries to add may be.
 func changeList[T ~string](list []T, l *listFlag) ([]T, error) {
 	list = slices.Clone(list)
 	for _, text := range l.remove {
 		i := slices.Index(list, T(text))
 		if i < 0 {
-			// What is allowed may be what must not be repeated.
-			return nil, hint(fmt.Errorf("what --remove-%s names %w among the store's settings", l.name, memento.ErrNotExist),
-				`"memento stores settings" shows what there is`)
+			// The error does not contain the entry, which may be a secret.
+			return nil, hint(fmt.Errorf("the value of --remove-%s %w in the store settings", l.name, memento.ErrNotExist),
+				`"memento stores settings" lists the current values`)
 		}
 		list = slices.Delete(list, i, i+1)
 	}
@@ -144,11 +143,11 @@ func changeList[T ~string](list []T, l *listFlag) ([]T, error) {
 	return list, nil
 }
 
-// settingRows describes settings for people, a row each.
+// settingRows describes settings as rows of name and value.
 func settingRows(s memento.Settings) [][2]string {
 	mode := string(s.Sensitive.Mode)
 	if s.Sensitive.Mode != memento.Off && s.Sensitive.Personal {
-		mode += ", personal data too"
+		mode += ", including personal data"
 	}
 	rows := [][2]string{{"sensitive", mode}}
 	rows = appendRows(rows, flagAllow, s.Sensitive.Allow)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// humanSize writes a number of bytes as "512B", "1.5K", "1.2M".
+// humanSize formats a number of bytes as "512B", "1.5K", "1.2M".
 func humanSize(bytes int64) string {
 	if bytes < 1024 {
 		return strconv.FormatInt(bytes, 10) + "B"
@@ -21,7 +21,7 @@ func humanSize(bytes int64) string {
 	return strconv.FormatFloat(size, 'f', 1, 64) + "KMGT"[unit:unit+1]
 }
 
-// A byteSize is a flag: a number of bytes, with K, M or G for powers of 1,024.
+// A byteSize is the value of a flag: a number of bytes, with K, M or G for powers of 1,024.
 type byteSize int64
 
 func (s *byteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
@@ -41,7 +41,7 @@ func (s *byteSize) Set(text string) error {
 	return nil
 }
 
-// plural writes a number with its noun: "1 memory", "2 memories".
+// plural formats a number with its noun: "1 memory", "2 memories".
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// The forms of spans of time on the command line, for help texts.
+// spanForms are examples of durations on the command line, for help texts.
 const spanForms = "12h, 30d, 4w"
 
-// A span is a flag: a span of time, or the one word that stands for a special one.
+// A span is the value of a flag: a duration, or a special word.
 type span struct {
 	value time.Duration
 	word  string
-	means time.Duration // what the word stands for
+	means time.Duration // the value of the word
 }
 
 func (s *span) String() string { return "" } // no default is shown
@@ -29,14 +29,14 @@ func (s *span) Set(text string) error {
 	case ok:
 		s.value = d
 	case s.word != "":
-		return fmt.Errorf("give a span of time, such as %s, or %s", spanForms, s.word)
+		return fmt.Errorf("give a duration, such as %s, or %s", spanForms, s.word)
 	default:
-		return fmt.Errorf("give a span of time, such as %s", spanForms)
+		return fmt.Errorf("give a duration, such as %s", spanForms)
 	}
 	return nil
 }
 
-// spanText writes a span in the largest units that give it exactly: "30d", "1d12h".
+// spanText formats a duration in the largest exact units: "30d", "1d12h".
 func spanText(d time.Duration) string {
 	if d < time.Second {
 		return d.String()
@@ -54,7 +54,7 @@ func spanText(d time.Duration) string {
 	return b.String()
 }
 
-// ageText writes an age in whole days or, below two, in whole hours.
+// ageText formats an age in whole days, or below two days in whole hours.
 func ageText(d time.Duration) string {
 	if d < 48*time.Hour {
 		return strconv.FormatInt(int64(d/time.Hour), 10) + "h"

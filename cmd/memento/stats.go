@@ -13,16 +13,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// How many of the largest memories are shown.
+// largestShown is the number of largest memories that are listed.
 const largestShown = 10
 
 func (a *app) statsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stats",
-		Short: "Show what a store uses of its limits",
-		Long: `Stats shows what a store holds and what of its limits that uses, how many versions
-its history has and what their contents add up to, its settings, and its largest
-memories. An exclamation mark stands where more than 80 % of a limit are used.`,
+		Short: "Show the usage and limits of a store",
+		Long: `Stats shows the usage of a store with its limits, the number and total size of the
+versions in its history, its settings, and its largest memories. An exclamation mark means
+that more than 80 % of a limit is used.`,
 		Example: `  memento stats
   memento stats --store team --json`,
 		Args: cobra.NoArgs,
@@ -94,7 +94,7 @@ func (a *app) stats(ctx context.Context, s *memento.Store) error {
 	return nil
 }
 
-// percent says how much of a limit is used, and marks what comes near it.
+// percent formats how much of a limit is used, with a mark near the limit.
 func percent(used, limit int64) string {
 	text := strconv.FormatFloat(100*float64(used)/float64(limit), 'f', 1, 64) + "%"
 	if memento.NearLimit(used, limit) {
@@ -103,7 +103,7 @@ func percent(used, limit int64) string {
 	return text
 }
 
-// nearLimits lists the limits that a store comes near.
+// nearLimits lists the limits of which more than 80 % is used.
 func nearLimits(s memento.StoreInfo, largest []memento.Memory) []memento.Limit {
 	found := []memento.Limit{}
 	if memento.NearLimit(s.Usage.Memories, s.Limits.Memories) {

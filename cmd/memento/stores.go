@@ -15,10 +15,10 @@ import (
 func (a *app) storesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stores",
-		Short: "Make, list and change stores",
-		Long: `A store is a set of memories with a name, limits, settings and a history of its own. Its
-description and metadata say what it is for. A store is named by its name or by
-its ID; of several with one name, only the ID will do.`,
+		Short: "Create, list and change stores",
+		Long: `A store is a set of memories with its own name, limits, settings and history. Its
+description and metadata say what it is for. Commands accept the name or the ID of a
+store; if several stores have the same name, use the ID.`,
 		Example: `  memento stores create team --description "What the team's agents know"
   memento stores list
   memento stores limits team --max-memories 50000
@@ -31,7 +31,7 @@ its ID; of several with one name, only the ID will do.`,
 	return c
 }
 
-// findStore returns the store with the given name or ID, an archived one too.
+// findStore returns the store with the given name or ID. It may be archived.
 func findStore(ctx context.Context, b memento.Backend, name string) (memento.StoreInfo, error) {
 	if isStoreID(name) {
 		return b.GetStore(ctx, workspace, memento.StoreID(name))
@@ -58,10 +58,10 @@ func findStore(ctx context.Context, b memento.Backend, name string) (memento.Sto
 		return found[0], nil
 	}
 	return memento.StoreInfo{}, hint(fmt.Errorf("%w: several stores are named %q", memento.ErrConflict, name),
-		`use the ID; "memento stores list --all" shows it`)
+		`use the ID; "memento stores list --all" lists the IDs`)
 }
 
-// withFound opens the backend, and a store in it, for the time of do.
+// withFound opens the selected backend, finds a store in it, and calls do.
 func (a *app) withFound(ctx context.Context, name string, do func(memento.Backend, memento.StoreInfo) error) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		info, err := findStore(ctx, b, name)
@@ -72,7 +72,7 @@ func (a *app) withFound(ctx context.Context, name string, do func(memento.Backen
 	})
 }
 
-// showStore describes a store in full.
+// showStore prints all properties of a store.
 func (a *app) showStore(s memento.StoreInfo) error {
 	if a.json {
 		return a.writeJSON(wire.FromStore(s))
@@ -99,7 +99,7 @@ func (a *app) showStore(s memento.StoreInfo) error {
 	return a.printRows(append(rows, settingRows(s.Settings)...))
 }
 
-// printRows writes names and values, but for those without a value.
+// printRows prints rows of name and value. It skips rows with an empty value.
 func (a *app) printRows(rows [][2]string) error {
 	for _, row := range rows {
 		if row[1] == "" {
@@ -121,22 +121,21 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// limitFlags are the limits of a store as flags.
+// limitFlags are the flags for the limits of a store.
 type limitFlags struct {
 	memoryBytes, bytes, pathBytes byteSize
 	memories, pathDepth           int64
 }
 
 func (f *limitFlags) add(c *cobra.Command) {
-	c.Flags().Var(&f.memoryBytes, "max-memory-bytes", "the most of one memory, such as 200K")
-	c.Flags().Int64Var(&f.memories, "max-memories", 0, "the most memories")
-	c.Flags().Var(&f.bytes, "max-bytes", "the most of all memories together, such as 500M")
-	c.Flags().Var(&f.pathBytes, "max-path-bytes", "the longest path")
-	c.Flags().Int64Var(&f.pathDepth, "max-depth", 0, "the most levels of a path")
+	c.Flags().Var(&f.memoryBytes, "max-memory-bytes", "maximum size of a memory, such as 200K")
+	c.Flags().Int64Var(&f.memories, "max-memories", 0, "maximum number of memories")
+	c.Flags().Var(&f.bytes, "max-bytes", "maximum total size of all memories, such as 500M")
+	c.Flags().Var(&f.pathBytes, "max-path-bytes", "maximum length of a path in bytes")
+	c.Flags().Int64Var(&f.pathDepth, "max-depth", 0, "maximum number of levels of a path")
 }
 
-// limits returns l with the limits that were given on the command line, and
-// whether there were any.
+// limits returns l with the limits of the command line, and whether there were any.
 func (f *limitFlags) limits(c *cobra.Command, l memento.Limits) (memento.Limits, bool) {
 	changed := false
 	set := func(name string, limit *int64, value int64) {
@@ -152,7 +151,7 @@ func (f *limitFlags) limits(c *cobra.Command, l memento.Limits) (memento.Limits,
 	return l, changed
 }
 
-// parseMetadata reads pairs of the form key=value.
+// parseMetadata parses pairs of the form key=value.
 func parseMetadata(pairs []string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, pair := range pairs {

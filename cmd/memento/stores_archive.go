@@ -10,10 +10,10 @@ import (
 func (a *app) storesArchiveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "archive NAME",
-		Short: "Close a store to new contents, for good",
-		Long: `Archive closes a store for good: it can be read, memories can be removed from it and
-versions redacted, but nothing new is taken. Its name becomes free; afterwards the
-store is opened by its ID.`,
+		Short: "Make a store read-only permanently",
+		Long: `Archive makes a store read-only permanently. Memories can still be removed and versions
+redacted, but nothing new can be written. The name of the store becomes free; use the ID
+to open the archived store.`,
 		Example:           "  memento stores archive team-2025",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completeStores),
@@ -26,7 +26,7 @@ store is opened by its ID.`,
 				if a.json {
 					return a.writeJSON(wire.FromStore(info))
 				}
-				a.say("archived store %s; read it with --store %s", line(info.Name), info.ID)
+				a.say("archived store %s; to read it, use --store %s", line(info.Name), info.ID)
 				return nil
 			})
 		},

@@ -16,8 +16,8 @@ func (a *app) storesCreateCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a store",
-		Long:  "Create makes an empty store. Its name must be free. It need not be made before it\nis written to, unless it is to have a description, limits or settings of its own;\n\"memento stores settings --help\" explains these.",
+		Short: "Create a store",
+		Long:  "Create creates an empty store and prints its ID. The name must not be in use. The first\nwrite to a store also creates it; use this command to set a description, limits or\nsettings. \"memento stores settings --help\" explains the settings.",
 		Example: `  memento stores create team --description "What the team's agents know"
   memento stores create support --metadata owner=ana --max-memories 50000 --max-bytes 500M
   memento stores create private --sensitive reject --personal --expire-after 90d --no-history`,
@@ -48,8 +48,8 @@ func (a *app) storesCreateCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&description, "description", "", "what the store is for; agents see it")
-	c.Flags().StringArrayVar(&metadata, "metadata", nil, "a pair key=value; may be repeated")
+	c.Flags().StringVar(&description, "description", "", "description of the store; agents see it")
+	c.Flags().StringArrayVar(&metadata, "metadata", nil, "a pair key=value (can be repeated)")
 	limits.add(c)
 	settings.add(c, false)
 	return c

@@ -11,8 +11,8 @@ func (a *app) storesDeleteCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Remove a store with its memories and its history",
-		Long:  "Delete removes a store with all its memories and their history, for good.",
+		Short: "Delete a store with its memories and history",
+		Long:  "Delete permanently deletes a store with all its memories and their history.",
 		Example: `  memento stores delete team-2024
   memento stores delete --yes memstore_01kb...`,
 		Args:              cobra.ExactArgs(1),
@@ -35,6 +35,6 @@ func (a *app) storesDeleteCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return c
 }

@@ -11,8 +11,8 @@ func (a *app) storesLimitsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limits NAME",
 		Short: "Change the limits of a store",
-		Long: `Limits changes the limits that are given, and leaves the others; 0 is the default. A
-store that is over a lowered limit keeps what it has, and may shrink, but not grow.`,
+		Long: `Limits changes the given limits and prints the store. 0 means the default. If a store
+exceeds a lowered limit, it keeps its memories, and can shrink but not grow.`,
 		Example: `  memento stores limits team --max-memories 50000
   memento stores limits team --max-memory-bytes 200K --max-bytes 500M`,
 		Args:              cobra.ExactArgs(1),

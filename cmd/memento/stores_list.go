@@ -35,7 +35,7 @@ func (a *app) storesListCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "archived ones too")
+	c.Flags().BoolVar(&all, "all", false, "include archived stores")
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 func (a *app) storesRenameCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "rename NAME NEW",
-		Short:             "Give a store another name",
+		Short:             "Rename a store",
 		Example:           "  memento stores rename team team-2026",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: first(1, a.completeStores),

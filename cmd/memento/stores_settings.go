@@ -14,19 +14,20 @@ func (a *app) storesSettingsCommand() *cobra.Command {
 	var f settingFlags
 	c := &cobra.Command{
 		Use:   "settings [NAME]",
-		Short: "Show or change what a store does with what it remembers",
-		Long: `Settings changes the settings of a store that are given, leaves the others, and shows
-them all. Without a name it is the store that --store names.
+		Short: "Show or change the settings of a store",
+		Long: `Settings changes the given settings of a store and prints all of them. Without NAME it
+uses the store of --store.
 
-Secrets in what is written are replaced by [REDACTED:KIND], unless --sensitive says
-to reject the write, or off. Memories expire only if --expire-after is set. History
-is kept for 30 days, and at least the last 10 versions of each memory.
+By default, secrets in writes are masked: each is replaced by [REDACTED:KIND]. With
+"--sensitive reject" such writes are rejected; with "--sensitive off" nothing is checked.
+Memories expire only if --expire-after is set. By default, history is kept for 30 days, and
+at least the last 10 versions of each memory.
 
-There are lists of texts that are allowed, of memories that never expire, and of
-memories that are read-only. A flag adds to its list, --remove-… removes from it, and
-each may be repeated. A pattern of paths is a path, in which * stands for a part of a
-name and ** for any directories, and means everything below too; without a slash it
-is a name, wherever it is. Quote patterns, or your shell expands them.`,
+The settings contain lists: allowed texts, memories that never expire, and read-only
+memories. A flag adds an entry to its list, and --remove-… removes one; these flags can be
+repeated. A path pattern is a path in which * matches a part of a name and ** any number of
+directories; it includes everything below. A pattern without a slash matches names in
+every directory. Quote patterns, so that your shell does not expand them.`,
 		Example: `  memento stores settings
   memento stores settings team --sensitive reject --personal
   memento stores settings team --allow-path /fixtures --remove-allow-path /tests
@@ -60,8 +61,8 @@ is a name, wherever it is. Quote patterns, or your shell expands them.`,
 	return c
 }
 
-// changeSettings makes of a store's settings what change does. If others change
-// them meanwhile, it does so again.
+// changeSettings applies change to the settings of a store. It retries if another process
+// changes them at the same time.
 func (a *app) changeSettings(ctx context.Context, b memento.Backend, info memento.StoreInfo, change func(memento.Settings) (memento.Settings, error)) (memento.StoreInfo, error) {
 	settings, err := change(info.Settings)
 	if err != nil {
@@ -80,12 +81,12 @@ func (a *app) changeSettings(ctx context.Context, b memento.Backend, info mement
 	}
 	info = updated
 	if settings.Retention != before && (settings.Retention.Age < before.Age || settings.Retention.Versions < before.Versions) {
-		a.say(`note: history that is there already goes with the next "memento gc" or "memento maintain"`)
+		a.say(`note: the existing history is pruned by the next "memento gc" or "memento maintain"`)
 	}
 	return info, nil
 }
 
-// showSettings lists the settings of a store.
+// showSettings prints the settings of a store.
 func (a *app) showSettings(info memento.StoreInfo) error {
 	if a.json {
 		return a.writeJSON(wire.FromStore(info))

@@ -9,7 +9,7 @@ import (
 func (a *app) storesShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "show NAME",
-		Short:             "Describe a store",
+		Short:             "Show a store with its limits and settings",
 		Example:           "  memento stores show team\n  memento stores show team --json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completeStores),

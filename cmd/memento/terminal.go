@@ -15,7 +15,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// wantsColour reports whether the user's terminal may be sent colours.
+// wantsColour reports whether the user permits colours.
 func wantsColour() bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -40,11 +40,11 @@ func (a *app) paint(c colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// line escapes, in text that is to stay on one line, what could do harm in a
-// terminal: control characters, line separators, changes of direction.
+// line escapes characters that are harmful in a terminal: control characters, line
+// separators and bidirectional controls. The result is a single line.
 func line(text string) string { return escape(text, "") }
 
-// printable is line for text of several lines, which keeps newlines and tabs.
+// printable is line for texts of several lines: newlines and tabs stay.
 func printable(text string) string { return escape(text, "\n\t") }
 
 func escape(text, keep string) string {
@@ -76,8 +76,7 @@ func escape(text, keep string) string {
 	return b.String()
 }
 
-// contents prepares contents for standard output: as they are, but on a
-// terminal without what could do harm there.
+// contents returns contents for standard output: unchanged or, on a terminal, escaped.
 func (a *app) contents(text string) string {
 	if a.stdoutTTY {
 		return printable(text)
@@ -91,15 +90,15 @@ func (a *app) print(format string, args ...any) error {
 	return err
 }
 
-// say tells the user something that is not data.
+// say prints a message to standard error, except with --quiet.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
 }
 
-// progress returns what shows, on a terminal, how far a long task is, and what
-// removes that when it has ended.
+// progress returns functions for a long task: show prints a counter on a terminal, end
+// removes it. show is nil without a terminal.
 func (a *app) progress(what string) (show func(done int), end func()) {
 	if !a.stderrTTY || a.quiet {
 		return nil, func() {}

@@ -8,10 +8,10 @@ import (
 	"memento"
 )
 
-// The forms of points in time on the command line, for help texts.
+// timeForms describes the forms of times on the command line, for help texts.
 const timeForms = "RFC 3339, 2006-01-02 15:04 (local), or how long ago: 30m, 2h, 3d, 1w"
 
-// parseTime reads a point in time. A relative one counts back from now.
+// parseTime parses a time. A relative time is subtracted from now.
 func parseTime(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		return t.UTC(), nil
@@ -27,10 +27,10 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, hint(&memento.Error{Op: "parse time " + strconv.Quote(s), Err: memento.ErrInvalid}, "give a time: %s", timeForms)
 }
 
-// parseAgo reads whole numbers with units, as in "1d12h", up to about a century.
+// parseAgo parses whole numbers with units, as in "1d12h". The maximum is 100 years.
 func parseAgo(s string) (ago time.Duration, ok bool) {
 	const day = 24 * time.Hour
-	const most = 100 * 365 * day
+	const max = 100 * 365 * day
 	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'w': 7 * day}
 	if s == "" {
 		return 0, false
@@ -42,11 +42,11 @@ func parseAgo(s string) (ago time.Duration, ok bool) {
 		}
 		n, err := strconv.Atoi(s[:end])
 		unit, known := units[s[end]]
-		if err != nil || !known || n > int(most/unit) {
+		if err != nil || !known || n > int(max/unit) {
 			return 0, false
 		}
 		ago += time.Duration(n) * unit
-		if ago > most {
+		if ago > max {
 			return 0, false
 		}
 		s = s[end+1:]
@@ -54,7 +54,7 @@ func parseAgo(s string) (ago time.Duration, ok bool) {
 	return ago, true
 }
 
-// optionalTime is parseTime for a flag that may be absent.
+// optionalTime is parseTime for an optional flag.
 func optionalTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -18,7 +18,7 @@ import (
 // maxLine is the maximum length of a line of input, in bytes.
 const maxLine = 16 << 20
 
-// toolFlags are the flags of "tool" and of the commands below it.
+// toolFlags are the flags of "tool" and its subcommands.
 type toolFlags struct {
 	mounts           []string
 	session          string

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runTool executes one command of the tool and writes its result: the text, or
-// with --json the block.
+// runTool executes one command of the tool and prints its result: the text or, with --json,
+// the tool_result block.
 func (a *app) runTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) (string, error)) error {
 	return a.withTool(ctx, f, func(t *memento.Tool) error {
 		text, err := do(t)
@@ -57,7 +57,7 @@ func (a *app) toolViewCommand(f *toolFlags) *cobra.Command {
 	var lines string
 	c := &cobra.Command{
 		Use:   "view PATH",
-		Short: "Show a file with line numbers, or a directory",
+		Short: "Show a file with line numbers, or list a directory",
 		Example: `  memento tool view /memories
   memento tool view /memories/notes.md --lines 1:20
   memento tool view /memories/notes.md --lines 40:`,
@@ -77,11 +77,11 @@ func (a *app) toolViewCommand(f *toolFlags) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&lines, "lines", "", "only these lines, as START:END, from 1; without END to the last")
+	c.Flags().StringVar(&lines, "lines", "", "only these lines, as START:END; the first line is 1; without END up to the last line")
 	return c
 }
 
-// parseLines reads "1:20", "40:" or "40:-1".
+// parseLines parses "1:20", "40:" or "40:-1".
 func parseLines(s string) (start, end int, err error) {
 	from, to, ok := strings.Cut(s, ":")
 	start, err1 := strconv.Atoi(from)
@@ -116,7 +116,7 @@ func (a *app) toolCreateCommand(f *toolFlags) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&text, "text", "", "the text of the file, instead of standard input")
+	c.Flags().StringVar(&text, "text", "", "text of the file, instead of standard input")
 	return c
 }
 
@@ -124,7 +124,7 @@ func (a *app) toolReplaceCommand(f *toolFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "str_replace PATH OLD [NEW]",
 		Short: "Replace the only occurrence of a text in a file",
-		Long:  "Str_replace replaces the only occurrence of OLD in a file by NEW, or removes it.\nBoth are taken literally. A text that starts with a dash comes after \"--\".",
+		Long:  "Str_replace replaces the only occurrence of OLD in a file by NEW; without NEW it removes\nit. Both are literal texts. Put \"--\" before a text that begins with a dash.",
 		Example: `  memento tool str_replace /memories/notes.md "blue" "green"
   memento tool str_replace /memories/notes.md -- "- old item" "- new item"`,
 		Args: cobra.RangeArgs(2, 3),
@@ -146,7 +146,7 @@ func (a *app) toolInsertCommand(f *toolFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			line, err := strconv.Atoi(args[1])
 			if err != nil {
-				return usage("the line is %q; it must be a whole number", args[1])
+				return usage("LINE is %q; it must be a whole number", args[1])
 			}
 			return a.runTool(cmd.Context(), f, func(t *memento.Tool) (string, error) {
 				return t.Insert(cmd.Context(), args[0], line, args[2])

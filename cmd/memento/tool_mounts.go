@@ -17,8 +17,8 @@ type mountFlag struct {
 	readOnly bool
 }
 
-// parseMounts reads the values of --mount. A store's name may hold colons, and
-// even end in ":ro" if ":rw" follows.
+// parseMounts parses the values of --mount. The name of a store may contain colons. If it
+// ends in ":ro", append ":rw".
 func (a *app) parseMounts(values []string) ([]mountFlag, error) {
 	if len(values) == 0 {
 		return nil, nil
@@ -29,7 +29,7 @@ func (a *app) parseMounts(values []string) ([]mountFlag, error) {
 	var (
 		mounts []mountFlag
 		names  []string
-		of     = map[string]string{} // the mount of each store
+		of     = map[string]string{} // mount name by store
 	)
 	for _, v := range values {
 		var m mountFlag
@@ -40,7 +40,7 @@ func (a *app) parseMounts(values []string) ([]mountFlag, error) {
 			m.store = strings.TrimSuffix(m.store, ":rw")
 		}
 		if m.store == "" {
-			return nil, usage("--mount is %q; write NAME=STORE, as in team=handbook, or NAME=STORE:ro to have nothing changed there", v)
+			return nil, usage("--mount is %q; write NAME=STORE, as in team=handbook, or NAME=STORE:ro for read-only", v)
 		}
 		if other, twice := of[m.store]; twice {
 			return nil, usage("--mount: %q and %q have the same store, %q", other, m.name, m.store)
@@ -54,7 +54,7 @@ func (a *app) parseMounts(values []string) ([]mountFlag, error) {
 	return mounts, nil
 }
 
-// openMounts returns the tool on the stores that are mounted.
+// openMounts returns the tool on the mounted stores.
 func (a *app) openMounts(ctx context.Context, b memento.Backend, flags []mountFlag, opts *memento.ToolOptions) (*memento.Tool, error) {
 	var mounts []memento.Mount
 	for _, f := range flags {

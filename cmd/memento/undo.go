@@ -20,16 +20,15 @@ func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	c := &cobra.Command{
 		Use:   "undo (--session ID | --key KEYID | --actor KIND/ID) --since TIME",
-		Short: "Take back everything that one session, key or actor wrote",
-		Long: `Undo takes back all changes that one session, one API key or one actor made since a
-time: each memory becomes what it would be without them. What others have written
-stays. Lines are compared: where others have changed the same lines since, or
-something else is at a memory's old path, the memory is left as it is and listed as
-a conflict, with the versions that stand in the way.
+		Short: "Undo all changes of one session, key or actor",
+		Long: `Undo reverts all changes that one session, one API key or one actor made since a time,
+and keeps the changes of others. It merges line by line. A memory is not changed and is
+listed as a conflict, with the versions that cause it, if others later changed the same
+lines, or if another memory is at its old path.
 
-With --key, the changes of the key itself are meant and those that came with it on
-behalf of sessions or of others. --dry-run only shows what would be done. The undo
-is a change like any other, in the history with your name: it can be undone itself.
+--key selects all changes made with the key, including those for sessions and other
+actors. --dry-run only shows what would change. The undo is recorded in the history as a
+change by you, so it can itself be undone.
 
 The exit code is 4 if there are conflicts.`,
 		Example: `  memento undo --session sesn_01kb... --since 2h --dry-run
@@ -44,12 +43,12 @@ The exit code is 4 if there are conflicts.`,
 			return a.undo(cmd, f.all, opts)
 		},
 	}
-	c.Flags().StringVar(&f.session, "session", "", "the `ID` of the session whose changes to undo")
-	c.Flags().StringVar(&f.key, "key", "", "the `ID` of the API key whose changes to undo")
-	c.Flags().StringVar(&f.actor, "actor", "", "the actor whose changes to undo, as `KIND/ID`; the kinds are session, api_key, user, service_account and system")
-	c.Flags().StringVar(&f.since, "since", "", "undo versions made at this `time` or later: "+timeForms)
-	c.Flags().StringVar(&f.until, "until", "", "undo only versions made at this `time` or earlier")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be done")
+	c.Flags().StringVar(&f.session, "session", "", "undo the changes of the session with this `ID`")
+	c.Flags().StringVar(&f.key, "key", "", "undo the changes made with the API key with this `ID`")
+	c.Flags().StringVar(&f.actor, "actor", "", "undo the changes of the actor `KIND/ID`; the kinds are session, api_key, user, service_account and system")
+	c.Flags().StringVar(&f.since, "since", "", "undo versions created at this `time` or later: "+timeForms)
+	c.Flags().StringVar(&f.until, "until", "", "undo only versions created at this `time` or earlier")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, and change nothing")
 	addAllStores(c, &f.all)
 	return c
 }
@@ -74,10 +73,10 @@ func (a *app) undoOptions(f undoFlags) (opts memento.UndoOptions, err error) {
 		named++
 	}
 	if named != 1 {
-		return opts, usage("name whose changes to undo, with one of --session, --key and --actor")
+		return opts, usage("one of --session, --key and --actor is required")
 	}
 	if f.since == "" {
-		return opts, usage("say with --since from when on changes are to be undone")
+		return opts, usage("--since is required: the time of the first change to undo")
 	}
 	if opts.Since, err = parseTime(f.since, a.now()); err != nil {
 		return opts, err
@@ -105,16 +104,16 @@ func (a *app) undo(cmd *cobra.Command, all bool, opts memento.UndoOptions) error
 	case changes+conflicts == 0:
 		a.say("nothing to undo")
 	case opts.DryRun:
-		a.say("nothing was done; run it again without --dry-run")
+		a.say("nothing was changed; run it again without --dry-run")
 	}
 	if conflicts > 0 {
-		a.say(`note: %s left as before; "memento diff" and "memento cat --version" show versions`, plural(conflicts, "memory was", "memories were"))
+		a.say(`note: %s not changed because of conflicts; "memento diff" and "memento cat --version" show versions`, plural(conflicts, "memory was", "memories were"))
 		return silence(exitConflict)
 	}
 	return nil
 }
 
-// undone says what an undo did to a store, or would do.
+// undone prints what an undo changed in a store, or would change.
 func (a *app) undone(info memento.StoreInfo, u memento.Undone, dryRun, all bool) error {
 	if a.json {
 		return a.writeJSON(wire.FromUndone(info.ID, u, dryRun))
@@ -149,23 +148,23 @@ func (a *app) undone(info memento.StoreInfo, u memento.Undone, dryRun, all bool)
 }
 
 var undoReasons = map[memento.UndoReason]string{
-	memento.UndoEdited:    "others have changed the same lines since",
-	memento.UndoOccupied:  "something else is at its path",
-	memento.UndoLost:      "what it held is redacted, pruned or damaged",
+	memento.UndoEdited:    "others changed the same lines later",
+	memento.UndoOccupied:  "its path is occupied",
+	memento.UndoLost:      "its old contents are redacted, pruned or damaged",
 	memento.UndoProtected: "it is read-only",
-	memento.UndoBusy:      "others write to it without a pause; undo again",
-	memento.UndoSensitive: "what it held looks sensitive, and may not be written",
+	memento.UndoBusy:      "others are writing to it; run the undo again",
+	memento.UndoSensitive: "its old contents are sensitive and cannot be written",
 }
 
-// join lists versions, the first few if they are many.
+// join lists at most five versions, and the number of the others.
 func join(ids []memento.VersionID) string {
-	const most = 5
+	const max = 5
 	var list []string
-	for _, id := range ids[:min(len(ids), most)] {
+	for _, id := range ids[:min(len(ids), max)] {
 		list = append(list, string(id))
 	}
 	text := strings.Join(list, " ")
-	if n := len(ids) - most; n > 0 {
+	if n := len(ids) - max; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text

@@ -11,7 +11,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Show which memento this is",
+		Short:   "Print the version",
 		Example: "  memento version\n  memento version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -32,7 +32,7 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// build describes the running program as the linker knows it.
+// build returns the build information of the running program.
 func build() buildJSON {
 	b := buildJSON{Type: "memento_build", Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -8,13 +8,13 @@ import (
 	"memento/internal/wire"
 )
 
-// What --json writes beside the objects of package wire: an object a line.
+// The objects of --json output that are not in package wire: one per line.
 
 type diffJSON struct {
 	Type string             `json:"type"` // "memory_diff"
 	From *memento.VersionID `json:"from_version_id"`
 	To   memento.VersionID  `json:"to_version_id"`
-	Diff string             `json:"diff"` // "" if they do not differ
+	Diff string             `json:"diff"` // "" if there is no difference
 }
 
 type restoredJSON struct {
@@ -51,13 +51,13 @@ type statsJSON struct {
 	Near         []memento.Limit `json:"near_limits"`   // of which more than 80 % are used
 }
 
-// An exposureJSON is a version with sensitive information, without any of it.
+// An exposureJSON describes the sensitive information in a version, without any of it.
 type exposureJSON struct {
 	Type      string            `json:"type"` // "memory_exposure"
 	Version   memento.VersionID `json:"memory_version_id"`
 	Memory    memento.MemoryID  `json:"memory_id"`
 	Store     memento.StoreID   `json:"memory_store_id"`
-	Path      *memento.Path     `json:"path"` // null if it looks sensitive itself
+	Path      *memento.Path     `json:"path"` // null if it is itself sensitive
 	Current   bool              `json:"current"`
 	CreatedAt time.Time         `json:"created_at"`
 	CreatedBy *wire.Actor       `json:"created_by"`
@@ -65,7 +65,7 @@ type exposureJSON struct {
 
 	CreatedKey memento.KeyID `json:"created_by_key_id,omitempty"`
 
-	Fixed   *bool  `json:"fixed,omitempty"` // only if that was tried
+	Fixed   *bool  `json:"fixed,omitempty"` // only with --fix
 	Unfixed string `json:"unfixed_reason,omitempty"`
 }
 
@@ -137,7 +137,7 @@ type buildJSON struct {
 	Arch     string `json:"arch"`
 }
 
-// writeJSON writes one object, and a newline, to standard output.
+// writeJSON prints one object and a newline to standard output.
 func (a *app) writeJSON(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)
