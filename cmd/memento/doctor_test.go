@@ -89,12 +89,12 @@ func TestDoctorGoesOn(t *testing.T) {
 	if code != exitStorage || errs != "" {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for _, want := range []string{": its description cannot be read: ", "looked at 3 stores with 3 memories (12B), 3 versions and 0 keys: 1 fault found\n"} {
+	for _, want := range []string{": its description cannot be read: ", "checked 3 stores with 3 memories (12B), 3 versions and 0 keys: 1 fault found\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q: %s", want, out)
 		}
 	}
-	if code, out, errs := runWith(t, "", append(flags, "doctor", "--store", "third")...); code != exitOK || !strings.Contains(out, "looked at 1 store ") {
+	if code, out, errs := runWith(t, "", append(flags, "doctor", "--store", "third")...); code != exitOK || !strings.Contains(out, "checked 1 store ") {
 		t.Errorf("one of the others: exit code %d: %s%s", code, out, errs)
 	}
 	if code, _, errs := runWith(t, "", append(flags, "doctor", "--store", "second")...); code != exitMissing || !strings.Contains(errs, "the name of memstore_") {

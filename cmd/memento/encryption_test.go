@@ -38,7 +38,7 @@ func TestServeEncrypted(t *testing.T) {
 	if code, text := s.ask(http.MethodGet, path+"?view=full", ""); code != 200 || !strings.Contains(text, "canary-text") || !strings.Contains(text, "canary-name") {
 		t.Errorf("%d %s", code, text)
 	}
-	if code := s.end(); code != 0 || !strings.Contains(s.said.String(), "what is kept is encrypted") {
+	if code := s.end(); code != 0 || !strings.Contains(s.said.String(), "encryption at rest is on") {
 		t.Errorf("exit code %d: %s", code, s.said)
 	}
 	kept, err := os.ReadFile(file)

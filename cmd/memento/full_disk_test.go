@@ -315,7 +315,7 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 			t.Errorf("a key was made: %s", at.KeyFile)
 		}
 		proctest.Until(t, "serve says that there is no key", func() bool {
-			return strings.Contains(said(), "there is no key, and none can be made")
+			return strings.Contains(said(), "there is no API key, and none can be created")
 		})
 		ready(http.StatusServiceUnavailable, "storage full")
 		if err := os.Remove(filler); err != nil {

@@ -217,7 +217,7 @@ func TestMaintenanceIsHeld(t *testing.T) {
 		}
 	}
 	code, out, errs := runLater(t, 365*day, "--backend", url, "expire", "--dry-run")
-	if code != exitOK || strings.Count(out, "\n") != 3 || strings.Count(errs, "without --force nothing would be done") != 2 {
+	if code != exitOK || strings.Count(out, "\n") != 3 || strings.Count(errs, "without --force nothing would be removed") != 2 {
 		t.Errorf("a dry run: exit code %d, %q, said %q", code, out, errs)
 	}
 	code, _, errs = runLater(t, 3*day, "--backend", url, "expire")

@@ -135,7 +135,7 @@ func TestServe(t *testing.T) {
 	if !strings.HasPrefix(s.at.KeyFile, dir) || s.at.Type != "memento_server" || s.at.URL != "http://"+s.at.Address || s.at.Metrics == "" || s.at.Pprof != "" {
 		t.Errorf("it is at %+v", s.at)
 	}
-	for _, line := range []string{"memento: listening on " + s.at.URL + "\n", "memento: memories are in sqlite:", "memento: a key that may do everything is in " + s.at.KeyFile + "\n"} {
+	for _, line := range []string{"memento: listening on " + s.at.URL + "\n", "memento: backend: sqlite:", "memento: admin key: " + s.at.KeyFile + "\n"} {
 		proctest.Until(t, "it says "+line, func() bool { return strings.Contains(s.said.String(), line) })
 	}
 	for path, want := range map[string]os.FileMode{s.at.KeyFile: 0o600, filepath.Dir(s.at.KeyFile): os.ModeDir | 0o700} {
@@ -185,7 +185,7 @@ func TestServe(t *testing.T) {
 	// At another address no key is at hand, and it says how to come by one.
 	other := serve(t, "--address", "localhost:0")
 	proctest.Until(t, "it says how to make a key", func() bool {
-		return strings.Contains(other.said.String(), `memento: there are keys already, none of them in a file for this address; "memento keys create", with --backend sqlite:`)
+		return strings.Contains(other.said.String(), `memento: there is no key file for this address; use an existing key, or create one with "memento keys create --backend sqlite:`)
 	})
 	if code := other.end(); code != exitOK {
 		t.Errorf("exit code %d; it said %s", code, other.said)
@@ -280,7 +280,7 @@ func TestServeReload(t *testing.T) {
 	set("log: {level: canary}\n")
 	hangup(t, s)
 	proctest.Until(t, "the fault is told", func() bool {
-		return strings.Contains(s.said.String(), "configuration cannot be read again; the old one stays") && strings.Contains(s.said.String(), "log.level (file, line 1)")
+		return strings.Contains(s.said.String(), "configuration reload failed; the old configuration stays active") && strings.Contains(s.said.String(), "log.level (file, line 1)")
 	})
 	if code := s.end(); code != exitOK {
 		t.Errorf("exit code %d; it said %s", code, s.said)
