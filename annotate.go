@@ -80,7 +80,7 @@ func (s *Store) annotate(ctx context.Context, id MemoryID, until VersionID) (lin
 	return a.annotated(), last, nil
 }
 
-// An annotation follows the lines of a memory from version to version, oldest
+// An annotator follows the lines of a memory from version to version, oldest
 // first. It keeps the text of one.
 type annotator struct {
 	text  string

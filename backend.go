@@ -10,7 +10,7 @@ import (
 
 // A Backend keeps stores: their memories, and the history of their memories.
 //
-// Programs use a [Store] over a Backend. Those who write a Backend start with
+// Programs use a [Store] over a Backend. Authors of a Backend start with
 // CONTRIBUTING.md; [Planner] has the rules that all backends share, and package
 // storetest checks the promises that follow.
 //
@@ -45,8 +45,7 @@ import (
 // A store that is missing, or was deleted, gives ErrNoStore from every method
 // that takes its ID.
 //
-// What not every Backend can do is an interface of its own, which it has or has
-// not: [Searcher], [ReadMarker], [CachedReader], [BackupWriter] and
+// Optional features are interfaces of their own: [Searcher], [ReadMarker], [CachedReader], [BackupWriter] and
 // [WorkspaceLister], and for servers [KeyKeeper], [Leaser], [MetricSource] and [ReadyChecker].
 type Backend interface {
 	Catalogue
@@ -101,7 +100,7 @@ type Memories interface {
 	// Apply makes the changes, in their order, as one. It is the only way to
 	// write memories.
 	//
-	// A backend whose medium others change, too, takes up their changes first.
+	// A backend whose medium others can change reads their changes first.
 	//
 	// Errors: see Change; LimitError; ErrArchived for anything but Remove in an
 	// archived store; ErrProtected for what the store's settings protect;
@@ -152,8 +151,7 @@ type History interface {
 	Prune(ctx context.Context, store StoreID, opts PruneOptions) (Pruned, error)
 }
 
-// A Searcher is a Backend that searches memories. Backends for which this does
-// not hold are asked nothing.
+// A Searcher is a Backend that can search memories.
 type Searcher interface {
 	// Search returns the memories that match, best first, in the backend's own
 	// order of merit. It sees every write that returned before it was called.
@@ -179,7 +177,7 @@ type ReadMarker interface {
 	SyncReads(context.Context) error
 }
 
-// A ReadyChecker is a Backend that can tell whether it takes writes at present.
+// A ReadyChecker is a Backend that can report whether it accepts writes at present.
 type ReadyChecker interface {
 	// Ready returns why writes would be refused, or nil. It changes nothing, and takes no
 	// longer than a few milliseconds.
@@ -188,12 +186,12 @@ type ReadyChecker interface {
 	Ready(context.Context) error
 }
 
-// A CachedReader is a Backend whose Get asks its medium whether others have changed
-// something, and which can tell without asking what it knew last. That is enough for
-// an edit: its write is refused if the memory has changed.
+// A CachedReader is a Backend that can return a memory from its cache without asking the
+// medium for changes, as Get does. That is enough for an edit, whose conditional write is
+// refused if the memory has changed.
 type CachedReader interface {
-	// GetCached returns a memory with its contents as Get did at some time before, if
-	// that is known in this process, and likely to be as it is now.
+	// GetCached returns a memory with its contents, as an earlier Get returned it, if it
+	// is in the cache and probably up to date.
 	GetCached(store StoreID, ref Ref) (m Memory, known bool)
 }
 
@@ -296,7 +294,7 @@ type ListOptions struct {
 	// directories.
 	Depth int
 
-	// After continues a listing behind this entry's path; a directory's path
+	// After continues a listing after this entry's path; a directory's path
 	// must end in "/" here, as Entry.Cursor writes it.
 	After string
 
@@ -325,7 +323,7 @@ func (o *ListOptions) RollUp(p Path) (dir Path, deeper bool) {
 	return p[:end-1], true
 }
 
-// Cursor returns what to set as [ListOptions].After to continue behind e.
+// Cursor returns what to set as [ListOptions].After to continue after e.
 func (e *Entry) Cursor() string {
 	if e.Dir {
 		return e.Path.Prefix()
@@ -339,7 +337,7 @@ type StoreListOptions struct {
 	IncludeArchived bool      // archived ones too
 	CreatedFrom     time.Time // only those made at this time or later, if set
 	CreatedTo       time.Time // only those made at this time or earlier, if set
-	After           StoreID   // continues behind this store
+	After           StoreID   // continues after this store
 	Limit           int       // the most to yield; 0 for all
 }
 
@@ -353,7 +351,7 @@ type VersionListOptions struct {
 	CreatedTo   time.Time // at this time or earlier
 
 	OldestFirst bool
-	After       int64 // continues behind the version with this Seq, in the order asked for
+	After       int64 // continues after the version with this Seq, in the order asked for
 	Limit       int   // the most to yield; 0 for all
 	Contents    bool  // whether versions carry their contents
 }

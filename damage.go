@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// A DamageError says that contents which a [Backend] keeps are not those that were
-// written, so that they are not shown. It is [ErrDamaged].
+// A DamageError says that stored contents are not those that were written. They are not
+// returned. It is [ErrDamaged].
 type DamageError struct {
 	Memory  MemoryID
 	Version VersionID // whose contents are damaged
 
 	// Whole is the newest version of the memory whose contents can still be read; ""
-	// if there is none, or if nobody has looked for it. See [LastWhole].
+	// if there is none, or if it was not searched for. See [LastWhole].
 	Whole VersionID
 }
 
@@ -28,8 +28,8 @@ func (e *DamageError) Error() string {
 func (e *DamageError) Unwrap() error { return ErrDamaged }
 
 // CheckContent checks contents that a backend has read from its medium, or received,
-// against the hash and the size that it keeps of them. Size is not checked of contents
-// that were sealed, since it is of what was sealed.
+// against their stored hash and size. The size of sealed contents is not checked, since
+// the stored size is that of the plaintext.
 //
 // Errors: a DamageError, in an Error with the memory's path.
 func (m *Memory) CheckContent(op string) error {
@@ -57,7 +57,7 @@ func isWhole(content, hash, digest string, size int64) bool {
 }
 
 // maxWholeTried bounds how many versions [LastWhole] reads: most histories are shorter,
-// and a medium on which so many are damaged needs another remedy.
+// and a medium with so many damaged versions needs another repair.
 const maxWholeTried = 256
 
 // LastWhole returns the newest version of a memory whose contents can still be read,
@@ -130,7 +130,7 @@ func (s *Store) completeDamage(ctx context.Context, err error) error {
 
 // Overwrite writes contents over those of a memory that is damaged, on condition that v,
 // without contents, is still its newest version, and returns the new version. It does not
-// screen them: they are to be what the memory, or an older version of it, had.
+// mask them: they must be contents that the memory had before.
 //
 // Errors: those of [Put].
 func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Version, content string) (VersionID, error) {
@@ -146,7 +146,8 @@ func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Versi
 }
 
 // overwriting returns the changes that write a damaged memory whose hash is that of the
-// new contents. One change would be a no-op, so there are two: the first writes others.
+// new contents. A single change would be a no-op, so the first of two changes writes other
+// contents.
 func overwriteChanges(put Put) []Change {
 	between := Put{Path: put.Path, If: put.If}
 	if put.Content == "" {

@@ -254,7 +254,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	var after Memory
 	switch {
 	case v.Redacted():
-		// Where the memory was and what it held is unknown until its next version.
+		// Path and contents of the memory are unknown until its next version.
 		p.firstVersionTime(v)
 		v.Path, v.Content, v.SHA256, v.Digest, v.Size = "", "", "", "", 0
 	case v.Operation == Deleted:
@@ -322,7 +322,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	return []Effect{{Before: before, After: after, Rewrite: rewrite, Version: v}}, nil
 }
 
-// bornAt returns the time of the first imported version of v's memory.
+// firstVersionTime returns the time of the first imported version of v's memory.
 func (p *Planner) firstVersionTime(v Version) time.Time {
 	if p.firstVersionAt == nil {
 		p.firstVersionAt = map[MemoryID]time.Time{}
@@ -350,7 +350,7 @@ func (p *Planner) PlanImported() error {
 	return nil
 }
 
-// subjects returns the memory at path, or all below it.
+// affected returns the memory at path, or all memories below it.
 func (p *Planner) affected(now Snapshot, op string, path Path, cond Condition) ([]Memory, error) {
 	head, exists, err := now.Head(path)
 	if err != nil {
@@ -374,8 +374,8 @@ func (p *Planner) affected(now Snapshot, op string, path Path, cond Condition) (
 	return below, p.sortByClearPath(below)
 }
 
-// order brings memories, which come in order of the paths that the backend keeps,
-// into the order of those that users know.
+// sortByClearPath sorts memories, which are in order of the stored paths, by their
+// plaintext paths.
 func (p *Planner) sortByClearPath(memories []Memory) error {
 	if p.sealer == nil {
 		return nil
@@ -392,7 +392,7 @@ func (p *Planner) sortByClearPath(memories []Memory) error {
 	return nil
 }
 
-// vacant reports what keeps a memory from being at path, where none is.
+// checkFree returns an error if there cannot be a memory at path, where there is none.
 func (p *Planner) checkFree(now Snapshot, path Path) *Error {
 	below, err := now.Below(path, 1)
 	if err != nil {
@@ -425,13 +425,13 @@ func (p *Planner) settingsChanged(maskedBy SettingsRevision) bool {
 	return maskedBy != p.settings
 }
 
-// Applied returns what the changes planned so far have come to, for backends to
-// return from Apply.
+// Applied returns the result of the changes planned so far, for backends to return from
+// Apply.
 func (p *Planner) Applied(versions []Version) Applied {
 	return Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings.clone()}
 }
 
-// clear is the path that users know.
+// clearPath returns the plaintext of a stored path.
 func (p *Planner) clearPath(path Path) (Path, error) {
 	if p.sealer == nil {
 		return path, nil
@@ -439,7 +439,7 @@ func (p *Planner) clearPath(path Path) (Path, error) {
 	return p.sealer.Clear(path)
 }
 
-// protected returns ErrProtected if the store's settings make the path read-only.
+// checkProtected returns ErrProtected if the store's settings make the path read-only.
 func (p *Planner) checkProtected(path Path) error {
 	if len(p.Info.Settings.ReadOnly) == 0 {
 		return nil
@@ -451,7 +451,7 @@ func (p *Planner) checkProtected(path Path) error {
 	return err
 }
 
-// hash sets what tells m's contents from others.
+// setHash sets the hash, and the digest, of m's contents.
 func (p *Planner) setHash(m *Memory) {
 	m.SHA256, m.Digest = HashContent(m.Content), ""
 	if p.sealer != nil {
@@ -459,7 +459,7 @@ func (p *Planner) setHash(m *Memory) {
 	}
 }
 
-// pathLimits checks what a store may set below the general path rules.
+// pathLimits checks the store's limits of paths.
 func (p *Planner) pathLimits(path Path) error {
 	path, err := p.clearPath(path)
 	if err != nil {
@@ -474,8 +474,9 @@ func (p *Planner) pathLimits(path Path) error {
 	return nil
 }
 
-// grow counts the change of before to after, and checks the limits. What does
-// not grow is never refused, so that a store over a lowered limit can shrink.
+// checkGrowth adds the difference between before and after to the usage, and checks the
+// limits. A change that does not grow is never refused, so that a store above a lowered
+// limit can shrink.
 func (p *Planner) checkGrowth(before, after Memory) error {
 	l, u := p.Info.Limits, &p.Info.Usage
 	grown := after.Size - before.Size
@@ -515,7 +516,7 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 	rewrite := after.contentHash() != before.contentHash()
 	switch {
 	case !rewrite:
-		after.SHA256, after.Content = before.SHA256, before.Content // of what is kept already: the text is not to be
+		after.SHA256, after.Content = before.SHA256, before.Content // as stored already; the contents are not written
 	case p.sealer != nil:
 		sealed, err := p.sealer.Seal(after.ID, v.ID, after.Content)
 		if err != nil {
@@ -528,7 +529,7 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 	return Effect{Before: before, After: after, Rewrite: rewrite, Version: v}, nil
 }
 
-// check returns ErrExist or ErrConflict if the condition does not hold for the
+// checkCondition returns ErrExist or ErrConflict if the condition does not hold for the
 // memory at the path.
 func (p *Planner) checkCondition(c Condition, m Memory, exists bool) error {
 	if c.kind == ifSHA256 && m.Digest != "" && p.sealer != nil {

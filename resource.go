@@ -8,7 +8,7 @@ import (
 // The methods of this file are for front ends that name memories by their IDs, as the
 // Memory Stores API does.
 
-// CreateMemory makes a memory.
+// CreateMemory creates a memory.
 //
 // Errors: those of [Put] with IfAbsent: Error.Path names the memory, or the
 // directory, that is in the way.
@@ -24,7 +24,7 @@ func (s *Store) CreateMemory(ctx context.Context, by Actor, p Path, content stri
 	return r.edited(m), nil
 }
 
-// edited is m, which may have been changed, after r.
+// edited returns m with the changes of r.
 func (r Receipt) edited(m Memory) Edited {
 	for _, v := range r.Versions {
 		m.Version, m.Path, m.SHA256, m.Size, m.UpdatedAt = v.ID, v.Path, v.SHA256, v.Size, v.CreatedAt
@@ -42,8 +42,8 @@ type MemoryUpdate struct {
 	Content *string
 
 	// IfSHA256 refuses the update, with ErrConflict, unless the memory's contents
-	// have this hash, or it is "". An update that has happened already is not
-	// refused: whoever repeats one, not having read the answer, need not know.
+	// have this hash, or it is "". An update that was made already is not refused, so
+	// that a client can repeat one whose answer was lost.
 	IfSHA256 string
 }
 
@@ -65,12 +65,12 @@ func (s *Store) UpdateMemory(ctx context.Context, by Actor, id MemoryID, u Memor
 	}
 }
 
-// errOutrun says that another changed the memory after it was looked at.
+// errLostRace says that others changed the memory after it was read.
 var errLostRace = &Error{Op: "update", Err: ErrConflict}
 
 // updateMemory updates a memory that was at a path just now.
 func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID, u MemoryUpdate) (Edited, error) {
-	// Memories are edited in turn, by their path: as by Edit.
+	// As in Edit, memories are locked by path.
 	leave, err := s.editLocks.lock(ctx, at)
 	if err != nil {
 		return Edited{}, err
@@ -115,25 +115,25 @@ func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID
 	return r.edited(m), nil
 }
 
-// outrun reports whether a change of m, on condition that it was as it was read,
-// failed because it is not any more, so that it is worth another try. The same
-// error can be about something else: then there is nobody who went ahead.
+// lostRace reports whether a conditional change of m failed because others changed m
+// first, so that it should be retried. The same errors can have other causes; then m has
+// not changed.
 func (s *Store) lostRace(ctx context.Context, m Memory, err error) bool {
 	if !isStale(err) {
 		return false
 	}
 	now, err := s.Stat(ctx, ByID(m.ID))
-	return err != nil || now.Version != m.Version // the next try tells the error
+	return err != nil || now.Version != m.Version // the next attempt returns the error
 }
 
-// isMissed reports whether a change of a memory failed for want of the version
-// that it was about.
+// isStale reports whether a change of a memory failed because the version that it was
+// based on is no longer the newest.
 func isStale(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrNotExist) || errors.Is(err, ErrIsDir)
 }
 
-// unchanged is the answer to an update that has nothing to do. An archived store
-// takes no updates, not even those.
+// unchanged is the result of an update that changes nothing. An archived store refuses
+// such updates, too.
 func (s *Store) unchanged(ctx context.Context, m Memory) (Edited, error) {
 	info, err := s.Info(ctx)
 	switch {
@@ -146,7 +146,7 @@ func (s *Store) unchanged(ctx context.Context, m Memory) (Edited, error) {
 	return Edited{m, Receipt{Applied: done}}, nil
 }
 
-// isRepeated reports whether m is what the update would make of it.
+// isRepeated reports whether m already is as the update would make it.
 func (s *Store) isRepeated(ctx context.Context, m Memory, u MemoryUpdate) (bool, error) {
 	switch {
 	case u.Path == nil && u.Content == nil, u.Path != nil && *u.Path != m.Path:
@@ -154,7 +154,7 @@ func (s *Store) isRepeated(ctx context.Context, m Memory, u MemoryUpdate) (bool,
 	case u.Content == nil, *u.Content == m.Content:
 		return true, nil
 	}
-	// What was written of the contents may not be all of them.
+	// The contents may have been masked when they were written.
 	k, err := s.currentSettings(ctx)
 	if err != nil {
 		return false, err

@@ -11,9 +11,8 @@ import (
 
 // RestoreVersion writes a version's contents back: to its memory, wherever that
 // is now, or, if it was deleted, to a new memory at the version's path. It
-// returns the memory's path, and what was replaced in the contents because it is
-// sensitive. That the contents are already there is no error. A memory whose present
-// contents are damaged is written anew.
+// returns the memory's path, and the locations of masked secrets. If the memory has the
+// contents already, nothing is written. Damaged present contents are overwritten.
 //
 // Errors: ErrNotExist if there is no such version; ErrInvalid if it has no
 // contents, being redacted or a deletion; ErrDamaged; those of [Put].
@@ -53,20 +52,20 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 // A Restoration says what [Store.RestoreAsOf] did, or would do.
 type Restoration struct {
 	Written []Path // memories made or written back
-	Removed []Path // memories that did not exist then, at that path
+	Removed []Path // memories that did not exist at that path then
 
-	// Lost are the memories of then that do not come back: those whose contents
-	// or path are no longer known, being redacted or pruned, which stay as they
-	// are now, and those in whose place one of these is.
+	// Lost are the memories of that time that cannot be restored: those whose contents
+	// or path are redacted or pruned, which stay as they are now, and those whose path
+	// is taken by one of these.
 	Lost []Path
 
-	Masked []FindingLocation // what was replaced in the memories written; a dry run does not tell
+	Masked []FindingLocation // secrets that were masked in the memories written; empty for a dry run
 }
 
-// RestoreAsOf brings the store back to what it held at a time, as one change
-// that can itself be restored. Memories that are as they were then are not
-// touched; one that was renamed since is made anew at its old path. With dryRun
-// it only says what it would do.
+// RestoreAsOf restores the state of the store at a time, as one atomic change that can
+// itself be undone. Memories that have not changed since are not written. A memory that
+// was renamed since is created again at its old path. With dryRun it only says what it
+// would do.
 //
 // Errors: ErrConflict if others keep writing, so that each plan is out of date; those of
 // [Store.Apply].
@@ -81,7 +80,7 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 			r.Masked = receipt.Masked
 			return r, err
 		}
-		// Others wrote between the look and the leap: look again.
+		// Others wrote after the plan was made: plan again.
 		if tries == maxPlans && errors.Is(err, ErrConflict) {
 			return Restoration{}, &Error{Op: "restore", Err: fmt.Errorf("%w: others keep writing to the store; stop them, and restore again", ErrConflict)}
 		}
@@ -98,8 +97,8 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 		return r, nil, err
 	}
 	r.Lost = removeOverlaps(then)
-	gone := maps.Clone(lost) // those lost that are not there now
-	var stay []Path          // what cannot be restored, and so is left as it is
+	gone := maps.Clone(lost) // lost memories that do not exist now
+	var stay []Path          // paths that cannot be restored and stay as they are
 	var removes, puts []Change
 	write := func(v Version, cond Condition) error {
 		full, err := s.Version(ctx, v.ID)
@@ -148,13 +147,12 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 	return r, append(removes, puts...), nil
 }
 
-// stateAt returns the newest version, by path, of each memory that lived at a
-// time, and those of which it is not known any more what they were, with the last
-// path that is known of them.
+// stateAt returns the newest version, by path, of each memory that existed at a time, and
+// the memories whose state at that time is no longer known, with their next known path.
 func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Version, lost map[MemoryID]Path, err error) {
 	then, lost = map[Path]Version{}, map[MemoryID]Path{}
-	seen := map[MemoryID]bool{}     // with a version of then
-	since := map[MemoryID]Version{} // the oldest version after then of the others
+	seen := map[MemoryID]bool{}     // memories with a version of that time
+	since := map[MemoryID]Version{} // of other memories, the oldest version after that time
 	there := pastState{at: at}
 	for v, err := range s.Versions(ctx, VersionListOptions{}) {
 		switch {
@@ -166,22 +164,22 @@ func (s *Store) stateAt(ctx context.Context, at time.Time) (then map[Path]Versio
 		case seen[v.Memory] || v.Operation == Deleted:
 		case v.Redacted():
 			lost[v.Memory] = ""
-		case then[v.Path].ID == "": // see uncontested
+		case then[v.Path].ID == "": // see removeOverlaps
 			then[v.Path] = v
 		}
 		seen[v.Memory] = true
 	}
 	for id, v := range since {
 		if !seen[id] && v.Operation != Created {
-			lost[id] = v.Path // it was there, but what it was is pruned
+			lost[id] = v.Path // it existed, but its version is pruned
 		}
 	}
 	return then, lost, nil
 }
 
-// uncontested removes from a state the older of two versions that cannot stand
-// beside each other, and returns the paths of those. Only an imported history
-// whose times are not in order has such a state.
+// removeOverlaps removes from a state the older of two versions of which one path contains
+// the other, and returns the removed paths. Only an imported history whose times are not
+// in order has such a state.
 func removeOverlaps(then map[Path]Version) (removed []Path) {
 	for _, p := range slices.Sorted(maps.Keys(then)) {
 		for dir := range p.Ancestors() {

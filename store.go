@@ -21,7 +21,7 @@ type Store struct {
 	cachedReader CachedReader            // nil if the backend is none
 	detector     Detector                // nil if there is none
 	observer     func(context.Context, Observation)
-	settings     atomic.Pointer[cachedSettings] // as last seen; nil at first
+	settings     atomic.Pointer[cachedSettings] // cached; nil at first
 	editLocks    keyedLock
 }
 
@@ -32,10 +32,9 @@ type StoreOptions struct {
 	// Off; others refuse them with ErrNoDetector. Package sensitive has one.
 	Detector Detector
 
-	// Observe is told of the calls to the backend, each once it has ended: for
-	// metrics, traces, and for whoever waits for changes. It is called by many at
-	// the same time, before the call's own caller has the answer, so it must not
-	// take long.
+	// Observe is called after each call to the backend: for metrics, traces and
+	// notifications of changes. It is called concurrently, before the call returns to
+	// its caller, so it must be fast.
 	Observe func(context.Context, Observation)
 }
 
@@ -124,12 +123,12 @@ func (s *Store) Ensure(ctx context.Context) (StoreID, error) {
 		if !errors.Is(err, ErrExist) {
 			return "", err
 		}
-		// Another made it meanwhile: find that one.
+		// Another process created it meanwhile.
 	}
 }
 
-// readable returns ErrDecrypt for a store that a wrapper has made, seen without that
-// wrapper: what is read would be ciphertext, and what is written nobody could read.
+// checkReadable returns ErrDecrypt for an encrypted store that is opened without
+// cryptstore: reads would return ciphertext, and nobody could read what is written.
 func (s *StoreInfo) checkReadable() error {
 	if s.Envelope == "" {
 		return nil
@@ -146,7 +145,8 @@ func (s *Store) Info(ctx context.Context) (StoreInfo, error) {
 	return s.backend.GetStore(ctx, s.workspace, id)
 }
 
-// infoIfMade is Info, but that a store opened by name is not made yet is no error.
+// infoIfCreated is Info, except that it is no error if a store that was opened by name
+// does not exist yet.
 func (s *Store) infoIfCreated(ctx context.Context) (info StoreInfo, made bool, err error) {
 	info, err = s.Info(ctx)
 	if s.spec.Name != "" && errors.Is(err, ErrNoStore) {
@@ -155,7 +155,7 @@ func (s *Store) infoIfCreated(ctx context.Context) (info StoreInfo, made bool, e
 	return info, err == nil, err
 }
 
-// Get returns a memory with its contents, and notes that it was read.
+// Get returns a memory with its contents, and records the read.
 //
 // Errors: ErrInvalidPath, ErrNotExist, ErrIsDir, ErrDamaged.
 func (s *Store) Get(ctx context.Context, ref Ref) (Memory, error) {
@@ -168,7 +168,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Memory, error) {
 	return m, err
 }
 
-// Peek is Get without the note: a look that does not count as use.
+// Peek is Get without recording the read, so that it does not count as a use.
 func (s *Store) Peek(ctx context.Context, ref Ref) (m Memory, err error) {
 	if ref.Path != "" {
 		switch reason := pathFault(string(ref.Path)); reason {
@@ -190,8 +190,8 @@ func (s *Store) Peek(ctx context.Context, ref Ref) (m Memory, err error) {
 	return m, nil
 }
 
-// absent turns the absence of a store that is made on its first write into the
-// absence of what was looked for in it.
+// absent returns ErrNotExist instead of ErrNoStore for a store that is created on its
+// first write.
 func (s *Store) absent(op string, path Path, err error) error {
 	if s.spec.Name != "" && errors.Is(err, ErrNoStore) {
 		return &Error{Op: op, Path: path, Err: ErrNotExist}

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// UndoOptions choose whose changes [Store.Undo] takes back.
+// UndoOptions select the changes that [Store.Undo] takes back.
 type UndoOptions struct {
-	// By is the actor: Kind and ID, Key, or all of them. With Key, what came with
-	// that API key is meant, whoever it was sent on behalf of; see [Actor.Used].
+	// By is the actor: Kind and ID, Key, or all of them. Key selects all changes that
+	// were sent with that API key, on behalf of any actor; see [Actor.Used].
 	By Actor
 
 	Since time.Time // only versions made at this time or later; zero for all
@@ -32,7 +32,7 @@ func (o *UndoOptions) check() error {
 	return nil
 }
 
-// isMeant reports whether v is to be undone.
+// matches reports whether v is to be undone.
 func (o *UndoOptions) matches(v *Version) bool {
 	match := VersionListOptions{CreatedBy: o.By, CreatedFrom: o.Since, CreatedTo: o.Until}
 	return match.Matches(v)
@@ -43,12 +43,12 @@ type Undone struct {
 	Changes   []UndoneChange
 	Conflicts []UndoConflict // memories that are left as they are
 
-	Masked []FindingLocation // what was replaced in contents that were brought back
+	Masked []FindingLocation // secrets that were masked in restored contents
 }
 
-// An UndoneChange is what became of one memory.
+// An UndoneChange says what was done to one memory.
 type UndoneChange struct {
-	Memory   MemoryID // that was changed; one that was deleted comes back with an ID of its own
+	Memory   MemoryID // that was changed; a deleted memory comes back with a new ID
 	Action   UndoAction
 	Path     Path        // of the memory afterwards; of one that is removed, before
 	From     Path        // its path before, if that was another; otherwise ""
@@ -61,8 +61,8 @@ type UndoAction string
 
 // The actions.
 const (
-	UndoRemove  UndoAction = "remove"  // it is removed, having been made
-	UndoRestore UndoAction = "restore" // it is made again, having been removed
+	UndoRemove  UndoAction = "remove"  // it was created, and is removed
+	UndoRestore UndoAction = "restore" // it was removed, and is created again
 	UndoRevert  UndoAction = "revert"  // its contents are changed back, and its path if that was changed
 	UndoRename  UndoAction = "rename"  // only its path is changed back
 )
@@ -86,22 +86,22 @@ const (
 	UndoLost      UndoReason = "lost"      // what it held before is redacted, pruned or damaged
 	UndoProtected UndoReason = "protected" // the store's settings make it read-only
 	UndoSensitive UndoReason = "sensitive" // what it held before must not be written any more
-	UndoBusy      UndoReason = "busy"      // others write to it without a pause
+	UndoBusy      UndoReason = "busy"      // others keep writing to it
 )
 
 // Undo takes back everything that one actor wrote in a span of time, as new versions
 // by another. History keeps all of it, so that an undo can be undone. To undo again
 // does nothing.
 //
-// Each memory becomes what it would be without those changes: if nobody else has
-// changed it since the first of them, what it was before, and otherwise that with the
-// changes of others. Contents are compared by lines. A memory where that cannot be
-// done, because others have changed the same lines or what it held is no longer
-// known, is left as it is and reported. The order of changes is that of [Version].Seq.
+// Each memory becomes what it would be without those changes: its state before the first
+// of them, with the later changes of others merged by lines. A memory for which that is
+// not possible, because others changed the same lines or because a version is no longer
+// known, is left as it is and reported as a conflict. Changes are ordered by
+// [Version].Seq.
 //
-// All is one change, unless it is too large for one; then each part is. If others write
-// meanwhile, it is planned again. After some times each memory is a change by itself, as
-// [Store.Edit] makes it, and one to which others write without a pause is a conflict.
+// An undo is one atomic change, or several if it is too large for one. If others write
+// meanwhile, it is planned again. After some attempts each memory is changed separately,
+// as by [Store.Edit], and a memory to which others keep writing is a conflict.
 //
 // Errors: ErrInvalid (nobody is named); those of [Store.Apply]. After an error some
 // parts may have been done.
@@ -111,7 +111,7 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 	}
 	var done Undone
 	refused := map[MemoryID]UndoReason{}
-	failed := "" // what was refused the last time
+	failed := "" // the part and the error of the last attempt
 	for tries := 1; ; tries++ {
 		p, err := s.planUndo(ctx, &opts, refused)
 		if err != nil {
@@ -134,7 +134,8 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 		if ctx.Err() != nil || !isOutdatedPlan(err) || tries >= maxPlans {
 			return done, err
 		}
-		// Others wrote meanwhile: look again. If it is the same again, it was not them.
+		// Others may have written meanwhile: plan again. If the same part fails with the
+		// same error, they have not.
 		if now := fmt.Sprint(part.changes, err); now != failed {
 			failed = now
 			continue
@@ -148,14 +149,15 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 	}
 }
 
-// isOvertaken reports whether a change failed for the state that it was planned for.
+// isOutdatedPlan reports whether a change failed because the store is no longer in the
+// state for which the change was planned.
 func isOutdatedPlan(err error) bool {
 	return isStale(err) || errors.Is(err, ErrExist) || errors.Is(err, ErrNotDir) ||
 		errors.Is(err, ErrForeign) || errors.Is(err, ErrProtected)
 }
 
-// applyUndo makes the changes of a plan, and adds to done what has been done. It
-// returns the part that failed.
+// applyUndo applies the changes of a plan, and adds the completed ones to done. It returns
+// the part that failed.
 func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undone) (undoPart, error) {
 	for _, part := range p.parts(maxUndoChanges) {
 		r, err := s.Apply(ctx, by, part.changes...)
@@ -181,7 +183,7 @@ type undoPart struct {
 	bytes    int
 }
 
-// culprit returns the memory that an error is about.
+// failedMemory returns the memory that an error is about.
 func (part *undoPart) failedMemory(err error) MemoryID {
 	at, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -201,9 +203,9 @@ const (
 	maxUndoBytes   = 16 << 20
 )
 
-// parts returns the changes of a plan in parts of at most so many, in an order in which
-// none is in the way of another: what is removed goes first, then memories move, then
-// others are made. Memories that trade places are one part.
+// parts returns the changes of a plan in parts of at most most changes, in an order in
+// which no path is taken: removals first, then moves, then the others. Memories that swap
+// paths are in one part.
 func (p *undoPlan) parts(most int) []undoPart {
 	var parts []undoPart
 	add := func(changes []Change, memories ...*undoMemory) {
@@ -240,7 +242,7 @@ func (p *undoPlan) parts(most int) []undoPart {
 	return parts
 }
 
-// carryOut returns the change that does the memory's action.
+// toChange returns the change for the memory's action.
 func (m *undoMemory) toChange() Change {
 	still := IfVersion(m.head.ID)
 	switch {
@@ -255,9 +257,9 @@ func (m *undoMemory) toChange() Change {
 	}
 }
 
-// detour moves memories whose place still has another that will move: all leave
-// before any arrives. They are one part, because where they are in between nobody
-// should find them.
+// detour plans the moves of memories whose new path is taken by another memory that will
+// move: all are moved to temporary paths first. They are in one part, so that nobody sees
+// the temporary paths.
 func (p *undoPlan) detour() (away, back []Change, moved []*undoMemory) {
 	taken := newPathSet()
 	for _, h := range p.living {
@@ -315,7 +317,7 @@ func (p *undoPlan) planned() Undone {
 	return u
 }
 
-// sort puts what was done, or would be, in order of path.
+// sort sorts changes and conflicts by path.
 func (u *Undone) sort() {
 	slices.SortStableFunc(u.Changes, func(a, b UndoneChange) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Action, b.Action))

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// How an undo, or a restoration of a whole store, comes to an end beside writers who do
-// not pause.
+// Bounds on the attempts of an undo, or of a restoration of a whole store, while others
+// keep writing.
 const (
-	// wholeTries is how often all of it is planned. A plan reads the whole history, so
-	// somebody may always write before its changes are made.
+	// maxPlans is how often the whole is planned. A plan reads the whole history, so
+	// others may always write before its changes are applied.
 	maxPlans = 3
-	// eachTries is how often one memory is tried after that, each time with what others
-	// have written since the last, which takes no longer than their edits.
+	// maxTriesPerMemory is how often one memory is tried after that. Each attempt only
+	// reads the versions since the last one, so it is as fast as an edit.
 	maxTriesPerMemory = 64
 )
 
-// undoEach makes the changes of a plan memory by memory, and adds to done what has been
-// done. Those that others do not let it change become conflicts.
+// undoOneByOne applies the changes of a plan memory by memory, and adds the completed ones
+// to done. Memories to which others keep writing become conflicts.
 func (s *Store) undoOneByOne(ctx context.Context, by Actor, p *undoPlan, done *Undone) error {
 	for _, part := range p.parts(1) {
 		if len(part.memories) == 1 {
@@ -41,7 +41,7 @@ func (s *Store) undoOneByOne(ctx context.Context, by Actor, p *undoPlan, done *U
 	return nil
 }
 
-// undoOne undoes what is meant of one memory. Edits through this Store wait meanwhile.
+// undoOne undoes the changes of one memory. Edits through this Store wait meanwhile.
 func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemory, done *Undone) error {
 	leave, err := s.editLocks.lock(ctx, m.head.Path)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemor
 			return nil
 		case ctx.Err() != nil || !isOutdatedPlan(err):
 			return err
-		case !isStale(err) && now == failed: // something else is at its path, to stay
+		case !isStale(err) && now == failed: // its path is taken permanently
 			p.addConflict(m, UndoOccupied)
 			return nil
 		default:
@@ -71,8 +71,8 @@ func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemor
 	return nil
 }
 
-// refresh plans for one memory again, with what its history has by now, and reports
-// whether there is anything to do.
+// refresh plans for one memory again with its new versions, and reports whether there is
+// anything to do.
 func (p *undoPlan) refresh(ctx context.Context, m *undoMemory) (todo bool, err error) {
 	newer := VersionListOptions{Memory: m.head.Memory, OldestFirst: true, After: m.head.Seq}
 	for v, err := range p.s.Versions(ctx, newer) {

@@ -8,30 +8,30 @@ import (
 	"slices"
 )
 
-// An undoPlan is what an undo does, as of one instant of the history.
+// An undoPlan is the plan of an undo, as of one instant of the history.
 type undoPlan struct {
 	s        *Store
 	opts     *UndoOptions
 	settings Settings
-	masking  *cachedSettings // by which contents are screened
+	masking  *cachedSettings // the settings by which contents are masked
 
 	living         map[MemoryID]Version      // the newest versions of the memories that there are
-	made           map[pathAndHash][]Version // versions that made a memory, since the first that is undone
-	restoredBefore map[MemoryID]bool         // memories that were made to undo a deletion before
+	made           map[pathAndHash][]Version // versions that created a memory, since the first that is undone
+	restoredBefore map[MemoryID]bool         // memories that an earlier undo of a deletion created
 	todo           []*undoMemory             // memories to change
 	conflicts      []UndoConflict
 }
 
-// A placed text is one at a path.
+// A pathAndHash is a path with the hash of a text at it.
 type pathAndHash struct {
 	path   Path
 	sha256 string
 }
 
-// An undoMemory is a memory of which versions are undone, and what it would be
+// An undoMemory is a memory with versions to undo, and the state that it would have
 // without them.
 type undoMemory struct {
-	history []Version // without contents: the one before the first that is undone, if it is kept, and all since
+	history []Version // without contents: the last one before the undone versions, if it is known, and all since
 	head    Version   // the newest
 	undone  []VersionID
 
@@ -41,20 +41,20 @@ type undoMemory struct {
 	text          string
 
 	last         Path   // that is known
-	afterUnknown bool   // whether a text by others is not known
+	afterUnknown bool   // whether the last text by others is not known
 	replayed     int    // versions of history that text has
-	unmasked     string // text as it was before it was screened
+	unmasked     string // text before masking
 
 	merged  bool              // whether text has changes of others
-	masked  []FindingLocation // what was replaced in text
-	unknown bool              // a text that is needed for it is not known any more
-	edited  []VersionID       // by others, that cannot be merged
+	masked  []FindingLocation // what was masked in text
+	unknown bool              // a text that the merge needs is no longer known
+	edited  []VersionID       // versions by others that cannot be merged
 
 	action    UndoAction
 	viaDetour bool // see detour
 }
 
-// planUndo plans an undo. It leaves memories alone that were refused, for a reason.
+// planUndo plans an undo. Memories in refused become conflicts with that reason.
 func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[MemoryID]UndoReason) (*undoPlan, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
@@ -83,8 +83,7 @@ func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[Mem
 	return p, p.placeAll(ctx)
 }
 
-// read returns the memories with versions that are to be undone, in the order in
-// which they came into the history.
+// read returns the memories with versions to undo, in the order of their first versions.
 func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 	var memories []*undoMemory
 	byID := map[MemoryID]*undoMemory{}
@@ -118,9 +117,9 @@ func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 	return memories, nil
 }
 
-// replay finds out what a memory would be without the versions that are undone: it
-// begins with what there was before the first, and changes it as others did since. Where
-// it was called before, it goes on from there.
+// replay computes the state of a memory without the undone versions: it starts with the
+// state before the first of them, and applies the later changes of others. Further calls
+// continue with versions that were added to the history since.
 func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 	if m.replayed == 0 {
 		if err := p.begin(ctx, m); err != nil {
@@ -134,11 +133,11 @@ func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 		switch {
 		case p.isUndone(v):
 			m.undone = append(m.undone, v.ID)
-			if m.afterUnknown { // what it began with is not known
+			if m.afterUnknown { // the text before the change is not known
 				m.unknown = true
 			}
 		case v.Operation == Deleted:
-			// Whatever was lost or in conflict is gone.
+			// A deletion ends unknown texts and conflicts.
 			m.exists, m.unknown, m.edited, m.afterUnknown = false, false, nil, false
 		case v.Redacted():
 			m.afterUnknown = true
@@ -158,7 +157,7 @@ func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 	return nil
 }
 
-// begin gives a memory what there was before the first version that is undone.
+// begin sets the state of a memory before the first undone version.
 func (p *undoPlan) begin(ctx context.Context, m *undoMemory) error {
 	if first := &m.history[0]; !p.isUndone(first) {
 		text, known, err := p.text(ctx, first)
@@ -173,7 +172,7 @@ func (p *undoPlan) begin(ctx context.Context, m *undoMemory) error {
 	return nil
 }
 
-// follow changes the text of m as another did with v.
+// follow applies the change of v, a version by others, to the text of m.
 func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error {
 	before := m.before(v)
 	m.afterUnknown = false
@@ -197,12 +196,12 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 	}
 	same := known && m.exists && text == m.text
 	if known && m.exists && !same {
-		// What an undo wrote may be what could be written of it.
+		// An earlier undo may have written the text with secrets masked.
 		g, err := p.masking.masker.maskPut(m.path, m.text)
 		same = err == nil && text == g.text
 	}
 	switch {
-	case same: // somebody has brought it back
+	case same: // others have restored it already
 		m.edited, m.text = nil, text
 	case !known:
 		m.unknown = true
@@ -211,14 +210,13 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 		m.edited = append(m.edited, v.ID)
 	default:
 		m.text, m.merged = merged, true
-		// Of what was made by who is undone, others' lines stay.
+		// Of a memory that the undone versions created, only lines by others stay.
 		m.exists = m.existedBefore || merged != ""
 	}
 	return nil
 }
 
-// before returns the newest version before v whose contents are known, or nil. Only
-// others' can be left out.
+// before returns the version before v, or nil. Redacted versions by others are skipped.
 func (m *undoMemory) before(v *Version) *Version {
 	i := slices.IndexFunc(m.history, func(w Version) bool { return w.ID == v.ID })
 	for i--; i > 0 && m.history[i].Redacted() && !slices.Contains(m.undone, m.history[i].ID); i-- {
@@ -229,9 +227,8 @@ func (m *undoMemory) before(v *Version) *Version {
 	return &m.history[i]
 }
 
-// isUndone reports whether v is to be undone. A version that made a memory in the
-// place of one that had been removed, just as that was, is not: it has undone a
-// deletion.
+// isUndone reports whether v is to be undone. A version that created a memory with the
+// path and contents of a deleted one is not: it has undone the deletion.
 func (p *undoPlan) isUndone(v *Version) bool {
 	return p.opts.matches(v) && !(v.Operation == Created && p.restoredBefore[v.Memory])
 }
@@ -244,14 +241,14 @@ func (p *undoPlan) text(ctx context.Context, v *Version) (text string, known boo
 	full, err := p.s.Version(ctx, v.ID)
 	switch {
 	case errors.Is(err, ErrNotExist), errors.Is(err, ErrDamaged), errors.Is(err, ErrDecrypt):
-		return "", false, nil // pruned meanwhile, or damaged
+		return "", false, nil // pruned since, or damaged
 	case err != nil:
 		return "", false, err
 	}
 	return full.Content, !full.Redacted() && HashContent(full.Content) == v.SHA256, nil
 }
 
-// decide says what is to be done with a memory after its replay.
+// decide determines the action for a memory after its replay.
 func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error {
 	living := m.head.Operation != Deleted
 	switch {
@@ -300,8 +297,8 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 	return nil
 }
 
-// clean replaces what must not be written in what a memory is to be; false if it may
-// not be written at all.
+// mask masks the text of a memory. It returns false, and adds a conflict, if the settings
+// refuse the text.
 func (p *undoPlan) mask(m *undoMemory) (ok bool, err error) {
 	k := p.masking
 	if int64(len(m.text)) > k.limits.MemoryBytes {
@@ -328,13 +325,13 @@ func (p *undoPlan) addConflict(m *undoMemory, why UndoReason, others ...VersionI
 	})
 }
 
-// place leaves memories alone whose path has something else.
+// placeAll makes conflicts of memories whose path is taken.
 func (p *undoPlan) placeAll(ctx context.Context) error {
 	foreign, err := p.foreign(ctx)
 	if err != nil {
 		return err
 	}
-	for again := true; again; { // one that stays can be in the way of others
+	for again := true; again; { // a memory that stays can take the path of another
 		again = false
 		taken := newPathSet()
 		stays := maps.Clone(p.living)
@@ -363,8 +360,7 @@ func (p *undoPlan) placeAll(ctx context.Context) error {
 	return nil
 }
 
-// occupants returns versions of memories that are in the way of a path, not all if
-// they are many.
+// occupants returns versions of memories that take a path, at most ten.
 func (p *undoPlan) occupants(path Path, stays map[MemoryID]Version) []VersionID {
 	const most = 10
 	var ids []VersionID
@@ -377,8 +373,7 @@ func (p *undoPlan) occupants(path Path, stays map[MemoryID]Version) []VersionID 
 	return ids[:min(len(ids), most)]
 }
 
-// foreign returns the paths of what is no memory, if any memory is to get another
-// path.
+// foreign returns the paths of foreign files, if any memory gets another path.
 func (p *undoPlan) foreign(ctx context.Context) ([]Path, error) {
 	if !slices.ContainsFunc(p.todo, func(m *undoMemory) bool {
 		return m.action != UndoRemove && m.path != m.head.Path || m.action == UndoRestore
@@ -425,7 +420,7 @@ func (s *pathSet) remove(p Path) {
 	}
 }
 
-// conflicts reports whether a memory at p could not stand beside those of the set.
+// conflicts reports whether there cannot be a memory at p beside those of the set.
 func (s *pathSet) conflicts(p Path) bool {
 	if s.files[p] || s.dirs[p] > 0 {
 		return true
