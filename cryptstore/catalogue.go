@@ -72,7 +72,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 // DeleteStore implements [memento.Backend]. The store's keys are deleted with it.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	defer b.keyCache.remove(id)
-	defer b.texts.clear()
+	defer b.texts.Clear()
 	return b.inner.DeleteStore(ctx, ws, id)
 }
 

@@ -47,7 +47,7 @@ type Backend struct {
 	opts         Options
 	keyCache     keyCache
 	checkedMoves moveCache
-	texts        textCache
+	texts        *textCache
 }
 
 var (
@@ -87,7 +87,7 @@ const defaultSearchBytes = 64 << 20
 // memento.ErrInvalid without a ring; memento.ErrUnsupported if inner cannot list its
 // workspaces, or is encrypted already.
 func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Options) (memento.Backend, error) {
-	b := &Backend{inner: inner, ring: ring}
+	b := &Backend{inner: inner, ring: ring, texts: newTextCache()}
 	if opts != nil {
 		b.opts = *opts
 	}
@@ -197,7 +197,7 @@ func (b *Backend) checkRing(ctx context.Context) error {
 // Close closes the inner backend, and clears the cached keys and texts.
 func (b *Backend) Close() error {
 	b.keyCache.clear()
-	b.texts.clear()
+	b.texts.Clear()
 	return b.inner.Close()
 }
 

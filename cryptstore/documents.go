@@ -20,12 +20,12 @@ func (b *Backend) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	}
 	kept := ref
 	kept.Path = k.encryptPathForLookup(ref.Path)
-	age := b.texts.generation()
+	clears := b.texts.Clears()
 	m, err := b.inner.Get(ctx, store, kept)
 	if err != nil {
 		return memento.Memory{}, b.fail(k, err)
 	}
-	clear, err := b.decryptMemory(ctx, op, &k, m, age)
+	clear, err := b.decryptMemory(ctx, op, &k, m, clears)
 	return clear, b.fail(k, err)
 }
 
@@ -37,11 +37,11 @@ func (b *Backend) GetCached(store memento.StoreID, ref memento.Ref) (m memento.M
 		return m, false
 	}
 	ref.Path = e.keys.encryptPathForLookup(ref.Path)
-	age := b.texts.generation()
+	clears := b.texts.Clears()
 	if m, known = cachedReader.GetCached(store, ref); !known {
 		return m, false
 	}
-	text, hash, by, err := b.cachedDecryptText(e.keys, m.ID, m.Content, m.Digest, m.Size, age)
+	text, hash, by, err := b.cachedDecryptText(e.keys, m.ID, m.Content, m.Digest, m.Size, clears)
 	if err != nil || by != m.Version { // the memory may have been renamed, which Get checks
 		return memento.Memory{}, false
 	}
@@ -50,13 +50,13 @@ func (b *Backend) GetCached(store memento.StoreID, ref memento.Ref) (m memento.M
 }
 
 // decryptMemory returns a memory with decrypted contents. If that needs newer keys than k,
-// k is set to those. age is the generation of the text cache before the storage was read.
-func (b *Backend) decryptMemory(ctx context.Context, op string, k **keys, m memento.Memory, age int64) (memento.Memory, error) {
-	text, hash, by, err := b.cachedDecryptText(*k, m.ID, m.Content, m.Digest, m.Size, age)
+// k is set to those. clears is that of the text cache before the storage was read.
+func (b *Backend) decryptMemory(ctx context.Context, op string, k **keys, m memento.Memory, clears int64) (memento.Memory, error) {
+	text, hash, by, err := b.cachedDecryptText(*k, m.ID, m.Content, m.Digest, m.Size, clears)
 	if errors.Is(err, memento.ErrDecrypt) {
 		if fresh, other := b.reloadKeys(ctx, op, *k); other {
 			*k = fresh
-			text, hash, by, err = b.cachedDecryptText(fresh, m.ID, m.Content, m.Digest, m.Size, age)
+			text, hash, by, err = b.cachedDecryptText(fresh, m.ID, m.Content, m.Digest, m.Size, clears)
 		}
 	}
 	if err == nil && by != m.Version {
@@ -112,7 +112,7 @@ func (b *Backend) applyWithKeys(ctx context.Context, k *keys, by memento.Actor, 
 			return memento.Applied{}, err
 		}
 	}
-	age := b.texts.generation()
+	clears := b.texts.Clears()
 	done, err := b.inner.Apply(ctx, k.store, by, given)
 	if err != nil {
 		return memento.Applied{}, b.fail(k, err)
@@ -129,7 +129,7 @@ func (b *Backend) applyWithKeys(ctx context.Context, k *keys, by memento.Actor, 
 			seal = seal[1:]
 		}
 		if len(seal) > 0 && seal[0].last.version == v.ID {
-			b.cacheWritten(k, &seal[0].last, &v, bare.SHA256, age)
+			b.cacheWritten(k, &seal[0].last, &v, bare.SHA256, clears)
 			seal = seal[1:]
 		}
 	}

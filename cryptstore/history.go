@@ -103,7 +103,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	if err != nil {
 		return memento.Version{}, err
 	}
-	defer b.texts.clear() // also if the result is unknown
+	defer b.texts.Clear() // also if the result is unknown
 	v, err := b.inner.Redact(ctx, store, id, by)
 	if err != nil {
 		return memento.Version{}, b.fail(k, err)
@@ -115,7 +115,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 // Prune implements [memento.Backend].
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
 	if !opts.DryRun {
-		defer b.texts.clear()
+		defer b.texts.Clear()
 	}
 	return b.inner.Prune(ctx, store, opts)
 }

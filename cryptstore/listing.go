@@ -25,10 +25,10 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 			b.listSorted(ctx, op, k, opts, yield)
 			return
 		}
-		age := b.texts.generation()
+		clears := b.texts.Clears()
 		for e, err := range b.inner.List(ctx, store, opts) {
 			if err == nil {
-				e, err = b.decryptEntry(ctx, op, &k, e, opts.Contents, age)
+				e, err = b.decryptEntry(ctx, op, &k, e, opts.Contents, clears)
 			}
 			if err != nil {
 				yield(memento.Entry{}, err)
@@ -42,11 +42,11 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 }
 
 // decryptEntry returns an entry, whose path is decrypted already, as users see it.
-func (b *Backend) decryptEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool, age int64) (_ memento.Entry, err error) {
+func (b *Backend) decryptEntry(ctx context.Context, op string, k **keys, e memento.Entry, contents bool, clears int64) (_ memento.Entry, err error) {
 	switch {
 	case e.Dir, e.Foreign:
 	case contents:
-		e.Memory, err = b.decryptMemory(ctx, op, k, e.Memory, age)
+		e.Memory, err = b.decryptMemory(ctx, op, k, e.Memory, clears)
 	default:
 		e.Memory, err = (*k).memoryWithoutContents(e.Memory)
 	}
@@ -59,7 +59,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 		opts.Dir = memento.Root
 	}
 	all := memento.ListOptions{Dir: k.encryptPathForLookup(opts.Dir), Contents: opts.Contents, Brief: opts.Brief}
-	age := b.texts.generation()
+	clears := b.texts.Clears()
 	var entries []memento.Entry
 	for e, err := range b.inner.List(ctx, k.store, all) {
 		if err == nil && !e.Foreign { // names of foreign files are not encrypted
@@ -80,7 +80,7 @@ func (b *Backend) listSorted(ctx context.Context, op string, k *keys, opts memen
 		}
 		err := ctx.Err()
 		if err == nil {
-			e, err = b.decryptEntry(ctx, op, &k, e, opts.Contents, age)
+			e, err = b.decryptEntry(ctx, op, &k, e, opts.Contents, clears)
 		}
 		if err != nil {
 			yield(memento.Entry{}, b.fail(k, err))

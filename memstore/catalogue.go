@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/internal/listing"
 )
 
 // CreateStore creates an empty store.
@@ -91,7 +92,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts memento.StoreListOptions) iter.Seq2[memento.StoreInfo, error] {
 	return func(yield func(memento.StoreInfo, error) bool) {
 		infos, err := b.describe(ctx, ws, opts)
-		yieldAll(ctx, infos, err, yield)
+		listing.Yield(ctx, infos, err, yield)
 	}
 }
 
@@ -112,22 +113,4 @@ func (b *Backend) describe(ctx context.Context, ws memento.Workspace, opts memen
 		infos = infos[:min(opts.Limit, len(infos))]
 	}
 	return infos, nil
-}
-
-// yieldAll yields items, or err, and stops if ctx ends.
-func yieldAll[T any](ctx context.Context, items []T, err error, yield func(T, error) bool) {
-	var none T
-	if err != nil {
-		yield(none, err)
-		return
-	}
-	for _, item := range items {
-		if err := ctx.Err(); err != nil {
-			yield(none, err)
-			return
-		}
-		if !yield(item, nil) {
-			return
-		}
-	}
 }

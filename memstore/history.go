@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/listing"
 )
 
 // GetVersion returns a version with its contents.
@@ -31,7 +32,7 @@ func (b *Backend) ListVersions(ctx context.Context, id memento.StoreID, opts mem
 			versions = s.history(opts)
 			return nil
 		})
-		yieldAll(ctx, versions, err, yield)
+		listing.Yield(ctx, versions, err, yield)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/internal/listing"
 )
 
 // AddKey stores a new key.
@@ -54,7 +55,7 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
 	return func(yield func(memento.Key, error) bool) {
 		keys, err := b.keysOf(ctx, ws)
-		yieldAll(ctx, keys, err, yield)
+		listing.Yield(ctx, keys, err, yield)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/internal/listing"
 	"memento/internal/rollup"
 )
 
@@ -17,7 +18,7 @@ func (b *Backend) List(ctx context.Context, id memento.StoreID, opts memento.Lis
 			entries = s.list(opts)
 			return nil
 		})
-		yieldAll(ctx, entries, err, yield)
+		listing.Yield(ctx, entries, err, yield)
 	}
 }
 

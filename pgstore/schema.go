@@ -4,9 +4,9 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 
 	"memento"
+	"memento/internal/migrations"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,23 +16,7 @@ import (
 // library would do the same with much more code.
 
 //go:embed migrations/*.sql
-var migrations embed.FS
-
-// scripts returns the migrations in their order.
-func scripts() (scripts []string, err error) {
-	files, err := fs.ReadDir(migrations, "migrations") // in the order of their names
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		script, err := fs.ReadFile(migrations, "migrations/"+f.Name())
-		if err != nil {
-			return nil, err
-		}
-		scripts = append(scripts, string(script))
-	}
-	return scripts, nil
-}
+var scriptFiles embed.FS
 
 // A server is what Open has found out about the database server.
 type server struct {
@@ -75,7 +59,7 @@ func (b *Backend) inspect(ctx context.Context, c *pgx.Conn) error {
 // migrate creates the schema or brings it up to date. If the schema is up to date, nothing
 // is written, so a role with read-only access can use it.
 func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error {
-	scripts, err := scripts()
+	scripts, err := migrations.Scripts(scriptFiles)
 	if err != nil {
 		return err
 	}

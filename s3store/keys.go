@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/internal/listing"
 )
 
 // A key is stored in an object that is named by the hash of its secret, which is what
@@ -178,7 +179,7 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
 	return func(yield func(memento.Key, error) bool) {
 		keys, err := b.keysOf(ctx, ws)
-		yieldAll(ctx, keys, b.failed("list keys", err), yield)
+		listing.Yield(ctx, keys, b.failed("list keys", err), yield)
 	}
 }
 

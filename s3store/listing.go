@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"memento"
+	"memento/internal/listing"
 )
 
 // List yields the memories below a directory in byte order of path.
 func (b *Backend) List(ctx context.Context, id memento.StoreID, opts memento.ListOptions) iter.Seq2[memento.Entry, error] {
 	return func(yield func(memento.Entry, error) bool) {
 		entries, err := b.list(ctx, id, opts)
-		yieldAll(ctx, entries, b.failed("list", err), yield)
+		listing.Yield(ctx, entries, b.failed("list", err), yield)
 	}
 }
 
@@ -95,22 +96,4 @@ func sumUp(e *memento.Entry, entries []*indexEntry) int {
 		e.UpdatedAt = later(e.UpdatedAt, h.memory.UpdatedAt)
 	}
 	return len(entries)
-}
-
-// yieldAll yields items, or err, and stops when ctx ends.
-func yieldAll[T any](ctx context.Context, items []T, err error, yield func(T, error) bool) {
-	var none T
-	if err != nil {
-		yield(none, err)
-		return
-	}
-	for _, item := range items {
-		if err := ctx.Err(); err != nil {
-			yield(none, err)
-			return
-		}
-		if !yield(item, nil) {
-			return
-		}
-	}
 }

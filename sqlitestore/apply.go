@@ -53,7 +53,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		return memento.Applied{}, fail(op, err)
 	}
 	for _, m := range done.written { // a memory is often read soon after it was written
-		b.texts.put(m.SHA256, cached{m.Content, done.store, m.Version})
+		b.texts.Put(m.SHA256, cachedText{m.Content, done.store, m.Version})
 	}
 	return done.planner.Applied(done.versions), nil
 }

@@ -138,7 +138,7 @@ func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) 
 	var failed error
 	found, err = getHead(c, store, ref, func(head memento.Memory, refs rowRefs) {
 		*m = head
-		kept, known := b.texts.get(m.SHA256)
+		kept, known := b.texts.Get(m.SHA256)
 		if m.Content = kept.text; known && kept.version == m.Version && kept.store == store {
 			return
 		}
@@ -152,7 +152,7 @@ func (b *Backend) get(c *conn, store int64, ref memento.Ref, m *memento.Memory) 
 			failed = m.CheckContent("get")
 		}
 		if failed == nil {
-			b.texts.put(m.SHA256, cached{m.Content, store, m.Version})
+			b.texts.Put(m.SHA256, cachedText{m.Content, store, m.Version})
 		}
 	})
 	if err = cmp.Or(err, failed); err != nil {

@@ -73,7 +73,7 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 		left = left[len(step):]
 	}
 	for _, r := range goes {
-		b.texts.remove(r.sha256)
+		b.texts.Remove(r.sha256)
 	}
 	if opts.Memory == "" {
 		b.writer.shrink()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/migrations"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -75,7 +76,7 @@ func cannotWrite(c *conn) bool {
 
 // checkCurrent refuses a database whose schema must be created or migrated first.
 func checkCurrent(c *conn) error {
-	scripts, err := scripts()
+	scripts, err := migrations.Scripts(scriptFiles)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/migrations"
 	"memento/internal/readnotes"
+	"memento/internal/textcache"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitemigration"
@@ -55,7 +57,7 @@ type Backend struct {
 	readers *pool
 	stores  sync.Map // StoreID → int64: numbers of the stores used so far
 	reads   *readnotes.Notes
-	texts   cache
+	texts   *textcache.Cache[string, cachedText] // by hash
 
 	lastIndexedStore int64 // number of the store that was last indexed while idle; used by the writer only
 	purger           indexPurger
@@ -110,7 +112,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		space.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
-	b := &Backend{now: o.Now}
+	b := &Backend{now: o.Now, texts: newTextCache()}
 	b.readers = newPool(readers(file, o.BusyTimeout))
 	b.writer = newWriter(c, file, space, o.BusyTimeout, b.readers.pause, b.indexWhenIdle)
 	if readOnly {
@@ -248,7 +250,7 @@ func withoutPath(err error) error {
 }
 
 //go:embed migrations/*.sql
-var migrations embed.FS
+var scriptFiles embed.FS
 
 // appID marks the file as memento's: "mmto".
 const appID = 0x6d6d746f
@@ -259,7 +261,7 @@ func checkFormat(c *conn) error {
 	if err != nil {
 		return err
 	}
-	known, err := scripts()
+	known, err := migrations.Scripts(scriptFiles)
 	if err == nil && version > int64(len(known)) {
 		err = fmt.Errorf("%w: the file has schema version %d, this program supports up to %d: use a newer memento", memento.ErrFormat, version, len(known))
 	}
@@ -288,25 +290,9 @@ func checkOurs(c *conn) (version int64, err error) {
 	return version, nil
 }
 
-// scripts returns the migrations in their order.
-func scripts() (scripts []string, err error) {
-	files, err := fs.ReadDir(migrations, "migrations") // in the order of their names
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		script, err := fs.ReadFile(migrations, "migrations/"+f.Name())
-		if err != nil {
-			return nil, err
-		}
-		scripts = append(scripts, string(script))
-	}
-	return scripts, nil
-}
-
 // migrate brings the schema up to date.
 func migrate(ctx context.Context, c *conn) error {
-	scripts, err := scripts()
+	scripts, err := migrations.Scripts(scriptFiles)
 	if err != nil {
 		return err
 	}

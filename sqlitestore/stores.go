@@ -253,7 +253,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 	}
 	b.stores.Delete(id)
 	for _, hash := range gone.hashes {
-		b.texts.remove(hash)
+		b.texts.Remove(hash)
 	}
 	if gone.indexed {
 		b.schedulePurge()

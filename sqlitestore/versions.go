@@ -190,7 +190,7 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 	if err != nil {
 		return v, fail(op, err)
 	}
-	b.texts.clear()
+	b.texts.Clear()
 	// Also if it was redacted before: that process may have died before purging the index.
 	if err := b.purgeIndex(context.WithoutCancel(ctx), 0); err != nil {
 		b.schedulePurge()
