@@ -61,7 +61,7 @@ func openSQLite(ctx context.Context, dir string) (memento.Backend, error) {
 	return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), nil)
 }
 
-// openS3 keeps what is in different folders below different prefixes.
+// openS3 uses a prefix for each directory.
 func openS3(ctx context.Context, dir string) (memento.Backend, error) {
 	srv, err := services.S3(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func startServers(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// openPostgres keeps what is in different folders in different schemas.
+// openPostgres uses a schema for each directory.
 func openPostgres(ctx context.Context, dir string) (memento.Backend, error) {
 	sum := sha256.Sum256([]byte(dir))
 	return pgstore.Open(ctx, os.Getenv(services.PostgresVariable), &pgstore.Options{Schema: "crypt_" + hex.EncodeToString(sum[:10])})
@@ -114,7 +114,7 @@ func openFolder(ctx context.Context, dir string) (memento.Backend, error) {
 	return dirstore.Open(ctx, filepath.Join(dir, "folder"), nil)
 }
 
-// wrapped opens what is in dir, with encryption, by the keys that lie beside it.
+// wrapped opens the backend in dir with encryption. The keys are in a file beside it.
 func (k kind) wrapped(ctx context.Context, dir string) (memento.Backend, error) {
 	file := filepath.Join(dir, "keys.json")
 	ring, err := cryptstore.OpenKeyFile(file)

@@ -24,7 +24,7 @@ type attacked struct {
 	memento.WorkspaceLister
 	memory  func(*memento.Memory)
 	version func(*memento.Version)
-	placed  func(memento.Workspace, memento.StoreID) (memento.Workspace, memento.StoreID) // what is where a store should be
+	placed  func(memento.Workspace, memento.StoreID) (memento.Workspace, memento.StoreID) // the store that is found in place of another
 }
 
 func newAttacked(inner *memstore.Backend) *attacked {
@@ -126,7 +126,7 @@ func holds(t testing.TB, b memento.Backend, store memento.StoreID, p memento.Pat
 	}
 }
 
-// everyByte returns what is in all files below a folder.
+// everyByte returns the contents of all files below a directory.
 func everyByte(t testing.TB, dir string) []byte {
 	t.Helper()
 	var all bytes.Buffer

@@ -208,7 +208,7 @@ func TestImportedNames(t *testing.T) {
 		{"/more/bytes", memento.ErrTooLarge},
 		{"/b/b/c", memento.ErrTooLarge},
 		{"/locked/1", memento.ErrProtected},
-		{"/a", nil}, // nobody knows it as what is read-only
+		{"/a", nil}, // it is not one of the read-only paths
 	} {
 		v := v
 		v.ID, v.Content, v.Path = memento.VersionID(fmt.Sprint("memver_", i)), "x", c.path

@@ -131,7 +131,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// Whoever writes to a store that an older key has wrapped wraps it anew.
+// A write to a store whose keys are wrapped with an older key wraps them again.
 func TestRotatedByWriters(t *testing.T) {
 	inner := memstore.New(nil)
 	defer inner.Close()

@@ -25,7 +25,7 @@ func traces(text string) [][]byte {
 	return [][]byte{[]byte(text), []byte(text)[:20], sum[:], fmt.Appendf(nil, "%x", sum), fmt.Appendf(nil, "%X", sum)}
 }
 
-// Nothing of what is written is in any file below, while it is open and after.
+// No file of the inner backend contains plaintext, neither while it is open nor afterwards.
 func TestNothingInClear(t *testing.T) {
 	for _, k := range kinds {
 		if !k.reopens || k.elsewhere {

@@ -28,8 +28,8 @@ func (w *watched) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 	return m, err
 }
 
-// What is written is held for the next read, once it is written; and what is forgotten
-// while it is read or written is not held.
+// A text that was written is cached for the next read. A text is not cached if the cache
+// was cleared while it was read or written.
 func TestTexts(t *testing.T) {
 	inner := &watched{memstore.New(nil), func() {}}
 	ring, err := NewKeys()
@@ -112,7 +112,7 @@ func TestTexts(t *testing.T) {
 	if _, ok := b.texts.Get(cachedTextKey{k, "mem_large"}); ok {
 		t.Error("a very large one is held")
 	}
-	for range 1000 { // the same one anew drives out no others
+	for range 1000 { // the same one repeatedly, which must not remove others
 		b.cacheText(cachedTextKey{k, "mem_again"}, cachedText{text: large[:100_000]}, b.texts.Clears())
 	}
 	holds("read before", v, large[:100_000])

@@ -10,7 +10,7 @@ import (
 	"memento/internal/services"
 )
 
-// Whoever has the lead and gives up takes nobody else's job along.
+// If the leader gives up, the jobs of other callers are still carried out.
 func TestLeaderGivesUp(t *testing.T) {
 	schema := os.Getenv("MEMENTO_TEST_SCHEMAS") + strings.ToLower(t.Name())
 	b, err := Open(t.Context(), os.Getenv(services.PostgresVariable), &Options{Schema: schema})

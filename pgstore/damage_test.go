@@ -7,7 +7,8 @@ import (
 	"memento"
 )
 
-// A row that has become another memory's shows no text, though the text is whole.
+// If a row has become another memory's, no text is shown, even if the text itself is
+// undamaged.
 func TestRowOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	h := harness()

@@ -16,7 +16,7 @@ import (
 	"memento/pgstore"
 )
 
-// Whoever gives up takes along nobody who writes to the same store.
+// If a caller gives up, other writers to the same store are not affected.
 func TestGivingUp(t *testing.T) {
 	b := open(t, serverURL(t, ""), nil)
 	store := newStore(t, b)

@@ -69,7 +69,7 @@ func TestFailover(t *testing.T) {
 }
 
 // writeTogether has writers append lines to one memory, each through one of the
-// backends. Trouble comes halfway. What they were told must be so in the end.
+// backends. trouble is called halfway. In the end every acknowledged line must be there, and no refused one.
 func writeTogether(t *testing.T, backends []*pgstore.Backend, writers int, trouble func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -233,7 +233,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// No error tells how the database is reached.
+// No error contains the address or the credentials of the database.
 func TestSecrets(t *testing.T) {
 	const canary = "canary-4711"
 	server, err := services.StartPostgres(t.Context(), t.TempDir())

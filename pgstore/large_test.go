@@ -80,7 +80,7 @@ func TestLargeListing(t *testing.T) {
 	}
 }
 
-// A deleted store is gone at once, and then so are its rows.
+// A deleted store disappears at once, and its rows soon after.
 func TestDeleteLargeStore(t *testing.T) {
 	schema := schemaOf(t.TempDir())
 	b := open(t, serverURL(t, ""), &pgstore.Options{Schema: schema})

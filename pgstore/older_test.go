@@ -14,8 +14,7 @@ import (
 	"memento/pgstore"
 )
 
-// A schema of the first version holds what it held once it is opened, and takes what
-// is new.
+// A schema of the first version keeps its data when it is opened, and accepts new data.
 func TestOlderSchema(t *testing.T) {
 	present, old := schemaOf(t.TempDir()), schemaOf(t.TempDir())
 	ctx := t.Context()

@@ -128,7 +128,7 @@ func TestSchemaNames(t *testing.T) {
 	}
 }
 
-// A role that may only read reads, and is told so where it writes.
+// A role with read-only access can read, and gets memento.ErrReadOnly for writes.
 func TestReadOnlyRole(t *testing.T) {
 	schema := schemaOf(t.TempDir())
 	role := "reader_" + schema

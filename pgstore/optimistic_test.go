@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// edit writes what only the one who has read the latest version may write.
+// edit makes a change that needs the latest version.
 func edit(t *testing.T, b *pgstore.Backend, store memento.StoreID, text string) error {
 	t.Helper()
 	m, err := b.Get(t.Context(), store, memento.ByPath("/a"))
@@ -76,8 +76,8 @@ func inEachMode(t *testing.T, test func(t *testing.T, mode string)) {
 
 func isOptimistic(statement string) bool { return strings.HasPrefix(statement, "WITH l AS") }
 
-// An edit of what was just read is one statement in one round trip, unless others
-// write to the store too; then it is as right, and goes back to one when they are gone.
+// An edit of a memory that was just read is one statement in one round trip. While other
+// processes write to the store it takes more, with the same result; afterwards it takes one again.
 func TestOptimisticEdits(t *testing.T) { inEachMode(t, optimisticEdits) }
 
 func optimisticEdits(t *testing.T, mode string) {
@@ -122,8 +122,8 @@ func optimisticEdits(t *testing.T, mode string) {
 	holds(t, b, store, texts...)
 }
 
-// What is planned by what is remembered is written by nothing else: neither by other
-// limits, nor if the memory has moved, nor to a store that has come in another's place.
+// An edit that was planned on cached state is not written if that state is outdated: if the
+// limits have changed, the memory was moved, or the store was replaced by another.
 func TestOptimisticEditsGiveWay(t *testing.T) { inEachMode(t, optimisticEditsGiveWay) }
 
 func optimisticEditsGiveWay(t *testing.T, mode string) {
@@ -230,7 +230,8 @@ func lateEdit(t *testing.T, mode string) {
 	}
 }
 
-// An edit does not wait for who holds the store: the usual way does, and says so.
+// An optimistic edit does not wait for the lock of the store: the usual way does, and
+// reports it.
 func TestEditOfHeldStore(t *testing.T) {
 	opts := &pgstore.Options{Schema: schemaOf(t.TempDir()), StatementTimeout: time.Second}
 	b := open(t, serverURL(t, ""), opts)
@@ -255,8 +256,8 @@ func TestEditOfHeldStore(t *testing.T) {
 	holds(t, b, store, texts...)
 }
 
-// What was acknowledged has happened, and what was refused has not, if the server is
-// told to give up at any moment, also when it has just committed.
+// If the statement is canceled at any moment, even just after the commit, acknowledged edits
+// were made, and refused ones were not.
 func TestCanceledEdits(t *testing.T) { inEachMode(t, canceledEdits) }
 
 func canceledEdits(t *testing.T, mode string) {

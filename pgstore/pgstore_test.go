@@ -44,7 +44,7 @@ func harness() storetest.Harness {
 // starts, have in common.
 const schemasVariable = "MEMENTO_TEST_SCHEMAS"
 
-// schemaOf returns a schema for what is kept in dir.
+// schemaOf returns the schema for the directory dir of a test.
 func schemaOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return os.Getenv(schemasVariable) + hex.EncodeToString(sum[:10])

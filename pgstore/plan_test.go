@@ -11,8 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A memory is found by the whole of each key, also by a plan that was made while the
-// tables were empty and is kept while they grow: not by reading a store's versions.
+// A memory is looked up by the full keys, also with a plan that was made while the
 func TestPlanOfGet(t *testing.T) {
 	ctx := t.Context()
 	url := os.Getenv(services.PostgresVariable)

@@ -26,7 +26,7 @@ type wire struct {
 	mu  sync.Mutex
 	cut func(statement string) cut // asked of every statement; may be nil
 
-	late      chan struct{} // closed to deliver what is late
+	late      chan struct{} // closed to deliver delayed messages
 	delivered chan struct{} // closed when it is; only one statement can be late
 }
 

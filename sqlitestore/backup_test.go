@@ -90,7 +90,7 @@ func replay(versions []memento.Version) map[memento.Path]string {
 	return contents
 }
 
-// namesIn returns the names of what is in a folder, but for reserves.
+// namesIn returns the names of the files in a directory, except reserves.
 func namesIn(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -301,7 +301,7 @@ func TestBackupProgress(t *testing.T) {
 }
 
 // BenchmarkBackup backs up 100 MB of memories, at rest and while 8 callers write, and
-// tells how long these then wait for their writes.
+// reports how long their writes take.
 func BenchmarkBackup(b *testing.B) {
 	dir := b.TempDir()
 	back, err := sqlitestore.Open(b.Context(), filepath.Join(dir, "memento.db"), nil)

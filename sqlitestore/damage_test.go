@@ -12,7 +12,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A row that has become another memory's shows no text, though the text is whole.
+// If a row has become another memory's, no text is shown, even if the text itself is
+// undamaged.
 func TestRowOfAnother(t *testing.T) {
 	for _, change := range []string{
 		`UPDATE memories SET path = '/c.md' WHERE path = '/a.md'`,

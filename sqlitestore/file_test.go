@@ -47,13 +47,13 @@ func onDisk(t *testing.T, path, text string) (files []string) {
 	return files
 }
 
-// What is redacted leaves the medium, that is the tables, the search index and the
-// log, at once; what is pruned, or was in a deleted store, some seconds later.
+// Redacted contents are removed from the medium (tables, search index and log) at once;
+// pruned versions and deleted stores some seconds later.
 func TestRedactedLeavesTheDisk(t *testing.T) {
 	const secret = "zzqxsecretword"
 	tests := []struct {
 		name string
-		soon bool // rather than at once
+		soon bool // within seconds instead of at once
 		// forget removes the secret that store s has at /a.
 		forget func(t *testing.T, b *sqlitestore.Backend, s *memento.Store, id memento.VersionID)
 	}{

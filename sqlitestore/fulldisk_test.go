@@ -128,9 +128,9 @@ func exhaust(t *testing.T, b memento.Backend, store memento.StoreID) {
 	t.Fatal("the disk never filled up")
 }
 
-// On a disk without a free byte, an open database and one that is opened anew can be read
-// and searched, and what is in it removed; writes are refused, and accepted again as soon
-// as there is room.
+// On a completely full disk, a database that is open, or opened again, can be read and
+// searched, and its contents can be removed. Other writes are refused until there is space
+// again.
 func TestFullDisk(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reopened=%v", reopened), func(t *testing.T) {

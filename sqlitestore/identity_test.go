@@ -12,8 +12,8 @@ import (
 	"memento/sqlitestore"
 )
 
-// What is written after the file, its log or its folder was removed or replaced would
-// be gone with the process: it is refused, and a listing of stores says so, too.
+// If the file, its log or its directory was removed or replaced, later writes would be lost
+// when the process ends: they are refused, and a listing of stores reports the same error.
 func TestMovedFile(t *testing.T) {
 	for what, move := range map[string]func(dir, file string) error{
 		"file removed": func(dir, file string) error { return os.Remove(file) },
@@ -38,7 +38,7 @@ func TestMovedFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer b.Close() //nolint:errcheck // of files that are gone
+			defer b.Close() //nolint:errcheck // its files were removed
 			info, err := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "s"})
 			if err != nil {
 				t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// An older file holds what it held once it is opened, and takes what is new.
+// A file of an older schema keeps its data when it is opened, and accepts new data.
 func TestOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	present := filepath.Join(dir, "present.db")
@@ -35,7 +35,7 @@ func TestOlderFiles(t *testing.T) {
 	old := filepath.Join(dir, "old.db")
 	makeOld(t, old, present)
 
-	// Whoever comes first brings it up to date; the others find it so.
+	// The first one migrates it; the others find it migrated.
 	key, _, err := memento.NewKey("default", "key", memento.RoleRead, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// forgotten is the word that must leave the file.
+// forgotten is the word that a purge must remove from the file.
 const forgotten = "zzqxsecretword"
 
 // A hoard is a database whose search index takes many steps to rewrite, with a store
@@ -122,7 +122,7 @@ func TestPurgeWithConcurrentWriters(t *testing.T) {
 	h.sound(t)
 }
 
-// Close does what is left to do.
+// Close runs a pending purge.
 func TestPurgeOnClose(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t)
@@ -133,8 +133,8 @@ func TestPurgeOnClose(t *testing.T) {
 	}
 }
 
-// What a process that died was about to forget, or was forgetting, is forgotten by the
-// next: its file is as the copy that a backup makes.
+// If a process has died before or during a purge, the next process to open the file
+// completes it.
 func TestPurgeLeftByDeadProcess(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun %t", begun), func(t *testing.T) {
@@ -164,8 +164,8 @@ func TestPurgeLeftByDeadProcess(t *testing.T) {
 	}
 }
 
-// A redaction does not wait for whoever is to forget what it finds to be forgotten,
-// and what comes after the rewriting has begun is not forgotten by that alone.
+// A redaction does not wait for the purge of another process. Words deleted after a purge
+// has begun are not removed by that purge alone.
 func TestRedactDuringPurge(t *testing.T) {
 	t.Parallel()
 	const late = "zzqxlateword"
@@ -252,7 +252,7 @@ func TestIndexesInQuietMoments(t *testing.T) {
 				t.Fatalf("%s turn: not all are indexed", turn)
 			}
 		}
-		// The first again, behind which the last step has left off.
+		// The first one again, after which the last step ended.
 		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "one"}, nil)
 		apply(t, s, memento.Put{Path: "/b", Content: turn})
 	}

@@ -52,7 +52,7 @@ var replacing = &sqlitestore.RestoreOptions{Replace: true, Now: func() time.Time
 // kept is what the database at a path is kept as by replacing.
 func (p *place) kept() string { return p.path + ".before-20261121T101500Z" }
 
-// names checks what is in the folder, besides the backup.
+// names checks the names in the directory, except the backup.
 func (p *place) names(t *testing.T, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(append([]string{"backup"}, want...), namesIn(t, p.dir)); diff != "" {
@@ -306,7 +306,7 @@ func TestRestoreThroughALink(t *testing.T) {
 	holds(t, p.path, p.new)
 }
 
-// Whoever dies while restoring leaves the old database or the new one.
+// If a process dies while restoring, either the old database or the new one is there.
 func TestRestoreKilled(t *testing.T) {
 	for step, isNew := range map[string]bool{"held": false, "copied": false, "brought": false, "kept": false, "placed": true} {
 		t.Run(step, func(t *testing.T) {
@@ -330,8 +330,7 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
-// Whoever opens the database just while it is replaced gets the new one, or an
-// error, and can harm neither.
+// A process that opens the database while it is replaced gets the new one, or an
 func TestRestoreWhileOpened(t *testing.T) {
 	for _, step := range []string{"held", "kept", "placed"} {
 		t.Run(step, func(t *testing.T) {
@@ -367,7 +366,7 @@ func TestRestoreWhileOpened(t *testing.T) {
 	}
 }
 
-// A search index that is not that of the memories is made anew.
+// A search index that does not match the memories is rebuilt.
 func TestRestoreReindexes(t *testing.T) {
 	for name, script := range map[string]string{
 		"forgotten":    "DELETE FROM indexed",
@@ -430,7 +429,7 @@ func TestRestoreKeys(t *testing.T) {
 	}
 }
 
-// A backup of an older memento is sound, and brought up to date by who opens it.
+// A backup of an older memento is sound, and is migrated when it is opened.
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
 	execute(t, p.backup, "DROP TABLE notes; DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+

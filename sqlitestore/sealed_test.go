@@ -19,8 +19,8 @@ func (hexed) Seal(_ memento.MemoryID, _ memento.VersionID, text string) (string,
 func (hexed) Digest(sha256 string) string                { return "d" + sha256[1:] }
 func (hexed) Clear(p memento.Path) (memento.Path, error) { return p, nil }
 
-// A backup of what was sealed is sound, though sizes are not those of what is kept,
-// and what is wrong with it is found all the same.
+// A backup with encrypted contents is sound, although the recorded sizes are those of the
+// plaintext. Damage in it is still found.
 func TestVerifySealed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sealed.db")
@@ -53,9 +53,9 @@ func TestVerifySealed(t *testing.T) {
 	}
 	for _, damage := range []struct{ script, want string }{
 		{"UPDATE memories SET digest = 'other'", "differs from its newest version"},
-		{"UPDATE versions SET digest = ''; UPDATE memories SET digest = ''", "has contents of another size"},
+		{"UPDATE versions SET digest = ''; UPDATE memories SET digest = ''", "has contents with another size"},
 		{"UPDATE versions SET digest = 'x' WHERE operation = 'deleted'", "although it is redacted or a deletion"},
-		{"UPDATE contents SET data = data || ' '", "has contents of another hash"},
+		{"UPDATE contents SET data = data || ' '", "has contents with another hash"},
 	} {
 		bad := filepath.Join(t.TempDir(), "bad")
 		backUp(t, b, bad)

@@ -92,19 +92,19 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// damages are what can be wrong with a backup, and what is said of it.
+// damages are ways to damage a backup, with the expected finding.
 var damages = []struct {
 	name, want string
 	restore    bool                     // whether restoring it is tried, which is the same code
 	script     string                   // of SQL, or
 	do         func(data []byte) []byte // with its bytes, or
-	beside     func(path string) error  // with what is beside it
+	beside     func(path string) error  // adds files beside it
 }{
 	{name: "empty", want: "it is not an SQLite database", do: func([]byte) []byte { return nil }},
 	{name: "text", want: "it is not an SQLite database", do: func(data []byte) []byte { return bytes.Repeat([]byte("text\n"), 1000) }},
 	{name: "cut off", restore: true, want: "it is truncated: it has", do: func(data []byte) []byte { return data[:len(data)/2] }},
 	{name: "one byte short", want: "it is truncated: it has", do: func(data []byte) []byte { return data[:len(data)-1] }},
-	{name: "a bit of a text", restore: true, want: "has contents of another hash", do: func(data []byte) []byte {
+	{name: "a bit of a text", restore: true, want: "has contents with another hash", do: func(data []byte) []byte {
 		data[bytes.Index(data, []byte(marked))+10] ^= 1
 		return data
 	}},
@@ -123,11 +123,11 @@ var damages = []struct {
 	{name: "newer", restore: true, want: "use a newer memento", script: "PRAGMA user_version = 1000"},
 	{name: "no tables", want: "it is a database without tables", script: "PRAGMA writable_schema = ON; DELETE FROM sqlite_master; PRAGMA user_version = 0"},
 	{name: "a lost table", want: "its tables do not match its schema version", script: "DROP TABLE counters"},
-	{name: "a wrong hash", restore: true, want: "has contents of another hash", script: "UPDATE versions SET sha256 = zeroblob(32) WHERE seq = 3 AND store = 1"},
-	{name: "a short hash", want: "has contents of another hash", script: "UPDATE versions SET sha256 = x'00' WHERE seq = 3 AND store = 1"},
-	{name: "a wrong size", want: "has contents of another size", script: "UPDATE versions SET size = size + 1 WHERE seq = 3 AND store = 1"},
-	{name: "other contents", want: "has contents of another hash", script: "UPDATE contents SET data = 'changed' WHERE id = 3"},
-	{name: "not UTF-8", want: "has contents of another hash", script: "UPDATE contents SET data = CAST(x'ff' AS TEXT) WHERE id = 3"},
+	{name: "a wrong hash", restore: true, want: "has contents with another hash", script: "UPDATE versions SET sha256 = zeroblob(32) WHERE seq = 3 AND store = 1"},
+	{name: "a short hash", want: "has contents with another hash", script: "UPDATE versions SET sha256 = x'00' WHERE seq = 3 AND store = 1"},
+	{name: "a wrong size", want: "has contents with another size", script: "UPDATE versions SET size = size + 1 WHERE seq = 3 AND store = 1"},
+	{name: "other contents", want: "has contents with another hash", script: "UPDATE contents SET data = 'changed' WHERE id = 3"},
+	{name: "not UTF-8", want: "has contents with another hash", script: "UPDATE contents SET data = CAST(x'ff' AS TEXT) WHERE id = 3"},
 	{name: "lost contents", want: "has no contents", script: "DELETE FROM contents WHERE id = 3"},
 	{name: "contents of a deletion", want: "has contents, although it is redacted or a deletion", script: "UPDATE versions SET content = 1 WHERE operation = 'deleted'"},
 	{name: "contents that were redacted", want: "has contents, although it is redacted or a deletion", script: "UPDATE versions SET content = 1 WHERE redacted_at IS NOT NULL"},
@@ -152,7 +152,7 @@ var damages = []struct {
 	{name: "a damaged search index", want: "damaged: ", script: "DELETE FROM words_data WHERE id > 10"},
 }
 
-// What is wrong with a file is found and told, and such a file is not restored.
+// Damage of a file is found and reported, and such a file is not restored.
 func TestVerifyFindsDamage(t *testing.T) {
 	dir := t.TempDir()
 	sound := filepath.Join(dir, "sound.db")
@@ -206,7 +206,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
-// A file with very many faults has not all of them told.
+// A file with very many findings has a limited number of them reported.
 func TestVerifyEnough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "backup.db")
 	b, err := sqlitestore.Open(t.Context(), path, nil)
