@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A memory is looked up by the full keys, also with a plan that was made while the
+// A memory is looked up by the full keys, also with a plan that was made while the tables
+// were empty, and not by reading all versions of the store.
 func TestPlanOfGet(t *testing.T) {
 	ctx := t.Context()
 	url := os.Getenv(services.PostgresVariable)

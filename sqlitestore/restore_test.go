@@ -330,7 +330,8 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
-// A process that opens the database while it is replaced gets the new one, or an
+// A process that opens the database while it is replaced gets the new one, or an error,
+// and damages neither.
 func TestRestoreWhileOpened(t *testing.T) {
 	for _, step := range []string{"held", "kept", "placed"} {
 		t.Run(step, func(t *testing.T) {
