@@ -185,6 +185,9 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, r *Receipt) (
 			if err != nil {
 				return nil, err
 			}
+			if err := s.checkSize(ctx, k, c.Path, c.Path, c.Content); err != nil {
+				return nil, err
+			}
 			if c.Content, err = k.maskText(c.Path, c.Content, r); err != nil {
 				return nil, err
 			}
@@ -198,6 +201,9 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, r *Receipt) (
 			if c.Content == nil {
 				err = s.checkMove(ctx, k, c)
 			} else { // a move with new contents is a write at the new path
+				if err := s.checkSize(ctx, k, c.From, c.To, *c.Content); err != nil {
+					return nil, err
+				}
 				var text string
 				text, err = k.maskText(c.To, *c.Content, r)
 				c.Content = &text
@@ -210,6 +216,28 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, r *Receipt) (
 		}
 	}
 	return masked, nil
+}
+
+// alwaysMasked is the size in bytes up to which contents are masked before their size is
+// compared with the limit. Masking takes up to a microsecond a byte, and cannot be
+// interrupted.
+const alwaysMasked = 256 << 10
+
+// checkSize refuses contents that are far larger than the store's limit before they are
+// masked, unless the memory at the path from, which gets them and the path to, is as large.
+func (s *Store) checkSize(ctx context.Context, k *cachedSettings, from, to Path, content string) error {
+	size := int64(len(content))
+	if size <= alwaysMasked || size <= k.limits.MemoryBytes || k.masker.settings.Mode == Off {
+		return nil
+	}
+	m, err := s.Stat(ctx, ByPath(from))
+	switch {
+	case err != nil && !errors.Is(err, ErrNotExist):
+		return err
+	case err != nil || size > m.Size: // else the limit was lowered
+		return &Error{Op: "put", Path: to, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
+	}
+	return nil
 }
 
 // maskText returns what may be written to a path, and adds to r what was masked.

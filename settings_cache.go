@@ -63,10 +63,10 @@ func (s *Store) cacheSettings(limits Limits, settings Settings) *cachedSettings 
 // settingsChanged reports whether changes were refused by cached settings that are stale.
 // It loads the present ones.
 func (s *Store) settingsChanged(ctx context.Context, refused error) bool {
-	if !errors.Is(refused, ErrSensitive) && !errors.Is(refused, ErrNoDetector) {
+	if !errors.Is(refused, ErrSensitive) && !errors.Is(refused, ErrNoDetector) && !errors.Is(refused, ErrTooLarge) {
 		return false
 	}
 	before := s.settings.Load()
 	now, err := s.loadSettings(ctx)
-	return err == nil && before != nil && now.masker != before.masker
+	return err == nil && before != nil && (now.masker != before.masker || now.limits != before.limits)
 }

@@ -427,6 +427,47 @@ func TestLimitOfMaskedText(t *testing.T) {
 	mustPut(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
 }
 
+// counting finds nothing, and adds up what it was given.
+type counting struct{ bytes *int }
+
+func (c counting) Detect(text string, _ bool) []memento.Finding {
+	*c.bytes += len(text)
+	return nil
+}
+
+// Contents far over the limit are refused before they are masked, by the present limit,
+// and unless they shrink.
+func TestHugeTextIsNotMasked(t *testing.T) {
+	masked := 0
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: counting{&masked}})
+	mustPut(t, s, "/a", "x")
+	masked = 0
+	huge := strings.Repeat("x", 1<<20)
+	for _, c := range []memento.Change{memento.Put{Path: "/a", Content: huge}, memento.Put{Path: "/b", Content: huge}, memento.Move{From: "/a", To: "/b", Content: &huge}} {
+		_, err := s.Apply(t.Context(), memento.Actor{}, c)
+		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != 1<<20 || found.Max != 102_400 {
+			t.Errorf("%T: %v", c, err)
+		}
+	}
+	if masked > len(huge)/2 {
+		t.Errorf("%d bytes were masked", masked)
+	}
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(bytes int64) {
+		if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: bytes}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(2 << 20) // which s does not know yet
+	mustPut(t, s, "/a", huge)
+	limit(100)
+	mustPut(t, s, "/a", huge[1:])
+}
+
 // What a caller does with the settings it was given changes no store.
 func TestSettingsAreTheCallersOwn(t *testing.T) {
 	s, b := screened(t, func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/rules"} })
