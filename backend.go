@@ -111,7 +111,7 @@ type Memories interface {
 
 	// Import appends versions as they are, with their IDs, times and actors,
 	// oldest first, and brings the memories to the state they describe, as one.
-	// It is how stores are copied. Seq is assigned anew. An unredacted Created
+	// It is how stores are copied. Seq is assigned by the backend. An unredacted Created
 	// or Modified version carries its contents.
 	//
 	// Errors: ErrExist (the store has a version of that ID), ErrInvalid (a

@@ -21,8 +21,8 @@ type BackupWriter interface {
 	// A process that dies leaves a file beside it, with the end ".partial" and some
 	// digits, which can be removed.
 	//
-	// progress, if it is not nil, is told now and then how many bytes of how many are
-	// done.
+	// progress, if it is not nil, is called regularly with the number of bytes copied and
+	// their total.
 	//
 	// Errors: fs.ErrExist if there is something at path; ErrNoSpace, ErrReadOnly; a
 	// BackupError if what the backend keeps is damaged.
@@ -43,14 +43,15 @@ type BackupSummary struct {
 // Restored says what was restored.
 type Restored struct {
 	BackupSummary
-	// Kept is where on the host that is now which was replaced; "" if nothing was there.
+	// Kept is the path on the host to which the replaced data was moved; "" if there was
+	// none.
 	Kept string
 }
 
-// ErrInUse says that another process has open what is to be replaced.
+// ErrInUse says that another process has the data open that is to be replaced.
 var ErrInUse = errors.New("is in use by another process")
 
-// A BackupError says what is wrong with a backup, or with what was to be copied.
+// A BackupError says what is wrong with a backup, or with the data to be copied.
 // It is [ErrFormat].
 type BackupError struct {
 	// Faults are sentences that name IDs, but neither paths nor contents of memories.

@@ -20,7 +20,7 @@ const (
 
 const (
 	maxEnvelopeBytes = 64 << 10
-	maxStoreIDChars  = 64 // behind the prefix
+	maxStoreIDChars  = 64 // after the prefix
 )
 
 // NewStoreInfo returns the description of a new store, for backends to keep, or
@@ -172,16 +172,16 @@ func checkText(what, text string, maxChars int) error {
 	return nil
 }
 
-// Matches reports whether ListStores with these options yields s, as far as one
-// store tells: After and Limit are for the backend.
+// Matches reports whether ListStores with these options yields s, without
+// After and Limit, which are for the backend.
 func (o *StoreListOptions) Matches(s *StoreInfo) bool {
 	return (o.Name == "" || o.Name == s.Name) &&
 		(o.IncludeArchived || !s.Archived()) &&
 		within(s.CreatedAt, o.CreatedFrom, o.CreatedTo)
 }
 
-// Matches reports whether ListVersions with these options yields v, as far as
-// one version tells: After and Limit are for the backend.
+// Matches reports whether ListVersions with these options yields v, without
+// After and Limit, which are for the backend.
 func (o *VersionListOptions) Matches(v *Version) bool {
 	return (o.Memory == "" || o.Memory == v.Memory) &&
 		(o.Path == "" || v.Path == o.Path || v.Path != "" && o.Path.Contains(v.Path)) &&

@@ -38,7 +38,7 @@ func lineOffset(text string, n int) int {
 	return offset
 }
 
-// A matchError says where the text to be replaced is instead of being there once.
+// A matchError says where the text to be replaced occurs, if not exactly once.
 type matchError struct {
 	lines []int // of each occurrence, overlapping ones included; none repeated
 }
@@ -96,9 +96,9 @@ type rangeError struct {
 func (e *rangeError) Error() string { return fmt.Sprintf("%v: [0, %d]", ErrOutOfRange, e.lines) }
 func (e *rangeError) Unwrap() error { return ErrOutOfRange }
 
-// insertAfter puts insert, as whole lines, behind line n of text; 0 is the top.
+// insertAfter puts insert, as whole lines, after line n of text; 0 is the top.
 // At the end, the text keeps ending with "\n" or not as it did, unless the last
-// line is now empty, which only a "\n" can show; an empty text becomes the
+// line is empty now, which needs its "\n"; an empty text becomes the
 // inserted text as it stands.
 func insertAfter(text string, n int, insert string) (string, error) {
 	lines := countLines(text)

@@ -68,7 +68,7 @@ func NewVersionID(at time.Time, seq int64) VersionID {
 }
 
 // SeqHint returns the Seq with which the version was made, or 0 if the ID does
-// not tell: a hint where a backend finds the version without an index of IDs. A
+// does not contain it: a hint where a backend finds the version without an index of IDs. A
 // version that was imported has another Seq, so the hint must be verified.
 func (id VersionID) SeqHint() int64 {
 	text, ok := strings.CutPrefix(string(id), versionPrefix)

@@ -20,7 +20,7 @@ type Role string
 const (
 	RoleRead  Role = "read"  // look at stores, memories and history
 	RoleWrite Role = "write" // make and change stores and memories
-	RoleAdmin Role = "admin" // keys; whatever forges, rewrites or removes history
+	RoleAdmin Role = "admin" // manage keys; import, redact and remove history
 )
 
 // Allows reports whether r may do what need asks for. An unknown role neither may
@@ -45,18 +45,18 @@ type KeyID string // "apikey_…", unique in a backend
 // NewKeyID returns an ID for a key made at the given time.
 func NewKeyID(at time.Time) KeyID { return KeyID(newID("apikey_", at, 0)) }
 
-// A Key lets programs into one workspace. Its secret is shown once, when it is
-// made, and kept nowhere: what is kept is its hash.
+// A Key gives programs access to one workspace. Its secret is shown once, when it is
+// made, and not stored: only its hash is.
 type Key struct {
 	ID        KeyID
 	Workspace Workspace
 	Name      string // for people: 1 to 255 characters, no control characters
 	Role      Role
 	Hash      KeyHash
-	Hint      string // the last characters of the secret, at most 8, to tell keys apart; may be ""
+	Hint      string // the last characters of the secret, at most 8, to distinguish keys; may be ""
 
 	CreatedAt time.Time
-	ExpiresAt time.Time // it lets nobody in from then on; zero if never
+	ExpiresAt time.Time // it is invalid from then on; zero if never
 	RevokedAt time.Time // when it was revoked, for good; zero if it was not
 	UsedAt    time.Time // when it was last used, coarse; zero if never
 }
@@ -68,9 +68,8 @@ type KeyHash [sha256.Size]byte
 // HashSecret returns the hash of a key's secret.
 func HashSecret(secret string) KeyHash { return sha256.Sum256([]byte(secret)) }
 
-// Active reports whether the key lets anybody in at a time. Once revoked it never
-// does: the clock of the server that asks may be behind that of the one that
-// revoked it.
+// Active reports whether the key is valid at a time. A revoked key never is, whatever the
+// time of its revocation: the clocks of servers may differ.
 func (k *Key) Active(at time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || at.Before(k.ExpiresAt))
 }
@@ -123,7 +122,7 @@ func (k *Key) Check() error {
 		err = fmt.Errorf("%w: a key's times must be in the years 1 to 9999", ErrInvalid)
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(k.CreatedAt):
 		err = fmt.Errorf("%w: a key cannot end before it begins", ErrInvalid)
-	default: // more of the secret than the hint is nobody's to keep
+	default: // no more of the secret than the hint may be stored
 		err = cmp.Or(checkLine("name", k.Name, maxNameChars), checkLine("hint", k.Hint, maxHintChars))
 	}
 	if err != nil {

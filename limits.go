@@ -2,7 +2,7 @@ package memento
 
 import "fmt"
 
-// Limits bound what a store may hold. A zero field means the default.
+// Limits are the limits of a store. A zero field means the default.
 type Limits struct {
 	MemoryBytes int64 // contents of one memory, in bytes; default 102,400
 	Memories    int64 // memories in the store; default 10,000
@@ -75,6 +75,6 @@ const (
 	LimitPathDepth   Limit = "path_depth"
 )
 
-// NearLimit reports whether more than 80 % of a limit are used, which is when
-// agents are warned of it.
+// NearLimit reports whether more than 80 % of a limit are used, in which case
+// agents are warned.
 func NearLimit(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }

@@ -30,9 +30,9 @@ type Memory struct {
 	Size    int64     // of the content, in bytes; of what was sealed, before that
 	Version VersionID // the newest version
 
-	// Digest stands for the hash of contents that were sealed, and is "" for all
-	// others; see Sealer. Backends keep it as it is, with the memory and with its
-	// versions. Content and SHA256 are then of what the Sealer made.
+	// Digest represents the hash of the plaintext of sealed contents, and is "" for
+	// others; see Sealer. Backends store it with the memory and with its versions.
+	// Content and SHA256 are then those of the sealed text.
 	Digest string
 
 	CreatedAt time.Time // UTC, like every time in this package
@@ -42,7 +42,7 @@ type Memory struct {
 
 // HashContent returns the SHA-256 of content as [Memory] carries it.
 func HashContent(content string) string {
-	// By parts, for a string becomes bytes by copying it.
+	// By parts, because converting a string to bytes copies it.
 	var part [1024]byte
 	h := sha256.New()
 	for len(content) > 0 {
@@ -93,7 +93,7 @@ type Version struct {
 // Redacted reports whether the version's path and content have been removed.
 func (v *Version) Redacted() bool { return !v.RedactedAt.IsZero() }
 
-// An Actor is who made a change. The zero Actor is unknown.
+// An Actor made a change. The zero Actor is unknown.
 type Actor struct {
 	Kind ActorKind
 	ID   string // for example "sesn_…", "apikey_…", or a user's name
@@ -166,7 +166,7 @@ func (s StoreInfo) Clone() StoreInfo {
 // Archived reports whether the store refuses new contents.
 func (s *StoreInfo) Archived() bool { return !s.ArchivedAt.IsZero() }
 
-// Usage is what a store holds at present. History does not count.
+// Usage is the present size of a store. History does not count.
 type Usage struct {
 	Memories int64 // number of memories
 	Bytes    int64 // sum of their contents
@@ -221,8 +221,8 @@ type Applied struct {
 	Limits   Limits
 	Settings Settings
 
-	// Masked is what the backend has replaced before it wrote, as servers do: nil
-	// for all others, since it is for the Store to look for sensitive information.
+	// Masked are the secrets that the backend has masked, as a server does. It is nil
+	// for other backends, since masking is the task of the Store.
 	Masked []FindingLocation
 }
 
@@ -233,8 +233,8 @@ type Entry struct {
 	Path Path
 	// Dir reports whether the entry is a directory. Then Memory is zero.
 	Dir bool
-	// Foreign reports whether the entry is no memory, but something else that lies
-	// among them and is left alone: see ErrForeign. Then Memory has its path, size
+	// Foreign reports whether the entry is another kind of file among the memories,
+	// which is not touched: see ErrForeign. Then Memory has its path, size
 	// and times only.
 	Foreign bool
 	// Memory, with contents only if the listing asked for them.

@@ -2,12 +2,12 @@ package memento
 
 import "slices"
 
-// mergeTexts brings two changes of one text together: what became of base as ours
-// and as theirs. Lines that only one of them has changed become what that one has
-// made of them. Where both insert lines at one place, both insertions stay, ours
-// first, without the repetition of lines that are in both.
+// mergeTexts is a three-way merge: it combines two changes of base, which made ours and
+// theirs of it. Lines that only one side has changed are taken from that side. If both
+// insert lines at one place, both insertions are taken, ours first, without repeating
+// lines that are in both.
 //
-// It returns false if both have changed or removed the same lines, and not alike.
+// It returns false if both have changed the same lines differently.
 func mergeTexts(base, ours, theirs string) (merged string, ok bool) {
 	switch {
 	case ours == theirs, base == theirs:
@@ -54,7 +54,7 @@ type hunk struct {
 	lines      []string
 }
 
-// hunks returns what makes new of old, in order.
+// hunks returns the changes from old to new, in order.
 func hunks(old, new []string) (list []hunk) {
 	at, from := 0, 0 // the next lines of old and new
 	add := func(end, to int) {
@@ -74,7 +74,7 @@ func hunks(old, new []string) (list []hunk) {
 }
 
 // split returns hunks that do the same, of which those that only remove lines remove
-// one each: what others insert between two such lines is in nobody's way.
+// one each, so that an insertion between two such lines does not conflict.
 func split(list []hunk) (parts []hunk) {
 	for _, h := range list {
 		if len(h.lines) > 0 {
@@ -133,7 +133,7 @@ func union(a, b []string) []string {
 	var all []string
 	at := 0 // the next line of a
 	for _, h := range hunks(a, b) {
-		// What b lacks stays, before what it has instead.
+		// Lines of a that b lacks stay, before the lines that b has instead.
 		all = append(append(all, a[at:h.end]...), h.lines...)
 		at = h.end
 	}

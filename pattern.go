@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Pattern chooses paths of a store, for rules that hold for some of them.
+// A Pattern selects paths of a store, for settings that apply to some of them.
 //
 // "*" stands for any characters of one name, "?" for one of them, "[a-z]" for
 // one of a set, and a whole name "**" for any number of directories, none
 // included. What matches a directory matches everything below it. A pattern
-// without a slash is about names, wherever they are: "*.key" is "/**/*.key". So
-// "/" is everything, "/team" the memory or directory of that name, and
-// "/logs/*/raw" every raw one level below logs.
+// without a slash matches names in any directory: "*.key" is "/**/*.key". "/" matches
+// everything, "/team" the memory or directory of that name, and "/logs/*/raw" every
+// "raw" in a directory in /logs.
 type Pattern string
 
 const (
@@ -22,8 +22,8 @@ const (
 	maxPatternBytes = 1024 // of one pattern
 )
 
-// Match reports whether the pattern chooses p. A pattern that is not valid
-// chooses nothing; settings refuse it.
+// Match reports whether the pattern matches p. An invalid pattern, which settings refuse,
+// matches nothing.
 func (g Pattern) Match(p Path) bool {
 	pattern := string(g)
 	if !strings.Contains(pattern, "/") {
@@ -46,7 +46,7 @@ func names(s string) []string {
 // of two "**", only the last one ever needs another try.
 func matchNames(patterns, given []string) bool {
 	p, n := 0, 0
-	again, from := -1, 0 // where to go on if the last "**" has to stand for one name more
+	again, from := -1, 0 // where to continue if the last "**" has to match one more name
 	for p < len(patterns) {
 		switch {
 		case patterns[p] == "**":
@@ -72,7 +72,7 @@ func matchAny(patterns []Pattern, p Path) bool {
 	return slices.ContainsFunc(patterns, func(g Pattern) bool { return g.Match(p) })
 }
 
-// checkPatterns refuses a list that no store can have; what is its name.
+// checkPatterns returns ErrInvalid for an invalid list. what names it in the error.
 func checkPatterns(what string, patterns []Pattern) error {
 	if len(patterns) > maxPatterns {
 		return fmt.Errorf("%w: %s has %d patterns; at most %d are allowed", ErrInvalid, what, len(patterns), maxPatterns)
@@ -85,7 +85,7 @@ func checkPatterns(what string, patterns []Pattern) error {
 	return nil
 }
 
-// patternFault says why a pattern could not mean what its author thinks, or "".
+// patternFault returns why a pattern is invalid, or "".
 func patternFault(g string) string {
 	switch {
 	case g == "":
