@@ -8,11 +8,11 @@ import (
 	"memento"
 )
 
-// An arena is the state of one directory, in the model: what its memories hold, in
-// the short form that shorten makes; "" if there is none.
+// An arena is the model's state of one directory: the contents of its memories, in the
+// short form made by shorten; "" if there is none.
 //
-// The first two cells are in a directory of their own, and so are the next two; the
-// last is a log that is only inserted into.
+// The first two cells are in a directory of their own, and so are the next two; the last
+// is a log to which lines are only inserted.
 type arena [5]string
 
 const logCell = 4
@@ -20,7 +20,7 @@ const logCell = 4
 // arenaDir is the directory of an arena.
 func arenaDir(n int) memento.Path { return memento.Path(fmt.Sprintf("/arena%03d", n)) }
 
-// cellPath returns where a cell of an arena is.
+// cellPath returns the path of a cell of an arena.
 func cellPath(n, cell int) memento.Path {
 	if cell == logCell {
 		return arenaDir(n).Join("log")
@@ -30,7 +30,7 @@ func cellPath(n, cell int) memento.Path {
 
 func dirPath(n, dir int) memento.Path { return arenaDir(n).Join([]string{"d", "e"}[dir]) }
 
-// cellAt is the reverse of cellPath.
+// cellAt is the inverse of cellPath.
 func cellAt(p memento.Path) (n, cell int, ok bool) {
 	if _, err := fmt.Sscanf(string(p), "/arena%03d/", &n); err != nil {
 		return 0, 0, false
@@ -43,14 +43,14 @@ func cellAt(p memento.Path) (n, cell int, ok bool) {
 	return 0, 0, false
 }
 
-// Contents are lines. The first is a token of the call that wrote it, "v17;", others
+// Contents are lines. The first is a token of the call that wrote it, "v17;", the others
 // are what calls have inserted, "i18;", and the last may be filling.
 
 func token(op int) string    { return fmt.Sprintf("v%d;", op) }
 func inserted(op int) string { return fmt.Sprintf("i%d;", op) }
 
-// value is what a call writes, in short. Every fifth has so much filling that backends
-// keep it apart.
+// value returns what a call writes, in short form. Every fifth value is so long that
+// backends store it separately.
 func value(op int) string {
 	if op%5 == 0 {
 		return fmt.Sprintf("%s\nf%d\n", token(op), op)
@@ -58,7 +58,7 @@ func value(op int) string {
 	return token(op) + "\n"
 }
 
-// filling is the line that stands for a short one in an actual memory.
+// filling returns the line that stands for a short one in an actual memory.
 func filling(short string) string {
 	return short + ":" + strings.Repeat("0123456789abcdef", 1200) + "\n"
 }
@@ -75,8 +75,8 @@ func lengthen(short string) string {
 	return b.String()
 }
 
-// shorten is the reverse of lengthen. Contents that no call can have written are
-// returned as such.
+// shorten is the inverse of lengthen. Contents that no call can have written are returned
+// unchanged.
 func shorten(content string) string {
 	var b strings.Builder
 	for line := range strings.Lines(content) {
@@ -92,7 +92,7 @@ func shorten(content string) string {
 	return short
 }
 
-// An op is a call, as clients make it and as the model understands it.
+// An op is a call, as made by clients and as understood by the model.
 type op struct {
 	ID    int
 	Arena int
@@ -100,9 +100,9 @@ type op struct {
 	From  int    // a cell, or a directory
 	To    int    // likewise
 	Old   string // what "if" and "replace" expect: short contents, or a token
-	Via   string // which of a server's interfaces is called
+	Via   string // the interface of the server that is called
 
-	Server int // that is called
+	Server int // the server that is called
 }
 
 func (o op) String() string {
@@ -119,18 +119,18 @@ func (o op) String() string {
 // reads reports whether a call changes nothing.
 func (o op) reads() bool { return o.Kind == "get" || o.Kind == "view" || o.Kind == "list" }
 
-// A result is what a call is answered.
+// A result is the result of a call.
 type result struct {
-	Refused string // what the tool or the backend says is wrong; "" if nothing is
-	Cells   arena  // of list; of other reads the first is what was read
+	Refused string // error of the tool or the backend; "" if none
+	Cells   arena  // of list; for other reads, the first is what was read
 }
 
-// step is the model: what a call does to an arena, and is answered.
+// step is the model: it returns the arena after a call, and the call's result.
 func (o op) step(s arena) (arena, result) {
 	switch o.Kind {
 	case "get":
 		return s, result{Cells: arena{s[o.From]}}
-	case "view": // only the first line is asked for
+	case "view": // only the first line is requested
 		first, _, _ := strings.Cut(s[o.From], "\n")
 		return s, result{Cells: arena{first}}
 	case "list":
@@ -177,7 +177,7 @@ func (o op) step(s arena) (arena, result) {
 		if o.Kind == "rewrite" {
 			s[o.To] = value(o.ID)
 		}
-	case "pair": // as one, and only if the second is absent
+	case "pair": // atomically, and only if the second is absent
 		if s[o.To] != "" {
 			return s, result{Refused: "exist"}
 		}
@@ -204,7 +204,7 @@ func (o op) step(s arena) (arena, result) {
 	return s, result{}
 }
 
-// changes returns the change that a call is, for those that are made through Apply.
+// changes returns the changes of a call that is made through Apply.
 func (o op) changes() []memento.Change {
 	from, to := cellPath(o.Arena, o.From), cellPath(o.Arena, o.To)
 	content := lengthen(value(o.ID))
@@ -234,7 +234,7 @@ func (o op) changes() []memento.Change {
 	return nil
 }
 
-// toolInput returns the call of the memory tool that a call is, for those that are.
+// toolInput returns the input of the memory tool for a call that is made through it.
 func (o op) toolInput() map[string]any {
 	at := func(p memento.Path) string { return path.Join("/memories", string(p)) }
 	from, to := at(cellPath(o.Arena, o.From)), at(cellPath(o.Arena, o.To))

@@ -11,8 +11,8 @@ import (
 	"memento"
 )
 
-// imagined returns the evidence of calls that one client after the other makes, and
-// which all take effect at once: as the model would have it.
+// imagined returns the evidence of calls made by one client after the other, all of which
+// take effect at once, as the model says.
 func imagined(t *testing.T) *evidence {
 	t.Helper()
 	e := &evidence{final: map[int]arena{}, limit: time.Minute, others: func(string) bool { return false }}
@@ -48,7 +48,7 @@ func imagined(t *testing.T) *evidence {
 	return e
 }
 
-// find returns the last record for which is holds.
+// find returns the last record for which is returns true.
 func (e *evidence) find(t *testing.T, is func(record) bool) *record {
 	t.Helper()
 	for i, r := range slices.Backward(e.records) {
@@ -60,7 +60,7 @@ func (e *evidence) find(t *testing.T, is func(record) bool) *record {
 	return nil
 }
 
-// wrote reports whether a call is of one of some kinds, and took effect.
+// wrote reports whether a call has one of these kinds and took effect.
 func wrote(kinds ...string) func(record) bool {
 	return func(r record) bool {
 		return r.Result.Refused == "" && !r.Op.reads() && (len(kinds) == 0 || slices.Contains(kinds, r.Op.Kind))
@@ -75,8 +75,8 @@ func (e *evidence) without(id int, is func(memento.Version) bool) {
 
 func anyVersion(memento.Version) bool { return true }
 
-// TestCheckBites spoils evidence in the ways in which servers could go wrong, and
-// expects each to be found.
+// TestCheckBites changes evidence in the ways in which servers could fail, and expects
+// each change to be found.
 func TestCheckBites(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -149,7 +149,7 @@ func TestCheckBites(t *testing.T) {
 	}
 }
 
-// What may have happened or not is taken as it is.
+// A call with an unknown outcome may have happened or not.
 func TestCheckUnknown(t *testing.T) {
 	e := imagined(t)
 	n := 0
@@ -184,7 +184,8 @@ func TestAuditLedger(t *testing.T) {
 	}
 }
 
-// Contents come back from their short form, and others are told apart.
+// Contents can be restored from their short form, and different contents have different
+// short forms.
 func TestShorten(t *testing.T) {
 	for _, id := range []int{1, 5} {
 		if got := shorten(lengthen(value(id))); got != value(id) {

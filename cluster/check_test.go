@@ -16,32 +16,32 @@ import (
 // A verdict is what is wrong with a recording.
 type verdict struct {
 	problems []string
-	illegal  map[int]porcupine.LinearizationInfo // of arenas whose histories are not linearizable
-	happened int                                 // calls whose fate was unknown, and which took effect
+	illegal  map[int]porcupine.LinearizationInfo // arenas whose histories are not linearizable
+	happened int                                 // number of calls with unknown outcome that took effect
 }
 
 func (v *verdict) add(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// evidence is all that is known in the end.
+// evidence is everything that is known at the end.
 type evidence struct {
 	records  []record
 	versions []memento.Version     // of the store, oldest first
 	final    map[int]arena         // as all servers show them
 	readAt   time.Duration         // when they were read, after all calls
-	others   func(id string) bool  // whether versions by an actor of this ID are none of a call
-	limit    time.Duration         // for each arena's history
-	groups   map[int]*versionGroup // by call, filled in by check
+	others   func(id string) bool  // whether versions with this actor ID do not belong to a call
+	limit    time.Duration         // for checking each arena's history
+	groups   map[int]*versionGroup // by call; filled in by check
 }
 
-// A versionGroup is what one call has written.
+// A versionGroup has the versions that one call has written.
 type versionGroup struct {
 	op       int
 	versions []memento.Version
 }
 
-// check says what is wrong.
+// check returns what is wrong.
 func (e *evidence) check() *verdict {
 	v := &verdict{illegal: map[int]porcupine.LinearizationInfo{}}
 	calls := map[int]record{}
@@ -56,7 +56,7 @@ func (e *evidence) check() *verdict {
 	return v
 }
 
-// group finds out which call made which versions, in their order.
+// group finds out which call made which versions, in order.
 func (e *evidence) group(v *verdict, calls map[int]record) (order []*versionGroup) {
 	e.groups = map[int]*versionGroup{}
 	var last *versionGroup
@@ -95,8 +95,8 @@ func (e *evidence) group(v *verdict, calls map[int]record) (order []*versionGrou
 	return order
 }
 
-// replay does in the model what the history says, and compares the versions with what
-// each call should have written, and the end with what there is.
+// replay applies the history to the model. It compares the versions with what each call
+// should have written, and the end with the actual state.
 func (e *evidence) replay(v *verdict, calls map[int]record, order []*versionGroup) {
 	states := map[int]arena{}
 	for _, g := range order {
@@ -127,7 +127,7 @@ func (e *evidence) replay(v *verdict, calls map[int]record, order []*versionGrou
 	}
 }
 
-// wantVersions are the versions that a call makes, as texts, in order.
+// wantVersions returns the versions that a call should make, as texts, in order.
 func wantVersions(o op, before, after arena) (want []string) {
 	for cell := range after {
 		at := cellPath(o.Arena, cell)
@@ -154,7 +154,7 @@ func gotVersions(g *versionGroup) (got []string) {
 	return got
 }
 
-// acknowledged checks that nothing is lost.
+// acknowledged checks that no acknowledged write is lost.
 func (e *evidence) acknowledged(v *verdict) {
 	for _, r := range e.records {
 		if r.Fate != done || r.Op.reads() || r.Result.Refused != "" {
@@ -173,10 +173,10 @@ func (e *evidence) acknowledged(v *verdict) {
 	}
 }
 
-// inOrder checks that what was called after something else had been acknowledged is
-// behind it in the history, in all arenas.
+// inOrder checks that a call made after another one was acknowledged is after it in the
+// history, across all arenas.
 func (e *evidence) inOrder(v *verdict, calls map[int]record, order []*versionGroup) {
-	var first *record // of those that follow, the one that returned first
+	var first *record // of the following ones, the one that returned first
 	for _, g := range slices.Backward(order) {
 		r, known := calls[g.op]
 		if !known {
@@ -191,9 +191,9 @@ func (e *evidence) inOrder(v *verdict, calls map[int]record, order []*versionGro
 	}
 }
 
-// linearizable checks each arena's history. The fate of calls that was unknown is
-// taken from the history of versions, which was read after all calls: what it does not
-// have took effect later, if ever, and nobody saw it.
+// linearizable checks each arena's history. The outcome of calls for which it is unknown
+// is taken from the history of versions, which was read after all calls: a call that is
+// not in it took effect later, if ever, and nobody saw it.
 func (e *evidence) linearizable(v *verdict) {
 	histories := map[int][]porcupine.Operation{}
 	for _, r := range e.records {
@@ -212,7 +212,7 @@ func (e *evidence) linearizable(v *verdict) {
 			Call: e.readAt.Nanoseconds(), Return: e.readAt.Nanoseconds(),
 		})
 	}
-	const enough = 3 // that make no sense: each takes a search through all orders
+	const enough = 3 // illegal histories to report: each takes a search through all orders
 	for _, n := range slices.Sorted(maps.Keys(histories)) {
 		if len(v.illegal) == enough {
 			v.add("the histories from arena %d on were not looked at", n)

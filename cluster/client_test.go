@@ -12,26 +12,25 @@ import (
 	"memento/httpstore"
 )
 
-// Clients wait for an answer for a short while or for a long one: shorter or longer than
-// servers go on trying themselves. The answer to a write is waited for a little longer by
-// httpstore.
+// How long clients wait for a response: shorter or longer than servers retry. httpstore
+// waits a little longer for the response to a write.
 const (
 	impatience = 3 * time.Second
 	patience   = 10 * time.Second
 )
 
-// A client makes calls, one after the other, each to whichever server.
+// A client makes calls, one after the other, to any of the servers.
 type client struct {
 	number int
 	c      *cluster
 	h      *recording
 	random *rand.Rand
-	direct bool  // whether it passes by the fronts
-	arena  int   // where it works
-	seen   arena // what was there lately
+	direct bool  // whether it connects directly, without the fronts
+	arena  int   // the arena it works in
+	seen   arena // what it last saw there
 }
 
-// calls of a kind are made by one of these interfaces: httpstore, the memory tool, or
+// kinds has the interfaces through which calls are made: httpstore, the memory tool, or
 // the requests of the official SDKs.
 var kinds = []struct {
 	kind string
@@ -61,7 +60,7 @@ var kinds = []struct {
 	{"move dir", []string{"httpstore", "tool"}},
 }
 
-// choose returns a call that may conflict with those of others.
+// choose returns a call that may conflict with those of other clients.
 func (c *client) choose() op {
 	r := c.random
 	k := kinds[r.IntN(len(kinds))]
@@ -84,7 +83,7 @@ func (c *client) choose() op {
 	case "list":
 		o.From, o.To = 0, 0
 	case "if", "replace":
-		// Rather than a guess, something that was there.
+		// Prefer contents that were there over a guess.
 		for range 4 {
 			if c.seen[o.From] == "" {
 				o.From = r.IntN(logCell)
@@ -110,7 +109,7 @@ func (c *client) work(ctx context.Context, arenaNumber, n int) {
 	}
 }
 
-// call makes a call and records what becomes of it.
+// call makes a call and records its outcome.
 func (c *client) call(ctx context.Context, o op) record {
 	wait := impatience
 	if c.random.IntN(3) == 0 {
@@ -132,13 +131,13 @@ func (c *client) call(ctx context.Context, o op) record {
 	if r.Fate == done && r.Result.Refused == "" {
 		c.learn(o, r.Result)
 	}
-	if r.Fate == failed { // it would be again at once
+	if r.Fate == failed { // it would fail again at once
 		time.Sleep(time.Duration(5+c.random.IntN(20)) * time.Millisecond)
 	}
 	return r
 }
 
-// learn remembers what the client knows to have been there.
+// learn updates what the client knows about the arena.
 func (c *client) learn(o op, got result) {
 	switch o.Kind {
 	case "get":
@@ -151,7 +150,7 @@ func (c *client) learn(o op, got result) {
 	}
 }
 
-// session is who makes a call: so that its versions tell which call made them.
+// session is the actor of a call, so that its versions show which call made them.
 func (o op) session() memento.Actor {
 	return memento.Actor{Kind: memento.ActorSession, ID: fmt.Sprintf("op-%d", o.ID)}
 }
@@ -183,7 +182,7 @@ func (c *client) callStore(ctx context.Context, r *record) {
 	}
 }
 
-// listArena reads an arena as of one instant.
+// listArena reads a consistent snapshot of an arena.
 func listArena(ctx context.Context, b memento.Backend, store memento.StoreID, n int) (s arena, err error) {
 	for e, err := range b.List(ctx, store, memento.ListOptions{Dir: arenaDir(n), Contents: true}) {
 		if err != nil {
@@ -198,7 +197,7 @@ func listArena(ctx context.Context, b memento.Backend, store memento.StoreID, n 
 	return s, nil
 }
 
-// judge says what became of a call that httpstore returned err from.
+// judge sets the outcome of a call for which httpstore returned err.
 func (c *client) judge(r *record, err error) {
 	if err == nil {
 		r.Fate = done

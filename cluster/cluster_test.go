@@ -15,17 +15,17 @@ import (
 
 const numServers = 3
 
-// A cluster is servers that share a backend.
+// A cluster is several servers that share a backend.
 type cluster struct {
 	t       *testing.T
-	dir     string // of logs, and of what is left when a test fails
+	dir     string // for logs; kept when a test fails
 	servers []*server
-	fronts  wires // between clients and servers
+	fronts  wires // proxies between clients and servers
 	key     string
 	store   memento.StoreID
-	handles []*httpstore.Backend // of each server
-	fronted []*httpstore.Backend // likewise, behind the fronts
-	client  *http.Client         // for what httpstore does not ask
+	handles []*httpstore.Backend // one for each server
+	fronted []*httpstore.Backend // likewise, through the fronts
+	client  *http.Client         // for requests that httpstore does not make
 	events  []string             // faults that have happened
 }
 
@@ -56,7 +56,7 @@ func startCluster(t *testing.T, places []place) *cluster {
 		c.fronts = append(c.fronts, front)
 		t.Cleanup(func() { front.Close() })
 	}
-	key, err := os.ReadFile(c.servers[0].keyFile) // the first has made one, which is good for all
+	key, err := os.ReadFile(c.servers[0].keyFile) // the first server has made it; it is valid for all
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func startCluster(t *testing.T, places []place) *cluster {
 	return c
 }
 
-// open returns what reaches a server.
+// open returns a client for a server.
 func (c *cluster) open(address string) *httpstore.Backend {
 	c.t.Helper()
 	b, err := httpstore.Open(c.t.Context(), "http://"+address, &httpstore.Options{Key: c.key, Retries: 1})
@@ -84,7 +84,7 @@ func (c *cluster) open(address string) *httpstore.Backend {
 	return b
 }
 
-// same returns as many places of one kind as there are servers.
+// same returns the place once for each server.
 func same(p place) []place {
 	places := make([]place, numServers)
 	for i := range places {
@@ -93,7 +93,7 @@ func same(p place) []place {
 	return places
 }
 
-// resultDir returns a folder that is left behind if the test fails.
+// resultDir returns a folder that is kept if the test fails.
 func resultDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "memento-cluster-result-")
@@ -108,7 +108,7 @@ func resultDir(t *testing.T) string {
 	return dir
 }
 
-// put writes a memory, for which nothing is in the way.
+// put writes a memory that no other call concerns.
 func (c *cluster) put(ctx context.Context, p memento.Path, content string) {
 	c.t.Helper()
 	_, err := c.handles[0].Apply(ctx, c.store, memento.Actor{}, []memento.Change{memento.Put{Path: p, Content: content}})

@@ -11,19 +11,19 @@ import (
 // A fault is something that happens to a cluster for a while.
 type fault struct {
 	name   string
-	whose  string // of which servers
+	whose  string // the servers affected
 	begin  func() error
-	end    func() error  // undoes it; may be nil
-	hold   time.Duration // how long it lasts at most
-	did    func() int64  // how often it has struck so far; nil if it does so once
-	enough int64         // how often it must strike to end early; 0 if it does not
+	end    func() error  // ends it; may be nil
+	hold   time.Duration // maximum duration
+	did    func() int64  // number of times it has struck so far; nil if it strikes once
+	enough int64         // number of times after which it ends early; 0 for none
 }
 
-// few strikes of what breaks things that are under way do all there is to do.
+// few is how often a fault that breaks operations under way has to strike.
 const few = 3
 
-// A deck makes the faults of one kind of cluster. Every one of its cards is played as
-// often as it is there.
+// A deck makes the faults for one kind of cluster. Each of its cards is used as many
+// times as it is in the deck.
 type deck []card
 
 type card struct {
@@ -31,7 +31,7 @@ type card struct {
 	deal  func(r *rand.Rand) fault
 }
 
-// shuffled returns all cards in an order that r decides.
+// shuffled returns all cards in random order.
 func (d deck) shuffled(r *rand.Rand, times int) (cards []func(*rand.Rand) fault) {
 	for _, c := range d {
 		for range c.times * times {
@@ -42,10 +42,11 @@ func (d deck) shuffled(r *rand.Rand, times int) (cards []func(*rand.Rand) fault)
 	return cards
 }
 
-// recovery is how long a cluster may take, once a fault is over, to do work again.
+// recovery is the maximum time after a fault until the cluster works again.
 const recovery = 60 * time.Second
 
-// strike lets faults happen one after the other, each amid work that succeeds.
+// strike makes faults happen one after the other, each while calls succeed before and
+// after it.
 func (c *cluster) strike(t *testing.T, h *recording, r *rand.Rand, cards []func(*rand.Rand) fault) {
 	struck := map[string]int64{}
 	for _, deal := range cards {
@@ -67,7 +68,7 @@ func (c *cluster) strike(t *testing.T, h *recording, r *rand.Rand, cards []func(
 	}
 }
 
-// happen lets it happen, and returns how often it struck.
+// happen makes the fault happen, and returns how often it struck.
 func (f fault) happen() (struck int64, err error) {
 	did := func() int64 { return 1 }
 	if f.did != nil {
@@ -103,7 +104,7 @@ func (c *cluster) progress(t *testing.T, h *recording, n int64) {
 	}
 }
 
-// killed is the card of a server that dies and is started again.
+// killed returns the card of a server that is killed and started again.
 func (c *cluster) killed(ctx context.Context, most time.Duration) func(*rand.Rand) fault {
 	return func(r *rand.Rand) fault {
 		s := c.servers[r.IntN(len(c.servers))]
@@ -117,7 +118,7 @@ func (c *cluster) killed(ctx context.Context, most time.Duration) func(*rand.Ran
 	}
 }
 
-// restarted is the card of a server that is stopped in good order and started again.
+// restarted returns the card of a server that is stopped cleanly and started again.
 func (c *cluster) restarted(ctx context.Context) func(*rand.Rand) fault {
 	return func(r *rand.Rand) fault {
 		s := c.servers[r.IntN(len(c.servers))]
@@ -125,7 +126,7 @@ func (c *cluster) restarted(ctx context.Context) func(*rand.Rand) fault {
 	}
 }
 
-// lasting has a fault last for so long.
+// lasting gives a fault a duration.
 func lasting(d time.Duration, deal func(*rand.Rand) fault) func(*rand.Rand) fault {
 	return func(r *rand.Rand) fault {
 		f := deal(r)
@@ -134,10 +135,10 @@ func lasting(d time.Duration, deal func(*rand.Rand) fault) func(*rand.Rand) faul
 	}
 }
 
-// outage is longer than servers go on trying.
+// outage is longer than servers retry.
 const outage = 7 * time.Second
 
-// upTo is a duration of at least a fifth of most.
+// upTo returns a duration of at least a fifth of most.
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	if most == 0 {
 		return 0

@@ -14,8 +14,8 @@ import (
 
 const ledgerPath = "/ledger"
 
-// A clerk inserts lines into one memory that all clerks share, as the official SDKs do:
-// a request that gets no answer is sent again, perhaps to another server.
+// A clerk inserts lines into one memory shared by all clerks, like the official SDKs: a
+// request without a response is sent again, perhaps to another server.
 type clerk struct {
 	name   string
 	c      *cluster
@@ -28,7 +28,7 @@ type clerk struct {
 type entry struct {
 	text         string
 	acknowledged bool
-	unanswered   int // requests that may have written it, besides one that was acknowledged
+	unanswered   int // requests that may have written it, in addition to an acknowledged one
 }
 
 func (k *clerk) work(ctx context.Context, over *atomic.Bool) {
@@ -80,7 +80,7 @@ func (k *clerk) send(ctx context.Context, e *entry, n, tries int) {
 	}
 }
 
-// auditLedger compares what the ledger holds with what the clerks sent.
+// auditLedger compares the contents of the ledger with what the clerks sent.
 func auditLedger(content string, clerks []*clerk) (problems []string) {
 	count := map[string]int{}
 	for line := range strings.Lines(content) {

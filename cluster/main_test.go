@@ -15,7 +15,7 @@ var (
 	long   = flag.Bool("long", false, "longer rounds, with every fault many times")
 )
 
-// workDir is for what all tests share.
+// workDir is for files shared by all tests.
 var workDir string
 
 func TestMain(m *testing.M) {

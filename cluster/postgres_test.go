@@ -15,8 +15,8 @@ import (
 	"memento/internal/services"
 )
 
-// TestPostgres has servers share a database, each over connections of its own that
-// fail, while the database is restarted as after crashes.
+// TestPostgres has servers share a database, each over failing connections of its own,
+// while the database is restarted as after crashes.
 func TestPostgres(t *testing.T) {
 	db, err := services.StartPostgres(t.Context(), "")
 	needs.Check(t, err)
@@ -56,7 +56,8 @@ func TestPostgres(t *testing.T) {
 					begin: func() error { return db.Restart(ctx, services.Immediate) },
 				}
 			}},
-			// After a crash, the numbers of transactions that left no trace are given again.
+			// After a crash, the numbers of transactions that left no trace are used
+			// again.
 			{3, func(*rand.Rand) fault {
 				return fault{
 					name: "crash of the database that COMMIT does not reach",
@@ -72,14 +73,14 @@ func TestPostgres(t *testing.T) {
 	})
 }
 
-// commits are how a COMMIT looks on its way: as text, or as the name of the statement
-// that pgx has prepared of it.
+// commits returns the forms of a COMMIT in the protocol: as text, or as the name of the
+// statement that pgx has prepared for it.
 func commits() []string {
 	sum := sha256.Sum256([]byte("COMMIT"))
 	return []string{"COMMIT", "stmtcache_" + hex.EncodeToString(sum[:24])}
 }
 
-// databaseFaults are what happens to connections to the database.
+// databaseFaults returns the faults of connections to the database.
 func databaseFaults(w wires) deck {
 	const moment = 500 * time.Millisecond
 	return deck{

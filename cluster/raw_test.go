@@ -15,15 +15,15 @@ import (
 	"memento"
 )
 
-// An answer is one of HTTP.
+// An answer is an HTTP response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ask sends a request to the server at an address. sent says, of an error, whether the server may have
-// received it.
+// ask sends a request to the server at an address. If there is an error, sent says
+// whether the server may have received the request.
 func (c *cluster) ask(ctx context.Context, address, method, path string, header http.Header, body any) (a answer, sent bool, err error) {
 	var text io.Reader
 	if body != nil {
@@ -57,7 +57,7 @@ func (c *cluster) ask(ctx context.Context, address, method, path string, header 
 
 func (c *cluster) path(below string) string { return "/v1/memory_stores/" + string(c.store) + below }
 
-// address is where the client finds the server that it calls.
+// address returns the address at which the client reaches the server that it calls.
 func (c *client) address(o op) string {
 	if c.direct {
 		return c.c.servers[o.Server].address
@@ -103,7 +103,7 @@ func (c *client) callTool(ctx context.Context, r *record) {
 	}
 }
 
-// firstLine finds the line that was asked for in what view shows.
+// firstLine returns the requested line from the text that view shows.
 func (c *client) firstLine(r *record, text string) string {
 	header, rest, _ := strings.Cut(text, "\n")
 	if number, line, ok := strings.Cut(rest, "\t"); ok && strings.TrimSpace(number) == "1" && strings.HasPrefix(header, "Here's the content of") {
@@ -114,7 +114,7 @@ func (c *client) firstLine(r *record, text string) string {
 	return "nonsense"
 }
 
-// callSDK sends what the official SDKs do.
+// callSDK sends the requests of the official SDKs.
 func (c *client) callSDK(ctx context.Context, r *record) {
 	o := r.Op
 	at := string(cellPath(o.Arena, o.From))
@@ -151,8 +151,8 @@ func (c *client) callSDK(ctx context.Context, r *record) {
 	}
 }
 
-// unanswered notes what became of a request that was not answered with what was asked
-// for, if so.
+// unanswered sets the outcome of a request that did not get the expected response, and
+// reports whether that is so.
 func (c *client) unanswered(r *record, a answer, sent bool, err error) bool {
 	switch {
 	case err != nil:
@@ -172,8 +172,8 @@ func (c *client) unanswered(r *record, a answer, sent bool, err error) bool {
 	return true
 }
 
-// meaning says what an answer with an error of the server means for the request. If
-// it does not say that as it should, why tells what is wrong.
+// meaning returns what an error response of the server means for the request. If the
+// response is wrong in itself, why says how.
 func (a answer) meaning() (f fate, why string) {
 	var e struct{ Error struct{ Type, Code string } }
 	if err := json.Unmarshal(a.body, &e); err != nil || e.Error.Type == "" {

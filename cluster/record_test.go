@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// What became of a call, as far as its client knows.
+// A fate is the outcome of a call, as far as its client knows.
 type fate string
 
 const (
-	done    fate = "done"    // it was answered, be it with a refusal
-	failed  fate = "failed"  // it was answered that nothing has happened
-	unknown fate = "unknown" // it may have happened, or may happen yet
+	done    fate = "done"    // answered, possibly with a refusal
+	failed  fate = "failed"  // answered that nothing was changed
+	unknown fate = "unknown" // may have happened, or may still happen
 )
 
-// A record is a call and what became of it.
+// A record is a call and its outcome.
 type record struct {
 	Op       op
 	Client   int
@@ -24,8 +24,8 @@ type record struct {
 	Return   time.Duration
 	Fate     fate
 	Result   result
-	Versions []string `json:",omitempty"` // that the answer names
-	Error    string   `json:",omitempty"` // that the client got
+	Versions []string `json:",omitempty"` // named in the response
+	Error    string   `json:",omitempty"` // received by the client
 }
 
 func (r record) String() string {
@@ -45,11 +45,11 @@ func (r record) String() string {
 type recording struct {
 	began    time.Time
 	nextID   atomic.Int64
-	finished atomic.Int64 // calls that were done
+	finished atomic.Int64 // number of calls that were done
 
 	mu       sync.Mutex
 	records  []record
-	nonsense []string // answers that mean the wrong thing
+	nonsense []string // responses with a wrong meaning
 }
 
 func newRecording() *recording { return &recording{began: time.Now()} }
@@ -66,7 +66,7 @@ func (h *recording) add(r record) {
 	h.records = append(h.records, r)
 }
 
-// complain notes an answer that a client cannot make sense of.
+// complain records a response that is wrong in itself.
 func (h *recording) complain(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

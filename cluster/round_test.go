@@ -26,7 +26,7 @@ const (
 	arenaCalls = 25 // of each client
 )
 
-// run plays rounds: start makes a cluster, and what can happen to it.
+// run plays rounds. start makes a cluster, and the faults for it.
 func run(t *testing.T, start func(t *testing.T) (*cluster, deck)) {
 	for n := range *rounds {
 		s := *seed + uint64(n)
@@ -42,7 +42,7 @@ func run(t *testing.T, start func(t *testing.T) (*cluster, deck)) {
 	}
 }
 
-// round lets clients work while faults happen, and checks what came of it.
+// round lets clients work while faults happen, and checks the result.
 func (c *cluster) round(t *testing.T, seed uint64, cards []func(*rand.Rand) fault, random *rand.Rand) {
 	ctx := t.Context()
 	c.put(ctx, ledgerPath, "top\n")
@@ -99,7 +99,7 @@ func (c *cluster) round(t *testing.T, seed uint64, cards []func(*rand.Rand) faul
 	}
 }
 
-// evidence reads what there is, through all servers, once no call is under way.
+// evidence reads the final state through all servers, once no call is under way.
 func (c *cluster) evidence(ctx context.Context, h *recording, clerks []*clerk) (e *evidence, problems []string) {
 	arenas := 0
 	for _, r := range h.records {
@@ -108,8 +108,8 @@ func (c *cluster) evidence(ctx context.Context, h *recording, clerks []*clerk) (
 	e = &evidence{records: h.records, readAt: h.now(), limit: 20 * time.Second, others: func(id string) bool {
 		return !strings.HasPrefix(id, "op-") // the ledger, and what was there before
 	}}
-	// What a server is still about, for a client that has given up, ends in a moment.
-	// Then all show the same.
+	// A server may still be working for a client that has given up. After a moment, all
+	// servers show the same.
 	for end := time.Now().Add(recovery); ; time.Sleep(50 * time.Millisecond) {
 		var shown, says []string
 		for i := range c.servers {
@@ -145,7 +145,7 @@ func (c *cluster) evidence(ctx context.Context, h *recording, clerks []*clerk) (
 	return e, problems
 }
 
-// read reads all that a server shows.
+// read reads everything that a server shows.
 func (c *cluster) read(ctx context.Context, server, arenas int) (states map[int]arena, ledger string, versions []memento.Version, err error) {
 	b := c.handles[server]
 	states = map[int]arena{}
@@ -174,7 +174,7 @@ func (c *cluster) read(ctx context.Context, server, arenas int) (states map[int]
 	return states, ledger, versions, nil
 }
 
-// report tells what happened, and leaves all of it in a folder if something is wrong.
+// report logs what happened, and keeps all of it in a folder if something is wrong.
 func (c *cluster) report(seed uint64, h *recording, e *evidence, v *verdict, problems []string) {
 	count := map[string]int{}
 	for _, r := range h.records {

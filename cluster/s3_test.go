@@ -16,11 +16,11 @@ import (
 	"memento/internal/services"
 )
 
-// TestS3 has servers share a bucket, each over a proxy of its own that refuses and
-// loses what it should pass on.
+// TestS3 has servers share a bucket, each over a proxy of its own that refuses and loses
+// requests.
 func TestS3(t *testing.T) { testS3(t, services.S3) }
 
-// TestS3Second is the same on a server of another make.
+// TestS3Second is the same with another S3 server.
 func TestS3Second(t *testing.T) { testS3(t, services.S3Second) }
 
 func testS3(t *testing.T, service func(context.Context) (services.S3Server, error)) {
@@ -53,7 +53,7 @@ func testS3(t *testing.T, service func(context.Context) (services.S3Server, erro
 	})
 }
 
-// gates stand between servers and their bucket, one for each server.
+// gates are the proxies between servers and their bucket, one for each server.
 type gates []*faultproxy.HTTP
 
 func (g gates) some(r *rand.Rand) (chosen gates, name string) {
@@ -66,7 +66,7 @@ func (g gates) some(r *rand.Rand) (chosen gates, name string) {
 // A choice says what is done to a request.
 type choice func(r *rand.Rand, req *http.Request) faultproxy.Action
 
-// card is one on which a fault is drawn that makes a choice for each request.
+// card returns the card of a fault that makes a choice for each request.
 func (g gates) card(name string, most time.Duration, enough int64, choose choice) func(*rand.Rand) fault {
 	return func(r *rand.Rand) fault {
 		chosen, whose := g.some(r)
@@ -98,7 +98,7 @@ func (g gates) card(name string, most time.Duration, enough int64, choose choice
 	}
 }
 
-// sometimes does a to so many of a hundred requests that meet a condition.
+// sometimes applies a to a percentage of the requests that meet a condition.
 func sometimes(percent int, a faultproxy.Action, meets func(*http.Request) bool) choice {
 	return func(r *rand.Rand, req *http.Request) faultproxy.Action {
 		if !meets(req) || r.IntN(100) >= percent {
@@ -112,7 +112,7 @@ func anyRequest(*http.Request) bool  { return true }
 func isRead(req *http.Request) bool  { return req.Method == http.MethodGet }
 func isWrite(req *http.Request) bool { return !isRead(req) && req.Method != http.MethodHead }
 
-// s3Error is an answer as S3 servers give it.
+// s3Error returns an error response of an S3 server.
 func s3Error(status int, code string) faultproxy.Action {
 	return faultproxy.Action{
 		Status: status, Header: http.Header{"Content-Type": {"application/xml"}},
@@ -120,7 +120,7 @@ func s3Error(status int, code string) faultproxy.Action {
 	}
 }
 
-// carried has the server carry out a request nevertheless.
+// carried makes the server carry out a request nevertheless.
 func carried(a faultproxy.Action) faultproxy.Action {
 	a.Carried = true
 	return a
@@ -145,7 +145,7 @@ func (g gates) deck() deck {
 			return faultproxy.Action{Delay: upTo(r, 100*time.Millisecond)}
 		})},
 	}
-	if *long { // longer than s3store goes on trying, so that it has to say that it does not know
+	if *long { // longer than s3store retries, so that it must report an unknown outcome
 		d = append(d, card{1, lasting(25*time.Second, g.card("long loss of writes", 0, 0, sometimes(100, lost, isWrite)))})
 	}
 	return d

@@ -17,7 +17,7 @@ import (
 
 // program builds the program once for all tests.
 var program = sync.OnceValues(func() (string, error) {
-	file := filepath.Join(workDir, "memento.exe") // which all systems take for a program
+	file := filepath.Join(workDir, "memento.exe") // every system accepts this as a program
 	args := []string{"build", "-o", file}
 	if race.Enabled {
 		args = append(args, "-race")
@@ -35,7 +35,7 @@ type server struct {
 	name    string
 	args    []string
 	env     []string
-	log     *os.File // what all its processes say on standard error
+	log     *os.File // standard error of all its processes
 	address string   // the same for all of them; "" before the first
 	keyFile string   // of the first
 	cmd     *exec.Cmd
@@ -76,7 +76,7 @@ func (s *server) kill() {
 	}
 }
 
-// stop ends the process in good order.
+// stop ends the process cleanly.
 func (s *server) stop() error {
 	if s.cmd == nil {
 		return nil
@@ -89,7 +89,7 @@ func (s *server) stop() error {
 	return nil
 }
 
-// lastWords are the last lines of its log.
+// lastWords returns the last lines of its log.
 func (s *server) lastWords() string {
 	text, err := os.ReadFile(s.log.Name())
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *server) lastWords() string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// crashed returns what its processes said that no program should say.
+// crashed returns log lines that no program should write.
 func (s *server) crashed() string {
 	text, err := os.ReadFile(s.log.Name())
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestSQLite kills servers that share a file on one machine, and cuts their clients off.
+// TestSQLite kills servers that share a file on one machine, and cuts the connections of
+// their clients.
 func TestSQLite(t *testing.T) {
 	run(t, func(t *testing.T) (*cluster, deck) {
 		url := "sqlite:" + filepath.Join(t.TempDir(), "memento.db")

@@ -14,14 +14,14 @@ import (
 	"memento"
 )
 
-// A watcher follows a store's changes. When its stream ends, it goes on where that
-// ended, at the next server.
+// A watcher follows a store's changes. When its stream ends, it continues from there at
+// the next server.
 type watcher struct {
 	c *cluster
 
 	mu   sync.Mutex
 	seen []memento.VersionID
-	last string // the ID of the newest event
+	last string // ID of the newest event
 }
 
 func (w *watcher) work(ctx context.Context) {
@@ -36,7 +36,7 @@ func (w *watcher) work(ctx context.Context) {
 
 // follow reads one stream to its end.
 func (w *watcher) follow(ctx context.Context, address string) {
-	ctx, cancel := context.WithTimeout(ctx, impatience) // what is silent may be so for ever
+	ctx, cancel := context.WithTimeout(ctx, impatience) // a silent stream may stay silent for ever
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+w.c.path("/changes"), nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *watcher) position() string {
 	return w.last
 }
 
-// audit waits until all versions have been seen, and compares.
+// audit waits until all versions have been seen, and compares them.
 func (w *watcher) audit(versions []memento.Version) (problems []string) {
 	if len(versions) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"memento/internal/faultproxy"
 )
 
-// wires are connections that can fail, those of each server apart.
+// wires are connections that can fail, separately for each server.
 type wires []*faultproxy.TCP
 
 // some chooses one wire, or all of them.
@@ -25,7 +25,7 @@ func (w wires) set(f faultproxy.Fault) {
 	}
 }
 
-// card is one on which a fault is drawn.
+// card returns the card of a fault that draw chooses.
 func (w wires) card(name string, most time.Duration, cut bool, draw func(*rand.Rand) faultproxy.Fault) func(*rand.Rand) fault {
 	return func(r *rand.Rand) fault {
 		chosen, whose := w.some(r)
@@ -61,7 +61,7 @@ func always(f faultproxy.Fault) func(*rand.Rand) faultproxy.Fault {
 	return func(*rand.Rand) faultproxy.Fault { return f }
 }
 
-// clientFaults are what happens to connections to the servers.
+// clientFaults returns the faults of connections to the servers.
 func clientFaults(w wires) deck {
 	const moment = 300 * time.Millisecond
 	return deck{
