@@ -79,7 +79,7 @@ func TestDamagedFile(t *testing.T) {
 		t.Errorf("doctor reports one damage %d times: %s", n, out)
 	}
 	out, _ = said(exitStorage, "", "doctor", "--repair", "--dry-run")
-	if !strings.Contains(out, "would be: store memstore_") {
+	if !strings.Contains(out, "would repair: store memstore_") {
 		t.Errorf("dry run: %s", out)
 	}
 	said(exitStorage, "", "cat", "/pay.md")

@@ -97,7 +97,7 @@ func TestDoctorGoesOn(t *testing.T) {
 	if code, out, errs := runWith(t, "", append(flags, "doctor", "--store", "third")...); code != exitOK || !strings.Contains(out, "checked 1 store ") {
 		t.Errorf("one of the others: exit code %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := runWith(t, "", append(flags, "doctor", "--store", "second")...); code != exitMissing || !strings.Contains(errs, "the name of memstore_") {
+	if code, _, errs := runWith(t, "", append(flags, "doctor", "--store", "second")...); code != exitMissing || !strings.Contains(errs, "such as that of memstore_") {
 		t.Errorf("by its name: exit code %d: %s", code, errs)
 	}
 }
