@@ -40,8 +40,8 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, credential string) (Principal, error)
 }
 
-// ErrUnauthenticated is of a credential that lets nobody in.
-var ErrUnauthenticated = errors.New("the credential lets nobody in")
+// ErrUnauthenticated means that a credential is not valid.
+var ErrUnauthenticated = errors.New("invalid credential")
 
 // FirstOf asks one authenticator after the other.
 func FirstOf(auths ...Authenticator) Authenticator { return firstOf(auths) }

@@ -193,7 +193,7 @@ func (e *endpoint) deliver(ctx context.Context, m *message) {
 	log := e.all.logger.With("host", e.hook.host(), "event", m.id, "attempt", m.attempts)
 	if again {
 		e.count("retried")
-		log.Info("webhook will be tried again", "error", err.Error())
+		log.Info("webhook delivery failed, will be retried", "error", err.Error())
 		return
 	}
 	e.count("failed")
@@ -208,7 +208,7 @@ func (e *endpoint) disable(reason string) {
 	e.mu.Lock()
 	e.setDisabled(true)
 	e.mu.Unlock()
-	e.all.logger.Error("webhook is left alone until the configuration is read again", "host", e.hook.host(), "reason", reason)
+	e.all.logger.Error("webhook disabled until configuration reload", "host", e.hook.host(), "reason", reason)
 	e.dropAll()
 }
 

@@ -90,7 +90,7 @@ func (m *maintenance) chosen(ctx context.Context) bool {
 	chosen, err := elector.AcquireLease(ctx, maintenanceDuty, m.interval)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		m.logger.Error("it could not be found out which server does the maintenance", "error", safeError(err))
+		m.logger.Error("maintenance lease could not be acquired", "error", safeError(err))
 	case !chosen:
 		m.logger.Debug("maintenance is another server's")
 	}
