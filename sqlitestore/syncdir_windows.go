@@ -1,4 +1,4 @@
 package sqlitestore
 
-// syncFolder does nothing: folders cannot be flushed here.
-func syncFolder(string) error { return nil }
+// syncDir does nothing: folders cannot be flushed here.
+func syncDir(string) error { return nil }
