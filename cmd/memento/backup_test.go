@@ -25,7 +25,7 @@ func TestBackupInUse(t *testing.T) {
 		must(t, "", "--backend", url, "backup", file)
 		write("after")
 		code, _, errs := runWith(t, "", "--backend", url, "restore-backup", file, "--replace")
-		if code != exitConflict || !strings.Contains(errs, "is in use by another process") || !strings.Contains(errs, "hint: nothing was changed; stop the programs that use it") {
+		if code != exitConflict || !strings.Contains(errs, "is in use by another process") || !strings.Contains(errs, "hint: nothing was changed; stop the processes that use it") {
 			t.Errorf("restore while in use: exit code %d: %s", code, errs)
 		}
 		write("still")
