@@ -231,7 +231,7 @@ func TestWebhookNotMeant(t *testing.T) {
 		h := newHook(t, func(int) int { return status })
 		w, log := outbox(t, h.config(t))
 		w.tell(happened("created"))
-		proctest.Until(t, "it is left alone", func() bool { return strings.Contains(log.String(), "left alone") })
+		proctest.Until(t, "it is left alone", func() bool { return strings.Contains(log.String(), "webhook disabled") })
 		w.tell(happened("deleted"))
 		proctest.Until(t, "more is dropped", func() bool { return w.counted(t, "dropped") == 1 })
 		if h.count() != 1 {

@@ -51,7 +51,7 @@ func TestExpire(t *testing.T) {
 	if want := "    7d       3B  /a.md\n"; code != exitOK || out != want {
 		t.Errorf("expire: exit code %d, %q; want %q", code, out, want)
 	}
-	if want := "1 memory (3B) expired in store default\n"; errs != want {
+	if want := "deleted 1 memory (3B) from store default\n"; errs != want {
 		t.Errorf("expire said %q; want %q", errs, want)
 	}
 	if code, _, _ := runWith(t, "", "--backend", url, "cat", "/a.md"); code != exitMissing {
@@ -78,7 +78,7 @@ func TestMaintainOnce(t *testing.T) {
 		must(t, "", "--backend", url, "stores", "settings", store, "--expire-after", "7d", "--history-age", "2d", "--history-versions", "1")
 	}
 	code, out, errs := runLater(t, 3*day, "--backend", url, "maintain", "--once")
-	if code != exitOK || out != "" || strings.Count(errs, ": removed 1 version (3B) of history\n") != 2 {
+	if code != exitOK || out != "" || strings.Count(errs, ": pruned 1 version (3B)\n") != 2 {
 		t.Errorf("after 3 days: exit code %d, %q, said %q", code, out, errs)
 	}
 	code, out, errs = runLater(t, 8*day, "--backend", url, "maintain", "--once", "--json")

@@ -296,7 +296,7 @@ func TestServeExposed(t *testing.T) {
 	s := serve(t, "--backend", "mem:", "--address", ":0")
 	proctest.Until(t, "it warns", func() bool {
 		said := s.said.String()
-		return strings.Contains(said, "memento: warning: others can reach this address") && strings.Contains(said, "--tls-cert-file")
+		return strings.Contains(said, "memento: warning: this address is reachable from other machines") && strings.Contains(said, "--tls-cert-file")
 	})
 	if code := s.end(); code != exitOK {
 		t.Errorf("exit code %d", code)
