@@ -63,7 +63,7 @@ func TestFinishStore(t *testing.T) {
 	if diff := cmp.Diff(want, got.Settings); diff != "" {
 		t.Errorf("settings differ:\n%s", diff)
 	}
-	if note := `allow what looks sensitive in store copy (2 texts, 1 path): "memento stores settings copy" shows it`; !strings.Contains(errs.String(), note) {
+	if note := `allow sensitive texts in store copy (2 texts, 1 path); "memento stores settings copy" lists them`; !strings.Contains(errs.String(), note) {
 		t.Errorf("said %q; want %q", errs.String(), note)
 	}
 }
