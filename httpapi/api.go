@@ -27,16 +27,16 @@ import (
 // An API is an http.Handler. See [New].
 type API struct {
 	backend     memento.Backend
-	keys        memento.KeyKeeper // nil if the backend is none
+	keys        memento.KeyKeeper // nil if the backend keeps no keys
 	opts        Options
 	mux         *http.ServeMux
 	stores      storeCache
 	rates       rateLimiter
-	slots       *limiter // of requests under way, whose bodies are there
-	streams     *limiter // of streams
-	bodies      *limiter // of requests whose bodies arrive
-	scans       *limiter // of requests that look through much of a store
-	memory      *limiter // bytes
+	slots       *limiter // for requests under way, whose bodies have arrived
+	streams     *limiter // for streams
+	bodies      *limiter // for requests whose bodies are arriving
+	scans       *limiter // for requests that read a large part of a store
+	memory      *limiter // in bytes
 	changes     hub
 	idempotency idempotencyCache
 	failures    authFailures
@@ -46,22 +46,22 @@ type API struct {
 
 // Options are the options of [New].
 type Options struct {
-	// Auth says who is asking. It is required.
+	// Auth authenticates the callers. It is required.
 	Auth Authenticator
 
 	// Detector finds what the settings of stores keep out. Without one, contents
 	// can only be written to stores that have this set to off.
 	Detector memento.Detector
 
-	// Observe is told of store operations, and Requested of requests, once they
-	// have ended; StoreEvent when a store was created, archived or deleted here.
-	// They must not take long. Nil tells nobody.
+	// Observe is called after each store operation, Requested after each request, and
+	// StoreEvent when a store was created, archived or deleted here. They must return
+	// quickly. Nil functions are not called.
 	Observe    func(context.Context, memento.Observation)
 	Requested  func(context.Context, Request)
 	StoreEvent func(StoreEvent)
 
-	// Logger is told of faults, which clients only read as "internal error"; nil
-	// is silent. Nothing that a memory holds, and no credential, is logged.
+	// Logger receives internal errors, which clients only see as "internal error"; nil
+	// means no log. Contents of memories and credentials are never logged.
 	Logger *slog.Logger
 
 	Now func() time.Time // nil means time.Now
@@ -69,8 +69,8 @@ type Options struct {
 	// StrictBetas refuses requests that do not name one of the API's betas.
 	StrictBetas bool
 
-	// FailureDelay is how late answers to wrong keys come, once there have been many
-	// from an address in a minute; 0 means 1 s, less than 0 never.
+	// FailureDelay is the delay of answers to wrong keys once an address has sent many
+	// of them in a minute; 0 means 1 s, a negative value no delay.
 	FailureDelay time.Duration
 
 	// RedactRole is the role that erasing the contents of versions needs: RoleAdmin,
@@ -84,20 +84,20 @@ type Options struct {
 	Hosts   []string
 	Origins []string
 
-	MaxBody       int64         // the most of a JSON body, in bytes, and 32 times as much for changes; 0 means 4 MiB
-	MaxImport     int64         // the most of an archive or a history, in bytes; 0 means 256 MiB
-	MaxConcurrent int           // requests under way at once, and as many streams, and bodies that arrive; 0 means 256
-	MemoryBudget  int64         // bytes that all requests under way may take, about; 0 means 1 GiB
-	QueueTime     time.Duration // how long a request waits for its turn before it is refused; 0 means 1.5 s
+	MaxBody       int64         // maximum size of a JSON body in bytes; 32 times as much for changes; 0 means 4 MiB
+	MaxImport     int64         // maximum size of an archive or a history in bytes; 0 means 256 MiB
+	MaxConcurrent int           // maximum number of requests under way, of streams, and of arriving bodies, each; 0 means 256
+	MemoryBudget  int64         // approximate maximum memory of all requests under way in bytes; 0 means 1 GiB
+	QueueTime     time.Duration // maximum time that a request waits for a limiter; 0 means 1.5 s
 	Timeout       time.Duration // for a body to arrive, and for each part of an answer to leave; 0 means 30 s
-	Rate          Rate          // of each key; zero is unlimited
-	Heartbeat     time.Duration // of streams without news; 0 means 15 s
+	Rate          Rate          // of each key; zero means no limit
+	Heartbeat     time.Duration // interval of heartbeats in idle streams; 0 means 15 s
 	Poll          time.Duration // how often streams look for changes by other processes; 0 means 1 s
 
 	Tool memento.ToolOptions // of the tool endpoint; Actor, ReadOnly and Logger are set here
 }
 
-// A Request is a request that has been answered.
+// A Request describes a request that has been answered.
 type Request struct {
 	ID        string // "req_…", as answered
 	Method    string
@@ -112,7 +112,7 @@ type Request struct {
 	Retries   string // of the client, as it says
 }
 
-// A StoreEvent is something that happened to a store.
+// A StoreEvent reports that a store was created, archived or deleted.
 type StoreEvent struct {
 	Type      string // "memory_store.created", "memory_store.archived" or "memory_store.deleted"
 	Store     memento.StoreID
@@ -158,11 +158,11 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	return a, nil
 }
 
-// Close ends the streams, and with them what keeps a server from shutting down.
-// Other requests are answered as before.
+// Close ends all streams, which would otherwise delay the shutdown of a server. Other
+// requests are answered as before.
 func (a *API) Close() { a.close() }
 
-// Loads tells how much is in use of what requests share.
+// Loads returns the current use of each limiter.
 func (a *API) Loads() (all []Load) {
 	for _, s := range []*limiter{a.slots, a.streams, a.bodies, a.scans, a.memory} {
 		all = append(all, s.load())
@@ -170,8 +170,9 @@ func (a *API) Loads() (all []Load) {
 	return all
 }
 
-// PeakMemory tells how many bytes requests took at once, at most, since the last call,
-// and how many they take now. It is counted as for Options.MemoryBudget.
+// PeakMemory returns the maximum number of bytes that requests took at one time since
+// its last call, and the number that they take now. Both are estimates, as for
+// Options.MemoryBudget.
 func (a *API) PeakMemory() (peak, now int64) {
 	s := a.memory
 	s.mu.Lock()
@@ -180,7 +181,8 @@ func (a *API) PeakMemory() (peak, now int64) {
 	return peak, s.used
 }
 
-// observe tells streams of changes, and the options' observer of all calls.
+// observe notifies the streams of changes, and passes the observation to
+// Options.Observe.
 func (a *API) observe(ctx context.Context, o memento.Observation) {
 	if o.Err == nil && (o.Op == "import" || len(o.Receipt.Versions) > 0) {
 		a.changes.notify(o.Store)

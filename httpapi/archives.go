@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	exportCost = 4 << 20 // bytes that an export takes: a compressor, and what is not in a file yet
-	memoryCost = 384     // of each memory in it
+	exportCost = 4 << 20 // bytes of memory of an export: the compressor, and buffers
+	memoryCost = 384     // the same of each memory in it
 )
 
-// exportStore sends a store as an archive. It is read before the first byte is sent, so
-// that a slow client keeps no state of the backend. If it fails later, the connection
-// is cut, so that nobody takes what came for whole.
+// exportStore sends a store as an archive. The store is read before the first byte is
+// sent, so that a slow client keeps no state in the backend. If it fails later, the
+// connection is cut, so that the client does not take a part for the whole.
 func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	opts := archive.WriteOptions{ContentsOnly: q.boolean("contents_only"), Now: a.opts.Now}
@@ -42,10 +42,11 @@ func (a *API) exportStore(c *call, store *memento.Store, id memento.StoreID) err
 	return w.s.flush()
 }
 
-// patient begins an answer with its first part, and gives each part its own time.
+// A deadlineWriter begins the answer at the first write, and gives each write its own
+// deadline.
 type deadlineWriter struct {
 	c    *call
-	name string          // of the file that it is
+	name string          // of the file
 	s    *responseStream // nil before the first part
 }
 
@@ -59,8 +60,8 @@ func (p *deadlineWriter) Write(data []byte) (int, error) {
 	return len(data), p.s.flush()
 }
 
-// importStore reads an archive into a store. With its history, which says who did
-// what, that is for admins.
+// importStore reads an archive into a store. Importing its history needs the role admin,
+// because the history names the authors of changes.
 func (a *API) importStore(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
 	q := c.query()
 	opts := archive.ReadOptions{

@@ -17,25 +17,26 @@ import (
 
 const workspaceHeader = "anthropic-workspace-id"
 
-// A Principal is who is asking.
+// A Principal identifies the caller of a request.
 type Principal struct {
-	ID        string            // of the key, or what else stands for them: for rates and logs
-	Workspace memento.Workspace // whose stores they see
+	ID        string            // of the key, or of the caller if there is no key: for rate limits and logs
+	Workspace memento.Workspace // whose stores the caller can use
 	Role      memento.Role
-	Actor     memento.Actor // recorded on what they change
+	Actor     memento.Actor // recorded on the caller's changes
 }
 
-// key tells principals apart. IDs of others than keys are not ours: one may be that
-// of a key, or of somebody in another workspace.
+// key returns a text that is unique to the principal. The ID alone is not: that of a
+// principal other than a key comes from outside, and may equal that of a key, or of a
+// principal in another workspace.
 func (p *Principal) key() string {
 	return string(p.Workspace) + "/" + string(p.Actor.Kind) + "/" + p.ID
 }
 
-// An Authenticator knows who a credential belongs to. It takes as long for one that
-// is wrong as it takes to see that, and tells nothing else of it.
+// An Authenticator returns the principal that a credential belongs to. It rejects an
+// invalid credential without a delay of its own, and without a reason.
 //
-// Errors: [ErrUnauthenticated]; memento.ErrUnavailable if it cannot be found out at
-// present; any other is the server's fault.
+// Errors: [ErrUnauthenticated]; memento.ErrUnavailable if the credential cannot be
+// checked at present; any other error is the server's fault.
 type Authenticator interface {
 	Authenticate(ctx context.Context, credential string) (Principal, error)
 }
@@ -43,7 +44,8 @@ type Authenticator interface {
 // ErrUnauthenticated means that a credential is not valid.
 var ErrUnauthenticated = errors.New("invalid credential")
 
-// FirstOf asks one authenticator after the other.
+// FirstOf returns an authenticator that asks each of auths in order until one does not
+// return [ErrUnauthenticated].
 func FirstOf(auths ...Authenticator) Authenticator { return firstOf(auths) }
 
 type firstOf []Authenticator
@@ -58,7 +60,7 @@ func (auths firstOf) Authenticate(ctx context.Context, credential string) (Princ
 	return Principal{}, ErrUnauthenticated
 }
 
-// authenticate finds out who is asking.
+// authenticate returns the principal of the request.
 func (c *call) authenticate() (Principal, error) {
 	credential, err := c.credential()
 	if err != nil {
@@ -78,9 +80,9 @@ func (c *call) authenticate() (Principal, error) {
 	return who, err
 }
 
-// credential returns what a request says to be let in with: x-api-key, or else the
-// bearer token. Of two in one header none counts: what stands between client and
-// server may have looked at the other.
+// credential returns the credential of a request: x-api-key, or else the bearer token.
+// Two values of one header are refused: a proxy in front of the server may have checked
+// the other one.
 func (c *call) credential() (string, error) {
 	keys, tokens := c.r.Header.Values("x-api-key"), c.r.Header.Values("Authorization")
 	if len(keys) > 1 || len(tokens) > 1 {
@@ -96,14 +98,14 @@ func (c *call) credential() (string, error) {
 	return token, nil
 }
 
-// admitted reports whether who asked would still be let in. It is for streams, which
-// go on for longer than a key may last.
+// stillAuthorized reports whether the caller would still be authorized. It is for
+// streams, which may last longer than a key is valid.
 func (c *call) stillAuthorized() bool {
 	who, err := c.authenticate()
 	return err == nil && who.Workspace == c.who.Workspace && who.Role.Allows(c.route.role)
 }
 
-// errUnknown is of a credential that cannot be looked up at present.
+// errAuthUnavailable answers a request whose credential cannot be looked up at present.
 var errAuthUnavailable = &apiError{
 	status: http.StatusServiceUnavailable, kind: overloaded, message: "whom the key belongs to cannot be found out at present",
 	extra: wire.Error{Code: wire.Code(memento.ErrUnavailable)}, shouldRetry: "true", retryAfter: unavailableRetry,
@@ -113,16 +115,16 @@ func unauthenticated(message string) *apiError {
 	return &apiError{status: http.StatusUnauthorized, kind: authenticationFail, message: message}
 }
 
-// actorHeader names somebody else as who makes a change, as KIND/ID with both
-// escaped as in a path.
+// actorHeader names another actor than the caller as the author of a change, as KIND/ID.
+// Both parts are escaped as in a URL path.
 const actorHeader = "Memento-Actor"
 
-// actorKeyHeader names the key with which an actor made a change, for what is copied
-// from elsewhere. Without it, that is the key of the request.
+// actorKeyHeader names the key that an actor made a change with, for changes copied from
+// another store. By default, it is the key of the request.
 const actorKeyHeader = "Memento-Actor-Key"
 
-// actor is who makes the changes of a request, and with which key. A key that writes
-// can be an agent's session; only an admin can be anybody.
+// actor returns the author of the request's changes, and the key that they are made
+// with. A caller with a write key can name a session; only an admin can name any actor.
 func (c *call) actor() (memento.Actor, error) {
 	by, err := c.namedActor()
 	if err != nil {
@@ -143,7 +145,7 @@ func (c *call) actor() (memento.Actor, error) {
 	return by, nil
 }
 
-// signed notes on an actor the key with which the request was sent.
+// withRequestKey returns the actor with the key of the request noted on it.
 func (c *call) withRequestKey(by memento.Actor) memento.Actor {
 	if key := c.who.Actor; key.Kind == memento.ActorAPIKey && !by.Used(memento.KeyID(key.ID)) {
 		by.Key = memento.KeyID(key.ID)
@@ -151,7 +153,7 @@ func (c *call) withRequestKey(by memento.Actor) memento.Actor {
 	return by
 }
 
-// namedActor is who a request names, or else who sends it.
+// namedActor returns the actor that the request names, or else the caller.
 func (c *call) namedActor() (memento.Actor, error) {
 	values := c.r.Header.Values(actorHeader)
 	if len(values) == 0 {
@@ -186,7 +188,7 @@ const maxActorBytes = 256
 
 var errActorID = invalid("the ID of an actor must have 1 to %d bytes of UTF-8, and no control characters", maxActorBytes)
 
-// checkActorID refuses what would not name a session.
+// checkActorID returns an error if id is not a valid ID of a session.
 func checkActorID(id string) error {
 	if id == "" || len(id) > maxActorBytes || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
 		return errActorID
@@ -194,15 +196,15 @@ func checkActorID(id string) error {
 	return nil
 }
 
-// KeyAuth knows the API keys that a backend keeps.
+// KeyAuth authenticates the API keys that a backend keeps.
 type KeyAuth struct {
 	keys    memento.KeyKeeper
 	now     func() time.Time
-	lookups chan struct{} // a token for each key that is being looked up
+	lookups chan struct{} // one element for each lookup under way
 
 	mu            sync.Mutex
 	cache         map[memento.KeyHash]cachedKey
-	invalidations int // how often a key was
+	invalidations int // number of calls of Invalidate
 }
 
 type cachedKey struct {
@@ -210,8 +212,8 @@ type cachedKey struct {
 	until time.Time // when the backend is asked again
 }
 
-// NewKeyAuth returns an [Authenticator] for the keys of k. A key that was revoked by
-// another process lets nobody in any more after some seconds. now nil is time.Now.
+// NewKeyAuth returns an [Authenticator] for the keys of k. If another process revokes a
+// key, it stays valid here for up to 5 seconds. A nil now means time.Now.
 func NewKeyAuth(k memento.KeyKeeper, now func() time.Time) *KeyAuth {
 	if now == nil {
 		now = time.Now
@@ -220,14 +222,14 @@ func NewKeyAuth(k memento.KeyKeeper, now func() time.Time) *KeyAuth {
 }
 
 const (
-	keyTTL        = 5 * time.Second // how long what is known of a key is believed
+	keyTTL        = 5 * time.Second // how long a cached key is used
 	maxCachedKeys = 10_000
-	maxLookups    = 4               // of keys at once, so that a flood of wrong ones leaves the backend to others
-	usedEvery     = 5 * time.Minute // how coarse the time of a key's last use is
+	maxLookups    = 4               // at once, so that many wrong keys do not overload the backend
+	usedEvery     = 5 * time.Minute // resolution of the time of a key's last use
 )
 
-// Authenticate implements [Authenticator]. A secret is looked up by its hash, so
-// that the time it takes says nothing about how much of it is right.
+// Authenticate implements [Authenticator]. A secret is looked up by its hash, so that
+// the time of the lookup does not reveal how much of a guess is right.
 func (a *KeyAuth) Authenticate(ctx context.Context, credential string) (Principal, error) {
 	if !strings.HasPrefix(credential, memento.SecretPrefix) {
 		return Principal{}, ErrUnauthenticated
@@ -247,7 +249,8 @@ func (a *KeyAuth) Authenticate(ctx context.Context, credential string) (Principa
 	}, nil
 }
 
-// key returns the key whose secret has a hash, active or not.
+// key returns the key whose secret has the given hash, active or not, from the cache or
+// the backend.
 func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
 	k, forgotten, ok := a.cached(hash)
 	if ok {
@@ -264,7 +267,7 @@ func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, e
 		return memento.Key{}, err
 	}
 	if now := a.now(); k.Active(now) && now.Sub(k.UsedAt) >= usedEvery {
-		// Not to have noted it is no reason to let nobody in.
+		// A failure to note the time of use must not lock the caller out.
 		if updated, err := a.keys.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{UsedAt: now}); err == nil {
 			k = updated
 		}
@@ -273,7 +276,8 @@ func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, e
 	return k, nil
 }
 
-// recall returns what is known of a key, and how many have been forgotten so far.
+// cached returns the cached key of a hash, and the number of invalidations so far, for
+// store.
 func (a *KeyAuth) cached(hash memento.KeyHash) (memento.Key, int, bool) {
 	now := a.now()
 	a.mu.Lock()
@@ -282,8 +286,8 @@ func (a *KeyAuth) cached(hash memento.KeyHash) (memento.Key, int, bool) {
 	return k.key, a.invalidations, ok && now.Before(k.until)
 }
 
-// remember keeps what the backend says of a key, unless one has been forgotten since
-// it was asked: it may be this one, as it was before it was revoked.
+// store caches a key that the backend returned, unless a key was invalidated since the
+// backend was asked: k may be that key, in its state before the revocation.
 func (a *KeyAuth) store(k memento.Key, forgotten int) {
 	now := a.now()
 	a.mu.Lock()
@@ -309,7 +313,7 @@ func (a *KeyAuth) Invalidate(id memento.KeyID) {
 	}
 }
 
-// invalidateKey invalidates a key that was changed in the caches of authenticators.
+// invalidateKey removes a changed key from the caches of all authenticators in auth.
 func invalidateKey(auth Authenticator, id memento.KeyID) {
 	switch a := auth.(type) {
 	case interface{ Invalidate(memento.KeyID) }:

@@ -7,17 +7,17 @@ import (
 	"memento"
 )
 
-// The names of the API's betas, one of which the hosted service asks for.
+// Names of the API's betas. The hosted service requires one of them.
 const (
 	memoryBeta = "agent-memory-2026-07-22"
 	agentsBeta = "managed-agents-2026-04-01"
 )
 
-// maxHostedDepth is the most segments that a path of the hosted service has.
+// maxHostedDepth is the maximum number of segments of a path in the hosted service.
 const maxHostedDepth = 20
 
-// checkDepth refuses, if the hosted service's strictness is asked for, a path that it
-// does not take.
+// checkDepth returns an error if StrictBetas is set and the hosted service would refuse
+// the path.
 func (c *call) checkDepth(p memento.Path) error {
 	if n := p.Depth(); c.api.opts.StrictBetas && n > maxHostedDepth {
 		return invalid("path: has %d segments; at most %d are allowed", n, maxHostedDepth)
@@ -25,7 +25,8 @@ func (c *call) checkDepth(p memento.Path) error {
 	return nil
 }
 
-// checkBetas refuses, if that is asked for, what the hosted service refuses.
+// checkBetas returns an error if StrictBetas is set and the hosted service would refuse
+// the request's headers.
 func (c *call) checkBetas() error {
 	if !c.api.opts.StrictBetas {
 		return nil

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// largeBody is how many times larger than other JSON changes can be: a store that is
-	// restored as a whole is one request.
+	// largeBodyFactor is how many times Options.MaxBody the JSON of a large endpoint may
+	// have: restoring a whole store is one request.
 	largeBodyFactor = 32
 
-	// bodyCost is how many bytes of memory one of JSON takes: it is kept itself, and what
-	// is read of it, and what a store makes of that.
+	// bodyCost is the number of bytes of memory that one byte of JSON takes: for the
+	// text, for the values decoded from it, and for their use in a store.
 	bodyCost = 4
 
-	// smallBody is the size up to which bodies are not counted. There are only so many
-	// of them, as their number is.
+	// smallBody is the size in bytes up to which bodies are not counted. The number of
+	// bodies is limited, which bounds their memory.
 	smallBody = 16 << 10
 
-	// maxLinger is how many bytes are read of a body that nobody wants: see linger.
+	// maxLinger is the maximum number of bytes that linger reads of an unused body.
 	maxLinger = 64 << 20
 )
 
-// receive reads the body of a request that has one in JSON. The memory that it takes,
-// by its declared length, is there before it is read.
+// receive reads the JSON body of a request, if it has one. If the body declares its
+// length, its memory is reserved before it is read.
 func (c *call) receive() error {
 	if !c.hasBody() || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead || c.r.Method == http.MethodDelete || !c.sendsJSON() {
 		return nil
@@ -55,8 +55,8 @@ func (c *call) receive() error {
 	return err
 }
 
-// readAll reads a body into one buffer. It grows within the memory there is if the
-// size is not known, -1.
+// readAll reads a body into one buffer. If the size is unknown (-1), the buffer grows,
+// and each growth is reserved first.
 func (c *call) readAll(r io.Reader, size int64) ([]byte, error) {
 	room := size + 1 // to see its end
 	if size < 0 {
@@ -66,7 +66,7 @@ func (c *call) readAll(r io.Reader, size int64) ([]byte, error) {
 	for {
 		n, err := r.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
-		if err == io.EOF { // and nothing that only wraps it
+		if err == io.EOF { // not an error that wraps it
 			return text, nil
 		}
 		if err != nil {
@@ -82,7 +82,7 @@ func (c *call) readAll(r io.Reader, size int64) ([]byte, error) {
 	}
 }
 
-// read returns the body of a request, which must be JSON if it is anything.
+// read returns the body of a request. A body that is not JSON is an error.
 func (c *call) read() ([]byte, error) {
 	if !c.sendsJSON() {
 		return nil, invalid("Content-Type: must be application/json (with curl, use --json)")
@@ -90,7 +90,7 @@ func (c *call) read() ([]byte, error) {
 	return c.text, nil
 }
 
-// sendsJSON reports whether a body is JSON, as far as its sender says.
+// sendsJSON reports whether the Content-Type of a body is JSON, or absent.
 func (c *call) sendsJSON() bool {
 	kind := c.r.Header.Get("Content-Type")
 	return kind == "" || c.r.ContentLength == 0 || isJSON(kind)
@@ -106,13 +106,14 @@ func tooManyBytes(most int64) *apiError {
 	return &apiError{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closeConn: true, message: fmt.Sprintf("the request has more than %d bytes", most)}
 }
 
-// reader reads at most so much of the body, for at most so long.
+// reader returns a reader of the body, with limits of its size in bytes and of the time
+// until it has arrived.
 func (c *call) reader(most int64, within time.Duration) io.Reader {
 	_ = c.control.SetReadDeadline(time.Now().Add(within))
 	return &bodyReader{c, http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, most)}
 }
 
-// A bodyReader says what is wrong with a body in the API's terms.
+// A bodyReader reads a body, and turns errors into those of the API.
 type bodyReader struct {
 	c    *call
 	body io.Reader
@@ -124,7 +125,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	if err == io.EOF { // and nothing that only wraps it
+	if err == io.EOF { // not an error that wraps it
 		b.c.bodyRead = true
 		return n, err
 	}
@@ -138,9 +139,9 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, f
 }
 
-// linger reads on what is left of a body after the answer, and forgets it. A connection
-// that is closed while the client is still sending is reset, and the client may never see
-// why.
+// linger reads and drops the rest of a body after the answer. If a connection is closed
+// while its client is still sending, it is reset, and the client may never read the
+// answer.
 func (c *call) linger() {
 	if c.r.ProtoMajor > 1 || !c.hasBody() || c.bodyRead || c.r.Header.Get("Expect") != "" {
 		return

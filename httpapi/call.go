@@ -35,8 +35,8 @@ type call struct {
 	bodyRead  bool   // whether that was all of it
 	errorType string
 
-	permits []*permit // of what requests share
-	memory  *permit   // of bytes; nil for none
+	permits []*permit // of all limiters; released when the request ends
+	memory  *permit   // in bytes; nil if none is reserved
 }
 
 // ServeHTTP answers a request.
@@ -68,12 +68,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := c.serve(); err != nil {
 		c.refuse(err)
 	}
-	c.setWriteDeadline() // of what package http still has
+	c.setWriteDeadline() // for what package http has not written yet
 	answered = true
 }
 
-// panicText is what may be logged of a panic: of other values than the runtime's own
-// only the type, for they may hold what a memory holds.
+// panicText returns the text of a panic for the log. Of values other than the runtime's
+// own errors it is only the type, because they may contain the contents of a memory.
 func panicText(fault any) string {
 	if err, ok := fault.(runtime.Error); ok {
 		return err.Error()
@@ -81,11 +81,12 @@ func panicText(fault any) string {
 	return fmt.Sprintf("%T", fault)
 }
 
-// serve finds out who asks for what, and whether they may have it, cheap questions
-// first.
+// serve authenticates the request, checks the caller's role and limits, and executes the
+// request. The cheap checks come first.
 func (c *call) serve() error {
 	a := c.api
-	// The deadlines are the connection's: what the request before has left is no longer.
+	// The deadlines belong to the connection: those of the previous request no longer
+	// apply.
 	_ = c.control.SetWriteDeadline(time.Time{})
 	if answered, err := c.checkOrigin(); err != nil || answered {
 		return err
@@ -97,12 +98,12 @@ func (c *call) serve() error {
 	}
 	var err error
 	if c.r.ProtoMajor == 1 && len(c.r.TransferEncoding) > 0 {
-		// Package http has dropped a Content-Length beside it, by which a proxy may
-		// have told where the next request begins.
+		// Package http drops a Content-Length sent with it. A proxy may have used that
+		// to find the start of the next request.
 		c.w.Header().Set("Connection", "close")
 	}
 	if c.who, err = c.authenticate(); err != nil {
-		return err // what there is to find is for those who are let in
+		return err // an unknown path is reported to authenticated callers only
 	}
 	if c.route = found; unknown != nil {
 		return unknown
@@ -130,7 +131,7 @@ func (c *call) serve() error {
 	switch c.route.kind {
 	case streamEndpoint:
 		err = c.hold(a.streams)
-	case bulkEndpoint: // which has a place once all of its body is there
+	case bulkEndpoint: // it takes a slot once its whole body has arrived
 		err = c.hold(a.bodies)
 	default:
 		if err = c.receive(); err == nil {
@@ -143,11 +144,12 @@ func (c *call) serve() error {
 	return c.route.do(a, c)
 }
 
-// maxRest is how long an answer waits for the rest of a body that nobody reads:
-// package http takes it in first, up to 256 KB.
+// maxBodyGrace is the maximum time that an answer waits for the rest of an unread body:
+// package http reads up to 256 KB of it before it sends the answer.
 const maxBodyGrace = 2 * time.Second
 
-// rest is how long that may take for this request.
+// bodyGrace returns the time that the answer may wait for the rest of this request's
+// body; 0 if nothing is left to read.
 func (c *call) bodyGrace() time.Duration {
 	if !c.hasBody() || c.bodyRead {
 		return 0
@@ -155,14 +157,14 @@ func (c *call) bodyGrace() time.Duration {
 	return min(maxBodyGrace, c.api.opts.Timeout)
 }
 
-// limitRest gives the rest of the body its time.
+// setReadDeadline sets the deadline for reading the rest of the body.
 func (c *call) setReadDeadline() {
 	if d := c.bodyGrace(); d > 0 {
 		_ = c.control.SetReadDeadline(time.Now().Add(d))
 	}
 }
 
-// limitWrite gives what is written next its time.
+// setWriteDeadline sets the deadline for writing the next part of the answer.
 func (c *call) setWriteDeadline() {
 	_ = c.control.SetWriteDeadline(time.Now().Add(c.bodyGrace() + c.api.opts.Timeout))
 }
@@ -175,7 +177,7 @@ func newRequestID() string {
 	return "req_" + hex.EncodeToString(bits[:])
 }
 
-// done tells of the request.
+// done reports the request to Options.Requested.
 func (c *call) done() {
 	if c.api.opts.Requested == nil {
 		return
@@ -190,7 +192,7 @@ func (c *call) done() {
 	})
 }
 
-// shortHeader is a header's value if it is short enough to be what it says.
+// shortHeader returns the value of a header, or "" if it has more than 8 bytes.
 func shortHeader(r *http.Request, name string) string {
 	if v := r.Header.Get(name); len(v) <= 8 {
 		return v
@@ -198,13 +200,14 @@ func shortHeader(r *http.Request, name string) string {
 	return ""
 }
 
-// A response counts what is written.
+// A response is an http.ResponseWriter that records the status and counts the bytes
+// written.
 type response struct {
 	http.ResponseWriter
 	begin   func() // called before the header is written
-	status  int    // 0 until it is
+	status  int    // 0 until then
 	written int64
-	gone    bool // whether the client takes no more
+	gone    bool // whether writing to the client has failed
 }
 
 func (w *response) WriteHeader(status int) {
@@ -225,7 +228,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets an http.ResponseController find what it controls.
+// Unwrap returns the inner writer, as http.ResponseController needs it.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // answer sends v as JSON.
@@ -250,21 +253,21 @@ func (c *call) send(status int, v any) error {
 	return nil
 }
 
-// buffers are for answers.
+// buffers holds buffers for encoding answers.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func putBuffer(b *bytes.Buffer) {
-	const most = 256 << 10 // more would keep what one large answer took
+	const most = 256 << 10 // larger buffers are not kept
 	if b.Cap() <= most {
 		b.Reset()
 		buffers.Put(b)
 	}
 }
 
-// refuse answers with an error. If an answer has begun, it is cut off: a client must
-// not take a part for the whole.
+// refuse answers with an error. If the answer has begun already, it is cut off, so that
+// the client does not take a part of it for the whole.
 func (c *call) refuse(err error) {
-	if c.w.gone { // which is nobody's fault here
+	if c.w.gone { // the server is not at fault
 		c.errorType = timeoutError
 		panic(http.ErrAbortHandler)
 	}
@@ -295,11 +298,11 @@ func (c *call) refuse(err error) {
 	_ = c.send(f.status, wire.ErrorAnswer{Type: "error", Error: body, RequestID: c.id})
 }
 
-// context is the request's, for work whose end the client waits for.
+// context returns the context of the request. It ends when the client disconnects.
 func (c *call) context() context.Context { return c.r.Context() }
 
-// checkCharset refuses a body in another encoding than UTF-8, which would be taken for
-// UTF-8. ASCII is a part of it.
+// checkCharset refuses a body whose declared charset is not UTF-8 or ASCII, because it
+// would be decoded as UTF-8.
 func (c *call) checkCharset() error {
 	kind := c.r.Header.Get("Content-Type")
 	if kind == "" || !c.hasBody() {
@@ -311,7 +314,7 @@ func (c *call) checkCharset() error {
 		return nil
 	}
 	if err != nil && !strings.Contains(strings.ToLower(kind), "charset") {
-		return nil // whether it is the right one is for those who read the body
+		return nil // the handler checks the type
 	}
 	return &apiError{status: http.StatusUnsupportedMediaType, kind: invalidRequest, message: "Content-Type: the charset must be utf-8", closeConn: true}
 }

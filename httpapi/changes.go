@@ -14,7 +14,7 @@ import (
 
 const maxChanges = 100_000 // of one request
 
-// applyChanges makes changes as one.
+// applyChanges executes several changes atomically.
 func (a *API) applyChanges(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
 	var body struct {
 		Changes []wire.Change `json:"changes"`
@@ -47,8 +47,8 @@ func (a *API) applyChanges(c *call, store *memento.Store, id memento.StoreID, by
 	return c.answer(answer)
 }
 
-// streamChanges sends the versions of a store as they are made, as server-sent
-// events whose IDs say where to go on.
+// streamChanges sends new versions of a store as server-sent events. The ID of an event
+// is the position from which a client can continue.
 func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	full := q.full(false)
@@ -73,7 +73,7 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 	}
 	for {
 		if !c.stillAuthorized() {
-			return nil // the next connection hears why
+			return nil // the answer to the next connection says why
 		}
 		made, err := nextVersions(c.context(), store, after, full)
 		if errors.Is(err, memento.ErrNoStore) {
@@ -85,7 +85,7 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 		var held *permit
 		if n := memoryOf(made); n > flushBytes {
 			if held, err = c.acquire(a.memory, n); err != nil {
-				return nil // the client comes again, and goes on where this ended
+				return nil // the client reconnects, and continues after the last event
 			}
 		}
 		for _, v := range made {
@@ -115,8 +115,8 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 	}
 }
 
-// some returns the oldest versions behind a place in the order, a few at a time: a
-// client that is slow to take them must not have the backend keep an old state for it.
+// nextVersions returns the oldest versions after a position, a few at a time: a slow
+// client must not make the backend keep an old state for it.
 func nextVersions(ctx context.Context, store *memento.Store, after int64, full bool) (made []memento.Version, err error) {
 	opts := memento.VersionListOptions{OldestFirst: true, After: after, Contents: full, Limit: maxLimit}
 	if full {
@@ -135,7 +135,7 @@ func nextVersions(ctx context.Context, store *memento.Store, after int64, full b
 	return made, nil
 }
 
-// sizeOf is how many bytes of memory versions take until they are sent.
+// memoryOf returns the number of bytes of memory that versions take until they are sent.
 func memoryOf(versions []memento.Version) (bytes int64) {
 	for i := range versions {
 		bytes += 1024 + 3*int64(len(versions[i].Content))
@@ -143,8 +143,8 @@ func memoryOf(versions []memento.Version) (bytes int64) {
 	return bytes
 }
 
-// since is the Seq behind which a stream begins: what the client says that it has
-// seen, or else what there is now.
+// since returns the Seq after which a stream begins: the client's Last-Event-ID or
+// parameter after, or else the newest Seq of the store.
 func (c *call) since(q *query, store *memento.Store) (int64, error) {
 	seen := c.r.Header.Get("Last-Event-ID")
 	if seen == "" {

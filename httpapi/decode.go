@@ -15,15 +15,15 @@ import (
 	"memento"
 )
 
-// decode reads a JSON object into v, a pointer to a struct. A body that is absent, or
-// null, is an empty object. A field that is null counts as absent, one that v does
-// not have is refused: a misspelt precondition must not go unnoticed.
+// decode reads the body, a JSON object, into v, a pointer to a struct. A body that is
+// absent or null is an empty object. A field that is null counts as absent. A field that
+// v does not have is an error: a misspelt precondition must not be ignored.
 func (c *call) decode(v any) error {
 	_, err := c.decodeGiven(v)
 	return err
 }
 
-// decodeGiven is decode, and tells which fields there are.
+// decodeGiven is decode, and returns the fields that the body has.
 func (c *call) decodeGiven(v any) (fields, error) {
 	text, err := c.read()
 	if err != nil {
@@ -38,14 +38,14 @@ type fields map[string]json.RawMessage
 // has reports whether a field is there and not null.
 func (f fields) has(name string) bool { return f[name] != nil && string(f[name]) != null }
 
-// decode reads the members of a JSON object into a struct, in one pass: the first name
-// that is not known, or is there twice, ends it.
+// decode reads the members of a JSON object into a struct, in one pass. It ends at the
+// first name that is unknown or repeated.
 func decode(text []byte, v any) (fields, error) {
 	return decodeWithin(text, v, func(int64) error { return nil })
 }
 
-// decodeWithin is decode, with the bytes counted that lists take beyond those of
-// the text. What charge returns ends it.
+// decodeWithin is decode with a limit of memory: it calls charge for the bytes that
+// lists take beyond those of the text. An error of charge ends it.
 func decodeWithin(text []byte, v any, charge func(int64) error) (fields, error) {
 	d := decoder{scanner: scanner{text: bytes.Trim(text, jsonSpace)}, charge: charge}
 	if len(d.text) == 0 || string(d.text) == null {
@@ -63,8 +63,8 @@ const (
 	null      = "null"
 )
 
-// checkText refuses texts that are no JSON, or that encoding/json would change in
-// reading them.
+// checkText returns an error if a text is not JSON, or if encoding/json would change it
+// in decoding.
 func checkText(text []byte) error {
 	s := scanner{text: text}
 	if _, err := s.value(0); err != nil {
@@ -79,7 +79,8 @@ type decoder struct {
 	charge func(int64) error
 }
 
-// within is the name of a field of the object at a place.
+// fieldPath returns the path of a field in the body, for an error: at is the path of the
+// object, name that of the field in it.
 func fieldPath(at, name string) string {
 	name = printable(name)
 	if at == "" || name == "" {
@@ -88,7 +89,8 @@ func fieldPath(at, name string) string {
 	return at + "." + name
 }
 
-// begin passes over the start of an object; at is where it is in the body, "" for the whole.
+// begin passes over the start of an object; at is its path in the body, "" for the
+// whole.
 func (d *decoder) begin(at string, depth int) error {
 	if d.peek() == '{' {
 		d.at++
@@ -115,17 +117,17 @@ func (d *decoder) name() (string, error) {
 	return unquote(raw), nil
 }
 
-// unquote returns what a string, which is valid, says.
+// unquote returns the value of a valid JSON string.
 func unquote(raw []byte) (s string) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])
 	}
-	_ = json.Unmarshal(raw, &s) // there are no errors in what is valid
+	_ = json.Unmarshal(raw, &s) // a valid string has no errors
 	return s
 }
 
-// object sets the fields of a struct from the members of an object, each of which is
-// there but once. It notes in given, unless that is nil, which there are.
+// object sets the fields of a struct from the members of an object. A repeated member is
+// an error. The members are added to given, unless that is nil.
 func (d *decoder) object(to reflect.Value, at string, depth int, given fields) error {
 	if err := d.begin(at, depth-1); err != nil {
 		return err
@@ -159,7 +161,7 @@ func (d *decoder) object(to reflect.Value, at string, depth int, given fields) e
 	}
 }
 
-// fieldsOf returns the names in JSON of a struct's fields; "" is of those that have none.
+// fieldsOf returns the JSON names of a struct's fields; "" for fields without one.
 func fieldsOf(t reflect.Type) []string {
 	if known, ok := fieldNames.Load(t); ok {
 		return known.([]string)
@@ -174,7 +176,7 @@ func fieldsOf(t reflect.Type) []string {
 
 var fieldNames sync.Map // of reflect.Type: []string
 
-// into sets a value from the next in the text. Null leaves it as it is.
+// into decodes the next value of the text into a Go value. Null leaves it unchanged.
 func (d *decoder) into(to reflect.Value, at string, depth int) error {
 	first := d.peek()
 	if first == 'n' {
@@ -250,10 +252,10 @@ func (d *decoder) mapping(to reflect.Value, at string, depth int) error {
 }
 
 const (
-	maxMembers  = 1000 // of a map; no rule allows as many
-	itemCost    = 64   // bytes in memory of an entry of a list, about
-	structCost  = 512  // of one that is an object, and of what is made of it
-	chargedOnce = 128  // entries
+	maxMembers  = 1000 // of a map; every rule allows fewer
+	itemCost    = 64   // estimated bytes of memory of an entry of a list
+	structCost  = 512  // the same of an entry that is an object, with the values made from it
+	chargedOnce = 128  // number of entries between two calls of charge
 )
 
 var rawList = reflect.TypeFor[[]json.RawMessage]()
@@ -295,7 +297,8 @@ func (d *decoder) list(to reflect.Value, at string, depth int) error {
 	}
 }
 
-// checkFields refuses an object that has other fields than some, or one of them twice.
+// checkFields returns an error if an object has a field that is not in names, or has one
+// twice.
 func checkFields(text []byte, names []string, at string) error {
 	d := decoder{scanner: scanner{text: text}}
 	if err := d.begin(at, 0); err != nil {
@@ -333,15 +336,16 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// ownFields are the fields of objects that decode themselves, and do not mind
-// others.
+// ownFields lists the fields of objects that decode themselves and ignore unknown
+// fields.
 var ownFields = map[reflect.Type][]string{
 	reflect.TypeFor[memento.Condition](): {"type", "content_sha256", "memory_version_id"},
 	reflect.TypeFor[memento.Expiry]():    {"after", "keep"},
 	reflect.TypeFor[memento.Retention](): {"age", "versions"},
 }
 
-// undecoded says what is wrong with the field at a place, in terms of JSON.
+// decodeError returns the error of a field whose value cannot be decoded, in terms of
+// JSON; at is the path of the field.
 func decodeError(err error, t reflect.Type, at string) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return invalid("%s: must be %s, not %s", fieldPath(at, e.Field), jsonType(e.Type), printable(e.Value))
@@ -374,7 +378,7 @@ func jsonType(t reflect.Type) string {
 	return "a whole number"
 }
 
-// required refuses a field that is absent.
+// required returns the value of a field, or an error if the field is absent.
 func required[T any](name string, v *T) (T, error) {
 	if v == nil {
 		var none T
@@ -383,7 +387,8 @@ func required[T any](name string, v *T) (T, error) {
 	return *v, nil
 }
 
-// pathID returns an ID from the path. What is no ID names nothing.
+// pathID returns an ID from the path of the URL. An invalid ID is answered with not
+// found.
 func (c *call) pathID(name, prefix, what string) (string, error) {
 	id := c.r.PathValue(name)
 	if !isID(id, prefix) {
@@ -394,8 +399,8 @@ func (c *call) pathID(name, prefix, what string) (string, error) {
 
 const maxIDBytes = 128
 
-// isID reports whether s could be an ID with a prefix: IDs from elsewhere may come
-// with an import, so only what is safe anywhere is asked for.
+// isID reports whether s could be an ID with a prefix. Imports may bring IDs from
+// elsewhere, so it only checks the characters and the length.
 func isID(s, prefix string) bool {
 	if !strings.HasPrefix(s, prefix) || len(s) > maxIDBytes {
 		return false

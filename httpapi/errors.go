@@ -13,7 +13,7 @@ import (
 	"memento/internal/wire"
 )
 
-// The types of errors.
+// The values of error.type in the API.
 const (
 	invalidRequest     = "invalid_request_error"
 	authenticationFail = "authentication_error"
@@ -31,16 +31,16 @@ const (
 
 const statusOverloaded = 529
 
-// A fault is an error with its answer.
+// An apiError is an error with the answer that reports it.
 type apiError struct {
 	status      int
 	kind        string
 	message     string
 	extra       wire.Error
-	shouldRetry string        // x-should-retry; "" to let the status decide
+	shouldRetry string        // x-should-retry; "" means that the status decides
 	retryAfter  time.Duration // 0 for none
-	allow       string        // the methods that there are; "" unless the one asked for is none of them
-	closeConn   bool          // whether the connection is of no more use
+	allow       string        // the supported methods; set for an unsupported method only
+	closeConn   bool          // whether to close the connection
 }
 
 func (f *apiError) Error() string { return f.kind + ": " + f.message }
@@ -72,8 +72,9 @@ func needsRole(role memento.Role) *apiError {
 	return &apiError{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow that; it needs the role %s", role)}
 }
 
-// meanings say what the errors of stores are to a client. The first row that fits
-// counts. A message "" is the error's own, without what only operators understand.
+// errorTable maps the errors of stores to answers. The first row whose error matches
+// applies. An empty message means clientMessage, the error's own text without what only
+// operators understand.
 var errorTable = []struct {
 	err     error
 	status  int
@@ -82,7 +83,7 @@ var errorTable = []struct {
 	retry   string
 }{
 	{memento.ErrUnavailable, http.StatusServiceUnavailable, overloaded, "the server's storage cannot be reached at present; nothing was changed", "true"},
-	// To repeat a write that has happened could make it happen twice.
+	// Repeating a write that did happen could execute it twice.
 	{memento.ErrUncertain, http.StatusInternalServerError, internalErr, "the server's storage did not say whether this has happened; look at what is there before you repeat it", "false"},
 	{memento.ErrDecrypt, http.StatusInternalServerError, internalErr, "the server cannot decrypt what its storage holds: its encryption key is another, or the storage was tampered with", "false"},
 	{memento.ErrDamaged, http.StatusInternalServerError, internalErr, "the contents are damaged in the server's storage, and so are not shown; damage.whole_memory_version_id names the newest version of the memory that can be read and restored, if there is one", "false"},
@@ -103,19 +104,20 @@ var errorTable = []struct {
 	{memento.ErrExist, http.StatusConflict, pathConflict, "there is something at this path already", "false"},
 	{memento.ErrIsDir, http.StatusConflict, pathConflict, "there are memories below this path", "false"},
 	{memento.ErrNotDir, http.StatusConflict, pathConflict, "this path leads through a memory", "false"},
-	// The SDKs repeat whatever is 500 and above, unless they are told not to: the disk is as
-	// full a second later. And 503 would have proxies take the whole server for gone.
+	// The SDKs repeat every answer with status 500 or above, unless it tells them not
+	// to. A full disk is still full a second later. With 503, proxies would take the
+	// whole server for unavailable.
 	{memento.ErrNoSpace, http.StatusInsufficientStorage, internalErr, "the server's storage is full; nothing was changed, and only reading and removing work until there is room", "false"},
 	{memento.ErrReadOnly, http.StatusInternalServerError, internalErr, "the server's storage is read-only; nothing was changed", "false"},
 	{memento.ErrNoDetector, http.StatusInternalServerError, internalErr, "the server cannot look for sensitive information, which the memory store's settings ask for", "false"},
 	{memento.ErrInvalid, http.StatusBadRequest, invalidRequest, "", ""},
 }
 
-// untilAvailable is how long a client is asked to wait for the storage to come back.
+// unavailableRetry is the Retry-After of an answer when the storage is unavailable.
 const unavailableRetry = 2 * time.Second
 
-// explain turns any error into an answer. What is nobody's fault but the server's is
-// logged whole, and answered without a cause.
+// toAPIError returns the answer to any error. An error that is the server's fault is
+// logged in full, and answered without its cause.
 func (c *call) toAPIError(err error) *apiError {
 	if f, ok := errors.AsType[*apiError](err); ok {
 		return f
@@ -149,7 +151,7 @@ func (c *call) toAPIError(err error) *apiError {
 }
 
 func (c *call) logError(err error) {
-	// A path may look sensitive, and is in the text of a memento.Error.
+	// The text of a memento.Error contains the path, which may be sensitive.
 	if at, ok := errors.AsType[*memento.Error](err); ok {
 		err = fmt.Errorf("%s: %w", at.Op, at.Err)
 	}
@@ -160,8 +162,8 @@ func (c *call) logError(err error) {
 	c.api.opts.Logger.ErrorContext(c.context(), "request failed", "request_id", c.id, "route", pattern, "error", err.Error())
 }
 
-// plain is the text of an error that is about what was asked for: without the
-// operation, and with the path where it helps.
+// clientMessage returns the text of an error about the request itself: without the
+// operation, and for an invalid path with the reason.
 func clientMessage(err error) string {
 	if path, ok := errors.AsType[*memento.PathError](err); ok {
 		return "path: " + path.Reason
@@ -172,8 +174,8 @@ func clientMessage(err error) string {
 	return strings.TrimPrefix(err.Error(), memento.ErrInvalid.Error()+": ")
 }
 
-// describe adds to an answer what lets clients written for memento return the same
-// error as a backend of their own would.
+// errorDetails returns the machine-readable part of an error's answer. From it, clients
+// written for memento build the same error that a local backend returns.
 func errorDetails(err error) wire.Error {
 	e := wire.Error{Code: wire.Code(err)}
 	if at, ok := errors.AsType[*memento.Error](err); ok {
@@ -194,7 +196,8 @@ func errorDetails(err error) wire.Error {
 	return e
 }
 
-// printable is text from outside, short and without what could do harm in a log.
+// printable returns untrusted text in a form that is safe to log: at most 40 bytes, with
+// other characters than printable ASCII replaced by "?".
 func printable(s string) string {
 	if len(s) > 40 {
 		s = s[:40]

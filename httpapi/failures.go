@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Secrets are too long to be guessed. Answers to wrong ones come late nevertheless once
-// there are many, so that whoever tries costs the server little. Right keys are never
-// slowed, whatever else comes from their address: many clients may be behind a proxy.
+// Secrets are too long to be guessed. Nevertheless, answers to wrong keys are delayed
+// once there are many of them, so that an attacker causes little load. Valid keys are
+// never delayed, whatever else comes from their address: many clients may share a proxy.
 
 const (
-	freeFailures = 30     // of an address in a minute, before answers come late
-	maxDelayed   = 64     // answers that wait at once; others are refused at once, and end their connection
-	maxAddresses = 10_000 // that are counted at once
+	freeFailures = 30     // of an address per minute, before answers are delayed
+	maxDelayed   = 64     // delayed answers at a time; further ones are refused at once, and the connection is closed
+	maxAddresses = 10_000 // counted at a time
 )
 
-// failures counts wrong keys by the address that they come from.
+// authFailures counts wrong keys by the address of the client.
 type authFailures struct {
-	delay time.Duration // of answers; less than 0 for none
+	delay time.Duration // of answers; negative for none
 
 	mu      sync.Mutex
 	since   time.Time // when this minute's counts began
@@ -28,8 +28,8 @@ type authFailures struct {
 	delayed int
 }
 
-// failed notes a wrong key, and returns once it may be answered: false if it is to be
-// refused for being one of too many.
+// record counts a wrong key, and returns when the request may be answered. It returns
+// false if too many answers are delayed already; the request is then refused.
 func (f *authFailures) record(ctx context.Context, remote string, now time.Time) bool {
 	if f.delay < 0 || !f.count(remote, now) {
 		return true
@@ -47,7 +47,7 @@ func (f *authFailures) record(ctx context.Context, remote string, now time.Time)
 	return true
 }
 
-// enter counts a failure, and reports whether its answer is to come late.
+// count counts a wrong key, and reports whether its answer is delayed.
 func (f *authFailures) count(remote string, now time.Time) (late bool) {
 	from := addressOf(remote)
 	f.mu.Lock()
@@ -56,7 +56,7 @@ func (f *authFailures) count(remote string, now time.Time) (late bool) {
 		f.since, f.counts = now, map[netip.Prefix]int{}
 	}
 	if _, known := f.counts[from]; !known && len(f.counts) >= maxAddresses {
-		return true // with so many addresses they are one caller's
+		return true // so many addresses are likely one client's
 	}
 	f.counts[from]++
 	return f.counts[from] > freeFailures
@@ -78,9 +78,9 @@ func (f *authFailures) endDelay() {
 	f.delayed--
 }
 
-// addressOf returns the network that a caller has: an address of IPv4, or 64 bits of
-// IPv6, which is what one caller is given. It is the connection's: what a header says
-// of it may be made up.
+// addressOf returns the network of a client: one IPv4 address, or a /64 of IPv6, which
+// is the usual assignment to one client. remote is the address of the connection,
+// because a client can forge headers.
 func addressOf(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -98,7 +98,7 @@ func addressOf(remote string) netip.Prefix {
 	return network
 }
 
-// errTooManyFailures is of wrong keys that come faster than they are answered.
+// errTooManyFailures refuses wrong keys that arrive faster than they are answered.
 var errTooManyFailures = &apiError{
 	status: http.StatusTooManyRequests, kind: rateLimited, message: "too many requests with keys that are not valid",
 	retryAfter: time.Minute, closeConn: true,

@@ -11,7 +11,8 @@ import (
 	"memento/internal/wire"
 )
 
-// streamHistory sends what memento.History.ListVersions yields, a JSON object a line.
+// streamHistory sends the versions of memento.History.ListVersions as lines of JSON
+// objects.
 func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	opts := memento.VersionListOptions{
@@ -47,8 +48,8 @@ func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) e
 	return s.end()
 }
 
-// importHistory appends versions as they are, a JSON object a line, as one. The last
-// line says that nothing is missing.
+// importHistory appends versions unchanged and atomically, from lines of JSON objects.
+// The last line marks the end, so that a truncated body is detected.
 func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) error {
 	lines := bufio.NewReader(&reservingReader{c: c, r: c.reader(a.opts.MaxImport, bulkTimeFactor*a.opts.Timeout)})
 	var versions []memento.Version
@@ -70,7 +71,7 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 			case "end":
 				whole = true
 			case "memory_version":
-				// Others could not be asked for.
+				// No request could name an ID of another form.
 				if v.ID != "" && !isID(string(v.ID), "memver_") || v.Memory != "" && !isID(string(v.Memory), "mem_") {
 					return invalid("line %d: has an ID that is none", n)
 				}
@@ -100,11 +101,12 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 	}{"memory_history_import", len(versions), wire.FromFindings(replaced)})
 }
 
-// reserving reserves memory for what is read through it, all of which is kept.
+// A reservingReader reserves memory for the bytes read through it, because all of them
+// are kept.
 type reservingReader struct {
 	c    *call
 	r    io.Reader
-	free int64 // bytes that are reserved, and not used yet
+	free int64 // bytes reserved and not used yet
 }
 
 func (r *reservingReader) Read(p []byte) (int, error) {
@@ -120,12 +122,12 @@ func (r *reservingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pruneSlack is how far the clock of a client may be ahead.
+// pruneSlack is the accepted difference between the clocks of client and server.
 const pruneSlack = 5 * time.Minute
 
-// pruneHistory removes versions for good. The client says before when, perhaps by a clock
-// that is wrong: what lies in the future is refused, and what is more than usual needs
-// a word.
+// pruneHistory removes old versions permanently. The client sends the time limit,
+// perhaps from a wrong clock: a time in the future is refused, and removing more than
+// usual needs a confirmation.
 func (a *API) pruneHistory(c *call, store *memento.Store, id memento.StoreID) error {
 	var body struct {
 		Before *time.Time       `json:"before"`

@@ -6,13 +6,14 @@ import (
 	"memento"
 )
 
-// A hub wakes those who wait for changes of a store.
+// A hub notifies the subscribers of a store of its changes.
 type hub struct {
 	mu          sync.Mutex
 	subscribers map[memento.StoreID]map[chan struct{}]bool
 }
 
-// listen returns a channel that has something when the store may have changed.
+// subscribe returns a channel that receives a value when the store may have changed. The
+// caller calls leave at the end.
 func (h *hub) subscribe(id memento.StoreID) (news chan struct{}, leave func()) {
 	news = make(chan struct{}, 1)
 	h.mu.Lock()
@@ -39,7 +40,7 @@ func (h *hub) notify(id memento.StoreID) {
 	for news := range h.subscribers[id] {
 		select {
 		case news <- struct{}{}:
-		default: // it is told already
+		default: // a notification is pending already
 		}
 	}
 }

@@ -20,18 +20,19 @@ import (
 const (
 	idempotencyTTL = 10 * time.Minute // longer than any SDK goes on trying
 	maxAttempts    = 4096             // kept at once; the oldest go first
-	maxResultBytes = 64 << 10         // bytes of what one request was answered; more is not kept
+	maxResultBytes = 64 << 10         // bytes of one request's results; larger ones are not kept
 	maxCacheBytes  = 32 << 20         // of all, if there is much memory
 	finishTimeout  = time.Minute      // how long calls may take once their client is gone
 )
 
-// An idempotencyCache has the recent requests that have changed something, and what they were answered.
+// An idempotencyCache keeps the recent requests that changed something, and their
+// results.
 type idempotencyCache struct {
 	mu       sync.Mutex
 	byKey    map[idempotencyKey]*attempt
 	byAge    []*attempt // oldest first
-	bytes    int64      // bytes of what is kept
-	maxBytes int64      // bytes that may be kept
+	bytes    int64      // bytes of the results
+	maxBytes int64      // maximum of bytes
 }
 
 // An idempotencyKey is the SHA-256 of the client and its request.

@@ -16,7 +16,8 @@ func (a *API) whoAmI(c *call) error {
 	})
 }
 
-// keeper returns what keeps the keys.
+// keyKeeper returns the backend's KeyKeeper, or ErrUnsupported if the backend keeps no
+// keys.
 func (c *call) keyKeeper() (memento.KeyKeeper, error) {
 	if c.api.keys == nil {
 		return nil, &memento.Error{Op: "keys", Err: memento.ErrUnsupported}
@@ -29,7 +30,7 @@ func (a *API) listKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	answer := page[wire.Key]{Data: []wire.Key{}} // keys of one workspace are few
+	answer := page[wire.Key]{Data: []wire.Key{}} // a workspace has few keys
 	for k, err := range keys.ListKeys(c.context(), c.who.Workspace) {
 		if err != nil {
 			return err
@@ -39,7 +40,7 @@ func (a *API) listKeys(c *call) error {
 	return c.answer(answer)
 }
 
-// key returns the key that the path names, and what keeps it.
+// key returns the key that the path names, and its KeyKeeper.
 func (c *call) key() (memento.Key, memento.KeyKeeper, error) {
 	keys, err := c.keyKeeper()
 	if err != nil {
@@ -65,8 +66,8 @@ func (a *API) getKey(c *call) error {
 	return c.answer(wire.FromKey(k))
 }
 
-// createKey makes a key of the caller's workspace. The caller may keep its secret to
-// itself, and send only the hash.
+// createKey creates a key in the caller's workspace. The caller can create the secret
+// itself, and send only its hash.
 func (a *API) createKey(c *call) error {
 	keys, err := c.keyKeeper()
 	if err != nil {
@@ -93,7 +94,7 @@ func (a *API) createKey(c *call) error {
 	}
 	var expires time.Time
 	if body.ExpiresAt != nil {
-		if expires = body.ExpiresAt.UTC(); expires.IsZero() { // which would be never
+		if expires = body.ExpiresAt.UTC(); expires.IsZero() { // the zero time would mean never
 			return invalid("expires_at: must lie in the future; leave it out for a key that never ends")
 		}
 	}
@@ -108,14 +109,14 @@ func (a *API) createKey(c *call) error {
 	return c.answer(answer)
 }
 
-// An ownSecret describes a secret that only the caller knows: the fields id,
-// key_sha256 and hint of a body. Without any of them there is none.
+// An ownSecret describes a secret that the caller created and did not send: the fields
+// id, key_sha256 and hint of a body. It is zero if the body has none of them.
 type ownSecret struct {
 	id           memento.KeyID
 	sha256, hint string
 }
 
-// replace makes k the key of the secret.
+// replace sets the hash, hint and ID of k to those of the caller's own secret.
 func (o ownSecret) replace(k *memento.Key) error {
 	if err := checkHash("key_sha256", o.sha256); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (o ownSecret) replace(k *memento.Key) error {
 	if o.id != "" && !isID(string(o.id), "apikey_") {
 		return invalid("id: must be apikey_ and up to %d letters, digits, hyphens and underscores", maxIDBytes-len("apikey_"))
 	}
-	hash, _ := hex.DecodeString(o.sha256) // checkHash has seen that it can be
+	hash, _ := hex.DecodeString(o.sha256) // checkHash has checked the form
 	k.Hash, k.Hint = memento.KeyHash(hash), o.hint
 	if o.id != "" {
 		k.ID = o.id
@@ -131,7 +132,8 @@ func (o ownSecret) replace(k *memento.Key) error {
 	return nil
 }
 
-// addKey adds a key, with its secret or with the caller's own, and returns the answer.
+// addKey adds a key, with its generated secret or with the caller's own, and returns the
+// answer.
 func addKey(c *call, keys memento.KeyKeeper, k memento.Key, secret string, own ownSecret) (answer wire.Key, err error) {
 	if own != (ownSecret{}) {
 		if err := own.replace(&k); err != nil {
@@ -166,7 +168,7 @@ func (a *API) revokeKey(c *call) error {
 
 const maxGrace = 90 * 24 * time.Hour
 
-// rotateKey makes a key like another, which ends after a time of grace.
+// rotateKey creates a key like an existing one, which expires after a grace period.
 func (a *API) rotateKey(c *call) error {
 	old, keys, err := c.key()
 	if err != nil {

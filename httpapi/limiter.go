@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// shares divide something of which there is only so much, such as places for requests
-// or bytes of memory, among those who ask for it.
+// A limiter divides a limited resource among requests: slots for requests, or bytes of
+// memory. permits.go and body.go are the places where a request's memory is reserved.
 //
-// One workspace never has more than three quarters of it, and one key never more than
-// three quarters of that, so that there is always something for others. Those who wait
-// take turns by workspace, within a workspace by key, and are served in their order
-// within a key. What does not fit at present does not keep others from theirs.
+// One workspace holds at most three quarters of the resource, and one key at most three
+// quarters of that, so that something is left for others. Waiting requests are served in
+// turns: by workspace, within a workspace by key, and within a key in the order of their
+// arrival. A waiter whose amount does not fit does not block the waiters of other keys.
 type limiter struct {
 	name                        string // for metrics
-	max                         int64  // in all
-	perWorkspace, perKey        int64  // the most of one
-	maxWaiting                  int    // claims of one workspace
+	max                         int64  // of the resource
+	perWorkspace, perKey        int64  // maximum of one workspace, and of one key
+	maxWaiting                  int    // maximum number of waiters of one workspace
 	mu                          sync.Mutex
-	used, peak                  int64                      // now, and the most since somebody asked
-	workspaces                  map[string]*workspaceState // that have or want something
-	nextUp                      []*workspaceState          // with claims that wait; the next in front
-	waiting                     int                        // claims
-	timedOut, queueFull, tooBig uint64                     // refused: after a wait, because too many wait, because it never fits
+	used, peak                  int64                      // now, and the maximum since the last PeakMemory
+	workspaces                  map[string]*workspaceState // by name
+	nextUp                      []*workspaceState          // those with waiters; the next one first
+	waiting                     int                        // number of waiters
+	timedOut, queueFull, tooBig uint64                     // numbers of refusals, by reason
 }
 
-// newShares returns shares of so much.
+// newLimiter returns a limiter of a resource with the given maximum.
 func newLimiter(name string, most int64) *limiter {
 	s := &limiter{name: name, max: most, perWorkspace: threeQuarters(most), maxWaiting: 512, workspaces: map[string]*workspaceState{}}
 	s.perKey = threeQuarters(s.perWorkspace)
 	return s
 }
 
-// threeQuarters of n, or n if a share of so few would be none.
+// threeQuarters returns three quarters of n, or n if n is too small to be divided.
 func threeQuarters(n int64) int64 {
 	if few := int64(8); n <= few {
 		return n
@@ -41,7 +41,7 @@ func threeQuarters(n int64) int64 {
 	return n - n/4
 }
 
-// A claimant is who asks for a share.
+// A requester identifies the sender of a request by workspace and key.
 type requester struct{ workspace, key string }
 
 type workspaceState struct {
@@ -49,7 +49,7 @@ type workspaceState struct {
 	used    int64
 	waiting int
 	keys    map[string]*keyState
-	nextUp  []*keyState // with claims that wait; the next in front
+	nextUp  []*keyState // those with waiters; the next one first
 }
 
 type keyState struct {
@@ -58,14 +58,14 @@ type keyState struct {
 	queue []*waiter // oldest first
 }
 
-// A claim is one that waits.
+// A waiter is a request in the queue of its key.
 type waiter struct {
 	n       int64
 	granted chan struct{}
-	done    bool // under the lock of the shares
+	done    bool // whether it was granted; guarded by limiter.mu
 }
 
-// A share is what one request has of something. Its holder gives it back.
+// A permit is the amount of a resource that one request holds. Its holder calls release.
 type permit struct {
 	limiter   *limiter
 	workspace *workspaceState
@@ -73,18 +73,18 @@ type permit struct {
 	n         int64
 }
 
-// refusal says why somebody got nothing.
+// refusal says why a requester was refused; granted means that it was not.
 type refusal int
 
 const (
 	granted   refusal = iota
-	timedOut          // others had it for as long as the claim could wait
-	queueFull         // others of the workspace wait already
-	tooLarge          // nobody ever gets as much
+	timedOut          // it did not fit until the end of the wait
+	queueFull         // too many requests of the workspace are waiting
+	tooLarge          // n exceeds the maximum of one key
 )
 
-// take returns n, once they are there, or why not. It waits until a time, and no
-// longer than ctx.
+// acquire takes n from the limiter. It waits until a time, or until ctx ends. The permit
+// holds nothing if the refusal is not granted.
 func (s *limiter) acquire(ctx context.Context, who requester, n int64, until time.Time) (*permit, refusal) {
 	h := &permit{limiter: s}
 	s.mu.Lock()
@@ -92,13 +92,14 @@ func (s *limiter) acquire(ctx context.Context, who requester, n int64, until tim
 	return h, s.add(ctx, h, n, until)
 }
 
-// grow adds n to a share, or says why not.
+// grow adds n to a permit, or returns the reason for refusing it. It waits as acquire
+// does.
 func (h *permit) grow(ctx context.Context, n int64, until time.Time) refusal {
 	h.limiter.mu.Lock()
 	return h.limiter.add(ctx, h, n, until)
 }
 
-// add adds n to a share. It is called under the lock, which it gives back.
+// add adds n to a permit. The caller holds the lock; add releases it.
 func (s *limiter) add(ctx context.Context, h *permit, n int64, until time.Time) refusal {
 	if h.n+n > s.perKey {
 		s.tooBig++
@@ -141,8 +142,8 @@ func (s *limiter) add(ctx context.Context, h *permit, n int64, until time.Time) 
 	return granted
 }
 
-// force adds n to a share, whether they are there or not. It is for what has been done
-// already.
+// force adds n to a permit even if that exceeds the maximum. It is for memory that is in
+// use already.
 func (h *permit) force(n int64) {
 	h.limiter.mu.Lock()
 	defer h.limiter.mu.Unlock()
@@ -150,7 +151,7 @@ func (h *permit) force(n int64) {
 	h.n += n
 }
 
-// release gives a share back, as often as it is called.
+// release returns all that a permit holds to the limiter. Further calls do nothing.
 func (h *permit) release() {
 	if h == nil || h.n == 0 {
 		return
@@ -166,26 +167,28 @@ func (h *permit) release() {
 	s.dispatch()
 }
 
-// Load is how much of something is in use.
+// Load describes the use of one resource.
 type Load struct {
 	Resource string // "requests", "streams", "bodies", "scans" or "memory", which is in bytes
-	Max      int64  // that there is
+	Max      int64  // of the resource
 	Used     int64
-	Waiting  int64 // requests
+	Waiting  int64 // number of waiting requests
 
-	// Refused counts requests since the start: "late" after a wait, "crowded" because
-	// too many of the workspace waited, "outsize" because they would never have fit.
+	// Refused counts refused requests since the start, by reason: "late" after a wait,
+	// "crowded" because too many requests of the workspace were waiting, "outsize"
+	// because the amount exceeds the maximum of one key.
 	Refused map[string]uint64
 }
 
-// load describes the shares.
+// load describes the use of the limiter.
 func (s *limiter) load() Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Load{s.name, s.max, s.used, int64(s.waiting), map[string]uint64{"late": s.timedOut, "crowded": s.queueFull, "outsize": s.tooBig}}
 }
 
-// enter returns the shares of a workspace and a key.
+// state returns the state of a requester's workspace and key. It creates what is
+// missing.
 func (s *limiter) state(who requester) (*workspaceState, *keyState) {
 	w := s.workspaces[who.workspace]
 	if w == nil {
@@ -200,8 +203,9 @@ func (s *limiter) state(who requester) (*workspaceState, *keyState) {
 	return w, k
 }
 
-// leave forgets a key, and a workspace, that have nothing and want nothing, unless
-// they are few: they are likely to come again.
+// cleanUp removes the state of a key, and of its workspace, if nothing is used and
+// nothing waits. While there are few of them, they are kept, as they are likely to be
+// used again.
 func (s *limiter) cleanUp(w *workspaceState, k *keyState) {
 	const few = 32
 	if len(w.keys) > few && k.used == 0 && len(k.queue) == 0 {
@@ -235,7 +239,7 @@ func (s *limiter) enqueue(w *workspaceState, k *keyState, c *waiter) {
 	s.waiting++
 }
 
-// withdraw takes a claim out of its queue.
+// withdraw removes a waiter from the queue of its key.
 func (s *limiter) withdraw(w *workspaceState, k *keyState, c *waiter) {
 	k.queue = without(k.queue, c)
 	if len(k.queue) == 0 {
@@ -247,8 +251,7 @@ func (s *limiter) withdraw(w *workspaceState, k *keyState, c *waiter) {
 	}
 }
 
-// without returns a list without one of its items, in a new array if that is used
-// much less than it could be.
+// without removes one item from a list in place, and returns the shorter list.
 func without[T comparable](list []T, item T) []T {
 	for i := range list {
 		if list[i] == item {
@@ -261,7 +264,7 @@ func without[T comparable](list []T, item T) []T {
 	return list
 }
 
-// dispatch grants the claims that fit, in turns.
+// dispatch grants the waiters that fit, in turns.
 func (s *limiter) dispatch() {
 	for some := true; some && s.waiting > 0 && s.used < s.max; {
 		some = false
@@ -273,7 +276,8 @@ func (s *limiter) dispatch() {
 	}
 }
 
-// serve grants one claim of a workspace, whose turn is over then.
+// grantNext grants one waiter of a workspace, and moves the workspace to the end of the
+// queue. It reports whether one fit.
 func (s *limiter) grantNext(w *workspaceState) bool {
 	for _, k := range w.nextUp {
 		c := k.queue[0]

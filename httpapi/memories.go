@@ -43,14 +43,16 @@ func (a *API) createMemory(c *call, store *memento.Store, id memento.StoreID, by
 	return c.answer(wire.FromMemory(id, done.Memory, full))
 }
 
-// view reads whether contents are asked for, of requests with no other parameters.
+// view returns whether the request asks for contents. It is for requests without other
+// parameters.
 func (c *call) view(standard bool) (full bool, err error) {
 	q := c.query()
 	full = q.full(standard)
 	return full, q.err
 }
 
-// occupied adds to the error of a path that is taken which memory takes it.
+// addConflict adds to the error of an occupied path the ID and path of the memory that
+// occupies it. to is the path of the write; "" if it is not known.
 func (c *call) addConflict(store *memento.Store, to memento.Path, err error) error {
 	if !errors.Is(err, memento.ErrExist) && !errors.Is(err, memento.ErrIsDir) && !errors.Is(err, memento.ErrNotDir) {
 		return err
@@ -69,7 +71,8 @@ func (c *call) addConflict(store *memento.Store, to memento.Path, err error) err
 	return f
 }
 
-// inTheWay finds the memory at a path, or the first below it.
+// conflictingMemory returns the first memory below a path, or else the memory at the
+// path.
 func (c *call) conflictingMemory(ctx context.Context, store *memento.Store, at memento.Path) (memento.Memory, bool) {
 	for e, err := range store.List(ctx, memento.ListOptions{Dir: at, Limit: 1}) {
 		return e.Memory, err == nil && !e.Foreign
@@ -114,7 +117,7 @@ func (a *API) listMemories(c *call, store *memento.Store, id memento.StoreID) er
 				break
 			}
 			opts.After = e.Cursor()
-			if e.Foreign { // clients could do nothing with it
+			if e.Foreign { // clients cannot use it
 				more = true // than this part of the listing, perhaps
 				continue
 			}
@@ -130,7 +133,7 @@ func (a *API) listMemories(c *call, store *memento.Store, id memento.StoreID) er
 	return c.answer(answer)
 }
 
-// streamEntries sends what memento.Memories.List yields, a JSON object a line.
+// streamEntries sends the entries of memento.Memories.List as lines of JSON objects.
 func (a *API) streamEntries(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	opts := memento.ListOptions{
@@ -203,7 +206,7 @@ func (a *API) answerMemory(c *call, store *memento.Store, id memento.StoreID, re
 		get = store.Peek
 	}
 	m, err := get(c.context(), ref)
-	if !full && errors.Is(err, memento.ErrDamaged) { // which only its contents are
+	if !full && errors.Is(err, memento.ErrDamaged) { // only the contents are damaged
 		m, err = store.Stat(c.context(), ref)
 	}
 	if errors.Is(err, memento.ErrIsDir) && ref.Path != "" {
@@ -219,7 +222,7 @@ func (a *API) answerMemory(c *call, store *memento.Store, id memento.StoreID, re
 
 var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// checkHash refuses what is no hash of contents.
+// checkHash returns an error if hash is not the hash of contents in its textual form.
 func checkHash(field, hash string) error {
 	if !hexHash.MatchString(hash) {
 		return invalid("%s: must be the 64 lower-case hexadecimal digits of a SHA-256", field)
@@ -285,7 +288,7 @@ func (a *API) deleteMemory(c *call, store *memento.Store, _ memento.StoreID, by 
 	if q.err != nil {
 		return q.err
 	}
-	if q.values.Has("expected_content_sha256") { // one that is empty is no reason to remove anything
+	if q.values.Has("expected_content_sha256") { // an empty one is an error
 		if err := checkHash("expected_content_sha256", hash); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// openAPIJSON is the document as clients get it.
+// openAPIJSON returns openapi.yaml as JSON.
 var openAPIJSON = sync.OnceValues(func() ([]byte, error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(openAPI, &document); err != nil {

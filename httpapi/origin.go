@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// checkOrigin refuses requests that a web page makes without being meant to: under
-// a name that is not this server's (DNS rebinding), or from another origin. It
-// answers the preflight requests of origins that may.
+// checkOrigin refuses requests that a web page sends without permission: to a host name
+// that is not this server's (DNS rebinding), or from another origin. It answers the
+// preflight requests of permitted origins.
 func (c *call) checkOrigin() (answered bool, err error) {
 	h := c.w.Header()
 	if len(c.api.opts.Origins) > 0 {

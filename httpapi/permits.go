@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// take returns a share of something, which the caller gives back. It waits for a
-// moment if there is none.
+// acquire takes n from a limiter. The caller releases the permit. It waits for up to
+// Options.QueueTime.
 func (c *call) acquire(s *limiter, n int64) (*permit, error) {
 	h, why := s.acquire(c.context(), c.requester(), n, time.Now().Add(c.api.opts.QueueTime))
 	if why != granted {
@@ -19,7 +19,7 @@ func (c *call) requester() requester {
 	return requester{string(c.who.Workspace), c.who.key()}
 }
 
-// refused is the answer to a request that gets nothing of something.
+// refusalError returns the error that answers a request which a limiter refused.
 func (c *call) refusalError(s *limiter, why refusal) error {
 	switch {
 	case why == tooLarge:
@@ -31,7 +31,7 @@ func (c *call) refusalError(s *limiter, why refusal) error {
 	return errBusy
 }
 
-// occupy takes a place for as long as the request lasts.
+// hold takes one slot of a limiter until the request ends.
 func (c *call) hold(s *limiter) error {
 	h, err := c.acquire(s, 1)
 	if err == nil {
@@ -40,7 +40,7 @@ func (c *call) hold(s *limiter) error {
 	return err
 }
 
-// reserve takes so many more bytes of memory for as long as the request lasts.
+// reserve reserves n more bytes of memory until the request ends.
 func (c *call) reserve(n int64) error {
 	if c.memory == nil {
 		h, err := c.acquire(c.api.memory, n)
@@ -56,7 +56,8 @@ func (c *call) reserve(n int64) error {
 	return nil
 }
 
-// reserveNow is reserve without a wait, and reports whether there was as much.
+// reserveNow is reserve without waiting for more memory. It reports whether the bytes
+// were reserved.
 func (c *call) reserveNow(n int64) bool {
 	if c.memory == nil {
 		return c.reserve(n) == nil
@@ -64,7 +65,8 @@ func (c *call) reserveNow(n int64) bool {
 	return c.memory.grow(c.context(), n, time.Now()) == granted
 }
 
-// charge is reserve for what turns out while a body is read.
+// charge is reserve for memory that turns out to be needed while a body is decoded.
+// Small amounts are not counted.
 func (c *call) charge(n int64) error {
 	if n < smallBody {
 		return nil
@@ -72,8 +74,9 @@ func (c *call) charge(n int64) error {
 	return c.reserve(n)
 }
 
-// answering reserves what an answer takes until its reader has it. Who only looks can
-// be refused it; what was changed has to be told.
+// reserveAnswer reserves n bytes for an answer until the client has received it. A read
+// can be refused. The result of a change must be sent, so its memory is counted in any
+// case.
 func (c *call) reserveAnswer(n int) error {
 	const small = 64 << 10
 	switch {
@@ -87,7 +90,7 @@ func (c *call) reserveAnswer(n int) error {
 	return nil
 }
 
-// giveBack gives back all that the request has taken.
+// releaseAll releases all permits of the request.
 func (c *call) releaseAll() {
 	for _, h := range c.permits {
 		h.release()

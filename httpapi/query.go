@@ -11,8 +11,8 @@ import (
 	"memento"
 )
 
-// A query reads the parameters of a URL, and keeps the first thing wrong. Those that
-// nobody asks for are ignored, as the hosted service does.
+// A query reads the parameters of a URL, and keeps the first error. Unknown parameters
+// are ignored, as in the hosted service.
 type query struct {
 	values url.Values
 	err    error
@@ -33,7 +33,7 @@ func (q *query) fail(format string, args ...any) {
 	}
 }
 
-// text returns a parameter; "" is as good as absent.
+// text returns a parameter. An empty one counts as absent.
 func (q *query) text(name string) string {
 	switch values := q.values[name]; {
 	case len(values) > 1:
@@ -71,7 +71,7 @@ func (q *query) integer(name string, standard, least, most int64) int64 {
 	return n
 }
 
-// time returns a time in the form of RFC 3339; zero if it is absent.
+// time returns a time in the format of RFC 3339; zero if the parameter is absent.
 func (q *query) time(name string) time.Time {
 	v := q.text(name)
 	if v == "" {
@@ -79,7 +79,7 @@ func (q *query) time(name string) time.Time {
 	}
 	at, err := time.Parse(time.RFC3339Nano, v)
 	if err != nil {
-		// A plus that was not escaped is a space.
+		// An unescaped plus is decoded as a space.
 		if at, err = time.Parse(time.RFC3339Nano, strings.Replace(v, " ", "+", 1)); err != nil {
 			q.fail("%s: must be a time such as 2026-09-26T12:00:00Z", name)
 			return time.Time{}
@@ -88,7 +88,7 @@ func (q *query) time(name string) time.Time {
 	return at.UTC()
 }
 
-// full reports whether contents are asked for.
+// full reports whether the request asks for contents.
 func (q *query) full(standard bool) bool {
 	switch q.text("view") {
 	case "":
@@ -108,7 +108,7 @@ const (
 	maxFullLimit  = 20
 )
 
-// limit is how many items a page has.
+// limit returns the maximum number of items of a page.
 func (q *query) limit(full bool) int {
 	n := int(q.integer("limit", standardLimit, 1, maxLimit))
 	if full {
@@ -117,7 +117,7 @@ func (q *query) limit(full bool) int {
 	return n
 }
 
-// dir returns the directory that path_prefix names.
+// dir returns the directory that the parameter path_prefix names.
 func (q *query) dir() memento.Path {
 	prefix := q.text("path_prefix")
 	switch {
@@ -135,19 +135,19 @@ func (q *query) dir() memento.Path {
 	return p
 }
 
-// Cursors are opaque to clients: what the page ended with, so that the next goes on
-// behind it whatever happens in between.
+// Cursors are opaque to clients. A cursor holds the last item of a page: the next page
+// begins after it, whatever changes meanwhile.
 
 const pagePrefix = "page_"
 
-// pageAfter returns the cursor behind an item; kind keeps those of one listing from
+// pageAfter returns the cursor after an item; kind keeps the cursors of one listing from
 // being used in another.
 func pageAfter(kind byte, item string) *string {
 	page := pagePrefix + base64.RawURLEncoding.EncodeToString(append([]byte{kind}, item...))
 	return &page
 }
 
-// after returns the item that the page asked for comes behind; "" is the first page.
+// after returns the item after which the requested page begins; "" for the first page.
 func (q *query) after(kind byte) string {
 	page := q.text("page")
 	if page == "" {
@@ -164,7 +164,7 @@ func (q *query) after(kind byte) string {
 
 const badPage = "page: is not a cursor of this listing"
 
-// afterPath returns the place in a listing of memories that the page comes behind.
+// afterPath returns the position in a listing of memories after which the page begins.
 func (q *query) afterPath() string {
 	after := q.after('m')
 	if _, err := memento.ParseDir(after); after != "" && err != nil {
@@ -182,7 +182,7 @@ func (q *query) afterStore() memento.StoreID {
 	return memento.StoreID(after)
 }
 
-// A page is a part of a listing.
+// A page is one part of a listing.
 type page[T any] struct {
 	Data []T     `json:"data"`
 	Next *string `json:"next_page"`
@@ -193,15 +193,15 @@ const (
 	pageCost     = 3       // bytes of memory for each of them
 )
 
-// A pageSize keeps the contents of a page within bounds.
+// A pageSize limits the bytes of contents of a page.
 type pageSize struct {
 	c            *call
 	used, counts int64
 }
 
-// add reports whether a page that has some items has room for another, with contents
-// of so many bytes. A page has at least one item, however large that is; without the
-// memory for more of them, it ends early.
+// add reports whether a page with some items has room for another, whose contents have
+// the given number of bytes. A page has at least one item, however large it is. If no
+// memory is left for more items, the page ends early.
 func (p *pageSize) add(items, contents int) (fits bool, err error) {
 	if p.used += int64(contents); items > 0 && p.used > maxPageBytes {
 		return false, nil
@@ -219,7 +219,7 @@ func (p *pageSize) add(items, contents int) (fits bool, err error) {
 	return true, p.c.reserve(more)
 }
 
-// scan takes a place to look through a store in, for a listing with contents.
+// scan takes a slot of the limiter scans for a listing with contents.
 func (c *call) scan(contents bool) (*permit, error) {
 	if !contents {
 		return nil, nil

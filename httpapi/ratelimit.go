@@ -11,11 +11,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Rate is how many requests a key may make. Zero is without limit.
+// A Rate is the number of requests that a key may make. Zero means no limit.
 type Rate struct {
-	Reads  float64 // a minute, of those that only look
-	Writes float64 // a minute, of the others
-	Burst  int     // that may come at once; 0 means as many as come in ten seconds, at least 10
+	Reads  float64 // per minute, of requests that change nothing
+	Writes float64 // per minute, of other requests
+	Burst  int     // requests at once; 0 means those of ten seconds, at least 10
 }
 
 func (r Rate) limiter(perMinute float64) *rate.Limiter {
@@ -29,17 +29,16 @@ func (r Rate) limiter(perMinute float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perMinute/60), burst)
 }
 
-// rates counts the requests of each key.
+// A rateLimiter limits the requests of each key by token buckets.
 type rateLimiter struct {
 	rate Rate
 	mu   sync.Mutex
 	keys map[string]*keyLimiters
 }
 
-type keyLimiters struct{ reads, writes *rate.Limiter } // nil without limit
+type keyLimiters struct{ reads, writes *rate.Limiter } // nil means no limit
 
-// whole reports whether nothing of the key's bursts is used up, so that it need not
-// be known.
+// isFull reports whether the buckets of the key are full. Such a key needs no state.
 func (k *keyLimiters) isFull(now time.Time) bool {
 	for _, l := range []*rate.Limiter{k.reads, k.writes} {
 		if l != nil && l.TokensAt(now) < float64(l.Burst()) {
@@ -49,10 +48,10 @@ func (k *keyLimiters) isFull(now time.Time) bool {
 	return true
 }
 
-// maxRates is how many keys are counted before those that need not be are forgotten.
+// maxRateKeys is the number of keys from which on those with full buckets are removed.
 const maxRateKeys = 10_000
 
-// take counts n requests at once, or refuses them.
+// allow counts n requests at once, or refuses them with an error of status 429.
 func (r *rateLimiter) allow(key string, writes bool, n int, now time.Time) error {
 	if r.rate.Reads <= 0 && r.rate.Writes <= 0 {
 		return nil
@@ -78,7 +77,7 @@ func (r *rateLimiter) allow(key string, writes bool, n int, now time.Time) error
 	if l == nil {
 		return nil
 	}
-	turn := l.ReserveN(now, min(n, l.Burst())) // more than a burst could never come
+	turn := l.ReserveN(now, min(n, l.Burst())) // more than a burst would never be allowed
 	wait := turn.DelayFrom(now)
 	if wait == 0 {
 		return nil

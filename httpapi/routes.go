@@ -12,7 +12,7 @@ import (
 type route struct {
 	method  string
 	pattern string       // of http.ServeMux, without the method
-	role    memento.Role // that it needs; "" for none, not even a key
+	role    memento.Role // required of the caller; "" means that no key is needed
 	kind    routeKind
 	do      func(*API, *call) error
 }
@@ -24,7 +24,7 @@ const (
 	anthropicEndpoint                  // of the Memory Stores API: see checkBetas
 	streamEndpoint                     // goes on for as long as the client listens
 	largeEndpoint                      // with JSON that may be as large as a store: see MaxBody
-	bulkEndpoint                       // with a body that is larger than others, and checked as it is read
+	bulkEndpoint                       // with a large body, which is checked as it is read
 )
 
 const (
@@ -38,7 +38,8 @@ const (
 	keyPath      = keysPath + "/{key}"
 )
 
-// table lists the endpoints. openapi.yaml describes the same ones; a test compares.
+// endpoints lists the endpoints of the API. openapi.yaml describes the same ones; a test
+// compares them.
 var endpoints = []route{
 	{"POST", storesPath, memento.RoleWrite, anthropicEndpoint, (*API).createStore},
 	{"GET", storesPath, memento.RoleRead, anthropicEndpoint, (*API).listStores},
@@ -89,7 +90,7 @@ var endpoints = []route{
 	{"GET", "/openapi.json", "", ownEndpoint, (*API).serveOpenAPI},
 }
 
-// roleOf returns the role that a route needs here.
+// roleOf returns the role that a route needs under the options.
 func (a *API) roleOf(r *route) memento.Role {
 	if r.pattern == versionPath+"/redact" && a.opts.RedactRole != "" {
 		return a.opts.RedactRole
@@ -97,14 +98,14 @@ func (a *API) roleOf(r *route) memento.Role {
 	return r.role
 }
 
-// resource is what one path offers: a route for each method.
+// A resource is one path with a route for each method.
 type resource struct {
 	pattern string
 	methods map[string]*route
 }
 
-// routes returns a mux that only matches paths, for a finder: refusals are all ours,
-// in JSON.
+// routes returns a mux that only matches paths, for a finder. All error answers are the
+// API's own, in JSON.
 func (a *API) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	resources := map[string]*resource{}
@@ -123,8 +124,8 @@ func (a *API) routes() *http.ServeMux {
 
 func (r *resource) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.(*finder).found = r }
 
-// A finder learns which resource a mux finds, and drops what the mux would answer if
-// it finds none.
+// A finder is the http.ResponseWriter that receives the resource that a mux matches. It
+// drops the answer of the mux if no path matches.
 type finder struct {
 	header http.Header
 	found  *resource
@@ -141,8 +142,8 @@ func (f *finder) Write(p []byte) (int, error) { return len(p), nil }
 
 func (f *finder) WriteHeader(int) {}
 
-// find returns the route of a request. A path that a mux would redirect to another
-// has none: clients that left an ID empty should hear of it.
+// find returns the route of a request. A path that a mux would redirect has no route: a
+// client that left an ID empty must get an error.
 func (c *call) find(mux *http.ServeMux) (*route, error) {
 	path := c.r.URL.Path
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.HasSuffix(path, "/") ||
@@ -157,7 +158,7 @@ func (c *call) find(mux *http.ServeMux) (*route, error) {
 		return nil, errNoRoute
 	}
 	var f finder
-	mux.ServeHTTP(&f, c.r) // and with it the values of the path
+	mux.ServeHTTP(&f, c.r) // also sets the values of the path
 	found := f.found
 	if found == nil {
 		return nil, errNoRoute

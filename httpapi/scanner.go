@@ -4,12 +4,12 @@ import (
 	"unicode/utf8"
 )
 
-// A scanner reads JSON (RFC 8259) once, from its start to its end. It copies nothing, and stops at the first thing
-// that is wrong: what a body costs is bounded by its length, whatever it holds.
+// A scanner reads JSON (RFC 8259) once, from start to end. It copies nothing, and stops
+// at the first error: the cost of a body is bounded by its length, whatever it contains.
 type scanner struct {
 	text  []byte
 	at    int  // the next byte
-	loose bool // whether strings may have what encoding/json would change: bytes that are no UTF-8, half surrogates
+	loose bool // whether strings may contain invalid UTF-8 and half surrogates, which encoding/json would change
 	items int  // elements and members of the values that were skipped
 }
 
@@ -47,7 +47,7 @@ func (s *scanner) take(b byte) error {
 	return nil
 }
 
-// end checks that nothing follows.
+// end checks that nothing follows the value.
 func (s *scanner) end() error {
 	if s.peek(); s.at != len(s.text) {
 		return errNotJSON
@@ -87,8 +87,8 @@ func (s *scanner) key() (raw []byte, err error) {
 	return raw, s.take(':')
 }
 
-// value passes over the next value, and returns it as it is written. depth is how
-// many lists and objects it is in.
+// value passes over the next value, and returns it as it is written. depth is the number
+// of lists and objects around it.
 func (s *scanner) value(depth int) (raw []byte, err error) {
 	first := s.peek()
 	start := s.at
@@ -136,7 +136,7 @@ func (s *scanner) entries(first byte, depth int) error {
 	}
 }
 
-// str passes over a string, whose quotes belong to what it returns.
+// str passes over a string, and returns it with its quotes.
 func (s *scanner) str() ([]byte, error) {
 	start, text, foreign := s.at, s.text, false
 	for i := start + 1; i < len(text); {
@@ -164,8 +164,8 @@ func (s *scanner) str() ([]byte, error) {
 	return nil, errNotJSON
 }
 
-// escape returns the length of the escape that a text begins with; of a surrogate pair
-// it is that of both.
+// escape returns the length of the escape at the start of a text; of a surrogate pair,
+// that of both escapes.
 func (s *scanner) escape(text []byte) (int, error) {
 	if len(text) < 2 {
 		return 0, errNotJSON

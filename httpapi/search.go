@@ -8,10 +8,10 @@ import (
 const (
 	maxQueryBytes = 10_000
 	maxMatches    = 10_000
-	matchCost     = 2 << 10 // bytes of memory that a match takes, and what is answered of it
+	matchCost     = 2 << 10 // bytes of memory that a match and its answer take
 )
 
-// search answers with the memories that match, best first.
+// search answers with the memories that match, best match first.
 func (a *API) search(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	opts := memento.SearchOptions{

@@ -9,16 +9,16 @@ import (
 	"memento"
 )
 
-// A storeCache keeps the stores that were used last. All requests for a store share
-// one memento.Store, whose edits take turns instead of outrunning each other, and
-// whose presence proves, for some seconds, that the store is the workspace's: other
-// servers may delete it, and make another of its ID elsewhere.
+// A storeCache keeps the stores that were used most recently. All requests for a store
+// use one memento.Store, so that their edits take turns instead of conflicting. For
+// storeTTL, an entry also proves that the store exists in the workspace: another server
+// may delete it, and create one with its ID in another workspace.
 type storeCache struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	byID   map[storeKey]*list.Element // of *openStore
-	recent list.List                  // those used last in front
+	recent list.List                  // the most recently used first
 }
 
 type storeKey struct {
@@ -30,7 +30,7 @@ type openStore struct {
 	key   storeKey
 	store *memento.Store
 	users int
-	until time.Time // when it is to be looked up again
+	until time.Time // when the store must be looked up again
 }
 
 const (
@@ -38,15 +38,16 @@ const (
 	storeTTL      = 5 * time.Second
 )
 
-// open returns the store of a request, which leaves it when it is answered. look
-// looks it up.
+// open returns the store of a request, from the cache or by calling open. The caller
+// calls leave when the request is answered. look checks that a cached store still
+// exists; it is called after storeTTL.
 func (s *storeCache) open(key storeKey, open func() (*memento.Store, error), look func() error) (store *memento.Store, leave func(), err error) {
 	if o := s.acquire(key, nil); o != nil {
 		if s.claimRefresh(o) {
 			if err := look(); err != nil {
 				if errors.Is(err, memento.ErrNoStore) {
 					s.drop(o)
-				} else { // it was not found out
+				} else { // the lookup failed
 					s.expire(o)
 				}
 				s.release(o)
@@ -62,7 +63,8 @@ func (s *storeCache) open(key storeKey, open func() (*memento.Store, error), loo
 	return o.store, func() { s.release(o) }, nil
 }
 
-// enter returns a store that is open, or the new one if that is not nil.
+// acquire returns a cached store, and counts the caller as a user. If there is none, it
+// adds the given store, or returns nil if that is nil.
 func (s *storeCache) acquire(key storeKey, store *memento.Store) *openStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +85,8 @@ func (s *storeCache) acquire(key storeKey, store *memento.Store) *openStore {
 	return o
 }
 
-// isStale reports whether it is this caller's turn to look the store up again.
+// claimRefresh reports whether the caller must look the store up again. Of several
+// callers, only one must.
 func (s *storeCache) claimRefresh(o *openStore) bool {
 	now := s.now()
 	s.mu.Lock()
@@ -95,14 +98,14 @@ func (s *storeCache) claimRefresh(o *openStore) bool {
 	return stale
 }
 
-// expire has the next caller look the store up.
+// expire makes the next caller look the store up.
 func (s *storeCache) expire(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.until = time.Time{}
 }
 
-// forget closes a store that is the workspace's no longer.
+// drop removes a store that no longer exists in the workspace.
 func (s *storeCache) drop(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +115,8 @@ func (s *storeCache) drop(o *openStore) {
 	}
 }
 
-// leave ends a use, and closes what has not been used for longest.
+// release ends one use of a store, and removes the least recently used stores without
+// users if there are too many.
 func (s *storeCache) release(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +132,8 @@ func (s *storeCache) release(o *openStore) {
 	}
 }
 
-// store returns the store that the path names, for as long as the request lasts.
+// store returns the store that the path names. The caller calls the function returned
+// with it when the request is answered.
 func (c *call) store() (*memento.Store, memento.StoreID, func(), error) {
 	name, err := c.pathID("store", "memstore_", "memory store")
 	if err != nil {
@@ -145,7 +150,8 @@ func (c *call) store() (*memento.Store, memento.StoreID, func(), error) {
 	return store, id, leave, err
 }
 
-// inStore is a handler that has the store which the path names for its time.
+// inStore returns a handler that opens the store that the path names, and calls do with
+// it.
 func inStore(do func(*API, *call, *memento.Store, memento.StoreID) error) func(*API, *call) error {
 	return func(a *API, c *call) error {
 		store, id, leave, err := c.store()
@@ -157,7 +163,8 @@ func inStore(do func(*API, *call, *memento.Store, memento.StoreID) error) func(*
 	}
 }
 
-// changing is inStore for what changes the store, and is told by whom.
+// changing is inStore for handlers that change the store. They also get the author of
+// the change.
 func changing(do func(*API, *call, *memento.Store, memento.StoreID, memento.Actor) error) func(*API, *call) error {
 	return inStore(func(a *API, c *call, store *memento.Store, id memento.StoreID) error {
 		by, err := c.actor()

@@ -10,7 +10,7 @@ import (
 	"memento/internal/wire"
 )
 
-// A storeBody is what a store is made from.
+// A storeBody is the body of a request that creates a store.
 type storeBody struct {
 	Name        *string            `json:"name"`
 	Description *string            `json:"description"`
@@ -19,13 +19,13 @@ type storeBody struct {
 	Settings    *memento.Settings  `json:"settings"`
 	UniqueName  bool               `json:"unique_name"`
 
-	ID        *string    `json:"id"`         // of the store that this one is a copy of
+	ID        *string    `json:"id"`         // of the store that is copied
 	CreatedAt *time.Time `json:"created_at"` // of that store
 }
 
-// spec reads a storeBody. Limits and settings are for admins, and so are copies.
+// spec reads a storeBody. Limits, settings and copies need the role admin.
 func (c *call) spec() (spec memento.StoreSpec, err error) {
-	// What is given of settings replaces the defaults, and no more.
+	// Settings in the body replace the defaults, one by one.
 	settings := memento.DefaultSettings()
 	body := storeBody{Settings: &settings}
 	given, err := c.decodeGiven(&body)
@@ -39,7 +39,7 @@ func (c *call) spec() (spec memento.StoreSpec, err error) {
 	if spec.Name, err = required("name", body.Name); err != nil {
 		return spec, err
 	}
-	if spec.Name == "" { // which of a listing would be any
+	if spec.Name == "" { // in a listing, an empty name means any store
 		return spec, invalid("name: a store needs a name")
 	}
 	if body.Description != nil {
@@ -88,7 +88,7 @@ func nameTaken(err error) error {
 	return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store of this name exists already", shouldRetry: "false", extra: errorDetails(err)}
 }
 
-// storeByName returns the store of a name, and makes it if there is none.
+// storeByName returns the store with a name, and creates it if there is none.
 func (a *API) storeByName(c *call) error {
 	spec, err := c.spec()
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *API) storeByName(c *call) error {
 		}
 		info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
 		if errors.Is(err, memento.ErrExist) {
-			continue // another made it meanwhile
+			continue // another request created it meanwhile
 		}
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (a *API) listStores(c *call) error {
 		IncludeArchived: q.boolean("include_archived"),
 		CreatedFrom:     q.time("created_at[gte]"),
 		CreatedTo:       q.time("created_at[lte]"),
-		After:           cmp.Or(q.afterStore(), memento.StoreID(q.text("after"))), // clients of memento continue behind any store
+		After:           cmp.Or(q.afterStore(), memento.StoreID(q.text("after"))), // memento's own clients continue after any store
 		Limit:           limit + 1,
 	}
 	if q.err != nil {
@@ -152,7 +152,7 @@ func (a *API) listStores(c *call) error {
 	return c.answer(answer)
 }
 
-// info describes the store that the path names.
+// info returns the description of the store that the path names.
 func (c *call) info() (memento.StoreInfo, error) {
 	id, err := c.pathID("store", "memstore_", "memory store")
 	if err != nil {
@@ -176,7 +176,7 @@ type storeUpdateBody struct {
 	Limits      *wire.Limits       `json:"limits"`
 	Settings    *memento.Settings  `json:"settings"`
 	IfUpdatedAt *time.Time         `json:"if_updated_at"`
-	Archive     bool               `json:"archive"` // with the update, as one
+	Archive     bool               `json:"archive"` // atomically with the update
 }
 
 func (a *API) updateStore(c *call) error {
@@ -184,7 +184,7 @@ func (a *API) updateStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	// Settings are replaced as a whole: what is not given of them is as by default.
+	// Settings are replaced as a whole: those that the body lacks get their defaults.
 	settings := memento.DefaultSettings()
 	body := storeUpdateBody{Settings: &settings}
 	given, err := c.decodeGiven(&body)
@@ -214,20 +214,20 @@ func (a *API) updateStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	if u.Archive && !info.UpdatedAt.Equal(u.IfUpdatedAt) { // just now: an archived store does not change any more
+	if u.Archive && !info.UpdatedAt.Equal(u.IfUpdatedAt) { // archived by this request: an archived store does not change any more
 		a.sendStoreEvent("archived", c.who.Workspace, info.ID)
 	}
 	return c.answer(wire.FromStore(info))
 }
 
-// updateInfo changes a store's description.
+// updateInfo changes the description of a store.
 func (a *API) updateInfo(c *call, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
 	info, err := a.backend.UpdateStore(c.context(), c.who.Workspace, id, u)
 	if errors.Is(err, memento.ErrConflict) {
 		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "the memory store was changed meanwhile", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	if err == nil && info.Archived() && !u.Archive {
-		// An update that names nothing is no error of the backend's.
+		// The backend accepts an update without fields, even of an archived store.
 		err = &memento.Error{Op: "update store", Err: memento.ErrArchived}
 	}
 	return info, err
@@ -245,11 +245,12 @@ func (a *API) archiveStore(c *call) error {
 		if info.Archived() {
 			return c.answer(wire.FromStore(info))
 		}
-		// The condition says who of several archived it, and tells of it.
+		// With the condition, only one of several concurrent requests archives the store
+		// and sends the event.
 		u := memento.StoreUpdate{Archive: true, IfUpdatedAt: info.UpdatedAt}
 		info, err = a.backend.UpdateStore(c.context(), c.who.Workspace, info.ID, u)
 		if errors.Is(err, memento.ErrConflict) && c.context().Err() == nil {
-			continue // another was faster
+			continue // another request was faster
 		}
 		if err != nil {
 			return err
@@ -268,18 +269,18 @@ func (a *API) deleteStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(info.Settings.ReadOnly) > 0 && !c.who.Role.Allows(memento.RoleAdmin) { // memories that nobody is to remove
+	if len(info.Settings.ReadOnly) > 0 && !c.who.Role.Allows(memento.RoleAdmin) { // only an admin may delete read-only memories
 		return needsRole(memento.RoleAdmin)
 	}
 	if err := a.backend.DeleteStore(c.context(), c.who.Workspace, memento.StoreID(id)); err != nil {
 		return err
 	}
-	a.changes.notify(memento.StoreID(id)) // streams of it end
+	a.changes.notify(memento.StoreID(id)) // ends the streams of the store
 	a.sendStoreEvent("deleted", c.who.Workspace, memento.StoreID(id))
 	return c.answer(wire.Deleted{ID: id, Type: "memory_store_deleted"})
 }
 
-// What a store is allowed, and what it does about what it is told.
+// settingsAnswer is the answer with the limits and settings of a store.
 type settingsAnswer struct {
 	Type     string           `json:"type"` // "memory_store_settings"
 	Store    memento.StoreID  `json:"memory_store_id"`
@@ -299,7 +300,7 @@ func (a *API) getSettings(c *call) error {
 	return c.answer(settingsOf(info))
 }
 
-// updateSettings replaces the members that are given, and leaves the others.
+// updateSettings replaces the members that the body has, and keeps the others.
 func (a *API) updateSettings(c *call) error {
 	text, err := c.read()
 	if err != nil {
@@ -325,7 +326,7 @@ func (a *API) updateSettings(c *call) error {
 		}
 		next, err := a.backend.UpdateStore(c.context(), c.who.Workspace, info.ID, u)
 		if errors.Is(err, memento.ErrConflict) && c.context().Err() == nil {
-			continue // another was faster
+			continue // another request was faster
 		}
 		if err != nil {
 			return err

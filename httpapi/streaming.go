@@ -12,47 +12,47 @@ import (
 	"memento/internal/wire"
 )
 
-// bulkTime is how many times longer than others an archive or a listing may take to
-// arrive, here or there.
+// bulkTimeFactor is how many times Options.Timeout an archive or a listing may take to
+// be sent or received.
 const bulkTimeFactor = 20
 
-// streamCost is how many bytes a listing takes while it is sent: what the backend keeps
-// for it, and its buffers.
+// streamCost is the number of bytes of memory that sending a listing takes: the state in
+// the backend, and buffers.
 const streamCost = 4 << 20
 
-// A streaming is an answer that is sent as it comes about.
+// A responseStream is an answer that is sent in parts.
 type responseStream struct {
 	c     *call
 	buf   bytes.Buffer
-	until time.Time // when all of it must have been taken; zero for never
+	until time.Time // when the client must have received all of it; zero means no deadline
 }
 
-// stream begins an answer.
+// stream begins an answer without a deadline for the whole.
 func (c *call) stream(contentType string) *responseStream {
 	c.w.Header().Set("Content-Type", contentType)
 	c.w.WriteHeader(http.StatusOK)
 	return &responseStream{c: c}
 }
 
-// snapshot begins an answer that is of one instant, which the backend keeps until all
-// of it was sent: so a client has a time to take it.
+// snapshot begins an answer whose contents are of one instant. The backend keeps that
+// state until the answer is sent, so the client must receive it before a deadline.
 func (c *call) snapshot(contentType string) *responseStream {
 	s := c.stream(contentType)
 	s.until = time.Now().Add(bulkTimeFactor * c.api.opts.Timeout)
 	return s
 }
 
-// flush sends what is in the buffer, within the time that a part has.
+// flush sends the buffer, within the time for one part.
 func (s *responseStream) flush() error {
 	if !s.until.IsZero() && time.Now().After(s.until) {
 		s.c.w.gone = true
 		return context.DeadlineExceeded
 	}
 	s.c.setWriteDeadline()
-	// Until the next part there is nothing to be late with.
+	// No deadline applies until the next part.
 	defer func() { _ = s.c.control.SetWriteDeadline(time.Time{}) }()
 	_, err := s.c.w.Write(s.buf.Bytes())
-	if s.buf.Reset(); s.buf.Cap() > 2*flushBytes { // a stream may be idle for long
+	if s.buf.Reset(); s.buf.Cap() > 2*flushBytes { // an idle stream keeps no large buffer
 		s.buf = bytes.Buffer{}
 	}
 	if err == nil {
@@ -88,7 +88,7 @@ func (s *responseStream) event(name, id string, v any) error {
 	return s.flush()
 }
 
-// line adds a line to a stream of JSON objects, and sends some now and then.
+// line adds a line to a stream of JSON objects, and sends the buffer when it is full.
 func (s *responseStream) line(v any) error {
 	if err := s.encode(v); err != nil || s.buf.Len() < flushBytes {
 		return err
@@ -97,10 +97,10 @@ func (s *responseStream) line(v any) error {
 	return s.flush()
 }
 
-// enough is how many bytes are sent at once.
+// flushBytes is the number of buffered bytes from which on the buffer is sent.
 const flushBytes = 64 << 10
 
-// end says that nothing is missing.
+// end sends the last line, by which the client knows that the stream is complete.
 func (s *responseStream) end() error {
 	if err := s.encode(struct {
 		Type string `json:"type"`
@@ -110,7 +110,7 @@ func (s *responseStream) end() error {
 	return s.flush()
 }
 
-// fail ends a stream with an error.
+// fail ends a stream with a line that reports an error.
 func (s *responseStream) fail(err error) error {
 	f := s.c.toAPIError(err)
 	s.c.errorType = f.kind

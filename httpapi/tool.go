@@ -88,8 +88,8 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 	}{"memory_tool_results", results})
 }
 
-// parseCalls parses the calls of a request, and counts those that may change
-// memories. A call in which something is wrong is answered with what that is.
+// parseCalls parses the calls of a request, and counts those that may change memories. A
+// malformed call is answered with a result that says so.
 func parseCalls(raw []json.RawMessage) (calls []memento.Call, writes int) {
 	calls = make([]memento.Call, 0, len(raw))
 	for _, text := range raw {
@@ -113,8 +113,7 @@ func execute(ctx context.Context, tool *memento.Tool, calls []memento.Call) []me
 	return results
 }
 
-// A toolRequest is the body of a request: the calls as they were sent, and the form
-// they came in.
+// A toolRequest is the body of a request: the calls as they were sent, and their form.
 type toolRequest struct {
 	Session string            `json:"session_id"`
 	Calls   []json.RawMessage `json:"calls"`
@@ -147,7 +146,7 @@ func parseToolRequestWithin(text []byte, charge func(int64) error) (request tool
 			}
 			break
 		}
-		// If something is wrong with it, the tool's answer says what.
+		// If the call is malformed, the tool's answer reports it.
 		request.one, request.Calls = true, []json.RawMessage{text}
 		if session != nil && json.Unmarshal(session, &request.Session) != nil {
 			return request, invalid("session_id: must be a string")
@@ -163,7 +162,7 @@ func tooManyCalls(more string, n int) error {
 	return invalid("there are %s%d calls; at most %d are executed at once", more, n, maxCalls)
 }
 
-// listedCalls returns the calls of a list. memento.ParseCall checks what is in them.
+// listedCalls returns the calls of a list. memento.ParseCall checks their contents.
 func listedCalls(text []byte) (calls []json.RawMessage, err error) {
 	s := scanner{text: text, at: 1, loose: true}
 	for n := 0; ; n++ {
@@ -186,8 +185,8 @@ func listedCalls(text []byte) (calls []json.RawMessage, err error) {
 	}
 }
 
-// callMembers returns the members of an object that tell in which form calls came; ok
-// is false if it is none, or has more members than anything of these forms.
+// callMembers returns the members of an object that determine the form of the calls. ok
+// is false if the text is no object, or has more members than any of these forms.
 func callMembers(text []byte) (list, session json.RawMessage, ok bool) {
 	s := scanner{text: text, loose: true}
 	if s.take('{') != nil {

@@ -7,8 +7,8 @@ import (
 	"memento/internal/wire"
 )
 
-// undo takes back what one actor, or one key, wrote in a store. It writes nothing that
-// the caller could not write otherwise.
+// undo reverts the changes that one actor, or one key, made in a store. It makes no
+// change that the caller could not make otherwise.
 func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {
 	var body struct {
 		Session string        `json:"session_id"`
@@ -53,8 +53,7 @@ func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento
 	if err != nil {
 		return err
 	}
-	// What is written back may be all that there is, and each memory's newest version is
-	// looked at.
+	// The changes may write back all contents, and each memory's newest version is read.
 	if err := c.charge(restoreCost*info.Usage.Bytes + memoryCost*info.Usage.Memories); err != nil {
 		return err
 	}

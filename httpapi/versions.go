@@ -67,8 +67,8 @@ func (q *query) operation() memento.Operation {
 	return ""
 }
 
-// afterVersion returns the place in the order of versions that the page comes
-// behind; 0 is the first page.
+// afterVersion returns the position in the order of versions after which the page
+// begins; 0 for the first page.
 func (q *query) afterVersion() int64 {
 	text := q.after('v')
 	if text == "" {
@@ -82,8 +82,8 @@ func (q *query) afterVersion() int64 {
 	return seq
 }
 
-// creator sets who made the versions asked for. A version has one creator: two
-// that differ match nothing.
+// creator sets the creator of the requested versions. A version has one creator, so two
+// different creators match nothing.
 func (q *query) creator(opts *memento.VersionListOptions) (matches bool) {
 	for _, p := range []struct {
 		name string
@@ -177,7 +177,7 @@ func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by
 	if err != nil {
 		return err
 	}
-	// What is written back may be all that there is, and all that there was.
+	// The restoration may read all present contents, and write back as many.
 	if err := c.charge(restoreCost * info.Usage.Bytes); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by
 	}{"memory_restoration", id, body.DryRun, orEmpty(r.Written), orEmpty(r.Removed), orEmpty(r.Lost), wire.FromFindings(r.Masked)})
 }
 
-// orEmpty is l, but never null.
+// orEmpty returns l, or an empty list if l is nil, which would be null in JSON.
 func orEmpty[T any](l []T) []T {
 	if l == nil {
 		return []T{}
