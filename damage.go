@@ -109,7 +109,7 @@ func (s *Store) Stat(ctx context.Context, ref Ref) (Memory, error) {
 	return Memory{}, err
 }
 
-// damaged completes a DamageError with the newest version that is whole.
+// completeDamage adds the newest intact version to a DamageError.
 func (s *Store) completeDamage(ctx context.Context, err error) error {
 	var d *DamageError
 	id := s.id.Load()
@@ -145,9 +145,9 @@ func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Versi
 	return done.Versions[len(done.Versions)-1].ID, nil
 }
 
-// overwriting returns the changes that write a damaged memory whose hash is that of the
-// new contents. A single change would be a no-op, so the first of two changes writes other
-// contents.
+// overwriteChanges returns the changes that write a damaged memory whose hash is that
+// of the new contents. A single change would be a no-op, so the first of two changes
+// writes other contents.
 func overwriteChanges(put Put) []Change {
 	between := Put{Path: put.Path, If: put.If}
 	if put.Content == "" {

@@ -9,6 +9,9 @@ import (
 
 // A syncer flushes files and folders. Every flush of a file or folder of memories goes
 // through the Backend's syncer. Tests use one that records the flushes, or fails.
+//
+// The package comment in dirstore.go has the order of operations that makes a write
+// durable.
 type syncer interface {
 	syncFile(*os.File) error   // its contents
 	syncFolder(*os.Root) error // the names in it

@@ -13,6 +13,9 @@ import (
 )
 
 // A task is a file to be brought to the state of the database.
+//
+// The package comment in dirstore.go has the order of operations that makes a write
+// durable.
 type task struct {
 	path memento.Path
 	head *memento.Memory // what has to be there, without contents; nil for nothing
@@ -32,8 +35,6 @@ type hints struct {
 //
 // again says that some files were not as their rows say: another program has just changed
 // them, and they were not touched.
-//
-// The order of operations is that of the package comment.
 func (f *folder) writeBack(ctx context.Context, tasks []task, h hints, c *changes) (again bool) {
 	if len(tasks) == 0 && len(h.emptied) == 0 && len(h.toFlush) == 0 {
 		return false

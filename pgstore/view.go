@@ -75,7 +75,8 @@ func (v *view) queueAllBelow(batch *pgx.Batch, p memento.Path) {
 	v.queue(batch, func(h *memoryState) { v.addStored(h); v.allBelow[p] = append(v.allBelow[p], h) }, memoriesBelow, low, high)
 }
 
-// look makes a lookup at once.
+// lookUp sends what queue adds in a batch of its own, and waits for the result. Outside
+// of a transaction it returns errLookupNeeded.
 func (v *view) lookUp(queue func(*pgx.Batch)) error {
 	switch {
 	case v.lookupErr != nil:

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// thrift answers requests for what was just fetched from memory. The library asks
-// the issuer for its keys whenever a token names one that it does not know, and
-// anybody can make up such tokens.
+// cachingTransport answers repeated GET requests from memory for a short time. The
+// OpenID Connect library requests the issuer's keys whenever a token names an unknown
+// key, and anybody can make up such tokens.
 type cachingTransport struct {
 	next  http.RoundTripper
 	fresh time.Duration
@@ -31,7 +31,7 @@ const maxKeptBody = 1 << 20
 // RoundTrip implements http.RoundTripper for GET.
 func (t *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock() // one fetch at a time is enough
+	defer t.mu.Unlock() // one request at a time is enough
 	url := r.URL.String()
 	if k := t.kept[url]; k != nil && time.Since(k.at) < t.fresh {
 		return k.answer(r), nil
@@ -46,7 +46,7 @@ func (t *cachingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	k := &keptAnswer{at: time.Now(), status: answer.StatusCode, header: answer.Header, body: body}
-	if len(t.kept) >= 16 { // an issuer has two
+	if len(t.kept) >= 16 { // an issuer has two URLs
 		clear(t.kept)
 	}
 	if t.kept == nil {

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// Check finds what is wrong with a configuration, but for what only starting
-// shows: whether addresses are free, the backend opens and others can be reached.
-// It reads the files that the configuration names. now is for certificates.
+// Check validates a configuration. It reads the files that the configuration names. It
+// does not check what only a start can show: whether addresses are free, whether the
+// backend opens, and whether other servers can be reached. Certificates must be valid
+// at the time now.
 //
-// Errors: Faults, all there are.
+// Errors: ConfigErrors, with everything that is wrong.
 func (c *Config) Check(now time.Time) error {
 	var faults ConfigErrors
 	add := func(key string, err error) {
@@ -86,7 +87,7 @@ func (c *Config) checkTLS(now time.Time) (faults ConfigErrors) {
 	return faults
 }
 
-// checkValidity says whether a certificate can be used at a time.
+// checkValidity returns an error if a certificate is not valid at a time.
 func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	switch {
 	case leaf == nil:
@@ -118,8 +119,8 @@ func (c *Config) checkOIDC() (faults ConfigErrors) {
 	return faults
 }
 
-// checkURL says what is wrong with a URL. With secure it has to be https, unless
-// its host is this machine.
+// checkURL returns an error if a URL is not valid. If secure is set, the URL must be
+// https, unless its host is this machine.
 func checkURL(text, example string, secure bool) error {
 	u, err := url.Parse(text)
 	switch {

@@ -9,29 +9,29 @@ import (
 	"memento"
 )
 
-// A Config says how to run a server. [Load] and [Default] make one; the zero
-// value of a field is not its default. docs/configuration.md has the meaning of
-// each field, under the names that [Settings] gives them.
+// Config is the configuration of a server. [Load] and [Default] make one; the zero
+// value of a field is not its default. docs/configuration.md describes each field,
+// under the name that [Settings] gives it.
 type Config struct {
-	Backend    string     // URL; for whoever opens it
-	Encryption Encryption // likewise
+	Backend    string     // URL; the caller of [New] opens it
+	Encryption Encryption // the caller of [New] applies it
 
 	Address     string // host:port
 	TLS         TLS
-	Hosts       []string // accepted in the header Host; none: see apiHosts
+	Hosts       []string // accepted in the header Host; if empty, see apiHosts
 	Origins     []string // accepted in the header Origin
 	StrictBetas bool
-	RedactRole  memento.Role // that erasing versions needs
+	RedactRole  memento.Role // the role needed to redact versions
 
 	MaxBody       int64 // bytes
 	MaxImport     int64 // bytes
 	MaxConcurrent int
-	MemoryBudget  int64 // bytes; 0 for as much as the memory there is allows
+	MemoryBudget  int64 // bytes; 0: computed from the available memory
 	Timeout       time.Duration
 	Rate          Rate
 
 	Metrics string // host:port; "" for no listener
-	Pprof   string // host:port of this machine; "" for no listener
+	Pprof   string // host:port, of this machine only; "" for no listener
 	Log     Log
 	Traces  Traces
 
@@ -41,79 +41,79 @@ type Config struct {
 	Tool        Tool
 	Webhooks    []Webhook
 
-	origins map[string]origin // of the settings that were given, by key
+	origins map[string]origin // by setting key, only for settings that were given
 }
 
-// Encryption is how what is kept is encrypted.
+// Encryption configures the encryption of stored data.
 type Encryption struct {
-	KeysFile string // "" for none, or for keys from the environment
-	Names    bool   // of memories, too, in new stores
+	KeysFile string // "" for no encryption, or for keys from the environment
+	Names    bool   // also encrypt the names of memories in new stores
 }
 
-// TLS names the files of the certificate; without them the server speaks plain HTTP.
+// TLS names the certificate's files. Without them the server speaks plain HTTP.
 type TLS struct {
-	CertFile string // PEM, the certificate first, then those that lead to its authority
+	CertFile string // PEM: the certificate first, then the intermediate ones
 	KeyFile  string // PEM
 }
 
-// Rate is what one key may ask for; 0 is without limit.
+// Rate is the rate limit of one key; 0 means no limit.
 type Rate struct {
 	Reads, Writes float64 // requests a minute
-	Burst         int     // requests at once; 0 for what comes in ten seconds, at least 10
+	Burst         int     // requests at once; 0: as many as in ten seconds, at least 10
 }
 
-// Log is how the log is written.
+// Log configures the log.
 type Log struct {
 	Format string // "text" or "json"
 	Level  string // "debug", "info", "warn" or "error"
 }
 
-// Traces is where traces go.
+// Traces configures the export of traces.
 type Traces struct {
-	Endpoint string // URL of an OTLP/HTTP receiver; "" for that of the standard variables, if any
+	Endpoint string // URL of an OTLP/HTTP receiver; "": from OpenTelemetry's environment variables, if set
 }
 
-// Shutdown is how the server ends.
+// Shutdown configures the phases of a graceful shutdown.
 type Shutdown struct {
-	Delay time.Duration // from not being ready to accepting nothing new
-	Grace time.Duration // for requests under way
+	Delay time.Duration // how long the server still accepts requests after /readyz says that it is not ready
+	Grace time.Duration // how long requests that have begun may take to finish
 }
 
-// Maintenance is how often stores do what their settings ask for as time goes by.
+// Maintenance configures expiry and pruning.
 type Maintenance struct {
-	Interval time.Duration // 0 for never
-	Share    int           // the most of a store's memories, or versions, in percent, that goes in a run without a word
+	Interval time.Duration // between two runs; 0: no maintenance
+	Share    int           // percent of a store's memories, or versions, that one run may remove without a confirmation
 }
 
-// OIDC is who may come with tokens of an identity provider.
+// OIDC configures authentication with tokens of an OpenID Connect issuer.
 type OIDC struct {
-	Issuer         string // URL; "" for nobody
+	Issuer         string // URL; "": tokens are not accepted
 	Audience       string
-	WorkspaceClaim string // "" if all are in the default workspace
-	RoleClaim      string // "" if all have the default role
+	WorkspaceClaim string // "": all tokens are for the default workspace
+	RoleClaim      string // "": all tokens have the default role
 	DefaultRole    memento.Role
 }
 
-// Tool is how the memory tool answers.
+// Tool configures the answers of the memory tool.
 type Tool struct {
 	ViewChars        int
 	ViewEntries      int
 	CreateOverwrites bool
 }
 
-// Default returns the configuration of a server of which nothing was set.
+// Default returns the configuration without any setting given.
 func Default() Config {
 	var c Config
 	for _, s := range Settings() {
 		if s.set != nil {
-			_ = s.set(&c, s.Default) // defaults parse: TestDefaults
+			_ = s.set(&c, s.Default) // defaults are valid: TestDefaults
 		}
 	}
 	return c
 }
 
-// isLoopback reports whether what listens at an address, host:port, can only be
-// reached from this machine.
+// isLoopback reports whether an address, host:port, can only be reached from this
+// machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -126,13 +126,13 @@ func isLoopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Exposed reports whether others than programs on this machine can reach the
-// server, and what they say would cross the network in the clear.
+// Exposed reports whether other machines can reach the server without TLS, so that
+// requests would cross the network unencrypted.
 func (c *Config) Exposed() bool { return !isLoopback(c.Address) && c.TLS.CertFile == "" }
 
-// apiHosts are the names that requests may address. A server that only this
-// machine can reach has its names by default, so that a web page cannot reach it
-// under a name of its own (DNS rebinding).
+// apiHosts returns the host names that requests may address. If only this machine can
+// reach the server, these are by default the names of this machine, so that a web page
+// cannot reach it under the page's own name (DNS rebinding).
 func (c *Config) apiHosts() []string {
 	if len(c.Hosts) > 0 || !isLoopback(c.Address) {
 		return c.Hosts
@@ -147,8 +147,8 @@ func (c *Config) apiHosts() []string {
 	return append(names, host)
 }
 
-// ShownBackend is the URL of the backend without what has no place in one: the user of
-// a database stays, if there is no password.
+// ShownBackend returns the backend's URL without credentials. The user of a database is
+// kept if there is no password.
 func (c *Config) ShownBackend() string {
 	if u, err := url.Parse(c.Backend); err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") {
 		if _, secret := u.User.Password(); !secret {

@@ -7,16 +7,16 @@ import (
 	"memento"
 )
 
-// A Fault is one thing that is wrong with a configuration. It repeats no secret.
+// ConfigError is one error in a configuration. It contains no secret.
 type ConfigError struct {
-	Setting string // its key; "" if it is the file as such
-	Source  Source // where the setting has its value from
-	Name    string // of the flag or the variable; "" otherwise
-	Line    int    // of the file, from 1; 0 if it is not of one
-	Message string // what is wrong, and what would be right
+	Setting string // the setting's key; "" if the error is in the file as a whole
+	Source  Source // where the setting's value is from
+	Name    string // the flag or environment variable; "" for other sources
+	Line    int    // in the file, from 1; 0 if the value is not from the file
+	Message string // what is wrong, and what is expected
 }
 
-// String says where the fault is, and what it is.
+// String returns the location of the error and its message.
 func (f ConfigError) String() string {
 	o := origin{f.Source, f.Name, f.Line}
 	where := f.Setting
@@ -29,7 +29,7 @@ func (f ConfigError) String() string {
 	return where + ": " + f.Message
 }
 
-// Faults are all that is wrong with a configuration. As an error they are
+// ConfigErrors are all errors in a configuration. errors.Is reports that they are
 // memento.ErrInvalid.
 type ConfigErrors []ConfigError
 
@@ -44,7 +44,7 @@ func (f ConfigErrors) Error() string {
 // Unwrap returns memento.ErrInvalid.
 func (f ConfigErrors) Unwrap() error { return memento.ErrInvalid }
 
-// orNil returns f as an error, nil if there is none.
+// errorOrNil returns f as an error; nil if f is empty.
 func (f ConfigErrors) errorOrNil() error {
 	if len(f) == 0 {
 		return nil
@@ -52,10 +52,10 @@ func (f ConfigErrors) errorOrNil() error {
 	return f
 }
 
-// A Source is where a setting has its value from.
+// Source is the kind of place that a setting's value is from.
 type Source string
 
-// The sources, those that count for more last.
+// The sources, in order of increasing precedence.
 const (
 	FromDefault Source = "default"
 	FromFile    Source = "file"
@@ -63,7 +63,7 @@ const (
 	FromFlag    Source = "flag"
 )
 
-// An origin is the place where a setting was given its value.
+// origin is the place that a setting's value is from.
 type origin struct {
 	source Source
 	name   string
@@ -85,7 +85,8 @@ func (o origin) String() string {
 	return string(FromDefault)
 }
 
-// Fault makes a fault of a setting that has its value already.
+// SettingError returns a ConfigError of a setting, with the place that its value is
+// from.
 func (c *Config) SettingError(key, format string, args ...any) ConfigError {
 	o, given := c.origins[key]
 	if !given {

@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A document is a configuration file while it is read. It is walked as nodes,
-// and not decoded into a struct, so that the table of settings alone says what
-// there is, and every fault has its line.
+// document is a configuration file that is being read. It is read as YAML nodes instead
+// of being decoded into a struct, so that the table of settings alone defines the keys,
+// and every error has its line.
 type document struct {
-	config *Config // gets the webhooks
+	config *Config // receives the webhooks
 	values []value
 	errs   ConfigErrors
 }
@@ -60,7 +60,7 @@ func (d *document) mapping(prefix string, n *yaml.Node) {
 	n = resolve(n)
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null" && prefix == "":
-		return // a file of comments
+		return // a file with only comments
 	case n.Kind != yaml.MappingNode:
 		d.errorf(strings.TrimSuffix(prefix, "."), n.Line, "want settings, as in \"%s: …\", not %s", d.known(prefix)[0], describe(n))
 		return
@@ -89,7 +89,7 @@ func (d *document) mapping(prefix string, n *yaml.Node) {
 	})
 }
 
-// pairs has do called with each key of a mapping, its line and its value.
+// pairs calls do for each key of a mapping, with its line and its value.
 func (d *document) pairs(prefix string, n *yaml.Node, do func(name string, line int, v *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -107,7 +107,7 @@ func (d *document) pairs(prefix string, n *yaml.Node, do func(name string, line 
 	}
 }
 
-// setting notes the value of a setting.
+// setting records the value of a setting.
 func (d *document) setting(s Setting, line int, n *yaml.Node) {
 	n = resolve(n)
 	var items []string
@@ -133,7 +133,7 @@ func (d *document) setting(s Setting, line int, n *yaml.Node) {
 	d.values = append(d.values, value{s, origin{source: FromFile, line: line}, strings.Join(items, ",")})
 }
 
-// known lists the names that can follow a prefix, in the order of the table.
+// known returns the names that can follow a prefix, in the order of the table.
 func (d *document) known(prefix string) []string {
 	var names []string
 	last := ""
@@ -146,7 +146,7 @@ func (d *document) known(prefix string) []string {
 	return names
 }
 
-// isPart reports whether name is a setting below some other.
+// isPart reports whether the key of a setting ends in a dot and name.
 func (d *document) isPart(name string) bool {
 	for _, s := range Settings() {
 		if strings.HasSuffix(s.Key, "."+name) {
@@ -164,7 +164,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// describe says what a node is, for people.
+// describe returns a readable description of a node, for error messages.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// An endpoint is where one webhook's messages go. Its goroutine sends them one
-// after the other, those whose time has come.
+// endpoint sends the messages of one webhook. Its goroutine sends them one after the
+// other, each when it is due.
 type endpoint struct {
 	hook   Webhook
 	all    *webhooks
 	client *http.Client
-	stop   context.CancelFunc // ends the attempt under way
+	stop   context.CancelFunc // cancels the current attempt
 	done   chan struct{}      // closed when the goroutine has ended
-	wake   chan struct{}      // something changed
+	wake   chan struct{}      // signals that the state has changed
 
 	mu        sync.Mutex
 	queue     []*message
-	failures  int // messages in a row
+	failures  int // consecutive failed messages
 	disabled  bool
-	finishing bool // no more messages come, and none waits for its time
+	finishing bool // no more messages come, and queued ones are sent at once
 }
 
-// A message is an event on its way to one endpoint.
+// message is an event to be sent to one endpoint.
 type message struct {
 	id       string
 	body     []byte
@@ -53,17 +53,18 @@ func startEndpoint(hook Webhook, all *webhooks) *endpoint {
 		defer stop()
 		defer e.client.CloseIdleConnections()
 		e.run(ctx)
-		e.enable() // which is not counted any more
+		e.enable() // so that the metric no longer counts it
 	}()
 	return e
 }
 
-// same reports whether two webhooks are one, whatever line they are in.
+// same reports whether two webhooks are equal, apart from their lines in the file.
 func (w *Webhook) same(o *Webhook) bool {
 	return w.URL == o.URL && bytes.Equal(w.key, o.key) && w.AllowPrivate == o.AllowPrivate && slices.Equal(w.Events, o.Events)
 }
 
-// add queues a message, or drops it.
+// add queues a message. It drops the message if the endpoint is disabled or its queue
+// full.
 func (e *endpoint) add(m *message) {
 	e.mu.Lock()
 	drop := e.disabled || len(e.queue) >= maxQueued
@@ -85,7 +86,7 @@ func (e *endpoint) notify() {
 	}
 }
 
-// enable gives an endpoint that was left alone another chance.
+// enable enables an endpoint that was disabled.
 func (e *endpoint) enable() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +94,7 @@ func (e *endpoint) enable() {
 	e.failures = 0
 }
 
-// setDisabled notes, under the lock, whether the endpoint is left alone.
+// setDisabled records whether the endpoint is disabled. The caller holds the lock.
 func (e *endpoint) setDisabled(disabled bool) {
 	switch {
 	case disabled && !e.disabled:
@@ -104,7 +105,7 @@ func (e *endpoint) setDisabled(disabled bool) {
 	e.disabled = disabled
 }
 
-// finish has the goroutine end once it has tried what is queued.
+// finish makes the goroutine end after one attempt for each queued message.
 func (e *endpoint) finish() {
 	e.mu.Lock()
 	e.finishing = true
@@ -143,7 +144,8 @@ func (e *endpoint) run(ctx context.Context) {
 	}
 }
 
-// next takes the message whose time has come, or says how long there is none.
+// next removes the message that is due from the queue, or returns how long to wait for
+// one. end reports that the goroutine is to end.
 func (e *endpoint) next() (m *message, wait time.Duration, end bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -164,7 +166,7 @@ func (e *endpoint) next() (m *message, wait time.Duration, end bool) {
 	return m, 0, false
 }
 
-// deliver makes one attempt.
+// deliver makes one attempt to send a message.
 func (e *endpoint) deliver(ctx context.Context, m *message) {
 	err := e.send(ctx, m)
 	m.attempts++
@@ -203,7 +205,7 @@ func (e *endpoint) deliver(ctx context.Context, m *message) {
 	}
 }
 
-// disable leaves the endpoint alone until the configuration is read again.
+// disable stops sending to the endpoint until the configuration is read again.
 func (e *endpoint) disable(reason string) {
 	e.mu.Lock()
 	e.setDisabled(true)
@@ -225,12 +227,13 @@ func (e *endpoint) dropAll() {
 
 func (e *endpoint) count(outcome string) { e.all.metrics.deliveries.WithLabelValues(outcome).Inc() }
 
-// A hopelessError is of an endpoint that is not meant to be one.
+// permanentError is the error of an endpoint that will not accept messages later
+// either. It is not retried.
 type permanentError struct{ reason string }
 
 func (e *permanentError) Error() string { return e.reason }
 
-// send posts a message. Its errors do not repeat the URL, which may hold a secret.
+// send posts a message. Its errors do not contain the URL, which may hold a secret.
 func (e *endpoint) send(ctx context.Context, m *message) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookLimit)
 	defer cancel()
@@ -253,7 +256,7 @@ func (e *endpoint) send(ctx context.Context, m *message) error {
 	case err != nil:
 		return errors.New("no connection, or it broke off")
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be reused
 	answer.Body.Close()
 	switch {
 	case answer.StatusCode >= 200 && answer.StatusCode < 300:
@@ -273,8 +276,8 @@ func sign(key []byte, id, timestamp string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// jitteredWait is 5 to 30 seconds after the first attempt, and up to two minutes
-// after the second.
+// jitteredWait returns the time before the next attempt: 5 to 30 seconds after the
+// first attempt, and up to two minutes after the second.
 func jitteredWait(attempt int) time.Duration {
 	from, to := 5*time.Second, 30*time.Second
 	if attempt > 1 {

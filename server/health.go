@@ -13,8 +13,9 @@ import (
 	"memento"
 )
 
-// health answers whether the process lives (/healthz) and whether it should be
-// sent requests (/readyz). Neither needs a key, so they say no more than that.
+// health serves /healthz, which says whether the process runs, and /readyz, which says
+// whether it should receive requests. Neither needs a key, so they say no more than
+// that.
 type health struct {
 	backend  memento.Backend
 	draining atomic.Bool
@@ -23,10 +24,10 @@ type health struct {
 	checked time.Time
 	state   string
 
-	warnings sync.Map // what is warned of → a sentence, without secrets
+	warnings sync.Map // by subject: a sentence without secrets
 }
 
-// warn has /readyz name a warning until it is replaced; "" takes it back.
+// warn sets the warning about a subject that /readyz shows; "" removes it.
 func (h *health) warn(about, text string) {
 	if h == nil {
 		return
@@ -38,7 +39,7 @@ func (h *health) warn(about, text string) {
 	}
 }
 
-// warned returns the warnings, in order.
+// warned returns the warnings in order of their subjects.
 func (h *health) warned() []string {
 	var all []string
 	h.warnings.Range(func(_, text any) bool {
@@ -49,20 +50,20 @@ func (h *health) warned() []string {
 	return all
 }
 
-// What /readyz says. With all but the first it answers 503.
+// The states that /readyz reports. Its status is 503 for all except the first.
 const (
 	stateReady       = "ready"
-	stateFull        = "storage full" // reading and removing still work
+	stateFull        = "storage full" // reading and deleting still work
 	stateUnavailable = "unavailable"
 	stateDraining    = "draining"
 )
 
 const (
-	readyWithin = 2 * time.Second // for the backend to answer
-	readyTTL    = time.Second     // how long an answer is used, however many ask
+	readyWithin = 2 * time.Second // the time limit of a check of the backend
+	readyTTL    = time.Second     // how long the result of a check is reused
 )
 
-// around answers questions about health, and has next answer the others.
+// around answers health requests, and passes the others to next.
 func (h *health) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -88,7 +89,7 @@ func (h *health) around(next http.Handler) http.Handler {
 }
 
 func writeHealth(w http.ResponseWriter, status int, word string, warnings []string) {
-	// The deadline of what was answered before on the connection still holds.
+	// The write deadline of an earlier response on this connection is still set.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerTimeout))
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -99,12 +100,13 @@ func writeHealth(w http.ResponseWriter, status int, word string, warnings []stri
 	}{word, warnings})
 }
 
-// look returns whether the backend answers, and takes writes.
+// cachedState returns the state of the backend: the result of a check not older than
+// readyTTL.
 func (h *health) cachedState() (state string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := time.Now(); now.Sub(h.checked) >= readyTTL {
-		// Not the request's context: the answer is for all who ask.
+		// Not the request's context: other requests use the result, too.
 		ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 		defer cancel()
 		h.state = checkBackend(ctx, h.backend)
@@ -113,7 +115,8 @@ func (h *health) cachedState() (state string) {
 	return h.state
 }
 
-// ask returns what a backend says before ctx ends, even if it does not mind ctx.
+// checkBackend returns the state of a backend. It returns when ctx ends, even if the
+// backend ignores ctx.
 func checkBackend(ctx context.Context, b memento.Backend) (state string) {
 	answered := make(chan error, 1)
 	go func() { answered <- check(ctx, b) }()
@@ -130,7 +133,7 @@ func checkBackend(ctx context.Context, b memento.Backend) (state string) {
 	return stateUnavailable
 }
 
-// check reads something, and asks whether something could be written.
+// check reads from a backend, and asks it whether it can write.
 func check(ctx context.Context, b memento.Backend) error {
 	for _, err := range b.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Limit: 1}) {
 		if err != nil {

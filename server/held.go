@@ -9,16 +9,18 @@ import (
 	"memento"
 )
 
-// Why maintenance is held, besides the reasons of memento.ClockError: words for the metric.
+// heldShare is the reason for a hold because more than usual would be removed. It is a
+// label of the metric, like the reasons of memento.ClockError.
 const heldShare = "more_than_usual"
 
-// clockReasons are those for which the clock is not believed.
+// clockReasons are the reasons for not trusting the clock.
 var clockReasons = []memento.ClockReason{memento.ClockStorage, memento.ClockMoved, memento.ClockGap}
 
-// repeatHeld is how often the log says again what has not changed.
+// repeatAfter is the time after which the log repeats an unchanged message.
 const repeatAfter = time.Hour
 
-// holds remember what the log has said.
+// logDedup remembers the last logged text about each subject, so that the log does not
+// repeat it too often.
 type logDedup struct {
 	mu   sync.Mutex
 	last map[string]logged
@@ -29,8 +31,9 @@ type logged struct {
 	at   time.Time
 }
 
-// isNews reports whether the log should say a text about something: because it has said
-// another, or this one more than an hour ago. "" is that there is nothing to say.
+// changed reports whether to log a text about a subject: it differs from the last text
+// about it, or that was logged more than repeatAfter ago. The text "" means that there
+// is nothing to log; it is reported as changed only once.
 func (h *logDedup) changed(about, text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +48,8 @@ func (h *logDedup) changed(about, text string) bool {
 	return true
 }
 
-// judged tells of a judgement, and reports whether maintenance can go on.
+// judged reports whether maintenance can go on after a check of the clock, and
+// publishes the result in log, metrics and health.
 func (m *maintenance) judged(j memento.ClockCheck, err error) bool {
 	wrong, held := errors.AsType[*memento.ClockError](err)
 	if err != nil && !held {
@@ -89,7 +93,8 @@ func bit(b bool) float64 {
 
 func heldText(h *memento.HeldError) string { return fmt.Sprint(h.What, " ", h.Count, "/", h.Of, " ") }
 
-// heldCommand is what to run if what is held is meant.
+// heldCommand returns an instruction for the log: the commands that show and confirm
+// what is held.
 func heldCommand(store memento.StoreID, what string) string {
 	command := "gc"
 	if what == memento.HeldMemories {

@@ -14,12 +14,12 @@ import (
 	"unicode"
 )
 
-// A kind is a form of values: how they are read, and written so that they are
-// read again. Its errors say what is wanted, as in "want a number"; whoever
-// reports them adds what was given, and where.
+// kind is a type of setting values: how they are parsed and formatted. A formatted
+// value can be parsed again. The errors of parse say what is expected, as in "want a
+// number"; the caller adds the value and its place.
 type kind[T any] struct {
-	form   string   // a word
-	words  []string // all there are; nil if there are too many to tell
+	form   string   // the type in one word, for the documentation
+	words  []string // the possible values; nil if they are not a short list
 	list   bool
 	parse  func(string) (T, error)
 	format func(T) string
@@ -27,7 +27,7 @@ type kind[T any] struct {
 
 func asIs[T ~string](v T) string { return string(v) }
 
-// anyText is a line of text. What more there is to say about it, Check does.
+// anyText is one line of text. Config.Check checks it further.
 var anyText = kind[string]{form: "text", format: asIs[string], parse: func(s string) (string, error) {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return "", errors.New("want a line of text, without control characters")
@@ -43,7 +43,7 @@ var boolean = kind[bool]{form: "bool", format: strconv.FormatBool, parse: func(s
 	return v, nil
 }}
 
-// word is one of some words.
+// word is one of the given words.
 func word[T ~string](known ...T) kind[T] {
 	names := make([]string, len(known))
 	for i, k := range known {
@@ -57,7 +57,7 @@ func word[T ~string](known ...T) kind[T] {
 	}}
 }
 
-// whole is a whole number, from least upwards.
+// whole is an integer that is at least least.
 func whole(least int) kind[int] {
 	return kind[int]{form: "number", format: strconv.Itoa, parse: func(s string) (int, error) {
 		n, err := strconv.Atoi(s)
@@ -113,7 +113,7 @@ var size = kind[int64]{
 	},
 }
 
-// autoSize is a number of bytes, or what the server finds to be right.
+// autoSize is a number of bytes, or "auto" for a size that the server computes.
 var autoSize = kind[int64]{
 	form: "size",
 	format: func(n int64) string {
@@ -135,7 +135,7 @@ var autoSize = kind[int64]{
 	},
 }
 
-// duration is a span of time of at least least.
+// duration is a duration of at least least.
 func duration(least time.Duration) kind[time.Duration] {
 	return kind[time.Duration]{form: "duration", format: formatDuration, parse: func(s string) (time.Duration, error) {
 		d, err := time.ParseDuration(s)
@@ -149,7 +149,7 @@ func duration(least time.Duration) kind[time.Duration] {
 	}}
 }
 
-// formatDuration writes 1h rather than 1h0m0s.
+// formatDuration formats a duration without zero units: 1h instead of 1h0m0s.
 func formatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0"
@@ -165,7 +165,7 @@ func formatDuration(d time.Duration) string {
 
 var address = kind[string]{form: "address", format: asIs[string], parse: parseAddress}
 
-// offAddress is an address, or none.
+// offAddress is an address, or "off".
 var offAddress = kind[string]{
 	form: "address",
 	format: func(s string) string {
@@ -196,7 +196,7 @@ func parseAddress(s string) (string, error) {
 	return s, nil
 }
 
-// isHostName reports whether s can be the name of a host.
+// isHostName reports whether s can be a host name.
 func isHostName(s string) bool {
 	for _, label := range strings.Split(s, ".") {
 		ok := label != "" && len(label) <= 63
@@ -210,19 +210,19 @@ func isHostName(s string) bool {
 	return len(s) <= 253
 }
 
-// hosts are names as they appear in the header Host, but for the port.
+// hosts are host names as in the header Host, without the port.
 var hosts = listOf("want names or IP addresses of hosts, without scheme and port, such as memory.example", func(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil || isHostName(s)
 })
 
-// origins are what browsers send in the header Origin.
+// origins are values of the header Origin, which browsers send.
 var origins = listOf("want origins, which are scheme, host and perhaps port, such as https://app.example", func(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == s && u.User == nil
 })
 
-// listOf are several texts of which each has to be ok.
+// listOf is a list of texts for each of which ok returns true.
 func listOf(want string, ok func(string) bool) kind[[]string] {
 	return kind[[]string]{
 		form: "list", list: true,

@@ -10,8 +10,8 @@ import (
 	"memento"
 )
 
-// inUse are faults of which one is that an address has another program. As an error
-// they are memento.ErrInUse, too.
+// inUse is ConfigErrors of which one says that another program uses an address.
+// errors.Is reports that it is also memento.ErrInUse.
 type inUse struct{ ConfigErrors }
 
 func (f inUse) Unwrap() []error { return []error{f.ConfigErrors, memento.ErrInUse} }
@@ -49,8 +49,8 @@ func (s *Server) listen() error {
 	return faults
 }
 
-// networkOf returns the network of an address: for an IP address its own alone, since
-// "tcp" would listen at 0.0.0.0 for IPv6 as well.
+// networkOf returns the network of an address for net.Listen. For an IP address it is
+// tcp4 or tcp6, because "tcp" can also listen on the other IP version.
 func networkOf(address string) string {
 	host, _, _ := net.SplitHostPort(address)
 	switch ip, err := netip.ParseAddr(host); {
@@ -70,13 +70,14 @@ func (s *Server) closeListeners() {
 	}
 }
 
-// Addresses are where a server listens, as host:port; "" for what it does not have.
+// Addresses are the addresses of a server's listeners, as host:port; "" if there is no
+// such listener.
 type Addresses struct {
 	Main, Metrics, Pprof string
 	TLS                  bool
 }
 
-// URL is where the API is.
+// URL returns the URL of the API.
 func (a Addresses) URL() string {
 	scheme := "http"
 	if a.TLS {
@@ -85,7 +86,7 @@ func (a Addresses) URL() string {
 	return scheme + "://" + a.Main
 }
 
-// Addresses tells where the server listens, with the ports that it got.
+// Addresses returns the addresses of the listeners, with the actual ports.
 func (s *Server) Addresses() Addresses {
 	of := func(l net.Listener) string {
 		if l == nil {
@@ -96,7 +97,8 @@ func (s *Server) Addresses() Addresses {
 	return Addresses{Main: of(s.main), Metrics: of(s.metricsListener), Pprof: of(s.pprof), TLS: s.certs != nil}
 }
 
-// listenFault says why an address cannot be listened at, and what to do.
+// listenError returns a message that says why the server cannot listen on an address,
+// and what to do.
 func listenError(address string, err error) string {
 	_, port, _ := net.SplitHostPort(address)
 	switch {
@@ -113,7 +115,7 @@ func listenError(address string, err error) string {
 	return "it cannot be listened at: " + reasonFor(err)
 }
 
-// reasonFor is the innermost reason of an error of package net.
+// reasonFor returns the text of the innermost error in an error of package net.
 func reasonFor(err error) string {
 	if code, ok := errors.AsType[syscall.Errno](err); ok {
 		return code.Error()

@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// maxFile is the most bytes of a configuration file.
+// maxFile is the largest size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// Sources are where a configuration comes from. Flags count for more than the
-// environment, that for more than the file, and that for more than defaults.
+// Sources are the sources of a configuration. Flags take precedence over the
+// environment, the environment over the file, and the file over defaults.
 type Sources struct {
 	File    string                   // path of the YAML file; "" for none
 	Getenv  func(name string) string // nil: os.Getenv. An empty variable counts as not set
-	Flags   map[string]string        // those on the command line, by [Setting.Flag]
+	Flags   map[string]string        // values of flags, by [Setting.Flag]
 	Backend string                   // the default of the setting "backend"
 }
 
-// Load reads a configuration. Whether what it names can be used is for
-// [Config.Check] to find out.
+// Load reads a configuration. It does not check whether what it names can be used:
+// [Config.Check] does.
 //
-// Errors: Faults, all there are.
+// Errors: ConfigErrors, with everything that is wrong.
 func Load(src Sources) (Config, error) {
 	if src.Getenv == nil {
 		src.Getenv = os.Getenv
@@ -62,14 +62,15 @@ func Load(src Sources) (Config, error) {
 	return c, faults.errorOrNil()
 }
 
-// A value is what a setting was given at one place.
+// value is the value of a setting from one source.
 type value struct {
 	setting Setting
 	from    origin
 	text    string
 }
 
-// readFile reads a configuration file: the values in it, and its webhooks into c.
+// readFile reads a configuration file. It returns the values, and puts the webhooks
+// into c.
 func readFile(path string, c *Config) ([]value, ConfigErrors) {
 	text, err := readBounded(path)
 	if err != nil {
@@ -94,8 +95,8 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// cause says why a file could not be used, without its path: the setting that
-// names it is named already.
+// cause returns why a file could not be used, without its path: the message names the
+// setting already.
 func cause(err error) string {
 	var at *fs.PathError
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// loads shows how much is in use of what requests share, each time that somebody
-// looks.
+// loads is a collector of how much is in use of the resources that requests share. It
+// reads them at each scrape.
 type loads struct{ api *httpapi.API }
 
 var (

@@ -13,8 +13,8 @@ import (
 	"memento/httpapi"
 )
 
-// newLogger returns a logger that writes as the configuration asks, and what
-// changes its level.
+// newLogger returns a logger in the configured format, and the variable that changes
+// its level.
 func newLogger(w io.Writer, l Log) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	level.Set(levelOf(l.Level))
@@ -27,12 +27,12 @@ func newLogger(w io.Writer, l Log) (*slog.Logger, *slog.LevelVar) {
 
 func levelOf(name string) slog.Level {
 	level := slog.LevelInfo
-	_ = level.UnmarshalText([]byte(name)) // info if it is none
+	_ = level.UnmarshalText([]byte(name)) // the level stays info if the name is unknown
 	return level
 }
 
-// logRequest writes the line of a request that was answered. It has neither the
-// query nor the path, only the route: paths of memories are in both.
+// logRequest logs an answered request. It logs the route, and neither path nor query,
+// which can contain paths of memories.
 func logRequest(ctx context.Context, logger *slog.Logger, r httpapi.Request) {
 	level := levelOfStatus(r.Status)
 	if !logger.Enabled(ctx, level) {
@@ -61,9 +61,9 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpapi.Request) {
 	logger.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// levelOfStatus is error for faults of the server, warn for what an operator may
-// want to look into, and info for the rest: that something is missing or changed
-// meanwhile is daily life.
+// levelOfStatus returns the level for an HTTP status: error for failures of the server,
+// warn for what an operator may want to examine, and info for the rest. That something
+// is missing or was changed concurrently is normal.
 func levelOfStatus(status int) slog.Level {
 	switch status {
 	case 529, http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusRequestTimeout:
@@ -75,12 +75,11 @@ func levelOfStatus(status int) slog.Level {
 	return slog.LevelInfo
 }
 
-// routeOf is the pattern of a route, or "none".
+// routeOf returns the pattern of a route; "none" if there is no route.
 func routeOf(pattern string) string { return cmp.Or(pattern, "none") }
 
-// An errorLog makes the lines that package http writes records. Most are about
-// connections that broke off and handshakes that failed, which is daily life in
-// an open network.
+// errorLog writes the messages of package http to the structured log. Most are about
+// broken connections and failed handshakes, which are normal in an open network.
 type errorLog struct{ logger *slog.Logger }
 
 func (l errorLog) Write(line []byte) (int, error) {

@@ -10,9 +10,8 @@ import (
 	"memento"
 )
 
-// maintenance has every store do what its settings ask for as time goes by, now
-// and then, in one goroutine. Of several servers on one backend that knows of them,
-// one does it.
+// maintenance regularly applies expiry and pruning to all stores, in one goroutine. If
+// several servers share a backend that supports leases, one of them does it.
 type maintenance struct {
 	backend  memento.Backend
 	interval time.Duration
@@ -23,10 +22,10 @@ type maintenance struct {
 	held     logDedup
 
 	mu   sync.Mutex
-	seen map[memento.Workspace]bool // by requests; tokens may name some that have no keys
+	seen map[memento.Workspace]bool // from requests; tokens may name workspaces without keys
 }
 
-// note remembers a workspace.
+// note records a workspace that a request used.
 func (m *maintenance) note(ws memento.Workspace) {
 	if ws == "" {
 		return
@@ -39,15 +38,16 @@ func (m *maintenance) note(ws memento.Workspace) {
 	m.seen[ws] = true
 }
 
-// firstRun is how long after the start the first run is, at most: a server that is
-// started again and again should not do nothing else, nor never do it.
+// firstRun is the longest time from the start to the first run. A server that is
+// restarted often should not run maintenance at every start, but it should not skip it
+// forever either.
 const firstRun = time.Minute
 
-// startTime is how long the judgement of the clock at the start may take.
+// startTime is the time limit of the clock check at the start.
 const startTime = 10 * time.Second
 
-// start judges the clock before requests are answered, so that the mark of a clock that
-// is right is there before anything else happens.
+// start checks the clock before requests are answered, so that the time of a correct
+// clock is recorded before anything else happens.
 func (m *maintenance) start(ctx context.Context) {
 	if m.interval <= 0 {
 		return
@@ -58,7 +58,7 @@ func (m *maintenance) start(ctx context.Context) {
 	m.judged(j, err)
 }
 
-// run works until ctx ends.
+// run runs maintenance regularly until ctx ends.
 func (m *maintenance) run(ctx context.Context) {
 	if m.interval <= 0 {
 		return
@@ -76,12 +76,13 @@ func (m *maintenance) run(ctx context.Context) {
 	}
 }
 
-// maintenanceDuty names the duty in elections. Servers of other releases share it.
+// maintenanceDuty is the name of the lease. Servers of other releases use the same
+// name.
 const maintenanceDuty = "maintenance"
 
-// chosen reports whether the run is for this server to make. The term is the
-// interval: while the one that was chosen lives, no other makes a run, and if it does
-// not, another makes the next.
+// chosen reports whether this server has the lease for the run. The lease lasts for one
+// interval: while its holder lives, no other server runs maintenance, and if the holder
+// does not renew it, another server does the next run.
 func (m *maintenance) chosen(ctx context.Context) bool {
 	elector, ok := m.backend.(memento.Leaser)
 	if !ok {
@@ -97,8 +98,9 @@ func (m *maintenance) chosen(ctx context.Context) bool {
 	return chosen && err == nil
 }
 
-// once goes through all stores. The clock is judged before a server is chosen: one
-// whose clock is wrong must not have the duty that another could do.
+// once runs maintenance on all stores. It checks the clock before it acquires the
+// lease, so that a server with a wrong clock does not hold a lease that another server
+// could use.
 func (m *maintenance) once(ctx context.Context) {
 	j, err := m.keeper.CheckClock(ctx)
 	if ctx.Err() != nil || !m.judged(j, err) || !m.chosen(ctx) {
@@ -145,8 +147,9 @@ func (m *maintenance) once(ctx context.Context) {
 	m.logger.Debug("maintenance done", "stores", stores, "failed", failed, "took_ms", time.Since(began).Milliseconds())
 }
 
-// workspaces are those that have stores or, if the backend does not know them, those
-// that have keys, those that were asked for, and the default.
+// workspaces returns the workspaces that have stores. If the backend cannot list them,
+// it returns the workspaces that have keys, those that requests used, and the default
+// one.
 func (m *maintenance) workspaces(ctx context.Context) (map[memento.Workspace]bool, error) {
 	spaces := map[memento.Workspace]bool{}
 	if lister, ok := m.backend.(memento.WorkspaceLister); ok {
@@ -175,7 +178,7 @@ func (m *maintenance) workspaces(ctx context.Context) (map[memento.Workspace]boo
 	return spaces, nil
 }
 
-// safeError is the text of an error without the path of a memory.
+// safeError returns the text of an error without the path of a memory.
 func safeError(err error) string {
 	if at, ok := errors.AsType[*memento.Error](err); ok && at.Path != "" {
 		err = &memento.Error{Op: at.Op, Err: at.Err}

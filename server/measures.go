@@ -8,13 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// measures shows what a backend measures, each time that somebody looks.
+// measures is a collector of the backend's own metrics. It reads them at each scrape.
 type measures struct {
 	meter  memento.MetricSource
 	logger *slog.Logger
 }
 
-// Describe names nothing: which measures there are is the backend's to say.
+// Describe sends nothing: only the backend knows which metrics it has.
 func (m measures) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -29,7 +29,7 @@ func (m measures) Collect(found chan<- prometheus.Metric) {
 		}
 		desc := prometheus.NewDesc("memento_backend_"+one.Name, one.Help, labels, nil)
 		metric, err := prometheus.NewConstMetric(desc, kind, one.Value, values...)
-		if err != nil { // a fault of the backend, which keeps no other metric from being seen
+		if err != nil { // a bug in the backend; the other metrics are still collected
 			m.logger.Error("a measure of the backend cannot be shown", "name", one.Name)
 			continue
 		}

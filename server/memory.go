@@ -12,9 +12,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// availableMemory returns how many bytes this process may use: the least of the
-// limits of its control groups, of the machine, and of GOMEMLIMIT. Where none can be
-// found out it is that of a small machine.
+// availableMemory returns how many bytes this process may use: the minimum of the
+// limits of its control groups, the machine's memory, and GOMEMLIMIT. If none is known,
+// it assumes a small machine.
 func availableMemory() int64 {
 	const unknown = 1 << 30
 	least := int64(math.MaxInt64)
@@ -26,38 +26,38 @@ func availableMemory() int64 {
 	if least == math.MaxInt64 {
 		least = unknown
 	}
-	return min(least, debug.SetMemoryLimit(-1)) // which only asks
+	return min(least, debug.SetMemoryLimit(-1)) // a negative argument only reads the limit
 }
 
 const (
-	processMemory = 64 << 20 // bytes that the process takes before it does anything
-	cachePerCPU   = 24 << 20 // and what SQLite's connections keep, outside of Go's heap, for each processor
-	leastBudget   = 16 << 20 // enough for one request of the largest kind
+	processMemory = 64 << 20 // bytes that the process uses without any load
+	cachePerCPU   = 24 << 20 // bytes for each processor that SQLite's connections cache outside of Go's heap
+	leastBudget   = 16 << 20 // bytes; enough for one request of the largest kind
 	mostBudget    = 2 << 30
 )
 
-// memoryBudget returns how much of so many bytes requests may take: two thirds of
-// what the process itself leaves. The rest is for garbage, and for connections.
+// memoryBudget returns how many of the available bytes requests may use: two thirds of
+// what the process itself does not need. The rest is for garbage and connections.
 func memoryBudget(available int64, processors int) int64 {
 	own := min(processMemory+cachePerCPU*int64(processors), available/2)
 	return min(max((available-own)/3*2, leastBudget), mostBudget)
 }
 
-// goMemory returns how many of so many bytes are for Go's heap.
+// goMemory returns how many of the available bytes Go's heap may use.
 func goMemory(available int64, processors int) int64 {
 	return max(available-available/10-cachePerCPU*int64(processors), available/2)
 }
 
-// LimitMemory sets Go's memory limit by the memory there is, so that garbage is
-// collected before a container is killed. A limit that GOMEMLIMIT has set stays.
+// LimitMemory sets Go's memory limit from the available memory, so that garbage is
+// collected before a container is killed. A limit set by GOMEMLIMIT stays.
 func LimitMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(goMemory(availableMemory(), runtime.GOMAXPROCS(0)))
 	}
 }
 
-// giveBackMemory gives memory back to the system after requests have taken much of
-// it: by itself, Go keeps it for minutes.
+// giveBackMemory returns memory to the operating system after requests have used much
+// of it. Go by itself keeps it for minutes.
 func giveBackMemory(ctx context.Context, api *httpapi.API, budget int64) {
 	const interval, rest = 5 * time.Second, 3 // times the interval
 	ticker := time.NewTicker(interval)

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what Prometheus reads, in a registry of their own. No label has
-// values that callers choose, so that their number is bounded.
+// metrics are the Prometheus metrics, in a registry of their own. No label has values
+// that clients choose, so their number is bounded.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -112,12 +112,12 @@ func newMetrics(version string) *metrics {
 	return m
 }
 
-// handler serves the metrics.
+// handler returns the handler that serves the metrics.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 8, Timeout: 10 * time.Second})
 }
 
-// requested counts a request that was answered.
+// requested counts an answered request.
 func (m *metrics) requested(r httpapi.Request) {
 	method, route := knownMethod(r.Method), routeOf(r.Route)
 	m.requests.WithLabelValues(method, route, strconv.Itoa(r.Status)).Inc()
@@ -126,7 +126,8 @@ func (m *metrics) requested(r httpapi.Request) {
 	m.responseBytes.WithLabelValues(route).Add(float64(r.Written))
 }
 
-// knownMethod is a method of HTTP, or "other": clients may send any word.
+// knownMethod returns an HTTP method, or "other" for an unknown one: clients may send
+// any word.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -135,7 +136,7 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// observed counts a call of a store to the backend.
+// observed counts a store's call of the backend.
 func (m *metrics) observed(_ context.Context, o memento.Observation) {
 	result := outcomeOf(o.Err)
 	m.operations.WithLabelValues(o.Op, result).Inc()
@@ -151,12 +152,12 @@ func (m *metrics) observed(_ context.Context, o memento.Observation) {
 		m.writtenBytes.Add(float64(v.Size))
 	}
 	for _, found := range o.Receipt.Masked {
-		m.maskings.WithLabelValues(found.Kind).Inc() // kinds are those of the detector's rules
+		m.maskings.WithLabelValues(found.Kind).Inc() // bounded: kinds are defined by the detector's rules
 	}
 }
 
-// outcomeOf says in a word what became of a call to the backend. Only "error"
-// and "unavailable" are faults of the storage.
+// outcomeOf returns the outcome of a backend call as one word. Only "error" and
+// "unavailable" are failures of the storage.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "ok"
@@ -185,7 +186,7 @@ func outcomeOf(err error) string {
 	return "error"
 }
 
-// maintained counts what was done in a store as time went by.
+// maintained counts the result of maintaining one store.
 func (m *metrics) maintained(u memento.MaintenanceResult, err error) {
 	result := "ok"
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// oidcAuth lets in who comes with a token (JWT) of an OpenID Connect issuer. The
-// issuer is asked for its keys when the first token comes, and again until it
-// answers, so that the server starts without it.
+// oidcAuth authenticates callers that have a token (JWT) of an OpenID Connect issuer.
+// It requests the issuer's configuration at the first token, and again until the issuer
+// answers, so that the server can start without the issuer.
 type oidcAuth struct {
 	config OIDC
 	client *http.Client
@@ -31,13 +31,13 @@ type oidcAuth struct {
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
-	asked    time.Time             // when it last did not
+	asked    time.Time             // the time of the last failed request
 }
 
 const (
 	issuerTimeout = 10 * time.Second
-	issuerRetry   = 2 * time.Second // until an issuer that did not answer is asked again
-	issuerTTL     = 5 * time.Second // how long an answer of it is used, however many ask
+	issuerRetry   = 2 * time.Second // the time between two requests to an issuer that did not answer
+	issuerTTL     = 5 * time.Second // how long a response of the issuer is reused
 	maxSubject    = 255             // bytes; OpenID Connect Core 1.0, section 2
 )
 
@@ -48,7 +48,7 @@ func newOIDC(config OIDC, now func() time.Time, logger *slog.Logger) *oidcAuth {
 	}}
 }
 
-// errIssuer is memento.ErrUnavailable: the issuer may answer later.
+// errIssuer is memento.ErrUnavailable, since the issuer may answer later.
 var errIssuer error = issuerError{}
 
 type issuerError struct{}
@@ -56,8 +56,9 @@ type issuerError struct{}
 func (issuerError) Error() string        { return "the issuer of tokens cannot be reached" }
 func (issuerError) Is(target error) bool { return target == memento.ErrUnavailable }
 
-// Authenticate implements httpapi.Authenticator. A credential that is not a token
-// of the issuer is somebody else's to judge, and costs the issuer nothing.
+// Authenticate implements httpapi.Authenticator. It rejects a credential that is not a
+// token of the issuer without a request to the issuer, so that another authenticator
+// can check it.
 func (o *oidcAuth) Authenticate(ctx context.Context, credential string) (httpapi.Principal, error) {
 	if !o.mayBeOurs(credential) {
 		return httpapi.Principal{}, httpapi.ErrUnauthenticated
@@ -71,7 +72,7 @@ func (o *oidcAuth) Authenticate(ctx context.Context, credential string) (httpapi
 		switch {
 		case ctx.Err() != nil:
 			return httpapi.Principal{}, ctx.Err()
-		case strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"): // the library keeps no error to ask for
+		case strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"): // the library returns no error value for this
 			o.logger.Error("keys of the issuer of tokens could not be fetched", "issuer", o.config.Issuer)
 			return httpapi.Principal{}, errIssuer
 		}
@@ -86,9 +87,9 @@ func (o *oidcAuth) Authenticate(ctx context.Context, credential string) (httpapi
 	return who, nil
 }
 
-// mayBeOurs reports whether a credential looks like a token that the issuer made
-// and that is still good, by what it says itself. So what others make up does not
-// have the issuer asked.
+// mayBeOurs reports whether a credential claims to be a token of the issuer that has
+// not expired. Only for such a token the issuer's keys are requested, not for arbitrary
+// credentials.
 func (o *oidcAuth) mayBeOurs(credential string) bool {
 	parts := strings.Split(credential, ".")
 	if len(parts) != 3 || len(credential) > 16<<10 {
@@ -105,7 +106,7 @@ func (o *oidcAuth) mayBeOurs(credential string) bool {
 	return json.Unmarshal(payload, &says) == nil && says.Issuer == o.config.Issuer && says.Expiry > float64(o.now().Unix())
 }
 
-// reasonOf says why a token was refused, without anything from the token.
+// reasonOf returns why a token was refused, without any part of the token.
 func reasonOf(err error) string {
 	if expired, ok := errors.AsType[*oidc.TokenExpiredError](err); ok {
 		return "it ended on " + expired.Expiry.UTC().Format(time.RFC3339)
@@ -118,7 +119,8 @@ func reasonOf(err error) string {
 	return "it is not a token of the issuer"
 }
 
-// find returns what verifies tokens, asking the issuer if it has not answered yet.
+// find returns the verifier of tokens. It requests the issuer's configuration if it
+// does not have it yet.
 func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +130,7 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	if now := o.now(); now.Sub(o.asked) < issuerRetry && !now.Before(o.asked) {
 		return nil, errIssuer
 	}
-	// The request that asks first may go away; the answer is for all.
+	// Without the cancellation of this request: other requests use the result, too.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.config.Issuer)
 	if err != nil {
 		o.asked = o.now()
@@ -138,8 +140,8 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	o.verifier = provider.Verifier(&oidc.Config{
 		ClientID: o.config.Audience,
 		Now:      o.now,
-		// Only signatures that nobody but the issuer can make: not "none", and
-		// no HMAC, whose key would be the public one.
+		// Only signatures that nobody except the issuer can make: not "none", and no
+		// HMAC, whose key would be the public one.
 		SupportedSigningAlgs: []string{
 			oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
 			oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
@@ -156,7 +158,7 @@ func issuerAnswerError(err error) string {
 	return "no usable answer from its /.well-known/openid-configuration"
 }
 
-// principal reads the claims of a token that is genuine.
+// principal reads the claims of a verified token.
 func (o *oidcAuth) principal(token *oidc.IDToken) (httpapi.Principal, error) {
 	subject := token.Subject
 	if subject == "" || len(subject) > maxSubject || !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl) {
@@ -187,8 +189,8 @@ func (o *oidcAuth) principal(token *oidc.IDToken) (httpapi.Principal, error) {
 	return who, nil
 }
 
-// roleIn returns the role that a claim says: the one that may do most, if it is a
-// list. Other words in a list are for others.
+// roleIn returns the role in a claim. If the claim is a list, it is the role with the
+// most rights; words that are not roles are ignored.
 func roleIn(claim any) (role memento.Role, ok bool) {
 	words := []any{claim}
 	if list, isList := claim.([]any); isList {

@@ -6,8 +6,8 @@ import (
 	"net/http/pprof"
 )
 
-// profiles serves Go's profiler. It only answers to names of this machine, so that
-// a web page cannot reach it under one of its own.
+// profiles returns a handler that serves Go's profiler. It accepts only host names of
+// this machine, so that a web page cannot reach it under the page's own name.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

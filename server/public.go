@@ -11,16 +11,19 @@ import (
 	"time"
 )
 
-// errNotPublic is of a webhook that would reach into this machine or its network.
+// errNotPublic is the error of a webhook whose address is in this machine or a private
+// network.
 var errNotPublic = errors.New("its address is not public; allow_private lets it be")
 
-// webhookClient sends messages of webhooks: no redirects are followed, no proxy is
-// asked, and unless private ones are allowed only public addresses are called.
+// webhookClient returns the client that sends messages of webhooks. It does not follow
+// redirects or use a proxy, and it connects only to public addresses unless
+// allowPrivate is set.
 func webhookClient(allowPrivate bool) *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	if !allowPrivate {
-		// Called for each address once the name is resolved, so that a name
-		// cannot be public when it is looked at and private when it is called.
+		// This is called for each address after the name is resolved, so that a name
+		// cannot resolve to a public address when it is checked and to a private one
+		// when the connection is made.
 		dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || !isPublic(at.Addr()) {
@@ -42,10 +45,9 @@ func webhookClient(allowPrivate bool) *http.Client {
 	}
 }
 
-// notPublic are the ranges that lead into a machine, its network, or nowhere, are
-// for documentation, or are ways to write other addresses. Of version 6, what is not
-// in public6 is none of the public Internet either. Source: the special-purpose
-// address registries of IANA.
+// notPublic are the address ranges of this machine, private networks, documentation and
+// unassigned use, and those that embed other addresses. An IPv6 address outside of
+// public6 is not public either. Source: the special-purpose address registries of IANA.
 var (
 	public6   = netip.MustParsePrefix("2000::/3")
 	notPublic = prefixes(
@@ -64,7 +66,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// isPublic reports whether an address is one of the public Internet.
+// isPublic reports whether an address belongs to the public Internet.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() || a.Is6() && !public6.Contains(a) {

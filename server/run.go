@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// ErrCutOff is returned by [Server.Run] if requests were still under way when the
-// time for them to finish was over. What they wrote is whole or not there.
+// ErrCutOff is returned by [Server.Run] if requests were still running at the end of
+// the grace period. A write of such a request was made completely or not at all.
 var ErrCutOff = errors.New("requests were cut off")
 
-// Run serves until ctx ends. Then it finishes what was accepted, for as long as
-// the configuration allows, and returns nil.
+// Run serves until ctx ends. Then it finishes the accepted requests, within the
+// configured grace period, and returns nil.
 //
-// Errors: ErrCutOff; anything else is a listener that failed.
+// Errors: ErrCutOff; any other error is the failure of a listener.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
 	background, endBackground := context.WithCancel(ctx)
@@ -79,7 +79,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return fault
 }
 
-// waitFor waits for what has been told to end, but not for ever.
+// waitFor waits for tasks to end, for at most a given time.
 func waitFor(tasks *sync.WaitGroup, most time.Duration) {
 	ended := make(chan struct{})
 	go func() {
@@ -92,12 +92,12 @@ func waitFor(tasks *sync.WaitGroup, most time.Duration) {
 	}
 }
 
-// drain ends the main listener.
+// drain shuts down the main listener.
 func (s *Server) drain(main *http.Server) error {
 	s.health.draining.Store(true)
 	s.logger.Info("ending; finishing what was accepted", "grace", formatDuration(s.config.Shutdown.Grace))
 	time.Sleep(s.config.Shutdown.Delay)
-	s.api.Close() // streams, which would not end by themselves
+	s.api.Close() // ends streams of changes, which would not end by themselves
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Shutdown.Grace)
 	defer cancel()
 	if err := main.Shutdown(ctx); err != nil {
@@ -107,7 +107,8 @@ func (s *Server) drain(main *http.Server) error {
 	return nil
 }
 
-// last ends what is not about requests.
+// last shuts down what does not serve API requests: webhooks, traces and the other
+// listeners.
 func (s *Server) last(side []*http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), hooksGrace)
 	s.hooks.close(ctx)
@@ -132,8 +133,8 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	}
 }
 
-// unbreakable answers with an error if a handler panics. The API does so itself;
-// this is for what is around it.
+// recoverPanics answers with an error if a handler panics. The API recovers its own
+// panics; this is for the handlers around it.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -142,9 +143,10 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			case fault == nil:
 				return
 			case fault == http.ErrAbortHandler:
-				panic(fault) // an answer that is cut off on purpose; package http says nothing
+				panic(fault) // aborts the response on purpose; package http does not log it
 			}
-			// Of other values only the type: they may hold what a memory holds.
+			// Only the type of any other value: the value may contain contents of a
+			// memory.
 			text := fmt.Sprintf("%T", fault)
 			if err, ok := fault.(runtime.Error); ok {
 				text = err.Error()
@@ -158,7 +160,8 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// withoutBodies answers requests whose bodies next does not read.
+// withoutBodies limits the wait for the bodies of requests, since next does not read
+// them.
 func withoutBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitBodyWait(w, r)
@@ -166,16 +169,16 @@ func withoutBodies(next http.Handler) http.Handler {
 	})
 }
 
-// forgoBody waits no longer than a moment for the body of a request that nobody
-// reads. Package http reads it to its end before it answers, for as long as it takes
-// to come, and so long the server could not end either.
+// limitBodyWait limits the time for receiving a request body that no handler reads.
+// Package http reads such a body to its end before it answers, without a limit of time,
+// and the server could not shut down meanwhile.
 func limitBodyWait(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace))
 	}
 }
 
-// counted keeps the number of requests under way.
+// counted counts the requests that are being answered.
 func (s *Server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.metrics.inFlight.Inc()

@@ -16,20 +16,20 @@ import (
 	"memento/httpapi"
 )
 
-// Deps are what a server is made of besides its configuration.
+// Deps are the dependencies of a server besides its configuration.
 type Deps struct {
-	Backend  memento.Backend // required; closed by the caller, after Run
+	Backend  memento.Backend // required; the caller closes it after Run
 	Detector memento.Detector
 	Log      io.Writer        // nil: no log
 	Version  string           // of memento, for metrics and traces
 	Now      func() time.Time // nil: time.Now
 
-	// Elapsed tells how much time has passed, by a clock that cannot be set; see
+	// Elapsed returns the time that has passed, by a clock that cannot be set; see
 	// memento.MaintainerOptions. Nil: this machine's.
 	Elapsed func() time.Duration
 }
 
-// A Server is a memento server whose listeners are open. See [New].
+// Server is a memento server whose listeners are open. See [New].
 type Server struct {
 	config      Config
 	logger      *slog.Logger
@@ -41,28 +41,28 @@ type Server struct {
 	certs       *certificates // nil without TLS
 	hooks       *webhooks
 	maintenance *maintenance
-	budget      int64 // bytes that requests may take
+	budget      int64 // bytes of memory that requests may use
 
 	main, metricsListener, pprof net.Listener // the latter two may be nil
 }
 
-// The bounds of connections; those of requests are the API's.
+// The time limits of connections. Package httpapi has those of requests.
 const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
-	bodyGrace      = time.Second      // for a body that nobody reads
-	scrapeTimeout  = 30 * time.Second // to take the metrics
-	hooksGrace     = 5 * time.Second  // for what is queued, at the end
-	lastGrace      = 2 * time.Second  // for traces and scrapers, at the end
+	bodyGrace      = time.Second      // for a request body that no handler reads
+	scrapeTimeout  = 30 * time.Second // for sending the metrics
+	hooksGrace     = 5 * time.Second  // for queued messages of webhooks, at shutdown
+	lastGrace      = 2 * time.Second  // for traces and metrics, at shutdown
 )
 
-// New makes a server and opens its listeners, which accept connections from then
-// on, and answer them once it runs.
+// New makes a server and opens its listeners. They accept connections at once; the
+// server answers them when it runs.
 //
-// Errors: Faults, those of [Config.Check] and of what only starting shows, such as
-// an address that is taken, which is memento.ErrInUse, too; memento.ErrUnsupported if
-// nobody could come in.
+// Errors: ConfigErrors, those of [Config.Check] and those that only a start can show.
+// If an address is in use, they are also memento.ErrInUse. memento.ErrUnsupported if no
+// caller could authenticate.
 func New(c Config, d Deps) (*Server, error) {
 	if d.Now == nil {
 		d.Now = time.Now
@@ -72,7 +72,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	c.Webhooks = slices.Clone(c.Webhooks)
 	for i := range c.Webhooks {
-		if w := &c.Webhooks[i]; w.key == nil { // of a configuration that was not loaded
+		if w := &c.Webhooks[i]; w.key == nil { // the configuration was not made by Load
 			if err := w.findSecret(os.Getenv); err != nil {
 				return nil, ConfigErrors{c.webhookError(i, "%v", err)}
 			}
@@ -91,7 +91,7 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, err
 	}
 	if every := &c.Maintenance.Interval; *every > 0 {
-		*every = max(*every, time.Second) // less would do nothing else
+		*every = max(*every, time.Second) // more often than once a second would take too much time
 	}
 	if s.budget = c.MemoryBudget; s.budget == 0 {
 		s.budget = memoryBudget(availableMemory(), runtime.GOMAXPROCS(0))
@@ -132,7 +132,7 @@ func New(c Config, d Deps) (*Server, error) {
 	return s, nil
 }
 
-// authenticator is who may come in.
+// authenticator returns the authenticator of API requests.
 func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 	var auths []httpapi.Authenticator
 	if keeper, ok := d.Backend.(memento.KeyKeeper); ok {
@@ -147,12 +147,11 @@ func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 	return httpapi.FirstOf(auths...), nil
 }
 
-// Logger writes to the server's log.
+// Logger returns a logger that writes to the server's log.
 func (s *Server) Logger() *slog.Logger { return s.logger }
 
-// Reload takes up what of a configuration can change while the server runs: the
-// certificate's files, webhooks, and the level of the log. Webhooks that were left
-// alone are tried again.
+// Reload applies the settings that can change while the server runs: the certificate's
+// files, webhooks, and the log level. It enables webhooks that were disabled.
 func (s *Server) Reload(c Config) {
 	s.level.Set(levelOf(c.Log.Level))
 	if s.certs != nil {
@@ -172,7 +171,7 @@ func (s *Server) Close() {
 	s.traces.close(ended)
 }
 
-// requested is told of every request that was answered.
+// requested is called for every answered request.
 func (s *Server) requested(ctx context.Context, r httpapi.Request) {
 	s.metrics.requested(r)
 	s.traces.requested(ctx, r)
@@ -180,7 +179,7 @@ func (s *Server) requested(ctx context.Context, r httpapi.Request) {
 	logRequest(ctx, s.logger, r)
 }
 
-// observed is told of every call of a store to the backend.
+// observed is called for every call of a store to the backend.
 func (s *Server) observed(ctx context.Context, o memento.Observation) {
 	s.metrics.observed(ctx, o)
 	s.traces.observed(ctx, o)

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML writes the configuration as a file that would give it, each setting with
-// where it has its value from. Secrets are left out.
+// YAML returns the configuration as a YAML file, with the source of each setting as a
+// comment. Secrets are left out.
 func (c *Config) YAML() ([]byte, error) {
 	top := &yaml.Node{Kind: yaml.MappingNode}
 	sections := map[string]*yaml.Node{}
@@ -45,7 +45,7 @@ func scalar(text string) *yaml.Node {
 	return n
 }
 
-// settingYAML is the value of a setting, with where it is from.
+// settingYAML returns the value of a setting, with its source as a comment.
 func (c *Config) settingYAML(s Setting) *yaml.Node {
 	text := s.text(c)
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
@@ -69,8 +69,8 @@ func (c *Config) settingYAML(s Setting) *yaml.Node {
 	return n
 }
 
-// withoutUser replaces a user and a password that have no place in a URL, also in
-// what is not a URL because of them.
+// withoutUser replaces the user and password in a URL where they do not belong, also in
+// a text that is not a valid URL because of them.
 func withoutUser(text string) string {
 	u, err := url.Parse(text)
 	if err == nil && u.User != nil {
@@ -100,7 +100,7 @@ func (w *Webhook) yaml() *yaml.Node {
 	add := func(key string, v *yaml.Node) { n.Content = append(n.Content, scalar(key), v) }
 	at := scalar(withoutUser(w.URL))
 	at.LineComment = origin{source: FromFile, line: w.line}.String()
-	if u, err := url.Parse(w.URL); err == nil && u.RawQuery != "" { // often a secret
+	if u, err := url.Parse(w.URL); err == nil && u.RawQuery != "" { // the query often contains a secret
 		u.RawQuery = ""
 		at.Value = u.String()
 		at.LineComment += "; its query is not shown"

@@ -8,25 +8,25 @@ import (
 	"memento"
 )
 
-// A Setting is a row of the table of settings: one thing that can be set, by a
-// flag, a variable of the environment or a line of the file.
+// Setting is a row of the table of settings: one value that can be set by a flag, an
+// environment variable or a line of the file.
 type Setting struct {
-	Key     string // in the file; a dot leads into a mapping
-	Form    string // what a value looks like, in a word
-	Default string // as it would be written; "" if there is none
-	Unset   string // what holds without a value, for people; "" if Default says it
+	Key     string // in the file; a dot separates a mapping from a key in it
+	Form    string // the type of the value, in one word
+	Default string // in the form of the file; "" if there is none
+	Unset   string // what applies without a value, for people; "" if Default says it
 	Meaning string
 
-	set  func(*Config, string) error // parses; nil for what only the file can have
-	text func(*Config) string        // writes
-	list bool                        // whether a value is several, separated by commas
+	set  func(*Config, string) error // parses a value; nil if only the file can have the setting
+	text func(*Config) string        // formats the value
+	list bool                        // the value is a list, separated by commas
 
 	words []string
-	flag  string // "" if it is as the key
+	flag  string // "" if the name is derived from the key
 }
 
-// Flag returns the name of the setting's flag, without hyphens in front; "" if it
-// has none.
+// Flag returns the name of the setting's flag, without leading hyphens; "" if it has
+// none.
 func (s Setting) Flag() string {
 	if s.set == nil || s.flag != "" {
 		return s.flag
@@ -34,7 +34,7 @@ func (s Setting) Flag() string {
 	return strings.NewReplacer(".", "-", "_", "-").Replace(s.Key)
 }
 
-// Env returns the name of the setting's variable; "" if it has none.
+// Env returns the name of the setting's environment variable; "" if it has none.
 func (s Setting) Env() string {
 	if s.set == nil {
 		return ""
@@ -42,20 +42,21 @@ func (s Setting) Env() string {
 	return "MEMENTO_" + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
 }
 
-// IsList reports whether a value is several, separated by commas.
+// IsList reports whether the value is a list, separated by commas.
 func (s Setting) IsList() bool { return s.list }
 
-// Words returns all values that there are; nil if they are too many to tell.
+// Words returns the possible values; nil if they are not a short list.
 func (s Setting) Words() []string { return slices.Clone(s.words) }
 
-// Check says what is wrong with a value, by itself.
+// Check returns an error if a value alone is not valid. [Config.Check] checks settings
+// together.
 func (s Setting) Check(value string) error {
 	var c Config
 	return s.set(&c, value)
 }
 
-// Settings returns the table. It is the single source of the flags, the
-// variables, the file and docs/configuration.md.
+// Settings returns the table. It is the single source of the flags, the environment
+// variables, the keys of the file, and docs/configuration.md.
 func Settings() []Setting {
 	return []Setting{
 		row("backend", "", anyText, func(c *Config) *string { return &c.Backend },
@@ -139,7 +140,7 @@ func Settings() []Setting {
 	}
 }
 
-// row makes a row of the table from where its value is kept.
+// row returns a row of the table. place returns the field that has the value.
 func row[T any](key, preset string, k kind[T], place func(*Config) *T, meaning string) Setting {
 	return Setting{
 		Key: key, Form: k.form, Default: preset, Meaning: meaning, list: k.list, words: k.words,
@@ -154,7 +155,7 @@ func row[T any](key, preset string, k kind[T], place func(*Config) *T, meaning s
 	}
 }
 
-// flagged names the flag, of a setting whose flag is one of all commands.
+// flagged sets the name of the flag, for a setting whose flag all commands have.
 func (s Setting) flagged(name string) Setting {
 	s.flag = name
 	return s

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// certificates serve the certificate in two files, and take up new files while
-// the server runs. It is safe for concurrent use.
+// certificates serves the certificate in two files, and loads new files while the
+// server runs. It is safe for concurrent use.
 type certificates struct {
 	files   TLS
 	now     func() time.Time
@@ -19,15 +19,15 @@ type certificates struct {
 
 	mu     sync.Mutex
 	served *tls.Certificate
-	seen   [2]os.FileInfo // of what was last read
+	seen   [2]os.FileInfo // of the files that were last read
 	looked time.Time
-	fault  string // why the files cannot be used at present; "" if they can
+	fault  string // why the files cannot be used now; "" if they can
 }
 
-// lookEvery is how often, at most, the files are looked at.
+// lookEvery is the shortest time between two checks of the files.
 const lookEvery = time.Second
 
-// newCertificates reads the files, which must be good at the start.
+// newCertificates reads the files, which must be valid at the start.
 func newCertificates(files TLS, now func() time.Time, logger *slog.Logger, m *metrics) (*certificates, error) {
 	c := &certificates{files: files, now: now, logger: logger, metrics: m}
 	if err := c.read(); err != nil {
@@ -36,7 +36,7 @@ func newCertificates(files TLS, now func() time.Time, logger *slog.Logger, m *me
 	return c, nil
 }
 
-// config is what a TLS listener needs.
+// config returns the configuration of a TLS listener.
 func (c *certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -44,8 +44,8 @@ func (c *certificates) config() *tls.Config {
 	}
 }
 
-// current returns the certificate of the files as they are now or, if they
-// cannot be used, the last that could.
+// current returns the certificate in the files or, if they cannot be used, the last one
+// that could.
 func (c *certificates) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,15 +55,15 @@ func (c *certificates) current() *tls.Certificate {
 	return c.served
 }
 
-// reload looks at the files at once.
+// reload checks the files at once.
 func (c *certificates) reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.look()
 }
 
-// look reads the files if they have changed, or could not be used: a certificate
-// whose time has not begun is good later.
+// look reads the files if they have changed, or could not be used before: a certificate
+// that is not valid yet becomes valid later.
 func (c *certificates) look() {
 	c.looked = c.now()
 	if seen, err := c.stat(); err == nil && c.fault == "" && c.isSeen(seen) {
@@ -74,7 +74,7 @@ func (c *certificates) look() {
 		fault = cause(err)
 	}
 	switch told := c.fault; {
-	case fault != "" && fault != told: // once for each fault, not for each look
+	case fault != "" && fault != told: // logged once for each reason, not at each check
 		c.metrics.tlsReloads.WithLabelValues("error").Inc()
 		c.logger.Error("new certificate cannot be used; the old one stays", "error", fault)
 	case fault == "" && c.served != before:
@@ -84,10 +84,11 @@ func (c *certificates) look() {
 	c.fault = fault
 }
 
-// read takes up what is in the files.
+// read loads the certificate from the files.
 func (c *certificates) read() error {
 	c.looked = c.now()
-	// Looked at before they are read: a change in between is found the next time.
+	// The files' state is taken before they are read, so that the next check finds a
+	// change in between.
 	seen, err := c.stat()
 	c.seen = seen
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *certificates) stat() (seen [2]os.FileInfo, err error) {
 	return seen, nil
 }
 
-// isSeen reports whether the files are those that were last read.
+// isSeen reports whether the files are unchanged since they were last read.
 func (c *certificates) isSeen(now [2]os.FileInfo) bool {
 	for i, f := range now {
 		was := c.seen[i]

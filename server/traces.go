@@ -22,17 +22,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traces are spans of requests and of the calls of stores in them, sent by
-// OTLP/HTTP. They carry neither paths nor contents of memories. A nil *traces
-// makes none.
+// traces records spans of requests and of their calls to the backend, and sends them by
+// OTLP/HTTP. Spans contain neither paths nor contents of memories. A nil *traces
+// records nothing.
 type traces struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 	parents  propagation.TraceContext // W3C
 }
 
-// newTraces returns nil if neither the configuration nor OpenTelemetry's own
-// variables name a receiver. Those variables also have headers and sampling.
+// newTraces returns nil if neither the configuration nor OpenTelemetry's environment
+// variables name a receiver. Those variables also set headers and sampling.
 func newTraces(ctx context.Context, t Traces, version string, logger *slog.Logger) (*traces, error) {
 	var opts []otlptracehttp.Option
 	switch {
@@ -42,7 +42,7 @@ func newTraces(ctx context.Context, t Traces, version string, logger *slog.Logge
 			return nil, errors.New("traces.endpoint: want a URL")
 		}
 		if u.Path == "" || u.Path == "/" {
-			u.Path = "/v1/traces" // as for the variable that names a receiver of everything
+			u.Path = "/v1/traces" // as for the variable that names a receiver of all signals
 		}
 		opts = append(opts, otlptracehttp.WithEndpointURL(u.String()))
 	case os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "":
@@ -52,7 +52,7 @@ func newTraces(ctx context.Context, t Traces, version string, logger *slog.Logge
 	if err != nil {
 		return nil, errors.New("traces: the settings of the exporter are not valid")
 	}
-	// What OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME say counts for more.
+	// OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME take precedence.
 	about, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "memento"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
@@ -65,8 +65,8 @@ func newTraces(ctx context.Context, t Traces, version string, logger *slog.Logge
 	return &traces{provider: provider, tracer: provider.Tracer("memento/server")}, nil
 }
 
-// A quietExporter has a receiver that does not answer noted in the log, rather
-// than written to standard error, and not more than once a minute.
+// quietExporter logs export errors at most once a minute. Without it, OpenTelemetry
+// would write them to standard error.
 type quietExporter struct {
 	sdktrace.SpanExporter
 	logger *slog.Logger
@@ -81,8 +81,8 @@ func (e *quietExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOn
 	return nil
 }
 
-// around makes a span of each request that next answers. Its name and attributes
-// are known once it is answered: see requested.
+// around starts a span for each request to next. The method requested sets the name and
+// the attributes when the request is answered.
 func (t *traces) around(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -120,7 +120,7 @@ func (t *traces) requested(ctx context.Context, r httpapi.Request) {
 	}
 }
 
-// observed makes a span of a call of a store to the backend, which has ended.
+// observed records the span of a call to the backend that has ended.
 func (t *traces) observed(ctx context.Context, o memento.Observation) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return
@@ -135,9 +135,9 @@ func (t *traces) observed(ctx context.Context, o memento.Observation) {
 	span.End(trace.WithTimestamp(o.Start.Add(o.Took)))
 }
 
-// close sends what is left.
+// close sends the remaining spans.
 func (t *traces) close(ctx context.Context) {
 	if t != nil {
-		_ = t.provider.Shutdown(ctx) // who waits for traces has been told by the log
+		_ = t.provider.Shutdown(ctx) // the exporter has logged the error
 	}
 }

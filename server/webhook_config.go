@@ -12,29 +12,30 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Webhook is who is told of events, at a URL. Exactly one of Secret, SecretEnv
-// and SecretFile says what messages are signed with: "whsec_" and the base64 of
-// 24 to 64 bytes.
+// Webhook is a URL that receives events. Exactly one of Secret, SecretEnv and
+// SecretFile gives the secret that signs messages: "whsec_" and the base64 of 24 to 64
+// bytes.
 type Webhook struct {
 	URL        string
-	Secret     string   // itself
-	SecretEnv  string   // the variable that has it
-	SecretFile string   // the file that has it
+	Secret     string   // the secret itself
+	SecretEnv  string   // the environment variable that contains it
+	SecretFile string   // the file that contains it
 	Events     []string // none: all
-	// AllowPrivate lets the URL be one of this machine or of a private network,
-	// and plain HTTP.
+	// AllowPrivate allows plain HTTP, and an address of this machine or of a private
+	// network.
 	AllowPrivate bool
 
 	line int
-	key  []byte // what the secret stands for
+	key  []byte // the decoded secret
 }
 
-// Events that webhooks are told of. Source: Anthropic's webhooks for memory stores.
+// webhookEvents returns the events that webhooks receive. Source: Anthropic's webhooks
+// for memory stores.
 func webhookEvents() []string {
 	return []string{"memory_store.created", "memory_store.archived", "memory_store.deleted"}
 }
 
-// webhookField is a row of the table of what a webhook has.
+// webhookField is a row of the table of a webhook's keys in the file.
 type webhookField struct {
 	key, meaning string
 	text         func(*Webhook) *string
@@ -111,7 +112,8 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 	d.errorf(prefix+name, line, "a webhook has no such setting; there are %s", strings.Join(known, ", "))
 }
 
-// findSecret finds what messages are signed with. Its errors do not repeat it.
+// findSecret reads and decodes the secret that signs messages. Its errors do not
+// contain it.
 func (w *Webhook) findSecret(getenv func(string) string) error {
 	given := 0
 	for _, s := range []string{w.Secret, w.SecretEnv, w.SecretFile} {
@@ -145,7 +147,7 @@ func (w *Webhook) findSecret(getenv func(string) string) error {
 	return nil
 }
 
-// checkURL says what is wrong with the URL of a webhook.
+// checkURL returns an error if the URL of a webhook is not valid.
 func (w *Webhook) checkURL() error {
 	u, err := url.Parse(w.URL)
 	switch {
@@ -159,7 +161,7 @@ func (w *Webhook) checkURL() error {
 	return nil
 }
 
-// host is the host of the URL, which unlike the rest of it is no secret.
+// host returns the host of the URL. Other parts of the URL may be secret.
 func (w *Webhook) host() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
@@ -168,7 +170,7 @@ func (w *Webhook) host() string {
 	return u.Host
 }
 
-// wants reports whether the webhook is told of an event.
+// wants reports whether the webhook receives an event.
 func (w *Webhook) wants(event string) bool {
 	return len(w.Events) == 0 || slices.Contains(w.Events, event)
 }

@@ -15,11 +15,11 @@ import (
 	"memento/httpapi"
 )
 
-// webhooks tell those who asked for it of events. Messages follow Standard
-// Webhooks, and the rules of Anthropic's webhooks for memory stores: up to three
-// attempts, no order, and an endpoint that is not meant to be one is left alone
-// until the configuration is read again. What is queued is lost with the process.
-// It is safe for concurrent use.
+// webhooks sends events to the configured endpoints. Messages follow Standard Webhooks,
+// and the rules of Anthropic's webhooks for memory stores: up to three attempts, in no
+// particular order. An endpoint that rejects messages permanently is disabled until the
+// configuration is read again. Queued messages are lost when the process dies. webhooks
+// is safe for concurrent use.
 type webhooks struct {
 	client  func(allowPrivate bool) *http.Client
 	wait    func(attempt int) time.Duration // before the next attempt, after the attempt-th has failed
@@ -29,14 +29,14 @@ type webhooks struct {
 
 	mu        sync.Mutex
 	endpoints []*endpoint
-	leaving   []*endpoint // not in the configuration any more, and not done yet
+	leaving   []*endpoint // no longer in the configuration, but not finished
 	closed    bool
 }
 
 const (
 	maxAttempts  = 3
-	maxQueued    = 1000 // messages to one endpoint; more are dropped
-	maxFailures  = 20   // messages in a row that failed, until the endpoint is left alone
+	maxQueued    = 1000 // messages queued for one endpoint; more are dropped
+	maxFailures  = 20   // consecutive failed messages after which the endpoint is disabled
 	webhookLimit = 10 * time.Second
 )
 
@@ -46,8 +46,8 @@ func newWebhooks(hooks []Webhook, now func() time.Time, logger *slog.Logger, m *
 	return w
 }
 
-// set replaces the endpoints. Those that stay get another chance if they were left
-// alone; those that go still get what is queued for them.
+// set replaces the endpoints. Remaining ones are enabled again if they were disabled.
+// Removed ones still send their queued messages.
 func (w *webhooks) set(hooks []Webhook) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *webhooks) set(hooks []Webhook) {
 	w.leaving = slices.DeleteFunc(append(w.leaving, old...), (*endpoint).ended)
 }
 
-// An event is the message that is sent. Source: Anthropic's webhooks.
+// event is the body of a message. Source: Anthropic's webhooks.
 type event struct {
 	Type      string    `json:"type"` // "event"
 	ID        string    `json:"id"`   // "whe_…"
@@ -82,15 +82,16 @@ type event struct {
 
 type eventData struct {
 	Type         string `json:"type"`
-	ID           string `json:"id"` // of the store
+	ID           string `json:"id"` // the store's ID
 	Organization string `json:"organization_id"`
 	Workspace    string `json:"workspace_id"`
 }
 
-// organization stands where Anthropic names the account: a server here is one.
+// organization is the value of the field in which Anthropic names the account: a server
+// here counts as one account.
 const organization = "memento"
 
-// tell queues the message of an event. It does not wait for anything.
+// tell queues the message of an event. It does not block.
 func (w *webhooks) tell(e httpapi.StoreEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +104,7 @@ func (w *webhooks) tell(e httpapi.StoreEvent) {
 		Data: eventData{Type: e.Type, ID: string(e.Store), Organization: organization, Workspace: string(e.Workspace)},
 	})
 	if err != nil {
-		return // of strings and a time it does not
+		return // strings and a time can always be encoded
 	}
 	for _, to := range w.endpoints {
 		if to.hook.wants(e.Type) {
@@ -114,11 +115,11 @@ func (w *webhooks) tell(e httpapi.StoreEvent) {
 
 func newEventID() string {
 	var bits [15]byte
-	rand.Read(bits[:]) // never fails: crypto/rand
+	rand.Read(bits[:]) // crypto/rand never returns an error
 	return "whe_" + strings.ToLower(base32.StdEncoding.EncodeToString(bits[:]))
 }
 
-// close gives what is queued one more attempt each, until ctx ends.
+// close makes one more attempt for each queued message, until ctx ends.
 func (w *webhooks) close(ctx context.Context) {
 	w.mu.Lock()
 	w.closed = true

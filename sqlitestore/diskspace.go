@@ -86,8 +86,8 @@ func (s *diskSpace) recheck() bool {
 	return !full
 }
 
-// cover makes sure that a database of so many pages fits onto the medium, also if what is
-// in the log has yet to be copied. Errors: isFull.
+// reserveFor makes sure that a database of so many pages fits onto the medium, also if
+// the log must still be copied into it. Errors: isFull.
 func (s *diskSpace) reserveFor(pages int64) error {
 	if s.reserve == nil {
 		return nil

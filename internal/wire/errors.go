@@ -6,35 +6,35 @@ import (
 	"memento"
 )
 
-// An Error is the error object of an answer.
+// Error is the error object of an error response.
 type Error struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 
-	// Of a path that is occupied.
+	// If a path is occupied: the memory that has it, and its path.
 	ConflictingMemoryID memento.MemoryID `json:"conflicting_memory_id,omitempty"`
 	ConflictingPath     memento.Path     `json:"conflicting_path,omitempty"`
 
-	Code     string            `json:"code,omitempty"` // see Code
+	Code     string            `json:"code,omitempty"` // see [Code]
 	Op       string            `json:"op,omitempty"`   // the method that failed, as in memento.Error
 	Path     memento.Path      `json:"path,omitempty"` // the path at fault
 	Reason   string            `json:"reason,omitempty"`
-	Limit    *Limit            `json:"limit,omitempty"`    // of code too_large
-	Findings []FindingLocation `json:"findings,omitempty"` // of code sensitive
-	Damage   *Damage           `json:"damage,omitempty"`   // of code damaged
+	Limit    *Limit            `json:"limit,omitempty"`    // if Code is too_large
+	Findings []FindingLocation `json:"findings,omitempty"` // if Code is sensitive
+	Damage   *Damage           `json:"damage,omitempty"`   // if Code is damaged
 }
 
-// A Damage says which contents are damaged, and where whole ones are.
+// Damage names the damaged version of a memory, and the newest intact one.
 type Damage struct {
 	Memory  memento.MemoryID  `json:"memory_id"`
 	Version memento.VersionID `json:"memory_version_id"`
-	Whole   memento.VersionID `json:"whole_memory_version_id,omitempty"` // the memory's newest that can be read; "" if there is none
+	Whole   memento.VersionID `json:"whole_memory_version_id,omitempty"` // the memory's newest intact version; "" if there is none
 }
 
-// Error is the error that d describes.
+// Error returns the text of the memento.DamageError with these fields.
 func (d *Damage) Error() error { return (*memento.DamageError)(d) }
 
-// A Limit says which limit a change would exceed.
+// Limit describes the limit that a change would exceed.
 type Limit struct {
 	Name memento.Limit `json:"name"`
 	Max  int64         `json:"max"`
@@ -42,15 +42,15 @@ type Limit struct {
 	Want int64         `json:"want"`
 }
 
-// An ErrorAnswer is the body of an answer that is an error.
+// ErrorAnswer is the body of an error response.
 type ErrorAnswer struct {
 	Type      string `json:"type"` // "error"
 	Error     Error  `json:"error"`
 	RequestID string `json:"request_id,omitempty"`
 }
 
-// codes name the errors that callers tell apart. An error that is several of them
-// is the first.
+// codes maps the errors that callers distinguish to their codes. If an error matches
+// several rows, the first applies.
 var codes = []struct {
 	name string
 	err  error
@@ -81,7 +81,8 @@ var codes = []struct {
 	{"invalid", memento.ErrInvalid},
 }
 
-// Code names what err is, "" if nothing that callers tell apart.
+// Code returns the code of err; "" if err is none of the errors that callers
+// distinguish.
 func Code(err error) string {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
@@ -91,7 +92,7 @@ func Code(err error) string {
 	return ""
 }
 
-// Sentinel is the reverse of [Code]: nil if the code is not known.
+// Sentinel is the reverse of [Code]. It returns nil for an unknown code.
 func Sentinel(code string) error {
 	for _, c := range codes {
 		if c.name == code {

@@ -6,7 +6,7 @@ import (
 	"memento"
 )
 
-// A Key is an API key.
+// Key is an API key.
 type Key struct {
 	ID        memento.KeyID     `json:"id"`
 	Type      string            `json:"type"` // "api_key"
@@ -19,10 +19,10 @@ type Key struct {
 	RevokedAt *time.Time        `json:"revoked_at"`
 	UsedAt    *time.Time        `json:"used_at"`
 
-	Secret string `json:"key,omitempty"` // once, when it is made
+	Secret string `json:"key,omitempty"` // only in the response that creates the key
 }
 
-// FromKey describes a key, without its secret or the hash of that.
+// FromKey converts a key, without its secret and the hash of its secret.
 func FromKey(k memento.Key) Key {
 	return Key{
 		ID: k.ID, Type: "api_key", Workspace: k.Workspace, Name: k.Name, Role: k.Role, Hint: k.Hint,
@@ -38,7 +38,7 @@ func (k *Key) Key() memento.Key {
 	}
 }
 
-// An Identity is who a key stands for.
+// Identity describes the authenticated caller of a request.
 type Identity struct {
 	Type      string            `json:"type"` // "identity"
 	ID        string            `json:"id"`

@@ -2,7 +2,7 @@ package wire
 
 import "memento"
 
-// An Undo says what an undo did to a store, or would do.
+// Undo is the result of an undo or, in a dry run, what it would change.
 type Undo struct {
 	Type      string            `json:"type"` // "memory_undo"
 	Store     memento.StoreID   `json:"memory_store_id"`
@@ -12,7 +12,7 @@ type Undo struct {
 	Masked    []FindingLocation `json:"masked"`
 }
 
-// An UndoChange is what became of one memory.
+// UndoChange is the change of one memory by an undo.
 type UndoChange struct {
 	Memory   memento.MemoryID    `json:"memory_id"`
 	Action   memento.UndoAction  `json:"action"`
@@ -22,16 +22,16 @@ type UndoChange struct {
 	Versions []memento.VersionID `json:"memory_version_ids"`
 }
 
-// An UndoConflict is a memory that is left as it is.
+// UndoConflict is a memory that an undo did not change because of a conflict.
 type UndoConflict struct {
 	Memory   memento.MemoryID    `json:"memory_id"`
-	Path     *memento.Path       `json:"path"` // null if it is not known any more
+	Path     *memento.Path       `json:"path"` // null if the path is no longer known
 	Reason   memento.UndoReason  `json:"reason"`
 	Versions []memento.VersionID `json:"memory_version_ids"`
 	Others   []memento.VersionID `json:"other_version_ids"`
 }
 
-// FromUndone describes an undo.
+// FromUndone converts the result of an undo.
 func FromUndone(store memento.StoreID, u memento.Undone, dryRun bool) Undo {
 	w := Undo{
 		Type: "memory_undo", Store: store, DryRun: dryRun,
@@ -53,7 +53,7 @@ func pathOrNull(p memento.Path) *memento.Path {
 	return &p
 }
 
-// orNone is ids, but never null in JSON.
+// orNone returns ids, or an empty slice for nil, so that JSON never has null.
 func orNone(ids []memento.VersionID) []memento.VersionID {
 	if ids == nil {
 		return []memento.VersionID{}

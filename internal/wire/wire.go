@@ -10,7 +10,7 @@ import (
 	"memento"
 )
 
-// A Store is a store.
+// Store is the JSON of a memento.StoreInfo.
 type Store struct {
 	ID          memento.StoreID   `json:"id"`
 	Type        string            `json:"type"` // "memory_store"
@@ -26,7 +26,7 @@ type Store struct {
 	Settings memento.Settings `json:"settings"`
 }
 
-// Limits are those of a store.
+// Limits are the limits of a store.
 type Limits struct {
 	MemoryBytes int64 `json:"memory_bytes"`
 	Memories    int64 `json:"memories"`
@@ -35,13 +35,13 @@ type Limits struct {
 	PathDepth   int64 `json:"path_depth"`
 }
 
-// Usage is what a store holds.
+// Usage is the number and the total size of a store's memories.
 type Usage struct {
 	Memories int64 `json:"memories"`
 	Bytes    int64 `json:"bytes"`
 }
 
-// FromStore describes a store.
+// FromStore converts a store.
 func FromStore(s memento.StoreInfo) Store {
 	return Store{
 		ID: s.ID, Type: "memory_store", Name: s.Name, Description: s.Description, Metadata: s.Metadata,
@@ -63,13 +63,13 @@ func (s *Store) Info(ws memento.Workspace) memento.StoreInfo {
 	return info
 }
 
-// Deleted says that a store, or a memory, is gone.
+// Deleted confirms the deletion of a store or a memory.
 type Deleted struct {
 	ID   string `json:"id"`
 	Type string `json:"type"` // "memory_store_deleted" or "memory_deleted"
 }
 
-// A Memory is a memory, with its contents or without.
+// Memory is the JSON of a memento.Memory, with or without its contents.
 type Memory struct {
 	ID        memento.MemoryID  `json:"id"`
 	Type      string            `json:"type"` // "memory"
@@ -85,7 +85,7 @@ type Memory struct {
 	ReadAt *time.Time `json:"read_at"`
 }
 
-// FromMemory describes a memory.
+// FromMemory converts a memory, with its contents if contents is true.
 func FromMemory(store memento.StoreID, m memento.Memory, contents bool) Memory {
 	w := Memory{
 		ID: m.ID, Type: "memory", Store: store, Version: m.Version, Path: m.Path,
@@ -105,13 +105,13 @@ func (m *Memory) Memory() memento.Memory {
 	}
 }
 
-// A Prefix is a directory, as listings of the API have it; its path ends in a slash.
+// Prefix is a directory in a listing. Its path ends in a slash.
 type Prefix struct {
 	Type string `json:"type"` // "memory_prefix"
 	Path string `json:"path"`
 }
 
-// A Directory is a [Prefix] and what is below it.
+// Directory is a [Prefix] with the number and total size of the memories below it.
 type Directory struct {
 	Prefix
 	Memories  int64     `json:"memories"`
@@ -119,12 +119,12 @@ type Directory struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// FromDirectory describes an entry that is a directory.
+// FromDirectory converts an entry that is a directory.
 func FromDirectory(e memento.Entry) Directory {
 	return Directory{Prefix{"memory_prefix", e.Path.Prefix()}, e.Usage.Memories, e.Usage.Bytes, e.UpdatedAt}
 }
 
-// A Foreign is something among memories that is none.
+// Foreign is a file among the memories that is not a memory.
 type Foreign struct {
 	Type      string       `json:"type"` // "foreign_file"
 	Path      memento.Path `json:"path"`
@@ -132,12 +132,12 @@ type Foreign struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// FromForeign describes an entry that is no memory.
+// FromForeign converts an entry that is not a memory.
 func FromForeign(e memento.Entry) Foreign {
 	return Foreign{"foreign_file", e.Path, e.Memory.Size, e.UpdatedAt}
 }
 
-// A Version is a version, with its contents or without.
+// Version is the JSON of a memento.Version, with or without its contents.
 type Version struct {
 	ID         memento.VersionID `json:"id"`
 	Type       string            `json:"type"` // "memory_version"
@@ -154,11 +154,11 @@ type Version struct {
 	RedactedBy *Actor            `json:"redacted_by"`
 
 	Sequence    int64         `json:"sequence"`
-	CreatedKey  memento.KeyID `json:"created_by_key_id,omitempty"` // of memento.Actor, as RedactedKey
+	CreatedKey  memento.KeyID `json:"created_by_key_id,omitempty"` // from memento.Actor, as is RedactedKey
 	RedactedKey memento.KeyID `json:"redacted_by_key_id,omitempty"`
 }
 
-// FromVersion describes a version.
+// FromVersion converts a version, with its contents if contents is true.
 func FromVersion(store memento.StoreID, v memento.Version, contents bool) Version {
 	w := Version{
 		ID: v.ID, Type: "memory_version", Memory: v.Memory, Store: store, Operation: v.Operation,
@@ -196,7 +196,7 @@ func (v *Version) Version() memento.Version {
 	return m
 }
 
-// An Actor has the one ID that its type names.
+// Actor is the JSON of a memento.Actor. Only the ID field for its type is set.
 type Actor struct {
 	Type           string `json:"type"`
 	Session        string `json:"session_id,omitempty"`
@@ -205,12 +205,12 @@ type Actor struct {
 	ServiceAccount string `json:"service_account_id,omitempty"`
 
 	System string `json:"system_id,omitempty"`
-	Other  string `json:"id,omitempty"` // of a type that the API does not have
+	Other  string `json:"id,omitempty"` // for a type that the API does not have
 }
 
 const actorSuffix = "_actor"
 
-// FromActor describes an actor, but for its key; nil if it is not known.
+// FromActor converts an actor without its key. It returns nil for an unknown actor.
 func FromActor(a memento.Actor) *Actor {
 	switch a.Kind {
 	case memento.ActorSession:
@@ -255,7 +255,7 @@ func (a *Actor) Actor() memento.Actor {
 	return memento.Actor{Kind: memento.ActorKind(kind), ID: a.Other}
 }
 
-// A Match is what a search found.
+// Match is a search result.
 type Match struct {
 	Type    string           `json:"type"` // "memory_match"
 	ID      memento.MemoryID `json:"memory_id"`
@@ -264,10 +264,10 @@ type Match struct {
 	Line    *int             `json:"line"` // null if only the path matches
 	Snippet string           `json:"snippet"`
 
-	Memory *Memory `json:"memory,omitempty"` // without contents; from servers
+	Memory *Memory `json:"memory,omitempty"` // without contents; only in responses of servers
 }
 
-// FromMatch describes a match.
+// FromMatch converts a search result.
 func FromMatch(store memento.StoreID, m memento.Match) Match {
 	w := Match{Type: "memory_match", ID: m.Memory.ID, Store: store, Path: m.Memory.Path, Snippet: m.Snippet}
 	if m.Line > 0 {
@@ -288,16 +288,16 @@ func (m *Match) Match() memento.Match {
 	return found
 }
 
-// A Change is a memento.Change.
+// Change is the JSON of a memento.Change.
 type Change struct {
 	Type    string            `json:"type"` // "put", "remove" or "move"
 	Path    memento.Path      `json:"path,omitempty"`
-	From    memento.Path      `json:"from,omitempty"` // of a move, whose path is where to
+	From    memento.Path      `json:"from,omitempty"` // only for a move: the old path; Path is the new one
 	Content *string           `json:"content,omitempty"`
 	If      memento.Condition `json:"if,omitzero"`
 }
 
-// FromChange describes a change.
+// FromChange converts a change.
 func FromChange(c memento.Change) Change {
 	switch c := c.(type) {
 	case memento.Put:
@@ -325,17 +325,17 @@ func (c *Change) Change() (memento.Change, error) {
 	return nil, fmt.Errorf(`%w: the type of a change can be "put", "remove" or "move"`, memento.ErrInvalid)
 }
 
-// Applied is what changes came to.
+// Applied is the result of applying changes.
 type Applied struct {
 	Type     string            `json:"type"` // "memory_changes"
 	Versions []Version         `json:"versions"`
 	Usage    Usage             `json:"usage"`
 	Limits   Limits            `json:"limits"`
 	Settings memento.Settings  `json:"settings"`
-	Masked   []FindingLocation `json:"masked"` // what was replaced because it is sensitive
+	Masked   []FindingLocation `json:"masked"` // the secrets and personal data that were masked
 }
 
-// Applied is the reverse of what servers make of one.
+// Applied converts the JSON of a server to a memento.Applied.
 func (a *Applied) Applied() memento.Applied {
 	done := memento.Applied{Usage: memento.Usage(a.Usage), Limits: memento.Limits(a.Limits), Settings: a.Settings}
 	for i := range a.Versions {
@@ -347,14 +347,14 @@ func (a *Applied) Applied() memento.Applied {
 	return done
 }
 
-// A FindingLocation is what there is to say of something sensitive.
+// FindingLocation says where a secret or personal data was found, without its text.
 type FindingLocation struct {
 	Path memento.Path `json:"path,omitempty"`
 	Kind string       `json:"kind"`
 	Line *int         `json:"line"` // from 1; null if it is in the path
 }
 
-// FromFindings describes suspicions.
+// FromFindings converts the locations of findings.
 func FromFindings(found []memento.FindingLocation) []FindingLocation {
 	list := make([]FindingLocation, len(found))
 	for i, f := range found {
@@ -378,7 +378,7 @@ func ToFindings(list []FindingLocation) []memento.FindingLocation {
 	return found
 }
 
-// OrNull is t, or nil if it is zero.
+// OrNull returns a pointer to t; nil if t is zero.
 func OrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
