@@ -13,7 +13,11 @@ func settings(t *testing.T, h Harness) {
 	h.run(t, "kept", keptSettings)
 	h.run(t, "invalid", invalidSettings)
 	h.run(t, "returned by writes", returnedSettings)
-	h.run(t, "masked by settings", maskedBySettings)
+	if h.Remote {
+		h.run(t, "masked by the server", maskedByServer)
+	} else {
+		h.run(t, "masked by settings", maskedBySettings)
+	}
 	h.run(t, "read-only memories", readOnlyMemories)
 	h.run(t, "read-only store", readOnlyStore)
 }
@@ -111,11 +115,8 @@ func returnedSettings(e *env) {
 }
 
 // maskedBySettings checks that changes are refused which were masked by other settings
-// than the store has. Clients of a server leave that to the server.
+// than the store has.
 func maskedBySettings(e *env) {
-	if e.h.Remote {
-		e.Skip("the server masks what it is sent, by its store's settings")
-	}
 	other := e.another()
 	e.put("/a", "1")
 	before := e.info()
@@ -146,6 +147,19 @@ func maskedBySettings(e *env) {
 	}
 	e.apply(memento.Put{Path: "/c", Content: "3", MaskedBy: now}, memento.Put{Path: "/e", Content: "4"})
 	e.holds(map[memento.Path]string{"/b": "2", "/c": "3", "/e": "4"})
+}
+
+// maskedByServer checks that a client leaves masking to its server: a change that was
+// masked by other settings than the store has is carried out.
+func maskedByServer(e *env) {
+	before := e.info()
+	old := before.SettingsRevision()
+	e.setSettings(func(s *memento.Settings) { s.Sensitive.Mode, s.Sensitive.Allow = memento.Mask, []string{"x"} })
+	if after := e.info(); after.SettingsRevision() == old {
+		e.Fatal("other settings have the same revision")
+	}
+	e.apply(memento.Put{Path: "/a", Content: "1", MaskedBy: old}, memento.Move{From: "/a", To: "/b", MaskedBy: old})
+	e.holds(map[memento.Path]string{"/b": "1"})
 }
 
 func readOnlyMemories(e *env) {
