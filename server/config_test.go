@@ -35,7 +35,7 @@ func env(pairs ...string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-// Every row of the table is sound, and so are its defaults.
+// Every row of the table of settings is complete, and its default is valid.
 func TestDefaults(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range Settings() {
@@ -67,8 +67,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A flag counts for more than the environment, that for more than the file, and
-// that for more than the default.
+// A flag takes precedence over the environment, the environment over the file, and the
+// file over the default.
 func TestPrecedence(t *testing.T) {
 	file := write(t, "m.yaml", "timeout: 1s\nmax_body: 1K\nrate:\n  reads: 1\nlog: {level: debug}\n")
 	c, err := Load(Sources{
@@ -100,7 +100,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// What is shown can be read again, and gives the same configuration.
+// The YAML of a configuration can be loaded again, and gives the same configuration.
 func TestShownIsReadAgain(t *testing.T) {
 	secret := write(t, "secret", "whsec_"+strings.Repeat("QUJD", 11)+"\n")
 	file := write(t, "m.yaml", `
@@ -150,8 +150,8 @@ webhooks:
 	}
 }
 
-// Each of the sources refuses bad values in a sentence that says where, what, and
-// what would be right.
+// A bad value from any source is refused. The error says where it is, what is wrong,
+// and what is expected.
 func TestBadValues(t *testing.T) {
 	for _, tc := range []struct{ file, want string }{
 		{"adress: x", `adress (file, line 1): there is no such setting; there are backend, encryption, address, tls, hosts, `},
@@ -230,7 +230,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Values are written as they can be read.
+// Formatted values can be parsed again.
 func TestKinds(t *testing.T) {
 	for text, want := range map[string]string{"1024": "1K", "1K": "1K", "3MiB": "3M", "2g": "2G", "1025": "1025", "1": "1"} {
 		n, err := size.parse(text)
@@ -256,7 +256,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Check finds all that is wrong, and repeats no secret.
+// Check finds all errors, and its errors contain no secret.
 func TestCheck(t *testing.T) {
 	now := time.Now()
 	good := makeCertificate(t, "localhost", now.Add(time.Hour))
@@ -310,7 +310,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Nothing that is secret is shown.
+// The YAML of a configuration contains no secret.
 func TestShownHasNoSecrets(t *testing.T) {
 	secret := "whsec_" + strings.Repeat("QUJD", 8)
 	c, err := Load(Sources{
@@ -361,7 +361,7 @@ func TestShownHasNoSecrets(t *testing.T) {
 	}
 }
 
-// The document has the table that the program uses.
+// The table in docs/configuration.md is the table of settings.
 func TestDocument(t *testing.T) {
 	path := filepath.Join("..", "docs", "configuration.md")
 	text, err := os.ReadFile(path)
@@ -421,7 +421,7 @@ func webhooksTable() string {
 	return b.String()
 }
 
-// The example of the document is valid, and sets most of what there is.
+// The example in docs/configuration.md is valid, and sets most of the settings.
 func TestDocumentExample(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "configuration.md"))
 	if err != nil {

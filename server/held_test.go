@@ -43,8 +43,8 @@ func versionsOf(t *testing.T, s *memento.Store) (n int) {
 	return n
 }
 
-// A clock that is set wrong while the server runs is told of, and nothing is removed;
-// once it is set right, maintenance goes on.
+// If the clock is set wrong while the server runs, the server reports it and removes
+// nothing. When the clock is right again, maintenance goes on.
 func TestMaintenanceHeldByClock(t *testing.T) {
 	b, s := aging(t, 30, time.Now())
 	c := testConfig()
@@ -80,7 +80,7 @@ func TestMaintenanceHeldByClock(t *testing.T) {
 	}
 }
 
-// A server that starts with a wrong clock does nothing, and takes no duty.
+// A server that starts with a wrong clock runs no maintenance, and acquires no lease.
 func TestMaintenanceHeldFromTheStart(t *testing.T) {
 	b, s := aging(t, 30, time.Now())
 	c := testConfig()
@@ -111,7 +111,7 @@ func (clocked) AcquireLease(context.Context, string, time.Duration) (bool, error
 	panic("a server with a wrong clock asks for the duty")
 }
 
-// More than usual is held until somebody says that it is meant.
+// Maintenance that would remove more than usual is held until it is confirmed.
 func TestMaintenanceHeldByShare(t *testing.T) {
 	b, s := aging(t, 18, time.Now().Add(-3*24*time.Hour))
 	c := testConfig()

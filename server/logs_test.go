@@ -9,8 +9,8 @@ import (
 	"memento/internal/proctest"
 )
 
-// Each request has its line, which has nothing of what was asked for or written,
-// whatever was wrong with it.
+// Each request is logged in one line. The line contains nothing of the request's path,
+// query, body or credential, also if the request was refused.
 func TestLog(t *testing.T) {
 	c := testConfig()
 	c.Log = Log{Format: "json", Level: "debug"}
@@ -81,7 +81,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// What package http has to say does not flood the log.
+// The messages of package http do not flood the log.
 func TestErrorLog(t *testing.T) {
 	log := &proctest.Buffer{}
 	logger, level := newLogger(log, Log{Format: "text", Level: "info"})

@@ -12,7 +12,7 @@ import (
 	"memento/memstore"
 )
 
-// Memories expire, and history is collected, in every workspace that has keys.
+// Memories expire, and history is pruned, in every workspace that has keys.
 func TestMaintenance(t *testing.T) {
 	b := memstore.New(nil)
 	c := testConfig()
@@ -54,8 +54,8 @@ func TestMaintenance(t *testing.T) {
 	}
 }
 
-// Time goes by for memories that nobody uses, and those of a workspace that only
-// a token has named expire as well.
+// Unused memories expire as time passes, also in a workspace that is known only from a
+// token.
 func TestMaintenanceExpires(t *testing.T) {
 	b := memstore.New(nil)
 	settings := memento.DefaultSettings()
@@ -90,7 +90,7 @@ func TestMaintenanceExpires(t *testing.T) {
 	}
 }
 
-// The end of the server is the end of maintenance.
+// Maintenance ends when the server ends.
 func TestMaintenanceEnds(t *testing.T) {
 	m := &maintenance{backend: memstore.New(nil), interval: time.Hour, metrics: newMetrics("test")}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ func (measured) Metrics() []memento.Metric {
 	}
 }
 
-// What a backend measures is among the metrics; what cannot be shown is left out.
+// The backend's own metrics are among the metrics, except those that are not valid.
 func TestMeasures(t *testing.T) {
 	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "info"})

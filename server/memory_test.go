@@ -11,8 +11,8 @@ import (
 	"memento/memstore"
 )
 
-// What requests may take, what Go may take, and what is outside of Go's heap fit into
-// the memory there is together, on small machines and on large ones.
+// The memory for requests, for Go's heap, and outside of the heap together fit into the
+// available memory, on small machines and on large ones.
 func TestMemoryBudget(t *testing.T) {
 	const mb = 1 << 20
 	for _, tt := range []struct {
@@ -41,7 +41,7 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
-// What requests share is among the metrics.
+// The use of resources that requests share is among the metrics.
 func TestLoads(t *testing.T) {
 	b := memstore.New(nil)
 	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(b, nil), MemoryBudget: 123 << 20})

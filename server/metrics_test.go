@@ -80,8 +80,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Every error of the root package has its word, and only what is none of them is
-// the storage's fault.
+// Every error of the root package has an outcome of its own. Only other errors count as
+// failures of the storage.
 func TestOutcomes(t *testing.T) {
 	for err, want := range map[error]string{
 		nil: "ok", memento.ErrNotExist: "not_exist", memento.ErrNoStore: "not_exist", memento.ErrExist: "exist",

@@ -136,7 +136,8 @@ func newAuth(t *testing.T, c OIDC) (*oidcAuth, *proctest.Buffer) {
 	return o, log
 }
 
-// Tokens of the issuer let in whom they name, and nobody else's do.
+// A token of the issuer authenticates the subject that it names. Other tokens are
+// refused.
 func TestOIDC(t *testing.T) {
 	i := newIssuer(t)
 	stranger := newIssuer(t)
@@ -225,8 +226,8 @@ func TestOIDCWithoutClaims(t *testing.T) {
 	}
 }
 
-// New keys of the issuer are found when a token names one, and made-up names of
-// keys do not have the issuer asked each time.
+// New keys of the issuer are found when a token names one. Made-up key names do not
+// cause a request to the issuer each time.
 func TestOIDCRotation(t *testing.T) {
 	i := newIssuer(t)
 	o, _ := newAuth(t, i.config())
@@ -271,8 +272,8 @@ func TestOIDCRotation(t *testing.T) {
 	})
 }
 
-// The server starts while the issuer is down, answers those with keys, and lets
-// tokens in once it is up.
+// The server starts while the issuer is down. It accepts API keys meanwhile, and tokens
+// once the issuer is up.
 func TestOIDCIssuerComesLater(t *testing.T) {
 	i := newIssuer(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -325,7 +326,7 @@ func TestOIDCIssuerComesLater(t *testing.T) {
 	}
 }
 
-// An issuer that names another is not believed.
+// An issuer whose configuration names another issuer is refused.
 func TestOIDCWrongDiscovery(t *testing.T) {
 	i := newIssuer(t)
 	i.says = "https://login.example"

@@ -47,7 +47,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// A server of this machine only answers to its names.
+// A server that listens only on this machine accepts only this machine's host names.
 func TestHostOfLoopback(t *testing.T) {
 	c := testConfig()
 	r := start(t, c)
@@ -78,7 +78,7 @@ func TestHostOfLoopback(t *testing.T) {
 	}
 }
 
-// A server that is ready says so, and one whose backend does not answer does not.
+// A server is ready if its backend answers, and not ready if it does not.
 func TestReady(t *testing.T) {
 	b := &stuck{Backend: memstore.New(nil)}
 	r := startOn(t, testConfig(), b)
@@ -95,8 +95,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// A body that nobody reads, and that never comes, holds up neither the answer nor
-// the end of the server.
+// A body that no handler reads, and that never arrives, delays neither the response nor
+// the shutdown.
 func TestBodyNobodyReads(t *testing.T) {
 	r := start(t, testConfig())
 	at := r.Addresses()
@@ -149,8 +149,8 @@ func (h hanging) ListStores(context.Context, memento.Workspace, memento.StoreLis
 	return func(func(memento.StoreInfo, error) bool) { <-h.release }
 }
 
-// What was accepted before the end is finished: a request whose body is still on
-// its way is answered, a stream ends, and nothing new is accepted.
+// A shutdown finishes accepted requests: a request whose body is still being sent is
+// answered, a stream ends, and no new request is accepted.
 func TestGracefulShutdown(t *testing.T) {
 	r := start(t, testConfig())
 	store := r.newStore()
@@ -216,7 +216,7 @@ func TestShutdownDelay(t *testing.T) {
 	}
 }
 
-// Requests that never finish do not keep the server from ending.
+// Requests that never finish do not prevent the server from ending.
 func TestShutdownGraceEnds(t *testing.T) {
 	c := testConfig()
 	c.Shutdown.Grace = 50 * time.Millisecond
@@ -265,7 +265,8 @@ func (s *slowRequest) finish() string {
 	return strings.TrimSpace(status)
 }
 
-// Addresses that cannot be had are said, all of them, with what to do.
+// If the server cannot listen on some addresses, the error names all of them, and says
+// what to do.
 func TestListenFaults(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -290,7 +291,7 @@ func TestListenFaults(t *testing.T) {
 	}
 }
 
-// A configuration that was made by hand is looked at as one that was loaded.
+// New checks a configuration that was made without Load.
 func TestNewChecks(t *testing.T) {
 	for want, hook := range map[string]Webhook{
 		"want exactly one of secret":         {URL: "https://app.example/"},
@@ -305,7 +306,7 @@ func TestNewChecks(t *testing.T) {
 	}
 }
 
-// A backend without keys needs an issuer.
+// A server whose backend does not store keys needs an issuer.
 func TestNobodyCouldComeIn(t *testing.T) {
 	type bare struct{ memento.Backend } // hides the powers
 	if _, err := New(testConfig(), Deps{Backend: bare{memstore.New(nil)}}); !errors.Is(err, memento.ErrUnsupported) {
@@ -313,7 +314,8 @@ func TestNobodyCouldComeIn(t *testing.T) {
 	}
 }
 
-// A panic beside the API is answered, told without what it holds, and survived.
+// If a handler outside of the API panics, the request is answered, the log does not
+// contain the value, and the server goes on.
 func TestPanicBesideAPI(t *testing.T) {
 	log := &proctest.Buffer{}
 	s := &Server{}
@@ -339,7 +341,7 @@ func TestPanicBesideAPI(t *testing.T) {
 	}
 }
 
-// The profiler is there if it is asked for, and only for this machine.
+// The profiler is served only if it is configured, and only to this machine.
 func TestPprof(t *testing.T) {
 	c := testConfig()
 	c.Pprof = "127.0.0.1:0"
@@ -364,7 +366,7 @@ func TestPprof(t *testing.T) {
 	}
 }
 
-// Headers without end, and requests that do not get on, are cut off.
+// Connections with endless headers, and connections that send too slowly, are closed.
 func TestHeaderFlood(t *testing.T) {
 	r := start(t, testConfig())
 	conn, err := net.Dial("tcp", r.Addresses().Main)
@@ -394,8 +396,7 @@ func (r *running) scrape() string {
 	return answerOf(r.t, res).text
 }
 
-// An IP address is listened at as it is given, and not at its counterpart of the other
-// family.
+// The server listens on an IP address as given, and not on the other IP version.
 func TestListenFamily(t *testing.T) {
 	for address, want := range map[string]string{
 		"0.0.0.0:0": "tcp4", "127.0.0.1:80": "tcp4", "[::]:0": "tcp6", "[::1]:0": "tcp6", "[fe80::1%eth0]:1": "tcp6", ":0": "tcp", "localhost:0": "tcp",

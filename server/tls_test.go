@@ -29,8 +29,8 @@ func shake(t *testing.T, address string, trust pair, config *tls.Config) (serial
 	return state.PeerCertificates[0].SerialNumber.String(), state.NegotiatedProtocol, nil
 }
 
-// The server speaks TLS 1.2 and later, HTTP/2, and takes up new certificates
-// while it runs; those that cannot be used leave the old one in place.
+// The server speaks TLS 1.2 and later, and HTTP/2. It loads new certificates while it
+// runs, and keeps the old one if they cannot be used.
 func TestTLS(t *testing.T) {
 	now := time.Now()
 	first := makeCertificate(t, "localhost", now.Add(time.Hour))
@@ -110,8 +110,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A certificate whose time has not begun is taken up once it has, without its files
-// changing.
+// A certificate that is not valid yet is loaded when it becomes valid, although its
+// files do not change.
 func TestCertificateOfLater(t *testing.T) {
 	began := time.Now()
 	now := began

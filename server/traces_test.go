@@ -63,7 +63,7 @@ func attributes(s *tracev1.Span) map[string]string {
 	return found
 }
 
-// Requests and what they ask of the backend are spans below that of the caller.
+// Requests and their calls to the backend are spans below the caller's span.
 func TestTraces(t *testing.T) {
 	for _, by := range []string{"setting", "variable"} {
 		t.Run(by, func(t *testing.T) {
@@ -136,7 +136,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A receiver that is away is noted, holds nothing up, and is not told of by path.
+// A receiver that cannot be reached is logged without the path of its URL, and does not
+// prevent the shutdown.
 func TestTracesWithoutReceiver(t *testing.T) {
 	to := receive(t)
 	c := testConfig()

@@ -77,7 +77,7 @@ func outbox(t *testing.T, hooks ...Webhook) (*webhooks, *proctest.Buffer) {
 	return w, log
 }
 
-// delivered is how many messages had an outcome.
+// counted returns how many messages had an outcome.
 func (w *webhooks) counted(t *testing.T, outcome string) int {
 	t.Helper()
 	families, err := w.metrics.registry.Gather()
@@ -98,7 +98,8 @@ func happened(kind string) httpapi.StoreEvent {
 	return httpapi.StoreEvent{Type: "memory_store." + kind, Store: "memstore_1", Workspace: "team", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))}
 }
 
-// The life of a store is told to those who asked, signed as the standard says.
+// Events of a store are sent to the webhooks that want them, signed as Standard
+// Webhooks says.
 func TestWebhooks(t *testing.T) {
 	all := newHook(t, func(int) int { return 204 })
 	some := newHook(t, func(int) int { return 200 })
@@ -203,8 +204,8 @@ func TestWebhookRetries(t *testing.T) {
 	}
 }
 
-// After three attempts a message is given up, after twenty such in a row its
-// endpoint, until the configuration is read again.
+// After three failed attempts a message is dropped. After twenty such messages in a row
+// the endpoint is disabled until the configuration is read again.
 func TestWebhookGivesUp(t *testing.T) {
 	h := newHook(t, func(int) int { return 500 })
 	w, log := outbox(t, h.config(t))
@@ -225,7 +226,8 @@ func TestWebhookGivesUp(t *testing.T) {
 	proctest.Until(t, "it has another chance", func() bool { return h.count() > maxFailures*maxAttempts })
 }
 
-// A redirect ends it at once, and is not followed; so does "gone".
+// A redirect disables the endpoint at once, and is not followed. The status 410 does
+// the same.
 func TestWebhookNotMeant(t *testing.T) {
 	for _, status := range []int{301, 302, 307, 308, 410} {
 		h := newHook(t, func(int) int { return status })
@@ -240,8 +242,8 @@ func TestWebhookNotMeant(t *testing.T) {
 	}
 }
 
-// A name that leads into this machine is refused when it is called, whatever it
-// was before: nothing arrives.
+// A host name that resolves to this machine is refused when the connection is made,
+// whatever it resolved to before.
 func TestWebhookPrivateAddress(t *testing.T) {
 	h := newHook(t, func(int) int { return 200 })
 	_, port, _ := net.SplitHostPort(h.Listener.Addr().String())
@@ -278,8 +280,8 @@ func TestIsPublic(t *testing.T) {
 	}
 }
 
-// An endpoint that hangs holds up neither those who tell of events nor other
-// endpoints; its queue is bounded, and so is the end.
+// An endpoint that does not answer delays neither the sources of events nor other
+// endpoints. Its queue and the time for its shutdown are bounded.
 func TestWebhookHangs(t *testing.T) {
 	release := make(chan struct{})
 	h := newHook(t, func(int) int { <-release; return 200 })
@@ -314,7 +316,7 @@ func TestWebhookHangs(t *testing.T) {
 	w.tell(happened("created")) // which is nobody's any more
 }
 
-// At the end, what waits for its next attempt has it at once.
+// At shutdown, a message that waits for its next attempt is sent at once.
 func TestWebhooksAtTheEnd(t *testing.T) {
 	h := newHook(t, func(n int) int {
 		if n == 1 {
@@ -332,7 +334,8 @@ func TestWebhooksAtTheEnd(t *testing.T) {
 	}
 }
 
-// Those that leave the configuration get what is queued for them, and nothing new.
+// An endpoint that is removed from the configuration gets its queued messages, and no
+// new ones.
 func TestWebhooksLeave(t *testing.T) {
 	h := newHook(t, func(int) int { return 200 })
 	w, _ := outbox(t, h.config(t))
@@ -346,7 +349,7 @@ func TestWebhooksLeave(t *testing.T) {
 	}
 }
 
-// Waits are those of the API that this one stands in for.
+// Waits are those of Anthropic's webhooks.
 func TestJitteredWait(t *testing.T) {
 	for range 1000 {
 		if first, second := jitteredWait(1), jitteredWait(2); first < 5*time.Second || first >= 30*time.Second || second < 30*time.Second || second >= 2*time.Minute {
