@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -46,7 +48,18 @@ func startProxy(t *testing.T, target string) *proxy {
 			return nil
 		},
 	}
-	s := httptest.NewServer(handler)
+	// Each request arrives as a whole before it is passed on: if the server answers before
+	// it has read a request, a ReverseProxy closes the connection to the client.
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if len(body) > 0 {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	p.url = s.URL
 	return p
