@@ -53,7 +53,7 @@ func fillDisk(t *testing.T, dir string) (name string) {
 
 // On a disk without a free byte, a folder can be opened, read and searched, and memories
 // can be removed. Writes are refused, and changes by hand wait, until there is space.
-func TestFullDisk(t *testing.T) {
+func TestFaultFullDisk(t *testing.T) {
 	for _, kept := range []bool{true, false} { // the reserve
 		t.Run(fmt.Sprintf("reserve=%v", kept), func(t *testing.T) { testFullDisk(t, kept) })
 	}

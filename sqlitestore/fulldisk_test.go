@@ -131,7 +131,7 @@ func exhaust(t *testing.T, b memento.Backend, store memento.StoreID) {
 // On a completely full disk, a database that is open, or opened again, can be read and
 // searched, and its contents can be removed. Other writes are refused until there is space
 // again.
-func TestFullDisk(t *testing.T) {
+func TestFaultFullDisk(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reopened=%v", reopened), func(t *testing.T) {
 			dir := smallDisk(t, "16m")
@@ -241,7 +241,7 @@ func filled(t *testing.T, path string, n int, text string) (b *sqlitestore.Backe
 
 // What is removed at once may be many times as much as the reserve: it leaves the
 // database, its log and its free pages all the same.
-func TestFullDiskRemovesMuch(t *testing.T) {
+func TestFaultFullDiskRemovesMuch(t *testing.T) {
 	for _, how := range []string{"delete store", "prune", "redact", "remove all"} {
 		t.Run(how, func(t *testing.T) {
 			dir := smallDisk(t, "40m")
@@ -313,7 +313,7 @@ func TestFullDiskRemovesMuch(t *testing.T) {
 // Without a reserve, as files of earlier versions have none, a database on a full disk can
 // be read, by several processes, also if it was not closed; and is written to by the same
 // process as soon as there is room.
-func TestFullDiskWithoutReserve(t *testing.T) {
+func TestFaultFullDiskWithoutReserve(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cut=%v", cut), func(t *testing.T) {
 			dir := smallDisk(t, "16m")

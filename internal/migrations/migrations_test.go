@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-func TestScripts(t *testing.T) {
+func TestNumbering(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files []string

@@ -25,7 +25,7 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 		return err
 	}
 	outputs := map[string]*strings.Builder{} // by package and test
-	tests := map[string]int{}                // passed, by package
+	tests := map[string]int{}                // passed or skipped, by package
 	var failed, skipped []string
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 16<<20)
@@ -48,9 +48,12 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 			}
 			outputs[key].WriteString(e.Output)
 		case "pass":
-			if e.Test != "" {
+			switch {
+			case e.Test != "":
 				tests[e.Package]++
-			} else {
+			case tests[e.Package] == 0: // as if a pattern of names matched none
+				failed = append(failed, e.Package+" without a test")
+			default:
 				fmt.Printf("ok    %-28s %5d tests %7.1fs\n", e.Package, tests[e.Package], e.Elapsed)
 			}
 		case "fail":
@@ -61,6 +64,7 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 		case "skip":
 			if e.Test != "" { // a package without tests skips, too
 				skipped = append(skipped, key)
+				tests[e.Package]++
 				fmt.Print(outputs[key])
 			}
 		}

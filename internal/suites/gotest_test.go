@@ -19,6 +19,7 @@ func TestResults(t *testing.T) {
 		"skips":         {"func TestIt(t *testing.T) { t.Skip() }", "skipped, which is not allowed: module TestIt"},
 		"skips a part":  {"func TestIt(t *testing.T) { t.Run(\"part\", func(t *testing.T) { t.SkipNow() }) }", "skipped, which is not allowed: module TestIt/part"},
 		"cannot start":  {"func TestMain(*testing.M) { os.Exit(1) }\n\nfunc TestIt(t *testing.T) {}", "failed: module"},
+		"has no tests":  {"func BenchmarkIt(b *testing.B) {}", "failed: module without a test"},
 		"cannot build":  {"func TestIt(t *testing.T) { nothing() }", "failed: module"},
 		"is given more": {"func TestIt(t *testing.T) { if os.Getenv(\"MORE\") != \"given\" { t.Error() } }", ""},
 	} {
