@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +19,8 @@ import (
 func testModule(ctx context.Context, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr
+	var said tail
+	cmd.Stderr = io.MultiWriter(os.Stderr, &said)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -24,64 +28,121 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	outputs := map[string]*strings.Builder{} // by package and test
-	tests := map[string]int{}                // passed or skipped, by package
-	var failed, skipped []string
+	r := testRun{outputs: map[string]*strings.Builder{}, builds: map[string]*strings.Builder{}, tests: map[string]int{}}
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		var e struct {
-			Action, Package, ImportPath, Test, Output string
-			Elapsed                                   float64
-		}
+		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			fmt.Println(lines.Text()) // not from the tests
 			continue
 		}
-		key := strings.TrimSuffix(e.Package+" "+e.Test, " ")
-		switch e.Action {
-		case "build-output":
-			fmt.Print(e.Output)
-		case "output":
-			if outputs[key] == nil {
-				outputs[key] = &strings.Builder{}
-			}
-			outputs[key].WriteString(e.Output)
-		case "pass":
-			switch {
-			case e.Test != "":
-				tests[e.Package]++
-			case tests[e.Package] == 0: // as if a pattern of names matched none
-				failed = append(failed, e.Package+" without a test")
-			default:
-				fmt.Printf("ok    %-28s %5d tests %7.1fs\n", e.Package, tests[e.Package], e.Elapsed)
-			}
-		case "fail":
-			failed = append(failed, key)
-			if out := outputs[key]; out != nil {
-				fmt.Print(out)
-			}
-		case "skip":
-			if e.Test != "" { // a package without tests skips, too
-				skipped = append(skipped, key)
-				tests[e.Package]++
-				fmt.Print(outputs[key])
-			}
-		}
-		if e.Action == "pass" || e.Action == "skip" {
-			delete(outputs, key)
-		}
+		r.add(e)
 	}
 	err = cmd.Wait()
 	switch {
-	case len(failed) > 0:
-		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
+	case len(r.failed) > 0:
+		return r.failed
 	case err != nil:
-		return err
-	case len(skipped) > 0:
-		return fmt.Errorf("skipped, which is not allowed: %s", strings.Join(skipped, ", "))
+		return failures{{"go test: " + err.Error(), string(said.text)}}
 	}
 	return lines.Err()
+}
+
+// An event is a line of go test -json: see go doc test2json.
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath, FailedBuild       string // of a build
+	Elapsed                       float64
+}
+
+// name returns what the event is about: a package, or one of its tests.
+func (e event) name() string { return strings.TrimSuffix(e.Package+" "+e.Test, " ") }
+
+// A testRun is what is known of the tests of a module.
+type testRun struct {
+	outputs map[string]*strings.Builder // by name; of those that have not ended
+	builds  map[string]*strings.Builder // by import path
+	tests   map[string]int              // passed or skipped, by package
+	failed  failures
+}
+
+func (r *testRun) add(e event) {
+	name := e.name()
+	switch e.Action {
+	case "build-output":
+		fmt.Print(e.Output)
+		keep(r.builds, e.ImportPath, e.Output)
+	case "output":
+		keep(r.outputs, name, e.Output)
+	case "pass":
+		switch {
+		case e.Test != "":
+			r.tests[e.Package]++
+		case r.tests[e.Package] == 0: // as if a pattern of names matched none
+			r.failed = append(r.failed, failure{e.Package + " without a test", ""})
+		default:
+			fmt.Printf("ok    %-28s %5d tests %7.1fs\n", e.Package, r.tests[e.Package], e.Elapsed)
+		}
+	case "fail":
+		fmt.Print(kept(r.outputs, name))
+		if e.Test == "" {
+			r.unended(e.Package)
+		}
+		r.fail(e)
+	case "skip":
+		if e.Test != "" { // a package without tests skips, too
+			fmt.Print(kept(r.outputs, name))
+			r.failed = append(r.failed, failure{name + " skipped, which is not allowed", kept(r.outputs, name)})
+			r.tests[e.Package]++
+		}
+	}
+	if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
+		delete(r.outputs, name)
+	}
+}
+
+func keep(outputs map[string]*strings.Builder, name, output string) {
+	if outputs[name] == nil {
+		outputs[name] = &strings.Builder{}
+	}
+	outputs[name].WriteString(output)
+}
+
+func kept(outputs map[string]*strings.Builder, name string) string {
+	if b := outputs[name]; b != nil {
+		return b.String()
+	}
+	return ""
+}
+
+// fail notes what failed. A test or a package that only has parts that failed is no failure
+// of its own, nor is a package that cannot be built for the same reason as another.
+func (r *testRun) fail(e event) {
+	one := failure{e.name(), kept(r.outputs, e.name())}
+	if e.FailedBuild != "" {
+		one = failure{e.FailedBuild + " cannot be built", kept(r.builds, e.FailedBuild)}
+	}
+	separator := "/"
+	if e.Test == "" {
+		separator = " "
+	}
+	for _, known := range r.failed {
+		if known.name == one.name || strings.HasPrefix(known.name, one.name+separator) && len(ownLines(one.output)) == 0 {
+			return
+		}
+	}
+	r.failed = append(r.failed, one)
+}
+
+// unended notes the tests of a package that failed before they did, by a panic or because its
+// time was over: what is printed then may be theirs.
+func (r *testRun) unended(pkg string) {
+	for _, name := range slices.Sorted(maps.Keys(r.outputs)) {
+		if output := kept(r.outputs, name); strings.HasPrefix(name, pkg+" ") && len(ownLines(output)) > 0 {
+			r.failed = append(r.failed, failure{name + " did not end", output})
+		}
+	}
 }
 
 // run runs a command and passes its output on.
@@ -92,18 +153,23 @@ func run(ctx context.Context, name string, args ...string) error {
 func runEnv(ctx context.Context, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(append([]string{name}, args...), " "), err)
-	}
-	return nil
+	var said tail
+	cmd.Stdout = io.MultiWriter(os.Stdout, &said)
+	cmd.Stderr = cmd.Stdout
+	return commandFailure(cmd.Run(), string(said.text), slices.Concat(env, []string{name}, args))
 }
 
 // output runs a command and returns its standard output and error.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s: %w", strings.Join(append([]string{name}, args...), " "), err)
+	return string(out), commandFailure(err, string(out), append([]string{name}, args...))
+}
+
+// commandFailure returns the failure of a command line that ended with err, or nil if err is
+// nil.
+func commandFailure(err error, output string, line []string) error {
+	if err == nil {
+		return nil
 	}
-	return string(out), err
+	return failures{{strings.Join(line, " ") + ": " + err.Error(), output}}
 }

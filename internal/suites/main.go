@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"time"
 
 	"memento/internal/longtest"
@@ -104,8 +103,8 @@ func runAll(ctx context.Context, o options, names []string) bool {
 		shared = prepare(ctx)
 		defer func() { shared.stop() }()
 	}
-	var report []string
-	passed := true
+	var results []string
+	var failed failures
 	for _, s := range chosen {
 		fmt.Printf("=== %s: %s\n", s.name, s.about)
 		start := time.Now()
@@ -121,13 +120,16 @@ func runAll(ctx context.Context, o options, names []string) bool {
 		case errors.Is(err, errUnavailable):
 			result = err.Error()
 		case err != nil:
-			result = "FAIL: " + err.Error()
-			passed = false
+			found := asFailures(err)
+			result = "FAIL: " + found.Error()
+			for _, f := range found {
+				failed = append(failed, failure{s.name + ": " + f.name, f.output})
+			}
 		}
 		line := fmt.Sprintf("%-16s %6.1fs  %s", s.name, time.Since(start).Seconds(), result)
 		fmt.Println("--- " + line)
-		report = append(report, line)
+		results = append(results, line)
 	}
-	fmt.Println("\n" + strings.Join(report, "\n"))
-	return passed
+	fmt.Print(report(results, failed))
+	return len(failed) == 0
 }

@@ -41,7 +41,7 @@ func vet(ctx context.Context, _ options) error {
 	for _, system := range systems {
 		goos, goarch, _ := strings.Cut(system, "/")
 		if err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"}, "go", "vet", "-tags", "faults", "./..."); err != nil {
-			return fmt.Errorf("%s: %w", system, err)
+			return err
 		}
 	}
 	return run(ctx, "go", "run", staticcheck, "-tags", "faults", "./...")
@@ -69,7 +69,7 @@ func build(ctx context.Context, _ options) error {
 		err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"},
 			"go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/memento")
 		if err != nil {
-			return fmt.Errorf("%s: %w", system, err)
+			return err
 		}
 		info, err := os.Stat(binary)
 		if err != nil {
@@ -170,7 +170,7 @@ func fuzz(ctx context.Context, o options) error {
 		}
 		for _, target := range targets {
 			if err := fuzzTarget(ctx, pkg, target, length); err != nil {
-				return fmt.Errorf("%s in %s: %w", target, pkg, err)
+				return err
 			}
 		}
 	}
