@@ -6,7 +6,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 services: ## install and start what tests need: PostgreSQL, two S3 servers; until interrupted
-	go run ./internal/services/run
+	go run ./test/services/run
 
 test: ## everything CI runs; installs what it needs
-	go run ./internal/suites
+	go run ./test/suites

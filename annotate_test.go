@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // author is who makes the change of that number, from 1.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 func TestParseCall(t *testing.T) {

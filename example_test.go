@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 	"memento/sensitive"
 )
 

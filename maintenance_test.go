@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // A machine has a clock that can be set, and one that cannot.

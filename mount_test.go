@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 func ExampleNewScopedTool() {

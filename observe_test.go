@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // A witness keeps what it is told.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // TestRulesChangedByOthers refuses and allows by the limits and settings that hold,

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 var ann = memento.Actor{Kind: memento.ActorUser, ID: "ann"}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // A timeline is a store whose clock only moves when it is told to.

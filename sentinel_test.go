@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // Programs can ask for the errors of package io/fs.

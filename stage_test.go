@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // A stage is what a conversation is about: a tool, and one store or several.

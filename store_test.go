@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 const workspace = memento.DefaultWorkspace

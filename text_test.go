@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // broken is a backend whose writes fail.

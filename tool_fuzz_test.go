@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // FuzzToolRun sends arbitrary inputs, one a line, to one store, and checks the

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // hostile are contents that careless code changes.

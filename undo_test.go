@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 	"memento/sensitive"
 )
 

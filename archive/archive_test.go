@@ -11,7 +11,7 @@ import (
 
 	"memento"
 	"memento/archive"
-	"memento/memstore"
+	"memento/backend/memstore"
 	"memento/sensitive"
 
 	"github.com/google/go-cmp/cmp"

@@ -9,7 +9,7 @@ import (
 
 	"memento"
 	"memento/archive"
-	"memento/memstore"
+	"memento/backend/memstore"
 	"memento/sensitive"
 
 	"github.com/google/go-cmp/cmp"

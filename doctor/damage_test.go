@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend/sqlitestore"
+	"memento/backend/storetest"
 	"memento/doctor"
-	"memento/sqlitestore"
-	"memento/storetest"
 )
 
 // harmed changes bytes in the file of a backend, which is closed, and opens it again.

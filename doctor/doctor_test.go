@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"memento"
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
+	"memento/backend/memstore"
+	"memento/backend/sqlitestore"
+	"memento/backend/storetest"
 	"memento/doctor"
-	"memento/memstore"
-	"memento/sqlitestore"
-	"memento/storetest"
 )
 
 var someone = memento.Actor{Kind: memento.ActorUser, ID: "test"}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend/memstore"
 	"memento/doctor"
-	"memento/memstore"
 )
 
 // damaged is a backend that cannot read the descriptions of some stores, whose memories

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend/memstore"
+	"memento/backend/storetest"
 	"memento/httpapi"
-	"memento/memstore"
 	"memento/sensitive"
-	"memento/storetest"
 )
 
 // BenchmarkView compares a view of a note of 2 KB by the memory tool with a bare

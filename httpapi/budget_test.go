@@ -12,7 +12,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
-	"memento/internal/race"
+	"memento/test/race"
 )
 
 // loads tells how much of something is in use.

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 )
 
 // units are the UTF-16 of a JSON string, read in the plainest way: as it says, with no

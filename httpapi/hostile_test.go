@@ -22,10 +22,10 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend/storetest"
 	"memento/httpapi"
-	"memento/internal/proctest"
-	"memento/internal/race"
-	"memento/storetest"
+	"memento/test/proctest"
+	"memento/test/race"
 )
 
 // An attack is a request that is wrong in some way, or at least odd.

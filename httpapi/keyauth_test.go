@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend/memstore"
+	"memento/backend/storetest"
 	"memento/httpapi"
-	"memento/memstore"
-	"memento/storetest"
 )
 
 // A watchedKeeper tells which hashes are looked up, and can hold the answer back.

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/backend/memstore"
+	"memento/backend/storetest"
 	"memento/httpapi"
-	"memento/memstore"
 	"memento/sensitive"
-	"memento/storetest"
 )
 
 // A site is an API on a memstore, served over TCP.

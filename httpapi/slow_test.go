@@ -21,7 +21,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
-	"memento/internal/race"
+	"memento/test/race"
 )
 
 // bound is how long the tests wait for the server: much longer than the server waits

@@ -11,8 +11,8 @@ import (
 	"context"
 
 	"memento"
+	"memento/backend/sqlitestore"
 	"memento/sensitive"
-	"memento/sqlitestore"
 )
 
 // Open opens the SQLite file at path, which it makes if it does not exist, and

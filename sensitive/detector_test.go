@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/internal/race"
 	"memento/sensitive"
+	"memento/test/race"
 )
 
 // mask replaces findings as a store does.

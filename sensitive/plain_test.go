@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
-	"memento/internal/race"
+	"memento/test/race"
 )
 
 // plainly is Detect without what makes it fast: it looks for one keyword after

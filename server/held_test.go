@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/memstore"
+	"memento/backend/memstore"
+	"memento/test/proctest"
 )
 
 // aging returns a store with n memories of two versions each, made at a time, of which

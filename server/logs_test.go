@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/internal/proctest"
+	"memento/test/proctest"
 )
 
 // Each request is logged in one line. The line contains nothing of the request's path,

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/memstore"
+	"memento/backend/memstore"
+	"memento/test/proctest"
 )
 
 // Memories expire, and history is pruned, in every workspace that has keys.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/memstore"
+	"memento/backend/memstore"
+	"memento/test/proctest"
 )
 
 // measured is a backend that measures itself.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"memento/backend/memstore"
 	"memento/httpapi"
-	"memento/memstore"
 )
 
 // The memory for requests, for Go's heap, and outside of the heap together fit into the

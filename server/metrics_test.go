@@ -11,7 +11,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
-	"memento/internal/proctest"
+	"memento/test/proctest"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )

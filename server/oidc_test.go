@@ -20,7 +20,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
-	"memento/internal/proctest"
+	"memento/test/proctest"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/memstore"
+	"memento/backend/memstore"
+	"memento/test/proctest"
 )
 
 // The server answers the API, and its health without a key.

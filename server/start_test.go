@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/memstore"
+	"memento/backend/memstore"
+	"memento/backend/storetest"
 	"memento/sensitive"
-	"memento/storetest"
+	"memento/test/proctest"
 
 	"go.uber.org/goleak"
 )

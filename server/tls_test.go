@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"memento/internal/proctest"
+	"memento/test/proctest"
 )
 
 // shake makes a handshake and returns the certificate that was served, and the

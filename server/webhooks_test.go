@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"memento/httpapi"
-	"memento/internal/proctest"
+	"memento/test/proctest"
 
 	"github.com/google/go-cmp/cmp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"

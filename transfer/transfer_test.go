@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 	"memento/transfer"
 )
 

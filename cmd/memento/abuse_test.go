@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/storeurl"
+	"memento/backend/storeurl"
+	"memento/test/proctest"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 )
 
 const workspace = memento.DefaultWorkspace

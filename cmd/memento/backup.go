@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 
 	"github.com/spf13/cobra"
 )

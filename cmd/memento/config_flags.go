@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"memento"
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
+	"memento/backend/storeurl"
 	"memento/server"
-	"memento/storeurl"
 
 	"github.com/spf13/cobra"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 	"memento/transfer"
 
 	"github.com/spf13/cobra"

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"memento"
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
 	"memento/doctor"
 	"memento/internal/wire"
 	"memento/server"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"memento/storetest"
-	"memento/storeurl"
+	"memento/backend/storetest"
+	"memento/backend/storeurl"
 )
 
 // A text that was changed in the file is never shown, exported or edited; what is whole is

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 )
 
 // What was written past the encryption is found, named, and decides the exit code.

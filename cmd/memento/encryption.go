@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento/storeurl"
+	"memento/backend/storeurl"
 )
 
 // A server encrypts by the keys of its configuration, and does not start with others.

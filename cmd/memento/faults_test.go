@@ -2,7 +2,7 @@
 
 // Storage that fails, under the real binary: strace makes flushes fail, a small
 // tmpfs fills up. The tests need both, and root for the latter, so they have a
-// build tag of their own; go run ./internal/suites faults installs and runs them.
+// build tag of their own; go run ./test/suites faults installs and runs them.
 
 package main
 

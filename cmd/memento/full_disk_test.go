@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"memento/internal/proctest"
+	"memento/test/proctest"
 )
 
 // fillDisk leaves no byte of a disk free, and returns the file that has them.

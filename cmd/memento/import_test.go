@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/memstore"
+	"memento/backend/memstore"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -19,8 +19,8 @@ import (
 	"testing"
 
 	"memento"
-	"memento/internal/longtest"
-	"memento/storeurl"
+	"memento/backend/storeurl"
+	"memento/test/longtest"
 )
 
 // injected are the system calls that are made to fail, once each, at one call after

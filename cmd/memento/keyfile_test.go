@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 )
 
 // All names of this machine share a file, and no host leads out of the folder.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"memento"
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
 
 	"github.com/spf13/cobra"
 )

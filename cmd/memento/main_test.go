@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -21,9 +21,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"memento"
+	"memento/backend/storeurl"
 	"memento/httpapi"
 	"memento/sensitive"
-	"memento/storeurl"
 )
 
 // notOnServers are the scripts that a server cannot play, with the reason.

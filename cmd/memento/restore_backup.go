@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"memento"
-	"memento/storeurl"
+	"memento/backend/storeurl"
 
 	"github.com/spf13/cobra"
 )

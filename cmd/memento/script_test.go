@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"

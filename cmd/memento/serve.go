@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/cryptstore"
+	"memento/backend/cryptstore"
 	"memento/internal/reserve"
 	"memento/server"
 

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/internal/proctest"
-	"memento/storetest"
-	"memento/storeurl"
+	"memento/backend/storetest"
+	"memento/backend/storeurl"
+	"memento/test/proctest"
 )
 
 // TestServeKilled kills a server under the load of concurrent writers, again and

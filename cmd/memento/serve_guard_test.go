@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"memento/internal/proctest"
+	"memento/test/proctest"
 )
 
 // raw sends bytes to the server, byte by byte if slowly, and returns all that it says

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento/internal/proctest"
+	"memento/test/proctest"
 )
 
 // dataHome gives the program a data directory of its own.

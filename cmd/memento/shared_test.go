@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"memento/internal/needs"
-	"memento/internal/proctest"
-	"memento/internal/services"
+	"memento/test/needs"
+	"memento/test/proctest"
+	"memento/test/services"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

@@ -1,0 +1,332 @@
+// Package dirstore keeps memories as plain files that a person can open, with their
+// history beside them.
+//
+//	memories/                the store named "default": each memory is a file at its path
+//	stores/NAME/memories/    any other store
+//	.memento/                internal files: history, locks, API keys
+//
+// A folder written by the local tools of Anthropic's Python and TypeScript SDKs has the
+// same form, and can be opened directly. Files can be read, changed, added, renamed and
+// removed by hand, or by another program, while memento has the folder open: the next
+// access makes versions from the changes, with the user [ByHand] as their actor.
+//
+// # Database, files and index
+//
+// The database, a [sqlitestore.Backend] in the hidden folder, is the authority: it has
+// memories, history, IDs and store descriptions. The files mirror its present state. The
+// index, a cache, says what memento last wrote or saw on disk. Comparing the three shows
+// what has changed: if index and database agree and the file differs, the file was
+// changed by hand; if file and index agree and the database differs, the file is stale.
+// decide.go has all cases.
+//
+// # Durability
+//
+// An Apply does the following, holding the store's lock:
+//
+//  1. it examines the files that the changes are about, and makes versions from
+//     changes by hand;
+//  2. it sets a dirty mark, which other processes see if this one dies;
+//  3. it commits the changes to the database, which flushes them: from here on they
+//     are made, and the database has the contents;
+//  4. it removes the files of removed memories, renames those of moved memories, and
+//     removes folders that are empty by that;
+//  5. it writes each new text to a temporary file in the same folder, mode 0600, and
+//     flushes it;
+//  6. it checks again that no other program has changed the target, and renames the
+//     temporary file to it;
+//  7. it flushes every folder in which names have changed;
+//  8. it updates the index, and clears the mark.
+//
+// If a process dies in between, the mark stays, and the next process to use the store
+// compares all files and completes the work. After a power failure the same happens when
+// the folder is opened. If the disk does not allow a file to be written, the change is
+// made nevertheless: the file is written as soon as possible.
+//
+// # What is not a memory
+//
+// Symbolic links, FIFOs, sockets, devices, and hard links to files that memento did not
+// make are never opened, followed, listed or overwritten. If one takes the path of a
+// memory, the memory is read from the database, and cannot be written until the path is
+// free. A file whose contents cannot be a memory's, because they are not UTF-8 or are
+// larger than the store allows, is listed, but reading or changing it fails with
+// memento.ErrForeign. Hidden files of other programs (".git", ".a.swp", "node_modules")
+// are ignored.
+//
+// Every access is confined to the store's folder by [os.Root], and descends one name at a
+// time without following links, not even links within the folder. A process that can
+// write to the folder given to Open can also replace the hidden folder in it, and is
+// trusted.
+//
+// # Names
+//
+// If the file system does not distinguish /A from /a, or two Unicode forms of a name, the
+// second of two such names is refused with memento.ErrExist. Names that a file system
+// cannot hold are shortened on disk, and end in "~" and a hash.
+//
+// # Limits
+//
+// Any number of processes of one machine can share a folder, but not over a network file
+// system, where neither its locks nor SQLite's work. On Windows, folders cannot be
+// flushed: what a power failure undoes is restored from the database when the folder is
+// opened.
+package dirstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"memento"
+	"memento/backend/sqlitestore"
+)
+
+var (
+	_ memento.Backend         = (*Backend)(nil)
+	_ memento.Searcher        = (*Backend)(nil)
+	_ memento.ReadMarker      = (*Backend)(nil)
+	_ memento.KeyKeeper       = (*Backend)(nil)
+	_ memento.WorkspaceLister = (*Backend)(nil)
+	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ memento.ReadyChecker    = (*Backend)(nil)
+)
+
+// A Backend keeps stores in a folder. See [Open].
+type Backend struct {
+	base      *os.Root
+	hidden    *os.Root // hiddenFolder in base
+	locks     *os.Root // locksFolder in hidden
+	locations *os.Root // locationsFolder in hidden
+	db        database
+	index     *fileIndex
+	dbPath    string // of the database; the reserve is beside it
+	traits    traits
+	syncer    syncer
+	adopted   func(memento.StoreID, []memento.Version)
+	hook      func(step string) // called before and after each operation on the disk; for tests
+
+	catalogue *lock // held while stores are made, deleted or given a location
+
+	mu      sync.Mutex
+	folders map[memento.StoreID]*folder
+	owned   bool           // whether some store is known to own defaultFolder
+	active  sync.WaitGroup // calls under way
+	closed  bool
+}
+
+// A database keeps everything that is not a file.
+type database interface {
+	memento.Backend
+	memento.Searcher
+	memento.ReadMarker
+	memento.KeyKeeper
+	memento.BackupWriter
+	memento.WorkspaceLister
+	memento.NoteKeeper
+	memento.ReadyChecker
+}
+
+// Options are the options of [Open]; nil means all defaults.
+type Options struct {
+	// Now returns the time; nil means time.Now.
+	Now func() time.Time
+	// BusyTimeout is how long a write waits for other processes that write to
+	// the database; 0 means 30 seconds.
+	BusyTimeout time.Duration
+	// Adopted is called with the versions that were made from files changed by hand, with
+	// their contents. It is called after they were made, by the call that found the
+	// changes. These contents were not checked for secrets before: a caller can do that
+	// here. It may use the backend, but not close it.
+	Adopted func(store memento.StoreID, made []memento.Version)
+
+	traits *traits           // instead of the file system's; for tests
+	hook   func(step string) // see Backend; for tests
+	syncer syncer            // instead of osSyncer; for tests
+}
+
+// Open opens the folder at path. If it does not exist, Open makes it, accessible to its
+// owner only; its parent folder must exist. A folder of memories that memento has not
+// seen before becomes the store named "default" of the default workspace. The caller
+// closes the Backend.
+//
+// Errors: memento.ErrForeign if a link, or anything but a folder, is where the memories
+// or the database should be; memento.ErrFormat if the database is damaged, or was written
+// by a newer memento; memento.ErrReadOnly, memento.ErrNoSpace.
+func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	const op = "open folder"
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fail(op, err)
+	}
+	for {
+		b := &Backend{adopted: o.Adopted, hook: o.hook, syncer: o.syncer, folders: map[memento.StoreID]*folder{}}
+		if b.syncer == nil {
+			b.syncer = osSyncer{}
+		}
+		err := b.open(ctx, path, &o)
+		if err == nil {
+			err = b.finishCatalogue(ctx)
+		}
+		if err == nil {
+			return b, nil
+		}
+		err = errors.Join(err, b.closeAll())
+		if !errors.Is(err, errReplaced) || ctx.Err() != nil {
+			return nil, fail(op, err)
+		}
+	}
+}
+
+// errReplaced says that the opened folder is no longer the one at its path.
+var errReplaced = errors.New("the folder was replaced while it was opened")
+
+func (b *Backend) open(ctx context.Context, path string, o *Options) (err error) {
+	if b.base, err = openBase(path); err != nil {
+		return err
+	}
+	if b.hidden, err = b.makeFolder(b.base, hiddenFolder); errors.Is(err, errNoFolder) {
+		return notFolder(hiddenFolder)
+	} else if err != nil {
+		return err
+	}
+	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
+		return err
+	}
+	if b.locations, err = b.makeFolder(b.hidden, locationsFolder); err != nil {
+		return err
+	}
+	if b.catalogue, err = openLock(b.locks, "catalogue"); err != nil {
+		return err
+	}
+	if o.traits != nil {
+		b.traits = *o.traits
+	} else if b.traits, err = probe(b.hidden); err != nil {
+		return err
+	}
+	hiddenPath := filepath.Join(path, hiddenFolder)
+	b.dbPath = filepath.Join(hiddenPath, dbFile)
+	if b.index, err = openIndex(b.hidden, hiddenPath); isFull(err) {
+		b.index, err = b.openIndexFull(hiddenPath)
+	}
+	if err != nil {
+		return err
+	}
+	if err := makeOwn(b.hidden, dbFile); err != nil { // SQLite would follow a link
+		return err
+	}
+	kept, err := sqlitestore.Open(ctx, b.dbPath, &sqlitestore.Options{Now: o.Now, BusyTimeout: o.BusyTimeout})
+	if err != nil {
+		return err
+	}
+	b.db = kept
+	// Restore may have replaced the folder meanwhile: it waits only for processes that
+	// have the database open.
+	opened, err := b.base.Stat(".")
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(opened, now) {
+		return errReplaced
+	}
+	return nil
+}
+
+// openBase opens the folder that Open was given, which may be a link to one.
+func openBase(path string) (*os.Root, error) {
+	switch err := os.Mkdir(path, ownFolderMode); {
+	case err == nil:
+		if err := os.Chmod(path, ownFolderMode); err != nil { // regardless of the umask
+			return nil, err
+		}
+		if err := syncParent(path); err != nil {
+			return nil, errors.Join(err, os.Remove(path)) // a later Open does not flush a folder that exists
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("its parent folder does not exist (%w)", bare(err))
+	}
+	return os.OpenRoot(path)
+}
+
+// syncParent flushes the name of a folder in its parent, unless the parent is not
+// readable and so cannot be flushed.
+func syncParent(path string) error {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.Join(syncFolder(parent), parent.Close())
+}
+
+func notFolder(name string) error {
+	return fmt.Errorf("%w: %s is a link or a file, not a folder", memento.ErrForeign, name)
+}
+
+// Close waits for the calls under way, then closes everything. Methods called afterwards
+// return memento.ErrClosed.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	wasClosed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if wasClosed {
+		return nil
+	}
+	b.active.Wait()
+	return fail("close", b.closeAll())
+}
+
+// closeAll closes what is open.
+func (b *Backend) closeAll() (err error) {
+	for _, f := range b.folders {
+		err = errors.Join(err, f.close())
+	}
+	if b.index != nil { // before the database, which takes the space that this frees into its reserve
+		err = errors.Join(err, b.index.close())
+	}
+	if b.db != nil {
+		err = errors.Join(err, b.db.Close())
+	}
+	if b.catalogue != nil {
+		err = errors.Join(err, b.catalogue.close())
+	}
+	for _, dir := range []*os.Root{b.locations, b.locks, b.hidden, b.base} {
+		if dir != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}
+	return err
+}
+
+// enter begins a call, unless the backend is closed or ctx is done. leave ends it.
+func (b *Backend) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return memento.ErrClosed
+	}
+	b.active.Add(1)
+	return nil
+}
+
+func (b *Backend) leave() { b.active.Done() }
+
+// step reports progress to a test.
+func (b *Backend) step(name string) {
+	if b.hook != nil {
+		b.hook(name)
+	}
+}

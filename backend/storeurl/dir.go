@@ -1,0 +1,51 @@
+package storeurl
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"memento"
+	"memento/backend/dirstore"
+)
+
+// Dir returns the URL of the folder at path.
+func Dir(path string) string { return "dir:" + escapePath(path) }
+
+func openDir(ctx context.Context, l location, o *Options) (memento.Backend, error) {
+	path, err := l.folder()
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	b, err := dirstore.Open(ctx, path, &dirstore.Options{Adopted: o.Adopted})
+	if err != nil {
+		return nil, err // not b, which would be a non-nil Backend
+	}
+	return b, nil
+}
+
+// folder returns the path of the folder that l names.
+func (l *location) folder() (string, error) {
+	switch {
+	case l.host:
+		return "", invalid("%s: names a folder, not a host; write %s:PATH or %s:///ABSOLUTE/PATH", l.scheme, l.scheme, l.scheme)
+	case l.path == "":
+		return "", invalid("%s: needs the path of a folder, as in %s:memory; this one is %s:.", l.scheme, l.scheme, l.scheme)
+	case l.path == "~", strings.HasPrefix(l.path, "~/"):
+		return "", invalid(`%s: "~" is not expanded here; write "$HOME/…"`, l.scheme)
+	case strings.ContainsRune(l.path, 0):
+		return "", invalid("%s: the path has a NUL character", l.scheme)
+	}
+	if err := l.only(); err != nil {
+		return "", err
+	}
+	path := l.path
+	if runtime.GOOS == "windows" && len(path) > 2 && path[0] == '/' && path[2] == ':' {
+		path = path[1:] // dir:///C:/…
+	}
+	return filepath.Clean(filepath.FromSlash(path)), nil
+}

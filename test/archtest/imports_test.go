@@ -1,0 +1,214 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "memento"
+
+// rules are what one top-level folder of the module may import besides the
+// standard library and itself.
+type rules struct {
+	own   []string // other folders of the module
+	libs  []string // modules, or parts of them
+	tests []string // other folders that its tests need, besides those of inTests
+}
+
+var (
+	backends  = []string{"backend/memstore", "backend/sqlitestore", "backend/dirstore", "backend/pgstore", "backend/s3store"}
+	frontEnds = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
+)
+
+// allowed has one entry for each top-level folder with packages in it, and one for each
+// folder below backend. Root imports
+// almost nothing. Backends and wrappers know the root and their one client
+// library, never each other. Front ends know the root and their protocol library,
+// never a backend. Only storeurl knows all backends, and only programs know
+// storeurl. Nothing is allowed to import cmd or examples, and only tests import test.
+var allowed = map[string]rules{
+	".":        {libs: []string{"golang.org/x/text"}},
+	"internal": {own: []string{"."}, libs: []string{"golang.org/x/text"}},
+
+	"backend/memstore":    {own: []string{".", "internal"}},
+	"backend/sqlitestore": {own: []string{".", "internal"}, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
+	// dirstore mirrors books that sqlitestore keeps, rather than keep history once
+	// more in its own way: the one backend that stands on another. It also knows
+	// SQLite, for its record of files, and the system calls that package os lacks.
+	"backend/dirstore": {own: []string{".", "internal", "backend/sqlitestore"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}},
+	"backend/pgstore":  {own: []string{".", "internal"}, libs: []string{"github.com/jackc/pgx/v5"}},
+	"backend/s3store":  {own: []string{".", "internal"}, libs: []string{"github.com/minio/minio-go/v7"}},
+	// cryptstore encrypts whatever backend it is given, and its tests give it all.
+	"backend/cryptstore": {own: []string{".", "internal"}, libs: []string{"github.com/tink-crypto/tink-go/v2"}, tests: backends},
+
+	// httpstore is a server as a backend, and its tests need a server.
+	"backend/httpstore": {own: []string{".", "internal"}, tests: []string{"httpapi", "backend/sqlitestore"}},
+
+	// local is the shortest way to a store: one backend, one detector.
+	"local": {own: []string{".", "backend/sqlitestore", "sensitive"}},
+
+	"backend/storeurl": {own: slices.Concat([]string{".", "internal", "backend/cryptstore", "backend/httpstore"}, backends), tests: []string{"httpapi"}},
+	"backend/storetest": {
+		own:  []string{".", "internal", "test", "backend/memstore"}, // memstore is the oracle
+		libs: []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
+	},
+
+	// transfer copies between backends whose kinds it does not know; its tests do.
+	"transfer": {own: []string{"."}, tests: slices.Concat([]string{"backend/cryptstore"}, backends)},
+
+	// doctor checks backends whose kinds it does not know.
+	"doctor": {own: []string{"."}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
+
+	"archive":   {own: []string{"."}},
+	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
+
+	// httpapi exports and imports archives, and serves its own description.
+	"httpapi": {own: []string{".", "internal", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
+	// server runs the API as a process. It knows no backend: the command opens one.
+	"server": {own: []string{".", "internal", "httpapi"}, libs: []string{
+		"github.com/KimMachineGun/automemlimit/memlimit",
+		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
+		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
+	}},
+	"mcpserver":   {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"gateway":     {own: []string{".", "internal", "contextedit"}},
+	"contextedit": {own: []string{".", "internal"}},
+	"console":     {own: []string{".", "internal"}, libs: []string{"github.com/yuin/goldmark"}},
+	"claude":      {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
+
+	"cmd": {
+		own:  slices.Concat([]string{".", "internal", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore"}, frontEnds),
+		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
+	},
+	"examples": {own: slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local"}, backends, frontEnds)},
+	// test holds what only tests run: suites, servers, campaigns, comparisons.
+	"test": {own: []string{".", "internal", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+}
+
+// inTests is what test files may import in addition.
+var inTests = rules{
+	own:  []string{".", "internal", "test", "backend/memstore", "backend/storetest", "sensitive"},
+	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
+}
+
+func TestImports(t *testing.T) {
+	for _, e := range imports(t) {
+		if fault := e.fault(); fault != "" {
+			t.Errorf("%s imports %s: %s", e.file, e.path, fault)
+		}
+	}
+}
+
+// fault says what is wrong with an import, or "".
+func (e edge) fault() string {
+	name := topFolder(e.dir())
+	r, known := allowed[name]
+	if !known {
+		return "folder " + name + " has no rules yet; add them to the map allowed"
+	}
+	if e.test {
+		r.own = slices.Concat(r.own, r.tests, inTests.own)
+		r.libs = slices.Concat(r.libs, inTests.libs)
+	}
+	switch dir, ours := inModule(e.path); {
+	case ours && (topFolder(dir) == name || slices.Contains(r.own, topFolder(dir))):
+		return ""
+	case ours:
+		return "folder " + name + " may not import folder " + topFolder(dir)
+	case isStandard(e.path):
+		return ""
+	}
+	for _, lib := range r.libs {
+		if e.path == lib || strings.HasPrefix(e.path, lib+"/") {
+			return ""
+		}
+	}
+	return "folder " + name + " may not use this module"
+}
+
+// topFolder returns the folder that dir is in and that has rules of its own: a top-level
+// folder, or one below backend.
+func topFolder(dir string) string {
+	top, rest, _ := strings.Cut(dir, "/")
+	if top != "backend" || rest == "" {
+		return top
+	}
+	kind, _, _ := strings.Cut(rest, "/")
+	return top + "/" + kind
+}
+
+// inModule returns the folder of a package of this module.
+func inModule(imported string) (dir string, ours bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// isStandard reports whether a package is in the standard library: the first
+// part of its path is no host name.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	_, ours := inModule(imported)
+	return !ours && !strings.Contains(first, ".")
+}
+
+// The rules catch what they are for.
+func TestFault(t *testing.T) {
+	for _, tt := range []struct {
+		file, imported string
+		allowed        bool
+	}{
+		{"store.go", "strings", true},
+		{"path.go", "golang.org/x/text/unicode/norm", true},
+		{"store.go", "golang.org/x/sync/errgroup", false},
+		{"store.go", "memento/backend/memstore", false},
+		{"store.go", "memento/internal/textindex", false},
+		{"store.go", "github.com/google/go-cmp/cmp", false},
+		{"store_test.go", "github.com/google/go-cmp/cmp", true},
+		{"store_test.go", "memento/backend/memstore", true},
+		{"store_test.go", "memento/backend/sqlitestore", false},
+		{"backend/sqlitestore/open.go", "memento", true},
+		{"backend/sqlitestore/open.go", "memento/internal/textindex", true},
+		{"backend/sqlitestore/open.go", "zombiezen.com/go/sqlite/sqlitex", true},
+		{"backend/sqlitestore/open.go", "zombiezen.com/go/sqlitenot", false},
+		{"backend/sqlitestore/open.go", "memento/backend/memstore", false},
+		{"backend/sqlitestore/open.go", "memento/backend/storetest", false},
+		{"backend/sqlitestore/open_test.go", "memento/backend/storetest", true},
+		{"backend/sqlitestore/open_test.go", "memento/backend/dirstore", false},
+		{"backend/sqlitestore/open.go", "memento/backend/sqlitestore/internal/schema", true},
+		{"backend/dirstore/open.go", "memento/backend/sqlitestore", true},
+		{"backend/dirstore/open.go", "memento/backend/memstore", false},
+		{"httpapi/server.go", "memento/backend/memstore", false},
+		{"httpapi/server.go", "memento/backend/storeurl", false},
+		{"httpapi/server_test.go", "memento/backend/memstore", true},
+		{"httpapi/server_test.go", "memento/backend/sqlitestore", false},
+		{"server/server.go", "memento/httpapi", true},
+		{"server/server.go", "memento/backend/storeurl", false},
+		{"server/server.go", "memento/backend/memstore", false},
+		{"server/server.go", "github.com/spf13/cobra", false},
+		{"server/server_test.go", "memento/backend/memstore", true},
+		{"backend/httpstore/open.go", "memento/internal/wire", true},
+		{"backend/httpstore/open.go", "memento/httpapi", false},
+		{"backend/httpstore/open_test.go", "memento/httpapi", true},
+		{"local/local.go", "memento/backend/sqlitestore", true},
+		{"local/local.go", "memento/backend/dirstore", false},
+		{"store_test.go", "memento/local", false},
+		{"backend/storeurl/open.go", "memento/backend/sqlitestore", true},
+		{"backend/storeurl/open.go", "memento/backend/httpstore", true},
+		{"cmd/memento/root.go", "memento/backend/storeurl", true},
+		{"cmd/memento/root.go", "memento/backend/sqlitestore", false},
+		{"cmd/memento/root.go", "memento/backend/httpstore", false},
+		{"cmd/memento/root.go", "github.com/stretchr/testify/assert", false},
+		{"examples/agent/main.go", "memento/backend/sqlitestore", true},
+		{"test/bench/main.go", "memento/cmd/memento", false},
+		{"archive/tar.go", "memento/internal/textindex", false},
+		{"newroom/new.go", "strings", false},
+	} {
+		e := edge{file: tt.file, test: strings.HasSuffix(tt.file, "_test.go"), path: tt.imported}
+		if fault := e.fault(); (fault == "") != tt.allowed {
+			t.Errorf("%s imports %s: %q", tt.file, tt.imported, fault)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// unraced are packages without a test that could show a race of their own, and why.
+var unraced = map[string]string{
+	"memento/test/bench":    "it measures sqlitestore, whose own tests race",
+	"memento/test/cluster":  "its servers are processes, whose packages have tests of their own",
+	"memento/test/archtest": "it reads source text",
+}
+
+// unracedTests match tests that would race the same code again with a slower backend, and
+// why.
+var unracedTests = map[string]string{
+	"TestOver(Dirstore|Pgstore|S3store)": "of cryptstore, over backends whose own tests race",
+	"TestSecondServer":                   "of s3store, again on another server",
+	"TestScripts":                        "of the command, whose processes run packages with tests of their own",
+}
+
+// uninstrumented are packages that are built without the race detector. SQLite is C
+// translated to Go: most of its memory is outside Go's heap, which the detector does not
+// check, but instrumented it takes several times as long. Its callers are instrumented.
+var uninstrumented = []string{"modernc.org/sqlite/lib", "modernc.org/libc", "modernc.org/libc/..."}
+
+// raceTests runs the tests under the race detector, where each takes several times as
+// long. It prints in what it does less than the suite go.
+func raceTests(ctx context.Context, _ options) error {
+	out, err := output(ctx, "go", "list", "./...")
+	if err != nil {
+		return err
+	}
+	var packages []string
+	for pkg := range strings.FieldsSeq(out) {
+		if why, ok := unraced[pkg]; ok {
+			fmt.Printf("not raced: %s: %s\n", pkg, why)
+			continue
+		}
+		packages = append(packages, pkg)
+	}
+	skipped := slices.Sorted(maps.Keys(unracedTests))
+	for _, tests := range skipped {
+		fmt.Printf("not raced: %s: %s\n", tests, unracedTests[tests])
+	}
+	scaled, err := repetitions(".")
+	if err != nil {
+		return err
+	}
+	for _, line := range scaled {
+		fmt.Println("repeated less:", line)
+	}
+	// A process under the race detector waits a second at its end, for races of goroutines
+	// that still run. Some tests have hundreds of processes.
+	env := []string{"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE")}
+	args := []string{"-race", "-vet=off", "-timeout", "30m", "-skip", "^(" + strings.Join(skipped, "|") + ")$"}
+	for _, pkg := range uninstrumented {
+		fmt.Println("not instrumented:", pkg)
+		args = append(args, "-gcflags="+pkg+"=-race=false")
+	}
+	return testModule(ctx, ".", env, append(args, packages...)...)
+}
+
+// repetitions returns the lines of source files below dir by which tests repeat less
+// often under the race detector.
+func repetitions(dir string) (lines []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if base := d.Name(); base == "node_modules" || base == ".git" || path == filepath.Join(dir, "test", "suites") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(source) {
+			if bytes.Contains(line, []byte("race.Scaled(")) {
+				lines = append(lines, path+": "+string(bytes.TrimSpace(line)))
+			}
+		}
+		return nil
+	})
+	return lines, err
+}
