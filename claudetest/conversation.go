@@ -3,6 +3,8 @@ package claudetest
 import (
 	"slices"
 	"strings"
+
+	"memento/internal/models"
 )
 
 // maxBreakpoints is how many blocks of a request may have cache_control.
@@ -71,7 +73,7 @@ func (r *request) checkRoles() *Error {
 	if hasKind(final.blocks, "compaction") || hasKind(final.blocks, "server_tool_use") {
 		return nil
 	}
-	if !allowsPrefill(r.model) {
+	if !models.SupportOf(r.model).Prefill {
 		return invalid("This model does not support assistant message prefill. The conversation must end with a user message.")
 	}
 	if n := len(final.blocks); n > 0 && final.blocks[n-1]["type"] == "text" {

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+
+	"memento/internal/models"
 )
 
 // thinks reports whether the request has thinking switched on.
@@ -20,7 +22,7 @@ func (r *request) checkThinking(Options) *Error {
 	t, _ := r.fields["thinking"].(map[string]any)
 	switch text(t, "type") {
 	case "enabled":
-		if adaptiveOnly(r.model) {
+		if !models.SupportOf(r.model).ThinkingBudget {
 			return invalid("thinking.type: \"enabled\" is not supported for this model. Use \"adaptive\" and output_config.effort to control thinking behavior.")
 		}
 		budget, _ := number(t["budget_tokens"])
@@ -28,7 +30,7 @@ func (r *request) checkThinking(Options) *Error {
 			return invalid("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at docs.claude.com for more information.")
 		}
 	case "disabled":
-		if bindsThinking(r.model) {
+		if models.SupportOf(r.model).BindsThinking {
 			return invalid("thinking.type: \"disabled\" is not supported for this model")
 		}
 	}
@@ -127,7 +129,7 @@ func thoughtOf(b map[string]any) (encoded, thought string, ok bool) {
 // checkSignatures checks the seal of each thinking block, and, on models that bind
 // thinking to its conversation, that nothing before it was changed.
 func (r *request) checkSignatures(o Options) *Error {
-	binds := o.BindThinking || bindsThinking(r.model)
+	binds := o.BindThinking || models.SupportOf(r.model).BindsThinking
 	drop := r.dropsMismatches()
 	prefixes := r.newPrefixes()
 	var last *signature

@@ -1,6 +1,10 @@
 package claudetest
 
-import "slices"
+import (
+	"slices"
+
+	"memento/internal/models"
+)
 
 // common are fields that every tool has.
 var common = shape{
@@ -91,7 +95,7 @@ func (r *request) checkTools(Options) *Error {
 	switch {
 	case forced && r.thinks():
 		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
-	case forced && bindsThinking(r.model):
+	case forced && models.SupportOf(r.model).BindsThinking:
 		return invalid("tool_choice: forced tool use is not supported on this model")
 	}
 	return nil

@@ -27,6 +27,11 @@ type Support struct {
 	// BindsThinking is whether a thinking block is valid only behind the same system
 	// prompt, tools and messages.
 	BindsThinking bool
+	// ThinkingBudget is whether thinking may be "enabled" with budget_tokens; other
+	// models take "adaptive" only.
+	ThinkingBudget bool
+	// Prefill is whether a request may end with the beginning of the answer.
+	Prefill bool
 }
 
 // A row is what a family supports from a version on.
@@ -40,15 +45,17 @@ type row struct {
 // one says; a version after the last row has what the last row says. Source: the
 // documents "Memory tool", "Context editing", "Compaction" and "Preserved thinking".
 var rows = []row{
-	{"opus", 4, 0, Support{Memory: true, ContextEditing: true, ForcedTools: true}},
-	{"opus", 4, 5, Support{Memory: true, ContextEditing: true, KeepsThinking: true, ForcedTools: true}},
-	{"opus", 4, 6, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true}},
+	{"opus", 4, 0, Support{Memory: true, ContextEditing: true, ForcedTools: true, ThinkingBudget: true, Prefill: true}},
+	{"opus", 4, 5, Support{Memory: true, ContextEditing: true, KeepsThinking: true, ForcedTools: true, ThinkingBudget: true, Prefill: true}},
+	{"opus", 4, 6, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true, ThinkingBudget: true}},
+	{"opus", 4, 7, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true}},
 	{"opus", 5, 5, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, BindsThinking: true}},
 
-	{"sonnet", 4, 0, Support{Memory: true, ContextEditing: true, ForcedTools: true}},
-	{"sonnet", 4, 6, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true}},
+	{"sonnet", 4, 0, Support{Memory: true, ContextEditing: true, ForcedTools: true, ThinkingBudget: true, Prefill: true}},
+	{"sonnet", 4, 6, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true, ThinkingBudget: true}},
+	{"sonnet", 5, 0, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true}},
 
-	{"haiku", 4, 5, Support{Memory: true, ContextEditing: true, ForcedTools: true}},
+	{"haiku", 4, 5, Support{Memory: true, ContextEditing: true, ForcedTools: true, ThinkingBudget: true, Prefill: true}},
 
 	{"fable", 5, 0, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true}},
 	{"fable", 5, 1, Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, BindsThinking: true}},
@@ -88,7 +95,7 @@ func SupportOf(model string) Support {
 }
 
 // unknown is what a model is assumed to support whose name says nothing.
-var unknown = Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true}
+var unknown = Support{Memory: true, ContextEditing: true, Compaction: true, KeepsThinking: true, ForcedTools: true, ThinkingBudget: true, Prefill: true}
 
 // parse returns the family and version of a model: "opus", 4, 5.
 func parse(model string) (family string, major, minor int, ok bool) {

@@ -67,3 +67,19 @@ func TestSupportOf(t *testing.T) {
 		}
 	}
 }
+
+func TestThinkingBudgetAndPrefill(t *testing.T) {
+	for model, want := range map[string][2]bool{
+		"claude-opus-4-5":            {true, true},
+		"claude-opus-4-6":            {true, false},
+		"claude-opus-4-7":            {false, false},
+		"claude-sonnet-4-5-20250929": {true, true},
+		"claude-sonnet-5":            {false, false},
+		"claude-haiku-4-5":           {true, true},
+		"claude-fable-5-1":           {false, false},
+	} {
+		if s := SupportOf(model); s.ThinkingBudget != want[0] || s.Prefill != want[1] {
+			t.Errorf("SupportOf(%q): ThinkingBudget %t, Prefill %t", model, s.ThinkingBudget, s.Prefill)
+		}
+	}
+}
