@@ -46,14 +46,7 @@ func TestResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for file, text := range map[string]string{
-				"go.mod":     "module module\n",
-				"it_test.go": "package module\n\nimport (\n\"fmt\"\n\"os\"\n\"testing\"\n)\n\nvar _, _ = os.Exit, fmt.Print\n\n" + tt.source + "\n",
-			} {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			write(t, dir, tt.source)
 			timeout := "10m"
 			if strings.Contains(tt.source, "select") {
 				timeout = "1s"
@@ -69,6 +62,19 @@ func TestResults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// write makes dir a module with one test file.
+func write(t *testing.T, dir, source string) {
+	t.Helper()
+	for file, text := range map[string]string{
+		"go.mod":     "module module\n",
+		"it_test.go": "package module\n\nimport (\n\"fmt\"\n\"os\"\n\"testing\"\n)\n\nvar _, _ = os.Exit, fmt.Print\n\n" + source + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -83,6 +83,7 @@ func main() {
 	}
 	flag.Parse()
 	os.Setenv(needs.Variable, "1") // for all tests: a missing program is a failure
+	os.Setenv("CGO_ENABLED", "0")  // so that all but the race detector share what is compiled
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if !runAll(ctx, o, flag.Args()) {

@@ -14,17 +14,25 @@ import (
 
 // unraced are packages without a test that could show a race of their own, and why.
 var unraced = map[string]string{
-	"memento/test/bench":    "it measures sqlitestore, whose own tests race",
-	"memento/test/cluster":  "its servers are processes, whose packages have tests of their own",
-	"memento/test/archtest": "it reads source text",
+	"memento/test/bench":      "it measures sqlitestore, whose own tests race",
+	"memento/test/cluster":    "its servers are processes, whose packages have tests of their own",
+	"memento/test/archtest":   "it reads source text",
+	"memento/test/seededbugs": "it starts git and go",
+	"memento/test/suites":     "it starts go",
 }
 
 // unracedTests match tests that would race the same code again with a slower backend, and
-// why.
+// why. As for go test -skip, what follows a slash matches their parts.
 var unracedTests = map[string]string{
 	"TestOver(Dirstore|Pgstore|S3store)": "of cryptstore, over backends whose own tests race",
 	"TestSecondServer":                   "of s3store, again on another server",
 	"TestScripts":                        "of the command, whose processes run packages with tests of their own",
+}
+
+// sequential are the groups of storetest that make one call after the other. What a backend
+// does meanwhile in the background, it does in the other groups, too.
+var sequential = []string{
+	"documents", "contents", "paths", "hostile", "history", "settings", "undo", "importing", "sealing", "clocks", "damage", "model",
 }
 
 // uninstrumented are packages that are built without the race detector. SQLite is C
@@ -33,8 +41,9 @@ var unracedTests = map[string]string{
 var uninstrumented = []string{"modernc.org/sqlite/lib", "modernc.org/libc", "modernc.org/libc/..."}
 
 // raceTests runs the tests under the race detector, where each takes several times as
-// long. It prints in what it does less than the suite go.
-func raceTests(ctx context.Context, _ options) error {
+// long. It prints in what it does less than the suite go: with -long, only what would be
+// the same again.
+func raceTests(ctx context.Context, o options) error {
 	out, err := output(ctx, "go", "list", "./...")
 	if err != nil {
 		return err
@@ -47,9 +56,9 @@ func raceTests(ctx context.Context, _ options) error {
 		}
 		packages = append(packages, pkg)
 	}
-	skipped := slices.Sorted(maps.Keys(unracedTests))
-	for _, tests := range skipped {
-		fmt.Printf("not raced: %s: %s\n", tests, unracedTests[tests])
+	skipped := skippedTests(o)
+	for _, tests := range slices.Sorted(maps.Keys(skipped)) {
+		fmt.Printf("not raced: %s: %s\n", tests, skipped[tests])
 	}
 	scaled, err := repetitions(".")
 	if err != nil {
@@ -60,13 +69,31 @@ func raceTests(ctx context.Context, _ options) error {
 	}
 	// A process under the race detector waits a second at its end, for races of goroutines
 	// that still run. Some tests have hundreds of processes.
-	env := []string{"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE")}
-	args := []string{"-race", "-vet=off", "-timeout", "30m", "-skip", "^(" + strings.Join(skipped, "|") + ")$"}
+	env := []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE")}
+	args := []string{"-race", "-vet=off", "-timeout", o.timeout(), "-skip", skipPattern(skipped)}
 	for _, pkg := range uninstrumented {
 		fmt.Println("not instrumented:", pkg)
 		args = append(args, "-gcflags="+pkg+"=-race=false")
 	}
 	return testModule(ctx, ".", env, append(args, packages...)...)
+}
+
+// skippedTests are the tests that are not run under the race detector, and why.
+func skippedTests(o options) map[string]string {
+	tests := maps.Clone(unracedTests)
+	if !o.long {
+		tests["Test(Backend|Over.*)/("+strings.Join(sequential, "|")+")"] = "of storetest, one call after the other; with -long they are"
+	}
+	return tests
+}
+
+// skipPattern returns the value of go test's -skip for tests.
+func skipPattern(tests map[string]string) string {
+	var patterns []string
+	for _, names := range slices.Sorted(maps.Keys(tests)) {
+		patterns = append(patterns, "^("+strings.ReplaceAll(names, "/", ")$/^(")+")$")
+	}
+	return strings.Join(patterns, "|")
 }
 
 // repetitions returns the lines of source files below dir by which tests repeat less

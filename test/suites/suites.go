@@ -40,7 +40,7 @@ func format(ctx context.Context, _ options) error {
 func vet(ctx context.Context, _ options) error {
 	for _, system := range systems {
 		goos, goarch, _ := strings.Cut(system, "/")
-		if err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"}, "go", "vet", "-tags", "faults", "./..."); err != nil {
+		if err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch}, "go", "vet", "-tags", "faults", "./..."); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func build(ctx context.Context, _ options) error {
 		goos, goarch, _ := strings.Cut(system, "/")
 		binary := filepath.Join(dir, "memento-"+goos+"-"+goarch)
 		// Without -trimpath, so that what the suite vet has compiled need not be again.
-		err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"},
+		err := runEnv(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch},
 			"go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/memento")
 		if err != nil {
 			return err
@@ -80,10 +80,9 @@ func build(ctx context.Context, _ options) error {
 	return nil
 }
 
-// goTests leaves vetting to the suite of that name, as the others do, and shares with it
-// what is compiled without cgo.
+// goTests leaves vetting to the suite of that name, as the others do.
 func goTests(ctx context.Context, o options) error {
-	return testModule(ctx, ".", append(o.env(), "CGO_ENABLED=0"), "-vet=off", "-timeout", o.timeout(), "./...")
+	return testModule(ctx, ".", o.env(), "-vet=off", "-timeout", o.timeout(), "./...")
 }
 
 func sdks(ctx context.Context, _ options) error {
