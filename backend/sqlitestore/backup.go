@@ -59,7 +59,7 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	if err != nil {
 		return sum, err
 	}
-	defer b.readers.put(c)
+	defer func() { b.readers.put(c) }()
 	temp, err := createTemp(path, partialSuffix)
 	if err != nil {
 		return sum, err
@@ -69,24 +69,33 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	patient, cancel := context.WithTimeout(ctx, flushTimeout)
 	_ = b.reads.Sync(patient) // read times are worth no longer wait
 	cancel()
-	if err := copyDatabase(ctx, c, temp, progress); err != nil {
-		return sum, err
+	copyAndVerify := func(c *conn) (memento.BackupSummary, error) {
+		if err := copyDatabase(ctx, c, temp, progress); err != nil {
+			return memento.BackupSummary{}, err
+		}
+		v, err := verify(ctx, temp, nil)
+		return v.sum, err
 	}
-	v, err := verify(ctx, temp, nil)
+	if sum, err = copyAndVerify(c); seemsDamaged(err) {
+		sum, err = confirm(b, &c, copyAndVerify)
+	}
 	if err != nil {
-		return sum, err
+		return memento.BackupSummary{}, err
 	}
-	return v.sum, installTemp(temp, path)
+	return sum, installTemp(temp, path)
 }
 
-// copyDatabase copies the present state of c's database to the empty file at path, and
-// flushes it.
+// copyDatabase copies the present state of c's database to the file at path, which nobody
+// else uses, and flushes it.
 func copyDatabase(ctx context.Context, c *conn, path string, progress func(done, total int64)) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close() // closing it drops SQLite's locks on the file: only after SQLite has closed it
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
 	if err := c.inTx(func() error { return copyPages(ctx, c, path, f, progress) }); err != nil {
 		return err
 	}

@@ -251,18 +251,35 @@ func (p *pool) get() (*conn, error) {
 	if c != nil || err != nil {
 		return c, err
 	}
+	if c, err = p.openConn(surplus); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.used--
+	}
+	return c, err
+}
+
+func (p *pool) openConn(surplus bool) (*conn, error) {
 	cache := readerCache
 	if surplus {
 		cache = surplusCache
 	}
-	if c, err = p.open(cache); err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.used--
+	c, err := p.open(cache)
+	if err != nil {
 		return nil, err
 	}
 	c.surplus = surplus
 	return c, nil
+}
+
+// renew opens a connection in place of c, which is in use, and closes c. After an error, c
+// is unchanged.
+func (p *pool) renew(c *conn) (*conn, error) {
+	fresh, err := p.openConn(c.surplus)
+	if err == nil {
+		c.Close()
+	}
+	return fresh, err
 }
 
 // takeIdle returns an idle connection. If there is none, c is nil, and surplus says whether

@@ -48,9 +48,22 @@ func (w *writer) runEachAlone(jobs []*job) {
 	}
 }
 
-// runAlone runs a job in a transaction of its own. A job that frees space may use the
-// reserve. Other jobs are refused while the reserve is incomplete.
+// runAlone runs a job in a transaction of its own. If there seems to be damage, it runs it
+// again on a new connection.
 func (w *writer) runAlone(j *job) {
+	for range 2 {
+		if j.err = w.renewIfDoubtful(); j.err != nil {
+			return
+		}
+		if w.runInSpace(j); !isDamage(j.err) {
+			return
+		}
+	}
+}
+
+// runInSpace runs a job in a transaction of its own. A job that frees space may use the
+// reserve. Other jobs are refused while the reserve is incomplete.
+func (w *writer) runInSpace(j *job) {
 	if j.freesSpace {
 		if w.tryJob(j) {
 			return
@@ -173,6 +186,9 @@ func (w *writer) vacuum(pages int) error {
 	defer func() { <-w.leader }()
 	if w.isClosed() || w.readOnlyOnFullDisk() {
 		return memento.ErrClosed
+	}
+	if err := w.renewIfDoubtful(); err != nil {
+		return err
 	}
 	vacuum := func() error {
 		return w.conn.all(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, pages), func(*sqlite.Stmt) bool { return true })

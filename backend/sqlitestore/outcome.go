@@ -45,15 +45,3 @@ func (w *writer) commitEmpty() error {
 	}
 	return err
 }
-
-// retryOpen returns open, with one retry if the file seems to be damaged: SQLite also
-// reports damage after a read error of the system, which may be temporary.
-func retryOpen(open func() (*conn, error)) func() (*conn, error) {
-	return func() (*conn, error) {
-		c, err := open()
-		if isDamage(err) {
-			c, err = open()
-		}
-		return c, err
-	}
-}

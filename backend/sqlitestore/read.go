@@ -28,13 +28,14 @@ func readQuick[T any](ctx context.Context, b *Backend, op string, do func(*conn)
 	}
 	result, done, err := onWriter(b, do)
 	if done {
-		return result, fail(op, err)
+		return result, failRead(op, err)
 	}
 	return read(ctx, b, op, do)
 }
 
-// onWriter runs do on the connection that writes. done is false if that is in use, or would
-// have to wait for another process.
+// onWriter runs do on the connection that writes. done is false if that is in use, would
+// have to wait for another process, or reports damage, which another connection has to
+// confirm.
 func onWriter[T any](b *Backend, do func(*conn) (T, error)) (result T, done bool, err error) {
 	c := b.writer.borrow()
 	if c == nil {
@@ -42,24 +43,30 @@ func onWriter[T any](b *Backend, do func(*conn) (T, error)) (result T, done bool
 	}
 	defer b.writer.giveBack(c)
 	result, err = retryOnce(b, c, do)
+	if seemsDamaged(err) {
+		b.writer.doubtful.Store(true)
+		return result, false, err
+	}
 	return result, !isBusy(err), err
 }
 
 func onConn[T any](b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
 	c, err := b.readers.get()
 	if err != nil {
-		return result, fail(op, err)
+		return result, failRead(op, err)
 	}
-	defer b.readers.put(c)
+	defer func() { b.readers.put(c) }()
 	result, err = retryOnce(b, c, do)
-	return result, fail(op, err)
+	if seemsDamaged(err) {
+		result, err = confirm(b, &c, do)
+	}
+	return result, failRead(op, err)
 }
 
-// retryOnce runs do, and once more if the cached number of the store was outdated, or if
-// SQLite reports damage: see retryOpen.
+// retryOnce runs do, and once more if the cached number of the store was outdated.
 func retryOnce[T any](b *Backend, c *conn, do func(*conn) (T, error)) (T, error) {
 	result, err := do(c)
-	if b.clearStoreNums(err) || isDamage(err) {
+	if b.clearStoreNums(err) {
 		result, err = do(c)
 	}
 	return result, err
@@ -97,13 +104,12 @@ func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yi
 			return
 		}
 		var ended error // the context's error, if that ended the iteration
-		var failed error
 		n, more := 0, true
 		_, err := onConn(b, op, func(c *conn) (struct{}, error) {
 			if n > 0 { // rows must not be yielded twice
-				return struct{}{}, failed
+				return struct{}{}, confirmRows(ctx, c, do)
 			}
-			failed = do(c, func(row T) bool {
+			return struct{}{}, do(c, func(row T) bool {
 				if n++; n%256 == 0 {
 					if ended = ctx.Err(); ended != nil {
 						return false
@@ -112,7 +118,6 @@ func rows[T any](ctx context.Context, b *Backend, op string, do func(c *conn, yi
 				more = yield(row, nil)
 				return more
 			})
-			return struct{}{}, failed
 		})
 		if err == nil {
 			err = ended

@@ -98,17 +98,19 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	space := openDiskSpace(path, cmp.Or(o.Reserve, defaultReserve))
-	c, file, readOnly, err := openOnFullDisk(ctx, path, o.BusyTimeout, space)
+	var file *fileIdentity
+	var readOnly, found bool
+	var request purgeRequest
+	c, err := retryOpen(func() (c *conn, err error) {
+		if c, file, readOnly, err = openOnFullDisk(ctx, path, o.BusyTimeout, space); err != nil {
+			return nil, err
+		}
+		if request, found, err = readPurgeRequest(c); err != nil {
+			c.Close()
+		}
+		return c, err
+	})
 	if err != nil {
-		space.close()
-		return nil, &memento.Error{Op: "open database", Err: translate(err)}
-	}
-	request, found, err := readPurgeRequest(c)
-	if isDamage(err) { // see retryOpen
-		request, found, err = readPurgeRequest(c)
-	}
-	if err != nil {
-		c.Close()
 		space.close()
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
@@ -128,7 +130,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 // readers returns a function that opens connections for reading a file.
 func readers(file *fileIdentity, busy time.Duration) func(cache int) (*conn, error) {
 	return func(cache int) (*conn, error) {
-		return retryOpen(func() (*conn, error) { return openReader(file, busy, cache) })()
+		return retryOpen(func() (*conn, error) { return openReader(file, busy, cache) })
 	}
 }
 
@@ -205,7 +207,7 @@ func openFile(ctx context.Context, path string, busy time.Duration) (*conn, *fil
 		c, err := retryOpen(func() (c *conn, err error) {
 			c, file, err = openOnce(ctx, path, busy)
 			return c, err
-		})()
+		})
 		if err == nil {
 			return c, file, nil
 		}

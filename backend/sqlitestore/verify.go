@@ -49,7 +49,36 @@ func Verify(ctx context.Context, path string, progress func(done, total int64)) 
 	return v.sum, nil
 }
 
+// verify confirms damage before it reports it: see confirm.go.
 func verify(ctx context.Context, path string, progress func(done, total int64)) (*verifier, error) {
+	v, err := verifyOnce(ctx, path, progress)
+	if !seemsDamaged(err) {
+		return v, err
+	}
+	v, err = verifyOnce(ctx, path, progress)
+	if seemsDamaged(err) {
+		if unreadable := readThrough(path); unreadable != nil {
+			err = unreadable
+		}
+	}
+	return v, err
+}
+
+// readThrough reads a regular file, and returns the system's error if that is not possible.
+func readThrough(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, f)
+	return err
+}
+
+func verifyOnce(ctx context.Context, path string, progress func(done, total int64)) (*verifier, error) {
 	v := &verifier{progress: progress}
 	err := v.runChecks(ctx, path, v.checkSchema, v.integrity, v.stores, v.memories, v.versions, v.index, v.keys)
 	if ctx.Err() != nil {
@@ -134,11 +163,6 @@ func immutable(path string) string {
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}
 	return u.String()
-}
-
-func isDamage(err error) bool {
-	code := sqlite.ErrCode(err).ToPrimary()
-	return code == sqlite.ResultCorrupt || code == sqlite.ResultNotADB
 }
 
 // checkFile checks the file without SQLite, whose errors are less specific.

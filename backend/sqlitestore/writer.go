@@ -28,8 +28,9 @@ type writer struct {
 	log         checkpointer
 	file        *fileIdentity // the file that conn has open
 
-	lastBatchSize int  // number of jobs in the last commit
-	lowSpace      bool // whether deleted contents may stay in free pages for now: see fulldisk.go
+	doubtful      atomic.Bool // whether conn has to be replaced: see confirm.go
+	lastBatchSize int         // number of jobs in the last commit
+	lowSpace      bool        // whether deleted contents may stay in free pages for now: see fulldisk.go
 
 	mu     sync.Mutex
 	jobs   []*job      // in the order of arrival
@@ -145,13 +146,18 @@ func (w *writer) commit(ctx context.Context) {
 		return
 	}
 	w.waitForBatch()
-	beginErr := w.begin(ctx) // more jobs arrive while another process holds the lock
+	beginErr := w.renewIfDoubtful()
+	if beginErr == nil {
+		beginErr = w.begin(ctx) // more jobs arrive while another process holds the lock
+	}
 	if beginErr != nil && ctx.Err() != nil {
 		return
 	}
 	batch := w.claim()
 	w.lastBatchSize = len(batch)
 	switch {
+	case isDamage(beginErr): // it is confirmed by a new connection
+		w.runEachAlone(batch)
 	case beginErr != nil:
 		for _, j := range batch {
 			j.err = beginErr
@@ -161,8 +167,8 @@ func (w *writer) commit(ctx context.Context) {
 		w.runEachAlone(batch)
 	case !w.transact(batch) && (len(batch) > 1 || isDamage(batch[0].err) || w.space.isOutOfSpace(batch[0].err)):
 		// The whole transaction was rolled back. Perhaps one change is too large for the
-		// remaining space: alone, the others may succeed. Damage that SQLite reports may be
-		// temporary: see retryOpen.
+		// remaining space: alone, the others may succeed. Damage is confirmed by a new
+		// connection: see confirm.go.
 		w.runEachAlone(batch)
 	}
 	for _, j := range batch {
@@ -194,6 +200,9 @@ func (w *writer) begin(ctx context.Context) error {
 	for start := time.Now(); ; time.Sleep(busyPause) {
 		err := w.conn.exec("BEGIN IMMEDIATE")
 		if !isBusy(err) || time.Since(start) > w.busyTimeout {
+			if isDamage(err) {
+				w.doubtful.Store(true)
+			}
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -217,6 +226,9 @@ func (w *writer) transact(jobs []*job) bool {
 	lost := func(err error) bool {
 		if !w.conn.AutocommitEnabled() {
 			_ = w.conn.exec("ROLLBACK") // if this fails, too, the next BEGIN reports it
+		}
+		if isDamage(err) {
+			w.doubtful.Store(true)
 		}
 		for _, j := range jobs {
 			j.err = err
@@ -263,7 +275,7 @@ func (j *job) doSafely(t *tx) (err error) {
 func (w *writer) doIdle() {
 	w.leader <- struct{}{}
 	defer func() { <-w.leader }()
-	if w.isClosed() || !w.hasSpace() {
+	if w.isClosed() || !w.hasSpace() || w.renewIfDoubtful() != nil {
 		return
 	}
 	more := false
@@ -322,7 +334,7 @@ func (w *writer) borrow() *conn {
 		return nil
 	}
 	w.mu.Lock()
-	wanted := w.closed || len(w.jobs) > 0 || w.conn == nil
+	wanted := w.closed || len(w.jobs) > 0 || w.conn == nil || w.doubtful.Load()
 	w.mu.Unlock()
 	if wanted {
 		<-w.leader

@@ -75,7 +75,7 @@ func newExt4Disk(t *testing.T) (*ext4Disk, error) {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
+		if err := e.Unmount(); err != nil {
 			t.Error(err)
 		}
 	})
