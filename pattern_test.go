@@ -68,7 +68,7 @@ func TestPatternMatchIsNotExponential(t *testing.T) {
 	if pattern.Match(path) {
 		t.Error("it matches")
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("it took %v", d)
 	}
 }

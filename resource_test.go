@@ -186,7 +186,7 @@ func TestUpdateMemory(t *testing.T) {
 			mustPut(t, s, "/b", "two")
 			mustPut(t, s, "/dir/c", "three")
 			id, before := idAt(t, s, "/a"), len(history(t, s, memento.VersionListOptions{}))
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			got, err := s.UpdateMemory(ctx, ann, id, tt.u)
 			if tt.err == nil && err != nil {

@@ -126,7 +126,7 @@ type listener struct {
 // listen connects to a stream; it is there once this returns.
 func (c *caller) listen(t *testing.T, path string) *listener {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // so that nothing hangs
+	ctx, cancel := context.WithTimeout(t.Context(), bound) // so that nothing hangs
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -184,7 +184,7 @@ func inside(text string) string {
 func settled(t *testing.T, goroutines int) uint64 {
 	t.Helper()
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > goroutines+2; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(bound); runtime.NumGoroutine() > goroutines+2; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Errorf("%d goroutines; there were %d", runtime.NumGoroutine(), goroutines)
 			break
@@ -231,7 +231,7 @@ func (a *attacker) send(k attack) {
 			}
 			a.conn, a.in = conn, bufio.NewReader(conn)
 		}
-		_ = a.conn.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = a.conn.SetDeadline(time.Now().Add(bound))
 		_, err := a.conn.Write(k.text) // which may fail once the server has heard enough
 		if k.rough {
 			_ = a.conn.(*net.TCPConn).CloseWrite()

@@ -305,7 +305,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 		},
 	} {
 		reader := s.as("acme", memento.RoleRead)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, "GET", s.url+stores+"/"+w.store+"/changes", nil)
 		if err != nil {

@@ -142,7 +142,7 @@ func (s *site) begin(c *caller, path, body string) *pending {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(bound))
 	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nx-api-key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, c.key, len(body), body[:len(body)-1])
 	if err != nil {
 		s.t.Fatal(err)
@@ -172,7 +172,7 @@ var look = object{"command": "view", "path": "/memories"}
 // them: some may not have got one either.
 func (s *site) fill(c *caller, store string) (held []*pending) {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(bound); ; time.Sleep(5 * time.Millisecond) {
 		if r := c.do(s.t, "POST", store+"/tool", look); r.status == 529 {
 			r.fails(s.t, 529, "overloaded_error")
 			if r.header.Get("retry-after") != "1" || r.header.Get("retry-after-ms") != "1000" || r.header.Get("x-should-retry") != "true" {
@@ -208,7 +208,7 @@ func end(t *testing.T, held []*pending, most int) {
 // until asks again and again until a request gets a status.
 func (c *caller) until(t *testing.T, status int, method, path string, body any) *reply {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(bound); ; time.Sleep(time.Millisecond) {
 		r := c.do(t, method, path, body)
 		if r.status == status {
 			return r

@@ -23,7 +23,7 @@ func (s *site) wire(method, text string) *reply {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(bound))
 	if _, err := io.WriteString(conn, text); err != nil {
 		s.t.Fatal(err)
 	}

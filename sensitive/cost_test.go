@@ -4,7 +4,6 @@ package sensitive_test
 
 import (
 	"encoding/base64"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -12,20 +11,13 @@ import (
 
 	"memento"
 	"memento/sensitive"
+	"memento/test/cputime"
 )
 
-// detects returns how long it takes to look through text: the first time that is
-// within limit, or else the least of a few.
+// detects returns how much time of a processor it takes to look through text: the first
+// that is within limit, or else the least of a few.
 func detects(d memento.Detector, text string, limit time.Duration) time.Duration {
-	least := time.Duration(math.MaxInt64)
-	for range 5 {
-		start := time.Now()
-		d.Detect(text, true)
-		if least = min(least, time.Since(start)); least <= limit {
-			break
-		}
-	}
-	return least
+	return cputime.Least(5, limit, func() { d.Detect(text, true) })
 }
 
 // What nothing is found in takes no memory.

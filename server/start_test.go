@@ -13,13 +13,14 @@ import (
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/sensitive"
+	"memento/test/leaks"
 	"memento/test/proctest"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
+	leaks.Main(m, nil,
 		// Connections that clients of tests keep open.
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))

@@ -113,7 +113,7 @@ func TestSpecialFiles(t *testing.T) {
 			s.do(os.Chdir(back))
 			before := kinds(t, s.memories)
 
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // opening a pipe would wait for ever
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // opening a pipe would wait for ever
 			defer cancel()
 			for range 2 {
 				s.holds(map[memento.Path]string{"/other": "another memory", "/was": "a memory", "/dir/in": "in a folder"})

@@ -108,7 +108,7 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 // everyReading reads a store in every way, and does a dry run of Prune.
 func everyReading(t *testing.T, b *Backend, id memento.StoreID, version memento.VersionID) map[string]error {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	said := map[string]error{}
 	_, said["Get"] = b.Get(ctx, id, memento.ByPath("/b"))

@@ -173,7 +173,7 @@ func TestRequests(t *testing.T) {
 	want := before
 	want.Puts += 400 + 2
 	got := b.Stats()
-	for wait := time.Now().Add(10 * time.Second); got.Puts < want.Puts && time.Now().Before(wait); got = b.Stats() {
+	for wait := time.Now().Add(2 * time.Minute); got.Puts < want.Puts && time.Now().Before(wait); got = b.Stats() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if got.Puts != want.Puts || got.Requests() != want.Requests() {

@@ -87,7 +87,7 @@ func ask(t *testing.T, path, query string) int64 {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetBusyTimeout(10 * time.Second)
+	c.SetBusyTimeout(time.Minute)
 	n, err := sqlitex.ResultInt64(c.Prep(query))
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestPurgeWithConcurrentWriters(t *testing.T) {
 	h.deleteDoomed(t)
 	start, n, slowest := time.Now(), 0, time.Duration(0)
 	for ; onDisk(t, h.path, forgotten) != nil; n++ {
-		if time.Since(start) > time.Minute {
+		if time.Since(start) > 2*time.Minute {
 			t.Fatalf("it is still in %v", onDisk(t, h.path, forgotten))
 		}
 		began := time.Now()
@@ -142,7 +142,7 @@ func TestPurgeLeftByDeadProcess(t *testing.T) {
 			h := newHoard(t)
 			h.deleteDoomed(t)
 			for start := time.Now(); begun && ask(t, h.path, `SELECT count(upto) FROM forgetting`) == 0; time.Sleep(time.Millisecond) {
-				if time.Since(start) > 20*time.Second {
+				if time.Since(start) > 2*time.Minute {
 					t.Fatal("it does not begin")
 				}
 			}
@@ -172,7 +172,7 @@ func TestRedactDuringPurge(t *testing.T) {
 	h := newHoard(t)
 	h.deleteDoomed(t)
 	for start := time.Now(); ask(t, h.path, `SELECT count(upto) FROM forgetting`) == 0; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > 2*time.Minute {
 			t.Fatal("it does not begin")
 		}
 	}
@@ -224,7 +224,7 @@ func TestStructures(t *testing.T) {
 			t.Errorf("%d bytes of %x are no error", n, record)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for i := range record {
 		for _, b := range []byte{0, 0x7f, 0x80, 0xff} {
@@ -248,7 +248,7 @@ func TestIndexesInQuietMoments(t *testing.T) {
 	}
 	for _, turn := range []string{"first", "second"} {
 		for start := time.Now(); ask(t, path, `SELECT count(*) FROM counters WHERE indexed_seq < last_seq`) > 0; time.Sleep(20 * time.Millisecond) {
-			if time.Since(start) > 10*time.Second {
+			if time.Since(start) > 2*time.Minute {
 				t.Fatalf("%s turn: not all are indexed", turn)
 			}
 		}

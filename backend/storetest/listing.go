@@ -359,7 +359,7 @@ func listDuringMoves(e *env) {
 
 func listAndUse(e *env) {
 	e.fill("/a", "/b", "/dir/c", "/dir/d")
-	ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(e.Context(), 2*time.Minute)
 	defer cancel()
 	n := 0
 	for x, err := range e.b.List(ctx, e.store, memento.ListOptions{}) {

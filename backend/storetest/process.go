@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"memento"
+	"memento/test/leaks"
 	"memento/test/needs"
 	"memento/test/proctest"
 )
@@ -45,10 +44,7 @@ func (h Harness) verify(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		stop()
-		os.Exit(code)
-	}))
+	leaks.Main(m, stop)
 }
 
 const (

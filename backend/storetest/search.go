@@ -259,7 +259,7 @@ func searchHostile(e *env) {
 
 func searchDuringWrites(e *env) {
 	handles := []memento.Backend{e.b, e.another()}
-	ctx, cancel := context.WithTimeout(e.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(e.Context(), 2*time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range 8 {

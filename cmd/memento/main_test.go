@@ -17,6 +17,7 @@ import (
 
 	"memento"
 	"memento/backend/storeurl"
+	"memento/test/proctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,7 +27,7 @@ type process struct {
 	*exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
-	errs bytes.Buffer
+	errs proctest.Buffer
 }
 
 // start starts the program, which is on the path while tests run.
@@ -231,20 +232,25 @@ func TestInterruptedInput(t *testing.T) {
 			if code != exitFailure || errs.String() != "memento: interrupted\n" {
 				t.Errorf("%v: exit code %d, said %q", args, code, &errs)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Errorf("%v waits for its input", args)
 		}
 		never.Close()
 	}
 }
 
-// The first answer has to come soon after the start. The bound is generous, for
-// machines that are busy with other tests; the benchmarks have the figure.
+// The first answer has to come soon after the start. The benchmarks have the figure; the
+// bound is generous, and more so on a machine that needs long to start any process.
 func TestStart(t *testing.T) {
 	url := database(t)
-	best := time.Hour
+	best, shortest := time.Hour, time.Hour
 	for range 10 {
 		began := time.Now()
+		if err := exec.CommandContext(t.Context(), "memento", "--version").Run(); err != nil {
+			t.Fatal(err)
+		}
+		shortest = min(shortest, time.Since(began))
+		began = time.Now()
 		p := start(t, "--backend", url, "tool")
 		if _, err := p.ask(map[string]any{"command": "view", "path": "/memories"}); err != nil {
 			t.Fatal(err)
@@ -254,9 +260,9 @@ func TestStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("the first answer took %v", best)
-	if best > 500*time.Millisecond {
-		t.Errorf("the first answer took %v", best)
+	t.Logf("the first answer took %v; another process, %v", best, shortest)
+	if best > 500*time.Millisecond+5*shortest {
+		t.Errorf("the first answer took %v; a process that does nothing, %v", best, shortest)
 	}
 }
 

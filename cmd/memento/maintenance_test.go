@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/test/proctest"
 )
 
 // runLater runs a command line as if it were some time from now.
@@ -137,8 +138,8 @@ func TestMaintain(t *testing.T) {
 	if err := p.end(); err != nil {
 		t.Error(err)
 	}
-	if p.errs.Len() > 0 {
-		t.Errorf("said %q", &p.errs)
+	if got := p.errs.String(); got != "" {
+		t.Errorf("said %q", got)
 	}
 }
 
@@ -172,7 +173,7 @@ func TestMaintainRecovers(t *testing.T) {
 		}
 	}
 	write([]byte("this is no database, and yet it is as long as a header of one has to be; " + strings.Repeat("x", 200)))
-	time.Sleep(1500 * time.Millisecond)
+	proctest.Until(t, "it is reported", func() bool { return p.errs.String() != "" })
 	write(whole)
 	must(t, "", "--backend", url, "stores", "settings", "--history-versions", "9", "-q")
 	must(t, "newer", "--backend", url, "put", "/a.md")

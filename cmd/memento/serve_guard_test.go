@@ -24,7 +24,7 @@ func (s *serving) raw(what, text string, slowly bool) string {
 		return ""
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(40 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	go func() {
 		if !slowly {
 			_, _ = io.WriteString(conn, text)
@@ -47,7 +47,7 @@ func (s *serving) raw(what, text string, slowly bool) string {
 // The program as it is started, with a setting or two, keeps to its bounds.
 func TestServeGuards(t *testing.T) {
 	dataHome(t)
-	s := serve(t, "--backend", "mem:", "--timeout", "500ms", "--max-body", "64K")
+	s := serve(t, "--backend", "mem:", "--timeout", "2s", "--max-body", "64K")
 	key := "x-api-key: " + s.key + "\r\n"
 	const host, bad = "Host: localhost\r\n", "Host: evil.example\r\n"
 	const post = "POST /v1/memory_stores HTTP/1.1\r\nContent-Type: application/json\r\n"

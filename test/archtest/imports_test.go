@@ -85,7 +85,7 @@ var allowed = map[string]rules{
 	},
 	"examples": {own: slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local"}, backends, frontEnds)},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: []string{".", "internal", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+	"test": {own: []string{".", "internal", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.

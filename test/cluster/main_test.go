@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"memento/test/leaks"
 )
 
 var (
@@ -25,8 +25,5 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(workDir)
-		os.Exit(code)
-	}))
+	leaks.Main(m, func() { os.RemoveAll(workDir) })
 }

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"memento/test/faultproxy"
+	"memento/test/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m, nil) }
 
 // An echo is a server that answers each line with the same in capitals, and
 // remembers it.
@@ -95,7 +94,7 @@ func connect(t *testing.T, p *faultproxy.TCP) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // so that a test fails, and does not hang
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // so that a test fails, and does not hang
 	return &client{c, bufio.NewReader(c)}
 }
 
@@ -133,7 +132,7 @@ func unserved(t *testing.T, p *faultproxy.TCP) {
 		return
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := (&client{c, bufio.NewReader(c)}).ask("unserved"); err == nil || isTimeout(err) {
 		t.Errorf("a new connection: %v", err)
 	}
@@ -191,7 +190,7 @@ func TestSilent(t *testing.T) {
 		t.Errorf("the server heard %q", e.heard())
 	}
 	p.Set(faultproxy.Fault{})
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	if got, err := c.in.ReadString('\n'); err != nil || got != "HELD\n" {
 		t.Errorf("what was held back was answered %q, %v", got, err)
 	}

@@ -14,10 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"memento/test/leaks"
 	"memento/test/needs"
 	"memento/test/proctest"
-
-	"go.uber.org/goleak"
 )
 
 // taskEnv makes this test binary a process that starts all servers, says so, and
@@ -26,8 +25,7 @@ const taskEnv = "MEMENTO_SERVICES_TASK"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(taskEnv) == "" {
-		goleak.VerifyTestMain(m)
-		return
+		leaks.Main(m, nil)
 	}
 	stop, err := ForAll(context.Background())
 	if err != nil {
