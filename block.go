@@ -29,6 +29,7 @@ type Call struct {
 	ID string // of the tool_use block; "" for a bare input
 
 	command string
+	path    string                                       // that the call is about; of a rename, the new one
 	run     func(context.Context, *Tool) (string, error) // nil if the call is refused
 	refused error                                        // a *ToolError
 }
@@ -76,6 +77,17 @@ func (c Call) Writes() bool { return c.run != nil && c.command != "view" }
 func (t *Tool) RunCall(ctx context.Context, c Call) ResultBlock {
 	r := t.runCall(ctx, c)
 	return ResultBlock{Type: "tool_result", ToolUseID: c.ID, Content: r.Content, IsError: r.IsError, Err: r.Err}
+}
+
+// Interrupted answers a call of which nobody knows whether it was executed, because the
+// conversation was interrupted meanwhile. A call that changes nothing is executed. One
+// that does is not: its answer is that it was cancelled, and how to see whether it took
+// effect.
+func (t *Tool) Interrupted(ctx context.Context, c Call) ResultBlock {
+	if !c.Writes() {
+		return t.RunCall(ctx, c)
+	}
+	return ResultBlock{Type: "tool_result", ToolUseID: c.ID, Content: fmt.Sprintf(textCancelled, c.path), IsError: true}
 }
 
 // RunBlock executes a whole tool_use block, or a bare input as [Tool.Run] takes

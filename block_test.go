@@ -156,3 +156,25 @@ func TestNewToolWithoutStore(t *testing.T) {
 	}()
 	memento.NewTool(nil, nil)
 }
+
+// A call of an interrupted conversation is executed only if it changes nothing.
+func TestInterrupted(t *testing.T) {
+	store := newStore(memento.Limits{})
+	mustPut(t, store, "/a.md", "text\n")
+	tool := memento.NewTool(store, nil)
+	for _, tt := range []struct{ input, want string }{
+		{`{"command":"view","path":"/memories/a.md"}`, "Here's the content of /memories/a.md with line numbers:\n     1\ttext"},
+		{`{"command":"delete","path":"/memories/a.md"}`, "Error: The command was cancelled before it finished. View /memories/a.md to see whether it took effect."},
+		{`{"command":"rename","old_path":"/memories/a.md","new_path":"/memories/b.md"}`, "Error: The command was cancelled before it finished. View /memories/b.md to see whether it took effect."},
+		{`{"command":"create","path":"/memories/c.md"}`, "Error: Missing required field `file_text` for command `create`."},
+	} {
+		c, _ := memento.ParseCall([]byte(tt.input))
+		r := tool.Interrupted(t.Context(), c)
+		if r.Content != tt.want || r.IsError != strings.HasPrefix(tt.want, "Error: ") || r.Type != "tool_result" {
+			t.Errorf("%s: %+v", tt.input, r)
+		}
+	}
+	if m, err := store.Get(t.Context(), memento.ByPath("/a.md")); err != nil || m.Content != "text\n" {
+		t.Errorf("%q, %v", m.Content, err)
+	}
+}

@@ -41,18 +41,23 @@ func parseInput(id string, f fields) (Call, error) {
 		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.view(ctx, path, lines) }
 	case "create":
 		path, text := a.text("path"), a.text("file_text")
+		c.path = path
 		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Create(ctx, path, text) }
 	case "str_replace":
 		path, old, new := a.text("path"), a.text("old_str"), a.optionalText("new_str")
+		c.path = path
 		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.StrReplace(ctx, path, old, new) }
 	case "insert":
 		path, line, text := a.text("path"), a.integer("insert_line"), a.text("insert_text")
+		c.path = path
 		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Insert(ctx, path, line, text) }
 	case "delete":
 		path := a.text("path")
+		c.path = path
 		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Delete(ctx, path) }
 	case "rename":
 		from, to := a.text("old_path"), a.text("new_path")
+		c.path = to
 		c.run = func(ctx context.Context, t *Tool) (string, error) { return t.Rename(ctx, from, to) }
 	default:
 		a.fail(textBadCommand, truncated(name, 100))
