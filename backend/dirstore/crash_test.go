@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/test/longtest"
 	"memento/test/race"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,7 +70,7 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			deaths := 0
 			for _, step := range steps {
-				for nth := 1; nth <= race.Scaled(1000, 2); nth += max(1, nth/4) {
+				for nth := 1; nth <= race.Scaled(1000, 2); nth += max(1, nth/longtest.Scaled(1, 4)) {
 					died := crashAt(t, childTask{Scenario: name, Step: step, Nth: nth}, list)
 					if !died || t.Failed() {
 						break

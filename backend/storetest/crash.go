@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/test/longtest"
 	"memento/test/race"
 )
 
@@ -62,7 +63,7 @@ func processes(e *env) {
 // killed kills a writing process, many times. What it had acknowledged must be there,
 // and the store must be consistent.
 func killed(e *env) {
-	kills := race.Scaled(50, 10)
+	kills := race.Scaled(longtest.Scaled(20, 50), 10)
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range kills {
 		// The child is the only process with the data, which must be intact for the next one.

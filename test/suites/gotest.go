@@ -49,6 +49,22 @@ func testModule(ctx context.Context, dir string, env []string, args ...string) e
 	return lines.Err()
 }
 
+// say prints tests that are left out, and why.
+func say(what string, tests map[string]string) {
+	for _, names := range slices.Sorted(maps.Keys(tests)) {
+		fmt.Printf("%s: %s: %s\n", what, names, tests[names])
+	}
+}
+
+// skipPattern returns the value of go test's -skip that leaves out tests.
+func skipPattern(tests map[string]string) string {
+	var patterns []string
+	for _, names := range slices.Sorted(maps.Keys(tests)) {
+		patterns = append(patterns, "^("+strings.ReplaceAll(names, "/", ")$/^(")+")$")
+	}
+	return strings.Join(patterns, "|")
+}
+
 // An event is a line of go test -json: see go doc test2json.
 type event struct {
 	Action, Package, Test, Output string
@@ -161,7 +177,14 @@ func runEnv(ctx context.Context, env []string, name string, args ...string) erro
 
 // output runs a command and returns its standard output and error.
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	return outputIn(ctx, "", name, args...)
+}
+
+// outputIn is output in a directory.
+func outputIn(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
 	return string(out), commandFailure(err, string(out), append([]string{name}, args...))
 }
 

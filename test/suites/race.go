@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -48,18 +47,16 @@ func raceTests(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var packages []string
+	var raced []string
 	for pkg := range strings.FieldsSeq(out) {
 		if why, ok := unraced[pkg]; ok {
 			fmt.Printf("not raced: %s: %s\n", pkg, why)
 			continue
 		}
-		packages = append(packages, pkg)
+		raced = append(raced, pkg)
 	}
 	skipped := skippedTests(o)
-	for _, tests := range slices.Sorted(maps.Keys(skipped)) {
-		fmt.Printf("not raced: %s: %s\n", tests, skipped[tests])
-	}
+	say("not raced", skipped)
 	scaled, err := repetitions(".")
 	if err != nil {
 		return err
@@ -70,12 +67,12 @@ func raceTests(ctx context.Context, o options) error {
 	// A process under the race detector waits a second at its end, for races of goroutines
 	// that still run. Some tests have hundreds of processes.
 	env := []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE")}
-	args := []string{"-race", "-vet=off", "-timeout", o.timeout(), "-skip", skipPattern(skipped)}
+	args := []string{"-race", "-vet=off", "-p", packages, "-timeout", o.timeout(), "-skip", skipPattern(skipped)}
 	for _, pkg := range uninstrumented {
 		fmt.Println("not instrumented:", pkg)
 		args = append(args, "-gcflags="+pkg+"=-race=false")
 	}
-	return testModule(ctx, ".", env, append(args, packages...)...)
+	return testModule(ctx, ".", env, append(args, raced...)...)
 }
 
 // skippedTests are the tests that are not run under the race detector, and why.
@@ -85,15 +82,6 @@ func skippedTests(o options) map[string]string {
 		tests["Test(Backend|Over.*)/("+strings.Join(sequential, "|")+")"] = "of storetest, one call after the other; with -long they are"
 	}
 	return tests
-}
-
-// skipPattern returns the value of go test's -skip for tests.
-func skipPattern(tests map[string]string) string {
-	var patterns []string
-	for _, names := range slices.Sorted(maps.Keys(tests)) {
-		patterns = append(patterns, "^("+strings.ReplaceAll(names, "/", ")$/^(")+")$")
-	}
-	return strings.Join(patterns, "|")
 }
 
 // repetitions returns the lines of source files below dir by which tests repeat less

@@ -82,6 +82,11 @@ func TestSequential(t *testing.T) {
 	if starts["concurrency"] == token.NoPos || starts["linear"] == token.NoPos {
 		t.Error("the groups that race start no goroutines")
 	}
+	for _, name := range notEncryption {
+		if groups[name] == "" {
+			t.Errorf("storetest has no group %q, but %v", name, groups)
+		}
+	}
 	for _, name := range sequential {
 		function, ok := groups[name]
 		if !ok {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"memento/test/seededbugs"
 )
@@ -48,12 +51,38 @@ func vet(ctx context.Context, _ options) error {
 }
 
 func vulnerabilities(ctx context.Context, _ options) error {
+	if err := reachable(ctx, cmp.Or(os.Getenv("GOVULNDB"), "https://vuln.go.dev")); err != nil {
+		return fmt.Errorf("%w: %w", errUnavailable, err)
+	}
 	out, err := output(ctx, "go", "run", "golang.org/x/vuln/cmd/govulncheck@latest", "./...")
 	fmt.Print(out)
 	if err != nil && !strings.Contains(out, "Vulnerability #") {
 		return fmt.Errorf("%w: govulncheck or its data is not available here", errUnavailable)
 	}
 	return err
+}
+
+// reachable returns an error if the database of vulnerabilities at a URL does not answer.
+// Asking first spares building the program.
+func reachable(ctx context.Context, url string) error {
+	if !strings.HasPrefix(url, "http") {
+		return nil // a folder
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, url+"/index/db.json", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return nil
 }
 
 func build(ctx context.Context, _ options) error {
@@ -80,9 +109,31 @@ func build(ctx context.Context, _ options) error {
 	return nil
 }
 
+// packages is how many packages are tested at a time: more than there are processors on
+// small machines, since tests of storage wait for disks and servers.
+const packages = "3"
+
+// unrepeated match tests that the suite go runs only with -long, and why. As for go test
+// -skip, what follows a slash matches their parts.
+var unrepeated = map[string]string{
+	"TestOver(Dirstore|Pgstore|S3store)/(" + strings.Join(notEncryption, "|") + ")": "of cryptstore: it does the same over memstore and SQLite, and these backends have tests of their own",
+}
+
+// notEncryption are the groups of storetest that are not about what cryptstore stores: what
+// it stores are contents, versions and envelopes.
+var notEncryption = []string{
+	"crash", "catalogue", "documents", "conditions", "move_with_contents", "paths", "hostile", "listing", "limits", "redaction", "pruning",
+	"settings", "undo", "powers", "clocks", "search", "keys", "lifetime", "concurrency", "linear", "model",
+}
+
 // goTests leaves vetting to the suite of that name, as the others do.
 func goTests(ctx context.Context, o options) error {
-	return testModule(ctx, ".", o.env(), "-vet=off", "-timeout", o.timeout(), "./...")
+	args := []string{"-vet=off", "-p", packages, "-timeout", o.timeout()}
+	if !o.long {
+		say("only with -long", unrepeated)
+		args = append(args, "-skip", skipPattern(unrepeated))
+	}
+	return testModule(ctx, ".", o.env(), append(args, "./...")...)
 }
 
 func sdks(ctx context.Context, _ options) error {
@@ -153,7 +204,7 @@ func taggedPackages(ctx context.Context) (packages []string, err error) {
 }
 
 func fuzz(ctx context.Context, o options) error {
-	length := "3s"
+	length := "2s"
 	if o.long {
 		length = "1m"
 	}
@@ -161,36 +212,50 @@ func fuzz(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	work, err := os.MkdirTemp("", "memento-fuzz-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
 	for line := range strings.Lines(out) {
 		pkg, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 		targets, err := fuzzTargets(dir)
 		if err != nil {
 			return err
 		}
+		if len(targets) == 0 {
+			continue
+		}
+		// Built once for all targets of the package.
+		binary := filepath.Join(work, "fuzz.test")
+		if err := run(ctx, "go", "test", "-c", "-vet=off", "-fuzz", ".", "-o", binary, pkg); err != nil {
+			return err
+		}
 		for _, target := range targets {
-			if err := fuzzTarget(ctx, pkg, target, length); err != nil {
-				return err
+			if err := fuzzTarget(ctx, binary, dir, target, length); err != nil {
+				return fmt.Errorf("%s in %s: %w", target, pkg, err)
 			}
 		}
 	}
 	return nil
 }
 
-// fuzzTarget fuzzes one target for a time.
+// fuzzTarget fuzzes one target of a package for a time, in the package's directory dir.
 //
-// go test can report the end of -fuzztime as a failure, if the target is busy just then
+// A test binary can report the end of the time as a failure, if the target is busy just then
 // (golang.org/issue/75804, fixed in Go 1.27). It has found nothing then, so the target
 // is tried again.
-func fuzzTarget(ctx context.Context, pkg, target, length string) error {
+func fuzzTarget(ctx context.Context, binary, dir, target, length string) error {
 	for attempts := 3; ; attempts-- {
 		// Without the last flag a short run can spend all its time on minimizing the first inputs.
-		out, err := output(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", length, "-fuzzminimizetime", "10x", pkg)
+		out, err := outputIn(ctx, dir, binary, "-test.run", "^$", "-test.fuzz", "^"+target+"$", "-test.fuzztime", length,
+			"-test.fuzzcachedir", filepath.Join(filepath.Dir(binary), "cache"), "-test.fuzzminimizetime", "10x")
 		fmt.Print(out)
 		cutOff := strings.Contains(out, "context deadline exceeded") && !strings.Contains(out, "Failing input")
 		if err == nil || !cutOff || attempts == 1 {
 			return err
 		}
-		fmt.Println("go test reported its end as a failure: trying again")
+		fmt.Println("the end of its time was reported as a failure: trying again")
 	}
 }
 
