@@ -118,7 +118,7 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 
 func (s *StoreInfo) check() error {
 	if s.Name == "" {
-		return fmt.Errorf("%w: a store needs a name", ErrInvalid)
+		return fmt.Errorf("%w: a store must have a name", ErrInvalid)
 	}
 	if err := checkLine("name", s.Name, maxNameChars); err != nil {
 		return err

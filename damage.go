@@ -18,9 +18,9 @@ type DamageError struct {
 }
 
 func (e *DamageError) Error() string {
-	text := fmt.Sprintf("memory %s %v: the contents of version %s are not those that were written", e.Memory, ErrDamaged, e.Version)
+	text := fmt.Sprintf("memory %s %v: the contents of version %s do not match their hash", e.Memory, ErrDamaged, e.Version)
 	if e.Whole != "" {
-		text += fmt.Sprintf("; the last whole version is %s", e.Whole)
+		text += fmt.Sprintf("; the newest undamaged version is %s", e.Whole)
 	}
 	return text
 }

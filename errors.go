@@ -32,12 +32,12 @@ var (
 	ErrForeign     = errors.New("is not a memory")                      // another kind of file is in its place, and is not touched
 	ErrDenied      = errors.New("access denied")                        // by a server: no valid key, or one whose role does not allow it
 	ErrUncertain   = errors.New("outcome unknown")                      // a write was made whole or not at all, but the answer of the server, database or medium was lost
-	ErrUnavailable = errors.New("storage cannot be reached at present") // nothing was changed; a later attempt may succeed
+	ErrUnavailable = errors.New("storage is unavailable") // nothing was changed; a later attempt may succeed
 	ErrDecrypt     = errors.New("cannot be decrypted")                  // the key is wrong or missing, or the stored data was tampered with
 	ErrDamaged     = errors.New("is damaged")                           // always a *DamageError
 	ErrHeld        = errors.New("maintenance is held")                  // always a *ClockError or a *HeldError: nothing was removed
 	ErrClosed      = errors.New("backend is closed")                    // used after Close
-	ErrFormat      = errors.New("storage format is not understood")     // damaged, foreign, or written by a newer memento
+	ErrFormat      = errors.New("unknown storage format")     // damaged, foreign, or written by a newer memento
 )
 
 // errNotUTF8 is ErrInvalid for contents.

@@ -113,15 +113,15 @@ func (k *Key) Check() error {
 	switch {
 	case err != nil:
 	case k.ID == "" || k.Hash == KeyHash{} || k.CreatedAt.IsZero():
-		err = fmt.Errorf("%w: a key needs an ID, the hash of a secret, and the time it was made", ErrInvalid)
+		err = fmt.Errorf("%w: a key must have an ID, the hash of its secret and a creation time", ErrInvalid)
 	case k.Name == "":
-		err = fmt.Errorf("%w: a key needs a name", ErrInvalid)
+		err = fmt.Errorf("%w: a key must have a name", ErrInvalid)
 	case k.Role.rank() == 0:
 		err = fmt.Errorf("%w: the role is %q; it can be read, write or admin", ErrInvalid, string(k.Role))
 	case !isWritable(k.CreatedAt) || !isWritable(k.ExpiresAt):
 		err = fmt.Errorf("%w: a key's times must be in the years 1 to 9999", ErrInvalid)
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(k.CreatedAt):
-		err = fmt.Errorf("%w: a key cannot end before it begins", ErrInvalid)
+		err = fmt.Errorf("%w: a key cannot expire before it is created", ErrInvalid)
 	default: // no more of the secret than the hint may be stored
 		err = cmp.Or(checkLine("name", k.Name, maxNameChars), checkLine("hint", k.Hint, maxHintChars))
 	}
@@ -141,7 +141,7 @@ func CheckWorkspace(ws Workspace) error {
 		ok = ok && r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
 	}
 	if !ok {
-		return fmt.Errorf("%w: a workspace is named by 1 to %d letters, digits, hyphens, dots and underscores", ErrInvalid, maxWorkspaceBytes)
+		return fmt.Errorf("%w: a workspace name has 1 to %d letters, digits, hyphens, dots and underscores", ErrInvalid, maxWorkspaceBytes)
 	}
 	return nil
 }

@@ -115,9 +115,9 @@ func (e *ClockError) Error() string {
 	case ClockStorage:
 		return fmt.Sprintf("maintenance is held: this machine's clock says %s UTC, and the storage's %s", now, other)
 	case ClockMoved:
-		return fmt.Sprintf("maintenance is held: this machine's clock has moved to %s UTC, when it should be about %s", now, other)
+		return fmt.Sprintf("maintenance is held: this machine's clock jumped to %s UTC; expected about %s", now, other)
 	}
-	return fmt.Sprintf("maintenance is held: this machine's clock says %s UTC, and nothing was done or written since %s", now, other)
+	return fmt.Sprintf("maintenance is held: this machine's clock says %s UTC, but the last activity was at %s", now, other)
 }
 
 func (e *ClockError) Unwrap() error { return ErrHeld }

@@ -82,7 +82,7 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 		}
 		// Others wrote after the plan was made: plan again.
 		if tries == maxPlans && errors.Is(err, ErrConflict) {
-			return Restoration{}, &Error{Op: "restore", Err: fmt.Errorf("%w: others keep writing to the store; stop them, and restore again", ErrConflict)}
+			return Restoration{}, &Error{Op: "restore", Err: fmt.Errorf("%w: other clients keep writing to the store; stop them, then restore again", ErrConflict)}
 		}
 		if tries == maxPlans {
 			return Restoration{}, err

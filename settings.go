@@ -120,12 +120,12 @@ func (s *Settings) check() error {
 	for _, p := range s.Sensitive.AllowPatterns {
 		if _, err := allowed(p); err != nil {
 			// The pattern may contain a secret, so it is not repeated.
-			return fmt.Errorf("%w: an allowed pattern is no regular expression", ErrInvalid)
+			return fmt.Errorf("%w: an allowed pattern is not a valid regular expression", ErrInvalid)
 		}
 	}
 	switch {
 	case s.Expiry.After < 0 || s.Expiry.After > 0 && s.Expiry.After < minExpiry:
-		return fmt.Errorf("%w: memories can expire after an hour at the earliest, not %v; 0 is never", ErrInvalid, s.Expiry.After)
+		return fmt.Errorf("%w: memories expire after one hour at the earliest, not %v; 0 means never", ErrInvalid, s.Expiry.After)
 	case s.Retention.Age < 0 || s.Retention.Versions < 0:
 		return fmt.Errorf("%w: what is kept of the history must not be negative", ErrInvalid)
 	}

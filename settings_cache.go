@@ -26,7 +26,7 @@ func (s *Store) currentSettings(ctx context.Context) (*cachedSettings, error) {
 	}
 	if k.masker.detector == nil && k.masker.settings.Mode != Off {
 		return nil, &Error{Op: "write", Err: fmt.Errorf(
-			"%w: the store's settings ask to look for sensitive information; open it with StoreOptions.Detector, such as sensitive.Default(), or set its mode to off", ErrNoDetector)}
+			"%w: the store's settings require a detector of sensitive information; open the store with StoreOptions.Detector, such as sensitive.Default(), or set its mode to off", ErrNoDetector)}
 	}
 	return k, nil
 }

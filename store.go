@@ -82,7 +82,7 @@ func (s *Store) ID(ctx context.Context) (StoreID, error) {
 		return *id, nil
 	}
 	if s.spec.Name == "" {
-		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: a store needs a name", ErrInvalid)}
+		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: a store must have a name", ErrInvalid)}
 	}
 	if s.workspace == "" {
 		return "", &Error{Op: "open store", Err: fmt.Errorf("%w: no workspace was given; programs that need only one use DefaultWorkspace", ErrInvalid)}
@@ -133,7 +133,7 @@ func (s *StoreInfo) checkReadable() error {
 	if s.Envelope == "" {
 		return nil
 	}
-	return &Error{Op: "open store", Err: fmt.Errorf("store %s is encrypted, and no keys were given: it %w", s.ID, ErrDecrypt)}
+	return &Error{Op: "open store", Err: fmt.Errorf("store %s is encrypted, but no keys were given: it %w", s.ID, ErrDecrypt)}
 }
 
 // Info describes the store. Errors: ErrNoStore.

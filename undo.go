@@ -25,7 +25,7 @@ func (o *UndoOptions) check() error {
 	named := o.By.Kind != "" && o.By.ID != ""
 	switch {
 	case !named && (o.By.Key == "" || o.By.Kind != "" || o.By.ID != ""):
-		return &Error{Op: "undo", Err: fmt.Errorf("%w: name whose changes to undo: an actor's kind and ID, or a key", ErrInvalid)}
+		return &Error{Op: "undo", Err: fmt.Errorf("%w: whose changes to undo is missing: give an actor's kind and ID, or a key", ErrInvalid)}
 	case !o.Until.IsZero() && o.Until.Before(o.Since):
 		return &Error{Op: "undo", Err: fmt.Errorf("%w: the time until which to undo lies before the one since when", ErrInvalid)}
 	}

@@ -100,7 +100,7 @@ func parseManifest(data []byte) (manifest, error) {
 	}
 	switch {
 	case m.Memories < 0, m.Versions < 0, !m.History && m.Versions != 0:
-		return manifest{}, malformed(manifestName, "its counts are impossible")
+		return manifest{}, malformed(manifestName, "its counts are invalid")
 	}
 	// An invalid store is reported here, not when it is made.
 	spec := m.Store.spec()
@@ -120,7 +120,7 @@ func strictJSON(data []byte, into any) error {
 			return fmt.Errorf("field %q is of the wrong type", at.Field)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("it ends too early")
+			return errors.New("it is truncated")
 		}
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return errors.New("it is not valid JSON")
@@ -131,7 +131,7 @@ func strictJSON(data []byte, into any) error {
 		if errors.Is(err, memento.ErrInvalid) {
 			return fmt.Errorf("%.200s", err)
 		}
-		return errors.New("a value is not of the form that it must have")
+		return errors.New("a value has an invalid form")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one value")

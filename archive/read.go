@@ -90,7 +90,7 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 		if err != nil {
 			return Summary{}, err
 		}
-		return Summary{}, failed("import", "", fmt.Errorf("the store %w: it has a history of its own", ErrNotEmpty))
+		return Summary{}, failed("import", "", fmt.Errorf("the store %w: it has its own history", ErrNotEmpty))
 	}
 	replaced, err := store.Import(ctx, a.versions)
 	switch {
@@ -281,13 +281,13 @@ func (l *loader) damaged(err error) error {
 	case errors.Is(err, ErrTooLarge):
 		return fmt.Errorf("the archive is %w: %d bytes", ErrTooLarge, l.opts.MaxBytes)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return malformed("", "it ends too early")
+		return malformed("", "it is truncated")
 	case errors.Is(err, gzip.ErrHeader):
 		return malformed("", "it is not a tar.gz file")
 	case errors.Is(err, gzip.ErrChecksum):
 		return malformed("", "it is damaged: its checksum is wrong")
 	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong):
-		return malformed("", "it is damaged, or no tar.gz file")
+		return malformed("", "it is damaged, or not a tar.gz file")
 	}
 	if strings.HasPrefix(err.Error(), "flate: corrupt") {
 		return malformed("", "it is damaged: its compression is broken")
@@ -298,7 +298,7 @@ func (l *loader) damaged(err error) error {
 func (l *loader) readManifest(tr *tar.Reader, h *tar.Header) error {
 	const most = 1 << 20
 	if h.Size > most {
-		return malformed(h.Name, "it has %d bytes; more than %d are never needed", h.Size, most)
+		return malformed(h.Name, "it has %d bytes; the limit is %d", h.Size, most)
 	}
 	text, err := l.readAll(tr, h)
 	if err != nil {

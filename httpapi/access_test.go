@@ -35,7 +35,7 @@ func TestUnauthenticated(t *testing.T) {
 	if _, err := s.backend.UpdateKey(t.Context(), "acme", memento.KeyID(expired.keyID), memento.KeyUpdate{ExpiresAt: s.clock.time()}); err != nil {
 		t.Fatal(err)
 	}
-	const required, invalid = "a key is required: send it as x-api-key, or as Authorization: Bearer", "the key is not valid"
+	const required, invalid = "a key is required: send it as x-api-key, or as Authorization: Bearer", "invalid key"
 	last := admin.key[len(admin.key)-1]
 	for _, tt := range []struct {
 		name    string
@@ -60,8 +60,8 @@ func TestUnauthenticated(t *testing.T) {
 		{"a revoked key", []string{"x-api-key", revoked.key}, invalid},
 		{"a key that has ended", []string{"x-api-key", expired.key}, invalid},
 		{"a wrong key before a right token", []string{"x-api-key", memento.NewSecret(), "Authorization", "Bearer " + admin.key}, invalid},
-		{"two keys", []string{"x-api-key", admin.key, "x-api-key", admin.key}, "there are several keys; send one"},
-		{"two tokens", []string{"Authorization", "Bearer " + admin.key, "Authorization", "Bearer " + admin.key}, "there are several keys; send one"},
+		{"two keys", []string{"x-api-key", admin.key, "x-api-key", admin.key}, "several keys were sent; send one"},
+		{"two tokens", []string{"Authorization", "Bearer " + admin.key, "Authorization", "Bearer " + admin.key}, "several keys were sent; send one"},
 		{"a key of its own workspace", []string{"x-api-key", memento.NewSecret(), "anthropic-workspace-id", "acme"}, invalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRoles(t *testing.T) {
 			changed := before != s.state(w.workspace)
 			switch {
 			case e.Role != "" && !role.Allows(e.Role):
-				r.fails(t, http.StatusForbidden, noAccess, "it needs the role "+string(e.Role))
+				r.fails(t, http.StatusForbidden, noAccess, "the role "+string(e.Role))
 				if changed {
 					t.Errorf("%s as %s: refused, and did something", r.request, role)
 				}

@@ -91,7 +91,7 @@ func TestExportAndImport(t *testing.T) {
 	})
 	same(t, "contents", contents(to), contents(from))
 	same(t, "history", told(admin.pages(t, to+"/memory_versions?view=full", 20)), told(admin.pages(t, from+"/memory_versions?view=full", 20)))
-	whole.do(t, http.MethodPost, to+"/import", export("")).fails(t, 409, conflict, "history already")
+	whole.do(t, http.MethodPost, to+"/import", export("")).fails(t, 409, conflict, "already has history")
 
 	// Contents only are new memories of whoever reads them.
 	to = writer.newStore(t, "contents")

@@ -72,7 +72,7 @@ func (c *call) authenticate() (Principal, error) {
 		if !c.api.failures.record(c.context(), c.r.RemoteAddr, time.Now()) {
 			return Principal{}, errTooManyFailures
 		}
-		return Principal{}, unauthenticated("the key is not valid")
+		return Principal{}, unauthenticated("invalid key")
 	case errors.Is(err, memento.ErrUnavailable):
 		c.logError(err)
 		return Principal{}, errAuthUnavailable
@@ -86,7 +86,7 @@ func (c *call) authenticate() (Principal, error) {
 func (c *call) credential() (string, error) {
 	keys, tokens := c.r.Header.Values("x-api-key"), c.r.Header.Values("Authorization")
 	if len(keys) > 1 || len(tokens) > 1 {
-		return "", unauthenticated("there are several keys; send one")
+		return "", unauthenticated("several keys were sent; send one")
 	}
 	if key := c.r.Header.Get("x-api-key"); key != "" {
 		return key, nil
@@ -107,7 +107,7 @@ func (c *call) stillAuthorized() bool {
 
 // errAuthUnavailable answers a request whose credential cannot be looked up at present.
 var errAuthUnavailable = &apiError{
-	status: http.StatusServiceUnavailable, kind: overloaded, message: "whom the key belongs to cannot be found out at present",
+	status: http.StatusServiceUnavailable, kind: overloaded, message: "the key cannot be checked at present",
 	extra: wire.Error{Code: wire.Code(memento.ErrUnavailable)}, shouldRetry: "true", retryAfter: unavailableRetry,
 }
 
@@ -139,7 +139,7 @@ func (c *call) actor() (memento.Actor, error) {
 	case !c.who.Role.Allows(memento.RoleAdmin):
 		return memento.Actor{}, needsRole(memento.RoleAdmin)
 	case err != nil || len(keys) > 1 || key == "" || len(key) > maxActorBytes || !utf8.ValidString(key):
-		return memento.Actor{}, invalid("%s: write the ID of one key", actorKeyHeader)
+		return memento.Actor{}, invalid("%s: must be the ID of one key", actorKeyHeader)
 	}
 	by.Key = memento.KeyID(key)
 	return by, nil
@@ -163,13 +163,13 @@ func (c *call) namedActor() (memento.Actor, error) {
 	kind, badKind := url.PathUnescape(escaped)
 	id, badID := url.PathUnescape(id)
 	if !ok || badKind != nil || badID != nil || len(values) > 1 || url.PathEscape(kind) != escaped {
-		return memento.Actor{}, invalid("%s: write KIND/ID, as in session/sesn_1", actorHeader)
+		return memento.Actor{}, invalid("%s: must have the form KIND/ID, as in session/sesn_1", actorHeader)
 	}
 	by := memento.Actor{Kind: memento.ActorKind(kind), ID: id}
 	switch {
 	case c.who.Role.Allows(memento.RoleAdmin):
 		if !by.Kind.Known() && by != (memento.Actor{}) {
-			return memento.Actor{}, invalid("%s: %q is no kind of actor; the kinds are session, api_key, user, service_account and system", actorHeader, printable(kind))
+			return memento.Actor{}, invalid("%s: unknown kind of actor %q; the kinds are session, api_key, user, service_account and system", actorHeader, printable(kind))
 		}
 		if len(id) > maxActorBytes || !utf8.ValidString(id) {
 			return memento.Actor{}, errActorID

@@ -132,7 +132,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return n, tooManyBytes(large.Limit)
 	}
-	f := &apiError{status: http.StatusBadRequest, kind: invalidRequest, closeConn: true, message: "the request did not arrive whole"}
+	f := &apiError{status: http.StatusBadRequest, kind: invalidRequest, closeConn: true, message: "the request body is incomplete"}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		f.status, f.message = http.StatusRequestTimeout, "the request did not arrive in time"
 	}

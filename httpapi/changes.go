@@ -156,7 +156,7 @@ func (c *call) since(q *query, store *memento.Store) (int64, error) {
 	if seen != "" {
 		seq, err := strconv.ParseInt(seen, 10, 64)
 		if err != nil || seq < 0 {
-			return 0, invalid("after: must be the ID of an event, or 0 for all that there are")
+			return 0, invalid("after: must be the ID of an event, or 0 for all events")
 		}
 		return seq, nil
 	}

@@ -147,7 +147,7 @@ func (d *decoder) object(to reflect.Value, at string, depth int, given fields) e
 		case i < 0 || name == "":
 			return invalid("%s: extra inputs are not permitted", fieldPath(at, name))
 		case seen&(1<<i) != 0:
-			return invalid("%s: is there more than once", fieldPath(at, name))
+			return invalid("%s: must not be repeated", fieldPath(at, name))
 		}
 		seen |= 1 << i
 		d.peek()
@@ -241,7 +241,7 @@ func (d *decoder) mapping(to reflect.Value, at string, depth int) error {
 		}
 		key := reflect.ValueOf(name)
 		if to.MapIndex(key).IsValid() {
-			return invalid("%s: is there more than once", fieldPath(at, name))
+			return invalid("%s: must not be repeated", fieldPath(at, name))
 		}
 		value := reflect.New(to.Type().Elem()).Elem()
 		if err := d.into(value, fieldPath(at, name), depth); err != nil {
@@ -317,7 +317,7 @@ func checkFields(text []byte, names []string, at string) error {
 		case !slices.Contains(names, name):
 			return invalid("%s: extra inputs are not permitted", fieldPath(at, name))
 		case slices.Contains(seen, name):
-			return invalid("%s: is there more than once", fieldPath(at, name))
+			return invalid("%s: must not be repeated", fieldPath(at, name))
 		}
 		seen = append(seen, name)
 		if _, err := d.value(1); err != nil {
@@ -358,7 +358,7 @@ func decodeError(err error, t reflect.Type, at string) error {
 	case ownFields[t] != nil:
 		return invalid(`%s: must have durations such as "720h0m0s", or "forever"`, at)
 	}
-	return invalid("%s: is not of the form that it must have", at)
+	return invalid("%s: has an invalid form", at)
 }
 
 func jsonType(t reflect.Type) string {

@@ -47,9 +47,9 @@ func (f *apiError) Error() string { return f.kind + ": " + f.message }
 
 var (
 	errInternal = &apiError{status: http.StatusInternalServerError, kind: internalErr, message: "internal error; the server's log has the cause under this request_id"}
-	errNoRoute  = &apiError{status: http.StatusNotFound, kind: notFound, message: "there is no such endpoint; GET /openapi.json describes those that there are"}
-	errBusy     = &apiError{status: statusOverloaded, kind: overloaded, message: "too many requests are under way", shouldRetry: "true", retryAfter: time.Second}
-	errMemory   = &apiError{status: statusOverloaded, kind: overloaded, message: "too many requests that take much memory are under way", shouldRetry: "true", retryAfter: time.Second}
+	errNoRoute  = &apiError{status: http.StatusNotFound, kind: notFound, message: "unknown endpoint; GET /openapi.json describes all endpoints"}
+	errBusy     = &apiError{status: statusOverloaded, kind: overloaded, message: "too many concurrent requests", shouldRetry: "true", retryAfter: time.Second}
+	errMemory   = &apiError{status: statusOverloaded, kind: overloaded, message: "too many concurrent requests that need much memory", shouldRetry: "true", retryAfter: time.Second}
 	errClosing  = &apiError{status: statusOverloaded, kind: overloaded, message: "the server is shutting down", shouldRetry: "true", retryAfter: time.Second, closeConn: true}
 )
 
@@ -69,7 +69,7 @@ func notFoundErr(what string) *apiError {
 const theStore = "memory store"
 
 func needsRole(role memento.Role) *apiError {
-	return &apiError{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow that; it needs the role %s", role)}
+	return &apiError{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow this; the role %s is required", role)}
 }
 
 // errorTable maps the errors of stores to answers. The first row whose error matches
@@ -82,34 +82,34 @@ var errorTable = []struct {
 	message string
 	retry   string
 }{
-	{memento.ErrUnavailable, http.StatusServiceUnavailable, overloaded, "the server's storage cannot be reached at present; nothing was changed", "true"},
+	{memento.ErrUnavailable, http.StatusServiceUnavailable, overloaded, "the server's storage is unavailable; nothing was changed", "true"},
 	// Repeating a write that did happen could execute it twice.
-	{memento.ErrUncertain, http.StatusInternalServerError, internalErr, "the server's storage did not say whether this has happened; look at what is there before you repeat it", "false"},
-	{memento.ErrDecrypt, http.StatusInternalServerError, internalErr, "the server cannot decrypt what its storage holds: its encryption key is another, or the storage was tampered with", "false"},
-	{memento.ErrDamaged, http.StatusInternalServerError, internalErr, "the contents are damaged in the server's storage, and so are not shown; damage.whole_memory_version_id names the newest version of the memory that can be read and restored, if there is one", "false"},
+	{memento.ErrUncertain, http.StatusInternalServerError, internalErr, "the outcome is unknown: the server's storage did not confirm the change; read the current state before you repeat it", "false"},
+	{memento.ErrDecrypt, http.StatusInternalServerError, internalErr, "the server cannot decrypt its storage: the encryption key differs, or the storage was tampered with", "false"},
+	{memento.ErrDamaged, http.StatusInternalServerError, internalErr, "the content is damaged in the server's storage and is not returned; damage.whole_memory_version_id names the newest version of the memory that can be read and restored, if there is one", "false"},
 	{memento.ErrNoStore, http.StatusNotFound, notFound, "memory store not found", ""},
 	{memento.ErrNotExist, http.StatusNotFound, notFound, "not found", ""},
 	{memento.ErrInvalidPath, http.StatusBadRequest, invalidRequest, "", ""},
 	{memento.ErrTooLarge, http.StatusBadRequest, invalidRequest, "", ""},
 	{memento.ErrSensitive, http.StatusBadRequest, invalidRequest, "", ""},
-	{memento.ErrArchived, http.StatusBadRequest, invalidRequest, "the memory store is archived: it takes no new contents", ""},
+	{memento.ErrArchived, http.StatusBadRequest, invalidRequest, "the memory store is archived and cannot be changed", ""},
 	{memento.ErrHead, http.StatusBadRequest, invalidRequest, "this is the newest version of a memory that exists; update or delete the memory first", ""},
-	{memento.ErrProtected, http.StatusBadRequest, invalidRequest, "the settings of the memory store make this read-only", ""},
+	{memento.ErrProtected, http.StatusBadRequest, invalidRequest, "read-only by the settings of the memory store", ""},
 	{memento.ErrUnsupported, http.StatusBadRequest, invalidRequest, "the server's storage does not support this", ""},
-	{archive.ErrNotEmpty, http.StatusConflict, conflictError, "the memory store has a history already: import into an empty one, or contents only", "false"},
+	{archive.ErrNotEmpty, http.StatusConflict, conflictError, "the memory store already has history; import into an empty store, or with contents_only=true", "false"},
 	{archive.ErrNoHistory, http.StatusBadRequest, invalidRequest, "the archive has no history; import it with contents_only=true", ""},
-	{archive.ErrTooLarge, http.StatusRequestEntityTooLarge, requestTooLarge, "the archive holds more than the server reads", ""},
-	{memento.ErrForeign, http.StatusConflict, conflictError, "something that is not a memory is in the way", "false"},
-	{memento.ErrConflict, http.StatusConflict, preconditionFailed, "the precondition does not hold: it was changed meanwhile", "false"},
-	{memento.ErrExist, http.StatusConflict, pathConflict, "there is something at this path already", "false"},
+	{archive.ErrTooLarge, http.StatusRequestEntityTooLarge, requestTooLarge, "the archive exceeds the server's limits", ""},
+	{memento.ErrForeign, http.StatusConflict, conflictError, "the path is taken by something that is not a memory", "false"},
+	{memento.ErrConflict, http.StatusConflict, preconditionFailed, "precondition failed: the memory was changed since it was read", "false"},
+	{memento.ErrExist, http.StatusConflict, pathConflict, "this path already exists", "false"},
 	{memento.ErrIsDir, http.StatusConflict, pathConflict, "there are memories below this path", "false"},
-	{memento.ErrNotDir, http.StatusConflict, pathConflict, "this path leads through a memory", "false"},
+	{memento.ErrNotDir, http.StatusConflict, pathConflict, "part of this path is a memory, not a directory", "false"},
 	// The SDKs repeat every answer with status 500 or above, unless it tells them not
 	// to. A full disk is still full a second later. With 503, proxies would take the
 	// whole server for unavailable.
-	{memento.ErrNoSpace, http.StatusInsufficientStorage, internalErr, "the server's storage is full; nothing was changed, and only reading and removing work until there is room", "false"},
+	{memento.ErrNoSpace, http.StatusInsufficientStorage, internalErr, "the server's storage is full; nothing was changed; until space is freed, only reads and deletions work", "false"},
 	{memento.ErrReadOnly, http.StatusInternalServerError, internalErr, "the server's storage is read-only; nothing was changed", "false"},
-	{memento.ErrNoDetector, http.StatusInternalServerError, internalErr, "the server cannot look for sensitive information, which the memory store's settings ask for", "false"},
+	{memento.ErrNoDetector, http.StatusInternalServerError, internalErr, "the server has no detector of sensitive information, which the memory store's settings require", "false"},
 	{memento.ErrInvalid, http.StatusBadRequest, invalidRequest, "", ""},
 }
 
@@ -126,9 +126,9 @@ func (c *call) toAPIError(err error) *apiError {
 	case errors.Is(err, memento.ErrClosed):
 		return errClosing
 	case errors.Is(err, context.Canceled):
-		return &apiError{status: 499, kind: timeoutError, message: "the client went away", closeConn: true}
+		return &apiError{status: 499, kind: timeoutError, message: "the client closed the request", closeConn: true}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &apiError{status: http.StatusGatewayTimeout, kind: timeoutError, message: "it took too long"}
+		return &apiError{status: http.StatusGatewayTimeout, kind: timeoutError, message: "the request timed out"}
 	}
 	for _, m := range errorTable {
 		if errors.Is(err, m.err) {

@@ -100,6 +100,6 @@ func addressOf(remote string) netip.Prefix {
 
 // errTooManyFailures refuses wrong keys that arrive faster than they are answered.
 var errTooManyFailures = &apiError{
-	status: http.StatusTooManyRequests, kind: rateLimited, message: "too many requests with keys that are not valid",
+	status: http.StatusTooManyRequests, kind: rateLimited, message: "too many requests with invalid keys",
 	retryAfter: time.Minute, closeConn: true,
 }

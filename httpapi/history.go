@@ -61,11 +61,11 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 		}
 		if len(text) > 1 {
 			if whole {
-				return invalid("line %d: comes behind the end", n)
+				return invalid("line %d: follows the end line", n)
 			}
 			var v wire.Version
 			if checkText(text) != nil || json.Unmarshal(text, &v) != nil {
-				return invalid("line %d: is no memory_version in JSON", n)
+				return invalid("line %d: is not a memory_version in JSON", n)
 			}
 			switch v.Type {
 			case "end":
@@ -73,11 +73,11 @@ func (a *API) importHistory(c *call, store *memento.Store, _ memento.StoreID) er
 			case "memory_version":
 				// No request could name an ID of another form.
 				if v.ID != "" && !isID(string(v.ID), "memver_") || v.Memory != "" && !isID(string(v.Memory), "mem_") {
-					return invalid("line %d: has an ID that is none", n)
+					return invalid("line %d: has an invalid ID", n)
 				}
 				versions = append(versions, v.Version())
 			default:
-				return invalid("line %d: is no memory_version in JSON", n)
+				return invalid("line %d: is not a memory_version in JSON", n)
 			}
 		}
 		if err != nil {
@@ -158,7 +158,7 @@ func (a *API) pruneHistory(c *call, store *memento.Store, id memento.StoreID) er
 		Before: before.UTC(), Keep: body.Keep, Memory: body.Memory, DryRun: body.DryRun,
 	}, now, share)
 	if held, ok := errors.AsType[*memento.HeldError](err); ok {
-		return invalid("this would remove %d of %d versions that should have gone more than a day before, which is more than usual; nothing was removed; with \"force\": true it is",
+		return invalid("this would remove %d of %d versions that were due more than a day ago, which is more than usual; nothing was removed; repeat with \"force\": true to remove them",
 			held.Count, held.Of)
 	}
 	if err != nil {

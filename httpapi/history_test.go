@@ -76,10 +76,10 @@ func TestHistory(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                                       `the last line must be {"type":"end"}`,
 		head:                                     `the last line must be {"type":"end"}`,
-		head + "{\"type\":\"end\"}\n" + lines[0]: fmt.Sprintf("line %d: comes behind the end", len(lines)+1),
-		head + "x\n":                             fmt.Sprintf("line %d: is no memory_version", len(lines)),
-		head + "{\"type\":\"memory\"}\n":         fmt.Sprintf("line %d: is no memory_version", len(lines)),
-		lines[0] + "{\"path\":\"\xff\"}":         "line 2: is no memory_version",
+		head + "{\"type\":\"end\"}\n" + lines[0]: fmt.Sprintf("line %d: follows the end line", len(lines)+1),
+		head + "x\n":                             fmt.Sprintf("line %d: is not a memory_version", len(lines)),
+		head + "{\"type\":\"memory\"}\n":         fmt.Sprintf("line %d: is not a memory_version", len(lines)),
+		lines[0] + "{\"path\":\"\xff\"}":         "line 2: is not a memory_version",
 	} {
 		ndjson.do(t, http.MethodPost, to+"/history", body).fails(t, 400, invalidRequest, want)
 	}

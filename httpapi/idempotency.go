@@ -108,7 +108,7 @@ func (a *idempotencyCache) do(ctx context.Context, key idempotencyKey, body []by
 // were executed, a changed retry would be executed twice.
 var errKeyReused = &apiError{
 	status: http.StatusUnprocessableEntity, kind: invalidRequest,
-	message: idempotencyHeader + ": was sent with another body before; choose a new key for each request that is no repetition",
+	message: idempotencyHeader + ": was already used with another body; use a new key for each new request",
 }
 
 // begin returns the attempt that a retry repeats, or a new one; nil if an attempt with

@@ -296,7 +296,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	w := newWorld(s, "acme")
 	for what, end := range map[string]func(*caller){
 		"revoked": func(c *caller) { w.by[memento.RoleAdmin].post(t, "/v1/admin/keys/"+c.keyID+"/revoke", nil) },
-		"ended": func(c *caller) {
+		"expired or is revoked": func(c *caller) {
 			until := s.clock.time().Add(time.Minute)
 			if _, err := s.backend.UpdateKey(t.Context(), "acme", memento.KeyID(c.keyID), memento.KeyUpdate{ExpiresAt: until}); err != nil {
 				t.Fatal(err)

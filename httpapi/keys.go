@@ -95,7 +95,7 @@ func (a *API) createKey(c *call) error {
 	var expires time.Time
 	if body.ExpiresAt != nil {
 		if expires = body.ExpiresAt.UTC(); expires.IsZero() { // the zero time would mean never
-			return invalid("expires_at: must lie in the future; leave it out for a key that never ends")
+			return invalid("expires_at: must be in the future; omit it for a key that does not expire")
 		}
 	}
 	k, secret, err := memento.NewKey(c.who.Workspace, name, role, a.opts.Now().UTC().Truncate(time.Microsecond), expires)
@@ -143,7 +143,7 @@ func addKey(c *call, keys memento.KeyKeeper, k memento.Key, secret string, own o
 	}
 	err = keys.AddKey(c.context(), k)
 	if errors.Is(err, memento.ErrExist) {
-		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "this key exists already", shouldRetry: "false", extra: errorDetails(err)}
+		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "this key already exists", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	answer = wire.FromKey(k)
 	answer.Secret = secret
@@ -189,7 +189,7 @@ func (a *API) rotateKey(c *call) error {
 	}
 	now := a.opts.Now().UTC().Truncate(time.Microsecond)
 	if !old.Active(now) {
-		return invalid("this key has ended already; create another")
+		return invalid("this key has expired or is revoked; create another")
 	}
 	k, secret, err := memento.NewKey(old.Workspace, old.Name, old.Role, now, old.ExpiresAt)
 	if err != nil {

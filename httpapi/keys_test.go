@@ -59,7 +59,7 @@ func TestKeys(t *testing.T) {
 	app.do(t, http.MethodGet, stores, nil).fails(t, 401, "authentication_error")
 	s.clock.add(time.Hour)
 	same(t, "revoked again", admin.post(t, key+"/revoke", "{}"), revoked)
-	admin.do(t, http.MethodPost, key+"/rotate", nil).fails(t, 400, invalidRequest, "ended")
+	admin.do(t, http.MethodPost, key+"/rotate", nil).fails(t, 400, invalidRequest, "expired or is revoked")
 	page := admin.get(t, adminKeys)
 	keys(t, page, "data", "next_page")
 	same(t, "all keys", column(items(t, page), "id"), []any{admin.keyID, app.keyID})
@@ -84,8 +84,8 @@ func TestKeys(t *testing.T) {
 		`{"name":"a\nb","role":"read"}`: "name",
 		`{"name":"x","role":"owner"}`:   "read, write or admin",
 		`{"name":"x","role":5}`:         "role: must be a string, not number",
-		`{"name":"x","role":"read","expires_at":"2020-01-01T00:00:00Z"}`: "end",
-		`{"name":"x","role":"read","expires_at":"0001-01-01T00:00:00Z"}`: "expires_at: must lie in the future",
+		`{"name":"x","role":"read","expires_at":"2020-01-01T00:00:00Z"}`: "expire before",
+		`{"name":"x","role":"read","expires_at":"0001-01-01T00:00:00Z"}`: "expires_at: must be in the future",
 		`{"name":"x","role":"read","expires_at":"never"}`:                "expires_at: must be a time",
 		`{"name":"x","role":"read","workspace_id":"b"}`:                  "workspace_id: extra inputs are not permitted",
 		`{"name":"x","role":"read","key_sha256":"abc"}`:                  "key_sha256: must be the 64",

@@ -96,7 +96,7 @@ func TestRateLimits(t *testing.T) {
 		}
 	}
 	r := reader.do(t, "GET", stores, nil)
-	r.fails(t, http.StatusTooManyRequests, "rate_limit_error", "1 requests of this kind a minute")
+	r.fails(t, http.StatusTooManyRequests, "rate_limit_error", "1 requests of this kind per minute")
 	seconds, err := strconv.Atoi(r.header.Get("retry-after"))
 	if err != nil || seconds < 50 || seconds > 60 {
 		t.Errorf("retry-after is %q; want nearly a minute", r.header.Get("retry-after"))

@@ -132,7 +132,7 @@ func TestContents(t *testing.T) {
 		{"{\"path\":\"/x\",\"content\":\"\xff\"}", "UTF-8"},
 		{`{"path":"/x","content":"\ud800"}`, "surrogate"},
 		{`{"path":"/x","content":"\udc00\ud800"}`, "surrogate"},
-		{`{"path":"/x","path":"/y","content":""}`, "path: is there more than once"},
+		{`{"path":"/x","path":"/y","content":""}`, "path: must not be repeated"},
 	} {
 		c.do(t, http.MethodPost, memories, tt.body).fails(t, 400, invalidRequest, tt.want)
 	}
@@ -297,7 +297,7 @@ func TestUpdates(t *testing.T) {
 		"x":                        "expected_content_sha256: must be the 64",
 		hashOfOne[1:]:              "expected_content_sha256",
 		strings.ToUpper(hashOfOne): "expected_content_sha256",
-		hashOfOne + "&expected_content_sha256=" + hashOfOne: "more than once",
+		hashOfOne + "&expected_content_sha256=" + hashOfOne: "must not be repeated",
 	} {
 		c.do(t, http.MethodDelete, memory+"?expected_content_sha256="+hash, nil).fails(t, 400, invalidRequest, want)
 	}
@@ -392,7 +392,7 @@ func TestMemoryListing(t *testing.T) {
 			"path_prefix=/../":                "path_prefix",
 			"path_prefix=/e%CC%81/":           "path_prefix",
 			"path_prefix=/%00/":               "path_prefix",
-			"path_prefix=/n/&path_prefix=/n/": "path_prefix: is given more than once",
+			"path_prefix=/n/&path_prefix=/n/": "path_prefix: must not be repeated",
 			"depth=2":                         "depth: must be a whole number from 0 to 1",
 			"depth=-1":                        "depth",
 			"depth=one":                       "depth",
@@ -509,7 +509,7 @@ func TestMemoryByPath(t *testing.T) {
 	same(t, "code", c.do(t, http.MethodGet, byPath+"?path=/d", nil).fails(t, 404, notFound, "directory")["code"], "is_dir")
 	same(t, "code", c.do(t, http.MethodGet, byPath+"?path=/x", nil).fails(t, 404, notFound)["code"], "not_exist")
 	c.do(t, http.MethodGet, byPath, nil).fails(t, 400, invalidRequest, "path")
-	c.do(t, http.MethodGet, byPath+"?path=/a&path=/b", nil).fails(t, 400, invalidRequest, "path: is given more than once")
+	c.do(t, http.MethodGet, byPath+"?path=/a&path=/b", nil).fails(t, 400, invalidRequest, "path: must not be repeated")
 }
 
 // Reading is noted, unless it is asked not to be.

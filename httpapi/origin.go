@@ -17,7 +17,7 @@ func (c *call) checkOrigin() (answered bool, err error) {
 		h.Add("Vary", "Origin")
 	}
 	if hosts := c.api.opts.Hosts; hosts != nil && !containsFold(hosts, hostname(c.r.Host)) {
-		return false, &apiError{status: http.StatusForbidden, kind: permissionError, message: "this server is not known by the name in the Host header; see its setting hosts"}
+		return false, &apiError{status: http.StatusForbidden, kind: permissionError, message: "unknown name in the Host header; see the server's setting hosts"}
 	}
 	origins := c.r.Header.Values("Origin")
 	if len(origins) == 0 {
@@ -26,7 +26,7 @@ func (c *call) checkOrigin() (answered bool, err error) {
 	origin := origins[0]
 	allowed := len(origins) == 1 && containsFold(c.api.opts.Origins, origin)
 	if !allowed && (len(origins) > 1 || !sameOrigin(origin, c.r.Host)) {
-		return false, &apiError{status: http.StatusForbidden, kind: permissionError, message: "web pages of this origin may not use this server; see its setting origins"}
+		return false, &apiError{status: http.StatusForbidden, kind: permissionError, message: "web pages of this origin are not allowed; see the server's setting origins"}
 	}
 	if !allowed {
 		return false, nil

@@ -24,7 +24,7 @@ func (c *call) refusalError(s *limiter, why refusal) error {
 	switch {
 	case why == tooLarge:
 		return &apiError{status: http.StatusRequestEntityTooLarge, kind: requestTooLarge, closeConn: c.hasBody() && !c.bodyRead,
-			message: "the request takes more memory than the server gives to one key; see its setting memory_budget"}
+			message: "the request needs more memory than one key may use; see the server's setting memory_budget"}
 	case s == c.api.memory:
 		return errMemory
 	}

@@ -37,7 +37,7 @@ func (q *query) fail(format string, args ...any) {
 func (q *query) text(name string) string {
 	switch values := q.values[name]; {
 	case len(values) > 1:
-		q.fail("%s: is given more than once", name)
+		q.fail("%s: must not be repeated", name)
 	case len(values) == 1 && !utf8.ValidString(values[0]):
 		q.fail("%s: is not valid UTF-8", name)
 	case len(values) == 1:

@@ -84,5 +84,5 @@ func (r *rateLimiter) allow(key string, writes bool, n int, now time.Time) error
 	}
 	turn.CancelAt(now)
 	return &apiError{status: http.StatusTooManyRequests, kind: rateLimited, retryAfter: wait,
-		message: fmt.Sprintf("this key makes more than %g requests of this kind a minute", float64(l.Limit())*60)}
+		message: fmt.Sprintf("this key exceeds %g requests of this kind per minute", float64(l.Limit())*60)}
 }

@@ -21,9 +21,9 @@ const (
 var (
 	errNotJSON   = invalid("the body is not valid JSON")
 	errNotUTF8   = invalid("the body is not valid UTF-8")
-	errSurrogate = invalid("the body has an escape for half of a surrogate pair, which is no character")
-	errNesting   = invalid("the body has more than %d levels of lists and objects", maxNesting)
-	errItems     = invalid("the body has a list or an object with more than %d entries", maxItems)
+	errSurrogate = invalid("the body has an escape for an unpaired surrogate")
+	errNesting   = invalid("the body nests arrays and objects more than %d levels deep", maxNesting)
+	errItems     = invalid("the body has an array or object with more than %d entries", maxItems)
 )
 
 // peek returns the next byte that is not white space; 0 at the end.

@@ -40,7 +40,7 @@ func (c *call) spec() (spec memento.StoreSpec, err error) {
 		return spec, err
 	}
 	if spec.Name == "" { // in a listing, an empty name means any store
-		return spec, invalid("name: a store needs a name")
+		return spec, invalid("name: field required")
 	}
 	if body.Description != nil {
 		spec.Description = *body.Description
@@ -72,7 +72,7 @@ func (a *API) createStore(c *call) error {
 	}
 	info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
 	if errors.Is(err, memento.ErrExist) && spec.ID != "" {
-		return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store of this ID, or of this name, exists already", shouldRetry: "false", extra: errorDetails(err)}
+		return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store with this ID or name already exists", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	if errors.Is(err, memento.ErrExist) {
 		return nameTaken(err)
@@ -85,7 +85,7 @@ func (a *API) createStore(c *call) error {
 }
 
 func nameTaken(err error) error {
-	return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store of this name exists already", shouldRetry: "false", extra: errorDetails(err)}
+	return &apiError{status: http.StatusConflict, kind: conflictError, message: "a memory store with this name already exists", shouldRetry: "false", extra: errorDetails(err)}
 }
 
 // storeByName returns the store with a name, and creates it if there is none.
@@ -95,7 +95,7 @@ func (a *API) storeByName(c *call) error {
 		return err
 	}
 	if spec.ID != "" || !spec.CreatedAt.IsZero() {
-		return invalid("id, created_at: are for POST /v1/memory_stores")
+		return invalid("id, created_at: are allowed in POST /v1/memory_stores only")
 	}
 	spec.UniqueName = true
 	for {
@@ -110,7 +110,7 @@ func (a *API) storeByName(c *call) error {
 		case 1:
 			return c.answer(wire.FromStore(found[0]))
 		case 2:
-			return &apiError{status: http.StatusConflict, kind: conflictError, message: "several memory stores have this name; use an ID", shouldRetry: "false"}
+			return &apiError{status: http.StatusConflict, kind: conflictError, message: "several memory stores have this name; use the ID", shouldRetry: "false"}
 		}
 		info, err := a.backend.CreateStore(c.context(), c.who.Workspace, spec)
 		if errors.Is(err, memento.ErrExist) {
@@ -208,7 +208,7 @@ func (a *API) updateStore(c *call) error {
 		}
 	}
 	if u.Archive = body.Archive; u.Archive && u.Name == nil && u.Description == nil && u.Metadata == nil && u.Limits == nil && u.Settings == nil && body.IfUpdatedAt == nil {
-		return invalid("archive: goes with an update; to do nothing but archive, POST to the path of the store and /archive")
+		return invalid("archive: must accompany an update; to archive only, POST to the path of the store and /archive")
 	}
 	info, err := a.updateInfo(c, memento.StoreID(id), u)
 	if err != nil {
@@ -224,7 +224,7 @@ func (a *API) updateStore(c *call) error {
 func (a *API) updateInfo(c *call, id memento.StoreID, u memento.StoreUpdate) (memento.StoreInfo, error) {
 	info, err := a.backend.UpdateStore(c.context(), c.who.Workspace, id, u)
 	if errors.Is(err, memento.ErrConflict) {
-		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "the memory store was changed meanwhile", shouldRetry: "false", extra: errorDetails(err)}
+		err = &apiError{status: http.StatusConflict, kind: conflictError, message: "the memory store was changed since it was read", shouldRetry: "false", extra: errorDetails(err)}
 	}
 	if err == nil && info.Archived() && !u.Archive {
 		// The backend accepts an update without fields, even of an archived store.

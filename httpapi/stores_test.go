@@ -144,7 +144,7 @@ func TestStoreFields(t *testing.T) {
 		{"metadata that is no object", object{"name": "a", "metadata": "k"}, "metadata: must be an object"},
 		{"unknown field", object{"name": "a", "names": "b"}, "names: extra inputs are not permitted"},
 		{"field in another case", object{"name": "a", "Description": "b"}, "Description: extra inputs are not permitted"},
-		{"field that is there twice", `{"name":"a","name":"b"}`, "name: is there more than once"},
+		{"field that is there twice", `{"name":"a","name":"b"}`, "name: must not be repeated"},
 		{"lone surrogate", `{"name":"\ud800"}`, "surrogate"},
 		{"lone surrogate beside an escaped escape", `{"name":"\\ufffd \udfff"}`, "surrogate"},
 		{"pair of surrogates", `{"name":"\ud83d\ude00"}`, ""},
@@ -263,7 +263,7 @@ func TestStoreListing(t *testing.T) {
 			"limit=abc":                      "limit",
 			"limit=1.5":                      "limit",
 			"limit=99999999999999999999":     "limit",
-			"limit=1&limit=1":                "limit: is given more than once",
+			"limit=1&limit=1":                "limit: must not be repeated",
 			"page=abc":                       "page: is not a cursor of this listing",
 			"page=page_":                     "page",
 			"page=page_c3g":                  "page", // sx
@@ -463,7 +463,7 @@ func TestLimitsAndSettings(t *testing.T) {
 
 	// An update may depend on the store being as it was.
 	stale := object{"description": "new", "if_updated_at": made["updated_at"]}
-	admin.do(t, http.MethodPost, store, stale).fails(t, 409, conflict, "meanwhile")
+	admin.do(t, http.MethodPost, store, stale).fails(t, 409, conflict, "changed since it was read")
 	stale["if_updated_at"] = admin.get(t, store)["updated_at"]
 	same(t, "description", admin.post(t, store, stale)["description"], "new")
 

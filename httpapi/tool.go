@@ -130,7 +130,7 @@ func parseToolRequestWithin(text []byte, charge func(int64) error) (request tool
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
-		return request, invalid("the body must be a tool_use block, an input of the memory tool, or a list of these")
+		return request, invalid("the body must be a tool_use block, an input of the memory tool, or an array of these")
 	case text[0] == '[':
 		request.list = true
 		if request.Calls, err = listedCalls(text); err != nil {
@@ -159,7 +159,7 @@ func parseToolRequestWithin(text []byte, charge func(int64) error) (request tool
 }
 
 func tooManyCalls(more string, n int) error {
-	return invalid("there are %s%d calls; at most %d are executed at once", more, n, maxCalls)
+	return invalid("the body has %s%d calls; at most %d are executed in one request", more, n, maxCalls)
 }
 
 // listedCalls returns the calls of a list. memento.ParseCall checks their contents.

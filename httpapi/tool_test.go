@@ -175,7 +175,7 @@ func TestToolActor(t *testing.T) {
 		same(t, tt.name+": path", newest["path"], fmt.Sprintf("/%d", indexOf(tt.body)))
 		same(t, tt.name+": created_by", newest["created_by"], any(tt.want))
 	}
-	c.do(t, http.MethodPost, tool+"?session_id=a&session_id=b", create()).fails(t, 400, invalidRequest, "session_id: is given more than once")
+	c.do(t, http.MethodPost, tool+"?session_id=a&session_id=b", create()).fails(t, 400, invalidRequest, "session_id: must not be repeated")
 	for _, id := range []string{"a\nb", strings.Repeat("x", 257)} {
 		c.do(t, http.MethodPost, tool, in(create(), id)).fails(t, 400, invalidRequest, "actor")
 	}
@@ -262,7 +262,7 @@ func TestSearch(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"query=" + strings.Repeat("x", 10_001): "query: has more than",
-		"query=a&query=b":                      "query: is given more than once",
+		"query=a&query=b":                      "query: must not be repeated",
 		"query=a&path_prefix=/team":            "path_prefix: must end in a slash",
 		"query=a&limit=0":                      "limit: must be a whole number from 1 to 10000",
 		"query=a&limit=10001":                  "limit",

@@ -39,7 +39,7 @@ func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento
 		named++
 	}
 	if named != 1 {
-		return invalid("name whose changes to undo: one of session_id, api_key_id and actor")
+		return invalid("exactly one of session_id, api_key_id and actor is required")
 	}
 	since, err := required("since", body.Since)
 	if err != nil {

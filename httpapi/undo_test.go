@@ -59,7 +59,7 @@ func TestUndo(t *testing.T) {
 
 	reader.do(t, http.MethodPost, store+"/undo", body).fails(t, 403, noAccess)
 	for words, body := range map[string]object{
-		"since": {"session_id": "x"}, "name whose changes": {"since": since}, "one of session_id": {"since": since, "session_id": "x", "api_key_id": "y"},
+		"since": {"session_id": "x"}, "exactly one of session_id": {"since": since}, "one of session_id": {"since": since, "session_id": "x", "api_key_id": "y"},
 		"kind and ID": {"since": since, "actor": object{"kind": "session"}}, "lies before": {"since": since, "until": "2000-01-01T00:00:00Z", "session_id": "x"},
 		"actor.x": {"since": since, "actor": object{"x": 1}},
 	} {

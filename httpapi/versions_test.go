@@ -167,7 +167,7 @@ func TestVersionListing(t *testing.T) {
 
 	ofMemories := text(t, admin.get(t, store+"/memories?limit=1"), "next_page")
 	for query, want := range map[string]string{
-		"operation=created&operation=deleted": "operation: is given more than once",
+		"operation=created&operation=deleted": "operation: must not be repeated",
 		"operation=renamed":                   `operation: must be "created", "modified" or "deleted"`,
 		"limit=0":                             "limit: must be a whole number from 1 to 100",
 		"limit=101":                           "limit",

@@ -25,7 +25,7 @@ func (c *Config) Check(now time.Time) error {
 		}
 	}
 	if scheme, _, _ := strings.Cut(c.Backend, ":"); strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
-		add("backend", errors.New("want the place where memories are kept, not a server that has them"))
+		add("backend", errors.New("must be a storage backend, not another server"))
 	}
 	if file := c.Encryption.KeysFile; file != "" {
 		if _, err := readBounded(file); err != nil {
@@ -34,14 +34,14 @@ func (c *Config) Check(now time.Time) error {
 	}
 	faults = append(faults, c.checkTLS(now)...)
 	if c.Metrics != "" && c.Metrics == c.Address && !strings.HasSuffix(c.Address, ":0") {
-		add("metrics", errors.New("want another address than the server's own"))
+		add("metrics", errors.New("must differ from the server's own address"))
 	}
 	if c.Pprof != "" {
 		switch {
 		case !isLoopback(c.Pprof):
-			add("pprof", errors.New("want an address of this machine only, such as 127.0.0.1:6060: a profile shows what is in memory"))
+			add("pprof", errors.New("must be a loopback address, such as 127.0.0.1:6060: a profile shows what is in memory"))
 		case (c.Pprof == c.Address || c.Pprof == c.Metrics) && !strings.HasSuffix(c.Pprof, ":0"):
-			add("pprof", errors.New("want an address of its own"))
+			add("pprof", errors.New("must be an address of its own"))
 		}
 	}
 	if c.Traces.Endpoint != "" {
@@ -62,9 +62,9 @@ func (c *Config) checkTLS(now time.Time) (faults ConfigErrors) {
 	case cert == "" && key == "":
 		return nil
 	case cert == "":
-		return ConfigErrors{c.SettingError("tls.key_file", "want tls.cert_file, too")}
+		return ConfigErrors{c.SettingError("tls.key_file", "requires tls.cert_file")}
 	case key == "":
-		return ConfigErrors{c.SettingError("tls.cert_file", "want tls.key_file, too")}
+		return ConfigErrors{c.SettingError("tls.cert_file", "requires tls.key_file")}
 	}
 	certPEM, err := os.ReadFile(cert)
 	if err != nil {
@@ -93,9 +93,9 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	case leaf == nil:
 		return nil
 	case now.After(leaf.NotAfter):
-		return errors.New("the certificate ended on " + leaf.NotAfter.UTC().Format(time.RFC3339))
+		return errors.New("the certificate expired on " + leaf.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(leaf.NotBefore):
-		return errors.New("the certificate begins on " + leaf.NotBefore.UTC().Format(time.RFC3339))
+		return errors.New("the certificate is not valid before " + leaf.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (c *Config) checkOIDC() (faults ConfigErrors) {
 	if o.Issuer == "" {
 		for _, key := range []string{"oidc.audience", "oidc.workspace_claim", "oidc.role_claim", "oidc.default_role"} {
 			if _, given := c.origins[key]; given {
-				faults = append(faults, c.SettingError(key, "want oidc.issuer, too"))
+				faults = append(faults, c.SettingError(key, "requires oidc.issuer"))
 			}
 		}
 		return faults
@@ -114,7 +114,7 @@ func (c *Config) checkOIDC() (faults ConfigErrors) {
 		faults = append(faults, c.SettingError("oidc.issuer", "%v", err))
 	}
 	if o.Audience == "" {
-		faults = append(faults, c.SettingError("oidc.audience", "want whom tokens are meant for: one that was made for another service must not open this one"))
+		faults = append(faults, c.SettingError("oidc.audience", "requires an audience: tokens made for another service must not be accepted"))
 	}
 	return faults
 }
@@ -125,11 +125,11 @@ func checkURL(text, example string, secure bool) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return errors.New("want a URL such as " + example)
+		return errors.New("must be a URL such as " + example)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return errors.New("want a URL without user, password, query and fragment")
+		return errors.New("must be a URL without user, password, query and fragment")
 	case secure && u.Scheme != "https" && !isLoopback(net.JoinHostPort(u.Hostname(), "0")):
-		return errors.New("want https: what is fetched from it decides who is let in")
+		return errors.New("must be https: what is fetched from it decides who is authenticated")
 	}
 	return nil
 }

@@ -154,46 +154,46 @@ webhooks:
 // and what is expected.
 func TestBadValues(t *testing.T) {
 	for _, tc := range []struct{ file, want string }{
-		{"adress: x", `adress (file, line 1): there is no such setting; there are backend, encryption, address, tls, hosts, `},
-		{"\ntls:\n  cert: x", `tls.cert (file, line 3): there is no such setting; there are cert_file, key_file`},
-		{"level: debug", `level (file, line 1): there is no such setting at the top; there are backend, `},
-		{"timeout: 1s\nlog:\n  level: info\ntimeout: 2s", `timeout (file, line 4): it is set already, in line 1`},
-		{"address: 8377", `address (file, line 1): want a host and a port, such as 127.0.0.1:8377`},
-		{"address: localhost:99999", `address (file, line 1): want a port from 0 to 65535 after the colon, not "localhost:99999"`},
-		{"address: 'a b:1'", `address (file, line 1): want the name or the IP address of a host`},
-		{"address: [a]", `address (file, line 1): want a value (address), not a list`},
-		{"address: {a: b}", `address (file, line 1): want a value (address), not a mapping`},
-		{"address:", `address (file, line 1): it has no value; leave the line out, or write ""`},
-		{"tls: on", `tls (file, line 1): want settings, as in "cert_file: …", not a single value`},
-		{"- a", `configuration file, line 1: want settings, as in "backend: …", not a list`},
-		{"strict_betas: maybe", `strict_betas (file, line 1): want true or false, not "maybe"`},
-		{"max_concurrent: 0", `max_concurrent (file, line 1): want a whole number, at least 1, not "0"`},
-		{"max_concurrent: 1.5", `max_concurrent (file, line 1): want a whole number, at least 1, not "1.5"`},
-		{"max_body: 4X", `max_body (file, line 1): want a number of bytes, such as 102400, 100K, 4M or 1G, not "4X"`},
-		{"max_body: 99999999999G", `max_body (file, line 1): want a number of bytes`},
-		{"timeout: 30", `timeout (file, line 1): want a duration, such as 500ms, 30s, 10m or 1h30m, not "30"`},
-		{"timeout: 0", `timeout (file, line 1): want a duration of at least 1ms, not "0"`},
-		{"rate: {reads: -1}", `rate.reads (file, line 1): want a number, at least 0, not "-1"`},
-		{"rate: {reads: .nan}", `rate.reads (file, line 1): want a number, at least 0`},
-		{"rate: {reads: NaN}", `rate.reads (file, line 1): want a number, at least 0`},
-		{"log: {format: xml}", `log.format (file, line 1): want text or json, not "xml"`},
-		{"log: {level: trace}", `log.level (file, line 1): want debug, info, warn or error, not "trace"`},
-		{"oidc: {default_role: root}", `oidc.default_role (file, line 1): want read, write or admin, not "root"`},
-		{"hosts: [https://a.example]", `hosts (file, line 1): want names or IP addresses of hosts, without scheme and port`},
-		{"origins: [a.example]", `origins (file, line 1): want origins, which are scheme, host and perhaps port`},
-		{"origins: [https://a.example/]", `origins (file, line 1): want origins`},
-		{"hosts: [[a]]", `hosts (file, line 1): want a list of texts, not a list in it`},
+		{"adress: x", `adress (file, line 1): unknown setting; there are backend, encryption, address, tls, hosts, `},
+		{"\ntls:\n  cert: x", `tls.cert (file, line 3): unknown setting; there are cert_file, key_file`},
+		{"level: debug", `level (file, line 1): unknown setting at the top level; there are backend, `},
+		{"timeout: 1s\nlog:\n  level: info\ntimeout: 2s", `timeout (file, line 4): already set in line 1`},
+		{"address: 8377", `address (file, line 1): expected a host and a port, such as 127.0.0.1:8377`},
+		{"address: localhost:99999", `address (file, line 1): expected a port from 0 to 65535 after the colon, not "localhost:99999"`},
+		{"address: 'a b:1'", `address (file, line 1): expected a host name or an IP address`},
+		{"address: [a]", `address (file, line 1): expected a value (address), not a list`},
+		{"address: {a: b}", `address (file, line 1): expected a value (address), not a mapping`},
+		{"address:", `address (file, line 1): has no value; remove the line, or write ""`},
+		{"tls: on", `tls (file, line 1): expected settings, as in "cert_file: …", not a single value`},
+		{"- a", `configuration file, line 1: expected settings, as in "backend: …", not a list`},
+		{"strict_betas: maybe", `strict_betas (file, line 1): expected true or false, not "maybe"`},
+		{"max_concurrent: 0", `max_concurrent (file, line 1): expected an integer of at least 1, not "0"`},
+		{"max_concurrent: 1.5", `max_concurrent (file, line 1): expected an integer of at least 1, not "1.5"`},
+		{"max_body: 4X", `max_body (file, line 1): expected a number of bytes, such as 102400, 100K, 4M or 1G, not "4X"`},
+		{"max_body: 99999999999G", `max_body (file, line 1): expected a number of bytes`},
+		{"timeout: 30", `timeout (file, line 1): expected a duration, such as 500ms, 30s, 10m or 1h30m, not "30"`},
+		{"timeout: 0", `timeout (file, line 1): expected a duration of at least 1ms, not "0"`},
+		{"rate: {reads: -1}", `rate.reads (file, line 1): expected a number of at least 0, not "-1"`},
+		{"rate: {reads: .nan}", `rate.reads (file, line 1): expected a number of at least 0`},
+		{"rate: {reads: NaN}", `rate.reads (file, line 1): expected a number of at least 0`},
+		{"log: {format: xml}", `log.format (file, line 1): expected text or json, not "xml"`},
+		{"log: {level: trace}", `log.level (file, line 1): expected debug, info, warn or error, not "trace"`},
+		{"oidc: {default_role: root}", `oidc.default_role (file, line 1): expected read, write or admin, not "root"`},
+		{"hosts: [https://a.example]", `hosts (file, line 1): expected host names or IP addresses without scheme and port`},
+		{"origins: [a.example]", `origins (file, line 1): expected origins (scheme, host and optional port)`},
+		{"origins: [https://a.example/]", `origins (file, line 1): expected origins`},
+		{"hosts: [[a]]", `hosts (file, line 1): expected a list of strings, not a list in it`},
 		{"address: x:1\n  tls: y", `configuration file, line 2: it is not YAML: `},
 		{"timeout: 1s\n---\ntimeout: 2s", `configuration file, line 2: a second document begins here`},
-		{"webhooks: x", `webhooks (file, line 1): want a list, each with a url and a secret, not a single value`},
-		{"webhooks: [x]", `webhooks[0] (file, line 1): want a mapping with a url and a secret, not a single value`},
-		{"webhooks:\n- uri: x", `webhooks[0].uri (file, line 2): a webhook has no such setting; there are url, secret, secret_env, secret_file, events, allow_private`},
-		{"webhooks:\n- {url: 'https://a.example'}", `webhooks[0] (file, line 2): want exactly one of secret, secret_env and secret_file`},
+		{"webhooks: x", `webhooks (file, line 1): expected a list of entries with a url and a secret, not a single value`},
+		{"webhooks: [x]", `webhooks[0] (file, line 1): expected a mapping with a url and a secret, not a single value`},
+		{"webhooks:\n- uri: x", `webhooks[0].uri (file, line 2): unknown setting of a webhook; there are url, secret, secret_env, secret_file, events, allow_private`},
+		{"webhooks:\n- {url: 'https://a.example'}", `webhooks[0] (file, line 2): exactly one of secret, secret_env and secret_file`},
 		{"webhooks:\n- {secret_env: NONE}", `webhooks[0] (file, line 2): secret_env: the variable is not set`},
 		{"webhooks:\n- {secret_file: /nowhere/canary}", `webhooks[0] (file, line 2): secret_file: it cannot be read: it does not exist`},
-		{"webhooks:\n- {secret: whsec_canary}", `webhooks[0] (file, line 2): secret: want "whsec_" and the base64 of 24 to 64 random bytes`},
-		{"webhooks:\n- {events: [memory.created]}", `webhooks[0].events (file, line 2): want a list of memory_store.created, memory_store.archived, memory_store.deleted`},
-		{"webhooks:\n- {allow_private: 7}", `webhooks[0].allow_private (file, line 2): want true or false`},
+		{"webhooks:\n- {secret: whsec_canary}", `webhooks[0] (file, line 2): secret: must be "whsec_" and the base64 of 24 to 64 random bytes`},
+		{"webhooks:\n- {events: [memory.created]}", `webhooks[0].events (file, line 2): expected a list of memory_store.created, memory_store.archived, memory_store.deleted`},
+		{"webhooks:\n- {allow_private: 7}", `webhooks[0].allow_private (file, line 2): expected true or false`},
 	} {
 		_, err := Load(Sources{File: write(t, "m.yaml", tc.file), Getenv: env()})
 		faults, ok := errors.AsType[ConfigErrors](err)
@@ -209,15 +209,15 @@ func TestBadValues(t *testing.T) {
 		}
 	}
 	_, err := Load(Sources{Getenv: env("MEMENTO_LOG_LEVEL", "loud"), Flags: map[string]string{"rate-burst": "many"}})
-	want := "log.level (environment, MEMENTO_LOG_LEVEL): want debug, info, warn or error, not \"loud\"\n" +
-		"rate.burst (flag --rate-burst): want a whole number, at least 0, not \"many\""
+	want := "log.level (environment, MEMENTO_LOG_LEVEL): expected debug, info, warn or error, not \"loud\"\n" +
+		"rate.burst (flag --rate-burst): expected an integer of at least 0, not \"many\""
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
 	for name, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none.yaml"): "it does not exist",
 		t.TempDir():                             "is a directory",
-		write(t, "big.yaml", strings.Repeat("#", maxFile+1)): "it has more than 1048576 bytes",
+		write(t, "big.yaml", strings.Repeat("#", maxFile+1)): "larger than 1048576 bytes",
 	} {
 		if _, err := Load(Sources{File: name, Getenv: env()}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", want, err)
@@ -277,26 +277,26 @@ func TestCheck(t *testing.T) {
 		want []string
 	}{
 		{"defaults", c, nil},
-		{"a server's server", load("backend: https://memory.example"), []string{"backend (file, line 1): want the place where memories are kept"}},
+		{"a server's server", load("backend: https://memory.example"), []string{"backend (file, line 1): must be a storage backend"}},
 		{"a good pair", load("tls: {cert_file: " + good.cert + ", key_file: " + good.key + "}"), nil},
 		{"a pair of two", load("tls: {cert_file: " + good.cert + ", key_file: " + old.key + "}"), []string{"tls.cert_file (file, line 1): private key does not match public key"}},
-		{"a certificate that ended", load("tls: {cert_file: " + old.cert + ", key_file: " + old.key + "}"), []string{"tls.cert_file (file, line 1): the certificate ended on "}},
-		{"half a pair", load("tls:\n  key_file: " + good.key), []string{"tls.key_file (file, line 2): want tls.cert_file, too"}},
+		{"a certificate that ended", load("tls: {cert_file: " + old.cert + ", key_file: " + old.key + "}"), []string{"tls.cert_file (file, line 1): the certificate expired on "}},
+		{"half a pair", load("tls:\n  key_file: " + good.key), []string{"tls.key_file (file, line 2): requires tls.cert_file"}},
 		{"no files", load("tls: {cert_file: /nowhere/a, key_file: /nowhere/b}"), []string{"tls.cert_file (file, line 1): it cannot be read: it does not exist", "tls.key_file (file, line 1): it cannot be read"}},
 		{"no PEM", load("tls: {cert_file: " + good.key + ", key_file: " + good.cert + "}"), []string{"tls.cert_file (file, line 1): "}},
-		{"one address for two", load("metrics: 127.0.0.1:8377"), []string{"metrics (file, line 1): want another address than the server's own"}},
-		{"a profiler for all", load("pprof: 0.0.0.0:6060"), []string{"pprof (file, line 1): want an address of this machine only"}},
-		{"a profiler for all names", load("pprof: :6060"), []string{"pprof (file, line 1): want an address of this machine only"}},
+		{"one address for two", load("metrics: 127.0.0.1:8377"), []string{"metrics (file, line 1): must differ from the server's own"}},
+		{"a profiler for all", load("pprof: 0.0.0.0:6060"), []string{"pprof (file, line 1): must be a loopback address"}},
+		{"a profiler for all names", load("pprof: :6060"), []string{"pprof (file, line 1): must be a loopback address"}},
 		{"a profiler here", load("pprof: '[::1]:6060'"), nil},
-		{"traces with a password", load("traces: {endpoint: 'https://u:canary@otel.example'}"), []string{"traces.endpoint (file, line 1): want a URL without user, password"}},
-		{"no audience", load("oidc: {issuer: https://login.example}"), []string{"oidc.audience: want whom tokens are meant for"}},
-		{"no issuer", load("oidc: {audience: a, role_claim: r}"), []string{"oidc.audience (file, line 1): want oidc.issuer, too", "oidc.role_claim (file, line 1): want oidc.issuer, too"}},
-		{"an issuer in the clear", load("oidc: {issuer: http://login.example, audience: a}"), []string{"oidc.issuer (file, line 1): want https"}},
+		{"traces with a password", load("traces: {endpoint: 'https://u:canary@otel.example'}"), []string{"traces.endpoint (file, line 1): must be a URL without user, password"}},
+		{"no audience", load("oidc: {issuer: https://login.example}"), []string{"oidc.audience: requires an audience"}},
+		{"no issuer", load("oidc: {audience: a, role_claim: r}"), []string{"oidc.audience (file, line 1): requires oidc.issuer", "oidc.role_claim (file, line 1): requires oidc.issuer"}},
+		{"an issuer in the clear", load("oidc: {issuer: http://login.example, audience: a}"), []string{"oidc.issuer (file, line 1): must be https"}},
 		{"an issuer here", load("oidc: {issuer: 'http://127.0.0.1:1', audience: a}"), nil},
-		{"no issuer's URL", load("oidc: {issuer: login.example, audience: a}"), []string{"oidc.issuer (file, line 1): want a URL such as https://login.example"}},
-		{"a webhook in the clear", load("webhooks:\n- url: http://app.example/canary" + secret), []string{"webhooks[0] (file, line 2): url: want https"}},
-		{"a webhook with a password", load("webhooks:\n- url: https://canary@app.example" + secret), []string{"webhooks[0] (file, line 2): url: want one without user"}},
-		{"a webhook that is none", load("webhooks:\n- url: app.example" + secret), []string{"webhooks[0] (file, line 2): url: want a URL such as"}},
+		{"no issuer's URL", load("oidc: {issuer: login.example, audience: a}"), []string{"oidc.issuer (file, line 1): must be a URL such as https://login.example"}},
+		{"a webhook in the clear", load("webhooks:\n- url: http://app.example/canary" + secret), []string{"webhooks[0] (file, line 2): url: must be https"}},
+		{"a webhook with a password", load("webhooks:\n- url: https://canary@app.example" + secret), []string{"webhooks[0] (file, line 2): url: must have no user"}},
+		{"a webhook that is none", load("webhooks:\n- url: app.example" + secret), []string{"webhooks[0] (file, line 2): url: must be a URL such as"}},
 	} {
 		err := tc.c.Check(now)
 		faults, _ := errors.AsType[ConfigErrors](err)

@@ -37,7 +37,7 @@ func (d *document) read(text []byte) {
 		return
 	}
 	if err := dec.Decode(&more); err == nil {
-		d.errorf("", more.Line, "a second document begins here; there can be only one")
+		d.errorf("", more.Line, "a second document begins here; only one is allowed")
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err)
 	}
@@ -62,7 +62,7 @@ func (d *document) mapping(prefix string, n *yaml.Node) {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null" && prefix == "":
 		return // a file with only comments
 	case n.Kind != yaml.MappingNode:
-		d.errorf(strings.TrimSuffix(prefix, "."), n.Line, "want settings, as in \"%s: …\", not %s", d.known(prefix)[0], describe(n))
+		d.errorf(strings.TrimSuffix(prefix, "."), n.Line, "expected settings, as in \"%s: …\", not %s", d.known(prefix)[0], describe(n))
 		return
 	}
 	d.pairs(prefix, n, func(name string, at int, v *yaml.Node) {
@@ -81,9 +81,9 @@ func (d *document) mapping(prefix string, n *yaml.Node) {
 			d.mapping(key+".", v)
 			return
 		}
-		what := "there is no such setting"
+		what := "unknown setting"
 		if prefix == "" && d.isPart(name) {
-			what = "there is no such setting at the top"
+			what = "unknown setting at the top level"
 		}
 		d.errorf(key, at, "%s; there are %s", what, strings.Join(d.known(prefix), ", "))
 	})
@@ -95,11 +95,11 @@ func (d *document) pairs(prefix string, n *yaml.Node, do func(name string, line 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := resolve(n.Content[i])
 		if k.Kind != yaml.ScalarNode {
-			d.errorf(strings.TrimSuffix(prefix, "."), k.Line, "want the name of a setting, not %s", describe(k))
+			d.errorf(strings.TrimSuffix(prefix, "."), k.Line, "expected the name of a setting, not %s", describe(k))
 			continue
 		}
 		if first, twice := seen[k.Value]; twice {
-			d.errorf(prefix+k.Value, k.Line, "it is set already, in line %d", first)
+			d.errorf(prefix+k.Value, k.Line, "already set in line %d", first)
 			continue
 		}
 		seen[k.Value] = k.Line
@@ -116,16 +116,16 @@ func (d *document) setting(s Setting, line int, n *yaml.Node) {
 		for _, item := range n.Content {
 			item = resolve(item)
 			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-				d.errorf(s.Key, item.Line, "want a list of texts, not %s in it", describe(item))
+				d.errorf(s.Key, item.Line, "expected a list of strings, not %s in it", describe(item))
 				return
 			}
 			items = append(items, item.Value)
 		}
 	case n.Kind != yaml.ScalarNode:
-		d.errorf(s.Key, line, "want a value (%s), not %s", s.Form, describe(n))
+		d.errorf(s.Key, line, "expected a value (%s), not %s", s.Form, describe(n))
 		return
 	case n.Tag == "!!null":
-		d.errorf(s.Key, line, "it has no value; leave the line out, or write \"\"")
+		d.errorf(s.Key, line, "has no value; remove the line, or write \"\"")
 		return
 	default:
 		items = []string{n.Value}

@@ -53,7 +53,7 @@ func (h *logDedup) changed(about, text string) bool {
 func (m *maintenance) judged(j memento.ClockCheck, err error) bool {
 	wrong, held := errors.AsType[*memento.ClockError](err)
 	if err != nil && !held {
-		m.logger.Error("the clock could not be judged, so nothing expires and no history is removed", "error", safeError(err))
+		m.logger.Error("the clock could not be checked; nothing expires and no history is removed", "error", safeError(err))
 		return false
 	}
 	warning, reason := "", memento.ClockReason("")
@@ -67,18 +67,18 @@ func (m *maintenance) judged(j memento.ClockCheck, err error) bool {
 	news := m.held.changed("clock", string(reason))
 	switch {
 	case held && news:
-		m.logger.Error("maintenance is held: the clock of this machine is not believed; nothing expires and no history is removed until it is right",
+		m.logger.Error("maintenance is held: the clock of this machine is not trusted; nothing expires and no history is removed until it is right",
 			"reason", string(wrong.Reason), "clock", wrong.Now.UTC().Format(time.RFC3339), "other", wrong.Other.UTC().Format(time.RFC3339),
 			"next", `set the clock; if it is right, run "memento maintain --once --force"`)
 	case news && reason == "":
-		m.logger.Info("maintenance goes on: the clock of this machine is believed again")
+		m.logger.Info("maintenance resumes: the clock of this machine is trusted again")
 	}
 	behind := ""
 	if j.Behind > 0 {
 		behind = "behind"
 	}
 	if m.held.changed("behind", behind) && behind != "" {
-		m.logger.Warn("the clock of this machine is behind the time of the last maintenance; less is removed until then",
+		m.logger.Warn("the clock of this machine is earlier than the last maintenance; less is removed until it has passed it",
 			"behind", j.Behind.Round(time.Second).String(), "clock", j.At.Format(time.RFC3339))
 	}
 	return err == nil

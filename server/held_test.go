@@ -60,11 +60,11 @@ func TestMaintenanceHeldByClock(t *testing.T) {
 	until("maintenance is held", `memento_maintenance_held{reason="clock_moved"} 1`)
 	time.Sleep(2500 * time.Millisecond) // and the runs after it
 	a := r.ask("GET", "/readyz", "", "")
-	if a.StatusCode != 200 || !strings.HasPrefix(a.text, `{"status":"ready","warnings":["maintenance is held: this machine's clock has moved to 20`) {
+	if a.StatusCode != 200 || !strings.HasPrefix(a.text, `{"status":"ready","warnings":["maintenance is held: this machine's clock jumped to 20`) {
 		t.Errorf("/readyz: %d %s", a.StatusCode, a.text)
 	}
 	text := r.log.String()
-	if n := strings.Count(text, "maintenance is held: the clock of this machine is not believed"); n != 1 || !strings.Contains(text, `memento maintain --once --force`) {
+	if n := strings.Count(text, "maintenance is held: the clock of this machine is not trusted"); n != 1 || !strings.Contains(text, `memento maintain --once --force`) {
 		t.Errorf("said %d times in %s", n, text)
 	}
 	ahead.Store(0)
@@ -72,7 +72,7 @@ func TestMaintenanceHeldByClock(t *testing.T) {
 	if a := r.ask("GET", "/readyz", "", ""); a.text != `{"status":"ready"}`+"\n" {
 		t.Errorf("/readyz: %s", a.text)
 	}
-	if text := r.log.String(); !strings.Contains(text, "is believed again") {
+	if text := r.log.String(); !strings.Contains(text, "is trusted again") {
 		t.Errorf("the log is %s", text)
 	}
 	if n := versionsOf(t, s); n != 60 {

@@ -30,7 +30,7 @@ func asIs[T ~string](v T) string { return string(v) }
 // anyText is one line of text. Config.Check checks it further.
 var anyText = kind[string]{form: "text", format: asIs[string], parse: func(s string) (string, error) {
 	if strings.ContainsFunc(s, unicode.IsControl) {
-		return "", errors.New("want a line of text, without control characters")
+		return "", errors.New("expected a line of text without control characters")
 	}
 	return s, nil
 }}
@@ -38,7 +38,7 @@ var anyText = kind[string]{form: "text", format: asIs[string], parse: func(s str
 var boolean = kind[bool]{form: "bool", format: strconv.FormatBool, parse: func(s string) (bool, error) {
 	v, err := strconv.ParseBool(s)
 	if err != nil {
-		return false, errors.New("want true or false")
+		return false, errors.New("expected true or false")
 	}
 	return v, nil
 }}
@@ -51,7 +51,7 @@ func word[T ~string](known ...T) kind[T] {
 	}
 	return kind[T]{form: "word", words: names, format: asIs[T], parse: func(s string) (T, error) {
 		if !slices.Contains(names, s) {
-			return "", fmt.Errorf("want %s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+			return "", fmt.Errorf("expected %s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 		}
 		return T(s), nil
 	}}
@@ -62,7 +62,7 @@ func whole(least int) kind[int] {
 	return kind[int]{form: "number", format: strconv.Itoa, parse: func(s string) (int, error) {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < least || n > math.MaxInt32 {
-			return 0, fmt.Errorf("want a whole number, at least %d", least)
+			return 0, fmt.Errorf("expected an integer of at least %d", least)
 		}
 		return n, nil
 	}}
@@ -71,7 +71,7 @@ func whole(least int) kind[int] {
 var percent = kind[int]{form: "percent", format: strconv.Itoa, parse: func(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(s, "%"))
 	if err != nil || n < 1 || n > 100 {
-		return 0, errors.New("want a whole number from 1 to 100, in percent")
+		return 0, errors.New("expected an integer from 1 to 100, in percent")
 	}
 	return n, nil
 }}
@@ -82,7 +82,7 @@ var number = kind[float64]{
 	parse: func(s string) (float64, error) {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(f >= 0 && f <= math.MaxInt32) {
-			return 0, errors.New("want a number, at least 0")
+			return 0, errors.New("expected a number of at least 0")
 		}
 		return f, nil
 	},
@@ -107,7 +107,7 @@ var size = kind[int64]{
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil || n < 1 || n > math.MaxInt64/unit {
-			return 0, errors.New("want a number of bytes, such as 102400, 100K, 4M or 1G")
+			return 0, errors.New("expected a number of bytes, such as 102400, 100K, 4M or 1G")
 		}
 		return n * unit, nil
 	},
@@ -129,7 +129,7 @@ var autoSize = kind[int64]{
 		}
 		n, err := size.parse(s)
 		if err != nil || n < least {
-			return 0, errors.New("want auto, or a number of bytes of at least 16M, such as 96M or 1G")
+			return 0, errors.New("expected auto, or a number of bytes of at least 16M, such as 96M or 1G")
 		}
 		return n, nil
 	},
@@ -141,9 +141,9 @@ func duration(least time.Duration) kind[time.Duration] {
 		d, err := time.ParseDuration(s)
 		switch {
 		case err != nil:
-			return 0, errors.New("want a duration, such as 500ms, 30s, 10m or 1h30m")
+			return 0, errors.New("expected a duration, such as 500ms, 30s, 10m or 1h30m")
 		case d < least:
-			return 0, fmt.Errorf("want a duration of at least %s", formatDuration(least))
+			return 0, fmt.Errorf("expected a duration of at least %s", formatDuration(least))
 		}
 		return d, nil
 	}}
@@ -185,13 +185,13 @@ var offAddress = kind[string]{
 func parseAddress(s string) (string, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return "", errors.New("want a host and a port, such as 127.0.0.1:8377, [::1]:8377, or :8377 for all addresses of this machine")
+		return "", errors.New("expected a host and a port, such as 127.0.0.1:8377, [::1]:8377, or :8377 for all addresses of this machine")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return "", errors.New("want a port from 0 to 65535 after the colon")
+		return "", errors.New("expected a port from 0 to 65535 after the colon")
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHostName(host) {
-		return "", errors.New("want the name or the IP address of a host before the colon")
+		return "", errors.New("expected a host name or an IP address before the colon")
 	}
 	return s, nil
 }
@@ -211,13 +211,13 @@ func isHostName(s string) bool {
 }
 
 // hosts are host names as in the header Host, without the port.
-var hosts = listOf("want names or IP addresses of hosts, without scheme and port, such as memory.example", func(s string) bool {
+var hosts = listOf("expected host names or IP addresses without scheme and port, such as memory.example", func(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil || isHostName(s)
 })
 
 // origins are values of the header Origin, which browsers send.
-var origins = listOf("want origins, which are scheme, host and perhaps port, such as https://app.example", func(s string) bool {
+var origins = listOf("expected origins (scheme, host and optional port), such as https://app.example", func(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == s && u.User == nil
 })

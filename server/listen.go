@@ -103,16 +103,16 @@ func listenError(address string, err error) string {
 	_, port, _ := net.SplitHostPort(address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Sprintf("port %s is in use; end the program that has it, perhaps another memento, or choose another port (0 takes a free one)", port)
+		return fmt.Sprintf("port %s is in use; stop the program that uses it, perhaps another memento, or choose another port (0 selects a free one)", port)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Sprintf("port %s may not be used by this user; choose one above 1023, and have a proxy or the system's service manager pass on the low one", port)
+		return fmt.Sprintf("port %s requires privileges; choose one above 1023, and let a proxy or the service manager forward the low port", port)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "this machine has no such address; 0.0.0.0 or an empty host stands for all it has"
+		return "this machine does not have this address; 0.0.0.0 or an empty host means all its addresses"
 	}
 	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
-		return "the name of the host is not known; write an IP address of this machine"
+		return "unknown host name; use an IP address of this machine"
 	}
-	return "it cannot be listened at: " + reasonFor(err)
+	return "cannot listen: " + reasonFor(err)
 }
 
 // reasonFor returns the text of the innermost error in an error of package net.

@@ -90,7 +90,7 @@ func readBounded(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("it has more than %d bytes", maxFile)
+		err = fmt.Errorf("larger than %d bytes", maxFile)
 	}
 	return text, err
 }

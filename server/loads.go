@@ -11,10 +11,10 @@ import (
 type loads struct{ api *httpapi.API }
 
 var (
-	capacity        = prometheus.NewDesc("memento_http_capacity", "What requests to the API share: bytes of memory, and places for requests.", []string{"resource"}, nil)
-	capacityUsed    = prometheus.NewDesc("memento_http_capacity_used", "How much of it is in use.", []string{"resource"}, nil)
-	capacityWaiting = prometheus.NewDesc("memento_http_capacity_waiting", "Requests that wait for some of it.", []string{"resource"}, nil)
-	capacityRefused = prometheus.NewDesc("memento_http_capacity_refused_total", "Requests that got none of it: late after a wait, crowded because too many of the workspace waited, outsize because they would never have fit.", []string{"resource", "reason"}, nil)
+	capacity        = prometheus.NewDesc("memento_http_capacity", "Limit of a resource that requests to the API share: bytes of memory, and concurrent requests.", []string{"resource"}, nil)
+	capacityUsed    = prometheus.NewDesc("memento_http_capacity_used", "Amount of the resource in use.", []string{"resource"}, nil)
+	capacityWaiting = prometheus.NewDesc("memento_http_capacity_waiting", "Requests that wait for the resource.", []string{"resource"}, nil)
+	capacityRefused = prometheus.NewDesc("memento_http_capacity_refused_total", "Requests that were refused the resource: late after a wait, crowded because too many of the workspace waited, outsize because they exceed the limit.", []string{"resource", "reason"}, nil)
 )
 
 // Describe implements prometheus.Collector.

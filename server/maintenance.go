@@ -93,7 +93,7 @@ func (m *maintenance) chosen(ctx context.Context) bool {
 	case err != nil && ctx.Err() == nil:
 		m.logger.Error("maintenance lease could not be acquired", "error", safeError(err))
 	case !chosen:
-		m.logger.Debug("maintenance is another server's")
+		m.logger.Debug("another server holds the maintenance lease")
 	}
 	return chosen && err == nil
 }
@@ -111,7 +111,7 @@ func (m *maintenance) once(ctx context.Context) {
 	spaces, err := m.workspaces(ctx)
 	if err != nil && ctx.Err() == nil {
 		failed++
-		m.logger.Error("workspaces could not be listed", "error", safeError(err))
+		m.logger.Error("cannot list workspaces", "error", safeError(err))
 	}
 	held := map[memento.StoreID]string{}
 	for ws := range spaces {
@@ -124,14 +124,14 @@ func (m *maintenance) once(ctx context.Context) {
 			for _, h := range u.Held {
 				held[u.Store.ID] += heldText(h)
 				if m.held.changed(string(u.Store.ID)+h.What, heldText(h)) {
-					m.logger.Warn("maintenance of a store is held: more than usual would be removed, and nothing was",
+					m.logger.Warn("maintenance of a store is held: it would remove more than usual; nothing was removed",
 						"workspace", string(ws), "store", string(u.Store.ID), "what", h.What, "count", h.Count, "of", h.Of, "share", h.Share,
 						"next", heldCommand(u.Store.ID, h.What))
 				}
 			}
 			if err != nil {
 				failed++
-				m.logger.Error("store could not be maintained", "workspace", string(ws), "store", string(u.Store.ID), "error", safeError(err))
+				m.logger.Error("maintenance of a store failed", "workspace", string(ws), "store", string(u.Store.ID), "error", safeError(err))
 			} else if len(u.Expired) > 0 || u.Pruned.Versions > 0 {
 				m.logger.Info("store maintained", "workspace", string(ws), "store", string(u.Store.ID),
 					"expired", len(u.Expired), "pruned_versions", u.Pruned.Versions, "pruned_bytes", u.Pruned.Bytes)

@@ -30,7 +30,7 @@ func (m measures) Collect(found chan<- prometheus.Metric) {
 		desc := prometheus.NewDesc("memento_backend_"+one.Name, one.Help, labels, nil)
 		metric, err := prometheus.NewConstMetric(desc, kind, one.Value, values...)
 		if err != nil { // a bug in the backend; the other metrics are still collected
-			m.logger.Error("a measure of the backend cannot be shown", "name", one.Name)
+			m.logger.Error("a metric of the backend cannot be shown", "name", one.Name)
 			continue
 		}
 		found <- metric

@@ -74,39 +74,39 @@ func newMetrics(version string) *metrics {
 		return h
 	}
 
-	m.requests = counters("http_requests_total", "Requests to the API that were answered.", "method", "route", "status")
-	m.durations = histograms("http_request_duration_seconds", "How long requests took, streams included.", "method", "route")
-	m.inFlight = gauge("http_requests_in_flight", "Requests to the API under way.")
-	m.requestBytes = counters("http_request_bytes_total", "Bytes of the bodies of requests.", "route")
-	m.responseBytes = counters("http_response_bytes_total", "Bytes of the bodies of answers.", "route")
+	m.requests = counters("http_requests_total", "Answered requests to the API.", "method", "route", "status")
+	m.durations = histograms("http_request_duration_seconds", "Duration of requests, streams included.", "method", "route")
+	m.inFlight = gauge("http_requests_in_flight", "Requests to the API in progress.")
+	m.requestBytes = counters("http_request_bytes_total", "Size of request bodies in bytes.", "route")
+	m.responseBytes = counters("http_response_bytes_total", "Size of response bodies in bytes.", "route")
 
-	m.operations = counters("store_operations_total", "Calls of stores to the backend.", "op", "outcome")
-	m.operationTime = histograms("store_operation_duration_seconds", "How long calls of stores to the backend took.", "op", "outcome")
-	m.conflicts = counter("store_conflicts_total", "Writes that found another's in their way, many of which were then repeated.")
-	m.writtenBytes = counter("store_written_bytes_total", "Bytes of the contents of versions made.")
+	m.operations = counters("store_operations_total", "Calls to the backend.", "op", "outcome")
+	m.operationTime = histograms("store_operation_duration_seconds", "Duration of calls to the backend.", "op", "outcome")
+	m.conflicts = counter("store_conflicts_total", "Writes that conflicted with another write; most were retried.")
+	m.writtenBytes = counter("store_written_bytes_total", "Bytes of content in new versions.")
 	m.versions = counter("store_versions_total", "Versions made.")
-	m.maskings = counters("maskings_total", "Pieces of sensitive information that were replaced before they were written.", "kind")
+	m.maskings = counters("maskings_total", "Secrets and personal data that were masked before a write.", "kind")
 
-	m.maintenances = counters("maintenance_runs_total", "Maintained stores, by whether it was done; one is counted for each store.", "outcome")
+	m.maintenances = counters("maintenance_runs_total", "Maintenance runs of stores, by outcome.", "outcome")
 	m.expired = counter("expired_memories_total", "Memories that expired.")
-	m.expiredBytes = counter("expired_bytes_total", "Bytes of the memories that expired.")
-	m.pruned = counter("pruned_versions_total", "Versions removed because their time was over.")
-	m.prunedBytes = counter("pruned_bytes_total", "Bytes of the versions removed because their time was over.")
+	m.expiredBytes = counter("expired_bytes_total", "Bytes of memories that expired.")
+	m.pruned = counter("pruned_versions_total", "Versions removed by retention.")
+	m.prunedBytes = counter("pruned_bytes_total", "Bytes of versions removed by retention.")
 
 	m.maintenanceHeld = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "memento_maintenance_held", Help: "Whether maintenance is held because the clock is not believed; for more_than_usual, in how many stores.",
+		Name: "memento_maintenance_held", Help: "Whether maintenance is held because the clock is not trusted; for more_than_usual, the number of stores in which it is held.",
 	}, []string{"reason"})
 	m.registry.MustRegister(m.maintenanceHeld)
 	for _, r := range append(slices.Clone(clockReasons), heldShare) {
 		m.maintenanceHeld.WithLabelValues(string(r)).Set(0)
 	}
 
-	m.deliveries = counters("webhook_deliveries_total", "Messages to webhooks, by what became of them.", "outcome")
-	m.disabledHooks = gauge("webhooks_disabled", "Webhooks that are left alone until the configuration is read again.")
-	m.tlsReloads = counters("tls_reloads_total", "New certificates found, by whether they could be used.", "outcome")
-	m.tlsExpiry = gauge("tls_certificate_expiry_timestamp_seconds", "When the certificate ends; 0 without TLS.")
+	m.deliveries = counters("webhook_deliveries_total", "Webhook messages, by outcome.", "outcome")
+	m.disabledHooks = gauge("webhooks_disabled", "Webhooks that are disabled until the configuration is reloaded.")
+	m.tlsReloads = counters("tls_reloads_total", "Certificate reloads, by outcome.", "outcome")
+	m.tlsExpiry = gauge("tls_certificate_expiry_timestamp_seconds", "Expiry time of the certificate; 0 without TLS.")
 
-	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "memento_build_info", Help: "1, with which memento this is."}, []string{"version", "goversion"})
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "memento_build_info", Help: "Always 1; the labels are the version of memento."}, []string{"version", "goversion"})
 	info.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

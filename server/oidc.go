@@ -53,7 +53,7 @@ var errIssuer error = issuerError{}
 
 type issuerError struct{}
 
-func (issuerError) Error() string        { return "the issuer of tokens cannot be reached" }
+func (issuerError) Error() string        { return "the token issuer is unavailable" }
 func (issuerError) Is(target error) bool { return target == memento.ErrUnavailable }
 
 // Authenticate implements httpapi.Authenticator. It rejects a credential that is not a
@@ -73,7 +73,7 @@ func (o *oidcAuth) Authenticate(ctx context.Context, credential string) (httpapi
 		case ctx.Err() != nil:
 			return httpapi.Principal{}, ctx.Err()
 		case strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys"): // the library returns no error value for this
-			o.logger.Error("keys of the issuer of tokens could not be fetched", "issuer", o.config.Issuer)
+			o.logger.Error("cannot fetch the keys of the token issuer", "issuer", o.config.Issuer)
 			return httpapi.Principal{}, errIssuer
 		}
 		o.logger.Debug("token refused", "reason", reasonOf(err))
@@ -109,14 +109,14 @@ func (o *oidcAuth) mayBeOurs(credential string) bool {
 // reasonOf returns why a token was refused, without any part of the token.
 func reasonOf(err error) string {
 	if expired, ok := errors.AsType[*oidc.TokenExpiredError](err); ok {
-		return "it ended on " + expired.Expiry.UTC().Format(time.RFC3339)
+		return "expired on " + expired.Expiry.UTC().Format(time.RFC3339)
 	}
 	for _, about := range []string{"audience", "issued by", "signature", "signing algorithm", "nbf"} {
 		if strings.Contains(err.Error(), about) {
 			return "its " + about + " is not as it must be"
 		}
 	}
-	return "it is not a token of the issuer"
+	return "not issued by the issuer"
 }
 
 // find returns the verifier of tokens. It requests the issuer's configuration if it
@@ -134,7 +134,7 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.config.Issuer)
 	if err != nil {
 		o.asked = o.now()
-		o.logger.Error("issuer of tokens cannot be used", "issuer", o.config.Issuer, "error", issuerAnswerError(err))
+		o.logger.Error("token issuer cannot be used", "issuer", o.config.Issuer, "error", issuerAnswerError(err))
 		return nil, errIssuer
 	}
 	o.verifier = provider.Verifier(&oidc.Config{
@@ -147,22 +147,22 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 			oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 		},
 	})
-	o.logger.Info("issuer of tokens found", "issuer", o.config.Issuer)
+	o.logger.Info("token issuer ready", "issuer", o.config.Issuer)
 	return o.verifier, nil
 }
 
 func issuerAnswerError(err error) string {
 	if strings.Contains(err.Error(), "did not match") {
-		return "it names another issuer than oidc.issuer"
+		return "its issuer differs from oidc.issuer"
 	}
-	return "no usable answer from its /.well-known/openid-configuration"
+	return "no valid response from its /.well-known/openid-configuration"
 }
 
 // principal reads the claims of a verified token.
 func (o *oidcAuth) principal(token *oidc.IDToken) (httpapi.Principal, error) {
 	subject := token.Subject
 	if subject == "" || len(subject) > maxSubject || !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl) {
-		return httpapi.Principal{}, errors.New("it has no usable subject")
+		return httpapi.Principal{}, errors.New("its subject is invalid")
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {

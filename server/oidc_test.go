@@ -334,7 +334,7 @@ func TestOIDCWrongDiscovery(t *testing.T) {
 	if _, err := o.Authenticate(t.Context(), i.token(t)); !errors.Is(err, errIssuer) {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(log.String(), "it names another issuer than oidc.issuer") {
+	if !strings.Contains(log.String(), "its issuer differs from oidc.issuer") {
 		t.Errorf("the log is %s", log)
 	}
 }

@@ -21,7 +21,7 @@ func profiles() http.Handler {
 			host = net.JoinHostPort(host, "0")
 		}
 		if !isLoopback(host) {
-			http.Error(w, "the profiler only answers to names of this machine", http.StatusForbidden)
+			http.Error(w, "the profiler accepts only host names of this machine", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -13,7 +13,7 @@ import (
 
 // errNotPublic is the error of a webhook whose address is in this machine or a private
 // network.
-var errNotPublic = errors.New("its address is not public; allow_private lets it be")
+var errNotPublic = errors.New("its address is not public; see allow_private")
 
 // webhookClient returns the client that sends messages of webhooks. It does not follow
 // redirects or use a proxy, and it connects only to public addresses unless

@@ -16,7 +16,7 @@ import (
 
 // ErrCutOff is returned by [Server.Run] if requests were still running at the end of
 // the grace period. A write of such a request was made completely or not at all.
-var ErrCutOff = errors.New("requests were cut off")
+var ErrCutOff = errors.New("requests were interrupted")
 
 // Run serves until ctx ends. Then it finishes the accepted requests, within the
 // configured grace period, and returns nil.
@@ -95,14 +95,14 @@ func waitFor(tasks *sync.WaitGroup, most time.Duration) {
 // drain shuts down the main listener.
 func (s *Server) drain(main *http.Server) error {
 	s.health.draining.Store(true)
-	s.logger.Info("ending; finishing what was accepted", "grace", formatDuration(s.config.Shutdown.Grace))
+	s.logger.Info("shutting down; finishing running requests", "grace", formatDuration(s.config.Shutdown.Grace))
 	time.Sleep(s.config.Shutdown.Delay)
 	s.api.Close() // ends streams of changes, which would not end by themselves
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Shutdown.Grace)
 	defer cancel()
 	if err := main.Shutdown(ctx); err != nil {
 		main.Close()
-		return fmt.Errorf("%w: they had not finished after %s", ErrCutOff, formatDuration(s.config.Shutdown.Grace))
+		return fmt.Errorf("%w: still running after %s", ErrCutOff, formatDuration(s.config.Shutdown.Grace))
 	}
 	return nil
 }

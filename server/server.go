@@ -142,7 +142,7 @@ func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 		auths = append(auths, newOIDC(s.config.OIDC, d.Now, s.logger))
 	}
 	if len(auths) == 0 {
-		return nil, fmt.Errorf("%w: this backend keeps no keys, so nobody could come in", memento.ErrUnsupported)
+		return nil, fmt.Errorf("%w: this backend cannot store API keys, so nobody could authenticate", memento.ErrUnsupported)
 	}
 	return httpapi.FirstOf(auths...), nil
 }
@@ -158,7 +158,7 @@ func (s *Server) Reload(c Config) {
 		s.certs.reload()
 	}
 	s.hooks.set(c.Webhooks)
-	s.logger.Info("configuration read again")
+	s.logger.Info("configuration reloaded")
 }
 
 // Close releases a server that was never run.

@@ -281,12 +281,12 @@ func TestListenFaults(t *testing.T) {
 	if !ok || len(faults) != 2 {
 		t.Fatalf("New: %v", err)
 	}
-	for i, want := range []string{"address: port ", "metrics: this machine has no such address"} {
+	for i, want := range []string{"address: port ", "metrics: this machine does not have this address"} {
 		if !strings.HasPrefix(faults[i].String(), want) {
 			t.Errorf("fault %d is %q", i, faults[i])
 		}
 	}
-	if !strings.Contains(faults[0].Message, "is in use; end the program that has it") {
+	if !strings.Contains(faults[0].Message, "is in use; stop the program that uses it") {
 		t.Errorf("a port in use: %q", faults[0].Message)
 	}
 }
@@ -294,9 +294,9 @@ func TestListenFaults(t *testing.T) {
 // New checks a configuration that was made without Load.
 func TestNewChecks(t *testing.T) {
 	for want, hook := range map[string]Webhook{
-		"want exactly one of secret":         {URL: "https://app.example/"},
-		"want https":                         {URL: "http://app.example/", Secret: hookSecret},
-		`want "whsec_" and the base64 of 24`: {URL: "https://app.example/", Secret: "secret"},
+		"exactly one of secret":         {URL: "https://app.example/"},
+		"must be https":                         {URL: "http://app.example/", Secret: hookSecret},
+		`must be "whsec_" and the base64 of 24`: {URL: "https://app.example/", Secret: "secret"},
 	} {
 		c := testConfig()
 		c.Webhooks = []Webhook{hook}
@@ -361,7 +361,7 @@ func TestPprof(t *testing.T) {
 		}
 	}
 	c.Pprof = "0.0.0.0:0"
-	if _, err := New(c, Deps{Backend: memstore.New(nil)}); err == nil || !strings.Contains(err.Error(), "this machine only") {
+	if _, err := New(c, Deps{Backend: memstore.New(nil)}); err == nil || !strings.Contains(err.Error(), "a loopback address") {
 		t.Errorf("for everybody: %v", err)
 	}
 }

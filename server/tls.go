@@ -76,10 +76,10 @@ func (c *certificates) look() {
 	switch told := c.fault; {
 	case fault != "" && fault != told: // logged once for each reason, not at each check
 		c.metrics.tlsReloads.WithLabelValues("error").Inc()
-		c.logger.Error("new certificate cannot be used; the old one stays", "error", fault)
+		c.logger.Error("new certificate is invalid; the old one stays in use", "error", fault)
 	case fault == "" && c.served != before:
 		c.metrics.tlsReloads.WithLabelValues("ok").Inc()
-		c.logger.Info("certificate taken up", "expires", c.served.Leaf.NotAfter.UTC())
+		c.logger.Info("certificate reloaded", "expires", c.served.Leaf.NotAfter.UTC())
 	}
 	c.fault = fault
 }

@@ -93,7 +93,7 @@ func TestTLS(t *testing.T) {
 	ended := makeCertificate(t, "localhost", now.Add(-time.Hour))
 	ended.copyTo(t, first)
 	r.certs.reload()
-	if !shaken(t, at, second) || !strings.Contains(r.log.String(), "the certificate ended on") {
+	if !shaken(t, at, second) || !strings.Contains(r.log.String(), "the certificate expired on") {
 		t.Errorf("a certificate that has ended is taken up; the log:\n%s", r.log)
 	}
 

@@ -39,7 +39,7 @@ func newTraces(ctx context.Context, t Traces, version string, logger *slog.Logge
 	case t.Endpoint != "":
 		u, err := url.Parse(t.Endpoint)
 		if err != nil {
-			return nil, errors.New("traces.endpoint: want a URL")
+			return nil, errors.New("traces.endpoint: must be a URL")
 		}
 		if u.Path == "" || u.Path == "/" {
 			u.Path = "/v1/traces" // as for the variable that names a receiver of all signals

@@ -43,12 +43,12 @@ type webhookField struct {
 
 func webhookFields() []webhookField {
 	return []webhookField{
-		{"url", "where messages are sent: https, unless `allow_private`", func(w *Webhook) *string { return &w.URL }},
-		{"secret", "what they are signed with: `whsec_` and the base64 of 24 to 64 bytes", func(w *Webhook) *string { return &w.Secret }},
-		{"secret_env", "in its place: the variable that has it", func(w *Webhook) *string { return &w.SecretEnv }},
-		{"secret_file", "in its place: the file that has it", func(w *Webhook) *string { return &w.SecretFile }},
-		{"events", "what to tell of: a list of `memory_store.created`, `memory_store.archived` and `memory_store.deleted`; all of them by default", nil},
-		{"allow_private", "`true` lets the URL be plain http, of this machine or of a private network", nil},
+		{"url", "URL that receives the messages: https, unless `allow_private`", func(w *Webhook) *string { return &w.URL }},
+		{"secret", "signing secret: `whsec_` and the base64 of 24 to 64 bytes", func(w *Webhook) *string { return &w.Secret }},
+		{"secret_env", "instead of `secret`: the environment variable that contains it", func(w *Webhook) *string { return &w.SecretEnv }},
+		{"secret_file", "instead of `secret`: the file that contains it", func(w *Webhook) *string { return &w.SecretFile }},
+		{"events", "events to send: a list of `memory_store.created`, `memory_store.archived` and `memory_store.deleted`; default: all", nil},
+		{"allow_private", "`true` allows plain http and addresses of this machine or of private networks", nil},
 	}
 }
 
@@ -57,13 +57,13 @@ func (d *document) webhooks(n *yaml.Node) {
 	n = resolve(n)
 	d.config.origins["webhooks"] = origin{source: FromFile, line: n.Line}
 	if n.Kind != yaml.SequenceNode {
-		d.errorf("webhooks", n.Line, "want a list, each with a url and a secret, not %s", describe(n))
+		d.errorf("webhooks", n.Line, "expected a list of entries with a url and a secret, not %s", describe(n))
 		return
 	}
 	for i, item := range n.Content {
 		prefix := fmt.Sprintf("webhooks[%d].", i)
 		if item = resolve(item); item.Kind != yaml.MappingNode {
-			d.errorf(strings.TrimSuffix(prefix, "."), item.Line, "want a mapping with a url and a secret, not %s", describe(item))
+			d.errorf(strings.TrimSuffix(prefix, "."), item.Line, "expected a mapping with a url and a secret, not %s", describe(item))
 			continue
 		}
 		w := Webhook{line: item.Line}
@@ -84,7 +84,7 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 			}
 		}
 		if !ok {
-			d.errorf(prefix+name, line, "want a list of %s", strings.Join(webhookEvents(), ", "))
+			d.errorf(prefix+name, line, "expected a list of %s", strings.Join(webhookEvents(), ", "))
 		}
 		return
 	case "allow_private":
@@ -98,7 +98,7 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 	for _, f := range webhookFields() {
 		if f.key == name {
 			if !text || v.Value == "" {
-				d.errorf(prefix+name, line, "want a text")
+				d.errorf(prefix+name, line, "expected a string")
 				return
 			}
 			*f.text(w) = v.Value
@@ -109,7 +109,7 @@ func (d *document) webhookField(w *Webhook, prefix, name string, line int, v *ya
 	for _, f := range webhookFields() {
 		known = append(known, f.key)
 	}
-	d.errorf(prefix+name, line, "a webhook has no such setting; there are %s", strings.Join(known, ", "))
+	d.errorf(prefix+name, line, "unknown setting of a webhook; there are %s", strings.Join(known, ", "))
 }
 
 // findSecret reads and decodes the secret that signs messages. Its errors do not
@@ -124,7 +124,7 @@ func (w *Webhook) findSecret(getenv func(string) string) error {
 	secret, where := w.Secret, "secret"
 	switch {
 	case given != 1:
-		return errors.New("want exactly one of secret, secret_env and secret_file")
+		return errors.New("exactly one of secret, secret_env and secret_file is required")
 	case w.SecretEnv != "":
 		where = "secret_env"
 		if secret = getenv(w.SecretEnv); secret == "" {
@@ -141,7 +141,7 @@ func (w *Webhook) findSecret(getenv func(string) string) error {
 	encoded, ok := strings.CutPrefix(secret, "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return fmt.Errorf(`%s: want "whsec_" and the base64 of 24 to 64 random bytes; "openssl rand -base64 32" makes them`, where)
+		return fmt.Errorf(`%s: must be "whsec_" and the base64 of 24 to 64 random bytes; "openssl rand -base64 32" generates them`, where)
 	}
 	w.key = key
 	return nil
@@ -152,11 +152,11 @@ func (w *Webhook) checkURL() error {
 	u, err := url.Parse(w.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("url: want a URL such as https://app.example/hook")
+		return errors.New("url: must be a URL such as https://app.example/hook")
 	case u.Scheme == "http" && !w.AllowPrivate:
-		return errors.New("url: want https; in a network of your own, allow_private: true lets it be http")
+		return errors.New("url: must be https; in a private network, allow_private: true permits http")
 	case u.User != nil || u.Fragment != "":
-		return errors.New("url: want one without user, password and fragment; messages are signed instead")
+		return errors.New("url: must have no user, password or fragment; messages are signed instead")
 	}
 	return nil
 }

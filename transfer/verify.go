@@ -103,7 +103,7 @@ func (c *Copier) verifyVersions(ctx context.Context, r *Result, upTo int64) erro
 			if err != nil {
 				return err
 			}
-			r.differs("the target has version %s, and the source none", v.ID)
+			r.differs("the target has version %s, which the source lacks", v.ID)
 		}
 		return nil
 	}
@@ -143,7 +143,7 @@ func compareStores(r *Result, s, t memento.StoreInfo) {
 		{"archived state", s.Archived() != t.Archived()},
 	} {
 		if d.other {
-			r.differs("the store has another %s in the target", d.what)
+			r.differs("the store differs in its %s in the target", d.what)
 		}
 	}
 }
@@ -210,13 +210,13 @@ func compareMemory(s, t *memento.Memory) string {
 	case s.ID != t.ID:
 		return "is not at its path in the target"
 	case s.Version != t.Version:
-		return "has another newest version in the target"
+		return "has a different newest version in the target"
 	case s.SHA256 != t.SHA256 || s.Size != t.Size || s.Digest != t.Digest:
-		return "has other contents in the target"
+		return "has different contents in the target"
 	case memento.HashContent(t.Content) != t.SHA256:
 		return "has contents in the target that do not match their hash"
 	case !s.UpdatedAt.Equal(t.UpdatedAt):
-		return "has another time in the target"
+		return "has a different time in the target"
 	}
 	return ""
 }

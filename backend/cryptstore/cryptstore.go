@@ -141,7 +141,7 @@ func RequireKeys(ctx context.Context, inner memento.Backend) error {
 			return err
 		}
 		if info.Envelope != "" {
-			return fmt.Errorf("open: store %s is encrypted, and no keys were given: it %w", info.ID, memento.ErrDecrypt)
+			return fmt.Errorf("open: store %s is encrypted, but no keys were given: it %w", info.ID, memento.ErrDecrypt)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"clear text by name", "http://memory.corp.test", canary, memento.ErrInvalid, "?plaintext=true"},
 		{"clear text to a name that begins like this machine's", "http://localhost.corp.test", canary, memento.ErrInvalid, "?plaintext=true"},
 		{"no key", w.url, "", memento.ErrDenied, "the server requires a key"},
-		{"a wrong key", w.url, canary, memento.ErrDenied, "the key is not valid"},
+		{"a wrong key", w.url, canary, memento.ErrDenied, "invalid key"},
 		{"nobody", nobody, canary, nil, `the server cannot be reached: connection refused; is "memento serve" running there?`},
 		{"no such host", "https://nowhere.invalid", canary, nil, "the server cannot be reached: its host"},
 		{"a web page", page(200, "text/html", "<html>"), canary, memento.ErrFormat, `no "memento serve"`},

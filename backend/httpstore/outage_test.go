@@ -82,9 +82,9 @@ func TestStorageFaults(t *testing.T) {
 		retryAfter bool
 		message    string
 	}{
-		{memento.ErrUnavailable, 503, "overloaded_error", "unavailable", "true", true, "cannot be reached at present; nothing was changed"},
-		{memento.ErrUncertain, 500, "api_error", "uncertain", "false", false, "look at what is there before you repeat it"},
-		{memento.ErrDecrypt, 500, "api_error", "decrypt", "false", false, "its encryption key is another"},
+		{memento.ErrUnavailable, 503, "overloaded_error", "unavailable", "true", true, "is unavailable; nothing was changed"},
+		{memento.ErrUncertain, 500, "api_error", "uncertain", "false", false, "read the current state before you repeat it"},
+		{memento.ErrDecrypt, 500, "api_error", "decrypt", "false", false, "the encryption key differs"},
 	} {
 		b.err.Store(&tc.err)
 		body := strings.NewReader(`{"path":"/a.md","content":"x"}`)

@@ -20,7 +20,7 @@ import (
 func busy(rw http.ResponseWriter, status int, header, value string) {
 	rw.Header().Set(header, value)
 	rw.WriteHeader(status)
-	fmt.Fprint(rw, `{"type":"error","error":{"type":"overloaded_error","message":"too many requests are under way"}}`)
+	fmt.Fprint(rw, `{"type":"error","error":{"type":"overloaded_error","message":"too many concurrent requests"}}`)
 }
 
 // first lets a front answer the first n requests only.
@@ -157,7 +157,7 @@ func TestLostConnections(t *testing.T) {
 	}
 	// What stands between here and the server gives up, or the server itself does.
 	for status, text := range map[int]string{
-		502: "<html>", 504: `{"type":"error","error":{"type":"timeout_error","message":"it took too long"}}`, 200: "<html>",
+		502: "<html>", 504: `{"type":"error","error":{"type":"timeout_error","message":"the request timed out"}}`, 200: "<html>",
 	} {
 		w.stand(func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			rw.WriteHeader(status)

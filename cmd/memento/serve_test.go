@@ -271,7 +271,7 @@ func TestServeReload(t *testing.T) {
 	s.ask("GET", "/v1/whoami", "")
 	set("log: {level: info}\n")
 	hangup(t, s)
-	proctest.Until(t, "it is read again", func() bool { return strings.Contains(s.said.String(), "configuration read again") })
+	proctest.Until(t, "it is read again", func() bool { return strings.Contains(s.said.String(), "configuration reloaded") })
 	if strings.Contains(s.said.String(), "route=/v1/whoami") {
 		t.Error("a request was logged at the level error")
 	}

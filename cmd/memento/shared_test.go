@@ -321,7 +321,7 @@ func oneMaintains(t *testing.T, url string) {
 		return n
 	}
 	proctest.Until(t, "each has been asked", func() bool {
-		return runs("maintenance done")+runs("maintenance is another server's") >= len(all)
+		return runs("maintenance done")+runs("another server holds the maintenance lease") >= len(all)
 	})
 	if n := runs("maintenance done"); n != 1 {
 		t.Errorf("%d servers did the maintenance", n)

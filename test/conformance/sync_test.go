@@ -137,7 +137,7 @@ func TestSessionMemorySync(t *testing.T) {
 			a.syncs.Finish(t.Context())
 			b.write(t, want, "/flushed.md", "flushed")
 			b.syncs.FlushWrites(t.Context())
-			same("ended")
+			same("expired or is revoked")
 			for _, worker := range []*worker{a, b} {
 				worker.syncs.Dispose()
 				if _, err := os.Lstat(worker.root); err == nil {
