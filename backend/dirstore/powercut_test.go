@@ -115,6 +115,107 @@ func TestOldTextByHand(t *testing.T) {
 	}
 }
 
+// A power cut can leave both names of a renamed file, if only one of the two folders was
+// flushed. The old one goes, whatever the index knows.
+func TestHalfRename(t *testing.T) {
+	for _, tt := range []struct {
+		what    string
+		changes [][]memento.Change // each one flushed wholly
+		links   map[string]string  // additional names, by the name that is there
+		want    map[memento.Path]string
+	}{
+		{
+			"a file", [][]memento.Change{{memento.Move{From: "/a", To: "/dir/b"}}},
+			map[string]string{"a": "dir/b"}, map[memento.Path]string{"/dir/b": "text"},
+		},
+		{
+			"twice", [][]memento.Change{{memento.Move{From: "/a", To: "/b"}}, {memento.Move{From: "/b", To: "/dir/c"}}},
+			map[string]string{"a": "dir/c", "b": "dir/c"}, map[memento.Path]string{"/dir/c": "text"},
+		},
+		{
+			"there and back", [][]memento.Change{{memento.Move{From: "/a", To: "/dir/b"}}, {memento.Move{From: "/dir/b", To: "/a"}}},
+			map[string]string{"dir/b": "a"}, map[memento.Path]string{"/a": "text"},
+		},
+		{
+			"a new file at the old name", [][]memento.Change{{memento.Move{From: "/a", To: "/dir/b"}, memento.Put{Path: "/a", Content: "new"}}},
+			map[string]string{"a": "dir/b"}, map[memento.Path]string{"/dir/b": "text", "/a": "new"},
+		},
+		{
+			"a file of the same text at the old name", [][]memento.Change{{memento.Move{From: "/a", To: "/dir/b"}, memento.Put{Path: "/a", Content: "text"}}, {memento.Remove{Path: "/a"}}},
+			map[string]string{"a": "dir/b"}, map[memento.Path]string{"/dir/b": "text"},
+		},
+	} {
+		for _, index := range []string{"lost", "behind"} {
+			t.Run(tt.what+"/"+index, func(t *testing.T) {
+				s := newSite(t)
+				s.put("/a", "text")
+				s.do(s.b.Close())
+				keep := map[string][]byte{}
+				if index == "behind" {
+					keep = indexNow(s)
+				}
+				s.b = s.open(nil)
+				for _, c := range tt.changes {
+					s.apply(c...)
+				}
+				before := s.versions()
+				s.do(s.b.Close())
+				for old, is := range tt.links {
+					s.do(os.MkdirAll(filepath.Dir(s.file(old)), 0o700))
+					if err := os.Remove(s.file(old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+						t.Fatal(err)
+					}
+					s.do(os.Link(s.file(is), s.file(old)))
+				}
+				cutPower(s, keep)
+				s.b = s.open(nil)
+				s.holds(tt.want)
+				s.mirrored()
+				s.wantVersions(before...)
+			})
+		}
+	}
+}
+
+// Of a twice renamed file the last name was lost, and the two before are there.
+func TestHalfRenameWithoutItsEnd(t *testing.T) {
+	s := newSite(t)
+	s.put("/a", "text")
+	s.apply(memento.Move{From: "/a", To: "/b"})
+	s.apply(memento.Move{From: "/b", To: "/dir/c"})
+	before := s.versions()
+	s.do(s.b.Close())
+	s.do(os.Rename(s.file("dir/c"), s.file("a")))
+	s.do(os.Link(s.file("a"), s.file("b")))
+	cutPower(s, nil)
+	s.b = s.open(nil)
+	s.holds(map[memento.Path]string{"/dir/c": "text"})
+	s.mirrored()
+	s.wantVersions(before...)
+}
+
+// A second name of a memory's file is left alone if the memory was never there, or if the
+// file has another name that memento did not make, in the folder or outside.
+func TestLinkByHand(t *testing.T) {
+	for _, links := range [][]string{{"memories/link"}, {"memories/a", "outside"}, {"memories/a", "memories/link"}} {
+		s := newSite(t)
+		s.put("/a", "text")
+		s.apply(memento.Move{From: "/a", To: "/b"})
+		s.do(s.b.Close())
+		for _, name := range links {
+			s.do(os.Link(s.file("b"), filepath.Join(s.base, name)))
+		}
+		cutPower(s, nil)
+		s.b = s.open(nil)
+		s.holds(map[memento.Path]string{"/b": "text"})
+		for _, name := range links {
+			if _, err := os.Lstat(filepath.Join(s.base, name)); err != nil {
+				t.Errorf("%q: %v", links, err)
+			}
+		}
+	}
+}
+
 // What a process left unfinished is finished by one that has compared all files before,
 // and sees only from the mark that there is something to do.
 func TestDirtyIsFinished(t *testing.T) {

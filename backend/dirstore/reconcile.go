@@ -99,6 +99,7 @@ type work struct {
 	findings []finding             // changes by hand
 
 	pastTexts map[memento.Path]*pathHistory // see leftover; nil until needed
+	names     map[uint64][]memento.Path     // likewise: of files with several names, by inode
 	leftovers []*row                        // rows that the index should have had for files that it does not know
 	unflushed map[memento.Path]bool         // files of findings that could not be flushed
 }
@@ -193,13 +194,13 @@ func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) err
 		}
 		return x.hash
 	}
-	if sit.disk == file && !sit.same && !sit.lost && w.heads != nil {
+	if (sit.disk == file || sit.disk == linked) && !sit.same && !sit.lost && w.heads != nil {
 		left, err := w.leftover(ctx, &x, s, hash)
 		if err != nil {
 			return err
 		}
 		if left != nil {
-			r, x.row, sit.row, sit.same = left, left, left, true
+			r, x.row, sit.row, sit.same, sit.disk = left, left, left, true, file
 			w.leftovers = append(w.leftovers, left)
 		}
 	}

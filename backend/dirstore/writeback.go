@@ -76,7 +76,27 @@ type writer struct {
 
 	dirs        map[memento.Path]*os.Root // open folders, except the store's own
 	changedDirs map[memento.Path]bool     // folders in which names have changed since the last flush
+	relinked    map[uint64]bool           // inodes of files of which one of several names was removed or changed: that changes their times
 	again       bool
+}
+
+// isAsIn reports whether a file is still the one in a row: no other program has changed it.
+func (s *writer) isAsIn(r *row, info fs.FileInfo) bool {
+	now := printOf(info)
+	if s.relinked[now.inode] {
+		now.changed = r.print.changed
+	}
+	return r.print == now
+}
+
+// noteRelinked records that a name of a file is removed or changed.
+func (s *writer) noteRelinked(info fs.FileInfo) {
+	if inode, _, links := inodeOf(info); links > 1 {
+		if s.relinked == nil {
+			s.relinked = map[uint64]bool{}
+		}
+		s.relinked[inode] = true
+	}
 }
 
 func (s *writer) failed(tasks ...task) {
@@ -270,7 +290,7 @@ func (s *writer) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
 		info, err = dir.Lstat(s.f.b.traits.diskName(t.path.Base()))
 	}
 	switch {
-	case err == nil && t.row != nil && t.row.print == printOf(info):
+	case err == nil && t.row != nil && s.isAsIn(t.row, info):
 		return dir, info, true
 	case isAbsent(err), err == nil, errors.Is(err, errNoFolder):
 		s.again = true
@@ -282,10 +302,11 @@ func (s *writer) intact(t task) (dir *os.Root, info fs.FileInfo, ok bool) {
 
 // unlink removes the file of a task.
 func (s *writer) unlink(t task) {
-	dir, _, ok := s.intact(t)
+	dir, info, ok := s.intact(t)
 	if !ok {
 		return
 	}
+	s.noteRelinked(info)
 	s.f.b.step("before-unlink")
 	if err := dir.Remove(s.f.b.traits.diskName(t.path.Base())); err != nil {
 		s.failed(t)
@@ -323,6 +344,7 @@ func (s *writer) rename(t, source task) bool {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false
 	}
+	s.noteRelinked(info)
 	s.f.b.step("before-rename")
 	root := s.f.opened.Load().root
 	if err := root.Rename(s.f.b.traits.diskPath(source.path), s.f.b.traits.diskPath(t.path)); err != nil {
@@ -452,14 +474,15 @@ func (s *writer) install(d *tempFile) bool {
 		return false
 	}
 	name := s.f.b.traits.diskName(d.path.Base())
-	switch info, err := d.dir.Lstat(name); {
+	info, err := d.dir.Lstat(name)
+	switch {
 	case err == nil && info.IsDir():
 		s.changedDirs[d.path.Parent()] = true
 		if !removeEmpty(d.dir, info) {
 			s.failed(d.task)
 			return false
 		}
-	case err == nil && (d.row == nil || d.row.print != printOf(info)), err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err == nil && (d.row == nil || !s.isAsIn(d.row, info)), err != nil && !errors.Is(err, fs.ErrNotExist):
 		s.again = true
 		s.failed(d.task)
 		return false
@@ -467,6 +490,9 @@ func (s *writer) install(d *tempFile) bool {
 		s.again = true // just removed by hand
 		s.failed(d.task)
 		return false
+	}
+	if err == nil {
+		s.noteRelinked(info)
 	}
 	s.f.b.step("before-install")
 	if err := d.dir.Rename(d.temp, name); err != nil {
@@ -476,7 +502,7 @@ func (s *writer) install(d *tempFile) bool {
 	s.f.b.step("installed")
 	s.changedDirs[d.path.Parent()] = true
 	checked := now() // taken before Lstat: the times of a change in between are later
-	info, err := d.dir.Lstat(name)
+	info, err = d.dir.Lstat(name)
 	if err != nil {
 		s.again = true
 		s.failed(d.task)
