@@ -3,7 +3,8 @@ package memento
 import (
 	"context"
 	"fmt"
-	"strings"
+
+	"memento/internal/lines"
 )
 
 // An AnnotatedLine is a line of a memory, and where it comes from.
@@ -113,29 +114,20 @@ func (a *annotator) add(v Version) {
 	if text == a.text {
 		return
 	}
-	lines := splitLines(text)
-	by := make([]*origin, len(lines))
-	for i, from := range keptLines(a.lines, lines) {
+	split := lines.Split(text)
+	by := make([]*origin, len(split))
+	for i, from := range lines.Kept(a.lines, split) {
 		if by[i] = now; from >= 0 {
 			by[i] = a.by[from]
 		}
 	}
-	a.text, a.lines, a.by = text, lines, by
+	a.text, a.lines, a.by = text, split, by
 }
 
 func (a *annotator) annotated() []AnnotatedLine {
-	lines := make([]AnnotatedLine, len(a.lines))
+	annotated := make([]AnnotatedLine, len(a.lines))
 	for i, from := range a.by {
-		lines[i] = AnnotatedLine{Text: a.lines[i], Version: from.version, MayBeOlder: from.mayBeOlder}
+		annotated[i] = AnnotatedLine{Text: a.lines[i], Version: from.version, MayBeOlder: from.mayBeOlder}
 	}
-	return lines
-}
-
-// splitLines returns the lines of text without the "\n" that ends them.
-func splitLines(text string) []string {
-	lines := make([]string, 0, countLines(text))
-	for line := range strings.Lines(text) {
-		lines = append(lines, strings.TrimSuffix(line, "\n"))
-	}
-	return lines
+	return annotated
 }

@@ -4,21 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"memento/internal/lines"
 )
 
 // The pure part of the commands that edit text.
 //
-// A line ends with "\n" and nothing else. A final "\n" starts no further line:
-// "a\nb" and "a\nb\n" have two lines, "" has none. Lines count from 1.
-
-// countLines returns the number of lines in text.
-func countLines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && text[len(text)-1] != '\n' {
-		n++
-	}
-	return n
-}
+// Lines are as in package lines; they count from 1.
 
 // lineAt returns the number of the line that holds the byte at offset.
 func lineAt(text string, offset int) int {
@@ -101,9 +93,9 @@ func (e *rangeError) Unwrap() error { return ErrOutOfRange }
 // line is empty now, which needs its "\n"; an empty text becomes the
 // inserted text as it stands.
 func insertAfter(text string, n int, insert string) (string, error) {
-	lines := countLines(text)
-	if n < 0 || n > lines {
-		return "", &rangeError{lines: lines}
+	total := lines.Count(text)
+	if n < 0 || n > total {
+		return "", &rangeError{lines: total}
 	}
 	if text == "" && insert != "" {
 		return insert, nil

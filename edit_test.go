@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"memento/internal/lines"
 )
 
 // The model: texts as lists of lines, made in the most obvious way.
@@ -60,8 +62,8 @@ func TestCountLines(t *testing.T) {
 		"": 0, "a": 1, "a\n": 1, "a\nb": 2, "a\nb\n": 2, "\n": 1, "\n\n": 2, "a\n\n": 2,
 		"a\r\nb\r\n": 2, "a\rb": 1, "a\u2028b\u0085c\vd\fe": 1, "\x00\n\x00": 2,
 	} {
-		if got := countLines(text); got != want {
-			t.Errorf("countLines(%q) = %d, want %d", text, got, want)
+		if got := lines.Count(text); got != want {
+			t.Errorf("lines.Count(%q) = %d, want %d", text, got, want)
 		}
 	}
 }
@@ -195,8 +197,8 @@ func FuzzInsert(f *testing.F) {
 			return
 		}
 		added := max(len(modelLines(insert)), 1)
-		if countLines(got) != countLines(text)+added {
-			t.Fatalf("%q has %d lines, from %d and %d", got, countLines(got), countLines(text), added)
+		if lines.Count(got) != lines.Count(text)+added {
+			t.Fatalf("%q has %d lines, from %d and %d", got, lines.Count(got), lines.Count(text), added)
 		}
 	})
 }

@@ -71,7 +71,7 @@ var errLostRace = &Error{Op: "update", Err: ErrConflict}
 // updateMemory updates a memory that was at a path just now.
 func (s *Store) updateMemory(ctx context.Context, by Actor, at Path, id MemoryID, u MemoryUpdate) (Edited, error) {
 	// As in Edit, memories are locked by path.
-	leave, err := s.editLocks.lock(ctx, at)
+	leave, err := s.editLocks.Lock(ctx, at)
 	if err != nil {
 		return Edited{}, err
 	}

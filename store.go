@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"sync/atomic"
+
+	"memento/internal/keyedlock"
 )
 
 // A Store is one store of a [Backend], with the rules that make it safe to
@@ -22,7 +24,7 @@ type Store struct {
 	detector     Detector                // nil if there is none
 	observer     func(context.Context, Observation)
 	settings     atomic.Pointer[cachedSettings] // cached; nil at first
-	editLocks    keyedLock
+	editLocks    *keyedlock.Locks[Path]
 }
 
 // StoreOptions are the options of [OpenStore] and [OpenNamed]; nil means all defaults.
@@ -65,7 +67,7 @@ func OpenNamed(b Backend, ws Workspace, spec StoreSpec, opts *StoreOptions) *Sto
 }
 
 func newStore(b Backend, ws Workspace, opts *StoreOptions) *Store {
-	s := &Store{backend: b, workspace: ws}
+	s := &Store{backend: b, workspace: ws, editLocks: keyedlock.New[Path]()}
 	s.searcher, _ = b.(Searcher)
 	s.marker, _ = b.(ReadMarker)
 	s.cachedReader, _ = b.(CachedReader)

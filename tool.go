@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+
+	"memento/internal/lines"
 )
 
 // A Tool executes the commands of Claude's memory tool ([ToolType]) on a [Store], or
@@ -134,7 +136,7 @@ type lineRange struct{ start, end int }
 
 func (r *lineRange) String() string { return fmt.Sprintf("%d, %d", r.start, r.end) }
 
-func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string, error) {
+func (t *Tool) view(ctx context.Context, path string, span *lineRange) (string, error) {
 	p, err := t.locate(path)
 	switch {
 	case err != nil:
@@ -142,29 +144,29 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 	case p.outsideMounts():
 		return "", refusal(ErrNotExist, textViewMissing, path)
 	case p.path.IsRoot(), p.slash:
-		return t.viewDir(ctx, path, p, lines)
+		return t.viewDir(ctx, path, p, span)
 	}
 	m, err := p.store.Get(ctx, ByPath(p.path))
 	switch {
 	case errors.Is(err, ErrIsDir):
-		return t.viewDir(ctx, path, p, lines)
+		return t.viewDir(ctx, path, p, span)
 	case errors.Is(err, ErrNotExist):
 		return "", refusal(err, textViewMissing, path)
 	case err != nil:
 		return "", p.refused(path, err)
 	}
-	total := countLines(m.Content)
+	total := lines.Count(m.Content)
 	first, last := 1, total
-	if lines != nil {
+	if span != nil {
 		if total == 0 {
-			return "", refusal(ErrOutOfRange, textRangeOnEmpty, lines, path)
+			return "", refusal(ErrOutOfRange, textRangeOnEmpty, span, path)
 		}
-		first, last = lines.start, min(lines.end, total)
-		if lines.end == -1 {
+		first, last = span.start, min(span.end, total)
+		if span.end == -1 {
 			last = total
 		}
 		if first < 1 || first > total || last < first {
-			return "", refusal(ErrOutOfRange, textBadViewRange, lines, path, lineCount(total), total)
+			return "", refusal(ErrOutOfRange, textBadViewRange, span, path, lineCount(total), total)
 		}
 	}
 	if total > maxLines {
@@ -177,7 +179,7 @@ func (t *Tool) view(ctx context.Context, path string, lines *lineRange) (string,
 	return header + numbered(m.Content, first, last, t.opts.ViewChars), nil
 }
 
-func (t *Tool) viewDir(ctx context.Context, path string, p location, lines *lineRange) (string, error) {
+func (t *Tool) viewDir(ctx context.Context, path string, p location, span *lineRange) (string, error) {
 	var tr tree
 	empty := true
 	notices := ""
@@ -199,7 +201,7 @@ func (t *Tool) viewDir(ctx context.Context, path string, p location, lines *line
 	switch {
 	case empty && !p.path.IsRoot():
 		return "", refusal(ErrNotExist, textViewMissing, path)
-	case lines != nil:
+	case span != nil:
 		return "", refusal(ErrIsDir, textRangeOnDir, path)
 	}
 	return tr.show(path, t.opts.ViewEntries) + notices, nil

@@ -43,7 +43,7 @@ func (s *Store) undoOneByOne(ctx context.Context, by Actor, p *undoPlan, done *U
 
 // undoOne undoes the changes of one memory. Edits through this Store wait meanwhile.
 func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemory, done *Undone) error {
-	leave, err := s.editLocks.lock(ctx, m.head.Path)
+	leave, err := s.editLocks.Lock(ctx, m.head.Path)
 	if err != nil {
 		return err
 	}

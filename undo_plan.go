@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"memento/internal/lines"
 )
 
 // An undoPlan is the plan of an undo, as of one instant of the history.
@@ -192,7 +194,7 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 	}
 	merged, ok := "", false
 	if known {
-		merged, ok = mergeTexts(old, m.text, text)
+		merged, ok = lines.Merge(old, m.text, text)
 	}
 	same := known && m.exists && text == m.text
 	if known && m.exists && !same {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"memento/internal/lines"
 )
 
 const maxLines = 999_999 // that fit the six columns of a line number
@@ -14,7 +16,7 @@ const maxLines = 999_999 // that fit the six columns of a line number
 // numbered returns lines first to last of text, which must exist, with line numbers
 // as a view shows them: at most chars characters, and a notice if not all of them fit.
 func numbered(text string, first, last, chars int) string {
-	total := countLines(text)
+	total := lines.Count(text)
 	until := last // for the notice: the end of the range that continues the view
 	if last == total {
 		until = -1
@@ -82,13 +84,13 @@ func writeLineNumber(b *strings.Builder, n int) {
 // snippet shows the lines of an edit, from the byte at to the byte end, with
 // two lines around them.
 func snippet(text string, at, end, chars int) string {
-	lines := countLines(text)
-	if lines == 0 {
+	total := lines.Count(text)
+	if total == 0 {
 		return ""
 	}
-	first := min(lineAt(text, at), lines)
-	last := min(lineAt(text, max(at, end-1)), lines)
-	return numbered(text, max(first-2, 1), min(last+2, lines), chars)
+	first := min(lineAt(text, at), total)
+	last := min(lineAt(text, max(at, end-1)), total)
+	return numbered(text, max(first-2, 1), min(last+2, total), chars)
 }
 
 // A tree collects the entries of a directory, two levels deep, in the form in which

@@ -68,7 +68,7 @@ type Edited struct {
 //
 // Errors: those of Get and of [Put], and of [Store.Apply].
 func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old string) (string, error)) (Edited, error) {
-	leave, err := s.editLocks.lock(ctx, p)
+	leave, err := s.editLocks.Lock(ctx, p)
 	if err != nil {
 		return Edited{}, err
 	}

@@ -1,12 +1,12 @@
 package httpapi
 
 import (
-	"container/list"
 	"errors"
 	"sync"
 	"time"
 
 	"memento"
+	"memento/internal/lru"
 )
 
 // A storeCache keeps the stores that were used most recently. All requests for a store
@@ -17,8 +17,7 @@ type storeCache struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	byID   map[storeKey]*list.Element // of *openStore
-	recent list.List                  // the most recently used first
+	stores lru.Map[storeKey, *openStore]
 }
 
 type storeKey struct {
@@ -68,19 +67,14 @@ func (s *storeCache) open(key storeKey, open func() (*memento.Store, error), loo
 func (s *storeCache) acquire(key storeKey, store *memento.Store) *openStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.byID[key]
-	if e == nil {
+	o, ok := s.stores.Get(key)
+	if !ok {
 		if store == nil {
 			return nil
 		}
-		if s.byID == nil {
-			s.byID = map[storeKey]*list.Element{}
-		}
-		e = s.recent.PushFront(&openStore{key: key, store: store, until: s.now().Add(storeTTL)})
-		s.byID[key] = e
+		o = &openStore{key: key, store: store, until: s.now().Add(storeTTL)}
+		s.stores.Put(key, o)
 	}
-	s.recent.MoveToFront(e)
-	o := e.Value.(*openStore)
 	o.users++
 	return o
 }
@@ -109,9 +103,8 @@ func (s *storeCache) expire(o *openStore) {
 func (s *storeCache) drop(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.byID[o.key]; e != nil && e.Value == o {
-		s.recent.Remove(e)
-		delete(s.byID, o.key)
+	if cached, _ := s.stores.Peek(o.key); cached == o {
+		s.stores.Remove(o.key)
 	}
 }
 
@@ -121,14 +114,13 @@ func (s *storeCache) release(o *openStore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.users--
-	for e := s.recent.Back(); e != nil && len(s.byID) > maxOpenStores; {
-		old := e.Value.(*openStore)
-		before := e.Prev()
-		if old.users == 0 {
-			s.recent.Remove(e)
-			delete(s.byID, old.key)
+	for key, old := range s.stores.Oldest() {
+		if s.stores.Len() <= maxOpenStores {
+			break
 		}
-		e = before
+		if old.users == 0 {
+			s.stores.Remove(key)
+		}
 	}
 }
 

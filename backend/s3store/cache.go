@@ -1,8 +1,9 @@
 package s3store
 
 import (
-	"container/list"
 	"sync"
+
+	"memento/internal/lru"
 )
 
 // A cache is an LRU cache of immutable values, bounded by their bytes. It is safe for
@@ -11,8 +12,7 @@ type cache struct {
 	mu     sync.Mutex
 	max    int64
 	size   int64
-	items  map[cacheKey]*list.Element
-	recent *list.List // of *cached, the most recently used first
+	values lru.Map[cacheKey, cached]
 	hits   int64
 	misses int64
 }
@@ -27,26 +27,22 @@ type cacheKey struct {
 }
 
 type cached struct {
-	key   cacheKey
 	value any
 	size  int64
 }
 
-func newCache(max int64) *cache {
-	return &cache{max: max, items: map[cacheKey]*list.Element{}, recent: list.New()}
-}
+func newCache(max int64) *cache { return &cache{max: max} }
 
 func (c *cache) get(key cacheKey) (any, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.items[key]
-	if e == nil {
+	v, ok := c.values.Get(key)
+	if ok {
+		c.hits++
+	} else {
 		c.misses++
-		return nil, false
 	}
-	c.hits++
-	c.recent.MoveToFront(e)
-	return e.Value.(*cached).value, true
+	return v.value, ok
 }
 
 func (c *cache) put(key cacheKey, value any, size int64) {
@@ -57,9 +53,13 @@ func (c *cache) put(key cacheKey, value any, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(key)
-	c.items[key] = c.recent.PushFront(&cached{key, value, size})
-	for c.size += size; c.size > c.max; {
-		c.drop(c.recent.Back().Value.(*cached).key)
+	c.values.Put(key, cached{value, size})
+	c.size += size
+	for old := range c.values.Oldest() {
+		if c.size <= c.max {
+			break
+		}
+		c.drop(old)
 	}
 }
 
@@ -71,10 +71,9 @@ func (c *cache) remove(key cacheKey) {
 }
 
 func (c *cache) drop(key cacheKey) {
-	if e := c.items[key]; e != nil {
-		c.size -= e.Value.(*cached).size
-		c.recent.Remove(e)
-		delete(c.items, key)
+	if v, ok := c.values.Peek(key); ok {
+		c.size -= v.size
+		c.values.Remove(key)
 	}
 }
 

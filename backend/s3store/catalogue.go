@@ -21,7 +21,12 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		return memento.StoreInfo{}, b.failed(op, err)
 	}
 	if spec.UniqueName {
-		defer b.names.lock(ws, spec.Name)()
+		// Callers of this process that want the same name wait for each other.
+		unlock, err := b.nameLocks.Lock(ctx, uniqueName{ws, spec.Name})
+		if err != nil {
+			return memento.StoreInfo{}, b.failed(op, err)
+		}
+		defer unlock()
 	}
 	for {
 		info, err := memento.NewStoreInfo(ws, spec, b.time())

@@ -64,7 +64,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 // no other one was seen to write to the store shortly before.
 func (b *Backend) GetCached(id memento.StoreID, ref memento.Ref) (m memento.Memory, known bool) {
 	b.mu.Lock()
-	s := b.stores[id]
+	s, _ := b.stores.Peek(id)
 	b.mu.Unlock()
 	if s == nil {
 		return m, false

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"memento"
@@ -16,6 +15,12 @@ import (
 type claim struct {
 	Rev   string          `json:"rev"`
 	Store memento.StoreID `json:"store"`
+}
+
+// A uniqueName is a name that at most one store of a workspace may have.
+type uniqueName struct {
+	ws   memento.Workspace
+	name string
 }
 
 // claimTimeout is for how long a store that has claimed a name may take to be created.
@@ -120,42 +125,6 @@ func (b *Backend) tombstone(ctx context.Context, id memento.StoreID, force bool)
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// nameLocks make callers of one process that want the same name wait for each other.
-type nameLocks struct {
-	mu    sync.Mutex
-	locks map[string]*nameLock
-}
-
-type nameLock struct {
-	sync.Mutex
-	users int
-}
-
-// lock locks a name, and returns a function that unlocks it.
-func (l *nameLocks) lock(ws memento.Workspace, name string) (unlock func()) {
-	key := string(ws) + "\x00" + name
-	l.mu.Lock()
-	if l.locks == nil {
-		l.locks = map[string]*nameLock{}
-	}
-	n := l.locks[key]
-	if n == nil {
-		n = &nameLock{}
-		l.locks[key] = n
-	}
-	n.users++
-	l.mu.Unlock()
-	n.Lock()
-	return func() {
-		n.Unlock()
-		l.mu.Lock()
-		if n.users--; n.users == 0 {
-			delete(l.locks, key)
-		}
-		l.mu.Unlock()
-	}
 }
 
 // inOrder returns the found workspaces for which has is true, sorted.

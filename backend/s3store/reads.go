@@ -28,7 +28,7 @@ const closeReadsTimeout = 5 * time.Second
 // that is in memory, as it is if the memory was read with this handle.
 func (b *Backend) MarkRead(id memento.StoreID, memory memento.MemoryID) {
 	b.mu.Lock()
-	s := b.stores[id]
+	s, _ := b.stores.Peek(id)
 	b.mu.Unlock()
 	if s == nil {
 		return
@@ -95,7 +95,7 @@ type readsForm struct {
 // the state.
 func (b *Backend) writeReadsOf(ctx context.Context, id memento.StoreID, noted map[memento.MemoryID]time.Time) error {
 	b.mu.Lock()
-	s := b.stores[id]
+	s, _ := b.stores.Peek(id)
 	b.mu.Unlock()
 	for {
 		f, etag, err := b.getReads(ctx, id)

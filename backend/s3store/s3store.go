@@ -40,6 +40,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"memento"
+	"memento/internal/keyedlock"
+	"memento/internal/lru"
 	"memento/internal/readnotes"
 )
 
@@ -124,13 +126,13 @@ type Backend struct {
 	tasks        sync.WaitGroup
 	ownTransport *http.Transport // nil if the caller has given one
 
-	mu        sync.Mutex // guards what follows
-	stores    map[memento.StoreID]*store
-	stateUsed int64 // bytes of states, approximately
+	mu        sync.Mutex                       // guards what follows
+	stores    lru.Map[memento.StoreID, *store] // empty once the backend is closed
+	stateUsed int64                            // bytes of states, approximately
 	closed    bool
 
-	names nameLocks
-	reads *readnotes.Notes
+	nameLocks *keyedlock.Locks[uniqueName]
+	reads     *readnotes.Notes
 }
 
 var (
@@ -192,7 +194,7 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 		cache:  newCache(cmp.Or(o.CacheBytes, defaultCacheBytes)),
 		inline: cmp.Or(o.InlineBytes, defaultInlineBytes), maxStates: cmp.Or(o.StateBytes, defaultStateBytes),
 		compactEvery: int64(cmp.Or(o.CompactEvery, compactEvery)), keepLog: keepLog, maxAge: maxAge, now: time.Now, holder: random(),
-		stores: map[memento.StoreID]*store{},
+		nameLocks: keyedlock.New[uniqueName](),
 	}
 	if o.Now != nil {
 		b.now = o.Now
@@ -289,7 +291,7 @@ func (b *Backend) Close() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stores = nil
+	b.stores = lru.Map[memento.StoreID, *store]{}
 	return nil
 }
 
@@ -324,10 +326,10 @@ func (b *Backend) use(ctx context.Context, id memento.StoreID) (s *store, done f
 	if !isStoreID(id) {
 		return nil, nil, memento.ErrNoStore
 	}
-	s = b.stores[id]
-	if s == nil {
+	s, ok := b.stores.Get(id)
+	if !ok {
 		s = &store{b: b, id: id}
-		b.stores[id] = s
+		b.stores.Put(id, s)
 	}
 	s.users++
 	return s, func() { b.unuse(s) }, nil
@@ -344,15 +346,15 @@ func (b *Backend) unuse(s *store) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.users--
-	s.used = time.Now()
-	if b.stores == nil {
+	if b.closed {
 		return
 	}
+	b.stores.Get(s.id) // a use ends now
 	b.stateUsed += weight - s.weight
 	s.weight = weight
-	if gone && s.users == 0 && b.stores[s.id] == s {
+	if gone && s.users == 0 {
 		b.stateUsed -= s.weight
-		delete(b.stores, s.id)
+		b.stores.Remove(s.id)
 	}
 	if b.stateUsed > b.maxStates {
 		b.evictStates()
@@ -362,18 +364,14 @@ func (b *Backend) unuse(s *store) {
 // evictStates evicts the least recently used states, until a tenth of the space is free.
 // b.mu is held.
 func (b *Backend) evictStates() {
-	for b.stateUsed > b.maxStates/10*9 {
-		var oldest *store
-		for _, s := range b.stores {
-			if s.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
-				oldest = s
-			}
-		}
-		if oldest == nil {
+	for id, s := range b.stores.Oldest() {
+		if b.stateUsed <= b.maxStates/10*9 {
 			return
 		}
-		b.stateUsed -= oldest.weight
-		delete(b.stores, oldest.id)
+		if s.users == 0 {
+			b.stateUsed -= s.weight
+			b.stores.Remove(id)
+		}
 	}
 }
 

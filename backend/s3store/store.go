@@ -53,9 +53,8 @@ type store struct {
 	purged     recordRange // what these records redact and prune is gone from the bucket; guarded by compacting
 	loading    sync.Mutex  // held while the state is refreshed or loaded
 
-	users  int       // calls that use the store; guarded by the backend's lock, as are those below
-	used   time.Time // when it was last used
-	weight int64     // bytes of the state, when it was last measured
+	users  int   // calls that use the store; guarded by the backend's lock, as is weight
+	weight int64 // bytes of the state, when it was last measured
 }
 
 // age returns how long ago t was, including the time that the machine slept.

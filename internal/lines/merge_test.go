@@ -1,4 +1,4 @@
-package memento
+package lines
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMergeTexts(t *testing.T) {
+func TestMerge(t *testing.T) {
 	for _, tt := range []struct {
 		name, base, ours, theirs string
 		want                     string // "!" if they cannot be merged
@@ -37,7 +37,7 @@ func TestMergeTexts(t *testing.T) {
 		{"all removed", "a\nb\n", "", "a\nb\nc\n", "c\n"},
 		{"returns", "a\r\nb\r\n", "a\r\nx\r\n", "z\r\nb\r\n", "z\r\nx\r\n"},
 	} {
-		got, ok := mergeTexts(tt.base, tt.ours, tt.theirs)
+		got, ok := Merge(tt.base, tt.ours, tt.theirs)
 		if !ok {
 			got = "!"
 		}

@@ -1,17 +1,17 @@
-package memento
+package lines
 
 import (
 	"cmp"
 	"slices"
 )
 
-// keptLines compares two texts. It returns, for each line of the new one, which
+// Kept compares two texts. It returns, for each line of the new one, which
 // line of the old one it is, counted from 0, or -1 if it is new.
 //
 // As many lines are kept as can be, unless more than maxEdits lines that are in
 // both texts are out of place: then perhaps fewer, so that time and memory stay
 // near to linear in the number of lines.
-func keptLines(old, new []string) []int {
+func Kept(old, new []string) []int {
 	c := comparison{kept: make([]int, len(new))}
 	for i := range c.kept {
 		c.kept[i] = -1
@@ -84,7 +84,7 @@ func commonEnds[E any](a, b []E, equal func(a, b E) bool) (head, tail int) {
 
 // A comparison collects what is kept of the old lines.
 type comparison struct {
-	kept  []int   // see keptLines
+	kept  []int   // see Kept
 	reach []int32 // see shortestEdit
 }
 

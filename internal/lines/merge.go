@@ -1,21 +1,21 @@
-package memento
+package lines
 
 import "slices"
 
-// mergeTexts is a three-way merge: it combines two changes of base, which made ours and
+// Merge is a three-way merge: it combines two changes of base, which made ours and
 // theirs of it. Lines that only one side has changed are taken from that side. If both
 // insert lines at one place, both insertions are taken, ours first, without repeating
 // lines that are in both.
 //
 // It returns false if both have changed the same lines differently.
-func mergeTexts(base, ours, theirs string) (merged string, ok bool) {
+func Merge(base, ours, theirs string) (merged string, ok bool) {
 	switch {
 	case ours == theirs, base == theirs:
 		return ours, true
 	case base == ours:
 		return theirs, true
 	}
-	lines, ok := mergeLines(splitLines(base), splitLines(ours), splitLines(theirs))
+	lines, ok := mergeLines(Split(base), Split(ours), Split(theirs))
 	if !ok {
 		return "", false
 	}
@@ -24,14 +24,14 @@ func mergeTexts(base, ours, theirs string) (merged string, ok bool) {
 	if ended == endsLine(base) {
 		ended = endsLine(ours)
 	}
-	return joinLines(lines, ended), true
+	return join(lines, ended), true
 }
 
 // endsLine reports whether text ends after a line. Without any line it does.
 func endsLine(text string) bool { return text == "" || text[len(text)-1] == '\n' }
 
-// joinLines is the reverse of splitLines; ended is whether the last line has its "\n".
-func joinLines(lines []string, ended bool) string {
+// join is the reverse of Split; ended is whether the last line has its "\n".
+func join(lines []string, ended bool) string {
 	size := 0
 	for _, line := range lines {
 		size += len(line) + 1
@@ -62,7 +62,7 @@ func hunks(old, new []string) (list []hunk) {
 			list = append(list, hunk{at, end, new[from:to]})
 		}
 	}
-	for i, kept := range keptLines(old, new) {
+	for i, kept := range Kept(old, new) {
 		if kept < 0 {
 			continue
 		}
@@ -95,7 +95,7 @@ func (h hunk) before(g hunk) bool {
 	return h.end < g.start || h.end == g.start && !(h.inserts() && g.inserts())
 }
 
-// mergeLines is mergeTexts for lines.
+// mergeLines is Merge for lines.
 func mergeLines(base, ours, theirs []string) (merged []string, ok bool) {
 	a, b := split(hunks(base, ours)), split(hunks(base, theirs))
 	at := 0
