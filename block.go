@@ -58,7 +58,7 @@ func ParseCall(raw []byte) (Call, error) {
 	if name, ok := f.text("name"); ok && name != ToolName {
 		return refusedCall(id, refusal(ErrInvalid, textNoTool, truncated(name, 100)))
 	}
-	input, err := parseNested(f["input"])
+	input, err := parseObject(f["input"])
 	if err != nil {
 		return refusedCall(id, err)
 	}

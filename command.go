@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"memento/internal/strictjson"
 )
 
 // has reports whether a field is present and not null.
@@ -21,7 +23,7 @@ func (f fields) text(name string) (s string, ok bool) {
 	if len(v) == 0 || v[0] != '"' {
 		return "", false
 	}
-	return s, json.Unmarshal(v, &s) == nil
+	return strictjson.Unquote(v), true
 }
 
 // parseInput parses the members of a tool_use block's input.

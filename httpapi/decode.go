@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/strictjson"
 )
 
 // decode reads the body, a JSON object, into v, a pointer to a struct. A body that is
@@ -47,15 +48,15 @@ func decode(text []byte, v any) (fields, error) {
 // decodeWithin is decode with a limit of memory: it calls charge for the bytes that
 // lists take beyond those of the text. An error of charge ends it.
 func decodeWithin(text []byte, v any, charge func(int64) error) (fields, error) {
-	d := decoder{scanner: scanner{text: bytes.Trim(text, jsonSpace)}, charge: charge}
-	if len(d.text) == 0 || string(d.text) == null {
+	d := decoder{Scanner: scannerOf(bytes.Trim(text, jsonSpace)), charge: charge}
+	if len(d.Text) == 0 || string(d.Text) == null {
 		return nil, nil
 	}
 	given := fields{}
 	if err := d.object(reflect.ValueOf(v).Elem(), "", 1, given); err != nil {
-		return nil, err
+		return nil, bodyError(err)
 	}
-	return given, d.end()
+	return given, bodyError(d.End())
 }
 
 const (
@@ -63,19 +64,54 @@ const (
 	null      = "null"
 )
 
+const (
+	maxNesting = 100            // levels of lists and objects
+	maxItems   = maxChanges + 1 // of one list; one more than any may have, so that its own check says how many are too many
+)
+
+func scannerOf(text []byte) strictjson.Scanner {
+	return strictjson.Scanner{Text: text, MaxDepth: maxNesting, MaxItems: maxItems}
+}
+
+var (
+	errNotJSON   = invalid("the body is not valid JSON")
+	errNotUTF8   = invalid("the body is not valid UTF-8")
+	errSurrogate = invalid("the body has an escape for an unpaired surrogate")
+	errNesting   = invalid("the body nests arrays and objects more than %d levels deep", maxNesting)
+	errItems     = invalid("the body has an array or object with more than %d entries", maxItems)
+)
+
+// bodyError returns the client's error for one of a scanner; others it returns unchanged.
+func bodyError(err error) error {
+	switch err {
+	case strictjson.ErrSyntax:
+		return errNotJSON
+	case strictjson.ErrUTF8:
+		return errNotUTF8
+	case strictjson.ErrSurrogate:
+		return errSurrogate
+	case strictjson.ErrDepth:
+		return errNesting
+	case strictjson.ErrItems:
+		return errItems
+	}
+	return err
+}
+
 // checkText returns an error if a text is not JSON, or if encoding/json would change it
 // in decoding.
 func checkText(text []byte) error {
-	s := scanner{text: text}
-	if _, err := s.value(0); err != nil {
-		return err
+	s := scannerOf(text)
+	if _, err := s.Value(0); err != nil {
+		return bodyError(err)
 	}
-	return s.end()
+	return bodyError(s.End())
 }
 
-// A decoder reads values of known types.
+// A decoder reads values of known types. Its methods return errors of the scanner, too:
+// see bodyError.
 type decoder struct {
-	scanner
+	strictjson.Scanner
 	charge func(int64) error
 }
 
@@ -92,17 +128,17 @@ func fieldPath(at, name string) string {
 // begin passes over the start of an object; at is its path in the body, "" for the
 // whole.
 func (d *decoder) begin(at string, depth int) error {
-	if d.peek() == '{' {
-		d.at++
+	if d.Peek() == '{' {
+		d.At++
 		return nil
 	}
-	if _, err := d.value(depth); err != nil {
+	if _, err := d.Value(depth); err != nil {
 		return err
 	}
 	if at != "" {
 		return invalid("%s: must be an object", at)
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return invalid("the body must be a JSON object")
@@ -110,20 +146,11 @@ func (d *decoder) begin(at string, depth int) error {
 
 // name reads the name of a member.
 func (d *decoder) name() (string, error) {
-	raw, err := d.key()
+	raw, err := d.Key()
 	if err != nil {
 		return "", err
 	}
-	return unquote(raw), nil
-}
-
-// unquote returns the value of a valid JSON string.
-func unquote(raw []byte) (s string) {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	_ = json.Unmarshal(raw, &s) // a valid string has no errors
-	return s
+	return strictjson.Unquote(raw), nil
 }
 
 // object sets the fields of a struct from the members of an object. A repeated member is
@@ -134,7 +161,7 @@ func (d *decoder) object(to reflect.Value, at string, depth int, given fields) e
 	}
 	known, seen := fieldsOf(to.Type()), uint64(0)
 	for n := 0; ; n++ {
-		more, err := d.next('}', n)
+		more, err := d.Next('}', n)
 		if err != nil || !more {
 			return err
 		}
@@ -150,13 +177,13 @@ func (d *decoder) object(to reflect.Value, at string, depth int, given fields) e
 			return invalid("%s: must not be repeated", fieldPath(at, name))
 		}
 		seen |= 1 << i
-		d.peek()
-		start := d.at
+		d.Peek()
+		start := d.At
 		if err := d.into(to.Field(i), fieldPath(at, name), depth); err != nil {
 			return err
 		}
 		if given != nil {
-			given[name] = d.text[start:d.at:d.at]
+			given[name] = d.Text[start:d.At:d.At]
 		}
 	}
 }
@@ -178,9 +205,9 @@ var fieldNames sync.Map // of reflect.Type: []string
 
 // into decodes the next value of the text into a Go value. Null leaves it unchanged.
 func (d *decoder) into(to reflect.Value, at string, depth int) error {
-	first := d.peek()
+	first := d.Peek()
 	if first == 'n' {
-		return d.word()
+		return d.Word()
 	}
 	t := to.Type()
 	switch kind := t.Kind(); {
@@ -196,8 +223,8 @@ func (d *decoder) into(to reflect.Value, at string, depth int) error {
 	case kind == reflect.Slice && first == '[' && (t.Elem().Kind() == reflect.Struct || t == rawList):
 		return d.list(to, at, depth+1)
 	}
-	d.items = 0
-	raw, err := d.value(depth)
+	d.Items = 0
+	raw, err := d.Value(depth)
 	if err != nil {
 		return err
 	}
@@ -207,11 +234,11 @@ func (d *decoder) into(to reflect.Value, at string, depth int) error {
 		}
 	}
 	if t.Kind() == reflect.String && first == '"' && !decodesItself(t) {
-		to.SetString(unquote(raw))
+		to.SetString(strictjson.Unquote(raw))
 		return nil
 	}
 	if t.Kind() == reflect.Slice && first == '[' {
-		if err := d.charge(int64(d.items) * itemCost); err != nil {
+		if err := d.charge(int64(d.Items) * itemCost); err != nil {
 			return err
 		}
 	}
@@ -228,7 +255,7 @@ func (d *decoder) mapping(to reflect.Value, at string, depth int) error {
 	}
 	to.Set(reflect.MakeMap(to.Type()))
 	for n := 0; ; n++ {
-		more, err := d.next('}', n)
+		more, err := d.Next('}', n)
 		if err != nil || !more {
 			return err
 		}
@@ -262,10 +289,10 @@ var rawList = reflect.TypeFor[[]json.RawMessage]()
 
 // list makes a slice from a list.
 func (d *decoder) list(to reflect.Value, at string, depth int) error {
-	d.at++
+	d.At++
 	to.Set(reflect.MakeSlice(to.Type(), 0, 0))
 	for n := 0; ; n++ {
-		more, err := d.next(']', n)
+		more, err := d.Next(']', n)
 		if err != nil || !more {
 			return err
 		}
@@ -278,8 +305,8 @@ func (d *decoder) list(to reflect.Value, at string, depth int) error {
 			}
 		}
 		if to.Type() == rawList {
-			d.items = 0
-			raw, err := d.value(depth)
+			d.Items = 0
+			raw, err := d.Value(depth)
 			if err != nil {
 				return err
 			}
@@ -300,13 +327,13 @@ func (d *decoder) list(to reflect.Value, at string, depth int) error {
 // checkFields returns an error if an object has a field that is not in names, or has one
 // twice.
 func checkFields(text []byte, names []string, at string) error {
-	d := decoder{scanner: scanner{text: text}}
+	d := decoder{Scanner: scannerOf(text)}
 	if err := d.begin(at, 0); err != nil {
 		return err
 	}
 	var seen []string
 	for n := 0; ; n++ {
-		more, err := d.next('}', n)
+		more, err := d.Next('}', n)
 		if err != nil || !more {
 			return err
 		}
@@ -320,7 +347,7 @@ func checkFields(text []byte, names []string, at string) error {
 			return invalid("%s: must not be repeated", fieldPath(at, name))
 		}
 		seen = append(seen, name)
-		if _, err := d.value(1); err != nil {
+		if _, err := d.Value(1); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/strictjson"
 )
 
 const (
@@ -162,24 +163,33 @@ func tooManyCalls(more string, n int) error {
 	return invalid("the body has %s%d calls; at most %d are executed in one request", more, n, maxCalls)
 }
 
+// looseScannerOf returns a scanner that leaves the contents of strings to
+// memento.ParseCall, which tells the agent what is wrong with them.
+func looseScannerOf(text []byte) strictjson.Scanner {
+	s := scannerOf(text)
+	s.Loose = true
+	return s
+}
+
 // listedCalls returns the calls of a list. memento.ParseCall checks their contents.
 func listedCalls(text []byte) (calls []json.RawMessage, err error) {
-	s := scanner{text: text, at: 1, loose: true}
+	s := looseScannerOf(text)
+	s.At = 1
 	for n := 0; ; n++ {
-		more, err := s.next(']', n)
+		more, err := s.Next(']', n)
 		if err != nil {
-			return nil, err
+			return nil, bodyError(err)
 		}
 		if !more {
-			return calls, s.end()
+			return calls, bodyError(s.End())
 		}
 		if n > maxCalls {
 			return nil, tooManyCalls("more than ", n)
 		}
-		s.items = 0
-		call, err := s.value(1)
+		s.Items = 0
+		call, err := s.Value(1)
 		if err != nil {
-			return nil, err
+			return nil, bodyError(err)
 		}
 		calls = append(calls, call)
 	}
@@ -188,24 +198,24 @@ func listedCalls(text []byte) (calls []json.RawMessage, err error) {
 // callMembers returns the members of an object that determine the form of the calls. ok
 // is false if the text is no object, or has more members than any of these forms.
 func callMembers(text []byte) (list, session json.RawMessage, ok bool) {
-	s := scanner{text: text, loose: true}
-	if s.take('{') != nil {
+	s := looseScannerOf(text)
+	if s.Take('{') != nil {
 		return nil, nil, false
 	}
 	for n := 0; n < maxMembers; n++ {
-		more, err := s.next('}', n)
+		more, err := s.Next('}', n)
 		if err != nil || !more {
-			return list, session, err == nil && s.end() == nil
+			return list, session, err == nil && s.End() == nil
 		}
-		key, err := s.key()
+		key, err := s.Key()
 		if err != nil {
 			return nil, nil, false
 		}
-		value, err := s.value(1)
+		value, err := s.Value(1)
 		if err != nil {
 			return nil, nil, false
 		}
-		switch unquote(key) {
+		switch strictjson.Unquote(key) {
 		case "calls":
 			list = value
 		case "session_id":

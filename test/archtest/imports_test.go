@@ -22,7 +22,7 @@ var (
 
 	// leaves are the packages below internal that know nothing of memories. They import
 	// nothing of the module but each other, so root may import them.
-	leaves = []string{"internal/keyedlock", "internal/lines", "internal/lru", "internal/refcount"}
+	leaves = []string{"internal/keyedlock", "internal/lines", "internal/lru", "internal/refcount", "internal/strictjson"}
 )
 
 // allowed has one entry for each top-level folder with packages in it, and one for each
