@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"strings"
 
 	"memento"
 	"memento/archive"
+	"memento/cmd/memento/internal/chat"
 	"memento/transfer"
 
 	"github.com/spf13/cobra"
@@ -95,6 +97,10 @@ func outcomes() []outcome {
 		{memento.ErrUncertain, exitStorage, "check the current state before you try again"},
 		{memento.ErrClosed, exitStorage, ""},
 		{memento.ErrInvalid, exitInvalid, ""},
+		{chat.ErrNoSession, exitMissing, `"memento chat sessions" lists the sessions`},
+		{chat.ErrCutOff, exitLimit, "allow longer answers with --max-tokens, or ask to go on"},
+		{chat.ErrRefused, exitFailure, "ask in another way; what you wrote last was not kept"},
+		{chat.ErrBroken, exitFailure, `check the connection; "memento chat --continue" goes on with the conversation`},
 		{context.Canceled, exitFailure, ""},
 		{fs.ErrNotExist, exitMissing, "check the name of the file"},
 		{fs.ErrExist, exitConflict, "choose another name; existing files are not overwritten"},
@@ -140,6 +146,9 @@ func (a *app) report(err error) int {
 	code, next := a.classify(err)
 	if damage, ok := errors.AsType[*memento.DamageError](err); ok && damage.Whole != "" && !errors.Is(err, transfer.ErrDamaged) {
 		next = fmt.Sprintf(`"memento restore %s" restores that version; "memento doctor" checks for more damage`, damage.Whole)
+	}
+	if refused, ok := errors.AsType[*chat.APIError](err); ok && refused.Status == http.StatusUnauthorized {
+		next = "check the key in ANTHROPIC_API_KEY"
 	}
 	if better, ok := errors.AsType[hinted](err); ok {
 		next = better.hint

@@ -86,7 +86,7 @@ var allowed = map[string]rules{
 
 	"cmd": {
 		own:  slices.Concat([]string{".", "internal", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
-		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff"},
+		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	"examples": {own: slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local"}, backends, frontEnds)},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
@@ -96,7 +96,7 @@ var allowed = map[string]rules{
 // inTests is what test files may import in addition.
 var inTests = rules{
 	own:  []string{".", "internal", "test", "backend/memstore", "backend/storetest", "sensitive", "claudetest"},
-	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
+	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/creack/pty"},
 }
 
 func init() {
