@@ -555,7 +555,7 @@ func TestAnnotateLarge(t *testing.T) {
 			if len(kept) < tt.kept {
 				t.Errorf("%d lines are kept; want at least %d", len(kept), tt.kept)
 			}
-			if took > time.Minute {
+			if took > 5*time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})

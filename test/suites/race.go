@@ -34,6 +34,13 @@ var sequential = []string{
 	"documents", "contents", "paths", "hostile", "history", "settings", "undo", "importing", "sealing", "clocks", "damage", "model",
 }
 
+// single are long tests of code that runs in one goroutine, by the folder of their package.
+var single = map[string][]string{
+	".":         {"TestAnnotateLarge", "TestByteFidelity"},
+	"archive":   {"TestBombs", "TestRoundTripOfMuch"},
+	"sensitive": {"TestIsRandom", "TestKeywords", "TestNecessary", "TestPromisesOfMixedTexts", "TestSameAsPlainly", "TestTimes"},
+}
+
 // uninstrumented are packages that are built without the race detector. SQLite is C
 // translated to Go: most of its memory is outside Go's heap, which the detector does not
 // check, but instrumented it takes several times as long. Its callers are instrumented.
@@ -80,6 +87,9 @@ func skippedTests(o options) map[string]string {
 	tests := maps.Clone(unracedTests)
 	if !o.long {
 		tests["Test(Backend|Over.*)/("+strings.Join(sequential, "|")+")"] = "of storetest, one call after the other; with -long they are"
+		for dir, names := range single {
+			tests[strings.Join(names, "|")] = "of " + dir + ", in one goroutine; with -long they are"
+		}
 	}
 	return tests
 }

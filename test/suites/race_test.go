@@ -97,9 +97,39 @@ func TestSequential(t *testing.T) {
 	}
 }
 
-// goroutine returns where goroutines are started in a file, if they are.
-func goroutine(file *ast.File) (at token.Pos) {
-	ast.Inspect(file, func(n ast.Node) bool {
+// A test that is not raced for that reason is there, and starts no goroutine.
+func TestSingle(t *testing.T) {
+	for dir, names := range single {
+		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, file := range files {
+			source, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range source.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && slices.Contains(names, f.Name.Name) {
+					found[f.Name.Name] = true
+					if goroutine(f) != token.NoPos {
+						t.Errorf("%s of %s starts goroutines, and has to be raced", f.Name.Name, dir)
+					}
+				}
+			}
+		}
+		for _, name := range names {
+			if !found[name] {
+				t.Errorf("%s has no test %s", dir, name)
+			}
+		}
+	}
+}
+
+// goroutine returns where goroutines are started in a file or a function, if they are.
+func goroutine(source ast.Node) (at token.Pos) {
+	ast.Inspect(source, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
 			at = n.Pos()
