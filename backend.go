@@ -6,12 +6,13 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Backend keeps stores: their memories, and the history of their memories.
 //
 // Programs use a [Store] over a Backend. Authors of a Backend start with
-// CONTRIBUTING.md; [Planner] has the rules that all backends share, and package
+// CONTRIBUTING.md; [memento/backend.Planner] has the rules that all backends share, and package
 // storetest checks the promises that follow.
 //
 // # Promises
@@ -45,8 +46,8 @@ import (
 // A store that is missing, or was deleted, gives ErrNoStore from every method
 // that takes its ID.
 //
-// Optional features are interfaces of their own: [Searcher], [ReadMarker], [CachedReader], [BackupWriter] and
-// [WorkspaceLister], and for servers [KeyKeeper], [Leaser], [MetricSource] and [ReadyChecker].
+// Optional features are interfaces of their own: [Searcher], [ReadMarker], [CachedReader], [memento/backend.BackupWriter] and
+// [memento/backend.WorkspaceLister], and for servers [memento/apikey.Keeper], [memento/backend.Leaser], [memento/backend.MetricSource] and [memento/backend.ReadyChecker].
 type Backend interface {
 	Catalogue
 	Memories
@@ -177,15 +178,6 @@ type ReadMarker interface {
 	SyncReads(context.Context) error
 }
 
-// A ReadyChecker is a Backend that can report whether it accepts writes at present.
-type ReadyChecker interface {
-	// Ready returns why writes would be refused, or nil. It changes nothing, and takes no
-	// longer than a few milliseconds.
-	//
-	// Errors: ErrNoSpace, for example; ErrClosed.
-	Ready(context.Context) error
-}
-
 // A CachedReader is a Backend that can return a memory from its cache without asking the
 // medium for changes, as Get does. That is enough for an edit, whose conditional write is
 // refused if the memory has changed.
@@ -207,7 +199,7 @@ func ByPath(p Path) Ref { return Ref{Path: p} }
 // ByID refers to the memory with the given ID, wherever it is.
 func ByID(id MemoryID) Ref { return Ref{ID: id} }
 
-// A Change is a [Put], a [Remove] or a [Move], or one of these that is [Sealed].
+// A Change is a [Put], a [Remove] or a [Move], or one of these that is [memento/backend.Sealed].
 type Change interface{ isChange() }
 
 // Put writes a memory whole, making it if it does not exist. Writing what is
@@ -254,6 +246,53 @@ type Move struct {
 	MaskedBy SettingsRevision // as in Put; To was checked by these settings, too
 }
 
+// Check returns the error of a change that no store accepts: ErrInvalidPath, or
+// ErrInvalid for contents that are not UTF-8.
+func (c Put) Check() error {
+	if _, err := ParsePath(string(c.Path)); err != nil {
+		return err
+	}
+	if !utf8.ValidString(c.Content) {
+		return &Error{Op: "put", Path: c.Path, Err: errNotUTF8}
+	}
+	return nil
+}
+
+// Check returns ErrInvalidPath for a change that no store accepts.
+func (c Remove) Check() error {
+	_, err := ParsePath(string(c.Path))
+	return err
+}
+
+// Check returns the error of a change that no store accepts, as [Put.Check] does.
+func (c Move) Check() error {
+	for _, path := range []Path{c.From, c.To} {
+		if _, err := ParsePath(string(path)); err != nil {
+			return err
+		}
+	}
+	if c.Content != nil && !utf8.ValidString(*c.Content) {
+		return &Error{Op: "move", Path: c.From, Err: errNotUTF8}
+	}
+	return nil
+}
+
+// IntoItself returns the error of a Move of a directory to a path below it.
+func (c Move) IntoItself() error {
+	return &PathError{Path: string(c.To), Reason: reasonIntoItself}
+}
+
+// Forced returns changes that write the contents even if the memory has their hash
+// already, because the stored contents are damaged. A single Put would be a no-op, so
+// the first of two writes other contents.
+func (c Put) Forced() []Change {
+	between := Put{Path: c.Path, If: c.If}
+	if c.Content == "" {
+		between.Content = " "
+	}
+	return []Change{between, Put{Path: c.Path, Content: c.Content}}
+}
+
 func (Put) isChange()    {}
 func (Remove) isChange() {}
 func (Move) isChange()   {}
@@ -273,6 +312,37 @@ const (
 	ifSHA256
 	ifVersion
 )
+
+// Check returns ErrExist or ErrConflict if the condition does not hold for m, which is
+// the memory at the path, or nil if there is none. digest, if it is not nil, returns the
+// value that stands for the hash of a text in memories with a Digest.
+func (c Condition) Check(m *Memory, digest func(sha256 string) string) error {
+	switch {
+	case c.kind == always:
+		return nil
+	case c.kind == ifAbsent && m == nil:
+		return nil
+	case c.kind == ifAbsent:
+		return ErrExist
+	case m == nil:
+		return ErrConflict
+	}
+	holds := c.value == string(m.Version)
+	if c.kind == ifSHA256 {
+		switch {
+		case m.Digest == "":
+			holds = c.value == m.SHA256
+		case digest != nil:
+			holds = digest(c.value) == m.Digest
+		default:
+			holds = c.value == m.Digest
+		}
+	}
+	if !holds {
+		return ErrConflict
+	}
+	return nil
+}
 
 // IfAbsent holds if there is no memory at the path.
 func IfAbsent() Condition { return Condition{kind: ifAbsent} }

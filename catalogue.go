@@ -5,8 +5,10 @@ import (
 	"maps"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"memento/internal/ids"
+	"memento/internal/textfield"
+	"memento/internal/times"
 )
 
 // The bounds of a store's description. Source: Memory Stores API.
@@ -23,12 +25,11 @@ const (
 	maxStoreIDChars  = 64 // after the prefix
 )
 
-// NewStoreInfo returns the description of a new store, for backends to keep, or
-// ErrInvalid if spec breaks a rule. Whether a unique name is free is for the
-// backend to check.
-func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error) {
+// NewInfo returns the description of a new store, for backends to keep, or ErrInvalid
+// if spec breaks a rule. Whether a unique name is free is for the backend to check.
+func (spec StoreSpec) NewInfo(ws Workspace, at time.Time) (StoreInfo, error) {
 	info := StoreInfo{
-		ID:          NewStoreID(at),
+		ID:          StoreID(ids.Store(at)),
 		Workspace:   ws,
 		Name:        spec.Name,
 		Description: spec.Description,
@@ -43,11 +44,11 @@ func NewStoreInfo(ws Workspace, spec StoreSpec, at time.Time) (StoreInfo, error)
 		info.ID = spec.ID
 	}
 	if !spec.CreatedAt.IsZero() {
-		info.CreatedAt = storedTime(spec.CreatedAt)
+		info.CreatedAt = times.Stored(spec.CreatedAt)
 	}
 	maps.Copy(info.Metadata, spec.Metadata)
 	if spec.Settings != nil {
-		info.Settings = spec.Settings.clone()
+		info.Settings = spec.Settings.Clone()
 	}
 	if err := info.check(); err != nil {
 		return StoreInfo{}, &Error{Op: "create store", Err: err}
@@ -100,7 +101,7 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 		next.Limits = u.Limits.WithDefaults()
 	}
 	if u.Settings != nil {
-		next.Settings = u.Settings.clone()
+		next.Settings = u.Settings.Clone()
 	}
 	if u.Archive {
 		next.ArchivedAt = at
@@ -109,7 +110,7 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 		return StoreInfo{}, &Error{Op: "update store", Err: err}
 	}
 	if next.Name == s.Name && next.Description == s.Description && next.Limits == s.Limits &&
-		next.Settings.equal(&s.Settings) && maps.Equal(next.Metadata, s.Metadata) && !u.Archive {
+		next.Settings.Equal(&s.Settings) && maps.Equal(next.Metadata, s.Metadata) && !u.Archive {
 		return s, nil
 	}
 	next.UpdatedAt = at
@@ -145,31 +146,43 @@ func (s *StoreInfo) check() error {
 		return fmt.Errorf("%w: the envelope has %d bytes; at most %d are allowed", ErrInvalid, len(s.Envelope), maxEnvelopeBytes)
 	case !isStoreID(s.ID):
 		return fmt.Errorf("%w: a store's ID is memstore_ and at most %d letters and digits", ErrInvalid, maxStoreIDChars)
-	case !isWritable(s.CreatedAt):
+	case !times.IsWritable(s.CreatedAt):
 		return fmt.Errorf("%w: a store's time must be in the years 1 to 9999", ErrInvalid)
 	}
 	if err := s.Limits.check(); err != nil {
 		return err
 	}
-	return s.Settings.check()
+	return s.Settings.Check()
+}
+
+// isStoreID reports whether id has the form of a new store's, however long.
+func isStoreID(id StoreID) bool {
+	text, ok := strings.CutPrefix(string(id), ids.StorePrefix)
+	if !ok || text == "" || len(text) > maxStoreIDChars {
+		return false
+	}
+	for _, r := range text {
+		if !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return false
+		}
+	}
+	return true
 }
 
 // checkLine is checkText for what fits on a line.
 func checkLine(what, text string, maxChars int) error {
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return fmt.Errorf("%w: the %s holds a control character", ErrInvalid, what)
-	}
-	return checkText(what, text, maxChars)
+	return invalidField(what, textfield.LineFault(text, maxChars))
 }
 
 func checkText(what, text string, maxChars int) error {
-	if !utf8.ValidString(text) {
-		return fmt.Errorf("%w: the %s is not valid UTF-8", ErrInvalid, what)
+	return invalidField(what, textfield.Fault(text, maxChars))
+}
+
+func invalidField(what, fault string) error {
+	if fault == "" {
+		return nil
 	}
-	if n := utf8.RuneCountInString(text); n > maxChars {
-		return fmt.Errorf("%w: the %s has %d characters; at most %d are allowed", ErrInvalid, what, n, maxChars)
-	}
-	return nil
+	return fmt.Errorf("%w: the %s %s", ErrInvalid, what, fault)
 }
 
 // Matches reports whether ListStores with these options yields s, without

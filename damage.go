@@ -127,31 +127,3 @@ func (s *Store) completeDamage(ctx context.Context, err error) error {
 	}
 	return complete
 }
-
-// Overwrite writes contents over those of a memory that is damaged, on condition that v,
-// without contents, is still its newest version, and returns the new version. It does not
-// mask them: they must be contents that the memory had before.
-//
-// Errors: those of [Put].
-func Overwrite(ctx context.Context, b Memories, store StoreID, by Actor, v Version, content string) (VersionID, error) {
-	put := Put{Path: v.Path, Content: content, If: IfVersion(v.ID)}
-	done, err := b.Apply(ctx, store, by, []Change{put})
-	if err == nil && len(done.Versions) == 0 {
-		done, err = b.Apply(ctx, store, by, overwriteChanges(put))
-	}
-	if err != nil {
-		return "", err
-	}
-	return done.Versions[len(done.Versions)-1].ID, nil
-}
-
-// overwriteChanges returns the changes that write a damaged memory whose hash is that
-// of the new contents. A single change would be a no-op, so the first of two changes
-// writes other contents.
-func overwriteChanges(put Put) []Change {
-	between := Put{Path: put.Path, If: put.If}
-	if put.Content == "" {
-		between.Content = " "
-	}
-	return []Change{between, Put{Path: put.Path, Content: put.Content}}
-}

@@ -3,8 +3,10 @@ package memento
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"time"
+	"unicode"
 )
 
 // A Workspace owns stores. Nothing in one workspace can see another. Programs
@@ -14,11 +16,29 @@ type Workspace string
 // DefaultWorkspace is the workspace of the command line and of programs that need only one.
 const DefaultWorkspace Workspace = "default"
 
-// IDs are opaque, unique and never used again. See [NewStoreID] for their form.
+const maxWorkspaceBytes = 64
+
+// Check returns ErrInvalid unless ws can name a workspace: 1 to 64 letters, digits,
+// hyphens, dots and underscores of ASCII.
+func (ws Workspace) Check() error {
+	ok := ws != "" && len(ws) <= maxWorkspaceBytes
+	for _, r := range ws {
+		ok = ok && r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
+	}
+	if !ok {
+		return fmt.Errorf("%w: a workspace name has 1 to %d letters, digits, hyphens, dots and underscores", ErrInvalid, maxWorkspaceBytes)
+	}
+	return nil
+}
+
+// IDs are opaque, unique and never used again: a prefix, then time and
+// chance in 26 lower-case letters and digits, so that they sort by the time they were
+// made.
 type (
 	StoreID   string // "memstore_…", unique in a backend
 	MemoryID  string // "mem_…", unique in a store; survives renames
 	VersionID string // "memver_…", unique in a store
+	KeyID     string // "apikey_…", unique in a backend; of an API key, and no secret
 )
 
 // A Memory is one small text file in a store, as of its newest version.
@@ -84,10 +104,6 @@ type Version struct {
 
 	RedactedAt time.Time // zero unless redacted
 	RedactedBy Actor
-
-	// Sealed is for [Planner.PlanImport] only, in what wrappers import; otherwise nil.
-	// Backends hand it on, and keep nothing of it.
-	Sealed *Sealed
 }
 
 // Redacted reports whether the version's path and content have been removed.
@@ -159,7 +175,7 @@ type StoreInfo struct {
 // Clone returns a description that shares nothing with s.
 func (s StoreInfo) Clone() StoreInfo {
 	s.Metadata = maps.Clone(s.Metadata)
-	s.Settings = s.Settings.clone()
+	s.Settings = s.Settings.Clone()
 	return s
 }
 

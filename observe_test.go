@@ -11,6 +11,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/maintenance"
 )
 
 // A witness keeps what it is told.
@@ -94,7 +95,7 @@ func TestObserve(t *testing.T) {
 		{"apply", func() error { _, err := s.Apply(ctx, ann, memento.Remove{Path: "/missing"}); return err }, memento.ErrNotExist},
 		{"import", func() error { _, err := s.Import(ctx, nil); return err }, nil},
 		{"import", func() error { _, err := s.Import(ctx, []memento.Version{{}}); return err }, memento.ErrInvalid},
-		{"prune", func() error { _, err := s.PruneHistory(ctx, time.Now(), false); return err }, nil},
+		{"prune", func() error { _, err := maintenance.PruneHistory(ctx, s, time.Now(), false); return err }, nil},
 	}
 	for _, tt := range tests {
 		before := time.Now()
@@ -130,7 +131,7 @@ func TestObserve(t *testing.T) {
 		"listing":      {func() error { _ = lastError(s.List(ctx, memento.ListOptions{Dir: "a"})); return nil }, nil},
 		"detector":     {func() error { _, _ = s.Apply(ctx, ann, memento.Put{Path: "/" + testKey}); return nil }, nil},
 		"information":  {func() error { _, err := s.Info(ctx); return err }, nil},
-		"what is kept": {func() error { _, err := s.PruneHistory(ctx, time.Now(), true); return err }, []string{"prune"}},
+		"what is kept": {func() error { _, err := maintenance.PruneHistory(ctx, s, time.Now(), true); return err }, []string{"prune"}},
 	} {
 		if err := tt.do(); err != nil {
 			t.Errorf("%s: %v", name, err)

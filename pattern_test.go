@@ -47,14 +47,14 @@ func TestPatternsThatMatchNothingAreRefused(t *testing.T) {
 	for _, g := range []memento.Pattern{"", "a/b", "/a[", "/x[a/b]", `/a\/b`, "/a//b", "/./a", "/a/..", "/e\u0301", "/a\x00", `/a\`, "/\xff"} {
 		s := memento.DefaultSettings()
 		s.ReadOnly = []memento.Pattern{g}
-		if _, err := memento.NewStoreInfo("ws", memento.StoreSpec{Name: "n", Settings: &s}, time.Now()); !errors.Is(err, memento.ErrInvalid) {
+		if _, err := (memento.StoreSpec{Name: "n", Settings: &s}).NewInfo("ws", time.Now()); !errors.Is(err, memento.ErrInvalid) {
 			t.Errorf("%q: %v, want ErrInvalid", g, err)
 		}
 	}
 	for _, g := range []memento.Pattern{"/", "/a", "/a/", "*", "*.md", "/**", "/a/**/b", `/a\*`, "/[a-z]?", "/é"} {
 		s := memento.DefaultSettings()
 		s.ReadOnly = []memento.Pattern{g}
-		if _, err := memento.NewStoreInfo("ws", memento.StoreSpec{Name: "n", Settings: &s}, time.Now()); err != nil {
+		if _, err := (memento.StoreSpec{Name: "n", Settings: &s}).NewInfo("ws", time.Now()); err != nil {
 			t.Errorf("%q: %v", g, err)
 		}
 	}

@@ -41,7 +41,7 @@ func (s *Store) RestoreVersion(ctx context.Context, by Actor, id VersionID) (Pat
 		}
 		r, err := s.Apply(ctx, by, put)
 		if err == nil && damage != nil && len(r.Versions) == 0 {
-			r, err = s.Apply(ctx, by, overwriteChanges(put)...)
+			r, err = s.Apply(ctx, by, put.Forced()...)
 		}
 		if !errors.Is(err, ErrConflict) {
 			return put.Path, r.Masked, err
@@ -196,4 +196,24 @@ func removeOverlaps(then map[Path]Version) (removed []Path) {
 		}
 	}
 	return removed
+}
+
+// A pastState decides which versions of a store existed at a time. includes must be
+// called for all versions, newest first. The time that counts is the earliest among a
+// version's own and those of all later versions that were made in the store: a later
+// change cannot have an earlier time unless a clock was ahead.
+//
+// Source: docs/reliability.md, "A later change is not earlier".
+type pastState struct {
+	at       time.Time
+	fromHere bool // whether all older versions existed; imported ones are decided by their own times
+}
+
+// includes reports whether v existed.
+func (a *pastState) includes(v *Version) bool {
+	early := !v.CreatedAt.After(a.at)
+	if v.isLocal() {
+		a.fromHere = a.fromHere || early
+	}
+	return early || a.fromHere
 }

@@ -457,7 +457,10 @@ func wellKnown(err error) bool {
 
 // What is not known any more is not taken for what did not exist.
 func TestRestoreBeyondTheHistory(t *testing.T) {
-	s, b, now := aged(t, memento.Expiry{})
+	const day = 24 * time.Hour
+	now := new(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	b := memstore.New(&memstore.Options{Now: func() time.Time { return *now }})
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
 	mustPut(t, s, "/precious", "1")
 	mustPut(t, s, "/removed", "1")
 	*now = now.Add(day)

@@ -35,7 +35,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 		o = *opts
 	}
 	return func(yield func(Exposure, error) bool) {
-		info, made, err := s.infoIfCreated(ctx)
+		info, made, err := s.InfoIfCreated(ctx)
 		switch {
 		case err != nil:
 			yield(Exposure{}, err)

@@ -57,7 +57,7 @@ func TestOpenNamedIncomplete(t *testing.T) {
 		want string
 	}{
 		{"", "notes", "open store: invalid value: no workspace was given; programs that need only one use DefaultWorkspace"},
-		{memento.DefaultWorkspace, "", "open store: invalid value: a store needs a name"},
+		{memento.DefaultWorkspace, "", "open store: invalid value: a store must have a name"},
 	} {
 		b := memstore.New(nil)
 		s := memento.OpenNamed(b, tt.ws, memento.StoreSpec{Name: tt.name}, guarded())

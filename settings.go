@@ -100,8 +100,8 @@ const (
 	maxAllowText = 1024 // bytes of each entry
 )
 
-// check refuses settings that no store can have.
-func (s *Settings) check() error {
+// Check returns ErrInvalid for settings that no store can have.
+func (s *Settings) Check() error {
 	switch s.Sensitive.Mode {
 	case Mask, Reject, Off:
 	default:
@@ -149,10 +149,17 @@ func allowed(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?s:` + pattern + `)$`)
 }
 
-func (s *Settings) equal(t *Settings) bool {
+// Equal reports whether both settings say the same.
+func (s *Settings) Equal(t *Settings) bool {
 	return s.Sensitive.equal(&t.Sensitive) && s.Retention == t.Retention && s.Expiry.After == t.Expiry.After &&
 		slices.Equal(s.Expiry.Keep, t.Expiry.Keep) && slices.Equal(s.ReadOnly, t.ReadOnly)
 }
+
+// IsReadOnly reports whether nobody can create, change, move or remove the memory at p.
+func (s *Settings) IsReadOnly(p Path) bool { return matchAny(s.ReadOnly, p) }
+
+// Keeps reports whether the memory at p never expires.
+func (e *Expiry) Keeps(p Path) bool { return matchAny(e.Keep, p) }
 
 // A SettingsRevision identifies the [Sensitive] settings of a store: it is the same for
 // equal settings, and different for others. It is not stored, and means nothing to a
@@ -191,36 +198,14 @@ func (s *Sensitive) equal(t *Sensitive) bool {
 		slices.Equal(s.AllowPatterns, t.AllowPatterns) && slices.Equal(s.AllowPaths, t.AllowPaths)
 }
 
-// clone returns a deep copy of s.
-func (s Settings) clone() Settings {
+// Clone returns settings that share nothing with s.
+func (s Settings) Clone() Settings {
 	s.Sensitive.Allow = slices.Clone(s.Sensitive.Allow)
 	s.Sensitive.AllowPatterns = slices.Clone(s.Sensitive.AllowPatterns)
 	s.Sensitive.AllowPaths = slices.Clone(s.Sensitive.AllowPaths)
 	s.Expiry.Keep = slices.Clone(s.Expiry.Keep)
 	s.ReadOnly = slices.Clone(s.ReadOnly)
 	return s
-}
-
-// Encode returns the settings as JSON, for backends to keep.
-func (s Settings) Encode() string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings and numbers always have JSON
-	}
-	return string(text)
-}
-
-// DecodeSettings is the reverse of [Settings.Encode]. Errors: ErrFormat.
-func DecodeSettings(text string) (Settings, error) {
-	s := DefaultSettings()
-	err := json.Unmarshal([]byte(text), &s)
-	if err == nil {
-		err = s.check()
-	}
-	if err != nil {
-		return s, fmt.Errorf("%w: the settings of a store: %v", ErrFormat, err)
-	}
-	return s, nil
 }
 
 // Durations are stored as "720h0m0s" and "forever".

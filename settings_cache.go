@@ -36,7 +36,7 @@ func (s *Store) currentSettings(ctx context.Context) (*cachedSettings, error) {
 func (s *Store) loadSettings(ctx context.Context) (*cachedSettings, error) {
 	info, err := s.Info(ctx)
 	if errors.Is(err, ErrNoStore) && s.spec.Name != "" {
-		info, err = NewStoreInfo(s.workspace, s.spec, time.Now())
+		info, err = s.spec.NewInfo(s.workspace, time.Now())
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/backend"
 )
 
 func TestSettingsEncode(t *testing.T) {
@@ -22,16 +23,16 @@ func TestSettingsEncode(t *testing.T) {
 			ReadOnly:  []memento.Pattern{"/"},
 		},
 	} {
-		got, err := memento.DecodeSettings(s.Encode())
+		got, err := backend.DecodeSettings(backend.EncodeSettings(s))
 		if diff := cmp.Diff(s, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if got, err := memento.DecodeSettings("{}"); err != nil || !cmp.Equal(got, memento.DefaultSettings()) {
+	if got, err := backend.DecodeSettings("{}"); err != nil || !cmp.Equal(got, memento.DefaultSettings()) {
 		t.Errorf("no settings are %+v, %v; want the defaults", got, err)
 	}
 	for _, bad := range []string{"", "[]", `{"expiry":{"after":"soon"}}`, `{"retention":3}`, `{"sensitive":{"mode":"hide"}}`} {
-		if _, err := memento.DecodeSettings(bad); !errors.Is(err, memento.ErrFormat) {
+		if _, err := backend.DecodeSettings(bad); !errors.Is(err, memento.ErrFormat) {
 			t.Errorf("%q: %v, want ErrFormat", bad, err)
 		}
 	}
@@ -39,8 +40,8 @@ func TestSettingsEncode(t *testing.T) {
 
 // Settings and archives of earlier versions say "redact" for Mask.
 func TestSettingsOfEarlierVersions(t *testing.T) {
-	got, err := memento.DecodeSettings(`{"sensitive":{"mode":"redact","personal":true}}`)
-	if err != nil || got.Sensitive.Mode != memento.Mask || !strings.Contains(got.Encode(), `"mode":"mask"`) {
+	got, err := backend.DecodeSettings(`{"sensitive":{"mode":"redact","personal":true}}`)
+	if err != nil || got.Sensitive.Mode != memento.Mask || !strings.Contains(backend.EncodeSettings(got), `"mode":"mask"`) {
 		t.Errorf("got %+v, %v", got.Sensitive, err)
 	}
 }
@@ -49,7 +50,7 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 func TestSettingsErrorsRepeatNoSecret(t *testing.T) {
 	s := memento.DefaultSettings()
 	s.Sensitive.AllowPatterns = []string{"sk-canary("}
-	_, err := memento.NewStoreInfo("ws", memento.StoreSpec{Name: "n", Settings: &s}, time.Now())
+	_, err := memento.StoreSpec{Name: "n", Settings: &s}.NewInfo("ws", time.Now())
 	if !errors.Is(err, memento.ErrInvalid) || strings.Contains(err.Error(), "canary") {
 		t.Errorf("got %v", err)
 	}

@@ -147,14 +147,23 @@ func (s *Store) Info(ctx context.Context) (StoreInfo, error) {
 	return s.backend.GetStore(ctx, s.workspace, id)
 }
 
-// infoIfCreated is Info, except that it is no error if a store that was opened by name
+// InfoIfCreated is Info, except that it is no error if a store that was opened by name
 // does not exist yet.
-func (s *Store) infoIfCreated(ctx context.Context) (info StoreInfo, made bool, err error) {
+func (s *Store) InfoIfCreated(ctx context.Context) (info StoreInfo, made bool, err error) {
 	info, err = s.Info(ctx)
 	if s.spec.Name != "" && errors.Is(err, ErrNoStore) {
 		return info, false, nil
 	}
 	return info, err == nil, err
+}
+
+// SyncReads writes the read times that this process has noted and not written yet; see
+// [ReadMarker]. It does nothing if the backend does not remember read times.
+func (s *Store) SyncReads(ctx context.Context) error {
+	if s.marker == nil {
+		return nil
+	}
+	return s.marker.SyncReads(ctx)
 }
 
 // Get returns a memory with its contents, and records the read.

@@ -287,9 +287,8 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 	default:
 		return nil
 	}
-	guarded := p.settings.ReadOnly
 	switch {
-	case living && matchAny(guarded, m.head.Path), m.exists && matchAny(guarded, m.path):
+	case living && p.settings.IsReadOnly(m.head.Path), m.exists && p.settings.IsReadOnly(m.path):
 		p.addConflict(m, UndoProtected)
 	case refused[m.head.Memory] != "":
 		p.addConflict(m, refused[m.head.Memory])

@@ -11,6 +11,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/maintenance"
 )
 
 const (
@@ -287,15 +288,15 @@ func TestCollectHistory(t *testing.T) {
 	}
 	// The first ceased to be the present three days ago, the second two, and
 	// the last two are kept by number.
-	dry, err := s.PruneHistory(t.Context(), now, true)
+	dry, err := maintenance.PruneHistory(t.Context(), s, now, true)
 	if err != nil || dry.Versions != 1 {
 		t.Errorf("dry run: %+v, %v", dry, err)
 	}
-	sum, err := s.PruneHistory(t.Context(), now, false)
+	sum, err := maintenance.PruneHistory(t.Context(), s, now, false)
 	if err != nil || sum != dry {
 		t.Errorf("%+v, %v, want %+v", sum, err, dry)
 	}
-	sum, err = s.PruneHistory(t.Context(), now.Add(1000*time.Hour), false)
+	sum, err = maintenance.PruneHistory(t.Context(), s, now.Add(1000*time.Hour), false)
 	if err != nil || sum.Versions != 1 {
 		t.Errorf("much later: %+v, %v", sum, err)
 	}
@@ -307,11 +308,11 @@ func TestCollectHistory(t *testing.T) {
 	for _, text := range []string{"1", "2", "3"} {
 		mustPut(t, forever, "/a", text)
 	}
-	if sum, err := forever.PruneHistory(t.Context(), now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
+	if sum, err := maintenance.PruneHistory(t.Context(), forever, now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
 		t.Errorf("for ever: %+v, %v", sum, err)
 	}
 	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
-	if sum, err := missing.PruneHistory(t.Context(), now, false); err != nil || sum != (memento.Pruned{}) {
+	if sum, err := maintenance.PruneHistory(t.Context(), missing, now, false); err != nil || sum != (memento.Pruned{}) {
 		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
 	}
 }

@@ -105,7 +105,7 @@ func parseManifest(data []byte) (manifest, error) {
 	// An invalid store is reported here, not when it is made.
 	spec := m.Store.spec()
 	spec.Settings = &m.Store.Settings
-	if _, err := memento.NewStoreInfo(memento.DefaultWorkspace, spec, m.CreatedAt); err != nil {
+	if _, err := spec.NewInfo(memento.DefaultWorkspace, m.CreatedAt); err != nil {
 		return manifest{}, malformed(manifestName, "the description of the store: %v", errors.Unwrap(err))
 	}
 	return m, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/backend"
 )
 
 // damages reports the versions whose contents are damaged. x.heads must be complete.
@@ -85,8 +86,23 @@ func (d *Doctor) RepairMemory(ctx context.Context, info memento.StoreInfo, x Dam
 	if err != nil || dryRun {
 		return m, err
 	}
-	m.New, err = memento.Overwrite(ctx, d.Backend, info.ID, Actor, x.Version, text)
+	m.New, err = d.overwrite(ctx, info.ID, x.Version, text)
 	return m, err
+}
+
+// overwrite writes contents over those of a memory that is damaged, on condition that v
+// is still its newest version, and returns the new version. It does not mask them: they
+// are contents that the memory had before.
+func (d *Doctor) overwrite(ctx context.Context, store memento.StoreID, v memento.Version, content string) (memento.VersionID, error) {
+	put := memento.Put{Path: v.Path, Content: content, If: memento.IfVersion(v.ID)}
+	done, err := d.Backend.Apply(ctx, store, Actor, []memento.Change{put})
+	if err == nil && len(done.Versions) == 0 {
+		done, err = d.Backend.Apply(ctx, store, Actor, put.Forced())
+	}
+	if err != nil {
+		return "", err
+	}
+	return done.Versions[len(done.Versions)-1].ID, nil
 }
 
 // source returns the contents to write, and sets in m where they come from.
@@ -95,7 +111,7 @@ func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Repaired)
 		m.Exact = true // only the copy in the history is damaged
 		return now.Content, nil
 	}
-	if s, ok := d.Backend.(memento.Salvager); ok {
+	if s, ok := d.Backend.(backend.Salvager); ok {
 		text, err := s.Salvage(ctx, store, m.Version.ID)
 		if err == nil {
 			m.Exact = true
@@ -129,9 +145,9 @@ func (d *Doctor) source(ctx context.Context, store memento.StoreID, m *Repaired)
 }
 
 // RepairBackend lets the backend repair what it keeps twice, if it is a
-// [memento.Repairer]. It returns a sentence for each repair.
+// [backend.Repairer]. It returns a sentence for each repair.
 func (d *Doctor) RepairBackend(ctx context.Context, dryRun bool) ([]string, error) {
-	r, ok := d.Backend.(memento.Repairer)
+	r, ok := d.Backend.(backend.Repairer)
 	if !ok {
 		return nil, nil
 	}

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 )
 
 // A Doctor checks one backend. It is used by one goroutine.
@@ -127,11 +129,11 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Counts, err
 	}
 }
 
-// VerifyBackend calls the backend's own checks, if it is a [memento.Verifier].
+// VerifyBackend calls the backend's own checks, if it is a [backend.Verifier].
 //
 // Errors: those of the backend that do not concern its data.
 func (d *Doctor) VerifyBackend(ctx context.Context) (faults int64, err error) {
-	v, ok := d.Backend.(memento.Verifier)
+	v, ok := d.Backend.(backend.Verifier)
 	if !ok {
 		return 0, nil
 	}
@@ -147,12 +149,12 @@ func (d *Doctor) VerifyBackend(ctx context.Context) (faults int64, err error) {
 
 // Keys checks and counts the API keys, if the backend keeps any.
 func (d *Doctor) Keys(ctx context.Context) (keys, faults int64, err error) {
-	keeper, ok := d.Backend.(memento.KeyKeeper)
+	keeper, ok := d.Backend.(apikey.Keeper)
 	if !ok {
 		return 0, 0, nil
 	}
 	ids := map[memento.KeyID]bool{}
-	hashes := map[memento.KeyHash]bool{}
+	hashes := map[apikey.Hash]bool{}
 	fault := func(id memento.KeyID, what string) {
 		faults++
 		d.Report(Fault{Text: fmt.Sprintf("API key %s %s", id, what), Repair: "revoke it, and make another"})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/cryptstore"
 	"memento/backend/memstore"
 	"memento/backend/sqlitestore"
@@ -83,7 +84,7 @@ func TestSound(t *testing.T) {
 	for name, b := range map[string]memento.Backend{"mem": memstore.New(nil), "sqlite": openSQLite(t), "encrypted": encrypted} {
 		t.Run(name, func(t *testing.T) {
 			info := fill(t, b)
-			storetest.NewKey(t, b.(memento.KeyKeeper), info.Workspace, memento.RoleRead, time.Now())
+			storetest.NewKey(t, b.(apikey.Keeper), info.Workspace, apikey.RoleRead, time.Now())
 			seen, faults := look(t, b, info)
 			if want := (doctor.Counts{Stores: 1, Memories: 2, Versions: 6, Bytes: 8}); seen != want || len(faults) > 0 {
 				t.Errorf("%+v, %+v", seen, faults)

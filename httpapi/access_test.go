@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/httpapi"
 )
 
@@ -29,10 +31,10 @@ var nowhere = []httpapi.Endpoint{
 func TestUnauthenticated(t *testing.T) {
 	s := newSite(t, nil)
 	w := newWorld(s, "acme")
-	admin := w.by[memento.RoleAdmin]
-	revoked, expired := s.as("acme", memento.RoleAdmin), s.as("acme", memento.RoleAdmin)
+	admin := w.by[apikey.RoleAdmin]
+	revoked, expired := s.as("acme", apikey.RoleAdmin), s.as("acme", apikey.RoleAdmin)
 	admin.post(t, "/v1/admin/keys/"+revoked.keyID+"/revoke", nil)
-	if _, err := s.backend.UpdateKey(t.Context(), "acme", memento.KeyID(expired.keyID), memento.KeyUpdate{ExpiresAt: s.clock.time()}); err != nil {
+	if _, err := s.backend.UpdateKey(t.Context(), "acme", memento.KeyID(expired.keyID), apikey.Update{ExpiresAt: s.clock.time()}); err != nil {
 		t.Fatal(err)
 	}
 	const required, invalid = "a key is required: send it as x-api-key, or as Authorization: Bearer", "invalid key"
@@ -47,22 +49,22 @@ func TestUnauthenticated(t *testing.T) {
 		{"no token", []string{"Authorization", "Bearer"}, required},
 		{"an empty token", []string{"Authorization", "Bearer   "}, required},
 		{"no scheme", []string{"Authorization", admin.key}, required},
-		{"a key of nobody", []string{"x-api-key", memento.NewSecret()}, invalid},
-		{"a token of nobody", []string{"Authorization", "Bearer " + memento.NewSecret()}, invalid},
+		{"a key of nobody", []string{"x-api-key", apikey.NewSecret()}, invalid},
+		{"a token of nobody", []string{"Authorization", "Bearer " + apikey.NewSecret()}, invalid},
 		{"a word", []string{"x-api-key", "letmein"}, invalid},
-		{"the prefix", []string{"x-api-key", memento.SecretPrefix}, invalid},
+		{"the prefix", []string{"x-api-key", apikey.SecretPrefix}, invalid},
 		{"a key but for its last character", []string{"x-api-key", admin.key[:len(admin.key)-1] + string('A'+(last-'A'+1)%26)}, invalid},
 		{"a key without its last character", []string{"x-api-key", admin.key[:len(admin.key)-1]}, invalid},
 		{"a key and more", []string{"x-api-key", admin.key + "A"}, invalid},
 		{"a key in capitals", []string{"x-api-key", strings.ToUpper(admin.key)}, invalid},
 		{"the ID of a key", []string{"x-api-key", admin.keyID}, invalid},
-		{"a long key", []string{"x-api-key", memento.SecretPrefix + strings.Repeat("A", 16<<10)}, invalid},
+		{"a long key", []string{"x-api-key", apikey.SecretPrefix + strings.Repeat("A", 16<<10)}, invalid},
 		{"a revoked key", []string{"x-api-key", revoked.key}, invalid},
 		{"a key that has ended", []string{"x-api-key", expired.key}, invalid},
-		{"a wrong key before a right token", []string{"x-api-key", memento.NewSecret(), "Authorization", "Bearer " + admin.key}, invalid},
+		{"a wrong key before a right token", []string{"x-api-key", apikey.NewSecret(), "Authorization", "Bearer " + admin.key}, invalid},
 		{"two keys", []string{"x-api-key", admin.key, "x-api-key", admin.key}, "several keys were sent; send one"},
 		{"two tokens", []string{"Authorization", "Bearer " + admin.key, "Authorization", "Bearer " + admin.key}, "several keys were sent; send one"},
-		{"a key of its own workspace", []string{"x-api-key", memento.NewSecret(), "anthropic-workspace-id", "acme"}, invalid},
+		{"a key of its own workspace", []string{"x-api-key", apikey.NewSecret(), "anthropic-workspace-id", "acme"}, invalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			nobody := (&caller{url: s.url}).with(tt.headers...)
@@ -130,27 +132,27 @@ func TestRolesOfFields(t *testing.T) {
 		method, path string
 		body         any
 		headers      []string
-		needs        memento.Role
+		needs        apikey.Role
 	}{
-		{"POST", stores, object{"name": "a", "limits": object{"memories": 5}}, nil, memento.RoleAdmin},
-		{"POST", stores, object{"name": "a", "settings": object{"sensitive": object{"mode": "off"}}}, nil, memento.RoleAdmin},
-		{"POST", stores + "/by-name", object{"name": "a", "limits": object{"memories": 5}}, nil, memento.RoleAdmin},
-		{"POST", stores + "/by-name", object{"name": "a", "settings": object{"read_only": []string{"/**"}}}, nil, memento.RoleAdmin},
-		{"POST", store, object{"limits": object{"memories": 5}}, nil, memento.RoleAdmin},
-		{"POST", store, object{"settings": object{"sensitive": object{"mode": "off"}}}, nil, memento.RoleAdmin},
-		{"POST", store + "/import", nil, nil, memento.RoleAdmin},
-		{"POST", store + "/import?contents_only=false", nil, nil, memento.RoleAdmin},
-		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "session/sesn_1"}, memento.RoleWrite},
-		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "user/ann"}, memento.RoleAdmin},
-		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "api_key/apikey_1"}, memento.RoleAdmin},
-		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "service_account/x"}, memento.RoleAdmin},
-		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "system/"}, memento.RoleAdmin},
-		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "/"}, memento.RoleAdmin},
-		{"POST", store + "/tool", create, []string{"Memento-Actor", "user/ann"}, memento.RoleAdmin},
-		{"POST", store + "/changes", object{"changes": []object{}}, []string{"Memento-Actor", "user/ann"}, memento.RoleAdmin},
-		{"DELETE", store + "/memories/{memory}", nil, []string{"Memento-Actor", "user/ann"}, memento.RoleAdmin},
-		{"POST", store + "/memory_versions/{version}/redact", nil, []string{"Memento-Actor", "user/ann"}, memento.RoleAdmin},
-		{"POST", store + "/memory_versions/{version}/restore", nil, []string{"Memento-Actor", "user/ann"}, memento.RoleAdmin},
+		{"POST", stores, object{"name": "a", "limits": object{"memories": 5}}, nil, apikey.RoleAdmin},
+		{"POST", stores, object{"name": "a", "settings": object{"sensitive": object{"mode": "off"}}}, nil, apikey.RoleAdmin},
+		{"POST", stores + "/by-name", object{"name": "a", "limits": object{"memories": 5}}, nil, apikey.RoleAdmin},
+		{"POST", stores + "/by-name", object{"name": "a", "settings": object{"read_only": []string{"/**"}}}, nil, apikey.RoleAdmin},
+		{"POST", store, object{"limits": object{"memories": 5}}, nil, apikey.RoleAdmin},
+		{"POST", store, object{"settings": object{"sensitive": object{"mode": "off"}}}, nil, apikey.RoleAdmin},
+		{"POST", store + "/import", nil, nil, apikey.RoleAdmin},
+		{"POST", store + "/import?contents_only=false", nil, nil, apikey.RoleAdmin},
+		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "session/sesn_1"}, apikey.RoleWrite},
+		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "user/ann"}, apikey.RoleAdmin},
+		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "api_key/apikey_1"}, apikey.RoleAdmin},
+		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "service_account/x"}, apikey.RoleAdmin},
+		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "system/"}, apikey.RoleAdmin},
+		{"POST", store + "/memories", object{"path": "/new.md", "content": ""}, []string{"Memento-Actor", "/"}, apikey.RoleAdmin},
+		{"POST", store + "/tool", create, []string{"Memento-Actor", "user/ann"}, apikey.RoleAdmin},
+		{"POST", store + "/changes", object{"changes": []object{}}, []string{"Memento-Actor", "user/ann"}, apikey.RoleAdmin},
+		{"DELETE", store + "/memories/{memory}", nil, []string{"Memento-Actor", "user/ann"}, apikey.RoleAdmin},
+		{"POST", store + "/memory_versions/{version}/redact", nil, []string{"Memento-Actor", "user/ann"}, apikey.RoleAdmin},
+		{"POST", store + "/memory_versions/{version}/restore", nil, []string{"Memento-Actor", "user/ann"}, apikey.RoleAdmin},
 	} {
 		s := newSite(t, nil)
 		w := newWorld(s, "acme")
@@ -181,7 +183,7 @@ func TestToolOfReader(t *testing.T) {
 		{"command": "delete", "path": file},
 		{"command": "rename", "old_path": file, "new_path": "/memories/moved.md"},
 	} {
-		got := w.by[memento.RoleRead].post(t, path, object{"calls": []object{input, {"command": "view", "path": file}}, "session_id": "sesn_1"})
+		got := w.by[apikey.RoleRead].post(t, path, object{"calls": []object{input, {"command": "view", "path": file}}, "session_id": "sesn_1"})
 		results, _ := got["content"].([]any)
 		if len(results) != 2 || results[0].(object)["is_error"] != true || results[1].(object)["is_error"] == true ||
 			!strings.Contains(results[1].(object)["content"].(string), "second "+w.canary()) {
@@ -199,13 +201,13 @@ func TestIsolation(t *testing.T) {
 	s := newSite(t, nil)
 	theirs, own := newWorld(s, "acme"), newWorld(s, "rival")
 	never := ids{
-		store:   string(memento.NewStoreID(s.clock.time())),
-		memory:  string(memento.NewMemoryID(s.clock.time())),
-		version: string(memento.NewVersionID(s.clock.time(), 7)),
-		key:     string(memento.NewKeyID(s.clock.time())),
+		store:   string(backend.NewStoreID(s.clock.time())),
+		memory:  string(backend.NewMemoryID(s.clock.time())),
+		version: string(backend.NewVersionID(s.clock.time(), 7)),
+		key:     string(apikey.NewID(s.clock.time())),
 	}
 	// What others have open is not open to all.
-	theirs.by[memento.RoleRead].get(t, stores+"/"+theirs.store+"/memories")
+	theirs.by[apikey.RoleRead].get(t, stores+"/"+theirs.store+"/memories")
 	theirState, ownState := s.state("acme"), s.state("rival")
 
 	for _, e := range httpapi.Endpoints() {
@@ -249,11 +251,11 @@ func TestIsolation(t *testing.T) {
 func TestIsolationOfAnswers(t *testing.T) {
 	s := newSite(t, nil)
 	theirs, own := newWorld(s, "acme"), newWorld(s, "rival")
-	admin := own.by[memento.RoleAdmin]
-	never := ids{store: string(memento.NewStoreID(s.clock.time())), memory: string(memento.NewMemoryID(s.clock.time())), version: string(memento.NewVersionID(s.clock.time(), 7))}
+	admin := own.by[apikey.RoleAdmin]
+	never := ids{store: string(backend.NewStoreID(s.clock.time())), memory: string(backend.NewMemoryID(s.clock.time())), version: string(backend.NewVersionID(s.clock.time(), 7))}
 	store := stores + "/" + own.store
 	for _, e := range httpapi.Endpoints() {
-		r := own.ask(own.by[memento.RoleAdmin], e, own.ids)
+		r := own.ask(own.by[apikey.RoleAdmin], e, own.ids)
 		for _, secret := range []string{theirs.canary(), theirs.store, theirs.memory, theirs.version, theirs.key, "acme"} {
 			if strings.Contains(string(r.text), secret) || strings.Contains(fmt.Sprint(r.header), secret) {
 				t.Errorf("%s: has %s in it: %s", r.request, secret, r.text)
@@ -265,11 +267,11 @@ func TestIsolationOfAnswers(t *testing.T) {
 		}
 	}
 	cursor := func(w *world, id string) string { // of a listing of stores, behind one
-		page := w.by[memento.RoleAdmin].get(t, stores+"?limit=1")
+		page := w.by[apikey.RoleAdmin].get(t, stores+"?limit=1")
 		next, ok := page["next_page"].(string)
 		if !ok {
-			w.by[memento.RoleAdmin].newStore(t, "one more")
-			next = text(t, w.by[memento.RoleAdmin].get(t, stores+"?limit=1"), "next_page")
+			w.by[apikey.RoleAdmin].newStore(t, "one more")
+			next = text(t, w.by[apikey.RoleAdmin].get(t, stores+"?limit=1"), "next_page")
 		}
 		return next
 	}
@@ -324,7 +326,7 @@ func TestWorkspaceHeader(t *testing.T) {
 	s := newSite(t, nil)
 	w := newWorld(s, "acme")
 	newWorld(s, "rival")
-	reader := w.by[memento.RoleRead]
+	reader := w.by[apikey.RoleRead]
 	for value, allowed := range map[string]bool{"acme": true, "rival": false, "nowhere": false, "ACME": false, "acme ": true, "": true} {
 		r := reader.with("anthropic-workspace-id", value).do(t, "GET", "/v1/whoami", nil)
 		if !allowed {
@@ -348,33 +350,33 @@ func TestActors(t *testing.T) {
 	long := strings.Repeat("x", 256)
 	n := 0
 	for _, tt := range []struct {
-		role   memento.Role
+		role   apikey.Role
 		values []string // of the header
 		want   object   // nil if it is refused
 	}{
-		{memento.RoleWrite, nil, object{"type": "api_actor", "api_key_id": w.by[memento.RoleWrite].keyID}},
-		{memento.RoleWrite, []string{"session/sesn_1"}, object{"type": "session_actor", "session_id": "sesn_1"}},
-		{memento.RoleWrite, []string{"session/a%2Fb%20%C3%A9/c"}, object{"type": "session_actor", "session_id": "a/b é/c"}},
-		{memento.RoleWrite, []string{"session/" + long}, object{"type": "session_actor", "session_id": long}},
-		{memento.RoleWrite, []string{"session/" + long + "x"}, nil},
-		{memento.RoleWrite, []string{"session/"}, nil},
-		{memento.RoleWrite, []string{"session"}, nil},
-		{memento.RoleWrite, []string{" "}, nil},
-		{memento.RoleWrite, []string{"session/%zz"}, nil},
-		{memento.RoleWrite, []string{"session/%0a"}, nil},
-		{memento.RoleWrite, []string{"session/%00"}, nil},
-		{memento.RoleWrite, []string{"session/%c2%85"}, nil},
-		{memento.RoleWrite, []string{"session/%ff"}, nil},
-		{memento.RoleWrite, []string{"Session/sesn_1"}, nil},
-		{memento.RoleWrite, []string{"session/sesn_1", "session/sesn_2"}, nil},
-		{memento.RoleWrite, []string{"user/ann"}, nil},
-		{memento.RoleAdmin, []string{"user/ann"}, object{"type": "user_actor", "user_id": "ann"}},
-		{memento.RoleAdmin, []string{"system/"}, object{"type": "system_actor"}},
-		{memento.RoleAdmin, []string{"/"}, nil}, // which is said as null
-		{memento.RoleAdmin, []string{"robot/7"}, nil},
-		{memento.RoleAdmin, []string{"user/%ff"}, nil},
-		{memento.RoleAdmin, []string{strings.Repeat("k", 33) + "/7"}, nil},
-		{memento.RoleAdmin, []string{`a"b/7`}, nil},
+		{apikey.RoleWrite, nil, object{"type": "api_actor", "api_key_id": w.by[apikey.RoleWrite].keyID}},
+		{apikey.RoleWrite, []string{"session/sesn_1"}, object{"type": "session_actor", "session_id": "sesn_1"}},
+		{apikey.RoleWrite, []string{"session/a%2Fb%20%C3%A9/c"}, object{"type": "session_actor", "session_id": "a/b é/c"}},
+		{apikey.RoleWrite, []string{"session/" + long}, object{"type": "session_actor", "session_id": long}},
+		{apikey.RoleWrite, []string{"session/" + long + "x"}, nil},
+		{apikey.RoleWrite, []string{"session/"}, nil},
+		{apikey.RoleWrite, []string{"session"}, nil},
+		{apikey.RoleWrite, []string{" "}, nil},
+		{apikey.RoleWrite, []string{"session/%zz"}, nil},
+		{apikey.RoleWrite, []string{"session/%0a"}, nil},
+		{apikey.RoleWrite, []string{"session/%00"}, nil},
+		{apikey.RoleWrite, []string{"session/%c2%85"}, nil},
+		{apikey.RoleWrite, []string{"session/%ff"}, nil},
+		{apikey.RoleWrite, []string{"Session/sesn_1"}, nil},
+		{apikey.RoleWrite, []string{"session/sesn_1", "session/sesn_2"}, nil},
+		{apikey.RoleWrite, []string{"user/ann"}, nil},
+		{apikey.RoleAdmin, []string{"user/ann"}, object{"type": "user_actor", "user_id": "ann"}},
+		{apikey.RoleAdmin, []string{"system/"}, object{"type": "system_actor"}},
+		{apikey.RoleAdmin, []string{"/"}, nil}, // which is said as null
+		{apikey.RoleAdmin, []string{"robot/7"}, nil},
+		{apikey.RoleAdmin, []string{"user/%ff"}, nil},
+		{apikey.RoleAdmin, []string{strings.Repeat("k", 33) + "/7"}, nil},
+		{apikey.RoleAdmin, []string{`a"b/7`}, nil},
 	} {
 		n++
 		c := w.by[tt.role]
@@ -397,11 +399,11 @@ func TestActors(t *testing.T) {
 		same(t, fmt.Sprint(tt.values), w.made(r)["created_by"], tt.want)
 	}
 	// A session that a tool call names comes before the header's.
-	w.by[memento.RoleWrite].with("Memento-Actor", "session/header").post(t, store+"/tool", object{"command": "create", "path": "/memories/tool.md", "file_text": "", "session_id": "body"})
-	m := w.by[memento.RoleRead].get(t, store+"/memories/by-path?path=/tool.md")
-	v := w.by[memento.RoleRead].get(t, store+"/memory_versions/"+text(t, m, "memory_version_id"))
+	w.by[apikey.RoleWrite].with("Memento-Actor", "session/header").post(t, store+"/tool", object{"command": "create", "path": "/memories/tool.md", "file_text": "", "session_id": "body"})
+	m := w.by[apikey.RoleRead].get(t, store+"/memories/by-path?path=/tool.md")
+	v := w.by[apikey.RoleRead].get(t, store+"/memory_versions/"+text(t, m, "memory_version_id"))
 	same(t, "the tool's actor", v["created_by"], object{"type": "session_actor", "session_id": "body"})
-	same(t, "the tool's key", v["created_by_key_id"], any(w.by[memento.RoleWrite].keyID))
+	same(t, "the tool's key", v["created_by_key_id"], any(w.by[apikey.RoleWrite].keyID))
 }
 
 // A version says with which key it was made on somebody's behalf. Only an admin can
@@ -410,7 +412,7 @@ func TestActorKeys(t *testing.T) {
 	s := newSite(t, nil)
 	w := newWorld(s, "acme")
 	store := stores + "/" + w.store
-	writer, admin, reader := w.by[memento.RoleWrite], w.by[memento.RoleAdmin], w.by[memento.RoleRead]
+	writer, admin, reader := w.by[apikey.RoleWrite], w.by[apikey.RoleAdmin], w.by[apikey.RoleRead]
 	n := 0
 	put := func(c *caller) *reply {
 		n++
@@ -446,13 +448,13 @@ func TestActorKeys(t *testing.T) {
 func (w *world) made(r *reply) object {
 	t := w.site.t
 	t.Helper()
-	return w.by[memento.RoleRead].get(t, stores+"/"+w.store+"/memory_versions/"+text(t, r.ok(t), "memory_version_id"))
+	return w.by[apikey.RoleRead].get(t, stores+"/"+w.store+"/memory_versions/"+text(t, r.ok(t), "memory_version_id"))
 }
 
 // Of two credentials the key counts.
 func TestCredentials(t *testing.T) {
 	s := newSite(t, nil)
-	one, two := s.as("one", memento.RoleRead), s.as("two", memento.RoleRead)
+	one, two := s.as("one", apikey.RoleRead), s.as("two", apikey.RoleRead)
 	for _, tt := range []struct {
 		headers []string
 		want    memento.Workspace
@@ -478,7 +480,7 @@ func TestKeysEnd(t *testing.T) {
 	s := newSite(t, nil)
 	asks := func(c *caller) int { t.Helper(); return c.do(t, "GET", "/v1/whoami", nil).status }
 	at := s.clock.time().Add(time.Hour)
-	k, secret, err := memento.NewKey(memento.DefaultWorkspace, "for an hour", memento.RoleRead, s.clock.time(), at)
+	k, secret, err := apikey.New(memento.DefaultWorkspace, "for an hour", apikey.RoleRead, s.clock.time(), at)
 	if err == nil {
 		err = s.backend.AddKey(t.Context(), k)
 	}
@@ -495,7 +497,7 @@ func TestKeysEnd(t *testing.T) {
 		t.Errorf("at the end: %d", got)
 	}
 
-	revoked := s.as(memento.DefaultWorkspace, memento.RoleAdmin)
+	revoked := s.as(memento.DefaultWorkspace, apikey.RoleAdmin)
 	if got := asks(revoked); got != http.StatusOK {
 		t.Errorf("before it is revoked: %d", got)
 	}
@@ -505,13 +507,13 @@ func TestKeysEnd(t *testing.T) {
 	}
 
 	// With a key that revokes itself the answer still comes.
-	own := s.as(memento.DefaultWorkspace, memento.RoleAdmin)
+	own := s.as(memento.DefaultWorkspace, apikey.RoleAdmin)
 	own.post(t, "/v1/admin/keys/"+own.keyID+"/revoke", nil)
 	if got := asks(own); got != http.StatusUnauthorized {
 		t.Errorf("after it revoked itself: %d", got)
 	}
 
-	rotated := s.as(memento.DefaultWorkspace, memento.RoleWrite)
+	rotated := s.as(memento.DefaultWorkspace, apikey.RoleWrite)
 	if got := asks(rotated); got != http.StatusOK {
 		t.Errorf("before it is rotated: %d", got)
 	}

@@ -22,12 +22,13 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 // An API is an http.Handler. See [New].
 type API struct {
 	backend     memento.Backend
-	keys        memento.KeyKeeper // nil if the backend keeps no keys
+	keys        apikey.Keeper // nil if the backend keeps no keys
 	opts        Options
 	mux         *http.ServeMux
 	stores      storeCache
@@ -75,7 +76,7 @@ type Options struct {
 
 	// RedactRole is the role that erasing the contents of versions needs: RoleAdmin,
 	// which "" means too, or RoleWrite, as in the hosted service.
-	RedactRole memento.Role
+	RedactRole apikey.Role
 
 	// Hosts are the names, without port, that requests may be addressed to; nil
 	// means any. It keeps web pages from reaching a server on this machine by a
@@ -148,7 +149,7 @@ func New(b memento.Backend, opts Options) (*API, error) {
 		scans:   newLimiter("scans", int64(max(3, 2*runtime.GOMAXPROCS(0)-1))),
 		memory:  newLimiter("memory", opts.MemoryBudget),
 	}
-	a.keys, _ = b.(memento.KeyKeeper)
+	a.keys, _ = b.(apikey.Keeper)
 	a.closed, a.close = context.WithCancel(context.Background())
 	a.rates.rate = opts.Rate
 	a.idempotency.maxBytes = min(maxCacheBytes, opts.MemoryBudget/8)

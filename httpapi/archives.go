@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"memento"
+	"memento/apikey"
 	"memento/archive"
 )
 
@@ -71,8 +72,8 @@ func (a *API) importStore(c *call, store *memento.Store, id memento.StoreID, by 
 	switch {
 	case q.err != nil:
 		return q.err
-	case !opts.ContentsOnly && !c.who.Role.Allows(memento.RoleAdmin):
-		return needsRole(memento.RoleAdmin)
+	case !opts.ContentsOnly && !c.who.Role.Allows(apikey.RoleAdmin):
+		return needsRole(apikey.RoleAdmin)
 	case opts.Overwrite && !opts.ContentsOnly:
 		return invalid("overwrite: is for contents_only=true")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -63,7 +64,7 @@ func told(list []object) (versions []object) {
 
 func TestExportAndImport(t *testing.T) {
 	s := newSite(t, nil)
-	admin, writer, reader := s.admin, s.as(memento.DefaultWorkspace, memento.RoleWrite), s.as(memento.DefaultWorkspace, memento.RoleRead)
+	admin, writer, reader := s.admin, s.as(memento.DefaultWorkspace, apikey.RoleWrite), s.as(memento.DefaultWorkspace, apikey.RoleRead)
 	from := admin.life(t)
 	contents := func(store string) (list []object) {
 		t.Helper()

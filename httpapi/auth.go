@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/wire"
 )
 
@@ -21,7 +22,7 @@ const workspaceHeader = "anthropic-workspace-id"
 type Principal struct {
 	ID        string            // of the key, or of the caller if there is no key: for rate limits and logs
 	Workspace memento.Workspace // whose stores the caller can use
-	Role      memento.Role
+	Role      apikey.Role
 	Actor     memento.Actor // recorded on the caller's changes
 }
 
@@ -136,8 +137,8 @@ func (c *call) actor() (memento.Actor, error) {
 	}
 	key, err := url.PathUnescape(keys[0])
 	switch {
-	case !c.who.Role.Allows(memento.RoleAdmin):
-		return memento.Actor{}, needsRole(memento.RoleAdmin)
+	case !c.who.Role.Allows(apikey.RoleAdmin):
+		return memento.Actor{}, needsRole(apikey.RoleAdmin)
 	case err != nil || len(keys) > 1 || key == "" || len(key) > maxActorBytes || !utf8.ValidString(key):
 		return memento.Actor{}, invalid("%s: must be the ID of one key", actorKeyHeader)
 	}
@@ -167,7 +168,7 @@ func (c *call) namedActor() (memento.Actor, error) {
 	}
 	by := memento.Actor{Kind: memento.ActorKind(kind), ID: id}
 	switch {
-	case c.who.Role.Allows(memento.RoleAdmin):
+	case c.who.Role.Allows(apikey.RoleAdmin):
 		if !by.Kind.Known() && by != (memento.Actor{}) {
 			return memento.Actor{}, invalid("%s: unknown kind of actor %q; the kinds are session, api_key, user, service_account and system", actorHeader, printable(kind))
 		}
@@ -175,7 +176,7 @@ func (c *call) namedActor() (memento.Actor, error) {
 			return memento.Actor{}, errActorID
 		}
 	case by.Kind != memento.ActorSession:
-		return memento.Actor{}, needsRole(memento.RoleAdmin)
+		return memento.Actor{}, needsRole(apikey.RoleAdmin)
 	default:
 		if err := checkActorID(id); err != nil {
 			return memento.Actor{}, err
@@ -198,27 +199,27 @@ func checkActorID(id string) error {
 
 // KeyAuth authenticates the API keys that a backend keeps.
 type KeyAuth struct {
-	keys    memento.KeyKeeper
+	keys    apikey.Keeper
 	now     func() time.Time
 	lookups chan struct{} // one element for each lookup under way
 
 	mu            sync.Mutex
-	cache         map[memento.KeyHash]cachedKey
+	cache         map[apikey.Hash]cachedKey
 	invalidations int // number of calls of Invalidate
 }
 
 type cachedKey struct {
-	key   memento.Key
+	key   apikey.Key
 	until time.Time // when the backend is asked again
 }
 
 // NewKeyAuth returns an [Authenticator] for the keys of k. If another process revokes a
 // key, it stays valid here for up to 5 seconds. A nil now means time.Now.
-func NewKeyAuth(k memento.KeyKeeper, now func() time.Time) *KeyAuth {
+func NewKeyAuth(k apikey.Keeper, now func() time.Time) *KeyAuth {
 	if now == nil {
 		now = time.Now
 	}
-	return &KeyAuth{keys: k, now: now, lookups: make(chan struct{}, maxLookups), cache: map[memento.KeyHash]cachedKey{}}
+	return &KeyAuth{keys: k, now: now, lookups: make(chan struct{}, maxLookups), cache: map[apikey.Hash]cachedKey{}}
 }
 
 const (
@@ -231,10 +232,10 @@ const (
 // Authenticate implements [Authenticator]. A secret is looked up by its hash, so that
 // the time of the lookup does not reveal how much of a guess is right.
 func (a *KeyAuth) Authenticate(ctx context.Context, credential string) (Principal, error) {
-	if !strings.HasPrefix(credential, memento.SecretPrefix) {
+	if !strings.HasPrefix(credential, apikey.SecretPrefix) {
 		return Principal{}, ErrUnauthenticated
 	}
-	k, err := a.key(ctx, memento.HashSecret(credential))
+	k, err := a.key(ctx, apikey.HashSecret(credential))
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
 		return Principal{}, ErrUnauthenticated
@@ -251,7 +252,7 @@ func (a *KeyAuth) Authenticate(ctx context.Context, credential string) (Principa
 
 // key returns the key whose secret has the given hash, active or not, from the cache or
 // the backend.
-func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+func (a *KeyAuth) key(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	k, forgotten, ok := a.cached(hash)
 	if ok {
 		return k, nil
@@ -260,15 +261,15 @@ func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, e
 	case a.lookups <- struct{}{}:
 		defer func() { <-a.lookups }()
 	case <-ctx.Done():
-		return memento.Key{}, ctx.Err()
+		return apikey.Key{}, ctx.Err()
 	}
 	k, err := a.keys.KeyByHash(ctx, hash)
 	if err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	if now := a.now(); k.Active(now) && now.Sub(k.UsedAt) >= usedEvery {
 		// A failure to note the time of use must not lock the caller out.
-		if updated, err := a.keys.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{UsedAt: now}); err == nil {
+		if updated, err := a.keys.UpdateKey(ctx, k.Workspace, k.ID, apikey.Update{UsedAt: now}); err == nil {
 			k = updated
 		}
 	}
@@ -278,7 +279,7 @@ func (a *KeyAuth) key(ctx context.Context, hash memento.KeyHash) (memento.Key, e
 
 // cached returns the cached key of a hash, and the number of invalidations so far, for
 // store.
-func (a *KeyAuth) cached(hash memento.KeyHash) (memento.Key, int, bool) {
+func (a *KeyAuth) cached(hash apikey.Hash) (apikey.Key, int, bool) {
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -288,7 +289,7 @@ func (a *KeyAuth) cached(hash memento.KeyHash) (memento.Key, int, bool) {
 
 // store caches a key that the backend returned, unless a key was invalidated since the
 // backend was asked: k may be that key, in its state before the revocation.
-func (a *KeyAuth) store(k memento.Key, forgotten int) {
+func (a *KeyAuth) store(k apikey.Key, forgotten int) {
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()

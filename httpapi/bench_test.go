@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/httpapi"
@@ -20,7 +21,7 @@ import (
 // handler that sends the same bytes: 16 callers over TCP, client included.
 func BenchmarkView(b *testing.B) {
 	backend := memstore.New(nil)
-	_, secret := storetest.NewKey(b, backend, memento.DefaultWorkspace, memento.RoleWrite, time.Now())
+	_, secret := storetest.NewKey(b, backend, memento.DefaultWorkspace, apikey.RoleWrite, time.Now())
 	api, err := httpapi.New(backend, httpapi.Options{Auth: httpapi.NewKeyAuth(backend, nil), Detector: sensitive.Default()})
 	if err != nil {
 		b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 	"memento/test/cputime"
 	"memento/test/race"
@@ -81,7 +82,7 @@ func TestLengthFirst(t *testing.T) {
 // and is given back.
 func TestBodiesWithinMemory(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.MemoryBudget, o.QueueTime = 32<<20, 20*time.Millisecond })
-	one, other := s.as("one", memento.RoleWrite), s.as("other", memento.RoleWrite)
+	one, other := s.as("one", apikey.RoleWrite), s.as("other", apikey.RoleWrite)
 	store, others := one.newStore(t, "a"), other.newStore(t, "b")
 	var held []*pending
 	for range 8 {
@@ -191,7 +192,7 @@ func TestPagesBySize(t *testing.T) {
 // come again. An import that unpacks to more than there is memory for is refused.
 func TestArchivesWithinMemory(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.MemoryBudget, o.QueueTime = 24<<20, 50*time.Millisecond })
-	one, other := s.as("one", memento.RoleAdmin), s.as("other", memento.RoleAdmin)
+	one, other := s.as("one", apikey.RoleAdmin), s.as("other", apikey.RoleAdmin)
 	store, others := one.newStore(t, "a"), other.newStore(t, "b")
 	for i := range 3 {
 		one.put(t, store, fmt.Sprintf("/n%d.md", i), "some text")

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"memento"
+	"memento/apikey"
 	"memento/internal/wire"
 )
 
@@ -119,7 +119,7 @@ func (c *call) serve() error {
 		return err
 	}
 	key := c.who.key()
-	if err := a.rates.allow(key, c.route.role != memento.RoleRead, 1, time.Now()); err != nil {
+	if err := a.rates.allow(key, c.route.role != apikey.RoleRead, 1, time.Now()); err != nil {
 		return err
 	}
 	if c.route.kind == anthropicEndpoint {

@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
 func TestApplyChanges(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	changes := store + "/changes"
 	a := c.put(t, store, "/a", "one")
@@ -106,7 +107,7 @@ func TestApplyChanges(t *testing.T) {
 	if found, _ := answer["masked"].([]any); len(found) != 1 || found[0].(object)["path"] != "/s" || found[0].(object)["line"] != 2. {
 		t.Errorf("masked is %v", answer["masked"])
 	}
-	s.as("a", memento.RoleRead).do(t, http.MethodPost, changes, object{"changes": []object{}}).fails(t, 403, noAccess, "write")
+	s.as("a", apikey.RoleRead).do(t, http.MethodPost, changes, object{"changes": []object{}}).fails(t, 403, noAccess, "write")
 }
 
 // An event is one of a stream.
@@ -203,7 +204,7 @@ func (l *listener) must() event {
 
 func TestStreamOfChanges(t *testing.T) {
 	s := newSite(t, nil)
-	w, r := s.as("a", memento.RoleWrite), s.as("a", memento.RoleRead)
+	w, r := s.as("a", apikey.RoleWrite), s.as("a", apikey.RoleRead)
 	store := w.newStore(t, "notes")
 	changes := store + "/changes"
 	first := w.put(t, store, "/a", "one")
@@ -234,7 +235,7 @@ func TestStreamOfChanges(t *testing.T) {
 	same(t, "version", resumed.must().data["id"], second["memory_version_id"])
 	same(t, "version", r.listen(t, changes+"?after="+e.id).must().data["id"], second["memory_version_id"])
 	// What is not there any more is not sent.
-	s.admin = s.as("a", memento.RoleAdmin)
+	s.admin = s.as("a", apikey.RoleAdmin)
 	w.put(t, store, "/c", "three")
 	s.admin.post(t, store+"/prune", object{"before": memento.EndOfTime})
 	after := r.listen(t, changes+"?after=1")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/archive"
 	"memento/internal/wire"
 )
@@ -68,7 +69,7 @@ func notFoundErr(what string) *apiError {
 
 const theStore = "memory store"
 
-func needsRole(role memento.Role) *apiError {
+func needsRole(role apikey.Role) *apiError {
 	return &apiError{status: http.StatusForbidden, kind: permissionError, message: fmt.Sprintf("this key's role does not allow this; the role %s is required", role)}
 }
 

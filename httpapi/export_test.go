@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 // An Endpoint is a row of the table, for tests from outside.
 type Endpoint struct {
 	Method, Pattern string
-	Role            memento.Role // that it needs; "" for none
-	Standard        bool         // of the Memory Stores API
+	Role            apikey.Role // that it needs; "" for none
+	Standard        bool        // of the Memory Stores API
 	Stream          bool
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/backend"
 	"memento/httpapi"
 )
 
@@ -59,7 +60,7 @@ func (g *generator) right() *draft {
 	q := g.world.question(e)
 	about := g.world.ids
 	if e.Method == "DELETE" && strings.HasSuffix(e.Pattern, "{store}") || strings.HasSuffix(e.Pattern, "/archive") {
-		about.store = string(memento.NewStoreID(time.Now())) // so that there remains something to attack
+		about.store = string(backend.NewStoreID(time.Now())) // so that there remains something to attack
 	}
 	d := &draft{method: e.Method, path: about.path(e), query: q.query, headers: []string{"Host", "localhost"}}
 	if !g.in(20) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -103,7 +104,7 @@ func TestIdempotencyKeyReused(t *testing.T) {
 	same(t, "the repetition", string(c.do(t, http.MethodPost, tool, create("/a")).text), string(first))
 	same(t, "memories", column(items(t, s.admin.get(t, store+"/memories")), "path"), []any{"/a"})
 	// Somebody else's key is another's, and so is one that is forgotten.
-	s.as(memento.DefaultWorkspace, memento.RoleWrite).with("Idempotency-Key", "one").post(t, tool, create("/b"))
+	s.as(memento.DefaultWorkspace, apikey.RoleWrite).with("Idempotency-Key", "one").post(t, tool, create("/b"))
 	s.clock.add(11 * time.Minute)
 	c.post(t, tool, create("/c"))
 }
@@ -118,7 +119,7 @@ func TestWrongKeysAreSlowed(t *testing.T) {
 		t.Errorf("the first %d took %v", freeFailures, took)
 	}
 	start = time.Now()
-	wrong := &caller{url: s.url, key: memento.NewSecret()}
+	wrong := &caller{url: s.url, key: apikey.NewSecret()}
 	if status, took := wrong.do(t, http.MethodGet, stores, nil).status, time.Since(start); status != http.StatusUnauthorized || took < delay {
 		t.Errorf("one more: %d after %v", status, took)
 	}
@@ -139,7 +140,7 @@ func TestRightKeysAreNotSlowed(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			request.Header.Set("x-api-key", memento.NewSecret())
+			request.Header.Set("x-api-key", apikey.NewSecret())
 			r, err := http.DefaultTransport.RoundTrip(request)
 			switch {
 			case err != nil: // it was still waiting when it was cancelled
@@ -173,7 +174,7 @@ const freeFailures = 30
 // wrongKeys sends as many wrong keys as are answered at once.
 func (s *site) wrongKeys(t *testing.T) {
 	t.Helper()
-	wrong := &caller{url: s.url, key: memento.NewSecret()}
+	wrong := &caller{url: s.url, key: apikey.NewSecret()}
 	for range freeFailures {
 		if r := wrong.do(t, http.MethodGet, stores, nil); r.status != http.StatusUnauthorized {
 			t.Fatalf("a wrong key: %d", r.status)
@@ -207,9 +208,9 @@ func TestStrictDepth(t *testing.T) {
 // Erasing versions, which hides what was done, is for admins, unless the server is set
 // to let those who write do it.
 func TestRedactRole(t *testing.T) {
-	for role, status := range map[memento.Role]int{"": 403, memento.RoleAdmin: 403, memento.RoleWrite: 200} {
+	for role, status := range map[apikey.Role]int{"": 403, apikey.RoleAdmin: 403, apikey.RoleWrite: 200} {
 		s := newSite(t, func(o *httpapi.Options) { o.RedactRole = role })
-		admin, writer := s.as("a", memento.RoleAdmin), s.as("a", memento.RoleWrite)
+		admin, writer := s.as("a", apikey.RoleAdmin), s.as("a", apikey.RoleWrite)
 		store := writer.newStore(t, "notes")
 		redact := func(c *caller, p string) int {
 			t.Helper()
@@ -223,7 +224,7 @@ func TestRedactRole(t *testing.T) {
 		if got := redact(writer.with("Memento-Actor", "session/sesn_1"), "/b"); got != status {
 			t.Errorf("redact_role %q: a session gets %d, want %d", role, got, status)
 		}
-		if got := redact(s.as("a", memento.RoleRead), "/c"); got != 403 {
+		if got := redact(s.as("a", apikey.RoleRead), "/c"); got != 403 {
 			t.Errorf("redact_role %q: a reader gets %d", role, got)
 		}
 		if got := redact(admin, "/d"); got != 200 {
@@ -233,7 +234,7 @@ func TestRedactRole(t *testing.T) {
 }
 
 // writersRedact is a server that is as the hosted service.
-func writersRedact(o *httpapi.Options) { o.RedactRole = memento.RoleWrite }
+func writersRedact(o *httpapi.Options) { o.RedactRole = apikey.RoleWrite }
 
 // A client that reads only after it has sent all of a body that nobody wants gets the
 // answer, not a connection that was reset.

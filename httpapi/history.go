@@ -9,6 +9,7 @@ import (
 
 	"memento"
 	"memento/internal/wire"
+	"memento/maintenance"
 )
 
 // streamHistory sends the versions of memento.History.ListVersions as lines of JSON
@@ -146,7 +147,7 @@ func (a *API) pruneHistory(c *call, store *memento.Store, id memento.StoreID) er
 	if body.Keep < 0 {
 		return invalid("keep: must not be negative")
 	}
-	now, share := a.opts.Now(), memento.DefaultShare
+	now, share := a.opts.Now(), maintenance.DefaultShare
 	if !body.DryRun && before.Sub(now) > pruneSlack && before.Before(memento.EndOfTime) {
 		return invalid("before: lies in the future by the server's clock, which says %s; %s is for all versions",
 			now.UTC().Format(time.RFC3339), memento.EndOfTime.Format(time.RFC3339))
@@ -154,10 +155,10 @@ func (a *API) pruneHistory(c *call, store *memento.Store, id memento.StoreID) er
 	if body.Force || body.DryRun {
 		share = 0
 	}
-	done, err := store.Prune(c.context(), memento.PruneOptions{
+	done, err := maintenance.Prune(c.context(), store, memento.PruneOptions{
 		Before: before.UTC(), Keep: body.Keep, Memory: body.Memory, DryRun: body.DryRun,
 	}, now, share)
-	if held, ok := errors.AsType[*memento.HeldError](err); ok {
+	if held, ok := errors.AsType[*maintenance.HeldError](err); ok {
 		return invalid("this would remove %d of %d versions that were due more than a day ago, which is more than usual; nothing was removed; repeat with \"force\": true to remove them",
 			held.Count, held.Of)
 	}

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 func TestEntries(t *testing.T) {
 	s := newSite(t, writersRedact)
-	store := s.as("a", memento.RoleWrite).life(t)
-	c := s.as("a", memento.RoleRead)
+	store := s.as("a", apikey.RoleWrite).life(t)
+	c := s.as("a", apikey.RoleRead)
 	memories := c.pages(t, store+"/memories", 20)
 	same(t, "all", c.lines(t, store+"/entries"), memories)
 	full := c.pages(t, store+"/memories?view=full", 20)
@@ -38,7 +39,7 @@ func TestEntries(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	s := newSite(t, nil)
-	admin, reader := s.admin, s.as(memento.DefaultWorkspace, memento.RoleRead)
+	admin, reader := s.admin, s.as(memento.DefaultWorkspace, apikey.RoleRead)
 	store := admin.life(t)
 	versions := reader.pages(t, store+"/memory_versions?view=full", 20)
 	oldest := make([]object, len(versions))
@@ -91,7 +92,7 @@ func TestHistory(t *testing.T) {
 	same(t, "answer to nothing", ndjson.post(t, to+"/history", "{\"type\":\"end\"}\n")["versions"], 0.)
 	failure := ndjson.do(t, http.MethodPost, to+"/history", stream).fails(t, 409, pathConflict)
 	same(t, "code", failure["code"], "exist")
-	s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, http.MethodPost, to+"/history", stream).fails(t, 403, noAccess, "admin")
+	s.as(memento.DefaultWorkspace, apikey.RoleWrite).do(t, http.MethodPost, to+"/history", stream).fails(t, 403, noAccess, "admin")
 }
 
 func TestPrune(t *testing.T) {
@@ -118,7 +119,7 @@ func TestPrune(t *testing.T) {
 	} {
 		s.admin.do(t, http.MethodPost, prune, body).fails(t, 400, invalidRequest, words)
 	}
-	s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, http.MethodPost, prune, object{"before": before}).fails(t, 403, noAccess, "admin")
+	s.as(memento.DefaultWorkspace, apikey.RoleWrite).do(t, http.MethodPost, prune, object{"before": before}).fails(t, 403, noAccess, "admin")
 }
 
 // A client whose clock is wrong removes nothing by it, and nobody more than usual

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/storetest"
 	"memento/httpapi"
 	"memento/test/proctest"
@@ -65,7 +66,7 @@ func TestMalformedRequests(t *testing.T) {
 	for sent := 0; sent < attacks; sent += round {
 		ws := memento.Workspace(fmt.Sprint("attacked-", sent/round))
 		w := newWorld(s, ws)
-		g.world, g.key = w, w.by[memento.RoleAdmin].key
+		g.world, g.key = w, w.by[apikey.RoleAdmin].key
 		work := make(chan attack)
 		var senders sync.WaitGroup
 		for range callers {
@@ -118,7 +119,7 @@ func TestMalformedRequests(t *testing.T) {
 		if e.Method == "DELETE" || strings.HasSuffix(e.Pattern, "/archive") || strings.HasSuffix(e.Pattern, "/import") || strings.HasSuffix(e.Pattern, "/restore") || strings.HasSuffix(e.Pattern, "/revoke") {
 			continue // after which there is nothing for others, or something in their way
 		}
-		if r := w.ask(w.by[memento.RoleAdmin], e, w.ids); r.status != http.StatusOK {
+		if r := w.ask(w.by[apikey.RoleAdmin], e, w.ids); r.status != http.StatusOK {
 			t.Errorf("afterwards %s: %d %s", r.request, r.status, r.text)
 		}
 	}
@@ -129,7 +130,7 @@ func TestMalformedRequests(t *testing.T) {
 func TestTimesBeyond(t *testing.T) {
 	s := newSite(t, nil)
 	w := newWorld(s, "acme")
-	admin, store := w.by[memento.RoleAdmin], stores+"/"+w.store
+	admin, store := w.by[apikey.RoleAdmin], stores+"/"+w.store
 	for _, at := range []string{"9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"} {
 		admin.do(t, "POST", "/v1/admin/keys", object{"name": "k", "role": "read", "expires_at": at}).fails(t, http.StatusBadRequest, invalidRequest)
 		version := object{"type": "memory_version", "id": "memver_x", "memory_id": "mem_x", "operation": "created", "path": "/x.md", "content": "x", "content_sha256": memento.HashContent("x"), "created_at": at}
@@ -153,7 +154,7 @@ func TestTimesBeyond(t *testing.T) {
 // asker's, and of keys.
 func leaks(w *world) (list []string) {
 	for _, c := range w.by {
-		hash := memento.HashSecret(c.key)
+		hash := apikey.HashSecret(c.key)
 		list = append(list, c.key, c.keyID, fmt.Sprintf("%x", hash[:]))
 	}
 	return append(list, w.canary(), w.store, w.memory, w.version, w.key)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -18,7 +19,7 @@ import (
 // once.
 func TestRepeatedCalls(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	tool := store + "/tool"
 	c.post(t, tool, object{"command": "create", "path": "/memories/log.md", "file_text": ""})
@@ -47,7 +48,7 @@ func TestRepeatedCalls(t *testing.T) {
 	check("a retry of what never came", 3)
 	retry.post(t, tool, line("toolu_2"))
 	check("its retry", 3)
-	s.as("a", memento.RoleWrite).with("X-Stainless-Retry-Count", "1").post(t, tool, line("toolu_2"))
+	s.as("a", apikey.RoleWrite).with("X-Stainless-Retry-Count", "1").post(t, tool, line("toolu_2"))
 	check("another key's", 4)
 	other := c.newStore(t, "others") + "/tool"
 	same(t, "is_error in another store", retry.post(t, other, line("toolu_2"))["is_error"], true)
@@ -88,7 +89,7 @@ func TestRepeatedWhileUnderWay(t *testing.T) {
 			}
 		}
 	})
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	const body = `{"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"create","path":"/memories/a.md","file_text":"x"}}`
 
@@ -132,7 +133,7 @@ func TestLargeAnswersAreNotKept(t *testing.T) {
 		at := time.Date(2026, 9, 26, 12, 0, 0, 0, time.UTC)
 		o.Now = func() time.Time { return at } // so that nothing is forgotten for its age
 	})
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	c.put(t, store, "/a.md", strings.Repeat("a line\n", 2000))
 	// One call writes: what only views is never kept.

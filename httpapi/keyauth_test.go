@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/httpapi"
@@ -21,16 +22,16 @@ import (
 
 // A watchedKeeper tells which hashes are looked up, and can hold the answer back.
 type watchedKeeper struct {
-	memento.KeyKeeper
+	apikey.Keeper
 
 	mu     sync.Mutex
-	asked  []memento.KeyHash
+	asked  []apikey.Hash
 	answer chan struct{} // if not nil, answers wait for something in it
 	wait   chan struct{} // has something once an answer waits
 }
 
-func (k *watchedKeeper) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
-	key, err := k.KeyKeeper.KeyByHash(ctx, hash)
+func (k *watchedKeeper) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
+	key, err := k.Keeper.KeyByHash(ctx, hash)
 	k.mu.Lock()
 	k.asked = append(k.asked, hash)
 	answer, wait := k.answer, k.wait
@@ -40,7 +41,7 @@ func (k *watchedKeeper) KeyByHash(ctx context.Context, hash memento.KeyHash) (me
 		select {
 		case <-answer:
 		case <-ctx.Done():
-			return memento.Key{}, ctx.Err()
+			return apikey.Key{}, ctx.Err()
 		}
 	}
 	return key, err
@@ -68,10 +69,10 @@ func (k *watchedKeeper) lookups() int {
 }
 
 // keyed returns an authenticator over a keeper with one key.
-func keyed(t *testing.T, now func() time.Time) (*httpapi.KeyAuth, *watchedKeeper, memento.Key, string) {
+func keyed(t *testing.T, now func() time.Time) (*httpapi.KeyAuth, *watchedKeeper, apikey.Key, string) {
 	t.Helper()
-	keeper := &watchedKeeper{KeyKeeper: memstore.New(nil)}
-	k, secret := storetest.NewKey(t, keeper, "acme", memento.RoleRead, now())
+	keeper := &watchedKeeper{Keeper: memstore.New(nil)}
+	k, secret := storetest.NewKey(t, keeper, "acme", apikey.RoleRead, now())
 	return httpapi.NewKeyAuth(keeper, now), keeper, k, secret
 }
 
@@ -81,14 +82,14 @@ func keyed(t *testing.T, now func() time.Time) (*httpapi.KeyAuth, *watchedKeeper
 func TestLookupByHash(t *testing.T) {
 	auth, keeper, _, secret := keyed(t, time.Now)
 	var near []string
-	for i := len(memento.SecretPrefix); i < len(secret); i++ {
+	for i := len(apikey.SecretPrefix); i < len(secret); i++ {
 		other := byte('A')
 		if secret[i] == other {
 			other = 'B'
 		}
 		near = append(near, secret[:i]+string(other)+secret[i+1:], secret[:i]+strings.Repeat("A", len(secret)-i-1)+"_")
 	}
-	right := memento.HashSecret(secret)
+	right := apikey.HashSecret(secret)
 	for _, guess := range near {
 		before := keeper.lookups()
 		if _, err := auth.Authenticate(t.Context(), guess); !errors.Is(err, httpapi.ErrUnauthenticated) {
@@ -98,7 +99,7 @@ func TestLookupByHash(t *testing.T) {
 			t.Fatalf("%d lookups for a wrong key; want 1", got)
 		}
 		asked := keeper.asked[len(keeper.asked)-1]
-		if asked != memento.HashSecret(guess) {
+		if asked != apikey.HashSecret(guess) {
 			t.Fatal("looked up by something else than the hash of the whole secret")
 		}
 		different := 0
@@ -117,7 +118,7 @@ func TestLookupByHash(t *testing.T) {
 func TestTimeOfGuesses(t *testing.T) {
 	auth, keeper, _, secret := keyed(t, time.Now)
 	for range 200 {
-		k, _, err := memento.NewKey("acme", "another", memento.RoleRead, time.Now(), time.Time{})
+		k, _, err := apikey.New("acme", "another", apikey.RoleRead, time.Now(), time.Time{})
 		if err == nil {
 			err = keeper.AddKey(t.Context(), k)
 		}
@@ -129,7 +130,7 @@ func TestTimeOfGuesses(t *testing.T) {
 	if strings.HasSuffix(secret, last) {
 		last = "B"
 	}
-	guesses := []string{secret[:len(secret)-1] + last, memento.SecretPrefix + strings.Repeat("-", len(secret)-len(memento.SecretPrefix))}
+	guesses := []string{secret[:len(secret)-1] + last, apikey.SecretPrefix + strings.Repeat("-", len(secret)-len(apikey.SecretPrefix))}
 	took := [2][]time.Duration{}
 	for round := range 200 {
 		for i := range guesses {
@@ -166,7 +167,7 @@ func TestRevokedWhileLookedUp(t *testing.T) {
 		done <- err
 	}()
 	<-wait // it has been read, and is active
-	if _, err := keeper.UpdateKey(t.Context(), k.Workspace, k.ID, memento.KeyUpdate{RevokedAt: time.Now()}); err != nil {
+	if _, err := keeper.UpdateKey(t.Context(), k.Workspace, k.ID, apikey.Update{RevokedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	auth.Invalidate(k.ID)
@@ -185,7 +186,7 @@ func TestRevokedByAnotherProcess(t *testing.T) {
 	if _, err := auth.Authenticate(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keeper.UpdateKey(t.Context(), k.Workspace, k.ID, memento.KeyUpdate{RevokedAt: c.time()}); err != nil {
+	if _, err := keeper.UpdateKey(t.Context(), k.Workspace, k.ID, apikey.Update{RevokedAt: c.time()}); err != nil {
 		t.Fatal(err)
 	}
 	before := keeper.lookups()
@@ -216,7 +217,7 @@ func TestFloodOfKeys(t *testing.T) {
 	var flood sync.WaitGroup
 	for range 200 {
 		flood.Go(func() {
-			if _, err := auth.Authenticate(ctx, memento.NewSecret()); err == nil {
+			if _, err := auth.Authenticate(ctx, apikey.NewSecret()); err == nil {
 				t.Error("a wrong key was let in")
 			}
 		})
@@ -235,7 +236,7 @@ func TestFloodOfKeys(t *testing.T) {
 	cancel()
 	flood.Wait()
 	keeper.release()
-	if _, err := auth.Authenticate(t.Context(), memento.NewSecret()); !errors.Is(err, httpapi.ErrUnauthenticated) {
+	if _, err := auth.Authenticate(t.Context(), apikey.NewSecret()); !errors.Is(err, httpapi.ErrUnauthenticated) {
 		t.Errorf("after the flood: %v", err)
 	}
 }
@@ -249,7 +250,7 @@ func TestUseIsNoted(t *testing.T) {
 		if _, err := auth.Authenticate(t.Context(), secret); err != nil {
 			t.Fatal(err)
 		}
-		now, err := keeper.KeyKeeper.KeyByHash(t.Context(), k.Hash)
+		now, err := keeper.Keeper.KeyByHash(t.Context(), k.Hash)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,13 +280,13 @@ func TestFirstOf(t *testing.T) {
 			t.Errorf("%+v, %v", who, err)
 		}
 	}
-	if _, err := both.Authenticate(t.Context(), memento.NewSecret()); !errors.Is(err, httpapi.ErrUnauthenticated) {
+	if _, err := both.Authenticate(t.Context(), apikey.NewSecret()); !errors.Is(err, httpapi.ErrUnauthenticated) {
 		t.Errorf("a wrong key: %v", err)
 	}
 	keeper.hold()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := both.Authenticate(ctx, memento.NewSecret()); err == nil || errors.Is(err, httpapi.ErrUnauthenticated) {
+	if _, err := both.Authenticate(ctx, apikey.NewSecret()); err == nil || errors.Is(err, httpapi.ErrUnauthenticated) {
 		t.Errorf("a keeper that fails: %v; want its fault", err)
 	}
 }
@@ -295,16 +296,16 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.Poll = 10 * time.Millisecond })
 	w := newWorld(s, "acme")
 	for what, end := range map[string]func(*caller){
-		"revoked": func(c *caller) { w.by[memento.RoleAdmin].post(t, "/v1/admin/keys/"+c.keyID+"/revoke", nil) },
+		"revoked": func(c *caller) { w.by[apikey.RoleAdmin].post(t, "/v1/admin/keys/"+c.keyID+"/revoke", nil) },
 		"expired or is revoked": func(c *caller) {
 			until := s.clock.time().Add(time.Minute)
-			if _, err := s.backend.UpdateKey(t.Context(), "acme", memento.KeyID(c.keyID), memento.KeyUpdate{ExpiresAt: until}); err != nil {
+			if _, err := s.backend.UpdateKey(t.Context(), "acme", memento.KeyID(c.keyID), apikey.Update{ExpiresAt: until}); err != nil {
 				t.Fatal(err)
 			}
 			s.clock.add(time.Hour)
 		},
 	} {
-		reader := s.as("acme", memento.RoleRead)
+		reader := s.as("acme", apikey.RoleRead)
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, "GET", s.url+stores+"/"+w.store+"/changes", nil)
@@ -322,7 +323,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 			t.Fatalf("%s: %d %q", what, response.StatusCode, lines.Text())
 		}
 		end(reader)
-		w.by[memento.RoleWrite].put(t, stores+"/"+w.store, fmt.Sprintf("/after it %s.md", what), "for others")
+		w.by[apikey.RoleWrite].put(t, stores+"/"+w.store, fmt.Sprintf("/after it %s.md", what), "for others")
 		for lines.Scan() {
 			if strings.Contains(lines.Text(), "memory_version") {
 				t.Errorf("%s: the stream goes on: %s", what, lines.Text())

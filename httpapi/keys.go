@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/wire"
 )
 
@@ -18,7 +19,7 @@ func (a *API) whoAmI(c *call) error {
 
 // keyKeeper returns the backend's KeyKeeper, or ErrUnsupported if the backend keeps no
 // keys.
-func (c *call) keyKeeper() (memento.KeyKeeper, error) {
+func (c *call) keyKeeper() (apikey.Keeper, error) {
 	if c.api.keys == nil {
 		return nil, &memento.Error{Op: "keys", Err: memento.ErrUnsupported}
 	}
@@ -41,21 +42,21 @@ func (a *API) listKeys(c *call) error {
 }
 
 // key returns the key that the path names, and its KeyKeeper.
-func (c *call) key() (memento.Key, memento.KeyKeeper, error) {
+func (c *call) key() (apikey.Key, apikey.Keeper, error) {
 	keys, err := c.keyKeeper()
 	if err != nil {
-		return memento.Key{}, nil, err
+		return apikey.Key{}, nil, err
 	}
 	id, err := c.pathID("key", "apikey_", "key")
 	if err != nil {
-		return memento.Key{}, nil, err
+		return apikey.Key{}, nil, err
 	}
 	for k, err := range keys.ListKeys(c.context(), c.who.Workspace) {
 		if err != nil || k.ID == memento.KeyID(id) {
 			return k, keys, err
 		}
 	}
-	return memento.Key{}, nil, notFoundErr("key")
+	return apikey.Key{}, nil, notFoundErr("key")
 }
 
 func (a *API) getKey(c *call) error {
@@ -75,7 +76,7 @@ func (a *API) createKey(c *call) error {
 	}
 	var body struct {
 		Name      *string       `json:"name"`
-		Role      *memento.Role `json:"role"`
+		Role      *apikey.Role  `json:"role"`
 		ExpiresAt *time.Time    `json:"expires_at"`
 		ID        memento.KeyID `json:"id"`
 		SHA256    string        `json:"key_sha256"`
@@ -98,7 +99,7 @@ func (a *API) createKey(c *call) error {
 			return invalid("expires_at: must be in the future; omit it for a key that does not expire")
 		}
 	}
-	k, secret, err := memento.NewKey(c.who.Workspace, name, role, a.opts.Now().UTC().Truncate(time.Microsecond), expires)
+	k, secret, err := apikey.New(c.who.Workspace, name, role, a.opts.Now().UTC().Truncate(time.Microsecond), expires)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ type ownSecret struct {
 }
 
 // replace sets the hash, hint and ID of k to those of the caller's own secret.
-func (o ownSecret) replace(k *memento.Key) error {
+func (o ownSecret) replace(k *apikey.Key) error {
 	if err := checkHash("key_sha256", o.sha256); err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (o ownSecret) replace(k *memento.Key) error {
 		return invalid("id: must be apikey_ and up to %d letters, digits, hyphens and underscores", maxIDBytes-len("apikey_"))
 	}
 	hash, _ := hex.DecodeString(o.sha256) // checkHash has checked the form
-	k.Hash, k.Hint = memento.KeyHash(hash), o.hint
+	k.Hash, k.Hint = apikey.Hash(hash), o.hint
 	if o.id != "" {
 		k.ID = o.id
 	}
@@ -134,7 +135,7 @@ func (o ownSecret) replace(k *memento.Key) error {
 
 // addKey adds a key, with its generated secret or with the caller's own, and returns the
 // answer.
-func addKey(c *call, keys memento.KeyKeeper, k memento.Key, secret string, own ownSecret) (answer wire.Key, err error) {
+func addKey(c *call, keys apikey.Keeper, k apikey.Key, secret string, own ownSecret) (answer wire.Key, err error) {
 	if own != (ownSecret{}) {
 		if err := own.replace(&k); err != nil {
 			return answer, err
@@ -158,7 +159,7 @@ func (a *API) revokeKey(c *call) error {
 	if err := c.decode(&struct{}{}); err != nil {
 		return err
 	}
-	u := memento.KeyUpdate{RevokedAt: a.opts.Now().UTC()}
+	u := apikey.Update{RevokedAt: a.opts.Now().UTC()}
 	if k, err = keys.UpdateKey(c.context(), k.Workspace, k.ID, u); err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (a *API) rotateKey(c *call) error {
 	if !old.Active(now) {
 		return invalid("this key has expired or is revoked; create another")
 	}
-	k, secret, err := memento.NewKey(old.Workspace, old.Name, old.Role, now, old.ExpiresAt)
+	k, secret, err := apikey.New(old.Workspace, old.Name, old.Role, now, old.ExpiresAt)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (a *API) rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := keys.UpdateKey(c.context(), old.Workspace, old.ID, memento.KeyUpdate{ExpiresAt: now.Add(max(grace, time.Microsecond))}); err != nil {
+	if _, err := keys.UpdateKey(c.context(), old.Workspace, old.ID, apikey.Update{ExpiresAt: now.Add(max(grace, time.Microsecond))}); err != nil {
 		return err
 	}
 	invalidateKey(a.opts.Auth, old.ID)

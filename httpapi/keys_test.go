@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -25,7 +25,7 @@ func (s *site) user(t *testing.T, made object) *caller {
 
 func TestKeys(t *testing.T) {
 	s := newSite(t, nil)
-	admin := s.as("a", memento.RoleAdmin)
+	admin := s.as("a", apikey.RoleAdmin)
 	same(t, "the admin's own", column(items(t, admin.get(t, adminKeys)), "id"), []any{admin.keyID})
 
 	s.clock.add(time.Second)
@@ -94,7 +94,7 @@ func TestKeys(t *testing.T) {
 	} {
 		admin.do(t, http.MethodPost, adminKeys, body).fails(t, 400, invalidRequest, want)
 	}
-	for _, role := range []memento.Role{memento.RoleRead, memento.RoleWrite} {
+	for _, role := range []apikey.Role{apikey.RoleRead, apikey.RoleWrite} {
 		c := s.as("a", role)
 		for _, r := range []*reply{
 			c.do(t, http.MethodGet, adminKeys, nil), c.do(t, http.MethodPost, adminKeys, object{"name": "x", "role": "read"}),
@@ -108,8 +108,8 @@ func TestKeys(t *testing.T) {
 // A caller may keep the secret to itself.
 func TestKeyByItsHash(t *testing.T) {
 	s := newSite(t, nil)
-	secret := memento.NewSecret()
-	hash := memento.HashSecret(secret)
+	secret := apikey.NewSecret()
+	hash := apikey.HashSecret(secret)
 	body := object{"name": "own", "role": "write", "key_sha256": hex.EncodeToString(hash[:]), "hint": secret[len(secret)-4:], "id": "apikey_own"}
 	made := s.admin.post(t, adminKeys, body)
 	keys(t, made, keyFields...) // without the secret
@@ -162,7 +162,7 @@ func TestKeyRotation(t *testing.T) {
 // A key of another workspace is none.
 func TestKeysOfOthers(t *testing.T) {
 	s := newSite(t, nil)
-	a, b := s.as("a", memento.RoleAdmin), s.as("b", memento.RoleAdmin)
+	a, b := s.as("a", apikey.RoleAdmin), s.as("b", apikey.RoleAdmin)
 	for _, id := range []string{b.keyID, "apikey_1", "x", "memstore_1", "apikey_a%2Fb"} {
 		for _, r := range []*reply{
 			a.do(t, http.MethodGet, adminKeys+"/"+id, nil),

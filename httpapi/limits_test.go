@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/httpapi"
 )
 
@@ -89,7 +90,7 @@ func TestRatesForget(t *testing.T) {
 // not concerned.
 func TestRateLimits(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.Rate = httpapi.Rate{Reads: 1, Writes: 1, Burst: 3} })
-	reader, writer := s.as("acme", memento.RoleRead), s.as("acme", memento.RoleWrite)
+	reader, writer := s.as("acme", apikey.RoleRead), s.as("acme", apikey.RoleWrite)
 	for i := range 3 {
 		if r := reader.with("Connection", "close").do(t, "GET", "/v1/whoami", nil); r.status != http.StatusOK {
 			t.Fatalf("request %d: %d %s", i, r.status, r.text)
@@ -119,7 +120,7 @@ func TestRateLimits(t *testing.T) {
 		t.Errorf("a read of a key that wrote too much: %d %s", r.status, r.text)
 	}
 	// Refusals for other reasons do not count, or a wrong key could use up a rate.
-	nobody := s.as("acme", memento.RoleRead)
+	nobody := s.as("acme", apikey.RoleRead)
 	for range 10 {
 		nobody.do(t, "POST", stores, object{"name": "x"}).fails(t, http.StatusForbidden, noAccess)
 	}
@@ -183,7 +184,7 @@ func (s *site) fill(c *caller, store string) (held []*pending) {
 		if time.Now().After(end) {
 			s.t.Fatalf("%d requests are under way, and there is a place for one more", len(held))
 		}
-		held = append(held, s.begin(c, store+"/memories", fmt.Sprintf(`{"path":"/%s/%d.md","content":"x"}`, memento.NewMemoryID(end), len(held))))
+		held = append(held, s.begin(c, store+"/memories", fmt.Sprintf(`{"path":"/%s/%d.md","content":"x"}`, backend.NewMemoryID(end), len(held))))
 	}
 }
 
@@ -226,7 +227,7 @@ func TestConcurrency(t *testing.T) {
 	const most = 4
 	s := newSite(t, func(o *httpapi.Options) { o.MaxConcurrent, o.QueueTime = most, 20*time.Millisecond })
 	store := s.admin.newStore(t, "a")
-	nobody := &caller{url: s.url, key: memento.NewSecret()}
+	nobody := &caller{url: s.url, key: apikey.NewSecret()}
 	for range 3 * most {
 		s.begin(nobody, store+"/memories", `{"path":"/a.md"}`)
 	}
@@ -280,8 +281,8 @@ func TestConcurrency(t *testing.T) {
 func TestShareOfOneKey(t *testing.T) {
 	const most, ofWorkspace, ofKey = 12, 9, 7
 	s := newSite(t, func(o *httpapi.Options) { o.MaxConcurrent, o.QueueTime = most, 20*time.Millisecond })
-	greedy, second := s.as("acme", memento.RoleWrite), s.as("acme", memento.RoleWrite)
-	other := s.as("other", memento.RoleWrite)
+	greedy, second := s.as("acme", apikey.RoleWrite), s.as("acme", apikey.RoleWrite)
+	other := s.as("other", apikey.RoleWrite)
 	store, others := greedy.newStore(t, "a"), other.newStore(t, "b")
 	serves := func(c *caller, store string) {
 		t.Helper()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 )
 
 var memoryFields = []string{
@@ -29,7 +30,7 @@ func ifHash(hash any) object { return object{"type": "content_sha256", "content_
 // The wire reference's example of one memory's life, step by step.
 func TestMemoryLife(t *testing.T) {
 	s := newSite(t, writersRedact)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	memories := store + "/memories"
 
@@ -92,7 +93,7 @@ func TestMemoryLife(t *testing.T) {
 
 func TestContents(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	memories := store + "/memories"
 	for i, content := range []string{
@@ -154,7 +155,7 @@ func TestContents(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	memories := store + "/memories"
 	memory := memories + "/" + text(t, c.put(t, store, "/here", ""), "id")
@@ -183,7 +184,7 @@ func TestPaths(t *testing.T) {
 // A path is a memory or a directory, and taken but once.
 func TestPathConflicts(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	memories := store + "/memories"
 	file := c.put(t, store, "/a", "in the way")
@@ -227,7 +228,7 @@ func TestPathConflicts(t *testing.T) {
 
 func TestUpdates(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/a", "one")
 	memory := store + "/memories/" + text(t, made, "id")
@@ -308,7 +309,7 @@ func TestUpdates(t *testing.T) {
 // What a view shows, and what it is if nobody says.
 func TestViews(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	memories := store + "/memories"
 	n := 0
@@ -360,7 +361,7 @@ func TestViews(t *testing.T) {
 
 func TestMemoryListing(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	paths := func(list []object) []any { return column(list, "path") }
 
 	t.Run("depth", func(t *testing.T) { // the wire reference's example
@@ -446,7 +447,7 @@ func TestMemoryListing(t *testing.T) {
 // else is written meanwhile: for clients that keep copies, what is missing is gone.
 func TestListingWhileOthersWrite(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "busy")
 	var stay []any
 	for i := range 50 {
@@ -496,9 +497,9 @@ func TestListingWhileOthersWrite(t *testing.T) {
 
 func TestMemoryByPath(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleRead)
-	store := s.as("a", memento.RoleWrite).newStore(t, "notes")
-	w := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleRead)
+	store := s.as("a", apikey.RoleWrite).newStore(t, "notes")
+	w := s.as("a", apikey.RoleWrite)
 	made := w.put(t, store, "/d/a b.md", "text")
 	byPath := store + "/memories/by-path"
 	got := c.get(t, byPath+"?path="+url.QueryEscape("/d/a b.md"))
@@ -515,8 +516,8 @@ func TestMemoryByPath(t *testing.T) {
 // Reading is noted, unless it is asked not to be.
 func TestReads(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleRead)
-	w := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleRead)
+	w := s.as("a", apikey.RoleWrite)
 	store := w.newStore(t, "notes")
 	made := w.put(t, store, "/a", "text")
 	memory := store + "/memories/" + text(t, made, "id")
@@ -547,7 +548,7 @@ func TestReads(t *testing.T) {
 // IDs of one store mean nothing in another.
 func TestMemoriesOfOtherStores(t *testing.T) {
 	s := newSite(t, writersRedact)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store, other := c.newStore(t, "mine"), c.newStore(t, "other")
 	made := c.put(t, store, "/a.md", "text")
 	id, version := text(t, made, "id"), text(t, made, "memory_version_id")
@@ -575,7 +576,7 @@ func TestMemoriesOfOtherStores(t *testing.T) {
 // was written.
 func TestRedactedContents(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	secret := "ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB1"
 	made := c.post(t, store+"/memories?view=full", object{"path": "/a.md", "content": "token " + secret})

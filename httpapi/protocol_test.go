@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -164,7 +164,7 @@ func TestBodies(t *testing.T) {
 
 func TestWhoAmI(t *testing.T) {
 	s := newSite(t, nil)
-	for _, role := range []memento.Role{memento.RoleRead, memento.RoleWrite, memento.RoleAdmin} {
+	for _, role := range []apikey.Role{apikey.RoleRead, apikey.RoleWrite, apikey.RoleAdmin} {
 		c := s.as("team-a", role)
 		same(t, "identity", c.get(t, "/v1/whoami"), object{
 			"type": "identity", "id": c.keyID, "workspace_id": "team-a", "role": string(role),

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"memento"
+	"memento/apikey"
 )
 
 // A route is an endpoint.
 type route struct {
 	method  string
-	pattern string       // of http.ServeMux, without the method
-	role    memento.Role // required of the caller; "" means that no key is needed
+	pattern string      // of http.ServeMux, without the method
+	role    apikey.Role // required of the caller; "" means that no key is needed
 	kind    routeKind
 	do      func(*API, *call) error
 }
@@ -41,57 +41,57 @@ const (
 // endpoints lists the endpoints of the API. openapi.yaml describes the same ones; a test
 // compares them.
 var endpoints = []route{
-	{"POST", storesPath, memento.RoleWrite, anthropicEndpoint, (*API).createStore},
-	{"GET", storesPath, memento.RoleRead, anthropicEndpoint, (*API).listStores},
-	{"GET", storePath, memento.RoleRead, anthropicEndpoint, (*API).getStore},
-	{"POST", storePath, memento.RoleWrite, anthropicEndpoint, (*API).updateStore},
-	{"DELETE", storePath, memento.RoleWrite, anthropicEndpoint, (*API).deleteStore},
-	{"POST", storePath + "/archive", memento.RoleWrite, anthropicEndpoint, (*API).archiveStore},
+	{"POST", storesPath, apikey.RoleWrite, anthropicEndpoint, (*API).createStore},
+	{"GET", storesPath, apikey.RoleRead, anthropicEndpoint, (*API).listStores},
+	{"GET", storePath, apikey.RoleRead, anthropicEndpoint, (*API).getStore},
+	{"POST", storePath, apikey.RoleWrite, anthropicEndpoint, (*API).updateStore},
+	{"DELETE", storePath, apikey.RoleWrite, anthropicEndpoint, (*API).deleteStore},
+	{"POST", storePath + "/archive", apikey.RoleWrite, anthropicEndpoint, (*API).archiveStore},
 
-	{"POST", memoriesPath, memento.RoleWrite, anthropicEndpoint, changing((*API).createMemory)},
-	{"GET", memoriesPath, memento.RoleRead, anthropicEndpoint, inStore((*API).listMemories)},
-	{"GET", memoryPath, memento.RoleRead, anthropicEndpoint, inStore((*API).getMemory)},
-	{"POST", memoryPath, memento.RoleWrite, anthropicEndpoint, changing((*API).updateMemory)},
-	{"PATCH", memoryPath, memento.RoleWrite, anthropicEndpoint, changing((*API).updateMemory)},
-	{"DELETE", memoryPath, memento.RoleWrite, anthropicEndpoint, changing((*API).deleteMemory)},
+	{"POST", memoriesPath, apikey.RoleWrite, anthropicEndpoint, changing((*API).createMemory)},
+	{"GET", memoriesPath, apikey.RoleRead, anthropicEndpoint, inStore((*API).listMemories)},
+	{"GET", memoryPath, apikey.RoleRead, anthropicEndpoint, inStore((*API).getMemory)},
+	{"POST", memoryPath, apikey.RoleWrite, anthropicEndpoint, changing((*API).updateMemory)},
+	{"PATCH", memoryPath, apikey.RoleWrite, anthropicEndpoint, changing((*API).updateMemory)},
+	{"DELETE", memoryPath, apikey.RoleWrite, anthropicEndpoint, changing((*API).deleteMemory)},
 
-	{"GET", versionsPath, memento.RoleRead, anthropicEndpoint, inStore((*API).listVersions)},
-	{"GET", versionPath, memento.RoleRead, anthropicEndpoint, inStore((*API).getVersion)},
-	{"POST", versionPath + "/redact", memento.RoleAdmin, anthropicEndpoint, changing((*API).redactVersion)},
+	{"GET", versionsPath, apikey.RoleRead, anthropicEndpoint, inStore((*API).listVersions)},
+	{"GET", versionPath, apikey.RoleRead, anthropicEndpoint, inStore((*API).getVersion)},
+	{"POST", versionPath + "/redact", apikey.RoleAdmin, anthropicEndpoint, changing((*API).redactVersion)},
 
-	{"POST", storesPath + "/by-name", memento.RoleWrite, ownEndpoint, (*API).storeByName},
-	{"GET", storePath + "/settings", memento.RoleRead, ownEndpoint, (*API).getSettings},
-	{"POST", storePath + "/settings", memento.RoleAdmin, ownEndpoint, (*API).updateSettings},
-	{"GET", storePath + "/usage", memento.RoleRead, ownEndpoint, (*API).getUsage},
-	{"POST", storePath + "/tool", memento.RoleRead, ownEndpoint, inStore((*API).runTool)},
-	{"GET", storePath + "/search", memento.RoleRead, ownEndpoint, inStore((*API).search)},
-	{"GET", storePath + "/changes", memento.RoleRead, streamEndpoint, inStore((*API).streamChanges)},
-	{"POST", storePath + "/changes", memento.RoleWrite, largeEndpoint, changing((*API).applyChanges)},
-	{"GET", memoriesPath + "/by-path", memento.RoleRead, ownEndpoint, inStore((*API).getMemoryByPath)},
-	{"POST", versionPath + "/restore", memento.RoleWrite, ownEndpoint, changing((*API).restoreVersion)},
-	{"POST", storePath + "/restore", memento.RoleWrite, ownEndpoint, changing((*API).restoreStore)},
-	{"POST", storePath + "/undo", memento.RoleWrite, ownEndpoint, changing((*API).undo)},
-	{"GET", storePath + "/export", memento.RoleRead, streamEndpoint, inStore((*API).exportStore)},
-	{"POST", storePath + "/import", memento.RoleWrite, bulkEndpoint, changing((*API).importStore)},
+	{"POST", storesPath + "/by-name", apikey.RoleWrite, ownEndpoint, (*API).storeByName},
+	{"GET", storePath + "/settings", apikey.RoleRead, ownEndpoint, (*API).getSettings},
+	{"POST", storePath + "/settings", apikey.RoleAdmin, ownEndpoint, (*API).updateSettings},
+	{"GET", storePath + "/usage", apikey.RoleRead, ownEndpoint, (*API).getUsage},
+	{"POST", storePath + "/tool", apikey.RoleRead, ownEndpoint, inStore((*API).runTool)},
+	{"GET", storePath + "/search", apikey.RoleRead, ownEndpoint, inStore((*API).search)},
+	{"GET", storePath + "/changes", apikey.RoleRead, streamEndpoint, inStore((*API).streamChanges)},
+	{"POST", storePath + "/changes", apikey.RoleWrite, largeEndpoint, changing((*API).applyChanges)},
+	{"GET", memoriesPath + "/by-path", apikey.RoleRead, ownEndpoint, inStore((*API).getMemoryByPath)},
+	{"POST", versionPath + "/restore", apikey.RoleWrite, ownEndpoint, changing((*API).restoreVersion)},
+	{"POST", storePath + "/restore", apikey.RoleWrite, ownEndpoint, changing((*API).restoreStore)},
+	{"POST", storePath + "/undo", apikey.RoleWrite, ownEndpoint, changing((*API).undo)},
+	{"GET", storePath + "/export", apikey.RoleRead, streamEndpoint, inStore((*API).exportStore)},
+	{"POST", storePath + "/import", apikey.RoleWrite, bulkEndpoint, changing((*API).importStore)},
 
-	{"GET", storePath + "/entries", memento.RoleRead, streamEndpoint, inStore((*API).streamEntries)},
-	{"GET", storePath + "/history", memento.RoleRead, streamEndpoint, inStore((*API).streamHistory)},
-	{"POST", storePath + "/history", memento.RoleAdmin, bulkEndpoint, inStore((*API).importHistory)},
-	{"POST", storePath + "/prune", memento.RoleAdmin, ownEndpoint, inStore((*API).pruneHistory)},
-	{"POST", storePath + "/reads", memento.RoleRead, ownEndpoint, (*API).markReads},
+	{"GET", storePath + "/entries", apikey.RoleRead, streamEndpoint, inStore((*API).streamEntries)},
+	{"GET", storePath + "/history", apikey.RoleRead, streamEndpoint, inStore((*API).streamHistory)},
+	{"POST", storePath + "/history", apikey.RoleAdmin, bulkEndpoint, inStore((*API).importHistory)},
+	{"POST", storePath + "/prune", apikey.RoleAdmin, ownEndpoint, inStore((*API).pruneHistory)},
+	{"POST", storePath + "/reads", apikey.RoleRead, ownEndpoint, (*API).markReads},
 
-	{"GET", "/v1/whoami", memento.RoleRead, ownEndpoint, (*API).whoAmI},
-	{"GET", keysPath, memento.RoleAdmin, ownEndpoint, (*API).listKeys},
-	{"POST", keysPath, memento.RoleAdmin, ownEndpoint, (*API).createKey},
-	{"GET", keyPath, memento.RoleAdmin, ownEndpoint, (*API).getKey},
-	{"POST", keyPath + "/revoke", memento.RoleAdmin, ownEndpoint, (*API).revokeKey},
-	{"POST", keyPath + "/rotate", memento.RoleAdmin, ownEndpoint, (*API).rotateKey},
+	{"GET", "/v1/whoami", apikey.RoleRead, ownEndpoint, (*API).whoAmI},
+	{"GET", keysPath, apikey.RoleAdmin, ownEndpoint, (*API).listKeys},
+	{"POST", keysPath, apikey.RoleAdmin, ownEndpoint, (*API).createKey},
+	{"GET", keyPath, apikey.RoleAdmin, ownEndpoint, (*API).getKey},
+	{"POST", keyPath + "/revoke", apikey.RoleAdmin, ownEndpoint, (*API).revokeKey},
+	{"POST", keyPath + "/rotate", apikey.RoleAdmin, ownEndpoint, (*API).rotateKey},
 
 	{"GET", "/openapi.json", "", ownEndpoint, (*API).serveOpenAPI},
 }
 
 // roleOf returns the role that a route needs under the options.
-func (a *API) roleOf(r *route) memento.Role {
+func (a *API) roleOf(r *route) apikey.Role {
 	if r.pattern == versionPath+"/redact" && a.opts.RedactRole != "" {
 		return a.opts.RedactRole
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/httpapi"
@@ -64,12 +65,12 @@ func newSite(t *testing.T, set func(*httpapi.Options)) *site {
 			t.Error(err)
 		}
 	})
-	s.admin = s.as(memento.DefaultWorkspace, memento.RoleAdmin)
+	s.admin = s.as(memento.DefaultWorkspace, apikey.RoleAdmin)
 	return s
 }
 
 // as returns a caller with a new key.
-func (s *site) as(ws memento.Workspace, role memento.Role) *caller {
+func (s *site) as(ws memento.Workspace, role apikey.Role) *caller {
 	s.t.Helper()
 	k, secret := storetest.NewKey(s.t, s.backend, ws, role, s.clock.time())
 	return &caller{url: s.url, key: secret, keyID: string(k.ID)}

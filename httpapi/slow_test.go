@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 	"memento/test/race"
 )
@@ -124,7 +125,7 @@ func drip(conn net.Conn, first string, pace time.Duration, piece string) {
 // members are those who are slow, endless or silent in what they send.
 func (s *site) members(store string, patience time.Duration) []member {
 	const host = "Host: localhost\r\n"
-	key, nobody := host+"x-api-key: "+s.admin.key+"\r\n", host+"x-api-key: "+memento.NewSecret()+"\r\n"
+	key, nobody := host+"x-api-key: "+s.admin.key+"\r\n", host+"x-api-key: "+apikey.NewSecret()+"\r\n"
 	who := "GET /v1/whoami HTTP/1.1\r\n" + key
 	post := "POST " + store + "/memories HTTP/1.1\r\nContent-Type: application/json\r\n"
 	slowly := patience / 20
@@ -303,7 +304,7 @@ func TestSlowButWelcome(t *testing.T) {
 			server.EnableHTTP2 = protocol == "HTTP/2.0"
 			server.StartTLS()
 			t.Cleanup(server.Close) // after the streams
-			reader, writer := *w.by[memento.RoleRead], w.by[memento.RoleWrite]
+			reader, writer := *w.by[apikey.RoleRead], w.by[apikey.RoleWrite]
 			store := stores + "/" + w.store
 			open := func(method, path, key string, body io.Reader) *http.Response {
 				t.Helper()
@@ -364,7 +365,7 @@ func TestSlowButWelcome(t *testing.T) {
 func TestDeepNesting(t *testing.T) {
 	s := newSite(t, nil)
 	w := newWorld(s, "acme")
-	admin := w.by[memento.RoleAdmin]
+	admin := w.by[apikey.RoleAdmin]
 	room, deep := 4<<20-100, 100_000 // bytes of the body; levels
 	if race.Enabled {                // which takes ten times as long
 		room, deep = 400<<10, 20_000

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 	"memento/sensitive"
 )
@@ -94,13 +95,13 @@ func TestCopyOfStore(t *testing.T) {
 	s := newSite(t, nil)
 	const id = "memstore_01abc"
 	body := object{"name": "copy", "id": id, "created_at": "2024-05-06T07:08:09Z"}
-	if r := s.as(memento.DefaultWorkspace, memento.RoleWrite).do(t, "POST", "/v1/memory_stores", body); r.status != 403 {
+	if r := s.as(memento.DefaultWorkspace, apikey.RoleWrite).do(t, "POST", "/v1/memory_stores", body); r.status != 403 {
 		t.Errorf("by a writer: %d", r.status)
 	}
 	made := s.admin.post(t, "/v1/memory_stores", body)
 	same(t, "id", made["id"], id)
 	same(t, "created_at", made["created_at"], "2024-05-06T07:08:09Z")
-	for _, who := range []*caller{s.admin, s.as("others", memento.RoleAdmin)} {
+	for _, who := range []*caller{s.admin, s.as("others", apikey.RoleAdmin)} {
 		if r := who.do(t, "POST", "/v1/memory_stores", object{"name": "again", "id": id}); r.status != 409 {
 			t.Errorf("an ID that is taken: %d", r.status)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/wire"
 )
 
@@ -33,8 +34,8 @@ func (c *call) spec() (spec memento.StoreSpec, err error) {
 		return spec, err
 	}
 	copied := given.has("id") || given.has("created_at")
-	if (given.has("limits") || given.has("settings") || copied) && !c.who.Role.Allows(memento.RoleAdmin) {
-		return spec, needsRole(memento.RoleAdmin)
+	if (given.has("limits") || given.has("settings") || copied) && !c.who.Role.Allows(apikey.RoleAdmin) {
+		return spec, needsRole(apikey.RoleAdmin)
 	}
 	if spec.Name, err = required("name", body.Name); err != nil {
 		return spec, err
@@ -191,8 +192,8 @@ func (a *API) updateStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	if (given.has("limits") || given.has("settings")) && !c.who.Role.Allows(memento.RoleAdmin) {
-		return needsRole(memento.RoleAdmin)
+	if (given.has("limits") || given.has("settings")) && !c.who.Role.Allows(apikey.RoleAdmin) {
+		return needsRole(apikey.RoleAdmin)
 	}
 	u := memento.StoreUpdate{Name: body.Name, Description: body.Description, Metadata: body.Metadata}
 	if given.has("settings") {
@@ -269,8 +270,8 @@ func (a *API) deleteStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(info.Settings.ReadOnly) > 0 && !c.who.Role.Allows(memento.RoleAdmin) { // only an admin may delete read-only memories
-		return needsRole(memento.RoleAdmin)
+	if len(info.Settings.ReadOnly) > 0 && !c.who.Role.Allows(apikey.RoleAdmin) { // only an admin may delete read-only memories
+		return needsRole(apikey.RoleAdmin)
 	}
 	if err := a.backend.DeleteStore(c.context(), c.who.Workspace, memento.StoreID(id)); err != nil {
 		return err

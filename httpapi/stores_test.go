@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 var (
@@ -30,7 +31,7 @@ var (
 
 func TestStoreLife(t *testing.T) {
 	s := newSite(t, writersRedact)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 
 	made := c.post(t, stores, object{"name": "Team notes"})
 	keys(t, made, storeFields...)
@@ -107,7 +108,7 @@ func TestStoreLife(t *testing.T) {
 // What a store must be like, when it is made and when it is changed.
 func TestStoreFields(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "patched")
 	pairs := func(n int) object {
 		m := object{}
@@ -185,7 +186,7 @@ func TestStoreFields(t *testing.T) {
 
 func TestStoreListing(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	same(t, "an empty listing", c.get(t, stores), object{"data": []any{}, "next_page": nil})
 
 	const n = 41
@@ -286,7 +287,7 @@ func TestStoreListing(t *testing.T) {
 // A store is nobody's but its workspace's, and what is no ID is nothing.
 func TestStoresOfOthers(t *testing.T) {
 	s := newSite(t, nil)
-	c, other := s.as("a", memento.RoleAdmin), s.as("b", memento.RoleAdmin)
+	c, other := s.as("a", apikey.RoleAdmin), s.as("b", apikey.RoleAdmin)
 	store := c.newStore(t, "mine")
 	memory := c.put(t, store, "/a.md", "text")
 	same(t, "the other's listing", other.get(t, stores), object{"data": []any{}, "next_page": nil})
@@ -347,7 +348,7 @@ func TestArchiveTellsOnce(t *testing.T) {
 
 func TestStoreByName(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	byName := stores + "/by-name"
 
 	// However many ask at once, one store is made.
@@ -378,7 +379,7 @@ func TestStoreByName(t *testing.T) {
 	same(t, "description", list[0]["description"], "of user 7")
 
 	// Names are a workspace's own, and those of archived stores are free.
-	other := s.as("b", memento.RoleWrite)
+	other := s.as("b", apikey.RoleWrite)
 	if other.post(t, byName, object{"name": "user 7"})["id"] == id {
 		t.Error("another workspace has the same store")
 	}
@@ -393,13 +394,13 @@ func TestStoreByName(t *testing.T) {
 	for _, body := range []any{nil, object{"name": ""}, object{"name": nil}, object{"name": "a\n"}, object{"names": "a"}} {
 		c.do(t, http.MethodPost, byName, body).fails(t, 400, invalidRequest, "name")
 	}
-	s.as("a", memento.RoleRead).do(t, http.MethodPost, byName, object{"name": "a"}).fails(t, 403, noAccess, "write")
+	s.as("a", apikey.RoleRead).do(t, http.MethodPost, byName, object{"name": "a"}).fails(t, 403, noAccess, "write")
 	c.do(t, http.MethodGet, byName, nil).fails(t, 405, invalidRequest)
 }
 
 func TestLimitsAndSettings(t *testing.T) {
 	s := newSite(t, nil)
-	admin, writer, reader := s.admin, s.as(memento.DefaultWorkspace, memento.RoleWrite), s.as(memento.DefaultWorkspace, memento.RoleRead)
+	admin, writer, reader := s.admin, s.as(memento.DefaultWorkspace, apikey.RoleWrite), s.as(memento.DefaultWorkspace, apikey.RoleRead)
 	limited := object{"memory_bytes": 102400., "memories": 2., "bytes": 104857600., "path_bytes": 1024., "path_depth": 512.}
 
 	// They are an admin's to choose.
@@ -526,5 +527,5 @@ func TestUsage(t *testing.T) {
 		s.admin.put(t, store, fmt.Sprintf("/%d", i), "")
 	}
 	want["memories"], want["near_limits"] = 9., []any{"memories", "bytes"}
-	same(t, "usage", s.as(memento.DefaultWorkspace, memento.RoleRead).get(t, store+"/usage"), want)
+	same(t, "usage", s.as(memento.DefaultWorkspace, apikey.RoleRead).get(t, store+"/usage"), want)
 }

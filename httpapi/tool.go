@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/strictjson"
 )
 
@@ -48,7 +49,7 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 		}
 		opts.Actor = c.withRequestKey(memento.Actor{Kind: memento.ActorSession, ID: request.Session})
 	}
-	opts.ReadOnly = !c.who.Role.Allows(memento.RoleWrite)
+	opts.ReadOnly = !c.who.Role.Allows(apikey.RoleWrite)
 	opts.Logger = a.opts.Logger.With("request_id", c.id)
 	tool := memento.NewTool(store, &opts)
 	calls, writes := parseCalls(request.Calls)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -28,7 +29,7 @@ func (r *reply) list(t *testing.T) []any {
 
 func TestTool(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	tool := store + "/tool"
 	view := object{"command": "view", "path": "/memories"}
@@ -179,7 +180,7 @@ func TestToolActor(t *testing.T) {
 	for _, id := range []string{"a\nb", strings.Repeat("x", 257)} {
 		c.do(t, http.MethodPost, tool, in(create(), id)).fails(t, 400, invalidRequest, "actor")
 	}
-	writer := s.as(memento.DefaultWorkspace, memento.RoleWrite)
+	writer := s.as(memento.DefaultWorkspace, apikey.RoleWrite)
 	for _, actor := range []string{"session", "session/a%zz", "session/a%0Ab"} {
 		writer.with("Memento-Actor", actor).do(t, http.MethodPost, tool, create()).fails(t, 400, invalidRequest, "")
 	}
@@ -200,9 +201,9 @@ func indexOf(body any) (n int) {
 // A key that only reads can look.
 func TestToolRoles(t *testing.T) {
 	s := newSite(t, nil)
-	store := s.as("a", memento.RoleWrite).newStore(t, "notes")
-	reader := s.as("a", memento.RoleRead)
-	s.as("a", memento.RoleWrite).put(t, store, "/a.md", "text\n")
+	store := s.as("a", apikey.RoleWrite).newStore(t, "notes")
+	reader := s.as("a", apikey.RoleRead)
+	s.as("a", apikey.RoleWrite).put(t, store, "/a.md", "text\n")
 	answer := reader.post(t, store+"/tool", object{"command": "view", "path": "/memories/a.md"})
 	same(t, "content", answer["content"], "Here's the content of /memories/a.md with line numbers:\n     1\ttext")
 	for _, call := range []object{
@@ -237,12 +238,12 @@ func TestToolOptions(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/team/a.md", "first line\nthe Quick fox\n")
 	c.put(t, store, "/team/quick.md", "nothing")
 	c.put(t, store, "/other.md", "quickly")
-	search := s.as("a", memento.RoleRead)
+	search := s.as("a", apikey.RoleRead)
 
 	answer := search.get(t, store+"/search?query=the+quick")
 	same(t, "answer", answer, object{"type": "memory_search", "memory_store_id": made["memory_store_id"], "data": []any{
@@ -276,7 +277,7 @@ func TestSearch(t *testing.T) {
 func TestToolCountsWrites(t *testing.T) {
 	const burst = 3
 	s := newSite(t, func(o *httpapi.Options) { o.Rate = httpapi.Rate{Writes: 1, Burst: burst} })
-	store := s.as("a", memento.RoleWrite).newStore(t, "notes")
+	store := s.as("a", apikey.RoleWrite).newStore(t, "notes")
 	tool := store + "/tool"
 	view := func(path string) object { return object{"command": "view", "path": "/memories" + path} }
 	create := func(path string) object {
@@ -299,7 +300,7 @@ func TestToolCountsWrites(t *testing.T) {
 		{"three creates", []any{create("/1"), create("/2"), create("/3")}, 3},
 		{"views and creates", object{"calls": []any{view("/create"), create("/4"), view(""), create("/5")}}, 2},
 	} {
-		c := s.as("a", memento.RoleWrite) // a key of its own, with its own burst
+		c := s.as("a", apikey.RoleWrite) // a key of its own, with its own burst
 		sent := 0
 		for ; sent < 2*burst; sent++ {
 			if r := c.do(t, http.MethodPost, tool, tt.body); r.status == http.StatusTooManyRequests {
@@ -321,7 +322,7 @@ func TestToolCountsWrites(t *testing.T) {
 // A view is executed each time, also if its path has the name of a command that writes.
 func TestToolRepeatsViews(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	view := toolUse("toolu_1", object{"command": "view", "path": "/memories/created.md"})
 	retry := c.with("X-Stainless-Retry-Count", "1").with("Idempotency-Key", "one")

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"testing"
 
-	"memento"
+	"memento/apikey"
 )
 
 // What came with one key, its sessions included, is taken back over HTTP; what others
 // did stays.
 func TestUndo(t *testing.T) {
 	s := newSite(t, nil)
-	good, bad, reader := s.as("a", memento.RoleWrite), s.as("a", memento.RoleWrite), s.as("a", memento.RoleRead)
+	good, bad, reader := s.as("a", apikey.RoleWrite), s.as("a", apikey.RoleWrite), s.as("a", apikey.RoleRead)
 	store := good.newStore(t, "notes")
 	a := good.put(t, store, "/a", "1\n2\n")
 	good.put(t, store, "/b", "1\n")
@@ -65,5 +65,5 @@ func TestUndo(t *testing.T) {
 	} {
 		good.do(t, http.MethodPost, store+"/undo", body).fails(t, 400, invalidRequest, words)
 	}
-	s.as("b", memento.RoleAdmin).do(t, http.MethodPost, store+"/undo", body).fails(t, 404, notFound)
+	s.as("b", apikey.RoleAdmin).do(t, http.MethodPost, store+"/undo", body).fails(t, 404, notFound)
 }

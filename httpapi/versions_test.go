@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 var versionFields = []string{
@@ -18,7 +19,7 @@ var versionFields = []string{
 
 func TestVersions(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/a", "one")
 	memory := store + "/memories/" + text(t, made, "id")
@@ -76,7 +77,7 @@ func TestVersionListing(t *testing.T) {
 	// Who makes which of the versions.
 	by := map[string]*caller{
 		"key":     admin,
-		"other":   s.as(memento.DefaultWorkspace, memento.RoleWrite),
+		"other":   s.as(memento.DefaultWorkspace, apikey.RoleWrite),
 		"session": admin.with("Memento-Actor", "session/sesn_1"),
 		"service": admin.with("Memento-Actor", "service_account/svac_1"),
 		"user":    admin.with("Memento-Actor", "user/ana%20b"),
@@ -184,7 +185,7 @@ func TestVersionListing(t *testing.T) {
 
 func TestRedaction(t *testing.T) {
 	s := newSite(t, writersRedact)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/a", "one")
 	id := text(t, made, "id")
@@ -215,7 +216,7 @@ func TestRedaction(t *testing.T) {
 	same(t, "the redacted version", c.get(t, first), redacted)
 	same(t, "the redacted version in a listing", items(t, c.get(t, store+"/memory_versions?view=full&operation=created"))[0], redacted)
 	// Repeating it keeps when and by whom, whatever the form of the empty body.
-	other := s.as("a", memento.RoleWrite)
+	other := s.as("a", apikey.RoleWrite)
 	for _, body := range []any{nil, "", "{}", "null", " \n"} {
 		same(t, "redacted again", other.post(t, first+"/redact", body), redacted)
 	}
@@ -232,7 +233,7 @@ func TestRedaction(t *testing.T) {
 	c.do(t, http.MethodPost, first+"/redact", object{"reason": "x"}).fails(t, 400, invalidRequest, "reason: extra inputs are not permitted")
 	c.do(t, http.MethodPost, first+"/redact", "[]").fails(t, 400, invalidRequest, "must be a JSON object")
 	c.with("Content-Type", "", "Content-Type", "text/plain").do(t, http.MethodPost, first+"/redact", "{}").fails(t, 400, invalidRequest, "Content-Type")
-	s.as("a", memento.RoleRead).do(t, http.MethodPost, second+"/redact", nil).fails(t, 403, noAccess, "write")
+	s.as("a", apikey.RoleRead).do(t, http.MethodPost, second+"/redact", nil).fails(t, 403, noAccess, "write")
 
 	// Once the memory is deleted all can be, the deletion included, and in an
 	// archived store too.
@@ -250,7 +251,7 @@ func TestRedaction(t *testing.T) {
 
 func TestRestoreVersion(t *testing.T) {
 	s := newSite(t, writersRedact)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	made := c.put(t, store, "/a", "one")
 	memory := store + "/memories/" + text(t, made, "id")
@@ -285,12 +286,12 @@ func TestRestoreVersion(t *testing.T) {
 	c.post(t, first+"/redact", nil)
 	c.do(t, http.MethodPost, first+"/restore", nil).fails(t, 400, invalidRequest, "redacted")
 	c.do(t, http.MethodPost, first+"/restore", object{"x": 1}).fails(t, 400, invalidRequest, "x: extra inputs")
-	s.as("a", memento.RoleRead).do(t, http.MethodPost, first+"/restore", nil).fails(t, 403, noAccess)
+	s.as("a", apikey.RoleRead).do(t, http.MethodPost, first+"/restore", nil).fails(t, 403, noAccess)
 }
 
 func TestRestoreStore(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.as("a", memento.RoleWrite)
+	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
 	kept := c.put(t, store, "/kept", "one")
 	gone := c.put(t, store, "/gone", "here")
@@ -323,5 +324,5 @@ func TestRestoreStore(t *testing.T) {
 	} {
 		c.do(t, http.MethodPost, store+"/restore", body).fails(t, 400, invalidRequest, words)
 	}
-	s.as("a", memento.RoleRead).do(t, http.MethodPost, store+"/restore", object{"as_of": then}).fails(t, 403, noAccess)
+	s.as("a", apikey.RoleRead).do(t, http.MethodPost, store+"/restore", object{"as_of": then}).fails(t, 403, noAccess)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -20,7 +21,7 @@ import (
 type world struct {
 	site      *site
 	workspace memento.Workspace
-	by        map[memento.Role]*caller
+	by        map[apikey.Role]*caller
 	before    time.Time // when the store held less
 
 	ids             // of what there is
@@ -30,7 +31,7 @@ type world struct {
 // ids name one thing of each kind.
 type ids struct{ store, memory, version, key string }
 
-var roles = []memento.Role{memento.RoleRead, memento.RoleWrite, memento.RoleAdmin}
+var roles = []apikey.Role{apikey.RoleRead, apikey.RoleWrite, apikey.RoleAdmin}
 
 // canary is in the contents, the paths, the names and the metadata of a world.
 func (w *world) canary() string { return "canary-of-" + string(w.workspace) }
@@ -38,12 +39,12 @@ func (w *world) canary() string { return "canary-of-" + string(w.workspace) }
 func newWorld(s *site, ws memento.Workspace) *world {
 	t := s.t
 	t.Helper()
-	w := &world{site: s, workspace: ws, by: map[memento.Role]*caller{}}
+	w := &world{site: s, workspace: ws, by: map[apikey.Role]*caller{}}
 	for _, r := range roles {
 		w.by[r] = s.as(ws, r)
 	}
-	admin := w.by[memento.RoleAdmin]
-	w.key = s.as(ws, memento.RoleRead).keyID
+	admin := w.by[apikey.RoleAdmin]
+	w.key = s.as(ws, apikey.RoleRead).keyID
 
 	other := admin.newStore(t, "copied from")
 	admin.put(t, other, "/imported.md", "imported")
@@ -102,7 +103,7 @@ func (w *world) question(e httpapi.Endpoint) question {
 		"GET " + store + "/memories/by-path":   {query: "path=" + path},
 		"POST " + store + version + "/restore": {changes: true},
 		"POST " + store + "/restore":           {body: object{"as_of": w.before}, changes: true},
-		"POST " + store + "/undo":              {body: object{"since": "2000-01-01T00:00:00Z", "actor": object{"kind": "api_key", "id": w.by[memento.RoleAdmin].keyID}}, changes: true},
+		"POST " + store + "/undo":              {body: object{"since": "2000-01-01T00:00:00Z", "actor": object{"kind": "api_key", "id": w.by[apikey.RoleAdmin].keyID}}, changes: true},
 		"GET " + store + "/export":             {},
 		"POST " + store + "/import":            {query: "contents_only=true", body: w.imported, changes: true},
 		"GET " + store + "/entries":            {query: "contents=true"},

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/apikey"
 	"memento/sensitive"
 	"memento/test/cputime"
 	"memento/test/race"
@@ -168,7 +169,7 @@ func TestFindsKeysOfMemento(t *testing.T) {
 	d := sensitive.Default()
 	for i := range 300 {
 		random := sha256.Sum256([]byte{byte(i), byte(i >> 8)}) // as of chance, but the same every time
-		secret := memento.SecretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+		secret := apikey.SecretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
 		for _, around := range [][2]string{
 			{"", ""}, {"MEMENTO_KEY=", "\n"}, {"Authorization: Bearer ", "\r\n"}, {`{"key":"`, `"}`}, {"it is ", ", and"}, {"(", ")."},
 		} {
@@ -178,7 +179,7 @@ func TestFindsKeysOfMemento(t *testing.T) {
 			}
 		}
 	}
-	if made := d.Detect(memento.NewSecret(), false); len(made) != 1 || made[0].Kind != "memento-key" {
+	if made := d.Detect(apikey.NewSecret(), false); len(made) != 1 || made[0].Kind != "memento-key" {
 		t.Errorf("in a new one: %+v", made)
 	}
 }

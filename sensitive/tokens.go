@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"memento"
+	"memento/apikey"
 )
 
 // maxKeyBlock is the longest private key that is looked for, in bytes.
@@ -83,7 +83,7 @@ func tokenRules() []*rule {
 
 // prefixes lists tokens that are recognized by their prefix.
 var prefixes = []struct{ kind, prefix, rest string }{
-	{"memento-key", memento.SecretPrefix, `[A-Za-z0-9_-]{43}`},
+	{"memento-key", apikey.SecretPrefix, `[A-Za-z0-9_-]{43}`},
 	{"anthropic-api-key", "sk-ant-", `(?:api|admin|sid|oat|ort)\d{2}-[A-Za-z0-9_-]{24,200}`},
 	{"openai-api-key", "sk-proj-", `[A-Za-z0-9_-]{40,200}`},
 	{"openai-api-key", "sk-svcacct-", `[A-Za-z0-9_-]{40,200}`},

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"memento"
+	"memento/apikey"
 )
 
 // Config is the configuration of a server. [Load] and [Default] make one; the zero
@@ -21,7 +21,7 @@ type Config struct {
 	Hosts       []string // accepted in the header Host; if empty, see apiHosts
 	Origins     []string // accepted in the header Origin
 	StrictBetas bool
-	RedactRole  memento.Role // the role needed to redact versions
+	RedactRole  apikey.Role // the role needed to redact versions
 
 	MaxBody       int64 // bytes
 	MaxImport     int64 // bytes
@@ -91,7 +91,7 @@ type OIDC struct {
 	Audience       string
 	WorkspaceClaim string // "": all tokens are for the default workspace
 	RoleClaim      string // "": all tokens have the default role
-	DefaultRole    memento.Role
+	DefaultRole    apikey.Role
 }
 
 // Tool configures the answers of the memory tool.

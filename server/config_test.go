@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -62,7 +63,7 @@ func TestDefaults(t *testing.T) {
 	if err := c.Check(time.Now()); err != nil {
 		t.Errorf("the defaults have faults: %v", err)
 	}
-	if c.MaxBody != 4<<20 || c.Timeout != 30*time.Second || c.Metrics != "127.0.0.1:8378" || c.Pprof != "" || c.OIDC.DefaultRole != memento.RoleRead {
+	if c.MaxBody != 4<<20 || c.Timeout != 30*time.Second || c.Metrics != "127.0.0.1:8378" || c.Pprof != "" || c.OIDC.DefaultRole != apikey.RoleRead {
 		t.Errorf("defaults: %+v", c)
 	}
 }

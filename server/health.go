@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // health serves /healthz, which says whether the process runs, and /readyz, which says
@@ -140,7 +141,7 @@ func check(ctx context.Context, b memento.Backend) error {
 			return err
 		}
 	}
-	if c, ok := b.(memento.ReadyChecker); ok {
+	if c, ok := b.(backend.ReadyChecker); ok {
 		return c.Ready(ctx)
 	}
 	return nil

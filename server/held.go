@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"memento"
+	"memento/maintenance"
 )
 
 // heldShare is the reason for a hold because more than usual would be removed. It is a
-// label of the metric, like the reasons of memento.ClockError.
+// label of the metric, like the reasons of maintenance.ClockError.
 const heldShare = "more_than_usual"
 
 // clockReasons are the reasons for not trusting the clock.
-var clockReasons = []memento.ClockReason{memento.ClockStorage, memento.ClockMoved, memento.ClockGap}
+var clockReasons = []maintenance.ClockReason{maintenance.ClockStorage, maintenance.ClockMoved, maintenance.ClockGap}
 
 // repeatAfter is the time after which the log repeats an unchanged message.
 const repeatAfter = time.Hour
@@ -50,13 +51,13 @@ func (h *logDedup) changed(about, text string) bool {
 
 // judged reports whether maintenance can go on after a check of the clock, and
 // publishes the result in log, metrics and health.
-func (m *maintenance) judged(j memento.ClockCheck, err error) bool {
-	wrong, held := errors.AsType[*memento.ClockError](err)
+func (m *maintainer) judged(j maintenance.ClockCheck, err error) bool {
+	wrong, held := errors.AsType[*maintenance.ClockError](err)
 	if err != nil && !held {
 		m.logger.Error("the clock could not be checked; nothing expires and no history is removed", "error", safeError(err))
 		return false
 	}
-	warning, reason := "", memento.ClockReason("")
+	warning, reason := "", maintenance.ClockReason("")
 	if held {
 		warning, reason = wrong.Error(), wrong.Reason
 	}
@@ -91,13 +92,15 @@ func bit(b bool) float64 {
 	return 0
 }
 
-func heldText(h *memento.HeldError) string { return fmt.Sprint(h.What, " ", h.Count, "/", h.Of, " ") }
+func heldText(h *maintenance.HeldError) string {
+	return fmt.Sprint(h.What, " ", h.Count, "/", h.Of, " ")
+}
 
 // heldCommand returns an instruction for the log: the commands that show and confirm
 // what is held.
 func heldCommand(store memento.StoreID, what string) string {
 	command := "gc"
-	if what == memento.HeldMemories {
+	if what == maintenance.HeldMemories {
 		command = "expire"
 	}
 	return fmt.Sprintf(`look with "memento %[1]s --dry-run --store %[2]s"; if it is meant, run "memento %[1]s --force --store %[2]s"`, command, store)

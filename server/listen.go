@@ -7,14 +7,14 @@ import (
 	"net/netip"
 	"syscall"
 
-	"memento"
+	"memento/backend"
 )
 
 // inUse is ConfigErrors of which one says that another program uses an address.
-// errors.Is reports that it is also memento.ErrInUse.
+// errors.Is reports that it is also backend.ErrInUse.
 type inUse struct{ ConfigErrors }
 
-func (f inUse) Unwrap() []error { return []error{f.ConfigErrors, memento.ErrInUse} }
+func (f inUse) Unwrap() []error { return []error{f.ConfigErrors, backend.ErrInUse} }
 
 // listen opens the listeners, all or none.
 func (s *Server) listen() error {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 	"memento/test/proctest"
 )
 
@@ -15,7 +16,7 @@ func TestLog(t *testing.T) {
 	c := testConfig()
 	c.Log = Log{Format: "json", Level: "debug"}
 	r := start(t, c)
-	reader := r.addKey(memento.DefaultWorkspace, memento.RoleRead)
+	reader := r.addKey(memento.DefaultWorkspace, apikey.RoleRead)
 	store := r.newStore()
 	r.do("POST", store+"/memories", `{"path":"/canary-path.md","content":"canary-content"}`)
 	r.do("GET", store+"/memories/by-path?path=/canary-path.md", "")

@@ -8,14 +8,17 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
+	"memento/maintenance"
 )
 
 // maintenance regularly applies expiry and pruning to all stores, in one goroutine. If
 // several servers share a backend that supports leases, one of them does it.
-type maintenance struct {
+type maintainer struct {
 	backend  memento.Backend
 	interval time.Duration
-	keeper   *memento.Maintainer
+	keeper   *maintenance.Runner
 	logger   *slog.Logger
 	metrics  *metrics
 	health   *health
@@ -26,7 +29,7 @@ type maintenance struct {
 }
 
 // note records a workspace that a request used.
-func (m *maintenance) note(ws memento.Workspace) {
+func (m *maintainer) note(ws memento.Workspace) {
 	if ws == "" {
 		return
 	}
@@ -48,7 +51,7 @@ const startTime = 10 * time.Second
 
 // start checks the clock before requests are answered, so that the time of a correct
 // clock is recorded before anything else happens.
-func (m *maintenance) start(ctx context.Context) {
+func (m *maintainer) start(ctx context.Context) {
 	if m.interval <= 0 {
 		return
 	}
@@ -59,7 +62,7 @@ func (m *maintenance) start(ctx context.Context) {
 }
 
 // run runs maintenance regularly until ctx ends.
-func (m *maintenance) run(ctx context.Context) {
+func (m *maintainer) run(ctx context.Context) {
 	if m.interval <= 0 {
 		return
 	}
@@ -83,8 +86,8 @@ const maintenanceDuty = "maintenance"
 // chosen reports whether this server has the lease for the run. The lease lasts for one
 // interval: while its holder lives, no other server runs maintenance, and if the holder
 // does not renew it, another server does the next run.
-func (m *maintenance) chosen(ctx context.Context) bool {
-	elector, ok := m.backend.(memento.Leaser)
+func (m *maintainer) chosen(ctx context.Context) bool {
+	elector, ok := m.backend.(backend.Leaser)
 	if !ok {
 		return true
 	}
@@ -101,7 +104,7 @@ func (m *maintenance) chosen(ctx context.Context) bool {
 // once runs maintenance on all stores. It checks the clock before it acquires the
 // lease, so that a server with a wrong clock does not hold a lease that another server
 // could use.
-func (m *maintenance) once(ctx context.Context) {
+func (m *maintainer) once(ctx context.Context) {
 	j, err := m.keeper.CheckClock(ctx)
 	if ctx.Err() != nil || !m.judged(j, err) || !m.chosen(ctx) {
 		return
@@ -150,9 +153,9 @@ func (m *maintenance) once(ctx context.Context) {
 // workspaces returns the workspaces that have stores. If the backend cannot list them,
 // it returns the workspaces that have keys, those that requests used, and the default
 // one.
-func (m *maintenance) workspaces(ctx context.Context) (map[memento.Workspace]bool, error) {
+func (m *maintainer) workspaces(ctx context.Context) (map[memento.Workspace]bool, error) {
 	spaces := map[memento.Workspace]bool{}
-	if lister, ok := m.backend.(memento.WorkspaceLister); ok {
+	if lister, ok := m.backend.(backend.WorkspaceLister); ok {
 		found, err := lister.Workspaces(ctx)
 		for _, ws := range found {
 			spaces[ws] = true
@@ -165,7 +168,7 @@ func (m *maintenance) workspaces(ctx context.Context) (map[memento.Workspace]boo
 		spaces[ws] = true
 	}
 	m.mu.Unlock()
-	keeper, ok := m.backend.(memento.KeyKeeper)
+	keeper, ok := m.backend.(apikey.Keeper)
 	if !ok {
 		return spaces, nil
 	}

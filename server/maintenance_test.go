@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
+	"memento/maintenance"
 	"memento/test/proctest"
 )
 
@@ -31,7 +33,7 @@ func TestMaintenance(t *testing.T) {
 		}
 	}
 	r := startAt(t, c, b, func() time.Time { return time.Now().Add(2 * time.Hour) })
-	r.addKey(other, memento.RoleRead)
+	r.addKey(other, apikey.RoleRead)
 	for ws, s := range stores {
 		proctest.Until(t, "history is collected in "+string(ws), func() bool {
 			n := 0
@@ -67,9 +69,9 @@ func TestMaintenanceExpires(t *testing.T) {
 	}
 	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "debug"})
-	m := &maintenance{
+	m := &maintainer{
 		backend: struct{ memento.Backend }{b}, logger: logger, metrics: newMetrics("test"), // which does not tell its workspaces
-		keeper: memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return time.Now().Add(72 * time.Hour) }}),
+		keeper: maintenance.New(b, maintenance.Options{Now: func() time.Time { return time.Now().Add(72 * time.Hour) }}),
 	}
 	m.once(t.Context())
 	if _, err := s.Get(t.Context(), memento.ByPath("/canary.md")); err != nil {
@@ -92,7 +94,7 @@ func TestMaintenanceExpires(t *testing.T) {
 
 // Maintenance ends when the server ends.
 func TestMaintenanceEnds(t *testing.T) {
-	m := &maintenance{backend: memstore.New(nil), interval: time.Hour, metrics: newMetrics("test")}
+	m := &maintainer{backend: memstore.New(nil), interval: time.Hour, metrics: newMetrics("test")}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -3,14 +3,14 @@ package server
 import (
 	"log/slog"
 
-	"memento"
+	"memento/backend"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // measures is a collector of the backend's own metrics. It reads them at each scrape.
 type measures struct {
-	meter  memento.MetricSource
+	meter  backend.MetricSource
 	logger *slog.Logger
 }
 

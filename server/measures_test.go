@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/memstore"
 	"memento/test/proctest"
 )
@@ -14,8 +15,8 @@ import (
 // measured is a backend that measures itself.
 type measured struct{ memento.Backend }
 
-func (measured) Metrics() []memento.Metric {
-	return []memento.Metric{
+func (measured) Metrics() []backend.Metric {
+	return []backend.Metric{
 		{Name: "connections_open", Help: "Connections.", Value: 3},
 		{Name: "requests_total", Help: "Requests.", Counter: true, Label: "kind", LabelValue: "put", Value: 7},
 		{Name: "requests_total", Help: "Requests.", Counter: true, Label: "kind", LabelValue: "get", Value: 9},

@@ -11,6 +11,7 @@ import (
 
 	"memento"
 	"memento/httpapi"
+	"memento/maintenance"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -187,7 +188,7 @@ func outcomeOf(err error) string {
 }
 
 // maintained counts the result of maintaining one store.
-func (m *metrics) maintained(u memento.MaintenanceResult, err error) {
+func (m *metrics) maintained(u maintenance.Result, err error) {
 	result := "ok"
 	if err != nil {
 		result = "error"

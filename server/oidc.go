@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -175,7 +176,7 @@ func (o *oidcAuth) principal(token *oidc.IDToken) (httpapi.Principal, error) {
 	if name := o.config.WorkspaceClaim; name != "" {
 		ws, _ := claims[name].(string)
 		who.Workspace = memento.Workspace(ws)
-		if memento.CheckWorkspace(who.Workspace) != nil {
+		if who.Workspace.Check() != nil {
 			return httpapi.Principal{}, fmt.Errorf("its claim %q does not name a workspace", name)
 		}
 	}
@@ -191,14 +192,14 @@ func (o *oidcAuth) principal(token *oidc.IDToken) (httpapi.Principal, error) {
 
 // roleIn returns the role in a claim. If the claim is a list, it is the role with the
 // most rights; words that are not roles are ignored.
-func roleIn(claim any) (role memento.Role, ok bool) {
+func roleIn(claim any) (role apikey.Role, ok bool) {
 	words := []any{claim}
 	if list, isList := claim.([]any); isList {
 		words = list
 	}
 	for _, w := range words {
 		word, _ := w.(string)
-		if r := memento.Role(word); r.Allows(memento.RoleRead) && !role.Allows(r) {
+		if r := apikey.Role(word); r.Allows(apikey.RoleRead) && !role.Allows(r) {
 			role, ok = r, true
 		}
 	}

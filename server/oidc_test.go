@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 	"memento/test/proctest"
 
@@ -123,7 +124,7 @@ func (i *issuer) token(t *testing.T, changes ...any) string {
 }
 
 func (i *issuer) config() OIDC {
-	return OIDC{Issuer: i.URL, Audience: "memento", WorkspaceClaim: "workspace", RoleClaim: "role", DefaultRole: memento.RoleRead}
+	return OIDC{Issuer: i.URL, Audience: "memento", WorkspaceClaim: "workspace", RoleClaim: "role", DefaultRole: apikey.RoleRead}
 }
 
 // newAuth returns what lets the issuer's tokens in, as the server makes it.
@@ -142,20 +143,20 @@ func TestOIDC(t *testing.T) {
 	i := newIssuer(t)
 	stranger := newIssuer(t)
 	o, log := newAuth(t, i.config())
-	who := func(ws memento.Workspace, role memento.Role) httpapi.Principal {
+	who := func(ws memento.Workspace, role apikey.Role) httpapi.Principal {
 		return httpapi.Principal{ID: "user-1", Workspace: ws, Role: role, Actor: memento.Actor{Kind: memento.ActorUser, ID: "user-1"}}
 	}
 	for name, tc := range map[string]struct {
 		token string
 		want  httpapi.Principal
 	}{
-		"RSA":                      {i.token(t), who("team", memento.RoleWrite)},
-		"EC":                       {token(t, jose.ES256, "ec", i.ec, i.claims()), who("team", memento.RoleWrite)},
-		"PSS":                      {token(t, jose.PS256, "rsa", i.rsa, i.claims()), who("team", memento.RoleWrite)},
-		"several audiences":        {i.token(t, "aud", []string{"other", "memento"}), who("team", memento.RoleWrite)},
-		"no role":                  {i.token(t, "role", nil), who("team", memento.RoleRead)},
-		"a list of roles":          {i.token(t, "role", []string{"offline_access", "read", "admin", "write"}), who("team", memento.RoleAdmin)},
-		"just started, as it says": {i.token(t, "nbf", time.Now().Add(time.Minute).Unix()), who("team", memento.RoleWrite)},
+		"RSA":                      {i.token(t), who("team", apikey.RoleWrite)},
+		"EC":                       {token(t, jose.ES256, "ec", i.ec, i.claims()), who("team", apikey.RoleWrite)},
+		"PSS":                      {token(t, jose.PS256, "rsa", i.rsa, i.claims()), who("team", apikey.RoleWrite)},
+		"several audiences":        {i.token(t, "aud", []string{"other", "memento"}), who("team", apikey.RoleWrite)},
+		"no role":                  {i.token(t, "role", nil), who("team", apikey.RoleRead)},
+		"a list of roles":          {i.token(t, "role", []string{"offline_access", "read", "admin", "write"}), who("team", apikey.RoleAdmin)},
+		"just started, as it says": {i.token(t, "nbf", time.Now().Add(time.Minute).Unix()), who("team", apikey.RoleWrite)},
 	} {
 		got, err := o.Authenticate(t.Context(), tc.token)
 		if err != nil || got != tc.want {
@@ -176,7 +177,7 @@ func TestOIDC(t *testing.T) {
 	good := i.token(t)
 	parts := strings.Split(good, ".")
 	for name, text := range map[string]string{
-		"an API key":                 memento.NewSecret(),
+		"an API key":                 apikey.NewSecret(),
 		"nothing":                    "",
 		"no token":                   "a.b.c",
 		"two parts":                  parts[0] + "." + parts[1],
@@ -219,9 +220,9 @@ func TestOIDC(t *testing.T) {
 // Without claims in the configuration, all are in one workspace with one role.
 func TestOIDCWithoutClaims(t *testing.T) {
 	i := newIssuer(t)
-	o, _ := newAuth(t, OIDC{Issuer: i.URL, Audience: "memento", DefaultRole: memento.RoleWrite})
+	o, _ := newAuth(t, OIDC{Issuer: i.URL, Audience: "memento", DefaultRole: apikey.RoleWrite})
 	got, err := o.Authenticate(t.Context(), i.token(t, "workspace", "other", "role", "admin"))
-	if err != nil || got.Workspace != memento.DefaultWorkspace || got.Role != memento.RoleWrite {
+	if err != nil || got.Workspace != memento.DefaultWorkspace || got.Role != apikey.RoleWrite {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

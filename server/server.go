@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/httpapi"
+	"memento/maintenance"
 )
 
 // Deps are the dependencies of a server besides its configuration.
@@ -25,7 +28,7 @@ type Deps struct {
 	Now      func() time.Time // nil: time.Now
 
 	// Elapsed returns the time that has passed, by a clock that cannot be set; see
-	// memento.MaintainerOptions. Nil: this machine's.
+	// maintenance.Options. Nil: this machine's.
 	Elapsed func() time.Duration
 }
 
@@ -40,7 +43,7 @@ type Server struct {
 	health      *health
 	certs       *certificates // nil without TLS
 	hooks       *webhooks
-	maintenance *maintenance
+	maintenance *maintainer
 	budget      int64 // bytes of memory that requests may use
 
 	main, metricsListener, pprof net.Listener // the latter two may be nil
@@ -61,7 +64,7 @@ const (
 // server answers them when it runs.
 //
 // Errors: ConfigErrors, those of [Config.Check] and those that only a start can show.
-// If an address is in use, they are also memento.ErrInUse. memento.ErrUnsupported if no
+// If an address is in use, they are also backend.ErrInUse. memento.ErrUnsupported if no
 // caller could authenticate.
 func New(c Config, d Deps) (*Server, error) {
 	if d.Now == nil {
@@ -83,7 +86,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s := &Server{config: c, metrics: newMetrics(cmp.Or(d.Version, "unknown")), health: &health{backend: d.Backend}}
 	s.logger, s.level = newLogger(d.Log, c.Log)
-	if meter, ok := d.Backend.(memento.MetricSource); ok {
+	if meter, ok := d.Backend.(backend.MetricSource); ok {
 		s.metrics.registry.MustRegister(measures{meter, s.logger})
 	}
 	auth, err := s.authenticator(d)
@@ -96,9 +99,9 @@ func New(c Config, d Deps) (*Server, error) {
 	if s.budget = c.MemoryBudget; s.budget == 0 {
 		s.budget = memoryBudget(availableMemory(), runtime.GOMAXPROCS(0))
 	}
-	s.maintenance = &maintenance{
+	s.maintenance = &maintainer{
 		backend: d.Backend, interval: c.Maintenance.Interval, logger: s.logger, metrics: s.metrics, health: s.health,
-		keeper: memento.NewMaintainer(d.Backend, memento.MaintainerOptions{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
+		keeper: maintenance.New(d.Backend, maintenance.Options{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
 	}
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
@@ -135,7 +138,7 @@ func New(c Config, d Deps) (*Server, error) {
 // authenticator returns the authenticator of API requests.
 func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 	var auths []httpapi.Authenticator
-	if keeper, ok := d.Backend.(memento.KeyKeeper); ok {
+	if keeper, ok := d.Backend.(apikey.Keeper); ok {
 		auths = append(auths, httpapi.NewKeyAuth(keeper, d.Now))
 	}
 	if s.config.OIDC.Issuer != "" {

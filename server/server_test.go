@@ -294,7 +294,7 @@ func TestListenFaults(t *testing.T) {
 // New checks a configuration that was made without Load.
 func TestNewChecks(t *testing.T) {
 	for want, hook := range map[string]Webhook{
-		"exactly one of secret":         {URL: "https://app.example/"},
+		"exactly one of secret":                 {URL: "https://app.example/"},
 		"must be https":                         {URL: "http://app.example/", Secret: hookSecret},
 		`must be "whsec_" and the base64 of 24`: {URL: "https://app.example/", Secret: "secret"},
 	} {

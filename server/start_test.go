@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/sensitive"
@@ -63,7 +64,7 @@ func startOn(t *testing.T, c Config, b memento.Backend) *running {
 func startAt(t *testing.T, c Config, b memento.Backend, now func() time.Time) *running {
 	t.Helper()
 	r := &running{t: t, backend: b, log: &proctest.Buffer{}, client: http.DefaultClient, ended: make(chan error, 1)}
-	r.key = r.addKey(memento.DefaultWorkspace, memento.RoleAdmin)
+	r.key = r.addKey(memento.DefaultWorkspace, apikey.RoleAdmin)
 	var err error
 	if r.Server, err = New(c, Deps{Backend: b, Detector: sensitive.Default(), Log: r.log, Version: "v0.0.0-test", Now: now}); err != nil {
 		t.Fatal(err)
@@ -88,9 +89,9 @@ func (r *running) stop() error {
 }
 
 // addKey adds a key to the backend.
-func (r *running) addKey(ws memento.Workspace, role memento.Role) string {
+func (r *running) addKey(ws memento.Workspace, role apikey.Role) string {
 	r.t.Helper()
-	_, secret := storetest.NewKey(r.t, r.backend.(memento.KeyKeeper), ws, role, time.Now())
+	_, secret := storetest.NewKey(r.t, r.backend.(apikey.Keeper), ws, role, time.Now())
 	return secret
 }
 

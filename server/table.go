@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"memento"
+	"memento/apikey"
 )
 
 // Setting is a row of the table of settings: one value that can be set by a flag, an
@@ -78,7 +78,7 @@ func Settings() []Setting {
 			"origins of web pages that may use the server, such as https://app.example").unset("its own origin"),
 		row("strict_betas", "false", boolean, func(c *Config) *bool { return &c.StrictBetas },
 			"refuse requests that do not name the API's beta, and paths of more than 20 segments, as Anthropic does"),
-		row("redact_role", "admin", word(memento.RoleAdmin, memento.RoleWrite), func(c *Config) *memento.Role { return &c.RedactRole },
+		row("redact_role", "admin", word(apikey.RoleAdmin, apikey.RoleWrite), func(c *Config) *apikey.Role { return &c.RedactRole },
 			"role required to redact versions: `admin`, or `write` as in the hosted service of Anthropic"),
 
 		row("max_body", "4M", size, func(c *Config) *int64 { return &c.MaxBody },
@@ -126,7 +126,7 @@ func Settings() []Setting {
 			"claim with the workspace; tokens without it are rejected").unset("the workspace is `default`"),
 		row("oidc.role_claim", "", anyText, func(c *Config) *string { return &c.OIDC.RoleClaim },
 			"claim with the role, or with a list that contains it").unset("the default role"),
-		row("oidc.default_role", "read", word(memento.RoleRead, memento.RoleWrite, memento.RoleAdmin), func(c *Config) *memento.Role { return &c.OIDC.DefaultRole },
+		row("oidc.default_role", "read", word(apikey.RoleRead, apikey.RoleWrite, apikey.RoleAdmin), func(c *Config) *apikey.Role { return &c.OIDC.DefaultRole },
 			"role of tokens without the role claim: `read`, `write` or `admin`"),
 
 		row("tool.view_chars", "16000", whole(1), func(c *Config) *int { return &c.Tool.ViewChars },

@@ -270,7 +270,7 @@ func changed(from, to memento.StoreInfo, envelope bool) (u memento.StoreUpdate, 
 	if from.Limits != to.Limits {
 		u.Limits, any = &to.Limits, true
 	}
-	if from.Settings.Encode() != to.Settings.Encode() {
+	if !from.Settings.Equal(&to.Settings) {
 		u.Settings, any = &to.Settings, true
 	}
 	if to.Archived() {

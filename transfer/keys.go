@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/apikey"
 )
 
 // Keys counts API keys.
@@ -21,8 +22,8 @@ type Keys struct {
 // target has another key with an ID of the source.
 func (c *Copier) Keys(ctx context.Context, ws memento.Workspace, dryRun bool) (Keys, error) {
 	var sum Keys
-	from, ok := c.From.(memento.KeyKeeper)
-	to, also := c.To.(memento.KeyKeeper)
+	from, ok := c.From.(apikey.Keeper)
+	to, also := c.To.(apikey.Keeper)
 	if !ok || !also {
 		return sum, fmt.Errorf("%w: copying keys needs two backends that keep keys", memento.ErrUnsupported)
 	}
@@ -37,7 +38,7 @@ func (c *Copier) Keys(ctx context.Context, ws memento.Workspace, dryRun bool) (K
 		case err == nil:
 			sum.Present++
 			if !dryRun { // an update can only restrict a key
-				if _, err := to.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, UsedAt: k.UsedAt}); err != nil {
+				if _, err := to.UpdateKey(ctx, k.Workspace, k.ID, apikey.Update{ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, UsedAt: k.UsedAt}); err != nil {
 					return sum, err
 				}
 			}

@@ -31,6 +31,8 @@ import (
 	"slices"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 )
 
 // ErrDiffers says that the target has a store of the same ID that is not a copy of the
@@ -170,13 +172,13 @@ func Select(stores []memento.StoreInfo, names ...string) ([]memento.StoreInfo, e
 // those that have keys, and the default one.
 func Workspaces(ctx context.Context, b memento.Backend) ([]memento.Workspace, error) {
 	switch b := b.(type) {
-	case memento.WorkspaceLister:
+	case backend.WorkspaceLister:
 		return b.Workspaces(ctx)
 	case singleWorkspace:
 		return []memento.Workspace{b.Workspace()}, nil
 	}
 	spaces := []memento.Workspace{memento.DefaultWorkspace}
-	if keeper, ok := b.(memento.KeyKeeper); ok {
+	if keeper, ok := b.(apikey.Keeper); ok {
 		for k, err := range keeper.ListKeys(ctx, "") {
 			if err != nil {
 				return nil, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/transfer"
 )
@@ -320,16 +321,16 @@ func TestPlan(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	source, target := kinds["sqlite"](t).(memento.KeyKeeper), kinds["mem"](t).(memento.KeyKeeper)
+	source, target := kinds["sqlite"](t).(apikey.Keeper), kinds["mem"](t).(apikey.Keeper)
 	now := time.Now()
-	var keys []memento.Key
+	var keys []apikey.Key
 	for i, ws := range []memento.Workspace{"default", "default", "team"} {
-		k, _, err := memento.NewKey(ws, fmt.Sprint("key ", i), memento.RoleWrite, now, time.Time{})
+		k, _, err := apikey.New(ws, fmt.Sprint("key ", i), apikey.RoleWrite, now, time.Time{})
 		must(t, err)
 		must(t, source.AddKey(t.Context(), k))
 		keys = append(keys, k)
 	}
-	_, err := source.UpdateKey(t.Context(), "default", keys[0].ID, memento.KeyUpdate{RevokedAt: now})
+	_, err := source.UpdateKey(t.Context(), "default", keys[0].ID, apikey.Update{RevokedAt: now})
 	must(t, err)
 	c := transfer.Copier{From: source.(memento.Backend), To: target.(memento.Backend)}
 	if sum, err := c.Keys(t.Context(), "default", true); err != nil || sum.Copied != 2 {
@@ -338,7 +339,7 @@ func TestKeys(t *testing.T) {
 	if sum, err := c.Keys(t.Context(), "default", false); err != nil || sum.Copied != 2 {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	_, err = source.UpdateKey(t.Context(), "default", keys[1].ID, memento.KeyUpdate{RevokedAt: now})
+	_, err = source.UpdateKey(t.Context(), "default", keys[1].ID, apikey.Update{RevokedAt: now})
 	must(t, err)
 	if sum, err := c.Keys(t.Context(), "", false); err != nil || sum.Copied != 1 || sum.Present != 2 {
 		t.Errorf("again: %+v, %v", sum, err)
@@ -350,11 +351,11 @@ func TestKeys(t *testing.T) {
 			t.Errorf("key %d is %+v, %v; want %+v", i, got, err, want)
 		}
 	}
-	other, _, err := memento.NewKey("team", "other", memento.RoleAdmin, now, time.Time{})
+	other, _, err := apikey.New("team", "other", apikey.RoleAdmin, now, time.Time{})
 	must(t, err)
-	other.ID = memento.NewKeyID(now)
+	other.ID = apikey.NewID(now)
 	must(t, source.AddKey(t.Context(), other))
-	other.Hash = memento.HashSecret("another")
+	other.Hash = apikey.HashSecret("another")
 	must(t, target.AddKey(t.Context(), other))
 	if _, err := c.Keys(t.Context(), "", false); !errors.Is(err, transfer.ErrDiffers) {
 		t.Errorf("another key of the same ID: %v", err)

@@ -137,7 +137,7 @@ func compareStores(r *Result, s, t memento.StoreInfo) {
 		{"description", s.Description != t.Description},
 		{"metadata", fmt.Sprint(s.Metadata) != fmt.Sprint(t.Metadata)},
 		{"limits", s.Limits != t.Limits},
-		{"settings", s.Settings.Encode() != t.Settings.Encode()},
+		{"settings", !s.Settings.Equal(&t.Settings)},
 		{"envelope", s.Envelope != t.Envelope},
 		{"creation time", !s.CreatedAt.Equal(t.CreatedAt)},
 		{"archived state", s.Archived() != t.Archived()},

@@ -135,7 +135,7 @@ func soundCopy(t *testing.T, from, to memento.Backend, id memento.StoreID, ws me
 	must(t, err)
 	storetest.Audit(t, to, c)
 	if c.Name != s.Name || c.Description != s.Description || !maps.Equal(c.Metadata, s.Metadata) || c.Limits != s.Limits ||
-		c.Settings.Encode() != s.Settings.Encode() || c.Usage != s.Usage || !c.CreatedAt.Equal(s.CreatedAt) || c.Archived() != s.Archived() {
+		!c.Settings.Equal(&s.Settings) || c.Usage != s.Usage || !c.CreatedAt.Equal(s.CreatedAt) || c.Archived() != s.Archived() {
 		t.Errorf("the store is %+v, want %+v", c, s)
 	}
 	if got, want := versions(t, to, id), versions(t, from, id); !slices.EqualFunc(got, want, sameVersion) {

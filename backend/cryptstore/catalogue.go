@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"memento"
+	"memento/backend"
 )
 
 // forUser returns a description as users see it.
@@ -27,11 +28,11 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		return memento.StoreInfo{}, errEnvelope(op)
 	}
 	now := b.opts.Now()
-	if _, err := memento.NewStoreInfo(ws, spec, now); err != nil {
+	if _, err := spec.NewInfo(ws, now); err != nil {
 		return memento.StoreInfo{}, err // before calling a key service
 	}
 	if spec.ID == "" {
-		spec.ID = memento.NewStoreID(now)
+		spec.ID = backend.NewStoreID(now)
 	}
 	s, err := newSecrets(b.opts.EncryptNames, now)
 	if err != nil {

@@ -37,12 +37,14 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // A Backend encrypts what another backend stores. See [Wrap] and [Of]. It is safe for
 // concurrent use, and several processes may use the same inner backend.
 type Backend struct {
 	inner        memento.Backend
+	importer     backend.SealedImporter // inner
 	ring         KeyRing
 	opts         Options
 	keyCache     keyCache
@@ -53,9 +55,9 @@ type Backend struct {
 var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
-	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.Clock           = (*Backend)(nil)
-	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ backend.WorkspaceLister = (*Backend)(nil)
+	_ backend.Clock           = (*Backend)(nil)
+	_ backend.NoteKeeper      = (*Backend)(nil)
 )
 
 // Options are the options of [Wrap]; nil means all defaults.
@@ -97,13 +99,17 @@ func Wrap(ctx context.Context, inner memento.Backend, ring KeyRing, opts *Option
 	if b.opts.Now == nil {
 		b.opts.Now = time.Now
 	}
-	_, lists := inner.(memento.WorkspaceLister)
+	_, lists := inner.(backend.WorkspaceLister)
+	importer, seals := inner.(backend.SealedImporter)
+	b.importer = importer
 	_, again := Of(inner)
 	switch {
 	case ring == nil:
 		return nil, fmt.Errorf("open with encryption: %w: no key ring was given", memento.ErrInvalid)
 	case !lists:
 		return nil, fmt.Errorf("open with encryption: %w: the backend cannot list its workspaces", memento.ErrUnsupported)
+	case !seals:
+		return nil, fmt.Errorf("open with encryption: %w: the backend cannot store encrypted contents", memento.ErrUnsupported)
 	case again:
 		return nil, fmt.Errorf("open with encryption: %w: the backend is encrypted already", memento.ErrUnsupported)
 	}
@@ -132,7 +138,7 @@ const checkedWorkspaces = 16
 // encrypted stores: otherwise plaintext would be written beside them. It checks the same
 // stores as Wrap.
 func RequireKeys(ctx context.Context, inner memento.Backend) error {
-	lister, ok := inner.(memento.WorkspaceLister)
+	lister, ok := inner.(backend.WorkspaceLister)
 	if !ok {
 		return nil
 	}
@@ -148,7 +154,7 @@ func RequireKeys(ctx context.Context, inner memento.Backend) error {
 }
 
 // newestStores yields the newest store of each of the first checkedWorkspaces workspaces.
-func newestStores(ctx context.Context, b memento.Backend, lister memento.WorkspaceLister) iter.Seq2[memento.StoreInfo, error] {
+func newestStores(ctx context.Context, b memento.Backend, lister backend.WorkspaceLister) iter.Seq2[memento.StoreInfo, error] {
 	return func(yield func(memento.StoreInfo, error) bool) {
 		workspaces, err := lister.Workspaces(ctx)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // Get implements [memento.Backend].
@@ -149,10 +150,10 @@ func (k *keys) sealChange(c memento.Change, by *sealer) (_ memento.Change, err e
 		is.From = k.encryptPathForLookup(is.From)
 		is.To, err = k.encryptPath(is.To)
 		c = is
-	case memento.Sealed:
+	case backend.Sealed:
 		return nil, &memento.Error{Op: "apply", Err: fmt.Errorf("%w: the contents are encrypted by another wrapper", memento.ErrUnsupported)}
 	default:
 		return c, nil // the inner backend refuses it
 	}
-	return memento.Sealed{Change: c, By: by, Envelope: k.envelope}, err
+	return backend.Sealed{Change: c, Sealing: backend.Sealing{By: by, Envelope: k.envelope}}, err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/cryptstore"
 	"memento/backend/memstore"
 )
@@ -21,7 +22,7 @@ var ann = memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 // An attacked backend shows what somebody with access to the storage has made of it.
 type attacked struct {
 	memento.Backend
-	memento.WorkspaceLister
+	backend.WorkspaceLister
 	memory  func(*memento.Memory)
 	version func(*memento.Version)
 	placed  func(memento.Workspace, memento.StoreID) (memento.Workspace, memento.StoreID) // the store that is found in place of another

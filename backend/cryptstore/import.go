@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/backend"
 )
 
 // Import implements [memento.Backend]. Versions are encrypted under the IDs that they have.
@@ -29,22 +30,20 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 
 // importWithKeys is Import with the keys that the store is expected to have.
 func (b *Backend) importWithKeys(ctx context.Context, op string, k *keys, versions []memento.Version) (err error) {
-	by := &memento.Sealed{By: &sealer{keys: k}, Envelope: k.envelope}
 	sealed := make([]memento.Version, len(versions))
 	for i, v := range versions {
 		if sealed[i], err = k.sealVersion(v); err != nil {
 			return &memento.Error{Op: op, Path: v.Path, Err: err}
 		}
-		sealed[i].Sealed = by
 	}
-	return b.fail(k, b.inner.Import(ctx, k.store, sealed))
+	return b.fail(k, b.importer.ImportSealed(ctx, k.store, sealed, backend.Sealing{By: &sealer{keys: k}, Envelope: k.envelope}))
 }
 
 // sealVersion returns a version for the inner backend. If the version is invalid, it
 // returns another invalid one without plaintext, so that the inner backend reports the
 // error.
 func (k *keys) sealVersion(v memento.Version) (_ memento.Version, err error) {
-	if v.Digest != "" || v.Sealed != nil {
+	if v.Digest != "" {
 		return v, fmt.Errorf("%w: the contents are encrypted by another wrapper", memento.ErrUnsupported)
 	}
 	text := v.Content

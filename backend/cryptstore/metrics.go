@@ -3,25 +3,25 @@ package cryptstore
 import (
 	"context"
 
-	"memento"
+	"memento/backend"
 )
 
 var (
-	_ memento.MetricSource = (*Backend)(nil)
-	_ memento.ReadyChecker = (*Backend)(nil)
+	_ backend.MetricSource = (*Backend)(nil)
+	_ backend.ReadyChecker = (*Backend)(nil)
 )
 
-// Metrics implements [memento.MetricSource]: what the backend below measures, if it does.
-func (b *Backend) Metrics() []memento.Metric {
-	if m, ok := b.inner.(memento.MetricSource); ok {
+// Metrics implements [backend.MetricSource]: what the backend below measures, if it does.
+func (b *Backend) Metrics() []backend.Metric {
+	if m, ok := b.inner.(backend.MetricSource); ok {
 		return m.Metrics()
 	}
 	return nil
 }
 
-// Ready implements [memento.ReadyChecker]: what the backend below says, if it does.
+// Ready implements [backend.ReadyChecker]: what the backend below says, if it does.
 func (b *Backend) Ready(ctx context.Context) error {
-	if c, ok := b.inner.(memento.ReadyChecker); ok {
+	if c, ok := b.inner.(backend.ReadyChecker); ok {
 		return c.Ready(ctx)
 	}
 	return nil

@@ -5,49 +5,51 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 )
 
-// Workspaces implements [memento.WorkspaceLister].
+// Workspaces implements [backend.WorkspaceLister].
 func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
-	return b.inner.(memento.WorkspaceLister).Workspaces(ctx)
+	return b.inner.(backend.WorkspaceLister).Workspaces(ctx)
 }
 
-// Verify implements [memento.Verifier], for backends below that do.
+// Verify implements [backend.Verifier], for backends below that do.
 func (b *Backend) Verify(ctx context.Context) ([]string, error) {
-	if v, ok := b.inner.(memento.Verifier); ok {
+	if v, ok := b.inner.(backend.Verifier); ok {
 		return v.Verify(ctx)
 	}
 	return nil, &memento.Error{Op: "verify", Err: memento.ErrUnsupported}
 }
 
-// StorageTime implements [memento.Clock], for backends below that do.
+// StorageTime implements [backend.Clock], for backends below that do.
 func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
-	if c, ok := b.inner.(memento.Clock); ok {
+	if c, ok := b.inner.(backend.Clock); ok {
 		return c.StorageTime(ctx)
 	}
 	return time.Time{}, &memento.Error{Op: "ask for the time", Err: memento.ErrUnsupported}
 }
 
-// Note implements [memento.NoteKeeper], for backends below that do. Notes are not
+// Note implements [backend.NoteKeeper], for backends below that do. Notes are not
 // encrypted.
 func (b *Backend) Note(ctx context.Context, name string) (string, error) {
-	if n, ok := b.inner.(memento.NoteKeeper); ok {
+	if n, ok := b.inner.(backend.NoteKeeper); ok {
 		return n.Note(ctx, name)
 	}
 	return "", &memento.Error{Op: "read note", Err: memento.ErrUnsupported}
 }
 
-// SetNote implements [memento.NoteKeeper].
+// SetNote implements [backend.NoteKeeper].
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
-	if n, ok := b.inner.(memento.NoteKeeper); ok {
+	if n, ok := b.inner.(backend.NoteKeeper); ok {
 		return n.SetNote(ctx, name, text)
 	}
 	return &memento.Error{Op: "set note", Err: memento.ErrUnsupported}
 }
 
-// Repair implements [memento.Repairer], for backends below that do.
+// Repair implements [backend.Repairer], for backends below that do.
 func (b *Backend) Repair(ctx context.Context, dryRun bool) ([]string, error) {
-	if r, ok := b.inner.(memento.Repairer); ok {
+	if r, ok := b.inner.(backend.Repairer); ok {
 		return r.Repair(ctx, dryRun)
 	}
 	return nil, &memento.Error{Op: "repair", Err: memento.ErrUnsupported}
@@ -56,9 +58,9 @@ func (b *Backend) Repair(ctx context.Context, dryRun bool) ([]string, error) {
 // Optional interfaces that only some backends have. None gives access to contents.
 type (
 	reads  = memento.ReadMarker
-	apiKey = memento.KeyKeeper
-	backup = memento.BackupWriter
-	elect  = memento.Leaser
+	apiKey = apikey.Keeper
+	backup = backend.BackupWriter
+	elect  = backend.Leaser
 )
 
 // withOptional returns b with those of these interfaces that the inner backend has, and no

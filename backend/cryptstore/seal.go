@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/backend"
 )
 
 // An encrypted text is stored as
@@ -36,19 +37,19 @@ type sealedText struct {
 	text, stored string
 }
 
-var _ memento.Sealer = (*sealer)(nil)
+var _ backend.Sealer = (*sealer)(nil)
 
-// Seal implements [memento.Sealer].
+// Seal implements [backend.Sealer].
 func (s *sealer) Seal(memory memento.MemoryID, version memento.VersionID, text string) (string, error) {
 	kept, err := s.seal(memory, version, text)
 	s.last = sealedText{version, text, kept}
 	return kept, err
 }
 
-// Digest implements [memento.Sealer].
+// Digest implements [backend.Sealer].
 func (s *sealer) Digest(sha256 string) string { return s.digest(sha256) }
 
-// Clear implements [memento.Sealer].
+// Clear implements [backend.Sealer].
 func (s *sealer) Clear(p memento.Path) (memento.Path, error) {
 	if s.names != nil && len(p) > memento.MaxPathBytes { // because a directory was moved
 		return "", errPathTooLong(s.displayPath(p), len(p))

@@ -6,23 +6,24 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 )
 
-var _ memento.BackupWriter = (*Backend)(nil)
+var _ backend.BackupWriter = (*Backend)(nil)
 
-// Backup implements [memento.BackupWriter]. It first makes versions from changes by hand,
+// Backup implements [backend.BackupWriter]. It first makes versions from changes by hand,
 // then copies the database, which has all memories and their history. Files that are not
 // memories are not in a backup.
 //
 // The result is a file of package sqlitestore: both packages can restore it.
-func (b *Backend) Backup(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
+func (b *Backend) Backup(ctx context.Context, path string, progress func(done, total int64)) (backend.BackupSummary, error) {
 	const op = "backup"
 	if err := b.enter(ctx); err != nil {
-		return memento.BackupSummary{}, fail(op, err)
+		return backend.BackupSummary{}, fail(op, err)
 	}
 	defer b.leave()
 	if err := b.refreshAll(ctx); err != nil {
-		return memento.BackupSummary{}, fail(op, err)
+		return backend.BackupSummary{}, fail(op, err)
 	}
 	return b.db.Backup(ctx, path, progress)
 }

@@ -140,7 +140,7 @@ func (b *Backend) deleteLocked(ctx context.Context, ws memento.Workspace, f *fol
 	return err
 }
 
-// Workspaces implements [memento.WorkspaceLister].
+// Workspaces implements [backend.WorkspaceLister].
 func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 	return b.db.Workspaces(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // When a store was deleted, and copied back under its ID by one process, the other
@@ -14,7 +15,7 @@ import (
 func TestCopiedBack(t *testing.T) {
 	s := newSite(t)
 	other := s.open(nil)
-	spec := memento.StoreSpec{Name: "notes", ID: memento.NewStoreID(time.Now())}
+	spec := memento.StoreSpec{Name: "notes", ID: backend.NewStoreID(time.Now())}
 	location := filepath.Join(s.base, otherFolders, "notes", defaultFolder)
 	for range 3 {
 		if _, err := s.b.CreateStore(t.Context(), memento.DefaultWorkspace, spec); err != nil {

@@ -82,6 +82,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 )
 
@@ -89,10 +91,10 @@ var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.ReadMarker      = (*Backend)(nil)
-	_ memento.KeyKeeper       = (*Backend)(nil)
-	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.NoteKeeper      = (*Backend)(nil)
-	_ memento.ReadyChecker    = (*Backend)(nil)
+	_ apikey.Keeper           = (*Backend)(nil)
+	_ backend.WorkspaceLister = (*Backend)(nil)
+	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.ReadyChecker    = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a folder. See [Open].
@@ -123,11 +125,12 @@ type database interface {
 	memento.Backend
 	memento.Searcher
 	memento.ReadMarker
-	memento.KeyKeeper
-	memento.BackupWriter
-	memento.WorkspaceLister
-	memento.NoteKeeper
-	memento.ReadyChecker
+	apikey.Keeper
+	backend.BackupWriter
+	backend.WorkspaceLister
+	backend.NoteKeeper
+	backend.ReadyChecker
+	backend.SealedImporter
 }
 
 // Options are the options of [Open]; nil means all defaults.

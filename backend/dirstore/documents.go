@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 )
 
 // Get implements [memento.Backend].
@@ -186,7 +187,7 @@ func (f *folder) undone(err error) error {
 func unsealed(list []memento.Change) []memento.Change {
 	plain := slices.Clone(list)
 	for i, c := range plain {
-		if sealed, ok := c.(memento.Sealed); ok {
+		if sealed, ok := c.(backend.Sealed); ok {
 			plain[i] = sealed.Change
 		}
 	}
@@ -260,6 +261,17 @@ func (f *folder) tasksOf(versions []memento.Version) []task {
 
 // Import implements [memento.Backend].
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
+	return b.importVersions(ctx, store, versions, func() error { return b.db.Import(ctx, store, versions) })
+}
+
+// ImportSealed implements [backend.SealedImporter].
+func (b *Backend) ImportSealed(ctx context.Context, store memento.StoreID, versions []memento.Version, by backend.Sealing) error {
+	return b.importVersions(ctx, store, versions, func() error { return b.db.ImportSealed(ctx, store, versions, by) })
+}
+
+// importVersions imports versions into the database, which load does, and then writes
+// the files.
+func (b *Backend) importVersions(ctx context.Context, store memento.StoreID, versions []memento.Version, load func() error) error {
 	const op = "import"
 	if err := b.enter(ctx); err != nil {
 		return fail(op, err)
@@ -277,7 +289,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 		if err := f.begin(); err != nil {
 			return err
 		}
-		if err := b.db.Import(ctx, store, versions); err != nil {
+		if err := load(); err != nil {
 			return f.undone(err)
 		}
 		b.step("committed")

@@ -58,7 +58,7 @@ func (b *Backend) openIndexFull(path string) (*fileIndex, error) {
 	return &fileIndex{conn: conn}, nil
 }
 
-// Ready implements [memento.ReadyChecker].
+// Ready implements [backend.ReadyChecker].
 func (b *Backend) Ready(ctx context.Context) error {
 	if err := b.enter(ctx); err != nil {
 		return fail("check", err)

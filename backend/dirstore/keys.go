@@ -5,34 +5,35 @@ import (
 	"iter"
 
 	"memento"
+	"memento/apikey"
 )
 
 // Keys are in the database only: nobody needs them as files.
 
-// AddKey implements [memento.KeyKeeper].
-func (b *Backend) AddKey(ctx context.Context, k memento.Key) error { return b.db.AddKey(ctx, k) }
+// AddKey implements [apikey.Keeper].
+func (b *Backend) AddKey(ctx context.Context, k apikey.Key) error { return b.db.AddKey(ctx, k) }
 
-// KeyByHash implements [memento.KeyKeeper].
-func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+// KeyByHash implements [apikey.Keeper].
+func (b *Backend) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	return b.db.KeyByHash(ctx, hash)
 }
 
-// ListKeys implements [memento.KeyKeeper].
-func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
+// ListKeys implements [apikey.Keeper].
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[apikey.Key, error] {
 	return b.db.ListKeys(ctx, ws)
 }
 
-// UpdateKey implements [memento.KeyKeeper].
-func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+// UpdateKey implements [apikey.Keeper].
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u apikey.Update) (apikey.Key, error) {
 	return b.db.UpdateKey(ctx, ws, id, u)
 }
 
-// Note implements [memento.NoteKeeper]: notes are in the database, too.
+// Note implements [backend.NoteKeeper]: notes are in the database, too.
 func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	return b.db.Note(ctx, name)
 }
 
-// SetNote implements [memento.NoteKeeper].
+// SetNote implements [backend.NoteKeeper].
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	return b.db.SetNote(ctx, name, text)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/maintenance"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,14 +32,14 @@ func TestMaintenanceBesideForeignFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if expired, err := store.Expire(t.Context(), time.Now(), false); err != nil || len(expired) != 0 {
+	if expired, err := maintenance.Expire(t.Context(), store, time.Now(), false); err != nil || len(expired) != 0 {
 		t.Errorf("expired %+v, %v", expired, err)
 	}
 	r, err := store.RestoreAsOf(t.Context(), s.by, then, false)
 	if diff := cmp.Diff(memento.Restoration{Removed: []memento.Path{"/new"}}, r); diff != "" || err != nil {
 		t.Errorf("restored: %v (-want +got):\n%s", err, diff)
 	}
-	if expired, err := store.Expire(t.Context(), time.Now().Add(3*time.Hour), false); err != nil || len(expired) != 1 {
+	if expired, err := maintenance.Expire(t.Context(), store, time.Now().Add(3*time.Hour), false); err != nil || len(expired) != 1 {
 		t.Errorf("later expired %+v, %v", expired, err)
 	}
 	if text, err := os.ReadFile(s.file("binary")); err != nil || string(text) != "\xff\xfe" {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 )
 
@@ -43,10 +44,10 @@ type RestoreOptions struct {
 // ".restoring-" and digits was left by a process that died, and can be removed.
 //
 // Errors: memento.ErrExist if there are memories and Replace is not set, or if the folder
-// also has other contents, which would be moved with it; memento.ErrInUse if a process
+// also has other contents, which would be moved with it; backend.ErrInUse if a process
 // has the folder open; memento.ErrForeign if path is not a folder; those of
 // [sqlitestore.Restore].
-func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (memento.Restored, error) {
+func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (backend.Restored, error) {
 	r := restore{}
 	if opts != nil {
 		r.RestoreOptions = *opts
@@ -59,14 +60,14 @@ func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (me
 	}
 	done, err := r.run(ctx, path, backup)
 	if err != nil {
-		return memento.Restored{}, failRestore(err)
+		return backend.Restored{}, failRestore(err)
 	}
 	return done, nil
 }
 
 func failRestore(err error) error {
 	const op = "restore backup"
-	if _, whole := errors.AsType[*memento.Error](err); !whole && (errors.Is(err, memento.ErrExist) || errors.Is(err, memento.ErrInUse)) {
+	if _, whole := errors.AsType[*memento.Error](err); !whole && (errors.Is(err, memento.ErrExist) || errors.Is(err, backend.ErrInUse)) {
 		return &memento.Error{Op: op, Err: err}
 	}
 	return fail(op, err)
@@ -75,7 +76,7 @@ func failRestore(err error) error {
 // A restore is one call of Restore.
 type restore struct{ RestoreOptions }
 
-func (r *restore) run(ctx context.Context, path, backup string) (done memento.Restored, err error) {
+func (r *restore) run(ctx context.Context, path, backup string) (done backend.Restored, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return done, err
 	}
@@ -120,7 +121,7 @@ func hasMemories(path string) (bool, error) {
 }
 
 // fill restores to a folder that has no memories, and need not exist.
-func (r *restore) fill(ctx context.Context, path, backup string) (done memento.Restored, err error) {
+func (r *restore) fill(ctx context.Context, path, backup string) (done backend.Restored, err error) {
 	_, err = os.Lstat(path)
 	made := errors.Is(err, fs.ErrNotExist)
 	base, err := openBase(path)
@@ -156,7 +157,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done memento.R
 }
 
 // replace restores to a folder that has memories.
-func (r *restore) replace(ctx context.Context, path, backup string) (done memento.Restored, err error) {
+func (r *restore) replace(ctx context.Context, path, backup string) (done backend.Restored, err error) {
 	if err := onlyOwn(path); err != nil {
 		return done, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 	"memento/test/proctest"
 
@@ -223,10 +224,10 @@ func TestRestoreRefuses(t *testing.T) {
 	// While a process has it open.
 	b := r.open(nil)
 	c := startChild(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup})
-	if err := c.Wait(); err == nil || !strings.Contains(c.Errs.String(), memento.ErrInUse.Error()) {
+	if err := c.Wait(); err == nil || !strings.Contains(c.Errs.String(), backend.ErrInUse.Error()) {
 		t.Errorf("in use: %v, %s", err, c.Errs.String())
 	}
-	if _, err := Restore(t.Context(), r.base, r.backup, replacing); !errors.Is(err, memento.ErrInUse) {
+	if _, err := Restore(t.Context(), r.base, r.backup, replacing); !errors.Is(err, backend.ErrInUse) {
 		t.Errorf("in use by this process: %v", err)
 	}
 	r.do(b.Close())

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
-// hexed is a memento.Sealer that only makes contents longer.
+// hexed is a backend.Sealer that only makes contents longer.
 type hexed struct{}
 
 func (hexed) Seal(_ memento.MemoryID, _ memento.VersionID, text string) (string, error) {
@@ -23,7 +24,7 @@ func (hexed) Clear(p memento.Path) (memento.Path, error) { return p, nil }
 func (s *site) sealed(changes ...memento.Change) {
 	s.Helper()
 	for i, c := range changes {
-		changes[i] = memento.Sealed{Change: c, By: hexed{}}
+		changes[i] = backend.Sealed{Change: c, Sealing: backend.Sealing{By: hexed{}}}
 	}
 	s.apply(changes...)
 }

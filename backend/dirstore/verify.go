@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"memento"
+	"memento/backend"
 )
 
 // The file system shows a change by a file's size and times. Damage below the file
@@ -17,12 +18,12 @@ import (
 // change by hand.
 
 var (
-	_ memento.Verifier = (*Backend)(nil)
-	_ memento.Repairer = (*Backend)(nil)
-	_ memento.Salvager = (*Backend)(nil)
+	_ backend.Verifier = (*Backend)(nil)
+	_ backend.Repairer = (*Backend)(nil)
+	_ backend.Salvager = (*Backend)(nil)
 )
 
-// Verify implements [memento.Verifier]: it reads every file whose size and times are
+// Verify implements [backend.Verifier]: it reads every file whose size and times are
 // unchanged, and compares it with its hash. Like a listing, it first makes versions from
 // changes by hand.
 func (b *Backend) Verify(ctx context.Context) (faults []string, err error) {
@@ -36,7 +37,7 @@ func (b *Backend) Verify(ctx context.Context) (faults []string, err error) {
 	return faults, fail("verify", err)
 }
 
-// Repair implements [memento.Repairer]: it writes files that are damaged below the file
+// Repair implements [backend.Repairer]: it writes files that are damaged below the file
 // system again from the database, if that has their contents.
 func (b *Backend) Repair(ctx context.Context, dryRun bool) (repaired []string, err error) {
 	err = b.eachFolder(ctx, func(f *folder) error {
@@ -86,7 +87,7 @@ func (f *folder) repair(ctx context.Context, dryRun bool) (repaired []*row, err 
 	return repaired, nil
 }
 
-// Salvage implements [memento.Salvager]: the newest version of a memory is also in the
+// Salvage implements [backend.Salvager]: the newest version of a memory is also in the
 // memory's file.
 func (b *Backend) Salvage(ctx context.Context, store memento.StoreID, id memento.VersionID) (text string, err error) {
 	const op = "salvage"

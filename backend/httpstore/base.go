@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/apikey"
 )
 
 // parseBase checks the URL of a server, and the key that is sent there. Its errors
@@ -27,7 +28,7 @@ func parseBase(raw string, o *Options) (string, error) {
 	}
 	for _, c := range []byte(o.Key) {
 		if c <= ' ' || c > '~' {
-			return "", invalid("the key has invalid characters; a key is a single line that begins with %s", memento.SecretPrefix)
+			return "", invalid("the key has invalid characters; a key is a single line that begins with %s", apikey.SecretPrefix)
 		}
 	}
 	if u.Scheme == "http" && o.Key != "" && !o.AllowPlaintext && !isLoopback(u.Hostname()) {

@@ -89,7 +89,7 @@ type storeBody struct {
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
 	// JSON has only valid UTF-8. All other rules are checked by the server.
-	if _, err := memento.NewStoreInfo(ws, spec, time.Now()); err != nil {
+	if _, err := spec.NewInfo(ws, time.Now()); err != nil {
 		return memento.StoreInfo{}, b.absent(ctx, op, err)
 	}
 	if spec.Envelope != "" {
@@ -109,7 +109,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		limits := wire.Limits(spec.Limits)
 		body.Limits = &limits
 	}
-	if spec.Settings != nil && spec.Settings.Encode() != memento.DefaultSettings().Encode() {
+	if standard := memento.DefaultSettings(); spec.Settings != nil && !spec.Settings.Equal(&standard) {
 		body.Settings = spec.Settings
 	}
 	var answer wire.Store

@@ -9,7 +9,7 @@ import (
 	"memento"
 )
 
-// StorageTime implements [memento.Clock]. It returns the Date of a response of the
+// StorageTime implements [backend.Clock]. It returns the Date of a response of the
 // server.
 func (b *Backend) StorageTime(ctx context.Context) (at time.Time, err error) {
 	const op = "ask for the time"

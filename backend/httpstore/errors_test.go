@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/httpstore"
 )
 
@@ -190,7 +191,7 @@ func TestRoles(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	sesn := memento.Actor{Kind: memento.ActorSession, ID: "sesn/1 ü"}
-	admin, writer, reader := w.open(httpstore.Options{}), w.open(httpstore.Options{Key: w.newKey(memento.RoleWrite)}), w.open(httpstore.Options{Key: w.newKey(memento.RoleRead)})
+	admin, writer, reader := w.open(httpstore.Options{}), w.open(httpstore.Options{Key: w.newKey(apikey.RoleWrite)}), w.open(httpstore.Options{Key: w.newKey(apikey.RoleRead)})
 	with := func(by memento.Actor, b *httpstore.Backend) memento.Actor {
 		by.Key = memento.KeyID(b.Identity().ID)
 		return by

@@ -21,7 +21,7 @@
 // # Keys
 //
 // A server's keys are managed with [Backend.Keys], [Backend.CreateKey],
-// [Backend.RevokeKey] and [Backend.RotateKey]. A Backend is not a [memento.KeyKeeper]:
+// [Backend.RevokeKey] and [Backend.RotateKey]. A Backend is not a [apikey.Keeper]:
 // servers do not say whom a secret belongs to.
 package httpstore
 
@@ -36,6 +36,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/internal/readnotes"
 	"memento/internal/wire"
 )
@@ -44,7 +46,7 @@ var (
 	_ memento.Backend    = (*Backend)(nil)
 	_ memento.Searcher   = (*Backend)(nil)
 	_ memento.ReadMarker = (*Backend)(nil)
-	_ memento.Clock      = (*Backend)(nil)
+	_ backend.Clock      = (*Backend)(nil)
 )
 
 // A Backend is that of a server. See [Open].
@@ -98,7 +100,7 @@ type Options struct {
 type Identity struct {
 	ID        string // of the key, "apikey_…", or another ID that the server uses
 	Workspace memento.Workspace
-	Role      memento.Role
+	Role      apikey.Role
 	Actor     memento.Actor // the default actor of changes
 }
 
@@ -173,7 +175,7 @@ func (b *Backend) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if who.Type != "identity" || who.Workspace == "" || !who.Role.Allows(memento.RoleRead) {
+	if who.Type != "identity" || who.Workspace == "" || !who.Role.Allows(apikey.RoleRead) {
 		return &memento.Error{Op: opOpen, Err: errNoServer}
 	}
 	b.identity = Identity{ID: who.ID, Workspace: who.Workspace, Role: who.Role, Actor: who.Actor.Actor()}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/httpstore"
 	"memento/backend/sqlitestore"
 	"memento/backend/storetest"
@@ -48,7 +49,7 @@ func (none) Detect(string, bool) []memento.Finding { return nil }
 // serve starts a server on a backend, and returns what reaches it over TCP.
 func serve(b memento.Backend) (*client, error) {
 	api, err := httpapi.New(b, httpapi.Options{
-		Auth: httpapi.NewKeyAuth(b.(memento.KeyKeeper), nil), Detector: none{}, MaxConcurrent: 1024,
+		Auth: httpapi.NewKeyAuth(b.(apikey.Keeper), nil), Detector: none{}, MaxConcurrent: 1024,
 	})
 	if err != nil {
 		return nil, err
@@ -84,11 +85,11 @@ func (c *client) at(ctx context.Context, ws memento.Workspace) (*httpstore.Backe
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k, secret, err := memento.NewKey(ws, "test", memento.RoleAdmin, time.Now(), time.Time{})
+	k, secret, err := apikey.New(ws, "test", apikey.RoleAdmin, time.Now(), time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	if err := c.behind.(memento.KeyKeeper).AddKey(ctx, k); err != nil {
+	if err := c.behind.(apikey.Keeper).AddKey(ctx, k); err != nil {
 		return nil, err
 	}
 	b, err := httpstore.Open(ctx, c.server.URL, &httpstore.Options{Key: secret})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/httpstore"
 )
 
@@ -28,8 +29,8 @@ func TestKeys(t *testing.T) {
 		mu.Unlock()
 		server.ServeHTTP(tee{rw, &mu, &sent}, r)
 	})
-	newKey := func(role memento.Role, expires time.Time) (memento.Key, string) {
-		k, secret, err := memento.NewKey("team", "robot", role, time.Now(), expires)
+	newKey := func(role apikey.Role, expires time.Time) (apikey.Key, string) {
+		k, secret, err := apikey.New("team", "robot", role, time.Now(), expires)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,12 +47,12 @@ func TestKeys(t *testing.T) {
 		return other.Close() == nil
 	}
 
-	given, secret := newKey(memento.RoleWrite, time.Now().Add(time.Hour))
+	given, secret := newKey(apikey.RoleWrite, time.Now().Add(time.Hour))
 	made, err := b.CreateKey(ctx, given)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.ID != given.ID || made.Name != "robot" || made.Role != memento.RoleWrite || made.Hint != given.Hint || made.Workspace != "team" || !made.ExpiresAt.Equal(given.ExpiresAt) {
+	if made.ID != given.ID || made.Name != "robot" || made.Role != apikey.RoleWrite || made.Hint != given.Hint || made.Workspace != "team" || !made.ExpiresAt.Equal(given.ExpiresAt) {
 		t.Errorf("made %+v of %+v", made, given)
 	}
 	if !lets(secret) {
@@ -66,12 +67,12 @@ func TestKeys(t *testing.T) {
 		t.Errorf("with another role: %v", err)
 	}
 
-	next, secretNext := newKey(memento.RoleRead, time.Time{})
+	next, secretNext := newKey(apikey.RoleRead, time.Time{})
 	rotated, err := b.RotateKey(ctx, given.ID, time.Hour, next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rotated.ID != next.ID || rotated.Role != memento.RoleWrite || rotated.Hint != next.Hint || !rotated.ExpiresAt.Equal(given.ExpiresAt) {
+	if rotated.ID != next.ID || rotated.Role != apikey.RoleWrite || rotated.Hint != next.Hint || !rotated.ExpiresAt.Equal(given.ExpiresAt) {
 		t.Errorf("rotated to %+v", rotated)
 	}
 	if !lets(secret) || !lets(secretNext) {
@@ -90,7 +91,7 @@ func TestKeys(t *testing.T) {
 	}
 	states := map[memento.KeyID]bool{}
 	for k, err := range b.Keys(ctx) {
-		if err != nil || k.Workspace != "team" || k.Hash != (memento.KeyHash{}) {
+		if err != nil || k.Workspace != "team" || k.Hash != (apikey.Hash{}) {
 			t.Errorf("%+v, %v", k, err)
 		}
 		states[k.ID] = k.Active(time.Now())

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/httpstore"
 )
 
@@ -115,7 +116,7 @@ func TestOpenOverTLS(t *testing.T) {
 	}
 	defer b.Close()
 	who := b.Identity()
-	if who.Workspace != "team" || b.Workspace() != "team" || who.Role != memento.RoleAdmin || who.Actor.Kind != memento.ActorAPIKey || who.Actor.ID != who.ID {
+	if who.Workspace != "team" || b.Workspace() != "team" || who.Role != apikey.RoleAdmin || who.Actor.Kind != memento.ActorAPIKey || who.Actor.ID != who.ID {
 		t.Errorf("Identity: %+v", who)
 	}
 	if _, err := b.GetStore(t.Context(), "as asked", w.store); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/httpstore"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
@@ -46,9 +47,9 @@ func (f *outage) Apply(ctx context.Context, id memento.StoreID, by memento.Actor
 	return f.Backend.Apply(ctx, id, by, changes)
 }
 
-func (f *outage) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+func (f *outage) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	if err := f.fault(); err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	return f.Backend.KeyByHash(ctx, hash)
 }
@@ -57,7 +58,7 @@ func (f *outage) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.K
 // thing, and is the same error for programs in Go.
 func TestStorageFaults(t *testing.T) {
 	b := &outage{Backend: memstore.New(nil)}
-	_, key := storetest.NewKey(t, b, "team", memento.RoleAdmin, time.Now())
+	_, key := storetest.NewKey(t, b, "team", apikey.RoleAdmin, time.Now())
 	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(b, nil), Detector: none{}})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestStorageFaults(t *testing.T) {
 	}
 	// Nobody can be let in, and that is no reason to think that the key is wrong.
 	b.err.Store(&memento.ErrUnavailable)
-	_, err = httpstore.Open(t.Context(), server.URL, &httpstore.Options{Key: memento.NewSecret(), Retries: -1})
+	_, err = httpstore.Open(t.Context(), server.URL, &httpstore.Options{Key: apikey.NewSecret(), Retries: -1})
 	if !errors.Is(err, memento.ErrUnavailable) || errors.Is(err, memento.ErrDenied) {
 		t.Errorf("opened during an outage: %v", err)
 	}
@@ -127,7 +128,7 @@ func TestStorageFaults(t *testing.T) {
 
 // A server that is not there can be asked later.
 func TestNoServerIsUnavailable(t *testing.T) {
-	_, err := httpstore.Open(t.Context(), "http://127.0.0.1:1", &httpstore.Options{Key: memento.NewSecret(), Retries: -1})
+	_, err := httpstore.Open(t.Context(), "http://127.0.0.1:1", &httpstore.Options{Key: apikey.NewSecret(), Retries: -1})
 	if !errors.Is(err, memento.ErrUnavailable) || !strings.Contains(err.Error(), "the server cannot be reached: connection refused") {
 		t.Errorf("%v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 // A request is an HTTP request made by a method.
@@ -215,7 +216,7 @@ func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http
 	if r.by != nil && b.maySign(r.by) {
 		req.Header.Set(actorHeader, url.PathEscape(string(r.by.Kind))+"/"+url.PathEscape(r.by.ID))
 	}
-	if r.by != nil && r.by.Key != "" && b.identity.Role.Allows(memento.RoleAdmin) {
+	if r.by != nil && r.by.Key != "" && b.identity.Role.Allows(apikey.RoleAdmin) {
 		req.Header.Set(actorKeyHeader, url.PathEscape(string(r.by.Key)))
 	}
 	return req, nil
@@ -223,7 +224,7 @@ func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http
 
 // maySign reports whether the key's role allows an actor other than the key's own.
 func (b *Backend) maySign(by *memento.Actor) bool {
-	return b.identity.Role.Allows(memento.RoleAdmin) || by.Kind == memento.ActorSession && by.ID != ""
+	return b.identity.Role.Allows(apikey.RoleAdmin) || by.Kind == memento.ActorSession && by.ID != ""
 }
 
 // retryAfter returns the delay that the server asks for.

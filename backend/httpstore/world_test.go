@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/httpstore"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
@@ -57,7 +58,7 @@ func newWorld(t testing.TB) *world {
 		w.behind.Close()
 	})
 	w.url = s.URL
-	w.key = w.newKey(memento.RoleAdmin)
+	w.key = w.newKey(apikey.RoleAdmin)
 	info, err := w.behind.CreateStore(t.Context(), "team", memento.StoreSpec{Name: "notes"})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func newWorld(t testing.TB) *world {
 }
 
 // newKey returns the secret of a new key.
-func (w *world) newKey(role memento.Role) string {
+func (w *world) newKey(role apikey.Role) string {
 	w.Helper()
 	_, secret := storetest.NewKey(w, w.behind, "team", role, time.Now())
 	return secret

@@ -19,7 +19,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	if err := b.open(ctx, op); err != nil {
 		return memento.StoreInfo{}, err
 	}
-	info, err := memento.NewStoreInfo(ws, spec, whole(b.now()))
+	info, err := spec.NewInfo(ws, whole(b.now()))
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}

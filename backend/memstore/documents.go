@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"memento"
+	"memento/backend"
 )
 
 // Get returns a memory with its contents.
@@ -29,7 +30,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 // Apply makes all changes, or none.
 func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (done memento.Applied, err error) {
 	err = b.write(ctx, "apply", id, func(s *store) error {
-		p := memento.Planner{Info: s.info, By: by, At: b.time(s.latest), Seq: s.seq}
+		p := backend.Planner{Info: s.info, By: by, At: b.time(s.latest), Seq: s.seq}
 		t := s.begin()
 		for _, change := range changes {
 			effects, err := p.Plan(s, change)
@@ -53,9 +54,18 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 
 // Import appends versions as they are, with times in UTC and whole microseconds.
 func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
+	return b.importVersions(ctx, id, versions, nil)
+}
+
+// ImportSealed implements [backend.SealedImporter].
+func (b *Backend) ImportSealed(ctx context.Context, id memento.StoreID, versions []memento.Version, by backend.Sealing) error {
+	return b.importVersions(ctx, id, versions, &by)
+}
+
+func (b *Backend) importVersions(ctx context.Context, id memento.StoreID, versions []memento.Version, by *backend.Sealing) error {
 	const op = "import"
 	return b.write(ctx, op, id, func(s *store) error {
-		p := memento.Planner{Info: s.info, Seq: s.seq}
+		p := backend.Planner{Info: s.info, Seq: s.seq, Imported: by}
 		t := s.begin()
 		for _, v := range versions {
 			effects, err := s.planImport(&p, v)
@@ -74,7 +84,7 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 	})
 }
 
-func (s *store) planImport(p *memento.Planner, v memento.Version) ([]memento.Effect, error) {
+func (s *store) planImport(p *backend.Planner, v memento.Version) ([]backend.Effect, error) {
 	if _, exists := s.byVID[v.ID]; exists {
 		return nil, &memento.Error{Op: "import", Path: v.Path, Err: memento.ErrExist}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/internal/listing"
 )
 
@@ -71,7 +72,7 @@ func (s *store) from(seq int64) int {
 // Prune removes versions, except those that opts keep.
 func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (sum memento.Pruned, err error) {
 	err = b.write(ctx, "prune", id, func(s *store) error {
-		p := memento.Pruner{PruneOptions: opts}
+		p := backend.Pruner{PruneOptions: opts}
 		var stay []memento.Version // newest first
 		for _, v := range slices.Backward(s.versions) {
 			if opts.Memory != "" && v.Memory != opts.Memory || !p.Goes(&v) {

@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/listing"
 )
 
 // AddKey stores a new key.
-func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
+func (b *Backend) AddKey(ctx context.Context, k apikey.Key) error {
 	const op = "add key"
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -29,37 +30,37 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 	k.CreatedAt, k.ExpiresAt = whole(k.CreatedAt), whole(k.ExpiresAt)
 	k.RevokedAt, k.UsedAt = whole(k.RevokedAt), whole(k.UsedAt)
 	b.keys = append(b.keys, k)
-	slices.SortStableFunc(b.keys, func(x, y memento.Key) int {
+	slices.SortStableFunc(b.keys, func(x, y apikey.Key) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return nil
 }
 
 // KeyByHash returns the key whose secret has this hash.
-func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+func (b *Backend) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	const op = "find key"
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if err := b.open(ctx, op); err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	for _, k := range b.keys {
 		if k.Hash == hash {
 			return k, nil
 		}
 	}
-	return memento.Key{}, &memento.Error{Op: op, Err: memento.ErrNotExist}
+	return apikey.Key{}, &memento.Error{Op: op, Err: memento.ErrNotExist}
 }
 
 // ListKeys yields the keys of a workspace, or all, oldest first.
-func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
-	return func(yield func(memento.Key, error) bool) {
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[apikey.Key, error] {
+	return func(yield func(apikey.Key, error) bool) {
 		keys, err := b.keysOf(ctx, ws)
 		listing.Yield(ctx, keys, err, yield)
 	}
 }
 
-func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) (keys []memento.Key, err error) {
+func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) (keys []apikey.Key, err error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if err := b.open(ctx, "list keys"); err != nil {
@@ -74,12 +75,12 @@ func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) (keys []meme
 }
 
 // UpdateKey changes a key of the workspace.
-func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u apikey.Update) (apikey.Key, error) {
 	const op = "update key"
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.open(ctx, op); err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	for i := range b.keys {
 		if k := &b.keys[i]; k.ID == id && k.Workspace == ws {
@@ -87,5 +88,5 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 			return *k, nil
 		}
 	}
-	return memento.Key{}, &memento.Error{Op: op, Err: memento.ErrNotExist}
+	return apikey.Key{}, &memento.Error{Op: op, Err: memento.ErrNotExist}
 }

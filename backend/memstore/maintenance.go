@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // Workspaces returns the workspaces that have stores, in order of their names.
@@ -50,7 +51,7 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	if err := b.open(ctx, op); err != nil {
 		return err
 	}
-	if err := memento.CheckNote(name, text); err != nil {
+	if err := backend.CheckNote(name, text); err != nil {
 		return &memento.Error{Op: op, Err: err}
 	}
 	b.notes[name] = text

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 )
 
 // A Backend keeps stores in memory. It is safe for concurrent use. Use [New].
@@ -28,7 +30,7 @@ type Backend struct {
 
 	mu     sync.RWMutex
 	stores map[memento.StoreID]*store
-	keys   []memento.Key // oldest first
+	keys   []apikey.Key // oldest first
 	notes  map[string]string
 	closed bool
 }
@@ -37,10 +39,10 @@ var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.ReadMarker      = (*Backend)(nil)
-	_ memento.KeyKeeper       = (*Backend)(nil)
-	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.Leaser          = (*Backend)(nil)
-	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ apikey.Keeper           = (*Backend)(nil)
+	_ backend.WorkspaceLister = (*Backend)(nil)
+	_ backend.Leaser          = (*Backend)(nil)
+	_ backend.NoteKeeper      = (*Backend)(nil)
 )
 
 // Options are the options of [New]; nil means all defaults.
@@ -68,7 +70,7 @@ func (b *Backend) Close() error {
 }
 
 // time returns the time of a change that follows one made at last.
-func (b *Backend) time(last time.Time) time.Time { return memento.NextTime(b.now(), last) }
+func (b *Backend) time(last time.Time) time.Time { return backend.NextTime(b.now(), last) }
 
 // whole returns t in UTC and whole microseconds, as backends store it.
 func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

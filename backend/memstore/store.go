@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
-// A store is one store with all its data. It is the [memento.Snapshot] of an Apply on it.
+// A store is one store with all its data. It is the [backend.Snapshot] of an Apply on it.
 type store struct {
 	info   memento.StoreInfo
-	latest time.Time // time of the newest version, see memento.LastTime
+	latest time.Time // time of the newest version, see backend.LastTime
 
 	byPath map[memento.Path]*memento.Memory // with contents
 	byID   map[memento.MemoryID]*memento.Memory
@@ -95,7 +96,7 @@ func (s *store) begin() *transaction {
 }
 
 // carryOut makes the effects of a planned change.
-func (t *transaction) carryOut(effects []memento.Effect) {
+func (t *transaction) carryOut(effects []backend.Effect) {
 	if len(effects) == 0 {
 		return
 	}
@@ -141,7 +142,7 @@ func (s *store) append(v memento.Version, content string) {
 	}
 	s.byVID[v.ID], s.seq = v.Seq, v.Seq
 	s.versions = append(s.versions, v)
-	s.latest = memento.LastTime(s.latest, &v)
+	s.latest = backend.LastTime(s.latest, &v)
 }
 
 func (s *store) swap(w swap) {

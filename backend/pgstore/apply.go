@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -46,6 +47,15 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 
 // Import implements [memento.Memories].
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
+	return b.importVersions(ctx, store, versions, nil)
+}
+
+// ImportSealed implements [backend.SealedImporter].
+func (b *Backend) ImportSealed(ctx context.Context, store memento.StoreID, versions []memento.Version, by backend.Sealing) error {
+	return b.importVersions(ctx, store, versions, &by)
+}
+
+func (b *Backend) importVersions(ctx context.Context, store memento.StoreID, versions []memento.Version, by *backend.Sealing) error {
 	const op = "import"
 	j := new(job)
 	for i := range versions {
@@ -56,6 +66,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 	}
 	j.plan = func(s *session) error {
 		p := s.planner(memento.Actor{})
+		p.Imported = by
 		for _, v := range versions {
 			if s.view.versions[v.ID] {
 				return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
@@ -220,17 +231,17 @@ type content struct {
 }
 
 // planner returns a planner for a job. If the job succeeds, pass the planner to advance.
-func (s *session) planner(by memento.Actor) *memento.Planner {
-	return &memento.Planner{Info: s.info, By: by, At: s.at, Seq: s.seq}
+func (s *session) planner(by memento.Actor) *backend.Planner {
+	return &backend.Planner{Info: s.info, By: by, At: s.at, Seq: s.seq}
 }
 
 // advance makes the state after a job the state in which the next job starts.
-func (s *session) advance(p *memento.Planner) {
+func (s *session) advance(p *backend.Planner) {
 	s.info.Usage, s.seq = p.Info.Usage, p.Seq
 	for i := range s.versions {
-		s.last = memento.LastTime(s.last, &s.versions[i].Version)
+		s.last = backend.LastTime(s.last, &s.versions[i].Version)
 	}
-	s.at = memento.NextTime(s.at, s.last) // after the imported versions
+	s.at = backend.NextTime(s.at, s.last) // after the imported versions
 }
 
 // noteVersion records that the store now has a version with this ID.
@@ -240,7 +251,7 @@ func (s *session) noteVersion(id memento.VersionID) {
 }
 
 // stage records the effects of a change. They are written by write.
-func (s *session) stage(effects []memento.Effect) {
+func (s *session) stage(effects []backend.Effect) {
 	for i := range effects {
 		e := &effects[i]
 		before := s.view.stateOf(e.Version.Memory)

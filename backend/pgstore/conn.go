@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -130,7 +131,7 @@ type tx struct {
 const stamp = `pg_current_xact_id()::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 // clock returns the time of a change that follows one made at last.
-func (t *tx) clock(last time.Time) time.Time { return memento.NextTime(timeOf(t.now), last) }
+func (t *tx) clock(last time.Time) time.Time { return backend.NextTime(timeOf(t.now), last) }
 
 // begin returns a batch that begins the transaction, for send. The caller adds a statement
 // that selects stamp.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/pgstore"
 	"memento/test/needs"
 	"memento/test/services"
@@ -74,7 +75,7 @@ func TestLostAnswers(t *testing.T) {
 					t.Fatalf("write %d: %v", i, err)
 				}
 			}
-			key, _, err := memento.NewKey(memento.DefaultWorkspace, "key", memento.RoleRead, time.Now(), time.Time{})
+			key, _, err := apikey.New(memento.DefaultWorkspace, "key", apikey.RoleRead, time.Now(), time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}

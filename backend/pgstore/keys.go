@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"memento"
+	"memento/apikey"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,20 +16,20 @@ import (
 
 const selectKeys = `SELECT id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at FROM memento.keys `
 
-func scanKey(row pgx.Row) (k memento.Key, err error) {
+func scanKey(row pgx.Row) (k apikey.Key, err error) {
 	var id, workspace, role string
 	var hash []byte
 	var created int64
 	var expires, revoked, used *int64
 	err = row.Scan(&id, &workspace, &k.Name, &role, &hash, &k.Hint, &created, &expires, &revoked, &used)
-	k.ID, k.Workspace, k.Role = memento.KeyID(id), memento.Workspace(workspace), memento.Role(role)
+	k.ID, k.Workspace, k.Role = memento.KeyID(id), memento.Workspace(workspace), apikey.Role(role)
 	copy(k.Hash[:], hash)
 	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.UsedAt = timeOf(created), timeOrZero(expires), timeOrZero(revoked), timeOrZero(used)
 	return k, err
 }
 
-// AddKey implements [memento.KeyKeeper].
-func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
+// AddKey implements [apikey.Keeper].
+func (b *Backend) AddKey(ctx context.Context, k apikey.Key) error {
 	const op = "add key"
 	err := b.transact(ctx, func(ctx context.Context, t *tx) error {
 		if err := k.Check(); err != nil {
@@ -52,39 +53,39 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 	return fail(op, err)
 }
 
-// KeyByHash implements [memento.KeyKeeper].
-func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+// KeyByHash implements [apikey.Keeper].
+func (b *Backend) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	const op = "find key"
-	return read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (memento.Key, error) {
+	return read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (apikey.Key, error) {
 		k, err := scanKey(c.QueryRow(ctx, b.sql(selectKeys+`WHERE hash = $1`), hash[:]))
 		if noRows(err) {
-			return memento.Key{}, errNotExist(op, "")
+			return apikey.Key{}, errNotExist(op, "")
 		}
 		return k, err
 	})
 }
 
-// ListKeys implements [memento.KeyKeeper].
-func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
-	s := &stream[memento.Key]{b: b, op: "list keys", query: selectKeys}
+// ListKeys implements [apikey.Keeper].
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[apikey.Key, error] {
+	s := &stream[apikey.Key]{b: b, op: "list keys", query: selectKeys}
 	if ws != "" {
 		s.query, s.args = s.query+`WHERE workspace = $1 `, []any{string(ws)}
 	}
 	s.query += `ORDER BY created_at, id`
 	s.noMatch = !storable(string(ws))
-	s.scan = func(rows pgx.Rows) (memento.Key, error) { return scanKey(rows) }
-	s.size = func(*memento.Key) int { return 500 }
+	s.scan = func(rows pgx.Rows) (apikey.Key, error) { return scanKey(rows) }
+	s.size = func(*apikey.Key) int { return 500 }
 	return s.all(ctx)
 }
 
-// UpdateKey implements [memento.KeyKeeper]. An update without effect only reads.
-func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+// UpdateKey implements [apikey.Keeper]. An update without effect only reads.
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u apikey.Update) (apikey.Key, error) {
 	const op = "update key"
 	const ofWorkspace = `WHERE id = $1 AND workspace = $2`
 	if !storable(string(ws)) || !storable(string(id)) {
 		ws, id = "", ""
 	}
-	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (memento.Key, error) {
+	k, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (apikey.Key, error) {
 		k, err := scanKey(c.QueryRow(ctx, b.sql(selectKeys+ofWorkspace), string(id), string(ws)))
 		if noRows(err) {
 			err = errNotExist(op, "")
@@ -92,7 +93,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 		return k, err
 	})
 	if err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	if k.Updated(u) == k {
 		return k, nil
@@ -115,7 +116,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 		return nil
 	})
 	if err != nil {
-		return memento.Key{}, fail(op, err)
+		return apikey.Key{}, fail(op, err)
 	}
 	return k, nil
 }

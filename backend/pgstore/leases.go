@@ -13,7 +13,7 @@ import (
 // newLeaseHolder returns a unique name for this handle.
 func newLeaseHolder() string { return rand.Text() }
 
-// AcquireLease implements [memento.Leaser]. Leases expire by the database's clock.
+// AcquireLease implements [backend.Leaser]. Leases expire by the database's clock.
 func (b *Backend) AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error) {
 	const op = "acquire lease"
 	if !storable(name) || name == "" {

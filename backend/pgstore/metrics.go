@@ -1,17 +1,17 @@
 package pgstore
 
-import "memento"
+import "memento/backend"
 
-var _ memento.MetricSource = (*Backend)(nil)
+var _ backend.MetricSource = (*Backend)(nil)
 
-// Metrics implements [memento.MetricSource], with what Stats returns.
-func (b *Backend) Metrics() []memento.Metric {
+// Metrics implements [backend.MetricSource], with what Stats returns.
+func (b *Backend) Metrics() []backend.Metric {
 	s := b.Stats()
 	unsafe := 0.0
 	if s.ServerUnsafe {
 		unsafe = 1
 	}
-	return []memento.Metric{
+	return []backend.Metric{
 		{Name: "connections_max", Help: "Maximum number of connections to the database.", Value: float64(s.MaxConns)},
 		{Name: "connections_open", Help: "Open connections to the database.", Value: float64(s.Conns)},
 		{Name: "connections_busy", Help: "Connections to the database in use.", Value: float64(s.Busy)},

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// StorageTime implements [memento.Clock] with the clock of the database server.
+// StorageTime implements [backend.Clock] with the clock of the database server.
 func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
 	return read(ctx, b, "ask for the time", func(ctx context.Context, c *pgxpool.Conn) (time.Time, error) {
 		var now int64
@@ -18,7 +19,7 @@ func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
 	})
 }
 
-// Note implements [memento.NoteKeeper].
+// Note implements [backend.NoteKeeper].
 func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	if !storable(name) {
 		return "", nil
@@ -32,10 +33,10 @@ func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	})
 }
 
-// SetNote implements [memento.NoteKeeper].
+// SetNote implements [backend.NoteKeeper].
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	const op = "set note"
-	if err := memento.CheckNote(name, text); err != nil {
+	if err := backend.CheckNote(name, text); err != nil {
 		return &memento.Error{Op: op, Err: err}
 	}
 	if !storable(text) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -61,7 +62,7 @@ func (b *Backend) rememberHead(s *session, before *storeHead) {
 // other effects.
 func editedPath(c memento.Change) memento.Path {
 	switch c := c.(type) {
-	case memento.Sealed:
+	case backend.Sealed:
 		return editedPath(c.Change)
 	case memento.Put:
 		return c.Path
@@ -147,7 +148,7 @@ func (b *Backend) runOptimistically(ctx context.Context, k knownStore, j *job) (
 	v := newView(ctx, nil, k.num)
 	v.addStored(h)
 	setIn(&v.byPath, m.Path, h)
-	s := &session{view: v, known: k, info: k.info, seq: k.head.seq, last: k.head.last, at: memento.NextTime(now, k.head.last)}
+	s := &session{view: v, known: k, info: k.info, seq: k.head.seq, last: k.head.last, at: backend.NextTime(now, k.head.last)}
 	s.info.Usage = k.head.usage
 	if j.planSafely(s) != nil || v.lookupErr != nil || len(s.versions) != 1 || len(s.contents) != 1 {
 		return false, nil // with the current state the outcome may be different

@@ -53,6 +53,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/internal/readnotes"
 
 	"github.com/jackc/pgx/v5"
@@ -63,12 +65,12 @@ var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.ReadMarker      = (*Backend)(nil)
-	_ memento.KeyKeeper       = (*Backend)(nil)
-	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.Leaser          = (*Backend)(nil)
-	_ memento.Verifier        = (*Backend)(nil)
-	_ memento.Clock           = (*Backend)(nil)
-	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ apikey.Keeper           = (*Backend)(nil)
+	_ backend.WorkspaceLister = (*Backend)(nil)
+	_ backend.Leaser          = (*Backend)(nil)
+	_ backend.Verifier        = (*Backend)(nil)
+	_ backend.Clock           = (*Backend)(nil)
+	_ backend.NoteKeeper      = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a PostgreSQL database. See [Open].

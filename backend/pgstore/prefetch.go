@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -31,8 +32,8 @@ func addTo[K comparable](set *map[K]bool, key K) { setIn(set, key, true) }
 // addChange adds the lookups for a change.
 func (n *prefetch) addChange(c memento.Change) {
 	switch c := c.(type) {
-	case memento.Sealed:
-		if _, nested := c.Change.(memento.Sealed); !nested {
+	case backend.Sealed:
+		if _, nested := c.Change.(backend.Sealed); !nested {
 			n.addChange(c.Change)
 		}
 	case memento.Put:

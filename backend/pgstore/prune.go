@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -56,7 +57,7 @@ func (b *Backend) prunable(ctx context.Context, op string, store memento.StoreID
 		if !storable(string(opts.Memory)) || !storable(string(store)) {
 			return goes, nil
 		}
-		p := memento.Pruner{PruneOptions: opts}
+		p := backend.Pruner{PruneOptions: opts}
 		last := map[memento.MemoryID]int64{} // memory → contents row of its oldest version so far
 		rows, err := c.Query(ctx, b.sql(query+` ORDER BY v.seq DESC`), args...)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -51,7 +52,7 @@ func scanStore(row pgx.Row) (k knownStore, err error) {
 			return k, fmt.Errorf("%w: metadata of store %s: %v", memento.ErrFormat, info.ID, err)
 		}
 	}
-	info.Settings, err = memento.DecodeSettings(settings)
+	info.Settings, err = backend.DecodeSettings(settings)
 	return k, err
 }
 
@@ -156,7 +157,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		if err := t.send(ctx, first); err != nil {
 			return err
 		}
-		if info, err = memento.NewStoreInfo(ws, spec, timeOf(t.now)); err != nil {
+		if info, err = spec.NewInfo(ws, timeOf(t.now)); err != nil {
 			return err
 		}
 		if taken {
@@ -172,7 +173,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			INSERT INTO memento.counters SELECT num, 0, 0, 0, 0, 0 FROM made`,
 			string(info.ID), string(ws), info.Name, []byte(info.Description), metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), []byte(info.Envelope), micros(info.CreatedAt), micros(info.UpdatedAt))
+			backend.EncodeSettings(info.Settings), []byte(info.Envelope), micros(info.CreatedAt), micros(info.UpdatedAt))
 		// Nobody else knows a new ID. An ID from the spec may be used by others.
 		t.proof = b.proveRow(`SELECT $2 OR `+ofXID+` FROM memento.stores WHERE id = $3`, t.xid, spec.ID == "", string(info.ID))
 		return nil
@@ -235,7 +236,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 				settings = $10, envelope = $11, updated_at = $12, archived_at = $13 WHERE num = $1`,
 			old.num, info.Name, []byte(info.Description), metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), []byte(info.Envelope), micros(info.UpdatedAt), optionalMicros(info.ArchivedAt))
+			backend.EncodeSettings(info.Settings), []byte(info.Envelope), micros(info.UpdatedAt), optionalMicros(info.ArchivedAt))
 		t.do(`UPDATE memento.counters SET revision = revision + 1 WHERE store = $1`, old.num)
 		t.proof = b.proveDescription(t.xid, old.num, old.revision)
 		return nil
@@ -379,7 +380,7 @@ func (b *Backend) ListStores(ctx context.Context, ws memento.Workspace, opts mem
 	return s.all(ctx)
 }
 
-// Workspaces implements [memento.WorkspaceLister].
+// Workspaces implements [backend.WorkspaceLister].
 func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 	return read(ctx, b, "list workspaces", func(ctx context.Context, c *pgxpool.Conn) ([]memento.Workspace, error) {
 		rows, err := c.Query(ctx, b.sql(`SELECT DISTINCT workspace FROM memento.stores ORDER BY workspace`))

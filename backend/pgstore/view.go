@@ -91,7 +91,7 @@ func (v *view) lookUp(queue func(*pgx.Batch)) error {
 	return v.lookupErr
 }
 
-// Head implements [memento.Snapshot].
+// Head implements [backend.Snapshot].
 func (v *view) Head(p memento.Path) (memento.Memory, bool, error) {
 	if id, ok := v.changedPaths[p]; ok {
 		return v.changed[id].Memory, true, nil
@@ -116,7 +116,7 @@ func (v *view) Head(p memento.Path) (memento.Memory, bool, error) {
 	return h.Memory, true, nil
 }
 
-// HeadByID implements [memento.Snapshot].
+// HeadByID implements [backend.Snapshot].
 func (v *view) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
 	if h, ok := v.changed[id]; ok {
 		return h.Memory, h.ID != "", nil
@@ -136,7 +136,7 @@ func (v *view) HeadByID(id memento.MemoryID) (memento.Memory, bool, error) {
 	return memento.Memory{}, false, nil
 }
 
-// Below implements [memento.Snapshot].
+// Below implements [backend.Snapshot].
 func (v *view) Below(p memento.Path, limit int) ([]memento.Memory, error) {
 	if limit == 1 && v.changedBelow[p] == 0 {
 		first, known := v.firstBelow[p]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 // interrupted opens a backend that runs do before its first PUT below dir.
@@ -26,9 +27,9 @@ func interrupted(t *testing.T, prefix, dir string, do func()) *Backend {
 	}), time.Minute)
 }
 
-func newKey(t *testing.T, id memento.KeyID) memento.Key {
+func newKey(t *testing.T, id memento.KeyID) apikey.Key {
 	t.Helper()
-	k, _, err := memento.NewKey("tests", string(id), memento.RoleRead, time.Now(), time.Time{})
+	k, _, err := apikey.New("tests", string(id), apikey.RoleRead, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +38,14 @@ func newKey(t *testing.T, id memento.KeyID) memento.Key {
 }
 
 // dieAfterOne does only the first step of adding a key.
-func dieAfterOne(t *testing.T, b *Backend, k memento.Key) {
+func dieAfterOne(t *testing.T, b *Backend, k apikey.Key) {
 	t.Helper()
 	if _, err := b.beginKey(t.Context(), k, keysDir+hex.EncodeToString(k.Hash[:])); err != nil {
 		t.Error(err)
 	}
 }
 
-func (b *Backend) mustAddKey(t *testing.T, k memento.Key, want error) {
+func (b *Backend) mustAddKey(t *testing.T, k apikey.Key, want error) {
 	t.Helper()
 	if err := b.AddKey(t.Context(), k); !errors.Is(err, want) {
 		t.Errorf("AddKey of %s: %v, want %v", k.ID, err, want)
@@ -52,13 +53,13 @@ func (b *Backend) mustAddKey(t *testing.T, k memento.Key, want error) {
 }
 
 // knows checks that these keys are known, and no other.
-func (b *Backend) knows(t *testing.T, keys ...memento.Key) {
+func (b *Backend) knows(t *testing.T, keys ...apikey.Key) {
 	t.Helper()
 	for _, k := range keys {
 		if got, err := b.KeyByHash(t.Context(), k.Hash); err != nil || got.ID != k.ID || got.Role != k.Role || got.RevokedAt.IsZero() != k.RevokedAt.IsZero() {
 			t.Errorf("the key is %+v, want %+v; %v", got, k, err)
 		}
-		if _, err := b.UpdateKey(t.Context(), "tests", k.ID, memento.KeyUpdate{UsedAt: time.Now()}); err != nil {
+		if _, err := b.UpdateKey(t.Context(), "tests", k.ID, apikey.Update{UsedAt: time.Now()}); err != nil {
 			t.Errorf("UpdateKey of %s: %v", k.ID, err)
 		}
 	}
@@ -79,10 +80,10 @@ func TestDeadKey(t *testing.T) {
 	k := newKey(t, "apikey_a")
 	dieAfterOne(t, b, k)
 	b.knows(t)
-	if got, err := b.KeyByHash(t.Context(), k.Hash); !errors.Is(err, memento.ErrNotExist) || got != (memento.Key{}) {
+	if got, err := b.KeyByHash(t.Context(), k.Hash); !errors.Is(err, memento.ErrNotExist) || got != (apikey.Key{}) {
 		t.Errorf("KeyByHash: %+v, %v", got, err)
 	}
-	if _, err := b.UpdateKey(t.Context(), "tests", k.ID, memento.KeyUpdate{RevokedAt: time.Now()}); !errors.Is(err, memento.ErrNotExist) {
+	if _, err := b.UpdateKey(t.Context(), "tests", k.ID, apikey.Update{RevokedAt: time.Now()}); !errors.Is(err, memento.ErrNotExist) {
 		t.Errorf("UpdateKey: %v", err)
 	}
 	b.mustAddKey(t, k, nil)
@@ -95,7 +96,7 @@ func TestDeadKey(t *testing.T) {
 func TestKeysOfOneSecret(t *testing.T) {
 	a := newKey(t, "apikey_a")
 	other := newKey(t, "apikey_b")
-	other.Hash, other.Role = a.Hash, memento.RoleAdmin
+	other.Hash, other.Role = a.Hash, apikey.RoleAdmin
 	t.Run("dies", func(t *testing.T) {
 		prefix := "keys/" + random()
 		b := openHasty(t, prefix, nil, time.Minute)
@@ -112,7 +113,7 @@ func TestKeysOfOneSecret(t *testing.T) {
 		prefix := "keys/" + random()
 		b := openHasty(t, prefix, nil, time.Minute)
 		revoked, active := a, a
-		revoked.RevokedAt, active.Role = a.CreatedAt.Add(time.Second), memento.RoleAdmin
+		revoked.RevokedAt, active.Role = a.CreatedAt.Add(time.Second), apikey.RoleAdmin
 		interrupted(t, prefix, keyIDsDir, func() {
 			interrupted(t, prefix, keyIDsDir, func() { b.mustAddKey(t, revoked, nil) }).mustAddKey(t, active, memento.ErrExist)
 		}).mustAddKey(t, active, memento.ErrExist)
@@ -125,7 +126,7 @@ func TestKeysOfOneSecret(t *testing.T) {
 		b.mustAddKey(t, taken, nil)
 		interrupted(t, prefix, keyIDsDir, func() {
 			b.mustAddKey(t, other, nil)
-			if _, err := b.UpdateKey(t.Context(), "tests", other.ID, memento.KeyUpdate{RevokedAt: time.Now()}); err != nil {
+			if _, err := b.UpdateKey(t.Context(), "tests", other.ID, apikey.Update{RevokedAt: time.Now()}); err != nil {
 				t.Error(err)
 			}
 		}).mustAddKey(t, a, memento.ErrExist)

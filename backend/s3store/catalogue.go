@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // The first record of its log creates a store. Markers are empty objects that are written
@@ -29,7 +30,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 		defer unlock()
 	}
 	for {
-		info, err := memento.NewStoreInfo(ws, spec, b.time())
+		info, err := spec.NewInfo(ws, b.time())
 		if err != nil {
 			return memento.StoreInfo{}, err
 		}
@@ -219,7 +220,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 		if t.info.Workspace != ws {
 			return memento.ErrNoStore
 		}
-		info, err := t.info.Updated(update, memento.NextTime(b.now(), t.info.UpdatedAt))
+		info, err := t.info.Updated(update, backend.NextTime(b.now(), t.info.UpdatedAt))
 		if err != nil {
 			return err
 		}

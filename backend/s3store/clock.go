@@ -41,7 +41,7 @@ func (b *Backend) isOlder(at time.Time, than time.Duration) bool {
 	return ok && now.Sub(at) > than
 }
 
-// StorageTime implements [memento.Clock], by the dates of the storage's answers.
+// StorageTime implements [backend.Clock], by the dates of the storage's answers.
 func (b *Backend) StorageTime(ctx context.Context) (time.Time, error) {
 	const op = "ask for the time"
 	if err := b.open(ctx); err != nil {

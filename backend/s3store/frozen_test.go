@@ -13,6 +13,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"memento"
+	"memento/backend"
 	"memento/test/services"
 )
 
@@ -225,7 +226,7 @@ func TestFrozenWrite(t *testing.T) {
 // name.
 func TestDeadClaim(t *testing.T) {
 	b := openHasty(t, "frozen/"+random(), nil, time.Minute)
-	dead := memento.StoreInfo{ID: memento.NewStoreID(time.Now()), Workspace: "tests", Name: "taken"}
+	dead := memento.StoreInfo{ID: backend.NewStoreID(time.Now()), Workspace: "tests", Name: "taken"}
 	if err := b.claim(t.Context(), dead); err != nil {
 		t.Fatal(err)
 	}

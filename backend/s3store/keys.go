@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/listing"
 )
 
@@ -30,7 +31,7 @@ type keyForm struct {
 	ID        memento.KeyID     `json:"id"`
 	Workspace memento.Workspace `json:"workspace"`
 	Name      string            `json:"name"`
-	Role      memento.Role      `json:"role"`
+	Role      apikey.Role       `json:"role"`
 	Hash      string            `json:"hash"`
 	Hint      string            `json:"hint,omitempty"`
 	Created   stamp             `json:"created"`
@@ -46,7 +47,7 @@ type keyIDForm struct {
 	Hash string `json:"hash"`
 }
 
-func encodeKey(k memento.Key, active bool) ([]byte, error) {
+func encodeKey(k apikey.Key, active bool) ([]byte, error) {
 	return json.Marshal(keyForm{
 		random(), k.ID, k.Workspace, k.Name, k.Role, hex.EncodeToString(k.Hash[:]), k.Hint,
 		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.RevokedAt), stampOf(k.UsedAt), active,
@@ -54,18 +55,18 @@ func encodeKey(k memento.Key, active bool) ([]byte, error) {
 }
 
 // decodeKey decodes a key. Errors: errNotFound if it is inactive, ErrFormat.
-func decodeKey(data []byte) (memento.Key, error) {
+func decodeKey(data []byte) (apikey.Key, error) {
 	var f keyForm
 	err := json.Unmarshal(data, &f)
 	hash, hexErr := hex.DecodeString(f.Hash)
 	switch {
-	case err != nil || hexErr != nil || len(hash) != len(memento.KeyHash{}):
-		return memento.Key{}, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
+	case err != nil || hexErr != nil || len(hash) != len(apikey.Hash{}):
+		return apikey.Key{}, fmt.Errorf("%w: a key is damaged", memento.ErrFormat)
 	case !f.Active:
-		return memento.Key{}, errNotFound
+		return apikey.Key{}, errNotFound
 	}
-	return memento.Key{
-		ID: f.ID, Workspace: f.Workspace, Name: f.Name, Role: f.Role, Hash: memento.KeyHash(hash), Hint: f.Hint,
+	return apikey.Key{
+		ID: f.ID, Workspace: f.Workspace, Name: f.Name, Role: f.Role, Hash: apikey.Hash(hash), Hint: f.Hint,
 		CreatedAt: f.Created.time(), ExpiresAt: f.Expires.time(), RevokedAt: f.Revoked.time(), UsedAt: f.Used.time(),
 	}, nil
 }
@@ -73,7 +74,7 @@ func decodeKey(data []byte) (memento.Key, error) {
 func keyIDKey(id memento.KeyID) string { return keyIDsDir + hashed(string(id)) }
 
 // AddKey stores a new key.
-func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
+func (b *Backend) AddKey(ctx context.Context, k apikey.Key) error {
 	const op = "add key"
 	if err := b.open(ctx); err != nil {
 		return b.failed(op, err)
@@ -84,7 +85,7 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 	return b.failed(op, b.addKey(ctx, k))
 }
 
-func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
+func (b *Backend) addKey(ctx context.Context, k apikey.Key) error {
 	hash := hex.EncodeToString(k.Hash[:])
 	for {
 		etag, err := b.beginKey(ctx, k, keysDir+hash)
@@ -118,7 +119,7 @@ func (b *Backend) addKey(ctx context.Context, k memento.Key) error {
 
 // beginKey writes an inactive key, and replaces one that is inactive, too.
 // Errors: ErrExist if there is an active one.
-func (b *Backend) beginKey(ctx context.Context, k memento.Key, key string) (etag string, err error) {
+func (b *Backend) beginKey(ctx context.Context, k apikey.Key, key string) (etag string, err error) {
 	data, err := encodeKey(k, false)
 	if err != nil {
 		return "", err
@@ -159,13 +160,13 @@ func (b *Backend) hashOfID(ctx context.Context, id memento.KeyID) (hash string, 
 }
 
 // KeyByHash returns the key whose secret has this hash.
-func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+func (b *Backend) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	const op = "find key"
 	if err := b.open(ctx); err != nil {
-		return memento.Key{}, b.failed(op, err)
+		return apikey.Key{}, b.failed(op, err)
 	}
 	data, _, err := b.s3.get(ctx, keysDir+hex.EncodeToString(hash[:]))
-	var k memento.Key
+	var k apikey.Key
 	if err == nil {
 		k, err = decodeKey(data)
 	}
@@ -176,14 +177,14 @@ func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.
 }
 
 // ListKeys yields the keys of a workspace, or of all with "", oldest first.
-func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
-	return func(yield func(memento.Key, error) bool) {
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[apikey.Key, error] {
+	return func(yield func(apikey.Key, error) bool) {
 		keys, err := b.keysOf(ctx, ws)
 		listing.Yield(ctx, keys, b.failed("list keys", err), yield)
 	}
 }
 
-func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) ([]memento.Key, error) {
+func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) ([]apikey.Key, error) {
 	if err := b.open(ctx); err != nil {
 		return nil, err
 	}
@@ -191,32 +192,32 @@ func (b *Backend) keysOf(ctx context.Context, ws memento.Workspace) ([]memento.K
 	if err != nil {
 		return nil, err
 	}
-	all := make([]memento.Key, len(found))
+	all := make([]apikey.Key, len(found))
 	err = parallel(ctx, len(found), func(ctx context.Context, i int) error {
 		data, _, err := b.s3.get(ctx, found[i].key)
 		if err == nil {
 			all[i], err = decodeKey(data)
 		}
 		if errors.Is(err, errNotFound) {
-			all[i], err = memento.Key{}, nil
+			all[i], err = apikey.Key{}, nil
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	keys := slices.DeleteFunc(all, func(k memento.Key) bool { return k.ID == "" || ws != "" && k.Workspace != ws })
-	slices.SortFunc(keys, func(x, y memento.Key) int {
+	keys := slices.DeleteFunc(all, func(k apikey.Key) bool { return k.ID == "" || ws != "" && k.Workspace != ws })
+	slices.SortFunc(keys, func(x, y apikey.Key) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return keys, nil
 }
 
 // UpdateKey changes a key of the workspace.
-func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u apikey.Update) (apikey.Key, error) {
 	const op = "update key"
 	if err := b.open(ctx); err != nil {
-		return memento.Key{}, b.failed(op, err)
+		return apikey.Key{}, b.failed(op, err)
 	}
 	for {
 		k, err := b.updateKey(ctx, ws, id, u)
@@ -227,20 +228,20 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 			err = memento.ErrNotExist
 		}
 		if err != nil {
-			return memento.Key{}, b.failed(op, err)
+			return apikey.Key{}, b.failed(op, err)
 		}
 		return k, nil
 	}
 }
 
-func (b *Backend) updateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+func (b *Backend) updateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u apikey.Update) (apikey.Key, error) {
 	hash, err := b.hashOfID(ctx, id)
 	if err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	data, etag, err := b.s3.get(ctx, keysDir+hash)
 	if err != nil {
-		return memento.Key{}, err
+		return apikey.Key{}, err
 	}
 	k, err := decodeKey(data)
 	switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/s3store"
 )
 
@@ -31,12 +32,12 @@ func TestOneOfManyKeys(t *testing.T) {
 			}
 			const wanting = 6
 			var mu sync.Mutex
-			got := map[memento.KeyHash]bool{}
-			keys := make([]memento.Key, wanting)
+			got := map[apikey.Hash]bool{}
+			keys := make([]apikey.Key, wanting)
 			var wg sync.WaitGroup
 			for i := range keys {
 				b := open()
-				k, _, err := memento.NewKey(memento.DefaultWorkspace, "first", memento.RoleAdmin, time.Now(), time.Time{})
+				k, _, err := apikey.New(memento.DefaultWorkspace, "first", apikey.RoleAdmin, time.Now(), time.Time{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -96,7 +96,7 @@ func claimKey(ws memento.Workspace, name string) string { return namePrefix(ws, 
 // workspaceName encodes a workspace as a part of a key, with only characters that every
 // server accepts, and never as a dot.
 func workspaceName(ws memento.Workspace) string {
-	if memento.CheckWorkspace(ws) == nil {
+	if ws.Check() == nil {
 		return "w-" + string(ws)
 	}
 	return "x-" + hex.EncodeToString([]byte(ws))

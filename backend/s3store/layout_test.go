@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // Markers list stores in descending order of ID, for IDs of any form, can be decoded to the
@@ -16,7 +17,7 @@ func TestCatalogueKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ids []memento.StoreID
 	for range 2000 {
-		ids = append(ids, memento.NewStoreID(time.UnixMilli(rng.Int64N(1<<42))))
+		ids = append(ids, backend.NewStoreID(time.UnixMilli(rng.Int64N(1<<42))))
 		text := make([]byte, 1+rng.IntN(12))
 		for i := range text {
 			text[i] = "09AZaz"[rng.IntN(6)]

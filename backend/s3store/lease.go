@@ -16,7 +16,7 @@ type lease struct {
 	Until  time.Time `json:"until"`
 }
 
-// AcquireLease implements [memento.Leaser]. The lease is for ttl, and a second at least.
+// AcquireLease implements [backend.Leaser]. The lease is for ttl, and a second at least.
 func (b *Backend) AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error) {
 	const op = "acquire lease"
 	if err := b.open(ctx); err != nil {

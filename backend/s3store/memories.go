@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // maxRereads is how often a read is repeated because an object was deleted meanwhile.
@@ -107,7 +108,7 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 	defer release()
 	var applied memento.Applied
 	err = s.submit(ctx, func(t *transaction) error {
-		p := memento.Planner{Info: t.info, By: by, At: t.time(b.time()), Seq: t.seq}
+		p := backend.Planner{Info: t.info, By: by, At: t.time(b.time()), Seq: t.seq}
 		var made []memento.Version
 		for _, change := range changes {
 			effects, err := p.Plan(t, change)
@@ -128,6 +129,15 @@ func (b *Backend) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 
 // Import appends versions unchanged, except that times are truncated to microseconds.
 func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []memento.Version) error {
+	return b.importVersions(ctx, id, versions, nil)
+}
+
+// ImportSealed implements [backend.SealedImporter].
+func (b *Backend) ImportSealed(ctx context.Context, id memento.StoreID, versions []memento.Version, by backend.Sealing) error {
+	return b.importVersions(ctx, id, versions, &by)
+}
+
+func (b *Backend) importVersions(ctx context.Context, id memento.StoreID, versions []memento.Version, by *backend.Sealing) error {
 	const op = "import"
 	s, done, err := b.use(ctx, id)
 	if err != nil {
@@ -154,7 +164,7 @@ func (b *Backend) Import(ctx context.Context, id memento.StoreID, versions []mem
 			if t.seq != seen.seq {
 				return errStale
 			}
-			p := memento.Planner{Info: t.info, Seq: t.seq}
+			p := backend.Planner{Info: t.info, Seq: t.seq, Imported: by}
 			for _, v := range versions {
 				if t.imported[v.ID] {
 					return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}

@@ -1,25 +1,27 @@
 package s3store
 
-import "memento"
+import (
+	"memento/backend"
+)
 
-var _ memento.MetricSource = (*Backend)(nil)
+var _ backend.MetricSource = (*Backend)(nil)
 
-// Metrics implements [memento.MetricSource], with what Stats returns.
-func (b *Backend) Metrics() []memento.Metric {
+// Metrics implements [backend.MetricSource], with what Stats returns.
+func (b *Backend) Metrics() []backend.Metric {
 	s := b.Stats()
-	requests := func(outcome string, n int64) memento.Metric {
-		return memento.Metric{
+	requests := func(outcome string, n int64) backend.Metric {
+		return backend.Metric{
 			Name: "requests_total", Help: "Requests to the object storage, by outcome; each attempt counts.",
 			Counter: true, Label: "kind", LabelValue: outcome, Value: float64(n),
 		}
 	}
-	counter := func(name, help string, n int64) memento.Metric {
-		return memento.Metric{Name: name, Help: help, Counter: true, Value: float64(n)}
+	counter := func(name, help string, n int64) backend.Metric {
+		return backend.Metric{Name: name, Help: help, Counter: true, Value: float64(n)}
 	}
-	gauge := func(name, help string, n int64) memento.Metric {
-		return memento.Metric{Name: name, Help: help, Value: float64(n)}
+	gauge := func(name, help string, n int64) backend.Metric {
+		return backend.Metric{Name: name, Help: help, Value: float64(n)}
 	}
-	return []memento.Metric{
+	return []backend.Metric{
 		requests("get", s.Gets), requests("get_missing", s.GetsNotFound), requests("put", s.Puts), requests("put_refused", s.PutsRefused),
 		requests("list", s.Lists), requests("delete", s.Deletes), requests("head", s.Heads), requests("failed", s.Failures),
 		counter("request_retries_total", "Requests to the object storage that were repeated.", s.Retries),

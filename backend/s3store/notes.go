@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"memento"
+	"memento/backend"
 )
 
 // Note returns the text that was set last under a name.
@@ -13,7 +14,7 @@ func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	if err := b.open(ctx); err != nil {
 		return "", b.failed(op, err)
 	}
-	if memento.CheckNote(name, "") != nil {
+	if backend.CheckNote(name, "") != nil {
 		return "", nil
 	}
 	text, _, err := b.s3.get(ctx, noteKey(name))
@@ -29,7 +30,7 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	if err := b.open(ctx); err != nil {
 		return b.failed(op, err)
 	}
-	if err := memento.CheckNote(name, text); err != nil {
+	if err := backend.CheckNote(name, text); err != nil {
 		return &memento.Error{Op: op, Err: err}
 	}
 	return b.failed(op, b.s3.overwrite(ctx, noteKey(name), []byte(text)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"memento"
+	"memento/backend"
 )
 
 // Redact erases a version's path and contents for good. When it returns without an error
@@ -72,7 +73,7 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		sum = memento.Pruned{}
 		var gone []int64
 		used := map[string]bool{} // blobs
-		p := memento.Pruner{PruneOptions: opts}
+		p := backend.Pruner{PruneOptions: opts}
 		err := s.walk(ctx, h, false, 0, func(part []*version) error {
 			for _, v := range part {
 				if v.Ref != nil && v.Ref.Blob != "" {

@@ -40,6 +40,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/internal/keyedlock"
 	"memento/internal/lru"
 	"memento/internal/readnotes"
@@ -96,7 +98,7 @@ type Options struct {
 	Transport http.RoundTripper
 
 	// Now returns the current time; nil means time.Now. Times are stored in UTC and
-	// whole microseconds, as [memento.NextTime] returns them.
+	// whole microseconds, as [backend.NextTime] returns them.
 	Now func() time.Time
 }
 
@@ -140,11 +142,11 @@ var (
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.ReadMarker      = (*Backend)(nil)
 	_ memento.CachedReader    = (*Backend)(nil)
-	_ memento.KeyKeeper       = (*Backend)(nil)
-	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.Leaser          = (*Backend)(nil)
-	_ memento.Clock           = (*Backend)(nil)
-	_ memento.NoteKeeper      = (*Backend)(nil)
+	_ apikey.Keeper           = (*Backend)(nil)
+	_ backend.WorkspaceLister = (*Backend)(nil)
+	_ backend.Leaser          = (*Backend)(nil)
+	_ backend.Clock           = (*Backend)(nil)
+	_ backend.NoteKeeper      = (*Backend)(nil)
 )
 
 var errNoBucket = fmt.Errorf("%w: the bucket does not exist; create it, or name another", memento.ErrInvalid)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // An indexEntry is a memory without its contents, and where those are stored. It is
@@ -24,7 +25,7 @@ type state struct {
 	info    memento.StoreInfo
 	deleted bool
 	seq     int64     // of the newest version, which may have been pruned
-	latest  time.Time // see memento.LastTime
+	latest  time.Time // see backend.LastTime
 
 	byID   map[memento.MemoryID]*indexEntry
 	byPath map[memento.Path]*indexEntry
@@ -112,7 +113,7 @@ func (s *state) applyVersions(versions []*version) {
 	var out, in []*indexEntry
 	for _, v := range versions {
 		s.seq = v.Seq
-		s.latest = memento.LastTime(s.latest, &memento.Version{ID: v.ID, Seq: v.Seq, CreatedAt: v.At.time()})
+		s.latest = backend.LastTime(s.latest, &memento.Version{ID: v.ID, Seq: v.Seq, CreatedAt: v.At.time()})
 		if v.ID.SeqHint() != v.Seq {
 			s.seqByID[v.ID] = v.Seq
 		}

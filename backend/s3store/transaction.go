@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // A transaction collects the changes of one record, on top of a state that does not
-// change meanwhile. It is the [memento.Snapshot] that plans work on.
+// change meanwhile. It is the [backend.Snapshot] that plans work on.
 type transaction struct {
 	state  *state
 	inline int
@@ -61,7 +62,7 @@ func copyOf[K comparable, V any](m map[K]V) map[K]V {
 }
 
 // time returns the time for a new version, which is after that of the newest one.
-func (t *transaction) time(now time.Time) time.Time { return memento.NextTime(now, t.latest) }
+func (t *transaction) time(now time.Time) time.Time { return backend.NextTime(now, t.latest) }
 
 func (t *transaction) entry(p memento.Path) *indexEntry {
 	if h, known := t.byPath[p]; known {
@@ -121,7 +122,7 @@ func (t *transaction) Below(p memento.Path, limit int) ([]memento.Memory, error)
 }
 
 // applyEffects adds the planned effects of a change, and returns the new versions.
-func (t *transaction) applyEffects(effects []memento.Effect) []memento.Version {
+func (t *transaction) applyEffects(effects []backend.Effect) []memento.Version {
 	made := make([]memento.Version, 0, len(effects))
 	for _, e := range effects {
 		made = append(made, e.Version)
@@ -150,7 +151,7 @@ func (t *transaction) applyEffects(effects []memento.Effect) []memento.Version {
 			h := kept.entry()
 			t.byID[e.After.ID], t.byPath[e.After.Path] = h, h
 		}
-		t.seq, t.latest = v.Seq, memento.LastTime(t.latest, &v)
+		t.seq, t.latest = v.Seq, backend.LastTime(t.latest, &v)
 		t.rec.Versions = append(t.rec.Versions, kept)
 	}
 	return made

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -66,7 +67,7 @@ func (b *Backend) describe(ctx context.Context, op string, store memento.StoreID
 			return memento.Applied{}, err
 		}
 		st, err := (&tx{conn: c}).state(op, num, store)
-		p := memento.Planner{Info: st.info}
+		p := backend.Planner{Info: st.info}
 		return p.Applied(nil), err
 	})
 }
@@ -74,7 +75,7 @@ func (b *Backend) describe(ctx context.Context, op string, store memento.StoreID
 // onlyRemoves reports whether all changes are removals.
 func onlyRemoves(changes []memento.Change) bool {
 	for _, c := range changes {
-		if sealed, ok := c.(memento.Sealed); ok {
+		if sealed, ok := c.(backend.Sealed); ok {
 			c = sealed.Change
 		}
 		if _, removes := c.(memento.Remove); !removes {
@@ -86,6 +87,15 @@ func onlyRemoves(changes []memento.Change) bool {
 
 // Import implements [memento.Backend].
 func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []memento.Version) error {
+	return b.importVersions(ctx, store, versions, nil)
+}
+
+// ImportSealed implements [backend.SealedImporter].
+func (b *Backend) ImportSealed(ctx context.Context, store memento.StoreID, versions []memento.Version, by backend.Sealing) error {
+	return b.importVersions(ctx, store, versions, &by)
+}
+
+func (b *Backend) importVersions(ctx context.Context, store memento.StoreID, versions []memento.Version, by *backend.Sealing) error {
 	const op = "import"
 	err := b.writer.run(ctx, func(t *tx) error {
 		a, err := b.beginApply(t, op, store, memento.Actor{})
@@ -95,6 +105,7 @@ func (b *Backend) Import(ctx context.Context, store memento.StoreID, versions []
 		if err != nil {
 			return err
 		}
+		a.planner.Imported = by
 		err = t.inSavepoint(func() error {
 			for _, v := range versions {
 				if err := a.importOne(op, v); err != nil {
@@ -132,7 +143,7 @@ type apply struct {
 	tx       *tx
 	store    int64
 	state    storeState // before the changes
-	planner  memento.Planner
+	planner  backend.Planner
 	versions []memento.Version
 	written  []memento.Memory             // with contents
 	heads    map[memento.MemoryID]rowRefs // of memories looked up or written
@@ -157,7 +168,7 @@ func (b *Backend) beginApply(t *tx, op string, store memento.StoreID, by memento
 		tx:      t,
 		store:   num,
 		state:   st,
-		planner: memento.Planner{Info: st.info, By: by, At: b.clock(st.last), Seq: st.seq},
+		planner: backend.Planner{Info: st.info, By: by, At: b.clock(st.last), Seq: st.seq},
 		heads:   map[memento.MemoryID]rowRefs{},
 	}, nil
 }
@@ -170,7 +181,7 @@ func (a *apply) end() {
 	a.state.info.Usage = a.planner.Info.Usage
 	a.state.seq = a.planner.Seq
 	for _, v := range a.versions {
-		a.state.last = memento.LastTime(a.state.last, &v)
+		a.state.last = backend.LastTime(a.state.last, &v)
 	}
 	a.tx.setState(a.store, a.state)
 }
@@ -184,21 +195,21 @@ func (a *apply) scanHead(s *sqlite.Stmt) memento.Memory {
 	return m
 }
 
-// Head implements [memento.Snapshot].
+// Head implements [backend.Snapshot].
 func (a *apply) Head(p memento.Path) (m memento.Memory, exists bool, err error) {
 	exists, err = a.tx.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.path = ?`,
 		func(s *sqlite.Stmt) { m = a.scanHead(s) }, a.store, p)
 	return m, exists, translate(err)
 }
 
-// HeadByID implements [memento.Snapshot].
+// HeadByID implements [backend.Snapshot].
 func (a *apply) HeadByID(id memento.MemoryID) (m memento.Memory, exists bool, err error) {
 	exists, err = a.tx.one(`SELECT `+headColumns+` FROM memories m WHERE m.store = ? AND m.id = ?`,
 		func(s *sqlite.Stmt) { m = a.scanHead(s) }, a.store, id)
 	return m, exists, translate(err)
 }
 
-// Below implements [memento.Snapshot].
+// Below implements [backend.Snapshot].
 func (a *apply) Below(p memento.Path, limit int) (found []memento.Memory, err error) {
 	low, high := rangeBelow(p)
 	err = a.tx.all(`SELECT `+headColumns+` FROM memories m WHERE `+inRange+` ORDER BY m.path`,
@@ -209,7 +220,7 @@ func (a *apply) Below(p memento.Path, limit int) (found []memento.Memory, err er
 	return found, translate(err)
 }
 
-func (a *apply) carryOut(effects []memento.Effect) error {
+func (a *apply) carryOut(effects []backend.Effect) error {
 	for _, e := range effects {
 		if err := a.carryOutOne(e); err != nil {
 			return err
@@ -218,7 +229,7 @@ func (a *apply) carryOut(effects []memento.Effect) error {
 	return nil
 }
 
-func (a *apply) carryOutOne(e memento.Effect) error {
+func (a *apply) carryOutOne(e backend.Effect) error {
 	v := e.Version
 	before, err := a.before(e)
 	if err != nil {
@@ -241,7 +252,7 @@ func (a *apply) carryOutOne(e memento.Effect) error {
 }
 
 // before returns the refs of the effect's memory before the effect.
-func (a *apply) before(e memento.Effect) (rowRefs, error) {
+func (a *apply) before(e backend.Effect) (rowRefs, error) {
 	h, known := a.heads[e.Version.Memory]
 	if known || e.Version.Operation == memento.Created {
 		return h, nil

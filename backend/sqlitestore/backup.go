@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-var _ memento.BackupWriter = (*Backend)(nil)
+var _ backend.BackupWriter = (*Backend)(nil)
 
 // A backup is SQLite's online backup, page by page, inside a read transaction: all pages
 // are of the moment when it began, so writers can continue, and the copy ends however much
@@ -33,19 +33,19 @@ const (
 	backupFlush = 4 << 20
 )
 
-// Backup implements [memento.BackupWriter]. The copy is an ordinary file of this package,
+// Backup implements [backend.BackupWriter]. The copy is an ordinary file of this package,
 // but not in WAL mode: it is one file, and opening it with SQLite's own tools creates no
 // other.
-func (b *Backend) Backup(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
+func (b *Backend) Backup(ctx context.Context, path string, progress func(done, total int64)) (backend.BackupSummary, error) {
 	const op = "backup"
 	sum, err := b.backup(ctx, path, progress)
 	if err != nil {
-		return memento.BackupSummary{}, fail(op, translateFileError(err))
+		return backend.BackupSummary{}, fail(op, translateFileError(err))
 	}
 	return sum, nil
 }
 
-func (b *Backend) backup(ctx context.Context, path string, progress func(done, total int64)) (sum memento.BackupSummary, err error) {
+func (b *Backend) backup(ctx context.Context, path string, progress func(done, total int64)) (sum backend.BackupSummary, err error) {
 	if err := ctx.Err(); err != nil {
 		return sum, err
 	}
@@ -69,9 +69,9 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 	patient, cancel := context.WithTimeout(ctx, flushTimeout)
 	_ = b.reads.Sync(patient) // read times are worth no longer wait
 	cancel()
-	copyAndVerify := func(c *conn) (memento.BackupSummary, error) {
+	copyAndVerify := func(c *conn) (backend.BackupSummary, error) {
 		if err := copyDatabase(ctx, c, temp, progress); err != nil {
-			return memento.BackupSummary{}, err
+			return backend.BackupSummary{}, err
 		}
 		v, err := verify(ctx, temp, nil)
 		return v.sum, err
@@ -80,7 +80,7 @@ func (b *Backend) backup(ctx context.Context, path string, progress func(done, t
 		sum, err = confirm(b, &c, copyAndVerify)
 	}
 	if err != nil {
-		return memento.BackupSummary{}, err
+		return backend.BackupSummary{}, err
 	}
 	return sum, installTemp(temp, path)
 }

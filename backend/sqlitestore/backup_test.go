@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,7 +46,7 @@ func makeStore(t testing.TB, b memento.Backend, name string, pairs int) memento.
 	return info.ID
 }
 
-func backUp(t testing.TB, b memento.BackupWriter, path string) memento.BackupSummary {
+func backUp(t testing.TB, b backend.BackupWriter, path string) backend.BackupSummary {
 	t.Helper()
 	sum, err := b.Backup(t.Context(), path, nil)
 	if err != nil {
@@ -147,7 +148,7 @@ func TestBackupUnderWriters(t *testing.T) {
 	}
 	type taken struct {
 		path   string
-		sum    memento.BackupSummary
+		sum    backend.BackupSummary
 		before []memento.VersionID
 	}
 	var all []taken

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -94,11 +95,11 @@ func openReader(file *fileIdentity, busy time.Duration, cache int) (*conn, error
 
 func newConn(c *sqlite.Conn) *conn { return &conn{Conn: c, prepared: map[string]*sqlite.Stmt{}} }
 
-// decode is memento.DecodeSettings with a cache of the last result: otherwise decoding
+// decode is backend.DecodeSettings with a cache of the last result: otherwise decoding
 // would take as long as the statements of a write.
 func (c *conn) decode(text string) (memento.Settings, error) {
 	if text != c.settingsText {
-		s, err := memento.DecodeSettings(text)
+		s, err := backend.DecodeSettings(text)
 		if err != nil {
 			return s, err
 		}

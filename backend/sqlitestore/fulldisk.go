@@ -204,7 +204,7 @@ func (w *writer) vacuum(pages int) error {
 	return err
 }
 
-// Ready implements [memento.ReadyChecker]: it checks whether there is space.
+// Ready implements [backend.ReadyChecker]: it checks whether there is space.
 func (b *Backend) Ready(ctx context.Context) error {
 	const op = "check"
 	space := b.writer.space

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -18,7 +18,7 @@ import (
 // caller calls release. It is for replacing the data to which the file belongs. If there is
 // no file, nothing happens.
 //
-// Errors: memento.ErrInUse if a process, this one included, has the file open;
+// Errors: backend.ErrInUse if a process, this one included, has the file open;
 // memento.ErrFormat if it is another program's database; memento.ErrReadOnly.
 func Hold(ctx context.Context, path string) (release func(), err error) {
 	h, err := takeHold(ctx, path)
@@ -50,7 +50,7 @@ const holdTimeout = 2 * time.Second
 // takeHold takes exclusive access to the file at path. The file may be damaged, or only its
 // log may exist. The caller releases the hold.
 //
-// Errors: memento.ErrInUse; memento.ErrFormat if it is another program's database.
+// Errors: backend.ErrInUse; memento.ErrFormat if it is another program's database.
 func takeHold(ctx context.Context, path string) (hold, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return hold{}, nil // there is no file
@@ -71,7 +71,7 @@ func takeHold(ctx context.Context, path string) (hold, error) {
 	case ctx.Err() != nil:
 		return hold{}, ctx.Err()
 	case isBusy(err):
-		return hold{}, memento.ErrInUse
+		return hold{}, backend.ErrInUse
 	case isDamage(err), code == sqlite.ResultIOErr:
 		f, err := lockFile(path)
 		return hold{file: f}, err

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"memento"
+	"memento/apikey"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -14,12 +15,12 @@ import (
 
 const selectKeys = `SELECT id, workspace, name, role, hash, hint, created_at, expires_at, revoked_at, used_at FROM keys `
 
-func scanKey(s *sqlite.Stmt) memento.Key {
-	k := memento.Key{
+func scanKey(s *sqlite.Stmt) apikey.Key {
+	k := apikey.Key{
 		ID:        memento.KeyID(s.ColumnText(0)),
 		Workspace: memento.Workspace(s.ColumnText(1)),
 		Name:      s.ColumnText(2),
-		Role:      memento.Role(s.ColumnText(3)),
+		Role:      apikey.Role(s.ColumnText(3)),
 		Hint:      s.ColumnText(5),
 		CreatedAt: timeAt(s, 6),
 		ExpiresAt: timeAt(s, 7),
@@ -30,8 +31,8 @@ func scanKey(s *sqlite.Stmt) memento.Key {
 	return k
 }
 
-// AddKey implements [memento.KeyKeeper].
-func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
+// AddKey implements [apikey.Keeper].
+func (b *Backend) AddKey(ctx context.Context, k apikey.Key) error {
 	const op = "add key"
 	err := b.writer.run(ctx, func(t *tx) error {
 		if err := k.Check(); err != nil {
@@ -54,17 +55,17 @@ func (b *Backend) AddKey(ctx context.Context, k memento.Key) error {
 	return fail(op, err)
 }
 
-// KeyByHash implements [memento.KeyKeeper].
-func (b *Backend) KeyByHash(ctx context.Context, hash memento.KeyHash) (memento.Key, error) {
+// KeyByHash implements [apikey.Keeper].
+func (b *Backend) KeyByHash(ctx context.Context, hash apikey.Hash) (apikey.Key, error) {
 	const op = "find key"
-	return readQuick(ctx, b, op, func(c *conn) (memento.Key, error) {
+	return readQuick(ctx, b, op, func(c *conn) (apikey.Key, error) {
 		return findKey(c, op, selectKeys+`WHERE hash = ?`, hash[:])
 	})
 }
 
-// ListKeys implements [memento.KeyKeeper].
-func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[memento.Key, error] {
-	return rows(ctx, b, "list keys", func(c *conn, yield func(memento.Key) bool) error {
+// ListKeys implements [apikey.Keeper].
+func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[apikey.Key, error] {
+	return rows(ctx, b, "list keys", func(c *conn, yield func(apikey.Key) bool) error {
 		query, args := selectKeys, []any(nil)
 		if ws != "" {
 			query, args = query+`WHERE workspace = ? `, []any{string(ws)}
@@ -73,20 +74,20 @@ func (b *Backend) ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[
 	})
 }
 
-// UpdateKey implements [memento.KeyKeeper]. An update without effect only reads.
-func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u memento.KeyUpdate) (memento.Key, error) {
+// UpdateKey implements [apikey.Keeper]. An update without effect only reads.
+func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u apikey.Update) (apikey.Key, error) {
 	const op = "update key"
-	find := func(c *conn) (memento.Key, error) {
+	find := func(c *conn) (apikey.Key, error) {
 		return findKey(c, op, selectKeys+`WHERE id = ? AND workspace = ?`, string(id), string(ws))
 	}
 	if k, err := read(ctx, b, op, find); err != nil || k.Updated(u) == k {
 		return k, err
 	}
-	change := write[memento.Key]
+	change := write[apikey.Key]
 	if !u.RevokedAt.IsZero() || !u.ExpiresAt.IsZero() { // a revocation must work on a full disk
-		change = writeFreeing[memento.Key]
+		change = writeFreeing[apikey.Key]
 	}
-	k, err := change(ctx, b.writer, func(t *tx) (memento.Key, error) {
+	k, err := change(ctx, b.writer, func(t *tx) (apikey.Key, error) {
 		k, err := find(t.conn)
 		if err != nil {
 			return k, err
@@ -98,7 +99,7 @@ func (b *Backend) UpdateKey(ctx context.Context, ws memento.Workspace, id mement
 	return k, fail(op, err)
 }
 
-func findKey(c *conn, op, query string, args ...any) (k memento.Key, err error) {
+func findKey(c *conn, op, query string, args ...any) (k apikey.Key, err error) {
 	found, err := c.one(query, func(s *sqlite.Stmt) { k = scanKey(s) }, args...)
 	if err == nil && !found {
 		err = &memento.Error{Op: op, Err: memento.ErrNotExist}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"memento"
+	"memento/backend"
 )
 
 // Position of SQLite's locks in a file. Readers lock some of the last 510 of these bytes.
@@ -19,7 +19,7 @@ const (
 )
 
 // lockFile opens a file that SQLite cannot read, and takes the lock that SQLite takes for
-// exclusive access. Errors: memento.ErrInUse.
+// exclusive access. Errors: backend.ErrInUse.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -28,7 +28,7 @@ func lockFile(path string) (*os.File, error) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: lockAt, Len: lockBytes}
 	err = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &lock)
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
-		err = memento.ErrInUse
+		err = backend.ErrInUse
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

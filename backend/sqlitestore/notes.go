@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 )
 
-// Note implements [memento.NoteKeeper].
+// Note implements [backend.NoteKeeper].
 func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	return read(ctx, b, "read note", func(c *conn) (text string, err error) {
 		_, err = c.one(`SELECT text FROM notes WHERE name = ?`, func(s *sqlite.Stmt) { text = s.ColumnText(0) }, name)
@@ -16,10 +17,10 @@ func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 	})
 }
 
-// SetNote implements [memento.NoteKeeper].
+// SetNote implements [backend.NoteKeeper].
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	const op = "set note"
-	if err := memento.CheckNote(name, text); err != nil {
+	if err := backend.CheckNote(name, text); err != nil {
 		return &memento.Error{Op: op, Err: err}
 	}
 	// Maintenance sets a note before it removes something, and that must work on a full

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/sqlitestore"
 
 	"zombiezen.com/go/sqlite"
@@ -36,7 +37,7 @@ func TestOlderFiles(t *testing.T) {
 	makeOld(t, old, present)
 
 	// The first one migrates it; the others find it migrated.
-	key, _, err := memento.NewKey("default", "key", memento.RoleRead, time.Now(), time.Time{})
+	key, _, err := apikey.New("default", "key", apikey.RoleRead, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

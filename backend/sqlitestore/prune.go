@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -91,7 +92,7 @@ func prunable(c *conn, store int64, opts memento.PruneOptions, sum *memento.Prun
 			return nil, err
 		}
 	}
-	p := memento.Pruner{PruneOptions: opts}
+	p := backend.Pruner{PruneOptions: opts}
 	stays := map[memento.MemoryID]int64{} // memory → contents row of its oldest version so far
 	query := with + `SELECT ` + versionColumns + `, v.content` + from + ` WHERE v.store = ?1 AND (?2 IS NULL OR v.memory = ?2) ORDER BY v.seq DESC`
 	err = c.all(query, func(s *sqlite.Stmt) bool {

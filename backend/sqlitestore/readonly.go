@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"memento"
+	"memento/backend"
 	"memento/internal/migrations"
 
 	"zombiezen.com/go/sqlite"
@@ -161,7 +161,7 @@ func (b *Backend) makeReadOnly(path string, busy time.Duration) {
 	b.writer.reopen = func() (c *conn, err error) {
 		resume := b.readers.pause()
 		defer resume()
-		err = memento.ErrInUse
+		err = backend.ErrInUse
 		b.readers.replace(func() func(cache int) (*conn, error) {
 			if b.writer.conn != nil {
 				_ = b.writer.conn.Close()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // RestoreOptions are the options of [Restore]; nil means all defaults.
@@ -43,12 +44,12 @@ type RestoreOptions struct {
 // so damaged that SQLite cannot complete its log, the log is kept with it.
 //
 // Errors: memento.ErrExist if there is something at path and Replace is not set;
-// memento.ErrInUse if a process, this one included, has it open; a memento.BackupError if
+// backend.ErrInUse if a process, this one included, has it open; a backend.BackupError if
 // the backup is not sound; memento.ErrFormat if the database at path is another program's;
 // fs.ErrNotExist if the backup does not exist; memento.ErrInvalid if the backup is the file
 // at path; memento.ErrNoSpace, memento.ErrReadOnly. After any error, the old file is still
 // at path.
-func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (memento.Restored, error) {
+func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (backend.Restored, error) {
 	const op = "restore backup"
 	r := restore{}
 	if opts != nil {
@@ -62,7 +63,7 @@ func Restore(ctx context.Context, path, backup string, opts *RestoreOptions) (me
 	}
 	done, err := r.run(ctx, path, backup)
 	if err != nil {
-		return memento.Restored{}, fail(op, translateFileError(err))
+		return backend.Restored{}, fail(op, translateFileError(err))
 	}
 	return done, nil
 }
@@ -75,7 +76,7 @@ type restore struct {
 	undo   []func() // reverts changes of the files at path, the last first
 }
 
-func (r *restore) run(ctx context.Context, path, backup string) (done memento.Restored, err error) {
+func (r *restore) run(ctx context.Context, path, backup string) (done backend.Restored, err error) {
 	if r.path, err = realPath(path); err != nil {
 		return done, err
 	}
@@ -183,7 +184,7 @@ func (r *restore) checkTarget(backup string) (there bool, err error) {
 }
 
 // copyAndVerify copies the backup to the empty file at temp, and checks the copy.
-func (r *restore) copyAndVerify(ctx context.Context, backup, temp string) (sum memento.BackupSummary, err error) {
+func (r *restore) copyAndVerify(ctx context.Context, backup, temp string) (sum backend.BackupSummary, err error) {
 	if err := checkIsBackup(ctx, backup); err != nil { // before the copy
 		return sum, err
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 	"memento/test/proctest"
 
@@ -168,7 +170,7 @@ func TestRestoreInUse(t *testing.T) {
 	p := newPlace(t)
 	refused := func(what string) {
 		t.Helper()
-		if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); !errors.Is(err, memento.ErrInUse) {
+		if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); !errors.Is(err, backend.ErrInUse) {
 			t.Errorf("%s: %v", what, err)
 		}
 		for _, name := range namesIn(t, p.dir) {
@@ -216,7 +218,7 @@ func TestRestoreReplacesDamaged(t *testing.T) {
 	if err := os.WriteFile(p.path, garbage, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); os.PathSeparator == '/' && !errors.Is(err, memento.ErrInUse) {
+	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); os.PathSeparator == '/' && !errors.Is(err, backend.ErrInUse) {
 		t.Errorf("in use: %v", err)
 	}
 	c.Process.Kill()
@@ -410,7 +412,7 @@ func TestRestoreReindexes(t *testing.T) {
 func TestRestoreKeys(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, filepath.Join(dir, "memento.db"))
-	k, secret, err := memento.NewKey(workspace, "a server's", memento.RoleAdmin, time.Now(), time.Time{})
+	k, secret, err := apikey.New(workspace, "a server's", apikey.RoleAdmin, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +426,7 @@ func TestRestoreKeys(t *testing.T) {
 	if done, err := sqlitestore.Restore(t.Context(), target, backup, nil); err != nil || done.Keys != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	got, err := open(t, target).KeyByHash(t.Context(), memento.HashSecret(secret))
+	got, err := open(t, target).KeyByHash(t.Context(), apikey.HashSecret(secret))
 	if diff := cmp.Diff(k, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

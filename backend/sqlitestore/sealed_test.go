@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 )
 
-// hexed is a memento.Sealer that only makes contents longer.
+// hexed is a backend.Sealer that only makes contents longer.
 type hexed struct{}
 
 func (hexed) Seal(_ memento.MemoryID, _ memento.VersionID, text string) (string, error) {
@@ -33,7 +34,7 @@ func TestVerifySealed(t *testing.T) {
 		memento.Put{Path: "/a", Content: "text"}, memento.Put{Path: "/a", Content: "another"},
 		memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/c", Content: ""}, memento.Remove{Path: "/c"},
 	} {
-		if _, err := b.Apply(t.Context(), info.ID, memento.Actor{}, []memento.Change{memento.Sealed{Change: c, By: hexed{}}}); err != nil {
+		if _, err := b.Apply(t.Context(), info.ID, memento.Actor{}, []memento.Change{backend.Sealed{Change: c, Sealing: backend.Sealing{By: hexed{}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

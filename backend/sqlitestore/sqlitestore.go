@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 	"memento/internal/migrations"
 	"memento/internal/readnotes"
 	"memento/internal/textcache"
@@ -44,10 +46,10 @@ var (
 	_ memento.Backend         = (*Backend)(nil)
 	_ memento.Searcher        = (*Backend)(nil)
 	_ memento.ReadMarker      = (*Backend)(nil)
-	_ memento.KeyKeeper       = (*Backend)(nil)
-	_ memento.WorkspaceLister = (*Backend)(nil)
-	_ memento.NoteKeeper      = (*Backend)(nil)
-	_ memento.ReadyChecker    = (*Backend)(nil)
+	_ apikey.Keeper           = (*Backend)(nil)
+	_ backend.WorkspaceLister = (*Backend)(nil)
+	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.ReadyChecker    = (*Backend)(nil)
 )
 
 // A Backend keeps stores in one SQLite file. See [Open].

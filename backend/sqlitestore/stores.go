@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -111,7 +112,7 @@ func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Tim
 			return info, 0, last, fmt.Errorf("%w: metadata of store %s: %v", memento.ErrFormat, info.ID, err)
 		}
 	}
-	info.Settings, err = memento.DecodeSettings(s.ColumnText(17))
+	info.Settings, err = backend.DecodeSettings(s.ColumnText(17))
 	return info, s.ColumnInt64(0), timeAt(s, 16), err
 }
 
@@ -119,7 +120,7 @@ func scanStore(s *sqlite.Stmt) (info memento.StoreInfo, num int64, last time.Tim
 func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec memento.StoreSpec) (memento.StoreInfo, error) {
 	const op = "create store"
 	info, err := write(ctx, b.writer, func(t *tx) (memento.StoreInfo, error) {
-		info, err := memento.NewStoreInfo(ws, spec, b.clock(time.Time{}))
+		info, err := spec.NewInfo(ws, b.clock(time.Time{}))
 		if err != nil {
 			return info, err
 		}
@@ -146,7 +147,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(info.ID), string(ws), info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), info.Envelope, micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
+			backend.EncodeSettings(info.Settings), info.Envelope, micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
 			return info, err
 		}
 		return info, t.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, t.LastInsertRowID())
@@ -163,7 +164,7 @@ func metadataJSON(m map[string]string) string {
 }
 
 // clock returns the time of a change that follows one made at last.
-func (b *Backend) clock(last time.Time) time.Time { return memento.NextTime(b.now(), last) }
+func (b *Backend) clock(last time.Time) time.Time { return backend.NextTime(b.now(), last) }
 
 // store reads a store's description, its number and the time of its newest version.
 func (b *Backend) store(c *conn, op string, ws memento.Workspace, id memento.StoreID) (info memento.StoreInfo, num int64, last time.Time, err error) {
@@ -219,7 +220,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 				settings = ?, envelope = ?, updated_at = ?, archived_at = ? WHERE num = ?`,
 			info.Name, info.Description, metadataJSON(info.Metadata),
 			info.Limits.MemoryBytes, info.Limits.Memories, info.Limits.Bytes, info.Limits.PathBytes, info.Limits.PathDepth,
-			info.Settings.Encode(), info.Envelope, micros(info.UpdatedAt), optionalMicros(info.ArchivedAt), num)
+			backend.EncodeSettings(info.Settings), info.Envelope, micros(info.UpdatedAt), optionalMicros(info.ArchivedAt), num)
 	})
 	return info, fail(op, err)
 }

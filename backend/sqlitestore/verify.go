@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -40,11 +41,11 @@ const maxFindings = 100
 // progress, if it is not nil, is called regularly with the number of versions read and in
 // total.
 //
-// Errors: a memento.BackupError with the findings; fs.ErrNotExist.
-func Verify(ctx context.Context, path string, progress func(done, total int64)) (memento.BackupSummary, error) {
+// Errors: a backend.BackupError with the findings; fs.ErrNotExist.
+func Verify(ctx context.Context, path string, progress func(done, total int64)) (backend.BackupSummary, error) {
 	v, err := verify(ctx, path, progress)
 	if err != nil {
-		return memento.BackupSummary{}, fail("verify backup", translateFileError(err))
+		return backend.BackupSummary{}, fail("verify backup", translateFileError(err))
 	}
 	return v.sum, nil
 }
@@ -96,7 +97,7 @@ func checkIsBackup(ctx context.Context, path string) error {
 // result returns err or, if there is none, the findings as an error.
 func (v *verifier) result(err error) error {
 	if err == nil && len(v.findings) > 0 {
-		return &memento.BackupError{Faults: v.findings}
+		return &backend.BackupError{Faults: v.findings}
 	}
 	return err
 }
@@ -105,7 +106,7 @@ func (v *verifier) result(err error) error {
 type verifier struct {
 	c             *conn
 	progress      func(done, total int64)
-	sum           memento.BackupSummary
+	sum           backend.BackupSummary
 	findings      []string
 	indexMismatch bool // whether the search index does not match the memories
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/sqlitestore"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,7 @@ import (
 const marked = "a text that is found again in the file"
 
 // makeBackup writes a backup of a store in which everything has happened.
-func makeBackup(t *testing.T, path string) memento.BackupSummary {
+func makeBackup(t *testing.T, path string) backend.BackupSummary {
 	t.Helper()
 	b, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "memento.db"), nil)
 	if err != nil {
@@ -47,7 +48,7 @@ func makeBackup(t *testing.T, path string) memento.BackupSummary {
 	makeStore(t, b, "other", 2)
 	apply(memento.Put{Path: "/late", Content: "not indexed yet"})
 	sum := backUp(t, b, path)
-	want := memento.BackupSummary{Size: sum.Size, Stores: 2, Memories: 47, Bytes: sum.Bytes, Versions: 110, NewestAt: sum.NewestAt}
+	want := backend.BackupSummary{Size: sum.Size, Stores: 2, Memories: 47, Bytes: sum.Bytes, Versions: 110, NewestAt: sum.NewestAt}
 	if diff := cmp.Diff(want, sum); diff != "" || sum.Bytes == 0 || sum.NewestAt.IsZero() {
 		t.Fatalf("summary (-want +got):\n%s", diff)
 	}
@@ -187,7 +188,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 				}
 			}
 			_, err := sqlitestore.Verify(t.Context(), path, nil)
-			found, ok := errors.AsType[*memento.BackupError](err)
+			found, ok := errors.AsType[*backend.BackupError](err)
 			if !ok || !errors.Is(err, memento.ErrFormat) {
 				t.Fatalf("%v, want a BackupError", err)
 			}
@@ -219,7 +220,7 @@ func TestVerifyEnough(t *testing.T) {
 	}
 	execute(t, path, "UPDATE contents SET data = 'changed'")
 	_, err = sqlitestore.Verify(t.Context(), path, nil)
-	found, ok := errors.AsType[*memento.BackupError](err)
+	found, ok := errors.AsType[*backend.BackupError](err)
 	if !ok || len(found.Faults) != 100 || !strings.Contains(err.Error(), "(and 99 more)") {
 		t.Errorf("%v", err)
 	}

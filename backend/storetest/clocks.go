@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
+	"memento/maintenance"
 )
 
 // clocks tests that no data is lost because a clock is wrong, or is set.
@@ -30,11 +32,11 @@ func clocks(t *testing.T, h Harness) {
 const year = 365 * 24 * time.Hour
 
 func notes(e *env) {
-	keeper, ok := e.b.(memento.NoteKeeper)
+	keeper, ok := e.b.(backend.NoteKeeper)
 	if !ok {
 		return // "as promised" has checked that it need not be one
 	}
-	is := func(b memento.NoteKeeper, name, want string) {
+	is := func(b backend.NoteKeeper, name, want string) {
 		e.Helper()
 		if got, err := b.Note(e.Context(), name); err != nil || got != want {
 			e.Errorf("note %q: %q, %v; want %q", name, got, err, want)
@@ -55,11 +57,11 @@ func notes(e *env) {
 	is(keeper, "other", "")
 	if e.h.Persistent {
 		e.reopen()
-		keeper = e.b.(memento.NoteKeeper)
+		keeper = e.b.(backend.NoteKeeper)
 		is(keeper, "up-keep", "zweitens, ü")
 	}
 	if e.h.Shared {
-		is(e.another().(memento.NoteKeeper), "up-keep", "zweitens, ü")
+		is(e.another().(backend.NoteKeeper), "up-keep", "zweitens, ü")
 	}
 	for _, bad := range [][2]string{{"", "x"}, {"a/b", "x"}, {strings.Repeat("a", 65), "x"}, {"a", "\xff"}, {"a", strings.Repeat("x", 5000)}} {
 		wantError(e, fmt.Sprintf("SetNote(%.10q)", bad[0]), keeper.SetNote(e.Context(), bad[0], bad[1]), memento.ErrInvalid)
@@ -67,7 +69,7 @@ func notes(e *env) {
 }
 
 func storageClock(e *env) {
-	clock, ok := e.b.(memento.Clock)
+	clock, ok := e.b.(backend.Clock)
 	if !ok {
 		return // "as promised" has checked that it need not be one
 	}
@@ -102,14 +104,14 @@ func (e *env) fillTwice(n int) {
 }
 
 // maintain has a run, as another process does, with a clock that is off by so much.
-func (e *env) maintain(b memento.Backend, off time.Duration, force bool) (u memento.MaintenanceResult, err error) {
+func (e *env) maintain(b memento.Backend, off time.Duration, force bool) (u maintenance.Result, err error) {
 	e.Helper()
-	keeper := memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return time.Now().Add(off) }, Force: force})
+	keeper := maintenance.New(b, maintenance.Options{Now: func() time.Time { return time.Now().Add(off) }, Force: force})
 	return e.runOf(keeper)
 }
 
 // runOf has one run of a keeper, of the test's store.
-func (e *env) runOf(keeper *memento.Maintainer) (done memento.MaintenanceResult, err error) {
+func (e *env) runOf(keeper *maintenance.Runner) (done maintenance.Result, err error) {
 	e.Helper()
 	j, err := keeper.CheckClock(e.Context())
 	if err != nil {
@@ -128,7 +130,7 @@ func (e *env) runOf(keeper *memento.Maintainer) (done memento.MaintenanceResult,
 
 func (e *env) wrongClock(err error) {
 	e.Helper()
-	if _, ok := errors.AsType[*memento.ClockError](err); !ok || !errors.Is(err, memento.ErrHeld) {
+	if _, ok := errors.AsType[*maintenance.ClockError](err); !ok || !errors.Is(err, maintenance.ErrHeld) {
 		e.Errorf("with a wrong clock: %v, want a ClockError", err)
 	}
 }
@@ -189,7 +191,7 @@ func setWrongAndRight(e *env) {
 	e.transient()
 	e.fillTwice(15)
 	var ahead, passed atomic.Int64
-	keeper := memento.NewMaintainer(e.b, memento.MaintainerOptions{
+	keeper := maintenance.New(e.b, maintenance.Options{
 		Now:     func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 		Elapsed: func() time.Duration { return time.Duration(passed.Load()) },
 	})
@@ -208,7 +210,7 @@ func setWrongAndRight(e *env) {
 	}
 	ahead.Store(-int64(year)) // which removes nothing
 	_, err := e.runOf(keeper)
-	if _, hasClock := e.b.(memento.Clock); err != nil && !(hasClock && errors.Is(err, memento.ErrHeld)) {
+	if _, hasClock := e.b.(backend.Clock); err != nil && !(hasClock && errors.Is(err, maintenance.ErrHeld)) {
 		e.Errorf("a year late: %v", err)
 	}
 	ahead.Store(0)
@@ -227,8 +229,8 @@ func twoServers(e *env) {
 	e.transient()
 	e.fillTwice(15)
 	wrong := e.at(off(year))
-	one := memento.NewMaintainer(wrong, memento.MaintainerOptions{Now: off(year)})
-	other := memento.NewMaintainer(e.b, memento.MaintainerOptions{})
+	one := maintenance.New(wrong, maintenance.Options{Now: off(year)})
+	other := maintenance.New(e.b, maintenance.Options{})
 	_, err := one.CheckClockAtStart(e.Context())
 	e.wrongClock(err)
 	if _, err := other.CheckClockAtStart(e.Context()); err != nil {
@@ -339,7 +341,7 @@ func lateClock(e *env) {
 	e.put("/b", "1")
 	e.put("/b", "2")
 	set(clock, start.Add(time.Hour))
-	keeper := memento.NewMaintainer(e.b, memento.MaintainerOptions{Now: func() time.Time { return *clock.Load() }, Elapsed: func() time.Duration { return 0 }, Force: true})
+	keeper := maintenance.New(e.b, maintenance.Options{Now: func() time.Time { return *clock.Load() }, Elapsed: func() time.Duration { return 0 }, Force: true})
 	u, err := e.runOf(keeper)
 	if err != nil || len(u.Expired) > 0 || u.Pruned.Versions > 0 {
 		e.Errorf("an hour later: %+v, %v", u, err)

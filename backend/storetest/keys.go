@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memento"
+	"memento/apikey"
 )
 
 // keys tests a backend that keeps API keys.
@@ -33,14 +34,14 @@ func keys(t *testing.T, h Harness) {
 	h.run(t, "closed and cancelled", keysClosedAndCancelled)
 }
 
-func (e *env) keeper() memento.KeyKeeper { return e.b.(memento.KeyKeeper) }
+func (e *env) keeper() apikey.Keeper { return e.b.(apikey.Keeper) }
 
 // keyAt is when the keys of these tests are created, at the precision of stored times.
 var keyAt = time.Date(2026, 3, 29, 1, 59, 59, 123_456_000, time.UTC)
 
-func newKey(t testing.TB, ws memento.Workspace, name string, at time.Time) memento.Key {
+func newKey(t testing.TB, ws memento.Workspace, name string, at time.Time) apikey.Key {
 	t.Helper()
-	k, _, err := memento.NewKey(ws, name, memento.RoleWrite, at, time.Time{})
+	k, _, err := apikey.New(ws, name, apikey.RoleWrite, at, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func newKey(t testing.TB, ws memento.Workspace, name string, at time.Time) memen
 }
 
 // addKey adds a key, which must succeed.
-func (e *env) addKey(ws memento.Workspace, name string, at time.Time) memento.Key {
+func (e *env) addKey(ws memento.Workspace, name string, at time.Time) apikey.Key {
 	e.Helper()
 	k := newKey(e, ws, name, at)
 	if err := e.keeper().AddKey(e.Context(), k); err != nil {
@@ -58,7 +59,7 @@ func (e *env) addKey(ws memento.Workspace, name string, at time.Time) memento.Ke
 }
 
 // keyIs checks that a key is known to a backend, by its hash, as k.
-func (e *env) keyIs(b memento.KeyKeeper, k memento.Key) {
+func (e *env) keyIs(b apikey.Keeper, k apikey.Key) {
 	e.Helper()
 	got, err := b.KeyByHash(e.Context(), k.Hash)
 	if diff := cmp.Diff(k, got); diff != "" || err != nil {
@@ -66,17 +67,17 @@ func (e *env) keyIs(b memento.KeyKeeper, k memento.Key) {
 	}
 }
 
-func (e *env) noKey(b memento.KeyKeeper, hash memento.KeyHash) {
+func (e *env) noKey(b apikey.Keeper, hash apikey.Hash) {
 	e.Helper()
 	k, err := b.KeyByHash(e.Context(), hash)
 	wantError(e, "KeyByHash", err, memento.ErrNotExist)
-	if k != (memento.Key{}) {
+	if k != (apikey.Key{}) {
 		e.Errorf("KeyByHash returned %+v with its error", k)
 	}
 }
 
 // listsKeys checks the keys of a workspace, or of all.
-func (e *env) listsKeys(ws memento.Workspace, want ...memento.Key) {
+func (e *env) listsKeys(ws memento.Workspace, want ...apikey.Key) {
 	e.Helper()
 	got := all(e, "ListKeys", e.keeper().ListKeys(e.Context(), ws))
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -86,13 +87,13 @@ func (e *env) listsKeys(ws memento.Workspace, want ...memento.Key) {
 
 func keysAreKept(e *env) {
 	full := newKey(e, "team.a-1_B", "Zoë's laptop; \"quoted\" 🔑", keyAt)
-	full.Role = memento.RoleAdmin
+	full.Role = apikey.RoleAdmin
 	full.ExpiresAt = keyAt.Add(time.Hour)
 	full.RevokedAt = keyAt.Add(time.Minute)
 	full.UsedAt = keyAt.Add(time.Second)
 	plain := newKey(e, "team.a-1_B", strings.Repeat("ä", 255), keyAt.Add(time.Microsecond))
-	plain.Role, plain.Hint = memento.RoleRead, ""
-	for _, k := range []memento.Key{full, plain} {
+	plain.Role, plain.Hint = apikey.RoleRead, ""
+	for _, k := range []apikey.Key{full, plain} {
 		if err := e.keeper().AddKey(e.Context(), k); err != nil {
 			e.Fatalf("AddKey: %v", err)
 		}
@@ -111,8 +112,8 @@ func keysAreKept(e *env) {
 		e.keyIs(e.keeper(), full)
 		e.keyIs(e.keeper(), plain)
 		e.keyIs(e.keeper(), late)
-		e.noKey(e.keeper(), memento.HashSecret("sk-memento-unknown"))
-		e.noKey(e.keeper(), memento.KeyHash{})
+		e.noKey(e.keeper(), apikey.HashSecret("sk-memento-unknown"))
+		e.noKey(e.keeper(), apikey.Hash{})
 		e.listsKeys("team.a-1_B", full, plain, late)
 		e.reopen()
 	}
@@ -130,11 +131,11 @@ func keysKnownAlready(e *env) {
 	sameID.ID = known.ID
 	sameHash := newKey(e, "b", "same hash", keyAt)
 	sameHash.Hash = known.Hash
-	for _, k := range []memento.Key{known, sameID, sameHash} {
+	for _, k := range []apikey.Key{known, sameID, sameHash} {
 		wantError(e, "AddKey: "+k.Name, e.keeper().AddKey(e.Context(), k), memento.ErrExist)
 	}
 	// A key that is not active any more counts as well.
-	if _, err := e.keeper().UpdateKey(e.Context(), "a", known.ID, memento.KeyUpdate{RevokedAt: keyAt}); err != nil {
+	if _, err := e.keeper().UpdateKey(e.Context(), "a", known.ID, apikey.Update{RevokedAt: keyAt}); err != nil {
 		e.Fatal(err)
 	}
 	wantError(e, "AddKey: revoked", e.keeper().AddKey(e.Context(), sameHash), memento.ErrExist)
@@ -147,16 +148,16 @@ func keysKnownAlready(e *env) {
 }
 
 func keysRefused(e *env) {
-	for name, spoil := range map[string]func(*memento.Key){
-		"workspace":    func(k *memento.Key) { k.Workspace = "a b" },
-		"no workspace": func(k *memento.Key) { k.Workspace = "" },
-		"no ID":        func(k *memento.Key) { k.ID = "" },
-		"no hash":      func(k *memento.Key) { k.Hash = memento.KeyHash{} },
-		"no name":      func(k *memento.Key) { k.Name = "" },
-		"name":         func(k *memento.Key) { k.Name = "a\nb" },
-		"role":         func(k *memento.Key) { k.Role = "root" },
-		"time":         func(k *memento.Key) { k.CreatedAt = time.Time{} },
-		"end":          func(k *memento.Key) { k.ExpiresAt = k.CreatedAt },
+	for name, spoil := range map[string]func(*apikey.Key){
+		"workspace":    func(k *apikey.Key) { k.Workspace = "a b" },
+		"no workspace": func(k *apikey.Key) { k.Workspace = "" },
+		"no ID":        func(k *apikey.Key) { k.ID = "" },
+		"no hash":      func(k *apikey.Key) { k.Hash = apikey.Hash{} },
+		"no name":      func(k *apikey.Key) { k.Name = "" },
+		"name":         func(k *apikey.Key) { k.Name = "a\nb" },
+		"role":         func(k *apikey.Key) { k.Role = "root" },
+		"time":         func(k *apikey.Key) { k.CreatedAt = time.Time{} },
+		"end":          func(k *apikey.Key) { k.ExpiresAt = k.CreatedAt },
 	} {
 		k := newKey(e, "a", "key", keyAt)
 		spoil(&k)
@@ -195,22 +196,22 @@ func keysUpdated(e *env) {
 	k := e.addKey("a", "key", keyAt)
 	other := e.addKey("a", "other", keyAt.Add(time.Second))
 	for i, step := range []struct {
-		u    memento.KeyUpdate
-		want func(*memento.Key)
+		u    apikey.Update
+		want func(*apikey.Key)
 	}{
-		{memento.KeyUpdate{}, func(k *memento.Key) {}},
-		{memento.KeyUpdate{UsedAt: hour(1)}, func(k *memento.Key) { k.UsedAt = hour(1) }},
-		{memento.KeyUpdate{UsedAt: hour(1)}, func(k *memento.Key) {}},
-		{memento.KeyUpdate{UsedAt: hour(1).Add(59 * time.Second)}, func(k *memento.Key) {}},
-		{memento.KeyUpdate{UsedAt: keyAt}, func(k *memento.Key) {}},
-		{memento.KeyUpdate{UsedAt: hour(2).In(zone).Add(999)}, func(k *memento.Key) { k.UsedAt = hour(2) }},
-		{memento.KeyUpdate{ExpiresAt: hour(9)}, func(k *memento.Key) { k.ExpiresAt = hour(9) }},
-		{memento.KeyUpdate{ExpiresAt: hour(10)}, func(k *memento.Key) {}},
-		{memento.KeyUpdate{ExpiresAt: hour(8).In(zone).Add(1)}, func(k *memento.Key) { k.ExpiresAt = hour(8) }},
-		{memento.KeyUpdate{ExpiresAt: hour(7), UsedAt: hour(3)}, func(k *memento.Key) { k.ExpiresAt, k.UsedAt = hour(7), hour(3) }},
-		{memento.KeyUpdate{RevokedAt: hour(4).In(zone).Add(999)}, func(k *memento.Key) { k.RevokedAt = hour(4) }},
-		{memento.KeyUpdate{RevokedAt: hour(3)}, func(k *memento.Key) {}},
-		{memento.KeyUpdate{RevokedAt: hour(5), UsedAt: hour(5)}, func(k *memento.Key) { k.UsedAt = hour(5) }},
+		{apikey.Update{}, func(k *apikey.Key) {}},
+		{apikey.Update{UsedAt: hour(1)}, func(k *apikey.Key) { k.UsedAt = hour(1) }},
+		{apikey.Update{UsedAt: hour(1)}, func(k *apikey.Key) {}},
+		{apikey.Update{UsedAt: hour(1).Add(59 * time.Second)}, func(k *apikey.Key) {}},
+		{apikey.Update{UsedAt: keyAt}, func(k *apikey.Key) {}},
+		{apikey.Update{UsedAt: hour(2).In(zone).Add(999)}, func(k *apikey.Key) { k.UsedAt = hour(2) }},
+		{apikey.Update{ExpiresAt: hour(9)}, func(k *apikey.Key) { k.ExpiresAt = hour(9) }},
+		{apikey.Update{ExpiresAt: hour(10)}, func(k *apikey.Key) {}},
+		{apikey.Update{ExpiresAt: hour(8).In(zone).Add(1)}, func(k *apikey.Key) { k.ExpiresAt = hour(8) }},
+		{apikey.Update{ExpiresAt: hour(7), UsedAt: hour(3)}, func(k *apikey.Key) { k.ExpiresAt, k.UsedAt = hour(7), hour(3) }},
+		{apikey.Update{RevokedAt: hour(4).In(zone).Add(999)}, func(k *apikey.Key) { k.RevokedAt = hour(4) }},
+		{apikey.Update{RevokedAt: hour(3)}, func(k *apikey.Key) {}},
+		{apikey.Update{RevokedAt: hour(5), UsedAt: hour(5)}, func(k *apikey.Key) { k.UsedAt = hour(5) }},
 	} {
 		updated := k.Updated(step.u)
 		if step.want(&k); updated != k {
@@ -223,14 +224,14 @@ func keysUpdated(e *env) {
 		e.keyIs(e.keeper(), k)
 	}
 	// Not a key of another workspace, nor an unknown one.
-	revoke := memento.KeyUpdate{RevokedAt: hour(1)}
+	revoke := apikey.Update{RevokedAt: hour(1)}
 	for _, at := range []struct {
 		ws memento.Workspace
 		id memento.KeyID
 	}{{"b", other.ID}, {"", other.ID}, {"a", "apikey_unknown"}, {"a", ""}} {
 		got, err := e.keeper().UpdateKey(e.Context(), at.ws, at.id, revoke)
 		wantError(e, fmt.Sprintf("UpdateKey %+v", at), err, memento.ErrNotExist)
-		if got != (memento.Key{}) {
+		if got != (apikey.Key{}) {
 			e.Errorf("UpdateKey returned %+v with its error", got)
 		}
 	}
@@ -240,16 +241,16 @@ func keysUpdated(e *env) {
 
 // keysForOthers checks that all handles see at once what one has changed.
 func keysForOthers(e *env) {
-	another := e.another().(memento.KeyKeeper)
+	another := e.another().(apikey.Keeper)
 	for i := range 20 {
 		k := e.addKey("a", "key", keyAt.Add(time.Duration(i)*time.Second))
 		e.keyIs(another, k)
-		used, err := another.UpdateKey(e.Context(), "a", k.ID, memento.KeyUpdate{UsedAt: keyAt.Add(time.Hour)})
+		used, err := another.UpdateKey(e.Context(), "a", k.ID, apikey.Update{UsedAt: keyAt.Add(time.Hour)})
 		if err != nil {
 			e.Fatal(err)
 		}
 		e.keyIs(e.keeper(), used)
-		revoked, err := e.keeper().UpdateKey(e.Context(), "a", k.ID, memento.KeyUpdate{RevokedAt: keyAt.Add(time.Hour)})
+		revoked, err := e.keeper().UpdateKey(e.Context(), "a", k.ID, apikey.Update{RevokedAt: keyAt.Add(time.Hour)})
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -270,7 +271,7 @@ func keysWhileListed(e *env) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		if _, err := e.keeper().UpdateKey(e.Context(), "a", k.ID, memento.KeyUpdate{RevokedAt: keyAt}); err != nil {
+		if _, err := e.keeper().UpdateKey(e.Context(), "a", k.ID, apikey.Update{RevokedAt: keyAt}); err != nil {
 			e.Fatal(err)
 		}
 		e.addKey("b", "meanwhile", keyAt)
@@ -292,12 +293,12 @@ func racingToAddKeys(e *env) {
 	const racers = 16
 	handles := []memento.Backend{e.b, e.another()}
 	secret := newKey(e, "a", "secret", keyAt)
-	for what, clash := range map[string]func(*memento.Key){
-		"hash": func(k *memento.Key) { k.Hash = secret.Hash },
-		"ID":   func(k *memento.Key) { k.ID = secret.ID },
+	for what, clash := range map[string]func(*apikey.Key){
+		"hash": func(k *apikey.Key) { k.Hash = secret.Hash },
+		"ID":   func(k *apikey.Key) { k.ID = secret.ID },
 	} {
 		var won atomic.Int32
-		var winner atomic.Pointer[memento.Key]
+		var winner atomic.Pointer[apikey.Key]
 		var wg sync.WaitGroup
 		start := make(chan struct{})
 		for i := range racers {
@@ -305,7 +306,7 @@ func racingToAddKeys(e *env) {
 			clash(&k)
 			wg.Go(func() {
 				<-start
-				switch err := handles[i%2].(memento.KeyKeeper).AddKey(e.Context(), k); {
+				switch err := handles[i%2].(apikey.Keeper).AddKey(e.Context(), k); {
 				case err == nil:
 					won.Add(1)
 					winner.Store(&k)
@@ -336,14 +337,14 @@ func racingToAddKeys(e *env) {
 
 // racingToUpdateKey has callers change different fields of one key.
 func racingToUpdateKey(e *env) {
-	handles := []memento.KeyKeeper{e.keeper(), e.another().(memento.KeyKeeper)}
+	handles := []apikey.Keeper{e.keeper(), e.another().(apikey.Keeper)}
 	k := e.addKey("a", "key", keyAt)
 	at := func(n int) time.Time { return keyAt.Add(time.Duration(n) * time.Hour) }
 	const racers = 8
 	var revoked [racers]time.Time
 	var wg sync.WaitGroup
 	for i := range racers {
-		for _, u := range []memento.KeyUpdate{{UsedAt: at(i)}, {ExpiresAt: at(10 + i)}, {RevokedAt: at(20 + i)}} {
+		for _, u := range []apikey.Update{{UsedAt: at(i)}, {ExpiresAt: at(10 + i)}, {RevokedAt: at(20 + i)}} {
 			wg.Go(func() {
 				got, err := handles[i%2].UpdateKey(e.Context(), "a", k.ID, u)
 				if err != nil {
@@ -367,13 +368,13 @@ func racingToUpdateKey(e *env) {
 
 func keysClosedAndCancelled(e *env) {
 	k := e.addKey("a", "key", keyAt)
-	check := func(ctx context.Context, b memento.KeyKeeper, want error) {
+	check := func(ctx context.Context, b apikey.Keeper, want error) {
 		e.Helper()
 		wantError(e, "AddKey", b.AddKey(ctx, newKey(e, "a", "late", keyAt)), want)
 		_, err := b.KeyByHash(ctx, k.Hash)
 		wantError(e, "KeyByHash", err, want)
 		wantError(e, "ListKeys", firstError(b.ListKeys(ctx, "a")), want)
-		_, err = b.UpdateKey(ctx, "a", k.ID, memento.KeyUpdate{UsedAt: keyAt.Add(time.Hour)})
+		_, err = b.UpdateKey(ctx, "a", k.ID, apikey.Update{UsedAt: keyAt.Add(time.Hour)})
 		wantError(e, "UpdateKey", err, want)
 	}
 	ctx, cancel := context.WithCancel(e.Context())
@@ -388,7 +389,7 @@ func keysClosedAndCancelled(e *env) {
 	if err := b.Close(); err != nil {
 		e.Fatal(err)
 	}
-	check(e.Context(), b.(memento.KeyKeeper), memento.ErrClosed)
+	check(e.Context(), b.(apikey.Keeper), memento.ErrClosed)
 }
 
 // keysOfTheKilled has a process add keys and revoke every second one, and kills it. Its
@@ -399,7 +400,7 @@ func keysOfTheKilled(e *env) {
 	for len(revoked) < 40 && c.Lines.Scan() {
 		secret, done, _ := strings.Cut(c.Lines.Text(), " ")
 		revoked[secret] = done == "revoked"
-		k, err := e.keeper().KeyByHash(e.Context(), memento.HashSecret(secret))
+		k, err := e.keeper().KeyByHash(e.Context(), apikey.HashSecret(secret))
 		if err != nil || done == "revoked" && k.RevokedAt.IsZero() {
 			e.Errorf("the child printed %s; here the key is %+v, %v", done, k, err)
 		}
@@ -413,7 +414,7 @@ func keysOfTheKilled(e *env) {
 	}
 	e.reopen()
 	for secret, gone := range revoked {
-		k, err := e.keeper().KeyByHash(e.Context(), memento.HashSecret(secret))
+		k, err := e.keeper().KeyByHash(e.Context(), apikey.HashSecret(secret))
 		if err != nil || gone && k.RevokedAt.IsZero() {
 			e.Errorf("once reopened: %+v, %v; revoked is %v", k, err, gone)
 		}
@@ -422,9 +423,9 @@ func keysOfTheKilled(e *env) {
 
 // addKeys adds keys until the process is killed, and prints which were added and which
 // were revoked, by their secrets.
-func (t task) addKeys(ctx context.Context, b memento.KeyKeeper) error {
+func (t task) addKeys(ctx context.Context, b apikey.Keeper) error {
 	for i := 0; ; i++ {
-		k, secret, err := memento.NewKey("keys", t.Name, memento.RoleRead, time.Now(), time.Time{})
+		k, secret, err := apikey.New("keys", t.Name, apikey.RoleRead, time.Now(), time.Time{})
 		if err != nil {
 			return err
 		}
@@ -437,7 +438,7 @@ func (t task) addKeys(ctx context.Context, b memento.KeyKeeper) error {
 		if i%2 == 0 {
 			continue
 		}
-		if _, err := b.UpdateKey(ctx, k.Workspace, k.ID, memento.KeyUpdate{RevokedAt: time.Now()}); err != nil {
+		if _, err := b.UpdateKey(ctx, k.Workspace, k.ID, apikey.Update{RevokedAt: time.Now()}); err != nil {
 			return err
 		}
 		if _, err := fmt.Println(secret, "revoked"); err != nil {

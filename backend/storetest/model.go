@@ -17,7 +17,7 @@ import (
 )
 
 // model makes random calls on the backend and on package memstore, and compares all
-// results. As both may share the rules of [memento.Planner], documents are also compared
+// results. As both may share the rules of [backend.Planner], documents are also compared
 // with a naive model, which does not.
 func model(t *testing.T, h Harness) {
 	h.run(t, "random calls", func(e *env) {

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 // NewKey adds a key without expiry to a backend, for tests of authentication, and
 // returns it and its secret.
-func NewKey(t testing.TB, b memento.KeyKeeper, ws memento.Workspace, role memento.Role, at time.Time) (memento.Key, string) {
+func NewKey(t testing.TB, b apikey.Keeper, ws memento.Workspace, role apikey.Role, at time.Time) (apikey.Key, string) {
 	t.Helper()
-	k, secret, err := memento.NewKey(ws, "a key", role, at, time.Time{})
+	k, secret, err := apikey.New(ws, "a key", role, at, time.Time{})
 	if err == nil {
 		err = b.AddKey(t.Context(), k)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend"
 )
 
 // powers tests which optional interfaces there are, and read times.
@@ -20,22 +22,22 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(memento.ReadMarker); ok != h.ReadMarker {
 			e.Errorf("the backend is a ReadMarker: %v, promised %v", ok, h.ReadMarker)
 		}
-		if _, ok := e.b.(memento.KeyKeeper); ok != h.KeyKeeper {
+		if _, ok := e.b.(apikey.Keeper); ok != h.KeyKeeper {
 			e.Errorf("the backend is a KeyKeeper: %v, promised %v", ok, h.KeyKeeper)
 		}
-		if _, ok := e.b.(memento.BackupWriter); ok != h.BackupWriter {
+		if _, ok := e.b.(backend.BackupWriter); ok != h.BackupWriter {
 			e.Errorf("the backend is a BackupWriter: %v, promised %v", ok, h.BackupWriter)
 		}
-		if _, ok := e.b.(memento.WorkspaceLister); ok != h.WorkspaceLister {
+		if _, ok := e.b.(backend.WorkspaceLister); ok != h.WorkspaceLister {
 			e.Errorf("the backend is a WorkspaceLister: %v, promised %v", ok, h.WorkspaceLister)
 		}
-		if _, ok := e.b.(memento.Leaser); ok != h.Leaser {
+		if _, ok := e.b.(backend.Leaser); ok != h.Leaser {
 			e.Errorf("the backend is a Leaser: %v, promised %v", ok, h.Leaser)
 		}
-		if _, ok := e.b.(memento.Clock); ok != h.Clock {
+		if _, ok := e.b.(backend.Clock); ok != h.Clock {
 			e.Errorf("the backend is a Clock: %v, promised %v", ok, h.Clock)
 		}
-		if _, ok := e.b.(memento.NoteKeeper); ok != h.NoteKeeper {
+		if _, ok := e.b.(backend.NoteKeeper); ok != h.NoteKeeper {
 			e.Errorf("the backend is a NoteKeeper: %v, promised %v", ok, h.NoteKeeper)
 		}
 	})
@@ -117,7 +119,7 @@ func syncReads(e *env) {
 }
 
 func listedWorkspaces(e *env) {
-	lister, ok := e.b.(memento.WorkspaceLister)
+	lister, ok := e.b.(backend.WorkspaceLister)
 	if !ok {
 		return // "as promised" has checked that it need not be one
 	}
@@ -150,7 +152,7 @@ func listedWorkspaces(e *env) {
 // acquire reports whether a handle acquires a lease.
 func (e *env) acquire(b memento.Backend, name string, ttl time.Duration) bool {
 	e.Helper()
-	has, err := b.(memento.Leaser).AcquireLease(e.Context(), name, ttl)
+	has, err := b.(backend.Leaser).AcquireLease(e.Context(), name, ttl)
 	if err != nil {
 		e.Fatalf("AcquireLease: %v", err)
 	}
@@ -204,7 +206,7 @@ func racingForLease(e *env) {
 	for range 4 {
 		b := e.another()
 		wg.Go(func() {
-			has, err := b.(memento.Leaser).AcquireLease(e.Context(), "maintenance", time.Hour)
+			has, err := b.(backend.Leaser).AcquireLease(e.Context(), "maintenance", time.Hour)
 			if err != nil {
 				e.Errorf("AcquireLease: %v", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 	"memento/test/leaks"
 	"memento/test/needs"
 	"memento/test/proctest"
@@ -59,7 +60,7 @@ func (t task) run(h Harness) error {
 		return err
 	}
 	if t.Kind == "keys" {
-		return t.addKeys(ctx, b.(memento.KeyKeeper))
+		return t.addKeys(ctx, b.(apikey.Keeper))
 	}
 	s, err := memento.OpenStore(ctx, b, workspace, t.Store, nil)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/memstore"
 )
 
@@ -60,7 +61,7 @@ func (toy) Clear(p memento.Path) (memento.Path, error) { return "/clear" + p, ni
 // seal returns changes with the toy as their Sealer.
 func seal(changes ...memento.Change) []memento.Change {
 	for i, c := range changes {
-		changes[i] = memento.Sealed{Change: c, By: toy{}}
+		changes[i] = backend.Sealed{Change: c, Sealing: backend.Sealing{By: toy{}}}
 	}
 	return changes
 }
@@ -358,7 +359,7 @@ func envelopes(e *env) {
 // copiedStores checks that a store can be created as the copy of another.
 func copiedStores(e *env) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7_000, time.UTC)
-	spec := memento.StoreSpec{Name: "copy", ID: memento.NewStoreID(at), CreatedAt: at}
+	spec := memento.StoreSpec{Name: "copy", ID: backend.NewStoreID(at), CreatedAt: at}
 	info, err := e.b.CreateStore(e.Context(), workspace, spec)
 	if errors.Is(err, memento.ErrUnsupported) && !e.h.AcceptsSealed {
 		return
@@ -427,7 +428,7 @@ func copiedStores(e *env) {
 func sealOtherKeys(e *env) {
 	e.store = e.newStore(memento.StoreSpec{Name: "with an envelope", Envelope: "first"})
 	put := func(text, envelope string) memento.Change {
-		return memento.Sealed{Change: memento.Put{Path: "/a", Content: text}, By: toy{}, Envelope: envelope}
+		return backend.Sealed{Change: memento.Put{Path: "/a", Content: text}, Sealing: backend.Sealing{By: toy{}, Envelope: envelope}}
 	}
 	e.apply(put("one", "first"), put("two", ""))
 	second := "second"

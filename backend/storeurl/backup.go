@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/dirstore"
 	"memento/backend/sqlitestore"
 )
@@ -49,49 +50,49 @@ type RestoreOptions struct {
 }
 
 // Restore makes the file or folder that rawURL (sqlite: or dir:) names from a backup
-// written by [memento.BackupWriter]. Either can be restored from a backup of the other.
+// written by [backend.BackupWriter]. Either can be restored from a backup of the other.
 // The backup is checked before anything is changed, and is kept.
 //
 // Errors: memento.ErrInvalid if the URL is not understood; memento.ErrUnsupported for
 // other backends; those of [sqlitestore.Restore] and [dirstore.Restore].
-func Restore(ctx context.Context, rawURL, backup string, opts *RestoreOptions) (memento.Restored, error) {
+func Restore(ctx context.Context, rawURL, backup string, opts *RestoreOptions) (backend.Restored, error) {
 	if opts == nil {
 		opts = &RestoreOptions{}
 	}
 	l, err := parse(rawURL)
 	if err != nil {
-		return memento.Restored{}, err
+		return backend.Restored{}, err
 	}
 	switch l.scheme {
 	case "sqlite":
 		path, err := l.file()
 		if err != nil {
-			return memento.Restored{}, err
+			return backend.Restored{}, err
 		}
 		if err := makeFolder(filepath.Dir(path)); err != nil {
-			return memento.Restored{}, err
+			return backend.Restored{}, err
 		}
 		return sqlitestore.Restore(ctx, path, backup, &sqlitestore.RestoreOptions{Replace: opts.Replace, Progress: opts.Progress})
 	case "dir":
 		path, err := l.folder()
 		if err != nil {
-			return memento.Restored{}, err
+			return backend.Restored{}, err
 		}
 		if err := makeFolder(filepath.Dir(path)); err != nil {
-			return memento.Restored{}, err
+			return backend.Restored{}, err
 		}
 		return dirstore.Restore(ctx, path, backup, &dirstore.RestoreOptions{Replace: opts.Replace, Progress: opts.Progress})
 	}
 	for _, s := range schemes() {
 		if s.name == l.scheme {
-			return memento.Restored{}, &memento.Error{Op: "restore backup", Err: fmt.Errorf("%w: a backup is restored to sqlite:PATH or dir:PATH", memento.ErrUnsupported)}
+			return backend.Restored{}, &memento.Error{Op: "restore backup", Err: fmt.Errorf("%w: a backup is restored to sqlite:PATH or dir:PATH", memento.ErrUnsupported)}
 		}
 	}
-	return memento.Restored{}, invalid("the scheme %q is not known; known are %s", l.scheme, known())
+	return backend.Restored{}, invalid("the scheme %q is not known; known are %s", l.scheme, known())
 }
 
-// VerifyBackup reads a whole backup written by [memento.BackupWriter], and returns what
+// VerifyBackup reads a whole backup written by [backend.BackupWriter], and returns what
 // it contains; see [sqlitestore.Verify].
-func VerifyBackup(ctx context.Context, file string, progress func(done, total int64)) (memento.BackupSummary, error) {
+func VerifyBackup(ctx context.Context, file string, progress func(done, total int64)) (backend.BackupSummary, error) {
 	return sqlitestore.Verify(ctx, file, progress)
 }

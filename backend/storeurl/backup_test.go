@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/storeurl"
 )
 
@@ -49,7 +50,7 @@ func TestRestore(t *testing.T) {
 	defer b.Close()
 	write(t, b)
 	file := filepath.Join(dir, "backup.db")
-	if _, err := b.(memento.BackupWriter).Backup(t.Context(), file, nil); err != nil {
+	if _, err := b.(backend.BackupWriter).Backup(t.Context(), file, nil); err != nil {
 		t.Fatal(err)
 	}
 	if sum, err := storeurl.VerifyBackup(t.Context(), file, nil); err != nil || sum.Memories != 1 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/cryptstore"
 	"memento/backend/storeurl"
 	"memento/test/needs"
@@ -38,7 +39,7 @@ func TestPostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, b)
-		m := b.(memento.MetricSource).Metrics()
+		m := b.(backend.MetricSource).Metrics()
 		if len(m) == 0 || m[0].Name != "connections_max" || m[0].Value != 3 {
 			t.Errorf("measures are %+v", m)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/storeurl"
 	"memento/test/needs"
 	"memento/test/services"
@@ -42,7 +43,7 @@ func TestS3(t *testing.T) {
 			}
 			write(t, b)
 			puts := 0.0
-			for _, m := range b.(memento.MetricSource).Metrics() {
+			for _, m := range b.(backend.MetricSource).Metrics() {
 				if m.Name == "requests_total" && m.LabelValue == "put" {
 					puts = m.Value
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/backend/storeurl"
@@ -21,7 +22,7 @@ import (
 func serve(t *testing.T) (url, key string) {
 	t.Helper()
 	b := memstore.New(nil)
-	_, key = storetest.NewKey(t, b, memento.DefaultWorkspace, memento.RoleAdmin, time.Now())
+	_, key = storetest.NewKey(t, b, memento.DefaultWorkspace, apikey.RoleAdmin, time.Now())
 	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(b, nil), Detector: sensitive.Default()})
 	if err != nil {
 		t.Fatal(err)

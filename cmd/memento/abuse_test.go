@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/storeurl"
 	"memento/test/proctest"
 )
@@ -248,9 +249,9 @@ func TestFaultAbuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := func(ws memento.Workspace) string {
-		k, secret, err := memento.NewKey(ws, "abuse", memento.RoleAdmin, time.Now(), time.Time{})
+		k, secret, err := apikey.New(ws, "abuse", apikey.RoleAdmin, time.Now(), time.Time{})
 		if err == nil {
-			err = b.(memento.KeyKeeper).AddKey(t.Context(), k)
+			err = b.(apikey.Keeper).AddKey(t.Context(), k)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/storeurl"
 
 	"github.com/spf13/cobra"
@@ -69,9 +70,9 @@ func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int)
 	}
 	show, end := a.percent("backing up")
 	defer end()
-	var sum memento.BackupSummary
+	var sum backend.BackupSummary
 	err = a.withAccess(ctx, access{asKept: true}, func(b memento.Backend) error {
-		w, ok := b.(memento.BackupWriter)
+		w, ok := b.(backend.BackupWriter)
 		if !ok {
 			return hint(&memento.Error{Op: "backup", Err: memento.ErrUnsupported},
 				`only sqlite: and dir: backends can be backed up; for a server, back up its backend; "memento export" writes a single store of any backend`)
@@ -121,7 +122,7 @@ func (a *app) percent(what string) (show func(done, total int64), end func()) {
 // withFaults prints all faults of a backup if err is a BackupError with several of them:
 // the text of err names only the first. It returns err.
 func (a *app) withFaults(err error) error {
-	if e, ok := errors.AsType[*memento.BackupError](err); ok && len(e.Faults) > 1 {
+	if e, ok := errors.AsType[*backend.BackupError](err); ok && len(e.Faults) > 1 {
 		for _, fault := range e.Faults {
 			fmt.Fprintf(a.stderr, "memento: %s\n", printable(fault))
 		}
@@ -130,7 +131,7 @@ func (a *app) withFaults(err error) error {
 }
 
 // describeBackup returns a summary: "2 stores with 12 memories (3.4K), 30 versions and 1 key".
-func describeBackup(s memento.BackupSummary) string {
+func describeBackup(s backend.BackupSummary) string {
 	return fmt.Sprintf("%s with %s (%s), %s and %s",
 		plural(int(s.Stores), "store", "stores"), plural(int(s.Memories), "memory", "memories"), humanSize(s.Bytes),
 		plural(int(s.Versions), "version", "versions"), plural(int(s.Keys), "key", "keys"))
@@ -208,7 +209,7 @@ type summaryJSON struct {
 	NewestAt *time.Time `json:"newest_at"`
 }
 
-func wireSummary(s memento.BackupSummary) *summaryJSON {
+func wireSummary(s backend.BackupSummary) *summaryJSON {
 	j := &summaryJSON{Size: s.Size, Stores: s.Stores, Memories: s.Memories, Bytes: s.Bytes, Versions: s.Versions, Keys: s.Keys}
 	if !s.NewestAt.IsZero() {
 		j.NewestAt = &s.NewestAt

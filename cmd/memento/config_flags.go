@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"memento"
+	"memento/backend"
 	"memento/backend/cryptstore"
 	"memento/backend/storeurl"
 	"memento/server"
@@ -156,7 +156,7 @@ func (a *app) reportConfigErrors(err error) error {
 		a.warn(errors.New(line(f.String())))
 	}
 	fmt.Fprintln(a.stderr, `memento: hint: docs/configuration.md describes the settings; "memento config check" checks all of them`)
-	if errors.Is(err, memento.ErrInUse) { // a port
+	if errors.Is(err, backend.ErrInUse) { // a port
 		return silence(exitConflict)
 	}
 	return silence(exitInvalid)

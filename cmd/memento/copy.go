@@ -86,7 +86,7 @@ with the same keys.`,
 
 func (a *app) copy(ctx context.Context, o *copyOptions) error {
 	if o.workspace != "" {
-		if err := memento.CheckWorkspace(memento.Workspace(o.workspace)); err != nil {
+		if err := memento.Workspace(o.workspace).Check(); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/cryptstore"
 	"memento/doctor"
 	"memento/internal/wire"
@@ -118,7 +119,7 @@ type (
 
 func (a *app) checkUp(ctx context.Context, o *doctorOptions) error {
 	if o.workspace != "" {
-		if err := memento.CheckWorkspace(memento.Workspace(o.workspace)); err != nil {
+		if err := memento.Workspace(o.workspace).Check(); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func (a *app) checkUp(ctx context.Context, o *doctorOptions) error {
 }
 
 func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, sum *doctorJSON) error {
-	deep, ok := b.(memento.BackupWriter)
+	deep, ok := b.(backend.BackupWriter)
 	if o.deep && !ok {
 		return hint(&memento.Error{Op: "doctor", Err: memento.ErrUnsupported}, "--deep works for sqlite: and dir: backends only; leave it out")
 	}
@@ -299,14 +300,14 @@ func (a *app) checkEncryption(ctx context.Context, b memento.Backend, d *doctor.
 }
 
 // checkDeep writes a temporary backup, which verifies the database.
-func (a *app) checkDeep(ctx context.Context, w memento.BackupWriter, d *doctor.Doctor) error {
+func (a *app) checkDeep(ctx context.Context, w backend.BackupWriter, d *doctor.Doctor) error {
 	dir, err := os.MkdirTemp("", "memento-doctor-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	_, err = w.Backup(ctx, filepath.Join(dir, "copy.db"), nil)
-	if damage, ok := errors.AsType[*memento.BackupError](err); ok {
+	if damage, ok := errors.AsType[*backend.BackupError](err); ok {
 		for _, fault := range damage.Faults {
 			d.Report(doctor.Fault{Text: fault, Repair: `restore a backup, or "memento copy" to a new backend, which reports what is lost`})
 		}

@@ -10,7 +10,9 @@ import (
 
 	"memento"
 	"memento/archive"
+	"memento/backend"
 	"memento/cmd/memento/internal/chat"
+	"memento/maintenance"
 	"memento/transfer"
 
 	"github.com/spf13/cobra"
@@ -71,7 +73,7 @@ func outcomes() []outcome {
 		{memento.ErrDamaged, exitStorage, `"memento doctor" lists the damage and the undamaged versions; "memento doctor --repair" restores them`},
 		{archive.ErrNoHistory, exitInvalid, "import only the contents, with --contents-only"},
 		{archive.ErrTooLarge, exitLimit, "if you trust the archive, allow more with --max-bytes"},
-		{memento.ErrHeld, exitHeld, ""},
+		{maintenance.ErrHeld, exitHeld, ""},
 		{memento.ErrSensitive, exitInvalid, `remove the sensitive text; if it only looks sensitive, see "memento stores settings --help" for how to allow it`},
 		{memento.ErrNoDetector, exitInvalid, `"memento stores settings --sensitive off" turns off the detection of secrets`},
 		{memento.ErrNoStore, exitMissing, `"memento stores list" lists the stores; "memento stores create" or the first write creates one`},
@@ -82,7 +84,7 @@ func outcomes() []outcome {
 		{memento.ErrNotDir, exitConflict, "choose a path that does not go through this memory"},
 		{memento.ErrProtected, exitConflict, `"memento stores settings" shows the read-only patterns; "memento unprotect" removes one`},
 		{memento.ErrForeign, exitConflict, "nothing was changed; move the other file away, or choose another path"},
-		{memento.ErrInUse, exitConflict, `nothing was changed; stop the processes that use it, such as "memento serve", then try again`},
+		{backend.ErrInUse, exitConflict, `nothing was changed; stop the processes that use it, such as "memento serve", then try again`},
 		{memento.ErrArchived, exitConflict, "an archived store is read-only; choose another with --store"},
 		{memento.ErrHead, exitConflict, "write a new version of the memory first, or remove the memory"},
 		{memento.ErrTooLarge, exitLimit, `"memento stats" shows the usage; "memento stores limits" changes the limits`},

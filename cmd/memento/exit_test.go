@@ -9,6 +9,8 @@ import (
 
 	"memento"
 	"memento/archive"
+	"memento/backend"
+	"memento/maintenance"
 )
 
 // Every sentinel of the packages below has its row, and so its exit code.
@@ -16,12 +18,12 @@ func TestOutcomes(t *testing.T) {
 	for err, want := range map[error]int{
 		memento.ErrNotExist: 3, memento.ErrNoStore: 3,
 		memento.ErrExist: 4, memento.ErrConflict: 4, memento.ErrIsDir: 4, memento.ErrNotDir: 4, memento.ErrArchived: 4, memento.ErrHead: 4,
-		memento.ErrProtected: 4, memento.ErrForeign: 4, memento.ErrInUse: 4,
+		memento.ErrProtected: 4, memento.ErrForeign: 4, backend.ErrInUse: 4,
 		memento.ErrTooLarge: 5, archive.ErrTooLarge: 5,
 		memento.ErrInvalid: 6, memento.ErrInvalidPath: 6, memento.ErrUnsupported: 6, archive.ErrNoHistory: 6,
 		memento.ErrSensitive: 6, memento.ErrNoDetector: 6,
 		memento.ErrNoSpace: 7, memento.ErrReadOnly: 7, memento.ErrFormat: 7, memento.ErrClosed: 7,
-		archive.ErrNotEmpty: 4, memento.ErrHeld: 8,
+		archive.ErrNotEmpty: 4, maintenance.ErrHeld: 8,
 		io.ErrNoProgress: 7, // of a backend, any other error is the storage's
 	} {
 		a := newApp(nil, io.Discard, io.Discard)

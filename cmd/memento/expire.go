@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/maintenance"
 
 	"github.com/spf13/cobra"
 )
@@ -89,7 +90,7 @@ func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
 				return err
 			}
 		}
-		held, isHeld := errors.AsType[*memento.HeldError](failed)
+		held, isHeld := errors.AsType[*maintenance.HeldError](failed)
 		switch {
 		case failed != nil && !(isHeld && f.dryRun):
 			return hintHeld(failed, "expire", info.ID)
@@ -107,7 +108,7 @@ func (a *app) expire(ctx context.Context, f expireFlags, at time.Time) error {
 	})
 }
 
-func (a *app) showExpired(store memento.StoreID, x memento.Expired, at time.Time, dryRun bool) error {
+func (a *app) showExpired(store memento.StoreID, x maintenance.Expired, at time.Time, dryRun bool) error {
 	if a.json {
 		return a.writeJSON(expiredJSON{
 			Type: "memory_expiry", Memory: x.Memory.ID, Store: store, Path: x.Memory.Path,
@@ -118,11 +119,11 @@ func (a *app) showExpired(store memento.StoreID, x memento.Expired, at time.Time
 }
 
 // describeExpired returns a summary: "3 memories (1.2K)".
-func describeExpired(expired []memento.Expired) string {
+func describeExpired(expired []maintenance.Expired) string {
 	return plural(len(expired), "memory", "memories") + " (" + humanSize(expiredBytes(expired)) + ")"
 }
 
-func expiredBytes(expired []memento.Expired) (sum int64) {
+func expiredBytes(expired []maintenance.Expired) (sum int64) {
 	for _, x := range expired {
 		sum += x.Memory.Size
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"memento"
+	"memento/maintenance"
 
 	"github.com/spf13/cobra"
 )
@@ -42,7 +43,7 @@ func (a *app) gc(ctx context.Context, all, force, dryRun bool) error {
 			}
 		}
 		pruned, failed := t.keeper.PruneHistory(ctx, s, t.ClockCheck, dryRun)
-		held, isHeld := errors.AsType[*memento.HeldError](failed)
+		held, isHeld := errors.AsType[*maintenance.HeldError](failed)
 		switch {
 		case failed != nil && !(isHeld && dryRun):
 			return hintHeld(failed, "gc", info.ID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/maintenance"
 
 	"github.com/spf13/cobra"
 )
@@ -24,8 +25,8 @@ func addForce(c *cobra.Command, force *bool) {
 
 // A maintenanceRun is one run of expire or gc.
 type maintenanceRun struct {
-	keeper *memento.Maintainer
-	memento.ClockCheck
+	keeper *maintenance.Runner
+	maintenance.ClockCheck
 }
 
 // beginMaintenance checks the clock. A dry run continues with a wrong clock and prints a
@@ -35,7 +36,7 @@ func (a *app) beginMaintenance(ctx context.Context, b memento.Backend, force, dr
 	var err error
 	if dryRun {
 		u.ClockCheck, err = u.keeper.CheckClockDry(ctx)
-		if errors.Is(err, memento.ErrHeld) {
+		if errors.Is(err, maintenance.ErrHeld) {
 			a.say("note: %s; without --force nothing would be removed", printable(err.Error()))
 			err = nil
 		}
@@ -48,12 +49,12 @@ func (a *app) beginMaintenance(ctx context.Context, b memento.Backend, force, dr
 	return u, nil
 }
 
-func (a *app) maintainer(b memento.Backend, force bool) *memento.Maintainer {
-	return memento.NewMaintainer(b, memento.MaintainerOptions{Now: a.now, Force: force})
+func (a *app) maintainer(b memento.Backend, force bool) *maintenance.Runner {
+	return maintenance.New(b, maintenance.Options{Now: a.now, Force: force})
 }
 
 // noteClockCheck prints notes about a clock that is accepted.
-func (a *app) noteClockCheck(j memento.ClockCheck) {
+func (a *app) noteClockCheck(j maintenance.ClockCheck) {
 	if j.Forced != nil {
 		a.say("note: %s; continuing because of --force", printable(j.Forced.Error()))
 	}
@@ -63,16 +64,16 @@ func (a *app) noteClockCheck(j memento.ClockCheck) {
 }
 
 // sayHeld prints that a dry run found more than the permitted share.
-func (a *app) sayHeld(held *memento.HeldError) {
+func (a *app) sayHeld(held *maintenance.HeldError) {
 	a.say("note: without --force nothing would be removed: %d of %d %s are more than %d %%", held.Count, held.Of, held.What, held.Share)
 }
 
 // hintHeld adds a hint to an ErrHeld.
 func hintHeld(err error, command string, store memento.StoreID) error {
-	if _, ok := errors.AsType[*memento.ClockError](err); ok {
+	if _, ok := errors.AsType[*maintenance.ClockError](err); ok {
 		return hint(err, "nothing was removed; correct the wrong clock; if the clock of this machine is right, run the command with --force")
 	}
-	if _, ok := errors.AsType[*memento.HeldError](err); ok {
+	if _, ok := errors.AsType[*maintenance.HeldError](err); ok {
 		return hint(err, `nothing was removed; "memento %[1]s --dry-run --store %[2]s" lists what would be removed, and "memento %[1]s --force --store %[2]s" removes it`, command, store)
 	}
 	return err

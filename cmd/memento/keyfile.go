@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/apikey"
 )
 
 // keyFile returns the path of the key file for a server: "serve" writes its first key
@@ -58,8 +59,8 @@ func keyFileOf(address string) (string, error) {
 	return keyFile(host, port)
 }
 
-// secretForm matches the secrets of keys: see [memento.NewSecret].
-var secretForm = regexp.MustCompile(`^` + regexp.QuoteMeta(memento.SecretPrefix) + `[A-Za-z0-9_-]{43}$`)
+// secretForm matches the secrets of keys: see [apikey.NewSecret].
+var secretForm = regexp.MustCompile(`^` + regexp.QuoteMeta(apikey.SecretPrefix) + `[A-Za-z0-9_-]{43}$`)
 
 // readKeyFile returns the secret in a file. Its error does not contain the contents of the
 // file, which may be another secret.
@@ -70,7 +71,7 @@ func readKeyFile(path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if !secretForm.MatchString(secret) {
-		return "", fmt.Errorf("%w: %s does not contain a key: a line that begins with %s", memento.ErrInvalid, path, memento.SecretPrefix)
+		return "", fmt.Errorf("%w: %s does not contain a key: a line that begins with %s", memento.ErrInvalid, path, apikey.SecretPrefix)
 	}
 	return secret, nil
 }

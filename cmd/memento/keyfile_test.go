@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/storeurl"
 )
 
@@ -57,7 +58,7 @@ func TestWriteKeyFile(t *testing.T) {
 	var winners sync.Map
 	var all sync.WaitGroup
 	for i := range secrets {
-		secrets[i] = memento.NewSecret()
+		secrets[i] = apikey.NewSecret()
 		all.Go(func() {
 			switch err := writeKeyFile(path, secrets[i]); {
 			case err == nil:
@@ -78,7 +79,7 @@ func TestWriteKeyFile(t *testing.T) {
 	if err != nil || n != 1 || len(files) != 1 {
 		t.Errorf("%d have written it; in the folder is %v, %v", n, files, err)
 	}
-	for _, text := range []string{"", "canary", memento.NewSecret() + "x", memento.NewSecret() + "\n" + memento.NewSecret()} {
+	for _, text := range []string{"", "canary", apikey.NewSecret() + "x", apikey.NewSecret() + "\n" + apikey.NewSecret()} {
 		bad := filepath.Join(t.TempDir(), "b.key")
 		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -109,8 +110,8 @@ func TestFirstKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := b.(memento.KeyKeeper).KeyByHash(t.Context(), memento.HashSecret(secret))
-		return err == nil && k.Role == memento.RoleAdmin && k.Workspace == workspace && strings.HasSuffix(secret, k.Hint) && k.Active(a.now())
+		k, err := b.(apikey.Keeper).KeyByHash(t.Context(), apikey.HashSecret(secret))
+		return err == nil && k.Role == apikey.RoleAdmin && k.Workspace == workspace && strings.HasSuffix(secret, k.Hint) && k.Active(a.now())
 	}
 	first := open(database(t))
 	file, err := a.firstKey(t.Context(), first, address)
@@ -131,9 +132,9 @@ func TestFirstKey(t *testing.T) {
 		t.Errorf("another address: %q, %v", got, err)
 	}
 	// A key that was revoked stays so.
-	for k, err := range first.(memento.KeyKeeper).ListKeys(t.Context(), "") {
+	for k, err := range first.(apikey.Keeper).ListKeys(t.Context(), "") {
 		if err == nil {
-			_, err = first.(memento.KeyKeeper).UpdateKey(t.Context(), k.Workspace, k.ID, memento.KeyUpdate{RevokedAt: a.now()})
+			_, err = first.(apikey.Keeper).UpdateKey(t.Context(), k.Workspace, k.ID, apikey.Update{RevokedAt: a.now()})
 		}
 		if err != nil {
 			t.Fatal(err)

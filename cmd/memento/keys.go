@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -45,16 +46,16 @@ type keyring interface {
 	// Workspace is the workspace of new keys. Keys may also yield keys of other
 	// workspaces.
 	Workspace() memento.Workspace
-	Keys(context.Context) iter.Seq2[memento.Key, error]
-	CreateKey(context.Context, memento.Key) (memento.Key, error)
-	RevokeKey(context.Context, memento.KeyID) (memento.Key, error)
-	RotateKey(ctx context.Context, old memento.KeyID, grace time.Duration, next memento.Key) (memento.Key, error)
+	Keys(context.Context) iter.Seq2[apikey.Key, error]
+	CreateKey(context.Context, apikey.Key) (apikey.Key, error)
+	RevokeKey(context.Context, memento.KeyID) (apikey.Key, error)
+	RotateKey(ctx context.Context, old memento.KeyID, grace time.Duration, next apikey.Key) (apikey.Key, error)
 }
 
 // withKeyring opens the keyring of the selected backend, calls do, and closes it.
 func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error) error {
 	if ws != "" {
-		if err := memento.CheckWorkspace(memento.Workspace(ws)); err != nil {
+		if err := memento.Workspace(ws).Check(); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error
 					"leave out --workspace, or use a key of that workspace")
 			}
 			return do(b)
-		case memento.KeyKeeper:
+		case apikey.Keeper:
 			return do(localKeys{b, memento.Workspace(ws), a.now})
 		}
 		return &memento.Error{Op: "keys", Err: memento.ErrUnsupported}
@@ -74,7 +75,7 @@ func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error
 }
 
 // showKey prints a key without its secret.
-func (a *app) showKey(k memento.Key) error {
+func (a *app) showKey(k apikey.Key) error {
 	if a.json {
 		return a.writeJSON(wire.FromKey(k))
 	}
@@ -90,7 +91,7 @@ func (a *app) showKey(k memento.Key) error {
 }
 
 // keyState describes the expiry or revocation of a key; "" if it never expires.
-func (a *app) keyState(k memento.Key) string {
+func (a *app) keyState(k apikey.Key) string {
 	switch {
 	case !k.RevokedAt.IsZero():
 		return "revoked " + minute(k.RevokedAt)
@@ -104,7 +105,7 @@ func (a *app) keyState(k memento.Key) string {
 
 // printSecret prints the secret of a new key, and nothing else, to standard output, so that
 // scripts can use it.
-func (a *app) printSecret(k memento.Key, secret string) error {
+func (a *app) printSecret(k apikey.Key, secret string) error {
 	if a.json {
 		j := wire.FromKey(k)
 		j.Secret = secret

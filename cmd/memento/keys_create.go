@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"memento"
+	"memento/apikey"
 
 	"github.com/spf13/cobra"
 )
@@ -36,7 +36,7 @@ The name describes what the key is for.`,
 				ends = a.now().Add(expires.value)
 			}
 			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
-				k, secret, err := memento.NewKey(keys.Workspace(), args[0], memento.Role(role), a.now(), ends)
+				k, secret, err := apikey.New(keys.Workspace(), args[0], apikey.Role(role), a.now(), ends)
 				if err != nil {
 					return err
 				}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +25,7 @@ period.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
 				// RotateKey replaces the name and the role by those of the old key.
-				next, secret, err := memento.NewKey(keys.Workspace(), "new", memento.RoleRead, a.now(), time.Time{})
+				next, secret, err := apikey.New(keys.Workspace(), "new", apikey.RoleRead, a.now(), time.Time{})
 				if err != nil {
 					return err
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/maintenance"
 
 	"github.com/spf13/cobra"
 )
@@ -101,7 +102,7 @@ func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err err
 			}
 			for _, held := range u.Held {
 				command := "gc"
-				if held.What == memento.HeldMemories {
+				if held.What == maintenance.HeldMemories {
 					command = "expire"
 				}
 				err = cmp.Or(err, hintHeld(held, command, u.Store.ID))
@@ -131,7 +132,7 @@ func (a *app) warn(err error) {
 }
 
 // maintained prints what was done in a store, if anything.
-func (a *app) maintained(u memento.MaintenanceResult, at time.Time, failed error) error {
+func (a *app) maintained(u maintenance.Result, at time.Time, failed error) error {
 	if u.Store.ID == "" || failed == nil && len(u.Expired) == 0 && u.Pruned.Versions == 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memento"
+	"memento/apikey"
 	"memento/backend/storeurl"
 	"memento/httpapi"
 	"memento/sensitive"
@@ -59,9 +59,9 @@ func playOnServers(t *testing.T, p testscript.Params) (said map[string]string) {
 			}
 		}
 		env.Setenv("PORT", url[strings.LastIndexByte(url, ':')+1:])
-		env.Setenv("MEMENTO_KEY", keys[memento.RoleAdmin])
-		env.Setenv("WRITE_KEY", keys[memento.RoleWrite])
-		env.Setenv("READ_KEY", keys[memento.RoleRead])
+		env.Setenv("MEMENTO_KEY", keys[apikey.RoleAdmin])
+		env.Setenv("WRITE_KEY", keys[apikey.RoleWrite])
+		env.Setenv("READ_KEY", keys[apikey.RoleRead])
 		return nil
 	}
 	return play(t, p)
@@ -117,16 +117,16 @@ func TestServerScripts(t *testing.T) {
 }
 
 // startServer serves the file at a path over TCP, with a key for each role.
-func startServer(path string) (url string, keys map[memento.Role]string, stop func(), err error) {
+func startServer(path string) (url string, keys map[apikey.Role]string, stop func(), err error) {
 	ctx := context.Background()
 	b, err := storeurl.Open(ctx, storeurl.SQLite(path), nil)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	keeper := b.(memento.KeyKeeper)
-	keys = map[memento.Role]string{}
-	for _, role := range []memento.Role{memento.RoleAdmin, memento.RoleWrite, memento.RoleRead} {
-		k, secret, err := memento.NewKey(workspace, string(role), role, time.Now(), time.Time{})
+	keeper := b.(apikey.Keeper)
+	keys = map[apikey.Role]string{}
+	for _, role := range []apikey.Role{apikey.RoleAdmin, apikey.RoleWrite, apikey.RoleRead} {
+		k, secret, err := apikey.New(workspace, string(role), role, time.Now(), time.Time{})
 		if err == nil {
 			err = keeper.AddKey(ctx, k)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/storeurl"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,7 @@ func (a *app) restoreBackup(ctx context.Context, file string, replace bool) erro
 
 // unsound prints the faults of a backup and adds a hint, if err is a BackupError.
 func (a *app) unsound(err error) error {
-	if _, ok := errors.AsType[*memento.BackupError](err); ok {
+	if _, ok := errors.AsType[*backend.BackupError](err); ok {
 		return hint(a.withFaults(err), `nothing was changed; use another backup: "memento restore-backup --verify-only" verifies one`)
 	}
 	return err
@@ -90,7 +91,7 @@ func (a *app) checkBackup(ctx context.Context, file string) error {
 	defer end()
 	sum, err := storeurl.VerifyBackup(ctx, file, show)
 	end()
-	damage, unsound := errors.AsType[*memento.BackupError](err)
+	damage, unsound := errors.AsType[*backend.BackupError](err)
 	switch {
 	case unsound && a.json:
 		sound := false

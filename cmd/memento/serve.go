@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/cryptstore"
 	"memento/internal/reserve"
 	"memento/server"
@@ -143,7 +144,7 @@ func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, e
 // firstKey creates the first key of a backend without keys. It returns the path of the key
 // file for this address if the key in it is valid, else "".
 func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (string, error) {
-	keeper, ok := b.(memento.KeyKeeper)
+	keeper, ok := b.(apikey.Keeper)
 	if !ok {
 		return "", nil
 	}
@@ -173,7 +174,7 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	// that was served at this address; then the key works for both.
 	//
 	// The fixed ID makes sure that only one of several servers stores a first key.
-	k, made, err := memento.NewKey(workspace, "first key", memento.RoleAdmin, a.now(), time.Time{})
+	k, made, err := apikey.New(workspace, "first key", apikey.RoleAdmin, a.now(), time.Time{})
 	if err != nil {
 		return "", err
 	}
@@ -190,7 +191,7 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 			return "", hint(fmt.Errorf("the first key cannot be written to a file: %w", err), `make the folder writable, or create a key with "memento keys create"`)
 		}
 	}
-	k.Hash, k.Hint = memento.HashSecret(secret), secret[len(secret)-len(k.Hint):]
+	k.Hash, k.Hint = apikey.HashSecret(secret), secret[len(secret)-len(k.Hint):]
 	err = keeper.AddKey(ctx, k)
 	if errors.Is(err, memento.ErrExist) {
 		if _, works, err := a.knownKeys(ctx, keeper, secret); err != nil || works {
@@ -217,9 +218,9 @@ const firstKeyID memento.KeyID = "apikey_first"
 
 // knownKeys reports whether a backend has any keys, and whether the secret belongs to an
 // active one.
-func (a *app) knownKeys(ctx context.Context, keeper memento.KeyKeeper, secret string) (any, works bool, err error) {
+func (a *app) knownKeys(ctx context.Context, keeper apikey.Keeper, secret string) (any, works bool, err error) {
 	if secret != "" {
-		k, err := keeper.KeyByHash(ctx, memento.HashSecret(secret))
+		k, err := keeper.KeyByHash(ctx, apikey.HashSecret(secret))
 		switch {
 		case err == nil:
 			return true, k.Active(a.now()), nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/spf13/cobra"
 )
@@ -116,7 +117,7 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 
 // newSession returns the ID of a new session, in the form of the other IDs.
 func newSession(at time.Time) string {
-	_, id, _ := strings.Cut(string(memento.NewMemoryID(at)), "_")
+	_, id, _ := strings.Cut(string(backend.NewMemoryID(at)), "_")
 	return "sesn_" + id
 }
 

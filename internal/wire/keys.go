@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 )
 
 // Key is an API key.
@@ -12,7 +13,7 @@ type Key struct {
 	Type      string            `json:"type"` // "api_key"
 	Workspace memento.Workspace `json:"workspace_id"`
 	Name      string            `json:"name"`
-	Role      memento.Role      `json:"role"`
+	Role      apikey.Role       `json:"role"`
 	Hint      string            `json:"hint"`
 	CreatedAt time.Time         `json:"created_at"`
 	ExpiresAt *time.Time        `json:"expires_at"`
@@ -23,7 +24,7 @@ type Key struct {
 }
 
 // FromKey converts a key, without its secret and the hash of its secret.
-func FromKey(k memento.Key) Key {
+func FromKey(k apikey.Key) Key {
 	return Key{
 		ID: k.ID, Type: "api_key", Workspace: k.Workspace, Name: k.Name, Role: k.Role, Hint: k.Hint,
 		CreatedAt: k.CreatedAt, ExpiresAt: OrNull(k.ExpiresAt), RevokedAt: OrNull(k.RevokedAt), UsedAt: OrNull(k.UsedAt),
@@ -31,8 +32,8 @@ func FromKey(k memento.Key) Key {
 }
 
 // Key is the reverse of [FromKey].
-func (k *Key) Key() memento.Key {
-	return memento.Key{
+func (k *Key) Key() apikey.Key {
+	return apikey.Key{
 		ID: k.ID, Workspace: k.Workspace, Name: k.Name, Role: k.Role, Hint: k.Hint,
 		CreatedAt: k.CreatedAt, ExpiresAt: orZero(k.ExpiresAt), RevokedAt: orZero(k.RevokedAt), UsedAt: orZero(k.UsedAt),
 	}
@@ -43,6 +44,6 @@ type Identity struct {
 	Type      string            `json:"type"` // "identity"
 	ID        string            `json:"id"`
 	Workspace memento.Workspace `json:"workspace_id"`
-	Role      memento.Role      `json:"role"`
+	Role      apikey.Role       `json:"role"`
 	Actor     *Actor            `json:"actor"`
 }

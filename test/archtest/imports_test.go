@@ -17,12 +17,15 @@ type rules struct {
 }
 
 var (
+	// kit is what every author of a backend may use.
+	kit       = []string{".", "internal", "backend", "apikey"}
 	backends  = []string{"backend/memstore", "backend/sqlitestore", "backend/dirstore", "backend/pgstore", "backend/s3store"}
 	frontEnds = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
 
 	// leaves are the packages below internal that know nothing of memories. They import
 	// nothing of the module but each other, so root may import them.
-	leaves = []string{"internal/keyedlock", "internal/lines", "internal/lru", "internal/refcount", "internal/strictjson"}
+	leaves = []string{"internal/ids", "internal/keyedlock", "internal/lines", "internal/lru", "internal/refcount", "internal/strictjson",
+		"internal/textfield", "internal/times"}
 )
 
 // allowed has one entry for each top-level folder with packages in it, and one for each
@@ -32,45 +35,50 @@ var (
 // never a backend. Only storeurl knows all backends, and only programs know
 // storeurl. Nothing is allowed to import cmd or examples, and only tests import test.
 var allowed = map[string]rules{
-	".":        {own: leaves, libs: []string{"golang.org/x/text"}},
-	"internal": {own: slices.Concat(leaves, []string{"."}), libs: []string{"golang.org/x/text"}},
+	".":        {own: leaves, tests: []string{"backend", "maintenance"}, libs: []string{"golang.org/x/text"}},
+	"internal": {own: slices.Concat(leaves, []string{".", "backend", "apikey", "maintenance"}), libs: []string{"golang.org/x/text"}},
 
-	"backend/memstore":    {own: []string{".", "internal"}},
-	"backend/sqlitestore": {own: []string{".", "internal"}, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
+	// What authors of backends share, what runs maintenance, and what keeps API keys.
+	"backend":     {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
+	"maintenance": {own: []string{".", "internal", "backend"}},
+	"apikey":      {own: []string{".", "internal"}},
+
+	"backend/memstore":    {own: kit},
+	"backend/sqlitestore": {own: kit, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
 	// dirstore mirrors books that sqlitestore keeps, rather than keep history once
 	// more in its own way: the one backend that stands on another. It also knows
 	// SQLite, for its record of files, and the system calls that package os lacks.
-	"backend/dirstore": {own: []string{".", "internal", "backend/sqlitestore"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}},
-	"backend/pgstore":  {own: []string{".", "internal"}, libs: []string{"github.com/jackc/pgx/v5"}},
-	"backend/s3store":  {own: []string{".", "internal"}, libs: []string{"github.com/minio/minio-go/v7"}},
+	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"maintenance"}},
+	"backend/pgstore":  {own: kit, libs: []string{"github.com/jackc/pgx/v5"}},
+	"backend/s3store":  {own: kit, libs: []string{"github.com/minio/minio-go/v7"}},
 	// cryptstore encrypts whatever backend it is given, and its tests give it all.
-	"backend/cryptstore": {own: []string{".", "internal"}, libs: []string{"github.com/tink-crypto/tink-go/v2"}, tests: backends},
+	"backend/cryptstore": {own: kit, libs: []string{"github.com/tink-crypto/tink-go/v2"}, tests: backends},
 
 	// httpstore is a server as a backend, and its tests need a server.
-	"backend/httpstore": {own: []string{".", "internal"}, tests: []string{"httpapi", "backend/sqlitestore"}},
+	"backend/httpstore": {own: kit, tests: []string{"httpapi", "backend/sqlitestore"}},
 
 	// local is the shortest way to a store: one backend, one detector.
 	"local": {own: []string{".", "backend/sqlitestore", "sensitive"}},
 
-	"backend/storeurl": {own: slices.Concat([]string{".", "internal", "backend/cryptstore", "backend/httpstore"}, backends), tests: []string{"httpapi"}},
+	"backend/storeurl": {own: slices.Concat(kit, []string{"backend/cryptstore", "backend/httpstore"}, backends), tests: []string{"httpapi"}},
 	"backend/storetest": {
-		own:  []string{".", "internal", "test", "backend/memstore"}, // memstore is the oracle
+		own:  append(slices.Clip(kit), "maintenance", "test", "backend/memstore"), // memstore is the oracle
 		libs: []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
 	},
 
 	// transfer copies between backends whose kinds it does not know; its tests do.
-	"transfer": {own: []string{"."}, tests: slices.Concat([]string{"backend/cryptstore"}, backends)},
+	"transfer": {own: []string{".", "backend", "apikey"}, tests: slices.Concat([]string{"backend/cryptstore"}, backends)},
 
 	// doctor checks backends whose kinds it does not know.
-	"doctor": {own: []string{"."}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
+	"doctor": {own: []string{".", "backend", "apikey"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
 
 	"archive":   {own: []string{"."}},
-	"sensitive": {own: []string{".", "internal"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
+	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
 
 	// httpapi exports and imports archives, and serves its own description.
-	"httpapi": {own: []string{".", "internal", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
+	"httpapi": {own: []string{".", "internal", "backend", "apikey", "maintenance", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
 	// server runs the API as a process. It knows no backend: the command opens one.
-	"server": {own: []string{".", "internal", "httpapi"}, libs: []string{
+	"server": {own: []string{".", "internal", "backend", "apikey", "maintenance", "httpapi"}, libs: []string{
 		"github.com/KimMachineGun/automemlimit/memlimit",
 		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
 		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
@@ -85,12 +93,12 @@ var allowed = map[string]rules{
 	"claude": {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2", "go.opentelemetry.io/otel"}},
 
 	"cmd": {
-		own:  slices.Concat([]string{".", "internal", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
+		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	"examples": {own: slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local"}, backends, frontEnds)},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: []string{".", "internal", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+	"test": {own: []string{".", "internal", "backend", "apikey", "maintenance", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.
@@ -190,6 +198,7 @@ func TestFault(t *testing.T) {
 		{"internal/textindex/words.go", "memento/internal/lines", true},
 		{"backend/s3store/s3store.go", "memento/internal/lru", true},
 		{"archive/tar.go", "memento/internal/lines", false},
+		{"store.go", "memento/backend", false},
 		{"store.go", "github.com/google/go-cmp/cmp", false},
 		{"store_test.go", "github.com/google/go-cmp/cmp", true},
 		{"store_test.go", "memento/backend/memstore", true},

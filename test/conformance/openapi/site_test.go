@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/backend/memstore"
 	"memento/httpapi"
 	"memento/sensitive"
@@ -47,9 +48,9 @@ func newSite(t *testing.T, set func(*httpapi.Options)) *site {
 }
 
 // key returns the secret of a new key of the workspace "default".
-func (s *site) key(t *testing.T, role memento.Role) string {
+func (s *site) key(t *testing.T, role apikey.Role) string {
 	t.Helper()
-	k, secret, err := memento.NewKey(memento.DefaultWorkspace, "a key", role, time.Now(), time.Time{})
+	k, secret, err := apikey.New(memento.DefaultWorkspace, "a key", role, time.Now(), time.Time{})
 	if err == nil {
 		err = s.backend.AddKey(t.Context(), k)
 	}
@@ -68,7 +69,7 @@ type caller struct {
 	headers map[string]string
 }
 
-func (s *site) as(t *testing.T, role memento.Role, c *checker) *caller {
+func (s *site) as(t *testing.T, role apikey.Role, c *checker) *caller {
 	return &caller{t: t, url: s.url, key: s.key(t, role), checker: c}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/apikey"
 	"memento/httpapi"
 )
 
@@ -24,7 +25,7 @@ const stores = "/v1/memory_stores"
 func TestTraffic(t *testing.T) {
 	s := newSite(t, nil)
 	check := newChecker(t, loadDocument(t, s.url, true))
-	admin, writer, reader := s.as(t, memento.RoleAdmin, check), s.as(t, memento.RoleWrite, check), s.as(t, memento.RoleRead, check)
+	admin, writer, reader := s.as(t, apikey.RoleAdmin, check), s.as(t, apikey.RoleWrite, check), s.as(t, apikey.RoleRead, check)
 
 	t.Run("stores", func(t *testing.T) { runStores(t, admin, writer) })
 	t.Run("memories", func(t *testing.T) { runMemories(t, admin, writer) })
@@ -314,7 +315,7 @@ func runKeys(t *testing.T, admin *caller) {
 	admin.get("/v1/whoami")
 	made := admin.post(keys, object{"name": "app", "role": "write", "expires_at": "2120-01-01T00:00:00+01:00"})
 	hash := func(secret string) string { return memento.HashContent(secret) }
-	secret := memento.NewSecret()
+	secret := apikey.NewSecret()
 	own := object{"name": "own", "role": "read", "id": "apikey_own", "key_sha256": hash(secret), "hint": secret[len(secret)-4:], "expires_at": nil}
 	admin.post(keys, own)
 	admin.do(http.StatusConflict, http.MethodPost, keys, own)
@@ -346,9 +347,9 @@ func (c *checker) operations(f func(method, path string)) {
 // runRefusals asks everybody for everything.
 func runRefusals(t *testing.T, s *site, check *checker) {
 	nobody := &caller{t: t, url: s.url, checker: check}
-	admin := s.as(t, memento.RoleAdmin, check)
+	admin := s.as(t, apikey.RoleAdmin, check)
 	strict := newSite(t, func(o *httpapi.Options) { o.StrictBetas = true })
-	strictly := strict.as(t, memento.RoleAdmin, check)
+	strictly := strict.as(t, apikey.RoleAdmin, check)
 	check.operations(func(method, path string) {
 		if path == "/openapi.json" {
 			return
@@ -410,7 +411,7 @@ func TestTrouble(t *testing.T) {
 	}
 
 	limited := newSite(t, func(o *httpapi.Options) { o.Rate = httpapi.Rate{Reads: 0.1, Writes: 0.1, Burst: 1} })
-	key := limited.key(t, memento.RoleAdmin)
+	key := limited.key(t, apikey.RoleAdmin)
 	c := &caller{t: t, url: limited.url, key: key, checker: newChecker(t, document)}
 	c.send(http.MethodGet, stores)
 	c.send(http.MethodPost, stores)
@@ -418,7 +419,7 @@ func TestTrouble(t *testing.T) {
 
 	small := newSite(t, func(o *httpapi.Options) { o.MaxBody, o.MaxImport = 10, 10 })
 	check := newChecker(t, document)
-	c = small.as(t, memento.RoleAdmin, check)
+	c = small.as(t, apikey.RoleAdmin, check)
 	check.tooLarge(small, c)
 }
 

@@ -1,4 +1,4 @@
-package memento
+package apikey
 
 import (
 	"cmp"
@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"iter"
 	"time"
-	"unicode"
+
+	"memento"
+	"memento/internal/ids"
+	"memento/internal/textfield"
+	"memento/internal/times"
 )
 
 // A Role says what the holder of a key may do in its workspace. Each role may do
@@ -39,20 +43,17 @@ func (r Role) rank() int {
 	return 0
 }
 
-// A KeyID names an API key; it is no secret.
-type KeyID string // "apikey_…", unique in a backend
-
-// NewKeyID returns an ID for a key made at the given time.
-func NewKeyID(at time.Time) KeyID { return KeyID(newID("apikey_", at, 0)) }
+// NewID returns an ID for a key made at the given time.
+func NewID(at time.Time) memento.KeyID { return memento.KeyID(ids.Key(at)) }
 
 // A Key gives programs access to one workspace. Its secret is shown once, when it is
 // made, and not stored: only its hash is.
 type Key struct {
-	ID        KeyID
-	Workspace Workspace
+	ID        memento.KeyID
+	Workspace memento.Workspace
 	Name      string // for people: 1 to 255 characters, no control characters
 	Role      Role
-	Hash      KeyHash
+	Hash      Hash
 	Hint      string // the last characters of the secret, at most 8, to distinguish keys; may be ""
 
 	CreatedAt time.Time
@@ -61,12 +62,12 @@ type Key struct {
 	UsedAt    time.Time // when it was last used, coarse; zero if never
 }
 
-// A KeyHash is the SHA-256 of a key's secret. The secret is 256 random bits, which
+// A Hash is the SHA-256 of a key's secret. The secret is 256 random bits, which
 // no search finds, so a slow hash would protect nothing more.
-type KeyHash [sha256.Size]byte
+type Hash [sha256.Size]byte
 
 // HashSecret returns the hash of a key's secret.
-func HashSecret(secret string) KeyHash { return sha256.Sum256([]byte(secret)) }
+func HashSecret(secret string) Hash { return sha256.Sum256([]byte(secret)) }
 
 // Active reports whether the key is valid at a time. A revoked key never is, whatever the
 // time of its revocation: the clocks of servers may differ.
@@ -79,8 +80,9 @@ func (k *Key) Active(at time.Time) bool {
 const SecretPrefix = "sk-memento-"
 
 const (
-	hintChars    = 4
-	maxHintChars = 8
+	hintChars       = 4
+	maxHintChars    = 8
+	maxKeyNameChars = 255
 )
 
 // NewSecret returns a new key's secret: SecretPrefix and 43 characters for 256
@@ -91,15 +93,15 @@ func NewSecret() string {
 	return SecretPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// NewKey returns a key with a new secret, for [KeyKeeper.AddKey]. expires is when
+// New returns a key with a new secret, for [Keeper.AddKey]. expires is when
 // it ends; zero for never.
 //
 // Errors: ErrInvalid.
-func NewKey(ws Workspace, name string, role Role, at, expires time.Time) (k Key, secret string, err error) {
+func New(ws memento.Workspace, name string, role Role, at, expires time.Time) (k Key, secret string, err error) {
 	secret = NewSecret()
 	k = Key{
-		ID: NewKeyID(at), Workspace: ws, Name: name, Role: role, Hash: HashSecret(secret),
-		Hint: secret[len(secret)-hintChars:], CreatedAt: storedTime(at), ExpiresAt: storedTime(expires),
+		ID: NewID(at), Workspace: ws, Name: name, Role: role, Hash: HashSecret(secret),
+		Hint: secret[len(secret)-hintChars:], CreatedAt: times.Stored(at), ExpiresAt: times.Stored(expires),
 	}
 	if err := k.Check(); err != nil {
 		return Key{}, "", err
@@ -109,66 +111,58 @@ func NewKey(ws Workspace, name string, role Role, at, expires time.Time) (k Key,
 
 // Check returns ErrInvalid if a field of k breaks its rule.
 func (k *Key) Check() error {
-	err := CheckWorkspace(k.Workspace)
+	err := k.Workspace.Check()
 	switch {
 	case err != nil:
-	case k.ID == "" || k.Hash == KeyHash{} || k.CreatedAt.IsZero():
-		err = fmt.Errorf("%w: a key must have an ID, the hash of its secret and a creation time", ErrInvalid)
+	case k.ID == "" || k.Hash == Hash{} || k.CreatedAt.IsZero():
+		err = fmt.Errorf("%w: a key must have an ID, the hash of its secret and a creation time", memento.ErrInvalid)
 	case k.Name == "":
-		err = fmt.Errorf("%w: a key must have a name", ErrInvalid)
+		err = fmt.Errorf("%w: a key must have a name", memento.ErrInvalid)
 	case k.Role.rank() == 0:
-		err = fmt.Errorf("%w: the role is %q; it can be read, write or admin", ErrInvalid, string(k.Role))
-	case !isWritable(k.CreatedAt) || !isWritable(k.ExpiresAt):
-		err = fmt.Errorf("%w: a key's times must be in the years 1 to 9999", ErrInvalid)
+		err = fmt.Errorf("%w: the role is %q; it can be read, write or admin", memento.ErrInvalid, string(k.Role))
+	case !times.IsWritable(k.CreatedAt) || !times.IsWritable(k.ExpiresAt):
+		err = fmt.Errorf("%w: a key's times must be in the years 1 to 9999", memento.ErrInvalid)
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(k.CreatedAt):
-		err = fmt.Errorf("%w: a key cannot expire before it is created", ErrInvalid)
+		err = fmt.Errorf("%w: a key cannot expire before it is created", memento.ErrInvalid)
 	default: // no more of the secret than the hint may be stored
-		err = cmp.Or(checkLine("name", k.Name, maxNameChars), checkLine("hint", k.Hint, maxHintChars))
+		err = cmp.Or(checkField("name", k.Name, maxKeyNameChars), checkField("hint", k.Hint, maxHintChars))
 	}
 	if err != nil {
-		return &Error{Op: "check key", Err: err}
+		return &memento.Error{Op: "check key", Err: err}
 	}
 	return nil
 }
 
-const maxWorkspaceBytes = 64
-
-// CheckWorkspace returns ErrInvalid unless ws can name a workspace: 1 to 64 letters,
-// digits, hyphens, dots and underscores of ASCII.
-func CheckWorkspace(ws Workspace) error {
-	ok := ws != "" && len(ws) <= maxWorkspaceBytes
-	for _, r := range ws {
-		ok = ok && r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
-	}
-	if !ok {
-		return fmt.Errorf("%w: a workspace name has 1 to %d letters, digits, hyphens, dots and underscores", ErrInvalid, maxWorkspaceBytes)
+func checkField(what, text string, maxChars int) error {
+	if fault := textfield.LineFault(text, maxChars); fault != "" {
+		return fmt.Errorf("%w: the %s %s", memento.ErrInvalid, what, fault)
 	}
 	return nil
 }
 
-// A KeyKeeper is a [Backend] that keeps API keys, for servers. All servers on one
+// A Keeper is a [memento.Backend] that keeps API keys, for servers. All servers on one
 // backend share them: what a method has done is durable, and seen by all, when it
 // returns. Times are kept in UTC and whole microseconds.
-type KeyKeeper interface {
+type Keeper interface {
 	// AddKey keeps a new key. Errors: ErrInvalid; ErrExist (its ID or its hash is
 	// known, in whichever workspace).
 	AddKey(context.Context, Key) error
 
 	// KeyByHash returns the key whose secret has this hash, active or not.
 	// Errors: ErrNotExist.
-	KeyByHash(context.Context, KeyHash) (Key, error)
+	KeyByHash(context.Context, Hash) (Key, error)
 
 	// ListKeys yields the keys of a workspace, or of all if ws is "", oldest
 	// first, those that are not active any more included.
-	ListKeys(ctx context.Context, ws Workspace) iter.Seq2[Key, error]
+	ListKeys(ctx context.Context, ws memento.Workspace) iter.Seq2[Key, error]
 
 	// UpdateKey changes a key of the workspace, as [Key.Updated] says, and
 	// returns it. What changes nothing writes nothing. Errors: ErrNotExist.
-	UpdateKey(ctx context.Context, ws Workspace, id KeyID, u KeyUpdate) (Key, error)
+	UpdateKey(ctx context.Context, ws memento.Workspace, id memento.KeyID, u Update) (Key, error)
 }
 
-// A KeyUpdate changes a [Key]. Fields left zero stay as they are.
-type KeyUpdate struct {
+// A Update changes a [Key]. Fields left zero stay as they are.
+type Update struct {
 	ExpiresAt time.Time // if it is earlier than it was, or it was never: keys do not live longer than they were made for
 	RevokedAt time.Time // if it was not revoked yet
 	UsedAt    time.Time // if it is a minute later than it was, or more
@@ -180,8 +174,8 @@ const usedEvery = time.Minute
 
 // Updated returns the key after u, for backends to keep. A key that u does not
 // change comes back as it is.
-func (k Key) Updated(u KeyUpdate) Key {
-	expires, revoked, used := storedTime(u.ExpiresAt), storedTime(u.RevokedAt), storedTime(u.UsedAt)
+func (k Key) Updated(u Update) Key {
+	expires, revoked, used := times.Stored(u.ExpiresAt), times.Stored(u.RevokedAt), times.Stored(u.UsedAt)
 	if !expires.IsZero() && (k.ExpiresAt.IsZero() || expires.Before(k.ExpiresAt)) {
 		k.ExpiresAt = expires
 	}

@@ -1,4 +1,4 @@
-package memento_test
+package maintenance_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/maintenance"
 )
 
 const day = 24 * time.Hour
@@ -25,7 +26,7 @@ func aged(t *testing.T, expiry memento.Expiry) (s *memento.Store, b memento.Back
 
 func expiredPaths(t *testing.T, s *memento.Store, at time.Time, dryRun bool) (paths []memento.Path) {
 	t.Helper()
-	expired, err := s.Expire(t.Context(), at, dryRun)
+	expired, err := maintenance.Expire(t.Context(), s, at, dryRun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestExpire(t *testing.T) {
 	if got := expiredPaths(t, s, now.Add(60*day), true); !cmp.Equal(got, []memento.Path{"/old.md", "/written.md", "/read.md"}) {
 		t.Errorf("on day 90 %q expire, want the longest unused first", got)
 	}
-	expired, err := s.Expire(t.Context(), *now, false)
+	expired, err := maintenance.Expire(t.Context(), s, *now, false)
 	if err != nil || len(expired) != 1 || expired[0].Memory.Size != 3 || now.Sub(expired[0].Used) != 30*day+time.Hour {
 		t.Fatalf("Expire: %+v, %v", expired, err)
 	}
@@ -145,7 +146,7 @@ func TestMaintain(t *testing.T) {
 		Versions int64
 	}
 	got := map[string]done{}
-	for u, err := range memento.NewMaintainer(b, memento.MaintainerOptions{Force: true}).Maintain(t.Context(), workspace, memento.ClockCheck{At: *now}) {
+	for u, err := range maintenance.New(b, maintenance.Options{Force: true}).Maintain(t.Context(), workspace, maintenance.ClockCheck{At: *now}) {
 		if err != nil {
 			t.Error(err)
 		}

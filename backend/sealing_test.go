@@ -1,4 +1,4 @@
-package memento_test
+package backend_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 )
 
 // reversed is a Sealer whose contents and paths are written backwards.
@@ -43,10 +44,10 @@ func (s one) Below(memento.Path, int) ([]memento.Memory, error) { return nil, ni
 func TestPlanSealed(t *testing.T) {
 	const secret = "the plans"
 	info := memento.StoreInfo{Limits: memento.DefaultLimits()}
-	p := memento.Planner{Info: info, At: time.Unix(1, 0)}
-	plan := func(s one, c memento.Change) memento.Effect {
+	p := backend.Planner{Info: info, At: time.Unix(1, 0)}
+	plan := func(s one, c memento.Change) backend.Effect {
 		t.Helper()
-		effects, err := p.Plan(s, memento.Sealed{Change: c, By: reversed{}})
+		effects, err := p.Plan(s, backend.Sealed{Change: c, Sealing: backend.Sealing{By: reversed{}}})
 		if err != nil || len(effects) != 1 {
 			t.Fatalf("%T: %+v, %v", c, effects, err)
 		}
@@ -74,23 +75,23 @@ func TestPlanSealedImport(t *testing.T) {
 	info.Settings.ReadOnly = []memento.Pattern{"/locked"}
 	v := memento.Version{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Content: "sealed", SHA256: memento.HashContent("sealed"),
 		Digest: "d", CreatedAt: time.Unix(1, 0)}
-	plan := func(path memento.Path, by *memento.Sealed) ([]memento.Effect, error) {
-		v.Path, v.Sealed = path, by
-		p := memento.Planner{Info: info}
+	plan := func(path memento.Path, by *backend.Sealing) ([]backend.Effect, error) {
+		v.Path = path
+		p := backend.Planner{Info: info, Imported: by}
 		return p.PlanImport(one{}, v)
 	}
-	by := &memento.Sealed{By: reversed{}, Envelope: "today's"}
+	by := &backend.Sealing{By: reversed{}, Envelope: "today's"}
 	if _, err := plan("/dekcol", by); !errors.Is(err, memento.ErrProtected) {
 		t.Errorf("what is read-only: %v", err)
 	}
 	effects, err := plan("/locked", by)
-	if err != nil || len(effects) != 1 || effects[0].Version.Sealed != nil || effects[0].After.Path != "/locked" {
+	if err != nil || len(effects) != 1 || effects[0].After.Path != "/locked" {
 		t.Errorf("what is kept as something else is called that is read-only: %+v, %v", effects, err)
 	}
 	if _, err := plan("/locked", nil); !errors.Is(err, memento.ErrProtected) {
 		t.Errorf("in clear: %v", err)
 	}
-	if _, err := plan("/a", &memento.Sealed{By: reversed{}, Envelope: "yesterday's"}); !errors.Is(err, memento.ErrConflict) {
+	if _, err := plan("/a", &backend.Sealing{By: reversed{}, Envelope: "yesterday's"}); !errors.Is(err, memento.ErrConflict) {
 		t.Errorf("by other keys: %v", err)
 	}
 	info.Envelope = ""

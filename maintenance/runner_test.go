@@ -1,4 +1,4 @@
-package memento_test
+package maintenance_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/maintenance"
 )
 
 // A machine has a clock that can be set, and one that cannot.
@@ -18,8 +19,8 @@ type machine struct {
 
 func (m *machine) pass(d time.Duration) { m.wall, m.elapsed = m.wall.Add(d), m.elapsed+d }
 
-func (m *machine) keeper(b memento.Backend) *memento.Maintainer {
-	return memento.NewMaintainer(b, memento.MaintainerOptions{
+func (m *machine) keeper(b memento.Backend) *maintenance.Runner {
+	return maintenance.New(b, maintenance.Options{
 		Now: func() time.Time { return m.wall }, Elapsed: func() time.Duration { return m.elapsed },
 	})
 }
@@ -36,10 +37,10 @@ func judgedOn(t *testing.T) (*memstore.Backend, *memento.Store, *machine) {
 }
 
 // judged checks whether a time is believed: reason is "" if it is.
-func judged(t *testing.T, what string, u *memento.Maintainer, reason memento.ClockReason) memento.ClockCheck {
+func judged(t *testing.T, what string, u *maintenance.Runner, reason maintenance.ClockReason) maintenance.ClockCheck {
 	t.Helper()
 	j, err := u.CheckClock(t.Context())
-	wrong, held := errors.AsType[*memento.ClockError](err)
+	wrong, held := errors.AsType[*maintenance.ClockError](err)
 	if err != nil && !held || held && wrong.Reason != reason || !held && reason != "" {
 		t.Errorf("%s: %v, want %q", what, err, reason)
 	}
@@ -55,22 +56,22 @@ func TestJudgeOfOneProcess(t *testing.T) {
 	m.wall = m.wall.Add(4 * time.Minute)
 	judged(t, "off by a little", u, "")
 	m.wall = m.wall.Add(6 * time.Minute)
-	judged(t, "off by more", u, memento.ClockMoved)
+	judged(t, "off by more", u, maintenance.ClockMoved)
 	m.pass(time.Hour)
-	judged(t, "an hour later", u, memento.ClockMoved)
+	judged(t, "an hour later", u, maintenance.ClockMoved)
 	m.wall = m.wall.Add(-5 * time.Minute)
 	judged(t, "set right", u, "")
 
 	m.wall = m.wall.Add(7 * day) // a pause of the machine that nothing has counted
-	judged(t, "off by a week", u, memento.ClockMoved)
+	judged(t, "off by a week", u, maintenance.ClockMoved)
 	m.pass(23 * time.Hour)
-	judged(t, "kept pace for 23 hours", u, memento.ClockMoved)
+	judged(t, "kept pace for 23 hours", u, maintenance.ClockMoved)
 	m.pass(time.Hour)
 	judged(t, "kept pace for a day", u, "")
 	m.wall = m.wall.Add(9 * day)
-	judged(t, "off by more than a week", u, memento.ClockMoved)
+	judged(t, "off by more than a week", u, maintenance.ClockMoved)
 	m.pass(2 * day)
-	judged(t, "kept pace for two days", u, memento.ClockMoved)
+	judged(t, "kept pace for two days", u, maintenance.ClockMoved)
 	m.wall = m.wall.Add(-9 * day)
 
 	m.wall = m.wall.Add(-1000 * day)
@@ -78,7 +79,7 @@ func TestJudgeOfOneProcess(t *testing.T) {
 		t.Errorf("behind by %v", j.Behind)
 	}
 	m.wall = m.wall.Add(500 * day)
-	judged(t, "between the two", u, memento.ClockMoved)
+	judged(t, "between the two", u, maintenance.ClockMoved)
 	m.wall = m.wall.Add(500 * day)
 	if j := judged(t, "and where it was", u, ""); j.Behind != 0 {
 		t.Errorf("behind by %v", j.Behind)
@@ -91,12 +92,12 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 	m.pass(8 * day)
 	judged(t, "after a week", m.keeper(b), "")
 	m.pass(9 * day)
-	judged(t, "after a pause", m.keeper(b), memento.ClockGap)
-	judged(t, "and again", m.keeper(b), memento.ClockGap)
+	judged(t, "after a pause", m.keeper(b), maintenance.ClockGap)
+	judged(t, "and again", m.keeper(b), maintenance.ClockGap)
 	mustPut(t, s, "/a", "after the gap")
-	judged(t, "with a version after the gap", m.keeper(b), memento.ClockGap)
+	judged(t, "with a version after the gap", m.keeper(b), maintenance.ClockGap)
 
-	forced := memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return m.wall }, Force: true})
+	forced := maintenance.New(b, maintenance.Options{Now: func() time.Time { return m.wall }, Force: true})
 	if j := judged(t, "by force", forced, ""); j.Forced == nil {
 		t.Error("by force: nothing was forced")
 	}
@@ -113,7 +114,7 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 		t.Error(err)
 	}
 	m.pass(7 * day)
-	judged(t, "two weeks after the mark", m.keeper(b), memento.ClockGap)
+	judged(t, "two weeks after the mark", m.keeper(b), maintenance.ClockGap)
 	m.wall = m.wall.Add(-7 * day)
 	judged(t, "a week after the mark", m.keeper(b), "")
 	was := m.wall
@@ -137,9 +138,9 @@ func TestJudgeOfTwoMachines(t *testing.T) {
 	pass(time.Hour)
 	judged(t, "the other again", v, "")
 	one.wall = one.wall.Add(7 * day)
-	judged(t, "one, whose clock has moved", u, memento.ClockMoved)
+	judged(t, "one, whose clock has moved", u, maintenance.ClockMoved)
 	judged(t, "the other", v, "")
-	forced := memento.NewMaintainer(b, memento.MaintainerOptions{Now: func() time.Time { return one.wall }, Force: true})
+	forced := maintenance.New(b, maintenance.Options{Now: func() time.Time { return one.wall }, Force: true})
 	judged(t, "one's machine, by force", forced, "")
 	pass(time.Hour)
 	judged(t, "one, after that", u, "")
@@ -161,12 +162,12 @@ func TestJudgeWithoutMark(t *testing.T) {
 	b, s, m = judgedOn(t)
 	m.pass(100 * day)
 	mustPut(t, s, "/a", "2")
-	judged(t, "a new gap", m.keeper(b), memento.ClockGap)
+	judged(t, "a new gap", m.keeper(b), maintenance.ClockGap)
 	for range 5 {
 		m.pass(7 * day)
 		mustPut(t, s, "/a", m.wall.String())
 	}
-	judged(t, "a gap that was new when it was found", m.keeper(b), memento.ClockGap)
+	judged(t, "a gap that was new when it was found", m.keeper(b), maintenance.ClockGap)
 
 	empty := memstore.New(nil)
 	defer empty.Close()
@@ -177,13 +178,13 @@ func TestJudgeWithoutMark(t *testing.T) {
 }
 
 // keeping returns a store with settings, its machine, and what keeps it.
-func keeping(t *testing.T, settings memento.Settings) (*memento.Store, *machine, *memento.Maintainer) {
+func keeping(t *testing.T, settings memento.Settings) (*memento.Store, *machine, *maintenance.Runner) {
 	t.Helper()
 	s, _, m, u := keepingOn(t, settings)
 	return s, m, u
 }
 
-func keepingOn(t *testing.T, settings memento.Settings) (*memento.Store, memento.Backend, *machine, *memento.Maintainer) {
+func keepingOn(t *testing.T, settings memento.Settings) (*memento.Store, memento.Backend, *machine, *maintenance.Runner) {
 	t.Helper()
 	m := &machine{wall: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return m.wall }})
@@ -209,16 +210,16 @@ func TestUsualExpiry(t *testing.T) {
 			mustPut(t, s, memento.Path(fmt.Sprint("/young", i)), "x")
 		}
 		m.pass(6 * day)
-		dry, err := u.Expire(t.Context(), s, memento.ClockCheck{At: m.wall}, true)
-		if len(dry) != c.old || errors.Is(err, memento.ErrHeld) != c.held {
+		dry, err := u.Expire(t.Context(), s, maintenance.ClockCheck{At: m.wall}, true)
+		if len(dry) != c.old || errors.Is(err, maintenance.ErrHeld) != c.held {
 			t.Errorf("%+v: dry run: %d, %v", c, len(dry), err)
 		}
-		done, err := u.Expire(t.Context(), s, memento.ClockCheck{At: m.wall}, false)
+		done, err := u.Expire(t.Context(), s, maintenance.ClockCheck{At: m.wall}, false)
 		want := c.old
 		if c.held {
 			want = 0
 		}
-		if len(done) != want || len(contents(t, s)) != c.old+c.young-want || errors.Is(err, memento.ErrHeld) != c.held {
+		if len(done) != want || len(contents(t, s)) != c.old+c.young-want || errors.Is(err, maintenance.ErrHeld) != c.held {
 			t.Errorf("%+v: %d expired, %d are left, %v", c, len(done), len(contents(t, s)), err)
 		}
 	}
@@ -231,8 +232,8 @@ func TestUsualHistory(t *testing.T) {
 	s, m, u := keeping(t, settings)
 	run := func(what string, want int64, held bool) {
 		t.Helper()
-		sum, err := u.PruneHistory(t.Context(), s, memento.ClockCheck{At: m.wall}, false)
-		if _, is := errors.AsType[*memento.HeldError](err); sum.Versions != want || is != held || err != nil && !is {
+		sum, err := u.PruneHistory(t.Context(), s, maintenance.ClockCheck{At: m.wall}, false)
+		if _, is := errors.AsType[*maintenance.HeldError](err); sum.Versions != want || is != held || err != nil && !is {
 			t.Errorf("%s: removed %d, %v; want %d", what, sum.Versions, err, want)
 		}
 	}
@@ -273,8 +274,8 @@ func TestUnusualHistory(t *testing.T) {
 	s, b, m, u := keepingOn(t, settings)
 	run := func(what string, want int64, held bool) {
 		t.Helper()
-		sum, err := u.PruneHistory(t.Context(), s, memento.ClockCheck{At: m.wall}, false)
-		if sum.Versions != want || errors.Is(err, memento.ErrHeld) != held {
+		sum, err := u.PruneHistory(t.Context(), s, maintenance.ClockCheck{At: m.wall}, false)
+		if sum.Versions != want || errors.Is(err, maintenance.ErrHeld) != held {
 			t.Errorf("%s: removed %d, %v; want %d", what, sum.Versions, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package memento
+package backend
 
 import (
 	"context"
@@ -6,18 +6,20 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"memento"
 )
 
 // The optional interfaces of a Backend for servers, maintenance and repair.
 
-// A WorkspaceLister is a [Backend] that can list its workspaces.
+// A WorkspaceLister is a [memento.Backend] that can list its workspaces.
 type WorkspaceLister interface {
 	// Workspaces returns the workspaces that have stores, archived ones too, in
 	// order of their names.
-	Workspaces(context.Context) ([]Workspace, error)
+	Workspaces(context.Context) ([]memento.Workspace, error)
 }
 
-// A Leaser is a [Backend] that many servers share. A lease chooses one of them for work
+// A Leaser is a [memento.Backend] that many servers share. A lease chooses one of them for work
 // that only one should do.
 type Leaser interface {
 	// AcquireLease acquires the lease with the given name, or renews it if this handle
@@ -29,7 +31,7 @@ type Leaser interface {
 	AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error)
 }
 
-// A Verifier is a [Backend] that can look for damage in its own storage, such as tables,
+// A Verifier is a [memento.Backend] that can look for damage in its own storage, such as tables,
 // indexes or files that are inconsistent with one another.
 type Verifier interface {
 	// Verify reads everything and changes nothing. Others can use the backend meanwhile.
@@ -40,7 +42,7 @@ type Verifier interface {
 	Verify(context.Context) (faults []string, err error)
 }
 
-// A Clock is a [Backend] whose storage has a clock of its own.
+// A Clock is a [memento.Backend] whose storage has a clock of its own.
 type Clock interface {
 	// StorageTime returns the time by that clock at some moment of the call, in UTC, to
 	// the second or better.
@@ -49,7 +51,7 @@ type Clock interface {
 	StorageTime(context.Context) (time.Time, error)
 }
 
-// A NoteKeeper is a [Backend] that keeps small texts for programs, by name. They are not
+// A NoteKeeper is a [memento.Backend] that keeps small texts for programs, by name. They are not
 // memories, and belong to no workspace.
 type NoteKeeper interface {
 	// Note returns the text that was set last under a name, or "".
@@ -72,10 +74,10 @@ func CheckNote(name, text string) error {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-')
 	}
 	if name == "" || len(name) > longest || strings.ContainsFunc(name, foreign) {
-		return fmt.Errorf("%w: the name of a note is 1 to %d letters, digits and hyphens", ErrInvalid, longest)
+		return fmt.Errorf("%w: the name of a note is 1 to %d letters, digits and hyphens", memento.ErrInvalid, longest)
 	}
 	if len(text) > most || !utf8.ValidString(text) {
-		return fmt.Errorf("%w: a note is at most %d bytes of UTF-8", ErrInvalid, most)
+		return fmt.Errorf("%w: a note is at most %d bytes of UTF-8", memento.ErrInvalid, most)
 	}
 	return nil
 }
@@ -90,11 +92,20 @@ type Repairer interface {
 	Repair(ctx context.Context, dryRun bool) (repaired []string, err error)
 }
 
-// A Salvager is a [Backend] that keeps a second copy of contents.
+// A Salvager is a [memento.Backend] that keeps a second copy of contents.
 type Salvager interface {
 	// Salvage returns the contents of a version from the second copy. They match the
 	// hash of the version.
 	//
 	// Errors: ErrNotExist if there is no second copy, or if it is damaged.
-	Salvage(context.Context, StoreID, VersionID) (string, error)
+	Salvage(context.Context, memento.StoreID, memento.VersionID) (string, error)
+}
+
+// A ReadyChecker is a Backend that can report whether it accepts writes at present.
+type ReadyChecker interface {
+	// Ready returns why writes would be refused, or nil. It changes nothing, and takes no
+	// longer than a few milliseconds.
+	//
+	// Errors: ErrNoSpace, for example; ErrClosed.
+	Ready(context.Context) error
 }

@@ -1,4 +1,4 @@
-package memento_test
+package apikey_test
 
 import (
 	"errors"
@@ -10,19 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/apikey"
 )
 
 func TestNewKey(t *testing.T) {
 	zone := time.FixedZone("CET", 3600)
 	at := time.Date(2026, 5, 4, 12, 30, 0, 123_456_789, zone)
 	expires := at.AddDate(1, 0, 0)
-	k, secret, err := memento.NewKey("team-a", "Ann's laptop", memento.RoleWrite, at, expires)
+	k, secret, err := apikey.New("team-a", "Ann's laptop", apikey.RoleWrite, at, expires)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := memento.Key{
-		ID: k.ID, Workspace: "team-a", Name: "Ann's laptop", Role: memento.RoleWrite,
-		Hash: memento.HashSecret(secret), Hint: secret[len(secret)-4:],
+	want := apikey.Key{
+		ID: k.ID, Workspace: "team-a", Name: "Ann's laptop", Role: apikey.RoleWrite,
+		Hash: apikey.HashSecret(secret), Hint: secret[len(secret)-4:],
 		CreatedAt: time.Date(2026, 5, 4, 11, 30, 0, 123_456_000, time.UTC),
 		ExpiresAt: time.Date(2027, 5, 4, 11, 30, 0, 123_456_000, time.UTC),
 	}
@@ -38,7 +39,7 @@ func TestNewKey(t *testing.T) {
 	if err := k.Check(); err != nil {
 		t.Error(err)
 	}
-	never, other, err := memento.NewKey("team-a", "Ann's laptop", memento.RoleWrite, at, time.Time{})
+	never, other, err := apikey.New("team-a", "Ann's laptop", apikey.RoleWrite, at, time.Time{})
 	if err != nil || !never.ExpiresAt.IsZero() {
 		t.Errorf("without an end: %+v, %v", never, err)
 	}
@@ -46,8 +47,8 @@ func TestNewKey(t *testing.T) {
 		t.Error("two keys are the same")
 	}
 
-	bad, secret, err := memento.NewKey("team-a", "", memento.RoleWrite, at, expires)
-	if !errors.Is(err, memento.ErrInvalid) || bad != (memento.Key{}) || secret != "" {
+	bad, secret, err := apikey.New("team-a", "", apikey.RoleWrite, at, expires)
+	if !errors.Is(err, memento.ErrInvalid) || bad != (apikey.Key{}) || secret != "" {
 		t.Errorf("without a name: %+v, %v", bad, err)
 	}
 }
@@ -56,30 +57,30 @@ func TestKeyCheck(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 30, 0, 0, time.UTC)
 	tests := []struct {
 		name   string
-		change func(*memento.Key)
+		change func(*apikey.Key)
 		fault  string // "" if there is none
 	}{
-		{"as made", func(*memento.Key) {}, ""},
-		{"longest name", func(k *memento.Key) { k.Name = strings.Repeat("ä", 255) }, ""},
-		{"no hint", func(k *memento.Key) { k.Hint = "" }, ""},
-		{"revoked, expired", func(k *memento.Key) { k.RevokedAt, k.ExpiresAt = at.Add(-1), at.Add(1) }, ""},
-		{"no ID", func(k *memento.Key) { k.ID = "" }, "needs an ID"},
-		{"no hash", func(k *memento.Key) { k.Hash = memento.KeyHash{} }, "the hash of a secret"},
-		{"no time", func(k *memento.Key) { k.CreatedAt = time.Time{} }, "the time it was made"},
-		{"no workspace", func(k *memento.Key) { k.Workspace = "" }, "a workspace is named by"},
-		{"no name", func(k *memento.Key) { k.Name = "" }, "needs a name"},
-		{"two lines", func(k *memento.Key) { k.Name = "a\nb" }, "the name holds a control character"},
-		{"long name", func(k *memento.Key) { k.Name = strings.Repeat("x", 256) }, "the name has 256 characters"},
-		{"not UTF-8", func(k *memento.Key) { k.Name = "a\xff" }, "the name is not valid UTF-8"},
-		{"no role", func(k *memento.Key) { k.Role = "" }, "it can be read, write or admin"},
-		{"unknown role", func(k *memento.Key) { k.Role = "Admin" }, `the role is "Admin"`},
-		{"ends as it begins", func(k *memento.Key) { k.ExpiresAt = at }, "cannot end before it begins"},
-		{"ends before", func(k *memento.Key) { k.ExpiresAt = at.Add(-time.Hour) }, "cannot end before it begins"},
-		{"too much of the secret", func(k *memento.Key) { k.Hint = "123456789" }, "the hint has 9 characters"},
-		{"a hint of two lines", func(k *memento.Key) { k.Hint = "a\nb" }, "the hint holds a control character"},
+		{"as made", func(*apikey.Key) {}, ""},
+		{"longest name", func(k *apikey.Key) { k.Name = strings.Repeat("ä", 255) }, ""},
+		{"no hint", func(k *apikey.Key) { k.Hint = "" }, ""},
+		{"revoked, expired", func(k *apikey.Key) { k.RevokedAt, k.ExpiresAt = at.Add(-1), at.Add(1) }, ""},
+		{"no ID", func(k *apikey.Key) { k.ID = "" }, "must have an ID"},
+		{"no hash", func(k *apikey.Key) { k.Hash = apikey.Hash{} }, "the hash of its secret"},
+		{"no time", func(k *apikey.Key) { k.CreatedAt = time.Time{} }, "a creation time"},
+		{"no workspace", func(k *apikey.Key) { k.Workspace = "" }, "a workspace name has 1 to"},
+		{"no name", func(k *apikey.Key) { k.Name = "" }, "must have a name"},
+		{"two lines", func(k *apikey.Key) { k.Name = "a\nb" }, "the name holds a control character"},
+		{"long name", func(k *apikey.Key) { k.Name = strings.Repeat("x", 256) }, "the name has 256 characters"},
+		{"not UTF-8", func(k *apikey.Key) { k.Name = "a\xff" }, "the name is not valid UTF-8"},
+		{"no role", func(k *apikey.Key) { k.Role = "" }, "it can be read, write or admin"},
+		{"unknown role", func(k *apikey.Key) { k.Role = "Admin" }, `the role is "Admin"`},
+		{"ends as it begins", func(k *apikey.Key) { k.ExpiresAt = at }, "cannot expire before it is created"},
+		{"ends before", func(k *apikey.Key) { k.ExpiresAt = at.Add(-time.Hour) }, "cannot expire before it is created"},
+		{"too much of the secret", func(k *apikey.Key) { k.Hint = "123456789" }, "the hint has 9 characters"},
+		{"a hint of two lines", func(k *apikey.Key) { k.Hint = "a\nb" }, "the hint holds a control character"},
 	}
 	for _, tt := range tests {
-		k, _, err := memento.NewKey("a", "key", memento.RoleRead, at, time.Time{})
+		k, _, err := apikey.New("a", "key", apikey.RoleRead, at, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,31 +98,31 @@ func TestKeyCheck(t *testing.T) {
 	}
 }
 
-func TestCheckWorkspace(t *testing.T) {
+func TestWorkspaceCheck(t *testing.T) {
 	for _, ws := range []memento.Workspace{
 		memento.DefaultWorkspace, "a", "Z", "0", "-", ".", "_", "wrkspc_01JqY8", "team.a-1_B", memento.Workspace(strings.Repeat("x", 64)),
 	} {
-		if err := memento.CheckWorkspace(ws); err != nil {
+		if err := ws.Check(); err != nil {
 			t.Errorf("%q: %v", ws, err)
 		}
 	}
 	for _, ws := range []memento.Workspace{
 		"", " ", "a b", "a/b", "a\\b", "a\x00", "a\n", "a\x7f", "ä", "a:b", "a%41", "a*", "é", "名", "\xff", "a\u200d", memento.Workspace(strings.Repeat("x", 65)),
 	} {
-		if err := memento.CheckWorkspace(ws); !errors.Is(err, memento.ErrInvalid) {
+		if err := ws.Check(); !errors.Is(err, memento.ErrInvalid) {
 			t.Errorf("%q: %v", ws, err)
 		}
 	}
 }
 
 func TestRoleAllows(t *testing.T) {
-	const unknown memento.Role = "root"
-	allowed := map[memento.Role][]memento.Role{
-		memento.RoleRead:  {memento.RoleRead},
-		memento.RoleWrite: {memento.RoleRead, memento.RoleWrite},
-		memento.RoleAdmin: {memento.RoleRead, memento.RoleWrite, memento.RoleAdmin},
+	const unknown apikey.Role = "root"
+	allowed := map[apikey.Role][]apikey.Role{
+		apikey.RoleRead:  {apikey.RoleRead},
+		apikey.RoleWrite: {apikey.RoleRead, apikey.RoleWrite},
+		apikey.RoleAdmin: {apikey.RoleRead, apikey.RoleWrite, apikey.RoleAdmin},
 	}
-	roles := []memento.Role{"", unknown, "READ", memento.RoleRead, memento.RoleWrite, memento.RoleAdmin}
+	roles := []apikey.Role{"", unknown, "READ", apikey.RoleRead, apikey.RoleWrite, apikey.RoleAdmin}
 	for _, has := range roles {
 		for _, need := range roles {
 			want := false
@@ -152,7 +153,7 @@ func TestKeyActive(t *testing.T) {
 		{"revoked, says a clock that is ahead", time.Time{}, at.Add(time.Minute), false},
 	}
 	for _, tt := range tests {
-		k := memento.Key{ExpiresAt: tt.expires, RevokedAt: tt.revoked}
+		k := apikey.Key{ExpiresAt: tt.expires, RevokedAt: tt.revoked}
 		for _, zone := range []*time.Location{time.UTC, time.FixedZone("PST", -8*3600)} {
 			if got := k.Active(at.In(zone)); got != tt.want {
 				t.Errorf("%s: %v", tt.name, got)
@@ -165,18 +166,18 @@ func TestKeyUpdated(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 30, 0, 0, time.UTC)
 	never, sooner, later := time.Time{}, at.Add(-time.Hour), at.Add(time.Hour)
 	inPST := time.FixedZone("PST", -8*3600)
-	expires := func(at time.Time) (memento.Key, memento.KeyUpdate) {
-		return memento.Key{ExpiresAt: at}, memento.KeyUpdate{ExpiresAt: at}
+	expires := func(at time.Time) (apikey.Key, apikey.Update) {
+		return apikey.Key{ExpiresAt: at}, apikey.Update{ExpiresAt: at}
 	}
-	revoked := func(at time.Time) (memento.Key, memento.KeyUpdate) {
-		return memento.Key{RevokedAt: at}, memento.KeyUpdate{RevokedAt: at}
+	revoked := func(at time.Time) (apikey.Key, apikey.Update) {
+		return apikey.Key{RevokedAt: at}, apikey.Update{RevokedAt: at}
 	}
-	used := func(at time.Time) (memento.Key, memento.KeyUpdate) {
-		return memento.Key{UsedAt: at}, memento.KeyUpdate{UsedAt: at}
+	used := func(at time.Time) (apikey.Key, apikey.Update) {
+		return apikey.Key{UsedAt: at}, apikey.Update{UsedAt: at}
 	}
 	tests := []struct {
 		name         string
-		field        func(time.Time) (memento.Key, memento.KeyUpdate)
+		field        func(time.Time) (apikey.Key, apikey.Update)
 		was, u, want time.Time
 	}{
 		{"does not expire", expires, never, never, never},

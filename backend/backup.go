@@ -1,13 +1,15 @@
-package memento
+package backend
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"memento"
 )
 
-// A BackupWriter is a [Backend] that can copy all that it keeps to one file, from
+// A BackupWriter is a [memento.Backend] that can copy all that it keeps to one file, from
 // which a backend can be restored. Whoever has the file has everything: memories,
 // history and the hashes of API keys.
 type BackupWriter interface {
@@ -52,7 +54,7 @@ type Restored struct {
 var ErrInUse = errors.New("is in use by another process")
 
 // A BackupError says what is wrong with a backup, or with the data to be copied.
-// It is [ErrFormat].
+// It is [memento.ErrFormat].
 type BackupError struct {
 	// Faults are sentences that name IDs, but neither paths nor contents of memories.
 	// There is at least one. A file with many faults has not all of them here.
@@ -67,4 +69,4 @@ func (e *BackupError) Error() string {
 	return text
 }
 
-func (e *BackupError) Unwrap() error { return ErrFormat }
+func (e *BackupError) Unwrap() error { return memento.ErrFormat }

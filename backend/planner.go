@@ -1,4 +1,4 @@
-package memento
+package backend
 
 import (
 	"cmp"
@@ -7,13 +7,16 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"memento"
+	"memento/internal/times"
 )
 
-// A Planner has the rules of [Memories.Apply] that do not depend on where
+// A Planner has the rules of [memento.Memories.Apply] that do not depend on where
 // memories are kept: conditions, conflicts, limits, and which versions a change
 // makes. A backend that uses one only has to look up and to store:
 //
-//	p := memento.Planner{Info: info, By: actor, At: now, Seq: seq}
+//	p := backend.Planner{Info: info, By: actor, At: now, Seq: seq}
 //	for _, change := range changes {
 //		effects, err := p.Plan(snapshot, change)
 //		// on error undo everything, else carry out the effects
@@ -23,104 +26,107 @@ import (
 // Each change must be carried out before the next is planned, so that the
 // snapshot shows it.
 type Planner struct {
-	Info StoreInfo // limits, settings, archived or not; Usage is kept up to date by Plan
-	By   Actor
+	Info memento.StoreInfo // limits, settings, archived or not; Usage is kept up to date by Plan
+	By   memento.Actor
 	At   time.Time // of the versions made, as [NextTime] has it
 	Seq  int64     // of the store's newest version, 0 if it has none; kept up to date by Plan
 
-	sealer         Sealer                 // of the change, or the version, that is planned now; nil if it is not sealed
-	firstVersionAt map[MemoryID]time.Time // when the memories of imported versions were made
-	tooLarge       map[MemoryID]int64     // sizes of those that break the limit, so far
-	settings       SettingsRevision       // of Info; "" until it is needed
+	Imported *Sealing // how the versions of an import are sealed; nil if they are not
+
+	sealer         Sealer                         // of the change, or the version, that is planned now; nil if it is not sealed
+	firstVersionAt map[memento.MemoryID]time.Time // when the memories of imported versions were made
+	tooLarge       map[memento.MemoryID]int64     // sizes of those that break the limit, so far
+	settings       memento.SettingsRevision       // of Info; "" until it is needed
 }
 
 // A Snapshot shows a store as it is inside the running Apply. Memories come
 // without contents.
 type Snapshot interface {
 	// Head returns the memory at p, and whether there is one.
-	Head(p Path) (Memory, bool, error)
+	Head(p memento.Path) (memento.Memory, bool, error)
 	// HeadByID returns the memory with the given ID, and whether there is one.
-	HeadByID(id MemoryID) (Memory, bool, error)
+	HeadByID(id memento.MemoryID) (memento.Memory, bool, error)
 	// Below returns the memories below the directory p in byte order of path,
 	// at most limit of them unless it is 0.
-	Below(p Path, limit int) ([]Memory, error)
+	Below(p memento.Path, limit int) ([]memento.Memory, error)
 }
 
 // An Effect is what a change does to one memory: Before makes place for After,
 // and Version is appended.
 type Effect struct {
-	Before  Memory  // as it was; zero if there was none
-	After   Memory  // as it will be, with contents if Rewrite is set; zero if there is none any more
-	Rewrite bool    // whether the contents are other than Before's
-	Version Version // the new version, without contents
+	Before  memento.Memory  // as it was; zero if there was none
+	After   memento.Memory  // as it will be, with contents if Rewrite is set; zero if there is none any more
+	Rewrite bool            // whether the contents are other than Before's
+	Version memento.Version // the new version, without contents
 }
 
 // Plan returns what the change does, memory by memory, and counts it in
 // p.Info.Usage. A no-op has no effects. After an error p must not be used again.
-func (p *Planner) Plan(now Snapshot, c Change) ([]Effect, error) {
+func (p *Planner) Plan(now Snapshot, c memento.Change) ([]Effect, error) {
 	switch c := c.(type) {
 	case Sealed:
 		if _, nested := c.Change.(Sealed); nested || c.By == nil {
 			break
 		}
 		if c.hasOldKeys(p.Info.Envelope) {
-			return nil, &Error{Op: "apply", Err: errKeysChanged}
+			return nil, &memento.Error{Op: "apply", Err: errKeysChanged}
 		}
 		p.sealer = c.By
 		effects, err := p.Plan(now, c.Change)
 		p.sealer = nil
 		return effects, err
-	case Put:
+	case memento.Put:
 		return p.put(now, c)
-	case Remove:
+	case memento.Remove:
 		return p.remove(now, c)
-	case Move:
+	case memento.Move:
 		return p.move(now, c)
 	}
-	return nil, &Error{Op: "apply", Err: fmt.Errorf("%w: unknown change %T", ErrInvalid, c)}
+	return nil, &memento.Error{Op: "apply", Err: fmt.Errorf("%w: unknown change %T", memento.ErrInvalid, c)}
 }
 
-func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
-	fail := func(path Path, err error) ([]Effect, error) {
-		return nil, &Error{Op: "put", Path: path, Err: err}
+func (p *Planner) put(now Snapshot, c memento.Put) ([]Effect, error) {
+	fail := func(path memento.Path, err error) ([]Effect, error) {
+		return nil, &memento.Error{Op: "put", Path: path, Err: err}
 	}
-	if reason := pathFault(string(c.Path)); reason != "" {
-		return nil, &PathError{Path: string(c.Path), Reason: reason}
-	}
-	if !utf8.ValidString(c.Content) {
-		return fail(c.Path, errNotUTF8)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	if p.Info.Archived() {
-		return fail(c.Path, ErrArchived)
+		return fail(c.Path, memento.ErrArchived)
 	}
 	if err := p.checkProtected(c.Path); err != nil {
 		return fail(c.Path, err)
 	}
 	if p.settingsChanged(c.MaskedBy) {
-		return fail(c.Path, ErrSettingsChanged)
+		return fail(c.Path, memento.ErrSettingsChanged)
 	}
 	before, exists, err := now.Head(c.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkCondition(c.If, before, exists); err != nil {
+	present := &before
+	if !exists {
+		present = nil
+	}
+	if err := p.checkCondition(c.If, present); err != nil {
 		return fail(c.Path, err)
 	}
 	after := before
-	op := Modified
+	op := memento.Modified
 	if !exists {
-		op = Created
+		op = memento.Created
 		if err := p.checkFree(now, c.Path); err != nil {
 			return fail(err.Path, err.Err)
 		}
 		if err := p.pathLimits(c.Path); err != nil {
 			return fail(c.Path, err)
 		}
-		after = Memory{ID: NewMemoryID(p.At), Path: c.Path, CreatedAt: p.At}
+		after = memento.Memory{ID: NewMemoryID(p.At), Path: c.Path, CreatedAt: p.At}
 	}
 	after.Content, after.Size = c.Content, int64(len(c.Content))
 	p.setHash(&after)
-	if exists && after.contentHash() == before.contentHash() {
+	if exists && contentHash(&after) == contentHash(&before) {
 		return nil, nil
 	}
 	if err := p.checkGrowth(before, after); err != nil {
@@ -133,9 +139,9 @@ func (p *Planner) put(now Snapshot, c Put) ([]Effect, error) {
 	return []Effect{effect}, nil
 }
 
-func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
-	if reason := pathFault(string(c.Path)); reason != "" {
-		return nil, &PathError{Path: string(c.Path), Reason: reason}
+func (p *Planner) remove(now Snapshot, c memento.Remove) ([]Effect, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	gone, err := p.affected(now, "remove", c.Path, c.If)
 	if err != nil {
@@ -144,58 +150,53 @@ func (p *Planner) remove(now Snapshot, c Remove) ([]Effect, error) {
 	effects := make([]Effect, len(gone))
 	for i, m := range gone {
 		if err := p.checkProtected(m.Path); err != nil {
-			return nil, &Error{Op: "remove", Path: m.Path, Err: err}
+			return nil, &memento.Error{Op: "remove", Path: m.Path, Err: err}
 		}
 		p.Info.Usage.Memories--
 		p.Info.Usage.Bytes -= m.Size
-		if effects[i], err = p.effect(m, Memory{}, Deleted); err != nil {
-			return nil, &Error{Op: "remove", Path: m.Path, Err: err}
+		if effects[i], err = p.effect(m, memento.Memory{}, memento.Deleted); err != nil {
+			return nil, &memento.Error{Op: "remove", Path: m.Path, Err: err}
 		}
 	}
 	return effects, nil
 }
 
-func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
-	fail := func(path Path, err error) ([]Effect, error) {
-		return nil, &Error{Op: "move", Path: path, Err: err}
+func (p *Planner) move(now Snapshot, c memento.Move) ([]Effect, error) {
+	fail := func(path memento.Path, err error) ([]Effect, error) {
+		return nil, &memento.Error{Op: "move", Path: path, Err: err}
 	}
-	for _, path := range []Path{c.From, c.To} {
-		if reason := pathFault(string(path)); reason != "" {
-			return nil, &PathError{Path: string(path), Reason: reason}
-		}
-	}
-	if c.Content != nil && !utf8.ValidString(*c.Content) {
-		return fail(c.From, errNotUTF8)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	if p.Info.Archived() {
-		return fail(c.From, ErrArchived)
+		return fail(c.From, memento.ErrArchived)
 	}
 	if p.settingsChanged(c.MaskedBy) {
-		return fail(c.From, ErrSettingsChanged)
+		return fail(c.From, memento.ErrSettingsChanged)
 	}
 	moving, err := p.affected(now, "move", c.From, c.If)
 	if err != nil {
 		return nil, err
 	}
 	if c.Content != nil && moving[0].Path != c.From {
-		return fail(c.From, ErrIsDir)
+		return fail(c.From, memento.ErrIsDir)
 	}
 	switch {
 	case !c.From.Contains(c.To):
 	case moving[0].Path == c.From:
-		return fail(c.From, ErrNotDir)
+		return fail(c.From, memento.ErrNotDir)
 	default:
-		return nil, &PathError{Path: string(c.To), Reason: reasonIntoItself}
+		return nil, c.IntoItself()
 	}
 	switch _, exists, err := now.Head(c.To); {
 	case err != nil:
 		return nil, err
 	case exists:
-		return fail(c.To, ErrExist)
+		return fail(c.To, memento.ErrExist)
 	}
 	if err := p.checkFree(now, c.To); err != nil {
-		if errors.Is(err, ErrIsDir) {
-			return fail(c.To, ErrExist)
+		if errors.Is(err, memento.ErrIsDir) {
+			return fail(c.To, memento.ErrExist)
 		}
 		return fail(err.Path, err.Err)
 	}
@@ -203,7 +204,7 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 	for i, before := range moving {
 		after := before
 		after.Path = before.Path.Moved(c.From, c.To)
-		for _, path := range []Path{before.Path, after.Path} {
+		for _, path := range []memento.Path{before.Path, after.Path} {
 			if err := p.checkProtected(path); err != nil {
 				return fail(path, err)
 			}
@@ -218,88 +219,87 @@ func (p *Planner) move(now Snapshot, c Move) ([]Effect, error) {
 				return fail(after.Path, err)
 			}
 		}
-		if effects[i], err = p.effect(before, after, Modified); err != nil {
+		if effects[i], err = p.effect(before, after, memento.Modified); err != nil {
 			return fail(after.Path, err)
 		}
 	}
 	return effects, nil
 }
 
-// PlanImport returns what appending v, as [Memories.Import] does, changes. Limits
+// PlanImport returns what appending v, as [memento.Memories.Import] does, changes. Limits
 // are checked by PlanImported, after the last version.
-func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
+func (p *Planner) PlanImport(now Snapshot, v memento.Version) ([]Effect, error) {
 	fail := func(format string, args ...any) ([]Effect, error) {
-		return nil, &Error{Op: "import", Path: v.Path, Err: fmt.Errorf("%w: version %q "+format, append([]any{ErrInvalid, v.ID}, args...)...)}
+		return nil, &memento.Error{Op: "import", Path: v.Path, Err: fmt.Errorf("%w: version %q "+format, append([]any{memento.ErrInvalid, v.ID}, args...)...)}
 	}
 	if p.Info.Archived() {
-		return nil, &Error{Op: "import", Err: ErrArchived}
+		return nil, &memento.Error{Op: "import", Err: memento.ErrArchived}
 	}
-	if v.Sealed != nil {
-		if v.Sealed.hasOldKeys(p.Info.Envelope) {
-			return nil, &Error{Op: "import", Err: errKeysChanged}
+	if p.Imported != nil {
+		if p.Imported.hasOldKeys(p.Info.Envelope) {
+			return nil, &memento.Error{Op: "import", Err: errKeysChanged}
 		}
-		p.sealer, v.Sealed = v.Sealed.By, nil
-		defer func() { p.sealer = nil }()
+		p.sealer = p.Imported.By
 	}
 	if v.ID == "" || v.Memory == "" {
 		return fail("has no ID or no memory")
 	}
-	if !isWritable(v.CreatedAt) || !isWritable(v.RedactedAt) {
+	if !times.IsWritable(v.CreatedAt) || !times.IsWritable(v.RedactedAt) {
 		return fail("has a time that is not in the years 1 to 9999")
 	}
 	before, lives, err := now.HeadByID(v.Memory)
 	if err != nil {
 		return nil, err
 	}
-	var after Memory
+	var after memento.Memory
 	switch {
 	case v.Redacted():
 		// Path and contents of the memory are unknown until its next version.
 		p.firstVersionTime(v)
 		v.Path, v.Content, v.SHA256, v.Digest, v.Size = "", "", "", "", 0
-	case v.Operation == Deleted:
+	case v.Operation == memento.Deleted:
 		v.Content, v.SHA256, v.Digest, v.Size = "", "", "", 0
-	case v.Operation != Created && v.Operation != Modified:
+	case v.Operation != memento.Created && v.Operation != memento.Modified:
 		return fail("has the unknown operation %q", v.Operation)
 	case !utf8.ValidString(v.Content):
 		return fail("is not valid UTF-8")
-	case v.SHA256 != HashContent(v.Content):
+	case v.SHA256 != memento.HashContent(v.Content):
 		return fail("does not have the contents that its hash promises")
 	default:
 		if v.Digest == "" { // what is sealed says how large it was
 			v.Size = int64(len(v.Content))
 		}
-		after = Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size,
+		after = memento.Memory{ID: v.Memory, Path: v.Path, Content: v.Content, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size,
 			Version: v.ID, CreatedAt: p.firstVersionTime(v), UpdatedAt: v.CreatedAt}
 		if lives {
 			after.CreatedAt = before.CreatedAt
 		}
 	}
 	if !v.Redacted() {
-		if reason := pathFault(string(v.Path)); reason != "" {
-			return nil, &PathError{Path: string(v.Path), Reason: reason}
+		if _, err := memento.ParsePath(string(v.Path)); err != nil {
+			return nil, err
 		}
 	}
-	for _, path := range []Path{before.Path, after.Path} {
+	for _, path := range []memento.Path{before.Path, after.Path} {
 		if path == "" {
 			continue
 		}
 		if err := p.checkProtected(path); err != nil {
-			return nil, &Error{Op: "import", Path: path, Err: err}
+			return nil, &memento.Error{Op: "import", Path: path, Err: err}
 		}
 	}
 	if after.ID != "" && after.Path != before.Path {
 		if other, exists, err := now.Head(v.Path); err != nil {
 			return nil, err
 		} else if exists {
-			return nil, &Error{Op: "import", Path: other.Path, Err: ErrExist}
+			return nil, &memento.Error{Op: "import", Path: other.Path, Err: memento.ErrExist}
 		}
 		if err := p.checkFree(now, v.Path); err != nil {
 			err.Op = "import"
 			return nil, err
 		}
 		if err := p.pathLimits(v.Path); err != nil {
-			return nil, &Error{Op: "import", Path: v.Path, Err: err}
+			return nil, &memento.Error{Op: "import", Path: v.Path, Err: err}
 		}
 	}
 	if before.ID != "" {
@@ -312,7 +312,7 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 	delete(p.tooLarge, v.Memory)
 	if after.Size > p.Info.Limits.MemoryBytes {
 		if p.tooLarge == nil {
-			p.tooLarge = map[MemoryID]int64{}
+			p.tooLarge = map[memento.MemoryID]int64{}
 		}
 		p.tooLarge[v.Memory] = after.Size
 	}
@@ -323,9 +323,9 @@ func (p *Planner) PlanImport(now Snapshot, v Version) ([]Effect, error) {
 }
 
 // firstVersionTime returns the time of the first imported version of v's memory.
-func (p *Planner) firstVersionTime(v Version) time.Time {
+func (p *Planner) firstVersionTime(v memento.Version) time.Time {
 	if p.firstVersionAt == nil {
-		p.firstVersionAt = map[MemoryID]time.Time{}
+		p.firstVersionAt = map[memento.MemoryID]time.Time{}
 	}
 	at, known := p.firstVersionAt[v.Memory]
 	if !known {
@@ -339,48 +339,48 @@ func (p *Planner) firstVersionTime(v Version) time.Time {
 func (p *Planner) PlanImported() error {
 	l, u := p.Info.Limits, p.Info.Usage
 	for _, size := range p.tooLarge {
-		return &Error{Op: "import", Err: &LimitError{Limit: LimitMemoryBytes, Max: l.MemoryBytes, Want: size}}
+		return &memento.Error{Op: "import", Err: &memento.LimitError{Limit: memento.LimitMemoryBytes, Max: l.MemoryBytes, Want: size}}
 	}
 	switch {
 	case u.Memories > l.Memories:
-		return &Error{Op: "import", Err: &LimitError{Limit: LimitMemories, Max: l.Memories, Want: u.Memories}}
+		return &memento.Error{Op: "import", Err: &memento.LimitError{Limit: memento.LimitMemories, Max: l.Memories, Want: u.Memories}}
 	case u.Bytes > l.Bytes:
-		return &Error{Op: "import", Err: &LimitError{Limit: LimitBytes, Max: l.Bytes, Want: u.Bytes}}
+		return &memento.Error{Op: "import", Err: &memento.LimitError{Limit: memento.LimitBytes, Max: l.Bytes, Want: u.Bytes}}
 	}
 	return nil
 }
 
 // affected returns the memory at path, or all memories below it.
-func (p *Planner) affected(now Snapshot, op string, path Path, cond Condition) ([]Memory, error) {
+func (p *Planner) affected(now Snapshot, op string, path memento.Path, cond memento.Condition) ([]memento.Memory, error) {
 	head, exists, err := now.Head(path)
 	if err != nil {
 		return nil, err
 	}
 	if exists {
-		if err := p.checkCondition(cond, head, true); err != nil {
-			return nil, &Error{Op: op, Path: path, Err: err}
+		if err := p.checkCondition(cond, &head); err != nil {
+			return nil, &memento.Error{Op: op, Path: path, Err: err}
 		}
-		return []Memory{head}, nil
+		return []memento.Memory{head}, nil
 	}
 	below, err := now.Below(path, 0)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(below) == 0:
-		return nil, &Error{Op: op, Path: path, Err: cmp.Or(p.checkCondition(cond, Memory{}, false), ErrNotExist)}
-	case cond != Condition{}:
-		return nil, &Error{Op: op, Path: path, Err: ErrIsDir}
+		return nil, &memento.Error{Op: op, Path: path, Err: cmp.Or(p.checkCondition(cond, nil), memento.ErrNotExist)}
+	case cond != memento.Condition{}:
+		return nil, &memento.Error{Op: op, Path: path, Err: memento.ErrIsDir}
 	}
 	return below, p.sortByClearPath(below)
 }
 
 // sortByClearPath sorts memories, which are in order of the stored paths, by their
 // plaintext paths.
-func (p *Planner) sortByClearPath(memories []Memory) error {
+func (p *Planner) sortByClearPath(memories []memento.Memory) error {
 	if p.sealer == nil {
 		return nil
 	}
-	known := make(map[Path]Path, len(memories))
+	known := make(map[memento.Path]memento.Path, len(memories))
 	for _, m := range memories {
 		path, err := p.clearPath(m.Path)
 		if err != nil {
@@ -388,26 +388,26 @@ func (p *Planner) sortByClearPath(memories []Memory) error {
 		}
 		known[m.Path] = path
 	}
-	slices.SortFunc(memories, func(x, y Memory) int { return cmp.Compare(known[x.Path], known[y.Path]) })
+	slices.SortFunc(memories, func(x, y memento.Memory) int { return cmp.Compare(known[x.Path], known[y.Path]) })
 	return nil
 }
 
 // checkFree returns an error if there cannot be a memory at path, where there is none.
-func (p *Planner) checkFree(now Snapshot, path Path) *Error {
+func (p *Planner) checkFree(now Snapshot, path memento.Path) *memento.Error {
 	below, err := now.Below(path, 1)
 	if err != nil {
-		return &Error{Err: err}
+		return &memento.Error{Err: err}
 	}
 	if len(below) > 0 {
-		return &Error{Path: path, Err: ErrIsDir}
+		return &memento.Error{Path: path, Err: memento.ErrIsDir}
 	}
 	for dir := range path.Ancestors() {
 		_, exists, err := now.Head(dir)
 		if err != nil {
-			return &Error{Err: err}
+			return &memento.Error{Err: err}
 		}
 		if exists {
-			return &Error{Path: dir, Err: ErrNotDir}
+			return &memento.Error{Path: dir, Err: memento.ErrNotDir}
 		}
 	}
 	return nil
@@ -415,7 +415,7 @@ func (p *Planner) checkFree(now Snapshot, path Path) *Error {
 
 // settingsChanged reports whether a change was masked by other settings than the
 // store has. Those of the store do not change while a Planner is used.
-func (p *Planner) settingsChanged(maskedBy SettingsRevision) bool {
+func (p *Planner) settingsChanged(maskedBy memento.SettingsRevision) bool {
 	if maskedBy == "" {
 		return false
 	}
@@ -427,12 +427,12 @@ func (p *Planner) settingsChanged(maskedBy SettingsRevision) bool {
 
 // Applied returns the result of the changes planned so far, for backends to return from
 // Apply.
-func (p *Planner) Applied(versions []Version) Applied {
-	return Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings.clone()}
+func (p *Planner) Applied(versions []memento.Version) memento.Applied {
+	return memento.Applied{Versions: versions, Usage: p.Info.Usage, Limits: p.Info.Limits, Settings: p.Info.Settings.Clone()}
 }
 
 // clearPath returns the plaintext of a stored path.
-func (p *Planner) clearPath(path Path) (Path, error) {
+func (p *Planner) clearPath(path memento.Path) (memento.Path, error) {
 	if p.sealer == nil {
 		return path, nil
 	}
@@ -440,36 +440,36 @@ func (p *Planner) clearPath(path Path) (Path, error) {
 }
 
 // checkProtected returns ErrProtected if the store's settings make the path read-only.
-func (p *Planner) checkProtected(path Path) error {
+func (p *Planner) checkProtected(path memento.Path) error {
 	if len(p.Info.Settings.ReadOnly) == 0 {
 		return nil
 	}
 	path, err := p.clearPath(path)
-	if err == nil && matchAny(p.Info.Settings.ReadOnly, path) {
-		err = ErrProtected
+	if err == nil && p.Info.Settings.IsReadOnly(path) {
+		err = memento.ErrProtected
 	}
 	return err
 }
 
 // setHash sets the hash, and the digest, of m's contents.
-func (p *Planner) setHash(m *Memory) {
-	m.SHA256, m.Digest = HashContent(m.Content), ""
+func (p *Planner) setHash(m *memento.Memory) {
+	m.SHA256, m.Digest = memento.HashContent(m.Content), ""
 	if p.sealer != nil {
 		m.Digest = p.sealer.Digest(m.SHA256)
 	}
 }
 
 // pathLimits checks the store's limits of paths.
-func (p *Planner) pathLimits(path Path) error {
+func (p *Planner) pathLimits(path memento.Path) error {
 	path, err := p.clearPath(path)
 	if err != nil {
 		return err
 	}
 	if n := int64(len(path)); n > p.Info.Limits.PathBytes {
-		return &LimitError{Limit: LimitPathBytes, Max: p.Info.Limits.PathBytes, Want: n}
+		return &memento.LimitError{Limit: memento.LimitPathBytes, Max: p.Info.Limits.PathBytes, Want: n}
 	}
 	if n := int64(path.Depth()); n > p.Info.Limits.PathDepth {
-		return &LimitError{Limit: LimitPathDepth, Max: p.Info.Limits.PathDepth, Want: n}
+		return &memento.LimitError{Limit: memento.LimitPathDepth, Max: p.Info.Limits.PathDepth, Want: n}
 	}
 	return nil
 }
@@ -477,17 +477,17 @@ func (p *Planner) pathLimits(path Path) error {
 // checkGrowth adds the difference between before and after to the usage, and checks the
 // limits. A change that does not grow is never refused, so that a store above a lowered
 // limit can shrink.
-func (p *Planner) checkGrowth(before, after Memory) error {
+func (p *Planner) checkGrowth(before, after memento.Memory) error {
 	l, u := p.Info.Limits, &p.Info.Usage
 	grown := after.Size - before.Size
 	if grown > 0 && after.Size > l.MemoryBytes {
-		return &LimitError{Limit: LimitMemoryBytes, Max: l.MemoryBytes, Want: after.Size}
+		return &memento.LimitError{Limit: memento.LimitMemoryBytes, Max: l.MemoryBytes, Want: after.Size}
 	}
 	if before.ID == "" && u.Memories+1 > l.Memories {
-		return &LimitError{Limit: LimitMemories, Max: l.Memories, Used: u.Memories, Want: u.Memories + 1}
+		return &memento.LimitError{Limit: memento.LimitMemories, Max: l.Memories, Used: u.Memories, Want: u.Memories + 1}
 	}
 	if grown > 0 && u.Bytes+grown > l.Bytes {
-		return &LimitError{Limit: LimitBytes, Max: l.Bytes, Used: u.Bytes, Want: u.Bytes + grown}
+		return &memento.LimitError{Limit: memento.LimitBytes, Max: l.Bytes, Used: u.Bytes, Want: u.Bytes + grown}
 	}
 	if before.ID == "" {
 		u.Memories++
@@ -496,9 +496,9 @@ func (p *Planner) checkGrowth(before, after Memory) error {
 	return nil
 }
 
-func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
+func (p *Planner) effect(before, after memento.Memory, op memento.Operation) (Effect, error) {
 	p.Seq++
-	v := Version{
+	v := memento.Version{
 		ID:        NewVersionID(p.At, p.Seq),
 		Seq:       p.Seq,
 		Memory:    after.ID,
@@ -509,11 +509,11 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 		CreatedBy: p.By,
 		CreatedAt: p.At,
 	}
-	if op == Deleted {
+	if op == memento.Deleted {
 		v.Memory, v.Path = before.ID, before.Path
 		return Effect{Before: before, Version: v}, nil
 	}
-	rewrite := after.contentHash() != before.contentHash()
+	rewrite := contentHash(&after) != contentHash(&before)
 	switch {
 	case !rewrite:
 		after.SHA256, after.Content = before.SHA256, before.Content // as stored already; the contents are not written
@@ -522,7 +522,7 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 		if err != nil {
 			return Effect{}, err
 		}
-		after.Content, after.SHA256 = sealed, HashContent(sealed)
+		after.Content, after.SHA256 = sealed, memento.HashContent(sealed)
 	}
 	after.Version, after.UpdatedAt = v.ID, p.At
 	v.SHA256 = after.SHA256
@@ -530,20 +530,22 @@ func (p *Planner) effect(before, after Memory, op Operation) (Effect, error) {
 }
 
 // checkCondition returns ErrExist or ErrConflict if the condition does not hold for the
-// memory at the path.
-func (p *Planner) checkCondition(c Condition, m Memory, exists bool) error {
-	if c.kind == ifSHA256 && m.Digest != "" && p.sealer != nil {
-		c.value = p.sealer.Digest(c.value)
+// memory at the path, which is nil if there is none.
+func (p *Planner) checkCondition(c memento.Condition, m *memento.Memory) error {
+	if p.sealer == nil {
+		return c.Check(m, nil)
 	}
-	switch {
-	case c.kind == always:
-		return nil
-	case c.kind == ifAbsent && exists:
-		return ErrExist
-	case c.kind == ifAbsent,
-		c.kind == ifSHA256 && exists && c.value == m.contentHash(),
-		c.kind == ifVersion && exists && c.value == string(m.Version):
-		return nil
-	}
-	return ErrConflict
+	return c.Check(m, p.sealer.Digest)
 }
+
+// contentHash returns the value that is equal for equal contents.
+func contentHash(m *memento.Memory) string {
+	if m.Digest != "" {
+		return m.Digest
+	}
+	return m.SHA256
+}
+
+// errKeysChanged is the ErrConflict of a change that was sealed with other keys than
+// the store has.
+var errKeysChanged = fmt.Errorf("%w: the store's keys", memento.ErrConflict)

@@ -1,4 +1,4 @@
-package memento
+package maintenance
 
 import (
 	"context"
@@ -9,14 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"memento"
+	"memento/backend"
 )
 
 // versionTimes returns the times at which versions were made, between from and to, in
 // order, at most one for each hour. It reads at most maxVersionTimes versions of a
 // workspace's stores; fewer times are weaker evidence, so the error is on the safe side.
-func (u *Maintainer) versionTimes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
-	spaces := []Workspace{DefaultWorkspace}
-	if lister, ok := u.backend.(WorkspaceLister); ok {
+func (u *Runner) versionTimes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
+	spaces := []memento.Workspace{memento.DefaultWorkspace}
+	if lister, ok := u.backend.(backend.WorkspaceLister); ok {
 		var err error
 		if spaces, err = lister.Workspaces(ctx); err != nil {
 			return nil, err
@@ -25,16 +28,16 @@ func (u *Maintainer) versionTimes(ctx context.Context, from, to time.Time) ([]ti
 	hours := map[int64]time.Time{}
 	seen := 0
 	for _, ws := range spaces {
-		var stores []StoreID
-		for info, err := range u.backend.ListStores(ctx, ws, StoreListOptions{IncludeArchived: true}) {
+		var stores []memento.StoreID
+		for info, err := range u.backend.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				return nil, err
 			}
 			stores = append(stores, info.ID)
 		}
 		for _, id := range stores {
-			for v, err := range u.backend.ListVersions(ctx, id, VersionListOptions{CreatedFrom: from, CreatedTo: to}) {
-				if errors.Is(err, ErrNoStore) { // deleted meanwhile
+			for v, err := range u.backend.ListVersions(ctx, id, memento.VersionListOptions{CreatedFrom: from, CreatedTo: to}) {
+				if errors.Is(err, memento.ErrNoStore) { // deleted meanwhile
 					break
 				}
 				if err != nil {

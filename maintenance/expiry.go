@@ -1,4 +1,4 @@
-package memento
+package maintenance
 
 import (
 	"context"
@@ -6,16 +6,20 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"memento"
+	"memento/backend"
+	"memento/internal/times"
 )
 
 // An Expired describes a memory that has expired by its store's settings.
 type Expired struct {
-	Memory Memory    // without contents
-	Used   time.Time // when it was last read or written
+	Memory memento.Memory // without contents
+	Used   time.Time      // when it was last read or written
 }
 
 // readTimeError is by how much the recorded time of a read may be too early; see
-// [ReadMarker]. Memories expire later by this much, so that none in use expires.
+// [memento.ReadMarker]. Memories expire later by this much, so that none in use expires.
 const readTimeError = time.Hour
 
 // Expire removes the memories that have expired at the time at, and returns them,
@@ -25,13 +29,13 @@ const readTimeError = time.Hour
 // A memory that is written meanwhile stays, and so does one that is read-only.
 //
 // Expire trusts the time that it is given, and removes any number of memories. Programs
-// whose clock may be wrong use a [Maintainer].
-func (s *Store) Expire(ctx context.Context, at time.Time, dryRun bool) ([]Expired, error) {
-	return s.expire(ctx, at, maintenanceRun{dryRun: dryRun})
+// whose clock may be wrong use a [Runner].
+func Expire(ctx context.Context, s *memento.Store, at time.Time, dryRun bool) ([]Expired, error) {
+	return expire(ctx, s, at, run{dryRun: dryRun})
 }
 
-func (s *Store) expire(ctx context.Context, at time.Time, how maintenanceRun) ([]Expired, error) {
-	expired, living, err := s.expired(ctx, at)
+func expire(ctx context.Context, s *memento.Store, at time.Time, how run) ([]Expired, error) {
+	expired, living, err := findExpired(ctx, s, at)
 	if err != nil || len(expired) == 0 {
 		return nil, err
 	}
@@ -44,16 +48,16 @@ func (s *Store) expire(ctx context.Context, at time.Time, how maintenanceRun) ([
 	case held != nil:
 		return nil, held
 	}
-	by := Actor{Kind: ActorSystem, ID: "expiry"}
+	by := memento.Actor{Kind: memento.ActorSystem, ID: "expiry"}
 	var gone []Expired
 	for _, x := range expired {
-		_, err := s.Apply(ctx, by, Remove{Path: x.Memory.Path, If: IfVersion(x.Memory.Version)})
+		_, err := s.Apply(ctx, by, memento.Remove{Path: x.Memory.Path, If: memento.IfVersion(x.Memory.Version)})
 		switch {
 		case err == nil:
 			gone = append(gone, x)
 		case !isStaleOrProtected(err):
 			// The path may look sensitive, and this may be logged.
-			if at, ok := errors.AsType[*Error](err); ok {
+			if at, ok := errors.AsType[*memento.Error](err); ok {
 				err = at.Err
 			}
 			return gone, fmt.Errorf("expire memory %s: %w", x.Memory.ID, err)
@@ -64,12 +68,14 @@ func (s *Store) expire(ctx context.Context, at time.Time, how maintenanceRun) ([
 
 // isStaleOrProtected reports whether the change of a memory failed because another
 // change of the memory, or of the settings, came first.
-func isStaleOrProtected(err error) bool { return isStale(err) || errors.Is(err, ErrProtected) }
+func isStaleOrProtected(err error) bool {
+	return errors.Is(err, memento.ErrConflict) || errors.Is(err, memento.ErrNotExist) || errors.Is(err, memento.ErrIsDir) || errors.Is(err, memento.ErrProtected)
+}
 
-// expired returns the memories that have expired at the time at, and the number of all
+// findExpired returns the memories that have expired at the time at, and the number of all
 // memories.
-func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, living int64, err error) {
-	info, made, err := s.infoIfCreated(ctx)
+func findExpired(ctx context.Context, s *memento.Store, at time.Time) (expired []Expired, living int64, err error) {
+	info, made, err := s.InfoIfCreated(ctx)
 	if err != nil || !made {
 		return nil, 0, err
 	}
@@ -77,14 +83,12 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 	if settings.Expiry.After == 0 {
 		return nil, 0, nil
 	}
-	if s.marker != nil {
-		if err := s.marker.SyncReads(ctx); err != nil {
-			return nil, 0, err
-		}
+	if err := s.SyncReads(ctx); err != nil {
+		return nil, 0, err
 	}
 	// Memories that have expired, or whose times may be wrong.
-	var candidates []Memory
-	for e, err := range s.List(ctx, ListOptions{}) {
+	var candidates []memento.Memory
+	for e, err := range s.List(ctx, memento.ListOptions{}) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -93,25 +97,25 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 			continue
 		}
 		living++
-		old := settings.expires(m, at) || m.UpdatedAt.Sub(at) > maxSkew && !m.ReadAt.After(m.UpdatedAt)
-		if old && !matchAny(settings.Expiry.Keep, m.Path) && !matchAny(settings.ReadOnly, m.Path) {
+		old := expires(&settings.Expiry, m, at) || m.UpdatedAt.Sub(at) > times.MaxSkew && !m.ReadAt.After(m.UpdatedAt)
+		if old && !settings.Expiry.Keeps(m.Path) && !settings.IsReadOnly(m.Path) {
 			candidates = append(candidates, m)
 		}
 	}
 	if len(candidates) == 0 {
 		return nil, living, nil
 	}
-	seqs := map[VersionID]int64{}
+	seqs := map[memento.VersionID]int64{}
 	for _, m := range candidates {
 		seqs[m.Version] = 0
 	}
-	wrong, _, err := s.correctedTimes(ctx, at, seqs)
+	wrong, _, err := correctedTimes(ctx, s, at, seqs)
 	if err != nil {
 		return nil, living, err
 	}
 	for _, m := range candidates {
-		m.UpdatedAt = correctedTime(wrong, &Version{ID: m.Version, Seq: seqs[m.Version], CreatedAt: m.UpdatedAt})
-		if settings.expires(m, at) {
+		m.UpdatedAt = backend.TimeOf(wrong, &memento.Version{ID: m.Version, Seq: seqs[m.Version], CreatedAt: m.UpdatedAt})
+		if expires(&settings.Expiry, m, at) {
 			expired = append(expired, Expired{m, usedAt(m)})
 		}
 	}
@@ -120,7 +124,7 @@ func (s *Store) expired(ctx context.Context, at time.Time) (expired []Expired, l
 }
 
 // usedAt returns when a memory was last read or written.
-func usedAt(m Memory) time.Time {
+func usedAt(m memento.Memory) time.Time {
 	if m.ReadAt.After(m.UpdatedAt) {
 		return m.ReadAt
 	}
@@ -128,6 +132,6 @@ func usedAt(m Memory) time.Time {
 }
 
 // expires reports whether a memory has expired at the time at, by its own times.
-func (s *Settings) expires(m Memory, at time.Time) bool {
-	return at.Sub(usedAt(m)) >= s.Expiry.After+readTimeError
+func expires(e *memento.Expiry, m memento.Memory, at time.Time) bool {
+	return at.Sub(usedAt(m)) >= e.After+readTimeError
 }

@@ -1,6 +1,6 @@
-package memento
+package backend
 
-// A MetricSource is a [Backend] with metrics that servers show to operators, for example
+// A MetricSource is a [memento.Backend] with metrics that servers show to operators, for example
 // the number of connections to a database or of requests to a service.
 type MetricSource interface {
 	// Metrics returns the present values. It makes no requests and does not wait. The

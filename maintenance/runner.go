@@ -1,4 +1,4 @@
-package memento
+package maintenance
 
 import (
 	"cmp"
@@ -9,18 +9,22 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"memento"
+	"memento/backend"
+	"memento/internal/times"
 )
 
-// A Maintainer does maintenance for a process: it removes expired memories and prunes
+// A Runner does maintenance for a process: it removes expired memories and prunes
 // history, as the settings of the stores say. It never trusts a single clock, and never
 // removes more than usual without confirmation. A server creates one when it starts. A
 // program that does maintenance regularly creates one for each run.
 //
 // The machine's time is trusted if it agrees with the other evidence:
 //
-//   - The clock of the storage, if the backend is a [Clock]: it may differ by 5 minutes.
-//   - The mark, which is the last time that was trusted, kept by a [NoteKeeper]. If this
-//     Maintainer set it, the time that has passed since may exceed the time by a clock
+//   - The clock of the storage, if the backend is a [backend.Clock]: it may differ by 5 minutes.
+//   - The mark, which is the last time that was trusted, kept by a [backend.NoteKeeper]. If this
+//     Runner set it, the time that has passed since may exceed the time by a clock
 //     that cannot be set by at most 5 minutes, unless another process has trusted a
 //     later time. A clock that has jumped by at most 8 days is trusted again after it
 //     has kept pace for a day. If another process set the mark, it may be at most 8 days
@@ -33,17 +37,17 @@ import (
 // A time before the mark is trusted, since it removes less. A time that is not trusted
 // sets no mark.
 //
-// A Maintainer is safe for concurrent use.
+// A Runner is safe for concurrent use.
 //
 // Source: docs/reliability.md, "Nothing is removed on the word of one clock".
-type Maintainer struct {
-	backend     Backend
-	opts        MaintainerOptions
+type Runner struct {
+	backend     memento.Backend
+	opts        Options
 	id          string
 	countsSleep bool // whether elapsed counts the time that the machine sleeps
 
 	lock       chan struct{} // held during a check; guards the fields below
-	ownMark    *moment       // when this Maintainer set its last mark; nil if it has set none
+	ownMark    *moment       // when this Runner set its last mark; nil if it has set none
 	pacedSince *moment       // since when a clock that jumped has kept pace; nil if it has not jumped
 }
 
@@ -53,8 +57,8 @@ type moment struct {
 	elapsed time.Duration
 }
 
-// MaintainerOptions are the options of [NewMaintainer]; the zero value means all defaults.
-type MaintainerOptions struct {
+// Options are the options of [New]; the zero value means all defaults.
+type Options struct {
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 
@@ -79,9 +83,9 @@ const (
 	maxVersionTimes = 200_000 // the most versions that are read as evidence for a pause
 )
 
-// NewMaintainer returns a Maintainer for a backend.
-func NewMaintainer(b Backend, opts MaintainerOptions) *Maintainer {
-	u := &Maintainer{backend: b, opts: opts, id: rand.Text(), countsSleep: true, lock: make(chan struct{}, 1)}
+// New returns a Runner for a backend.
+func New(b memento.Backend, opts Options) *Runner {
+	u := &Runner{backend: b, opts: opts, id: rand.Text(), countsSleep: true, lock: make(chan struct{}, 1)}
 	if u.opts.Now == nil {
 		u.opts.Now = time.Now
 	}
@@ -133,21 +137,21 @@ type ClockCheck struct {
 // would set it back: the clock may be corrected soon. It removes nothing.
 //
 // Errors: as CheckClock.
-func (u *Maintainer) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
+func (u *Runner) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
 	return u.checkClock(ctx, checkAtStart)
 }
 
 // CheckClock checks the clock before a run, and sets the mark.
 //
 // Errors: a *ClockError; those of the backend.
-func (u *Maintainer) CheckClock(ctx context.Context) (ClockCheck, error) {
+func (u *Runner) CheckClock(ctx context.Context) (ClockCheck, error) {
 	return u.checkClock(ctx, checkBeforeRun)
 }
 
 // CheckClockDry checks the clock without setting the mark, for dry runs.
 //
 // Errors: as CheckClock.
-func (u *Maintainer) CheckClockDry(ctx context.Context) (ClockCheck, error) {
+func (u *Runner) CheckClockDry(ctx context.Context) (ClockCheck, error) {
 	return u.checkClock(ctx, checkDry)
 }
 
@@ -162,14 +166,14 @@ const (
 // A timeMark is the last time that was trusted.
 type timeMark struct {
 	At  time.Time `json:"at"`
-	By  string    `json:"by"`           // the Maintainer that set it
+	By  string    `json:"by"`           // the Runner that set it
 	Was time.Time `json:"was,omitzero"` // the mark before which At lies
 }
 
 // markName is the name of the note with the mark. It stays as in earlier versions.
 const markName = "upkeep"
 
-func (u *Maintainer) checkClock(ctx context.Context, when clockCheckMode) (j ClockCheck, err error) {
+func (u *Runner) checkClock(ctx context.Context, when clockCheckMode) (j ClockCheck, err error) {
 	select {
 	case u.lock <- struct{}{}:
 	case <-ctx.Done():
@@ -225,13 +229,13 @@ func (u *Maintainer) checkClock(ctx context.Context, when clockCheckMode) (j Clo
 
 // lastMark returns the mark, or zero if there is none or it cannot be read. ok reports
 // whether the backend keeps marks.
-func (u *Maintainer) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
-	notes, ok := u.backend.(NoteKeeper)
+func (u *Runner) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
+	notes, ok := u.backend.(backend.NoteKeeper)
 	if !ok {
 		return last, false, nil
 	}
 	text, err := notes.Note(ctx, markName)
-	if errors.Is(err, ErrUnsupported) {
+	if errors.Is(err, memento.ErrUnsupported) {
 		return last, false, nil
 	}
 	if err == nil && json.Unmarshal([]byte(text), &last) != nil {
@@ -240,16 +244,16 @@ func (u *Maintainer) lastMark(ctx context.Context) (last timeMark, ok bool, err 
 	return last, err == nil, err
 }
 
-func (u *Maintainer) setMark(ctx context.Context, m timeMark) error {
+func (u *Runner) setMark(ctx context.Context, m timeMark) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return u.backend.(NoteKeeper).SetNote(ctx, markName, string(text))
+	return u.backend.(backend.NoteKeeper).SetNote(ctx, markName, string(text))
 }
 
 // override returns err, except if Force overrides it.
-func (u *Maintainer) override(j *ClockCheck, err error) error {
+func (u *Runner) override(j *ClockCheck, err error) error {
 	if wrong, ok := errors.AsType[*ClockError](err); ok && u.opts.Force {
 		j.Forced = wrong
 		return nil
@@ -258,27 +262,27 @@ func (u *Maintainer) override(j *ClockCheck, err error) error {
 }
 
 // compareStorageClock returns the machine's time, and whether the storage's clock agrees.
-func (u *Maintainer) compareStorageClock(ctx context.Context) (agrees bool, at time.Time, err error) {
-	clock, ok := u.backend.(Clock)
+func (u *Runner) compareStorageClock(ctx context.Context) (agrees bool, at time.Time, err error) {
+	clock, ok := u.backend.(backend.Clock)
 	if !ok {
-		return false, storedTime(u.opts.Now()), nil
+		return false, times.Stored(u.opts.Now()), nil
 	}
 	began := u.opts.Now()
 	there, err := clock.StorageTime(ctx)
 	at = u.opts.Now()
 	switch {
-	case errors.Is(err, ErrUnsupported):
-		return false, storedTime(at), nil
+	case errors.Is(err, memento.ErrUnsupported):
+		return false, times.Stored(at), nil
 	case err != nil:
-		return false, storedTime(at), err
+		return false, times.Stored(at), err
 	case began.Sub(there) > clockSlack || there.Sub(at) > clockSlack:
-		return false, storedTime(at), &ClockError{ClockStorage, storedTime(at), there}
+		return false, times.Stored(at), &ClockError{ClockStorage, times.Stored(at), there}
 	}
-	return true, storedTime(at), nil
+	return true, times.Stored(at), nil
 }
 
 // compareMark compares the time with the last mark.
-func (u *Maintainer) compareMark(ctx context.Context, last timeMark, now moment) error {
+func (u *Runner) compareMark(ctx context.Context, last timeMark, now moment) error {
 	mine := last.By == u.id
 	if u.countsSleep && u.ownMark != nil {
 		ran := now.elapsed - u.ownMark.elapsed
@@ -305,7 +309,7 @@ func (u *Maintainer) compareMark(ctx context.Context, last timeMark, now moment)
 }
 
 // keepsPace reports whether a clock that has jumped has kept pace for paceTime since.
-func (u *Maintainer) keepsPace(now moment) bool {
+func (u *Runner) keepsPace(now moment) bool {
 	if u.pacedSince != nil {
 		ran := now.elapsed - u.pacedSince.elapsed
 		if (now.wall.Sub(u.pacedSince.wall) - ran).Abs() <= clockSlack {
@@ -318,7 +322,7 @@ func (u *Maintainer) keepsPace(now moment) bool {
 
 // checkGaps returns a *ClockError if between two times there is a gap of more than maxGap
 // in which no version was made.
-func (u *Maintainer) checkGaps(ctx context.Context, from, to time.Time) error {
+func (u *Runner) checkGaps(ctx context.Context, from, to time.Time) error {
 	times, err := u.versionTimes(ctx, from, to)
 	if err != nil {
 		return err
@@ -334,7 +338,7 @@ func (u *Maintainer) checkGaps(ctx context.Context, from, to time.Time) error {
 
 // checkAllGaps returns a *ClockError if a gap of more than maxGap between versions ended
 // within the last maxGap. empty reports that there are no versions.
-func (u *Maintainer) checkAllGaps(ctx context.Context, to time.Time) (empty bool, err error) {
+func (u *Runner) checkAllGaps(ctx context.Context, to time.Time) (empty bool, err error) {
 	times, err := u.versionTimes(ctx, time.Time{}, to)
 	if err != nil || len(times) == 0 {
 		return err == nil, err
@@ -353,19 +357,19 @@ func (u *Maintainer) checkAllGaps(ctx context.Context, to time.Time) (empty bool
 // Maintain does maintenance for every store of a workspace, archived ones included:
 // expired memories are removed, then history is pruned. It continues with the other
 // stores if a store fails or is held.
-func (u *Maintainer) Maintain(ctx context.Context, ws Workspace, j ClockCheck) iter.Seq2[MaintenanceResult, error] {
-	return func(yield func(MaintenanceResult, error) bool) {
-		var stores []StoreInfo // read completely first, since an open listing can keep a backend from pruning
-		for info, err := range u.backend.ListStores(ctx, ws, StoreListOptions{IncludeArchived: true}) {
+func (u *Runner) Maintain(ctx context.Context, ws memento.Workspace, j ClockCheck) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		var stores []memento.StoreInfo // read completely first, since an open listing can keep a backend from pruning
+		for info, err := range u.backend.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
-				yield(MaintenanceResult{}, err)
+				yield(Result{}, err)
 				return
 			}
 			stores = append(stores, info)
 		}
 		for _, info := range stores {
 			done, err := u.maintain(ctx, info, j)
-			if errors.Is(err, ErrNoStore) { // deleted meanwhile
+			if errors.Is(err, memento.ErrNoStore) { // deleted meanwhile
 				continue
 			}
 			if !yield(done, err) || ctx.Err() != nil {
@@ -375,17 +379,17 @@ func (u *Maintainer) Maintain(ctx context.Context, ws Workspace, j ClockCheck) i
 	}
 }
 
-// A MaintenanceResult says what maintenance did in one store.
-type MaintenanceResult struct {
-	Store   StoreInfo // before maintenance
+// A Result says what maintenance did in one store.
+type Result struct {
+	Store   memento.StoreInfo // before maintenance
 	Expired []Expired
-	Pruned  Pruned
+	Pruned  memento.Pruned
 	Held    []*HeldError // what was not removed because it is more than usual
 }
 
-func (u *Maintainer) maintain(ctx context.Context, info StoreInfo, j ClockCheck) (MaintenanceResult, error) {
-	done := MaintenanceResult{Store: info}
-	s, err := OpenStore(ctx, u.backend, info.Workspace, info.ID, nil) // no contents are written, so no detector is needed
+func (u *Runner) maintain(ctx context.Context, info memento.StoreInfo, j ClockCheck) (Result, error) {
+	done := Result{Store: info}
+	s, err := memento.OpenStore(ctx, u.backend, info.Workspace, info.ID, nil) // no contents are written, so no detector is needed
 	if err != nil {
 		return done, err
 	}
@@ -401,26 +405,26 @@ func (u *Maintainer) maintain(ctx context.Context, info StoreInfo, j ClockCheck)
 	return done, cmp.Or(expiring, collecting)
 }
 
-// Expire is [Store.Expire] at a checked time.
+// Expire is [memento.Store.Expire] at a checked time.
 //
 // Further errors: a *HeldError; with dryRun, together with what would expire.
-func (u *Maintainer) Expire(ctx context.Context, s *Store, j ClockCheck, dryRun bool) ([]Expired, error) {
-	return s.expire(ctx, j.At, u.runOptions(dryRun))
+func (u *Runner) Expire(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) ([]Expired, error) {
+	return expire(ctx, s, j.At, u.runOptions(dryRun))
 }
 
-// PruneHistory is [Store.PruneHistory] at a checked time.
+// PruneHistory is [memento.Store.PruneHistory] at a checked time.
 //
 // Further errors: a *HeldError; with dryRun, together with what would be removed.
-func (u *Maintainer) PruneHistory(ctx context.Context, s *Store, j ClockCheck, dryRun bool) (Pruned, error) {
-	sum, err := s.pruneHistory(ctx, j.At, u.runOptions(dryRun))
+func (u *Runner) PruneHistory(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) (memento.Pruned, error) {
+	sum, err := pruneHistory(ctx, s, j.At, u.runOptions(dryRun))
 	if !dryRun && errors.Is(err, ErrHeld) {
-		sum = Pruned{}
+		sum = memento.Pruned{}
 	}
 	return sum, err
 }
 
-func (u *Maintainer) runOptions(dryRun bool) maintenanceRun {
-	r := maintenanceRun{dryRun: dryRun, share: u.opts.Share}
+func (u *Runner) runOptions(dryRun bool) run {
+	r := run{dryRun: dryRun, share: u.opts.Share}
 	if u.opts.Force {
 		r.share = 0
 	}
