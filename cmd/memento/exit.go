@@ -45,7 +45,7 @@ func exitCodesTopic() *cobra.Command {
   3  a memory, directory, version, store or file does not exist
   4  conflict: it already exists, is of another kind, is read-only, is in use by
      another process, or was changed by another process; or an undo has conflicts
-  5  a limit would be exceeded
+  5  a limit would be exceeded, or an answer was cut off ("chat")
   6  a value, path or archive is invalid, or contains sensitive information
   7  storage error: it is full, read-only, damaged or unreachable, or denies access
   8  "expire", "gc" or "maintain" removed nothing, because a clock is wrong or because

@@ -33,7 +33,7 @@
 //	3  a memory, directory, version, store or file does not exist
 //	4  conflict: it already exists, is read-only or in use, or was changed by another
 //	   process, or an undo has conflicts
-//	5  a limit would be exceeded
+//	5  a limit would be exceeded, or an answer was cut off
 //	6  a value, path or archive is invalid, or contains sensitive information
 //	7  storage error
 //	8  maintenance removed nothing, because a clock is wrong or because it would have

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -302,6 +304,31 @@ func TestBrokenStream(t *testing.T) {
 			}
 		}
 		w.accepted(t)
+	}
+}
+
+// An error within a stream is tried again if it may not come again.
+func TestErrorInStream(t *testing.T) {
+	for kind, again := range map[string]int{"overloaded_error": 1, "invalid_request_error": 0} {
+		w := newWorld(t, nil, tea...)
+		requests := 0
+		failing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if requests++; requests > 1 {
+				w.upstream.ServeHTTP(rw, r)
+				return
+			}
+			rw.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(rw, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"content\":[]}}\n\n"+
+				"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\""+kind+"\",\"message\":\"Not now\"}}\n\n")
+		}))
+		t.Cleanup(failing.Close)
+		c := w.open(t, "sesn_1")
+		c.Client = anthropic.NewClient(option.WithBaseURL(failing.URL), option.WithAPIKey("key"))
+		_, err := c.Answer(t.Context(), "I like tea")
+		refused, _ := errors.AsType[*APIError](err)
+		if w.screen.again != again || (again == 0) != (refused != nil && refused.Type == kind && refused.Message == "Not now") {
+			t.Errorf("%s: %v, asked again %d times", kind, err, w.screen.again)
+		}
 	}
 }
 

@@ -128,6 +128,17 @@ func (c *Conversation) save() error {
 // interrupted answers a call that was not executed.
 const interrupted = "Error: The user interrupted the conversation before this call was executed. Nothing was changed."
 
+// callGrace is how long a call that has begun may take after an interruption.
+const callGrace = 10 * time.Second
+
+// withGrace returns a context that ends callGrace after ctx. A call that is cut off may
+// have an unknown outcome, and most end in a moment.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	calling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(callGrace, stop) })
+	return calling, stop
+}
+
 // executeCalls executes the calls in a message, in their order, and adds the message and
 // the results. When ctx ends, it finishes the call under way, and executes no further one.
 func (c *Conversation) executeCalls(ctx context.Context, message anthropic.BetaMessage) error {
@@ -135,6 +146,8 @@ func (c *Conversation) executeCalls(ctx context.Context, message anthropic.BetaM
 	if err := c.add(message.ToParam()); err != nil {
 		return err
 	}
+	calling, stop := withGrace(ctx)
+	defer stop()
 	var results []anthropic.BetaContentBlockParamUnion
 	for _, block := range message.Content {
 		if block.Type != "tool_use" {
@@ -146,7 +159,7 @@ func (c *Conversation) executeCalls(ctx context.Context, message anthropic.BetaM
 			if err != nil {
 				input = nil // not JSON: the result says so
 			}
-			result = c.Tool.RunBlock(context.WithoutCancel(ctx), input)
+			result = c.Tool.RunBlock(calling, input)
 			result.ToolUseID = block.ID
 			c.Screen.Note(describeCall(block.Name, block.Input, result))
 		}
