@@ -1,6 +1,11 @@
 package claudetest
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+
+	"memento/contextedit"
+)
 
 // A managed prompt is what the model sees of a request.
 type managed struct {
@@ -24,14 +29,74 @@ func (m managed) response() any {
 	return map[string]any{"applied_edits": m.applied}
 }
 
-// manage returns the prompt without what a compaction replaced.
+// manage makes the edits of the request, and leaves out what a compaction replaced.
 func (r *request) manage() (managed, *Error) {
-	visible := fromCompaction(r.messages)
-	visible, dropped := r.dropMismatches(visible)
+	visible, dropped := r.dropMismatches(fromCompaction(r.messages))
 	m := managed{visible: visible, transformations: dropped}
 	m.original = r.countFrame() + countMessages(m.visible)
 	m.tokens = m.original
+	config, err := contextedit.ParseConfig(encode(r.fields["context_management"]))
+	if err != nil {
+		return m, invalid("%v", err) // the rules have refused it already
+	}
+	if config.ClearToolUses == nil && config.ClearThinking == nil {
+		return m, nil
+	}
+	m.applied = []any{}
+	result, err := config.Edit(r.prompt(visible), &contextedit.Options{Estimate: r.countPart, ServerSide: true})
+	if err != nil {
+		return m, invalid("%v", err)
+	}
+	m.visible = decodeMessages(result.Messages)
+	m.tokens = r.countFrame() + countMessages(m.visible)
+	m.warned = result.Warned
+	for _, a := range result.Applied {
+		m.applied = append(m.applied, a)
+		m.clearedToolUses += a.ClearedToolUses
+		m.clearedThinkingTurns += a.ClearedThinkingTurns
+	}
 	return m, nil
+}
+
+// prompt returns the prompt with other messages, as JSON.
+func (r *request) prompt(messages []message) contextedit.Prompt {
+	p := contextedit.Prompt{Model: r.model, Tools: json.RawMessage("[]")}
+	if r.fields["tools"] != nil {
+		p.Tools = encode(r.fields["tools"])
+	}
+	for _, m := range messages {
+		p.Messages = append(p.Messages, encode(map[string]any{"role": m.role, "content": m.blocks}))
+	}
+	return p
+}
+
+// countPart counts what [contextedit] asks for: the frame, or a content block.
+func (r *request) countPart(part json.RawMessage) int {
+	if len(part) > 0 && part[0] == '[' {
+		return r.countFrame() // the tools; the system prompt is counted with them
+	}
+	b, err := decode(part)
+	if err != nil {
+		return 0
+	}
+	return countBlock(b)
+}
+
+// decodeMessages returns messages that were encoded by prompt.
+func decodeMessages(list []json.RawMessage) []message {
+	messages := make([]message, len(list))
+	for i, raw := range list {
+		object, err := decode(raw)
+		if err != nil {
+			panic("claudetest: " + err.Error())
+		}
+		messages[i].role = text(object, "role")
+		blocks, _ := object["content"].([]any)
+		for _, b := range blocks {
+			messages[i].blocks = append(messages[i].blocks, b.(map[string]any))
+		}
+	}
+	return messages
 }
 
 // fromCompaction returns the messages from the last compaction block on.

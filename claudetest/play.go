@@ -8,11 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
-)
 
-// WarningMark is how a warning that the context will be cleared begins; a message
-// that contains it makes the model take the turn OnWarning.
-const WarningMark = "<system_warning>Context"
+	"memento/contextedit"
+)
 
 // An answer is what the model says.
 type answer struct {
@@ -129,7 +127,7 @@ func (s *Scenario) play(r *request, visible []message) (*answer, *Error) {
 		}
 		return s.answer(r, p, *t, blocks)
 	}
-	if w := p.conversation.OnWarning; w != nil && p.side != 'w' && strings.Contains(seenIn(last), WarningMark) {
+	if w := p.conversation.OnWarning; w != nil && p.side != 'w' && strings.Contains(seenIn(last), contextedit.Warning) {
 		return makeSide('w', w)
 	}
 	sided := p.side

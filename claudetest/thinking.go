@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -174,4 +176,16 @@ func (r *request) lastSignature() (previous [8]byte) {
 		}
 	}
 	return previous
+}
+
+// NewThinking returns a thinking block as the model would begin its answer to a POST
+// /v1/messages with: valid behind the prompt of body, and behind no other on models
+// that bind thinking. Errors: [*Error] if the request is not valid.
+func NewThinking(body []byte, thought string, o *Options) (json.RawMessage, error) {
+	header := http.Header{"Anthropic-Version": {versions[0]}, "Anthropic-Beta": needed}
+	r, err := parse(body, header, o.withDefaults(), parameters)
+	if err != nil {
+		return nil, err
+	}
+	return encode(r.newThought(thought)), nil
 }
