@@ -110,7 +110,7 @@ type use struct {
 	message, block             int             // of the tool_use
 	resultMessage, resultBlock int             // of the tool_result
 	result, input              json.RawMessage // the cleared blocks; input is nil if it is kept
-	freed                      int             // tokens that clearing saves; 0 if it is not worth it
+	freed                      int             // tokens that clearing saves; negative for a short result
 	cleared                    bool            // in the given history already
 }
 
@@ -247,7 +247,6 @@ func (e *editor) findUses(c ClearToolUses) {
 					u.input = tool.with("input", json.RawMessage("{}"))
 					u.freed += tool.tokens - e.Estimate(u.input)
 				}
-				u.freed = max(0, u.freed)
 			}
 			e.uses = append(e.uses, u)
 		}
@@ -330,7 +329,7 @@ func (e *editor) decide(b int) {
 		return
 	}
 	freed := e.freed[until] - e.freed[e.state.ToolUses]
-	if freed == 0 || e.tokens(freed) < c.ClearAtLeast {
+	if freed <= 0 || e.tokens(freed) < c.ClearAtLeast {
 		return
 	}
 	if e.warns && last.role == "user" && !last.warned && !e.state.Warned {
@@ -382,7 +381,7 @@ func (e *editor) result() Result {
 	touched := map[int]bool{}
 	uses := AppliedEdit{Type: TypeClearToolUses}
 	for _, u := range e.uses[:e.state.ToolUses] {
-		if u.freed == 0 {
+		if u.cleared {
 			continue
 		}
 		uses.ClearedToolUses++
