@@ -122,6 +122,9 @@ func runAll(ctx context.Context, o options, names []string) bool {
 			result = err.Error()
 		case err != nil:
 			found := asFailures(err)
+			if _, printed := errors.AsType[failures](err); !printed {
+				fmt.Println(err)
+			}
 			result = "FAIL: " + found.Error()
 			for _, f := range found {
 				failed = append(failed, failure{s.name + ": " + f.name, f.output})

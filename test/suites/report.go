@@ -44,7 +44,7 @@ func asFailures(err error) failures {
 func report(results []string, failed failures) string {
 	lines := append([]string{""}, results...)
 	if len(failed) > 0 {
-		lines = append(lines, "", fmt.Sprintf("%d failed; their whole output is above:", len(failed)))
+		lines = append(lines, "", fmt.Sprintf("%d failed; all that they printed is above:", len(failed)))
 		lines = append(lines, failed.lines(failureLines-2)...)
 	}
 	return strings.Join(lines, "\n") + "\n"
