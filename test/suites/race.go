@@ -23,9 +23,10 @@ var unraced = map[string]string{
 // unracedTests match tests that would race the same code again with a slower backend, and
 // why. As for go test -skip, what follows a slash matches their parts.
 var unracedTests = map[string]string{
-	"TestOver(Dirstore|Pgstore|S3store)": "of cryptstore, over backends whose own tests race",
-	"TestSecondServer":                   "of s3store, again on another server",
-	"TestScripts":                        "of the command, whose processes run packages with tests of their own",
+	"Test(Names)?Over(SQLitestore|Dirstore|Pgstore|S3store)": "of cryptstore, over backends whose own tests race",
+	"TestCrash|TestPowerCut":                                 "of dirstore, whose processes make one change and die",
+	"TestSecondServer":                                       "of s3store, again on another server",
+	"TestScripts":                                            "of the command, whose processes run packages with tests of their own",
 }
 
 // sequential are the groups of storetest that make one call after the other. What a backend
@@ -86,7 +87,7 @@ func raceTests(ctx context.Context, o options) error {
 func skippedTests(o options) map[string]string {
 	tests := maps.Clone(unracedTests)
 	if !o.long {
-		tests["Test(Backend|Over.*)/("+strings.Join(sequential, "|")+")"] = "of storetest, one call after the other; with -long they are"
+		tests["Test(Backend|(Names)?Over.*)/("+strings.Join(sequential, "|")+")"] = "of storetest, one call after the other; with -long they are"
 		for dir, names := range single {
 			tests[strings.Join(names, "|")] = "of " + dir + ", in one goroutine; with -long they are"
 		}

@@ -23,7 +23,7 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-func TestOverMemstore(t *testing.T) { TestBackend(t) }
+func TestNamesOverMemstore(t *testing.T) { TestBackend(t) }
 
 func TestScripts(t *testing.T) { t.Error() }
 
@@ -31,13 +31,13 @@ func TestScriptsToo(t *testing.T) { t.Error() }
 `)
 	rest := []string{
 		"module TestBackend/documents_too", "module TestBackend/concurrency",
-		"module TestOverMemstore/documents_too", "module TestOverMemstore/concurrency",
+		"module TestNamesOverMemstore/documents_too", "module TestNamesOverMemstore/concurrency",
 		"module TestScriptsToo",
 	}
 	for _, long := range []bool{false, true} {
 		want := rest
 		if long {
-			want = append([]string{"module TestBackend/documents", "module TestOverMemstore/documents"}, rest...)
+			want = append([]string{"module TestBackend/documents", "module TestNamesOverMemstore/documents"}, rest...)
 		}
 		failed, _ := errors.AsType[failures](testModule(t.Context(), dir, nil, "-skip", skipPattern(skippedTests(options{long: long})), "./..."))
 		var got []string
