@@ -31,6 +31,10 @@
 //   - [Settings] and [Limits] belong to a store: whether secrets are masked before
 //     they are written, what expires, how long history lasts, what is read-only.
 //
+// Programs that do more import more: package local opens a store in one call, package
+// maintenance removes what has expired, package apikey has the keys of servers, and
+// package backend is for authors of a [Backend].
+//
 // # Guarantees
 //
 // A write that returned without an error is durable, and in the history. A change

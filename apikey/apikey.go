@@ -1,3 +1,6 @@
+// Package apikey has the API keys of servers: what a [Key] may do ([Role]), how it is made
+// ([New]) and checked, and the interface of backends that keep keys ([Keeper]). Only the
+// hash of a key's secret is stored.
 package apikey
 
 import (

@@ -17,9 +17,9 @@ import (
 // versionTimes returns the times at which versions were made, between from and to, in
 // order, at most one for each hour. It reads at most maxVersionTimes versions of a
 // workspace's stores; fewer times are weaker evidence, so the error is on the safe side.
-func (u *Runner) versionTimes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
+func (r *Runner) versionTimes(ctx context.Context, from, to time.Time) ([]time.Time, error) {
 	spaces := []memento.Workspace{memento.DefaultWorkspace}
-	if lister, ok := u.backend.(backend.WorkspaceLister); ok {
+	if lister, ok := r.backend.(backend.WorkspaceLister); ok {
 		var err error
 		if spaces, err = lister.Workspaces(ctx); err != nil {
 			return nil, err
@@ -29,14 +29,14 @@ func (u *Runner) versionTimes(ctx context.Context, from, to time.Time) ([]time.T
 	seen := 0
 	for _, ws := range spaces {
 		var stores []memento.StoreID
-		for info, err := range u.backend.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
+		for info, err := range r.backend.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				return nil, err
 			}
 			stores = append(stores, info.ID)
 		}
 		for _, id := range stores {
-			for v, err := range u.backend.ListVersions(ctx, id, memento.VersionListOptions{CreatedFrom: from, CreatedTo: to}) {
+			for v, err := range r.backend.ListVersions(ctx, id, memento.VersionListOptions{CreatedFrom: from, CreatedTo: to}) {
 				if errors.Is(err, memento.ErrNoStore) { // deleted meanwhile
 					break
 				}

@@ -146,7 +146,7 @@ func TestMaintain(t *testing.T) {
 		Versions int64
 	}
 	got := map[string]done{}
-	for u, err := range maintenance.New(b, maintenance.Options{Force: true}).Maintain(t.Context(), workspace, maintenance.ClockCheck{At: *now}) {
+	for u, err := range maintenance.New(b, maintenance.Options{Force: true}).Run(t.Context(), workspace, maintenance.ClockCheck{At: *now}) {
 		if err != nil {
 			t.Error(err)
 		}

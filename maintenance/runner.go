@@ -1,3 +1,9 @@
+// Package maintenance does what becomes due as time goes by: it removes memories that have
+// expired and versions that history no longer retains, as the settings of each store say.
+//
+// Start with [New] and [Runner.Run]. A [Runner] believes no single clock, and holds what
+// would remove more than usual ([HeldError]). [Expire], [PruneHistory] and [Prune] work on
+// one store and trust the time that they are given.
 package maintenance
 
 import (
@@ -85,15 +91,15 @@ const (
 
 // New returns a Runner for a backend.
 func New(b memento.Backend, opts Options) *Runner {
-	u := &Runner{backend: b, opts: opts, id: rand.Text(), countsSleep: true, lock: make(chan struct{}, 1)}
-	if u.opts.Now == nil {
-		u.opts.Now = time.Now
+	r := &Runner{backend: b, opts: opts, id: rand.Text(), countsSleep: true, lock: make(chan struct{}, 1)}
+	if r.opts.Now == nil {
+		r.opts.Now = time.Now
 	}
-	u.opts.Share = cmp.Or(u.opts.Share, DefaultShare)
-	if u.opts.Elapsed == nil {
-		u.opts.Elapsed, u.countsSleep = newElapsed()
+	r.opts.Share = cmp.Or(r.opts.Share, DefaultShare)
+	if r.opts.Elapsed == nil {
+		r.opts.Elapsed, r.countsSleep = newElapsed()
 	}
-	return u
+	return r
 }
 
 // A ClockError says why the time is not trusted. It is [ErrHeld].
@@ -137,22 +143,22 @@ type ClockCheck struct {
 // would set it back: the clock may be corrected soon. It removes nothing.
 //
 // Errors: as CheckClock.
-func (u *Runner) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
-	return u.checkClock(ctx, checkAtStart)
+func (r *Runner) CheckClockAtStart(ctx context.Context) (ClockCheck, error) {
+	return r.checkClock(ctx, checkAtStart)
 }
 
 // CheckClock checks the clock before a run, and sets the mark.
 //
 // Errors: a *ClockError; those of the backend.
-func (u *Runner) CheckClock(ctx context.Context) (ClockCheck, error) {
-	return u.checkClock(ctx, checkBeforeRun)
+func (r *Runner) CheckClock(ctx context.Context) (ClockCheck, error) {
+	return r.checkClock(ctx, checkBeforeRun)
 }
 
 // CheckClockDry checks the clock without setting the mark, for dry runs.
 //
 // Errors: as CheckClock.
-func (u *Runner) CheckClockDry(ctx context.Context) (ClockCheck, error) {
-	return u.checkClock(ctx, checkDry)
+func (r *Runner) CheckClockDry(ctx context.Context) (ClockCheck, error) {
+	return r.checkClock(ctx, checkDry)
 }
 
 type clockCheckMode int
@@ -173,64 +179,64 @@ type timeMark struct {
 // markName is the name of the note with the mark. It stays as in earlier versions.
 const markName = "upkeep"
 
-func (u *Runner) checkClock(ctx context.Context, when clockCheckMode) (j ClockCheck, err error) {
+func (r *Runner) checkClock(ctx context.Context, when clockCheckMode) (j ClockCheck, err error) {
 	select {
-	case u.lock <- struct{}{}:
+	case r.lock <- struct{}{}:
 	case <-ctx.Done():
 		return j, ctx.Err()
 	}
-	defer func() { <-u.lock }()
-	agrees, at, err := u.compareStorageClock(ctx)
+	defer func() { <-r.lock }()
+	agrees, at, err := r.compareStorageClock(ctx)
 	j.At = at
-	elapsed := u.opts.Elapsed()
-	if err := u.override(&j, err); err != nil {
+	elapsed := r.opts.Elapsed()
+	if err := r.override(&j, err); err != nil {
 		return j, err
 	}
-	last, ok, err := u.lastMark(ctx)
+	last, ok, err := r.lastMark(ctx)
 	if err != nil || !ok && agrees {
 		return j, err
 	}
 	empty := false
 	switch {
 	case !last.At.IsZero():
-		err = u.compareMark(ctx, last, moment{at, elapsed})
+		err = r.compareMark(ctx, last, moment{at, elapsed})
 	case !agrees:
-		empty, err = u.checkAllGaps(ctx, at)
-		if gap, is := errors.AsType[*ClockError](err); is && ok && !u.opts.Force && when != checkDry {
+		empty, err = r.checkAllGaps(ctx, at)
+		if gap, is := errors.AsType[*ClockError](err); is && ok && !r.opts.Force && when != checkDry {
 			// Versions written from now on must not count as evidence.
-			if noted := u.setMark(ctx, timeMark{At: gap.Other}); noted != nil {
+			if noted := r.setMark(ctx, timeMark{At: gap.Other}); noted != nil {
 				return j, noted
 			}
 		}
 	}
-	if err := u.override(&j, err); err != nil {
+	if err := r.override(&j, err); err != nil {
 		return j, err
 	}
-	u.pacedSince = nil
+	r.pacedSince = nil
 	if behind := last.At.Sub(at); behind > clockSlack {
 		j.Behind = behind
 	}
 	if !ok || empty || when == checkDry || when == checkAtStart && j.Behind > 0 {
 		return j, nil
 	}
-	next := timeMark{At: at, By: u.id}
-	if j.Behind > 0 && !u.opts.Force {
+	next := timeMark{At: at, By: r.id}
+	if j.Behind > 0 && !r.opts.Force {
 		next.Was = last.At
 		if last.Was.After(last.At) {
 			next.Was = last.Was
 		}
 	}
-	if err := u.setMark(ctx, next); err != nil {
+	if err := r.setMark(ctx, next); err != nil {
 		return j, err
 	}
-	u.ownMark = &moment{at, elapsed}
+	r.ownMark = &moment{at, elapsed}
 	return j, nil
 }
 
 // lastMark returns the mark, or zero if there is none or it cannot be read. ok reports
 // whether the backend keeps marks.
-func (u *Runner) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
-	notes, ok := u.backend.(backend.NoteKeeper)
+func (r *Runner) lastMark(ctx context.Context) (last timeMark, ok bool, err error) {
+	notes, ok := r.backend.(backend.NoteKeeper)
 	if !ok {
 		return last, false, nil
 	}
@@ -244,17 +250,17 @@ func (u *Runner) lastMark(ctx context.Context) (last timeMark, ok bool, err erro
 	return last, err == nil, err
 }
 
-func (u *Runner) setMark(ctx context.Context, m timeMark) error {
+func (r *Runner) setMark(ctx context.Context, m timeMark) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return u.backend.(backend.NoteKeeper).SetNote(ctx, markName, string(text))
+	return r.backend.(backend.NoteKeeper).SetNote(ctx, markName, string(text))
 }
 
 // override returns err, except if Force overrides it.
-func (u *Runner) override(j *ClockCheck, err error) error {
-	if wrong, ok := errors.AsType[*ClockError](err); ok && u.opts.Force {
+func (r *Runner) override(j *ClockCheck, err error) error {
+	if wrong, ok := errors.AsType[*ClockError](err); ok && r.opts.Force {
 		j.Forced = wrong
 		return nil
 	}
@@ -262,14 +268,14 @@ func (u *Runner) override(j *ClockCheck, err error) error {
 }
 
 // compareStorageClock returns the machine's time, and whether the storage's clock agrees.
-func (u *Runner) compareStorageClock(ctx context.Context) (agrees bool, at time.Time, err error) {
-	clock, ok := u.backend.(backend.Clock)
+func (r *Runner) compareStorageClock(ctx context.Context) (agrees bool, at time.Time, err error) {
+	clock, ok := r.backend.(backend.Clock)
 	if !ok {
-		return false, times.Stored(u.opts.Now()), nil
+		return false, times.Stored(r.opts.Now()), nil
 	}
-	began := u.opts.Now()
+	began := r.opts.Now()
 	there, err := clock.StorageTime(ctx)
-	at = u.opts.Now()
+	at = r.opts.Now()
 	switch {
 	case errors.Is(err, memento.ErrUnsupported):
 		return false, times.Stored(at), nil
@@ -282,11 +288,11 @@ func (u *Runner) compareStorageClock(ctx context.Context) (agrees bool, at time.
 }
 
 // compareMark compares the time with the last mark.
-func (u *Runner) compareMark(ctx context.Context, last timeMark, now moment) error {
-	mine := last.By == u.id
-	if u.countsSleep && u.ownMark != nil {
-		ran := now.elapsed - u.ownMark.elapsed
-		expected := u.ownMark.wall.Add(ran)
+func (r *Runner) compareMark(ctx context.Context, last timeMark, now moment) error {
+	mine := last.By == r.id
+	if r.countsSleep && r.ownMark != nil {
+		ran := now.elapsed - r.ownMark.elapsed
+		expected := r.ownMark.wall.Add(ran)
 		back := now.wall.Sub(last.Was)
 		switch {
 		case !mine && last.At.Sub(expected) > clockSlack: // another process trusts a later time
@@ -296,7 +302,7 @@ func (u *Runner) compareMark(ctx context.Context, last timeMark, now moment) err
 			}
 		case mine && !last.Was.IsZero() && back >= -clockSlack && back <= ran+maxGap:
 			return nil // a clock that was set back is right again
-		case now.wall.Sub(expected) <= maxGap && u.keepsPace(now):
+		case now.wall.Sub(expected) <= maxGap && r.keepsPace(now):
 			return nil
 		default:
 			return &ClockError{ClockMoved, now.wall, expected}
@@ -305,25 +311,25 @@ func (u *Runner) compareMark(ctx context.Context, last timeMark, now moment) err
 	if now.wall.Sub(last.At) <= maxGap {
 		return nil
 	}
-	return u.checkGaps(ctx, last.At, now.wall)
+	return r.checkGaps(ctx, last.At, now.wall)
 }
 
 // keepsPace reports whether a clock that has jumped has kept pace for paceTime since.
-func (u *Runner) keepsPace(now moment) bool {
-	if u.pacedSince != nil {
-		ran := now.elapsed - u.pacedSince.elapsed
-		if (now.wall.Sub(u.pacedSince.wall) - ran).Abs() <= clockSlack {
+func (r *Runner) keepsPace(now moment) bool {
+	if r.pacedSince != nil {
+		ran := now.elapsed - r.pacedSince.elapsed
+		if (now.wall.Sub(r.pacedSince.wall) - ran).Abs() <= clockSlack {
 			return ran >= paceTime
 		}
 	}
-	u.pacedSince = &now
+	r.pacedSince = &now
 	return false
 }
 
 // checkGaps returns a *ClockError if between two times there is a gap of more than maxGap
 // in which no version was made.
-func (u *Runner) checkGaps(ctx context.Context, from, to time.Time) error {
-	times, err := u.versionTimes(ctx, from, to)
+func (r *Runner) checkGaps(ctx context.Context, from, to time.Time) error {
+	times, err := r.versionTimes(ctx, from, to)
 	if err != nil {
 		return err
 	}
@@ -338,8 +344,8 @@ func (u *Runner) checkGaps(ctx context.Context, from, to time.Time) error {
 
 // checkAllGaps returns a *ClockError if a gap of more than maxGap between versions ended
 // within the last maxGap. empty reports that there are no versions.
-func (u *Runner) checkAllGaps(ctx context.Context, to time.Time) (empty bool, err error) {
-	times, err := u.versionTimes(ctx, time.Time{}, to)
+func (r *Runner) checkAllGaps(ctx context.Context, to time.Time) (empty bool, err error) {
+	times, err := r.versionTimes(ctx, time.Time{}, to)
 	if err != nil || len(times) == 0 {
 		return err == nil, err
 	}
@@ -354,13 +360,13 @@ func (u *Runner) checkAllGaps(ctx context.Context, to time.Time) (empty bool, er
 	return false, nil
 }
 
-// Maintain does maintenance for every store of a workspace, archived ones included:
+// Run does maintenance for every store of a workspace, archived ones included:
 // expired memories are removed, then history is pruned. It continues with the other
 // stores if a store fails or is held.
-func (u *Runner) Maintain(ctx context.Context, ws memento.Workspace, j ClockCheck) iter.Seq2[Result, error] {
+func (r *Runner) Run(ctx context.Context, ws memento.Workspace, j ClockCheck) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		var stores []memento.StoreInfo // read completely first, since an open listing can keep a backend from pruning
-		for info, err := range u.backend.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
+		for info, err := range r.backend.ListStores(ctx, ws, memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				yield(Result{}, err)
 				return
@@ -368,7 +374,7 @@ func (u *Runner) Maintain(ctx context.Context, ws memento.Workspace, j ClockChec
 			stores = append(stores, info)
 		}
 		for _, info := range stores {
-			done, err := u.maintain(ctx, info, j)
+			done, err := r.maintain(ctx, info, j)
 			if errors.Is(err, memento.ErrNoStore) { // deleted meanwhile
 				continue
 			}
@@ -387,15 +393,15 @@ type Result struct {
 	Held    []*HeldError // what was not removed because it is more than usual
 }
 
-func (u *Runner) maintain(ctx context.Context, info memento.StoreInfo, j ClockCheck) (Result, error) {
+func (r *Runner) maintain(ctx context.Context, info memento.StoreInfo, j ClockCheck) (Result, error) {
 	done := Result{Store: info}
-	s, err := memento.OpenStore(ctx, u.backend, info.Workspace, info.ID, nil) // no contents are written, so no detector is needed
+	s, err := memento.OpenStore(ctx, r.backend, info.Workspace, info.ID, nil) // no contents are written, so no detector is needed
 	if err != nil {
 		return done, err
 	}
 	var expiring, collecting error
-	done.Expired, expiring = u.Expire(ctx, s, j, false)
-	done.Pruned, collecting = u.PruneHistory(ctx, s, j, false)
+	done.Expired, expiring = r.Expire(ctx, s, j, false)
+	done.Pruned, collecting = r.PruneHistory(ctx, s, j, false)
 	for _, err := range []*error{&expiring, &collecting} {
 		if held, ok := errors.AsType[*HeldError](*err); ok {
 			done.Held = append(done.Held, held)
@@ -408,25 +414,25 @@ func (u *Runner) maintain(ctx context.Context, info memento.StoreInfo, j ClockCh
 // Expire is [memento.Store.Expire] at a checked time.
 //
 // Further errors: a *HeldError; with dryRun, together with what would expire.
-func (u *Runner) Expire(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) ([]Expired, error) {
-	return expire(ctx, s, j.At, u.runOptions(dryRun))
+func (r *Runner) Expire(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) ([]Expired, error) {
+	return expire(ctx, s, j.At, r.runOptions(dryRun))
 }
 
 // PruneHistory is [memento.Store.PruneHistory] at a checked time.
 //
 // Further errors: a *HeldError; with dryRun, together with what would be removed.
-func (u *Runner) PruneHistory(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) (memento.Pruned, error) {
-	sum, err := pruneHistory(ctx, s, j.At, u.runOptions(dryRun))
+func (r *Runner) PruneHistory(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) (memento.Pruned, error) {
+	sum, err := pruneHistory(ctx, s, j.At, r.runOptions(dryRun))
 	if !dryRun && errors.Is(err, ErrHeld) {
 		sum = memento.Pruned{}
 	}
 	return sum, err
 }
 
-func (u *Runner) runOptions(dryRun bool) run {
-	r := run{dryRun: dryRun, share: u.opts.Share}
-	if u.opts.Force {
-		r.share = 0
+func (r *Runner) runOptions(dryRun bool) run {
+	o := run{dryRun: dryRun, share: r.opts.Share}
+	if r.opts.Force {
+		o.share = 0
 	}
-	return r
+	return o
 }

@@ -118,7 +118,7 @@ func (m *maintainer) once(ctx context.Context) {
 	}
 	held := map[memento.StoreID]string{}
 	for ws := range spaces {
-		for u, err := range m.keeper.Maintain(ctx, ws, j) {
+		for u, err := range m.keeper.Run(ctx, ws, j) {
 			if ctx.Err() != nil {
 				return
 			}

@@ -38,7 +38,7 @@ import (
 	"memento"
 	"memento/apikey"
 	"memento/backend"
-	"memento/internal/readnotes"
+	"memento/backend/readnotes"
 	"memento/internal/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/readnotes"
+	"memento/backend/readnotes"
 )
 
 // readTiming says when read marks are sent. The server takes the time of the request as

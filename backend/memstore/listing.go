@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend/rollup"
 	"memento/internal/listing"
-	"memento/internal/rollup"
 )
 
 // List yields the memories below a directory in byte order of path.

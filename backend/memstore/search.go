@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"memento"
-	"memento/internal/textindex"
+	"memento/backend/textindex"
 )
 
 const defaultMatches = 20

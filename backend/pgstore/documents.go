@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/internal/rollup"
+	"memento/backend/rollup"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"

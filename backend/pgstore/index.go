@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/internal/textindex"
+	"memento/backend/textindex"
 
 	"github.com/jackc/pgx/v5"
 )

@@ -55,7 +55,7 @@ import (
 	"memento"
 	"memento/apikey"
 	"memento/backend"
-	"memento/internal/readnotes"
+	"memento/backend/readnotes"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/readnotes"
+	"memento/backend/readnotes"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/internal/textindex"
+	"memento/backend/textindex"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/readnotes"
+	"memento/backend/readnotes"
 )
 
 // Read times are noted in memory, and written regularly: one object for each store, with

@@ -42,9 +42,9 @@ import (
 	"memento"
 	"memento/apikey"
 	"memento/backend"
+	"memento/backend/readnotes"
 	"memento/internal/keyedlock"
 	"memento/internal/lru"
-	"memento/internal/readnotes"
 )
 
 // A Location says where to keep stores.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/internal/rollup"
+	"memento/backend/rollup"
 
 	"zombiezen.com/go/sqlite"
 )

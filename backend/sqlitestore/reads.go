@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/internal/readnotes"
+	"memento/backend/readnotes"
 )
 
 // flushTimeout is how long writing read times waits for other processes. They are not worth

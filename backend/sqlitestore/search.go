@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"memento"
-	"memento/internal/textindex"
+	"memento/backend/textindex"
 
 	"zombiezen.com/go/sqlite"
 )

@@ -34,8 +34,8 @@ import (
 	"memento"
 	"memento/apikey"
 	"memento/backend"
+	"memento/backend/readnotes"
 	"memento/internal/migrations"
-	"memento/internal/readnotes"
 	"memento/internal/textcache"
 
 	"zombiezen.com/go/sqlite"

@@ -117,7 +117,7 @@ func (e *env) runOf(keeper *maintenance.Runner) (done maintenance.Result, err er
 	if err != nil {
 		return done, err
 	}
-	for u, err := range keeper.Maintain(e.Context(), workspace, j) {
+	for u, err := range keeper.Run(e.Context(), workspace, j) {
 		if err != nil {
 			e.Fatalf("Maintain: %v", err)
 		}

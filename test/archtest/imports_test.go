@@ -18,7 +18,7 @@ type rules struct {
 
 var (
 	// kit is what every author of a backend may use.
-	kit       = []string{".", "internal", "backend", "apikey"}
+	kit       = []string{".", "internal", "backend", "backend/textindex", "backend/readnotes", "backend/rollup", "apikey"}
 	backends  = []string{"backend/memstore", "backend/sqlitestore", "backend/dirstore", "backend/pgstore", "backend/s3store"}
 	frontEnds = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
 
@@ -42,6 +42,10 @@ var allowed = map[string]rules{
 	"backend":     {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
 	"maintenance": {own: []string{".", "internal", "backend"}},
 	"apikey":      {own: []string{".", "internal"}},
+
+	"backend/textindex": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
+	"backend/readnotes": {own: []string{".", "internal"}},
+	"backend/rollup":    {own: []string{".", "internal"}},
 
 	"backend/memstore":    {own: kit},
 	"backend/sqlitestore": {own: kit, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
@@ -190,12 +194,12 @@ func TestFault(t *testing.T) {
 		{"path.go", "golang.org/x/text/unicode/norm", true},
 		{"store.go", "golang.org/x/sync/errgroup", false},
 		{"store.go", "memento/backend/memstore", false},
-		{"store.go", "memento/internal/textindex", false},
+		{"store.go", "memento/backend/textindex", false},
 		{"store.go", "memento/internal/lines", true},
 		{"internal/lines/lines.go", "memento", false},
-		{"internal/lines/lines.go", "memento/internal/textindex", false},
+		{"internal/lines/lines.go", "memento/backend/textindex", false},
 		{"internal/keyedlock/keyedlock.go", "memento/internal/refcount", true},
-		{"internal/textindex/words.go", "memento/internal/lines", true},
+		{"backend/textindex/words.go", "memento/internal/lines", true},
 		{"backend/s3store/s3store.go", "memento/internal/lru", true},
 		{"archive/tar.go", "memento/internal/lines", false},
 		{"store.go", "memento/backend", false},
@@ -204,7 +208,7 @@ func TestFault(t *testing.T) {
 		{"store_test.go", "memento/backend/memstore", true},
 		{"store_test.go", "memento/backend/sqlitestore", false},
 		{"backend/sqlitestore/open.go", "memento", true},
-		{"backend/sqlitestore/open.go", "memento/internal/textindex", true},
+		{"backend/sqlitestore/open.go", "memento/backend/textindex", true},
 		{"backend/sqlitestore/open.go", "zombiezen.com/go/sqlite/sqlitex", true},
 		{"backend/sqlitestore/open.go", "zombiezen.com/go/sqlitenot", false},
 		{"backend/sqlitestore/open.go", "memento/backend/memstore", false},
@@ -237,7 +241,7 @@ func TestFault(t *testing.T) {
 		{"cmd/memento/root.go", "github.com/stretchr/testify/assert", false},
 		{"examples/agent/main.go", "memento/backend/sqlitestore", true},
 		{"test/bench/main.go", "memento/cmd/memento", false},
-		{"archive/tar.go", "memento/internal/textindex", false},
+		{"archive/tar.go", "memento/backend/textindex", false},
 		{"newroom/new.go", "strings", false},
 	} {
 		e := edge{file: tt.file, test: strings.HasSuffix(tt.file, "_test.go"), path: tt.imported}
