@@ -87,7 +87,7 @@ func (t *Tool) Interrupted(ctx context.Context, c Call) ResultBlock {
 	if !c.Writes() {
 		return t.RunCall(ctx, c)
 	}
-	return ResultBlock{Type: "tool_result", ToolUseID: c.ID, Content: fmt.Sprintf(textCancelled, c.path), IsError: true}
+	return ResultBlock{Type: "tool_result", ToolUseID: c.ID, Content: t.opts.Profile.errorText(fmt.Sprintf(textCancelled, c.path)), IsError: true}
 }
 
 // RunBlock executes a whole tool_use block, or a bare input as [Tool.Run] takes

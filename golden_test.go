@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata/tool")
 //	store            limits of the store, as JSON
 //	settings         settings of the store, as JSON; what is left out is the default
 //	tool             options of the tool, as JSON
+//	profile NAME     the profile of the tool
 //	put P            a memory that is there already, at the store's path P
 //	put P xN         the same, its text N times
 //	archive          the store is archived here

@@ -104,7 +104,11 @@ func (m *mount) agentPath(p Path) string {
 
 // refused is a refusal with the general sentence for err. path is the agent's.
 func (m *mount) refused(path string, err error) error {
-	return &ToolError{Text: m.failure(path, err), Err: err}
+	e := &ToolError{Text: m.failure(path, err), Err: err}
+	if e.Text == fmt.Sprintf(textMissing, path) { // the only general sentence that profiles have
+		e.sentence, e.args = textMissing, []any{path}
+	}
+	return e
 }
 
 // addMounts adds the mounts and their direct entries to a tree. A mount that cannot

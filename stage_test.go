@@ -60,6 +60,12 @@ func (s *stage) set(t *testing.T, section *txtar.File) bool {
 		}
 	case "tool":
 		decode(t, section.Data, &s.opts)
+	case "profile":
+		profile, err := memento.ProfileNamed(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.opts.Profile = profile
 	case "put":
 		p, count, many := strings.Cut(rest, " x")
 		text := string(section.Data)

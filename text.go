@@ -19,18 +19,18 @@ const (
 	textDirectory   = "Here're the files and directories up to 2 levels deep in %s, excluding hidden items and node_modules:\n" // P
 	textFile        = "Here's the content of %s with line numbers:\n"                                                           // P
 	textCreated     = "File created successfully at: %s"                                                                        // P
-	textReplaced    = "The memory file has been edited."
-	textInserted    = "The file %s has been edited."  // P
-	textDeleted     = "Successfully deleted %s"       // P
-	textRenamed     = "Successfully renamed %s to %s" // old P, new P
-	textDirEntry    = "%s\t%s"                        // size, path
+	textReplaced    = "The memory file has been edited.%.0s"                                                                    // P, which only a Profile shows
+	textInserted    = "The file %s has been edited."                                                                            // P
+	textDeleted     = "Successfully deleted %s"                                                                                 // P
+	textRenamed     = "Successfully renamed %s to %s"                                                                           // old P, new P
+	textDirEntry    = "%s\t%s"                                                                                                  // size, path
 	textMoreEntries = "[Only the first %d of %d entries are shown. View a subdirectory to see what is in it.]"
 )
 
 // Documented refusals.
 const (
 	textViewMissing   = "The path %s does not exist. Please provide a valid path."        // P
-	textTooManyLines  = "File %s exceeds maximum line limit of 999,999 lines."            // P
+	textTooManyLines  = "File %s exceeds maximum line limit of 999,999 lines.%.0s"        // P, number of lines, which only a Profile shows
 	textExists        = "Error: File %s already exists"                                   // P
 	textEditMissing   = "Error: The path %s does not exist. Please provide a valid path." // P
 	textNoMatch       = "No replacement was performed, old_str `%s` did not appear verbatim in %s."

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"log/slog"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -366,6 +367,9 @@ func closed(t *testing.T) memento.Backend {
 func TestEverySentence(t *testing.T) {
 	var answers, refusals []string
 	for _, file := range transcripts(t) {
+		if strings.HasPrefix(filepath.Base(file), "profile_") {
+			continue // texts of others
+		}
 		conversation, err := txtar.ParseFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -431,7 +435,7 @@ func sentencesOf(t *testing.T, name string) map[string]*regexp.Regexp {
 				t.Fatal(err)
 			}
 			id := spec.Names[0].Name
-			pattern := formatPattern(format)
+			pattern := formatPattern(strings.ReplaceAll(format, "%.0s", "")) // which shows nothing
 			if strings.HasPrefix(id, "text") && !slices.Contains(parts, id) {
 				pattern = "^" + pattern
 				if !slices.Contains(beginnings, id) {

@@ -32,6 +32,8 @@ type ToolOptions struct {
 	CreateOverwrites bool
 	// ReadOnly lets the agent view everything, but change nothing.
 	ReadOnly bool
+	// Profile has the texts of answers; nil means those of the documentation.
+	Profile *Profile
 	// ViewChars is the most characters of a file that one view shows, line
 	// numbers included; 0 means 16,000.
 	ViewChars int
@@ -85,6 +87,9 @@ type Result struct {
 type ToolError struct {
 	Text string
 	Err  error
+
+	sentence string // of text.go, and what is filled in: for a Profile
+	args     []any
 }
 
 func (e *ToolError) Error() string { return e.Text }
@@ -103,7 +108,7 @@ func (t *Tool) Run(ctx context.Context, input []byte) Result {
 
 func (t *Tool) runCall(ctx context.Context, c Call) Result {
 	if c.run == nil {
-		return Result{Content: cmp.Or(c.refused, errNoCommand).Error(), IsError: true}
+		return Result{Content: t.opts.Profile.errorText(cmp.Or(c.refused, errNoCommand).Error()), IsError: true}
 	}
 	text, err := c.run(ctx, t)
 	if err == nil {
@@ -136,7 +141,8 @@ type lineRange struct{ start, end int }
 
 func (r *lineRange) String() string { return fmt.Sprintf("%d, %d", r.start, r.end) }
 
-func (t *Tool) view(ctx context.Context, path string, span *lineRange) (string, error) {
+func (t *Tool) view(ctx context.Context, path string, span *lineRange) (answer string, err error) {
+	defer t.inProfile("view", &err)
 	p, err := t.locate(path)
 	switch {
 	case err != nil:
@@ -170,9 +176,9 @@ func (t *Tool) view(ctx context.Context, path string, span *lineRange) (string, 
 		}
 	}
 	if total > maxLines {
-		return "", refusal(ErrTooLarge, textTooManyLines, path)
+		return "", refusal(ErrTooLarge, textTooManyLines, path, strconv.Itoa(total))
 	}
-	header := fmt.Sprintf(textFile, path)
+	header := t.say(textFile, path)
 	if total == 0 {
 		return strings.TrimSuffix(header, "\n"), nil
 	}
@@ -204,12 +210,13 @@ func (t *Tool) viewDir(ctx context.Context, path string, p location, span *lineR
 	case span != nil:
 		return "", refusal(ErrIsDir, textRangeOnDir, path)
 	}
-	return tr.show(path, t.opts.ViewEntries) + notices, nil
+	return tr.show(t.say(textDirectory, path), path, t.opts.ViewEntries, t.opts.Profile.size) + notices, nil
 }
 
 // Create makes a file. It refuses a path that exists, unless
 // [ToolOptions].CreateOverwrites is set and it is a file.
-func (t *Tool) Create(ctx context.Context, path, text string) (string, error) {
+func (t *Tool) Create(ctx context.Context, path, text string) (answer string, err error) {
+	defer t.inProfile("create", &err)
 	p, err := t.locateWritable(path)
 	switch {
 	case err != nil:
@@ -234,12 +241,13 @@ func (t *Tool) Create(ctx context.Context, path, text string) (string, error) {
 	case err != nil:
 		return "", p.refused(path, err)
 	}
-	return fmt.Sprintf(textCreated, path) + p.notices(path, r), nil
+	return t.say(textCreated, path) + p.notices(path, r), nil
 }
 
 // StrReplace replaces the only occurrence of old in a file by new. Both are
 // taken literally and may span lines.
-func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, error) {
+func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (answer string, err error) {
+	defer t.inProfile("str_replace", &err)
 	p, err := t.locateFile(path, textEditMissing)
 	if err != nil {
 		return "", err
@@ -264,7 +272,7 @@ func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, e
 		return "", p.refused(path, err)
 	}
 	from, to := done.offsetAfter(at), done.offsetAfter(at+len(new))
-	text := textReplaced
+	text := t.say(textReplaced, path)
 	if shown := snippet(done.Memory.Content, from, to, t.opts.ViewChars); shown != "" {
 		text += "\n" + shown
 	}
@@ -272,7 +280,8 @@ func (t *Tool) StrReplace(ctx context.Context, path, old, new string) (string, e
 }
 
 // Insert inserts text, as whole lines, after the given line of a file; 0 inserts it at the top.
-func (t *Tool) Insert(ctx context.Context, path string, line int, text string) (string, error) {
+func (t *Tool) Insert(ctx context.Context, path string, line int, text string) (answer string, err error) {
+	defer t.inProfile("insert", &err)
 	p, err := t.locateFile(path, textMissing)
 	if err != nil {
 		return "", err
@@ -287,11 +296,12 @@ func (t *Tool) Insert(ctx context.Context, path string, line int, text string) (
 	case err != nil:
 		return "", p.refused(path, err)
 	}
-	return fmt.Sprintf(textInserted, path) + p.notices(path, done.Receipt), nil
+	return t.say(textInserted, path) + p.notices(path, done.Receipt), nil
 }
 
 // Delete removes a file, or a directory with everything in it.
-func (t *Tool) Delete(ctx context.Context, path string) (string, error) {
+func (t *Tool) Delete(ctx context.Context, path string) (answer string, err error) {
+	defer t.inProfile("delete", &err)
 	p, err := t.locateWritable(path)
 	switch {
 	case err != nil:
@@ -306,11 +316,12 @@ func (t *Tool) Delete(ctx context.Context, path string) (string, error) {
 	if _, err := p.store.Apply(ctx, t.opts.Actor, Remove{Path: p.path}); err != nil {
 		return "", p.refused(path, err)
 	}
-	return fmt.Sprintf(textDeleted, path), nil
+	return t.say(textDeleted, path), nil
 }
 
 // Rename moves a file or a directory. It never overwrites.
-func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, error) {
+func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (answer string, err error) {
+	defer t.inProfile("rename", &err)
 	from, err := t.locateWritable(oldPath)
 	if err != nil {
 		return "", err
@@ -360,11 +371,11 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (string, err
 	case err != nil:
 		return "", from.refused(newPath, err)
 	}
-	return fmt.Sprintf(textRenamed, oldPath, newPath), nil
+	return t.say(textRenamed, oldPath, newPath), nil
 }
 
 func refusal(err error, format string, args ...any) error {
-	return &ToolError{Text: fmt.Sprintf(format, args...), Err: err}
+	return &ToolError{Text: fmt.Sprintf(format, args...), Err: err, sentence: format, args: args}
 }
 
 func isContextError(err error) bool {

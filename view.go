@@ -140,18 +140,18 @@ func (t *tree) parent(name string) int {
 	return i
 }
 
-// show returns the directory, then its entries depth-first by name, at most limit
-// of them. p is the directory's path as the agent gave it.
-func (t *tree) show(p string, limit int) string {
+// show returns the header, the directory, then its entries depth-first by name, at most
+// limit of them. p is the directory's path as the agent gave it.
+func (t *tree) show(header, p string, limit int, size func(int64) string) string {
 	slices.SortFunc(t.items, func(a, b treeItem) int { return byName(a.name, b.name) })
 	base := strings.TrimSuffix(p, "/")
 	shown := t.items[:min(len(t.items), limit)]
 	var b strings.Builder
-	b.Grow(len(p) + 128 + len(shown)*(len(base)+40))
-	fmt.Fprintf(&b, textDirectory+textDirEntry, p, humanSize(t.total), base)
+	b.Grow(len(header) + len(p) + 128 + len(shown)*(len(base)+40))
+	fmt.Fprintf(&b, "%s"+textDirEntry, header, size(t.total), base)
 	for _, it := range shown {
 		b.WriteByte('\n')
-		b.WriteString(humanSize(it.size))
+		b.WriteString(size(it.size))
 		b.WriteByte('\t')
 		b.WriteString(base)
 		b.WriteByte('/')

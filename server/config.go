@@ -99,6 +99,7 @@ type Tool struct {
 	ViewChars        int
 	ViewEntries      int
 	CreateOverwrites bool
+	Profile          string // one of memento.ProfileNames
 }
 
 // Default returns the configuration without any setting given.

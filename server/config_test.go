@@ -121,7 +121,7 @@ oidc:
   audience: &name "memento: #1"
   workspace_claim: *name
   default_role: write
-tool: {view_chars: 100, create_overwrites: true}
+tool: {view_chars: 100, create_overwrites: true, profile: python}
 webhooks:
   - url: https://app.example/hook
     secret_file: `+secret+`

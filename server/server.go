@@ -103,6 +103,10 @@ func New(c Config, d Deps) (*Server, error) {
 		backend: d.Backend, interval: c.Maintenance.Interval, logger: s.logger, metrics: s.metrics, health: s.health,
 		keeper: maintenance.New(d.Backend, maintenance.Options{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
 	}
+	profile, err := memento.ProfileNamed(c.Tool.Profile)
+	if err != nil {
+		return nil, err
+	}
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
 		Observe:    s.observed,
@@ -113,7 +117,7 @@ func New(c Config, d Deps) (*Server, error) {
 		MaxBody: c.MaxBody, MaxImport: c.MaxImport, MaxConcurrent: c.MaxConcurrent, Timeout: c.Timeout,
 		MemoryBudget: s.budget,
 		Rate:         httpapi.Rate{Reads: c.Rate.Reads, Writes: c.Rate.Writes, Burst: c.Rate.Burst},
-		Tool:         memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites},
+		Tool:         memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites, Profile: profile},
 	})
 	if err != nil {
 		return nil, err

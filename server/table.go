@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"memento"
 	"memento/apikey"
 )
 
@@ -135,6 +136,8 @@ func Settings() []Setting {
 			"maximum number of entries of a directory in one view"),
 		row("tool.create_overwrites", "false", boolean, func(c *Config) *bool { return &c.Tool.CreateOverwrites },
 			"let the create command of the tool replace existing files"),
+		row("tool.profile", memento.ProfileDocumentation, word(memento.ProfileNames()...), func(c *Config) *string { return &c.Tool.Profile },
+			"texts of the tool's answers: those of its documentation (`documentation`), or of the SDKs' local tools (`typescript`, `python`)"),
 
 		{Key: "webhooks", Form: "list", Meaning: "endpoints that are notified of created, archived and deleted stores; see below", Unset: "none"},
 	}

@@ -24,6 +24,7 @@ type toolFlags struct {
 	mounts           []string
 	session          string
 	createOverwrites bool
+	profile          string
 	viewChars        int
 }
 
@@ -73,8 +74,10 @@ each run.`,
 	flags.StringArrayVar(&f.mounts, "mount", nil, "show a store as a directory: `NAME=STORE`, or NAME=STORE:ro if it is read-only; can be repeated")
 	flags.StringVar(&f.session, "session", "", "session ID to record changes under (env MEMENTO_SESSION; default a new one)")
 	flags.BoolVar(&f.createOverwrites, "create-overwrites", false, "let create overwrite an existing file")
+	flags.StringVar(&f.profile, "profile", memento.ProfileDocumentation, "texts of the answers: documentation (those of the tool's documentation), or typescript or python (those of the SDKs' local tools)")
 	flags.IntVar(&f.viewChars, "view-chars", 0, "maximum number of characters that one view of a file shows (default 16000)")
 	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
+	_ = c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(memento.ProfileNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.AddCommand(a.toolViewCommand(f), a.toolCreateCommand(f), a.toolReplaceCommand(f),
 		a.toolInsertCommand(f), a.toolDeleteCommand(f), a.toolRenameCommand(f))
 	return c
@@ -85,6 +88,10 @@ each run.`,
 func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool) error) error {
 	if f.viewChars < 0 {
 		return usage("--view-chars is %d; it must not be negative", f.viewChars)
+	}
+	profile, err := memento.ProfileNamed(f.profile)
+	if err != nil {
+		return usageError{fmt.Errorf("--profile: %w", err)}
 	}
 	mounts, err := a.parseMounts(f.mounts)
 	if err != nil {
@@ -100,6 +107,7 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 	opts := &memento.ToolOptions{
 		Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
 		CreateOverwrites: f.createOverwrites,
+		Profile:          profile,
 		ViewChars:        f.viewChars,
 		Logger:           slog.New(slog.NewTextHandler(a.stderr, nil)),
 	}
