@@ -154,15 +154,6 @@ func unescape(s string) string {
 	return b.String()
 }
 
-func anyHidden(p Path) bool {
-	for name := range p.Segments() {
-		if hidden(name) {
-			return true
-		}
-	}
-	return false
-}
-
 // truncated returns at most n bytes of a text that is only echoed.
 func truncated(text string, n int) string {
 	if len(text) <= n {

@@ -174,3 +174,14 @@ func (p Path) Moved(from, to Path) Path {
 	}
 	return to.Join(string(p[len(from.Prefix()):]))
 }
+
+// IsHidden reports whether the memory tool never shows the memory at p, because one of
+// its names begins with a dot or is node_modules.
+func (p Path) IsHidden() bool {
+	for name := range p.Segments() {
+		if hidden(name) {
+			return true
+		}
+	}
+	return false
+}

@@ -227,7 +227,7 @@ func (t *Tool) Create(ctx context.Context, path, text string) (answer string, er
 		return "", t.refuseRoot(p)
 	case p.slash:
 		return "", refusal(ErrInvalidPath, textInvalidPath, path, reasonSlashEnd)
-	case anyHidden(p.path):
+	case p.path.IsHidden():
 		return "", refusal(ErrInvalidPath, textInvalidPath, path, reasonHidden)
 	}
 	put := Put{Path: p.path, Content: text, If: IfAbsent()}
@@ -334,13 +334,13 @@ func (t *Tool) Rename(ctx context.Context, oldPath, newPath string) (answer stri
 		return "", refusal(ErrInvalidPath, textRootRename, from.root)
 	case from.outsideMounts():
 		return "", refusal(ErrNotExist, textMissing, oldPath)
-	case (from.mount != to.mount || to.path.IsRoot() || anyHidden(to.path)) && !from.exists(ctx):
+	case (from.mount != to.mount || to.path.IsRoot() || to.path.IsHidden()) && !from.exists(ctx):
 		return "", refusal(ErrNotExist, textMissing, oldPath)
 	case to.path.IsRoot():
 		return "", refusal(ErrExist, textDestination, newPath)
 	case to.outsideMounts():
 		return "", t.refuseOutsideMounts(newPath)
-	case anyHidden(to.path):
+	case to.path.IsHidden():
 		return "", refusal(ErrInvalidPath, textInvalidPath, newPath, reasonHidden)
 	case from.slash && from.isFile(ctx):
 		return "", refusal(ErrNotExist, textMissing, oldPath)

@@ -156,7 +156,7 @@ func (f *folder) compareNames(infos []fs.FileInfo, at memento.Path) (unsure []un
 		switch {
 		case !ok:
 			continue // cannot be a memory
-		case known == nil && hidden(p):
+		case known == nil && p.IsHidden():
 			continue // hidden file of another program
 		case info.IsDir():
 			if known != nil && known.row != nil {
@@ -218,7 +218,7 @@ func (f *folder) unchanged(root *os.Root, p memento.Path, r *row) bool {
 	case err != nil:
 		return r == nil && !errors.Is(err, fs.ErrClosed)
 	case r == nil:
-		return classify(info, nil) != file || hidden(p) || f.isAlias(root, p)
+		return classify(info, nil) != file || p.IsHidden() || f.isAlias(root, p)
 	case r.print != printOf(info):
 		return false
 	case r.status.kind != managed || !r.racy():

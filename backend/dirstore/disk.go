@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -92,13 +91,6 @@ func kindReason(info fs.FileInfo) string {
 		return "a special file is in its place"
 	}
 	return "a hard link to another file is in its place"
-}
-
-// hidden reports whether a path has a name that the memory tool never shows: one that
-// begins with a dot, or node_modules. Files of other programs with such names (of
-// editors, of git) do not become memories.
-func hidden(p memento.Path) bool {
-	return strings.Contains(string(p), "/.") || strings.Contains(string(p)+"/", "/node_modules/")
 }
 
 var (

@@ -226,7 +226,7 @@ func (f *folder) obstacle(op string, p memento.Path) error {
 }
 
 func obstacleReason(p memento.Path, info fs.FileInfo) string {
-	if classify(info, nil) == file && hidden(p) {
+	if classify(info, nil) == file && p.IsHidden() {
 		return "a hidden file of another program is in its place"
 	}
 	return kindReason(info)

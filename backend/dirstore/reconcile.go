@@ -204,7 +204,7 @@ func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) err
 			w.leftovers = append(w.leftovers, left)
 		}
 	}
-	if sit.disk == file && r == nil && head == nil && hidden(p) {
+	if sit.disk == file && r == nil && head == nil && p.IsHidden() {
 		sit.disk = special // a hidden file of another program
 	}
 	if sit.same && r.status.kind == managed && r.racy() {

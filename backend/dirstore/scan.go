@@ -56,7 +56,7 @@ func (f *folder) scan(ctx context.Context, heads map[memento.Path]*memento.Memor
 // prepare collects what the names on disk do not show.
 func (s *scanner) prepare(heads map[memento.Path]*memento.Memory) {
 	for p := range heads {
-		if hidden(p) {
+		if p.IsHidden() {
 			for dir := range p.Ancestors() {
 				if s.wanted == nil {
 					s.wanted = map[memento.Path]bool{}
@@ -106,7 +106,7 @@ func (s *scanner) walk(ctx context.Context, dir *os.Root, at memento.Path, disk 
 			s.result.found[p] = found{disk + name, info}
 			continue
 		}
-		if known == nil && hidden(p) && !s.wanted[p] {
+		if known == nil && p.IsHidden() && !s.wanted[p] {
 			continue
 		}
 		if err := s.walkInto(ctx, dir, info, p, disk+name+"/"); err != nil {
