@@ -48,6 +48,8 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 			return nil, err
 		}
 		a.end()
+		t.bounded++
+		t.newPages += a.newPages()
 		return a, nil
 	})
 	if err != nil {
@@ -57,6 +59,22 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 		b.texts.Put(m.SHA256, cachedText{m.Content, done.store, m.Version})
 	}
 	return done.planner.Applied(done.versions), nil
+}
+
+// pagesPerVersion is more than a version adds to the tables and indexes, except for its
+// texts: usually it is less than one page.
+const pagesPerVersion = 16
+
+// newPages returns the most pages that the changes add to the database.
+func (a *apply) newPages() (pages int64) {
+	const usable = 2048 // bytes of a text in a page, at least
+	for _, v := range a.versions {
+		pages += pagesPerVersion + int64(len(v.Path))/usable
+	}
+	for _, m := range a.written {
+		pages += int64(len(m.Content))/usable + 1
+	}
+	return pages
 }
 
 // describe is Apply without changes: it only returns the state of the store.

@@ -49,6 +49,7 @@ type diskSpace struct {
 	reserve      *reserve.File // nil if there is no reserve
 	pageSize     int64         // bytes in a page
 	coveredPages int64         // how many pages the database may have without another check
+	pages        int64         // how many it has at most, unless another process has added some since seenAt
 	seenAt       time.Time     // when the reserve was last found complete
 	full         atomic.Bool   // whether an ordinary write found no space, and no later check has found any
 	released     bool          // whether the reserve is released at present
@@ -86,12 +87,27 @@ func (s *diskSpace) recheck() bool {
 	return !full
 }
 
+// covers reports whether the reserve surely has space for an ordinary transaction that adds
+// at most so many pages, counted from when the reserve was last found complete. Counting the
+// pages of the database would take longer.
+func (s *diskSpace) covers(newPages int64) bool {
+	if s.reserve == nil {
+		return true
+	}
+	if s.pages+newPages > s.coveredPages || time.Since(s.seenAt) >= reserveFresh {
+		return false
+	}
+	s.pages += newPages
+	return true
+}
+
 // reserveFor makes sure that a database of so many pages fits onto the medium, also if
 // the log must still be copied into it. Errors: isFull.
 func (s *diskSpace) reserveFor(pages int64) error {
 	if s.reserve == nil {
 		return nil
 	}
+	s.pages = pages
 	if pages <= s.coveredPages && time.Since(s.seenAt) < reserveFresh {
 		return nil
 	}
@@ -111,6 +127,9 @@ func (s *diskSpace) reserveFor(pages int64) error {
 		size = s.reserve.Size()
 	}
 	s.coveredPages = (s.fileSize() + max(0, size-s.baseSize/2)) / s.pageSize
+	if size >= need {
+		s.seenAt = time.Now()
+	}
 	return nil
 }
 

@@ -25,8 +25,12 @@ const (
 )
 
 // reserveSpace makes sure that the log, including the open transaction, can be copied to
-// the database. An ordinary transaction leaves half of the reserve for removals.
-func (w *writer) reserveSpace(ordinary bool) error {
+// the database. An ordinary transaction leaves half of the reserve for removals. newPages
+// is the most pages that it adds, or -1.
+func (w *writer) reserveSpace(ordinary bool, newPages int64) error {
+	if newPages >= 0 && w.space.covers(newPages) {
+		return nil
+	}
 	var pages int64
 	if _, err := w.conn.one(`PRAGMA page_count`, func(s *sqlite.Stmt) { pages = s.ColumnInt64(0) }); err != nil {
 		return err

@@ -21,8 +21,8 @@ type fileIdentity struct {
 	path       string
 	dir        string // the folder of path
 	file       fs.FileInfo
-	log        fs.FileInfo                 // nil if there was none
-	checkedDir atomic.Pointer[fs.FileInfo] // the directory when both names were last checked, if its time is old enough to show later changes
+	log        fs.FileInfo              // nil if there was none
+	checkedDir atomic.Pointer[dirState] // the directory when both names were last checked, if its time is old enough to show later changes
 }
 
 // dirTimeGranularity returns how far apart two changes to a directory must be to have
@@ -56,18 +56,19 @@ func (i *fileIdentity) addLog() {
 // check returns errMoved if there is another file or another log at the path. As long as
 // the names in the directory do not change, this takes one system call.
 func (i *fileIdentity) check() error {
-	dir, err := os.Stat(i.dir)
+	dir, err := statDir(i.dir)
 	if err != nil {
 		return errMoved
 	}
-	if seen := i.checkedDir.Load(); seen != nil && os.SameFile(*seen, dir) && dir.ModTime().Equal((*seen).ModTime()) {
+	if seen := i.checkedDir.Load(); seen != nil && seen.isSame(&dir) {
 		return nil
 	}
 	if !isAt(i.path, i.file) || i.log != nil && !isAt(i.path+"-wal", i.log) {
 		return errMoved
 	}
-	if made := dir.ModTime(); time.Since(made) > dirTimeGranularity(made) {
-		i.checkedDir.Store(&dir)
+	if made := dir.changed(); time.Since(made) > dirTimeGranularity(made) {
+		seen := dir // a copy, so that dir itself is not allocated each time
+		i.checkedDir.Store(&seen)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 type tx struct {
 	*conn
 	stores   map[int64]*storeState // states of the stores that jobs have used
+	bounded  int                   // number of jobs that have added to newPages
+	newPages int64                 // the most pages that these jobs add to the database
 	lowSpace bool                  // whether deleted contents may stay in free pages until the file has shrunk
 }
 

@@ -247,7 +247,11 @@ func (w *writer) transact(jobs []*job) bool {
 	if err := t.flush(); err != nil {
 		return lost(err)
 	}
-	if err := w.reserveSpace(ordinary); err != nil {
+	newPages := int64(-1)
+	if ordinary && t.bounded == len(jobs) {
+		newPages = t.newPages
+	}
+	if err := w.reserveSpace(ordinary, newPages); err != nil {
 		return lost(err)
 	}
 	if err := w.file.check(); err != nil {
