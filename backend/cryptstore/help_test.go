@@ -23,13 +23,14 @@ var ann = memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 type attacked struct {
 	memento.Backend
 	backend.WorkspaceLister
+	backend.SealedImporter
 	memory  func(*memento.Memory)
 	version func(*memento.Version)
 	placed  func(memento.Workspace, memento.StoreID) (memento.Workspace, memento.StoreID) // the store that is found in place of another
 }
 
 func newAttacked(inner *memstore.Backend) *attacked {
-	return &attacked{Backend: inner, WorkspaceLister: inner}
+	return &attacked{Backend: inner, WorkspaceLister: inner, SealedImporter: inner}
 }
 
 func (a *attacked) GetStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) (memento.StoreInfo, error) {
