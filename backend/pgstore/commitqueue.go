@@ -3,136 +3,60 @@ package pgstore
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"memento"
+	"memento/backend/commitqueue"
+	"memento/internal/refcount"
 )
 
 // commitQueues has a commit queue for each store that is being written to. The changes that
 // wait in one process for the same store share a transaction, and so the lock, the round
-// trips and the flush. Each change still succeeds or fails on its own.
-//
-// There is no goroutine for this: one of the waiting callers at a time is the leader, and
-// carries out the jobs of all.
-type commitQueues struct {
-	mu     sync.Mutex
-	stores map[memento.StoreID]*commitQueue
-}
+// trips and the flush.
+type commitQueues = refcount.Map[memento.StoreID, *commitqueue.Queue[*job]]
 
-type commitQueue struct {
-	users  int           // callers that use the queue; guarded by commitQueues.mu
-	leader chan struct{} // holds a token while a leader is writing
-
-	mu   sync.Mutex
-	jobs []*job // in the order of arrival
+// newCommitQueues returns queues whose callers do not wait for the outcome of a job in
+// progress when their context ends: the server may take as long as it likes.
+func newCommitQueues() *commitQueues {
+	return refcount.New[memento.StoreID](func() *commitqueue.Queue[*job] { return commitqueue.New[*job](0) })
 }
 
 // A job is one Apply or Import that waits for its store.
 type job struct {
+	commitqueue.Job
 	prefetch   prefetch
 	editedPath memento.Path         // the path of the only memory that it writes, or ""
 	plan       func(*session) error // called in a transaction, and again in another one if that was lost
-	state      atomic.Int32
-	err        error         // final once done is closed
-	done       chan struct{} // closed when err is final
+	err        error                // of plan
 }
-
-const (
-	waiting   int32 = iota
-	claimed         // a leader carries it out
-	abandoned       // its caller gave up before a leader claimed it
-)
 
 // maxBatch is the largest number of jobs in one transaction. It limits how long the first
 // job waits for the last.
 const maxBatch = 64
 
-func (qs *commitQueues) join(store memento.StoreID) *commitQueue {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if qs.stores == nil {
-		qs.stores = map[memento.StoreID]*commitQueue{}
-	}
-	q := qs.stores[store]
-	if q == nil {
-		q = &commitQueue{leader: make(chan struct{}, 1)}
-		qs.stores[store] = q
-	}
-	q.users++
-	return q
-}
-
-func (qs *commitQueues) leave(store memento.StoreID, q *commitQueue) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if q.users--; q.users == 0 {
-		delete(qs.stores, store)
-	}
-}
-
 // run carries out a job. It returns when the job is committed or has failed. If ctx ends
-// before the job was claimed, the job is never carried out.
+// before the job was begun, it is never carried out.
 func (b *Backend) run(ctx context.Context, op string, store memento.StoreID, j *job) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if b.closed.Load() {
 		return fail(op, memento.ErrClosed)
 	}
-	j.done = make(chan struct{})
-	q := b.queues.join(store)
-	defer b.queues.leave(store, q)
-	q.mu.Lock()
-	q.jobs = append(q.jobs, j)
-	q.mu.Unlock()
-	for {
-		select {
-		case <-j.done:
-			return fail(op, j.err)
-		case q.leader <- struct{}{}:
-			b.lead(ctx, op, store, q, j)
-		case <-ctx.Done():
-			if j.state.CompareAndSwap(waiting, abandoned) {
-				return ctx.Err()
-			}
-			select {
-			case <-j.done: // it may have been closed just now
-				return fail(op, j.err)
-			default:
-				return ctx.Err()
-			}
-		}
-	}
+	q := b.queues.Acquire(store)
+	defer b.queues.Release(store)
+	err := q.Do(ctx, j, func(ctx context.Context) { b.lead(ctx, op, store, q, j) })
+	return fail(op, err)
 }
 
-// claim removes the oldest jobs from the queue, and marks them as claimed.
-func (q *commitQueue) claim() (batch []*job) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := 0
-	for ; n < len(q.jobs) && len(batch) < maxBatch; n++ {
-		if j := q.jobs[n]; j.state.CompareAndSwap(waiting, claimed) {
-			batch = append(batch, j)
-		}
-	}
-	q.jobs = append(q.jobs[:0], q.jobs[n:]...)
-	return batch
-}
-
-// lead carries out the waiting jobs, and then gives the leader token back. If the only job
-// is the caller's own, it runs under the caller's context. A batch with other jobs does not
-// depend on the context of the leader: they must not fail because the leader gave up.
-func (b *Backend) lead(ctx context.Context, op string, store memento.StoreID, q *commitQueue, own *job) {
-	batch := q.claim()
+// lead carries out the waiting jobs. If the only job is the caller's own, it runs under the
+// caller's context. A batch with other jobs does not depend on the context of the leader:
+// they must not fail because the leader gave up.
+func (b *Backend) lead(ctx context.Context, op string, store memento.StoreID, q *commitqueue.Queue[*job], own *job) {
+	batch := q.Take(maxBatch)
 	do := func(ctx context.Context) {
-		defer func() { <-q.leader }()
+		defer q.Unlock()
 		b.runJobs(ctx, op, store, batch)
 	}
 	switch {
 	case len(batch) == 0:
-		<-q.leader
+		q.Unlock()
 	case len(batch) == 1 && batch[0] == own:
 		do(ctx)
 	default:
@@ -153,17 +77,15 @@ func (b *Backend) runJobs(ctx context.Context, op string, store memento.StoreID,
 		if err != nil {
 			j.err = err
 		}
-		close(j.done)
+		j.Finish(j.err)
 	}
 }
 
-// planSafely calls plan and returns a panic as an error, because other jobs share the
-// transaction.
-func (j *job) planSafely(s *session) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = &memento.Error{Op: "apply", Err: fmt.Errorf("internal fault: %v", cause)}
-		}
-	}()
-	return j.plan(s)
+// planSafely calls plan, and returns a panic as an error.
+func (j *job) planSafely(s *session) error {
+	err := commitqueue.Safely(func() error { return j.plan(s) })
+	if fault, ok := errors.AsType[*commitqueue.PanicError](err); ok {
+		return &memento.Error{Op: "apply", Err: fault}
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -22,15 +23,20 @@ func TestLeaderGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &commitQueue{leader: make(chan struct{}, 1)}
-	l.leader <- struct{}{}
-	others := &job{plan: func(*session) error { return nil }, done: make(chan struct{})}
-	l.jobs = []*job{others}
+	q := b.queues.Acquire(info.ID)
+	defer b.queues.Release(info.ID)
+	q.Lock()
+	others := make(chan error)
+	go func() {
+		others <- b.run(t.Context(), "apply", info.ID, &job{plan: func(*session) error { return nil }})
+	}()
+	for q.Len() == 0 {
+		runtime.Gosched()
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b.lead(ctx, "apply", info.ID, l, new(job))
-	<-others.done
-	if others.err != nil {
-		t.Errorf("a job of another's: %v", others.err)
+	b.lead(ctx, "apply", info.ID, q, new(job))
+	if err := <-others; err != nil {
+		t.Errorf("a job of another's: %v", err)
 	}
 }

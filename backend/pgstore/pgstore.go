@@ -86,7 +86,7 @@ type Backend struct {
 	texts  sync.Map // statements as written in this package → with the schema's name
 	stores storeCache
 	recent recentMemories
-	queues commitQueues
+	queues *commitQueues
 	reads  *readnotes.Notes
 
 	closing sync.Once
@@ -148,7 +148,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 	if err != nil {
 		return nil, &memento.Error{Op: op, Err: err}
 	}
-	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, retryTimeout: o.RetryTimeout, holder: newLeaseHolder()}
+	b := &Backend{schema: o.Schema, timeout: o.StatementTimeout, retryTimeout: o.RetryTimeout, holder: newLeaseHolder(), queues: newCommitQueues()}
 	b.reads = readnotes.New(readTiming, b.writeReads)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

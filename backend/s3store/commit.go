@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"memento"
+	"memento/backend/commitqueue"
 )
 
 const (
@@ -21,70 +21,46 @@ const (
 
 // An op is one write to a store, which may share a record with others.
 type op struct {
+	commitqueue.Job
 	ctx  context.Context
 	plan func(*transaction) error // may be called again, with another transaction
-	done chan struct{}
-	err  error
+	err  error                    // of plan
 }
 
 // submit runs plan in a transaction, and commits it. The caller may use what plan has
 // set only if submit returns nil; otherwise plan may still be running.
 func (s *store) submit(ctx context.Context, plan func(*transaction) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	o := &op{ctx: ctx, plan: plan, done: make(chan struct{})}
-	s.queueMu.Lock()
-	if !s.writing && !s.b.runBackground(s.writeLoop) {
-		s.queueMu.Unlock()
-		return memento.ErrClosed
-	}
-	s.writing = true
-	s.queue = append(s.queue, o)
-	s.queueMu.Unlock()
-	select {
-	case <-o.done:
-		return o.err
-	case <-ctx.Done():
-	}
-	s.queueMu.Lock()
-	i := slices.Index(s.queue, o)
-	if i >= 0 {
-		s.queue = slices.Delete(slices.Clone(s.queue), i, i+1)
-	}
-	s.queueMu.Unlock()
-	if i >= 0 {
-		return ctx.Err()
-	}
-	select { // it is being written: wait for the outcome, if that is soon known
-	case <-o.done:
-		return o.err
-	case <-time.After(cancelGrace):
-		return ctx.Err()
-	}
+	return s.writes.Do(ctx, &op{ctx: ctx, plan: plan}, s.lead)
 }
 
-// writeLoop commits queued writes until the queue is empty.
-func (s *store) writeLoop(ctx context.Context) {
-	for {
-		s.queueMu.Lock()
-		group := s.queue[:min(groupOps, len(s.queue))]
-		s.queue = s.queue[len(group):]
-		s.writing = len(group) > 0
-		s.queueMu.Unlock()
-		if len(group) == 0 {
-			return
+// lead commits the waiting writes in the background, until none is left: they do not
+// depend on the context of the caller that leads, and Close waits for them.
+func (s *store) lead(context.Context) {
+	if s.b.runBackground(func(ctx context.Context) {
+		defer s.writes.Unlock()
+		for group := s.writes.Take(groupOps); len(group) > 0; group = s.writes.Take(groupOps) {
+			s.commitAll(ctx, group)
 		}
-		for len(group) > 0 {
-			n, err := s.commit(ctx, group)
-			for _, o := range group[:n] {
-				if err != nil {
-					o.err = err
-				}
-				close(o.done)
+	}) {
+		return
+	}
+	for _, o := range s.writes.Take(groupOps) {
+		o.Finish(memento.ErrClosed)
+	}
+	s.writes.Unlock()
+}
+
+// commitAll commits writes, in as many records as they need.
+func (s *store) commitAll(ctx context.Context, group []*op) {
+	for len(group) > 0 {
+		n, err := s.commit(ctx, group)
+		for _, o := range group[:n] {
+			if err != nil {
+				o.err = err
 			}
-			group = group[n:]
+			o.Finish(o.err)
 		}
+		group = group[n:]
 	}
 }
 

@@ -42,6 +42,7 @@ import (
 	"memento"
 	"memento/apikey"
 	"memento/backend"
+	"memento/backend/commitqueue"
 	"memento/backend/readnotes"
 	"memento/internal/keyedlock"
 	"memento/internal/lru"
@@ -330,7 +331,7 @@ func (b *Backend) use(ctx context.Context, id memento.StoreID) (s *store, done f
 	}
 	s, ok := b.stores.Get(id)
 	if !ok {
-		s = &store{b: b, id: id}
+		s = &store{b: b, id: id, writes: commitqueue.New[*op](cancelGrace)}
 		b.stores.Put(id, s)
 	}
 	s.users++

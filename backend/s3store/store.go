@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend/commitqueue"
 )
 
 const (
@@ -45,9 +46,7 @@ type store struct {
 	nextRefresh *refresh   // begins when the running one has ended; nil if nobody waits for it
 	refreshing  bool       // refreshLoop runs
 
-	queueMu sync.Mutex // guards what follows
-	queue   []*op
-	writing bool // writeLoop runs
+	writes *commitqueue.Queue[*op]
 
 	compacting sync.Mutex  // held during a compaction
 	purged     recordRange // what these records redact and prune is gone from the bucket; guarded by compacting

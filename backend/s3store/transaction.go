@@ -7,6 +7,7 @@ import (
 
 	"memento"
 	"memento/backend"
+	"memento/backend/commitqueue"
 )
 
 // A transaction collects the changes of one record, on top of a state that does not
@@ -40,11 +41,11 @@ func begin(s *state, inline int) *transaction {
 	return t
 }
 
-// attempt runs f, and undoes its changes if it fails.
+// attempt runs f, and undoes its changes if it fails or panics.
 func (t *transaction) attempt(f func(*transaction) error) error {
 	before := *t
 	t.byID, t.byPath, t.imported = copyOf(before.byID), copyOf(before.byPath), copyOf(before.imported)
-	err := f(t)
+	err := commitqueue.Safely(func() error { return f(t) })
 	if err != nil {
 		*t = before
 	}

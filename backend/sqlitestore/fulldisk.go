@@ -175,8 +175,8 @@ func (w *writer) shrink() {
 }
 
 func (w *writer) freePages() (n int) {
-	w.leader <- struct{}{}
-	defer func() { <-w.leader }()
+	w.queue.Lock()
+	defer w.queue.Unlock()
 	if !w.isClosed() && !w.readOnlyOnFullDisk() {
 		_, _ = w.conn.one(`PRAGMA freelist_count`, func(s *sqlite.Stmt) { n = s.ColumnInt(0) })
 	}
@@ -186,8 +186,8 @@ func (w *writer) freePages() (n int) {
 // vacuum returns some pages. On a full disk, the log is copied at once, so that the next
 // step has space.
 func (w *writer) vacuum(pages int) error {
-	w.leader <- struct{}{}
-	defer func() { <-w.leader }()
+	w.queue.Lock()
+	defer w.queue.Unlock()
 	if w.isClosed() || w.readOnlyOnFullDisk() {
 		return memento.ErrClosed
 	}

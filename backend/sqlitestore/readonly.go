@@ -123,9 +123,8 @@ func (w *writer) refuseJobs() {
 		return
 	}
 	err := w.space.explain(nil)
-	for _, j := range w.claim() {
-		j.err = err
-		close(j.done)
+	for _, j := range w.queue.Take(maxBatch) {
+		j.Finish(err)
 	}
 	w.quiet.Reset(spaceCheckInterval)
 }

@@ -2,29 +2,23 @@ package sqlitestore
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"memento"
+	"memento/backend/commitqueue"
 )
 
 // A writer has the one connection that writes. Changes that wait at the same time are
-// committed together, so that they share the cost of a flush (group commit). Each change
-// still succeeds or fails on its own.
-//
-// There is no goroutine for this: one of the waiting callers at a time is the leader, and
-// carries out the jobs of all. So a single caller never waits for another goroutine.
+// committed together, so that they share the cost of a flush: see package commitqueue.
 type writer struct {
 	conn        *conn
 	busyTimeout time.Duration // how long to wait for other processes
 	space       *diskSpace
 	reopen      func() (*conn, error)            // see readonly.go; nil unless conn cannot write
 	idle        func(*tx) (more bool, err error) // work for idle times
-	leader      chan struct{}                    // holds a token while conn is in use
+	queue       *commitqueue.Queue[*job]         // its leader uses conn
 	log         checkpointer
 	file        *fileIdentity // the file that conn has open
 
@@ -32,26 +26,16 @@ type writer struct {
 	lastBatchSize int         // number of jobs in the last commit
 	lowSpace      bool        // whether deleted contents may stay in free pages for now: see fulldisk.go
 
-	mu     sync.Mutex
-	jobs   []*job      // in the order of arrival
-	quiet  *time.Timer // starts idle work
-	closed bool
+	quiet *time.Timer // starts idle work
 }
 
 // A job is one change that waits for the writer.
 type job struct {
+	commitqueue.Job
 	do         func(*tx) error // called in a transaction, and again in another one if that was lost
 	freesSpace bool            // whether it may use the reserve: see diskSpace
-	state      atomic.Int32
-	err        error         // final once done is closed
-	done       chan struct{} // closed when err is final
+	err        error           // of do, or of the transaction
 }
-
-const (
-	waiting   int32 = iota
-	claimed         // a leader carries it out
-	abandoned       // its caller gave up before a leader claimed it
-)
 
 const (
 	// maxBatch is the largest number of changes in one commit. It limits how long the first
@@ -74,7 +58,7 @@ const (
 // moment.
 func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
-	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, idle: idle, leader: make(chan struct{}, 1)}
+	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, idle: idle, queue: commitqueue.New[*job](commitqueue.UntilKnown)}
 	w.log = checkpointer{conn: c, pause: pause, space: s, busyTimeout: busy}
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
@@ -92,53 +76,22 @@ func (w *writer) runFreeing(ctx context.Context, do func(*tx) error) error {
 }
 
 func (w *writer) carryOut(ctx context.Context, j *job) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	j.done = make(chan struct{})
-	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
+	err := w.queue.Do(ctx, j, w.lead)
+	if err == commitqueue.ErrClosed {
 		return memento.ErrClosed
 	}
-	w.jobs = append(w.jobs, j)
-	w.mu.Unlock()
-
-	for {
-		select {
-		case <-j.done:
-			return j.err
-		case w.leader <- struct{}{}:
-			w.commit(ctx)
-			<-w.leader
-		case <-ctx.Done():
-			if j.state.CompareAndSwap(waiting, abandoned) {
-				return ctx.Err()
-			}
-			<-j.done
-			return j.err
-		}
-	}
+	return err
 }
 
-// claim removes the oldest jobs from the queue, and marks them as claimed.
-func (w *writer) claim() (batch []*job) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for ; n < len(w.jobs) && len(batch) < maxBatch; n++ {
-		if j := w.jobs[n]; j.state.CompareAndSwap(waiting, claimed) {
-			batch = append(batch, j)
-		}
-	}
-	w.jobs = slices.Delete(w.jobs, 0, n)
-	return batch
+func (w *writer) lead(ctx context.Context) {
+	defer w.queue.Unlock()
+	w.commit(ctx)
 }
 
 // commit carries out the waiting jobs in one transaction. The caller is the leader. If ctx
 // ends before the transaction has begun, the jobs are left to another leader.
 func (w *writer) commit(ctx context.Context) {
-	if w.empty() {
+	if w.queue.Len() == 0 {
 		return
 	}
 	if w.readOnlyOnFullDisk() {
@@ -153,7 +106,7 @@ func (w *writer) commit(ctx context.Context) {
 	if beginErr != nil && ctx.Err() != nil {
 		return
 	}
-	batch := w.claim()
+	batch := w.queue.Take(maxBatch)
 	w.lastBatchSize = len(batch)
 	switch {
 	case isDamage(beginErr): // it is confirmed by a new connection
@@ -172,7 +125,7 @@ func (w *writer) commit(ctx context.Context) {
 		w.runEachAlone(batch)
 	}
 	for _, j := range batch {
-		close(j.done)
+		j.Finish(j.err)
 	}
 	w.log.onCommit(len(batch))
 	w.quiet.Reset(idleDelay)
@@ -183,10 +136,7 @@ func (w *writer) commit(ctx context.Context) {
 // started with the first of them, the others would have to wait for another flush.
 func (w *writer) waitForBatch() {
 	for range batchWaitTurns {
-		w.mu.Lock()
-		n := len(w.jobs)
-		w.mu.Unlock()
-		if n >= w.lastBatchSize {
+		if w.queue.Len() >= w.lastBatchSize {
 			return
 		}
 		runtime.Gosched()
@@ -211,14 +161,6 @@ func (w *writer) begin(ctx context.Context) error {
 	}
 }
 
-// empty reports whether no job is waiting. It drops abandoned jobs.
-func (w *writer) empty() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool { return j.state.Load() == abandoned })
-	return len(w.jobs) == 0
-}
-
 // transact carries out jobs in the open transaction, and commits it. If it returns true,
 // the result of each job is in its err. If it returns false, nothing was changed, and err
 // has the reason.
@@ -240,7 +182,7 @@ func (w *writer) transact(jobs []*job) bool {
 	for _, j := range jobs {
 		ordinary = ordinary || !j.freesSpace
 		// SQLite may have rolled back the transaction by itself.
-		if j.err = j.doSafely(t); j.err != nil && (!isTranslated(j.err) || w.conn.AutocommitEnabled()) {
+		if j.err = commitqueue.Safely(func() error { return j.do(t) }); j.err != nil && (!isTranslated(j.err) || w.conn.AutocommitEnabled()) {
 			return lost(j.err)
 		}
 	}
@@ -263,22 +205,11 @@ func (w *writer) transact(jobs []*job) bool {
 	return true
 }
 
-// doSafely calls do and returns a panic as an error, because other jobs share the
-// transaction.
-func (j *job) doSafely(t *tx) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("internal fault: %v", cause)
-		}
-	}()
-	return j.do(t)
-}
-
 // doIdle does a step of idle work, and repeats that as long as there is more. Errors are
 // ignored: the work is done later, when it is needed.
 func (w *writer) doIdle() {
-	w.leader <- struct{}{}
-	defer func() { <-w.leader }()
+	w.queue.Lock()
+	defer w.queue.Unlock()
 	if w.isClosed() || !w.hasSpace() || w.renewIfDoubtful() != nil {
 		return
 	}
@@ -305,8 +236,8 @@ func (w *writer) doIdle() {
 // truncateLog removes deleted data from the log, now or as soon as nobody reads from it any
 // more. It waits a moment for other processes, which may be writing.
 func (w *writer) truncateLog() {
-	w.leader <- struct{}{}
-	defer func() { <-w.leader }()
+	w.queue.Lock()
+	defer w.queue.Unlock()
 	if w.isClosed() || w.readOnlyOnFullDisk() {
 		return // closing the file empties the log, unless another process uses the file
 	}
@@ -322,8 +253,8 @@ func (w *writer) truncateLog() {
 
 // checkLog copies the log if it has become long.
 func (w *writer) checkLog() {
-	w.leader <- struct{}{}
-	defer func() { <-w.leader }()
+	w.queue.Lock()
+	defer w.queue.Unlock()
 	if !w.isClosed() && !w.readOnlyOnFullDisk() {
 		w.log.check()
 	}
@@ -332,46 +263,33 @@ func (w *writer) checkLog() {
 // borrow returns the connection for reading, if it is free and no job is waiting. The
 // caller must give it back within microseconds.
 func (w *writer) borrow() *conn {
-	select {
-	case w.leader <- struct{}{}:
-	default:
+	if !w.queue.TryLock() {
 		return nil
 	}
-	w.mu.Lock()
-	wanted := w.closed || len(w.jobs) > 0 || w.conn == nil || w.doubtful.Load()
-	w.mu.Unlock()
-	if wanted {
-		<-w.leader
-		return nil
+	c := w.conn
+	if c == nil {
+		w.queue.Unlock()
 	}
-	return w.conn
+	return c
 }
 
 func (w *writer) giveBack(c *conn) {
 	if !c.AutocommitEnabled() { // the borrower has panicked
 		_ = c.exec("ROLLBACK")
 	}
-	<-w.leader
+	w.queue.Unlock()
 }
 
-func (w *writer) isClosed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.closed
-}
+func (w *writer) isClosed() bool { return w.queue.Closed() }
 
 // close carries out the accepted jobs and closes the connection.
 func (w *writer) close() error {
-	w.mu.Lock()
-	wasClosed := w.closed
-	w.closed = true
-	w.mu.Unlock()
-	if wasClosed {
+	if !w.queue.Close() {
 		return nil
 	}
-	w.leader <- struct{}{}
-	defer func() { <-w.leader }()
-	for !w.empty() {
+	w.queue.Lock()
+	defer w.queue.Unlock()
+	for w.queue.Len() > 0 {
 		w.commit(context.Background())
 	}
 	w.quiet.Stop()

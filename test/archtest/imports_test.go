@@ -18,7 +18,7 @@ type rules struct {
 
 var (
 	// kit is what every author of a backend may use.
-	kit       = []string{".", "internal", "backend", "backend/textindex", "backend/readnotes", "backend/rollup", "apikey"}
+	kit       = []string{".", "internal", "backend", "backend/commitqueue", "backend/textindex", "backend/readnotes", "backend/rollup", "apikey"}
 	backends  = []string{"backend/memstore", "backend/sqlitestore", "backend/dirstore", "backend/pgstore", "backend/s3store"}
 	frontEnds = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
 
@@ -46,6 +46,9 @@ var allowed = map[string]rules{
 	"backend/textindex": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
 	"backend/readnotes": {own: []string{".", "internal"}},
 	"backend/rollup":    {own: []string{".", "internal"}},
+
+	// commitqueue is group commit, for every backend that wants it.
+	"backend/commitqueue": {},
 
 	"backend/memstore":    {own: kit},
 	"backend/sqlitestore": {own: kit, libs: []string{"zombiezen.com/go/sqlite", "modernc.org"}},
