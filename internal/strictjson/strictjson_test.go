@@ -33,6 +33,8 @@ func TestErrors(t *testing.T) {
 		"\"1234567\xff\"":                        ErrUTF8,
 		"\"\xed\xa0\x80\"":                       ErrUTF8,
 		`"\ud83d"`:                               ErrSurrogate,
+		`"\ude00"`:                               ErrSurrogate,
+		`"\ud83dx"`:                              ErrSurrogate,
 		`"\ude00\ud83d"`:                         ErrSurrogate,
 		`"\ud83d\n"`:                             ErrSurrogate,
 		`{"\ud83d":1}`:                           ErrSurrogate,
