@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -22,7 +23,9 @@ const keptTurns = 64
 type transcript struct {
 	mu    sync.Mutex
 	turns []*turn // oldest first
-	byID  map[string]*call
+	// byID has the calls with an ID, newest first. The API's IDs are unique, but a proxy's
+	// or a test server's may be the same in two conversations.
+	byID map[string][]*call
 }
 
 // A turn has the memory calls of one message, in their order.
@@ -64,7 +67,8 @@ func (t *transcript) add(message *anthropic.BetaMessage) {
 	defer t.mu.Unlock()
 	if len(t.turns) == keptTurns {
 		for _, c := range t.turns[0].calls {
-			if t.byID[c.id] == c {
+			t.byID[c.id] = slices.DeleteFunc(t.byID[c.id], func(other *call) bool { return other == c })
+			if len(t.byID[c.id]) == 0 {
 				delete(t.byID, c.id)
 			}
 		}
@@ -72,10 +76,10 @@ func (t *transcript) add(message *anthropic.BetaMessage) {
 	}
 	t.turns = append(t.turns, added)
 	if t.byID == nil {
-		t.byID = map[string]*call{}
+		t.byID = map[string][]*call{}
 	}
 	for _, c := range added.calls {
-		t.byID[c.id] = c
+		t.byID[c.id] = append([]*call{c}, t.byID[c.id]...)
 	}
 }
 
@@ -89,24 +93,23 @@ func (t *transcript) claim(id string, input json.RawMessage) *call {
 		return nil
 	}
 	hash := hashInput(input)
+	var candidates []*call
 	if id != "" {
-		if c := t.byID[id]; c != nil && c.input == hash {
-			c.claimed = true
-			return c
+		candidates = t.byID[id]
+	} else {
+		for _, turn := range slices.Backward(t.turns) {
+			candidates = append(candidates, turn.calls...)
 		}
-		return nil
 	}
 	var repeated *call
-	for i := len(t.turns) - 1; i >= 0; i-- {
-		for _, c := range t.turns[i].calls {
-			switch {
-			case c.input != hash:
-			case !c.claimed:
-				c.claimed = true
-				return c
-			case repeated == nil:
-				repeated = c
-			}
+	for _, c := range candidates {
+		switch {
+		case c.input != hash:
+		case !c.claimed:
+			c.claimed = true
+			return c
+		case repeated == nil:
+			repeated = c
 		}
 	}
 	return repeated
