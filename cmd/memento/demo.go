@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 
@@ -23,7 +24,8 @@ const (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{
+	var seed uint64
+	c := &cobra.Command{
 		Use:   "demo [support|refactoring]",
 		Short: "Show an agent with memory, without a key",
 		Long: `Demo runs an agent with memory against a scripted upstream in this process. It needs
@@ -44,20 +46,25 @@ cleared, and finds what it needs again in its memory. Its memories are not kept.
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: []string{demoSupport, demoRefactoring},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("seed") {
+				seed = rand.Uint64()
+			}
 			switch name := strings.Join(args, ""); name {
 			case "", demoSupport:
-				return a.demoSupport(cmd.Context())
+				return a.demoSupport(cmd.Context(), seed)
 			case demoRefactoring:
-				return a.demoRefactoring(cmd.Context())
+				return a.demoRefactoring(cmd.Context(), seed)
 			default:
 				return usage("there is no demonstration %q; there are %s and %s", name, demoSupport, demoRefactoring)
 			}
 		},
 	}
+	c.Flags().Uint64Var(&seed, "seed", 0, "`NUMBER` that selects what the agent is told, such as serial numbers: the same for the same number (default: another one each time)")
+	return c
 }
 
 // demoSupport plays the scenario of a support agent on the selected store.
-func (a *app) demoSupport(ctx context.Context) error {
+func (a *app) demoSupport(ctx context.Context, seed uint64) error {
 	a.storeName = cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "demo")
 	return a.withStore(ctx, func(s *memento.Store) error {
 		for _, err := range s.List(ctx, memento.ListOptions{Depth: 1, Brief: true}) {
@@ -68,7 +75,7 @@ func (a *app) demoSupport(ctx context.Context) error {
 				return hint(fmt.Errorf("%w: the store %s has memories already", memento.ErrExist, line(a.storeName)), `choose another store with --store, or delete this one with "memento stores delete"`)
 			}
 		}
-		d, err := startDemo(claudetest.Support(), nil)
+		d, err := startDemo(claudetest.Support(), seed, nil)
 		if err != nil {
 			return err
 		}
@@ -117,7 +124,7 @@ func (a *app) printDemo(l demoLine) error {
 	return a.print("%s\n", a.paint(dim, strings.Join(strings.Fields(fmt.Sprintf("  %s %s %s %s", l.Who, line(input.Command), line(input.Path), line(input.Number))), " ")))
 }
 
-// text returns what is said in an answer.
+// saidIn returns the text of a message.
 func saidIn(m *anthropic.BetaMessage) string {
 	var all []string
 	for _, b := range m.Content {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -34,16 +32,14 @@ type demo struct {
 	called func(tool string, input json.RawMessage)
 }
 
-// startDemo starts an upstream that plays s, and an agent's client of it. The demo must
-// be closed.
-func startDemo(s *claudetest.Scenario, o *claudetest.Options, more ...option.RequestOption) (*demo, error) {
+// startDemo starts an upstream that plays s, with the values that seed plants, and an
+// agent's client of it. The demo must be closed.
+func startDemo(s *claudetest.Scenario, seed uint64, o *claudetest.Options, more ...option.RequestOption) (*demo, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the scripted upstream: %w", err)
 	}
-	var seed [8]byte
-	rand.Read(seed[:]) // it does not fail
-	d := &demo{scenario: s, upstream: claudetest.New(s, o), world: s.NewWorld(binary.NativeEndian.Uint64(seed[:]))}
+	d := &demo{scenario: s, upstream: claudetest.New(s, o), world: s.NewWorld(seed)}
 	d.server = &http.Server{Handler: d.upstream, ReadHeaderTimeout: 10 * time.Second}
 	go d.server.Serve(listener)
 	options := append([]option.RequestOption{

@@ -59,7 +59,7 @@ type demoRun struct {
 }
 
 // demoRefactoring plays the refactoring in all modes.
-func (a *app) demoRefactoring(ctx context.Context) error {
+func (a *app) demoRefactoring(ctx context.Context, seed uint64) error {
 	if !a.json {
 		if err := a.print("%s\n\n%-12s %9s %13s %15s %9s  %-6s %7s  %s\n", claudetest.Refactoring().About,
 			"mode", "requests", "tokens sent", "largest prompt", "clearings", "saved", "recalls", "facts found"); err != nil {
@@ -68,7 +68,7 @@ func (a *app) demoRefactoring(ctx context.Context) error {
 	}
 	var last *demoRun
 	for _, mode := range demoModes {
-		r, err := runRefactoring(ctx, mode.name, mode.server, mode.client, a.storeOptions())
+		r, err := runRefactoring(ctx, seed, mode.name, mode.server, mode.client, a.storeOptions())
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.name, err)
 		}
@@ -111,7 +111,7 @@ func thousands(n int) string {
 }
 
 // runRefactoring plays the refactoring on a store in memory.
-func runRefactoring(ctx context.Context, name string, server, client bool, o *memento.StoreOptions) (*demoRun, error) {
+func runRefactoring(ctx context.Context, seed uint64, name string, server, client bool, o *memento.StoreOptions) (*demoRun, error) {
 	r := &demoRun{Mode: name, Window: demoWindow}
 	if !server && !client {
 		r.Window = demoLargeWindow
@@ -135,7 +135,7 @@ func runRefactoring(ctx context.Context, name string, server, client bool, o *me
 	if client {
 		options = append(options, option.WithHTTPClient(&http.Client{Transport: edited}))
 	}
-	d, err := startDemo(claudetest.Refactoring(), &claudetest.Options{ContextWindow: r.Window}, options...)
+	d, err := startDemo(claudetest.Refactoring(), seed, &claudetest.Options{ContextWindow: r.Window}, options...)
 	if err != nil {
 		return nil, err
 	}

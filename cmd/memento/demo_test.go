@@ -12,7 +12,7 @@ import (
 func TestDemoRefactoring(t *testing.T) {
 	sent := map[string]int{}
 	for _, mode := range demoModes {
-		r, err := runRefactoring(t.Context(), mode.name, mode.server, mode.client, &memento.StoreOptions{Detector: sensitive.Default()})
+		r, err := runRefactoring(t.Context(), 7, mode.name, mode.server, mode.client, &memento.StoreOptions{Detector: sensitive.Default()})
 		if err != nil {
 			t.Fatalf("%s: %v", mode.name, err)
 		}

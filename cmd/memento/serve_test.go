@@ -175,7 +175,7 @@ func TestServe(t *testing.T) {
 	}
 
 	code, _, errs := runWith(t, "", "--backend", "mem:", "serve", "--address", again.at.Address, "--metrics", "off")
-	if code != exitConflict || !strings.Contains(errs, "memento: address (flag --address): port ") || !strings.Contains(errs, "is in use; end the program that has it") {
+	if code != exitConflict || !strings.Contains(errs, "memento: address (flag --address): port ") || !strings.Contains(errs, "is in use; stop the program that uses it") {
 		t.Errorf("a port in use: exit code %d, %s", code, errs)
 	}
 	if code := again.end(); code != exitOK {
@@ -237,13 +237,13 @@ func TestServeCutsOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if grace == "10m" {
-			proctest.Until(t, "it is ending", func() bool { return strings.Contains(s.said.String(), "finishing what was accepted") })
+			proctest.Until(t, "it is ending", func() bool { return strings.Contains(s.said.String(), "finishing running requests") })
 			if err := s.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
 		}
 		code := s.wait()
-		if told := strings.Contains(s.said.String(), "memento: requests were cut off"); grace == "50ms" && (code != exitFailure || !told) {
+		if told := strings.Contains(s.said.String(), "memento: requests were interrupted"); grace == "50ms" && (code != exitFailure || !told) {
 			t.Errorf("exit code %d; it said %s", code, s.said)
 		}
 		if grace == "10m" && code == exitOK {

@@ -142,7 +142,7 @@ func TestDatabaseStops(t *testing.T) {
 	// Programs for people say so, on the database and on the server.
 	for what, args := range map[string][]string{"database": {"--backend", url}, "server": {"--backend", s.at.URL}} {
 		code, _, errs := runWith(t, "", append(args, "cat", "/a.md", "--store", "notes")...)
-		if code != exitStorage || !strings.Contains(errs, "cannot be") || strings.Contains(errs, "127.0.0.1") {
+		if code != exitStorage || !strings.Contains(errs, "storage is unavailable") || strings.Contains(errs, "127.0.0.1") {
 			t.Errorf("%s: exit code %d: %s", what, code, errs)
 		}
 	}

@@ -256,7 +256,7 @@ func (e *thrown) Error() string { return e.Message }
 func newNode(name string) *node {
 	n := &node{waiting: map[int]chan answered{}}
 	n.start = sync.OnceValue(func() error {
-		if err := installSDKs(); err != nil {
+		if err := installPackages("sdk"); err != nil {
 			return err
 		}
 		cmd := exec.Command("node", "calls.mjs", name)
@@ -343,11 +343,13 @@ func (n *node) ask(a asked) (<-chan answered, error) {
 	return done, err
 }
 
-// installSDKs installs both majors.
-var installSDKs = sync.OnceValue(func() error { return installPackages("sdk") })
+// installing is held by who installs packages: tests that run in parallel share folders.
+var installing sync.Mutex
 
 // installPackages makes sure that dir/node_modules is what dir/package-lock.json says.
 func installPackages(dir string) error {
+	installing.Lock()
+	defer installing.Unlock()
 	wanted, err := lockedPackages(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
 		return err

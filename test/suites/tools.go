@@ -17,6 +17,7 @@ var (
 	node   = tool{"node", "nodejs"}
 	npm    = tool{"npm", "npm"}
 	curl   = tool{"curl", "curl"}
+	python = tool{"python3", "python3"}
 	ext4   = tool{"mkfs.ext4", "e2fsprogs"}
 )
 
