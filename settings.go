@@ -1,10 +1,12 @@
 package memento
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -267,3 +269,144 @@ func parseAge(s string) (time.Duration, error) {
 	}
 	return time.ParseDuration(s)
 }
+
+// cachedSettings are the settings and limits of a store as the Store saw them last.
+type cachedSettings struct {
+	limits    Limits
+	noHistory bool // whether the store keeps no history
+	masker    *masker
+}
+
+// currentSettings returns the cached settings, and loads them the first time. They may
+// be stale: Planner compares them with the store's, see errSettingsChanged.
+func (s *Store) currentSettings(ctx context.Context) (*cachedSettings, error) {
+	k := s.settings.Load()
+	if k == nil {
+		var err error
+		if k, err = s.loadSettings(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if k.masker.detector == nil && k.masker.settings.Mode != Off {
+		return nil, &Error{Op: "write", Err: fmt.Errorf(
+			"%w: the store's settings require a detector of sensitive information; open the store with StoreOptions.Detector, such as sensitive.Default(), or set its mode to off", ErrNoDetector)}
+	}
+	return k, nil
+}
+
+// loadSettings reads and caches the store's settings and limits, or those that the store
+// will be created with.
+func (s *Store) loadSettings(ctx context.Context) (*cachedSettings, error) {
+	info, err := s.Info(ctx)
+	if errors.Is(err, ErrNoStore) && s.spec.Name != "" {
+		info, err = s.spec.NewInfo(s.workspace, time.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.cacheSettings(info.Limits, info.Settings), nil
+}
+
+// cacheSettings keeps settings and limits for the next write.
+func (s *Store) cacheSettings(limits Limits, settings Settings) *cachedSettings {
+	next := cachedSettings{limits: limits, noHistory: settings.Retention.None()}
+	k := s.settings.Load()
+	if k != nil && k.masker.settings.equal(&settings.Sensitive) {
+		next.masker = k.masker
+	} else {
+		next.masker = newMasker(s.detector, settings.Sensitive)
+	}
+	if k == nil || *k != next {
+		k = &next
+		s.settings.Store(k)
+	}
+	return k
+}
+
+// settingsChanged reports whether changes were refused by cached settings that are stale.
+// It loads the present ones.
+func (s *Store) settingsChanged(ctx context.Context, refused error) bool {
+	if !errors.Is(refused, ErrSensitive) && !errors.Is(refused, ErrNoDetector) && !errors.Is(refused, ErrTooLarge) {
+		return false
+	}
+	before := s.settings.Load()
+	now, err := s.loadSettings(ctx)
+	return err == nil && before != nil && (now.masker != before.masker || now.limits != before.limits)
+}
+
+// Limits are the limits of a store. A zero field means the default.
+type Limits struct {
+	MemoryBytes int64 // contents of one memory, in bytes; default 102,400
+	Memories    int64 // memories in the store; default 10,000
+	Bytes       int64 // contents of all memories, in bytes; default 104,857,600
+	PathBytes   int64 // length of a path, in bytes; default and maximum MaxPathBytes
+	PathDepth   int64 // segments in a path; default 512, which no path of MaxPathBytes exceeds
+}
+
+// defaultLimits are those of the Memory Stores API.
+var defaultLimits = Limits{
+	MemoryBytes: 100 * 1024,
+	Memories:    10_000,
+	Bytes:       100 * 1024 * 1024,
+	PathBytes:   MaxPathBytes,
+	PathDepth:   MaxPathBytes / 2,
+}
+
+// DefaultLimits returns the limits of a store that sets none: those of the
+// Memory Stores API.
+func DefaultLimits() Limits { return defaultLimits }
+
+// WithDefaults returns l with its zero fields set to the defaults.
+func (l Limits) WithDefaults() Limits {
+	for _, f := range l.fields() {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+	}
+	return l
+}
+
+// check refuses limits that no store can have.
+func (l Limits) check() error {
+	for _, f := range l.fields() {
+		if *f.value < 0 {
+			return fmt.Errorf("%w: limit %s is %d; it must not be negative", ErrInvalid, f.name, *f.value)
+		}
+	}
+	if l.PathBytes > MaxPathBytes {
+		return fmt.Errorf("%w: limit %s is %d; it can be at most %d", ErrInvalid, LimitPathBytes, l.PathBytes, MaxPathBytes)
+	}
+	return nil
+}
+
+type limitField struct {
+	name     Limit
+	value    *int64
+	standard int64
+}
+
+func (l *Limits) fields() [5]limitField {
+	return [...]limitField{
+		{LimitMemoryBytes, &l.MemoryBytes, defaultLimits.MemoryBytes},
+		{LimitMemories, &l.Memories, defaultLimits.Memories},
+		{LimitBytes, &l.Bytes, defaultLimits.Bytes},
+		{LimitPathBytes, &l.PathBytes, defaultLimits.PathBytes},
+		{LimitPathDepth, &l.PathDepth, defaultLimits.PathDepth},
+	}
+}
+
+// A Limit names one field of [Limits].
+type Limit string
+
+// The limits.
+const (
+	LimitMemoryBytes Limit = "memory_bytes"
+	LimitMemories    Limit = "memories"
+	LimitBytes       Limit = "bytes"
+	LimitPathBytes   Limit = "path_bytes"
+	LimitPathDepth   Limit = "path_depth"
+)
+
+// NearLimit reports whether more than 80 % of a limit are used, in which case
+// agents are warned.
+func NearLimit(used, limit int64) bool { return used > limit/5*4+limit%5*4/5 }

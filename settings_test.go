@@ -2,6 +2,7 @@ package memento_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"memento"
 	"memento/backend"
+	"memento/backend/memstore"
 )
 
 func TestSettingsEncode(t *testing.T) {
@@ -94,5 +96,297 @@ func TestSettingsRevision(t *testing.T) {
 	})
 	if seen[same] != "default" {
 		t.Errorf("other settings count as well: %q is that of %q", same, seen[same])
+	}
+}
+
+func TestPatternMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern memento.Pattern
+		yes, no []memento.Path
+	}{
+		{"/", []memento.Path{"/a", "/a/b", "/.hidden"}, nil},
+		{"/**", []memento.Path{"/a", "/a/b"}, nil},
+		{"/a", []memento.Path{"/a", "/a/b", "/a/b/c"}, []memento.Path{"/ab", "/b/a", "/A"}},
+		{"/a/", []memento.Path{"/a", "/a/b"}, []memento.Path{"/ab"}},
+		{"/a/*", []memento.Path{"/a/b", "/a/b/c", "/a/.b"}, []memento.Path{"/a", "/b/a"}},
+		{"/a/*/c", []memento.Path{"/a/b/c", "/a/b/c/d"}, []memento.Path{"/a/c", "/a/b/d", "/a/b/b/c"}},
+		{"/a/**/c", []memento.Path{"/a/c", "/a/b/c", "/a/b/b/c/d"}, []memento.Path{"/c", "/a/b", "/b/a/c"}},
+		{"/**/c", []memento.Path{"/c", "/a/c", "/a/b/c/d"}, []memento.Path{"/a", "/cc"}},
+		{"/a/**/b/**/c", []memento.Path{"/a/b/c", "/a/x/b/y/c", "/a/b/b/c"}, []memento.Path{"/a/c", "/a/c/b"}},
+		{"*.key", []memento.Path{"/x.key", "/a/b/x.key", "/x.key/in"}, []memento.Path{"/x.keys", "/key"}},
+		{"secret", []memento.Path{"/secret", "/a/secret", "/secret/a"}, []memento.Path{"/secrets"}},
+		{"/note?.md", []memento.Path{"/note1.md", "/noteä.md"}, []memento.Path{"/note.md", "/note12.md"}},
+		{"/[a-c]/*.md", []memento.Path{"/a/x.md", "/c/.md"}, []memento.Path{"/d/x.md", "/a/x.txt"}},
+		{"/名/*", []memento.Path{"/名/a"}, []memento.Path{"/名"}},
+		{"/a[", nil, []memento.Path{"/a", "/a["}}, // not valid
+	} {
+		for _, p := range tt.yes {
+			if !tt.pattern.Match(p) {
+				t.Errorf("%q does not match %q", tt.pattern, p)
+			}
+		}
+		for _, p := range tt.no {
+			if tt.pattern.Match(p) {
+				t.Errorf("%q matches %q", tt.pattern, p)
+			}
+		}
+	}
+}
+
+func TestPatternsThatMatchNothingAreRefused(t *testing.T) {
+	for _, g := range []memento.Pattern{"", "a/b", "/a[", "/x[a/b]", `/a\/b`, "/a//b", "/./a", "/a/..", "/e\u0301", "/a\x00", `/a\`, "/\xff"} {
+		s := memento.DefaultSettings()
+		s.ReadOnly = []memento.Pattern{g}
+		if _, err := (memento.StoreSpec{Name: "n", Settings: &s}).NewInfo("ws", time.Now()); !errors.Is(err, memento.ErrInvalid) {
+			t.Errorf("%q: %v, want ErrInvalid", g, err)
+		}
+	}
+	for _, g := range []memento.Pattern{"/", "/a", "/a/", "*", "*.md", "/**", "/a/**/b", `/a\*`, "/[a-z]?", "/é"} {
+		s := memento.DefaultSettings()
+		s.ReadOnly = []memento.Pattern{g}
+		if _, err := (memento.StoreSpec{Name: "n", Settings: &s}).NewInfo("ws", time.Now()); err != nil {
+			t.Errorf("%q: %v", g, err)
+		}
+	}
+}
+
+// A pattern can come from a user, and is matched with every path.
+func TestPatternMatchIsNotExponential(t *testing.T) {
+	pattern := memento.Pattern(strings.Repeat("/**/a", 100) + "/b")
+	path := memento.Path(strings.Repeat("/a", 500))
+	start := time.Now()
+	if pattern.Match(path) {
+		t.Error("it matches")
+	}
+	if d := time.Since(start); d > time.Minute {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// TestRulesChangedByOthers refuses and allows by the limits and settings that hold,
+// whatever a Store has seen of them before.
+func TestRulesChangedByOthers(t *testing.T) {
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 10}}, guarded())
+	mustPut(t, s, "/a", "0123456789")
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(u memento.StoreUpdate) {
+		t.Helper()
+		if _, err := b.UpdateStore(t.Context(), workspace, id, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sensitive := func(mode memento.SensitiveMode, allow ...string) {
+		settings := memento.DefaultSettings()
+		settings.Sensitive = memento.Sensitive{Mode: mode, Allow: allow}
+		set(memento.StoreUpdate{Settings: &settings})
+	}
+	put := func(p memento.Path, text string) (memento.Receipt, error) {
+		return s.Apply(t.Context(), nobody, memento.Put{Path: p, Content: text})
+	}
+	limited := func(want memento.LimitError, err error) {
+		t.Helper()
+		if got, ok := errors.AsType[*memento.LimitError](err); !ok || *got != want {
+			t.Errorf("%v, want %v", err, &want)
+		}
+	}
+
+	_, err = put("/b", "0123456789a")
+	limited(memento.LimitError{Limit: memento.LimitMemoryBytes, Max: 10, Want: 11}, err)
+	set(memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 20}})
+	if _, err = put("/b", "0123456789a"); err != nil {
+		t.Errorf("after the limit was raised: %v", err)
+	}
+	set(memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 5}})
+	_, err = put("/c", "0123456")
+	limited(memento.LimitError{Limit: memento.LimitMemoryBytes, Max: 5, Want: 7}, err)
+	if _, err = put("/a", "9876543210"); err != nil {
+		t.Errorf("no larger than it was: %v", err)
+	}
+	set(memento.StoreUpdate{Limits: &memento.Limits{}})
+
+	key := testKey
+	sensitive(memento.Reject)
+	if _, err = put("/k", key); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("rejecting: %v", err)
+	}
+	sensitive(memento.Reject, key)
+	if _, err = put("/k", key); err != nil {
+		t.Errorf("allowed by now: %v", err)
+	}
+	if _, err = put(memento.Path("/"+key), "x"); err != nil {
+		t.Errorf("a path allowed by now: %v", err)
+	}
+	sensitive(memento.Mask)
+	r, err := put("/k", "a "+key)
+	if err != nil || len(r.Masked) != 1 || contents(t, s)["/k"] != "a "+testKeyMark {
+		t.Errorf("masking: %+v, %v", r.Masked, err)
+	}
+	sensitive(memento.Off)
+	if _, err = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, nil).Apply(t.Context(), nobody, memento.Put{Path: "/k", Content: key}); err != nil {
+		t.Errorf("looking for nothing: %v", err)
+	}
+}
+
+// TestTooLargeIsJudgedByTheBackend: of several things that are wrong, the first is
+// told, as with contents of any size, and nothing happens.
+func TestTooLargeIsJudgedByTheBackend(t *testing.T) {
+	large := strings.Repeat("x", 41)
+	put := func(p memento.Path, c memento.Condition) memento.Put {
+		return memento.Put{Path: p, Content: large, If: c}
+	}
+	for i, tt := range []struct {
+		want    error
+		at      memento.Path
+		changes []memento.Change
+	}{
+		{memento.ErrTooLarge, "/c", []memento.Change{put("/c", memento.Condition{})}},
+		{memento.ErrTooLarge, "/a", []memento.Change{put("/a", memento.IfSHA256(memento.HashContent("one")))}},
+		{memento.ErrConflict, "/a", []memento.Change{put("/a", memento.IfSHA256(memento.HashContent("two")))}},
+		{memento.ErrExist, "/a", []memento.Change{put("/a", memento.IfAbsent())}},
+		{memento.ErrIsDir, "/dir", []memento.Change{put("/dir", memento.Condition{})}},
+		{memento.ErrNotDir, "/a", []memento.Change{put("/a/b", memento.Condition{})}},
+		{memento.ErrInvalidPath, "/a//b", []memento.Change{put("/a//b", memento.Condition{})}},
+		{memento.ErrNotExist, "/none", []memento.Change{memento.Remove{Path: "/none"}, put("/c", memento.Condition{})}},
+		{memento.ErrTooLarge, "/c", []memento.Change{memento.Remove{Path: "/a"}, put("/c", memento.Condition{}), memento.Remove{Path: "/none"}}},
+		{memento.ErrTooLarge, "/c", []memento.Change{memento.Move{From: "/a", To: "/c", Content: &large}}},
+		{memento.ErrNotExist, "/none", []memento.Change{memento.Move{From: "/none", To: "/c", Content: &large}}},
+		{memento.ErrIsDir, "/dir", []memento.Change{memento.Move{From: "/dir", To: "/c", Content: &large}}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			s := memento.OpenNamed(memstore.New(nil), workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 40}}, guarded())
+			mustPut(t, s, "/a", "one")
+			mustPut(t, s, "/dir/b", "two")
+			_, err := s.Apply(t.Context(), nobody, tt.changes...)
+			isAbout(t, err, tt.want, tt.at)
+			if held := contents(t, s); len(held) != 2 || held["/a"] != "one" {
+				t.Errorf("it left %v", held)
+			}
+		})
+	}
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// pairs returns n metadata pairs.
+func pairs(n int) map[string]string {
+	m := map[string]string{}
+	for i := range n {
+		m[fmt.Sprint(i)] = "v"
+	}
+	return m
+}
+
+func TestNewInfo(t *testing.T) {
+	tests := []struct {
+		name string
+		spec memento.StoreSpec
+		ok   bool
+	}{
+		{"a name", memento.StoreSpec{Name: "n"}, true},
+		{"the longest name", memento.StoreSpec{Name: strings.Repeat("é", 255)}, true},
+		{"no name", memento.StoreSpec{}, false},
+		{"too long a name", memento.StoreSpec{Name: strings.Repeat("n", 256)}, false},
+		{"a name with a newline", memento.StoreSpec{Name: "a\nb"}, false},
+		{"a name that is no text", memento.StoreSpec{Name: "\xff"}, false},
+		{"the longest description", memento.StoreSpec{Name: "n", Description: strings.Repeat("é", 1024)}, true},
+		{"too long a description", memento.StoreSpec{Name: "n", Description: strings.Repeat("d", 1025)}, false},
+		{"most metadata", memento.StoreSpec{Name: "n", Metadata: pairs(16)}, true},
+		{"too much metadata", memento.StoreSpec{Name: "n", Metadata: pairs(17)}, false},
+		{"the longest metadata", memento.StoreSpec{Name: "n", Metadata: map[string]string{strings.Repeat("k", 64): strings.Repeat("v", 512)}}, true},
+		{"an empty key", memento.StoreSpec{Name: "n", Metadata: map[string]string{"": "v"}}, false},
+		{"too long a key", memento.StoreSpec{Name: "n", Metadata: map[string]string{strings.Repeat("k", 65): "v"}}, false},
+		{"too long a value", memento.StoreSpec{Name: "n", Metadata: map[string]string{"k": strings.Repeat("v", 513)}}, false},
+		{"a negative limit", memento.StoreSpec{Name: "n", Limits: memento.Limits{Bytes: -1}}, false},
+		{"the highest path limit", memento.StoreSpec{Name: "n", Limits: memento.Limits{PathBytes: 1024}}, true},
+		{"too high a path limit", memento.StoreSpec{Name: "n", Limits: memento.Limits{PathBytes: 1025}}, false},
+	}
+	for _, tt := range tests {
+		info, err := tt.spec.NewInfo("ws", noon)
+		if !tt.ok {
+			if !errors.Is(err, memento.ErrInvalid) {
+				t.Errorf("%s: %v, want ErrInvalid", tt.name, err)
+			}
+			continue
+		}
+		want := memento.StoreInfo{
+			ID: info.ID, Workspace: "ws", Name: tt.spec.Name, Description: tt.spec.Description, Metadata: tt.spec.Metadata,
+			Limits: tt.spec.Limits.WithDefaults(), Settings: memento.DefaultSettings(), CreatedAt: noon, UpdatedAt: noon,
+		}
+		if want.Metadata == nil {
+			want.Metadata = map[string]string{}
+		}
+		if diff := cmp.Diff(want, info); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
+		}
+	}
+}
+
+func TestLimitsWithDefaults(t *testing.T) {
+	got := memento.Limits{Memories: 7}.WithDefaults()
+	want := memento.Limits{MemoryBytes: 102_400, Memories: 7, Bytes: 104_857_600, PathBytes: 1024, PathDepth: 512}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := (memento.Limits{}).WithDefaults(); got != memento.DefaultLimits() {
+		t.Errorf("the defaults are %+v, and %+v", got, memento.DefaultLimits())
+	}
+}
+
+func TestStoreInfoUpdated(t *testing.T) {
+	info, err := memento.StoreSpec{Name: "n", Description: "d", Metadata: map[string]string{"a": "1", "b": "2"}}.NewInfo("ws", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := noon.Add(time.Hour)
+	tests := []struct {
+		name   string
+		update memento.StoreUpdate
+		want   func(s *memento.StoreInfo) // what changes; nil for nothing
+	}{
+		{"nothing", memento.StoreUpdate{}, nil},
+		{"to what it is", memento.StoreUpdate{Name: new("n"), Description: new("d"), Metadata: map[string]*string{"a": new("1"), "none": nil}, Limits: &memento.Limits{}}, nil},
+		{"the name", memento.StoreUpdate{Name: new("m")}, func(s *memento.StoreInfo) { s.Name = "m" }},
+		{"no description", memento.StoreUpdate{Description: new("")}, func(s *memento.StoreInfo) { s.Description = "" }},
+		{"metadata, as a patch", memento.StoreUpdate{Metadata: map[string]*string{"a": nil, "c": new("3")}}, func(s *memento.StoreInfo) {
+			s.Metadata = map[string]string{"b": "2", "c": "3"}
+		}},
+		{"limits, all of them", memento.StoreUpdate{Limits: &memento.Limits{Memories: 7}}, func(s *memento.StoreInfo) { s.Limits.Memories = 7 }},
+		{"archived", memento.StoreUpdate{Archive: true}, func(s *memento.StoreInfo) { s.ArchivedAt = later }},
+	}
+	for _, tt := range tests {
+		want := info
+		if tt.want != nil {
+			want.UpdatedAt = later
+			tt.want(&want)
+		}
+		got, err := info.Updated(tt.update, later)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, info.Metadata); diff != "" {
+		t.Error("an update changed the description it came from:\n" + diff)
+	}
+
+	for _, update := range []memento.StoreUpdate{{Name: new("")}, {Description: new(strings.Repeat("d", 1025))}, {Metadata: map[string]*string{"": new("v")}}, {Limits: &memento.Limits{Bytes: -1}}} {
+		if _, err := info.Updated(update, later); !errors.Is(err, memento.ErrInvalid) {
+			t.Errorf("%+v: %v, want ErrInvalid", update, err)
+		}
+	}
+
+	archived, err := info.Updated(memento.StoreUpdate{Archive: true}, later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := archived.Updated(memento.StoreUpdate{Archive: true}, later.Add(time.Hour))
+	if diff := cmp.Diff(archived, again); err != nil || diff != "" {
+		t.Errorf("archiving twice: %v\n%s", err, diff)
+	}
+	if _, err := archived.Updated(memento.StoreUpdate{Name: new("m")}, later); !errors.Is(err, memento.ErrArchived) {
+		t.Errorf("renaming an archived store: %v", err)
 	}
 }

@@ -1,422 +1,328 @@
 package memento_test
 
 import (
+	"context"
 	"errors"
-	"regexp"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memento"
 	"memento/backend/memstore"
-	"memento/maintenance"
 )
 
-const (
-	testKey     = "sk-test-12345678"
-	testKeyMark = "[REDACTED:test-key]"
-)
+var ann = memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 
-// screened returns a store with settings, and its backend.
-func screened(t *testing.T, change func(*memento.Settings)) (*memento.Store, memento.Backend) {
+// idAt returns the ID of the memory at a path.
+func idAt(t testing.TB, s *memento.Store, p memento.Path) memento.MemoryID {
 	t.Helper()
-	settings := memento.DefaultSettings()
-	if change != nil {
-		change(&settings)
-	}
-	b := memstore.New(nil)
-	t.Cleanup(func() { b.Close() })
-	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded()), b
-}
-
-func mode(m memento.SensitiveMode) func(*memento.Settings) {
-	return func(s *memento.Settings) { s.Sensitive.Mode = m }
-}
-
-func TestApplyMasks(t *testing.T) {
-	s, _ := screened(t, nil)
-	changes := []memento.Change{
-		memento.Put{Path: "/plain", Content: "nothing"},
-		memento.Put{Path: "/a", Content: "one\n" + testKey + " and\n\nkey=" + testKey},
-		memento.Move{From: "/plain", To: "/moved"},
-	}
-	r, err := s.Apply(t.Context(), memento.Actor{}, changes...)
+	m, err := s.Get(t.Context(), memento.ByPath(p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}, {Path: "/a", Kind: "test-key", Line: 4}}
-	if diff := cmp.Diff(want, r.Masked); diff != "" {
-		t.Errorf("masked (-want +got):\n%s", diff)
-	}
-	held := map[memento.Path]string{"/moved": "nothing", "/a": "one\n" + testKeyMark + " and\n\nkey=" + testKeyMark}
-	if diff := cmp.Diff(held, contents(t, s)); diff != "" {
-		t.Errorf("memories (-want +got):\n%s", diff)
-	}
-	if c := changes[1].(memento.Put); !strings.Contains(c.Content, testKey) {
-		t.Error("the caller's change was altered")
-	}
-	nowhere(t, s, testKey)
+	return m.ID
 }
 
-// nowhere checks that nothing the store keeps holds a text.
-func nowhere(t *testing.T, s *memento.Store, text string) {
+// isStored checks that what a method returned is what the store has.
+func isStored(t *testing.T, s *memento.Store, m memento.Memory) {
 	t.Helper()
-	for v, err := range s.Versions(t.Context(), memento.VersionListOptions{Contents: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(v.Content, text) || strings.Contains(string(v.Path), text) {
-			t.Errorf("version %s holds it", v.ID)
-		}
+	stored, err := s.Get(t.Context(), memento.ByID(m.ID))
+	if diff := cmp.Diff(stored, m, cmpopts.IgnoreFields(memento.Memory{}, "ReadAt")); diff != "" || err != nil {
+		t.Errorf("%v (-stored +returned):\n%s", err, diff)
 	}
 }
 
-func TestApplyRejects(t *testing.T) {
-	s, _ := screened(t, mode(memento.Reject))
-	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/ok", Content: "x"},
-		memento.Put{Path: "/a", Content: "one\ntwo " + testKey})
-	found, ok := errors.AsType[*memento.SensitiveError](err)
-	if !errors.Is(err, memento.ErrSensitive) || !ok {
-		t.Fatalf("%v, want ErrSensitive", err)
+// isAbout checks which error it is, and about which path.
+func isAbout(t *testing.T, err, want error, p memento.Path) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+		return
 	}
-	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}}, found.Found); diff != "" {
-		t.Errorf("found (-want +got):\n%s", diff)
-	}
-	if strings.Contains(err.Error(), testKey) {
-		t.Errorf("the error repeats it: %v", err)
-	}
-	if held := contents(t, s); len(held) > 0 {
-		t.Errorf("something was written: %q", held)
+	if at, ok := errors.AsType[*memento.Error](err); ok && at.Path != p {
+		t.Errorf("%v is about %q, want %q", err, at.Path, p)
 	}
 }
 
-// A path cannot be masked, so both modes refuse it, without repeating it.
-func TestPathsAreChecked(t *testing.T) {
-	for _, m := range []memento.SensitiveMode{memento.Mask, memento.Reject, memento.Off} {
-		s, _ := screened(t, mode(m))
-		mustPut(t, s, "/a", "x")
-		for _, c := range []memento.Change{
-			memento.Put{Path: "/keys/" + testKey, Content: "x"},
-			memento.Move{From: "/a", To: testKeyPath},
-		} {
-			_, err := s.Apply(t.Context(), memento.Actor{}, c)
-			switch {
-			case m == memento.Off && err != nil:
-				t.Errorf("%s: %T: %v", m, c, err)
-			case m != memento.Off && (!errors.Is(err, memento.ErrSensitive) || strings.Contains(err.Error(), "12345678")):
-				t.Errorf("%s: %T: %v, want ErrSensitive that does not repeat it", m, c, err)
-			}
-		}
+func memoryUpdate(content, p, ifSHA256 string) memento.MemoryUpdate {
+	u := memento.MemoryUpdate{IfSHA256: ifSHA256}
+	if content != "-" {
+		u.Content = &content
 	}
+	if p != "-" {
+		u.Path = new(memento.Path(p))
+	}
+	return u
 }
 
-const testKeyPath memento.Path = "/" + testKey + ".md"
+func TestCreateMemory(t *testing.T) {
+	s := newStore(memento.Limits{MemoryBytes: 100})
+	made, err := s.CreateMemory(t.Context(), ann, "/dir/a", "with "+testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isStored(t, s, made.Memory)
+	if m := made.Memory; m.Content != "with "+testKeyMark || m.Path != "/dir/a" || !m.CreatedAt.Equal(m.UpdatedAt) {
+		t.Errorf("made %+v", m)
+	}
+	if len(made.Masked) != 1 || made.Usage.Memories != 1 || made.Limits.MemoryBytes != 100 {
+		t.Errorf("the receipt is %+v", made.Receipt)
+	}
+	empty, err := s.CreateMemory(t.Context(), ann, "/empty", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isStored(t, s, empty.Memory)
 
-func TestWhatIsAllowed(t *testing.T) {
-	for name, allow := range map[string]func(*memento.Sensitive){
-		"off":     func(s *memento.Sensitive) { s.Mode = memento.Off },
-		"text":    func(s *memento.Sensitive) { s.Allow = []string{"other", testKey} },
-		"pattern": func(s *memento.Sensitive) { s.AllowPatterns = []string{`sk-test-1\d+`} },
-		"path":    func(s *memento.Sensitive) { s.AllowPaths = []memento.Pattern{"/docs/*"} },
+	for _, tt := range []struct {
+		path memento.Path
+		text string
+		want error
+		at   memento.Path
+	}{
+		{"/dir/a", "x", memento.ErrExist, "/dir/a"},
+		{"/dir/a", "with " + testKeyMark, memento.ErrExist, "/dir/a"}, // which is what it has
+		{"/dir/a", strings.Repeat("x", 101), memento.ErrExist, "/dir/a"},
+		{"/dir", "x", memento.ErrIsDir, "/dir"},
+		{"/dir/a/b", "x", memento.ErrNotDir, "/dir/a"},
+		{"/dir/a/b/c", "x", memento.ErrNotDir, "/dir/a"},
+		{"/", "x", memento.ErrInvalidPath, "/"},
+		{"x", "x", memento.ErrInvalidPath, "x"},
+		{"", "x", memento.ErrInvalidPath, ""},
+		{"/b", "\xff", memento.ErrInvalid, "/b"},
+		{"/b", strings.Repeat("x", 101), memento.ErrTooLarge, "/b"},
+		{"/" + testKey, "x", memento.ErrSensitive, ""},
 	} {
-		s, _ := screened(t, func(s *memento.Settings) { allow(&s.Sensitive) })
-		mustPut(t, s, "/docs/a", testKey)
-		if held := contents(t, s)["/docs/a"]; held != testKey {
-			t.Errorf("%s: it holds %q", name, held)
+		got, err := s.CreateMemory(t.Context(), ann, tt.path, tt.text)
+		isAbout(t, err, tt.want, tt.at)
+		if got.Memory != (memento.Memory{}) {
+			t.Errorf("%s: returned %+v with its error", tt.path, got.Memory)
 		}
 	}
-	// Part of a text, or of a match, allows nothing.
-	s, _ := screened(t, func(s *memento.Settings) {
-		s.Sensitive.Allow, s.Sensitive.AllowPatterns = []string{"sk-test"}, []string{"sk-test", "5678"}
-		s.Sensitive.AllowPaths = []memento.Pattern{"/doc"}
-	})
-	mustPut(t, s, "/docs/a", testKey)
-	if held := contents(t, s)["/docs/a"]; held != testKeyMark {
-		t.Errorf("it holds %q", held)
+	if versions := history(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[0].CreatedBy != ann {
+		t.Errorf("the history is %+v", versions)
 	}
 }
 
-func TestPersonalDataIsOptIn(t *testing.T) {
-	s, b := screened(t, nil)
-	mustPut(t, s, "/a", "person-1")
-	info, err := s.Info(t.Context())
+func TestUpdateMemory(t *testing.T) {
+	one := memento.HashContent("one")
+	tests := []struct {
+		name   string
+		u      memento.MemoryUpdate
+		err    error
+		at     memento.Path // that the error is about
+		path   memento.Path // where the memory is then
+		text   string
+		writes int // versions made
+	}{
+		{"content", memoryUpdate("new", "-", ""), nil, "", "/a", "new", 1},
+		{"no content", memoryUpdate("", "-", ""), nil, "", "/a", "", 1},
+		{"path", memoryUpdate("-", "/x/y", ""), nil, "", "/x/y", "one", 1},
+		{"both", memoryUpdate("new", "/x/y", ""), nil, "", "/x/y", "new", 1},
+		{"path, and the same content", memoryUpdate("one", "/x", ""), nil, "", "/x", "one", 1},
+		{"content, and the same path", memoryUpdate("new", "/a", ""), nil, "", "/a", "new", 1},
+		{"what is there", memoryUpdate("one", "/a", ""), nil, "", "/a", "one", 0},
+		{"the same content", memoryUpdate("one", "-", ""), nil, "", "/a", "one", 0},
+		{"the same path", memoryUpdate("-", "/a", ""), nil, "", "/a", "one", 0},
+		{"nothing", memoryUpdate("-", "-", ""), nil, "", "/a", "one", 0},
+
+		{"content, if", memoryUpdate("new", "-", one), nil, "", "/a", "new", 1},
+		{"path, if", memoryUpdate("-", "/x", one), nil, "", "/x", "one", 1},
+		{"both, if", memoryUpdate("new", "/x", one), nil, "", "/x", "new", 1},
+		{"nothing, if", memoryUpdate("-", "-", one), nil, "", "/a", "one", 0},
+
+		{"content, stale", memoryUpdate("new", "-", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"path, stale", memoryUpdate("-", "/x", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"both, stale", memoryUpdate("new", "/x", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"content as it is, path, stale", memoryUpdate("one", "/x", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"content, path as it is, stale", memoryUpdate("new", "/a", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"nothing, stale", memoryUpdate("-", "-", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"in upper case", memoryUpdate("new", "-", strings.ToUpper(one)), memento.ErrConflict, "/a", "/a", "one", 0},
+		// What an update that has happened looks like when it is repeated.
+		{"content as it is, stale", memoryUpdate("one", "-", "stale"), nil, "", "/a", "one", 0},
+		{"path as it is, stale", memoryUpdate("-", "/a", "stale"), nil, "", "/a", "one", 0},
+		{"both as they are, stale", memoryUpdate("one", "/a", "stale"), nil, "", "/a", "one", 0},
+
+		{"path of a memory", memoryUpdate("-", "/b", ""), memento.ErrExist, "/b", "/a", "one", 0},
+		{"path of a memory, and content", memoryUpdate("new", "/b", ""), memento.ErrExist, "/b", "/a", "one", 0},
+		{"path of a directory", memoryUpdate("-", "/dir", ""), memento.ErrExist, "/dir", "/a", "one", 0},
+		{"path of a directory, and content", memoryUpdate("new", "/dir", one), memento.ErrExist, "/dir", "/a", "one", 0},
+		{"through a memory", memoryUpdate("-", "/b/x/y", ""), memento.ErrNotDir, "/b", "/a", "one", 0},
+		{"through a memory, and content", memoryUpdate("new", "/b/x", ""), memento.ErrNotDir, "/b", "/a", "one", 0},
+		{"through itself", memoryUpdate("-", "/a/x", ""), memento.ErrNotDir, "/a", "/a", "one", 0},
+		{"path of a memory, stale", memoryUpdate("-", "/b", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"path of a memory, and content, stale", memoryUpdate("new", "/b", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"through a memory, stale", memoryUpdate("new", "/b/x", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+
+		{"no path", memoryUpdate("-", "", ""), memento.ErrInvalidPath, "", "/a", "one", 0},
+		{"root", memoryUpdate("-", "/", ""), memento.ErrInvalidPath, "/", "/a", "one", 0},
+		{"invalid path", memoryUpdate("new", "/a//b", ""), memento.ErrInvalidPath, "/a//b", "/a", "one", 0},
+		{"invalid content", memoryUpdate("\xff", "-", ""), memento.ErrInvalid, "/a", "/a", "one", 0},
+		{"invalid content, and path", memoryUpdate("\xff", "/x", ""), memento.ErrInvalid, "/a", "/a", "one", 0},
+		{"too large", memoryUpdate(strings.Repeat("x", 41), "-", ""), memento.ErrTooLarge, "/a", "/a", "one", 0},
+		{"too large, and path", memoryUpdate(strings.Repeat("x", 41), "/x", ""), memento.ErrTooLarge, "/x", "/a", "one", 0},
+		{"too large, and path of a directory", memoryUpdate(strings.Repeat("x", 41), "/dir", ""), memento.ErrExist, "/dir", "/a", "one", 0},
+		{"too large, stale", memoryUpdate(strings.Repeat("x", 41), "-", "stale"), memento.ErrConflict, "/a", "/a", "one", 0},
+		{"path too deep", memoryUpdate("-", "/1/2/3/4", ""), memento.ErrTooLarge, "/1/2/3/4", "/a", "one", 0},
+		{"read-only", memoryUpdate("-", "/keep/x", ""), memento.ErrProtected, "/keep/x", "/a", "one", 0},
+		{"sensitive path", memoryUpdate("-", "/"+testKey, ""), memento.ErrSensitive, "", "/a", "one", 0},
+		{"sensitive content", memoryUpdate(testKey, "/x", ""), nil, "", "/x", testKeyMark, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := memstore.New(nil)
+			settings := memento.DefaultSettings()
+			settings.ReadOnly = []memento.Pattern{"/keep"}
+			s := memento.OpenNamed(b, workspace, memento.StoreSpec{
+				Name: "notes", Limits: memento.Limits{MemoryBytes: 40, PathDepth: 3}, Settings: &settings,
+			}, guarded())
+			mustPut(t, s, "/a", "one")
+			mustPut(t, s, "/b", "two")
+			mustPut(t, s, "/dir/c", "three")
+			id, before := idAt(t, s, "/a"), len(history(t, s, memento.VersionListOptions{}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			got, err := s.UpdateMemory(ctx, ann, id, tt.u)
+			if tt.err == nil && err != nil {
+				t.Fatal(err)
+			}
+			if tt.err != nil {
+				isAbout(t, err, tt.err, tt.at)
+				if got.Memory != (memento.Memory{}) {
+					t.Errorf("returned %+v with its error", got.Memory)
+				}
+			} else {
+				isStored(t, s, got.Memory)
+				if got.Memory.ID != id || len(got.Versions) != tt.writes || got.Usage.Memories != 3 || got.Limits.MemoryBytes != 40 {
+					t.Errorf("returned %+v", got)
+				}
+			}
+			made := history(t, s, memento.VersionListOptions{})[before:]
+			if len(made) != tt.writes {
+				t.Errorf("%d versions, want %d", len(made), tt.writes)
+			}
+			for _, v := range made {
+				if v.Operation != memento.Modified || v.CreatedBy != ann || v.Path != tt.path || v.SHA256 != memento.HashContent(tt.text) {
+					t.Errorf("the version is %+v", v)
+				}
+			}
+			want := map[memento.Path]string{tt.path: tt.text, "/b": "two", "/dir/c": "three"}
+			if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+				t.Error("memories (-want +got):\n" + diff)
+			}
+		})
+	}
+	s := newStore(memento.Limits{})
+	mustPut(t, s, "/a", "one")
+	for _, u := range []memento.MemoryUpdate{{}, memoryUpdate("new", "/x", ""), memoryUpdate("-", "-", one)} {
+		if _, err := s.UpdateMemory(t.Context(), ann, "mem_unknown", u); !errors.Is(err, memento.ErrNotExist) {
+			t.Errorf("of a memory that is not there: %v", err)
+		}
+	}
+}
+
+// Whoever has not read the answer to an update repeats it, with what was read before it.
+func TestUpdateMemoryRepeated(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		u    memento.MemoryUpdate
+	}{
+		{"content", memoryUpdate("new", "-", "")},
+		{"path", memoryUpdate("-", "/x", "")},
+		{"both", memoryUpdate("new", "/x", "")},
+		{"masked", memoryUpdate("my key is "+testKey+"\n", "-", "")},
+		{"masked, and path", memoryUpdate(testKey+" and "+testKey, "/x", "")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _ := screened(t, nil)
+			made, err := s.CreateMemory(t.Context(), ann, "/a", "one")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.u.IfSHA256 = made.Memory.SHA256
+			first, err := s.UpdateMemory(t.Context(), ann, made.Memory.ID, tt.u)
+			if err != nil || len(first.Versions) != 1 {
+				t.Fatalf("%+v, %v", first, err)
+			}
+			for range 2 {
+				again, err := s.UpdateMemory(t.Context(), ann, made.Memory.ID, tt.u)
+				if diff := cmp.Diff(first.Memory, again.Memory); diff != "" || err != nil || len(again.Versions) != 0 {
+					t.Errorf("repeated: %v (-first +again):\n%s", err, diff)
+				}
+			}
+			nowhere(t, s, testKey)
+			if tt.u.Content == nil { // nothing but its path has changed: the hash still holds
+				return
+			}
+			// Once another has changed it, it is no repetition any more.
+			if _, err := s.UpdateMemory(t.Context(), ann, made.Memory.ID, memoryUpdate("theirs", "-", "")); err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.UpdateMemory(t.Context(), ann, made.Memory.ID, tt.u)
+			isAbout(t, err, memento.ErrConflict, first.Memory.Path)
+			if got := contents(t, s)[first.Memory.Path]; got != "theirs" {
+				t.Errorf("it holds %q", got)
+			}
+		})
+	}
+	// What is refused cannot have been written.
+	s, _ := screened(t, mode(memento.Reject))
+	made, err := s.CreateMemory(t.Context(), ann, "/a", "one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	info.Settings.Sensitive.Personal = true
-	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
-		t.Fatal(err)
+	if _, err = s.UpdateMemory(t.Context(), ann, made.Memory.ID, memoryUpdate(testKey, "-", made.Memory.SHA256)); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("sensitive: %v", err)
 	}
-	mustPut(t, s, "/b", "x") // with which this handle learns of it
-	mustPut(t, s, "/c", "person-2 "+testKey)
-	want := map[memento.Path]string{"/a": "person-1", "/b": "x", "/c": "[REDACTED:test-person] " + testKeyMark}
-	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
-		t.Errorf("memories (-want +got):\n%s", diff)
+	if _, err = s.UpdateMemory(t.Context(), ann, made.Memory.ID, memoryUpdate(testKey, "-", "stale")); !errors.Is(err, memento.ErrConflict) {
+		t.Errorf("sensitive, stale: %v", err)
 	}
 }
 
-func TestNoDetector(t *testing.T) {
-	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, nil)
-	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
-	if !errors.Is(err, memento.ErrNoDetector) {
-		t.Errorf("a write: %v, want ErrNoDetector", err)
+// An archived store takes no updates, whether they would change anything or not.
+func TestUpdateMemoryArchived(t *testing.T) {
+	s, b := screened(t, nil)
+	made, err := s.CreateMemory(t.Context(), ann, "/a", "one")
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err = s.Import(t.Context(), []memento.Version{{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", SHA256: memento.HashContent("")}})
-	if !errors.Is(err, memento.ErrNoDetector) {
-		t.Errorf("an import: %v, want ErrNoDetector", err)
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	// To remove and to read, none is needed.
-	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), "/a", "x")
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/a"}); err != nil {
+	if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Archive: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []memento.MemoryUpdate{
+		memoryUpdate("-", "-", ""), memoryUpdate("one", "/a", ""), memoryUpdate("one", "-", ""), memoryUpdate("-", "/a", ""), memoryUpdate("-", "-", made.Memory.SHA256),
+		memoryUpdate("new", "-", ""), memoryUpdate("-", "/x", ""), memoryUpdate("new", "/x", made.Memory.SHA256),
+		memoryUpdate("one", "-", "stale"), // a repetition
+	} {
+		_, err := s.UpdateMemory(t.Context(), ann, made.Memory.ID, u)
+		isAbout(t, err, memento.ErrArchived, "/a")
+	}
+	_, err = s.UpdateMemory(t.Context(), ann, made.Memory.ID, memoryUpdate("new", "-", "stale"))
+	isAbout(t, err, memento.ErrConflict, "/a")
+	_, err = s.CreateMemory(t.Context(), ann, "/b", "two")
+	isAbout(t, err, memento.ErrArchived, "/b")
+	// What is there can still go.
+	if err := s.DeleteMemory(t.Context(), ann, made.Memory.ID, made.Memory.SHA256); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestEditMasks(t *testing.T) {
-	s, _ := screened(t, nil)
-	mustPut(t, s, "/a", "the key is KEY.\n")
-	r, err := s.Edit(t.Context(), memento.Actor{}, "/a", func(old string) (string, error) {
-		return strings.Replace(old, "KEY", testKey, 1), nil
-	})
-	want := "the key is " + testKeyMark + ".\n"
-	if err != nil || r.Memory.Content != want || r.Memory.SHA256 != memento.HashContent(want) || r.Memory.Size != int64(len(want)) || len(r.Masked) != 1 {
-		t.Errorf("Edit returned %+v, %v", r, err)
-	}
-	if held := contents(t, s)["/a"]; held != want {
-		t.Errorf("it holds %q", held)
-	}
-	nowhere(t, s, testKey)
-}
-
-func TestImportMasks(t *testing.T) {
-	from, _ := screened(t, mode(memento.Off))
-	mustPut(t, from, "/a", "old "+testKey)
-	mustPut(t, from, "/a", "new")
-	var versions []memento.Version
-	for v, err := range from.Versions(t.Context(), memento.VersionListOptions{OldestFirst: true, Contents: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		versions = append(versions, v)
-	}
-	to, _ := screened(t, nil)
-	replaced, err := to.Import(t.Context(), versions)
-	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 1}}, replaced); diff != "" || err != nil {
-		t.Errorf("replaced: %v (-want +got):\n%s", err, diff)
-	}
-	nowhere(t, to, testKey)
-	v, err := to.Version(t.Context(), versions[0].ID)
-	if err != nil || v.Content != "old "+testKeyMark || v.SHA256 != memento.HashContent(v.Content) {
-		t.Errorf("the old version is %+v, %v", v, err)
-	}
-
-	strict, _ := screened(t, mode(memento.Reject))
-	if _, err := strict.Import(t.Context(), versions); !errors.Is(err, memento.ErrSensitive) || !strings.Contains(err.Error(), string(versions[0].ID)) {
-		t.Errorf("%v, want ErrSensitive that names the version", err)
-	}
-}
-
-// Restoring is a write like others: what was kept while the mode was off does
-// not come back.
-func TestRestoreMasks(t *testing.T) {
-	s, b := screened(t, mode(memento.Off))
-	made, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
+// A memory over a limit that was lowered can be changed, and moved, if it does not grow.
+func TestUpdateMemoryOverLimit(t *testing.T) {
+	s, b := screened(t, nil)
+	made, err := s.CreateMemory(t.Context(), ann, "/a", strings.Repeat("x", 100))
 	if err != nil {
 		t.Fatal(err)
-	}
-	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	info.Settings.Sensitive.Mode = memento.Mask
-	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
-		t.Fatal(err)
-	}
-	mustPut(t, s, "/a", "changed")
-	if _, _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.Versions[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	if held := contents(t, s)["/a"]; held != testKeyMark {
-		t.Errorf("it holds %q", held)
-	}
-}
-
-// A store that keeps no history has none as soon as a write returns.
-func TestNoHistory(t *testing.T) {
-	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
-	count := func() (n int) {
-		for _, err := range s.Versions(t.Context(), memento.VersionListOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			n++
-		}
-		return n
-	}
-	mustPut(t, s, "/a", "1")
-	mustPut(t, s, "/a", "2")
-	if n := count(); n != 1 {
-		t.Errorf("%d versions after an overwrite, want 1", n)
-	}
-	var changes []memento.Change
-	for _, p := range []memento.Path{"/d/1", "/d/2", "/d/3"} {
-		changes = append(changes, memento.Put{Path: p, Content: string(p)})
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/d", To: "/e"}, memento.Remove{Path: "/a"}); err != nil {
-		t.Fatal(err)
-	}
-	if n := count(); n != 3 {
-		t.Errorf("%d versions, want those of the 3 living memories", n)
-	}
-}
-
-func TestCollectHistory(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	b := memstore.New(&memstore.Options{Now: func() time.Time { return now }})
-	settings := memento.DefaultSettings()
-	settings.Retention = memento.Retention{Age: 48 * time.Hour, Versions: 2}
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded())
-	for _, text := range []string{"1", "2", "3", "4"} {
-		mustPut(t, s, "/a", text)
-		now = now.Add(24 * time.Hour)
-	}
-	// The first ceased to be the present three days ago, the second two, and
-	// the last two are kept by number.
-	dry, err := maintenance.PruneHistory(t.Context(), s, now, true)
-	if err != nil || dry.Versions != 1 {
-		t.Errorf("dry run: %+v, %v", dry, err)
-	}
-	sum, err := maintenance.PruneHistory(t.Context(), s, now, false)
-	if err != nil || sum != dry {
-		t.Errorf("%+v, %v, want %+v", sum, err, dry)
-	}
-	sum, err = maintenance.PruneHistory(t.Context(), s, now.Add(1000*time.Hour), false)
-	if err != nil || sum.Versions != 1 {
-		t.Errorf("much later: %+v, %v", sum, err)
-	}
-	if got := contents(t, s); got["/a"] != "4" {
-		t.Errorf("memories %q", got)
-	}
-	settings.Retention.Age = memento.Forever
-	forever := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "forever", Settings: &settings}, guarded())
-	for _, text := range []string{"1", "2", "3"} {
-		mustPut(t, forever, "/a", text)
-	}
-	if sum, err := maintenance.PruneHistory(t.Context(), forever, now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
-		t.Errorf("for ever: %+v, %v", sum, err)
-	}
-	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
-	if sum, err := maintenance.PruneHistory(t.Context(), missing, now, false); err != nil || sum != (memento.Pruned{}) {
-		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
-	}
-}
-
-// What is refused makes no store.
-func TestRefusedWritesMakeNoStore(t *testing.T) {
-	s, b := screened(t, mode(memento.Reject))
-	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
-	_, importErr := s.Import(t.Context(), []memento.Version{{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", Content: testKey, SHA256: memento.HashContent(testKey)}})
-	if !errors.Is(err, memento.ErrSensitive) || !errors.Is(importErr, memento.ErrSensitive) {
-		t.Errorf("%v and %v, want ErrSensitive", err, importErr)
-	}
-	for info := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
-		t.Errorf("there is a store: %+v", info)
-	}
-}
-
-// Stricter settings hold for the very next write, whoever has made them.
-func TestSettingsHoldAtOnce(t *testing.T) {
-	s, b := screened(t, mode(memento.Off))
-	mustPut(t, s, "/a", testKey)
-	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := func(m memento.SensitiveMode) {
-		t.Helper()
-		info.Settings.Sensitive.Mode = m
-		if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(memento.Mask)
-	mustPut(t, s, "/b", testKey)
-	set(memento.Off)
-	mustPut(t, s, "/c", testKey)
-	set(memento.Reject)
-	if _, err := s.Edit(t.Context(), memento.Actor{}, "/b", func(string) (string, error) { return testKey, nil }); !errors.Is(err, memento.ErrSensitive) {
-		t.Errorf("an edit: %v, want ErrSensitive", err)
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/a", To: testKeyPath}); !errors.Is(err, memento.ErrSensitive) {
-		t.Errorf("a move: %v, want ErrSensitive", err)
-	}
-	v := memento.Version{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/d", Content: testKey, SHA256: memento.HashContent(testKey)}
-	if _, err := s.Import(t.Context(), []memento.Version{v}); !errors.Is(err, memento.ErrSensitive) {
-		t.Errorf("an import: %v, want ErrSensitive", err)
-	}
-	want := map[memento.Path]string{"/a": testKey, "/b": testKeyMark, "/c": testKey}
-	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
-		t.Errorf("memories (-want +got):\n%s", diff)
-	}
-}
-
-// What is allowed in one place cannot be moved to another.
-func TestMoveOutOfAnAllowedPath(t *testing.T) {
-	s, _ := screened(t, func(s *memento.Settings) { s.Sensitive.AllowPaths = []memento.Pattern{"/fixtures", "/other"} })
-	mustPut(t, s, "/fixtures/a", testKey)
-	mustPut(t, s, "/fixtures/plain", "x")
-	for _, c := range []memento.Move{{From: "/fixtures/a", To: "/a"}, {From: "/fixtures", To: "/f"}} {
-		if _, err := s.Apply(t.Context(), memento.Actor{}, c); !errors.Is(err, memento.ErrSensitive) {
-			t.Errorf("%v: %v, want ErrSensitive", c, err)
-		}
-	}
-	for _, c := range []memento.Move{{From: "/fixtures/plain", To: "/plain"}, {From: "/fixtures", To: "/other/f"}} {
-		if _, err := s.Apply(t.Context(), memento.Actor{}, c); err != nil {
-			t.Errorf("%v: %v", c, err)
-		}
-	}
-}
-
-// longKeys finds runs of 50 and more of the letter k.
-type longKeys struct{}
-
-func (longKeys) Detect(text string, _ bool) (found []memento.Finding) {
-	for _, m := range regexp.MustCompile(`k{50,}`).FindAllStringIndex(text, -1) {
-		found = append(found, memento.Finding{Kind: "key", Start: m[0], End: m[1]})
-	}
-	return found
-}
-
-// The limit is about the text that is written, which is the masked one.
-func TestLimitOfMaskedText(t *testing.T) {
-	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}}, &memento.StoreOptions{Detector: longKeys{}})
-	long := strings.Repeat("x", 101)
-	key := strings.Repeat("k", 200)
-	for text, want := range map[string]int64{long: 101, key + long: int64(len("[REDACTED:key]")) + 101} {
-		_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: text})
-		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != want {
-			t.Errorf("a text of %d bytes: %v; want %d bytes to be too large", len(text), err, want)
-		}
-	}
-	made, err := s.CreateMemory(t.Context(), memento.Actor{}, "/key", key)
-	if err != nil || made.Memory.Content != "[REDACTED:key]" {
-		t.Errorf("a long text that is short once it is masked: %q, %v", made.Memory.Content, err)
-	}
-	// An update that was made already is recognized by what was written of it.
-	update := memento.MemoryUpdate{Content: &key, IfSHA256: memento.HashContent("an earlier text")}
-	if done, err := s.UpdateMemory(t.Context(), memento.Actor{}, made.Memory.ID, update); err != nil || done.Memory.Version != made.Memory.Version {
-		t.Errorf("a repeated update: %+v, %v", done, err)
-	}
-	mustPut(t, s, "/a", strings.Repeat("y", 100))
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
-		t.Errorf("where something is: %v, want ErrExist", err)
 	}
 	id, err := s.ID(t.Context())
 	if err != nil {
@@ -425,90 +331,370 @@ func TestLimitOfMaskedText(t *testing.T) {
 	if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 10}}); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
+	for _, u := range []memento.MemoryUpdate{
+		memoryUpdate(strings.Repeat("y", 100), "/b", ""), memoryUpdate(strings.Repeat("z", 99), "-", ""), memoryUpdate(strings.Repeat("y", 98), "/c/d", ""),
+	} {
+		got, err := s.UpdateMemory(t.Context(), ann, made.Memory.ID, u)
+		if err != nil || got.Memory.Content != *u.Content {
+			t.Errorf("%d bytes: %v", len(*u.Content), err)
+		}
+	}
+	for _, p := range []string{"-", "/e"} {
+		if _, err := s.UpdateMemory(t.Context(), ann, made.Memory.ID, memoryUpdate(strings.Repeat("y", 99), p, "")); !errors.Is(err, memento.ErrTooLarge) {
+			t.Errorf("grown, to %s: %v", p, err)
+		}
+	}
 }
 
-// counting finds nothing, and adds up what it was given.
-type counting struct{ bytes *int }
-
-func (c counting) Detect(text string, _ bool) []memento.Finding {
-	*c.bytes += len(text)
-	return nil
+// What another does between the look at a memory and the write is not lost, and no
+// other memory is hit.
+func TestUpdateMemoryMeetsOthers(t *testing.T) {
+	base := memento.HashContent("base")
+	change := func(changes ...memento.Change) func(*testing.T, *memento.Store) {
+		return func(t *testing.T, other *memento.Store) {
+			if _, err := other.Apply(t.Context(), nobody, changes...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	edit := change(memento.Put{Path: "/a", Content: "theirs"})
+	rename := change(memento.Move{From: "/a", To: "/b"})
+	replace := change(memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a", Content: "another"})
+	directory := change(memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a/x", Content: "another"})
+	remove := change(memento.Remove{Path: "/a"})
+	anew := change(memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "base"})
+	occupy := change(memento.Put{Path: "/new", Content: "another"})
+	same := change(memento.Put{Path: "/a", Content: "ours"})
+	moved := change(memento.Move{From: "/a", To: "/new"})
+	type held = map[memento.Path]string
+	tests := []struct {
+		name   string
+		meddle func(*testing.T, *memento.Store)
+		u      memento.MemoryUpdate
+		err    error
+		want   held
+	}{
+		{"an edit", edit, memoryUpdate("ours", "-", ""), nil, held{"/a": "ours"}},
+		{"an edit, path", edit, memoryUpdate("-", "/new", ""), nil, held{"/new": "theirs"}},
+		{"an edit, both", edit, memoryUpdate("ours", "/new", ""), nil, held{"/new": "ours"}},
+		{"an edit, if", edit, memoryUpdate("ours", "-", base), memento.ErrConflict, held{"/a": "theirs"}},
+		{"an edit, both, if", edit, memoryUpdate("ours", "/new", base), memento.ErrConflict, held{"/a": "theirs"}},
+		{"the same edit, if", same, memoryUpdate("ours", "-", base), nil, held{"/a": "ours"}},
+		{"a rename", rename, memoryUpdate("ours", "-", base), nil, held{"/b": "ours"}},
+		{"a rename, path", rename, memoryUpdate("-", "/new", base), nil, held{"/new": "base"}},
+		{"a rename, both", rename, memoryUpdate("ours", "/new", base), nil, held{"/new": "ours"}},
+		{"the same rename", moved, memoryUpdate("-", "/new", base), nil, held{"/new": "base"}},
+		{"the same rename, both", moved, memoryUpdate("ours", "/new", base), nil, held{"/new": "ours"}},
+		{"a rename, and another in its place", replace, memoryUpdate("ours", "-", base), nil, held{"/a": "another", "/b": "ours"}},
+		{"the same, path", replace, memoryUpdate("-", "/new", base), nil, held{"/a": "another", "/new": "base"}},
+		{"a rename, and a directory in its place", directory, memoryUpdate("ours", "-", base), nil, held{"/a/x": "another", "/b": "ours"}},
+		{"the same, both", directory, memoryUpdate("ours", "/new", base), nil, held{"/a/x": "another", "/new": "ours"}},
+		{"a deletion", remove, memoryUpdate("ours", "-", base), memento.ErrNotExist, held{}},
+		{"a deletion, path", remove, memoryUpdate("-", "/new", ""), memento.ErrNotExist, held{}},
+		{"another in its place", anew, memoryUpdate("ours", "-", base), memento.ErrNotExist, held{"/a": "base"}},
+		{"another in its place, both", anew, memoryUpdate("ours", "/new", ""), memento.ErrNotExist, held{"/a": "base"}},
+		{"another where it goes", occupy, memoryUpdate("ours", "/new", base), memento.ErrExist, held{"/a": "base", "/new": "another"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, s, other := meddled()
+			mustPut(t, s, "/a", "base")
+			id := idAt(t, s, "/a")
+			m.meddle = func() { tt.meddle(t, other) }
+			got, err := s.UpdateMemory(t.Context(), nobody, id, tt.u)
+			if !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+				t.Errorf("%v, want %v", err, tt.err)
+			}
+			if err == nil {
+				isStored(t, s, got.Memory)
+			}
+			if diff := cmp.Diff(tt.want, contents(t, s)); diff != "" {
+				t.Error("memories (-want +got):\n" + diff)
+			}
+		})
+	}
 }
 
-// Contents far over the limit are refused before they are masked, by the present limit,
-// and unless they shrink.
-func TestHugeTextIsNotMasked(t *testing.T) {
-	masked := 0
+// stubborn is a backend that refuses every change with an error.
+type stubborn struct {
+	memento.Backend
+	err error
+}
+
+func (b *stubborn) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
+	if b.err != nil {
+		return memento.Applied{}, &memento.Error{Op: "apply", Err: b.err}
+	}
+	return b.Backend.Apply(ctx, id, by, changes)
+}
+
+// An error that looks as if another had been faster, though nobody was, is
+// returned, not tried for ever.
+func TestUpdatesEnd(t *testing.T) {
+	b := &stubborn{Backend: memstore.New(nil)}
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	mustPut(t, s, "/a", "one")
+	id := idAt(t, s, "/a")
+	for _, want := range []error{memento.ErrConflict, memento.ErrIsDir, memento.ErrNotExist} {
+		b.err = want
+		for _, u := range []memento.MemoryUpdate{memoryUpdate("x", "-", ""), memoryUpdate("-", "/x", ""), memoryUpdate("x", "/x", "")} {
+			if _, err := s.UpdateMemory(t.Context(), ann, id, u); !errors.Is(err, want) {
+				t.Errorf("UpdateMemory: %v, want %v", err, want)
+			}
+		}
+		if err := s.DeleteMemory(t.Context(), ann, id, ""); !errors.Is(err, want) {
+			t.Errorf("DeleteMemory: %v, want %v", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.UpdateMemory(ctx, ann, id, memoryUpdate("x", "-", "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("UpdateMemory, cancelled: %v", err)
+	}
+	if err := s.DeleteMemory(ctx, ann, id, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("DeleteMemory, cancelled: %v", err)
+	}
+}
+
+// Callers on several stores on one backend, as several processes are, change one
+// memory in all ways at once: by its ID on condition, by its path, and by moving
+// it with and without new contents. Every line that one of them added is there.
+func TestUpdatesLoseNothing(t *testing.T) {
+	const each = 20
 	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: counting{&masked}})
-	mustPut(t, s, "/a", "x")
-	masked = 0
-	huge := strings.Repeat("x", 1<<20)
-	for _, c := range []memento.Change{memento.Put{Path: "/a", Content: huge}, memento.Put{Path: "/b", Content: huge}, memento.Move{From: "/a", To: "/b", Content: &huge}} {
-		_, err := s.Apply(t.Context(), memento.Actor{}, c)
-		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != 1<<20 || found.Max != 102_400 {
-			t.Errorf("%T: %v", c, err)
+	open := func() *memento.Store {
+		return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	}
+	mustPut(t, open(), "/p0", "")
+	id := idAt(t, open(), "/p0")
+	paths := []string{"/p0", "/p1", "/dir/p2"}
+	var wg sync.WaitGroup
+	// retry calls try until it has no error of those that another can cause.
+	retry := func(try func() error, passing ...error) {
+		for {
+			err := try()
+			if err == nil {
+				return
+			}
+			known := false
+			for _, p := range passing {
+				known = known || errors.Is(err, p)
+			}
+			if !known {
+				t.Error(err)
+				return
+			}
+			runtime.Gosched()
 		}
 	}
-	if masked > len(huge)/2 {
-		t.Errorf("%d bytes were masked", masked)
+	read := func(s *memento.Store) memento.Memory {
+		m, err := s.Get(t.Context(), memento.ByID(id))
+		if err != nil {
+			t.Error(err)
+		}
+		return m
 	}
-	id, err := s.ID(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit := func(bytes int64) {
-		if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: bytes}}); err != nil {
-			t.Fatal(err)
+	for process := range 2 {
+		s := open()
+		for caller := range 2 {
+			line := func(kind string, i int) string { return fmt.Sprintf("\n%s-%d-%d-%d", kind, process, caller, i) }
+			wg.Go(func() {
+				for i := range each {
+					retry(func() error {
+						m := read(s)
+						text := m.Content + line("update", i)
+						_, err := s.UpdateMemory(t.Context(), ann, id, memento.MemoryUpdate{Content: &text, IfSHA256: m.SHA256})
+						return err
+					}, memento.ErrConflict)
+				}
+			})
+			wg.Go(func() {
+				for i := range each {
+					retry(func() error {
+						m := read(s)
+						text := m.Content + line("both", i)
+						to := memento.Path(paths[i%len(paths)])
+						_, err := s.UpdateMemory(t.Context(), ann, id, memento.MemoryUpdate{Path: &to, Content: &text, IfSHA256: m.SHA256})
+						return err
+					}, memento.ErrConflict)
+				}
+			})
+			wg.Go(func() {
+				for i := range each {
+					retry(func() error {
+						_, err := s.Edit(t.Context(), ann, read(s).Path, func(old string) (string, error) { return old + line("edit", i), nil })
+						return err
+					}, memento.ErrNotExist)
+				}
+			})
+			wg.Go(func() {
+				for i := range each {
+					retry(func() error {
+						_, err := s.UpdateMemory(t.Context(), ann, id, memoryUpdate("-", paths[(i+caller)%len(paths)], ""))
+						return err
+					})
+				}
+			})
 		}
 	}
-	limit(2 << 20) // which s does not know yet
-	mustPut(t, s, "/a", huge)
-	limit(100)
-	mustPut(t, s, "/a", huge[1:])
-}
-
-// What a caller does with the settings it was given changes no store.
-func TestSettingsAreTheCallersOwn(t *testing.T) {
-	s, b := screened(t, func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/rules"} })
-	r, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
-	if err != nil {
-		t.Fatal(err)
+	wg.Wait()
+	seen := map[string]int{}
+	for _, line := range strings.Fields(read(open()).Content) {
+		seen[line]++
 	}
-	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if want := 2 * 2 * 3 * each; len(seen) != want {
+		t.Errorf("%d of %d lines are there", len(seen), want)
 	}
-	r.Settings.ReadOnly[0], info.Settings.ReadOnly[0] = "/other", "/other"
-	for listed := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
-		listed.Settings.ReadOnly[0] = "/other"
+	for line, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is there %d times", line, n)
+		}
 	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/rules", Content: "x"}); !errors.Is(err, memento.ErrProtected) {
-		t.Errorf("%v, want ErrProtected", err)
+	if held := contents(t, open()); len(held) != 1 {
+		t.Errorf("there are %d memories", len(held))
 	}
 }
 
-// An import into a store without history leaves none, and one that was damaged
-// is not repaired by masking it.
-func TestImportIntoNoHistory(t *testing.T) {
-	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
-	version := func(n string, text string) memento.Version {
-		return memento.Version{ID: memento.VersionID("memver_" + n), Memory: "mem_1", Operation: memento.Modified, Path: "/a", Content: text, SHA256: memento.HashContent(text)}
+func TestDeleteMemory(t *testing.T) {
+	settings := memento.DefaultSettings()
+	settings.ReadOnly = []memento.Pattern{"/keep"}
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	ids := map[memento.Path]memento.MemoryID{}
+	for _, p := range []memento.Path{"/a", "/b", "/dir/c", "/keep/d"} {
+		mustPut(t, s, p, "at "+string(p))
+		ids[p] = idAt(t, s, p)
 	}
-	if _, err := s.Import(t.Context(), []memento.Version{version("1", "one"), version("2", "two")}); err != nil {
+	store, err := s.ID(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for range s.Versions(t.Context(), memento.VersionListOptions{}) {
-		n++
+	if _, err := b.UpdateStore(t.Context(), workspace, store, memento.StoreUpdate{Settings: &settings}); err != nil {
+		t.Fatal(err)
 	}
-	if n != 1 {
-		t.Errorf("%d versions, want the newest only", n)
+	for _, tt := range []struct {
+		name string
+		id   memento.MemoryID
+		hash string
+		err  error
+		at   memento.Path
+	}{
+		{"without a hash", ids["/a"], "", nil, ""},
+		{"again", ids["/a"], "", memento.ErrNotExist, ""},
+		{"again, with a hash", ids["/a"], memento.HashContent("at /a"), memento.ErrNotExist, ""},
+		{"stale", ids["/b"], memento.HashContent("at /a"), memento.ErrConflict, "/b"},
+		{"with a hash", ids["/b"], memento.HashContent("at /b"), nil, ""},
+		{"unknown", "mem_unknown", "", memento.ErrNotExist, ""},
+		{"read-only", ids["/keep/d"], "", memento.ErrProtected, "/keep/d"},
+		{"read-only, stale", ids["/keep/d"], "stale", memento.ErrConflict, "/keep/d"},
+		{"the last of a directory", ids["/dir/c"], "", nil, ""},
+	} {
+		err := s.DeleteMemory(t.Context(), ann, tt.id, tt.hash)
+		if tt.err == nil {
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			continue
+		}
+		isAbout(t, err, tt.err, tt.at)
 	}
-	damaged := version("3", testKey)
-	damaged.SHA256 = memento.HashContent("other")
-	if _, err := s.Import(t.Context(), []memento.Version{damaged}); !errors.Is(err, memento.ErrInvalid) {
-		t.Errorf("damaged: %v, want ErrInvalid", err)
+	if diff := cmp.Diff(map[memento.Path]string{"/keep/d": "at /keep/d"}, contents(t, s)); diff != "" {
+		t.Error("memories (-want +got):\n" + diff)
+	}
+	versions := history(t, s, memento.VersionListOptions{Operation: memento.Deleted})
+	if len(versions) != 3 || versions[0].CreatedBy != ann || versions[0].Memory != ids["/a"] {
+		t.Errorf("deletions: %+v", versions)
+	}
+}
+
+// A memory is deleted where it is, though it was renamed just now, and nothing else is.
+func TestDeleteMemoryMeetsOthers(t *testing.T) {
+	base := memento.HashContent("base")
+	type held = map[memento.Path]string
+	for _, tt := range []struct {
+		name    string
+		changes []memento.Change
+		hash    string
+		err     error
+		want    held
+	}{
+		{"a rename", []memento.Change{memento.Move{From: "/a", To: "/b"}}, base, nil, held{}},
+		{"a rename, and another in its place", []memento.Change{memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a", Content: "base"}}, base, nil, held{"/a": "base"}},
+		{"a rename, and a directory in its place", []memento.Change{memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a/x", Content: "base"}}, "", nil, held{"/a/x": "base"}},
+		{"an edit", []memento.Change{memento.Put{Path: "/a", Content: "theirs"}}, "", nil, held{}},
+		{"an edit, with a hash", []memento.Change{memento.Put{Path: "/a", Content: "theirs"}}, base, memento.ErrConflict, held{"/a": "theirs"}},
+		{"a rename and an edit, with a hash", []memento.Change{memento.Move{From: "/a", To: "/b", Content: new("theirs")}}, base, memento.ErrConflict, held{"/b": "theirs"}},
+		{"a deletion", []memento.Change{memento.Remove{Path: "/a"}}, base, memento.ErrNotExist, held{}},
+		{"another in its place", []memento.Change{memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "base"}}, base, memento.ErrNotExist, held{"/a": "base"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := memstore.New(nil)
+			m := &meddler{Backend: b}
+			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+			mustPut(t, s, "/a", "base")
+			id := idAt(t, s, "/a")
+			store, err := s.ID(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.meddle = func() {
+				if _, err := b.Apply(t.Context(), store, nobody, tt.changes); err != nil {
+					t.Error(err)
+				}
+			}
+			err = s.DeleteMemory(t.Context(), ann, id, tt.hash)
+			if !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+				t.Errorf("%v, want %v", err, tt.err)
+			}
+			if diff := cmp.Diff(tt.want, contents(t, s)); diff != "" {
+				t.Error("memories (-want +got):\n" + diff)
+			}
+		})
+	}
+}
+
+// Of many who delete a memory that others keep renaming, one succeeds.
+func TestDeletionsRaceRenames(t *testing.T) {
+	for range 20 {
+		s := newStore(memento.Limits{})
+		mustPut(t, s, "/p0", "one")
+		mustPut(t, s, "/other", "stays")
+		id := idAt(t, s, "/p0")
+		var wg sync.WaitGroup
+		deleted := make(chan bool, 4)
+		for i := range 4 {
+			wg.Go(func() {
+				err := s.DeleteMemory(t.Context(), ann, id, memento.HashContent("one"))
+				if err != nil && !errors.Is(err, memento.ErrNotExist) {
+					t.Error(err)
+				}
+				deleted <- err == nil
+			})
+			wg.Go(func() {
+				for j := 0; ; j++ {
+					_, err := s.UpdateMemory(t.Context(), nobody, id, memoryUpdate("-", fmt.Sprintf("/p%d", (i+j)%3), ""))
+					if errors.Is(err, memento.ErrNotExist) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		n := 0
+		for range 4 {
+			if <-deleted {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Fatalf("%d of 4 deleted it", n)
+		}
+		if diff := cmp.Diff(map[memento.Path]string{"/other": "stays"}, contents(t, s)); diff != "" {
+			t.Error("memories (-want +got):\n" + diff)
+		}
 	}
 }

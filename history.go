@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"memento/internal/lines"
 )
 
 // RestoreVersion writes a version's contents back: to its memory, wherever that
@@ -216,4 +218,196 @@ func (a *pastState) includes(v *Version) bool {
 		a.fromHere = a.fromHere || early
 	}
 	return early || a.fromHere
+}
+
+// An AnnotatedLine is a line of a memory, and where it comes from.
+type AnnotatedLine struct {
+	Text    string  // without the "\n" that ends it
+	Version Version // that last wrote the line, without contents
+
+	// MayBeOlder reports whether the line may be older than Version, which is
+	// then the oldest known to have it: what the memory held just before is no
+	// longer known, because it was pruned or redacted.
+	MayBeOlder bool
+}
+
+// Annotate returns the lines of a memory, each with the version that last wrote
+// it, and notes that the memory was read. All is as of one instant of the call.
+//
+// Versions are compared line by line, as a diff does. A line that stays where it
+// is among its neighbours keeps its version; one that is moved, changed in any
+// byte or removed and brought back is new. A "\n" that is put or removed at the
+// end of the last line changes no line, and neither does a rename.
+//
+// Errors: ErrInvalidPath, ErrNotExist, ErrIsDir.
+func (s *Store) Annotate(ctx context.Context, ref Ref) ([]AnnotatedLine, error) {
+	m, err := s.Get(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	lines, last, err := s.annotate(ctx, m.ID, "")
+	switch {
+	case err != nil:
+		return nil, err
+	case last.ID == "" || last.Redacted() || last.Operation == Deleted:
+		return nil, &Error{Op: "annotate", Path: ref.Path, Err: ErrNotExist} // since it was read
+	}
+	return lines, nil
+}
+
+// AnnotateVersion is Annotate for a memory as a version left it. It notes no read.
+//
+// Errors: ErrNotExist if there is no such version; ErrInvalid if it has no
+// contents, being redacted or a deletion.
+func (s *Store) AnnotateVersion(ctx context.Context, id VersionID) ([]AnnotatedLine, error) {
+	v, err := s.Version(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	lines, last, err := s.annotate(ctx, v.Memory, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case last.ID != id:
+		return nil, &Error{Op: "annotate", Path: v.Path, Err: ErrNotExist} // since it was read
+	case last.Redacted():
+		return nil, &Error{Op: "annotate", Err: fmt.Errorf("%w: version %s is redacted; its contents are gone", ErrInvalid, id)}
+	case last.Operation == Deleted:
+		return nil, &Error{Op: "annotate", Path: last.Path, Err: fmt.Errorf("%w: version %s is a deletion and has no contents", ErrInvalid, id)}
+	}
+	return lines, nil
+}
+
+// annotate reads the versions of a memory until the one with the given ID, or to
+// the newest if that is "", and returns the lines of the last one it has seen.
+func (s *Store) annotate(ctx context.Context, id MemoryID, until VersionID) (lines []AnnotatedLine, last Version, err error) {
+	var a annotator
+	for v, err := range s.Versions(ctx, VersionListOptions{Memory: id, OldestFirst: true, Contents: true}) {
+		if err != nil {
+			return nil, Version{}, err
+		}
+		a.add(v)
+		if last = v; v.ID == until {
+			break
+		}
+	}
+	return a.annotated(), last, nil
+}
+
+// An annotator follows the lines of a memory from version to version, oldest
+// first. It keeps the text of one.
+type annotator struct {
+	text  string
+	lines []string
+	by    []*origin // of each line
+	known bool      // whether text is what the memory held before the next version
+}
+
+// An origin is what an AnnotatedLine says besides its text.
+type origin struct {
+	version    Version
+	mayBeOlder bool
+}
+
+func (a *annotator) add(v Version) {
+	text := v.Content
+	v.Content = ""
+	switch {
+	case v.Operation == Deleted: // redacted or not, there is nothing left
+		*a = annotator{}
+		return
+	case v.Redacted():
+		a.known = false
+		return
+	}
+	// The first version known is all there is to say of its lines, unless it
+	// made the memory: then there was nothing before it.
+	now := &origin{v, !a.known && v.Operation != Created}
+	a.known = true
+	if text == a.text {
+		return
+	}
+	split := lines.Split(text)
+	by := make([]*origin, len(split))
+	for i, from := range lines.Kept(a.lines, split) {
+		if by[i] = now; from >= 0 {
+			by[i] = a.by[from]
+		}
+	}
+	a.text, a.lines, a.by = text, split, by
+}
+
+func (a *annotator) annotated() []AnnotatedLine {
+	annotated := make([]AnnotatedLine, len(a.lines))
+	for i, from := range a.by {
+		annotated[i] = AnnotatedLine{Text: a.lines[i], Version: from.version, MayBeOlder: from.mayBeOlder}
+	}
+	return annotated
+}
+
+// PruneOptions choose what [History.Prune] removes.
+type PruneOptions struct {
+	Before time.Time // versions that were superseded before this time are removed
+	Keep   int       // the newest versions of a living memory, so many, are kept
+	Memory MemoryID  // only versions of this memory, if set
+	DryRun bool      // only count the versions
+
+	// CorrectedTimes are the times of versions whose own times cannot be right, in order
+	// of Seq. Package maintenance determines them.
+	CorrectedTimes []CorrectedTime
+}
+
+// CorrectedTime is the time that counts for the versions with Seq from From to To, both
+// included, that were made in the store, because their own times cannot be right.
+type CorrectedTime struct {
+	From, To int64
+	At       time.Time
+}
+
+// EndOfTime is later than any version: as PruneOptions.Before, it keeps no version for
+// its age.
+var EndOfTime = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
+
+// Pruned says what a Prune removed, or would remove.
+type Pruned struct {
+	Versions int64
+	Bytes    int64 // of their contents, whether or not other versions have the same
+}
+
+// pruneTimeout bounds the pruning after a write to a store without history.
+const pruneTimeout = 30 * time.Second
+
+// pruneReplaced removes the versions that were replaced by versions, in a store that
+// keeps no history. Errors are ignored, since the write has succeeded: maintenance
+// removes what is left.
+func (s *Store) pruneReplaced(ctx context.Context, id StoreID, versions []Version) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pruneTimeout)
+	defer cancel()
+	const several = 20 // above this, one pass over all memories is faster
+	opts := PruneOptions{Before: EndOfTime}
+	if len(versions) > several {
+		_, _ = s.prune(ctx, id, opts)
+		return
+	}
+	for _, v := range versions {
+		opts.Memory = v.Memory
+		_, _ = s.prune(ctx, id, opts)
+	}
+}
+
+// Prune removes versions; see [History.Prune]. It trusts the times that it is given.
+// Programs whose clock may be wrong, and those that apply a store's [Retention], use
+// package maintenance.
+func (s *Store) Prune(ctx context.Context, opts PruneOptions) (Pruned, error) {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return Pruned{}, err
+	}
+	return s.prune(ctx, info.ID, opts)
+}
+
+// prune removes versions; see [History.Prune].
+func (s *Store) prune(ctx context.Context, id StoreID, opts PruneOptions) (sum Pruned, err error) {
+	defer s.observe(ctx, "prune", id)(&err)
+	return s.backend.Prune(ctx, id, opts)
 }

@@ -1,0 +1,657 @@
+package memento_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memento"
+	"memento/backend/memstore"
+	"memento/maintenance"
+)
+
+const (
+	testKey     = "sk-test-12345678"
+	testKeyMark = "[REDACTED:test-key]"
+)
+
+// screened returns a store with settings, and its backend.
+func screened(t *testing.T, change func(*memento.Settings)) (*memento.Store, memento.Backend) {
+	t.Helper()
+	settings := memento.DefaultSettings()
+	if change != nil {
+		change(&settings)
+	}
+	b := memstore.New(nil)
+	t.Cleanup(func() { b.Close() })
+	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded()), b
+}
+
+func mode(m memento.SensitiveMode) func(*memento.Settings) {
+	return func(s *memento.Settings) { s.Sensitive.Mode = m }
+}
+
+func TestApplyMasks(t *testing.T) {
+	s, _ := screened(t, nil)
+	changes := []memento.Change{
+		memento.Put{Path: "/plain", Content: "nothing"},
+		memento.Put{Path: "/a", Content: "one\n" + testKey + " and\n\nkey=" + testKey},
+		memento.Move{From: "/plain", To: "/moved"},
+	}
+	r, err := s.Apply(t.Context(), memento.Actor{}, changes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}, {Path: "/a", Kind: "test-key", Line: 4}}
+	if diff := cmp.Diff(want, r.Masked); diff != "" {
+		t.Errorf("masked (-want +got):\n%s", diff)
+	}
+	held := map[memento.Path]string{"/moved": "nothing", "/a": "one\n" + testKeyMark + " and\n\nkey=" + testKeyMark}
+	if diff := cmp.Diff(held, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+	if c := changes[1].(memento.Put); !strings.Contains(c.Content, testKey) {
+		t.Error("the caller's change was altered")
+	}
+	nowhere(t, s, testKey)
+}
+
+// nowhere checks that nothing the store keeps holds a text.
+func nowhere(t *testing.T, s *memento.Store, text string) {
+	t.Helper()
+	for v, err := range s.Versions(t.Context(), memento.VersionListOptions{Contents: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(v.Content, text) || strings.Contains(string(v.Path), text) {
+			t.Errorf("version %s holds it", v.ID)
+		}
+	}
+}
+
+func TestApplyRejects(t *testing.T) {
+	s, _ := screened(t, mode(memento.Reject))
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/ok", Content: "x"},
+		memento.Put{Path: "/a", Content: "one\ntwo " + testKey})
+	found, ok := errors.AsType[*memento.SensitiveError](err)
+	if !errors.Is(err, memento.ErrSensitive) || !ok {
+		t.Fatalf("%v, want ErrSensitive", err)
+	}
+	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 2}}, found.Found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if strings.Contains(err.Error(), testKey) {
+		t.Errorf("the error repeats it: %v", err)
+	}
+	if held := contents(t, s); len(held) > 0 {
+		t.Errorf("something was written: %q", held)
+	}
+}
+
+// A path cannot be masked, so both modes refuse it, without repeating it.
+func TestPathsAreChecked(t *testing.T) {
+	for _, m := range []memento.SensitiveMode{memento.Mask, memento.Reject, memento.Off} {
+		s, _ := screened(t, mode(m))
+		mustPut(t, s, "/a", "x")
+		for _, c := range []memento.Change{
+			memento.Put{Path: "/keys/" + testKey, Content: "x"},
+			memento.Move{From: "/a", To: testKeyPath},
+		} {
+			_, err := s.Apply(t.Context(), memento.Actor{}, c)
+			switch {
+			case m == memento.Off && err != nil:
+				t.Errorf("%s: %T: %v", m, c, err)
+			case m != memento.Off && (!errors.Is(err, memento.ErrSensitive) || strings.Contains(err.Error(), "12345678")):
+				t.Errorf("%s: %T: %v, want ErrSensitive that does not repeat it", m, c, err)
+			}
+		}
+	}
+}
+
+const testKeyPath memento.Path = "/" + testKey + ".md"
+
+func TestWhatIsAllowed(t *testing.T) {
+	for name, allow := range map[string]func(*memento.Sensitive){
+		"off":     func(s *memento.Sensitive) { s.Mode = memento.Off },
+		"text":    func(s *memento.Sensitive) { s.Allow = []string{"other", testKey} },
+		"pattern": func(s *memento.Sensitive) { s.AllowPatterns = []string{`sk-test-1\d+`} },
+		"path":    func(s *memento.Sensitive) { s.AllowPaths = []memento.Pattern{"/docs/*"} },
+	} {
+		s, _ := screened(t, func(s *memento.Settings) { allow(&s.Sensitive) })
+		mustPut(t, s, "/docs/a", testKey)
+		if held := contents(t, s)["/docs/a"]; held != testKey {
+			t.Errorf("%s: it holds %q", name, held)
+		}
+	}
+	// Part of a text, or of a match, allows nothing.
+	s, _ := screened(t, func(s *memento.Settings) {
+		s.Sensitive.Allow, s.Sensitive.AllowPatterns = []string{"sk-test"}, []string{"sk-test", "5678"}
+		s.Sensitive.AllowPaths = []memento.Pattern{"/doc"}
+	})
+	mustPut(t, s, "/docs/a", testKey)
+	if held := contents(t, s)["/docs/a"]; held != testKeyMark {
+		t.Errorf("it holds %q", held)
+	}
+}
+
+func TestPersonalDataIsOptIn(t *testing.T) {
+	s, b := screened(t, nil)
+	mustPut(t, s, "/a", "person-1")
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Settings.Sensitive.Personal = true
+	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/b", "x") // with which this handle learns of it
+	mustPut(t, s, "/c", "person-2 "+testKey)
+	want := map[memento.Path]string{"/a": "person-1", "/b": "x", "/c": "[REDACTED:test-person] " + testKeyMark}
+	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoDetector(t *testing.T) {
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, nil)
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
+	if !errors.Is(err, memento.ErrNoDetector) {
+		t.Errorf("a write: %v, want ErrNoDetector", err)
+	}
+	_, err = s.Import(t.Context(), []memento.Version{{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", SHA256: memento.HashContent("")}})
+	if !errors.Is(err, memento.ErrNoDetector) {
+		t.Errorf("an import: %v, want ErrNoDetector", err)
+	}
+	// To remove and to read, none is needed.
+	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), "/a", "x")
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/a"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEditMasks(t *testing.T) {
+	s, _ := screened(t, nil)
+	mustPut(t, s, "/a", "the key is KEY.\n")
+	r, err := s.Edit(t.Context(), memento.Actor{}, "/a", func(old string) (string, error) {
+		return strings.Replace(old, "KEY", testKey, 1), nil
+	})
+	want := "the key is " + testKeyMark + ".\n"
+	if err != nil || r.Memory.Content != want || r.Memory.SHA256 != memento.HashContent(want) || r.Memory.Size != int64(len(want)) || len(r.Masked) != 1 {
+		t.Errorf("Edit returned %+v, %v", r, err)
+	}
+	if held := contents(t, s)["/a"]; held != want {
+		t.Errorf("it holds %q", held)
+	}
+	nowhere(t, s, testKey)
+}
+
+func TestImportMasks(t *testing.T) {
+	from, _ := screened(t, mode(memento.Off))
+	mustPut(t, from, "/a", "old "+testKey)
+	mustPut(t, from, "/a", "new")
+	var versions []memento.Version
+	for v, err := range from.Versions(t.Context(), memento.VersionListOptions{OldestFirst: true, Contents: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, v)
+	}
+	to, _ := screened(t, nil)
+	replaced, err := to.Import(t.Context(), versions)
+	if diff := cmp.Diff([]memento.FindingLocation{{Path: "/a", Kind: "test-key", Line: 1}}, replaced); diff != "" || err != nil {
+		t.Errorf("replaced: %v (-want +got):\n%s", err, diff)
+	}
+	nowhere(t, to, testKey)
+	v, err := to.Version(t.Context(), versions[0].ID)
+	if err != nil || v.Content != "old "+testKeyMark || v.SHA256 != memento.HashContent(v.Content) {
+		t.Errorf("the old version is %+v, %v", v, err)
+	}
+
+	strict, _ := screened(t, mode(memento.Reject))
+	if _, err := strict.Import(t.Context(), versions); !errors.Is(err, memento.ErrSensitive) || !strings.Contains(err.Error(), string(versions[0].ID)) {
+		t.Errorf("%v, want ErrSensitive that names the version", err)
+	}
+}
+
+// Restoring is a write like others: what was kept while the mode was off does
+// not come back.
+func TestRestoreMasks(t *testing.T) {
+	s, b := screened(t, mode(memento.Off))
+	made, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Settings.Sensitive.Mode = memento.Mask
+	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/a", "changed")
+	if _, _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.Versions[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if held := contents(t, s)["/a"]; held != testKeyMark {
+		t.Errorf("it holds %q", held)
+	}
+}
+
+// A store that keeps no history has none as soon as a write returns.
+func TestNoHistory(t *testing.T) {
+	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
+	count := func() (n int) {
+		for _, err := range s.Versions(t.Context(), memento.VersionListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	mustPut(t, s, "/a", "1")
+	mustPut(t, s, "/a", "2")
+	if n := count(); n != 1 {
+		t.Errorf("%d versions after an overwrite, want 1", n)
+	}
+	var changes []memento.Change
+	for _, p := range []memento.Path{"/d/1", "/d/2", "/d/3"} {
+		changes = append(changes, memento.Put{Path: p, Content: string(p)})
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/d", To: "/e"}, memento.Remove{Path: "/a"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 3 {
+		t.Errorf("%d versions, want those of the 3 living memories", n)
+	}
+}
+
+func TestCollectHistory(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	b := memstore.New(&memstore.Options{Now: func() time.Time { return now }})
+	settings := memento.DefaultSettings()
+	settings.Retention = memento.Retention{Age: 48 * time.Hour, Versions: 2}
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded())
+	for _, text := range []string{"1", "2", "3", "4"} {
+		mustPut(t, s, "/a", text)
+		now = now.Add(24 * time.Hour)
+	}
+	// The first ceased to be the present three days ago, the second two, and
+	// the last two are kept by number.
+	dry, err := maintenance.PruneHistory(t.Context(), s, now, true)
+	if err != nil || dry.Versions != 1 {
+		t.Errorf("dry run: %+v, %v", dry, err)
+	}
+	sum, err := maintenance.PruneHistory(t.Context(), s, now, false)
+	if err != nil || sum != dry {
+		t.Errorf("%+v, %v, want %+v", sum, err, dry)
+	}
+	sum, err = maintenance.PruneHistory(t.Context(), s, now.Add(1000*time.Hour), false)
+	if err != nil || sum.Versions != 1 {
+		t.Errorf("much later: %+v, %v", sum, err)
+	}
+	if got := contents(t, s); got["/a"] != "4" {
+		t.Errorf("memories %q", got)
+	}
+	settings.Retention.Age = memento.Forever
+	forever := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "forever", Settings: &settings}, guarded())
+	for _, text := range []string{"1", "2", "3"} {
+		mustPut(t, forever, "/a", text)
+	}
+	if sum, err := maintenance.PruneHistory(t.Context(), forever, now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
+		t.Errorf("for ever: %+v, %v", sum, err)
+	}
+	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
+	if sum, err := maintenance.PruneHistory(t.Context(), missing, now, false); err != nil || sum != (memento.Pruned{}) {
+		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
+	}
+}
+
+// What is refused makes no store.
+func TestRefusedWritesMakeNoStore(t *testing.T) {
+	s, b := screened(t, mode(memento.Reject))
+	_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: testKey})
+	_, importErr := s.Import(t.Context(), []memento.Version{{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/a", Content: testKey, SHA256: memento.HashContent(testKey)}})
+	if !errors.Is(err, memento.ErrSensitive) || !errors.Is(importErr, memento.ErrSensitive) {
+		t.Errorf("%v and %v, want ErrSensitive", err, importErr)
+	}
+	for info := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+		t.Errorf("there is a store: %+v", info)
+	}
+}
+
+// Stricter settings hold for the very next write, whoever has made them.
+func TestSettingsHoldAtOnce(t *testing.T) {
+	s, b := screened(t, mode(memento.Off))
+	mustPut(t, s, "/a", testKey)
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(m memento.SensitiveMode) {
+		t.Helper()
+		info.Settings.Sensitive.Mode = m
+		if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(memento.Mask)
+	mustPut(t, s, "/b", testKey)
+	set(memento.Off)
+	mustPut(t, s, "/c", testKey)
+	set(memento.Reject)
+	if _, err := s.Edit(t.Context(), memento.Actor{}, "/b", func(string) (string, error) { return testKey, nil }); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("an edit: %v, want ErrSensitive", err)
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/a", To: testKeyPath}); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("a move: %v, want ErrSensitive", err)
+	}
+	v := memento.Version{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/d", Content: testKey, SHA256: memento.HashContent(testKey)}
+	if _, err := s.Import(t.Context(), []memento.Version{v}); !errors.Is(err, memento.ErrSensitive) {
+		t.Errorf("an import: %v, want ErrSensitive", err)
+	}
+	want := map[memento.Path]string{"/a": testKey, "/b": testKeyMark, "/c": testKey}
+	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+}
+
+// What is allowed in one place cannot be moved to another.
+func TestMoveOutOfAnAllowedPath(t *testing.T) {
+	s, _ := screened(t, func(s *memento.Settings) { s.Sensitive.AllowPaths = []memento.Pattern{"/fixtures", "/other"} })
+	mustPut(t, s, "/fixtures/a", testKey)
+	mustPut(t, s, "/fixtures/plain", "x")
+	for _, c := range []memento.Move{{From: "/fixtures/a", To: "/a"}, {From: "/fixtures", To: "/f"}} {
+		if _, err := s.Apply(t.Context(), memento.Actor{}, c); !errors.Is(err, memento.ErrSensitive) {
+			t.Errorf("%v: %v, want ErrSensitive", c, err)
+		}
+	}
+	for _, c := range []memento.Move{{From: "/fixtures/plain", To: "/plain"}, {From: "/fixtures", To: "/other/f"}} {
+		if _, err := s.Apply(t.Context(), memento.Actor{}, c); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// longKeys finds runs of 50 and more of the letter k.
+type longKeys struct{}
+
+func (longKeys) Detect(text string, _ bool) (found []memento.Finding) {
+	for _, m := range regexp.MustCompile(`k{50,}`).FindAllStringIndex(text, -1) {
+		found = append(found, memento.Finding{Kind: "key", Start: m[0], End: m[1]})
+	}
+	return found
+}
+
+// The limit is about the text that is written, which is the masked one.
+func TestLimitOfMaskedText(t *testing.T) {
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}}, &memento.StoreOptions{Detector: longKeys{}})
+	long := strings.Repeat("x", 101)
+	key := strings.Repeat("k", 200)
+	for text, want := range map[string]int64{long: 101, key + long: int64(len("[REDACTED:key]")) + 101} {
+		_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: text})
+		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != want {
+			t.Errorf("a text of %d bytes: %v; want %d bytes to be too large", len(text), err, want)
+		}
+	}
+	made, err := s.CreateMemory(t.Context(), memento.Actor{}, "/key", key)
+	if err != nil || made.Memory.Content != "[REDACTED:key]" {
+		t.Errorf("a long text that is short once it is masked: %q, %v", made.Memory.Content, err)
+	}
+	// An update that was made already is recognized by what was written of it.
+	update := memento.MemoryUpdate{Content: &key, IfSHA256: memento.HashContent("an earlier text")}
+	if done, err := s.UpdateMemory(t.Context(), memento.Actor{}, made.Memory.ID, update); err != nil || done.Memory.Version != made.Memory.Version {
+		t.Errorf("a repeated update: %+v, %v", done, err)
+	}
+	mustPut(t, s, "/a", strings.Repeat("y", 100))
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
+		t.Errorf("where something is: %v, want ErrExist", err)
+	}
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 10}}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
+}
+
+// counting finds nothing, and adds up what it was given.
+type counting struct{ bytes *int }
+
+func (c counting) Detect(text string, _ bool) []memento.Finding {
+	*c.bytes += len(text)
+	return nil
+}
+
+// Contents far over the limit are refused before they are masked, by the present limit,
+// and unless they shrink.
+func TestHugeTextIsNotMasked(t *testing.T) {
+	masked := 0
+	b := memstore.New(nil)
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: counting{&masked}})
+	mustPut(t, s, "/a", "x")
+	masked = 0
+	huge := strings.Repeat("x", 1<<20)
+	for _, c := range []memento.Change{memento.Put{Path: "/a", Content: huge}, memento.Put{Path: "/b", Content: huge}, memento.Move{From: "/a", To: "/b", Content: &huge}} {
+		_, err := s.Apply(t.Context(), memento.Actor{}, c)
+		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != 1<<20 || found.Max != 102_400 {
+			t.Errorf("%T: %v", c, err)
+		}
+	}
+	if masked > len(huge)/2 {
+		t.Errorf("%d bytes were masked", masked)
+	}
+	id, err := s.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(bytes int64) {
+		if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: bytes}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(2 << 20) // which s does not know yet
+	mustPut(t, s, "/a", huge)
+	limit(100)
+	mustPut(t, s, "/a", huge[1:])
+}
+
+// What a caller does with the settings it was given changes no store.
+func TestSettingsAreTheCallersOwn(t *testing.T) {
+	s, b := screened(t, func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/rules"} })
+	r, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Settings.ReadOnly[0], info.Settings.ReadOnly[0] = "/other", "/other"
+	for listed := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+		listed.Settings.ReadOnly[0] = "/other"
+	}
+	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/rules", Content: "x"}); !errors.Is(err, memento.ErrProtected) {
+		t.Errorf("%v, want ErrProtected", err)
+	}
+}
+
+// An import into a store without history leaves none, and one that was damaged
+// is not repaired by masking it.
+func TestImportIntoNoHistory(t *testing.T) {
+	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
+	version := func(n string, text string) memento.Version {
+		return memento.Version{ID: memento.VersionID("memver_" + n), Memory: "mem_1", Operation: memento.Modified, Path: "/a", Content: text, SHA256: memento.HashContent(text)}
+	}
+	if _, err := s.Import(t.Context(), []memento.Version{version("1", "one"), version("2", "two")}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range s.Versions(t.Context(), memento.VersionListOptions{}) {
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d versions, want the newest only", n)
+	}
+	damaged := version("3", testKey)
+	damaged.SHA256 = memento.HashContent("other")
+	if _, err := s.Import(t.Context(), []memento.Version{damaged}); !errors.Is(err, memento.ErrInvalid) {
+		t.Errorf("damaged: %v, want ErrInvalid", err)
+	}
+}
+
+// exposures scans, and returns how often a version of each path, "" for a path
+// that looks sensitive, holds something.
+func exposures(t *testing.T, s *memento.Store, personal bool) (all []memento.Exposure) {
+	t.Helper()
+	for x, err := range s.Scan(t.Context(), &memento.ScanOptions{Personal: personal}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Version.Content != "" {
+			t.Errorf("an exposure has contents: %+v", x)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// leaky has a secret in the present, in the history, in a deleted memory and in
+// a path.
+func leaky(t *testing.T) *memento.Store {
+	t.Helper()
+	s, _ := screened(t, mode(memento.Off))
+	mustPut(t, s, "/clean", "nothing")
+	mustPut(t, s, "/now", "a\n"+testKey)
+	mustPut(t, s, "/past", testKey)
+	mustPut(t, s, "/past", "cleaned")
+	mustPut(t, s, "/gone", testKey+" person-1")
+	for _, c := range []memento.Change{memento.Remove{Path: "/gone"}, memento.Put{Path: testKeyPath, Content: "x"}} {
+		if _, err := s.Apply(t.Context(), memento.Actor{}, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func TestScan(t *testing.T) {
+	s := leaky(t)
+	type found struct {
+		Path    memento.Path
+		Current bool
+		Found   []memento.FindingLocation
+	}
+	var got []found
+	for _, x := range exposures(t, s, false) {
+		got = append(got, found{x.Version.Path, x.Current, x.Found})
+	}
+	want := []found{
+		{testKeyPath, true, []memento.FindingLocation{{Kind: "test-key"}}},
+		{"/gone", false, []memento.FindingLocation{{Path: "/gone", Kind: "test-key", Line: 1}}},
+		{"/past", false, []memento.FindingLocation{{Path: "/past", Kind: "test-key", Line: 1}}},
+		{"/now", true, []memento.FindingLocation{{Path: "/now", Kind: "test-key", Line: 2}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("exposures (-want +got):\n%s", diff)
+	}
+	if all := exposures(t, s, true); len(all) != 4 || len(all[1].Found) != 2 {
+		t.Errorf("with personal data: %+v", all)
+	}
+}
+
+func TestFix(t *testing.T) {
+	s := leaky(t)
+	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
+	for _, x := range exposures(t, s, true) {
+		err := s.Fix(t.Context(), by, x, true)
+		if x.InPath() {
+			if !errors.Is(err, memento.ErrHead) {
+				t.Errorf("a path: %v, want ErrHead", err)
+			}
+			if _, err := s.Apply(t.Context(), by, memento.Move{From: x.Version.Path, To: "/renamed"}); err != nil {
+				t.Fatal(err)
+			}
+		} else if err != nil {
+			t.Errorf("%s: %v", x.Version.Path, err)
+		}
+	}
+	// What the move left in the history.
+	for _, x := range exposures(t, s, true) {
+		if x.Current {
+			t.Errorf("still there: %+v", x)
+		}
+		if err := s.Fix(t.Context(), by, x, true); err != nil {
+			t.Error(err)
+		}
+	}
+	nowhere(t, s, testKey)
+	nowhere(t, s, "person-1")
+	want := map[memento.Path]string{"/clean": "nothing", "/now": "a\n" + testKeyMark, "/past": "cleaned", "/renamed": "x"}
+	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+		t.Errorf("memories (-want +got):\n%s", diff)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	v := memento.Version{Path: testKeyPath, Content: "a\n" + testKey}
+	s, _ := screened(t, nil)
+	found, err := s.Inspect(t.Context(), v)
+	want := []memento.FindingLocation{{Kind: "test-key"}, {Path: testKeyPath, Kind: "test-key", Line: 2}}
+	if diff := cmp.Diff(want, found); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	off, _ := screened(t, mode(memento.Off))
+	if found, err := off.Inspect(t.Context(), v); err != nil || found != nil {
+		t.Errorf("in the mode off: %v, %v", found, err)
+	}
+}
+
+func TestFixRefuses(t *testing.T) {
+	s := leaky(t)
+	all := exposures(t, s, false)
+	x := all[len(all)-1]
+	mustPut(t, s, x.Version.Path, "changed since")
+	if err := s.Fix(t.Context(), memento.Actor{}, x, false); !errors.Is(err, memento.ErrConflict) {
+		t.Errorf("%v, want ErrConflict", err)
+	}
+	blind := memento.OpenNamed(nil, workspace, memento.StoreSpec{}, nil)
+	for _, err := range blind.Scan(t.Context(), nil) {
+		if err == nil {
+			t.Error("a store without a name or detector was scanned")
+		}
+	}
+}
+
+// guarded opens stores with a detector whose findings a test can foresee; what
+// package sensitive finds is its own tests' to show.
+func guarded() *memento.StoreOptions { return &memento.StoreOptions{Detector: planted{}} }
+
+// planted finds "sk-test-" and eight digits, and, as personal data, "person-" and
+// a digit.
+type planted struct{}
+
+func (planted) Detect(text string, personal bool) (found []memento.Finding) {
+	for _, m := range regexp.MustCompile(`sk-test-\d{8}|(person-\d)`).FindAllStringSubmatchIndex(text, -1) {
+		kind := "test-key"
+		if m[2] >= 0 {
+			if kind = "test-person"; !personal {
+				continue
+			}
+		}
+		found = append(found, memento.Finding{Kind: kind, Start: m[0], End: m[1]})
+	}
+	return found
+}
