@@ -103,7 +103,11 @@ var allowed = map[string]rules{
 		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
-	"examples": {own: slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local"}, backends, frontEnds)},
+	// examples show the library in programs, which their tests play with a scripted upstream.
+	"examples": {
+		own:  slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local", "claudetest"}, backends, frontEnds),
+		libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"},
+	},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
 	"test": {own: []string{".", "internal", "backend", "apikey", "maintenance", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
