@@ -147,7 +147,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	b := &bench{config: cfg, work: dir, sdkDir: filepath.Join(source, "sdk"), progress: stderr}
-	if b.binary, err = buildBinary(ctx, filepath.Dir(source), dir); err != nil {
+	if b.binary, err = buildBinary(ctx, filepath.Join(source, "..", ".."), dir); err != nil {
 		return err
 	}
 	r := &report{machine: describeMachine(dir), rounds: cfg.rounds, quick: cfg.quick}
