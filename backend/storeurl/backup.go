@@ -23,20 +23,36 @@ func Exists(rawURL string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	path, err := "", error(nil)
+	path, local, err := l.local()
+	if err != nil || !local {
+		return !local, err
+	}
+	_, err = os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist), nil // Open reports other errors
+}
+
+// Local returns the scheme and the path of the file or folder that rawURL names; ok is
+// false for URLs of other backends, and for those that are not understood.
+func Local(rawURL string) (scheme, path string, ok bool) {
+	l, err := parse(rawURL)
+	if err != nil {
+		return "", "", false
+	}
+	path, ok, err = l.local()
+	return l.scheme, path, ok && err == nil
+}
+
+// local returns the path of the file or folder that l names, and whether it names one.
+func (l *location) local() (path string, ok bool, err error) {
 	switch l.scheme {
 	case "sqlite":
 		path, err = l.file()
 	case "dir":
 		path, err = l.folder()
 	default:
-		return true, nil
+		return "", false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	_, err = os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist), nil // Open reports other errors
+	return path, true, err
 }
 
 // RestoreOptions are the options of [Restore]; nil means all defaults.

@@ -16,8 +16,6 @@ import (
 	"memento/backend/storeurl"
 )
 
-const workspace = memento.DefaultWorkspace
-
 // chosenBackend returns the URL of the selected backend: of --backend, else of
 // MEMENTO_BACKEND, else of the default SQLite file.
 func (a *app) chosenBackend() (string, error) {
@@ -31,17 +29,30 @@ func (a *app) chosenBackend() (string, error) {
 	return storeurl.SQLite(filepath.Join(dir, "memento", "memento.db")), nil
 }
 
-// withBackend opens the selected backend, calls do, and closes it.
+// workspace returns the selected workspace, or the default one.
+func (a *app) workspace() memento.Workspace {
+	return cmp.Or(a.givenWorkspace(), memento.DefaultWorkspace)
+}
+
+// givenWorkspace returns the workspace of --workspace or MEMENTO_WORKSPACE; "" for none.
+func (a *app) givenWorkspace() memento.Workspace {
+	return memento.Workspace(cmp.Or(a.workspaceName, os.Getenv("MEMENTO_WORKSPACE")))
+}
+
+// withBackend opens the selected backend, which must exist, calls do, and closes it.
 func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) error {
 	return a.withAccess(ctx, access{}, do)
 }
 
-// An access says how to open a backend. The zero value is for commands that read and
-// write memories.
+// An access says how to open a backend. The zero value is for commands that read, or that
+// change what is there.
 type access struct {
-	existing bool // fail if it does not exist, instead of creating it
-	asKept   bool // without keys, return encrypted contents as they are stored
+	create bool // create the backend if it does not exist: see creating
+	asKept bool // without keys, return encrypted contents as they are stored
 }
+
+// creating is the access of commands that may be the first on a backend.
+var creating = access{create: true}
 
 // withAccess is withBackend with a choice of access.
 func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backend) error) (err error) {
@@ -63,8 +74,29 @@ func (a *app) openChosen(ctx context.Context, how access) (b memento.Backend, ur
 		return nil, url, err
 	}
 	e.access = how
-	b, err = a.open(ctx, url, e)
-	return b, url, err
+	if b, err = a.open(ctx, url, e); err != nil {
+		return nil, url, err
+	}
+	if err := checkWorkspace(b, a.givenWorkspace()); err != nil {
+		return nil, url, errors.Join(err, b.Close())
+	}
+	return b, url, nil
+}
+
+// checkWorkspace returns an error for a workspace that cannot be selected. A server
+// determines it by the key. "" selects none.
+func checkWorkspace(b memento.Backend, ws memento.Workspace) error {
+	if ws == "" {
+		return nil
+	}
+	if err := ws.Check(); err != nil {
+		return err
+	}
+	if server, ok := b.(interface{ Workspace() memento.Workspace }); ok && server.Workspace() != ws {
+		return hint(fmt.Errorf("%w: the key for this server belongs to the workspace %q", memento.ErrDenied, server.Workspace()),
+			"leave out --workspace, or use a key of that workspace")
+	}
+	return nil
 }
 
 // credentialsHint adds a hint to the ErrDenied of an S3 backend. The default hint for
@@ -81,8 +113,11 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	b, err = storeurl.Open(ctx, url, &storeurl.Options{
 		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
 		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
-		Encryption: e.ring, EncryptNames: e.names, Existing: e.existing, AsKept: e.asKept,
+		Encryption: e.ring, EncryptNames: e.names, Existing: !e.create, AsKept: e.asKept,
 	})
+	if !e.create && errors.Is(err, memento.ErrNotExist) {
+		err = a.missingBackend(url, err)
+	}
 	if e.ring != nil && errors.Is(err, memento.ErrDecrypt) {
 		err = hint(err, `nothing was changed; %s must name the keys the data was encrypted with; to encrypt existing data, use "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))
 	}
@@ -97,9 +132,21 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	return b, credentialsHint(url, err)
 }
 
-// withStore opens the selected store, calls do, and closes its backend.
+// withStore opens the selected store, which must exist, calls do, and closes its backend.
 func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
+		s, err := a.openExisting(ctx, b)
+		if err != nil {
+			return err
+		}
+		return do(s)
+	})
+}
+
+// withNewStore is withStore for commands that may create what they write to: the backend
+// now, the store with its first write.
+func (a *app) withNewStore(ctx context.Context, do func(*memento.Store) error) error {
+	return a.withAccess(ctx, creating, func(b memento.Backend) error {
 		s, err := a.openStore(ctx, b, memento.StoreSpec{})
 		if err != nil {
 			return err
@@ -108,10 +155,22 @@ func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) erro
 	})
 }
 
+// openExisting opens the selected store. Errors: ErrNoStore.
+func (a *app) openExisting(ctx context.Context, b memento.Backend) (*memento.Store, error) {
+	s, err := a.openStore(ctx, b, memento.StoreSpec{})
+	if err == nil {
+		_, err = s.ID(ctx)
+	}
+	if errors.Is(err, memento.ErrNoStore) {
+		return nil, a.missingStore(ctx, b, a.chosenStore())
+	}
+	return s, err
+}
+
 // noteAdopted prints a note about secrets in files that a user edited directly: such edits
 // are not masked.
 func (a *app) noteAdopted(ctx context.Context, b memento.Backend, store memento.StoreID, made []memento.Version) {
-	s, err := memento.OpenStore(ctx, b, workspace, store, a.storeOptions())
+	s, err := memento.OpenStore(ctx, b, a.workspace(), store, a.storeOptions())
 	if err != nil {
 		return // the command itself reports the error
 	}
@@ -154,9 +213,9 @@ func (a *app) openStore(ctx context.Context, b memento.Backend, spec memento.Sto
 // openNamed opens the store whose name or ID is spec.Name.
 func (a *app) openNamed(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
 	if isStoreID(spec.Name) {
-		return memento.OpenStore(ctx, b, workspace, memento.StoreID(spec.Name), a.storeOptions())
+		return memento.OpenStore(ctx, b, a.workspace(), memento.StoreID(spec.Name), a.storeOptions())
 	}
-	return memento.OpenNamed(b, workspace, spec, a.storeOptions()), nil
+	return memento.OpenNamed(b, a.workspace(), spec, a.storeOptions()), nil
 }
 
 // chosenStore returns the name or ID of the selected store.

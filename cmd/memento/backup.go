@@ -16,7 +16,6 @@ import (
 
 	"memento"
 	"memento/backend"
-	"memento/backend/storeurl"
 
 	"github.com/spf13/cobra"
 )
@@ -58,20 +57,15 @@ copy a single store, use "memento export".`,
 }
 
 func (a *app) backUp(ctx context.Context, place string, inFolder bool, keep int) error {
-	url, err := a.chosenBackend()
-	if err != nil {
-		return err
-	}
-	switch there, err := storeurl.Exists(url); {
-	case err != nil:
-		return err
-	case !there: // opening it would create an empty backend
-		return hint(fmt.Errorf("there is nothing to back up: %w", fs.ErrNotExist), "check --backend and MEMENTO_BACKEND")
+	if dir := filepath.Dir(place); !inFolder {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return hint(reworded(err, "the folder %s does not exist", dir), "create the folder, or choose another place for the backup")
+		}
 	}
 	show, end := a.percent("backing up")
 	defer end()
 	var sum backend.BackupSummary
-	err = a.withAccess(ctx, access{asKept: true}, func(b memento.Backend) error {
+	err := a.withAccess(ctx, access{asKept: true}, func(b memento.Backend) error {
 		w, ok := b.(backend.BackupWriter)
 		if !ok {
 			return hint(&memento.Error{Op: "backup", Err: memento.ErrUnsupported},

@@ -115,7 +115,7 @@ func (a *app) chat(ctx context.Context, f *chatFlags, given func(string) bool) e
 		return err
 	}
 	a.storeName = session.Store
-	return a.withStore(ctx, func(s *memento.Store) error {
+	return a.withNewStore(ctx, func(s *memento.Store) error {
 		tool := memento.NewTool(s, &memento.ToolOptions{Actor: memento.Actor{Kind: memento.ActorSession, ID: session.ID}})
 		c := chat.Conversation{
 			Client: client, Tool: tool, Session: session, Sessions: sessions, MaxTokens: f.maxTokens, Now: a.now,

@@ -78,7 +78,7 @@ func (a *app) completePathsOrVersions(cmd *cobra.Command, args []string, typed s
 func (a *app) completeStores(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []string
 	err := a.withBackend(cmd.Context(), func(b memento.Backend) error {
-		for info, err := range b.ListStores(cmd.Context(), workspace, memento.StoreListOptions{}) {
+		for info, err := range b.ListStores(cmd.Context(), a.workspace(), memento.StoreListOptions{}) {
 			if err != nil || len(found) == maxSuggestions {
 				return err
 			}
@@ -95,15 +95,15 @@ func (a *app) completeStores(cmd *cobra.Command, _ []string, typed string) ([]st
 }
 
 // completeStoresOf suggests the names of all stores in the backend that open returns,
-// including archived ones. *ws limits them to one workspace; "" means all.
-func completeStoresOf(ws *string, open func(context.Context) (memento.Backend, error)) completion {
+// including archived ones, of the selected workspace or of all.
+func (a *app) completeStoresOf(open func(context.Context) (memento.Backend, error)) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		b, err := open(cmd.Context())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		defer b.Close() // it was only read; its error does not matter
-		stores, err := (&transfer.Copier{From: b}).Stores(cmd.Context(), memento.Workspace(*ws))
+		stores, err := (&transfer.Copier{From: b}).Stores(cmd.Context(), a.givenWorkspace())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -19,7 +19,6 @@ type copyOptions struct {
 	from, to         string
 	fromKeys, toKeys string
 	stores           []string
-	workspace        string
 	keys             bool
 	dryRun, verify   bool
 }
@@ -68,11 +67,10 @@ with the same keys.`,
 	f.StringVar(&o.fromKeys, "from-encryption-keys", "", "`file` with the encryption keys of the source (without --from, the default is --encryption-keys)")
 	f.StringVar(&o.toKeys, "to-encryption-keys", "", "`file` with the encryption keys of the target")
 	f.StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
-	f.StringVar(&o.workspace, "workspace", "", "only stores of this workspace (default: all)")
 	f.BoolVar(&o.keys, "keys", false, "also copy API keys")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be copied, and write nothing")
 	f.BoolVar(&o.verify, "verify-only", false, "compare source and target, and change nothing")
-	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
+	_ = c.RegisterFlagCompletionFunc("store", a.completeStoresOf(func(ctx context.Context) (memento.Backend, error) {
 		url, keys, err := a.copySource(&o)
 		if err != nil {
 			return nil, err
@@ -85,8 +83,8 @@ with the same keys.`,
 }
 
 func (a *app) copy(ctx context.Context, o *copyOptions) error {
-	if o.workspace != "" {
-		if err := memento.Workspace(o.workspace).Check(); err != nil {
+	if ws := a.givenWorkspace(); ws != "" {
+		if err := ws.Check(); err != nil {
 			return err
 		}
 	}
@@ -144,7 +142,7 @@ func (a *app) copySource(o *copyOptions) (url string, e encryption, err error) {
 
 // openSource opens the source. It does not create it.
 func (a *app) openSource(ctx context.Context, url string, e encryption) (memento.Backend, error) {
-	e.access = access{existing: true, asKept: true}
+	e.access = access{asKept: true}
 	return a.open(ctx, url, e)
 }
 
@@ -165,7 +163,7 @@ func (a *app) keysOf(url, file, flag string) (e encryption, err error) {
 
 // copyTarget opens the target. With --dry-run and --verify-only it does not create it.
 func (a *app) copyTarget(ctx context.Context, o *copyOptions, e encryption) (memento.Backend, error) {
-	e.access = access{existing: o.dryRun || o.verify, asKept: true}
+	e.access = access{create: !o.dryRun && !o.verify, asKept: true}
 	to, err := a.open(ctx, o.to, e)
 	switch {
 	case errors.Is(err, memento.ErrNotExist) && o.dryRun:
@@ -178,7 +176,7 @@ func (a *app) copyTarget(ctx context.Context, o *copyOptions, e encryption) (mem
 
 func (a *app) copyBetween(ctx context.Context, o *copyOptions, from, to memento.Backend, encrypts bool) error {
 	c := transfer.Copier{From: from, To: to, Encrypts: encrypts}
-	stores, err := c.Stores(ctx, memento.Workspace(o.workspace), o.stores...)
+	stores, err := c.Stores(ctx, a.givenWorkspace(), o.stores...)
 	if err != nil {
 		return err
 	}
@@ -355,7 +353,7 @@ type copiedKeysJSON struct {
 }
 
 func (a *app) copyKeys(ctx context.Context, c *transfer.Copier, o *copyOptions) error {
-	sum, err := c.Keys(ctx, memento.Workspace(o.workspace), o.dryRun)
+	sum, err := c.Keys(ctx, a.givenWorkspace(), o.dryRun)
 	if err != nil {
 		return fmt.Errorf("API keys: %w", err)
 	}

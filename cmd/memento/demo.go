@@ -66,7 +66,7 @@ cleared, and finds what it needs again in its memory. Its memories are not kept.
 // demoSupport plays the scenario of a support agent on the selected store.
 func (a *app) demoSupport(ctx context.Context, seed uint64) error {
 	a.storeName = cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "demo")
-	return a.withStore(ctx, func(s *memento.Store) error {
+	return a.withNewStore(ctx, func(s *memento.Store) error {
 		for _, err := range s.List(ctx, memento.ListOptions{Depth: 1, Brief: true}) {
 			if err != nil && !errors.Is(err, memento.ErrNoStore) {
 				return err

@@ -168,7 +168,7 @@ func runRefactoring(ctx context.Context, seed uint64, name string, server, clien
 		return nil, err
 	}
 	defer b.Close()
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "demo"}, o)
+	s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "demo"}, o)
 	if err := d.converse(ctx, s, d.scenario.Conversations[0]); err != nil {
 		return nil, err
 	}

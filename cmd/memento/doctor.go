@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"memento"
 	"memento/backend"
@@ -22,7 +23,6 @@ import (
 // doctorOptions are the flags of "doctor".
 type doctorOptions struct {
 	stores      []string
-	workspace   string
 	write, deep bool
 
 	repair, dryRun bool
@@ -66,13 +66,12 @@ The exit code is 7 if there are faults, or if faults remain after --repair.`,
 		},
 	}
 	c.Flags().StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
-	c.Flags().StringVar(&o.workspace, "workspace", "", "check only the stores of this workspace (default: all)")
 	c.Flags().BoolVar(&o.write, "write", false, "also test the guarantees of the storage, in a temporary store")
 	c.Flags().BoolVar(&o.repair, "repair", false, "restore damaged memories from undamaged copies")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what --repair would do, and change nothing")
 	c.Flags().BoolVar(&o.deep, "deep", false, "also copy the database to a temporary folder, and verify the copy")
-	_ = c.RegisterFlagCompletionFunc("store", completeStoresOf(&o.workspace, func(ctx context.Context) (memento.Backend, error) {
-		b, _, err := a.openChosen(ctx, access{existing: true, asKept: true})
+	_ = c.RegisterFlagCompletionFunc("store", a.completeStoresOf(func(ctx context.Context) (memento.Backend, error) {
+		b, _, err := a.openChosen(ctx, access{asKept: true})
 		return b, err
 	}))
 	return c
@@ -104,6 +103,7 @@ type (
 		Sound      bool           `json:"sound"`
 		Faults     int64          `json:"faults"`
 		Stores     int64          `json:"stores"`
+		Workspaces []string       `json:"workspaces"` // those of the stores
 		Memories   int64          `json:"memories"`
 		Bytes      int64          `json:"bytes"`
 		Versions   int64          `json:"versions"`
@@ -118,19 +118,13 @@ type (
 )
 
 func (a *app) checkUp(ctx context.Context, o *doctorOptions) error {
-	if o.workspace != "" {
-		if err := memento.Workspace(o.workspace).Check(); err != nil {
-			return err
-		}
-	}
 	url, err := a.chosenBackend()
 	if err != nil {
 		return err
 	}
-	shown, opened := (&server.Config{Backend: url}).ShownBackend(), false
-	sum := doctorJSON{Type: "memento_checkup", Backend: shown}
-	err = a.withAccess(ctx, access{existing: !o.write, asKept: true}, func(b memento.Backend) error { // --write may create it
-		opened = true
+	shown := (&server.Config{Backend: url}).ShownBackend()
+	sum := doctorJSON{Type: "memento_checkup", Backend: shown, Workspaces: []string{}}
+	err = a.withAccess(ctx, access{create: o.write, asKept: true}, func(b memento.Backend) error { // --write may create it
 		if !a.json {
 			if err := a.print("backend: %s\n", line(shown)); err != nil {
 				return err
@@ -138,10 +132,7 @@ func (a *app) checkUp(ctx context.Context, o *doctorOptions) error {
 		}
 		return a.examine(ctx, o, b, &sum)
 	})
-	switch {
-	case errors.Is(err, memento.ErrNotExist) && !opened:
-		return hint(fmt.Errorf("there is nothing to check: %w", err), "check --backend and MEMENTO_BACKEND")
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	return a.printSummary(&sum)
@@ -175,7 +166,7 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 	if err := a.checkEncryption(ctx, b, &d, sum); err != nil {
 		return err
 	}
-	stores, err := storesToCheck(ctx, o, b, &d)
+	stores, err := a.storesToCheck(ctx, o, b, &d)
 	if err != nil {
 		return err
 	}
@@ -190,6 +181,9 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 		}
 		done += seen.Memories + seen.Versions
 		sum.Stores++
+		if ws := string(info.Workspace); ws != "" && !slices.Contains(sum.Workspaces, ws) {
+			sum.Workspaces = append(sum.Workspaces, ws)
+		}
 		sum.Memories += seen.Memories
 		sum.Bytes += seen.Bytes
 		sum.Versions += seen.Versions
@@ -207,7 +201,7 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 		if sum.Keys, _, err = d.Keys(ctx); err != nil {
 			return err
 		}
-		if o.workspace == "" {
+		if a.givenWorkspace() == "" {
 			if _, err := d.VerifyBackend(ctx); err != nil {
 				return err
 			}
@@ -224,12 +218,9 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 		}
 	}
 	if o.write {
-		ws := memento.Workspace(o.workspace)
+		ws := a.workspace()
 		if g, ok := b.(interface{ Workspace() memento.Workspace }); ok {
 			ws = g.Workspace()
-		}
-		if ws == "" {
-			ws = workspace
 		}
 		sum.Written = true
 		if _, err := d.TryWrites(ctx, ws); err != nil {
@@ -241,9 +232,9 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 
 // storesToCheck returns the stores selected by the flags, including stores whose
 // descriptions cannot be read.
-func storesToCheck(ctx context.Context, o *doctorOptions, b memento.Backend, d *doctor.Doctor) (stores []memento.StoreInfo, err error) {
-	spaces := []memento.Workspace{memento.Workspace(o.workspace)}
-	if o.workspace == "" {
+func (a *app) storesToCheck(ctx context.Context, o *doctorOptions, b memento.Backend, d *doctor.Doctor) (stores []memento.StoreInfo, err error) {
+	spaces := []memento.Workspace{a.givenWorkspace()}
+	if spaces[0] == "" {
 		if spaces, err = transfer.Workspaces(ctx, b); err != nil {
 			return nil, err
 		}
@@ -341,6 +332,9 @@ func (a *app) printSummary(sum *doctorJSON) error {
 		text := fmt.Sprintf("checked %s with %s (%s), %s and %s", plural(int(sum.Stores), "store", "stores"),
 			plural(int(sum.Memories), "memory", "memories"), humanSize(sum.Bytes),
 			plural(int(sum.Versions), "version", "versions"), plural(int(sum.Keys), "key", "keys"))
+		if len(sum.Workspaces) > 1 || len(sum.Workspaces) == 1 && sum.Workspaces[0] != string(memento.DefaultWorkspace) {
+			text += " in " + plural(len(sum.Workspaces), "workspace", "workspaces") + " (" + strings.Join(sum.Workspaces, ", ") + ")"
+		}
 		if sum.Written {
 			text += ", and tested the storage with writes"
 		}

@@ -31,7 +31,7 @@ func TestDoctorFindsTampering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for info, err := range raw.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
+	for info, err := range raw.ListStores(t.Context(), memento.DefaultWorkspace, memento.StoreListOptions{}) {
 		if err == nil {
 			_, err = raw.Apply(t.Context(), info.ID, memento.Actor{}, []memento.Change{memento.Put{Path: "/a.md", Content: "forged"}})
 		}

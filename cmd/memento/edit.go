@@ -37,7 +37,7 @@ your text is kept in a file. If you did not change the text, nothing is written.
 			if err != nil {
 				return err
 			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+			return a.withNewStore(cmd.Context(), func(s *memento.Store) error {
 				return a.edit(cmd.Context(), s, p)
 			})
 		},

@@ -23,7 +23,7 @@ func (a *app) eachStore(ctx context.Context, all bool, do func(memento.Backend, 
 	}
 	return a.withBackend(ctx, func(b memento.Backend) error {
 		if !all {
-			s, err := a.openStore(ctx, b, memento.StoreSpec{})
+			s, err := a.openExisting(ctx, b)
 			if err != nil {
 				return err
 			}
@@ -34,18 +34,20 @@ func (a *app) eachStore(ctx context.Context, all bool, do func(memento.Backend, 
 			return do(b, s, info)
 		}
 		var stores []memento.StoreInfo
-		for info, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{IncludeArchived: true}) {
+		for info, err := range b.ListStores(ctx, a.workspace(), memento.StoreListOptions{IncludeArchived: true}) {
 			if err != nil {
 				return err
 			}
 			stores = append(stores, info)
 		}
 		if len(stores) == 0 {
-			a.say("there are no stores yet")
+			if err := a.noStores(ctx, b); err != nil {
+				return err
+			}
 		}
 		var failed []error
 		for _, info := range stores {
-			s, err := memento.OpenStore(ctx, b, workspace, info.ID, a.storeOptions())
+			s, err := memento.OpenStore(ctx, b, a.workspace(), info.ID, a.storeOptions())
 			if err == nil {
 				err = do(b, s, info)
 			}

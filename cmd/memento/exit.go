@@ -29,6 +29,8 @@ const (
 	exitInvalid  = 6
 	exitStorage  = 7
 	exitHeld     = 8
+
+	exitInterrupted = 130 // as shells report a process that SIGINT ended
 )
 
 func exitCodesTopic() *cobra.Command {
@@ -50,6 +52,8 @@ func exitCodesTopic() *cobra.Command {
   7  storage error: it is full, read-only, damaged or unreachable, or denies access
   8  "expire", "gc" or "maintain" removed nothing, because a clock is wrong or because
      it would have removed more than usual; --force overrides this
+
+  130  it was interrupted, with Ctrl-C or a signal
 
 "tool" without arguments exits with 0 at the end of its input, even if commands failed:
 their results contain the errors. "maintain" exits with 0 when it is interrupted.`,
@@ -103,7 +107,7 @@ func outcomes() []outcome {
 		{chat.ErrCutOff, exitLimit, "allow longer answers with --max-tokens, or ask to go on"},
 		{chat.ErrRefused, exitFailure, "ask in another way; what you wrote last was not kept"},
 		{chat.ErrBroken, exitFailure, `check the connection; "memento chat --continue" goes on with the conversation`},
-		{context.Canceled, exitFailure, ""},
+		{context.Canceled, exitInterrupted, ""},
 		{fs.ErrNotExist, exitMissing, "check the name of the file"},
 		{fs.ErrExist, exitConflict, "choose another name; existing files are not overwritten"},
 		{fs.ErrPermission, exitFailure, "check the permissions of the file"},
@@ -112,6 +116,8 @@ func outcomes() []outcome {
 
 // A usageError is an error of the command line.
 type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
 
 func usage(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
@@ -132,6 +138,19 @@ func (e hinted) Unwrap() error { return e.error }
 
 func hint(err error, format string, args ...any) error {
 	return hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// A reword error has a text of its own instead of that of the error it wraps.
+type reword struct {
+	error
+	text string
+}
+
+func (e reword) Error() string { return e.text }
+func (e reword) Unwrap() error { return e.error }
+
+func reworded(err error, format string, args ...any) error {
+	return reword{err, fmt.Sprintf(format, args...)}
 }
 
 // report prints an error with its hint, and returns the exit code.

@@ -95,7 +95,7 @@ func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.Read
 	if err != nil {
 		return sum, err
 	}
-	err = a.withBackend(ctx, func(b memento.Backend) error {
+	err = a.withAccess(ctx, creating, func(b memento.Backend) error {
 		s, err := a.openStore(ctx, b, loaded.Spec())
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func describeAllowed(s memento.Sensitive) string {
 }
 
 func (a *app) importFolder(ctx context.Context, dir string, opts *archive.ReadOptions) (sum archive.Summary, err error) {
-	err = a.withStore(ctx, func(s *memento.Store) error {
+	err = a.withNewStore(ctx, func(s *memento.Store) error {
 		sum, err = archive.ReadFolder(ctx, dir, s, person(), opts)
 		return err
 	})

@@ -33,7 +33,7 @@ func TestFinishStore(t *testing.T) {
 	settings := memento.DefaultSettings()
 	settings.Sensitive.Allow = []string{"one", "two"}
 	settings.Sensitive.AllowPaths = []memento.Pattern{"/fixtures"}
-	info, err := b.CreateStore(t.Context(), workspace, memento.StoreSpec{Name: "copy", Settings: &settings})
+	info, err := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "copy", Settings: &settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +47,14 @@ func TestFinishStore(t *testing.T) {
 	changed.Sensitive.Personal = true
 	changed.ReadOnly = []memento.Pattern{"/theirs", "/both"}
 	others := func() {
-		if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &changed}); err != nil {
+		if _, err := b.UpdateStore(t.Context(), memento.DefaultWorkspace, info.ID, memento.StoreUpdate{Settings: &changed}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := a.finishStore(t.Context(), &overtaken{b, others}, s, []memento.Pattern{"/both", "/ours"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.GetStore(t.Context(), workspace, info.ID)
+	got, err := b.GetStore(t.Context(), memento.DefaultWorkspace, info.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

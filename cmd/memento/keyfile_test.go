@@ -111,7 +111,7 @@ func TestFirstKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, err := b.(apikey.Keeper).KeyByHash(t.Context(), apikey.HashSecret(secret))
-		return err == nil && k.Role == apikey.RoleAdmin && k.Workspace == workspace && strings.HasSuffix(secret, k.Hint) && k.Active(a.now())
+		return err == nil && k.Role == apikey.RoleAdmin && k.Workspace == memento.DefaultWorkspace && strings.HasSuffix(secret, k.Hint) && k.Active(a.now())
 	}
 	first := open(database(t))
 	file, err := a.firstKey(t.Context(), first, address)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 )
 
 func (a *app) keysCommand() *cobra.Command {
-	var ws string
 	c := &cobra.Command{
 		Use:   "keys",
 		Short: "Manage API keys and encryption keys",
@@ -34,8 +32,7 @@ Encryption keys are for encryption at rest: see init-encryption.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.PersistentFlags().StringVar(&ws, "workspace", "", "the workspace (default: \"default\", or the workspace of the server's key; for \"list\": all)")
-	c.AddCommand(a.keysCreateCommand(&ws), a.keysListCommand(&ws), a.keysRevokeCommand(&ws), a.keysRotateCommand(&ws),
+	c.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand(), a.keysRotateCommand(),
 		a.keysInitEncryptionCommand(), a.keysRotateEncryptionCommand(), a.keysListEncryptionCommand())
 	return c
 }
@@ -53,22 +50,13 @@ type keyring interface {
 }
 
 // withKeyring opens the keyring of the selected backend, calls do, and closes it.
-func (a *app) withKeyring(ctx context.Context, ws string, do func(keyring) error) error {
-	if ws != "" {
-		if err := memento.Workspace(ws).Check(); err != nil {
-			return err
-		}
-	}
-	return a.withBackend(ctx, func(b memento.Backend) error {
+func (a *app) withKeyring(ctx context.Context, how access, do func(keyring) error) error {
+	return a.withAccess(ctx, how, func(b memento.Backend) error {
 		switch b := b.(type) {
 		case keyring:
-			if own := b.Workspace(); ws != "" && ws != string(own) {
-				return hint(&memento.Error{Op: "keys", Err: fmt.Errorf("%w: the key for this server belongs to the workspace %q", memento.ErrDenied, own)},
-					"leave out --workspace, or use a key of that workspace")
-			}
 			return do(b)
 		case apikey.Keeper:
-			return do(localKeys{b, memento.Workspace(ws), a.now})
+			return do(localKeys{b, a.givenWorkspace(), a.now})
 		}
 		return &memento.Error{Op: "keys", Err: memento.ErrUnsupported}
 	})
@@ -125,7 +113,7 @@ func (a *app) printSecret(k apikey.Key, secret string) error {
 // completeKeys suggests the IDs of keys that are active.
 func (a *app) completeKeys(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []string
-	err := a.withKeyring(cmd.Context(), "", func(keys keyring) error {
+	err := a.withKeyring(cmd.Context(), access{}, func(keys keyring) error {
 		for k, err := range keys.Keys(cmd.Context()) {
 			if err != nil || len(found) == maxSuggestions {
 				return err

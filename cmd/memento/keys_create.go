@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) keysCreateCommand(ws *string) *cobra.Command {
+func (a *app) keysCreateCommand() *cobra.Command {
 	var (
 		role    string
 		expires = span{word: "never"}
@@ -35,7 +35,7 @@ The name describes what the key is for.`,
 			default:
 				ends = a.now().Add(expires.value)
 			}
-			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
+			return a.withKeyring(cmd.Context(), creating, func(keys keyring) error {
 				k, secret, err := apikey.New(keys.Workspace(), args[0], apikey.Role(role), a.now(), ends)
 				if err != nil {
 					return err

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) keysListCommand(ws *string) *cobra.Command {
+func (a *app) keysListCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:     "list",
@@ -16,7 +16,7 @@ the last use (accurate to some minutes) and name.`,
   memento keys list --all --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
+			return a.withKeyring(cmd.Context(), access{}, func(keys keyring) error {
 				none := true
 				for k, err := range keys.Keys(cmd.Context()) {
 					if err != nil {

@@ -19,7 +19,9 @@ type localKeys struct {
 }
 
 // Workspace returns the workspace of new keys.
-func (l localKeys) Workspace() memento.Workspace { return cmp.Or(l.workspace, workspace) }
+func (l localKeys) Workspace() memento.Workspace {
+	return cmp.Or(l.workspace, memento.DefaultWorkspace)
+}
 
 // Keys yields the keys, oldest first.
 func (l localKeys) Keys(ctx context.Context) iter.Seq2[apikey.Key, error] {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) keysRevokeCommand(ws *string) *cobra.Command {
+func (a *app) keysRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke an API key",
@@ -17,7 +17,7 @@ seconds.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completeKeys),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
+			return a.withKeyring(cmd.Context(), access{}, func(keys keyring) error {
 				k, err := keys.RevokeKey(cmd.Context(), memento.KeyID(args[0]))
 				if err != nil {
 					return noKey(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) keysRotateCommand(ws *string) *cobra.Command {
+func (a *app) keysRotateCommand() *cobra.Command {
 	grace := span{value: 24 * time.Hour}
 	c := &cobra.Command{
 		Use:   "rotate ID",
@@ -23,7 +23,7 @@ period.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completeKeys),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withKeyring(cmd.Context(), *ws, func(keys keyring) error {
+			return a.withKeyring(cmd.Context(), access{}, func(keys keyring) error {
 				// RotateKey replaces the name and the role by those of the old key.
 				next, secret, err := apikey.New(keys.Workspace(), "new", apikey.RoleRead, a.now(), time.Time{})
 				if err != nil {

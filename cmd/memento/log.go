@@ -71,16 +71,14 @@ func (a *app) log(ctx context.Context, s *memento.Store, p memento.Path, opts me
 	}
 	id, err := s.ID(ctx)
 	if err != nil {
-		if errors.Is(err, memento.ErrNoStore) && p.IsRoot() {
-			a.say("there are no memories yet")
-			return nil
-		}
 		return err
 	}
+	none := true
 	for v, err := range versions {
 		if err != nil {
 			return err
 		}
+		none = false
 		if a.json {
 			err = a.writeJSON(wire.FromVersion(id, v, false))
 		} else {
@@ -89,6 +87,9 @@ func (a *app) log(ctx context.Context, s *memento.Store, p memento.Path, opts me
 		if err != nil {
 			return err
 		}
+	}
+	if none {
+		a.say("there are no such versions")
 	}
 	return nil
 }

@@ -38,6 +38,8 @@
 //	7  storage error
 //	8  maintenance removed nothing, because a clock is wrong or because it would have
 //	   removed more than usual
+//
+// 130 means that it was interrupted.
 package main
 
 import (

@@ -96,7 +96,7 @@ func (a *app) maintainAll(ctx context.Context, force bool) (opened bool, err err
 		if err != nil {
 			return hintHeld(err, "", "")
 		}
-		for u, err := range keeper.Run(ctx, workspace, j) {
+		for u, err := range keeper.Run(ctx, a.workspace(), j) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -51,7 +51,7 @@ which stay in the history. Secrets are masked or rejected, depending on the stor
 			if put.Content, err = a.readInput(cmd.Context(), file); err != nil {
 				return err
 			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+			return a.withNewStore(cmd.Context(), func(s *memento.Store) error {
 				return a.apply(cmd.Context(), s, put)
 			})
 		},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"memento"
 	"memento/apikey"
 	"memento/backend/storeurl"
 	"memento/httpapi"
@@ -36,6 +37,7 @@ var notOnServers = map[string]string{
 	"doctor.txtar":     "is about what keeps memories",
 	"encryption.txtar": "is about what is kept in files",
 	"keys.txtar":       "makes keys of several workspaces, which only a file has; testdata/server has another",
+	"missing.txtar":    "is about files and folders that do not exist",
 }
 
 // playOnServers plays the scripts, each on a server of its own.
@@ -126,7 +128,7 @@ func startServer(path string) (url string, keys map[apikey.Role]string, stop fun
 	keeper := b.(apikey.Keeper)
 	keys = map[apikey.Role]string{}
 	for _, role := range []apikey.Role{apikey.RoleAdmin, apikey.RoleWrite, apikey.RoleRead} {
-		k, secret, err := apikey.New(workspace, string(role), role, time.Now(), time.Time{})
+		k, secret, err := apikey.New(memento.DefaultWorkspace, string(role), role, time.Now(), time.Time{})
 		if err == nil {
 			err = keeper.AddKey(ctx, k)
 		}

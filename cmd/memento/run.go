@@ -56,9 +56,11 @@ type app struct {
 	encryptionFile string
 	encryptNames   bool
 
-	storeName string
-	json      bool
-	quiet     bool
+	workspaceName string
+	storeName     string
+	json          bool
+	quiet         bool
+	version       bool // --version without a command
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -91,17 +93,24 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
   memento ls                          list the memories
   memento log /notes/a.md             list the versions of a memory
   memento restore --as-of 2h          restore the state of two hours ago`,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.version {
+				return a.printVersion()
+			}
+			return cmd.Help()
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.Flags().BoolVar(&a.version, "version", false, "print the version")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.backendURL, "backend", "", "URL of the backend: sqlite:PATH, dir:PATH, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, https://HOST or mem: (env MEMENTO_BACKEND)")
 	flags.StringVar(&a.keyFile, "key-file", "", "file with the API key for a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
 	flags.StringVar(&a.encryptionFile, "encryption-keys", "", "`file` with the encryption keys (env MEMENTO_ENCRYPTION_KEYS_FILE, or the keys themselves in MEMENTO_ENCRYPTION_KEYS)")
 	flags.BoolVar(&a.encryptNames, "encrypt-names", false, "with encryption, new stores also encrypt the paths of memories (env MEMENTO_ENCRYPTION_NAMES)")
 	flags.StringVar(&a.storeName, "store", "", "name or ID of the store (env MEMENTO_STORE; default \"default\")")
+	flags.StringVar(&a.workspaceName, "workspace", "", "workspace of the stores (env MEMENTO_WORKSPACE; default \"default\", or that of the key for a server)")
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object per line")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	root.SetIn(a.stdin)
@@ -131,7 +140,10 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
 	add(other, a.versionCommand())
-	root.AddCommand(exitCodesTopic())
+	root.AddCommand(exitCodesTopic(), flagsTopic())
+	root.SetHelpCommand(helpCommand())
+	root.SetUsageFunc(usageText)
+	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommandGroupID(other)
 	root.SetCompletionCommandGroupID(other)
 	_ = root.RegisterFlagCompletionFunc("store", a.completeStores)
@@ -141,6 +153,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 
 // watch makes every command set running. Errors before that are usage errors.
 func (a *app) watch(c *cobra.Command) {
+	checkArgs(c)
 	if do := c.RunE; do != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			a.running = true

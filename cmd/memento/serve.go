@@ -62,7 +62,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	a.backendURL, a.encryptionFile, a.encryptNames = c.Backend, c.Encryption.KeysFile, c.Encryption.Names
 	errs := &syncWriter{w: a.stderr} // shared by the log and by messages
 	a.stderr, a.serving = errs, true
-	return a.withBackend(ctx, func(b memento.Backend) error {
+	return a.withAccess(ctx, creating, func(b memento.Backend) error {
 		s, err := server.New(c, server.Deps{Backend: b, Detector: a.detector, Log: errs, Version: build().Version})
 		if err != nil {
 			return a.reportConfigErrors(err)
@@ -174,7 +174,7 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 	// that was served at this address; then the key works for both.
 	//
 	// The fixed ID makes sure that only one of several servers stores a first key.
-	k, made, err := apikey.New(workspace, "first key", apikey.RoleAdmin, a.now(), time.Time{})
+	k, made, err := apikey.New(memento.DefaultWorkspace, "first key", apikey.RoleAdmin, a.now(), time.Time{})
 	if err != nil {
 		return "", err
 	}

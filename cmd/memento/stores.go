@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,12 +33,16 @@ store; if several stores have the same name, use the ID.`,
 }
 
 // findStore returns the store with the given name or ID. It may be archived.
-func findStore(ctx context.Context, b memento.Backend, name string) (memento.StoreInfo, error) {
+func (a *app) findStore(ctx context.Context, b memento.Backend, name string) (memento.StoreInfo, error) {
 	if isStoreID(name) {
-		return b.GetStore(ctx, workspace, memento.StoreID(name))
+		info, err := b.GetStore(ctx, a.workspace(), memento.StoreID(name))
+		if errors.Is(err, memento.ErrNoStore) {
+			err = a.missingStore(ctx, b, name)
+		}
+		return info, err
 	}
 	var living, archived []memento.StoreInfo
-	for info, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{Name: name, IncludeArchived: true}) {
+	for info, err := range b.ListStores(ctx, a.workspace(), memento.StoreListOptions{Name: name, IncludeArchived: true}) {
 		switch {
 		case err != nil:
 			return info, err
@@ -53,7 +58,7 @@ func findStore(ctx context.Context, b memento.Backend, name string) (memento.Sto
 	}
 	switch len(found) {
 	case 0:
-		return memento.StoreInfo{}, fmt.Errorf("%w: %q", memento.ErrNoStore, name)
+		return memento.StoreInfo{}, a.missingStore(ctx, b, name)
 	case 1:
 		return found[0], nil
 	}
@@ -64,7 +69,7 @@ func findStore(ctx context.Context, b memento.Backend, name string) (memento.Sto
 // withFound opens the selected backend, finds a store in it, and calls do.
 func (a *app) withFound(ctx context.Context, name string, do func(memento.Backend, memento.StoreInfo) error) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
-		info, err := findStore(ctx, b, name)
+		info, err := a.findStore(ctx, b, name)
 		if err != nil {
 			return err
 		}

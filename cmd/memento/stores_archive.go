@@ -19,7 +19,7 @@ to open the archived store.`,
 		ValidArgsFunction: first(1, a.completeStores),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withFound(cmd.Context(), args[0], func(b memento.Backend, info memento.StoreInfo) error {
-				info, err := b.UpdateStore(cmd.Context(), workspace, info.ID, memento.StoreUpdate{Archive: true})
+				info, err := b.UpdateStore(cmd.Context(), a.workspace(), info.ID, memento.StoreUpdate{Archive: true})
 				if err != nil {
 					return err
 				}

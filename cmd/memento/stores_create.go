@@ -36,8 +36,8 @@ func (a *app) storesCreateCommand() *cobra.Command {
 			if spec.Metadata, err = parseMetadata(metadata); err != nil {
 				return err
 			}
-			return a.withBackend(cmd.Context(), func(b memento.Backend) error {
-				info, err := b.CreateStore(cmd.Context(), workspace, spec)
+			return a.withAccess(cmd.Context(), creating, func(b memento.Backend) error {
+				info, err := b.CreateStore(cmd.Context(), a.workspace(), spec)
 				if err != nil {
 					return err
 				}

@@ -24,7 +24,7 @@ func (a *app) storesDeleteCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := b.DeleteStore(cmd.Context(), workspace, info.ID); err != nil {
+				if err := b.DeleteStore(cmd.Context(), a.workspace(), info.ID); err != nil {
 					return err
 				}
 				if a.json {

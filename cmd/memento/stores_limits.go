@@ -21,7 +21,7 @@ exceeds a lowered limit, it keeps its memories, and can shrink but not grow.`,
 			return a.withFound(cmd.Context(), args[0], func(b memento.Backend, info memento.StoreInfo) error {
 				if limits, changed := f.limits(cmd, info.Limits); changed {
 					var err error
-					info, err = b.UpdateStore(cmd.Context(), workspace, info.ID, memento.StoreUpdate{Limits: &limits})
+					info, err = b.UpdateStore(cmd.Context(), a.workspace(), info.ID, memento.StoreUpdate{Limits: &limits})
 					if err != nil {
 						return err
 					}

@@ -19,7 +19,7 @@ func (a *app) storesListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withBackend(cmd.Context(), func(b memento.Backend) error {
 				none := true
-				for info, err := range b.ListStores(cmd.Context(), workspace, memento.StoreListOptions{IncludeArchived: all}) {
+				for info, err := range b.ListStores(cmd.Context(), a.workspace(), memento.StoreListOptions{IncludeArchived: all}) {
 					if err == nil {
 						none = false
 						err = a.storeLine(info)
@@ -28,8 +28,8 @@ func (a *app) storesListCommand() *cobra.Command {
 						return err
 					}
 				}
-				if none && !a.json {
-					a.say("there are no stores yet")
+				if none {
+					return a.noStores(cmd.Context(), b)
 				}
 				return nil
 			})

@@ -22,7 +22,7 @@ func (a *app) storesRenameCommand() *cobra.Command {
 				return usage("the name %q looks like an ID; choose another", name)
 			}
 			return a.withFound(ctx, args[0], func(b memento.Backend, info memento.StoreInfo) error {
-				for other, err := range b.ListStores(ctx, workspace, memento.StoreListOptions{Name: name}) {
+				for other, err := range b.ListStores(ctx, a.workspace(), memento.StoreListOptions{Name: name}) {
 					if err != nil {
 						return err
 					}
@@ -30,7 +30,7 @@ func (a *app) storesRenameCommand() *cobra.Command {
 						return fmt.Errorf("store %q %w", name, memento.ErrExist)
 					}
 				}
-				info, err := b.UpdateStore(ctx, workspace, info.ID, memento.StoreUpdate{Name: &name})
+				info, err := b.UpdateStore(ctx, a.workspace(), info.ID, memento.StoreUpdate{Name: &name})
 				if err != nil {
 					return err
 				}

@@ -69,10 +69,10 @@ func (a *app) changeSettings(ctx context.Context, b memento.Backend, info mement
 		return info, err
 	}
 	before := info.Settings.Retention
-	updated, err := b.UpdateStore(ctx, workspace, info.ID, memento.StoreUpdate{Settings: &settings, IfUpdatedAt: info.UpdatedAt})
+	updated, err := b.UpdateStore(ctx, a.workspace(), info.ID, memento.StoreUpdate{Settings: &settings, IfUpdatedAt: info.UpdatedAt})
 	switch {
 	case errors.Is(err, memento.ErrConflict):
-		if info, err = b.GetStore(ctx, workspace, info.ID); err != nil {
+		if info, err = b.GetStore(ctx, a.workspace(), info.ID); err != nil {
 			return info, err
 		}
 		return a.changeSettings(ctx, b, info, change)

@@ -112,9 +112,9 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 		Logger:           slog.New(slog.NewTextHandler(a.stderr, nil)),
 	}
 	if len(mounts) == 0 {
-		return a.withStore(ctx, func(s *memento.Store) error { return do(memento.NewTool(s, opts)) })
+		return a.withNewStore(ctx, func(s *memento.Store) error { return do(memento.NewTool(s, opts)) })
 	}
-	return a.withBackend(ctx, func(b memento.Backend) error {
+	return a.withAccess(ctx, creating, func(b memento.Backend) error {
 		t, err := a.openMounts(ctx, b, mounts, opts)
 		if err != nil {
 			return err

@@ -14,22 +14,24 @@ func (a *app) versionCommand() *cobra.Command {
 		Short:   "Print the version",
 		Example: "  memento version\n  memento version --json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			b := build()
-			if a.json {
-				return a.writeJSON(b)
-			}
-			text := "memento " + b.Version
-			if b.Revision != "" {
-				text += " (" + b.Revision[:min(12, len(b.Revision))]
-				if b.Modified {
-					text += ", modified"
-				}
-				text += ")"
-			}
-			return a.print("%s, %s, %s/%s\n", text, b.Go, b.OS, b.Arch)
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	b := build()
+	if a.json {
+		return a.writeJSON(b)
+	}
+	text := "memento " + b.Version
+	if b.Revision != "" {
+		text += " (" + b.Revision[:min(12, len(b.Revision))]
+		if b.Modified {
+			text += ", modified"
+		}
+		text += ")"
+	}
+	return a.print("%s, %s, %s/%s\n", text, b.Go, b.OS, b.Arch)
 }
 
 // build returns the build information of the running program.
