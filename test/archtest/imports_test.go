@@ -101,7 +101,7 @@ var allowed = map[string]rules{
 
 	"cmd": {
 		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
-		libs: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
+		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// examples show the library in programs, which their tests play with a scripted upstream.
 	"examples": {
