@@ -76,6 +76,9 @@ var allowed = map[string]rules{
 	// transfer copies between backends whose kinds it does not know; its tests do.
 	"transfer": {own: []string{".", "backend", "apikey"}, tests: slices.Concat([]string{"backend/cryptstore"}, backends)},
 
+	// foldersync compares a folder with a store of whichever backend. It keeps its state in a SQLite file.
+	"foldersync": {own: []string{".", "internal", "backend"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"backend/sqlitestore"}},
+
 	// doctor checks backends whose kinds it does not know.
 	"doctor": {own: []string{".", "backend", "apikey"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
 
@@ -100,7 +103,7 @@ var allowed = map[string]rules{
 	"claude": {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2", "go.opentelemetry.io/otel"}},
 
 	"cmd": {
-		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "sensitive", "server", "transfer", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
+		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "sensitive", "server", "transfer", "foldersync", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// examples show the library in programs, which their tests play with a scripted upstream.
