@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"memento/claudetest"
@@ -131,6 +133,64 @@ func TestContextWindow(t *testing.T) {
 	}
 }
 
+// stream sends a body and returns the events of the answer. If the connection breaks, it
+// returns what came before.
+func stream(t *testing.T, url string, body []byte, header http.Header) (events []map[string]any) {
+	t.Helper()
+	request, err := http.NewRequest("POST", url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {"k"}, "Anthropic-Version": {"2023-06-01"}}
+	maps.Copy(request.Header, header)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	name := ""
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if given, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			name = given
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var e map[string]any
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e["type"] != name {
+			t.Errorf("the event %s has the type %s", name, e["type"])
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// A stream breaks off before the event that Cut names, and only that one.
+func TestCut(t *testing.T) {
+	var cutAt atomic.Int64
+	cutAt.Store(-1)
+	_, url := start(t, hello, &claudetest.Options{ChunkRunes: 5, Cut: func(request, event int) bool { return request > 0 && event == int(cutAt.Load()) }})
+	body := with(map[string]any{"stream": true})
+	whole := stream(t, url, body, nil)
+	if n := len(whole); n < 8 || whole[n-1]["type"] != "message_stop" {
+		t.Fatalf("the whole stream has the events %v", whole)
+	}
+	for i := range whole {
+		cutAt.Store(int64(i))
+		if got := stream(t, url, body, nil); len(got) != i {
+			t.Errorf("a stream that is cut before event %d has %d events", i, len(got))
+		}
+	}
+	cutAt.Store(0)
+	if status, _ := post(t, url, with(nil), nil); status != 200 {
+		t.Errorf("an answer that does not stream has status %d", status)
+	}
+}
+
 // The deltas of a stream are what a plain answer has at once.
 func TestStream(t *testing.T) {
 	call := claudetest.Call{Tool: "memory", Input: map[string]any{"command": "view", "path": "/memories"}}
@@ -139,37 +199,18 @@ func TestStream(t *testing.T) {
 	thinking := map[string]any{"type": "enabled", "budget_tokens": 1024}
 	_, plain := post(t, url, with(map[string]any{"max_tokens": 2000, "thinking": thinking}), nil)
 
-	request, _ := http.NewRequest("POST", url, bytes.NewReader(with(map[string]any{"max_tokens": 2000, "thinking": thinking, "stream": true})))
-	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {"k"}, "Anthropic-Version": {"2023-06-01"}}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
 	var blocks []map[string]any
 	var texts []string
 	var stop, last string
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		name, isName := strings.CutPrefix(lines.Text(), "event: ")
-		data, isData := strings.CutPrefix(lines.Text(), "data: ")
-		if isName {
-			last = name
-		}
-		if !isData {
-			continue
-		}
+	for _, raw := range stream(t, url, with(map[string]any{"max_tokens": 2000, "thinking": thinking, "stream": true}), nil) {
 		var e struct {
 			Type  string
 			Index int
 			Block map[string]any `json:"content_block"`
 			Delta map[string]any
 		}
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			t.Fatal(err)
-		}
-		if e.Type != last {
-			t.Errorf("the event %s has the type %s", last, e.Type)
-		}
+		decode(t, raw, &e)
+		last = e.Type
 		switch e.Type {
 		case "content_block_start":
 			if e.Index != len(blocks) {

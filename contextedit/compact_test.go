@@ -95,6 +95,75 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
+// A long conversation is summarized as a whole. Only the last words of the user stay
+// beside the summary, and a second summary begins at the first one.
+func TestCompactionOfManyMessages(t *testing.T) {
+	read := claudetest.Turn{Say: "(said in the history)"}
+	s, send := upstream(t,
+		// The script counts the answers that it sees: none behind a summary.
+		claudetest.Turn{Say: `You ask "{{find "(Which .*)"}}": it is {{find "port is ([0-9]+)"}}.`},
+		claudetest.Turn{Say: "<summary>The port is 7421, and it was asked for.</summary>"},
+		read,
+		claudetest.Turn{Say: "<summary>The port is 7421.</summary>"})
+	c := newTalk(2)
+	c.add("assistant", []string{textOf("I have read both files.")})
+	c.user(textOf("Which port is it?"))
+
+	compaction, err := contextedit.Compact{}.Run(t.Context(), c.body(c.history), send)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked struct {
+		Messages   []json.RawMessage
+		ToolChoice struct{ Type string } `json:"tool_choice"`
+	}
+	if err := json.Unmarshal(s.Requests()[0].Body, &asked); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.history); len(asked.Messages) != n+1 || !bytes.Contains(asked.Messages[n], []byte("Write inside")) || asked.ToolChoice.Type != "none" {
+		t.Errorf("asked with %d messages and the tool choice %q, want all %d and the instructions", len(asked.Messages), asked.ToolChoice.Type, n)
+	}
+
+	short := compaction.Continue(c.history)
+	if len(short) != 2 || string(short[1]) != string(c.history[len(c.history)-1]) {
+		t.Fatalf("it goes on with %s", short)
+	}
+	answer, err := send(t.Context(), c.body(contextedit.Expand(short)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `You ask \"Which port is it?\": it is 7421.`; !bytes.Contains(answer, []byte(want)) {
+		t.Errorf("the answer is %s, want %s", answer, want)
+	}
+
+	// The client keeps its whole history; what the block replaced is not sent again.
+	c.add("assistant", []string{string(compaction.Block), textOf("It is 7421.")})
+	c.user(textOf("Thank you."))
+	again, err := contextedit.Compact{}.Run(t.Context(), c.body(c.history), send)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(again.Block); !strings.Contains(got, "and it was asked for") {
+		t.Errorf("the second summary is %s", got)
+	}
+	if body := s.Requests()[2].Body; bytes.Contains(body, []byte("Begin.")) || !bytes.Contains(body, []byte("The port is 7421.")) {
+		t.Errorf("the second summary was asked for with %s", body)
+	}
+}
+
+// Results of tools have lost their calls after a compaction, and are in the summary.
+func TestContinueAfterResults(t *testing.T) {
+	c := newTalk(3)
+	compaction := contextedit.Compaction{Block: contextedit.NewBlock("Three files were read.")}
+	short := compaction.Continue(c.history)
+	if len(short) != 1 {
+		t.Fatalf("it goes on with %s", short)
+	}
+	if err := claudetest.Check(c.body(contextedit.Expand(short)), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCompactionFails(t *testing.T) {
 	_, send := upstream(t, claudetest.Turn{Say: "Too long.", Stop: "max_tokens"})
 	c := newTalk(0)
