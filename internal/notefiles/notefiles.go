@@ -12,6 +12,9 @@
 //   - A file whose contents are not UTF-8 text, such as an image, is not a note and is
 //     left alone: see [IsText] and [TextStart].
 //
+// A file that is too large by its size may still be no text, like a photograph; Read says
+// which, from its first bytes.
+//
 // [Rules.Judge] decides about one name, of whatever source. [Walk] lists the notes of a
 // folder, and [Read] reads one, with a limit on its size.
 package notefiles
@@ -79,10 +82,11 @@ func (r *Rules) Judge(name string, mode fs.FileMode, size int64) (memento.Path, 
 	if err != nil {
 		p = ""
 	}
-	if hasOwnFolder(name) || !r.Hidden && memento.Path("/"+name).IsHidden() {
-		return p, Hidden
-	}
 	switch {
+	case leadsOut(name):
+		return "", BadName
+	case hasOwnFolder(name) || !r.Hidden && memento.Path("/"+name).IsHidden():
+		return p, Hidden
 	case p != "" && r.excludes(p):
 		return p, Excluded
 	case !mode.IsDir() && !mode.IsRegular():
@@ -98,6 +102,17 @@ func (r *Rules) Judge(name string, mode fs.FileMode, size int64) (memento.Path, 
 func hasOwnFolder(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ownFolder {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsOut reports whether a name has steps that go up or nowhere. Such names begin with a
+// dot, but are not hidden.
+func leadsOut(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "." || part == ".." {
 			return true
 		}
 	}
