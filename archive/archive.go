@@ -4,11 +4,11 @@
 // store and, optionally, its whole history. Any tar program can unpack it, and the
 // memories in it can be read without memento.
 //
-// [WriteFolder] and [ReadFolder] are for exchange with other programs: plain files,
-// contents only.
+// [WriteFolder] is for exchange with other programs: plain files, contents only. Package
+// importer reads them.
 //
-// Reading is all or nothing, and no input is trusted: a hostile archive or folder gives
-// an error and changes nothing.
+// Reading is all or nothing, and no input is trusted: a hostile archive gives an error and
+// changes nothing.
 //
 // # Format
 //
@@ -53,10 +53,10 @@ type WriteOptions struct {
 	Now func() time.Time
 }
 
-// ReadOptions are the options of [Read], [Load] and [ReadFolder]; nil means all defaults.
+// ReadOptions are the options of [Read] and [Load]; nil means all defaults.
 type ReadOptions struct {
 	// ContentsOnly reads only the memories, as changes made now by the given actor, and
-	// ignores the history. Folders are always read like this.
+	// ignores the history.
 	ContentsOnly bool
 	// Overwrite allows replacing existing memories. It applies to ContentsOnly.
 	Overwrite bool
@@ -107,10 +107,9 @@ type Summary struct {
 	Masked map[string]int
 }
 
-// Skipped is a file in a folder that was not read, or a file in a store that is not a
-// memory and was not written.
+// Skipped is a file in a store that is not a memory and was not written.
 type Skipped struct {
-	Name   string // relative to the folder or store, with slashes
+	Name   string // relative to the store, with slashes
 	Reason string // completes the sentence "skipped NAME: …"
 }
 

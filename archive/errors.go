@@ -15,7 +15,7 @@ var (
 	ErrNotEmpty = errors.New("is not empty")
 	// ErrNoHistory says that an archive is to be read with its history, and has none.
 	ErrNoHistory = errors.New("the archive has no history")
-	// ErrTooLarge says that an archive or a folder has more than ReadOptions.MaxBytes.
+	// ErrTooLarge says that an archive has more than ReadOptions.MaxBytes.
 	ErrTooLarge = errors.New("larger than the limit")
 )
 

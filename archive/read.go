@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,29 @@ func (a *Archive) ReadOnly() []memento.Pattern {
 	return slices.Clone(a.manifest.Store.Settings.ReadOnly)
 }
 
+// Memories yields the memories, in byte order of path, with their contents.
+func (a *Archive) Memories() iter.Seq2[memento.Path, string] {
+	return func(yield func(memento.Path, string) bool) {
+		for _, m := range a.memories {
+			if !yield(m.path, m.content) {
+				return
+			}
+		}
+	}
+}
+
+// Check is the dry run of Import with the history: it returns what would be imported, or
+// [ErrNotEmpty].
+func (a *Archive) Check(ctx context.Context, store *memento.Store) (Summary, error) {
+	for _, err := range store.Versions(ctx, memento.VersionListOptions{Limit: 1}) {
+		if err != nil {
+			return Summary{}, err
+		}
+		return Summary{}, failed("import", "", fmt.Errorf("the store %w: it has its own history", ErrNotEmpty))
+	}
+	return Summary{Memories: len(a.memories), Versions: len(a.versions), Bytes: a.bytes}, nil
+}
+
 // Import writes what was read to the store, atomically.
 //
 // An archive with its history, which keeps IDs, times and actors, requires a store that
@@ -86,11 +110,8 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 		sum.Masked = countKinds(replaced)
 		return sum, nil
 	}
-	for _, err := range store.Versions(ctx, memento.VersionListOptions{Limit: 1}) {
-		if err != nil {
-			return Summary{}, err
-		}
-		return Summary{}, failed("import", "", fmt.Errorf("the store %w: it has its own history", ErrNotEmpty))
+	if _, err := a.Check(ctx, store); err != nil {
+		return Summary{}, err
 	}
 	replaced, err := store.Import(ctx, a.versions)
 	switch {

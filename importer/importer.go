@@ -66,10 +66,10 @@ const defaultMaxBytes = 1 << 30
 type Result struct {
 	Format Format // of the source
 
-	Created   int // new memories
-	Replaced  int // memories that had other contents
-	Unchanged int // memories that had the same contents already
-	Bytes     int64
+	Created   int   // new memories
+	Replaced  int   // memories that had other contents
+	Unchanged int   // memories that had the same contents already
+	Bytes     int64 // of what was created or replaced others
 
 	// Left out, as usual: the numbers of hidden files or folders, of excluded ones, of
 	// links and other special files, and of files that are not text, by their extension.

@@ -92,13 +92,14 @@ type planner struct {
 
 	changes                      []memento.Change
 	created, replaced, unchanged int
+	written                      int64         // bytes of the texts that are created or replace others
 	usage                        memento.Usage // afterwards
 	masked                       map[string]int
 }
 
 func (p *planner) report(res *Result) {
 	res.Created, res.Replaced, res.Unchanged = p.created, p.replaced, p.unchanged
-	res.Bytes = p.bytes
+	res.Bytes = p.written
 	res.Usage = p.usage
 	if len(p.masked) > 0 {
 		res.Masked = p.masked
@@ -177,6 +178,7 @@ func (p *planner) plan(ctx context.Context, made bool) error {
 			p.usage.Memories++
 			p.usage.Bytes += size
 		}
+		p.written += size
 		p.changes = append(p.changes, put)
 	}
 	return nil

@@ -116,12 +116,13 @@ func (s *Source) Archive() (r io.Reader, ok bool) {
 	return s.start, s.kind == kindArchive
 }
 
-// Close closes what Open has opened.
+// Close closes what Open has opened. A second call does nothing.
 func (s *Source) Close() error {
 	var errs []error
 	for _, c := range s.close {
 		errs = append(errs, c())
 	}
+	s.close = nil
 	return errors.Join(errs...)
 }
 

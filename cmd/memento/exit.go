@@ -12,6 +12,7 @@ import (
 	"memento/archive"
 	"memento/backend"
 	"memento/cmd/memento/internal/chat"
+	"memento/importer"
 	"memento/maintenance"
 	"memento/transfer"
 
@@ -29,6 +30,7 @@ const (
 	exitInvalid  = 6
 	exitStorage  = 7
 	exitHeld     = 8
+	exitPartial  = 9
 
 	exitInterrupted = 130 // as shells report a process that SIGINT ended
 )
@@ -52,6 +54,7 @@ func exitCodesTopic() *cobra.Command {
   7  storage error: it is full, read-only, damaged or unreachable, or denies access
   8  "expire", "gc" or "maintain" removed nothing, because a clock is wrong or because
      it would have removed more than usual; --force overrides this
+  9  "import --partial" left out files that cannot be imported; the rest is imported
 
   130  it was interrupted, with Ctrl-C or a signal
 
@@ -103,6 +106,7 @@ func outcomes() []outcome {
 		{memento.ErrUncertain, exitStorage, "check the current state before you try again"},
 		{memento.ErrClosed, exitStorage, ""},
 		{memento.ErrInvalid, exitInvalid, ""},
+		{importer.ErrProblems, exitInvalid, "to leave these files out, add --partial"},
 		{chat.ErrNoSession, exitMissing, `"memento chat sessions" lists the sessions`},
 		{chat.ErrCutOff, exitLimit, "allow longer answers with --max-tokens, or ask to go on"},
 		{chat.ErrRefused, exitFailure, "ask in another way; what you wrote last was not kept"},

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"memento"
 	"memento/archive"
+	"memento/backend/storeurl"
+	"memento/importer"
+	"memento/internal/notefiles"
 
 	"github.com/spf13/cobra"
 )
@@ -17,68 +19,184 @@ import (
 type importFlags struct {
 	contentsOnly bool
 	overwrite    bool
+	hidden       bool
+	partial      bool
+	dryRun       bool
 	maxBytes     byteSize
+	format       string
+	into         string
+	exclude      []string
 }
 
 func (a *app) importCommand() *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
 		Use:   "import FILE|DIR|-",
-		Short: "Read a store from an archive or a folder",
+		Short: "Read notes from a folder or a file, or a store from an archive",
 		Long: `Import reads an archive of "memento export" with its history into a store without a
 history. If the store does not exist, it is created with the settings of the exported
-store. With --contents-only, or from a folder, it imports only the contents, as your
-changes, into any store. Secrets are masked or rejected, depending on the store settings.
+store.
 
-An import is atomic. Existing memories are not replaced unless --overwrite is given.`,
+From everything else, and from an archive with --contents-only, it imports contents, as
+your changes, into any store:
+
+  a folder        such as an Obsidian vault or the notes of a coding agent
+  tar, tar.gz     a packed folder; also from standard input, as "-"
+  zip
+  a single note
+  memory-tool     the folder of a local memory tool of Anthropic's SDKs
+  assistant       what an assistant writes down when asked for its memories: entries
+                  such as "[2026-03-01] - text"; or Claude's memories.json
+  mem0            the JSON of mem0's memories
+  server-memory   the file of MCP's server "memory", with entities and relations
+
+Formats are detected; --format chooses one, and --format notes takes files as they are.
+
+Hidden files and folders (.git, .obsidian, .trash), links and files that are not text,
+such as images, are left alone and counted. Names get Unicode form NFC. Notes that the
+store has with the same contents are skipped. Secrets are masked or rejected, depending
+on the store settings.
+
+An import is atomic. If some files cannot be imported, all of them are listed and nothing
+is changed; --partial imports the rest, and exits with 9. Memories with other contents
+are not replaced unless --overwrite is given.`,
 		Example: `  memento --store copy import backup.tar.gz
   memento import --contents-only --overwrite backup.tar.gz
-  memento import notes/`,
+  memento import ~/vault --exclude templates/ --into /vault --dry-run
+  tar cz notes | memento import -
+  memento import memory.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.importFrom(cmd.Context(), args[0], f)
 		},
 	}
-	c.Flags().BoolVar(&f.contentsOnly, "contents-only", false, "import the contents as changes, without the history")
-	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "with --contents-only or a folder, replace existing memories")
+	c.Flags().BoolVar(&f.contentsOnly, "contents-only", false, "import the contents of an archive as changes, without the history")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace memories that have other contents")
+	c.Flags().BoolVar(&f.hidden, "hidden", false, "include hidden files and folders, except .memento")
+	c.Flags().BoolVar(&f.partial, "partial", false, "import what can be imported although some files cannot; the exit code is then 9")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be imported, and change nothing")
 	c.Flags().Var(&f.maxBytes, "max-bytes", "maximum unpacked size, such as 500M (default 1G)")
+	c.Flags().StringVar(&f.format, "format", "", "`format` of the source: notes, memory-tool, assistant, mem0 or server-memory (default: detected)")
+	c.Flags().StringVar(&f.into, "into", "", "import into this `directory` of the store")
+	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches a `pattern` such as *.tmp, drafts/ or work/**/old; can be repeated")
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"notes", "memory-tool", "assistant", "mem0", "server-memory"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-func (a *app) importFrom(ctx context.Context, name string, f importFlags) error {
-	show, end := a.progress("importing")
-	opts := &archive.ReadOptions{ContentsOnly: f.contentsOnly, Overwrite: f.overwrite, MaxBytes: int64(f.maxBytes), Progress: show}
-	sum, err := func() (archive.Summary, error) {
-		defer end()
-		if name == "-" {
-			if a.stdinTTY {
-				return archive.Summary{}, usage("standard input is a terminal; give a file")
-			}
-			return a.importArchive(ctx, a.input(ctx), opts)
-		}
-		switch info, err := os.Stat(name); {
-		case err != nil:
-			return archive.Summary{}, err
-		case info.IsDir():
-			return a.importFolder(ctx, name, opts)
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			return archive.Summary{}, err
-		}
-		defer file.Close()
-		return a.importArchive(ctx, file, opts)
-	}()
-	switch {
-	case errors.Is(err, memento.ErrExist):
-		return hint(err, "to replace existing memories, add --overwrite")
-	case inPath(err):
-		return hint(err, `a path cannot be masked: rename the memory in the source, with "memento scan --fix" and "memento mv" if that is a store; or allow the text with "memento stores create --allow"`)
+// options returns the options that the flags describe.
+func (f *importFlags) options() (*importer.Options, error) {
+	opts := &importer.Options{
+		Format: importer.Format(f.format), Hidden: f.hidden, Overwrite: f.overwrite, Partial: f.partial,
+		DryRun: f.dryRun, MaxBytes: int64(f.maxBytes),
 	}
+	if f.format != "" && !slices.Contains(importer.Formats(), opts.Format) {
+		return nil, usage("there is no format %q", f.format)
+	}
+	if f.into != "" {
+		into, err := memento.ParseDir("/" + strings.TrimLeft(f.into, "/"))
+		if err != nil {
+			return nil, err
+		}
+		opts.Into = into
+	}
+	for _, text := range f.exclude {
+		g, err := notefiles.ParsePattern(text)
+		if err != nil {
+			return nil, err
+		}
+		opts.Exclude = append(opts.Exclude, g)
+	}
+	return opts, nil
+}
+
+// onlyNotes reports whether flags are given that need contents, not a history.
+func (f *importFlags) onlyNotes() bool {
+	return f.overwrite || f.hidden || f.partial || f.into != "" || f.format != "" || len(f.exclude) > 0
+}
+
+func (a *app) importFrom(ctx context.Context, name string, f importFlags) error {
+	opts, err := f.options()
 	if err != nil {
 		return err
 	}
-	return a.transferred("memory_import", sum, name)
+	var src *importer.Source
+	switch {
+	case name == "-" && a.stdinTTY:
+		return usage("standard input is a terminal; give a file")
+	case name == "-":
+		src = importer.OpenReader(a.input(ctx), "")
+	default:
+		if src, err = importer.Open(name); err != nil {
+			return err
+		}
+	}
+	defer src.Close()
+	if r, ok := src.Archive(); ok {
+		if !f.contentsOnly && f.onlyNotes() {
+			return usage("this is an archive with its own paths and history; the other flags need --contents-only")
+		}
+		err = a.importArchive(ctx, r, f, opts)
+	} else {
+		err = a.importNotes(ctx, src, opts)
+	}
+	if inPath(err) {
+		return hint(err, `a path cannot be masked: rename the memory in the source, with "memento scan --fix" and "memento mv" if that is a store; or allow the text with "memento stores create --allow"`)
+	}
+	return err
+}
+
+// withTarget opens the backend to import to, which is created if it does not exist. A dry
+// run creates nothing: it is then made with an empty store in memory.
+func (a *app) withTarget(ctx context.Context, dryRun bool, do func(memento.Backend) error) (err error) {
+	if !dryRun {
+		return a.withAccess(ctx, creating, do)
+	}
+	opened := false
+	err = a.withBackend(ctx, func(b memento.Backend) error {
+		opened = true
+		return do(b)
+	})
+	if opened || !errors.Is(err, memento.ErrNotExist) {
+		return err
+	}
+	b, err := storeurl.Open(ctx, "mem:", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	return do(b)
+}
+
+// importNotes imports notes and reports what was done.
+func (a *app) importNotes(ctx context.Context, src *importer.Source, opts *importer.Options) error {
+	return a.withTarget(ctx, opts.DryRun, func(b memento.Backend) error {
+		s, err := a.openStore(ctx, b, memento.StoreSpec{})
+		if err != nil {
+			return err
+		}
+		return a.importInto(ctx, s, src, opts)
+	})
+}
+
+func (a *app) importInto(ctx context.Context, s *memento.Store, src *importer.Source, opts *importer.Options) error {
+	show, end := a.progressOf("importing")
+	opts.Progress = show
+	res, err := src.Import(ctx, s, person(), opts)
+	end()
+	if err == nil || errors.Is(err, importer.ErrProblems) {
+		if reported := a.imported(&res, opts, err == nil); reported != nil {
+			return reported
+		}
+	}
+	switch {
+	case errors.Is(err, importer.ErrProblems):
+		return hint(err, "%s", a.problemsHint(&res))
+	case err != nil:
+		return err
+	case len(res.Problems) > 0:
+		return silence(exitPartial)
+	}
+	return nil
 }
 
 // inPath reports whether a write was rejected because of a sensitive path.
@@ -87,27 +205,47 @@ func inPath(err error) bool {
 	return ok && slices.ContainsFunc(refused.Found, func(f memento.FindingLocation) bool { return f.Line == 0 })
 }
 
-func (a *app) importArchive(ctx context.Context, r io.Reader, opts *archive.ReadOptions) (sum archive.Summary, err error) {
-	if opts.Overwrite && !opts.ContentsOnly {
-		return sum, usage("--overwrite needs --contents-only; a history can only be imported into a store without one")
+func (a *app) importArchive(ctx context.Context, r io.Reader, f importFlags, opts *importer.Options) error {
+	show, end := a.progressOf("importing")
+	read := &archive.ReadOptions{ContentsOnly: f.contentsOnly, MaxBytes: int64(f.maxBytes)}
+	if show != nil {
+		read.Progress = func(done int) { show(done, 0) }
 	}
-	loaded, err := archive.Load(ctx, r, opts)
+	loaded, err := archive.Load(ctx, r, read)
+	end()
 	if err != nil {
-		return sum, err
+		return err
 	}
-	err = a.withAccess(ctx, creating, func(b memento.Backend) error {
-		s, err := a.openStore(ctx, b, loaded.Spec())
+	var sum archive.Summary
+	err = a.withTarget(ctx, f.dryRun, func(b memento.Backend) error {
+		spec := loaded.Spec()
+		s, err := a.openStore(ctx, b, spec)
 		if err != nil {
 			return err
 		}
 		_, err = s.ID(ctx)
 		made := errors.Is(err, memento.ErrNoStore)
-		if sum, err = loaded.Import(ctx, s, person()); err != nil || !made {
+		switch {
+		case f.contentsOnly:
+			opts.NewLimits = spec.Limits
+			err = a.importInto(ctx, s, importer.FromNotes(loaded.Memories()), opts)
+		case f.dryRun:
+			sum, err = loaded.Check(ctx, s)
+		default:
+			sum, err = loaded.Import(ctx, s, person())
+		}
+		if err != nil || !made || f.dryRun {
 			return err
 		}
 		return a.finishStore(ctx, b, s, loaded.ReadOnly())
 	})
-	return sum, err
+	if err != nil || f.contentsOnly {
+		return err
+	}
+	if f.dryRun {
+		a.say("dry run: nothing is changed")
+	}
+	return a.transferred("memory_import", sum, "")
 }
 
 // finishStore adds the read-only patterns to a store that was created from an archive. It
@@ -158,12 +296,4 @@ func describeAllowed(s memento.Sensitive) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (a *app) importFolder(ctx context.Context, dir string, opts *archive.ReadOptions) (sum archive.Summary, err error) {
-	err = a.withNewStore(ctx, func(s *memento.Store) error {
-		sum, err = archive.ReadFolder(ctx, dir, s, person(), opts)
-		return err
-	})
-	return sum, err
 }

@@ -82,7 +82,9 @@ var allowed = map[string]rules{
 	// doctor checks backends whose kinds it does not know.
 	"doctor": {own: []string{".", "backend", "apikey"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
 
-	"archive":   {own: []string{"."}},
+	"archive": {own: []string{"."}},
+	// importer reads what other programs have into a store.
+	"importer":  {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
 	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
 
 	// httpapi exports and imports archives, and serves its own description.
@@ -103,7 +105,7 @@ var allowed = map[string]rules{
 	"claude": {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2", "go.opentelemetry.io/otel"}},
 
 	"cmd": {
-		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "sensitive", "server", "transfer", "foldersync", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
+		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "importer", "sensitive", "server", "transfer", "foldersync", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// examples show the library in programs, which their tests play with a scripted upstream.
