@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"memento/internal/placeholder"
 )
 
 // A Finding is a part of a text that looks like a secret or like personal data.
@@ -88,17 +90,13 @@ func (c *masker) allows(text string) bool {
 		slices.ContainsFunc(c.patterns, func(match func(string) bool) bool { return match(text) })
 }
 
-// placeholder is what replaces a finding of a kind. Its text stays "REDACTED", as in data
-// of earlier versions.
-func placeholder(kind string) string { return "[REDACTED:" + kind + "]" }
-
 // replaceFindings returns text with the findings replaced by placeholders.
 func replaceFindings(text string, found []Finding) string {
 	var b strings.Builder
 	end := 0
 	for _, f := range found {
 		b.WriteString(text[end:f.Start])
-		b.WriteString(placeholder(f.Kind))
+		b.WriteString(placeholder.Of(f.Kind))
 		end = f.End
 	}
 	b.WriteString(text[end:])
@@ -139,7 +137,7 @@ func (r *maskedText) offsetAfter(at int) int {
 	for _, f := range r.found {
 		switch {
 		case f.End <= at:
-			shift += len(placeholder(f.Kind)) - (f.End - f.Start)
+			shift += len(placeholder.Of(f.Kind)) - (f.End - f.Start)
 		case f.Start < at:
 			return f.Start + shift
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"memento/internal/placeholder"
 )
 
 // This file has every sentence that an agent reads: first our own, then the profiles,
@@ -275,7 +277,7 @@ func marks(found []FindingLocation) string {
 		}
 		seen[f] = true
 	}
-	return listFirst(once, 10, func(f FindingLocation) string { return fmt.Sprintf("%s on line %d", placeholder(f.Kind), f.Line) })
+	return listFirst(once, 10, func(f FindingLocation) string { return fmt.Sprintf("%s on line %d", placeholder.Of(f.Kind), f.Line) })
 }
 
 // listFirst lists at most limit of the items: "a, b, and 3 more". Very many of them would

@@ -28,16 +28,10 @@ func (a *API) streamHistory(c *call, store *memento.Store, id memento.StoreID) e
 		Limit:       int(q.integer("limit", 0, 0, 1<<30)),
 		Contents:    q.boolean("contents"),
 	}
-	if q.err != nil {
-		return q.err
-	}
-	if _, err := c.info(); err != nil { // while an error can still be answered
+	s, err := c.listing(q)
+	if err != nil {
 		return err
 	}
-	if err := c.reserve(streamCost); err != nil {
-		return err
-	}
-	s := c.snapshot("application/x-ndjson")
 	for v, err := range store.Versions(c.context(), opts) {
 		if err != nil {
 			return s.fail(err)

@@ -144,16 +144,10 @@ func (a *API) streamEntries(c *call, store *memento.Store, id memento.StoreID) e
 		Contents: q.boolean("contents"),
 		Brief:    q.boolean("brief"),
 	}
-	if q.err != nil {
-		return q.err
-	}
-	if _, err := c.info(); err != nil { // while an error can still be answered
+	s, err := c.listing(q)
+	if err != nil {
 		return err
 	}
-	if err := c.reserve(streamCost); err != nil {
-		return err
-	}
-	s := c.snapshot("application/x-ndjson")
 	for e, err := range store.List(c.context(), opts) {
 		if err != nil {
 			return s.fail(err)

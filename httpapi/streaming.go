@@ -42,6 +42,21 @@ func (c *call) snapshot(contentType string) *responseStream {
 	return s
 }
 
+// listing begins the answer to a listing of a store, as a snapshot. What is wrong with the
+// query, the store or the memory in use is an error, while one can still be answered.
+func (c *call) listing(q *query) (*responseStream, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	if _, err := c.info(); err != nil {
+		return nil, err
+	}
+	if err := c.reserve(streamCost); err != nil {
+		return nil, err
+	}
+	return c.snapshot("application/x-ndjson"), nil
+}
+
 // flush sends the buffer, within the time for one part.
 func (s *responseStream) flush() error {
 	if !s.until.IsZero() && time.Now().After(s.until) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"memento/internal/placeholder"
 )
 
 // A bracketMap maps positions in a text whose brackets were stripped to positions in
@@ -35,7 +37,7 @@ func (e *engine) stripBrackets(text string) (bare string, d *bracketMap) {
 		if d == nil {
 			d = &bracketMap{}
 		}
-		end = start + len(placeholderStart)
+		end = start + len(placeholder.Start)
 		take(span{start, end})
 		for end < len(text) && strings.IndexByte(" \t\r\n[]", text[end]) < 0 {
 			end++

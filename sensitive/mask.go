@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/internal/placeholder"
 )
 
 // A span is a part of a text: the bytes from start, included, to end, excluded.
@@ -25,8 +26,6 @@ func overlapping(spans []span, s span) []span {
 	return spans[i:n]
 }
 
-const placeholderStart = "[REDACTED:"
-
 // mask replaces the findings by their placeholders. at maps a position in the masked
 // text, outside of placeholders, to the position in text.
 func mask(text string, found []memento.Finding) (masked string, at func(int) int) {
@@ -35,9 +34,7 @@ func mask(text string, found []memento.Finding) (masked string, at func(int) int
 	from := 0
 	for i, f := range found {
 		b.WriteString(text[from:f.Start])
-		b.WriteString(placeholderStart)
-		b.WriteString(f.Kind)
-		b.WriteByte(']')
+		b.WriteString(placeholder.Of(f.Kind))
 		ends[i], from = b.Len(), f.End
 	}
 	b.WriteString(text[from:])
@@ -56,12 +53,12 @@ func mask(text string, found []memento.Finding) (masked string, at func(int) int
 func (e *engine) placeholderStarts(text string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for from := 0; ; {
-			i := strings.Index(text[from:], placeholderStart)
+			i := strings.Index(text[from:], placeholder.Start)
 			if i < 0 {
 				return
 			}
 			start := from + i
-			from = start + len(placeholderStart)
+			from = start + len(placeholder.Start)
 			end := from
 			for end < len(text) && isKindByte(text[end]) {
 				end++

@@ -9,13 +9,14 @@ import (
 	"syscall"
 
 	"memento"
+	"memento/backend"
 )
 
 // translate turns errors of the operating system into those of the root package, and
 // removes file names: they belong to the host.
 func translate(err error) error {
 	switch {
-	case err == nil, isOurs(err):
+	case err == nil, backend.IsTranslated(err, memento.ErrForeign, context.Canceled, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w (%v)", memento.ErrNoSpace, bare(err))
@@ -38,31 +39,8 @@ func bare(err error) error {
 	return err
 }
 
-func isOurs(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, memento.ErrClosed) ||
-		errors.Is(err, memento.ErrFormat) || errors.Is(err, memento.ErrForeign) {
-		return true
-	}
-	_, at := errors.AsType[*memento.Error](err)
-	_, path := errors.AsType[*memento.PathError](err)
-	_, limit := errors.AsType[*memento.LimitError](err)
-	return at || path || limit
-}
-
 // fail wraps err as the failure of op; nil stays nil.
-func fail(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = translate(err)
-	if _, ok := errors.AsType[*memento.Error](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[*memento.PathError](err); ok {
-		return err
-	}
-	return &memento.Error{Op: op, Err: err}
-}
+func fail(op string, err error) error { return backend.Failure(op, translate(err)) }
 
 // foreign returns the error for a path at which something is not a memory.
 func foreign(op string, at memento.Path, reason string) error {

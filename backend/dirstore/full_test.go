@@ -8,48 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"memento"
+	"memento/test/smalldisk"
 )
-
-// smallDisk mounts a disk of a size, such as 6m, until the test ends.
-func smallDisk(t *testing.T, size string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		flags := 0
-		if t.Failed() { // then something may still be open there
-			flags = syscall.MNT_DETACH
-		}
-		if err := syscall.Unmount(dir, flags); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fillDisk leaves no free byte on a disk, and returns the file that takes the space.
-func fillDisk(t *testing.T, dir string) (name string) {
-	t.Helper()
-	name = filepath.Join(dir, "filler")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for step := 1 << 20; step > 0; {
-		if n, err := f.Write(make([]byte, step)); err != nil && n == 0 {
-			step /= 2
-		}
-	}
-	return name
-}
 
 // On a disk without a free byte, a folder can be opened, read and searched, and memories
 // can be removed. Writes are refused, and changes by hand wait, until there is space.
@@ -60,7 +24,7 @@ func TestFaultFullDisk(t *testing.T) {
 }
 
 func testFullDisk(t *testing.T, kept bool) {
-	disk := smallDisk(t, "24m")
+	disk := smalldisk.Mount(t, "24m")
 	dir := filepath.Join(disk, "folder")
 	by := memento.Actor{Kind: memento.ActorUser, ID: "test"}
 	reopen := func(b *Backend) *Backend {
@@ -69,7 +33,7 @@ func testFullDisk(t *testing.T, kept bool) {
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
-			fillDisk(t, disk)
+			smalldisk.Fill(t, disk)
 		}
 		b, err := Open(t.Context(), dir, nil)
 		if err != nil {
@@ -110,7 +74,7 @@ func testFullDisk(t *testing.T, kept bool) {
 			t.Fatal(err)
 		}
 	}
-	filler := fillDisk(t, disk)
+	filler := smalldisk.Fill(t, disk)
 	b = reopen(nil)
 	full := func(what string, err error) {
 		t.Helper()
@@ -164,7 +128,7 @@ func testFullDisk(t *testing.T, kept bool) {
 	} else {
 		full("remove what was edited by hand", apply(store, memento.Remove{Path: "/n55.md"}))
 		for i := range 40 {
-			fillDisk(t, disk)
+			smalldisk.Fill(t, disk)
 			if err := apply(store, memento.Remove{Path: memento.Path(fmt.Sprintf("/n%d.md", i))}); err != nil {
 				t.Fatalf("remove %d: %v", i, err)
 			}
@@ -175,7 +139,7 @@ func testFullDisk(t *testing.T, kept bool) {
 				b = reopen(b)
 			}
 		}
-		fillDisk(t, disk)
+		smalldisk.Fill(t, disk)
 		var versions []memento.Version
 		for v, err := range b.ListVersions(t.Context(), store, memento.VersionListOptions{Path: "/n50.md"}) {
 			if err != nil {
@@ -186,11 +150,11 @@ func testFullDisk(t *testing.T, kept bool) {
 		if _, err := b.Redact(t.Context(), store, versions[1].ID, by); err != nil {
 			t.Errorf("redact: %v", err)
 		}
-		fillDisk(t, disk)
+		smalldisk.Fill(t, disk)
 		if sum, err := b.Prune(t.Context(), store, memento.PruneOptions{Before: time.Now().Add(time.Hour)}); err != nil || sum.Versions < 40 {
 			t.Errorf("prune: %v, %v", sum, err)
 		}
-		fillDisk(t, disk)
+		smalldisk.Fill(t, disk)
 		if err := b.DeleteStore(t.Context(), memento.DefaultWorkspace, ids[1]); err != nil {
 			t.Errorf("delete store: %v", err)
 		}

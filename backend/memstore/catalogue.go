@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 	"memento/internal/listing"
 )
 
@@ -19,7 +20,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 	if err := b.open(ctx, op); err != nil {
 		return memento.StoreInfo{}, err
 	}
-	info, err := spec.NewInfo(ws, whole(b.now()))
+	info, err := spec.NewInfo(ws, backend.StoredTime(b.now()))
 	if err != nil {
 		return memento.StoreInfo{}, err
 	}

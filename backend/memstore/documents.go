@@ -88,9 +88,9 @@ func (s *store) planImport(p *backend.Planner, v memento.Version) ([]backend.Eff
 	if _, exists := s.byVID[v.ID]; exists {
 		return nil, &memento.Error{Op: "import", Path: v.Path, Err: memento.ErrExist}
 	}
-	v.CreatedAt = whole(v.CreatedAt)
+	v.CreatedAt = backend.StoredTime(v.CreatedAt)
 	if v.Redacted() {
-		v.RedactedAt = whole(v.RedactedAt)
+		v.RedactedAt = backend.StoredTime(v.RedactedAt)
 	}
 	return p.PlanImport(s, v)
 }

@@ -121,7 +121,7 @@ const readEvery = time.Minute
 
 // MarkRead records that a memory was read now.
 func (b *Backend) MarkRead(id memento.StoreID, memory memento.MemoryID) {
-	at := whole(b.now())
+	at := backend.StoredTime(b.now())
 	if !b.readLongAgo(id, memory, at) {
 		return
 	}

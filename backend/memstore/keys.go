@@ -8,6 +8,7 @@ import (
 
 	"memento"
 	"memento/apikey"
+	"memento/backend"
 	"memento/internal/listing"
 )
 
@@ -27,8 +28,8 @@ func (b *Backend) AddKey(ctx context.Context, k apikey.Key) error {
 			return &memento.Error{Op: op, Err: memento.ErrExist}
 		}
 	}
-	k.CreatedAt, k.ExpiresAt = whole(k.CreatedAt), whole(k.ExpiresAt)
-	k.RevokedAt, k.UsedAt = whole(k.RevokedAt), whole(k.UsedAt)
+	k.CreatedAt, k.ExpiresAt = backend.StoredTime(k.CreatedAt), backend.StoredTime(k.ExpiresAt)
+	k.RevokedAt, k.UsedAt = backend.StoredTime(k.RevokedAt), backend.StoredTime(k.UsedAt)
 	b.keys = append(b.keys, k)
 	slices.SortStableFunc(b.keys, func(x, y apikey.Key) int {
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))

@@ -72,9 +72,6 @@ func (b *Backend) Close() error {
 // time returns the time of a change that follows one made at last.
 func (b *Backend) time(last time.Time) time.Time { return backend.NextTime(b.now(), last) }
 
-// whole returns t in UTC and whole microseconds, as backends store it.
-func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
-
 // open checks that the backend is open and ctx has not ended. The caller holds the lock.
 func (b *Backend) open(ctx context.Context, op string) error {
 	if b.closed {

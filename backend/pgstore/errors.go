@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/backend"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -115,37 +116,15 @@ func isTemporary(err error) bool {
 // isTranslated reports whether err needs no translation: it is the root package's, or this
 // package's own.
 func isTranslated(err error) bool {
-	if _, ok := errors.AsType[*memento.Error](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*memento.PathError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*memento.LimitError](err); ok {
-		return true
-	}
-	for _, sentinel := range []error{memento.ErrFormat, memento.ErrClosed, memento.ErrInvalid, memento.ErrUnavailable, memento.ErrUncertain,
-		memento.ErrReadOnly, memento.ErrNoSpace, errGone} {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
+	return backend.IsTranslated(err, memento.ErrInvalid, memento.ErrUnavailable, memento.ErrUncertain, memento.ErrReadOnly, memento.ErrNoSpace, errGone)
 }
 
 // fail wraps err as the failure of op; nil stays nil. The error of the caller's context is
 // returned as it is. An error that only wraps a context's error comes from a connection
 // attempt that took too long.
 func fail(op string, err error) error {
-	if err == nil || err == context.Canceled || err == context.DeadlineExceeded {
+	if err == context.Canceled || err == context.DeadlineExceeded {
 		return err
 	}
-	err = translate(err)
-	if _, ok := errors.AsType[*memento.Error](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[*memento.PathError](err); ok {
-		return err
-	}
-	return &memento.Error{Op: op, Err: err}
+	return backend.Failure(op, translate(err))
 }

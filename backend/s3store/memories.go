@@ -170,9 +170,9 @@ func (b *Backend) importVersions(ctx context.Context, id memento.StoreID, versio
 					return &memento.Error{Op: op, Path: v.Path, Err: memento.ErrExist}
 				}
 				t.imported[v.ID] = true
-				v.CreatedAt = storedTime(v.CreatedAt)
+				v.CreatedAt = backend.StoredTime(v.CreatedAt)
 				if v.Redacted() {
-					v.RedactedAt = storedTime(v.RedactedAt)
+					v.RedactedAt = backend.StoredTime(v.RedactedAt)
 				}
 				effects, err := p.PlanImport(t, v)
 				if err != nil {

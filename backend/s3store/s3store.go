@@ -311,10 +311,7 @@ func (b *Backend) runBackground(f func(context.Context)) bool {
 }
 
 // time returns the current time in UTC and whole microseconds.
-func (b *Backend) time() time.Time { return storedTime(b.now()) }
-
-// storedTime returns t as it is stored: in UTC and whole microseconds.
-func storedTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+func (b *Backend) time() time.Time { return backend.StoredTime(b.now()) }
 
 // use returns the in-memory store with this ID, and keeps it until done is called.
 func (b *Backend) use(ctx context.Context, id memento.StoreID) (s *store, done func(), err error) {
@@ -397,23 +394,14 @@ func (b *Backend) read(ctx context.Context, op string, id memento.StoreID, f fun
 // failed translates an error of the storage to one that callers know, and adds the
 // operation to it.
 func (b *Backend) failed(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*memento.Error](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[*memento.PathError](err); ok {
-		return err
-	}
-	if errors.Is(err, context.Canceled) && b.ctx.Err() != nil {
+	switch {
+	case err == nil, backend.IsTranslated(err):
+	case errors.Is(err, context.Canceled) && b.ctx.Err() != nil:
 		err = memento.ErrClosed
-	}
-	if errors.Is(err, errNotFound) || errors.Is(err, errPrecondition) {
+	case errors.Is(err, errNotFound), errors.Is(err, errPrecondition):
 		err = fmt.Errorf("%w: another program removed or changed objects", memento.ErrFormat)
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &memento.Error{Op: op, Err: err}
+	return backend.Failure(op, err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/backend"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -43,25 +44,8 @@ func translate(err error) error {
 func isBusy(err error) bool { return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy }
 
 func isTranslated(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return true
-	}
-	var at *memento.Error
-	var path *memento.PathError
-	var limit *memento.LimitError
-	return errors.As(err, &at) || errors.As(err, &path) || errors.As(err, &limit) || errors.Is(err, memento.ErrFormat) || errors.Is(err, memento.ErrClosed)
+	return backend.IsTranslated(err, context.Canceled, context.DeadlineExceeded)
 }
 
 // fail wraps err as the failure of op; nil stays nil.
-func fail(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = translate(err)
-	var at *memento.Error
-	var path *memento.PathError
-	if errors.As(err, &at) || errors.As(err, &path) {
-		return err
-	}
-	return &memento.Error{Op: op, Err: err}
-}
+func fail(op string, err error) error { return backend.Failure(op, translate(err)) }

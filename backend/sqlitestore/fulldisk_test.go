@@ -10,49 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"memento"
 	"memento/backend/sqlitestore"
+	"memento/test/smalldisk"
 )
-
-// smallDisk mounts a disk of a size, such as 6m, until the test ends.
-func smallDisk(t *testing.T, size string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		flags := 0
-		if t.Failed() { // then something may still be open there
-			flags = syscall.MNT_DETACH
-		}
-		if err := syscall.Unmount(dir, flags); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill leaves no byte of a disk free, and returns the file that has them.
-func fill(t *testing.T, dir string) (name string) {
-	t.Helper()
-	name = filepath.Join(dir, "filler")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for step := 1 << 20; step > 0; {
-		if n, err := f.Write(make([]byte, step)); err != nil && n == 0 {
-			step /= 2
-		}
-	}
-	return name
-}
 
 var by = memento.Actor{Kind: memento.ActorUser, ID: "test"}
 
@@ -134,7 +98,7 @@ func exhaust(t *testing.T, b memento.Backend, store memento.StoreID) {
 func TestFaultFullDisk(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reopened=%v", reopened), func(t *testing.T) {
-			dir := smallDisk(t, "16m")
+			dir := smalldisk.Mount(t, "16m")
 			path := filepath.Join(dir, "memento.db")
 			b := openFull(t, path, nil)
 			info, err := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "a"})
@@ -156,7 +120,7 @@ func TestFaultFullDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			filler := fill(t, dir)
+			filler := smalldisk.Fill(t, dir)
 			if reopened {
 				b = openFull(t, path, nil)
 			}
@@ -172,33 +136,33 @@ func TestFaultFullDisk(t *testing.T) {
 				t.Errorf("search: %v, %v", found, err)
 			}
 			for i := range 180 {
-				fill(t, dir)
+				smalldisk.Fill(t, dir)
 				if reopened && i < 40 {
 					if err := b.Close(); err != nil {
 						t.Fatal(err)
 					}
-					fill(t, dir)
+					smalldisk.Fill(t, dir)
 					b = openFull(t, path, nil)
 				}
 				if err := remove(b, store, memento.Path(fmt.Sprintf("/n%04d.md", i))); err != nil {
 					t.Fatalf("remove %d: %v", i, err)
 				}
 			}
-			fill(t, dir)
+			smalldisk.Fill(t, dir)
 			if _, err := b.Redact(t.Context(), store, versionsOf(t, b, store, "/n0199.md")[1].ID, by); err != nil {
 				t.Errorf("redact: %v", err)
 			}
-			fill(t, dir)
+			smalldisk.Fill(t, dir)
 			if err := b.DeleteStore(t.Context(), memento.DefaultWorkspace, other.ID); err != nil {
 				t.Errorf("delete store: %v", err)
 			}
 			t.Log("after delete store: Ready", b.Ready(t.Context()))
-			fill(t, dir)
+			smalldisk.Fill(t, dir)
 			sum, err := b.Prune(t.Context(), store, memento.PruneOptions{Before: time.Now()})
 			if err != nil || sum.Versions < 180 {
 				t.Errorf("prune: %v, %v", sum, err)
 			}
-			fill(t, dir)
+			smalldisk.Fill(t, dir)
 			for range 10 {
 				if put(b, store, "/last.md", strings.Repeat("y", 50_000)) != nil {
 					break
@@ -244,7 +208,7 @@ func filled(t *testing.T, path string, n int, text string) (b *sqlitestore.Backe
 func TestFaultFullDiskRemovesMuch(t *testing.T) {
 	for _, how := range []string{"delete store", "prune", "redact", "remove all"} {
 		t.Run(how, func(t *testing.T) {
-			dir := smallDisk(t, "40m")
+			dir := smalldisk.Mount(t, "40m")
 			path := filepath.Join(dir, "memento.db")
 			b, store, other := filled(t, path, 1000, prose)
 			for _, id := range []memento.StoreID{store, other} { // indexed
@@ -252,7 +216,7 @@ func TestFaultFullDiskRemovesMuch(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			filler := fill(t, dir)
+			filler := smalldisk.Fill(t, dir)
 			exhaust(t, b, other)
 			var err error
 			switch how {
@@ -316,7 +280,7 @@ func TestFaultFullDiskRemovesMuch(t *testing.T) {
 func TestFaultFullDiskWithoutReserve(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cut=%v", cut), func(t *testing.T) {
-			dir := smallDisk(t, "16m")
+			dir := smalldisk.Mount(t, "16m")
 			path := filepath.Join(dir, "memento.db")
 			b, store, _ := filled(t, path, 50, "the text")
 			var log, database []byte
@@ -335,7 +299,7 @@ func TestFaultFullDiskWithoutReserve(t *testing.T) {
 			if err := os.Remove(path + "-reserve"); err != nil {
 				t.Fatal(err)
 			}
-			filler := fill(t, dir)
+			filler := smalldisk.Fill(t, dir)
 			b = openFull(t, path, nil)
 			second := openFull(t, path, nil)
 			for _, b := range []*sqlitestore.Backend{b, second} {

@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"memento/test/smalldisk"
 )
 
 // A backup for which the disk has no room leaves nothing, and neither does one that
 // is to be restored there: what is there stays.
 func TestFaultBackupDiskFull(t *testing.T) {
 	binary := buildBinary(t)
-	disk := smallDisk(t, "3m") // of which the database's reserve takes two
+	disk := smalldisk.Mount(t, "3m") // of which the database's reserve takes two
 	run := func(stdin string, args ...string) (string, error) {
 		cmd := exec.Command(binary, args...)
 		cmd.Stdin = strings.NewReader(stdin)

@@ -15,10 +15,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"memento"
+	"memento/test/smalldisk"
 )
 
 // buildBinary builds the program under test.
@@ -170,32 +170,11 @@ func TestFaultFlushFails(t *testing.T) {
 	again.end()
 }
 
-// smallDisk mounts a disk of a size, such as 6m, until the test ends.
-func smallDisk(t *testing.T, size string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatalf("cannot mount a small disk, which takes root: %v", err)
-	}
-	unmountAtEnd(t, dir)
-	return dir
-}
-
-// unmountAtEnd unmounts a disk when the test ends.
-func unmountAtEnd(t *testing.T, dir string) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // On a full disk writes are refused with a sentence that says so, everything
 // written before is still there, and room made later can be used at once.
 func TestFaultDiskFull(t *testing.T) {
 	binary := buildBinary(t)
-	disk := smallDisk(t, "6m")
+	disk := smalldisk.Mount(t, "6m")
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); err != nil {
 		t.Fatal(err)

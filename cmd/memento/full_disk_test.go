@@ -18,24 +18,8 @@ import (
 	"time"
 
 	"memento/test/proctest"
+	"memento/test/smalldisk"
 )
-
-// fillDisk leaves no byte of a disk free, and returns the file that has them.
-func fillDisk(t *testing.T, dir string) (name string) {
-	t.Helper()
-	name = filepath.Join(dir, "filler")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for step := 1 << 20; step > 0; {
-		if n, err := f.Write(make([]byte, step)); err != nil && n == 0 {
-			step /= 2
-		}
-	}
-	return name
-}
 
 // A program is the binary under test, with a backend.
 type program struct {
@@ -58,7 +42,7 @@ func (p *program) command(args ...string) *exec.Cmd {
 func (p *program) run(args ...string) (out, errs string, code int) {
 	p.t.Helper()
 	if p.disk != "" {
-		fillDisk(p.t, p.disk)
+		smalldisk.Fill(p.t, p.disk)
 	}
 	cmd := p.command(args...)
 	var stdout, stderr bytes.Buffer
@@ -95,7 +79,7 @@ func (p *program) refused(args ...string) {
 // fullDisks are the file systems that are filled.
 func fullDisks() map[string]func(t *testing.T) (dir string) {
 	return map[string]func(*testing.T) string{
-		"tmpfs": func(t *testing.T) string { return smallDisk(t, "32m") },
+		"tmpfs": func(t *testing.T) string { return smalldisk.Mount(t, "32m") },
 		"ext4":  func(t *testing.T) string { return ext4Disk(t, 48<<20) },
 	}
 }
@@ -113,7 +97,7 @@ func ext4Disk(t *testing.T, size int64) (dir string) {
 			t.Fatalf("%v: %v\n%s", command, err, out)
 		}
 	}
-	unmountAtEnd(t, dir)
+	smalldisk.UnmountAtEnd(t, dir)
 	return dir
 }
 
@@ -156,7 +140,7 @@ func prepareFullDisk(t *testing.T, binary, disk, scheme string) (p *program, fil
 	}
 	c.end()
 	p.must("stores", "settings", "--history-age", "1s", "--history-versions", "1")
-	filler = fillDisk(t, disk)
+	filler = smalldisk.Fill(t, disk)
 	p.disk = disk
 	return p, filler
 }
@@ -223,7 +207,7 @@ func TestFaultFullDiskServer(t *testing.T) {
 	for _, scheme := range []string{"sqlite", "dir"} {
 		for _, started := range []string{"before", "on the full disk", "without a reserve"} {
 			t.Run(scheme+"/"+started, func(t *testing.T) {
-				testFullDiskServer(t, binary, smallDisk(t, "32m"), scheme, started)
+				testFullDiskServer(t, binary, smalldisk.Mount(t, "32m"), scheme, started)
 			})
 		}
 	}
@@ -246,7 +230,7 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 		if err := os.Remove(reserves[0]); err != nil {
 			t.Fatal(err)
 		}
-		fillDisk(t, disk)
+		smalldisk.Fill(t, disk)
 	}
 	cmd := p.command("serve", "--json", "--address", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
@@ -340,7 +324,7 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 		if err := json.Unmarshal([]byte(text), &memories); err != nil || len(memories.Data) < 50 {
 			t.Fatalf("memories: %v: %s", err, text)
 		}
-		fillDisk(t, disk)
+		smalldisk.Fill(t, disk)
 		ready(http.StatusServiceUnavailable, "storage full")
 		create := func(path string) (int, http.Header, string) {
 			t.Helper()
@@ -352,7 +336,7 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 			t.Errorf("a write: %d %v %s", code, header, text)
 		}
 		for i := range 40 {
-			fillDisk(t, disk)
+			smalldisk.Fill(t, disk)
 			id := memories.Data[i].ID
 			if code, _, text := status("GET", store+"/memories/"+id, k, ""); code != http.StatusOK {
 				t.Errorf("read %d: %d %s", i, code, text)
@@ -361,7 +345,7 @@ func testFullDiskServer(t *testing.T, binary, disk, scheme, started string) {
 				t.Errorf("delete %d: %d %s", i, code, text)
 			}
 		}
-		fillDisk(t, disk)
+		smalldisk.Fill(t, disk)
 		ready(http.StatusServiceUnavailable, "storage full")
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ var (
 	// leaves are the packages below internal that know nothing of memories. They import
 	// nothing of the module but each other, so root may import them.
 	leaves = []string{"internal/ids", "internal/keyedlock", "internal/lines", "internal/lru", "internal/refcount", "internal/strictjson",
-		"internal/textfield", "internal/times"}
+		"internal/placeholder", "internal/textfield", "internal/times"}
 )
 
 // allowed has one entry for each top-level folder with packages in it, and one for each
