@@ -12,6 +12,7 @@ import (
 	"memento/archive"
 	"memento/backend"
 	"memento/cmd/memento/internal/chat"
+	"memento/foldersync"
 	"memento/importer"
 	"memento/maintenance"
 	"memento/transfer"
@@ -52,8 +53,8 @@ func exitCodesTopic() *cobra.Command {
   5  a limit would be exceeded, or an answer was cut off ("chat")
   6  a value, path or archive is invalid, or contains sensitive information
   7  storage error: it is full, read-only, damaged or unreachable, or denies access
-  8  "expire", "gc" or "maintain" removed nothing, because a clock is wrong or because
-     it would have removed more than usual; --force overrides this
+  8  "expire", "gc", "maintain" or "sync" removed nothing, because a clock is wrong or
+     because it would have removed more than usual; --force overrides this
   9  "import --partial" left out files that cannot be imported; the rest is imported
 
   130  it was interrupted, with Ctrl-C or a signal
@@ -81,6 +82,7 @@ func outcomes() []outcome {
 		{archive.ErrNoHistory, exitInvalid, "import only the contents, with --contents-only"},
 		{archive.ErrTooLarge, exitLimit, "if you trust the archive, allow more with --max-bytes"},
 		{maintenance.ErrHeld, exitHeld, ""},
+		{foldersync.ErrManyDeletions, exitHeld, "nothing was deleted; check that the folder and the store are the right ones; --force deletes the notes"},
 		{memento.ErrSensitive, exitInvalid, `remove the sensitive text; if it only looks sensitive, see "memento stores settings --help" for how to allow it`},
 		{memento.ErrNoDetector, exitInvalid, `"memento stores settings --sensitive off" turns off the detection of secrets`},
 		{memento.ErrNoStore, exitMissing, `"memento stores list" lists the stores; "memento stores create" or the first write creates one`},

@@ -136,7 +136,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	add(agents, a.toolCommand(), a.chatCommand(), a.demoCommand())
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.undoCommand(), a.redactCommand())
-	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand())
+	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand(), a.syncCommand())
 	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
 	add(other, a.versionCommand())
