@@ -102,7 +102,8 @@ func (f *folder) tryAgain(kinds ...fileKind) error {
 }
 
 // DeleteStore implements [memento.Backend]. It removes the store's folder with everything
-// in it, including files that are not memories.
+// in it, including files that are not memories. The store of a folder with [LayoutRoot]
+// cannot be deleted: memento.ErrUnsupported.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	if err := b.enter(ctx); err != nil {
@@ -117,6 +118,9 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		return fail(op, err)
 	}
 	defer b.releaseFolder(f)
+	if err := b.errKeepsFolder(f); err != nil {
+		return fail(op, err)
+	}
 	return fail(op, b.inCatalogue(ctx, func() error {
 		if err := f.lock.acquire(ctx); err != nil {
 			return err

@@ -154,6 +154,8 @@ func (f *folder) compareNames(infos []fs.FileInfo, at memento.Path) (unsure []un
 			met++
 		}
 		switch {
+		case !ok && f.toCompose(at, info):
+			return nil, nil, true
 		case !ok:
 			continue // cannot be a memory
 		case known == nil && p.IsHidden():

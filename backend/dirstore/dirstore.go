@@ -5,6 +5,10 @@
 //	stores/NAME/memories/    any other store
 //	.memento/                internal files: history, locks, API keys
 //
+// A folder of notes of another program, such as an Obsidian vault or a coding agent's
+// memory folder, can be opened as it is: then all of it is the store "default", but for
+// hidden names, and everything of memento's is in .memento/root. See [Layout].
+//
 // A folder written by the local tools of Anthropic's Python and TypeScript SDKs has the
 // same form, and can be opened directly. Files can be read, changed, added, renamed and
 // removed by hand, or by another program, while memento has the folder open: the next
@@ -60,7 +64,8 @@
 // # Names
 //
 // If the file system does not distinguish /A from /a, or two Unicode forms of a name, the
-// second of two such names is refused with memento.ErrExist. Names that a file system
+// second of two such names is refused with memento.ErrExist. Elsewhere, a file whose name
+// is not in Unicode form NFC, as macOS writes names, gets that name when it is found. Names that a file system
 // cannot hold are shortened on disk, and end in "~" and a hash.
 //
 // # Limits
@@ -100,7 +105,8 @@ var (
 // A Backend keeps stores in a folder. See [Open].
 type Backend struct {
 	base      *os.Root
-	hidden    *os.Root // hiddenFolder in base
+	place     place
+	hidden    *os.Root // with memento's own files: see place
 	locks     *os.Root // locksFolder in hidden
 	locations *os.Root // locationsFolder in hidden
 	db        database
@@ -115,7 +121,7 @@ type Backend struct {
 
 	mu      sync.Mutex
 	folders map[memento.StoreID]*folder
-	owned   bool           // whether some store is known to own defaultFolder
+	owned   bool           // whether some store is known to own the home: see place
 	active  sync.WaitGroup // calls under way
 	closed  bool
 }
@@ -145,6 +151,12 @@ type Options struct {
 	// changes. These contents were not checked for secrets before: a caller can do that
 	// here. It may use the backend, but not close it.
 	Adopted func(store memento.StoreID, made []memento.Version)
+	// Layout says where the memories are. LayoutFound, the default, is right except for
+	// a folder that is opened the first time and has files of other programs.
+	Layout Layout
+	// Note, if not nil, is called by Open with what a user should know about where the
+	// memories of this folder are: a sentence without a full stop.
+	Note func(text string)
 
 	traits *traits           // instead of the file system's; for tests
 	hook   func(step string) // see Backend; for tests
@@ -195,9 +207,14 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	if b.base, err = openBase(path); err != nil {
 		return err
 	}
-	if b.hidden, err = b.makeFolder(b.base, hiddenFolder); errors.Is(err, errNoFolder) {
-		return notFolder(hiddenFolder)
-	} else if err != nil {
+	var note string
+	if b.place, note, err = b.choosePlace(o.Layout, filepath.Base(path)); err != nil {
+		return err
+	}
+	if note != "" && o.Note != nil {
+		o.Note(note)
+	}
+	if err := b.openHidden(); err != nil {
 		return err
 	}
 	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
@@ -214,7 +231,7 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	} else if b.traits, err = probe(b.hidden); err != nil {
 		return err
 	}
-	hiddenPath := filepath.Join(path, hiddenFolder)
+	hiddenPath := filepath.Join(path, filepath.FromSlash(b.place.hidden))
 	b.dbPath = filepath.Join(hiddenPath, dbFile)
 	if b.index, err = openIndex(b.hidden, hiddenPath); isFull(err) {
 		b.index, err = b.openIndexFull(hiddenPath)

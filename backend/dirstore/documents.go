@@ -149,6 +149,9 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	defer b.releaseFolder(f)
 	var done memento.Applied
 	err = f.locked(ctx, func() error {
+		if err := f.checkVisible(writtenPaths(changes)...); err != nil {
+			return err
+		}
 		if err := f.prepare(ctx, unsealed(changes)); err != nil {
 			return err
 		}
@@ -283,6 +286,9 @@ func (b *Backend) importVersions(ctx context.Context, store memento.StoreID, ver
 	}
 	defer b.releaseFolder(f)
 	return fail(op, f.locked(ctx, func() error {
+		if err := f.checkVisible(importedPaths(versions)...); err != nil {
+			return err
+		}
 		if err := f.prepare(ctx, imported(versions)); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ type folder struct {
 	unmanaged  int                       // number of rows of other files
 	generation uint64                    // of the index that the tree was read from
 	retryAt    time.Time                 // when to try again to bring stale files up to date
+	keptNames  map[string]bool           // names that cannot be changed to NFC: see compose
 
 	// The following fields are for the holder of the lock.
 	dirty     dirtyState
@@ -128,10 +129,15 @@ func (f *folder) noFolder(err error) error {
 
 // reach opens the folder at the location, calling step for each name on the way.
 func (f *folder) reach(step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
-	at := f.b.base
-	for name := range strings.SplitSeq(f.location, "/") {
+	return reach(f.b.base, f.location, step)
+}
+
+// reach opens the folder at a location below base, calling step for each name on the way.
+func reach(base *os.Root, location string, step func(*os.Root, string) (*os.Root, error)) (*os.Root, error) {
+	at := base
+	for name := range strings.SplitSeq(location, "/") {
 		next, err := step(at, name)
-		if at != f.b.base {
+		if at != base {
 			err = errors.Join(err, at.Close())
 		}
 		if err != nil {

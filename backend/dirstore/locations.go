@@ -125,7 +125,7 @@ func (b *Backend) locationOf(store memento.StoreID) (string, error) {
 	case err != nil:
 		return "", err
 	case owner == string(store):
-		return defaultFolder, nil
+		return b.place.home, nil
 	}
 	return readOwn(b.locations, string(store))
 }
@@ -146,9 +146,9 @@ func (b *Backend) ensureLocation(ctx context.Context, store memento.StoreID) (st
 	return b.assignLocation(ctx, info)
 }
 
-// assignLocation assigns a location to a new store: defaultFolder, as used by the SDKs'
-// tools, to the first store named default of the default workspace, and a folder in
-// otherFolders to any other. The caller holds the catalogue lock.
+// assignLocation assigns a location to a new store: the home, as used by the SDKs' tools,
+// to the first store named default of the default workspace, and a folder in that of the
+// other stores to any other. The caller holds the catalogue lock.
 func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (string, error) {
 	owner, err := b.owner(ctx)
 	if err != nil {
@@ -158,11 +158,11 @@ func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (s
 		if err := b.checkDefault(); err != nil {
 			return "", err
 		}
-		return defaultFolder, writeOwn(b.syncer, b.hidden, ownerFile, string(info.ID))
+		return b.place.home, writeOwn(b.syncer, b.hidden, ownerFile, string(info.ID))
 	}
-	stores, err := b.makeFolder(b.base, otherFolders)
+	stores, err := reach(b.base, b.place.others, b.makeFolder)
 	if errors.Is(err, errNoFolder) {
-		return "", notFolder(otherFolders)
+		return "", notFolder(b.place.others)
 	}
 	if err != nil {
 		return "", err
@@ -173,7 +173,7 @@ func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (s
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
-		location := otherFolders + "/" + name + "/" + defaultFolder
+		location := b.place.others + "/" + name + "/" + defaultFolder
 		made, err := mkdir(stores, name)
 		if err != nil {
 			return "", err
@@ -221,15 +221,15 @@ func (b *Backend) isAbandoned(stores *os.Root, name, location string) (bool, err
 // defaultStore is the name of the store in defaultFolder.
 const defaultStore = "default"
 
-// checkDefault returns an error if something other than a folder is at defaultFolder.
+// checkDefault returns an error if something other than a folder is at the home.
 func (b *Backend) checkDefault() error {
-	switch info, err := b.base.Lstat(defaultFolder); {
+	switch info, err := b.base.Lstat(b.place.home); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return notFolder(defaultFolder)
+		return notFolder(b.place.home)
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (b *Backend) finishCatalogue(ctx context.Context) error {
 	})
 }
 
-// owner returns the store that owns defaultFolder, "" if there is none. A store that is
+// owner returns the store that owns the home, "" if there is none. A store that is
 // not in the database, because an older one was put in its place, no longer owns it. The
 // caller holds the catalogue lock.
 func (b *Backend) owner(ctx context.Context) (memento.StoreID, error) {
@@ -288,7 +288,7 @@ func (b *Backend) adoptDefault(ctx context.Context) error {
 		b.setOwned(true)
 		return nil
 	}
-	if info, err := b.base.Lstat(defaultFolder); err != nil || !info.IsDir() {
+	if info, err := b.base.Lstat(b.place.home); err != nil || !info.IsDir() {
 		return nil // there is no such folder
 	}
 	for info, err := range b.db.ListStores(ctx, memento.DefaultWorkspace, memento.StoreListOptions{Name: defaultStore}) {
@@ -323,7 +323,7 @@ func (b *Backend) adoptLateDefault(ctx context.Context, ws memento.Workspace) er
 	if ws != memento.DefaultWorkspace || owned {
 		return nil
 	}
-	if info, err := b.base.Lstat(defaultFolder); err != nil || !info.IsDir() {
+	if info, err := b.base.Lstat(b.place.home); err != nil || !info.IsDir() {
 		return nil
 	}
 	return b.inCatalogue(ctx, func() error { return b.adoptDefault(ctx) })
@@ -344,7 +344,12 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 		return err
 	}
 	switch {
-	case location == defaultFolder:
+	case location == b.place.home && b.place.inPlace: // its files are not only memento's
+		if err := b.removeOwn(b.hidden, ownerFile); err != nil {
+			return err
+		}
+		b.setOwned(false)
+	case location == b.place.home:
 		if b.base.RemoveAll(defaultFolder) != nil { // then it must not be in the way of the next store
 			if err := b.base.Rename(defaultFolder, hiddenFolder+"/"+string(store)+deletedSuffix); err != nil {
 				return err
@@ -384,9 +389,9 @@ func (b *Backend) finishDelete(ctx context.Context, store memento.StoreID) error
 	return b.removeOwn(b.locations, string(store)+deletingSuffix)
 }
 
-// removeOther removes a folder in otherFolders, which must be a real folder.
+// removeOther removes a folder of another store, which must be a real folder.
 func (b *Backend) removeOther(location string) error {
-	stores, err := openFolder(b.base, otherFolders)
+	stores, err := reach(b.base, b.place.others, openFolder)
 	if isAbsent(err) || errors.Is(err, errNoFolder) {
 		return nil
 	}
@@ -394,7 +399,7 @@ func (b *Backend) removeOther(location string) error {
 		return err
 	}
 	defer stores.Close()
-	name := strings.TrimPrefix(location, otherFolders+"/")
+	name := strings.TrimPrefix(location, b.place.others+"/")
 	if err := stores.RemoveAll(name); err != nil {
 		return err
 	}

@@ -85,6 +85,9 @@ func (r *restore) run(ctx context.Context, path, backup string) (done backend.Re
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return done, err
 	}
+	if _, err := os.Lstat(filepath.Join(path, hiddenFolder, rootFolder)); err == nil {
+		return done, fmt.Errorf("%w: this folder's files are not only memento's; restore to a new folder", memento.ErrUnsupported)
+	}
 	switch occupied, err := hasMemories(path); {
 	case err != nil:
 		return done, err

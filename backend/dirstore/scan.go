@@ -98,6 +98,13 @@ func (s *scanner) walk(ctx context.Context, dir *os.Root, at memento.Path, disk 
 			_ = dir.Remove(name)
 			continue
 		}
+		if info, err = s.compose(dir, at, info); errors.Is(err, fs.ErrNotExist) {
+			s.result.incomplete = true
+			continue
+		} else if err != nil {
+			return err
+		}
+		name = info.Name()
 		p, known, ok := s.path(at, n, name)
 		if !ok {
 			continue

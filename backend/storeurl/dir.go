@@ -21,11 +21,27 @@ func openDir(ctx context.Context, l location, o *Options) (memento.Backend, erro
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	b, err := dirstore.Open(ctx, path, &dirstore.Options{Adopted: o.Adopted})
+	layout, err := l.layout()
+	if err != nil {
+		return nil, err
+	}
+	b, err := dirstore.Open(ctx, path, &dirstore.Options{Adopted: o.Adopted, Layout: layout, Note: o.Note})
 	if err != nil {
 		return nil, err // not b, which would be a non-nil Backend
 	}
 	return b, nil
+}
+
+// layout returns the layout that the query asks for.
+func (l *location) layout() (dirstore.Layout, error) {
+	root, err := l.one("root")
+	switch layout := dirstore.Layout(root); {
+	case err != nil:
+		return "", err
+	case layout == dirstore.LayoutFound, layout == dirstore.LayoutRoot, layout == dirstore.LayoutMemories:
+		return layout, nil
+	}
+	return "", invalid(`%s: the query key "root" must be "." for all of the folder, or "memories"`, l.scheme)
 }
 
 // folder returns the path of the folder that l names.
@@ -40,7 +56,7 @@ func (l *location) folder() (string, error) {
 	case strings.ContainsRune(l.path, 0):
 		return "", invalid("%s: the path has a NUL character", l.scheme)
 	}
-	if err := l.only(); err != nil {
+	if err := l.only("root"); err != nil {
 		return "", err
 	}
 	path := l.path

@@ -2,7 +2,8 @@
 //
 //	sqlite:PATH           one SQLite file; a relative path starts at the working directory
 //	sqlite:///ABS/PATH    the same, with an absolute path
-//	dir:PATH              a folder of plain files; dir:///ABS/PATH likewise
+//	dir:PATH              a folder of plain files; dir:///ABS/PATH likewise; any folder of
+//	                      notes can be opened, such as an Obsidian vault
 //	postgres://HOST/DB    a database of PostgreSQL, or of what speaks its protocol
 //	s3://BUCKET/PREFIX    a bucket of Amazon S3, or of what speaks its protocol
 //	mem:                  in memory, gone when the program ends
@@ -20,6 +21,8 @@
 // [SQLite] and [Dir] escape them. A query ("?key=value") can have only the keys of its
 // scheme:
 //
+//	dir       root=. for a folder that is a store itself, with all of its files; root=memories
+//	          for one with its memories in the folder "memories" (default: found)
 //	http      plaintext=true allows sending a key in clear text to another machine, over a
 //	          trusted network
 //	postgres  schema (default memento), max_connections, connect_timeout,
@@ -68,6 +71,10 @@ type Options struct {
 	// Adopted is called with versions that were made from files changed by hand, with
 	// their contents, by backends that notice such changes. See [dirstore.Options].
 	Adopted func(store memento.StoreID, made []memento.Version)
+
+	// Note, if not nil, is called by Open with what a user should know about how a folder
+	// was opened: a sentence without a full stop.
+	Note func(text string)
 
 	// Key returns the key for a server: scheme is "http" or "https", host is without
 	// brackets, and port is never "". Nil, and a key "", mean none.

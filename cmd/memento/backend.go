@@ -112,6 +112,7 @@ func credentialsHint(url string, err error) error {
 func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Backend, err error) {
 	b, err = storeurl.Open(ctx, url, &storeurl.Options{
 		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
+		Note:    func(text string) { a.say("note: %s", line(text)) },
 		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
 		Encryption: e.ring, EncryptNames: e.names, Existing: !e.create, AsKept: e.asKept,
 	})
