@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"time"
 
@@ -85,6 +86,10 @@ type Options struct {
 	Hosts   []string
 	Origins []string
 
+	// Proxy says whose word is taken for the addresses of clients. They are reported with
+	// requests, and wrong keys are counted by them.
+	Proxy Proxy
+
 	MaxBody       int64         // maximum size of a JSON body in bytes; 32 times as much for changes; 0 means 4 MiB
 	MaxImport     int64         // maximum size of an archive or a history in bytes; 0 means 256 MiB
 	MaxConcurrent int           // maximum number of requests under way, of streams, and of arriving bodies, each; 0 means 256
@@ -109,8 +114,10 @@ type Request struct {
 	Read      int64 // bytes of its body
 	Written   int64 // bytes of the answer's
 	Principal Principal
-	ErrorType string // as answered; "" if it is none
-	Retries   string // of the client, as it says
+	Remote    netip.Addr // of the client: see Options.Proxy; the zero value if not known
+	UserAgent string     // as the client says, in at most 200 printable bytes
+	ErrorType string     // as answered; "" if it is none
+	Retries   string     // of the client, as it says
 }
 
 // A StoreEvent reports that a store was created, archived or deleted.

@@ -70,7 +70,7 @@ func (c *call) authenticate() (Principal, error) {
 	who, err := c.api.opts.Auth.Authenticate(c.context(), credential)
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
-		if !c.api.failures.record(c.context(), c.r.RemoteAddr, time.Now()) {
+		if !c.api.failures.record(c.context(), c.remote, time.Now()) {
 			return Principal{}, errTooManyFailures
 		}
 		return Principal{}, unauthenticated("invalid key")

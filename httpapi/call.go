@@ -10,6 +10,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -29,6 +30,7 @@ type call struct {
 	id        string
 	start     time.Time
 	who       Principal
+	remote    netip.Addr // of the client
 	route     *route
 	text      []byte // the body, if it is JSON
 	body      int64  // bytes read of it
@@ -43,7 +45,7 @@ type call struct {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		api: a, w: &response{ResponseWriter: w}, r: r, control: http.NewResponseController(w),
-		id: newRequestID(), start: a.opts.Now(),
+		id: newRequestID(), start: a.opts.Now(), remote: a.opts.Proxy.clientAddr(r),
 	}
 	c.w.begin = func() { c.setReadDeadline(); c.setWriteDeadline() }
 	c.w.Header().Set("request-id", c.id)
@@ -188,7 +190,7 @@ func (c *call) done() {
 	}
 	c.api.opts.Requested(c.r.Context(), Request{
 		ID: c.id, Method: c.r.Method, Route: pattern, Status: c.w.status, Start: c.start, Took: c.api.opts.Now().Sub(c.start),
-		Read: c.body, Written: c.w.written, Principal: c.who, ErrorType: c.errorType, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
+		Read: c.body, Written: c.w.written, Principal: c.who, Remote: c.remote, UserAgent: userAgent(c.r), ErrorType: c.errorType, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
 	})
 }
 

@@ -30,7 +30,7 @@ type authFailures struct {
 
 // record counts a wrong key, and returns when the request may be answered. It returns
 // false if too many answers are delayed already; the request is then refused.
-func (f *authFailures) record(ctx context.Context, remote string, now time.Time) bool {
+func (f *authFailures) record(ctx context.Context, remote netip.Addr, now time.Time) bool {
 	if f.delay < 0 || !f.count(remote, now) {
 		return true
 	}
@@ -48,8 +48,8 @@ func (f *authFailures) record(ctx context.Context, remote string, now time.Time)
 }
 
 // count counts a wrong key, and reports whether its answer is delayed.
-func (f *authFailures) count(remote string, now time.Time) (late bool) {
-	from := addressOf(remote)
+func (f *authFailures) count(remote netip.Addr, now time.Time) (late bool) {
+	from := networkOf(remote)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d := now.Sub(f.since); d >= time.Minute || d < 0 || f.counts == nil {
@@ -78,15 +78,9 @@ func (f *authFailures) endDelay() {
 	f.delayed--
 }
 
-// addressOf returns the network of a client: one IPv4 address, or a /64 of IPv6, which
-// is the usual assignment to one client. remote is the address of the connection,
-// because a client can forge headers.
-func addressOf(remote string) netip.Prefix {
-	at, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	addr := at.Addr().Unmap()
+// networkOf returns the network of a client: one IPv4 address, or a /64 of IPv6, which
+// is the usual assignment to one client.
+func networkOf(addr netip.Addr) netip.Prefix {
 	bits := 32
 	if addr.Is6() {
 		bits = 64

@@ -44,6 +44,12 @@ func (c *Config) Check(now time.Time) error {
 			add("pprof", errors.New("must be an address of its own"))
 		}
 	}
+	switch {
+	case c.Proxy.Header != "" && len(c.Proxy.Trusted) == 0:
+		add("proxy.header", errors.New("requires proxy.trusted: anyone could write the header"))
+	case c.Proxy.Header == "" && len(c.Proxy.Trusted) > 0:
+		add("proxy.trusted", errors.New("requires proxy.header"))
+	}
 	if c.Traces.Endpoint != "" {
 		add("traces.endpoint", checkURL(c.Traces.Endpoint, "http://127.0.0.1:4318", false))
 	}

@@ -21,6 +21,7 @@ type Config struct {
 	Hosts       []string // accepted in the header Host; if empty, see apiHosts
 	Origins     []string // accepted in the header Origin
 	StrictBetas bool
+	Proxy       Proxy
 	RedactRole  apikey.Role // the role needed to redact versions
 
 	MaxBody       int64 // bytes
@@ -54,6 +55,12 @@ type Encryption struct {
 type TLS struct {
 	CertFile string // PEM: the certificate first, then the intermediate ones
 	KeyFile  string // PEM
+}
+
+// Proxy configures whose word is taken for the addresses of clients.
+type Proxy struct {
+	Header  string         // with the client's address; "": the address of the connection counts
+	Trusted []netip.Prefix // the networks of the proxies
 }
 
 // Rate is the rate limit of one key; 0 means no limit.

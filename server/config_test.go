@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,6 +112,7 @@ address: "[::]:443"
 hosts: [memory.example, 10.0.0.1]
 origins:
   - https://app.example
+proxy: {header: X-Forwarded-For, trusted: [10.0.0.0/8, "192.0.2.1", "fd00::/8"]}
 strict_betas: true
 max_body: 100000
 rate: {reads: 0.5, writes: 60, burst: 7}
@@ -143,7 +145,7 @@ webhooks:
 	if err != nil {
 		t.Fatalf("%v, in\n%s", err, shown)
 	}
-	if diff := cmp.Diff(c, again, cmpopts.IgnoreUnexported(Config{}, Webhook{})); diff != "" {
+	if diff := cmp.Diff(c, again, cmpopts.IgnoreUnexported(Config{}, Webhook{}), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("(-first +again):\n%s", diff)
 	}
 	if c.OIDC.WorkspaceClaim != "memento: #1" || c.Webhooks[0].Events[0] != "memory_store.deleted" || len(c.Webhooks[1].key) != 24 {
@@ -155,7 +157,7 @@ webhooks:
 // and what is expected.
 func TestBadValues(t *testing.T) {
 	for _, tc := range []struct{ file, want string }{
-		{"adress: x", `adress (file, line 1): unknown setting; there are backend, encryption, address, tls, hosts, `},
+		{"adress: x", `adress (file, line 1): unknown setting; there are backend, encryption, address, tls, hosts, origins, proxy, `},
 		{"\ntls:\n  cert: x", `tls.cert (file, line 3): unknown setting; there are cert_file, key_file`},
 		{"level: debug", `level (file, line 1): unknown setting at the top level; there are backend, `},
 		{"timeout: 1s\nlog:\n  level: info\ntimeout: 2s", `timeout (file, line 4): already set in line 1`},
@@ -183,6 +185,10 @@ func TestBadValues(t *testing.T) {
 		{"hosts: [https://a.example]", `hosts (file, line 1): expected host names or IP addresses without scheme and port`},
 		{"origins: [a.example]", `origins (file, line 1): expected origins (scheme, host and optional port)`},
 		{"origins: [https://a.example/]", `origins (file, line 1): expected origins`},
+		{"proxy: {header: Forwarded}", `proxy.header (file, line 1): the header Forwarded is not supported`},
+		{"proxy: {header: 'X Y'}", `proxy.header (file, line 1): expected the name of a header`},
+		{"proxy: {trusted: [10.0.0.0/33]}", `proxy.trusted (file, line 1): expected IP addresses or networks`},
+		{"proxy: {trusted: [proxy.example]}", `proxy.trusted (file, line 1): expected IP addresses or networks`},
 		{"hosts: [[a]]", `hosts (file, line 1): expected a list of strings, not a list in it`},
 		{"address: x:1\n  tls: y", `configuration file, line 2: it is not YAML: `},
 		{"timeout: 1s\n---\ntimeout: 2s", `configuration file, line 2: a second document begins here`},
@@ -285,6 +291,9 @@ func TestCheck(t *testing.T) {
 		{"half a pair", load("tls:\n  key_file: " + good.key), []string{"tls.key_file (file, line 2): requires tls.cert_file"}},
 		{"no files", load("tls: {cert_file: /nowhere/a, key_file: /nowhere/b}"), []string{"tls.cert_file (file, line 1): it cannot be read: it does not exist", "tls.key_file (file, line 1): it cannot be read"}},
 		{"no PEM", load("tls: {cert_file: " + good.key + ", key_file: " + good.cert + "}"), []string{"tls.cert_file (file, line 1): "}},
+		{"a header of anyone", load("proxy: {header: X-Real-IP}"), []string{"proxy.header (file, line 1): requires proxy.trusted"}},
+		{"a proxy without header", load("proxy: {trusted: 10.0.0.1}"), []string{"proxy.trusted (file, line 1): requires proxy.header"}},
+		{"a proxy", load("proxy: {header: X-Real-IP, trusted: [10.0.0.1, 'fd00::/8']}"), nil},
 		{"one address for two", load("metrics: 127.0.0.1:8377"), []string{"metrics (file, line 1): must differ from the server's own"}},
 		{"a profiler for all", load("pprof: 0.0.0.0:6060"), []string{"pprof (file, line 1): must be a loopback address"}},
 		{"a profiler for all names", load("pprof: :6060"), []string{"pprof (file, line 1): must be a loopback address"}},

@@ -222,6 +222,48 @@ var origins = listOf("expected origins (scheme, host and optional port), such as
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == s && u.User == nil
 })
 
+// headerName is the name of a header with addresses. Forwarded has another syntax.
+var headerName = kind[string]{form: "text", format: asIs[string], parse: func(s string) (string, error) {
+	switch {
+	case strings.EqualFold(s, "Forwarded"):
+		return "", errors.New("the header Forwarded is not supported; let the proxy send X-Forwarded-For")
+	case strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	}):
+		return "", errors.New("expected the name of a header, such as X-Forwarded-For")
+	}
+	return s, nil
+}}
+
+// networks are IP addresses and networks.
+var networks = kind[[]netip.Prefix]{
+	form: "list", list: true,
+	format: func(v []netip.Prefix) string {
+		texts := make([]string, len(v))
+		for i, n := range v {
+			texts[i] = n.String()
+		}
+		return strings.Join(texts, ",")
+	},
+	parse: func(s string) (all []netip.Prefix, err error) {
+		for item := range strings.SplitSeq(s, ",") {
+			if item = strings.TrimSpace(item); item == "" {
+				continue
+			}
+			n, err := netip.ParsePrefix(item)
+			if err != nil {
+				addr, err := netip.ParseAddr(item)
+				if err != nil || addr.Zone() != "" {
+					return nil, errors.New("expected IP addresses or networks, such as 10.0.0.0/8 or 192.0.2.1")
+				}
+				n = netip.PrefixFrom(addr, addr.BitLen())
+			}
+			all = append(all, n.Masked())
+		}
+		return all, nil
+	},
+}
+
 // listOf is a list of texts for each of which ok returns true.
 func listOf(want string, ok func(string) bool) kind[[]string] {
 	return kind[[]string]{

@@ -55,6 +55,10 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpapi.Request) {
 	text("workspace", string(r.Principal.Workspace))
 	text("key", r.Principal.ID)
 	text("error", r.ErrorType)
+	if r.Remote.IsValid() {
+		text("remote", r.Remote.String())
+	}
+	text("user_agent", r.UserAgent)
 	if n, err := strconv.ParseUint(r.Retries, 10, 16); err == nil && n > 0 {
 		attrs = append(attrs, slog.Uint64("retry", n))
 	}

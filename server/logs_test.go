@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -78,6 +79,27 @@ func TestLog(t *testing.T) {
 	for _, secret := range []string{"canary", r.key, reader, strings.TrimPrefix(store, "/v1/")} {
 		if strings.Contains(r.log.String(), secret) {
 			t.Errorf("the log has %q:\n%s", secret, r.log)
+		}
+	}
+}
+
+// A refused key can be traced to an address: that of the connection, and behind a proxy
+// that the configuration trusts, that of the proxy's client.
+func TestLogNamesClient(t *testing.T) {
+	for _, trusted := range []bool{false, true} {
+		c := testConfig()
+		want := "127.0.0.1"
+		if trusted {
+			want = "198.51.100.7"
+			c.Proxy = Proxy{Header: "X-Forwarded-For", Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+		}
+		r := start(t, c)
+		r.ask("GET", "/v1/whoami", "canary-credential", "", "X-Forwarded-For", "203.0.113.9, 198.51.100.7", "User-Agent", "probe/1.0\u202e")
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if log := r.log.String(); !strings.Contains(log, "status=401") || !strings.Contains(log, "remote="+want+" user_agent=probe/1.0\n") || strings.Contains(log, "canary") {
+			t.Errorf("trusted %v: %s", trusted, log)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func New(c Config, d Deps) (*Server, error) {
 		StoreEvent: func(e httpapi.StoreEvent) { s.hooks.tell(e) },
 		Requested:  s.requested,
 
-		StrictBetas: c.StrictBetas, RedactRole: c.RedactRole, Hosts: c.apiHosts(), Origins: c.Origins,
+		StrictBetas: c.StrictBetas, RedactRole: c.RedactRole, Hosts: c.apiHosts(), Origins: c.Origins, Proxy: httpapi.Proxy(c.Proxy),
 		MaxBody: c.MaxBody, MaxImport: c.MaxImport, MaxConcurrent: c.MaxConcurrent, Timeout: c.Timeout,
 		MemoryBudget: s.budget,
 		Rate:         httpapi.Rate{Reads: c.Rate.Reads, Writes: c.Rate.Writes, Burst: c.Rate.Burst},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,10 @@ func Settings() []Setting {
 			"accepted names in the Host header, without port").unset("the names of this machine if `address` is a loopback address, else any"),
 		row("origins", "", origins, func(c *Config) *[]string { return &c.Origins },
 			"origins of web pages that may use the server, such as https://app.example").unset("its own origin"),
+		row("proxy.header", "", headerName, func(c *Config) *string { return &c.Proxy.Header },
+			"header in which proxies name the address of the client, such as `X-Forwarded-For`, for the log and the count of wrong keys").unset("the address of the connection"),
+		row("proxy.trusted", "", networks, func(c *Config) *[]netip.Prefix { return &c.Proxy.Trusted },
+			"addresses or networks of the proxies whose header is believed, such as 10.0.0.0/8").unset("none"),
 		row("strict_betas", "false", boolean, func(c *Config) *bool { return &c.StrictBetas },
 			"refuse requests that do not name the API's beta, and paths of more than 20 segments, as Anthropic does"),
 		row("redact_role", "admin", word(apikey.RoleAdmin, apikey.RoleWrite), func(c *Config) *apikey.Role { return &c.RedactRole },
