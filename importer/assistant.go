@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -18,15 +17,16 @@ var entryLine = regexp.MustCompile(`^\s*(?:[-*+•]\s+|\d+[.)]\s+)?\[\s*(\d{4}-\
 // headingLine is a line that begins a section: "## Work" or "**Work**".
 var headingLine = regexp.MustCompile(`^\s*(?:#{1,6}\s+(.+?)\s*#*|\*\*([^*]+)\*\*:?)\s*$`)
 
-// isAssistantText reports whether most lines of a text, and at least three, are entries of
-// an assistant's memories.
+// isAssistantText reports whether most lines of a text, or of the code blocks in it, and
+// at least three, are entries of an assistant's memories.
 func isAssistantText(start []byte) bool {
 	entries, others := 0, 0
-	for line := range bytes.Lines(start) {
-		switch line := strings.TrimRight(string(line), "\r\n"); {
-		case strings.TrimSpace(line) == "", strings.HasPrefix(strings.TrimSpace(line), "```"), headingLine.MatchString(line):
+	for line := range strings.Lines(inFence(string(start))) {
+		switch line = strings.TrimRight(line, "\r\n"); {
+		case strings.TrimSpace(line) == "", headingLine.MatchString(line):
 		case entryLine.MatchString(line):
 			entries++
+		case line[0] == ' ', line[0] == '\t': // an entry goes on
 		default:
 			others++
 		}

@@ -32,6 +32,15 @@ func openDir(ctx context.Context, l location, o *Options) (memento.Backend, erro
 	return b, nil
 }
 
+// Author says who made a version: "by user ana", or "edited in the folder" for changes of
+// files that a person or another program made.
+func Author(by memento.Actor) string {
+	if by.Kind == memento.ActorUser && by.ID == dirstore.ByHand {
+		return "edited in the folder"
+	}
+	return "by " + by.String()
+}
+
 // layout returns the layout that the query asks for.
 func (l *location) layout() (dirstore.Layout, error) {
 	root, err := l.one("root")

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend/storeurl"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func (a *app) logLine(v memento.Version) error {
 	tints := map[memento.Operation]colour{memento.Created: green, memento.Deleted: red}
 	by := ""
 	if v.CreatedBy != (memento.Actor{}) {
-		by = "  by " + line(v.CreatedBy.String())
+		by = "  " + line(storeurl.Author(v.CreatedBy))
 	}
 	return a.print("%s  %s  %s  %7s  %s%s\n", v.ID, a.paint(dim, second(v.CreatedAt)),
 		a.paint(tints[v.Operation], fmt.Sprintf("%-8s", v.Operation)), size, path, a.paint(dim, by))
