@@ -1,6 +1,7 @@
 package memento
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,8 +73,18 @@ type Restoration struct {
 // Errors: ErrConflict if others keep writing, so that each plan is out of date; those of
 // [Store.Apply].
 func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun bool) (Restoration, error) {
+	return s.RestorePathAsOf(ctx, by, Root, at, dryRun)
+}
+
+// RestorePathAsOf is [Store.RestoreAsOf] for the memory at a path, or for everything below
+// a directory. Memories elsewhere are not changed: one that was renamed from p to another
+// place since stays there, and is created again at p.
+//
+// Errors: ErrNotExist if there is nothing at p, and was nothing then; those of
+// RestoreAsOf.
+func (s *Store) RestorePathAsOf(ctx context.Context, by Actor, p Path, at time.Time, dryRun bool) (Restoration, error) {
 	for tries := 1; ; tries++ {
-		r, changes, err := s.planRestore(ctx, at)
+		r, changes, err := s.planRestore(ctx, p, at)
 		if err != nil || dryRun || len(changes) == 0 {
 			return r, err
 		}
@@ -92,12 +103,15 @@ func (s *Store) RestoreAsOf(ctx context.Context, by Actor, at time.Time, dryRun 
 	}
 }
 
-func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []Change, error) {
+func (s *Store) planRestore(ctx context.Context, p Path, at time.Time) (Restoration, []Change, error) {
 	var r Restoration
 	then, lost, err := s.stateAt(ctx, at)
 	if err != nil {
 		return r, nil, err
 	}
+	maps.DeleteFunc(then, func(at Path, _ Version) bool { return !p.includes(at) })
+	maps.DeleteFunc(lost, func(_ MemoryID, at Path) bool { return !p.IsRoot() && !p.includes(at) })
+	any := p.IsRoot() || len(then)+len(lost) > 0 // whether there is, or was, something to restore
 	r.Lost = removeOverlaps(then)
 	gone := maps.Clone(lost) // lost memories that do not exist now
 	var stay []Path          // paths that cannot be restored and stay as they are
@@ -113,6 +127,10 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 			return r, nil, err
 		}
 		m := e.Memory
+		if !p.includes(m.Path) {
+			continue
+		}
+		any = true
 		v, existed := then[m.Path]
 		_, unknown := lost[m.ID]
 		delete(gone, m.ID)
@@ -134,6 +152,9 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 			}
 		}
 	}
+	if !any {
+		return r, nil, &Error{Op: "restore", Path: p, Err: ErrNotExist}
+	}
 	for _, p := range slices.Sorted(maps.Values(gone)) {
 		if p != "" {
 			r.Lost = append(r.Lost, p)
@@ -147,6 +168,179 @@ func (s *Store) planRestore(ctx context.Context, at time.Time) (Restoration, []C
 		}
 	}
 	return r, append(removes, puts...), nil
+}
+
+// includes reports whether q is p or below it.
+func (p Path) includes(q Path) bool { return p.IsRoot() || p == q || p.Contains(q) }
+
+// UndoLast reverts the last change of the memory at p, or of the one that was last there,
+// as a change that can itself be undone, in the same way: contents and path become those of
+// the version before, a removed memory is created again, and one that was created is
+// removed. With dryRun it only says what it would do.
+//
+// Errors: ErrNotExist if there never was a memory at p; ErrIsDir; ErrInvalid if the version
+// before is redacted or pruned; ErrDamaged; ErrConflict if others keep writing; those of
+// [Store.Apply], such as ErrExist if the old path is taken.
+func (s *Store) UndoLast(ctx context.Context, by Actor, p Path, dryRun bool) (Restoration, error) {
+	for tries := 1; ; tries++ {
+		r, change, err := s.planUndoLast(ctx, p)
+		if err != nil || dryRun {
+			return r, err
+		}
+		receipt, err := s.Apply(ctx, by, change)
+		if !errors.Is(err, ErrConflict) || tries == maxPlans {
+			r.Masked = receipt.Masked
+			return r, err
+		}
+	}
+}
+
+func (s *Store) planUndoLast(ctx context.Context, p Path) (r Restoration, c Change, err error) {
+	id, err := s.MemoryAt(ctx, p)
+	if err != nil {
+		return r, nil, err
+	}
+	var last []Version // the last change and the version before it
+	for v, err := range s.Versions(ctx, VersionListOptions{Memory: id, Limit: 2}) {
+		if err != nil {
+			return r, nil, err
+		}
+		last = append(last, v)
+	}
+	switch {
+	case len(last) == 0:
+		return r, nil, &Error{Op: "restore", Path: p, Err: ErrNotExist}
+	case len(last) == 1 && last[0].Operation != Created:
+		return r, nil, &Error{Op: "restore", Path: p, Err: fmt.Errorf("%w: the version before the last change is pruned", ErrInvalid)}
+	case len(last) == 1:
+		r.Removed = []Path{last[0].Path}
+		return r, Remove{Path: last[0].Path, If: IfVersion(last[0].ID)}, nil
+	case last[1].Redacted():
+		return r, nil, &Error{Op: "restore", Path: p, Err: fmt.Errorf("%w: version %s, the one before the last change, is redacted", ErrInvalid, last[1].ID)}
+	}
+	now := last[0]
+	before, err := s.Version(ctx, last[1].ID)
+	if err != nil {
+		return r, nil, err
+	}
+	r.Written = []Path{before.Path}
+	switch {
+	case now.Operation == Deleted:
+		return r, Put{Path: before.Path, Content: before.Content, If: IfAbsent()}, nil
+	case now.Path != before.Path:
+		r.Removed = []Path{now.Path}
+		return r, Move{From: now.Path, To: before.Path, Content: &before.Content, If: IfVersion(now.ID)}, nil
+	}
+	return r, Put{Path: before.Path, Content: before.Content, If: IfVersion(now.ID)}, nil
+}
+
+// MemoryAt returns the memory at p or, if there is none, the one that was there last.
+//
+// Errors: ErrNotExist if there never was one; ErrIsDir.
+func (s *Store) MemoryAt(ctx context.Context, p Path) (MemoryID, error) {
+	m, missing := s.Stat(ctx, ByPath(p))
+	if !errors.Is(missing, ErrNotExist) {
+		return m.ID, missing
+	}
+	for v, err := range s.Versions(ctx, VersionListOptions{Path: p}) {
+		switch {
+		case err != nil:
+			return "", err
+		case v.Path == p:
+			return v.Memory, nil
+		}
+	}
+	return "", missing
+}
+
+// A Snapshot describes the memories of a store at a time in the past, as far as the
+// history tells.
+type Snapshot struct {
+	store    *Store
+	versions map[Path]Version
+
+	// Lost is the number of memories of that time of which no path or contents are known
+	// any more, because they are redacted or pruned.
+	Lost int
+}
+
+// AsOf returns the state of the store at a time. It reads the descriptions of all versions.
+func (s *Store) AsOf(ctx context.Context, at time.Time) (*Snapshot, error) {
+	then, lost, err := s.stateAt(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{store: s, Lost: len(lost) + len(removeOverlaps(then)), versions: then}, nil
+}
+
+// Versions returns the versions of that time at a path or below it, in byte order of
+// their paths and without contents.
+func (p *Snapshot) Versions(at Path) (found []Version) {
+	for _, path := range slices.Sorted(maps.Keys(p.versions)) {
+		if at.includes(path) {
+			found = append(found, p.versions[path])
+		}
+	}
+	return found
+}
+
+// Get returns the version of that time at a path, with its contents.
+//
+// Errors: ErrNotExist; ErrIsDir; ErrDamaged.
+func (p *Snapshot) Get(ctx context.Context, at Path) (Version, error) {
+	v, ok := p.versions[at]
+	switch {
+	case ok:
+		return p.store.Version(ctx, v.ID)
+	case at.IsRoot(), len(p.Versions(at)) > 0:
+		return v, &Error{Op: "get", Path: at, Err: ErrIsDir}
+	}
+	return v, &Error{Op: "get", Path: at, Err: ErrNotExist}
+}
+
+// RenamedFrom returns, for each of the versions that changed the path of its memory, the
+// path before. versions are part of what [Store.Versions] yields for opts, in its order.
+// Renames whose previous version is redacted or pruned are not found.
+//
+// It reads one more version for each memory that was modified; if opts selects versions by
+// anything but their memory, it reads the part of the memory's history that the versions
+// span.
+func (s *Store) RenamedFrom(ctx context.Context, opts VersionListOptions, versions []Version) (map[VersionID]Path, error) {
+	of := map[MemoryID][]Version{}
+	for _, v := range versions {
+		of[v.Memory] = append(of[v.Memory], v)
+	}
+	gaps := opts.Path != "" || opts.Operation != "" || opts.CreatedBy != (Actor{}) || !opts.CreatedFrom.IsZero() || !opts.CreatedTo.IsZero()
+	from := map[VersionID]Path{}
+	for id, listed := range of {
+		slices.SortFunc(listed, func(a, b Version) int { return cmp.Compare(b.Seq, a.Seq) })
+		if !slices.ContainsFunc(listed, func(v Version) bool { return v.Operation == Modified }) {
+			continue
+		}
+		newest, oldest := listed[0], listed[len(listed)-1]
+		before := VersionListOptions{Memory: id, After: oldest.Seq, Limit: 1}
+		all := listed
+		if gaps {
+			all = []Version{newest}
+			before = VersionListOptions{Memory: id, After: newest.Seq}
+		}
+		if gaps || oldest.Operation == Modified {
+			for v, err := range s.Versions(ctx, before) {
+				if err != nil {
+					return nil, err
+				}
+				if all = append(all, v); v.Seq < oldest.Seq {
+					break
+				}
+			}
+		}
+		for i, v := range all[:len(all)-1] {
+			if old := all[i+1]; v.Operation == Modified && !v.Redacted() && !old.Redacted() && old.Path != v.Path {
+				from[v.ID] = old.Path
+			}
+		}
+	}
+	return from, nil
 }
 
 // stateAt returns the newest version, by path, of each memory that existed at a time, and

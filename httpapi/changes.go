@@ -82,6 +82,10 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 		if err != nil {
 			return err
 		}
+		renamed, err := store.RenamedFrom(c.context(), memento.VersionListOptions{}, made)
+		if err != nil && !errors.Is(err, memento.ErrNoStore) {
+			return err
+		}
 		var held *permit
 		if n := memoryOf(made); n > flushBytes {
 			if held, err = c.acquire(a.memory, n); err != nil {
@@ -89,7 +93,9 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 			}
 		}
 		for _, v := range made {
-			if err := s.event("memory_version", strconv.FormatInt(v.Seq, 10), wire.FromVersion(id, v, full)); err != nil {
+			event := wire.FromVersion(id, v, full)
+			event.RenamedFrom = renamed[v.ID]
+			if err := s.event("memory_version", strconv.FormatInt(v.Seq, 10), event); err != nil {
 				held.release()
 				return nil // the client is gone
 			}

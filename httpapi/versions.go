@@ -38,6 +38,7 @@ func (a *API) listVersions(c *call, store *memento.Store, id memento.StoreID) er
 	}
 	defer scan.release()
 	var last int64
+	var shown []memento.Version // without contents
 	size := pageSize{c: c}
 	for v, err := range store.Versions(c.context(), opts) {
 		if err != nil {
@@ -53,6 +54,15 @@ func (a *API) listVersions(c *call, store *memento.Store, id memento.StoreID) er
 		}
 		last = v.Seq
 		answer.Data = append(answer.Data, wire.FromVersion(id, v, full))
+		v.Content = ""
+		shown = append(shown, v)
+	}
+	renamed, err := store.RenamedFrom(c.context(), opts, shown)
+	if err != nil {
+		return err
+	}
+	for i := range answer.Data {
+		answer.Data[i].RenamedFrom = renamed[answer.Data[i].ID]
 	}
 	scan.release()
 	return c.answer(answer)
@@ -120,7 +130,13 @@ func (a *API) getVersion(c *call, store *memento.Store, id memento.StoreID) erro
 	if err != nil {
 		return err
 	}
-	return c.answer(wire.FromVersion(id, v, full))
+	renamed, err := store.RenamedFrom(c.context(), memento.VersionListOptions{Memory: v.Memory}, []memento.Version{v})
+	if err != nil {
+		return err
+	}
+	answer := wire.FromVersion(id, v, full)
+	answer.RenamedFrom = renamed[v.ID]
+	return c.answer(answer)
 }
 
 func (a *API) redactVersion(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {

@@ -30,14 +30,18 @@ func TestVersions(t *testing.T) {
 	full := items(t, c.get(t, store+"/memory_versions?view=full"))
 	want := []object{
 		{"operation": "deleted", "path": "/b", "content": nil, "content_sha256": nil, "content_size_bytes": nil},
-		{"operation": "modified", "path": "/b", "content": "two", "content_sha256": memento.HashContent("two"), "content_size_bytes": 3.},
+		{"operation": "modified", "path": "/b", "renamed_from": "/a", "content": "two", "content_sha256": memento.HashContent("two"), "content_size_bytes": 3.},
 		{"operation": "created", "path": "/a", "content": "one", "content_sha256": hashOfOne, "content_size_bytes": 3.},
 	}
 	if len(basic) != 3 || len(full) != 3 {
 		t.Fatalf("%d versions, with contents %d; want 3", len(basic), len(full))
 	}
 	for i, v := range full {
-		keys(t, v, versionFields...)
+		fields := versionFields
+		if i == 1 {
+			fields = append(slices.Clone(fields), "renamed_from")
+		}
+		keys(t, v, fields...)
 		for name, value := range want[i] {
 			same(t, fmt.Sprintf("%s of version %d", name, i), v[name], value)
 		}

@@ -156,6 +156,10 @@ type Version struct {
 	Sequence    int64         `json:"sequence"`
 	CreatedKey  memento.KeyID `json:"created_by_key_id,omitempty"` // from memento.Actor, as is RedactedKey
 	RedactedKey memento.KeyID `json:"redacted_by_key_id,omitempty"`
+
+	// RenamedFrom is the path before the version, if it changed the path. FromVersion does
+	// not know it: see memento.Store.RenamedFrom.
+	RenamedFrom memento.Path `json:"renamed_from,omitempty"`
 }
 
 // FromVersion converts a version, with its contents if contents is true.
