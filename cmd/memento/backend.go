@@ -214,7 +214,11 @@ func (a *app) openStore(ctx context.Context, b memento.Backend, spec memento.Sto
 // openNamed opens the store whose name or ID is spec.Name.
 func (a *app) openNamed(ctx context.Context, b memento.Backend, spec memento.StoreSpec) (*memento.Store, error) {
 	if isStoreID(spec.Name) {
-		return memento.OpenStore(ctx, b, a.workspace(), memento.StoreID(spec.Name), a.storeOptions())
+		id, err := a.storeID(ctx, b, spec.Name)
+		if err != nil {
+			return nil, err
+		}
+		return memento.OpenStore(ctx, b, a.workspace(), id, a.storeOptions())
 	}
 	return memento.OpenNamed(b, a.workspace(), spec, a.storeOptions()), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"memento"
@@ -12,47 +13,86 @@ import (
 
 type catFlags struct {
 	version  string
+	asOf     string
 	annotate bool
 }
 
 func (a *app) catCommand() *cobra.Command {
 	var f catFlags
 	c := &cobra.Command{
-		Use:   "cat PATH",
-		Short: "Print the contents of a memory",
-		Long: `Cat prints the contents of a memory to standard output, byte for byte. On a terminal,
-control characters are escaped. With --version it prints that version; PATH must be
-the path the version has.
+		Use:   "cat PATH...",
+		Short: "Print the contents of memories",
+		Long: `Cat prints the contents of memories to standard output, byte for byte. On a terminal,
+control characters are escaped. With --as-of it prints what was at PATH at that time.
+With --version it prints that version; PATH must be the path the version has.
 
 With --annotate it prints for each line the version that last changed it, the time and
 the actor of that version, the line number and the text. "memento diff" shows what a
 version changed. Renames change no lines. A "<" before the time marks a line that may
 be older than shown, because earlier versions were pruned or redacted.`,
 		Example: `  memento cat /notes/a.md
+  memento cat /notes/a.md --as-of yesterday
   memento cat /notes/a.md --version memver_01kb... > old.md
   memento cat /notes/a.md --annotate`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: first(1, a.completePaths),
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := memento.ParsePath(args[0])
-			if err != nil {
-				return err
+			if f.version != "" && len(args) > 1 {
+				return usage("--version needs a single path")
 			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				return a.cat(cmd.Context(), s, p, f)
+				return a.cat(cmd.Context(), s, args, f)
 			})
 		},
 	}
-	c.Flags().StringVar(&f.version, "version", "", "ID of the version to print")
+	c.Flags().StringVar(&f.version, "version", "", "`ID` of the version to print, or its beginning")
+	a.addAsOf(c, &f.asOf, "print what was there at this `time`: "+timeForms)
 	c.Flags().BoolVar(&f.annotate, "annotate", false, "show the version, time and actor of each line")
-	_ = c.RegisterFlagCompletionFunc("version", a.completeVersions)
+	c.MarkFlagsMutuallyExclusive("version", "as-of")
+	_ = c.RegisterFlagCompletionFunc("version", a.completeVersionsOfPath)
 	return c
 }
 
-func (a *app) cat(ctx context.Context, s *memento.Store, p memento.Path, f catFlags) error {
-	if f.version != "" {
-		return a.catVersion(ctx, s, p, f)
+func (a *app) cat(ctx context.Context, s *memento.Store, paths []string, f catFlags) error {
+	var past *memento.Snapshot
+	var err error
+	if f.asOf != "" {
+		if past, err = a.asOf(ctx, s, f.asOf); err != nil {
+			return err
+		}
 	}
+	for _, typed := range paths {
+		p, err := storePath(ctx, s, typed)
+		if err != nil {
+			return err
+		}
+		switch {
+		case past != nil:
+			err = a.catPast(ctx, s, past, p, f)
+		case f.version != "":
+			err = a.catVersion(ctx, s, p, f)
+		default:
+			err = a.catNow(ctx, s, p, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catPast prints a memory as it was.
+func (a *app) catPast(ctx context.Context, s *memento.Store, past *memento.Snapshot, p memento.Path, f catFlags) error {
+	v, err := past.Get(ctx, p)
+	if err != nil {
+		return err
+	}
+	f.version = string(v.ID)
+	return a.catVersion(ctx, s, p, f)
+}
+
+// catNow prints a memory as it is.
+func (a *app) catNow(ctx context.Context, s *memento.Store, p memento.Path, f catFlags) error {
 	if f.annotate {
 		lines, err := s.Annotate(ctx, memento.ByPath(p))
 		if err != nil {
@@ -75,7 +115,10 @@ func (a *app) cat(ctx context.Context, s *memento.Store, p memento.Path, f catFl
 }
 
 func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, f catFlags) error {
-	id := memento.VersionID(f.version)
+	id, err := versionID(ctx, s, f.version)
+	if err != nil {
+		return err
+	}
 	v, err := s.Version(ctx, id)
 	switch {
 	case err != nil:
@@ -102,7 +145,15 @@ func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, 
 	return a.print("%s", a.contents(v.Content))
 }
 
+// noVersion words the error of a version that does not exist.
+func noVersion(err error, id memento.VersionID) error {
+	if errors.Is(err, memento.ErrNotExist) {
+		return reworded(err, "there is no version %s", id)
+	}
+	return fmt.Errorf("version %q: %w", id, err)
+}
+
 // versionError adds the ID and a hint to the error of a version lookup.
 func versionError(err error, id memento.VersionID) error {
-	return hint(fmt.Errorf("version %q: %w", id, err), `"memento log" lists the versions`)
+	return hint(noVersion(err, id), `"memento log" lists the versions`)
 }

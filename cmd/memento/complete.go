@@ -66,9 +66,44 @@ func (a *app) completeVersions(cmd *cobra.Command, _ []string, typed string) ([]
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
+// completeVersionsOfPath suggests the versions of the memory that the first argument names.
+func (a *app) completeVersionsOfPath(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 || isVersionID(args[0]) {
+		return a.completeVersions(cmd, args, typed)
+	}
+	ctx := cmd.Context()
+	var found []string
+	err := a.withStore(ctx, func(s *memento.Store) error {
+		p, err := storePath(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		versions, err := history(ctx, s, p, memento.VersionListOptions{})
+		if err != nil {
+			return err
+		}
+		for v, err := range versions {
+			if err != nil || len(found) == maxSuggestions {
+				return err
+			}
+			if strings.HasPrefix(string(v.ID), typed) {
+				found = append(found, cobra.CompletionWithDesc(string(v.ID), second(v.CreatedAt)+" "+string(v.Operation)+" "+string(v.Path)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
 // completePathsOrVersions suggests versions if the typed text begins like one.
 func (a *app) completePathsOrVersions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || typed != "" && typed[0] == 'm' {
+	switch {
+	case len(args) > 0:
+		return a.completeVersionsOfPath(cmd, args, typed)
+	case strings.HasPrefix(typed, "m"):
 		return a.completeVersions(cmd, args, typed)
 	}
 	return a.completePaths(cmd, args, typed)

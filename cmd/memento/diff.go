@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"memento"
@@ -13,37 +14,135 @@ import (
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff PATH [V1 [V2]] | diff V1 V2",
-		Short: "Compare two versions",
+	var asOf string
+	c := &cobra.Command{
+		Use:   "diff PATH [V1 [V2]] | diff V1 V2 | diff --as-of TIME [PATH]",
+		Short: "Compare two versions, or the present with a time",
 		Long: `Diff prints a unified diff of two versions. With only a path it shows the last change
-of that memory. With a path and one version it shows all changes since that version.
-The exit code is 1 if the versions differ.`,
+of that memory. With a path and one version it shows all changes since that version. With
+--as-of it shows all changes since a time, of a memory, a directory or the whole store.
+The exit code is 1 if there are differences.`,
 		Example: `  memento diff /notes/a.md
+  memento diff --as-of yesterday /notes
   memento diff /notes/a.md memver_01kb...
   memento diff memver_01kb... memver_01kc...`,
-		Args:              cobra.RangeArgs(1, 3),
+		Args:              cobra.MaximumNArgs(3),
 		ValidArgsFunction: first(3, a.completePathsOrVersions),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var p memento.Path
-			if !isVersionID(args[0]) {
-				var err error
-				if p, err = memento.ParsePath(args[0]); err != nil {
-					return err
-				}
-				args = args[1:]
-			} else if len(args) != 2 {
+			ctx := cmd.Context()
+			switch {
+			case asOf != "" && len(args) > 1:
+				return usage("with --as-of give one path, or none for the whole store")
+			case asOf == "" && len(args) == 0:
+				return usage("diff needs a path: memento diff PATH")
+			case asOf == "" && isVersionID(args[0]) && len(args) != 2:
 				return usage("give two versions, or a path and up to two versions")
 			}
-			ids := make([]memento.VersionID, len(args))
-			for i, arg := range args {
-				ids[i] = memento.VersionID(arg)
-			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				return a.diff(cmd.Context(), s, p, ids)
+			return a.withStore(ctx, func(s *memento.Store) error {
+				if asOf != "" {
+					return a.diffSince(ctx, s, strings.Join(args, ""), asOf)
+				}
+				var p memento.Path
+				if !isVersionID(args[0]) {
+					var err error
+					if p, err = storePath(ctx, s, args[0]); err != nil {
+						return err
+					}
+					args = args[1:]
+				}
+				ids := make([]memento.VersionID, len(args))
+				for i, arg := range args {
+					var err error
+					if ids[i], err = versionID(ctx, s, arg); err != nil {
+						return err
+					}
+				}
+				return a.diff(ctx, s, p, ids)
 			})
 		},
 	}
+	a.addAsOf(c, &asOf, "show the changes since this `time`: "+timeForms)
+	return c
+}
+
+// diffSince compares a memory, a directory or ("") the store with a time in the past.
+func (a *app) diffSince(ctx context.Context, s *memento.Store, typed, asOf string) error {
+	at := memento.Root
+	var err error
+	if typed != "" {
+		if at, err = storeDir(ctx, s, typed); err != nil {
+			return err
+		}
+	}
+	past, err := a.asOf(ctx, s, asOf)
+	if err != nil {
+		return err
+	}
+	then := map[memento.Path]memento.Version{}
+	for _, v := range past.Versions(at) {
+		then[v.Path] = v
+	}
+	now := map[memento.Path]memento.VersionID{}
+	for e, err := range s.List(ctx, memento.ListOptions{}) {
+		if err != nil {
+			return err
+		}
+		if !e.Foreign && (at.IsRoot() || e.Path == at || at.Contains(e.Path)) {
+			now[e.Path] = e.Memory.Version
+		}
+	}
+	if len(then)+len(now) == 0 && !at.IsRoot() {
+		return &memento.Error{Op: "diff", Path: at, Err: memento.ErrNotExist}
+	}
+	paths := slices.AppendSeq(slices.Collect(maps.Keys(now)), maps.Keys(then))
+	slices.Sort(paths)
+	defer a.page()()
+	differ := false
+	for _, p := range slices.Compact(paths) {
+		if then[p].ID == now[p] {
+			continue
+		}
+		var from, to memento.Version
+		if then[p].ID != "" {
+			if from, err = past.Get(ctx, p); err != nil {
+				return err
+			}
+		}
+		if now[p] != "" {
+			if to, err = s.Version(ctx, now[p]); err != nil {
+				return err
+			}
+		}
+		different, err := a.showDiff(from, to)
+		if err != nil {
+			return err
+		}
+		differ = differ || different
+	}
+	if differ {
+		return silence(exitFailure)
+	}
+	return nil
+}
+
+// showDiff prints the difference of two versions, of which one can be zero, and reports
+// whether there is one.
+func (a *app) showDiff(from, to memento.Version) (bool, error) {
+	text := string(diff.Diff(versionName(from), []byte(from.Content), versionName(to), []byte(to.Content)))
+	if _, unified, ok := strings.Cut(text, "\n"); ok {
+		text = unified // without the first line, "diff OLD NEW"
+	}
+	if !a.json {
+		return text != "", a.printDiff(text)
+	}
+	j := diffJSON{Type: "memory_diff", Diff: text}
+	if from.ID != "" {
+		j.From = &from.ID
+	}
+	if to.ID != "" {
+		j.To = &to.ID
+	}
+	return text != "", a.writeJSON(j)
 }
 
 func isVersionID(arg string) bool { return strings.HasPrefix(arg, "memver_") }
@@ -74,20 +173,9 @@ func (a *app) diff(ctx context.Context, s *memento.Store, p memento.Path, ids []
 	case from.Path != to.Path:
 		a.say("note: renamed from %s to %s", from.Path, to.Path)
 	}
-	text := string(diff.Diff(versionName(from), []byte(from.Content), versionName(to), []byte(to.Content)))
-	if _, unified, ok := strings.Cut(text, "\n"); ok {
-		text = unified // without the first line, "diff OLD NEW"
-	}
-	if a.json {
-		j := diffJSON{Type: "memory_diff", To: to.ID, Diff: text}
-		if from.ID != "" {
-			j.From = &from.ID
-		}
-		err = a.writeJSON(j)
-	} else {
-		err = a.printDiff(text)
-	}
-	if err == nil && text != "" {
+	defer a.page()()
+	differ, err := a.showDiff(from, to)
+	if err == nil && differ {
 		return silence(exitFailure)
 	}
 	return err
@@ -96,25 +184,9 @@ func (a *app) diff(ctx context.Context, s *memento.Store, p memento.Path, ids []
 // latestVersions returns the last n versions, or fewer if there are fewer, of the memory
 // at p, or of the memory that was last at p. The oldest comes first.
 func latestVersions(ctx context.Context, s *memento.Store, p memento.Path, n int) ([]memento.VersionID, error) {
-	m, err := s.Get(ctx, memento.ByPath(p))
-	if err != nil && !errors.Is(err, memento.ErrNotExist) {
-		return nil, err
-	}
-	memory := m.ID
+	memory, err := s.MemoryAt(ctx, p)
 	if err != nil {
-		missing := err
-		for v, err := range s.Versions(ctx, memento.VersionListOptions{Path: p}) {
-			if err != nil {
-				return nil, err
-			}
-			if v.Path == p {
-				memory = v.Memory
-				break
-			}
-		}
-		if memory == "" {
-			return nil, missing
-		}
+		return nil, err
 	}
 	var ids []memento.VersionID
 	for v, err := range s.Versions(ctx, memento.VersionListOptions{Memory: memory, Limit: n}) {

@@ -33,11 +33,14 @@ your text is kept in a file. If you did not change the text, nothing is written.
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(1, a.completePaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := memento.ParsePath(args[0])
-			if err != nil {
+			if _, err := memento.ParsePath(slashed(args[0])); err != nil {
 				return err
 			}
 			return a.withNewStore(cmd.Context(), func(s *memento.Store) error {
+				p, err := storePath(cmd.Context(), s, args[0])
+				if err != nil {
+					return err
+				}
 				return a.edit(cmd.Context(), s, p)
 			})
 		},

@@ -196,10 +196,7 @@ func (a *app) classify(err error) (code int, next string) {
 	if _, ok := errors.AsType[usageError](err); ok || !a.running {
 		return exitUsage, `run the command with --help to see its usage`
 	}
-	at, ours := errors.AsType[*memento.Error](err)
-	if ours && errors.Is(err, memento.ErrNotExist) && strings.HasPrefix(string(at.Path)+"/", "/memories/") {
-		return exitMissing, "leave out /memories: these commands use paths in the store; only agents' paths begin with /memories"
-	}
+	_, ours := errors.AsType[*memento.Error](err)
 	for _, o := range outcomes() {
 		if errors.Is(err, o.err) {
 			return o.code, o.hint

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"memento"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,11 @@ seconds.`,
 		ValidArgsFunction: first(1, a.completeKeys),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withKeyring(cmd.Context(), access{}, func(keys keyring) error {
-				k, err := keys.RevokeKey(cmd.Context(), memento.KeyID(args[0]))
+				id, err := keyID(keys.Keys(cmd.Context()), args[0])
+				if err != nil {
+					return err
+				}
+				k, err := keys.RevokeKey(cmd.Context(), id)
 				if err != nil {
 					return noKey(err)
 				}

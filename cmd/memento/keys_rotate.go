@@ -29,7 +29,11 @@ period.`,
 				if err != nil {
 					return err
 				}
-				if next, err = keys.RotateKey(cmd.Context(), memento.KeyID(args[0]), grace.value, next); err != nil {
+				id, err := keyID(keys.Keys(cmd.Context()), args[0])
+				if err != nil {
+					return err
+				}
+				if next, err = keys.RotateKey(cmd.Context(), id, grace.value, next); err != nil {
 					return noKey(err)
 				}
 				return a.printSecret(next, secret)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
+	"time"
 
 	"memento"
 	"memento/backend/storeurl"
@@ -16,8 +18,10 @@ import (
 )
 
 type logFlags struct {
-	limit        int
-	since, until string
+	limit          int
+	since, until   string
+	actor, session string
+	follow         bool
 }
 
 func (a *app) logCommand() *cobra.Command {
@@ -26,13 +30,18 @@ func (a *app) logCommand() *cobra.Command {
 		Use:   "log [PATH]",
 		Short: "Show the history of a memory, a directory or the store",
 		Long: `Log lists versions, newest first: the ID, the time, the operation, the size and path
-after the change, and the actor.
+after the change, the path before a rename, and the actor.
 
 The history of a memory includes its renames, and is still available after the memory was
-removed. The history of a directory includes everything that was ever in it.`,
+removed. The history of a directory includes everything that was ever in it.
+
+With --follow it lists the last versions (10, or --limit) in the order in which they were
+made, and then every new one until it is interrupted.`,
 		Example: `  memento log
   memento log /notes/a.md
-  memento log --since 3d --limit 20
+  memento log --follow
+  memento log --session sesn_01kb... --since yesterday
+  memento log --actor user/ann --limit 20
   memento log --since "2026-11-01 09:00" --until 2026-11-02T09:00:00Z`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: first(1, a.completePaths),
@@ -41,20 +50,27 @@ removed. The history of a directory includes everything that was ever in it.`,
 				return usage("--limit is %d; it must not be negative", f.limit)
 			}
 			opts := memento.VersionListOptions{Limit: f.limit}
-			var err error
+			by, err := actorFlags(f.actor, f.session)
+			if err != nil {
+				return err
+			}
+			opts.CreatedBy = by
 			if opts.CreatedFrom, err = optionalTime(f.since, a.now()); err != nil {
 				return err
 			}
 			if opts.CreatedTo, err = optionalTime(f.until, a.now()); err != nil {
 				return err
 			}
-			p := memento.Root
-			if len(args) > 0 {
-				if p, err = memento.ParseDir(args[0]); err != nil {
-					return err
-				}
-			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				p := memento.Root
+				if len(args) > 0 {
+					if p, err = storeDir(cmd.Context(), s, args[0]); err != nil {
+						return err
+					}
+				}
+				if f.follow {
+					return a.follow(cmd.Context(), s, p, opts)
+				}
 				return a.log(cmd.Context(), s, p, opts)
 			})
 		},
@@ -62,6 +78,11 @@ removed. The history of a directory includes everything that was ever in it.`,
 	c.Flags().IntVarP(&f.limit, "limit", "n", 0, "maximum number of versions to list; 0 for all")
 	c.Flags().StringVar(&f.since, "since", "", "only versions created at this `time` or later: "+timeForms)
 	c.Flags().StringVar(&f.until, "until", "", "only versions created at this `time` or earlier")
+	c.Flags().StringVar(&f.actor, "actor", "", "only versions by this actor, `KIND/ID` or KIND; the kinds are session, api_key, user, service_account and system")
+	c.Flags().StringVar(&f.session, "session", "", "only versions by the session with this `ID`")
+	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "wait for new versions, and list them as they are made")
+	c.MarkFlagsMutuallyExclusive("follow", "until")
+	c.MarkFlagsMutuallyExclusive("actor", "session")
 	return c
 }
 
@@ -70,32 +91,136 @@ func (a *app) log(ctx context.Context, s *memento.Store, p memento.Path, opts me
 	if err != nil {
 		return err
 	}
-	id, err := s.ID(ctx)
-	if err != nil {
-		return err
-	}
-	none := true
+	defer a.page()()
+	page, none := []memento.Version{}, true
 	for v, err := range versions {
 		if err != nil {
 			return err
 		}
-		none = false
+		if page = append(page, v); len(page) == logPage {
+			if err := a.showVersions(ctx, s, opts, page, none); err != nil {
+				return err
+			}
+			page, none = page[:0], false
+		}
+	}
+	if len(page) == 0 && none {
+		a.say("there are no such versions")
+		return nil
+	}
+	return a.showVersions(ctx, s, opts, page, none)
+}
+
+// logPage is the number of versions of which the renames are found at once.
+const logPage = 5000
+
+// showVersions prints versions that were listed with opts.
+func (a *app) showVersions(ctx context.Context, s *memento.Store, opts memento.VersionListOptions, versions []memento.Version, first bool) error {
+	renamed, err := s.RenamedFrom(ctx, opts, versions)
+	if err != nil {
+		return err
+	}
+	id, err := s.ID(ctx)
+	if err != nil {
+		return err
+	}
+	if first {
+		if err := a.header("%-33s  %-19s  %-8s  %7s  PATH", "VERSION", "CREATED", "CHANGE", "SIZE"); err != nil {
+			return err
+		}
+	}
+	for _, v := range versions {
 		if a.json {
-			err = a.writeJSON(wire.FromVersion(id, v, false))
+			object := wire.FromVersion(id, v, false)
+			object.RenamedFrom = renamed[v.ID]
+			err = a.writeJSON(object)
 		} else {
-			err = a.logLine(v)
+			err = a.logLine(v, renamed[v.ID])
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if none {
-		a.say("there are no such versions")
-	}
 	return nil
 }
 
-func (a *app) logLine(v memento.Version) error {
+// followEvery is how often "log --follow" looks for new versions.
+const followEvery = time.Second
+
+// follow prints the last versions at a path, oldest first, and then new ones until the
+// context ends.
+func (a *app) follow(ctx context.Context, s *memento.Store, p memento.Path, opts memento.VersionListOptions) error {
+	opts.Limit = cmp.Or(opts.Limit, 10)
+	last, err := history(ctx, s, p, opts)
+	if err != nil {
+		return err
+	}
+	var page []memento.Version
+	ids := map[memento.MemoryID]bool{} // memories of the path, wherever they are renamed to
+	for v, err := range last {
+		if err != nil {
+			return err
+		}
+		page = append(page, v)
+		ids[v.Memory] = v.Path == p || ids[v.Memory]
+	}
+	slices.Reverse(page)
+	next := opts
+	next.OldestFirst, next.Limit = true, 0
+	for v, err := range s.Versions(ctx, memento.VersionListOptions{Limit: 1}) { // what is older was listed
+		if err != nil {
+			return err
+		}
+		next.After = v.Seq
+	}
+	if len(page) > 0 {
+		next.After = min(next.After, page[len(page)-1].Seq)
+	}
+	for first := true; ; first = false {
+		if len(page) > 0 {
+			if err := a.showVersions(ctx, s, memento.VersionListOptions{Path: p}, page, first); err != nil {
+				return err
+			}
+		}
+		if err := a.out.Flush(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return silence(exitInterrupted)
+		case <-time.After(followEvery):
+		}
+		page = page[:0]
+		for v, err := range s.Versions(ctx, next) {
+			switch {
+			case ctx.Err() != nil:
+				return silence(exitInterrupted)
+			case err != nil:
+				return err
+			}
+			next.After = v.Seq
+			if p.IsRoot() || v.Path == p || p.Contains(v.Path) || ids[v.Memory] {
+				page = append(page, v)
+			}
+		}
+	}
+}
+
+// actorFlags returns the actor that --actor or --session names; zero for any.
+func actorFlags(actor, session string) (memento.Actor, error) {
+	if session != "" {
+		return memento.Actor{Kind: memento.ActorSession, ID: session}, nil
+	}
+	kind, id, _ := strings.Cut(actor, "/")
+	by := memento.Actor{Kind: memento.ActorKind(kind), ID: id}
+	if actor != "" && !by.Kind.Known() {
+		return by, usage("--actor is %q; write KIND/ID, as in user/ann, or a kind: session, api_key, user, service_account or system", actor)
+	}
+	return by, nil
+}
+
+// logLine prints a version. from is the path before a rename, or "".
+func (a *app) logLine(v memento.Version, from memento.Path) error {
 	size, path := humanSize(v.Size), line(string(v.Path))
 	if v.Operation == memento.Deleted {
 		size = "-"
@@ -107,6 +232,9 @@ func (a *app) logLine(v memento.Version) error {
 	by := ""
 	if v.CreatedBy != (memento.Actor{}) {
 		by = "  " + line(storeurl.Author(v.CreatedBy))
+	}
+	if from != "" {
+		path += a.paint(dim, " (renamed from "+line(string(from))+")")
 	}
 	return a.print("%s  %s  %s  %7s  %s%s\n", v.ID, a.paint(dim, second(v.CreatedAt)),
 		a.paint(tints[v.Operation], fmt.Sprintf("%-8s", v.Operation)), size, path, a.paint(dim, by))

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +19,9 @@ type lsFlags struct {
 	recursive bool
 	depth     int
 	bytes     bool
+	long      bool
+	sort      string
+	asOf      string
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -27,9 +32,16 @@ func (a *app) lsCommand() *cobra.Command {
 		Short:   "List memories and directories",
 		Long: `Ls lists the memories and directories in a directory as a tree, two levels deep, with
 size, time of the last change and name. The size of a directory is the total of everything
-below it, and its time is the newest.`,
+below it, and its time is the newest.
+
+With --sort it lists them without the tree, with their whole paths: by name, by size
+(largest first) or by time (newest first). With -l it also shows the newest version of
+each memory, and when it was last read. With --as-of it lists what was there at a time;
+--json then prints versions.`,
 		Example: `  memento ls
   memento ls -R /projects
+  memento ls -R --sort time
+  memento ls --as-of yesterday
   memento ls --depth 1 --bytes`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: first(1, a.completePaths),
@@ -37,14 +49,17 @@ below it, and its time is the newest.`,
 			if f.depth < 1 {
 				return usage("--depth is %d; it must be at least 1", f.depth)
 			}
-			dir := memento.Root
-			if len(args) > 0 {
-				var err error
-				if dir, err = memento.ParseDir(args[0]); err != nil {
-					return err
-				}
+			if f.sort != "" && !slices.Contains(sortOrders, f.sort) {
+				return usage("--sort is %q; it must be one of %s", f.sort, strings.Join(sortOrders, ", "))
 			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				dir := memento.Root
+				if len(args) > 0 {
+					var err error
+					if dir, err = storeDir(cmd.Context(), s, args[0]); err != nil {
+						return err
+					}
+				}
 				return a.ls(cmd.Context(), s, dir, f)
 			})
 		},
@@ -52,16 +67,42 @@ below it, and its time is the newest.`,
 	c.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "list all levels")
 	c.Flags().IntVar(&f.depth, "depth", 2, "number of levels to list")
 	c.Flags().BoolVar(&f.bytes, "bytes", false, "show sizes in bytes")
+	c.Flags().BoolVarP(&f.long, "long", "l", false, "also show the newest version, and when it was last read")
+	c.Flags().StringVar(&f.sort, "sort", "", "list whole paths by `ORDER`: name, size or time")
+	a.addAsOf(c, &f.asOf, "list what was there at this `time`: "+timeForms)
 	c.MarkFlagsMutuallyExclusive("recursive", "depth")
+	_ = c.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sortOrders, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
+// sortOrders are the values of --sort.
+var sortOrders = []string{"name", "size", "time"}
+
 func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFlags) error {
-	opts := memento.ListOptions{Dir: dir, Depth: f.depth, Brief: !a.json}
+	opts := memento.ListOptions{Dir: dir, Depth: f.depth, Brief: !a.json && !f.long}
 	if f.recursive {
 		opts.Depth = 0
 	}
 	var entries []memento.Entry
+	var past *memento.Snapshot
+	if f.asOf != "" {
+		var err error
+		if past, err = a.asOf(ctx, s, f.asOf); err != nil {
+			return err
+		}
+		entries = pastEntries(past, opts)
+		switch {
+		case len(entries) == 0 && !dir.IsRoot():
+			return &memento.Error{Op: "list", Path: dir, Err: memento.ErrNotExist}
+		case len(entries) == 1 && entries[0].Path == dir:
+			dir = dir.Parent()
+		}
+		sortEntries(entries, f.sort)
+		if a.json {
+			return a.lsPastJSON(ctx, s, past, entries)
+		}
+		return a.showEntries(dir, entries, f)
+	}
 	for e, err := range s.List(ctx, opts) {
 		if err != nil {
 			return err
@@ -76,14 +117,48 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		entries = append(entries, memento.Entry{Path: m.Path, Memory: m, Usage: memento.Usage{Memories: 1, Bytes: m.Size}, UpdatedAt: m.UpdatedAt})
 		dir = dir.Parent()
 	}
+	sortEntries(entries, f.sort)
 	if a.json {
 		return a.lsJSON(ctx, s, entries)
 	}
+	return a.showEntries(dir, entries, f)
+}
+
+// sortEntries sorts entries, which are in the order of their paths.
+func sortEntries(entries []memento.Entry, order string) {
+	slices.SortStableFunc(entries, func(x, y memento.Entry) int {
+		switch order {
+		case "size":
+			return cmp.Compare(y.Usage.Bytes, x.Usage.Bytes)
+		case "time":
+			return y.UpdatedAt.Compare(x.UpdatedAt)
+		}
+		return 0
+	})
+}
+
+// showEntries prints entries as a tree or, if they are sorted, with their whole paths.
+func (a *app) showEntries(dir memento.Path, entries []memento.Entry, f lsFlags) error {
 	if len(entries) == 0 {
 		a.say("there are no memories yet")
 		return nil
 	}
-	for _, n := range layOut(dir, entries) {
+	nodes := []node{}
+	if f.sort == "" {
+		nodes = layOut(dir, entries)
+	} else {
+		for _, e := range entries {
+			nodes = append(nodes, node{name: e.Cursor(), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign, memory: e.Memory})
+		}
+	}
+	long := ""
+	if f.long {
+		long = fmt.Sprintf("%-16s  %-33s  ", "READ", "VERSION")
+	}
+	if err := a.header("%8s  %-16s  %sNAME", "SIZE", "CHANGED", long); err != nil {
+		return err
+	}
+	for _, n := range nodes {
 		size := humanSize(n.bytes)
 		if f.bytes {
 			size = strconv.FormatInt(n.bytes, 10)
@@ -95,7 +170,15 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		case n.foreign:
 			name += a.paint(dim, "  (not a memory)")
 		}
-		if err := a.print("%8s  %s  %s%s\n", size, a.paint(dim, minute(n.at)), strings.Repeat("  ", n.level), name); err != nil {
+		long := ""
+		if f.long {
+			read := "-"
+			if !n.memory.ReadAt.IsZero() {
+				read = minute(n.memory.ReadAt)
+			}
+			long = fmt.Sprintf("%-16s  %-33s  ", read, cmp.Or(n.memory.Version, "-"))
+		}
+		if err := a.print("%8s  %s  %s%s%s\n", size, a.paint(dim, minute(n.at)), a.paint(dim, long), strings.Repeat("  ", n.level), name); err != nil {
 			return err
 		}
 	}
@@ -111,6 +194,7 @@ type node struct {
 	at    time.Time
 
 	foreign bool // not a memory: see memento.Entry
+	memory  memento.Memory
 }
 
 // layOut arranges entries, which are in byte order of their paths, as a tree. It adds a
@@ -137,7 +221,7 @@ func layOut(dir memento.Path, entries []memento.Entry) []node {
 				nodes[i].at = e.UpdatedAt
 			}
 		}
-		n := node{name: names[len(names)-1], level: len(dirs), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign}
+		n := node{name: names[len(names)-1], level: len(dirs), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign, memory: e.Memory}
 		if e.Dir {
 			n.name += "/"
 		}

@@ -210,8 +210,8 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := p.Wait()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailure {
-		t.Errorf("%v; want exit code 1", err)
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitInterrupted {
+		t.Errorf("%v; want exit code 130", err)
 	}
 	if got := p.errs.String(); got != "memento: interrupted\n" {
 		t.Errorf("said %q", got)
@@ -229,7 +229,7 @@ func TestInterruptedInput(t *testing.T) {
 		cancel()
 		select {
 		case code := <-ended:
-			if code != exitFailure || errs.String() != "memento: interrupted\n" {
+			if code != exitInterrupted || errs.String() != "memento: interrupted\n" {
 				t.Errorf("%v: exit code %d, said %q", args, code, &errs)
 			}
 		case <-time.After(2 * time.Minute):

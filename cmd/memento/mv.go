@@ -24,25 +24,27 @@ FROM can also be the ID of a memory, for example if its path contains a secret.`
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: first(2, a.completePaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, err := memento.ParseDir(args[1])
-			if err != nil {
-				return err
-			}
-			into := strings.HasSuffix(args[1], "/")
-			if isMemoryID(args[0]) {
-				return a.withStore(cmd.Context(), func(s *memento.Store) error {
-					return a.mvByID(cmd.Context(), s, memento.MemoryID(args[0]), to, into)
-				})
-			}
-			from, err := memento.ParseDir(args[0])
-			if err != nil {
-				return err
-			}
-			if into {
-				to = to.Join(from.Base())
-			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				return a.apply(cmd.Context(), s, memento.Move{From: from, To: to})
+			ctx, into := cmd.Context(), strings.HasSuffix(args[1], "/")
+			return a.withStore(ctx, func(s *memento.Store) error {
+				to, err := storeDir(ctx, s, args[1])
+				if err != nil {
+					return err
+				}
+				if isMemoryID(args[0]) {
+					id, err := memoryID(ctx, s, args[0])
+					if err != nil {
+						return err
+					}
+					return a.mvByID(ctx, s, id, to, into)
+				}
+				from, err := storeDir(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				if into {
+					to = to.Join(from.Base())
+				}
+				return a.apply(ctx, s, memento.Move{From: from, To: to})
 			})
 		},
 	}

@@ -33,33 +33,41 @@ which stay in the history. Secrets are masked or rejected, depending on the stor
 			return first(1, a.completePaths)(cmd, args, typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := memento.ParsePath(args[0])
-			if err != nil {
+			ctx := cmd.Context()
+			if _, err := memento.ParsePath(slashed(args[0])); err != nil {
 				return err
-			}
-			put := memento.Put{Path: p}
-			switch {
-			case ifAbsent:
-				put.If = memento.IfAbsent()
-			case ifVersion != "":
-				put.If = memento.IfVersion(memento.VersionID(ifVersion))
 			}
 			file := "-"
 			if len(args) > 1 {
 				file = args[1]
 			}
-			if put.Content, err = a.readInput(cmd.Context(), file); err != nil {
+			text, err := a.readInput(ctx, file)
+			if err != nil {
 				return err
 			}
-			return a.withNewStore(cmd.Context(), func(s *memento.Store) error {
-				return a.apply(cmd.Context(), s, put)
+			return a.withNewStore(ctx, func(s *memento.Store) error {
+				put := memento.Put{Content: text}
+				if put.Path, err = storePath(ctx, s, args[0]); err != nil {
+					return err
+				}
+				switch {
+				case ifAbsent:
+					put.If = memento.IfAbsent()
+				case ifVersion != "":
+					id, err := versionID(ctx, s, ifVersion)
+					if err != nil {
+						return err
+					}
+					put.If = memento.IfVersion(id)
+				}
+				return a.apply(ctx, s, put)
 			})
 		},
 	}
 	c.Flags().BoolVar(&ifAbsent, "if-absent", false, "only if the memory does not exist")
-	c.Flags().StringVar(&ifVersion, "if-version", "", "only if this is the newest version of the memory")
+	c.Flags().StringVar(&ifVersion, "if-version", "", "only if the version with this `ID` is the newest of the memory")
 	c.MarkFlagsMutuallyExclusive("if-absent", "if-version")
-	_ = c.RegisterFlagCompletionFunc("if-version", a.completeVersions)
+	_ = c.RegisterFlagCompletionFunc("if-version", a.completeVersionsOfPath)
 	return c
 }
 

@@ -34,7 +34,13 @@ the memory was changed or removed. Several versions are redacted one after the o
 
 func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bool) error {
 	// All versions must exist before the first is redacted.
-	for _, id := range ids {
+	for i, typed := range ids {
+		whole, err := versionID(ctx, s, typed)
+		if err != nil {
+			return err
+		}
+		id := string(whole)
+		ids[i] = id
 		v, err := s.Version(ctx, memento.VersionID(id))
 		if damage, ok := errors.AsType[*memento.DamageError](err); ok { // a damaged version can be redacted
 			v, err = withoutContents(ctx, s, damage)
@@ -43,7 +49,7 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 			return versionError(err, memento.VersionID(id))
 		}
 		if !yes && a.stdinTTY {
-			if err := a.logLine(v); err != nil {
+			if err := a.logLine(v, ""); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"memento"
 
@@ -15,52 +17,84 @@ func (a *app) restoreCommand() *cobra.Command {
 		dryRun bool
 	)
 	c := &cobra.Command{
-		Use:   "restore VERSION | restore --as-of TIME",
-		Short: "Restore a version, or the whole store as of a time",
-		Long: `Restore writes the contents of a version to its memory, at the current path of the
-memory. A removed memory is restored at its old path.
+		Use:   "restore PATH | restore VERSION | restore --as-of TIME [PATH]",
+		Short: "Undo the last change of a memory, or restore a version or a time",
+		Long: `Restore PATH undoes the last change of one memory: it gets the contents and the path that
+it had before, a removed memory comes back, and a new one is removed. To undo that, run
+the same command again.
 
-With --as-of it restores the whole store to its state at a time, in one atomic change.
-With --dry-run it only shows what would change. A restore adds versions to the history,
-so it can itself be undone.`,
-		Example: `  memento restore memver_01kb...
+Restore VERSION writes the contents of a version to its memory, at the current path of
+the memory. A removed memory is restored at its old path.
+
+With --as-of it restores the state at a time, in one atomic change: of the memory or the
+directory at PATH, or of the whole store. With --dry-run it only shows what would change.
+A restore adds versions to the history, so it can itself be undone.`,
+		Example: `  memento restore /notes/a.md
+  memento restore memver_01kb...
+  memento restore --as-of yesterday /notes
   memento restore --as-of 2h --dry-run
   memento restore --as-of "2026-11-20 09:00"`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: first(1, a.completeVersions),
+		ValidArgsFunction: first(1, a.completePathsOrVersions),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			version := len(args) == 1 && isVersionID(args[0])
 			switch {
-			case len(args) == 1 && asOf != "":
+			case version && asOf != "":
 				return usage("give a version or --as-of, not both")
 			case len(args) == 0 && asOf == "":
-				return usage("give a version, or a time with --as-of")
-			case len(args) == 1 && dryRun:
-				return usage("--dry-run needs --as-of")
-			case len(args) == 1:
+				return usage("restore needs a path, a version, or a time with --as-of: memento restore PATH")
+			case version && dryRun:
+				return usage("--dry-run is for paths and --as-of")
+			case version:
 				return a.withStore(cmd.Context(), func(s *memento.Store) error {
-					return a.restoreVersion(cmd.Context(), s, memento.VersionID(args[0]))
+					return a.restoreVersion(cmd.Context(), s, args[0])
 				})
 			}
-			at, err := parseTime(asOf, a.now())
-			if err != nil {
-				return err
-			}
 			return a.withStore(cmd.Context(), func(s *memento.Store) error {
-				r, err := s.RestoreAsOf(cmd.Context(), person(), at, dryRun)
-				if err != nil {
-					return err
-				}
-				a.noteMasked(r.Masked)
-				return a.restored(r, dryRun)
+				return a.restorePath(cmd.Context(), s, strings.Join(args, ""), asOf, dryRun)
 			})
 		},
 	}
-	c.Flags().StringVar(&asOf, "as-of", "", "restore the state of this `time`: "+timeForms)
+	a.addAsOf(c, &asOf, "restore the state of this `time`: "+timeForms)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
 	return c
 }
 
-func (a *app) restoreVersion(ctx context.Context, s *memento.Store, id memento.VersionID) error {
+// restorePath restores what was at a path ("" for the whole store) at a time or, without a
+// time, undoes the last change of the memory there.
+func (a *app) restorePath(ctx context.Context, s *memento.Store, typed, asOf string, dryRun bool) error {
+	p := memento.Root
+	var err error
+	if typed != "" {
+		if p, err = storeDir(ctx, s, typed); err != nil {
+			return err
+		}
+	}
+	var r memento.Restoration
+	if asOf == "" {
+		r, err = s.UndoLast(ctx, person(), p, dryRun)
+		if errors.Is(err, memento.ErrIsDir) {
+			return hint(err, "restore a directory to its state at a time with --as-of")
+		}
+	} else {
+		var at time.Time
+		if at, err = a.pastTime(asOf); err != nil {
+			return err
+		}
+		r, err = s.RestorePathAsOf(ctx, person(), p, at, dryRun)
+	}
+	if err != nil {
+		return err
+	}
+	a.noteMasked(r.Masked)
+	return a.restored(r, dryRun)
+}
+
+func (a *app) restoreVersion(ctx context.Context, s *memento.Store, typed string) error {
+	id, err := versionID(ctx, s, typed)
+	if err != nil {
+		return err
+	}
 	p, masked, err := s.RestoreVersion(ctx, person(), id)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
@@ -96,7 +130,7 @@ func (a *app) restored(r memento.Restoration, dryRun bool) error {
 	}
 	switch {
 	case len(r.Written)+len(r.Removed) == 0:
-		a.say("nothing to do: the store is in this state already")
+		a.say("nothing to do: everything is in this state already")
 	case dryRun:
 		a.say("nothing was changed; run it again without --dry-run")
 	}

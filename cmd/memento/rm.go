@@ -26,34 +26,45 @@ given by its ID, for example if its path contains a secret.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var paths []memento.Path
-			var ids []memento.MemoryID
-			for _, arg := range args {
-				if isMemoryID(arg) {
-					if id := memento.MemoryID(arg); !slices.Contains(ids, id) {
-						ids = append(ids, id)
-					}
-					continue
-				}
-				p, err := memento.ParseDir(arg)
+			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+				paths, ids, err := toRemove(cmd.Context(), s, args)
 				if err != nil {
 					return err
 				}
-				if p.IsRoot() {
-					return hint(&memento.PathError{Path: arg, Reason: "it is the root of the store"},
-						`remove its memories by path, or the whole store with "memento stores delete"`)
-				}
-				if !slices.Contains(paths, p) {
-					paths = append(paths, p)
-				}
-			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
 				return a.rm(cmd.Context(), s, paths, ids, recursive)
 			})
 		},
 	}
 	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "also remove directories with everything in them")
 	return c
+}
+
+// toRemove returns the paths and the IDs that the arguments name.
+func toRemove(ctx context.Context, s *memento.Store, args []string) (paths []memento.Path, ids []memento.MemoryID, err error) {
+	for _, arg := range args {
+		if isMemoryID(arg) {
+			id, err := memoryID(ctx, s, arg)
+			if err != nil {
+				return nil, nil, err
+			}
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+			continue
+		}
+		p, err := storeDir(ctx, s, arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.IsRoot() {
+			return nil, nil, hint(&memento.PathError{Path: arg, Reason: "it is the root of the store"},
+				`remove its memories by path, or the whole store with "memento stores delete"`)
+		}
+		if !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	return paths, ids, nil
 }
 
 func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, ids []memento.MemoryID, recursive bool) error {
@@ -65,7 +76,7 @@ func (a *app) rm(ctx context.Context, s *memento.Store, paths []memento.Path, id
 				m, err := s.Stat(ctx, memento.ByPath(p))
 				switch {
 				case errors.Is(err, memento.ErrIsDir):
-					return hint(fmt.Errorf("rm: %w", err), "to remove it with everything in it, use rm -r")
+					return hint(reworded(err, "%s is a directory", p), "to remove it with everything in it, use rm -r")
 				case err != nil:
 					return err
 				}

@@ -35,7 +35,11 @@ store; if several stores have the same name, use the ID.`,
 // findStore returns the store with the given name or ID. It may be archived.
 func (a *app) findStore(ctx context.Context, b memento.Backend, name string) (memento.StoreInfo, error) {
 	if isStoreID(name) {
-		info, err := b.GetStore(ctx, a.workspace(), memento.StoreID(name))
+		id, err := a.storeID(ctx, b, name)
+		if err != nil {
+			return memento.StoreInfo{}, err
+		}
+		info, err := b.GetStore(ctx, a.workspace(), id)
 		if errors.Is(err, memento.ErrNoStore) {
 			err = a.missingStore(ctx, b, name)
 		}

@@ -90,6 +90,14 @@ func (a *app) print(format string, args ...any) error {
 	return err
 }
 
+// header prints the names of columns, on a terminal.
+func (a *app) header(format string, args ...any) error {
+	if !a.stdoutTTY || a.quiet || a.json {
+		return nil
+	}
+	return a.print("%s\n", a.paint(dim, fmt.Sprintf(format, args...)))
+}
+
 // say prints a message to standard error, except with --quiet.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {

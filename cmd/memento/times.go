@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"memento"
+
+	"github.com/spf13/cobra"
 )
 
 // timeForms describes the forms of times on the command line, for help texts.
-const timeForms = "RFC 3339, 2006-01-02 15:04 (local), or how long ago: 30m, 2h, 3d, 1w"
+const timeForms = "RFC 3339, 2006-01-02 15:04 (local), today, yesterday 09:00, or how long ago: 30m, 2h, 3d, 1w"
 
 // parseTime parses a time. A relative time is subtracted from now.
 func parseTime(s string, now time.Time) (time.Time, error) {
@@ -21,10 +23,45 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
+	if t, ok := parseDay(s, now); ok {
+		return t.UTC(), nil
+	}
 	if ago, ok := parseAgo(s); ok {
 		return now.Add(-ago).UTC(), nil
 	}
 	return time.Time{}, hint(&memento.Error{Op: "parse time " + strconv.Quote(s), Err: memento.ErrInvalid}, "give a time: %s", timeForms)
+}
+
+// parseDay parses "now", and "today" or "yesterday", which mean its beginning, or with a
+// time of day: "yesterday 14:30".
+func parseDay(s string, now time.Time) (time.Time, bool) {
+	day, clock, timed := strings.Cut(strings.ToLower(s), " ")
+	var at time.Time
+	if timed {
+		var err error
+		if at, err = time.Parse("15:04", clock); err != nil {
+			return at, false
+		}
+	}
+	y, m, d := now.Local().Date()
+	switch {
+	case day == "now" && !timed:
+		return now, true
+	case day == "today":
+	case day == "yesterday":
+		d--
+	default:
+		return at, false
+	}
+	return time.Date(y, m, d, at.Hour(), at.Minute(), 0, 0, time.Local), true
+}
+
+// addAsOf adds the flag --as-of.
+func (a *app) addAsOf(c *cobra.Command, to *string, usage string) {
+	c.Flags().StringVar(to, "as-of", "", usage)
+	_ = c.RegisterFlagCompletionFunc("as-of", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"yesterday", "today", "1h", "1d", "1w"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	})
 }
 
 // parseAgo parses whole numbers with units, as in "1d12h". The maximum is 100 years.

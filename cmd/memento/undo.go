@@ -57,7 +57,7 @@ func (a *app) undoOptions(f undoFlags) (opts memento.UndoOptions, err error) {
 	opts.DryRun = f.dryRun
 	named := 0
 	if f.session != "" {
-		opts.By = memento.Actor{Kind: memento.ActorSession, ID: f.session}
+		opts.By, _ = actorFlags("", f.session)
 		named++
 	}
 	if f.key != "" {

@@ -13,8 +13,8 @@ import (
 type diffJSON struct {
 	Type string             `json:"type"` // "memory_diff"
 	From *memento.VersionID `json:"from_version_id"`
-	To   memento.VersionID  `json:"to_version_id"`
-	Diff string             `json:"diff"` // "" if there is no difference
+	To   *memento.VersionID `json:"to_version_id"` // null if the memory does not exist now
+	Diff string             `json:"diff"`          // "" if there is no difference
 }
 
 type restoredJSON struct {
