@@ -1,6 +1,7 @@
 package foldersync
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,7 +25,7 @@ var (
 
 // A pair is a folder and a store for a test.
 type pair struct {
-	t     testing.TB
+	t     tester
 	dir   string
 	state string
 	store *memento.Store
@@ -33,6 +34,14 @@ type pair struct {
 	last  Result
 	step  func(string)
 	slow  bool // whether displaced files are kept as long as by default
+}
+
+// A tester is a test, or a check of a property.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Errorf(string, ...any)
+	Fatal(...any)
 }
 
 // newStore returns a store in memory without detection of secrets.
@@ -53,11 +62,27 @@ func openStore(b memento.Backend) *memento.Store {
 // newPair returns an empty folder that is synced with a store.
 func newPair(t testing.TB, store *memento.Store) *pair {
 	t.Helper()
-	temp := t.TempDir()
-	p := &pair{t: t, dir: filepath.Join(temp, "notes"), state: filepath.Join(temp, "state", "x.db"), store: store}
-	if err := os.Mkdir(p.dir, 0o700); err != nil {
+	temp, err := os.MkdirTemp(shm(), "foldersync-")
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(temp) })
+	return pairIn(t, temp, store)
+}
+
+// shm returns a folder in main memory, where flushing costs nothing, or "".
+func shm() string {
+	if info, err := os.Stat("/dev/shm"); err != nil || !info.IsDir() {
+		return ""
+	}
+	return "/dev/shm"
+}
+
+// pairIn is newPair in a folder of the caller's.
+func pairIn(t tester, temp string, store *memento.Store) *pair {
+	t.Helper()
+	p := &pair{t: t, dir: filepath.Join(temp, "notes"), state: filepath.Join(temp, "state", "x.db"), store: store}
+	p.do(os.MkdirAll(p.dir, 0o700))
 	p.opts = Options{Actor: ana, Host: "host", Now: func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }}
 	return p
 }
@@ -112,12 +137,9 @@ func (p *pair) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.WriteFile(full+".tmp~", []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.Rename(full+".tmp~", full); err != nil {
-		p.t.Fatal(err)
-	}
+	temp := filepath.Join(filepath.Dir(full), ".new")
+	p.do(os.WriteFile(temp, []byte(text), 0o600))
+	p.do(os.Rename(temp, full))
 }
 
 func (p *pair) do(err error) {
