@@ -16,6 +16,10 @@ type Config struct {
 	Backend    string     // URL; the caller of [New] opens it
 	Encryption Encryption // the caller of [New] applies it
 
+	// FirstKeyFile is the file with the first API key: "" for the one of the address in the
+	// user's data directory, NoFirstKey for none. The caller of [New] applies it.
+	FirstKeyFile string
+
 	Address     string // host:port
 	TLS         TLS
 	Hosts       []string // accepted in the header Host; if empty, see apiHosts
@@ -44,6 +48,9 @@ type Config struct {
 
 	origins map[string]origin // by setting key, only for settings that were given
 }
+
+// NoFirstKey is the FirstKeyFile with which no key is created.
+const NoFirstKey = "none"
 
 // Encryption configures the encryption of stored data.
 type Encryption struct {

@@ -68,6 +68,9 @@ func Settings() []Setting {
 		row("encryption.names", "false", boolean, func(c *Config) *bool { return &c.Encryption.Names },
 			"also encrypt the paths of memories, in new stores").flagged("encrypt-names"),
 
+		row("first_key_file", "", anyText, func(c *Config) *string { return &c.FirstKeyFile },
+			"file with the admin key of a backend that has no keys: read if it exists, else written; `none` creates no key").unset("a file for the address, in the data directory of the user"),
+
 		row("address", "127.0.0.1:8377", address, func(c *Config) *string { return &c.Address },
 			"address to listen on; port 0 selects a free port"),
 		row("tls.cert_file", "", anyText, func(c *Config) *string { return &c.TLS.CertFile },

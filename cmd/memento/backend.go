@@ -238,7 +238,7 @@ func dataDir() (string, error) {
 		if dir := os.Getenv("LocalAppData"); dir != "" {
 			return dir, nil
 		}
-		return "", errors.New("%LocalAppData% is not set, so there is no default backend")
+		return "", errors.New("%LocalAppData% is not set")
 	case "darwin":
 		if err == nil {
 			return filepath.Join(home, "Library", "Application Support"), nil
@@ -252,7 +252,7 @@ func dataDir() (string, error) {
 			return filepath.Join(home, ".local", "share"), nil
 		}
 	}
-	return "", fmt.Errorf("there is no home directory, so there is no default backend: %w", err)
+	return "", fmt.Errorf("there is no home directory: %w", err)
 }
 
 // person returns the actor for changes made with the command line: the current user.

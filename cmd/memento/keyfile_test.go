@@ -114,21 +114,21 @@ func TestFirstKey(t *testing.T) {
 		return err == nil && k.Role == apikey.RoleAdmin && k.Workspace == memento.DefaultWorkspace && strings.HasSuffix(secret, k.Hint) && k.Active(a.now())
 	}
 	first := open(database(t))
-	file, err := a.firstKey(t.Context(), first, address)
+	file, err := a.firstKey(t.Context(), first, "", address)
 	if err != nil || !works(first, file) {
 		t.Fatalf("the first: %q, %v", file, err)
 	}
 	secret, _ := readKeyFile(file)
-	if again, err := a.firstKey(t.Context(), first, address); err != nil || again != file {
+	if again, err := a.firstKey(t.Context(), first, "", address); err != nil || again != file {
 		t.Errorf("again: %q, %v", again, err)
 	}
 	// Another backend on the same address: the key in the file is good for it, too.
 	second := open(database(t))
-	if got, err := a.firstKey(t.Context(), second, address); err != nil || got != file || !works(second, file) || !works(first, file) {
+	if got, err := a.firstKey(t.Context(), second, "", address); err != nil || got != file || !works(second, file) || !works(first, file) {
 		t.Errorf("another backend: %q, %v", got, err)
 	}
 	// A backend with keys gets none for another address.
-	if got, err := a.firstKey(t.Context(), first, "127.0.0.1:9"); err != nil || got != "" {
+	if got, err := a.firstKey(t.Context(), first, "", "127.0.0.1:9"); err != nil || got != "" {
 		t.Errorf("another address: %q, %v", got, err)
 	}
 	// A key that was revoked stays so.
@@ -140,7 +140,7 @@ func TestFirstKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := a.firstKey(t.Context(), first, address); err != nil || got != "" {
+	if got, err := a.firstKey(t.Context(), first, "", address); err != nil || got != "" {
 		t.Errorf("after its revocation: %q, %v", got, err)
 	}
 	if got, _ := readKeyFile(file); got != secret {
@@ -150,7 +150,7 @@ func TestFirstKey(t *testing.T) {
 	if err := os.WriteFile(file, []byte("notes\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := a.firstKey(t.Context(), open(database(t)), address); !errors.Is(err, memento.ErrInvalid) {
+	if got, err := a.firstKey(t.Context(), open(database(t)), "", address); !errors.Is(err, memento.ErrInvalid) {
 		t.Errorf("with a file that is no key: %q, %v", got, err)
 	}
 	if text, _ := os.ReadFile(file); string(text) != "notes\n" {

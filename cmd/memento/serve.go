@@ -31,7 +31,10 @@ can execute the memory tool with one request. The server runs until it is interr
 then it finishes the accepted requests. A second interrupt stops it at once.
 
 The first start creates an admin key in a file that only its owner can read, and prints
-the path. "memento --backend http://HOST:PORT" reads the key from this file.
+the path. "memento --backend http://HOST:PORT" reads the key from this file. With
+--first-key-file the file is another: its key is used if the file exists, such as a mounted
+secret, else it is written; "none" creates no key. Nothing else needs a home directory if
+--backend is given.
 
 Settings come from flags, from the environment and from one YAML file. For example, the
 flag --tls-cert-file is the setting cert_file in the section tls and the environment
@@ -68,12 +71,9 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 			return a.reportConfigErrors(err)
 		}
 		server.LimitMemory()
-		key, err := a.firstKey(ctx, b, s.Addresses().Main)
-		var noKey error
-		if isFull(err) { // reading still works
-			noKey, err = err, nil
-		}
-		if err == nil {
+		key, err := a.firstKey(ctx, b, c.FirstKeyFile, s.Addresses().Main)
+		noKey, ok := errors.AsType[*noKeyError](err)
+		if err == nil || ok { // the server is of use without a first key
 			_, encrypted := cryptstore.Of(b)
 			err = a.printServing(s, &c, key, encrypted, noKey)
 		}
@@ -101,7 +101,7 @@ type serverJSON struct {
 }
 
 // printServing prints the addresses of the server and warnings.
-func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, encrypted bool, noKey error) error {
+func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, encrypted bool, noKey *noKeyError) error {
 	at := s.Addresses()
 	log := s.Logger()
 	say := func(format string, args ...any) { a.say("memento: "+format, args...) }
@@ -118,7 +118,7 @@ func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, e
 	}
 	switch {
 	case noKey != nil:
-		say("warning: there is no API key, and none can be created (%v); free some space and restart the server", noKey)
+		say("warning: there is no API key, and none can be created: %v; %s", noKey.err, noKey.next)
 	case keyFile != "":
 		say("admin key: %s", line(keyFile))
 	default:
@@ -141,22 +141,40 @@ func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, e
 	return a.out.Flush() // the parent process waits for it
 }
 
-// firstKey creates the first key of a backend without keys. It returns the path of the key
-// file for this address if the key in it is valid, else "".
-func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (string, error) {
+// A noKeyError says why a backend without keys gets no first key. A server runs without:
+// its disk can be full, and its callers may have tokens instead.
+type noKeyError struct {
+	err  error
+	next string // what to do
+}
+
+func (e *noKeyError) Error() string { return e.err.Error() }
+func (e *noKeyError) Unwrap() error { return e.err }
+
+// firstKey creates the first key of a backend without keys, in a file: the given one; or, if
+// that is "", the one for the address. It returns the path of the file if the key in it is
+// valid, else "".
+//
+// Errors: a *noKeyError if there is no key, and none could be written to a file.
+func (a *app) firstKey(ctx context.Context, b memento.Backend, file, address string) (string, error) {
 	keeper, ok := b.(apikey.Keeper)
-	if !ok {
+	if !ok || file == server.NoFirstKey {
 		return "", nil
 	}
-	file, err := keyFileOf(address)
-	if err != nil {
-		return "", err
+	given, noFile := file != "", error(nil)
+	if !given {
+		file, noFile = keyFileOf(address)
 	}
-	secret, err := readKeyFile(file)
+	secret, err := "", noFile
+	if noFile == nil {
+		secret, err = readKeyFile(file)
+	}
 	switch {
-	case err == nil:
-	case errors.Is(err, fs.ErrNotExist):
-		secret = ""
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case noFile != nil, !given && !errors.Is(err, memento.ErrInvalid): // a home that this user cannot read
+		noFile = err
+	case given:
+		return "", hint(err, "correct --first-key-file")
 	default:
 		return "", hint(err, "move the file away, or use another port")
 	}
@@ -168,6 +186,8 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 		return file, nil
 	case any:
 		return "", nil
+	case noFile != nil:
+		return "", &noKeyError{noFile, firstKeyHint}
 	}
 	// The file is written first: if the process ends before the key is stored, the next
 	// start finds the file and stores its key. The file can also be from another backend
@@ -187,8 +207,14 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 		if errors.Is(err, fs.ErrExist) { // another server on this address created it
 			secret, err = readKeyFile(file)
 		}
-		if err != nil {
-			return "", hint(fmt.Errorf("the first key cannot be written to a file: %w", err), `make the folder writable, or create a key with "memento keys create"`)
+		switch {
+		case err == nil:
+		case isFull(err):
+			return "", &noKeyError{err, "free some space and restart the server"}
+		case given:
+			return "", hint(fmt.Errorf("the first key cannot be written to a file: %w", err), "make the folder writable, or correct --first-key-file")
+		default:
+			return "", &noKeyError{err, firstKeyHint}
 		}
 	}
 	k.Hash, k.Hint = apikey.HashSecret(secret), secret[len(secret)-len(k.Hint):]
@@ -203,11 +229,17 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, address string) (
 		// Another server stored the first key. The key in the file is not valid.
 		return "", os.Remove(file)
 	}
+	if isFull(err) {
+		return "", &noKeyError{err, "free some space and restart the server"}
+	}
 	if err != nil {
 		return "", err
 	}
 	return file, nil
 }
+
+// firstKeyHint says how a server gets its first key without a home directory.
+const firstKeyHint = `name a file for it with --first-key-file, or create a key with "memento keys create"`
 
 // isFull reports whether err means that a disk is full: the one of the storage, or the one
 // of the key file.

@@ -315,3 +315,70 @@ func TestServeExposed(t *testing.T) {
 		}
 	}
 }
+
+// A server without a home directory gets its first key from a file, or writes it to one, and
+// starts without a key if it cannot. Only the file with the key is written.
+func TestServeFirstKeyFile(t *testing.T) {
+	home := dataHome(t)
+	nowhere := filepath.Join(home, "file", "home")
+	if err := os.WriteFile(filepath.Join(home, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whoami := func(s *serving, want int) {
+		t.Helper()
+		if status, text := s.ask("GET", "/v1/whoami", ""); status != want {
+			t.Errorf("whoami: %d %s; want %d", status, text, want)
+		}
+	}
+	for _, dir := range []string{"", nowhere} { // none, and one that cannot be written
+		for _, name := range []string{"XDG_DATA_HOME", "LocalAppData", "HOME"} {
+			t.Setenv(name, dir)
+		}
+		folder := t.TempDir()
+		file := filepath.Join(folder, "secrets", "first.key")
+
+		s := serve(t, "--backend", database(t), "--first-key-file", file)
+		whoami(s, http.StatusOK)
+		if code := s.end(); code != 0 || s.at.KeyFile != file || !strings.Contains(s.said.String(), "admin key: "+file) {
+			t.Errorf("exit code %d, the key is in %q; said %s", code, s.at.KeyFile, s.said)
+		}
+
+		// Another server, as in a new container, takes the key of the file, which it cannot write.
+		if err := os.Chmod(file, 0o444); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("MEMENTO_FIRST_KEY_FILE", file)
+		s = serve(t, "--backend", database(t))
+		whoami(s, http.StatusOK)
+		s.end()
+		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+			t.Errorf("the file was changed: %v", err)
+		}
+		t.Setenv("MEMENTO_FIRST_KEY_FILE", "")
+
+		s = serve(t, "--backend", database(t), "--first-key-file", "none")
+		whoami(s, http.StatusUnauthorized)
+		if s.end(); s.at.KeyFile != "" || strings.Contains(s.said.String(), "admin key:") {
+			t.Errorf("a key although none was wanted: %s", s.said)
+		}
+
+		s = serve(t, "--backend", database(t))
+		whoami(s, http.StatusUnauthorized)
+		if s.end(); s.at.KeyFile != "" || !strings.Contains(s.said.String(), "there is no API key, and none can be created") || !strings.Contains(s.said.String(), "--first-key-file") {
+			t.Errorf("without a place for the key: %q, %s", s.at.KeyFile, s.said)
+		}
+
+		if err := os.WriteFile(filepath.Join(folder, "notes"), []byte("canary"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "memento", "serve", "--address", "127.0.0.1:0", "--metrics", "off",
+			"--backend", database(t), "--first-key-file", filepath.Join(folder, "notes")).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "--first-key-file") || strings.Contains(string(out), "canary") {
+			t.Errorf("with a file that is no key: %v, %s", err, out)
+		}
+	}
+}
