@@ -140,7 +140,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
 	add(other, a.versionCommand())
-	root.AddCommand(exitCodesTopic(), flagsTopic())
+	root.AddCommand(exitCodesTopic(), flagsTopic(), a.manCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetUsageFunc(usageText)
 	root.SetFlagErrorFunc(flagError)

@@ -63,6 +63,7 @@ var all = []suite{
 	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, python, curl}, false, sdks},
 	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, false, faults},
 	{"crash", "power cuts, under SQLite and plain files", []tool{ext4}, false, crash},
+	{"deploy", "the files in the folder deploy, with the parsers of what reads them", []tool{systemd}, false, deployment},
 	{"seededbugs", "each patch that breaks something is caught by its test; only with -long", []tool{ext4, strace, mount, node, npm, python}, true, seededBugs},
 	{"fuzz", "every fuzz target, for some seconds", nil, false, fuzz},
 	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, false, bench},

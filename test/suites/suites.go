@@ -21,7 +21,11 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 var systems = []string{"linux/amd64", "darwin/arm64", "windows/amd64"}
 
 // nested are the directories of modules with dependencies that memento does not have.
-var nested = []string{"test/conformance", "examples/go-client", "test/powercut"}
+var nested = []string{"test/conformance", "examples/go-client", "test/powercut", deployModule}
+
+// deployModule has so many dependencies that staticcheck, which analyses all of them, is
+// left out for it.
+const deployModule = "test/deploy"
 
 func format(ctx context.Context, _ options) error {
 	out, err := output(ctx, "gofmt", "-l", ".")
@@ -138,6 +142,9 @@ func goTests(ctx context.Context, o options) error {
 
 func sdks(ctx context.Context, _ options) error {
 	for _, dir := range nested {
+		if dir == deployModule {
+			continue // see deployment
+		}
 		if err := run(ctx, "go", "-C", dir, "vet", "./..."); err != nil {
 			return err
 		}
@@ -146,6 +153,21 @@ func sdks(ctx context.Context, _ options) error {
 		}
 	}
 	return testModule(ctx, "test/conformance", nil, "-vet=off", "./...")
+}
+
+// deployment tests what a server is deployed with.
+func deployment(ctx context.Context, o options) error {
+	if err := run(ctx, "go", "-C", deployModule, "vet", "./..."); err != nil {
+		return err
+	}
+	// Not from the cache, which does not see changes of files outside of the module.
+	args := []string{"-count=1", "-vet=off", "-timeout", o.timeout()}
+	if !o.long {
+		left := map[string]string{"TestReproducible": "it compiles everything twice"}
+		say("only with -long", left)
+		args = append(args, "-skip", skipPattern(left))
+	}
+	return testModule(ctx, deployModule, o.env(), append(args, "./...")...)
 }
 
 // faults runs the tests that have a build tag of their own, because they need root

@@ -19,6 +19,8 @@ var (
 	curl   = tool{"curl", "curl"}
 	python = tool{"python3", "python3"}
 	ext4   = tool{"mkfs.ext4", "e2fsprogs"}
+
+	systemd = tool{"systemd-analyze", "systemd"}
 )
 
 // install installs the tools that are missing.
