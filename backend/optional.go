@@ -109,3 +109,12 @@ type ReadyChecker interface {
 	// Errors: ErrNoSpace, for example; ErrClosed.
 	Ready(context.Context) error
 }
+
+// A Watcher is a Backend that notices changes which other programs make to its files.
+type Watcher interface {
+	// Watch makes versions from such changes soon after they were made, until ctx ends.
+	// Otherwise the next access makes them.
+	//
+	// Errors: ErrClosed.
+	Watch(ctx context.Context) error
+}

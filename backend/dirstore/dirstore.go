@@ -111,6 +111,7 @@ type Backend struct {
 	locations *os.Root // locationsFolder in hidden
 	db        database
 	index     *fileIndex
+	path      string // of base, absolute
 	dbPath    string // of the database; the reserve is beside it
 	traits    traits
 	syncer    syncer
@@ -232,6 +233,7 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 		return err
 	}
 	hiddenPath := filepath.Join(path, filepath.FromSlash(b.place.hidden))
+	b.path = path
 	b.dbPath = filepath.Join(hiddenPath, dbFile)
 	if b.index, err = openIndex(b.hidden, hiddenPath); isFull(err) {
 		b.index, err = b.openIndexFull(hiddenPath)

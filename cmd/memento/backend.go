@@ -110,10 +110,15 @@ func credentialsHint(url string, err error) error {
 
 // open opens the backend at a URL.
 func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Backend, err error) {
+	var note string
 	b, err = storeurl.Open(ctx, url, &storeurl.Options{
 		Adopted: func(store memento.StoreID, made []memento.Version) { a.noteAdopted(ctx, b, store, made) },
-		Note:    func(text string) { a.say("note: %s", line(text)) },
-		Key:     a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
+		Note: func(text string) {
+			if note = text; !a.serving { // serve prints it with its warnings
+				a.say("note: %s", line(text))
+			}
+		},
+		Key: a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
 		Encryption: e.ring, EncryptNames: e.names, Existing: !e.create, AsKept: e.asKept,
 	})
 	if !e.create && errors.Is(err, memento.ErrNotExist) {
@@ -124,6 +129,9 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 	}
 	if err == nil {
 		a.exposed = storeurl.Exposed(url, a.encryptionFile, a.keyFile)
+		if note != "" && a.serving {
+			a.exposed = append(a.exposed, note)
+		}
 		for _, text := range a.exposed {
 			if !a.serving {
 				a.say("warning: %s", line(text))

@@ -57,7 +57,13 @@ first error.
 // maintain runs until the context ends. It opens the backend for each run, so that other
 // processes can use or repair it in between.
 func (a *app) maintain(ctx context.Context, every time.Duration) error {
+	watching := false
 	for first := true; ; first = false {
+		if !watching {
+			stop, err := a.watchFolder(ctx)
+			defer stop()
+			watching = err == nil
+		}
 		opened, err := a.maintainAll(ctx, false)
 		if ctx.Err() != nil {
 			return nil

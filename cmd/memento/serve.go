@@ -82,6 +82,7 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 			return err
 		}
 		defer a.reloadOnHangup(f, s)()
+		defer watch(ctx, b)()
 		err = s.Run(ctx)
 		if errors.Is(err, server.ErrCutOff) {
 			err = hint(err, "allow more time with --shutdown-grace")

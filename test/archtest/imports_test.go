@@ -55,7 +55,7 @@ var allowed = map[string]rules{
 	// dirstore mirrors books that sqlitestore keeps, rather than keep history once
 	// more in its own way: the one backend that stands on another. It also knows
 	// SQLite, for its record of files, and the system calls that package os lacks.
-	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"maintenance"}},
+	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "github.com/fsnotify/fsnotify", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"maintenance"}},
 	"backend/pgstore":  {own: kit, libs: []string{"github.com/jackc/pgx/v5"}},
 	"backend/s3store":  {own: kit, libs: []string{"github.com/minio/minio-go/v7"}},
 	// cryptstore encrypts whatever backend it is given, and its tests give it all.
