@@ -69,7 +69,7 @@ func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error
 		case err != nil:
 			return err
 		case version > len(scripts):
-			return fmt.Errorf("%w: the schema has version %d, this program supports up to %d: use a newer memento", memento.ErrFormat, version, len(scripts))
+			return fmt.Errorf("%w: the schema was written by a newer memento (format %d; this one reads up to %d)", memento.ErrFormat, version, len(scripts))
 		case version == len(scripts):
 			return nil
 		case version == 0 && existing:

@@ -267,7 +267,7 @@ func checkFormat(c *conn) error {
 	}
 	known, err := migrations.Scripts(scriptFiles)
 	if err == nil && version > int64(len(known)) {
-		err = fmt.Errorf("%w: the file has schema version %d, this program supports up to %d: use a newer memento", memento.ErrFormat, version, len(known))
+		err = fmt.Errorf("%w: the file was written by a newer memento (format %d; this one reads up to %d)", memento.ErrFormat, version, len(known))
 	}
 	return err
 }

@@ -170,8 +170,13 @@ func (a *app) openExisting(ctx context.Context, b memento.Backend) (*memento.Sto
 	if err == nil {
 		_, err = s.ID(ctx)
 	}
-	if errors.Is(err, memento.ErrNoStore) {
+	switch {
+	case errors.Is(err, memento.ErrNoStore):
 		return nil, a.missingStore(ctx, b, a.chosenStore())
+	case errors.Is(err, memento.ErrConflict) && !isStoreID(a.chosenStore()): // it names several
+		if _, many := a.findStore(ctx, b, a.chosenStore()); many != nil {
+			err = many
+		}
 	}
 	return s, err
 }

@@ -38,6 +38,25 @@ func checkArgs(c *cobra.Command) {
 	}
 }
 
+// checkGlobalFlags refuses flags of all commands that a command would ignore.
+func checkGlobalFlags(c *cobra.Command) error {
+	noStore := []string{"serve", "config", "keys", "stores", "maintain", "backup", "restore-backup", "version", "completion", "help"}
+	noWorkspace := []string{"serve", "config", "backup", "restore-backup", "version", "completion", "help"}
+	name := strings.TrimPrefix(c.CommandPath(), "memento ")
+	first, _, _ := strings.Cut(name, " ")
+	global := func(flag string) bool {
+		f := c.Root().PersistentFlags().Lookup(flag)
+		return f.Changed && c.Flags().Lookup(flag) == f
+	}
+	switch {
+	case global("store") && slices.Contains(noStore, first) && name != "stores settings":
+		return usage("%s takes no --store", name)
+	case global("workspace") && slices.Contains(noWorkspace, first):
+		return usage("%s takes no --workspace", name)
+	}
+	return nil
+}
+
 // requiredArgs returns the names of the arguments that the usage of a command requires, in
 // its first form.
 func requiredArgs(use string) (names []string) {

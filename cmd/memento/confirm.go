@@ -16,7 +16,7 @@ func (a *app) confirm(ctx context.Context, agree bool, format string, args ...an
 		return nil
 	}
 	if !a.stdinTTY {
-		return usage("this cannot be undone, and there is no terminal to ask for confirmation; add --yes to confirm")
+		return usageError{hint(errors.New("this cannot be undone, and there is no terminal to ask for confirmation; add --yes to confirm"), "")}
 	}
 	fmt.Fprintf(a.stderr, format+" [y/N] ", args...)
 	answer, err := bufio.NewReader(a.input(ctx)).ReadString('\n')

@@ -66,7 +66,7 @@ with the same keys.`,
 	f.StringVar(&o.to, "to", "", "URL of the target backend")
 	f.StringVar(&o.fromKeys, "from-encryption-keys", "", "`file` with the encryption keys of the source (without --from, the default is --encryption-keys)")
 	f.StringVar(&o.toKeys, "to-encryption-keys", "", "`file` with the encryption keys of the target")
-	f.StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
+	f.StringArrayVarP(&o.stores, "store", "s", nil, "`NAME` or ID of a store; can be repeated (default: all)")
 	f.BoolVar(&o.keys, "keys", false, "also copy API keys")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be copied, and write nothing")
 	f.BoolVar(&o.verify, "verify-only", false, "compare source and target, and change nothing")

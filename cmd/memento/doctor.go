@@ -65,7 +65,7 @@ The exit code is 7 if there are faults, or if faults remain after --repair.`,
 			return a.checkUp(cmd.Context(), &o)
 		},
 	}
-	c.Flags().StringArrayVar(&o.stores, "store", nil, "name or ID of a store; can be repeated (default: all)")
+	c.Flags().StringArrayVarP(&o.stores, "store", "s", nil, "`NAME` or ID of a store; can be repeated (default: all)")
 	c.Flags().BoolVar(&o.write, "write", false, "also test the guarantees of the storage, in a temporary store")
 	c.Flags().BoolVar(&o.repair, "repair", false, "restore damaged memories from undamaged copies")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what --repair would do, and change nothing")

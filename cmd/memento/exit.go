@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -181,13 +182,46 @@ func (a *app) report(err error) int {
 		next = better.hint
 	}
 	text := err.Error()
+	if at, ok := errors.AsType[*memento.Error](err); ok && text == at.Error() && at.Path != "" && (at.Op == "get" || at.Op == "list") {
+		text = string(at.Path) + " " + at.Err.Error() // without the operation, which the user knows
+	}
 	if errors.Is(err, context.Canceled) {
 		text = "interrupted"
+	}
+	if a.json {
+		return a.reportJSON(code, text, next)
 	}
 	fmt.Fprintf(a.stderr, "memento: %s\n", printable(strings.TrimPrefix(text, "memento: ")))
 	if next != "" {
 		fmt.Fprintf(a.stderr, "memento: hint: %s\n", printable(next))
 	}
+	return code
+}
+
+// An errorJSON is an error of a command with --json, on standard error.
+type errorJSON struct {
+	Type  string `json:"type"` // "error"
+	Error struct {
+		Type    string `json:"type"` // see errorTypes
+		Message string `json:"message"`
+		Hint    string `json:"hint,omitempty"`
+	} `json:"error"`
+	ExitCode int `json:"exit_code"`
+}
+
+// errorTypes names the exit codes in errorJSON.
+var errorTypes = map[int]string{
+	exitFailure: "failure", exitUsage: "usage", exitMissing: "not_found", exitConflict: "conflict", exitLimit: "limit",
+	exitInvalid: "invalid", exitStorage: "storage", exitHeld: "held", exitInterrupted: "interrupted",
+}
+
+// reportJSON prints an error as one line of JSON, and returns its exit code.
+func (a *app) reportJSON(code int, text, next string) int {
+	j := errorJSON{Type: "error", ExitCode: code}
+	j.Error.Type, j.Error.Message, j.Error.Hint = errorTypes[code], strings.TrimPrefix(text, "memento: "), next
+	e := json.NewEncoder(a.stderr)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(j)
 	return code
 }
 

@@ -2,8 +2,12 @@ package main
 
 import (
 	"io"
+	"regexp"
 	"testing"
 )
+
+// rawType matches types of Go that have no place in a help text.
+var rawType = regexp.MustCompile(`stringArray|int64|float64|\bstrings\b|\bint32\b`)
 
 // Every command has a help text with examples.
 func TestHelpTexts(t *testing.T) {
@@ -17,6 +21,9 @@ func TestHelpTexts(t *testing.T) {
 			continue
 		}
 		count++
+		if text := c.UsageString(); rawType.MatchString(text) {
+			t.Errorf("%s: its help has %q", c.CommandPath(), rawType.FindString(text))
+		}
 		if c.Short == "" || c.Example == "" || c.Args == nil {
 			t.Errorf("%s lacks a summary, an example or a check of its arguments", c.CommandPath())
 		}

@@ -25,6 +25,11 @@ the last use (accurate to some minutes) and name.`,
 					if !all && !k.Active(a.now()) {
 						continue
 					}
+					if none {
+						if err := a.header("%-33s  %-16s  %-5s  %-8s  %-5s  %-21s  NAME", "ID", "CREATED", "ROLE", "WORKSPACE", "ENDS", "USED"); err != nil {
+							return err
+						}
+					}
 					none = false
 					if err := a.showKey(k); err != nil {
 						return err

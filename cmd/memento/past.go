@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"memento"
@@ -15,7 +14,7 @@ import (
 func (a *app) pastTime(text string) (time.Time, error) {
 	at, err := parseTime(text, a.now())
 	if err == nil && at.After(a.now().Add(time.Minute)) { // other machines' clocks may be ahead
-		return at, fmt.Errorf("%w: %s is in the future", memento.ErrInvalid, text)
+		return at, reworded(memento.ErrInvalid, "%s is in the future", text)
 	}
 	return at, err
 }

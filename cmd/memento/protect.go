@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ added; "memento stores settings" lists all of them.`,
 				for _, arg := range args {
 					i := slices.Index(list, memento.Pattern(arg))
 					if i < 0 {
-						return nil, hint(fmt.Errorf("read-only pattern %q %w", arg, memento.ErrNotExist), "%s", readOnlyHint(list))
+						return nil, hint(reworded(memento.ErrNotExist, "%s is not read-only", line(arg)), "%s", readOnlyHint(list))
 					}
 					list = slices.Delete(list, i, i+1)
 				}

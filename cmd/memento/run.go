@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"memento/sensitive"
@@ -24,6 +25,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}()
 	root := a.rootCommand()
 	root.SetArgs(args)
+	a.json = slices.Contains(args, "--json") // for errors of the command line itself
 	err := root.ExecuteContext(ctx)
 	if flushed := a.out.Flush(); err == nil {
 		err = flushed
@@ -105,12 +107,12 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	}
 	root.Flags().BoolVar(&a.version, "version", false, "print the version")
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.backendURL, "backend", "", "URL of the backend: sqlite:PATH, dir:PATH, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, https://HOST or mem: (env MEMENTO_BACKEND)")
-	flags.StringVar(&a.keyFile, "key-file", "", "file with the API key for a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
+	flags.StringVarP(&a.backendURL, "backend", "b", "", "`URL` of the backend: sqlite:PATH, dir:PATH, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, https://HOST or mem: (env MEMENTO_BACKEND)")
+	flags.StringVar(&a.keyFile, "key-file", "", "`file` with the API key for a server (env MEMENTO_KEY_FILE, or the key itself in MEMENTO_KEY)")
 	flags.StringVar(&a.encryptionFile, "encryption-keys", "", "`file` with the encryption keys (env MEMENTO_ENCRYPTION_KEYS_FILE, or the keys themselves in MEMENTO_ENCRYPTION_KEYS)")
 	flags.BoolVar(&a.encryptNames, "encrypt-names", false, "with encryption, new stores also encrypt the paths of memories (env MEMENTO_ENCRYPTION_NAMES)")
-	flags.StringVar(&a.storeName, "store", "", "name or ID of the store (env MEMENTO_STORE; default \"default\")")
-	flags.StringVar(&a.workspaceName, "workspace", "", "workspace of the stores (env MEMENTO_WORKSPACE; default \"default\", or that of the key for a server)")
+	flags.StringVarP(&a.storeName, "store", "s", "", "`NAME` or ID of the store (env MEMENTO_STORE; default \"default\")")
+	flags.StringVar(&a.workspaceName, "workspace", "", "`NAME` of the workspace of the stores (env MEMENTO_WORKSPACE; default \"default\", or that of the key for a server)")
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object per line")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print errors only")
 	root.SetIn(a.stdin)
@@ -134,7 +136,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 		}
 	}
 	add(agents, a.toolCommand(), a.chatCommand(), a.demoCommand())
-	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
+	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.cpCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.undoCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand(), a.syncCommand())
 	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
@@ -156,6 +158,9 @@ func (a *app) watch(c *cobra.Command) {
 	checkArgs(c)
 	if do := c.RunE; do != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := checkGlobalFlags(cmd); err != nil {
+				return err
+			}
 			a.running = true
 			return do(cmd, args)
 		}

@@ -27,7 +27,7 @@ store; if several stores have the same name, use the ID.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.storesCreateCommand(), a.storesListCommand(), a.storesShowCommand(), a.storesRenameCommand(),
+	c.AddCommand(a.storesCreateCommand(), a.storesListCommand(), a.storesShowCommand(), a.storesUpdateCommand(), a.storesRenameCommand(),
 		a.storesLimitsCommand(), a.storesSettingsCommand(), a.storesArchiveCommand(), a.storesDeleteCommand())
 	return c
 }
@@ -66,8 +66,17 @@ func (a *app) findStore(ctx context.Context, b memento.Backend, name string) (me
 	case 1:
 		return found[0], nil
 	}
-	return memento.StoreInfo{}, hint(fmt.Errorf("%w: several stores are named %q", memento.ErrConflict, name),
-		`use the ID; "memento stores list --all" lists the IDs`)
+	return memento.StoreInfo{}, manyStores(name, found)
+}
+
+// manyStores returns the error for a name that several stores have.
+func manyStores(name string, found []memento.StoreInfo) error {
+	const shown = 5
+	var ids []string
+	for _, info := range found[:min(len(found), shown)] {
+		ids = append(ids, string(info.ID))
+	}
+	return hint(reworded(memento.ErrConflict, "%d stores are named %q", len(found), name), "choose one by its ID: %s", strings.Join(ids, ", "))
 }
 
 // withFound opens the selected backend, finds a store in it, and calls do.

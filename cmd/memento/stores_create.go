@@ -49,7 +49,7 @@ func (a *app) storesCreateCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&description, "description", "", "description of the store; agents see it")
-	c.Flags().StringArrayVar(&metadata, "metadata", nil, "a pair key=value (can be repeated)")
+	c.Flags().StringArrayVar(&metadata, "metadata", nil, "a pair `KEY=VALUE`; can be repeated")
 	limits.add(c)
 	settings.add(c, false)
 	return c

@@ -20,8 +20,11 @@ func (a *app) storesListCommand() *cobra.Command {
 			return a.withBackend(cmd.Context(), func(b memento.Backend) error {
 				none := true
 				for info, err := range b.ListStores(cmd.Context(), a.workspace(), memento.StoreListOptions{IncludeArchived: all}) {
-					if err == nil {
+					if err == nil && none {
 						none = false
+						err = a.header("%-35s  %-16s  %6s  %7s  NAME", "ID", "CREATED", "COUNT", "SIZE")
+					}
+					if err == nil {
 						err = a.storeLine(info)
 					}
 					if err != nil {
