@@ -17,10 +17,16 @@ import (
 )
 
 // chosenBackend returns the URL of the selected backend: of --backend, else of
-// MEMENTO_BACKEND, else of the default SQLite file.
+// MEMENTO_BACKEND, else of the profile in use, else of the default SQLite file.
 func (a *app) chosenBackend() (string, error) {
 	if url := cmp.Or(a.backendURL, os.Getenv("MEMENTO_BACKEND")); url != "" {
 		return url, nil
+	}
+	switch p, name, err := a.usedProfile(); {
+	case err != nil:
+		return "", err
+	case name != "":
+		return p.Backend, nil
 	}
 	dir, err := dataDir()
 	if err != nil {
@@ -36,7 +42,7 @@ func (a *app) workspace() memento.Workspace {
 
 // givenWorkspace returns the workspace of --workspace or MEMENTO_WORKSPACE; "" for none.
 func (a *app) givenWorkspace() memento.Workspace {
-	return memento.Workspace(cmp.Or(a.workspaceName, os.Getenv("MEMENTO_WORKSPACE")))
+	return memento.Workspace(cmp.Or(a.workspaceName, os.Getenv("MEMENTO_WORKSPACE"), a.fromProfile(func(p profile) string { return p.Workspace })))
 }
 
 // withBackend opens the selected backend, which must exist, calls do, and closes it.
@@ -238,7 +244,7 @@ func (a *app) openNamed(ctx context.Context, b memento.Backend, spec memento.Sto
 
 // chosenStore returns the name or ID of the selected store.
 func (a *app) chosenStore() string {
-	return cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), "default")
+	return cmp.Or(a.storeName, os.Getenv("MEMENTO_STORE"), a.fromProfile(func(p profile) string { return p.Store }), "default")
 }
 
 func isStoreID(name string) bool { return strings.HasPrefix(name, "memstore_") }

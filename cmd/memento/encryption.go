@@ -78,7 +78,7 @@ func (a *app) namesEncrypted(keys bool, flag string) (bool, error) {
 
 // encryptionPath returns the path of the key file from the flag or the environment.
 func (a *app) encryptionPath() string {
-	return cmp.Or(a.encryptionFile, os.Getenv(encryptionFileVariable))
+	return cmp.Or(a.encryptionFile, os.Getenv(encryptionFileVariable), a.fromProfile(func(p profile) string { return p.EncryptionKeys }))
 }
 
 // encryptionKeys returns the keys in the key file, else those in the environment, else nil.

@@ -25,7 +25,7 @@ func (a *app) missingBackend(url string, err error) error {
 	if scheme == "dir" {
 		what = "folder"
 	}
-	if a.backendURL == "" && os.Getenv("MEMENTO_BACKEND") == "" {
+	if a.backendURL == "" && os.Getenv("MEMENTO_BACKEND") == "" && a.fromProfile(func(p profile) string { return p.Backend }) == "" {
 		return hint(reworded(err, "there are no memories yet: the %s %s does not exist", what, path), "%s", creators)
 	}
 	err = reworded(err, "the %s %s does not exist", what, path)

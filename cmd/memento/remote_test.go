@@ -37,6 +37,7 @@ var notOnServers = map[string]string{
 	"doctor.txtar":     "is about what keeps memories",
 	"encryption.txtar": "is about what is kept in files",
 	"keys.txtar":       "makes keys of several workspaces, which only a file has; testdata/server has another",
+	"profile.txtar":    "is about files of the user",
 	"missing.txtar":    "is about files and folders that do not exist",
 }
 

@@ -62,6 +62,8 @@ type app struct {
 	storeName     string
 	json          bool
 	quiet         bool
+	profile       *profile // once it was read; see usedProfile
+	profileName   string
 	version       bool // --version without a command
 }
 
@@ -141,7 +143,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand(), a.syncCommand())
 	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.restoreBackupCommand(), a.copyCommand(), a.doctorCommand())
 	add(serving, a.serveCommand(), a.configCommand(), a.keysCommand())
-	add(other, a.versionCommand())
+	add(other, a.profileCommand(), a.versionCommand())
 	root.AddCommand(exitCodesTopic(), flagsTopic(), a.manCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetUsageFunc(usageText)

@@ -15,7 +15,7 @@ func (a *app) serverKey(_, host, port string) (string, error) {
 	if key := strings.TrimSpace(os.Getenv("MEMENTO_KEY")); key != "" {
 		return key, nil
 	}
-	if path := cmp.Or(a.keyFile, os.Getenv("MEMENTO_KEY_FILE")); path != "" {
+	if path := cmp.Or(a.keyFile, os.Getenv("MEMENTO_KEY_FILE"), a.fromProfile(func(p profile) string { return p.KeyFile })); path != "" {
 		return readKeyFile(path)
 	}
 	path, err := keyFile(host, port)
