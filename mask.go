@@ -507,6 +507,7 @@ func errorPaths(err error) iter.Seq[string] {
 		}
 	}
 }
+
 // Masked returns what Apply would write for contents at p: the text after masking, and
 // what was replaced in it. Nothing is written. It compares texts from outside with those
 // in the store, and it is the dry run of a write as far as secrets are concerned.

@@ -32,7 +32,7 @@ func Example() {
 
 	memory := claude.Tool(store, nil)
 	params := claude.Prepare(anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
-		Model:     anthropic.ModelClaudeSonnet4_5,
+		Model:     anthropic.ModelClaudeSonnet5_5,
 		MaxTokens: 2048,
 		Messages:  []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("I prefer tabs."))},
 	}}, nil)
@@ -85,6 +85,6 @@ func ExampleMemory_Resume() {
 }
 
 func ExampleSupportOf() {
-	fmt.Println(claude.SupportOf(anthropic.ModelClaudeSonnet4_5).Compaction, claude.SupportOf(anthropic.ModelClaudeSonnet4_6).Compaction)
+	fmt.Println(claude.SupportOf(anthropic.ModelClaudeHaiku4_5).Compaction, claude.SupportOf(anthropic.ModelClaudeSonnet4_6).Compaction)
 	// Output: false true
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"memento"
-	"memento/backend/memstore"
 )
 
 const workspace = memento.DefaultWorkspace
@@ -47,14 +46,4 @@ func (b *meddler) Apply(ctx context.Context, id memento.StoreID, by memento.Acto
 		f()
 	}
 	return b.Backend.Apply(ctx, id, by, changes)
-}
-
-// meddled returns a store through a meddler, and the same store for the others.
-func meddled() (m *meddler, s, other *memento.Store) {
-	b := memstore.New(nil)
-	m = &meddler{Backend: b}
-	open := func(b memento.Backend) *memento.Store {
-		return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	}
-	return m, open(m), open(b)
 }

@@ -137,9 +137,10 @@ func TestOutcome(t *testing.T) {
 				t.Errorf("outcome %v: %v after %v; want %v after %v", tt.outcome, err, time.Since(began), want, tt.waits)
 			}
 			c.Lock() // until the leader is done
+			batches := len(c.batches)
 			c.Unlock()
-			if len(c.batches) != 1 {
-				t.Errorf("%d batches", len(c.batches))
+			if batches != 1 {
+				t.Errorf("%d batches", batches)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ var (
 	ErrCutOff = errors.New("the answer was cut off")
 	// ErrRefused is returned if Claude declined to answer. What the user wrote is not in
 	// the session any more, because it would be declined again.
-	ErrRefused = errors.New("Claude declined to answer")
+	ErrRefused = errors.New("the model declined to answer")
 )
 
 // maxRounds is how many requests one answer may take.
