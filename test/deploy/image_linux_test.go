@@ -73,7 +73,7 @@ func TestImage(t *testing.T) {
 	}
 	s.remember(t, strings.TrimSpace(string(key)))
 	for _, name := range files(t, root) {
-		if !slices.Contains(before, name) && !strings.HasPrefix(name, "data/memento") {
+		if !slices.Contains(before, name) && !strings.HasPrefix(name, "data/") {
 			t.Errorf("it has written %s", name)
 		}
 	}

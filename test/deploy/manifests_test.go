@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,10 +151,24 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	configured(t, env, filepath.Join(folder, "kubernetes", generated.Files[0]))
+
+	// The server starts as it is configured, on a database of its own, and the command in
+	// kustomization.yaml makes a key.
+	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "MEMENTO_BACKEND=") })
+	serve := command(t, env, "serve", "--config", filepath.Join(folder, "kubernetes", generated.Files[0]),
+		"--address", "127.0.0.1:0", "--metrics", "off", "--shutdown-delay", "0", "--json")
+	s := start(t, serve)
 	for _, probe := range []string{c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path} {
-		s := start(t, command(t, nil, "serve", "--address", "127.0.0.1:0", "--metrics", "off", "--json"))
 		get(t, s.URL+probe)
 	}
+	create := command(t, env, "keys", "create", "me", "--role", "admin")
+	create.Env = serve.Env
+	key, err := create.Output()
+	if err != nil || s.KeyFile != "" {
+		t.Fatalf("the first key is in %q; keys create: %v", s.KeyFile, err)
+	}
+	s.remember(t, strings.TrimSpace(string(key)))
+
 	if mounted := c.VolumeMounts[0].MountPath + "/" + generated.Files[0]; !strings.Contains(strings.Join(c.Args, " "), mounted) {
 		t.Errorf("the server does not read %s: %v", mounted, c.Args)
 	}
