@@ -68,6 +68,9 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("%s has changed: %q, %v", name, got, err)
 		}
 	}
+	if len(p.last.Pending) > 0 {
+		t.Errorf("pending: %q", p.last.Pending)
+	}
 	want := []string{"/becomes large.md: it is larger than a note can be", "/zero: it is not text that a file could have"}
 	if got := p.problems(); !slices.Equal(got, want) {
 		t.Errorf("problems %q", got)
