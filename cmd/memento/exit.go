@@ -61,7 +61,8 @@ func exitCodesTopic() *cobra.Command {
   130  it was interrupted, with Ctrl-C or a signal
 
 "tool" without arguments exits with 0 at the end of its input, even if commands failed:
-their results contain the errors. "maintain" exits with 0 when it is interrupted.`,
+their results contain the errors. "maintain" and "sync --watch" exit with 0 when they are
+interrupted.`,
 	}
 }
 

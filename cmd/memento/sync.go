@@ -39,7 +39,8 @@ with the first note.
 If both sides have changed a note since the last sync, the changes are merged line by line.
 If they are about the same lines, the memory stays as it is, and the file's text is kept on
 both sides as a copy, as in "note (conflict 2026-11-22 laptop).md". A note that was deleted
-on one side and changed on the other is kept.
+on one side and changed on the other is kept. With --watch, the exit code is 0 when it is
+interrupted.
 
 Hidden files and folders, links, and files that are not UTF-8 text, such as images, are left
 alone, and so are notes that are larger than the store allows. Secrets are masked in the
@@ -114,6 +115,7 @@ func (a *app) sync(ctx context.Context, dir string, f *syncFlags) (err error) {
 		return err
 	}
 	p := &syncPrinter{app: a, syncFlags: f, problems: map[string]bool{}}
+	p.show, p.hide = a.progress("syncing")
 	opts.Report = p.action
 	s, err := foldersync.Open(dir, store, state, opts)
 	if err != nil {
@@ -121,10 +123,13 @@ func (a *app) sync(ctx context.Context, dir string, f *syncFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if f.watch {
+		a.say("syncing %s with store %s until interrupted", line(dir), line(a.chosenStore()))
 		err = s.Watch(ctx, f.every.value, p.watched)
 	} else {
 		var result foldersync.Result
-		if result, err = s.Sync(ctx); err == nil {
+		result, err = s.Sync(ctx)
+		p.hide()
+		if err == nil {
 			err = p.result(result)
 		} else if ctx.Err() != nil {
 			err = hint(ctx.Err(), "run the command again to complete the sync")

@@ -16,6 +16,10 @@ type syncPrinter struct {
 	*syncFlags
 	problems map[string]bool // that were printed already
 	failed   error           // of writing to standard output
+
+	done int            // number of actions
+	show func(done int) // shows it on a terminal; nil without one
+	hide func()
 }
 
 // A syncActionJSON is one thing that was done, or with --dry-run would be done.
@@ -68,12 +72,18 @@ func (p *syncPrinter) action(x foldersync.Action) {
 		return
 	}
 	if len(x.Masked) > 0 {
+		p.hide()
 		p.say("note: masked %s in the store's %s; the file keeps it", kindsOf(x.Masked), line(string(x.Path)))
 	}
 	plain := (x.Kind == foldersync.Upload || x.Kind == foldersync.Download) && !x.Kept
+	p.done++
 	if plain && !p.syncFlags.watch && !p.dryRun {
+		if p.show != nil {
+			p.show(p.done)
+		}
 		return
 	}
+	p.hide()
 	p.say("%s", describeSync(&x, p.dryRun))
 }
 
