@@ -76,6 +76,10 @@ func refusedCall(id string, err error) (Call, error) {
 	return Call{ID: id, refused: err}, err
 }
 
+// Command returns the command of the call: "view", "create", "str_replace", "insert",
+// "delete" or "rename"; "" if the call was refused by ParseCall.
+func (c Call) Command() string { return c.command }
+
 // Writes reports whether the call may change memories. One that was refused by
 // ParseCall changes nothing.
 func (c Call) Writes() bool { return c.run != nil && c.command != "view" }

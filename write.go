@@ -20,7 +20,9 @@ type Receipt struct {
 }
 
 // Apply makes the changes atomically; see [Memories.Apply]. It creates a store that was
-// opened by name. Contents are masked first, as the store's settings say.
+// opened by name. Contents are masked first, as the store's settings say. When Apply
+// returns without an error, the backend has made the changes durable: the comment of its
+// package says how.
 //
 // Further errors: ErrSensitive, ErrNoDetector.
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {

@@ -55,12 +55,14 @@ type Options struct {
 	// can only be written to stores that have this set to off.
 	Detector memento.Detector
 
-	// Observe is called after each store operation, Requested after each request, and
-	// StoreEvent when a store was created, archived or deleted here. They must return
-	// quickly. Nil functions are not called.
+	// Observe is called after each store operation, ToolCalled after each call of the memory
+	// tool, Requested after each request, and StoreEvent when a store was created, archived
+	// or deleted here. The context is the request's. They must return quickly. Nil functions
+	// are not called.
 	Observe    func(context.Context, memento.Observation)
+	ToolCalled func(context.Context, ToolCall)
 	Requested  func(context.Context, Request)
-	StoreEvent func(StoreEvent)
+	StoreEvent func(context.Context, StoreEvent)
 
 	// Logger receives internal errors, which clients only see as "internal error"; nil
 	// means no log. Contents of memories and credentials are never logged.
@@ -118,6 +120,17 @@ type Request struct {
 	UserAgent string     // as the client says, in at most 200 printable bytes
 	ErrorType string     // as answered; "" if it is none
 	Retries   string     // of the client, as it says
+}
+
+// A ToolCall describes a call of the memory tool that has been executed. One that was
+// answered from the results of an earlier request is not reported again.
+type ToolCall struct {
+	Command string // as of [memento.Call.Command]; "" if the call was malformed
+	Store   memento.StoreID
+	Start   time.Time
+	Took    time.Duration
+	Refused bool  // whether the agent was answered with an error
+	Err     error // the storage's fault, if that was the reason
 }
 
 // A StoreEvent reports that a store was created, archived or deleted.
@@ -200,8 +213,8 @@ func (a *API) observe(ctx context.Context, o memento.Observation) {
 	}
 }
 
-func (a *API) sendStoreEvent(kind string, ws memento.Workspace, id memento.StoreID) {
+func (a *API) sendStoreEvent(ctx context.Context, kind string, ws memento.Workspace, id memento.StoreID) {
 	if a.opts.StoreEvent != nil {
-		a.opts.StoreEvent(StoreEvent{Type: "memory_store." + kind, Store: id, Workspace: ws, At: a.opts.Now()})
+		a.opts.StoreEvent(ctx, StoreEvent{Type: "memory_store." + kind, Store: id, Workspace: ws, At: a.opts.Now()})
 	}
 }

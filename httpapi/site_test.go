@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -76,7 +77,7 @@ func (s *site) as(ws memento.Workspace, role apikey.Role) *caller {
 	return &caller{url: s.url, key: secret, keyID: string(k.ID)}
 }
 
-func (s *site) happened(e httpapi.StoreEvent) {
+func (s *site) happened(_ context.Context, e httpapi.StoreEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)

@@ -81,7 +81,7 @@ func (a *API) createStore(c *call) error {
 	if err != nil {
 		return err
 	}
-	a.sendStoreEvent("created", c.who.Workspace, info.ID)
+	a.sendStoreEvent(c.context(), "created", c.who.Workspace, info.ID)
 	return c.answer(wire.FromStore(info))
 }
 
@@ -120,7 +120,7 @@ func (a *API) storeByName(c *call) error {
 		if err != nil {
 			return err
 		}
-		a.sendStoreEvent("created", c.who.Workspace, info.ID)
+		a.sendStoreEvent(c.context(), "created", c.who.Workspace, info.ID)
 		return c.answer(wire.FromStore(info))
 	}
 }
@@ -216,7 +216,7 @@ func (a *API) updateStore(c *call) error {
 		return err
 	}
 	if u.Archive && !info.UpdatedAt.Equal(u.IfUpdatedAt) { // archived by this request: an archived store does not change any more
-		a.sendStoreEvent("archived", c.who.Workspace, info.ID)
+		a.sendStoreEvent(c.context(), "archived", c.who.Workspace, info.ID)
 	}
 	return c.answer(wire.FromStore(info))
 }
@@ -256,7 +256,7 @@ func (a *API) archiveStore(c *call) error {
 		if err != nil {
 			return err
 		}
-		a.sendStoreEvent("archived", c.who.Workspace, info.ID)
+		a.sendStoreEvent(c.context(), "archived", c.who.Workspace, info.ID)
 		return c.answer(wire.FromStore(info))
 	}
 }
@@ -277,7 +277,7 @@ func (a *API) deleteStore(c *call) error {
 		return err
 	}
 	a.changes.notify(memento.StoreID(id)) // ends the streams of the store
-	a.sendStoreEvent("deleted", c.who.Workspace, memento.StoreID(id))
+	a.sendStoreEvent(c.context(), "deleted", c.who.Workspace, memento.StoreID(id))
 	return c.answer(wire.Deleted{ID: id, Type: "memory_store_deleted"})
 }
 

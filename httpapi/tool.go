@@ -22,7 +22,7 @@ const (
 // is answered with a tool_result block; a list of these, which is answered with a
 // list; or an object with such a list as calls. A call that the tool refuses is not an
 // error of the request: its block says so.
-func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
+func (a *API) runTool(c *call, store *memento.Store, id memento.StoreID) error {
 	q := c.query()
 	session := q.text("session_id")
 	if q.err != nil {
@@ -64,13 +64,13 @@ func (a *API) runTool(c *call, store *memento.Store, _ memento.StoreID) error {
 	var results []memento.ResultBlock
 	if key, ok := c.idempotencyKey(session, text, calls); ok && writes > 0 {
 		results, err = a.idempotency.do(c.context(), key, text, isRetry(c.r), a.opts.Now(), func(ctx context.Context) []memento.ResultBlock {
-			return execute(ctx, tool, calls)
+			return a.execute(ctx, tool, id, calls)
 		})
 		if err != nil {
 			return err
 		}
 	} else {
-		results = execute(c.context(), tool, calls)
+		results = a.execute(c.context(), tool, id, calls)
 	}
 	if slices.ContainsFunc(results, func(r memento.ResultBlock) bool { return r.IsError }) {
 		// A deleted store is an error of the request: it does not concern the agent.
@@ -104,11 +104,17 @@ func parseCalls(raw []json.RawMessage) (calls []memento.Call, writes int) {
 	return calls, writes
 }
 
-// execute executes calls in their order.
-func execute(ctx context.Context, tool *memento.Tool, calls []memento.Call) []memento.ResultBlock {
+// execute executes calls in their order, and reports each.
+func (a *API) execute(ctx context.Context, tool *memento.Tool, store memento.StoreID, calls []memento.Call) []memento.ResultBlock {
 	results := make([]memento.ResultBlock, 0, len(calls))
 	for _, call := range calls {
+		start := time.Now()
 		r := tool.RunCall(ctx, call)
+		if a.opts.ToolCalled != nil {
+			a.opts.ToolCalled(ctx, ToolCall{
+				Command: call.Command(), Store: store, Start: start, Took: time.Since(start), Refused: r.IsError, Err: r.Err,
+			})
+		}
 		r.Err = nil // the tool has logged it; nothing else is done with it here
 		results = append(results, r)
 	}

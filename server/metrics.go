@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -35,6 +36,7 @@ type metrics struct {
 	writtenBytes  prometheus.Counter
 	versions      prometheus.Counter
 	maskings      *prometheus.CounterVec // kind
+	toolCalls     *prometheus.CounterVec // command, outcome
 
 	maintenances    *prometheus.CounterVec // outcome
 	expired         prometheus.Counter
@@ -87,6 +89,8 @@ func newMetrics(version string) *metrics {
 	m.writtenBytes = counter("store_written_bytes_total", "Bytes of content in new versions.")
 	m.versions = counter("store_versions_total", "Versions made.")
 	m.maskings = counters("maskings_total", "Secrets and personal data that were masked before a write.", "kind")
+
+	m.toolCalls = counters("tool_calls_total", "Calls of the memory tool: ok, refused with an answer for the agent, or failed for another outcome of the storage.", "command", "outcome")
 
 	m.maintenances = counters("maintenance_runs_total", "Maintenance runs of stores, by outcome.", "outcome")
 	m.expired = counter("expired_memories_total", "Memories that expired.")
@@ -155,6 +159,19 @@ func (m *metrics) observed(_ context.Context, o memento.Observation) {
 	for _, found := range o.Receipt.Masked {
 		m.maskings.WithLabelValues(found.Kind).Inc() // bounded: kinds are defined by the detector's rules
 	}
+}
+
+// toolCalled counts a call of the memory tool. Its outcome is "ok", "refused" if the agent
+// has to do something else, or that of the storage that failed.
+func (m *metrics) toolCalled(_ context.Context, c httpapi.ToolCall) {
+	result := "ok"
+	switch {
+	case c.Err != nil:
+		result = outcomeOf(c.Err)
+	case c.Refused:
+		result = "refused"
+	}
+	m.toolCalls.WithLabelValues(cmp.Or(c.Command, "malformed"), result).Inc()
 }
 
 // outcomeOf returns the outcome of a backend call as one word. Only "error" and

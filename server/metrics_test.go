@@ -4,15 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"memento"
+	"memento/apikey"
+	"memento/backend/memstore"
 	"memento/httpapi"
 	"memento/test/proctest"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
@@ -77,6 +84,139 @@ func TestMetrics(t *testing.T) {
 		if strings.HasPrefix(p.Metric, "memento_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
+	}
+}
+
+// Each call of the memory tool is counted by its command and by what came of it; a retry
+// that is answered from the first attempt is not. A command that a caller made up is no label.
+func TestToolCallMetrics(t *testing.T) {
+	r := start(t, testConfig())
+	store := r.newStore()
+	tool := func(body string, headers ...string) {
+		t.Helper()
+		if a := r.ask("POST", store+"/tool", r.key, body, headers...); a.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s", a.StatusCode, a.text)
+		}
+	}
+	tool(`[{"command":"create","path":"/memories/a.md","file_text":"x"},{"command":"view","path":"/memories"},{"command":"view","path":"/memories/none"}]`)
+	tool(`{"command":"canary","path":"/memories/a.md"}`)
+	tool(`{"command":"delete"}`)
+	use := `{"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"insert","path":"/memories/a.md","insert_line":1,"insert_text":"y"}}`
+	tool(use)
+	tool(use, "X-Stainless-Retry-Count", "1")
+	text := r.scrape()
+	for _, want := range []string{
+		`memento_tool_calls_total{command="create",outcome="ok"} 1`,
+		`memento_tool_calls_total{command="view",outcome="ok"} 1`,
+		`memento_tool_calls_total{command="view",outcome="refused"} 1`,
+		`memento_tool_calls_total{command="malformed",outcome="refused"} 2`,
+		`memento_tool_calls_total{command="insert",outcome="ok"} 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "canary") {
+		t.Error("a label has what a caller chose")
+	}
+}
+
+// A call that fails because of the storage counts by that, not as a refusal.
+func TestToolCallFails(t *testing.T) {
+	b := memstore.New(nil)
+	r := startOn(t, testConfig(), failing{b})
+	store := r.newStore()
+	if a := r.ask("POST", store+"/tool", r.key, `{"command":"view","path":"/memories"}`); !strings.Contains(a.text, `"is_error":true`) {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+	if text := r.scrape(); !strings.Contains(text, `memento_tool_calls_total{command="view",outcome="unavailable"} 1`) {
+		t.Error(text)
+	}
+}
+
+// failing is a backend whose memories cannot be listed.
+type failing struct{ *memstore.Backend }
+
+func (failing) List(context.Context, memento.StoreID, memento.ListOptions) iter.Seq2[memento.Entry, error] {
+	return func(yield func(memento.Entry, error) bool) { yield(memento.Entry{}, memento.ErrUnavailable) }
+}
+
+// A scrape shows how much all workspaces have, archived stores included.
+func TestInventory(t *testing.T) {
+	r := start(t, testConfig())
+	store := r.newStore()
+	r.do("POST", store+"/memories", `{"path":"/a.md","content":"12345"}`)
+	r.do("POST", r.newStore()+"/archive", "")
+	other := r.addKey("other", apikey.RoleAdmin)
+	a := r.ask("POST", "/v1/memory_stores", other, `{"name":"notes"}`)
+	if _, err := memento.OpenNamed(r.backend, "other", memento.StoreSpec{Name: "notes"}, nil).Info(t.Context()); err != nil || a.StatusCode != http.StatusOK {
+		t.Fatal(err, a.text)
+	}
+	proctest.Until(t, "everything is counted", func() bool { // beside the scrapes
+		text := r.scrape()
+		for _, want := range []string{
+			`memento_stores{state="active"} 2`, `memento_stores{state="archived"} 1`, `memento_memories 1`, `memento_memories_bytes 5`,
+		} {
+			if !strings.Contains(text, want+"\n") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// A count that would be too soon is not made, one that fails keeps the last, and none is
+// running, or begins, after close.
+func TestInventoryBounds(t *testing.T) {
+	var calls atomic.Int32
+	begun, fail := make(chan bool, 1), errors.New("fault")
+	b := memstore.New(nil)
+	t.Cleanup(func() { b.Close() })
+	n := newInventory(b, func(ctx context.Context) (map[memento.Workspace]bool, error) {
+		switch calls.Add(1) {
+		case 1:
+			return map[memento.Workspace]bool{memento.DefaultWorkspace: true}, nil
+		case 2:
+			return nil, fail
+		default:
+			begun <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	}, slog.New(slog.DiscardHandler))
+	collect := func() (got int) {
+		found := make(chan prometheus.Metric, 10)
+		n.Collect(found)
+		return len(found)
+	}
+	again := func() {
+		n.mu.Lock()
+		n.next = time.Time{}
+		n.mu.Unlock()
+	}
+	if got := collect(); got != 0 {
+		t.Errorf("%d values before the first count", got)
+	}
+	n.running.Wait()
+	if got := collect(); got != 4 || calls.Load() != 1 {
+		t.Errorf("%d values, after %d counts; want 4 after 1", got, calls.Load())
+	}
+	again()
+	collect()
+	n.running.Wait()
+	if got := collect(); got != 4 || calls.Load() != 2 {
+		t.Errorf("%d values, after %d counts of which the last failed; want 4 after 2", got, calls.Load())
+	}
+	again()
+	collect()
+	<-begun
+	n.close()
+	n.running.Wait()
+	again()
+	collect()
+	n.running.Wait()
+	if calls.Load() != 3 {
+		t.Errorf("%d counts; want none after close", calls.Load())
 	}
 }
 

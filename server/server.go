@@ -44,6 +44,7 @@ type Server struct {
 	certs       *certificates // nil without TLS
 	hooks       *webhooks
 	maintenance *maintainer
+	inventory   *inventory
 	budget      int64 // bytes of memory that requests may use
 
 	main, metricsListener, pprof net.Listener // the latter two may be nil
@@ -103,6 +104,7 @@ func New(c Config, d Deps) (*Server, error) {
 		backend: d.Backend, interval: c.Maintenance.Interval, logger: s.logger, metrics: s.metrics, health: s.health,
 		keeper: maintenance.New(d.Backend, maintenance.Options{Now: d.Now, Elapsed: d.Elapsed, Share: c.Maintenance.Share}),
 	}
+	s.inventory = newInventory(d.Backend, s.maintenance.workspaces, s.logger)
 	profile, err := memento.ProfileNamed(c.Tool.Profile)
 	if err != nil {
 		return nil, err
@@ -110,7 +112,8 @@ func New(c Config, d Deps) (*Server, error) {
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
 		Observe:    s.observed,
-		StoreEvent: func(e httpapi.StoreEvent) { s.hooks.tell(e) },
+		ToolCalled: s.metrics.toolCalled,
+		StoreEvent: s.storeChanged,
 		Requested:  s.requested,
 
 		StrictBetas: c.StrictBetas, RedactRole: c.RedactRole, Hosts: c.apiHosts(), Origins: c.Origins, Proxy: httpapi.Proxy(c.Proxy),
@@ -122,7 +125,7 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.metrics.registry.MustRegister(loads{s.api})
+	s.metrics.registry.MustRegister(loads{s.api}, s.inventory)
 	if c.TLS.CertFile != "" {
 		if s.certs, err = newCertificates(c.TLS, d.Now, s.logger, s.metrics); err != nil {
 			return nil, ConfigErrors{c.SettingError("tls.cert_file", "%v", err)}
@@ -172,6 +175,7 @@ func (s *Server) Reload(c Config) {
 func (s *Server) Close() {
 	s.closeListeners()
 	s.api.Close()
+	s.inventory.close()
 	ended, end := context.WithCancel(context.Background())
 	end()
 	s.hooks.close(ended)
@@ -184,6 +188,12 @@ func (s *Server) requested(ctx context.Context, r httpapi.Request) {
 	s.traces.requested(ctx, r)
 	s.maintenance.note(r.Principal.Workspace)
 	logRequest(ctx, s.logger, r)
+}
+
+// storeChanged is called for every store that was created, archived or deleted.
+func (s *Server) storeChanged(ctx context.Context, e httpapi.StoreEvent) {
+	s.hooks.tell(e)
+	s.traces.storeChanged(ctx, e)
 }
 
 // observed is called for every call of a store to the backend.

@@ -128,11 +128,79 @@ func (t *traces) observed(ctx context.Context, o memento.Observation) {
 	outcome := outcomeOf(o.Err)
 	_, span := t.tracer.Start(ctx, "memento "+o.Op, trace.WithTimestamp(o.Start), trace.WithAttributes(
 		attribute.String("memento.op", o.Op),
-		attribute.String("memento.outcome", outcome)))
+		attribute.String("memento.outcome", outcome),
+		attribute.String(genAIStore, string(o.Store))))
+	span.SetAttributes(memoryOperation(o)...)
+	if o.Err != nil {
+		span.SetAttributes(attribute.String("error.type", outcome))
+	}
 	if outcome == "error" {
 		span.SetStatus(codes.Error, "")
 	}
 	span.End(trace.WithTimestamp(o.Start.Add(o.Took)))
+}
+
+// The attributes of operations on memory in OpenTelemetry's semantic conventions for
+// generative AI, whose status is "development". The text of queries, which is opt-in there,
+// is never recorded.
+const (
+	genAIOperation = "gen_ai.operation.name"
+	genAIStore     = "gen_ai.memory.store.id"
+	genAIRecord    = "gen_ai.memory.record.id"
+)
+
+// memoryOperation returns the operation of a call, and the memory if it is about one. There
+// are none for reads other than searches, which the conventions do not name.
+func memoryOperation(o memento.Observation) (about []attribute.KeyValue) {
+	operation := ""
+	switch {
+	case o.Op == "search":
+		operation = "search_memory"
+	case o.Op == "import", o.Op == "apply" && o.Err != nil: // what it would have done is not known
+		operation = "upsert_memory"
+	case o.Op == "apply":
+		for i, v := range o.Receipt.Versions {
+			if one := operationOf(v); i == 0 {
+				operation = one
+			} else if one != operation {
+				operation = "upsert_memory"
+			}
+		}
+	}
+	if operation != "" {
+		about = append(about, attribute.String(genAIOperation, operation))
+	}
+	if len(o.Receipt.Versions) == 1 {
+		about = append(about, attribute.String(genAIRecord, string(o.Receipt.Versions[0].Memory)))
+	}
+	return about
+}
+
+// operationOf returns the name of what a version did to its memory.
+func operationOf(v memento.Version) string {
+	switch v.Operation {
+	case memento.Created:
+		return "create_memory"
+	case memento.Deleted:
+		return "delete_memory"
+	default:
+		return "update_memory"
+	}
+}
+
+// storeChanged adds the creation or deletion of a store to the span of its request.
+func (t *traces) storeChanged(ctx context.Context, e httpapi.StoreEvent) {
+	if t == nil {
+		return
+	}
+	about := []attribute.KeyValue{attribute.String(genAIStore, string(e.Store))}
+	switch e.Type {
+	case "memory_store.created":
+		about = append(about, attribute.String(genAIOperation, "create_memory_store"))
+	case "memory_store.deleted":
+		about = append(about, attribute.String(genAIOperation, "delete_memory_store"))
+	}
+	trace.SpanFromContext(ctx).SetAttributes(about...)
 }
 
 // close sends the remaining spans.

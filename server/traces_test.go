@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -80,6 +81,8 @@ func TestTraces(t *testing.T) {
 			r.ask("POST", store+"/memories", r.key, `{"path":"/canary.md","content":"canary"}`,
 				"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 			r.ask("GET", store+"/search?query=canary", r.key, "")
+			r.ask("POST", store+"/tool", r.key, `{"command":"delete","path":"/memories/canary.md"}`)
+			r.do("DELETE", store, "")
 			if err := r.stop(); err != nil { // which sends what is left
 				t.Fatal(err)
 			}
@@ -95,15 +98,27 @@ func TestTraces(t *testing.T) {
 				t.Errorf("the header of the variable is %q", team)
 			}
 			var create, apply *tracev1.Span
+			operations := map[string]string{} // of OpenTelemetry's conventions, by the span's name
 			for _, s := range to.spans {
 				if strings.Contains(s.String(), "canary") || strings.Contains(s.String(), r.key) {
 					t.Errorf("a span has what it should not: %s", s)
+				}
+				if about := attributes(s); about["gen_ai.operation.name"] != "" {
+					operations[s.Name] += about["gen_ai.operation.name"] + " "
+					if id := about["gen_ai.memory.store.id"]; id != strings.TrimPrefix(store, "/v1/memory_stores/") {
+						t.Errorf("%s is about the store %q", s.Name, id)
+					}
+					if id := about["gen_ai.memory.record.id"]; strings.HasPrefix(id, "mem_") != (s.Name == "memento apply") {
+						t.Errorf("%s is about the memory %q", s.Name, id)
+					}
 				}
 				switch s.Name {
 				case "POST /v1/memory_stores/{store}/memories":
 					create = s
 				case "memento apply":
-					apply = s
+					if apply == nil {
+						apply = s
+					}
 				}
 			}
 			if create == nil || apply == nil {
@@ -111,6 +126,12 @@ func TestTraces(t *testing.T) {
 			}
 			if id := hex.EncodeToString(create.TraceId); id != "0af7651916cd43dd8448eb211c80319c" || hex.EncodeToString(create.ParentSpanId) != "b7ad6b7169203331" {
 				t.Errorf("the caller's trace is not taken over: %s", create)
+			}
+			if diff := cmp.Diff(map[string]string{
+				"POST /v1/memory_stores": "create_memory_store ", "DELETE /v1/memory_stores/{store}": "delete_memory_store ",
+				"memento apply": "create_memory delete_memory ", "memento search": "search_memory ",
+			}, operations); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
 			}
 			if string(apply.ParentSpanId) != string(create.SpanId) || create.Kind != tracev1.Span_SPAN_KIND_SERVER {
 				t.Errorf("%s is not below %s", apply, create)

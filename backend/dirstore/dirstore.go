@@ -100,6 +100,7 @@ var (
 	_ backend.WorkspaceLister = (*Backend)(nil)
 	_ backend.NoteKeeper      = (*Backend)(nil)
 	_ backend.ReadyChecker    = (*Backend)(nil)
+	_ backend.MetricSource    = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a folder. See [Open].
@@ -138,6 +139,7 @@ type database interface {
 	backend.NoteKeeper
 	backend.ReadyChecker
 	backend.SealedImporter
+	backend.MetricSource
 }
 
 // Options are the options of [Open]; nil means all defaults.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memento"
+	"memento/backend"
 	"memento/internal/reserve"
 
 	"zombiezen.com/go/sqlite"
@@ -57,6 +58,9 @@ func (b *Backend) openIndexFull(path string) (*fileIndex, error) {
 	}
 	return &fileIndex{conn: conn}, nil
 }
+
+// Metrics implements [backend.MetricSource], with those of the database.
+func (b *Backend) Metrics() []backend.Metric { return b.db.Metrics() }
 
 // Ready implements [backend.ReadyChecker].
 func (b *Backend) Ready(ctx context.Context) error {

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"errors"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -157,13 +156,7 @@ func (s *diskSpace) onLogCopied() {
 	}
 }
 
-func (s *diskSpace) fileSize() int64 {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
+func (s *diskSpace) fileSize() int64 { return sizeOf(s.path) }
 
 // withReserve releases the reserve, runs do, and fills the reserve again as far as
 // possible. Only one process does this at a time. If the others take longer than timeout,
