@@ -23,7 +23,7 @@ func (p *pair) crash(at int) (crashed bool) {
 	s, err := Open(p.dir, p.store, p.state, &p.opts)
 	p.do(err)
 	defer s.Close() // releases the lock, as the end of a process does
-	s.settling = 0
+	s.settling, s.folder.plain = 0, p.plain
 	n := 0
 	s.step = func(string) {
 		if n++; n > at {
@@ -67,8 +67,16 @@ func (p *pair) scenario() {
 }
 
 // Wherever a sync is interrupted, the next one completes it, with the same result.
-func TestCrash(t *testing.T) {
+func TestCrash(t *testing.T)       { testCrash(t, false) }
+func TestEditBetween(t *testing.T) { testEditBetween(t, false) }
+
+// The same on systems that cannot exchange two files.
+func TestCrashWithoutExchange(t *testing.T)       { testCrash(t, true) }
+func TestEditBetweenWithoutExchange(t *testing.T) { testEditBetween(t, true) }
+
+func testCrash(t *testing.T, plain bool) {
 	whole := newPair(t, newStore(t))
+	whole.plain = plain
 	whole.scenario()
 	whole.do(whole.try())
 	want := whole.files()
@@ -79,6 +87,7 @@ func TestCrash(t *testing.T) {
 	steps := 0
 	for at := 0; ; at++ {
 		p := newPair(t, newStore(t))
+		p.plain = plain
 		p.scenario()
 		if !p.crash(at) {
 			break
@@ -99,12 +108,13 @@ func TestCrash(t *testing.T) {
 
 // Edits of all notes that are made between any two steps are not lost, in the folder or
 // in the store.
-func TestEditBetween(t *testing.T) {
+func testEditBetween(t *testing.T, plain bool) {
 	names := []string{"merge.md", "clash.md", "up.md", "down.md", "gone here.md", "gone there.md", "moved here.md", "e/f/there.md", "there.md", "d/here.md", "kept here.md", "g/new.md"}
 	for _, side := range []string{"folder", "store"} {
 		t.Run(side, func(t *testing.T) {
 			for at, ended := 0, false; !ended; at++ {
 				p := newPair(t, newStore(t))
+				p.plain = plain
 				p.scenario()
 				n := 0
 				p.step = func(string) {

@@ -27,6 +27,7 @@ type folder struct {
 	prefix  string // of the names of temporary files
 	journal journal
 	step    func(name string)
+	plain   bool // use no calls that some systems lack: a test of the other ways
 
 	known     map[string]known // by name, what the last scan read
 	displaced []displaced      // files that were displaced in this round

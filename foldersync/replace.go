@@ -134,7 +134,7 @@ func (d *folder) replace(p memento.Path, name, old, text string) error {
 // swap exchanges the file with the temporary one. Where the system cannot do that, the
 // file is moved to another temporary name first.
 func (d *folder) swap(x *displaced) error {
-	err := d.exchange(x.temp, x.name)
+	err := d.swapNames(x.temp, x.name)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		if err != nil {
 			return errors.Join(err, d.root.Remove(x.temp), d.journal.forget(x.temp))
@@ -163,7 +163,7 @@ func (d *folder) swap(x *displaced) error {
 // swapBack puts a displaced file back that somebody has changed just before it was
 // displaced. If the new file was changed as well, both are kept: see settle.
 func (d *folder) swapBack(x displaced) error {
-	err := d.exchange(x.temp, x.name)
+	err := d.swapNames(x.temp, x.name)
 	if err == nil {
 		x.old = x.new // what the temporary file should have now
 	}
@@ -224,9 +224,20 @@ func (d *folder) removeEmptied(name string) {
 	}
 }
 
+// swapNames exchanges two files in one step. Errors: errors.ErrUnsupported.
+func (d *folder) swapNames(a, b string) error {
+	if d.plain {
+		return errors.ErrUnsupported
+	}
+	return d.exchange(a, b)
+}
+
 // moveNew renames a file, and fails with fs.ErrExist if there is one of the new name.
 func (d *folder) moveNew(from, to string) error {
-	err := d.renameNew(from, to)
+	err := errors.ErrUnsupported
+	if !d.plain {
+		err = d.renameNew(from, to)
+	}
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}

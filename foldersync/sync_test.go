@@ -33,6 +33,7 @@ type pair struct {
 	did   []string // actions of the last sync
 	last  Result
 	step  func(string)
+	plain bool // see folder.plain
 	slow  bool // whether displaced files are kept as long as by default
 }
 
@@ -112,6 +113,7 @@ func (p *pair) try() error {
 	if p.step != nil {
 		s.step = p.step
 	}
+	s.folder.plain = p.plain
 	if !p.slow {
 		s.settling = 0
 	}
