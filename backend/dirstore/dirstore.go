@@ -112,6 +112,7 @@ type Backend struct {
 	locations *os.Root // locationsFolder in hidden
 	db        database
 	index     *fileIndex
+	scratch   string // the temporary folder that hidden is; "" for one in base
 	path      string // of base, absolute
 	dbPath    string // of the database; the reserve is beside it
 	traits    traits
@@ -160,6 +161,13 @@ type Options struct {
 	// Note, if not nil, is called by Open with what a user should know about where the
 	// memories of this folder are: a sentence without a full stop.
 	Note func(text string)
+
+	// Reading is for callers that write nothing: a folder without a history is not given
+	// one. It is opened with a temporary history, outside of the folder, which Close
+	// removes; so version IDs are good for this Backend only. Writes would leave files
+	// without their history. A folder that has a history, or does not exist, is opened as
+	// without Reading.
+	Reading bool
 
 	traits *traits           // instead of the file system's; for tests
 	hook   func(step string) // see Backend; for tests
@@ -217,7 +225,13 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	if note != "" && o.Note != nil {
 		o.Note(note)
 	}
-	if err := b.openHidden(); err != nil {
+	hiddenPath := filepath.Join(path, filepath.FromSlash(b.place.hidden))
+	if _, missing := b.base.Lstat(filepath.FromSlash(b.place.hidden)); o.Reading && errors.Is(missing, fs.ErrNotExist) {
+		if err := b.openScratch(); err != nil {
+			return err
+		}
+		hiddenPath = b.scratch
+	} else if err := b.openHidden(); err != nil {
 		return err
 	}
 	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
@@ -234,7 +248,6 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	} else if b.traits, err = probe(b.hidden); err != nil {
 		return err
 	}
-	hiddenPath := filepath.Join(path, filepath.FromSlash(b.place.hidden))
 	b.path = path
 	b.dbPath = filepath.Join(hiddenPath, dbFile)
 	if b.index, err = openIndex(b.hidden, hiddenPath); isFull(err) {
@@ -328,6 +341,9 @@ func (b *Backend) closeAll() (err error) {
 		if dir != nil {
 			err = errors.Join(err, dir.Close())
 		}
+	}
+	if b.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(b.scratch))
 	}
 	return err
 }

@@ -125,6 +125,15 @@ func (b *Backend) openHidden() error {
 	return err
 }
 
+// openScratch opens a temporary folder instead of the one with memento's own files.
+func (b *Backend) openScratch() (err error) {
+	if b.scratch, err = os.MkdirTemp("", "memento-reading-"); err != nil { // mode 0700
+		return err
+	}
+	b.hidden, err = os.OpenRoot(b.scratch)
+	return err
+}
+
 // noteNames are the extensions of notes, and of what is beside notes. Other files, such as
 // those of programs, show that a folder is something else.
 var (

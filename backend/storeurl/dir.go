@@ -25,7 +25,7 @@ func openDir(ctx context.Context, l location, o *Options) (memento.Backend, erro
 	if err != nil {
 		return nil, err
 	}
-	b, err := dirstore.Open(ctx, path, &dirstore.Options{Adopted: o.Adopted, Layout: layout, Note: o.Note})
+	b, err := dirstore.Open(ctx, path, &dirstore.Options{Adopted: o.Adopted, Layout: layout, Note: o.Note, Reading: o.Reading})
 	if err != nil {
 		return nil, err // not b, which would be a non-nil Backend
 	}

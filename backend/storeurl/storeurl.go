@@ -94,6 +94,10 @@ type Options struct {
 	// it makes a file, a folder, a schema, or an object in a bucket.
 	Existing bool
 
+	// Reading is for callers that write nothing: it leaves no trace of them, even in a
+	// folder that memento has not seen before. See [dirstore.Options].
+	Reading bool
+
 	// UserAgent identifies the program to servers; "" means "memento".
 	UserAgent string
 }

@@ -53,12 +53,16 @@ func (a *app) withBackend(ctx context.Context, do func(memento.Backend) error) e
 // An access says how to open a backend. The zero value is for commands that read, or that
 // change what is there.
 type access struct {
-	create bool // create the backend if it does not exist: see creating
-	asKept bool // without keys, return encrypted contents as they are stored
+	create  bool // create the backend if it does not exist: see creating
+	reading bool // nothing is written
+	asKept  bool // without keys, return encrypted contents as they are stored
 }
 
 // creating is the access of commands that may be the first on a backend.
 var creating = access{create: true}
+
+// reading is the access of commands that only read.
+var reading = access{reading: true}
 
 // withAccess is withBackend with a choice of access.
 func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backend) error) (err error) {
@@ -125,7 +129,7 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 			}
 		},
 		Key: a.serverKey, UserAgent: "memento/" + strings.Trim(build().Version, "()"),
-		Encryption: e.ring, EncryptNames: e.names, Existing: !e.create, AsKept: e.asKept,
+		Encryption: e.ring, EncryptNames: e.names, Existing: !e.create, Reading: e.reading, AsKept: e.asKept,
 	})
 	if !e.create && errors.Is(err, memento.ErrNotExist) {
 		err = a.missingBackend(url, err)
@@ -150,6 +154,17 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 // withStore opens the selected store, which must exist, calls do, and closes its backend.
 func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) error {
 	return a.withBackend(ctx, func(b memento.Backend) error {
+		s, err := a.openExisting(ctx, b)
+		if err != nil {
+			return err
+		}
+		return do(s)
+	})
+}
+
+// withReadStore is withStore for commands that only read.
+func (a *app) withReadStore(ctx context.Context, do func(*memento.Store) error) error {
+	return a.withAccess(ctx, reading, func(b memento.Backend) error {
 		s, err := a.openExisting(ctx, b)
 		if err != nil {
 			return err

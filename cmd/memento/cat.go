@@ -40,7 +40,7 @@ be older than shown, because earlier versions were pruned or redacted.`,
 			if f.version != "" && len(args) > 1 {
 				return usage("--version needs a single path")
 			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+			return a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 				return a.cat(cmd.Context(), s, args, f)
 			})
 		},

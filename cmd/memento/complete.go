@@ -26,7 +26,7 @@ func (a *app) completePaths(cmd *cobra.Command, _ []string, typed string) ([]str
 	if err != nil {
 		return nil, directive
 	}
-	err = a.withStore(cmd.Context(), func(s *memento.Store) error {
+	err = a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 		for e, err := range s.List(cmd.Context(), memento.ListOptions{Dir: dir, Depth: 1, Brief: true}) {
 			if err != nil || len(found) == maxSuggestions {
 				return err
@@ -49,7 +49,7 @@ func (a *app) completePaths(cmd *cobra.Command, _ []string, typed string) ([]str
 // completeVersions suggests the newest versions.
 func (a *app) completeVersions(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []string
-	err := a.withStore(cmd.Context(), func(s *memento.Store) error {
+	err := a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 		for v, err := range s.Versions(cmd.Context(), memento.VersionListOptions{Limit: 10 * maxSuggestions}) {
 			if err != nil || len(found) == maxSuggestions {
 				return err
@@ -73,7 +73,7 @@ func (a *app) completeVersionsOfPath(cmd *cobra.Command, args []string, typed st
 	}
 	ctx := cmd.Context()
 	var found []string
-	err := a.withStore(ctx, func(s *memento.Store) error {
+	err := a.withReadStore(ctx, func(s *memento.Store) error {
 		p, err := storePath(ctx, s, args[0])
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (a *app) completePathsOrVersions(cmd *cobra.Command, args []string, typed s
 // completeStores suggests names of stores.
 func (a *app) completeStores(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []string
-	err := a.withBackend(cmd.Context(), func(b memento.Backend) error {
+	err := a.withAccess(cmd.Context(), reading, func(b memento.Backend) error {
 		for info, err := range b.ListStores(cmd.Context(), a.workspace(), memento.StoreListOptions{}) {
 			if err != nil || len(found) == maxSuggestions {
 				return err

@@ -38,7 +38,7 @@ The exit code is 1 if there are differences.`,
 			case asOf == "" && isVersionID(args[0]) && len(args) != 2:
 				return usage("give two versions, or a path and up to two versions")
 			}
-			return a.withStore(ctx, func(s *memento.Store) error {
+			return a.withReadStore(ctx, func(s *memento.Store) error {
 				if asOf != "" {
 					return a.diffSince(ctx, s, strings.Join(args, ""), asOf)
 				}

@@ -64,7 +64,7 @@ type writer interface{ Write([]byte) (int, error) }
 func (a *app) exportTo(ctx context.Context, w writer, contentsOnly bool) (sum archive.Summary, err error) {
 	show, end := a.progress("exporting")
 	defer end()
-	err = a.withStore(ctx, func(s *memento.Store) error {
+	err = a.withReadStore(ctx, func(s *memento.Store) error {
 		sum, err = archive.Write(ctx, w, s, &archive.WriteOptions{ContentsOnly: contentsOnly, Progress: show})
 		return err
 	})
@@ -86,7 +86,7 @@ func (a *app) exportFile(ctx context.Context, name string, contentsOnly bool) er
 func (a *app) exportFolder(ctx context.Context, dir string) error {
 	show, end := a.progress("exporting")
 	var sum archive.Summary
-	err := a.withStore(ctx, func(s *memento.Store) (err error) {
+	err := a.withReadStore(ctx, func(s *memento.Store) (err error) {
 		sum, err = archive.WriteFolder(ctx, dir, s, &archive.FolderOptions{Progress: show})
 		return err
 	})

@@ -61,7 +61,7 @@ made, and then every new one until it is interrupted.`,
 			if opts.CreatedTo, err = optionalTime(f.until, a.now()); err != nil {
 				return err
 			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+			return a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 				p := memento.Root
 				if len(args) > 0 {
 					if p, err = storeDir(cmd.Context(), s, args[0]); err != nil {

@@ -52,7 +52,7 @@ each memory, and when it was last read. With --as-of it lists what was there at 
 			if f.sort != "" && !slices.Contains(sortOrders, f.sort) {
 				return usage("--sort is %q; it must be one of %s", f.sort, strings.Join(sortOrders, ", "))
 			}
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+			return a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 				dir := memento.Root
 				if len(args) > 0 {
 					var err error

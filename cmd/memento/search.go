@@ -32,7 +32,7 @@ was there at a time, and lists matches in the order of their paths.`,
 				return usage("--limit is %d; it must be at least 1", limit)
 			}
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *memento.Store) error {
+			return a.withReadStore(ctx, func(s *memento.Store) error {
 				p, err := storeDir(ctx, s, dir)
 				if err != nil {
 					return err

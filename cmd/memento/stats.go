@@ -27,7 +27,7 @@ that more than 80 % of a limit is used.`,
   memento stats --store team --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd.Context(), func(s *memento.Store) error {
+			return a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 				return a.stats(cmd.Context(), s)
 			})
 		},

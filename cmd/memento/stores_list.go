@@ -17,7 +17,7 @@ func (a *app) storesListCommand() *cobra.Command {
   memento stores list --all --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBackend(cmd.Context(), func(b memento.Backend) error {
+			return a.withAccess(cmd.Context(), reading, func(b memento.Backend) error {
 				none := true
 				for info, err := range b.ListStores(cmd.Context(), a.workspace(), memento.StoreListOptions{IncludeArchived: all}) {
 					if err == nil && none {
