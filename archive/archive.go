@@ -4,8 +4,8 @@
 // store and, optionally, its whole history. Any tar program can unpack it, and the
 // memories in it can be read without memento.
 //
-// [WriteFolder] is for exchange with other programs: plain files, contents only. Package
-// importer reads them.
+// [WriteFolder] and [UpdateFolder] are for exchange with other programs: plain files,
+// contents only. Package importer reads them. [WriteGit] writes the history for Git.
 //
 // Reading is all or nothing, and no input is trusted: a hostile archive gives an error and
 // changes nothing.
@@ -44,8 +44,8 @@ type WriteOptions struct {
 	// megabytes; "" means os.TempDir. Only the user can read them.
 	TempDir string
 	// Progress, if not nil, is called after each memory and each version with the number
-	// written so far.
-	Progress func(done int)
+	// read or written so far and, once it is known, the total; 0 until then.
+	Progress func(done, total int)
 	// Collected, if not nil, is called after everything was read from the store, before
 	// the first byte is written.
 	Collected func()

@@ -26,11 +26,16 @@ type FolderOptions struct {
 // Errors: [ErrNotEmpty]; ErrInvalid for a memory whose path the file system cannot hold,
 // with that path in Error.Path; ErrNoStore and those of the store; those of the file
 // system.
-func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *FolderOptions) (sum Summary, err error) {
+func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *FolderOptions) (Summary, error) {
 	progress := func(int) {}
 	if opts != nil && opts.Progress != nil {
 		progress = opts.Progress
 	}
+	return writeFolder(ctx, dir, store, progress, func(memento.Path, string) {})
+}
+
+// writeFolder is WriteFolder, and calls written after each file.
+func writeFolder(ctx context.Context, dir string, store *memento.Store, progress func(done int), written func(memento.Path, string)) (sum Summary, err error) {
 	if _, err := store.Info(ctx); err != nil {
 		return Summary{}, err
 	}
@@ -62,6 +67,7 @@ func WriteFolder(ctx context.Context, dir string, store *memento.Store, opts *Fo
 		if err != nil {
 			return Summary{}, err
 		}
+		written(e.Path, e.Memory.Content)
 		sum.Memories++
 		sum.Bytes += e.Memory.Size
 		progress(sum.Memories)

@@ -26,7 +26,7 @@ func Write(ctx context.Context, w io.Writer, store *memento.Store, opts *WriteOp
 		o = *opts
 	}
 	if o.Progress == nil {
-		o.Progress = func(int) {}
+		o.Progress = func(int, int) {}
 	}
 	if o.Collected == nil {
 		o.Collected = func() {}
@@ -63,7 +63,8 @@ func Write(ctx context.Context, w io.Writer, store *memento.Store, opts *WriteOp
 type writer struct {
 	tar       *tar.Writer
 	manifest  manifest
-	progress  func(int)
+	progress  func(done, total int)
+	total     int // of memories and versions; 0 until it is known
 	collected func()
 	Summary
 }
@@ -90,7 +91,7 @@ func (w *writer) contents(ctx context.Context, store *memento.Store, tempDir str
 		heads = append(heads, h)
 	}
 	w.collected()
-	w.manifest.Memories = len(heads)
+	w.manifest.Memories, w.total = len(heads), len(heads)
 	if err := w.writeManifest(); err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 			return err
 		}
 		w.Versions++
-		w.progress(w.Versions)
+		w.progress(w.Versions, 0)
 		if v.Operation == memento.Deleted || v.Redacted() {
 			delete(heads, v.Memory)
 		} else {
@@ -145,6 +146,7 @@ func (w *writer) history(ctx context.Context, store *memento.Store, tempDir stri
 	w.collected()
 	w.manifest.History = true
 	w.manifest.Versions, w.manifest.Memories = w.Versions, len(heads)
+	w.total = w.Versions + len(heads)
 	if err := w.writeManifest(); err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (w *writer) writeMemory(ctx context.Context, h head, content []byte) error 
 	}
 	w.Memories++
 	w.Bytes += int64(len(content))
-	w.progress(w.Versions + w.Memories)
+	w.progress(w.Versions+w.Memories, w.total)
 	return nil
 }
 

@@ -16,27 +16,42 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	var (
-		folder       string
-		contentsOnly bool
+		folder, git             string
+		contentsOnly            bool
+		overwrite, removeOthers bool
 	)
 	c := &cobra.Command{
 		Use:   "export [FILE|-]",
-		Short: "Write a store to an archive or a folder",
+		Short: "Write a store to an archive, a folder or a Git repository",
 		Long: `Export writes a store with its history to a tar.gz file or to standard output.
 "memento import" reads it; any tar program can unpack it.
 
-With --folder it writes only the current contents, as plain files, to a new or empty
-folder. Existing files are never overwritten.`,
+With --folder it writes only the current contents, as plain files. A folder with files is
+updated: what an earlier export has written, and nobody has changed since, is replaced, or
+removed if its memory is. Other files stay as they are: if one is in the way, all such
+files are listed and nothing is changed, unless --overwrite is given. --delete removes all
+notes that are not in the store.
+
+With --git it makes a Git repository in a new or empty folder, with a commit for each
+version: its actor is the author, and its time the date. "-" writes a stream for
+"git fast-import" to standard output.`,
 		Example: `  memento export backup.tar.gz
   memento export - | ssh host memento import -
-  memento export --folder notes`,
+  memento export --folder notes
+  memento export --git history`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case folder != "" && len(args) > 0:
-				return usage("give a file or --folder, not both")
+			case (folder != "" || git != "") && len(args) > 0, folder != "" && git != "":
+				return usage("give one of a file, --folder and --git")
+			case folder == "" && (overwrite || removeOthers):
+				return usage("--overwrite and --delete are for --folder")
+			case git != "" && contentsOnly:
+				return usage("--git is about the history; --folder has the contents only")
+			case git != "":
+				return a.exportGit(cmd.Context(), git)
 			case folder != "":
-				return a.exportFolder(cmd.Context(), folder)
+				return a.exportFolder(cmd.Context(), folder, &archive.UpdateOptions{Overwrite: overwrite, Delete: removeOthers})
 			case len(args) == 0 && a.stdoutTTY, len(args) == 1 && args[0] == "-" && a.stdoutTTY:
 				return usage("the archive would be written to the terminal; give a file, as in: memento export backup.tar.gz")
 			case len(args) == 1 && args[0] != "-":
@@ -54,6 +69,10 @@ folder. Existing files are never overwritten.`,
 		},
 	}
 	c.Flags().StringVar(&folder, "folder", "", "write plain files to this folder instead of an archive")
+	c.Flags().StringVar(&git, "git", "", "write a Git repository to this `folder`, with a commit for each version; or a stream to \"-\"")
+	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --folder, replace files that were changed since, or that are no export's")
+	c.Flags().BoolVar(&removeOthers, "delete", false, "with --folder, remove all notes in it that are not in the store")
+	_ = c.MarkFlagDirname("git")
 	c.Flags().BoolVar(&contentsOnly, "contents-only", false, "leave out the history")
 	_ = c.MarkFlagDirname("folder")
 	return c
@@ -62,7 +81,7 @@ folder. Existing files are never overwritten.`,
 type writer interface{ Write([]byte) (int, error) }
 
 func (a *app) exportTo(ctx context.Context, w writer, contentsOnly bool) (sum archive.Summary, err error) {
-	show, end := a.progress("exporting")
+	show, end := a.progressOf("exporting")
 	defer end()
 	err = a.withReadStore(ctx, func(s *memento.Store) error {
 		sum, err = archive.Write(ctx, w, s, &archive.WriteOptions{ContentsOnly: contentsOnly, Progress: show})
@@ -83,21 +102,28 @@ func (a *app) exportFile(ctx context.Context, name string, contentsOnly bool) er
 	return a.transferred("memory_export", sum, name)
 }
 
-func (a *app) exportFolder(ctx context.Context, dir string) error {
-	show, end := a.progress("exporting")
-	var sum archive.Summary
+func (a *app) exportFolder(ctx context.Context, dir string, opts *archive.UpdateOptions) error {
+	show, end := a.progressOf("exporting")
+	opts.Progress = show
+	var done archive.Updated
 	err := a.withReadStore(ctx, func(s *memento.Store) (err error) {
-		sum, err = archive.WriteFolder(ctx, dir, s, &archive.FolderOptions{Progress: show})
+		done, err = archive.UpdateFolder(ctx, dir, s, opts)
 		return err
 	})
 	end()
-	if errors.Is(err, archive.ErrNotEmpty) {
-		return hint(err, "choose a folder that is new or empty")
+	if inWay, ok := errors.AsType[*archive.InWayError](err); ok {
+		for _, name := range inWay.Names {
+			a.say("in the way: %s", line(name))
+		}
+		return hint(err, "look at these files; to replace them, add --overwrite")
 	}
 	if err != nil {
 		return err
 	}
-	return a.transferred("memory_export", sum, dir)
+	if done.Removed+done.Unchanged > 0 && !a.json {
+		a.say("%s written, %d removed, %d unchanged", plural(done.Written, "file", "files"), done.Removed, done.Unchanged)
+	}
+	return a.transferred("memory_export", done.Summary, dir)
 }
 
 // transferred reports an export or import. place is the file or folder.
