@@ -84,7 +84,7 @@ var allowed = map[string]rules{
 
 	"archive": {own: []string{".", "internal"}},
 	// importer reads what other programs have into a store.
-	"importer":  {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
+	"importer":  {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}, tests: []string{"archive", "backend/dirstore"}},
 	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
 
 	// httpapi exports and imports archives, and serves its own description.
