@@ -157,7 +157,7 @@ webhooks:
 // and what is expected.
 func TestBadValues(t *testing.T) {
 	for _, tc := range []struct{ file, want string }{
-		{"adress: x", `adress (file, line 1): unknown setting; there are backend, encryption, address, tls, hosts, origins, proxy, `},
+		{"adress: x", `adress (file, line 1): unknown setting; there are backend, encryption, first_key_file, address, tls, hosts, origins, proxy, `},
 		{"\ntls:\n  cert: x", `tls.cert (file, line 3): unknown setting; there are cert_file, key_file`},
 		{"level: debug", `level (file, line 1): unknown setting at the top level; there are backend, `},
 		{"timeout: 1s\nlog:\n  level: info\ntimeout: 2s", `timeout (file, line 4): already set in line 1`},

@@ -3,6 +3,7 @@ package dirstore
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -47,24 +48,31 @@ func TestWatch(t *testing.T) {
 					t.Fatalf("no version %s %s was made", op, p)
 				}
 			}
-			s.write("a.md", "second")
+			// Editors save at once, by a rename. A save in place may be seen before it is complete.
+			save := func(name, text string) {
+				t.Helper()
+				s.write(".save", text)
+				s.do(os.MkdirAll(filepath.Dir(s.file(name)), 0o777))
+				s.do(os.Rename(s.file(".save"), s.file(name)))
+			}
+			save("a.md", "second")
 			want(memento.Modified, "/a.md", "second")
-			s.write("a.md", "third")
+			save("a.md", "third")
 			want(memento.Modified, "/a.md", "third")
-			s.write("new/deep/b.md", "in a new folder")
+			save("new/deep/b.md", "in a new folder")
 			want(memento.Created, "/new/deep/b.md", "in a new folder")
-			s.write("new/deep/b.md", "and once more")
+			save("new/deep/b.md", "and once more")
 			want(memento.Modified, "/new/deep/b.md", "and once more")
 			s.do(os.Rename(s.file("new"), s.file("moved")))
 			want(memento.Modified, "/moved/deep/b.md", "and once more")
-			s.write("moved/deep/b.md", "after the move")
+			save("moved/deep/b.md", "after the move")
 			want(memento.Modified, "/moved/deep/b.md", "after the move")
 			s.do(os.Remove(s.file("a.md")))
 			want(memento.Deleted, "/a.md", "")
 
 			// What memento writes itself makes no further version.
 			s.put("/c.md", "by the agent")
-			s.write("d.md", "by hand")
+			save("d.md", "by hand")
 			want(memento.Created, "/d.md", "by hand")
 			cancel()
 			if err := <-done; err != nil {

@@ -230,7 +230,7 @@ func TestForeignFiles(t *testing.T) {
 			}
 		}},
 		{"another program's", "another program", func(t *testing.T, path string) { execute(t, path, "CREATE TABLE theirs (x)") }},
-		{"a newer memento's", "use a newer memento", func(t *testing.T, path string) {
+		{"a newer memento's", "was written by a newer memento", func(t *testing.T, path string) {
 			open(t, path).Close()
 			execute(t, path, "PRAGMA user_version = 1000")
 		}},

@@ -121,7 +121,7 @@ var damages = []struct {
 		return os.WriteFile(path+"-wal", []byte("a log"), 0o600)
 	}},
 	{name: "another program's", restore: true, want: "a database of another program", script: "PRAGMA application_id = 7"},
-	{name: "newer", restore: true, want: "use a newer memento", script: "PRAGMA user_version = 1000"},
+	{name: "newer", restore: true, want: "was written by a newer memento", script: "PRAGMA user_version = 1000"},
 	{name: "no tables", want: "it is a database without tables", script: "PRAGMA writable_schema = ON; DELETE FROM sqlite_master; PRAGMA user_version = 0"},
 	{name: "a lost table", want: "its tables do not match its schema version", script: "DROP TABLE counters"},
 	{name: "a wrong hash", restore: true, want: "has contents with another hash", script: "UPDATE versions SET sha256 = zeroblob(32) WHERE seq = 3 AND store = 1"},

@@ -181,6 +181,9 @@ var (
 	// Only a server notes the keys of actors.
 	anyKeyID = regexp.MustCompile(`,"(created|redacted)_by_key_id":"[^"]*"`)
 
+	// Times of commits.
+	anyUnixTime = regexp.MustCompile(`\b\d{10} \+0000\b`)
+
 	anyTemp = regexp.MustCompile(`memento-edit-\d+`)
 )
 
@@ -196,5 +199,5 @@ func neutral(text string) string {
 		}
 		return numbers[id]
 	})
-	return anyTemp.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "memento-edit-N")
+	return anyTemp.ReplaceAllString(anyUnixTime.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "TIME"), "memento-edit-N")
 }

@@ -243,7 +243,7 @@ func TestServeCutsOff(t *testing.T) {
 			}
 		}
 		code := s.wait()
-		if told := strings.Contains(s.said.String(), "memento: requests were interrupted"); grace == "50ms" && (code != exitFailure || !told) {
+		if told := strings.Contains(s.said.String(), "requests were interrupted"); grace == "50ms" && (code != exitFailure || !told) {
 			t.Errorf("exit code %d; it said %s", code, s.said)
 		}
 		if grace == "10m" && code == exitOK {
