@@ -68,6 +68,35 @@ type ClearThinking struct {
 	KeepAll bool
 }
 
+// check refuses what [ParseConfig] refuses, in a Config that a program made.
+func (c Config) check() error {
+	keep, least, trigger, turns := 0, 0, Trigger{}, 0
+	if e := c.ClearToolUses; e != nil {
+		least, trigger = e.ClearAtLeast, e.Trigger
+		if e.Keep != nil {
+			keep = *e.Keep
+		}
+	}
+	if e := c.ClearThinking; e != nil {
+		turns = e.KeepTurns
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{
+		{"ClearToolUses.Trigger.InputTokens", trigger.InputTokens},
+		{"ClearToolUses.Trigger.ToolUses", trigger.ToolUses},
+		{"ClearToolUses.Keep", keep},
+		{"ClearToolUses.ClearAtLeast", least},
+		{"ClearThinking.KeepTurns", turns},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("%w: %s is %d, must not be negative", ErrConfig, n.name, n.value)
+		}
+	}
+	return nil
+}
+
 // Compact is compact_20260112: when the prompt reaches the trigger, the conversation
 // is replaced by a summary.
 type Compact struct {

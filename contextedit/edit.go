@@ -80,8 +80,12 @@ type AppliedEdit struct {
 }
 
 // Edit returns the messages of p with the edits of c made. It does not change p.
-// Time and memory are in proportion to the size of p. Errors: [ErrMessages].
+// Time and memory are in proportion to the size of p. Errors: [ErrMessages], [ErrConfig]
+// for a negative number.
 func (c Config) Edit(p Prompt, o *Options) (Result, error) {
+	if err := c.check(); err != nil {
+		return Result{}, err
+	}
 	e := editor{config: c}
 	if o != nil {
 		e.Options = *o

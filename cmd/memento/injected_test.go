@@ -319,41 +319,66 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 func TestFaultFailedFlushIsGone(t *testing.T) {
 	binary := buildBinary(t)
 	for flush := 4; flush <= longtest.Scaled(7, 14); flush++ {
-		place := t.TempDir()
-		url := "sqlite:" + filepath.Join(place, "memento.db")
-		warm := startTool(t, binary, "--backend", url, "tool")
-		if r := warm.create(0, "first"); r.IsError {
-			t.Fatal(r.Content)
+		// strace counts the flushes of each thread: when two threads reach the number one
+		// after the other, the flush fails and so does what undoes it.
+		faults := 0
+		for attempt := 0; attempt < 20 && faults != 1; attempt++ {
+			faults = failFlush(t, binary, flush)
 		}
-		warm.end()
-		// With -D strace is the child, so that to wait is to wait for the end of the process.
-		cmd := exec.Command("strace", "-D", "-f", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
-			"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", flush), binary, "--backend", url, "tool")
-		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		c := startCommand(t, cmd)
-		refused, said := 0, ""
-		for n := 1; n < 40 && refused == 0; n++ {
-			if r := c.create(n, fmt.Sprint("text ", n)); r.IsError {
-				refused, said = n, r.Content
-			}
-		}
-		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
-		if refused == 0 {
-			t.Fatalf("flush %d: no write was refused: nothing was tested", flush)
-		}
-		if !strings.Contains(said, "Nothing was changed.") {
-			t.Errorf("flush %d: the agent read %q", flush, said)
-		}
-		found := contentsOf(t, binary, url)
-		if text, there := found[fmt.Sprintf("/n%04d.md", refused)]; there {
-			t.Errorf("flush %d: what was refused is there after a crash: %q", flush, text)
-		}
-		if len(found) != refused {
-			t.Errorf("flush %d: %d memories are there, want %d", flush, len(found), refused)
+		if faults != 1 {
+			t.Errorf("flush %d: %d flushes failed, want 1: nothing was tested", flush, faults)
 		}
 	}
+}
+
+// failFlush writes until a flush fails, and checks what is there after a crash if it was
+// the only one. It returns how many flushes failed.
+func failFlush(t *testing.T, binary string, flush int) int {
+	t.Helper()
+	place := t.TempDir()
+	url := "sqlite:" + filepath.Join(place, "memento.db")
+	warm := startTool(t, binary, "--backend", url, "tool")
+	if r := warm.create(0, "first"); r.IsError {
+		t.Fatal(r.Content)
+	}
+	warm.end()
+	// With -D strace is the child, so that to wait is to wait for the end of the process.
+	trace := filepath.Join(place, "trace")
+	cmd := exec.Command("strace", "-D", "-f", "-qq", "-o", trace, "-e", "trace=fsync,fdatasync", "-e", "signal=none",
+		"-e", fmt.Sprintf("inject=fsync,fdatasync:error=EIO:when=%d", flush), binary, "--backend", url, "tool")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c := startCommand(t, cmd)
+	refused, said := 0, ""
+	for n := 1; n < 40 && refused == 0; n++ {
+		if r := c.create(n, fmt.Sprint("text ", n)); r.IsError {
+			refused, said = n, r.Content
+		}
+	}
+	traced, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if refused == 0 {
+		t.Fatalf("flush %d: no write was refused: nothing was tested", flush)
+	}
+	faults := strings.Count(string(traced), "(INJECTED)")
+	if faults != 1 {
+		return faults
+	}
+	if !strings.Contains(said, "Nothing was changed.") {
+		t.Errorf("flush %d: the agent read %q", flush, said)
+	}
+	found := contentsOf(t, binary, url)
+	if text, there := found[fmt.Sprintf("/n%04d.md", refused)]; there {
+		t.Errorf("flush %d: what was refused is there after a crash: %q", flush, text)
+	}
+	if len(found) != refused {
+		t.Errorf("flush %d: %d memories are there, want %d", flush, len(found), refused)
+	}
+	return faults
 }
