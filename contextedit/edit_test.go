@@ -3,6 +3,7 @@ package contextedit_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -445,11 +446,27 @@ func TestCompactionBlockIsTheBeginning(t *testing.T) {
 	}
 }
 
+func TestNegativeNumbers(t *testing.T) {
+	negative := -1
+	for _, c := range []contextedit.Config{
+		{ClearToolUses: &contextedit.ClearToolUses{Keep: &negative}},
+		{ClearToolUses: &contextedit.ClearToolUses{ClearAtLeast: -1}},
+		{ClearToolUses: &contextedit.ClearToolUses{Trigger: contextedit.Trigger{InputTokens: -1}}},
+		{ClearToolUses: &contextedit.ClearToolUses{Trigger: contextedit.Trigger{ToolUses: -1}}},
+		{ClearThinking: &contextedit.ClearThinking{KeepTurns: -1}},
+	} {
+		if _, err := c.Edit(newTalk(6).prompt(), nil); !errors.Is(err, contextedit.ErrConfig) {
+			t.Errorf("%+v: %v, want ErrConfig", c, err)
+		}
+	}
+}
+
 // FuzzEdit: no input makes Edit fail in another way than with an error, and a request
 // that keeps the rules keeps them when it is edited.
 func FuzzEdit(f *testing.F) {
 	c := newTalk(6)
 	f.Add(c.body(c.history), 3, 1)
+	f.Add(c.body(c.history), 1, -42)
 	f.Add([]byte(`{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"user","content":[]}]}`), 1, 0)
 	f.Add([]byte(`{"messages":[{"role":"assistant","content":[{"type":"compaction","content":"x"},{"type":"tool_use","id":"a","name":"b","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`), 1, 0)
 	f.Fuzz(func(t *testing.T, body []byte, uses, keeping int) {
