@@ -22,7 +22,7 @@ type conn struct {
 	settings     memento.Settings // the settings that were decoded last
 	settingsText string
 
-	surplus bool // the pool closes it instead of keeping it
+	cache int // KiB, of a connection in a pool
 }
 
 // openWriter opens the connection that writes to a file. The file must be memento's or
@@ -211,7 +211,7 @@ type pool struct {
 
 // Cache sizes of connections, in KiB, allocated when needed; a page takes twice its size in
 // memory. Surplus connections are for iterations: there can be any number of them, and they
-// read each page once.
+// read each page once. One that is kept for the next caller gets the cache of a reader then.
 const (
 	readerCache  = 6144
 	surplusCache = 512
@@ -248,59 +248,68 @@ wait:
 
 // get returns an idle connection, or a new one. The caller puts it back.
 func (p *pool) get() (*conn, error) {
-	c, surplus, err := p.takeIdle()
-	if c != nil || err != nil {
-		return c, err
+	c, cache, err := p.takeIdle()
+	switch {
+	case err != nil:
+		return nil, err
+	case c == nil:
+		c, err = p.openConn(cache)
+	case c.cache != readerCache:
+		c.cache = readerCache
+		err = sqlitex.ExecuteTransient(c.Conn, cachePragma(readerCache), nil)
 	}
-	if c, err = p.openConn(surplus); err != nil {
+	if err != nil {
+		if c != nil {
+			c.Close()
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.used--
+		return nil, err
 	}
-	return c, err
+	return c, nil
 }
 
-func (p *pool) openConn(surplus bool) (*conn, error) {
-	cache := readerCache
-	if surplus {
-		cache = surplusCache
-	}
+func (p *pool) openConn(cache int) (*conn, error) {
 	c, err := p.open(cache)
 	if err != nil {
 		return nil, err
 	}
-	c.surplus = surplus
+	c.cache = cache
 	return c, nil
 }
 
 // renew opens a connection in place of c, which is in use, and closes c. After an error, c
 // is unchanged.
 func (p *pool) renew(c *conn) (*conn, error) {
-	fresh, err := p.openConn(c.surplus)
+	fresh, err := p.openConn(c.cache)
 	if err == nil {
 		c.Close()
 	}
 	return fresh, err
 }
 
-// takeIdle returns an idle connection. If there is none, c is nil, and surplus says whether
-// the pool has its usual number of connections.
-func (p *pool) takeIdle() (c *conn, surplus bool, err error) {
+// takeIdle returns an idle connection. If there is none, c is nil, and a connection with a
+// cache of so many KiB may be opened.
+func (p *pool) takeIdle() (c *conn, cache int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, false, memento.ErrClosed
+		return nil, 0, memento.ErrClosed
 	}
-	surplus = p.used >= cap(p.short)
+	cache = readerCache
+	if p.used >= cap(p.short) {
+		cache = surplusCache
+	}
 	p.used++
 	last := len(p.idle) - 1
 	if last < 0 {
-		return nil, surplus, nil
+		return nil, cache, nil
 	}
 	c = p.idle[last]
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	return c, false, nil
+	return c, 0, nil
 }
 
 // replace closes the connections and has renew return how to open new ones. It does nothing
@@ -328,7 +337,7 @@ func (p *pool) keep(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used--
-	if p.closed || c.surplus || len(p.idle) == cap(p.short) {
+	if p.closed || len(p.idle) == cap(p.short) {
 		return false
 	}
 	p.idle = append(p.idle, c)

@@ -102,7 +102,7 @@ func prepareReader(sc *sqlite.Conn, cache int) error {
 	for _, pragma := range []string{
 		"PRAGMA query_only = ON",
 		"PRAGMA temp_store = MEMORY",
-		fmt.Sprintf("PRAGMA cache_size = -%d", cache),
+		cachePragma(cache),
 		"SELECT 1 FROM sqlite_schema LIMIT 1", // reads the schema: see retryOpen
 	} {
 		if err := sqlitex.ExecuteTransient(sc, pragma, nil); err != nil {
@@ -111,6 +111,9 @@ func prepareReader(sc *sqlite.Conn, cache int) error {
 	}
 	return nil
 }
+
+// cachePragma is the statement that sets the cache of a connection to so many KiB.
+func cachePragma(cache int) string { return fmt.Sprintf("PRAGMA cache_size = -%d", cache) }
 
 // readOnlyOnFullDisk reports whether the connection is read-only because the disk is full.
 func (w *writer) readOnlyOnFullDisk() bool { return w.reopen != nil }
