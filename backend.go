@@ -428,6 +428,35 @@ type VersionListOptions struct {
 	Contents    bool  // whether versions carry their contents
 }
 
+// PruneOptions choose what [History.Prune] removes.
+type PruneOptions struct {
+	Before time.Time // versions that were superseded before this time are removed
+	Keep   int       // the newest versions of a living memory, so many, are kept
+	Memory MemoryID  // only versions of this memory, if set
+	DryRun bool      // only count the versions
+
+	// CorrectedTimes are the times of versions whose own times cannot be right, in order
+	// of Seq. Package maintenance determines them.
+	CorrectedTimes []CorrectedTime
+}
+
+// CorrectedTime is the time that counts for the versions with Seq from From to To, both
+// included, that were made in the store, because their own times cannot be right.
+type CorrectedTime struct {
+	From, To int64
+	At       time.Time
+}
+
+// EndOfTime is later than any version: as PruneOptions.Before, it keeps no version for
+// its age.
+var EndOfTime = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
+
+// Pruned says what a Prune removed, or would remove.
+type Pruned struct {
+	Versions int64
+	Bytes    int64 // of their contents, whether or not other versions have the same
+}
+
 // SearchOptions choose what [Searcher.Search] returns.
 type SearchOptions struct {
 	Query string

@@ -20,6 +20,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/test/memories"
 )
 
 func TestParseCall(t *testing.T) {
@@ -75,11 +76,11 @@ func TestParseCall(t *testing.T) {
 		if _, ok := errors.AsType[*memento.ToolError](err); (err != nil) != (tt.fails != "") || err != nil && (!ok || !errors.Is(err, memento.ErrInvalid) || !strings.HasPrefix(err.Error(), tt.fails)) {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.fails)
 		}
-		result := memento.NewTool(newStore(memento.Limits{}), nil).RunCall(t.Context(), call)
+		result := memento.NewTool(memories.New(memento.Limits{}), nil).RunCall(t.Context(), call)
 		if result.ToolUseID != tt.id || result.Type != "tool_result" || err != nil && (!result.IsError || result.Content != err.Error()) {
 			t.Errorf("%s: the answer is %+v", tt.name, result)
 		}
-		again := memento.NewTool(newStore(memento.Limits{}), nil).RunBlock(t.Context(), []byte(tt.text))
+		again := memento.NewTool(memories.New(memento.Limits{}), nil).RunBlock(t.Context(), []byte(tt.text))
 		if again != result {
 			t.Errorf("%s: RunBlock answers %+v; want %+v", tt.name, again, result)
 		}
@@ -102,8 +103,8 @@ func TestRunCallAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		s := newStore(memento.Limits{})
-		mustPut(t, s, "/a.md", "")
+		s := memories.New(memento.Limits{})
+		memories.Put(t, s, "/a.md", "")
 		tool := memento.NewTool(s, nil)
 		for range 2 {
 			if r := tool.RunCall(t.Context(), call); r.IsError {
@@ -114,14 +115,14 @@ func TestRunCallAgain(t *testing.T) {
 			t.Errorf("%q, %v", m.Content, err)
 		}
 	}
-	if r := memento.NewTool(newStore(memento.Limits{}), nil).RunCall(t.Context(), memento.Call{}); !r.IsError || !strings.Contains(r.Content, "`command`") {
+	if r := memento.NewTool(memories.New(memento.Limits{}), nil).RunCall(t.Context(), memento.Call{}); !r.IsError || !strings.Contains(r.Content, "`command`") {
 		t.Errorf("the zero Call: %+v", r)
 	}
 }
 
 // Result.Err is the storage's error, and none of the agent's; no JSON has it.
 func TestResultErr(t *testing.T) {
-	tool := memento.NewTool(newStore(memento.Limits{MemoryBytes: 10}), nil)
+	tool := memento.NewTool(memories.New(memento.Limits{MemoryBytes: 10}), nil)
 	for _, input := range []string{
 		`{"command":"view","path":"/memories"}`,
 		`{"command":"view","path":"/memories/none"}`,
@@ -136,7 +137,7 @@ func TestResultErr(t *testing.T) {
 		}
 	}
 	for _, cause := range []error{errors.New("the cable is cut"), memento.ErrUnavailable, memento.ErrNoSpace, memento.ErrUncertain} {
-		s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+		s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())
 		tool := memento.NewTool(s, nil)
 		input := []byte(`{"command":"create","path":"/memories/notes.md","file_text":"x"}`)
 		if r := tool.Run(t.Context(), input); !r.IsError || !errors.Is(r.Err, cause) {
@@ -170,8 +171,8 @@ func TestNewToolWithoutStore(t *testing.T) {
 
 // A call of an interrupted conversation is executed only if it changes nothing.
 func TestInterrupted(t *testing.T) {
-	store := newStore(memento.Limits{})
-	mustPut(t, store, "/a.md", "text\n")
+	store := memories.New(memento.Limits{})
+	memories.Put(t, store, "/a.md", "text\n")
 	tool := memento.NewTool(store, nil)
 	for _, tt := range []struct{ input, want string }{
 		{`{"command":"view","path":"/memories/a.md"}`, "Here's the content of /memories/a.md with line numbers:\n     1\ttext"},
@@ -197,10 +198,10 @@ func FuzzToolRun(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, session []byte) {
-		s := newStore(memento.Limits{MemoryBytes: 4096, Memories: 20, Bytes: 16 << 10})
-		mustPut(t, s, "/notes.md", "first line\nsecond line\n")
-		mustPut(t, s, "/dir/sub/a.md", "a\nb\nc")
-		mustPut(t, s, "/.hidden/x", "made elsewhere")
+		s := memories.New(memento.Limits{MemoryBytes: 4096, Memories: 20, Bytes: 16 << 10})
+		memories.Put(t, s, "/notes.md", "first line\nsecond line\n")
+		memories.Put(t, s, "/dir/sub/a.md", "a\nb\nc")
+		memories.Put(t, s, "/.hidden/x", "made elsewhere")
 		tool := memento.NewTool(s, &memento.ToolOptions{ViewChars: 500})
 		// A newline within an input only tears it, which is an input as well.
 		for in := range bytes.SplitSeq(session, []byte("\n")) {
@@ -240,10 +241,10 @@ func FuzzScopedTool(f *testing.F) {
 	f.Fuzz(func(t *testing.T, session []byte) {
 		b := memstore.New(nil)
 		open := func(name string) *memento.Store {
-			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: name, Limits: memento.Limits{MemoryBytes: 4096, Memories: 20, Bytes: 16 << 10}}, guarded())
-			mustPut(t, s, "/notes.md", "first line\nsecond line\n")
-			mustPut(t, s, "/dir/sub/a.md", "a\nb\nc")
-			mustPut(t, s, "/.hidden/x", "made elsewhere")
+			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: name, Limits: memento.Limits{MemoryBytes: 4096, Memories: 20, Bytes: 16 << 10}}, memories.Guarded())
+			memories.Put(t, s, "/notes.md", "first line\nsecond line\n")
+			memories.Put(t, s, "/dir/sub/a.md", "a\nb\nc")
+			memories.Put(t, s, "/.hidden/x", "made elsewhere")
 			return s
 		}
 		user, team, fixed := open("user"), open("team"), open("fixed")
@@ -489,18 +490,6 @@ func checkAnswer(t *testing.T, r memento.Result) {
 	case !utf8.ValidString(r.Content):
 		t.Errorf("the answer is not valid UTF-8: %q", r.Content)
 	}
-}
-
-func mustPut(t testing.TB, s *memento.Store, p memento.Path, text string) {
-	t.Helper()
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: p, Content: text}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// newStore returns a store in memory.
-func newStore(limits memento.Limits) *memento.Store {
-	return memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default", Limits: limits}, guarded())
 }
 
 // input returns a command as an agent sends it. args are names and values.

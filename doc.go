@@ -23,7 +23,7 @@
 //   - A [Tool] executes the calls, on one store or on several ([NewScopedTool]).
 //   - A [Store] is a set of memories: small text files with a history. Programs
 //     read and write them with [Store.Get], [Store.List], [Store.Apply] and
-//     [Store.Edit], search them, and restore old versions.
+//     [Store.Edit], search them, and read their old versions.
 //   - A [Backend] stores them. Package sqlitestore keeps one file, dirstore plain
 //     files, pgstore a PostgreSQL database, s3store an object storage; httpstore
 //     is a client of a memento server, memstore is for tests, and cryptstore
@@ -32,8 +32,9 @@
 //     they are written, what expires, how long history lasts, what is read-only.
 //
 // Programs that do more import more: package local opens a store in one call, package
-// maintenance removes what has expired, package apikey has the keys of servers, and
-// package backend is for authors of a [Backend].
+// history brings back what a store held and undoes changes, package maintenance removes
+// what has expired, package apikey has the keys of servers, and package backend is for
+// authors of a [Backend].
 //
 // # Guarantees
 //

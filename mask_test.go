@@ -11,7 +11,9 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/history"
 	"memento/maintenance"
+	"memento/test/memories"
 )
 
 const (
@@ -28,7 +30,7 @@ func screened(t *testing.T, change func(*memento.Settings)) (*memento.Store, mem
 	}
 	b := memstore.New(nil)
 	t.Cleanup(func() { b.Close() })
-	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded()), b
+	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, memories.Guarded()), b
 }
 
 func mode(m memento.SensitiveMode) func(*memento.Settings) {
@@ -51,7 +53,7 @@ func TestApplyMasks(t *testing.T) {
 		t.Errorf("masked (-want +got):\n%s", diff)
 	}
 	held := map[memento.Path]string{"/moved": "nothing", "/a": "one\n" + testKeyMark + " and\n\nkey=" + testKeyMark}
-	if diff := cmp.Diff(held, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(held, memories.Contents(t, s)); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 	if c := changes[1].(memento.Put); !strings.Contains(c.Content, testKey) {
@@ -87,7 +89,7 @@ func TestApplyRejects(t *testing.T) {
 	if strings.Contains(err.Error(), testKey) {
 		t.Errorf("the error repeats it: %v", err)
 	}
-	if held := contents(t, s); len(held) > 0 {
+	if held := memories.Contents(t, s); len(held) > 0 {
 		t.Errorf("something was written: %q", held)
 	}
 }
@@ -96,7 +98,7 @@ func TestApplyRejects(t *testing.T) {
 func TestPathsAreChecked(t *testing.T) {
 	for _, m := range []memento.SensitiveMode{memento.Mask, memento.Reject, memento.Off} {
 		s, _ := screened(t, mode(m))
-		mustPut(t, s, "/a", "x")
+		memories.Put(t, s, "/a", "x")
 		for _, c := range []memento.Change{
 			memento.Put{Path: "/keys/" + testKey, Content: "x"},
 			memento.Move{From: "/a", To: testKeyPath},
@@ -122,8 +124,8 @@ func TestWhatIsAllowed(t *testing.T) {
 		"path":    func(s *memento.Sensitive) { s.AllowPaths = []memento.Pattern{"/docs/*"} },
 	} {
 		s, _ := screened(t, func(s *memento.Settings) { allow(&s.Sensitive) })
-		mustPut(t, s, "/docs/a", testKey)
-		if held := contents(t, s)["/docs/a"]; held != testKey {
+		memories.Put(t, s, "/docs/a", testKey)
+		if held := memories.Contents(t, s)["/docs/a"]; held != testKey {
 			t.Errorf("%s: it holds %q", name, held)
 		}
 	}
@@ -132,15 +134,15 @@ func TestWhatIsAllowed(t *testing.T) {
 		s.Sensitive.Allow, s.Sensitive.AllowPatterns = []string{"sk-test"}, []string{"sk-test", "5678"}
 		s.Sensitive.AllowPaths = []memento.Pattern{"/doc"}
 	})
-	mustPut(t, s, "/docs/a", testKey)
-	if held := contents(t, s)["/docs/a"]; held != testKeyMark {
+	memories.Put(t, s, "/docs/a", testKey)
+	if held := memories.Contents(t, s)["/docs/a"]; held != testKeyMark {
 		t.Errorf("it holds %q", held)
 	}
 }
 
 func TestPersonalDataIsOptIn(t *testing.T) {
 	s, b := screened(t, nil)
-	mustPut(t, s, "/a", "person-1")
+	memories.Put(t, s, "/a", "person-1")
 	info, err := s.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -149,10 +151,10 @@ func TestPersonalDataIsOptIn(t *testing.T) {
 	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, "/b", "x") // with which this handle learns of it
-	mustPut(t, s, "/c", "person-2 "+testKey)
+	memories.Put(t, s, "/b", "x") // with which this handle learns of it
+	memories.Put(t, s, "/c", "person-2 "+testKey)
 	want := map[memento.Path]string{"/a": "person-1", "/b": "x", "/c": "[REDACTED:test-person] " + testKeyMark}
-	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 }
@@ -169,7 +171,7 @@ func TestNoDetector(t *testing.T) {
 		t.Errorf("an import: %v, want ErrNoDetector", err)
 	}
 	// To remove and to read, none is needed.
-	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), "/a", "x")
+	memories.Put(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded()), "/a", "x")
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/a"}); err != nil {
 		t.Error(err)
 	}
@@ -177,7 +179,7 @@ func TestNoDetector(t *testing.T) {
 
 func TestEditMasks(t *testing.T) {
 	s, _ := screened(t, nil)
-	mustPut(t, s, "/a", "the key is KEY.\n")
+	memories.Put(t, s, "/a", "the key is KEY.\n")
 	r, err := s.Edit(t.Context(), memento.Actor{}, "/a", func(old string) (string, error) {
 		return strings.Replace(old, "KEY", testKey, 1), nil
 	})
@@ -185,7 +187,7 @@ func TestEditMasks(t *testing.T) {
 	if err != nil || r.Memory.Content != want || r.Memory.SHA256 != memento.HashContent(want) || r.Memory.Size != int64(len(want)) || len(r.Masked) != 1 {
 		t.Errorf("Edit returned %+v, %v", r, err)
 	}
-	if held := contents(t, s)["/a"]; held != want {
+	if held := memories.Contents(t, s)["/a"]; held != want {
 		t.Errorf("it holds %q", held)
 	}
 	nowhere(t, s, testKey)
@@ -193,8 +195,8 @@ func TestEditMasks(t *testing.T) {
 
 func TestImportMasks(t *testing.T) {
 	from, _ := screened(t, mode(memento.Off))
-	mustPut(t, from, "/a", "old "+testKey)
-	mustPut(t, from, "/a", "new")
+	memories.Put(t, from, "/a", "old "+testKey)
+	memories.Put(t, from, "/a", "new")
 	var versions []memento.Version
 	for v, err := range from.Versions(t.Context(), memento.VersionListOptions{OldestFirst: true, Contents: true}) {
 		if err != nil {
@@ -235,11 +237,11 @@ func TestRestoreMasks(t *testing.T) {
 	if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, "/a", "changed")
-	if _, _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.Versions[0].ID); err != nil {
+	memories.Put(t, s, "/a", "changed")
+	if _, _, err := history.RestoreVersion(t.Context(), s, memento.Actor{}, made.Versions[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if held := contents(t, s)["/a"]; held != testKeyMark {
+	if held := memories.Contents(t, s)["/a"]; held != testKeyMark {
 		t.Errorf("it holds %q", held)
 	}
 }
@@ -256,8 +258,8 @@ func TestNoHistory(t *testing.T) {
 		}
 		return n
 	}
-	mustPut(t, s, "/a", "1")
-	mustPut(t, s, "/a", "2")
+	memories.Put(t, s, "/a", "1")
+	memories.Put(t, s, "/a", "2")
 	if n := count(); n != 1 {
 		t.Errorf("%d versions after an overwrite, want 1", n)
 	}
@@ -281,9 +283,9 @@ func TestCollectHistory(t *testing.T) {
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return now }})
 	settings := memento.DefaultSettings()
 	settings.Retention = memento.Retention{Age: 48 * time.Hour, Versions: 2}
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded())
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, memories.Guarded())
 	for _, text := range []string{"1", "2", "3", "4"} {
-		mustPut(t, s, "/a", text)
+		memories.Put(t, s, "/a", text)
 		now = now.Add(24 * time.Hour)
 	}
 	// The first ceased to be the present three days ago, the second two, and
@@ -300,13 +302,13 @@ func TestCollectHistory(t *testing.T) {
 	if err != nil || sum.Versions != 1 {
 		t.Errorf("much later: %+v, %v", sum, err)
 	}
-	if got := contents(t, s); got["/a"] != "4" {
+	if got := memories.Contents(t, s); got["/a"] != "4" {
 		t.Errorf("memories %q", got)
 	}
 	settings.Retention.Age = memento.Forever
-	forever := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "forever", Settings: &settings}, guarded())
+	forever := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "forever", Settings: &settings}, memories.Guarded())
 	for _, text := range []string{"1", "2", "3"} {
-		mustPut(t, forever, "/a", text)
+		memories.Put(t, forever, "/a", text)
 	}
 	if sum, err := maintenance.PruneHistory(t.Context(), forever, now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
 		t.Errorf("for ever: %+v, %v", sum, err)
@@ -333,7 +335,7 @@ func TestRefusedWritesMakeNoStore(t *testing.T) {
 // Stricter settings hold for the very next write, whoever has made them.
 func TestSettingsHoldAtOnce(t *testing.T) {
 	s, b := screened(t, mode(memento.Off))
-	mustPut(t, s, "/a", testKey)
+	memories.Put(t, s, "/a", testKey)
 	info, err := s.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -346,9 +348,9 @@ func TestSettingsHoldAtOnce(t *testing.T) {
 		}
 	}
 	set(memento.Mask)
-	mustPut(t, s, "/b", testKey)
+	memories.Put(t, s, "/b", testKey)
 	set(memento.Off)
-	mustPut(t, s, "/c", testKey)
+	memories.Put(t, s, "/c", testKey)
 	set(memento.Reject)
 	if _, err := s.Edit(t.Context(), memento.Actor{}, "/b", func(string) (string, error) { return testKey, nil }); !errors.Is(err, memento.ErrSensitive) {
 		t.Errorf("an edit: %v, want ErrSensitive", err)
@@ -361,7 +363,7 @@ func TestSettingsHoldAtOnce(t *testing.T) {
 		t.Errorf("an import: %v, want ErrSensitive", err)
 	}
 	want := map[memento.Path]string{"/a": testKey, "/b": testKeyMark, "/c": testKey}
-	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 }
@@ -369,8 +371,8 @@ func TestSettingsHoldAtOnce(t *testing.T) {
 // What is allowed in one place cannot be moved to another.
 func TestMoveOutOfAnAllowedPath(t *testing.T) {
 	s, _ := screened(t, func(s *memento.Settings) { s.Sensitive.AllowPaths = []memento.Pattern{"/fixtures", "/other"} })
-	mustPut(t, s, "/fixtures/a", testKey)
-	mustPut(t, s, "/fixtures/plain", "x")
+	memories.Put(t, s, "/fixtures/a", testKey)
+	memories.Put(t, s, "/fixtures/plain", "x")
 	for _, c := range []memento.Move{{From: "/fixtures/a", To: "/a"}, {From: "/fixtures", To: "/f"}} {
 		if _, err := s.Apply(t.Context(), memento.Actor{}, c); !errors.Is(err, memento.ErrSensitive) {
 			t.Errorf("%v: %v, want ErrSensitive", c, err)
@@ -414,7 +416,7 @@ func TestLimitOfMaskedText(t *testing.T) {
 	if done, err := s.UpdateMemory(t.Context(), memento.Actor{}, made.Memory.ID, update); err != nil || done.Memory.Version != made.Memory.Version {
 		t.Errorf("a repeated update: %+v, %v", done, err)
 	}
-	mustPut(t, s, "/a", strings.Repeat("y", 100))
+	memories.Put(t, s, "/a", strings.Repeat("y", 100))
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
 		t.Errorf("where something is: %v, want ErrExist", err)
 	}
@@ -425,7 +427,7 @@ func TestLimitOfMaskedText(t *testing.T) {
 	if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 10}}); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
+	memories.Put(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
 }
 
 // counting finds nothing, and adds up what it was given.
@@ -442,7 +444,7 @@ func TestHugeTextIsNotMasked(t *testing.T) {
 	masked := 0
 	b := memstore.New(nil)
 	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: counting{&masked}})
-	mustPut(t, s, "/a", "x")
+	memories.Put(t, s, "/a", "x")
 	masked = 0
 	huge := strings.Repeat("x", 1<<20)
 	for _, c := range []memento.Change{memento.Put{Path: "/a", Content: huge}, memento.Put{Path: "/b", Content: huge}, memento.Move{From: "/a", To: "/b", Content: &huge}} {
@@ -464,9 +466,9 @@ func TestHugeTextIsNotMasked(t *testing.T) {
 		}
 	}
 	limit(2 << 20) // which s does not know yet
-	mustPut(t, s, "/a", huge)
+	memories.Put(t, s, "/a", huge)
 	limit(100)
-	mustPut(t, s, "/a", huge[1:])
+	memories.Put(t, s, "/a", huge[1:])
 }
 
 // What a caller does with the settings it was given changes no store.
@@ -534,11 +536,11 @@ func exposures(t *testing.T, s *memento.Store, personal bool) (all []memento.Exp
 func leaky(t *testing.T) *memento.Store {
 	t.Helper()
 	s, _ := screened(t, mode(memento.Off))
-	mustPut(t, s, "/clean", "nothing")
-	mustPut(t, s, "/now", "a\n"+testKey)
-	mustPut(t, s, "/past", testKey)
-	mustPut(t, s, "/past", "cleaned")
-	mustPut(t, s, "/gone", testKey+" person-1")
+	memories.Put(t, s, "/clean", "nothing")
+	memories.Put(t, s, "/now", "a\n"+testKey)
+	memories.Put(t, s, "/past", testKey)
+	memories.Put(t, s, "/past", "cleaned")
+	memories.Put(t, s, "/gone", testKey+" person-1")
 	for _, c := range []memento.Change{memento.Remove{Path: "/gone"}, memento.Put{Path: testKeyPath, Content: "x"}} {
 		if _, err := s.Apply(t.Context(), memento.Actor{}, c); err != nil {
 			t.Fatal(err)
@@ -600,7 +602,7 @@ func TestFix(t *testing.T) {
 	nowhere(t, s, testKey)
 	nowhere(t, s, "person-1")
 	want := map[memento.Path]string{"/clean": "nothing", "/now": "a\n" + testKeyMark, "/past": "cleaned", "/renamed": "x"}
-	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 }
@@ -623,7 +625,7 @@ func TestFixRefuses(t *testing.T) {
 	s := leaky(t)
 	all := exposures(t, s, false)
 	x := all[len(all)-1]
-	mustPut(t, s, x.Version.Path, "changed since")
+	memories.Put(t, s, x.Version.Path, "changed since")
 	if err := s.Fix(t.Context(), memento.Actor{}, x, false); !errors.Is(err, memento.ErrConflict) {
 		t.Errorf("%v, want ErrConflict", err)
 	}
@@ -633,25 +635,4 @@ func TestFixRefuses(t *testing.T) {
 			t.Error("a store without a name or detector was scanned")
 		}
 	}
-}
-
-// guarded opens stores with a detector whose findings a test can foresee; what
-// package sensitive finds is its own tests' to show.
-func guarded() *memento.StoreOptions { return &memento.StoreOptions{Detector: planted{}} }
-
-// planted finds "sk-test-" and eight digits, and, as personal data, "person-" and
-// a digit.
-type planted struct{}
-
-func (planted) Detect(text string, personal bool) (found []memento.Finding) {
-	for _, m := range regexp.MustCompile(`sk-test-\d{8}|(person-\d)`).FindAllStringSubmatchIndex(text, -1) {
-		kind := "test-key"
-		if m[2] >= 0 {
-			if kind = "test-person"; !personal {
-				continue
-			}
-		}
-		found = append(found, memento.Finding{Kind: kind, Start: m[0], End: m[1]})
-	}
-	return found
 }

@@ -270,9 +270,9 @@ type Entry struct {
 // version that was imported has another Seq, so the hint must be verified.
 func (id VersionID) SeqHint() int64 { return ids.Seq(string(id)) }
 
-// isLocal reports whether a version was made in its store. The time of an imported version
+// IsLocal reports whether a version was made in its store. The time of an imported version
 // is that of another clock, and says nothing about the versions before and after it.
-func (v *Version) isLocal() bool { return v.ID.SeqHint() == v.Seq }
+func (v *Version) IsLocal() bool { return v.ID.SeqHint() == v.Seq }
 
 // A DamageError says that stored contents are not those that were written. They are not
 // returned. It is [ErrDamaged].

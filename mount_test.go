@@ -15,6 +15,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/test/memories"
 )
 
 func ExampleNewScopedTool() {
@@ -93,7 +94,7 @@ func TestMountNames(t *testing.T) {
 }
 
 func TestNewScopedToolRefuses(t *testing.T) {
-	s, other := newStore(memento.Limits{}), newStore(memento.Limits{})
+	s, other := memories.New(memento.Limits{}), memories.New(memento.Limits{})
 	tests := []struct {
 		name   string
 		mounts []memento.Mount
@@ -117,7 +118,7 @@ func TestNewScopedToolRefuses(t *testing.T) {
 func scoped(t testing.TB, backend memento.Backend, limits memento.Limits) (tool *memento.Tool, user, team *memento.Store) {
 	t.Helper()
 	open := func(name string) *memento.Store {
-		return memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: name, Limits: limits}, guarded())
+		return memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: name, Limits: limits}, memories.Guarded())
 	}
 	user, team = open("user"), open("team")
 	tool, err := memento.NewScopedTool([]memento.Mount{{Name: "user", Store: user}, {Name: "team", Store: team, ReadOnly: true}}, &memento.ToolOptions{ViewChars: 500})
@@ -224,8 +225,8 @@ func TestMountsAreMadeByWriting(t *testing.T) {
 func TestMountThatFails(t *testing.T) {
 	b := memstore.New(nil)
 	tool, user, team := scoped(t, b, memento.Limits{})
-	mustPut(t, user, "/a.md", "a\n")
-	mustPut(t, team, "/b.md", "b\n")
+	memories.Put(t, user, "/a.md", "a\n")
+	memories.Put(t, team, "/b.md", "b\n")
 	id, err := team.ID(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +254,7 @@ func TestMountThatFails(t *testing.T) {
 func TestMountsThatAllFail(t *testing.T) {
 	b := memstore.New(nil)
 	tool, user, _ := scoped(t, b, memento.Limits{})
-	mustPut(t, user, "/a.md", "a\n")
+	memories.Put(t, user, "/a.md", "a\n")
 	b.Close()
 	if _, err := tool.View(t.Context(), "/memories"); !errors.Is(err, memento.ErrClosed) {
 		t.Errorf("%v, want ErrClosed", err)
@@ -279,8 +280,8 @@ func TestFaultsOfMounts(t *testing.T) {
 // The errors of the typed methods carry their reason.
 func TestMountErrors(t *testing.T) {
 	tool, user, team := scoped(t, memstore.New(nil), memento.Limits{})
-	mustPut(t, user, "/a.md", "x")
-	mustPut(t, team, "/b.md", "x")
+	memories.Put(t, user, "/a.md", "x")
+	memories.Put(t, team, "/b.md", "x")
 	ctx := t.Context()
 	only := func(_ string, err error) error { return err }
 	tests := []toolError{
@@ -311,9 +312,9 @@ func TestViewOfManyMounts(t *testing.T) {
 	var mounts []memento.Mount
 	for i := range 30 {
 		name := fmt.Sprintf("m%02d", i)
-		s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: name}, guarded())
-		mustPut(t, s, "/a.md", "x")
-		mustPut(t, s, "/node_modules/b.md", "xx")
+		s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: name}, memories.Guarded())
+		memories.Put(t, s, "/a.md", "x")
+		memories.Put(t, s, "/node_modules/b.md", "xx")
 		mounts = append(mounts, memento.Mount{Name: name, Store: s})
 	}
 	slices.Reverse(mounts)

@@ -12,6 +12,7 @@ import (
 	"memento"
 	"memento/backend/memstore"
 	"memento/maintenance"
+	"memento/test/memories"
 )
 
 // A witness keeps what it is told.
@@ -47,7 +48,7 @@ func (w *witness) ops() (ops []string) {
 func watched(t *testing.T, b memento.Backend) (*memento.Store, memento.StoreID, *witness) {
 	t.Helper()
 	w := &witness{}
-	opts := guarded()
+	opts := memories.Guarded()
 	opts.Observe = w.observe
 	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, opts)
 	id, err := s.Ensure(t.Context())
@@ -64,10 +65,10 @@ func watched(t *testing.T, b memento.Backend) (*memento.Store, memento.StoreID, 
 func TestObserve(t *testing.T) {
 	b := memstore.New(nil)
 	s, id, w := watched(t, b)
-	mustPut(t, s, "/a", "one")
-	mustPut(t, s, "/a", "two")
-	mustPut(t, s, "/b", "three")
-	first := history(t, s, memento.VersionListOptions{})[0]
+	memories.Put(t, s, "/a", "one")
+	memories.Put(t, s, "/a", "two")
+	memories.Put(t, s, "/b", "three")
+	first := memories.Versions(t, s, memento.VersionListOptions{})[0]
 	w.told()
 	ctx := t.Context()
 	tests := []struct {
@@ -248,12 +249,12 @@ func TestObserveForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &witness{}
-	opts := guarded()
+	opts := memories.Guarded()
 	opts.Observe = w.observe
 	if s, err = memento.OpenStore(t.Context(), b, workspace, id, opts); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, "/a", "one")
+	memories.Put(t, s, "/a", "one")
 	if ops := w.ops(); !cmp.Equal(ops, []string{"apply", "prune"}) {
 		t.Errorf("told %q", ops)
 	}
@@ -261,8 +262,8 @@ func TestObserveForgetting(t *testing.T) {
 
 // Nobody need watch.
 func TestNobodyObserves(t *testing.T) {
-	s := memento.OpenNamed(memstore.New(nil), workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	mustPut(t, s, "/a", "one")
+	s := memento.OpenNamed(memstore.New(nil), workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	memories.Put(t, s, "/a", "one")
 	reads, writes := everyUse(t, s)
 	for name, err := range writes {
 		if err != nil {

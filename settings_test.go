@@ -12,6 +12,7 @@ import (
 	"memento"
 	"memento/backend"
 	"memento/backend/memstore"
+	"memento/test/memories"
 )
 
 func TestSettingsEncode(t *testing.T) {
@@ -167,8 +168,8 @@ func TestPatternMatchIsNotExponential(t *testing.T) {
 // whatever a Store has seen of them before.
 func TestRulesChangedByOthers(t *testing.T) {
 	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 10}}, guarded())
-	mustPut(t, s, "/a", "0123456789")
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 10}}, memories.Guarded())
+	memories.Put(t, s, "/a", "0123456789")
 	id, err := s.ID(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestRulesChangedByOthers(t *testing.T) {
 	}
 	sensitive(memento.Mask)
 	r, err := put("/k", "a "+key)
-	if err != nil || len(r.Masked) != 1 || contents(t, s)["/k"] != "a "+testKeyMark {
+	if err != nil || len(r.Masked) != 1 || memories.Contents(t, s)["/k"] != "a "+testKeyMark {
 		t.Errorf("masking: %+v, %v", r.Masked, err)
 	}
 	sensitive(memento.Off)
@@ -257,12 +258,12 @@ func TestTooLargeIsJudgedByTheBackend(t *testing.T) {
 		{memento.ErrIsDir, "/dir", []memento.Change{memento.Move{From: "/dir", To: "/c", Content: &large}}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			s := memento.OpenNamed(memstore.New(nil), workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 40}}, guarded())
-			mustPut(t, s, "/a", "one")
-			mustPut(t, s, "/dir/b", "two")
+			s := memento.OpenNamed(memstore.New(nil), workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 40}}, memories.Guarded())
+			memories.Put(t, s, "/a", "one")
+			memories.Put(t, s, "/dir/b", "two")
 			_, err := s.Apply(t.Context(), nobody, tt.changes...)
 			isAbout(t, err, tt.want, tt.at)
-			if held := contents(t, s); len(held) != 2 || held["/a"] != "one" {
+			if held := memories.Contents(t, s); len(held) != 2 || held["/a"] != "one" {
 				t.Errorf("it left %v", held)
 			}
 		})

@@ -144,13 +144,18 @@ func (s *StoreInfo) checkReadable() error {
 	return &Error{Op: "open store", Err: fmt.Errorf("store %s is encrypted, but no keys were given: it %w", s.ID, ErrDecrypt)}
 }
 
-// Info describes the store. Errors: ErrNoStore.
+// Info describes the store. The next write through this Store goes by the settings and
+// limits that are returned. Errors: ErrNoStore.
 func (s *Store) Info(ctx context.Context) (StoreInfo, error) {
 	id, err := s.ID(ctx)
 	if err != nil {
 		return StoreInfo{}, err
 	}
-	return s.backend.GetStore(ctx, s.workspace, id)
+	info, err := s.backend.GetStore(ctx, s.workspace, id)
+	if err == nil {
+		s.cacheSettings(info.Limits, info.Settings)
+	}
+	return info, err
 }
 
 // InfoIfCreated is Info, except that it is no error if a store that was opened by name
@@ -289,6 +294,23 @@ func (s *Store) Redact(ctx context.Context, id VersionID, by Actor) (v Version, 
 	}
 	defer s.observe(ctx, "redact", store)(&err)
 	return s.backend.Redact(ctx, store, id, by)
+}
+
+// Prune removes versions; see [History.Prune]. It trusts the times that it is given.
+// Programs whose clock may be wrong, and those that apply a store's [Retention], use
+// package maintenance.
+func (s *Store) Prune(ctx context.Context, opts PruneOptions) (Pruned, error) {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return Pruned{}, err
+	}
+	return s.prune(ctx, info.ID, opts)
+}
+
+// prune removes versions; see [History.Prune].
+func (s *Store) prune(ctx context.Context, id StoreID, opts PruneOptions) (sum Pruned, err error) {
+	defer s.observe(ctx, "prune", id)(&err)
+	return s.backend.Prune(ctx, id, opts)
 }
 
 // Search returns the memories that match; see [Searcher].

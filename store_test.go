@@ -17,62 +17,13 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/history"
+	"memento/test/memories"
 )
 
 const workspace = memento.DefaultWorkspace
 
 var nobody memento.Actor
-
-// meddler is a backend on which others act just before the next Apply.
-type meddler struct {
-	memento.Backend
-	meddle func()
-}
-
-func (b *meddler) Apply(ctx context.Context, id memento.StoreID, by memento.Actor, changes []memento.Change) (memento.Applied, error) {
-	if f := b.meddle; f != nil {
-		b.meddle = nil
-		f()
-	}
-	return b.Backend.Apply(ctx, id, by, changes)
-}
-
-// meddled returns a store through a meddler, and the same store for the others.
-func meddled() (m *meddler, s, other *memento.Store) {
-	b := memstore.New(nil)
-	m = &meddler{Backend: b}
-	open := func(b memento.Backend) *memento.Store {
-		return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	}
-	return m, open(m), open(b)
-}
-
-// contents returns what a store holds.
-func contents(t testing.TB, s *memento.Store) map[memento.Path]string {
-	t.Helper()
-	held := map[memento.Path]string{}
-	for e, err := range s.List(t.Context(), memento.ListOptions{Contents: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		held[e.Path] = e.Memory.Content
-	}
-	return held
-}
-
-// history returns the versions of a store, oldest first.
-func history(t testing.TB, s *memento.Store, opts memento.VersionListOptions) []memento.Version {
-	t.Helper()
-	opts.OldestFirst = true
-	var versions []memento.Version
-	for v, err := range s.Versions(t.Context(), opts) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		versions = append(versions, v)
-	}
-	return versions
-}
 
 func storesOf(t testing.TB, b memento.Backend) (infos []memento.StoreInfo) {
 	t.Helper()
@@ -102,8 +53,8 @@ func everyUse(t *testing.T, s *memento.Store) (reads, writes map[string]error) {
 		reads["Versions"] = lastOf(err)
 	}
 	_, reads["Search"] = s.Search(ctx, memento.SearchOptions{Query: "a"})
-	_, _, reads["RestoreVersion"] = s.RestoreVersion(ctx, nobody, "memver_1")
-	_, reads["RestoreAsOf"] = s.RestoreAsOf(ctx, nobody, time.Now(), false)
+	_, _, reads["RestoreVersion"] = history.RestoreVersion(ctx, s, nobody, "memver_1")
+	_, reads["RestoreAsOf"] = history.RestoreAsOf(ctx, s, nobody, time.Now(), false)
 	_, reads["Redact"] = s.Redact(ctx, "memver_1", nobody)
 	_, reads["Edit"] = s.Edit(ctx, nobody, "/a", func(old string) (string, error) { return old, nil })
 	_, reads["UpdateMemory"] = s.UpdateMemory(ctx, nobody, "mem_1", memento.MemoryUpdate{})
@@ -118,8 +69,8 @@ func everyUse(t *testing.T, s *memento.Store) (reads, writes map[string]error) {
 
 func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Description: "d", Limits: memento.Limits{Memories: 7}}, guarded())
-	reads, _ := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other"}, guarded()))
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Description: "d", Limits: memento.Limits{Memories: 7}}, memories.Guarded())
+	reads, _ := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other"}, memories.Guarded()))
 	want := map[string]error{
 		"ID": memento.ErrNoStore, "Info": memento.ErrNoStore,
 		"Get": memento.ErrNotExist, "Get by ID": memento.ErrNotExist, "Version": memento.ErrNotExist, "Redact": memento.ErrNotExist,
@@ -153,7 +104,7 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 	if diff := cmp.Diff([]string{"other"}, names()); diff != "" {
 		t.Error("stores (-want +got):\n" + diff)
 	}
-	mustPut(t, s, "/a.md", "a")
+	memories.Put(t, s, "/a.md", "a")
 	info, err := s.Info(t.Context())
 	if err != nil || info.Name != "notes" || info.Description != "d" || info.Limits.Memories != 7 || info.Usage.Memories != 1 {
 		t.Errorf("made %+v, %v", info, err)
@@ -162,19 +113,19 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 		t.Errorf("the stores are %q", names())
 	}
 	// It is found by name, and by its ID.
-	again := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, contents(t, again)); diff != "" {
+	again := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, memories.Contents(t, again)); diff != "" {
 		t.Error(diff)
 	}
-	byID, err := memento.OpenStore(t.Context(), b, workspace, info.ID, guarded())
+	byID, err := memento.OpenStore(t.Context(), b, workspace, info.ID, memories.Guarded())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, contents(t, byID)); diff != "" {
+	if diff := cmp.Diff(map[memento.Path]string{"/a.md": "a"}, memories.Contents(t, byID)); diff != "" {
 		t.Error(diff)
 	}
 	for _, ws := range []memento.Workspace{"elsewhere", ""} {
-		if _, err := memento.OpenStore(t.Context(), b, ws, info.ID, guarded()); !errors.Is(err, memento.ErrNoStore) {
+		if _, err := memento.OpenStore(t.Context(), b, ws, info.ID, memories.Guarded()); !errors.Is(err, memento.ErrNoStore) {
 			t.Errorf("from workspace %q: %v", ws, err)
 		}
 	}
@@ -183,7 +134,7 @@ func TestNamedStoreIsMadeByTheFirstWrite(t *testing.T) {
 // A write that is refused may make the store, but a refusal before that does not.
 func TestRefusalsMakeNoStore(t *testing.T) {
 	b := memstore.New(nil)
-	tool := memento.NewTool(memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), nil)
+	tool := memento.NewTool(memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded()), nil)
 	for _, in := range [][]byte{
 		input("create", "path", "/memories/.hidden", "file_text", ""),
 		input("create", "path", "/etc/passwd", "file_text", ""),
@@ -202,13 +153,13 @@ func TestRefusalsMakeNoStore(t *testing.T) {
 
 func TestFirstWritesMakeOneStore(t *testing.T) {
 	b := memstore.New(nil)
-	shared := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	shared := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 16 {
 		s := shared
 		if i%2 == 0 {
-			s = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+			s = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 		}
 		wg.Go(func() {
 			<-start
@@ -233,7 +184,7 @@ func TestAmbiguousName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reads, writes := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()))
+	reads, writes := everyUse(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded()))
 	for _, uses := range []map[string]error{reads, writes} {
 		for name, err := range uses {
 			if !errors.Is(err, memento.ErrConflict) {
@@ -244,8 +195,8 @@ func TestAmbiguousName(t *testing.T) {
 }
 
 func TestStoreRefusesPaths(t *testing.T) {
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/a", "a")
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/a", "a")
 	for _, p := range []memento.Path{"a", "/a/", "/../a", "//a", "/a\x00", "/e\u0301"} {
 		_, get := s.Get(t.Context(), memento.ByPath(p))
 		var list error
@@ -271,13 +222,13 @@ func TestStoreRefusesPaths(t *testing.T) {
 
 func TestOptionalPowers(t *testing.T) {
 	// An embedded interface hides that the backend can search.
-	plain := memento.OpenNamed(&meddler{Backend: memstore.New(nil)}, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	plain := memento.OpenNamed(&memories.Meddler{Backend: memstore.New(nil)}, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	if _, err := plain.Search(t.Context(), memento.SearchOptions{Query: "a"}); !errors.Is(err, memento.ErrUnsupported) {
 		t.Errorf("Search without a Searcher: %v", err)
 	}
 
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/a.md", "x\nfind me\n")
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/a.md", "x\nfind me\n")
 	matches, err := s.Search(t.Context(), memento.SearchOptions{Query: "FIND"})
 	if err != nil || len(matches) != 1 || matches[0].Memory.Path != "/a.md" || matches[0].Line != 2 || matches[0].Snippet != "find me" {
 		t.Errorf("Search: %+v, %v", matches, err)
@@ -298,8 +249,8 @@ func TestOptionalPowers(t *testing.T) {
 }
 
 func TestEdit(t *testing.T) {
-	s := newStore(memento.Limits{MemoryBytes: 20})
-	mustPut(t, s, "/a", "one")
+	s := memories.New(memento.Limits{MemoryBytes: 20})
+	memories.Put(t, s, "/a", "one")
 	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
 	edited, err := s.Edit(t.Context(), by, "/a", func(old string) (string, error) { return old + " two", nil })
 	if err != nil {
@@ -328,7 +279,7 @@ func TestEdit(t *testing.T) {
 	if _, err := s.Edit(t.Context(), by, "/a", func(string) (string, error) { return "far more than the limit allows", nil }); !errors.Is(err, memento.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
-	if versions := history(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[1].CreatedBy != by {
+	if versions := memories.Versions(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[1].CreatedBy != by {
 		t.Errorf("the history is %+v", versions)
 	}
 }
@@ -371,14 +322,14 @@ func TestEditMeetsOthers(t *testing.T) {
 			}
 		}, 1, "", memento.ErrIsDir},
 		{"the same edit", func(t *testing.T, other *memento.Store) {
-			mustPut(t, other, "/a", "base ours")
+			memories.Put(t, other, "/a", "base ours")
 		}, 2, "base ours ours", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, s, other := meddled()
-			mustPut(t, s, "/a", "base")
-			m.meddle = func() { tt.meddle(t, other) }
+			m, s, other := memories.Meddled()
+			memories.Put(t, s, "/a", "base")
+			m.Meddle = func() { tt.meddle(t, other) }
 			calls := 0
 			_, err := s.Edit(t.Context(), nobody, "/a", func(old string) (string, error) {
 				calls++
@@ -387,7 +338,7 @@ func TestEditMeetsOthers(t *testing.T) {
 			if !errors.Is(err, tt.err) || tt.err == nil && err != nil || calls != tt.calls {
 				t.Errorf("%v after %d calls, want %v after %d", err, calls, tt.err, tt.calls)
 			}
-			if got := contents(t, s)["/a"]; got != tt.want {
+			if got := memories.Contents(t, s)["/a"]; got != tt.want {
 				t.Errorf("it holds %q, want %q", got, tt.want)
 			}
 		})
@@ -399,10 +350,10 @@ func TestEditMeetsOthers(t *testing.T) {
 func TestEditsLoseNothing(t *testing.T) {
 	const callers, each = 8, 25
 	b := memstore.New(nil)
-	mustPut(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded()), "/log", "")
+	memories.Put(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded()), "/log", "")
 	var wg sync.WaitGroup
 	for process := range 2 {
-		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 		tool := memento.NewTool(s, nil)
 		for caller := range callers {
 			wg.Go(func() {
@@ -426,9 +377,9 @@ func TestEditsLoseNothing(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	seen := map[string]int{}
-	for _, line := range strings.Fields(contents(t, s)["/log"]) {
+	for _, line := range strings.Fields(memories.Contents(t, s)["/log"]) {
 		seen[line]++
 	}
 	if len(seen) != 2*callers*each {
@@ -439,7 +390,7 @@ func TestEditsLoseNothing(t *testing.T) {
 			t.Errorf("%s is there %d times", line, n)
 		}
 	}
-	versions := history(t, s, memento.VersionListOptions{Contents: true})
+	versions := memories.Versions(t, s, memento.VersionListOptions{Contents: true})
 	if len(versions) != 1+2*callers*each {
 		t.Errorf("the history has %d versions", len(versions))
 	}
@@ -453,9 +404,9 @@ func TestEditsLoseNothing(t *testing.T) {
 // Edits of one memory through one store take turns, and waiting ends with the context.
 func TestEditWaitsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStore(memento.Limits{})
-		mustPut(t, s, "/a", "")
-		mustPut(t, s, "/b", "")
+		s := memories.New(memento.Limits{})
+		memories.Put(t, s, "/a", "")
+		memories.Put(t, s, "/b", "")
 		add := func(ctx context.Context, p memento.Path, word string) error {
 			_, err := s.Edit(ctx, nobody, p, func(old string) (string, error) { return old + word, nil })
 			return err
@@ -494,15 +445,15 @@ func TestEditWaitsItsTurn(t *testing.T) {
 		close(release)
 		wg.Wait()
 		want := map[memento.Path]string{"/a": "1234", "/b": "other"}
-		if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+		if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
 			t.Error("(-want +got):\n" + diff)
 		}
 	})
 }
 
 func TestCancelledContext(t *testing.T) {
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/a", "a")
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/a", "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, get := s.Get(ctx, memento.ByPath("/a"))
@@ -520,16 +471,16 @@ func TestCancelledContext(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if diff := cmp.Diff(map[memento.Path]string{"/a": "a"}, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(map[memento.Path]string{"/a": "a"}, memories.Contents(t, s)); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 }
 
 // Whoever stops listening in the middle may go on using the store.
 func TestBreakingOutOfListings(t *testing.T) {
-	s := newStore(memento.Limits{})
+	s := memories.New(memento.Limits{})
 	for _, p := range []memento.Path{"/a", "/b", "/c"} {
-		mustPut(t, s, p, "x")
+		memories.Put(t, s, p, "x")
 	}
 	var seen []memento.Path
 	for e, err := range s.List(t.Context(), memento.ListOptions{}) {
@@ -537,7 +488,7 @@ func TestBreakingOutOfListings(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen = append(seen, e.Path)
-		mustPut(t, s, e.Path, "changed")
+		memories.Put(t, s, e.Path, "changed")
 		if e.Path == "/b" {
 			break
 		}
@@ -547,7 +498,7 @@ func TestBreakingOutOfListings(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen = append(seen, v.Path)
-		mustPut(t, s, "/c", "changed")
+		memories.Put(t, s, "/c", "changed")
 		break
 	}
 	if want := []memento.Path{"/a", "/b", "/b"}; !slices.Equal(seen, want) {
@@ -581,11 +532,11 @@ func TestErrorsOfFiles(t *testing.T) {
 		t.Error("errors are each other that only have something in common")
 	}
 
-	s := newStore(memento.Limits{})
+	s := memories.New(memento.Limits{})
 	if _, err := s.Get(t.Context(), memento.ByPath("/none.md")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing memory: %v", err)
 	}
-	mustPut(t, s, "/a.md", "x")
+	memories.Put(t, s, "/a.md", "x")
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a.md", If: memento.IfAbsent()}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a memory that exists: %v", err)
 	}
@@ -605,7 +556,7 @@ func TestOpenNamedIncomplete(t *testing.T) {
 		{memento.DefaultWorkspace, "", "open store: invalid value: a store must have a name"},
 	} {
 		b := memstore.New(nil)
-		s := memento.OpenNamed(b, tt.ws, memento.StoreSpec{Name: tt.name}, guarded())
+		s := memento.OpenNamed(b, tt.ws, memento.StoreSpec{Name: tt.name}, memories.Guarded())
 		_, read := s.Get(t.Context(), memento.ByPath("/a.md"))
 		_, wrote := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a.md"})
 		for _, err := range []error{read, wrote} {

@@ -21,6 +21,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/test/memories"
 )
 
 // broken is a backend whose writes fail.
@@ -78,7 +79,7 @@ var direct = []struct {
 	},
 	{
 		"something else in the way", func(t *testing.T) error {
-			s := memento.OpenNamed(broken{memstore.New(nil), memento.ErrForeign}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+			s := memento.OpenNamed(broken{memstore.New(nil), memento.ErrForeign}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())
 			_, err := memento.NewTool(s, nil).Delete(t.Context(), "/memories/dir")
 			return err
 		},
@@ -98,8 +99,8 @@ var direct = []struct {
 	{
 		"a mount that fails", func(t *testing.T) error {
 			tool, err := memento.NewScopedTool([]memento.Mount{
-				{Name: "user", Store: memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())},
-				{Name: "team", Store: memento.OpenNamed(closed(t), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())},
+				{Name: "user", Store: memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())},
+				{Name: "team", Store: memento.OpenNamed(closed(t), memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())},
 			}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +120,7 @@ var direct = []struct {
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
-			_, err := memento.NewTool(memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded()), nil).View(t.Context(), "/memories")
+			_, err := memento.NewTool(memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded()), nil).View(t.Context(), "/memories")
 			return err
 		},
 		"Error: The memory store failed to complete the command on /memories. Nothing was changed. Try again; if it fails again, tell the user.",
@@ -128,7 +129,7 @@ var direct = []struct {
 		"cancelled", func(t *testing.T) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			_, err := memento.NewTool(newStore(memento.Limits{}), nil).Create(ctx, "/memories/notes.md", "x")
+			_, err := memento.NewTool(memories.New(memento.Limits{}), nil).Create(ctx, "/memories/notes.md", "x")
 			return err
 		},
 		"Error: The command was cancelled before it finished. View /memories/notes.md to see whether it took effect.",
@@ -140,7 +141,7 @@ var direct = []struct {
 	{
 		"the store is gone", func(t *testing.T) error {
 			b := memstore.New(nil)
-			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+			s := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())
 			id, err := s.Ensure(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -155,14 +156,14 @@ var direct = []struct {
 	},
 	{
 		"contents that are no text", func(t *testing.T) error {
-			_, err := memento.NewTool(newStore(memento.Limits{}), nil).Create(t.Context(), "/memories/notes.md", "\xff")
+			_, err := memento.NewTool(memories.New(memento.Limits{}), nil).Create(t.Context(), "/memories/notes.md", "\xff")
 			return err
 		},
 		"Error: The text for /memories/notes.md is not valid UTF-8. Send plain text.",
 	},
 	{
 		"a path that is no text", func(t *testing.T) error {
-			_, err := memento.NewTool(newStore(memento.Limits{}), nil).View(t.Context(), "/memories/a\xffb")
+			_, err := memento.NewTool(memories.New(memento.Limits{}), nil).View(t.Context(), "/memories/a\xffb")
 			return err
 		},
 		"Error: Invalid path /memories/a\xffb: it is not valid UTF-8",
@@ -173,16 +174,16 @@ var direct = []struct {
 	},
 	{
 		"another tool", func(t *testing.T) error {
-			b := memento.NewTool(newStore(memento.Limits{}), nil).RunBlock(t.Context(), []byte(`{"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {}}`))
+			b := memento.NewTool(memories.New(memento.Limits{}), nil).RunBlock(t.Context(), []byte(`{"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {}}`))
 			return errors.New(b.Content)
 		},
 		"Error: Tool 'bash' not found",
 	},
 	{
 		"a directory whose files would get too long paths", func(t *testing.T) error {
-			s := newStore(memento.Limits{})
+			s := memories.New(memento.Limits{})
 			deep := memento.Path("/d/" + strings.Repeat("x", 900))
-			mustPut(t, s, deep, "")
+			memories.Put(t, s, deep, "")
 			_, err := memento.NewTool(s, nil).Rename(t.Context(), "/memories/d", "/memories/"+strings.Repeat("y", 200))
 			return err
 		},
@@ -203,7 +204,7 @@ var direct = []struct {
 func TestFaultsAreLogged(t *testing.T) {
 	var log strings.Builder
 	cause := errors.New("the cable is cut")
-	s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+	s := memento.OpenNamed(broken{memstore.New(nil), cause}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())
 	tool := memento.NewTool(s, &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	tool.Run(t.Context(), []byte(`{"command":"view","path":"/memories/none.md"}`))
 	tool.Run(t.Context(), []byte(`{"command":"dance"}`))
@@ -227,7 +228,7 @@ func TestRefusalsAreNotLogged(t *testing.T) {
 		&memento.LimitError{Limit: memento.LimitBytes}, context.Canceled,
 	} {
 		var log strings.Builder
-		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())
 		tool := memento.NewTool(s, &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if r := tool.Run(t.Context(), input("create", "path", "/memories/notes.md", "file_text", "x")); !r.IsError {
 			t.Errorf("%v is no error", err)
@@ -289,7 +290,7 @@ func TestLogsHoldNothingSensitive(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			var log strings.Builder
 			opts := &memento.ToolOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			one := open(mode, planted{})
+			one := open(mode, memories.Planted{})
 			several, err := memento.NewScopedTool([]memento.Mount{{Name: "a", Store: one}, {Name: "b", Store: open(mode, whole{})}}, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -317,7 +318,7 @@ func TestLogsHoldNothingSensitive(t *testing.T) {
 
 func createOnBroken(err error) func(*testing.T) error {
 	return func(t *testing.T) error {
-		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, guarded())
+		s := memento.OpenNamed(broken{memstore.New(nil), err}, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, memories.Guarded())
 		_, got := memento.NewTool(s, nil).Create(t.Context(), "/memories/notes.md", "x")
 		if !errors.Is(got, err) {
 			t.Errorf("%v does not tell %v", got, err)
@@ -328,7 +329,7 @@ func createOnBroken(err error) func(*testing.T) error {
 
 func run(input string) func(*testing.T) error {
 	return func(t *testing.T) error {
-		return errors.New(memento.NewTool(newStore(memento.Limits{}), nil).Run(t.Context(), []byte(input)).Content)
+		return errors.New(memento.NewTool(memories.New(memento.Limits{}), nil).Run(t.Context(), []byte(input)).Content)
 	}
 }
 
@@ -489,7 +490,7 @@ func TestProfileOfMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := memento.NewTool(newStore(memento.Limits{}), &memento.ToolOptions{Profile: python})
+	tool := memento.NewTool(memories.New(memento.Limits{}), &memento.ToolOptions{Profile: python})
 	ctx := t.Context()
 	for _, tt := range []struct {
 		ask  func() (string, error)

@@ -14,6 +14,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/test/memories"
 )
 
 // hostile are contents that careless code changes.
@@ -43,7 +44,7 @@ var hostile = map[string]string{
 func TestByteFidelity(t *testing.T) {
 	for name, text := range hostile {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(memento.Limits{MemoryBytes: 1 << 20})
+			s := memories.New(memento.Limits{MemoryBytes: 1 << 20})
 			tool := memento.NewTool(s, &memento.ToolOptions{ViewChars: 1 << 20})
 			ask := func(in []byte) {
 				t.Helper()
@@ -146,8 +147,8 @@ func TestPagingThroughAFile(t *testing.T) {
 	for i := range 2000 {
 		lines = append(lines, fmt.Sprintf("line %d %s", i+1, strings.Repeat("é", i%40)))
 	}
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/long.md", strings.Join(lines, "\n"))
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/long.md", strings.Join(lines, "\n"))
 	tool := memento.NewTool(s, nil)
 	next := regexp.MustCompile(`\n\[Lines \d+ to \d+ of 2000 are shown\. To continue, use view_range \[(\d+), -1\]\.\]$`)
 	var shown []string
@@ -184,8 +185,8 @@ func TestPagingThroughAFile(t *testing.T) {
 }
 
 func TestViewOfALongLine(t *testing.T) {
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/long.md", strings.Repeat("é", 50_000))
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/long.md", strings.Repeat("é", 50_000))
 	got, err := memento.NewTool(s, nil).View(t.Context(), "/memories/long.md")
 	want := "Here's the content of /memories/long.md with line numbers:\n     1\t" + strings.Repeat("é", 15_993) +
 		"\n[Only the first 15993 of 50000 characters of line 1 are shown.]"
@@ -195,7 +196,7 @@ func TestViewOfALongLine(t *testing.T) {
 }
 
 func TestViewOfALargeDirectory(t *testing.T) {
-	s := newStore(memento.Limits{})
+	s := memories.New(memento.Limits{})
 	var changes []memento.Change
 	for i := range 1200 {
 		changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/%04d.md", i)), Content: "x"})
@@ -220,9 +221,9 @@ func TestViewOfALargeDirectory(t *testing.T) {
 
 // The errors of the typed methods carry their reason.
 func TestToolErrors(t *testing.T) {
-	s := newStore(memento.Limits{MemoryBytes: 10})
-	mustPut(t, s, "/a.md", "x\nx\n")
-	mustPut(t, s, "/dir/b.md", "b\n")
+	s := memories.New(memento.Limits{MemoryBytes: 10})
+	memories.Put(t, s, "/a.md", "x\nx\n")
+	memories.Put(t, s, "/dir/b.md", "b\n")
 	tool := memento.NewTool(s, nil)
 	ctx := t.Context()
 	only := func(_ string, err error) error { return err }
@@ -277,8 +278,8 @@ func TestHugeInputs(t *testing.T) {
 		{"very many overlapping matches", string(input("str_replace", "path", "/memories/a.md", "old_str", text[:25_000])), "No replacement was performed. Multiple occurrences of old_str `" + text[:25_000] + "` in lines: 1. Please ensure it is unique"},
 		{"a number of 10,000 digits", `{"command":"insert","path":"/memories/a.md","insert_line":` + strings.Repeat("9", 10_000) + `,"insert_text":"x"}`, "Error: Invalid `insert_line` parameter: 9223372036854775807. It should be within the range of lines of the file: [0, 1]"},
 	}
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/a.md", text)
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/a.md", text)
 	tool := memento.NewTool(s, nil)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -291,7 +292,7 @@ func TestHugeInputs(t *testing.T) {
 
 // The tool records its actor on what it does.
 func TestToolActor(t *testing.T) {
-	s := newStore(memento.Limits{})
+	s := memories.New(memento.Limits{})
 	by := memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"}
 	tool := memento.NewTool(s, &memento.ToolOptions{Actor: by})
 	for _, in := range [][]byte{
@@ -372,7 +373,7 @@ func TestSnippetOfMaskedText(t *testing.T) {
 			open := func(d memento.Detector) *memento.Store {
 				return memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "x"}, &memento.StoreOptions{Detector: d})
 			}
-			mustPut(t, open(planted{}), "/a.md", tt.text) // which knows nothing of such keys
+			memories.Put(t, open(memories.Planted{}), "/a.md", tt.text) // which knows nothing of such keys
 			got, err := memento.NewTool(open(block{}), nil).StrReplace(t.Context(), "/memories/a.md", tt.old, tt.new)
 			want := "The memory file has been edited.\n" + tt.want + fmt.Sprintf(notice, tt.line)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -441,7 +442,7 @@ func TestRunBlock(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Type = "tool_result"
-			got := memento.NewTool(newStore(memento.Limits{}), nil).RunBlock(t.Context(), []byte(tt.block))
+			got := memento.NewTool(memories.New(memento.Limits{}), nil).RunBlock(t.Context(), []byte(tt.block))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error("(-want +got):\n" + diff)
 			}
@@ -530,7 +531,7 @@ func (s *stage) set(t *testing.T, section *txtar.File) bool {
 			}
 			text = strings.Repeat(text, n)
 		}
-		mustPut(t, s.open(s.now), memento.Path(p), text)
+		memories.Put(t, s.open(s.now), memento.Path(p), text)
 	case "archive":
 		s.change(t, memento.StoreUpdate{Archive: true})
 	default:
@@ -541,7 +542,7 @@ func (s *stage) set(t *testing.T, section *txtar.File) bool {
 
 func (s *stage) open(sc *scene) *memento.Store {
 	if sc.store == nil {
-		sc.store = memento.OpenNamed(s.backend, memento.DefaultWorkspace, sc.spec, guarded())
+		sc.store = memento.OpenNamed(s.backend, memento.DefaultWorkspace, sc.spec, memories.Guarded())
 	}
 	return sc.store
 }

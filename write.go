@@ -60,6 +60,27 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 	}
 }
 
+// pruneTimeout bounds the pruning after a write to a store without history.
+const pruneTimeout = 30 * time.Second
+
+// pruneReplaced removes the versions that were replaced by versions, in a store that
+// keeps no history. Errors are ignored, since the write has succeeded: maintenance
+// removes what is left.
+func (s *Store) pruneReplaced(ctx context.Context, id StoreID, versions []Version) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pruneTimeout)
+	defer cancel()
+	const several = 20 // above this, one pass over all memories is faster
+	opts := PruneOptions{Before: EndOfTime}
+	if len(versions) > several {
+		_, _ = s.prune(ctx, id, opts)
+		return
+	}
+	for _, v := range versions {
+		opts.Memory = v.Memory
+		_, _ = s.prune(ctx, id, opts)
+	}
+}
+
 // An Edited is the result of an Edit.
 type Edited struct {
 	Memory Memory // after the edit, with contents
@@ -73,11 +94,11 @@ type Edited struct {
 //
 // Errors: those of Get and of [Put], and of [Store.Apply].
 func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old string) (string, error)) (Edited, error) {
-	leave, err := s.editLocks.Lock(ctx, p)
+	unlock, err := s.LockEdits(ctx, p)
 	if err != nil {
 		return Edited{}, err
 	}
-	defer leave()
+	defer unlock()
 	m, fromCache := s.getCached(p)
 	for {
 		if !fromCache {
@@ -100,6 +121,14 @@ func (s *Store) Edit(ctx context.Context, by Actor, p Path, change func(old stri
 		}
 		fromCache = false
 	}
+}
+
+// LockEdits makes [Store.Edit] and [Store.UpdateMemory] of the memory at p wait, if they
+// are called on this Store, until unlock is called. It is for a program that reads a memory
+// and then writes it in steps of its own. Other processes are not stopped, so each write
+// needs a [Condition] all the same. The error is that of ctx.
+func (s *Store) LockEdits(ctx context.Context, p Path) (unlock func(), err error) {
+	return s.editLocks.Lock(ctx, p)
 }
 
 // replace writes text to m, on condition that m has not changed.

@@ -15,6 +15,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/test/memories"
 )
 
 var ann = memento.Actor{Kind: memento.ActorUser, ID: "ann"}
@@ -62,7 +63,7 @@ func memoryUpdate(content, p, ifSHA256 string) memento.MemoryUpdate {
 }
 
 func TestCreateMemory(t *testing.T) {
-	s := newStore(memento.Limits{MemoryBytes: 100})
+	s := memories.New(memento.Limits{MemoryBytes: 100})
 	made, err := s.CreateMemory(t.Context(), ann, "/dir/a", "with "+testKey)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestCreateMemory(t *testing.T) {
 			t.Errorf("%s: returned %+v with its error", tt.path, got.Memory)
 		}
 	}
-	if versions := history(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[0].CreatedBy != ann {
+	if versions := memories.Versions(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[0].CreatedBy != ann {
 		t.Errorf("the history is %+v", versions)
 	}
 }
@@ -181,11 +182,11 @@ func TestUpdateMemory(t *testing.T) {
 			settings.ReadOnly = []memento.Pattern{"/keep"}
 			s := memento.OpenNamed(b, workspace, memento.StoreSpec{
 				Name: "notes", Limits: memento.Limits{MemoryBytes: 40, PathDepth: 3}, Settings: &settings,
-			}, guarded())
-			mustPut(t, s, "/a", "one")
-			mustPut(t, s, "/b", "two")
-			mustPut(t, s, "/dir/c", "three")
-			id, before := idAt(t, s, "/a"), len(history(t, s, memento.VersionListOptions{}))
+			}, memories.Guarded())
+			memories.Put(t, s, "/a", "one")
+			memories.Put(t, s, "/b", "two")
+			memories.Put(t, s, "/dir/c", "three")
+			id, before := idAt(t, s, "/a"), len(memories.Versions(t, s, memento.VersionListOptions{}))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			got, err := s.UpdateMemory(ctx, ann, id, tt.u)
@@ -203,7 +204,7 @@ func TestUpdateMemory(t *testing.T) {
 					t.Errorf("returned %+v", got)
 				}
 			}
-			made := history(t, s, memento.VersionListOptions{})[before:]
+			made := memories.Versions(t, s, memento.VersionListOptions{})[before:]
 			if len(made) != tt.writes {
 				t.Errorf("%d versions, want %d", len(made), tt.writes)
 			}
@@ -213,13 +214,13 @@ func TestUpdateMemory(t *testing.T) {
 				}
 			}
 			want := map[memento.Path]string{tt.path: tt.text, "/b": "two", "/dir/c": "three"}
-			if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+			if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
 				t.Error("memories (-want +got):\n" + diff)
 			}
 		})
 	}
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/a", "one")
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/a", "one")
 	for _, u := range []memento.MemoryUpdate{{}, memoryUpdate("new", "/x", ""), memoryUpdate("-", "-", one)} {
 		if _, err := s.UpdateMemory(t.Context(), ann, "mem_unknown", u); !errors.Is(err, memento.ErrNotExist) {
 			t.Errorf("of a memory that is not there: %v", err)
@@ -266,7 +267,7 @@ func TestUpdateMemoryRepeated(t *testing.T) {
 			}
 			_, err = s.UpdateMemory(t.Context(), ann, made.Memory.ID, tt.u)
 			isAbout(t, err, memento.ErrConflict, first.Memory.Path)
-			if got := contents(t, s)[first.Memory.Path]; got != "theirs" {
+			if got := memories.Contents(t, s)[first.Memory.Path]; got != "theirs" {
 				t.Errorf("it holds %q", got)
 			}
 		})
@@ -397,10 +398,10 @@ func TestUpdateMemoryMeetsOthers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, s, other := meddled()
-			mustPut(t, s, "/a", "base")
+			m, s, other := memories.Meddled()
+			memories.Put(t, s, "/a", "base")
 			id := idAt(t, s, "/a")
-			m.meddle = func() { tt.meddle(t, other) }
+			m.Meddle = func() { tt.meddle(t, other) }
 			got, err := s.UpdateMemory(t.Context(), nobody, id, tt.u)
 			if !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 				t.Errorf("%v, want %v", err, tt.err)
@@ -408,7 +409,7 @@ func TestUpdateMemoryMeetsOthers(t *testing.T) {
 			if err == nil {
 				isStored(t, s, got.Memory)
 			}
-			if diff := cmp.Diff(tt.want, contents(t, s)); diff != "" {
+			if diff := cmp.Diff(tt.want, memories.Contents(t, s)); diff != "" {
 				t.Error("memories (-want +got):\n" + diff)
 			}
 		})
@@ -432,8 +433,8 @@ func (b *stubborn) Apply(ctx context.Context, id memento.StoreID, by memento.Act
 // returned, not tried for ever.
 func TestUpdatesEnd(t *testing.T) {
 	b := &stubborn{Backend: memstore.New(nil)}
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	mustPut(t, s, "/a", "one")
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	memories.Put(t, s, "/a", "one")
 	id := idAt(t, s, "/a")
 	for _, want := range []error{memento.ErrConflict, memento.ErrIsDir, memento.ErrNotExist} {
 		b.err = want
@@ -463,9 +464,9 @@ func TestUpdatesLoseNothing(t *testing.T) {
 	const each = 20
 	b := memstore.New(nil)
 	open := func() *memento.Store {
-		return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+		return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	}
-	mustPut(t, open(), "/p0", "")
+	memories.Put(t, open(), "/p0", "")
 	id := idAt(t, open(), "/p0")
 	paths := []string{"/p0", "/p1", "/dir/p2"}
 	var wg sync.WaitGroup
@@ -550,7 +551,7 @@ func TestUpdatesLoseNothing(t *testing.T) {
 			t.Errorf("%s is there %d times", line, n)
 		}
 	}
-	if held := contents(t, open()); len(held) != 1 {
+	if held := memories.Contents(t, open()); len(held) != 1 {
 		t.Errorf("there are %d memories", len(held))
 	}
 }
@@ -559,10 +560,10 @@ func TestDeleteMemory(t *testing.T) {
 	settings := memento.DefaultSettings()
 	settings.ReadOnly = []memento.Pattern{"/keep"}
 	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	ids := map[memento.Path]memento.MemoryID{}
 	for _, p := range []memento.Path{"/a", "/b", "/dir/c", "/keep/d"} {
-		mustPut(t, s, p, "at "+string(p))
+		memories.Put(t, s, p, "at "+string(p))
 		ids[p] = idAt(t, s, p)
 	}
 	store, err := s.ID(t.Context())
@@ -598,10 +599,10 @@ func TestDeleteMemory(t *testing.T) {
 		}
 		isAbout(t, err, tt.err, tt.at)
 	}
-	if diff := cmp.Diff(map[memento.Path]string{"/keep/d": "at /keep/d"}, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(map[memento.Path]string{"/keep/d": "at /keep/d"}, memories.Contents(t, s)); diff != "" {
 		t.Error("memories (-want +got):\n" + diff)
 	}
-	versions := history(t, s, memento.VersionListOptions{Operation: memento.Deleted})
+	versions := memories.Versions(t, s, memento.VersionListOptions{Operation: memento.Deleted})
 	if len(versions) != 3 || versions[0].CreatedBy != ann || versions[0].Memory != ids["/a"] {
 		t.Errorf("deletions: %+v", versions)
 	}
@@ -629,15 +630,15 @@ func TestDeleteMemoryMeetsOthers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := memstore.New(nil)
-			m := &meddler{Backend: b}
-			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-			mustPut(t, s, "/a", "base")
+			m := &memories.Meddler{Backend: b}
+			s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+			memories.Put(t, s, "/a", "base")
 			id := idAt(t, s, "/a")
 			store, err := s.ID(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.meddle = func() {
+			m.Meddle = func() {
 				if _, err := b.Apply(t.Context(), store, nobody, tt.changes); err != nil {
 					t.Error(err)
 				}
@@ -646,7 +647,7 @@ func TestDeleteMemoryMeetsOthers(t *testing.T) {
 			if !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 				t.Errorf("%v, want %v", err, tt.err)
 			}
-			if diff := cmp.Diff(tt.want, contents(t, s)); diff != "" {
+			if diff := cmp.Diff(tt.want, memories.Contents(t, s)); diff != "" {
 				t.Error("memories (-want +got):\n" + diff)
 			}
 		})
@@ -656,9 +657,9 @@ func TestDeleteMemoryMeetsOthers(t *testing.T) {
 // Of many who delete a memory that others keep renaming, one succeeds.
 func TestDeletionsRaceRenames(t *testing.T) {
 	for range 20 {
-		s := newStore(memento.Limits{})
-		mustPut(t, s, "/p0", "one")
-		mustPut(t, s, "/other", "stays")
+		s := memories.New(memento.Limits{})
+		memories.Put(t, s, "/p0", "one")
+		memories.Put(t, s, "/other", "stays")
 		id := idAt(t, s, "/p0")
 		var wg sync.WaitGroup
 		deleted := make(chan bool, 4)
@@ -693,7 +694,7 @@ func TestDeletionsRaceRenames(t *testing.T) {
 		if n != 1 {
 			t.Fatalf("%d of 4 deleted it", n)
 		}
-		if diff := cmp.Diff(map[memento.Path]string{"/other": "stays"}, contents(t, s)); diff != "" {
+		if diff := cmp.Diff(map[memento.Path]string{"/other": "stays"}, memories.Contents(t, s)); diff != "" {
 			t.Error("memories (-want +got):\n" + diff)
 		}
 	}

@@ -31,19 +31,15 @@ func NextTime(now, last time.Time) time.Time {
 // appended: the time of v if it was made in this store, and the later of both times if it
 // was imported.
 func LastTime(last time.Time, v *memento.Version) time.Time {
-	if v.CreatedAt.After(last) || isLocal(v) {
+	if v.CreatedAt.After(last) || v.IsLocal() {
 		return v.CreatedAt
 	}
 	return last
 }
 
-// isLocal reports whether a version was made in its store. The time of an imported version
-// is that of another clock, and says nothing about the versions before and after it.
-func isLocal(v *memento.Version) bool { return v.ID.SeqHint() == v.Seq }
-
 // TimeOf returns the time that counts for a version, given PruneOptions.CorrectedTimes.
 func TimeOf(all []memento.CorrectedTime, v *memento.Version) time.Time {
-	if len(all) == 0 || !isLocal(v) {
+	if len(all) == 0 || !v.IsLocal() {
 		return v.CreatedAt
 	}
 	i, _ := slices.BinarySearchFunc(all, v.Seq, func(r memento.CorrectedTime, seq int64) int { return cmp.Compare(r.To, seq) })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 )
 
@@ -82,7 +83,7 @@ func (a *API) streamChanges(c *call, store *memento.Store, id memento.StoreID) e
 		if err != nil {
 			return err
 		}
-		renamed, err := store.RenamedFrom(c.context(), memento.VersionListOptions{}, made)
+		renamed, err := history.RenamedFrom(c.context(), store, memento.VersionListOptions{}, made)
 		if err != nil && !errors.Is(err, memento.ErrNoStore) {
 			return err
 		}

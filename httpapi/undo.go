@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 )
 
@@ -24,7 +25,7 @@ func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	opts := memento.UndoOptions{DryRun: body.DryRun}
+	opts := history.UndoOptions{DryRun: body.DryRun}
 	named := 0
 	if body.Session != "" {
 		opts.By = memento.Actor{Kind: memento.ActorSession, ID: body.Session}
@@ -57,7 +58,7 @@ func (a *API) undo(c *call, store *memento.Store, id memento.StoreID, by memento
 	if err := c.charge(restoreCost*info.Usage.Bytes + memoryCost*info.Usage.Memories); err != nil {
 		return err
 	}
-	done, err := store.Undo(c.context(), by, opts)
+	done, err := history.Undo(c.context(), store, by, opts)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 )
 
@@ -57,7 +58,7 @@ func (a *API) listVersions(c *call, store *memento.Store, id memento.StoreID) er
 		v.Content = ""
 		shown = append(shown, v)
 	}
-	renamed, err := store.RenamedFrom(c.context(), opts, shown)
+	renamed, err := history.RenamedFrom(c.context(), store, opts, shown)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (a *API) getVersion(c *call, store *memento.Store, id memento.StoreID) erro
 	if err != nil {
 		return err
 	}
-	renamed, err := store.RenamedFrom(c.context(), memento.VersionListOptions{Memory: v.Memory}, []memento.Version{v})
+	renamed, err := history.RenamedFrom(c.context(), store, memento.VersionListOptions{Memory: v.Memory}, []memento.Version{v})
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (a *API) restoreVersion(c *call, store *memento.Store, id memento.StoreID, 
 	if err := c.decode(&struct{}{}); err != nil {
 		return err
 	}
-	path, _, err := store.RestoreVersion(c.context(), by, memento.VersionID(name))
+	path, _, err := history.RestoreVersion(c.context(), store, by, memento.VersionID(name))
 	if err != nil {
 		return c.addConflict(store, path, err)
 	}
@@ -197,7 +198,7 @@ func (a *API) restoreStore(c *call, store *memento.Store, id memento.StoreID, by
 	if err := c.charge(restoreCost * info.Usage.Bytes); err != nil {
 		return err
 	}
-	r, err := store.RestoreAsOf(c.context(), by, at.UTC(), body.DryRun)
+	r, err := history.RestoreAsOf(c.context(), store, by, at.UTC(), body.DryRun)
 	if err != nil {
 		return err
 	}

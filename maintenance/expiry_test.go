@@ -8,7 +8,9 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/history"
 	"memento/maintenance"
+	"memento/test/memories"
 )
 
 const day = 24 * time.Hour
@@ -21,7 +23,7 @@ func aged(t *testing.T, expiry memento.Expiry) (s *memento.Store, b memento.Back
 	t.Cleanup(func() { b.Close() })
 	settings := memento.DefaultSettings()
 	settings.Expiry = expiry
-	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded()), b, now
+	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, memories.Guarded()), b, now
 }
 
 func expiredPaths(t *testing.T, s *memento.Store, at time.Time, dryRun bool) (paths []memento.Path) {
@@ -38,12 +40,12 @@ func expiredPaths(t *testing.T, s *memento.Store, at time.Time, dryRun bool) (pa
 
 func TestExpire(t *testing.T) {
 	s, _, now := aged(t, memento.Expiry{After: 30 * day, Keep: []memento.Pattern{"/profile.md", "*.key"}})
-	mustPut(t, s, "/old.md", "old")
-	mustPut(t, s, "/profile.md", "kept")
-	mustPut(t, s, "/keys/a.key", "kept")
-	mustPut(t, s, "/read.md", "read")
+	memories.Put(t, s, "/old.md", "old")
+	memories.Put(t, s, "/profile.md", "kept")
+	memories.Put(t, s, "/keys/a.key", "kept")
+	memories.Put(t, s, "/read.md", "read")
 	*now = now.Add(10 * day)
-	mustPut(t, s, "/written.md", "v1")
+	memories.Put(t, s, "/written.md", "v1")
 	*now = now.Add(19 * day)
 	if _, err := s.Get(t.Context(), memento.ByPath("/read.md")); err != nil {
 		t.Fatal(err)
@@ -68,7 +70,7 @@ func TestExpire(t *testing.T) {
 		t.Fatalf("Expire: %+v, %v", expired, err)
 	}
 	want := map[memento.Path]string{"/profile.md": "kept", "/keys/a.key": "kept", "/read.md": "read", "/written.md": "v1"}
-	if diff := cmp.Diff(want, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 	// The system did it, and it can be undone.
@@ -86,7 +88,7 @@ func TestExpire(t *testing.T) {
 	if gone.CreatedBy != (memento.Actor{Kind: memento.ActorSystem, ID: "expiry"}) {
 		t.Errorf("expired by %v", gone.CreatedBy)
 	}
-	if p, _, err := s.RestoreVersion(t.Context(), memento.Actor{}, made.ID); err != nil || p != "/old.md" {
+	if p, _, err := history.RestoreVersion(t.Context(), s, memento.Actor{}, made.ID); err != nil || p != "/old.md" {
 		t.Errorf("restored %q, %v", p, err)
 	}
 	if got := expiredPaths(t, s, *now, true); got != nil {
@@ -96,13 +98,13 @@ func TestExpire(t *testing.T) {
 
 func TestExpireLeavesAlone(t *testing.T) {
 	never, _, now := aged(t, memento.Expiry{})
-	mustPut(t, never, "/a", "x")
+	memories.Put(t, never, "/a", "x")
 	if got := expiredPaths(t, never, now.Add(1e6*time.Hour), false); got != nil {
 		t.Errorf("without a rule %q expired", got)
 	}
 
 	s, b, now := aged(t, memento.Expiry{After: day})
-	mustPut(t, s, "/rules/a", "x")
+	memories.Put(t, s, "/rules/a", "x")
 	info, err := s.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -117,11 +119,11 @@ func TestExpireLeavesAlone(t *testing.T) {
 
 	// What is written between the look and the removal stays.
 	raced, inner, now := aged(t, memento.Expiry{After: day})
-	mustPut(t, raced, "/a", "x")
-	m := &meddler{Backend: inner}
-	m.meddle = func() { mustPut(t, raced, "/a", "y") }
-	outrun := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	if got := expiredPaths(t, outrun, now.Add(10*day), false); got != nil || contents(t, raced)["/a"] != "y" {
+	memories.Put(t, raced, "/a", "x")
+	m := &memories.Meddler{Backend: inner}
+	m.Meddle = func() { memories.Put(t, raced, "/a", "y") }
+	outrun := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	if got := expiredPaths(t, outrun, now.Add(10*day), false); got != nil || memories.Contents(t, raced)["/a"] != "y" {
 		t.Errorf("%q expired, though it was written meanwhile", got)
 	}
 	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
@@ -132,14 +134,14 @@ func TestExpireLeavesAlone(t *testing.T) {
 
 func TestMaintain(t *testing.T) {
 	s, b, now := aged(t, memento.Expiry{After: day})
-	mustPut(t, s, "/a", "1")
-	mustPut(t, s, "/a", "2")
-	mustPut(t, s, "/b", "x")
+	memories.Put(t, s, "/a", "1")
+	memories.Put(t, s, "/a", "2")
+	memories.Put(t, s, "/b", "x")
 	settings := memento.DefaultSettings()
 	settings.Retention = memento.Retention{Age: day, Versions: 1}
-	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other", Settings: &settings}, guarded())
-	mustPut(t, other, "/a", "1")
-	mustPut(t, other, "/a", "2")
+	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "other", Settings: &settings}, memories.Guarded())
+	memories.Put(t, other, "/a", "1")
+	memories.Put(t, other, "/a", "2")
 	*now = now.Add(2 * day)
 	type done struct {
 		Expired  int

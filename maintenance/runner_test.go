@@ -9,6 +9,7 @@ import (
 	"memento"
 	"memento/backend/memstore"
 	"memento/maintenance"
+	"memento/test/memories"
 )
 
 // A machine has a clock that can be set, and one that cannot.
@@ -31,8 +32,8 @@ func judgedOn(t *testing.T) (*memstore.Backend, *memento.Store, *machine) {
 	m := &machine{wall: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return m.wall }})
 	t.Cleanup(func() { b.Close() })
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	mustPut(t, s, "/a", "1")
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	memories.Put(t, s, "/a", "1")
 	return b, s, m
 }
 
@@ -94,7 +95,7 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 	m.pass(9 * day)
 	judged(t, "after a pause", m.keeper(b), maintenance.ClockGap)
 	judged(t, "and again", m.keeper(b), maintenance.ClockGap)
-	mustPut(t, s, "/a", "after the gap")
+	memories.Put(t, s, "/a", "after the gap")
 	judged(t, "with a version after the gap", m.keeper(b), maintenance.ClockGap)
 
 	forced := maintenance.New(b, maintenance.Options{Now: func() time.Time { return m.wall }, Force: true})
@@ -104,7 +105,7 @@ func TestJudgeOfAnotherProcess(t *testing.T) {
 	judged(t, "after it", m.keeper(b), "")
 	for i := range 5 {
 		m.pass(7 * day)
-		mustPut(t, s, "/a", fmt.Sprint(i))
+		memories.Put(t, s, "/a", fmt.Sprint(i))
 	}
 	judged(t, "a pause that versions explain", m.keeper(b), "")
 
@@ -153,19 +154,19 @@ func TestJudgeWithoutMark(t *testing.T) {
 	// Old gaps are the way of stores that keep few versions.
 	b, s, m := judgedOn(t)
 	m.pass(100 * day)
-	mustPut(t, s, "/a", "2")
+	memories.Put(t, s, "/a", "2")
 	m.pass(8 * day)
-	mustPut(t, s, "/a", "3")
+	memories.Put(t, s, "/a", "3")
 	m.pass(time.Hour)
 	judged(t, "an old gap", m.keeper(b), "")
 
 	b, s, m = judgedOn(t)
 	m.pass(100 * day)
-	mustPut(t, s, "/a", "2")
+	memories.Put(t, s, "/a", "2")
 	judged(t, "a new gap", m.keeper(b), maintenance.ClockGap)
 	for range 5 {
 		m.pass(7 * day)
-		mustPut(t, s, "/a", m.wall.String())
+		memories.Put(t, s, "/a", m.wall.String())
 	}
 	judged(t, "a gap that was new when it was found", m.keeper(b), maintenance.ClockGap)
 
@@ -189,7 +190,7 @@ func keepingOn(t *testing.T, settings memento.Settings) (*memento.Store, memento
 	m := &machine{wall: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return m.wall }})
 	t.Cleanup(func() { b.Close() })
-	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, guarded()), b, m, m.keeper(b)
+	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, memories.Guarded()), b, m, m.keeper(b)
 }
 
 func TestUsualExpiry(t *testing.T) {
@@ -203,11 +204,11 @@ func TestUsualExpiry(t *testing.T) {
 		settings.Expiry.After = 10 * day
 		s, m, u := keeping(t, settings)
 		for i := range c.old {
-			mustPut(t, s, memento.Path(fmt.Sprint("/old", i)), "x")
+			memories.Put(t, s, memento.Path(fmt.Sprint("/old", i)), "x")
 		}
 		m.pass(6 * day)
 		for i := range c.young {
-			mustPut(t, s, memento.Path(fmt.Sprint("/young", i)), "x")
+			memories.Put(t, s, memento.Path(fmt.Sprint("/young", i)), "x")
 		}
 		m.pass(6 * day)
 		dry, err := u.Expire(t.Context(), s, maintenance.ClockCheck{At: m.wall}, true)
@@ -219,8 +220,8 @@ func TestUsualExpiry(t *testing.T) {
 		if c.held {
 			want = 0
 		}
-		if len(done) != want || len(contents(t, s)) != c.old+c.young-want || errors.Is(err, maintenance.ErrHeld) != c.held {
-			t.Errorf("%+v: %d expired, %d are left, %v", c, len(done), len(contents(t, s)), err)
+		if len(done) != want || len(memories.Contents(t, s)) != c.old+c.young-want || errors.Is(err, maintenance.ErrHeld) != c.held {
+			t.Errorf("%+v: %d expired, %d are left, %v", c, len(done), len(memories.Contents(t, s)), err)
 		}
 	}
 }
@@ -238,18 +239,18 @@ func TestUsualHistory(t *testing.T) {
 		}
 	}
 	for i := range 50 {
-		mustPut(t, s, "/busy", fmt.Sprint(i))
+		memories.Put(t, s, "/busy", fmt.Sprint(i))
 	}
 	m.pass(2 * time.Hour)
 	run("an hour of a busy memory", 48, false)
 	for i := range 50 {
-		mustPut(t, s, memento.Path(fmt.Sprint("/m", i)), "1")
-		mustPut(t, s, memento.Path(fmt.Sprint("/m", i)), "2")
+		memories.Put(t, s, memento.Path(fmt.Sprint("/m", i)), "1")
+		memories.Put(t, s, memento.Path(fmt.Sprint("/m", i)), "2")
 	}
 	m.pass(20 * day)
 	run("nothing", 0, false)
 	for i := range 50 { // which pushes out what was among the newest for 20 days
-		mustPut(t, s, memento.Path(fmt.Sprint("/m", i)), "3")
+		memories.Put(t, s, memento.Path(fmt.Sprint("/m", i)), "3")
 	}
 	m.pass(2 * time.Hour)
 	run("every memory is edited", 50, false)
@@ -291,7 +292,7 @@ func TestUnusualHistory(t *testing.T) {
 		}
 	}
 	for i := range 36 {
-		mustPut(t, s, "/a", fmt.Sprint(i))
+		memories.Put(t, s, "/a", fmt.Sprint(i))
 		if i < 20 {
 			m.pass(time.Hour)
 		} else {

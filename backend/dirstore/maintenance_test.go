@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 	"memento/maintenance"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,8 +36,8 @@ func TestMaintenanceBesideForeignFiles(t *testing.T) {
 	if expired, err := maintenance.Expire(t.Context(), store, time.Now(), false); err != nil || len(expired) != 0 {
 		t.Errorf("expired %+v, %v", expired, err)
 	}
-	r, err := store.RestoreAsOf(t.Context(), s.by, then, false)
-	if diff := cmp.Diff(memento.Restoration{Removed: []memento.Path{"/new"}}, r); diff != "" || err != nil {
+	r, err := history.RestoreAsOf(t.Context(), store, s.by, then, false)
+	if diff := cmp.Diff(history.Restoration{Removed: []memento.Path{"/new"}}, r); diff != "" || err != nil {
 		t.Errorf("restored: %v (-want +got):\n%s", err, diff)
 	}
 	if expired, err := maintenance.Expire(t.Context(), store, time.Now().Add(3*time.Hour), false); err != nil || len(expired) != 1 {

@@ -11,6 +11,7 @@ import (
 
 	"memento"
 	"memento/backend"
+	"memento/history"
 	"memento/maintenance"
 )
 
@@ -316,7 +317,7 @@ func asOfAcrossJump(e *env) {
 		{time.Hour, []memento.Path{"/a"}, []memento.Path{"/b"}},
 		{3 * time.Hour, nil, nil}, // the present state
 	} {
-		r, err := s.RestoreAsOf(e.Context(), e.by, start.Add(c.after), true)
+		r, err := history.RestoreAsOf(e.Context(), s, e.by, start.Add(c.after), true)
 		if err != nil || !slices.Equal(r.Written, c.written) || !slices.Equal(r.Removed, c.remove) || len(r.Lost) > 0 {
 			e.Errorf("as of %v after the start: %+v, %v", c.after, r, err)
 		}

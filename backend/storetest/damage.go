@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 )
 
 // damage tests that a backend returns no contents that differ from those that were
@@ -100,11 +101,11 @@ func damagedContents(e *env) {
 	to, text := memento.Path("/dir/c.md"), "new"
 	_, err = s.UpdateMemory(e.Context(), e.by, second.Memory, memento.MemoryUpdate{Path: &to, Content: &text})
 	e.damaged("UpdateMemory", err, second.Memory, second.ID)
-	_, err = s.RestoreAsOf(e.Context(), e.by, second.CreatedAt.Add(-time.Nanosecond), true)
+	_, err = history.RestoreAsOf(e.Context(), s, e.by, second.CreatedAt.Add(-time.Nanosecond), true)
 	if err != nil {
 		e.Errorf("RestoreAsOf of undamaged contents: %v", err)
 	}
-	_, _, err = s.RestoreVersion(e.Context(), e.by, second.ID)
+	_, _, err = history.RestoreVersion(e.Context(), s, e.by, second.ID)
 	e.damaged("RestoreVersion of it", err, second.Memory, second.ID)
 
 	if got := e.get("/other.md").Content; got != "another text, end of it" {
@@ -129,7 +130,7 @@ func damagedContents(e *env) {
 	_, err = e.b.Get(e.Context(), e.store, memento.ByPath("/moved/a.md"))
 	e.damaged("Get after a rename", err, second.Memory, moved.Version)
 
-	if p, _, err := s.RestoreVersion(e.Context(), e.by, first.ID); err != nil || p != "/moved/a.md" {
+	if p, _, err := history.RestoreVersion(e.Context(), s, e.by, first.ID); err != nil || p != "/moved/a.md" {
 		e.Fatalf("RestoreVersion: %s, %v", p, err)
 	}
 	if got := e.get("/moved/a.md").Content; got != "the first text of a, end" {
@@ -178,7 +179,7 @@ func damagedHash(e *env) {
 	if got := e.get("/b.md").Content; got != "three" {
 		e.Errorf("another memory has %q", got)
 	}
-	if _, _, err := e.docs(e.b).RestoreVersion(e.Context(), e.by, first.ID); err != nil {
+	if _, _, err := history.RestoreVersion(e.Context(), e.docs(e.b), e.by, first.ID); err != nil {
 		e.Errorf("RestoreVersion: %v", err)
 	}
 	e.holds(map[memento.Path]string{"/a.md": "one", "/b.md": "three"})
@@ -203,7 +204,7 @@ func damagedHistory(e *env) {
 	_, err := e.b.GetVersion(e.Context(), e.store, first.ID)
 	e.damaged("GetVersion", err, first.Memory, first.ID)
 	s := e.docs(e.b)
-	_, err = s.RestoreAsOf(e.Context(), e.by, at, false)
+	_, err = history.RestoreAsOf(e.Context(), s, e.by, at, false)
 	e.damaged("RestoreAsOf", err, first.Memory, first.ID)
 	var got []memento.VersionID
 	err = nil
@@ -245,7 +246,7 @@ func damagedEqual(e *env) {
 	}
 	_, err := e.b.Get(e.Context(), e.store, memento.ByPath("/a.md"))
 	e.damaged("Get", err, third.Memory, third.ID)
-	if _, _, err := e.docs(e.b).RestoreVersion(e.Context(), e.by, first.ID); err != nil {
+	if _, _, err := history.RestoreVersion(e.Context(), e.docs(e.b), e.by, first.ID); err != nil {
 		e.Fatalf("RestoreVersion: %v", err)
 	}
 	e.holds(map[memento.Path]string{"/a.md": text})

@@ -11,7 +11,7 @@ import (
 	"memento"
 )
 
-func history(t *testing.T, h Harness) {
+func versionHistory(t *testing.T, h Harness) {
 	h.run(t, "what happened", whatHappened)
 	h.run(t, "filters", versionFilters)
 	h.run(t, "path filter", versionPathFilter)

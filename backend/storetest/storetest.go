@@ -103,7 +103,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("hostile", func(t *testing.T) { hostile(t, h) })
 	t.Run("listing", func(t *testing.T) { listing(t, h) })
 	t.Run("limits", func(t *testing.T) { limits(t, h) })
-	t.Run("history", func(t *testing.T) { history(t, h) })
+	t.Run("history", func(t *testing.T) { versionHistory(t, h) })
 	t.Run("redaction", func(t *testing.T) { redaction(t, h) })
 	t.Run("pruning", func(t *testing.T) { pruning(t, h) })
 	t.Run("settings", func(t *testing.T) { settings(t, h) })

@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 )
 
-// undo tests [memento.Store.Undo] on a backend: the changes of one key are undone, those of
+// undo tests [history.Undo] on a backend: the changes of one key are undone, those of
 // others stay.
 func undo(t *testing.T, h Harness) {
 	h.run(t, "by key", func(e *env) {
-		e.undoes(memento.UndoOptions{By: memento.Actor{Key: "apikey_bad"}})
+		e.undoes(history.UndoOptions{By: memento.Actor{Key: "apikey_bad"}})
 	})
 	h.run(t, "by actor", func(e *env) {
-		e.undoes(memento.UndoOptions{By: memento.Actor{Kind: memento.ActorSession, ID: "sesn_bad"}})
+		e.undoes(history.UndoOptions{By: memento.Actor{Kind: memento.ActorSession, ID: "sesn_bad"}})
 	})
 }
 
-func (e *env) undoes(opts memento.UndoOptions) {
+func (e *env) undoes(opts history.UndoOptions) {
 	e.Helper()
 	bad := memento.Actor{Kind: memento.ActorSession, ID: "sesn_bad", Key: "apikey_bad"}
 	put := func(p memento.Path, text string) memento.Change { return memento.Put{Path: p, Content: text} }
@@ -47,11 +48,11 @@ func (e *env) undoes(opts memento.UndoOptions) {
 		"/before": "by the same, but earlier\n", "/a": "1\n2\n3\n", "/d/b": "3\n", "/d/c": "4\n", "/e": "5\n", "/f": "good\n",
 	}
 	for i := range 2 {
-		u, err := s.Undo(e.Context(), e.by, opts)
+		u, err := history.Undo(e.Context(), s, e.by, opts)
 		if err != nil {
 			e.Fatal(err)
 		}
-		if len(u.Conflicts) != 1 || u.Conflicts[0].Path != "/f" || u.Conflicts[0].Reason != memento.UndoEdited || len(u.Changes) != 5*(1-i) {
+		if len(u.Conflicts) != 1 || u.Conflicts[0].Path != "/f" || u.Conflicts[0].Reason != history.UndoEdited || len(u.Changes) != 5*(1-i) {
 			e.Errorf("undo %d: %+v", i+1, u)
 		}
 		e.holds(want)

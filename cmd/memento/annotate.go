@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 )
 
@@ -30,7 +31,7 @@ type annotatedLineJSON struct {
 const maxActor = 26
 
 // showAnnotated prints lines with the version, time and actor of each.
-func (a *app) showAnnotated(ctx context.Context, s *memento.Store, lines []memento.AnnotatedLine) error {
+func (a *app) showAnnotated(ctx context.Context, s *memento.Store, lines []history.AnnotatedLine) error {
 	if a.json {
 		return a.annotatedJSON(ctx, s, lines)
 	}
@@ -63,7 +64,7 @@ func shortActor(by memento.Actor) string {
 	return string(name[:maxActor-end-1]) + "…" + string(name[len(name)-end:])
 }
 
-func (a *app) annotatedJSON(ctx context.Context, s *memento.Store, lines []memento.AnnotatedLine) error {
+func (a *app) annotatedJSON(ctx context.Context, s *memento.Store, lines []history.AnnotatedLine) error {
 	store, err := s.ID(ctx)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ be older than shown, because earlier versions were pruned or redacted.`,
 }
 
 func (a *app) cat(ctx context.Context, s *memento.Store, paths []string, f catFlags) error {
-	var past *memento.Snapshot
+	var past *history.Snapshot
 	var err error
 	if f.asOf != "" {
 		if past, err = a.asOf(ctx, s, f.asOf); err != nil {
@@ -82,7 +83,7 @@ func (a *app) cat(ctx context.Context, s *memento.Store, paths []string, f catFl
 }
 
 // catPast prints a memory as it was.
-func (a *app) catPast(ctx context.Context, s *memento.Store, past *memento.Snapshot, p memento.Path, f catFlags) error {
+func (a *app) catPast(ctx context.Context, s *memento.Store, past *history.Snapshot, p memento.Path, f catFlags) error {
 	v, err := past.Get(ctx, p)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (a *app) catPast(ctx context.Context, s *memento.Store, past *memento.Snaps
 // catNow prints a memory as it is.
 func (a *app) catNow(ctx context.Context, s *memento.Store, p memento.Path, f catFlags) error {
 	if f.annotate {
-		lines, err := s.Annotate(ctx, memento.ByPath(p))
+		lines, err := history.Annotate(ctx, s, memento.ByPath(p))
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, 
 	case v.Operation == memento.Deleted:
 		return hint(fmt.Errorf("%w: version %s is a deletion and has no contents", memento.ErrInvalid, id), `"memento log %s" lists the earlier versions`, p)
 	case f.annotate:
-		lines, err := s.AnnotateVersion(ctx, id)
+		lines, err := history.AnnotateVersion(ctx, s, id)
 		if err != nil {
 			return versionError(err, id)
 		}

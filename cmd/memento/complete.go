@@ -78,7 +78,7 @@ func (a *app) completeVersionsOfPath(cmd *cobra.Command, args []string, typed st
 		if err != nil {
 			return err
 		}
-		versions, err := history(ctx, s, p, memento.VersionListOptions{})
+		versions, err := versionsAt(ctx, s, p, memento.VersionListOptions{})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/history"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -184,7 +185,7 @@ func (a *app) diff(ctx context.Context, s *memento.Store, p memento.Path, ids []
 // latestVersions returns the last n versions, or fewer if there are fewer, of the memory
 // at p, or of the memory that was last at p. The oldest comes first.
 func latestVersions(ctx context.Context, s *memento.Store, p memento.Path, n int) ([]memento.VersionID, error) {
-	memory, err := s.MemoryAt(ctx, p)
+	memory, err := history.MemoryAt(ctx, s, p)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"memento"
 	"memento/backend/storeurl"
+	"memento/history"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -87,7 +88,7 @@ made, and then every new one until it is interrupted.`,
 }
 
 func (a *app) log(ctx context.Context, s *memento.Store, p memento.Path, opts memento.VersionListOptions) error {
-	versions, err := history(ctx, s, p, opts)
+	versions, err := versionsAt(ctx, s, p, opts)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ const logPage = 5000
 
 // showVersions prints versions that were listed with opts.
 func (a *app) showVersions(ctx context.Context, s *memento.Store, opts memento.VersionListOptions, versions []memento.Version, first bool) error {
-	renamed, err := s.RenamedFrom(ctx, opts, versions)
+	renamed, err := history.RenamedFrom(ctx, s, opts, versions)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ const followEvery = time.Second
 // context ends.
 func (a *app) follow(ctx context.Context, s *memento.Store, p memento.Path, opts memento.VersionListOptions) error {
 	opts.Limit = cmp.Or(opts.Limit, 10)
-	last, err := history(ctx, s, p, opts)
+	last, err := versionsAt(ctx, s, p, opts)
 	if err != nil {
 		return err
 	}
@@ -240,14 +241,14 @@ func (a *app) logLine(v memento.Version, from memento.Path) error {
 		a.paint(tints[v.Operation], fmt.Sprintf("%-8s", v.Operation)), size, path, a.paint(dim, by))
 }
 
-// history yields the versions of the memories at a path, including their renames, or of
+// versionsAt yields the versions of the memories at a path, including their renames, or of
 // everything that is or was in a directory.
 //
 // Several memories may belong to a path: the current one, and those that were removed
 // there. If there are none, it is the last memory that was renamed from this path.
 //
 // Errors: ErrNotExist if there never was a memory.
-func history(ctx context.Context, s *memento.Store, p memento.Path, opts memento.VersionListOptions) (iter.Seq2[memento.Version, error], error) {
+func versionsAt(ctx context.Context, s *memento.Store, p memento.Path, opts memento.VersionListOptions) (iter.Seq2[memento.Version, error], error) {
 	if p.IsRoot() {
 		return s.Versions(ctx, opts), nil
 	}

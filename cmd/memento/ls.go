@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		opts.Depth = 0
 	}
 	var entries []memento.Entry
-	var past *memento.Snapshot
+	var past *history.Snapshot
 	if f.asOf != "" {
 		var err error
 		if past, err = a.asOf(ctx, s, f.asOf); err != nil {

@@ -7,6 +7,7 @@ import (
 	"memento"
 	"memento/backend/rollup"
 	"memento/backend/textindex"
+	"memento/history"
 	"memento/internal/wire"
 )
 
@@ -20,12 +21,12 @@ func (a *app) pastTime(text string) (time.Time, error) {
 }
 
 // asOf returns the state of the store at a time given by --as-of.
-func (a *app) asOf(ctx context.Context, s *memento.Store, text string) (*memento.Snapshot, error) {
+func (a *app) asOf(ctx context.Context, s *memento.Store, text string) (*history.Snapshot, error) {
 	at, err := a.pastTime(text)
 	if err != nil {
 		return nil, err
 	}
-	past, err := s.AsOf(ctx, at)
+	past, err := history.AsOf(ctx, s, at)
 	if err == nil && past.Lost > 0 {
 		a.say("note: %s of that time cannot be shown, because their versions are redacted or pruned", plural(past.Lost, "memory", "memories"))
 	}
@@ -38,7 +39,7 @@ func pastMemory(v memento.Version) memento.Memory {
 }
 
 // pastEntries lists a directory, or a memory, as it was.
-func pastEntries(past *memento.Snapshot, opts memento.ListOptions) (entries []memento.Entry) {
+func pastEntries(past *history.Snapshot, opts memento.ListOptions) (entries []memento.Entry) {
 	rows := rollup.New(opts, func(e memento.Entry) bool {
 		entries = append(entries, e)
 		return true
@@ -55,7 +56,7 @@ func pastEntries(past *memento.Snapshot, opts memento.ListOptions) (entries []me
 }
 
 // searchPast searches the contents of a time in the past, in the order of the paths.
-func searchPast(ctx context.Context, s *memento.Store, past *memento.Snapshot, opts memento.SearchOptions) (found []memento.Match, err error) {
+func searchPast(ctx context.Context, s *memento.Store, past *history.Snapshot, opts memento.SearchOptions) (found []memento.Match, err error) {
 	query := textindex.Parse(opts.Query)
 	if query.Empty() {
 		return nil, nil
@@ -94,7 +95,7 @@ func searchPast(ctx context.Context, s *memento.Store, past *memento.Snapshot, o
 }
 
 // lsPastJSON prints entries of a time in the past: versions instead of memories.
-func (a *app) lsPastJSON(ctx context.Context, s *memento.Store, past *memento.Snapshot, entries []memento.Entry) error {
+func (a *app) lsPastJSON(ctx context.Context, s *memento.Store, past *history.Snapshot, entries []memento.Entry) error {
 	id, err := s.ID(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/history"
 
 	"github.com/spf13/cobra"
 )
@@ -70,9 +71,9 @@ func (a *app) restorePath(ctx context.Context, s *memento.Store, typed, asOf str
 			return err
 		}
 	}
-	var r memento.Restoration
+	var r history.Restoration
 	if asOf == "" {
-		r, err = s.UndoLast(ctx, person(), p, dryRun)
+		r, err = history.UndoLast(ctx, s, person(), p, dryRun)
 		if errors.Is(err, memento.ErrIsDir) {
 			return hint(err, "restore a directory to its state at a time with --as-of")
 		}
@@ -81,7 +82,7 @@ func (a *app) restorePath(ctx context.Context, s *memento.Store, typed, asOf str
 		if at, err = a.pastTime(asOf); err != nil {
 			return err
 		}
-		r, err = s.RestorePathAsOf(ctx, person(), p, at, dryRun)
+		r, err = history.RestorePathAsOf(ctx, s, person(), p, at, dryRun)
 	}
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (a *app) restoreVersion(ctx context.Context, s *memento.Store, typed string
 	if err != nil {
 		return err
 	}
-	p, masked, err := s.RestoreVersion(ctx, person(), id)
+	p, masked, err := history.RestoreVersion(ctx, s, person(), id)
 	switch {
 	case errors.Is(err, memento.ErrNotExist):
 		return versionError(err, id)
@@ -111,7 +112,7 @@ func (a *app) restoreVersion(ctx context.Context, s *memento.Store, typed string
 }
 
 // restored prints what a restore changed, or would change.
-func (a *app) restored(r memento.Restoration, dryRun bool) error {
+func (a *app) restored(r history.Restoration, dryRun bool) error {
 	if a.json {
 		return a.writeJSON(restoredJSON{
 			Type: "memory_restoration", DryRun: dryRun,

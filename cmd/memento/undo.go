@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/history"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ The exit code is 4 if there are conflicts.`,
 	return c
 }
 
-func (a *app) undoOptions(f undoFlags) (opts memento.UndoOptions, err error) {
+func (a *app) undoOptions(f undoFlags) (opts history.UndoOptions, err error) {
 	opts.DryRun = f.dryRun
 	named := 0
 	if f.session != "" {
@@ -87,10 +88,10 @@ func (a *app) undoOptions(f undoFlags) (opts memento.UndoOptions, err error) {
 	return opts, nil
 }
 
-func (a *app) undo(cmd *cobra.Command, all bool, opts memento.UndoOptions) error {
+func (a *app) undo(cmd *cobra.Command, all bool, opts history.UndoOptions) error {
 	changes, conflicts := 0, 0
 	err := a.eachStore(cmd.Context(), all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
-		u, err := s.Undo(cmd.Context(), person(), opts)
+		u, err := history.Undo(cmd.Context(), s, person(), opts)
 		changes, conflicts = changes+len(u.Changes), conflicts+len(u.Conflicts)
 		a.noteMasked(u.Masked)
 		if shown := a.undone(info, u, opts.DryRun, all); shown != nil {
@@ -114,7 +115,7 @@ func (a *app) undo(cmd *cobra.Command, all bool, opts memento.UndoOptions) error
 }
 
 // undone prints what an undo changed in a store, or would change.
-func (a *app) undone(info memento.StoreInfo, u memento.Undone, dryRun, all bool) error {
+func (a *app) undone(info memento.StoreInfo, u history.Undone, dryRun, all bool) error {
 	if a.json {
 		return a.writeJSON(wire.FromUndone(info.ID, u, dryRun))
 	}
@@ -147,13 +148,13 @@ func (a *app) undone(info memento.StoreInfo, u memento.Undone, dryRun, all bool)
 	return nil
 }
 
-var undoReasons = map[memento.UndoReason]string{
-	memento.UndoEdited:    "others changed the same lines later",
-	memento.UndoOccupied:  "its path is occupied",
-	memento.UndoLost:      "its old contents are redacted, pruned or damaged",
-	memento.UndoProtected: "it is read-only",
-	memento.UndoBusy:      "others are writing to it; run the undo again",
-	memento.UndoSensitive: "its old contents are sensitive and cannot be written",
+var undoReasons = map[history.UndoReason]string{
+	history.UndoEdited:    "others changed the same lines later",
+	history.UndoOccupied:  "its path is occupied",
+	history.UndoLost:      "its old contents are redacted, pruned or damaged",
+	history.UndoProtected: "it is read-only",
+	history.UndoBusy:      "others are writing to it; run the undo again",
+	history.UndoSensitive: "its old contents are sensitive and cannot be written",
 }
 
 // join lists at most five versions, and the number of the others.

@@ -1,6 +1,9 @@
 package wire
 
-import "memento"
+import (
+	"memento"
+	"memento/history"
+)
 
 // Undo is the result of an undo or, in a dry run, what it would change.
 type Undo struct {
@@ -15,7 +18,7 @@ type Undo struct {
 // UndoChange is the change of one memory by an undo.
 type UndoChange struct {
 	Memory   memento.MemoryID    `json:"memory_id"`
-	Action   memento.UndoAction  `json:"action"`
+	Action   history.UndoAction  `json:"action"`
 	Path     memento.Path        `json:"path"`
 	From     *memento.Path       `json:"from"` // null unless its path was changed
 	Merged   bool                `json:"merged"`
@@ -26,13 +29,13 @@ type UndoChange struct {
 type UndoConflict struct {
 	Memory   memento.MemoryID    `json:"memory_id"`
 	Path     *memento.Path       `json:"path"` // null if the path is no longer known
-	Reason   memento.UndoReason  `json:"reason"`
+	Reason   history.UndoReason  `json:"reason"`
 	Versions []memento.VersionID `json:"memory_version_ids"`
 	Others   []memento.VersionID `json:"other_version_ids"`
 }
 
 // FromUndone converts the result of an undo.
-func FromUndone(store memento.StoreID, u memento.Undone, dryRun bool) Undo {
+func FromUndone(store memento.StoreID, u history.Undone, dryRun bool) Undo {
 	w := Undo{
 		Type: "memory_undo", Store: store, DryRun: dryRun,
 		Changes: []UndoChange{}, Conflicts: []UndoConflict{}, Masked: FromFindings(u.Masked),

@@ -158,7 +158,7 @@ type Version struct {
 	RedactedKey memento.KeyID `json:"redacted_by_key_id,omitempty"`
 
 	// RenamedFrom is the path before the version, if it changed the path. FromVersion does
-	// not know it: see memento.Store.RenamedFrom.
+	// not know it: see history.RenamedFrom.
 	RenamedFrom memento.Path `json:"renamed_from,omitempty"`
 }
 

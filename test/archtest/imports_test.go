@@ -35,13 +35,16 @@ var (
 // never a backend. Only storeurl knows all backends, and only programs know
 // storeurl. Nothing is allowed to import cmd or examples, and only tests import test.
 var allowed = map[string]rules{
-	".":        {own: leaves, tests: []string{"backend", "maintenance"}, libs: []string{"golang.org/x/text"}},
-	"internal": {own: slices.Concat(leaves, []string{".", "backend", "apikey", "maintenance"}), libs: []string{"golang.org/x/text"}},
+	".":        {own: leaves, tests: []string{"backend", "history", "maintenance"}, libs: []string{"golang.org/x/text"}},
+	"internal": {own: slices.Concat(leaves, []string{".", "backend", "apikey", "maintenance", "history"}), libs: []string{"golang.org/x/text"}},
 
 	// What authors of backends share, what runs maintenance, and what keeps API keys.
 	"backend":     {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
-	"maintenance": {own: []string{".", "internal", "backend"}},
+	"maintenance": {own: []string{".", "internal", "backend"}, tests: []string{"history"}},
 	"apikey":      {own: []string{".", "internal"}},
+
+	// history goes back in a store of whichever backend.
+	"history": {own: []string{".", "internal"}},
 
 	"backend/textindex": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
 	"backend/readnotes": {own: []string{".", "internal"}},
@@ -55,7 +58,7 @@ var allowed = map[string]rules{
 	// dirstore mirrors books that sqlitestore keeps, rather than keep history once
 	// more in its own way: the one backend that stands on another. It also knows
 	// SQLite, for its record of files, and the system calls that package os lacks.
-	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "github.com/fsnotify/fsnotify", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"maintenance"}},
+	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "github.com/fsnotify/fsnotify", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"history", "maintenance"}},
 	"backend/pgstore":  {own: kit, libs: []string{"github.com/jackc/pgx/v5"}},
 	"backend/s3store":  {own: kit, libs: []string{"github.com/minio/minio-go/v7"}},
 	// cryptstore encrypts whatever backend it is given, and its tests give it all.
@@ -69,7 +72,7 @@ var allowed = map[string]rules{
 
 	"backend/storeurl": {own: slices.Concat(kit, []string{"backend/cryptstore", "backend/httpstore"}, backends), tests: []string{"httpapi"}},
 	"backend/storetest": {
-		own:  append(slices.Clip(kit), "maintenance", "test", "backend/memstore"), // memstore is the oracle
+		own:  append(slices.Clip(kit), "history", "maintenance", "test", "backend/memstore"), // memstore is the oracle
 		libs: []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine"},
 	},
 
@@ -88,7 +91,7 @@ var allowed = map[string]rules{
 	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
 
 	// httpapi exports and imports archives, and serves its own description.
-	"httpapi": {own: []string{".", "internal", "backend", "apikey", "maintenance", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
+	"httpapi": {own: []string{".", "internal", "backend", "apikey", "history", "maintenance", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
 	// server runs the API as a process. It knows no backend: the command opens one.
 	"server": {own: []string{".", "internal", "backend", "apikey", "maintenance", "httpapi"}, libs: []string{
 		"github.com/KimMachineGun/automemlimit/memlimit",
@@ -105,7 +108,7 @@ var allowed = map[string]rules{
 	"claude": {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2", "go.opentelemetry.io/otel"}},
 
 	"cmd": {
-		own:  slices.Concat(kit, []string{"maintenance", "backend/storeurl", "archive", "importer", "sensitive", "server", "transfer", "foldersync", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
+		own:  slices.Concat(kit, []string{"history", "maintenance", "backend/storeurl", "archive", "importer", "sensitive", "server", "transfer", "foldersync", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// examples show the library in programs, which their tests play with a scripted upstream.
@@ -114,7 +117,7 @@ var allowed = map[string]rules{
 		libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: []string{".", "internal", "backend", "apikey", "maintenance", "sensitive", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+	"test": {own: []string{".", "internal", "backend", "apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.

@@ -1,4 +1,4 @@
-package memento
+package history
 
 import (
 	"cmp"
@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"memento"
 )
 
-// UndoOptions select the changes that [Store.Undo] takes back.
+// UndoOptions select the changes that [Undo] takes back.
 type UndoOptions struct {
 	// By is the actor: Kind and ID, Key, or all of them. Key selects all changes that
-	// were sent with that API key, on behalf of any actor; see [Actor.Used].
-	By Actor
+	// were sent with that API key, on behalf of any actor; see [memento.Actor.Used].
+	By memento.Actor
 
 	Since time.Time // only versions made at this time or later; zero for all
 	Until time.Time // only versions made at this time or earlier; zero for all
@@ -25,35 +27,35 @@ func (o *UndoOptions) check() error {
 	named := o.By.Kind != "" && o.By.ID != ""
 	switch {
 	case !named && (o.By.Key == "" || o.By.Kind != "" || o.By.ID != ""):
-		return &Error{Op: "undo", Err: fmt.Errorf("%w: whose changes to undo is missing: give an actor's kind and ID, or a key", ErrInvalid)}
+		return &memento.Error{Op: "undo", Err: fmt.Errorf("%w: whose changes to undo is missing: give an actor's kind and ID, or a key", memento.ErrInvalid)}
 	case !o.Until.IsZero() && o.Until.Before(o.Since):
-		return &Error{Op: "undo", Err: fmt.Errorf("%w: the time until which to undo lies before the one since when", ErrInvalid)}
+		return &memento.Error{Op: "undo", Err: fmt.Errorf("%w: the time until which to undo lies before the one since when", memento.ErrInvalid)}
 	}
 	return nil
 }
 
 // matches reports whether v is to be undone.
-func (o *UndoOptions) matches(v *Version) bool {
-	match := VersionListOptions{CreatedBy: o.By, CreatedFrom: o.Since, CreatedTo: o.Until}
+func (o *UndoOptions) matches(v *memento.Version) bool {
+	match := memento.VersionListOptions{CreatedBy: o.By, CreatedFrom: o.Since, CreatedTo: o.Until}
 	return match.Matches(v)
 }
 
-// An Undone says what [Store.Undo] did, or would do.
+// An Undone says what [Undo] did, or would do.
 type Undone struct {
 	Changes   []UndoneChange
 	Conflicts []UndoConflict // memories that are left as they are
 
-	Masked []FindingLocation // secrets that were masked in restored contents
+	Masked []memento.FindingLocation // secrets that were masked in restored contents
 }
 
 // An UndoneChange says what was done to one memory.
 type UndoneChange struct {
-	Memory   MemoryID // that was changed; a deleted memory comes back with a new ID
+	Memory   memento.MemoryID // that was changed; a deleted memory comes back with a new ID
 	Action   UndoAction
-	Path     Path        // of the memory afterwards; of one that is removed, before
-	From     Path        // its path before, if that was another; otherwise ""
-	Versions []VersionID // that are undone, oldest first
-	Merged   bool        // whether later changes by others are kept in its contents
+	Path     memento.Path        // of the memory afterwards; of one that is removed, before
+	From     memento.Path        // its path before, if that was another; otherwise ""
+	Versions []memento.VersionID // that are undone, oldest first
+	Merged   bool                // whether later changes by others are kept in its contents
 }
 
 // An UndoAction says how a memory is brought back to what it was.
@@ -69,11 +71,11 @@ const (
 
 // An UndoConflict is a memory whose changes are not undone.
 type UndoConflict struct {
-	Memory   MemoryID
-	Path     Path // where it is now, or was last; "" if that is not known any more
+	Memory   memento.MemoryID
+	Path     memento.Path // where it is now, or was last; "" if that is not known any more
 	Reason   UndoReason
-	Versions []VersionID // that are not undone, oldest first
-	Others   []VersionID // by others, which stand in the way
+	Versions []memento.VersionID // that are not undone, oldest first
+	Others   []memento.VersionID // by others, which stand in the way
 }
 
 // An UndoReason says why a memory is left as it is.
@@ -97,23 +99,23 @@ const (
 // of them, with the later changes of others merged by lines. A memory for which that is
 // not possible, because others changed the same lines or because a version is no longer
 // known, is left as it is and reported as a conflict. Changes are ordered by
-// [Version].Seq.
+// [memento.Version].Seq.
 //
 // An undo is one atomic change, or several if it is too large for one. If others write
 // meanwhile, it is planned again. After some attempts each memory is changed separately,
-// as by [Store.Edit], and a memory to which others keep writing is a conflict.
+// as by [memento.Store.Edit], and a memory to which others keep writing is a conflict.
 //
-// Errors: ErrInvalid (nobody is named); those of [Store.Apply]. After an error some
+// Errors: ErrInvalid (nobody is named); those of [memento.Store.Apply]. After an error some
 // parts may have been done.
-func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, error) {
+func Undo(ctx context.Context, s *memento.Store, by memento.Actor, opts UndoOptions) (Undone, error) {
 	if err := opts.check(); err != nil {
 		return Undone{}, err
 	}
 	var done Undone
-	refused := map[MemoryID]UndoReason{}
+	refused := map[memento.MemoryID]UndoReason{}
 	failed := "" // the part and the error of the last attempt
 	for tries := 1; ; tries++ {
-		p, err := s.planUndo(ctx, &opts, refused)
+		p, err := planUndo(ctx, s, &opts, refused)
 		if err != nil {
 			return done, err
 		}
@@ -122,9 +124,9 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 			done.sort()
 			return done, nil
 		}
-		part, err := s.applyUndo(ctx, by, p, &done)
+		part, err := applyUndo(ctx, s, by, p, &done)
 		if err != nil && isOutdatedPlan(err) && tries >= maxPlans {
-			err = s.undoOneByOne(ctx, by, p, &done)
+			err = undoOneByOne(ctx, s, by, p, &done)
 		}
 		if err == nil {
 			done.Conflicts = p.conflicts
@@ -152,13 +154,19 @@ func (s *Store) Undo(ctx context.Context, by Actor, opts UndoOptions) (Undone, e
 // isOutdatedPlan reports whether a change failed because the store is no longer in the
 // state for which the change was planned.
 func isOutdatedPlan(err error) bool {
-	return isStale(err) || errors.Is(err, ErrExist) || errors.Is(err, ErrNotDir) ||
-		errors.Is(err, ErrForeign) || errors.Is(err, ErrProtected)
+	return isStale(err) || errors.Is(err, memento.ErrExist) || errors.Is(err, memento.ErrNotDir) ||
+		errors.Is(err, memento.ErrForeign) || errors.Is(err, memento.ErrProtected)
+}
+
+// isStale reports whether a change of a memory failed because the version that it was
+// based on is no longer the newest.
+func isStale(err error) bool {
+	return errors.Is(err, memento.ErrConflict) || errors.Is(err, memento.ErrNotExist) || errors.Is(err, memento.ErrIsDir)
 }
 
 // applyUndo applies the changes of a plan, and adds the completed ones to done. It returns
 // the part that failed.
-func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undone) (undoPart, error) {
+func applyUndo(ctx context.Context, s *memento.Store, by memento.Actor, p *undoPlan, done *Undone) (undoPart, error) {
 	for _, part := range p.parts(maxUndoChanges) {
 		r, err := s.Apply(ctx, by, part.changes...)
 		if err != nil {
@@ -169,7 +177,7 @@ func (s *Store) applyUndo(ctx context.Context, by Actor, p *undoPlan, done *Undo
 	return undoPart{}, nil
 }
 
-func (u *Undone) add(r Receipt, memories []*undoMemory) {
+func (u *Undone) add(r memento.Receipt, memories []*undoMemory) {
 	u.Masked = append(u.Masked, r.Masked...)
 	for _, m := range memories {
 		u.Changes, u.Masked = append(u.Changes, m.undoneChange()), append(u.Masked, m.masked...)
@@ -178,14 +186,14 @@ func (u *Undone) add(r Receipt, memories []*undoMemory) {
 
 // An undoPart is made as one change.
 type undoPart struct {
-	changes  []Change
+	changes  []memento.Change
 	memories []*undoMemory
 	bytes    int
 }
 
 // failedMemory returns the memory that an error is about.
-func (part *undoPart) failedMemory(err error) MemoryID {
-	at, ok := errors.AsType[*Error](err)
+func (part *undoPart) failedMemory(err error) memento.MemoryID {
+	at, ok := errors.AsType[*memento.Error](err)
 	if !ok {
 		return ""
 	}
@@ -208,7 +216,7 @@ const (
 // paths are in one part.
 func (p *undoPlan) parts(most int) []undoPart {
 	var parts []undoPart
-	add := func(changes []Change, memories ...*undoMemory) {
+	add := func(changes []memento.Change, memories ...*undoMemory) {
 		size := 0
 		for _, m := range memories {
 			size += len(m.text)
@@ -222,13 +230,13 @@ func (p *undoPlan) parts(most int) []undoPart {
 	}
 	for _, m := range p.todo {
 		if m.action == UndoRemove {
-			add([]Change{m.toChange()}, m)
+			add([]memento.Change{m.toChange()}, m)
 		}
 	}
 	away, back, detours := p.detour()
 	for _, m := range p.todo {
 		if m.moves() && !m.viaDetour {
-			add([]Change{m.toChange()}, m)
+			add([]memento.Change{m.toChange()}, m)
 		}
 	}
 	if len(detours) > 0 {
@@ -236,31 +244,31 @@ func (p *undoPlan) parts(most int) []undoPart {
 	}
 	for _, m := range p.todo {
 		if m.action == UndoRestore || m.action == UndoRevert && !m.moves() {
-			add([]Change{m.toChange()}, m)
+			add([]memento.Change{m.toChange()}, m)
 		}
 	}
 	return parts
 }
 
 // toChange returns the change for the memory's action.
-func (m *undoMemory) toChange() Change {
-	still := IfVersion(m.head.ID)
+func (m *undoMemory) toChange() memento.Change {
+	still := memento.IfVersion(m.head.ID)
 	switch {
 	case m.action == UndoRemove:
-		return Remove{Path: m.head.Path, If: still}
+		return memento.Remove{Path: m.head.Path, If: still}
 	case m.moves():
 		return m.move(m.head.Path, still)
 	case m.action == UndoRestore:
-		return Put{Path: m.path, Content: m.text, If: IfAbsent()}
+		return memento.Put{Path: m.path, Content: m.text, If: memento.IfAbsent()}
 	default:
-		return Put{Path: m.path, Content: m.text, If: still}
+		return memento.Put{Path: m.path, Content: m.text, If: still}
 	}
 }
 
 // detour plans the moves of memories whose new path is taken by another memory that will
 // move: all are moved to temporary paths first. They are in one part, so that nobody sees
 // the temporary paths.
-func (p *undoPlan) detour() (away, back []Change, moved []*undoMemory) {
+func (p *undoPlan) detour() (away, back []memento.Change, moved []*undoMemory) {
 	taken := newPathSet()
 	for _, h := range p.living {
 		taken.add(h.Path)
@@ -275,9 +283,9 @@ func (p *undoPlan) detour() (away, back []Change, moved []*undoMemory) {
 			continue
 		}
 		m.viaDetour = true
-		between := Path(fmt.Sprintf("/undo-%s", m.head.Memory))
-		away = append(away, Move{From: m.head.Path, To: between, If: IfVersion(m.head.ID)})
-		back = append(back, m.move(between, Condition{}))
+		between := memento.Path(fmt.Sprintf("/undo-%s", m.head.Memory))
+		away = append(away, memento.Move{From: m.head.Path, To: between, If: memento.IfVersion(m.head.ID)})
+		back = append(back, m.move(between, memento.Condition{}))
 		moved = append(moved, m)
 	}
 	return away, back, moved
@@ -289,8 +297,8 @@ func (m *undoMemory) moves() bool {
 }
 
 // move returns the change that brings a memory to its path, and its contents with it.
-func (m *undoMemory) move(from Path, cond Condition) Move {
-	c := Move{From: from, To: m.path, If: cond}
+func (m *undoMemory) move(from memento.Path, cond memento.Condition) memento.Move {
+	c := memento.Move{From: from, To: m.path, If: cond}
 	if m.action == UndoRevert {
 		c.Content = &m.text
 	}
@@ -338,10 +346,10 @@ const (
 
 // undoOneByOne applies the changes of a plan memory by memory, and adds the completed ones
 // to done. Memories to which others keep writing become conflicts.
-func (s *Store) undoOneByOne(ctx context.Context, by Actor, p *undoPlan, done *Undone) error {
+func undoOneByOne(ctx context.Context, s *memento.Store, by memento.Actor, p *undoPlan, done *Undone) error {
 	for _, part := range p.parts(1) {
 		if len(part.memories) == 1 {
-			if err := s.undoOne(ctx, by, p, part.memories[0], done); err != nil {
+			if err := undoOne(ctx, s, by, p, part.memories[0], done); err != nil {
 				return err
 			}
 			continue
@@ -362,12 +370,12 @@ func (s *Store) undoOneByOne(ctx context.Context, by Actor, p *undoPlan, done *U
 }
 
 // undoOne undoes the changes of one memory. Edits through this Store wait meanwhile.
-func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemory, done *Undone) error {
-	leave, err := s.editLocks.Lock(ctx, m.head.Path)
+func undoOne(ctx context.Context, s *memento.Store, by memento.Actor, p *undoPlan, m *undoMemory, done *Undone) error {
+	unlock, err := s.LockEdits(ctx, m.head.Path)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer unlock()
 	failed := ""
 	for range maxTriesPerMemory {
 		if todo, err := p.refresh(ctx, m); err != nil || !todo {
@@ -394,7 +402,7 @@ func (s *Store) undoOne(ctx context.Context, by Actor, p *undoPlan, m *undoMemor
 // refresh plans for one memory again with its new versions, and reports whether there is
 // anything to do.
 func (p *undoPlan) refresh(ctx context.Context, m *undoMemory) (todo bool, err error) {
-	newer := VersionListOptions{Memory: m.head.Memory, OldestFirst: true, After: m.head.Seq}
+	newer := memento.VersionListOptions{Memory: m.head.Memory, OldestFirst: true, After: m.head.Seq}
 	for v, err := range p.s.Versions(ctx, newer) {
 		if err != nil {
 			return false, err
@@ -405,6 +413,6 @@ func (p *undoPlan) refresh(ctx context.Context, m *undoMemory) (todo bool, err e
 		return false, err
 	}
 	before := len(p.todo)
-	err = p.decide(m, nil)
+	err = p.decide(ctx, m, nil)
 	return len(p.todo) > before, err
 }

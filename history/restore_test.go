@@ -1,4 +1,4 @@
-package memento_test
+package history_test
 
 import (
 	"errors"
@@ -11,7 +11,13 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/history"
+	"memento/test/memories"
 )
+
+const workspace = memento.DefaultWorkspace
+
+var nobody memento.Actor
 
 // A timeline is a store whose clock only moves when it is told to.
 type timeline struct {
@@ -25,7 +31,7 @@ func newTimeline(t *testing.T) *timeline {
 	l := &timeline{t: t, at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return l.at }})
 	l.b = b
-	l.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	l.Store = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	return l
 }
 
@@ -52,7 +58,7 @@ func (l *timeline) redactOldest(p memento.Path) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if _, err := l.Redact(l.t.Context(), history(l.t, l.Store, memento.VersionListOptions{Memory: m.ID})[0].ID, nobody); err != nil {
+	if _, err := l.Redact(l.t.Context(), memories.Versions(l.t, l.Store, memento.VersionListOptions{Memory: m.ID})[0].ID, nobody); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -60,7 +66,7 @@ func (l *timeline) redactOldest(p memento.Path) {
 // oldest returns the first version at p.
 func (l *timeline) oldest(p memento.Path) memento.VersionID {
 	l.t.Helper()
-	versions := history(l.t, l.Store, memento.VersionListOptions{Path: p})
+	versions := memories.Versions(l.t, l.Store, memento.VersionListOptions{Path: p})
 	if len(versions) == 0 {
 		l.t.Fatalf("no version at %s", p)
 	}
@@ -111,16 +117,16 @@ func TestRestoreVersion(t *testing.T) {
 			l.put("/a", "one")
 			first := l.oldest("/a")
 			l.do(tt.after...)
-			before := len(history(t, l.Store, memento.VersionListOptions{}))
+			before := len(memories.Versions(t, l.Store, memento.VersionListOptions{}))
 			by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
-			p, _, err := l.RestoreVersion(t.Context(), by, first)
+			p, _, err := history.RestoreVersion(t.Context(), l.Store, by, first)
 			if p != tt.path || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 				t.Errorf("restored at %q, %v; want %q, %v", p, err, tt.path, tt.err)
 			}
-			if diff := cmp.Diff(tt.want, contents(t, l.Store)); diff != "" {
+			if diff := cmp.Diff(tt.want, memories.Contents(t, l.Store)); diff != "" {
 				t.Error("contents (-want +got):\n" + diff)
 			}
-			made := history(t, l.Store, memento.VersionListOptions{})[before:]
+			made := memories.Versions(t, l.Store, memento.VersionListOptions{})[before:]
 			if len(made) != tt.made || tt.made > 0 && made[0].CreatedBy != by {
 				t.Errorf("made %+v, want %d versions", made, tt.made)
 			}
@@ -135,7 +141,7 @@ func TestRestoreVersionWithoutContents(t *testing.T) {
 	l.put("/a", "two")
 	l.redactOldest("/a")
 	l.do(memento.Remove{Path: "/a"})
-	versions := history(t, l.Store, memento.VersionListOptions{})
+	versions := memories.Versions(t, l.Store, memento.VersionListOptions{})
 	deletion := versions[len(versions)-1]
 	if deletion.Operation != memento.Deleted {
 		t.Fatalf("the last version is %+v", deletion)
@@ -143,11 +149,11 @@ func TestRestoreVersionWithoutContents(t *testing.T) {
 	for id, want := range map[memento.VersionID]error{
 		first: memento.ErrInvalid, deletion.ID: memento.ErrInvalid, "memver_none": memento.ErrNotExist, "": memento.ErrNotExist,
 	} {
-		if _, _, err := l.RestoreVersion(t.Context(), nobody, id); !errors.Is(err, want) {
+		if _, _, err := history.RestoreVersion(t.Context(), l.Store, nobody, id); !errors.Is(err, want) {
 			t.Errorf("version %q: %v, want %v", id, err, want)
 		}
 	}
-	if held := contents(t, l.Store); len(held) != 0 {
+	if held := memories.Contents(t, l.Store); len(held) != 0 {
 		t.Errorf("the store holds %q", held)
 	}
 }
@@ -155,47 +161,47 @@ func TestRestoreVersionWithoutContents(t *testing.T) {
 // A restore meets what others do between its look and its write.
 func TestRestoreMeetsOthers(t *testing.T) {
 	b := memstore.New(nil)
-	m := &meddler{Backend: b}
-	s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	mustPut(t, s, "/a", "one")
-	first := history(t, s, memento.VersionListOptions{})[0]
-	mustPut(t, s, "/a", "two")
+	m := &memories.Meddler{Backend: b}
+	s := memento.OpenNamed(m, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	memories.Put(t, s, "/a", "one")
+	first := memories.Versions(t, s, memento.VersionListOptions{})[0]
+	memories.Put(t, s, "/a", "two")
 
-	m.meddle = func() { mustPut(t, other, "/a", "three") }
-	if p, _, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
+	m.Meddle = func() { memories.Put(t, other, "/a", "three") }
+	if p, _, err := history.RestoreVersion(t.Context(), s, nobody, first.ID); p != "/a" || err != nil {
 		t.Errorf("changed meanwhile: %q, %v", p, err)
 	}
-	mustPut(t, s, "/a", "two")
-	m.meddle = func() {
+	memories.Put(t, s, "/a", "two")
+	m.Meddle = func() {
 		if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}); err != nil {
 			t.Error(err)
 		}
 	}
-	if p, _, err := s.RestoreVersion(t.Context(), nobody, first.ID); p != "/a" || err != nil {
+	if p, _, err := history.RestoreVersion(t.Context(), s, nobody, first.ID); p != "/a" || err != nil {
 		t.Errorf("deleted meanwhile: %q, %v", p, err)
 	}
-	mustPut(t, s, "/a", "two")
-	m.meddle = func() {
-		mustPut(t, other, "/new", "x")
-		mustPut(t, other, "/a", "three")
+	memories.Put(t, s, "/a", "two")
+	m.Meddle = func() {
+		memories.Put(t, other, "/new", "x")
+		memories.Put(t, other, "/a", "three")
 	}
-	r, err := s.RestoreAsOf(t.Context(), nobody, first.CreatedAt, false)
+	r, err := history.RestoreAsOf(t.Context(), s, nobody, first.CreatedAt, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// /a of now is another memory than then, but it is what stands there.
-	want := memento.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/new"}}
+	want := history.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/new"}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
-	if diff := cmp.Diff(map[memento.Path]string{"/a": "one"}, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(map[memento.Path]string{"/a": "one"}, memories.Contents(t, s)); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 
 	// Once it is as it was, there is nothing left to do.
-	r, err = s.RestoreAsOf(t.Context(), nobody, first.CreatedAt, false)
-	if diff := cmp.Diff(memento.Restoration{}, r); diff != "" || err != nil {
+	r, err = history.RestoreAsOf(t.Context(), s, nobody, first.CreatedAt, false)
+	if diff := cmp.Diff(history.Restoration{}, r); diff != "" || err != nil {
 		t.Errorf("restored again: %v (-want +got):\n%s", err, diff)
 	}
 }
@@ -203,7 +209,7 @@ func TestRestoreMeetsOthers(t *testing.T) {
 // An imported history can put memories in each other's way at a time, because its
 // times need not be in order: the newest ones win.
 func TestRestoreContested(t *testing.T) {
-	s := newStore(memento.Limits{})
+	s := memories.New(memento.Limits{})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	version := func(n int, memory, path string, age time.Duration) memento.Version {
 		text := fmt.Sprintf("text %d", n)
@@ -223,15 +229,15 @@ func TestRestoreContested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.RestoreAsOf(t.Context(), nobody, at, false)
+	r, err := history.RestoreAsOf(t.Context(), s, nobody, at, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := memento.Restoration{Removed: []memento.Path{"/y", "/z"}, Lost: []memento.Path{"/d"}}
+	want := history.Restoration{Removed: []memento.Path{"/y", "/z"}, Lost: []memento.Path{"/d"}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
-	if diff := cmp.Diff(map[memento.Path]string{"/x": "text 5", "/d/e": "text 6"}, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(map[memento.Path]string{"/x": "text 5", "/d/e": "text 6"}, memories.Contents(t, s)); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 }
@@ -242,7 +248,7 @@ func TestRestoreAsOf(t *testing.T) {
 		name string
 		// then makes the state to go back to, later what happened since.
 		then, later func(l *timeline)
-		want        memento.Restoration
+		want        history.Restoration
 		files       files
 	}{
 		{
@@ -253,7 +259,7 @@ func TestRestoreAsOf(t *testing.T) {
 				l.put("/made", "m")
 				l.do(memento.Remove{Path: "/deleted"})
 			},
-			want:  memento.Restoration{Written: []memento.Path{"/changed", "/deleted"}, Removed: []memento.Path{"/made"}},
+			want:  history.Restoration{Written: []memento.Path{"/changed", "/deleted"}, Removed: []memento.Path{"/made"}},
 			files: files{"/same": "s", "/changed": "old", "/deleted": "d"},
 		},
 		{
@@ -266,14 +272,14 @@ func TestRestoreAsOf(t *testing.T) {
 			name:  "everything, to nothing",
 			then:  func(*timeline) {},
 			later: func(l *timeline) { l.put("/a", "a"); l.put("/d/b", "b") },
-			want:  memento.Restoration{Removed: []memento.Path{"/a", "/d/b"}},
+			want:  history.Restoration{Removed: []memento.Path{"/a", "/d/b"}},
 			files: files{},
 		},
 		{
 			name:  "renames",
 			then:  func(l *timeline) { l.put("/a", "a"); l.put("/d/b", "b") },
 			later: func(l *timeline) { l.do(memento.Move{From: "/a", To: "/z"}); l.do(memento.Move{From: "/d", To: "/e"}) },
-			want:  memento.Restoration{Written: []memento.Path{"/a", "/d/b"}, Removed: []memento.Path{"/e/b", "/z"}},
+			want:  history.Restoration{Written: []memento.Path{"/a", "/d/b"}, Removed: []memento.Path{"/e/b", "/z"}},
 			files: files{"/a": "a", "/d/b": "b"},
 		},
 		{
@@ -282,35 +288,35 @@ func TestRestoreAsOf(t *testing.T) {
 			later: func(l *timeline) {
 				l.do(memento.Move{From: "/a", To: "/c"}, memento.Move{From: "/b", To: "/a"}, memento.Move{From: "/c", To: "/b"})
 			},
-			want:  memento.Restoration{Written: []memento.Path{"/a", "/b"}},
+			want:  history.Restoration{Written: []memento.Path{"/a", "/b"}},
 			files: files{"/a": "a", "/b": "b"},
 		},
 		{
 			name:  "a file that became a directory",
 			then:  func(l *timeline) { l.put("/a", "file") },
 			later: func(l *timeline) { l.do(memento.Remove{Path: "/a"}); l.put("/a/b", "x"); l.put("/a/c/d", "y") },
-			want:  memento.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/a/b", "/a/c/d"}},
+			want:  history.Restoration{Written: []memento.Path{"/a"}, Removed: []memento.Path{"/a/b", "/a/c/d"}},
 			files: files{"/a": "file"},
 		},
 		{
 			name:  "a directory that became a file",
 			then:  func(l *timeline) { l.put("/a/b", "x"); l.put("/a/c/d", "y") },
 			later: func(l *timeline) { l.do(memento.Remove{Path: "/a"}); l.put("/a", "file") },
-			want:  memento.Restoration{Written: []memento.Path{"/a/b", "/a/c/d"}, Removed: []memento.Path{"/a"}},
+			want:  history.Restoration{Written: []memento.Path{"/a/b", "/a/c/d"}, Removed: []memento.Path{"/a"}},
 			files: files{"/a/b": "x", "/a/c/d": "y"},
 		},
 		{
 			name:  "what was deleted then as well",
 			then:  func(l *timeline) { l.put("/a", "a"); l.do(memento.Remove{Path: "/a"}); l.put("/b", "b") },
 			later: func(l *timeline) { l.put("/a", "new") },
-			want:  memento.Restoration{Removed: []memento.Path{"/a"}},
+			want:  history.Restoration{Removed: []memento.Path{"/a"}},
 			files: files{"/b": "b"},
 		},
 		{
 			name:  "contents that were redacted",
 			then:  func(l *timeline) { l.put("/a", "secret"); l.put("/b", "b") },
 			later: func(l *timeline) { l.put("/a", "clean"); l.put("/b", "c"); l.redactOldest("/a") },
-			want:  memento.Restoration{Written: []memento.Path{"/b"}, Lost: []memento.Path{"/a"}},
+			want:  history.Restoration{Written: []memento.Path{"/b"}, Lost: []memento.Path{"/a"}},
 			files: files{"/a": "clean", "/b": "b"},
 		},
 		{
@@ -322,7 +328,7 @@ func TestRestoreAsOf(t *testing.T) {
 				l.do(memento.Remove{Path: "/a"})
 				l.put("/b", "c")
 			},
-			want:  memento.Restoration{Written: []memento.Path{"/b"}},
+			want:  history.Restoration{Written: []memento.Path{"/b"}},
 			files: files{"/b": "b"},
 		},
 		{
@@ -333,7 +339,7 @@ func TestRestoreAsOf(t *testing.T) {
 				l.redactOldest("/a")
 				l.do(memento.Remove{Path: "/b"}, memento.Move{From: "/a", To: "/b"}, memento.Remove{Path: "/c"})
 			},
-			want:  memento.Restoration{Written: []memento.Path{"/c"}, Lost: []memento.Path{"/b", "/b"}},
+			want:  history.Restoration{Written: []memento.Path{"/c"}, Lost: []memento.Path{"/b", "/b"}},
 			files: files{"/b": "clean", "/c": "c", "/d/e": "e"},
 		},
 		{
@@ -344,7 +350,7 @@ func TestRestoreAsOf(t *testing.T) {
 				l.redactOldest("/a")
 				l.do(memento.Remove{Path: "/d"}, memento.Move{From: "/a", To: "/d"})
 			},
-			want:  memento.Restoration{Lost: []memento.Path{"/d", "/d/e"}},
+			want:  history.Restoration{Lost: []memento.Path{"/d", "/d/e"}},
 			files: files{"/d": "clean"},
 		},
 	}
@@ -360,31 +366,31 @@ func TestRestoreAsOf(t *testing.T) {
 			tt.later(l)
 			now := l.at
 			l.at = l.at.Add(time.Hour)
-			before := contents(t, l.Store)
-			versions := len(history(t, l.Store, memento.VersionListOptions{}))
+			before := memories.Contents(t, l.Store)
+			versions := len(memories.Versions(t, l.Store, memento.VersionListOptions{}))
 
-			dry, err := l.RestoreAsOf(t.Context(), nobody, then, true)
+			dry, err := history.RestoreAsOf(t.Context(), l.Store, nobody, then, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(before, contents(t, l.Store)); diff != "" || len(history(t, l.Store, memento.VersionListOptions{})) != versions {
+			if diff := cmp.Diff(before, memories.Contents(t, l.Store)); diff != "" || len(memories.Versions(t, l.Store, memento.VersionListOptions{})) != versions {
 				t.Error("a dry run changed the store:\n" + diff)
 			}
 			if diff := cmp.Diff(tt.want, dry); diff != "" {
 				t.Error("dry run (-want +got):\n" + diff)
 			}
 
-			did, err := l.RestoreAsOf(t.Context(), nobody, then, false)
+			did, err := history.RestoreAsOf(t.Context(), l.Store, nobody, then, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(dry, did); diff != "" {
 				t.Error("done (-said +done):\n" + diff)
 			}
-			if diff := cmp.Diff(tt.files, contents(t, l.Store)); diff != "" {
+			if diff := cmp.Diff(tt.files, memories.Contents(t, l.Store)); diff != "" {
 				t.Error("contents (-want +got):\n" + diff)
 			}
-			for _, v := range history(t, l.Store, memento.VersionListOptions{})[versions:] {
+			for _, v := range memories.Versions(t, l.Store, memento.VersionListOptions{})[versions:] {
 				if !v.CreatedAt.Equal(l.at) {
 					t.Errorf("it was more than one change: %+v", v)
 				}
@@ -392,10 +398,10 @@ func TestRestoreAsOf(t *testing.T) {
 
 			// And back again.
 			l.at = l.at.Add(time.Hour)
-			if _, err := l.RestoreAsOf(t.Context(), nobody, now, false); err != nil {
+			if _, err := history.RestoreAsOf(t.Context(), l.Store, nobody, now, false); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(before, contents(t, l.Store)); diff != "" {
+			if diff := cmp.Diff(before, memories.Contents(t, l.Store)); diff != "" {
 				t.Error("restored from the restoration (-want +got):\n" + diff)
 			}
 		})
@@ -429,14 +435,14 @@ func TestRestoreAnyState(t *testing.T) {
 				if _, err := l.Apply(t.Context(), nobody, change); err != nil && !wellKnown(err) {
 					t.Fatal(err)
 				}
-				states = append(states, state{l.at, contents(t, l.Store)})
+				states = append(states, state{l.at, memories.Contents(t, l.Store)})
 				l.at = l.at.Add(time.Minute)
 			}
 			for _, i := range random.Perm(len(states)) {
-				if _, err := l.RestoreAsOf(t.Context(), nobody, states[i].at, false); err != nil {
+				if _, err := history.RestoreAsOf(t.Context(), l.Store, nobody, states[i].at, false); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(states[i].files, contents(t, l.Store)); diff != "" {
+				if diff := cmp.Diff(states[i].files, memories.Contents(t, l.Store)); diff != "" {
 					t.Fatalf("state %d (-want +got):\n%s", i, diff)
 				}
 				l.at = l.at.Add(time.Minute)
@@ -460,17 +466,17 @@ func TestRestoreBeyondTheHistory(t *testing.T) {
 	const day = 24 * time.Hour
 	now := new(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	b := memstore.New(&memstore.Options{Now: func() time.Time { return *now }})
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
-	mustPut(t, s, "/precious", "1")
-	mustPut(t, s, "/removed", "1")
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
+	memories.Put(t, s, "/precious", "1")
+	memories.Put(t, s, "/removed", "1")
 	*now = now.Add(day)
 	then := *now
 	*now = now.Add(day)
-	mustPut(t, s, "/precious", "2")
+	memories.Put(t, s, "/precious", "2")
 	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/removed"}); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, "/new", "made since")
+	memories.Put(t, s, "/new", "made since")
 	id, err := s.ID(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -488,15 +494,15 @@ func TestRestoreBeyondTheHistory(t *testing.T) {
 	if _, err := b.Prune(t.Context(), id, opts); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.RestoreAsOf(t.Context(), memento.Actor{}, then, false)
+	r, err := history.RestoreAsOf(t.Context(), s, memento.Actor{}, then, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := memento.Restoration{Removed: []memento.Path{"/new"}, Lost: []memento.Path{"/precious"}}
+	want := history.Restoration{Removed: []memento.Path{"/new"}, Lost: []memento.Path{"/precious"}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("restoration (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[memento.Path]string{"/precious": "2"}, contents(t, s)); diff != "" {
+	if diff := cmp.Diff(map[memento.Path]string{"/precious": "2"}, memories.Contents(t, s)); diff != "" {
 		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package memento_test
+package history_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
+	"memento/history"
+	"memento/test/memories"
 )
 
 // contents returns the memories of a store by path.
@@ -48,14 +50,14 @@ func TestUndoLast(t *testing.T) {
 			if diff := cmp.Diff(tt.after, l.contents()); diff != "" {
 				t.Fatal(diff)
 			}
-			dry, err := l.UndoLast(t.Context(), nobody, tt.path, true)
+			dry, err := history.UndoLast(t.Context(), l.Store, nobody, tt.path, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.after, l.contents()); diff != "" {
 				t.Errorf("a dry run has changed the store: %s", diff)
 			}
-			done, err := l.UndoLast(t.Context(), nobody, tt.path, false)
+			done, err := history.UndoLast(t.Context(), l.Store, nobody, tt.path, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +67,7 @@ func TestUndoLast(t *testing.T) {
 			if diff := cmp.Diff(before, l.contents()); diff != "" {
 				t.Errorf("undone: %s", diff)
 			}
-			if _, err := l.UndoLast(t.Context(), nobody, "/a.md", false); err != nil {
+			if _, err := history.UndoLast(t.Context(), l.Store, nobody, "/a.md", false); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.after, l.contents()); diff != "" {
@@ -78,25 +80,25 @@ func TestUndoLast(t *testing.T) {
 func TestUndoLastRefused(t *testing.T) {
 	l := newTimeline(t)
 	l.put("/d/a.md", "one")
-	if _, err := l.UndoLast(t.Context(), nobody, "/none.md", false); !errors.Is(err, memento.ErrNotExist) {
+	if _, err := history.UndoLast(t.Context(), l.Store, nobody, "/none.md", false); !errors.Is(err, memento.ErrNotExist) {
 		t.Errorf("of nothing: %v", err)
 	}
-	if _, err := l.UndoLast(t.Context(), nobody, "/d", false); !errors.Is(err, memento.ErrIsDir) {
+	if _, err := history.UndoLast(t.Context(), l.Store, nobody, "/d", false); !errors.Is(err, memento.ErrIsDir) {
 		t.Errorf("of a directory: %v", err)
 	}
 	l.put("/d/a.md", "two")
 	l.redactOldest("/d/a.md")
-	if _, err := l.UndoLast(t.Context(), nobody, "/d/a.md", false); !errors.Is(err, memento.ErrInvalid) {
+	if _, err := history.UndoLast(t.Context(), l.Store, nobody, "/d/a.md", false); !errors.Is(err, memento.ErrInvalid) {
 		t.Errorf("of a redacted version: %v", err)
 	}
 	l.put("/b.md", "one")
 	l.do(memento.Move{From: "/b.md", To: "/c.md"})
 	l.put("/b.md", "another")
-	if _, err := l.UndoLast(t.Context(), nobody, "/c.md", false); !errors.Is(err, memento.ErrExist) {
+	if _, err := history.UndoLast(t.Context(), l.Store, nobody, "/c.md", false); !errors.Is(err, memento.ErrExist) {
 		t.Errorf("to a path that is taken: %v", err)
 	}
 	// The first version of a memory is undone by removing it.
-	if r, err := l.UndoLast(t.Context(), nobody, "/b.md", false); err != nil || len(r.Removed) != 1 {
+	if r, err := history.UndoLast(t.Context(), l.Store, nobody, "/b.md", false); err != nil || len(r.Removed) != 1 {
 		t.Errorf("of a creation: %+v, %v", r, err)
 	}
 	if want := map[memento.Path]string{"/c.md": "one", "/d/a.md": "two"}; !cmp.Equal(want, l.contents()) {
@@ -116,7 +118,7 @@ func TestRestorePathAsOf(t *testing.T) {
 	l.do(memento.Move{From: "/d/e/c.md", To: "/moved.md"})
 	restore := func(p memento.Path, want map[memento.Path]string) {
 		t.Helper()
-		if _, err := l.RestorePathAsOf(t.Context(), nobody, p, then, false); err != nil {
+		if _, err := history.RestorePathAsOf(t.Context(), l.Store, nobody, p, then, false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, l.contents()); diff != "" {
@@ -126,7 +128,7 @@ func TestRestorePathAsOf(t *testing.T) {
 	restore("/d/b.md", map[memento.Path]string{"/a.md": "two", "/d/b.md": "one", "/d/new.md": "two", "/moved.md": "one"})
 	restore("/d", map[memento.Path]string{"/a.md": "two", "/d/b.md": "one", "/d/e/c.md": "one", "/moved.md": "one"})
 	restore("/", map[memento.Path]string{"/a.md": "one", "/d/b.md": "one", "/d/e/c.md": "one"})
-	if _, err := l.RestorePathAsOf(t.Context(), nobody, "/none", then, false); !errors.Is(err, memento.ErrNotExist) {
+	if _, err := history.RestorePathAsOf(t.Context(), l.Store, nobody, "/none", then, false); !errors.Is(err, memento.ErrNotExist) {
 		t.Errorf("of nothing: %v", err)
 	}
 }
@@ -149,7 +151,7 @@ func TestAsOf(t *testing.T) {
 		states[i] = l.contents()
 	}
 	for i, want := range states {
-		past, err := l.AsOf(t.Context(), l.at.Add(-time.Duration(60-i)*time.Hour))
+		past, err := history.AsOf(t.Context(), l.Store, l.at.Add(-time.Duration(60-i)*time.Hour))
 		if err != nil || past.Lost != 0 {
 			t.Fatalf("%+v, %v", past, err)
 		}
@@ -165,7 +167,7 @@ func TestAsOf(t *testing.T) {
 			t.Errorf("after change %d: %s", i, diff)
 		}
 	}
-	past, err := l.AsOf(t.Context(), l.at)
+	past, err := history.AsOf(t.Context(), l.Store, l.at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +203,7 @@ func TestRenamedFrom(t *testing.T) {
 			paths[j] = to
 		}
 	}
-	all := history(t, l.Store, memento.VersionListOptions{})
+	all := memories.Versions(t, l.Store, memento.VersionListOptions{})
 	want := map[memento.VersionID]memento.Path{}
 	last := map[memento.MemoryID]memento.Path{}
 	for i := range all { // oldest first, or the reverse: by Seq
@@ -222,8 +224,8 @@ func TestRenamedFrom(t *testing.T) {
 		{Path: "/r1"}, {Operation: memento.Modified, Limit: 11}, {CreatedFrom: l.at.Add(-30 * time.Hour)}, {CreatedBy: nobody, Limit: 20},
 		{CreatedTo: l.at.Add(-30 * time.Hour), Limit: 10},
 	} {
-		some := history(t, l.Store, opts)
-		got, err := l.RenamedFrom(t.Context(), opts, some)
+		some := memories.Versions(t, l.Store, opts)
+		got, err := history.RenamedFrom(t.Context(), l.Store, opts, some)
 		if err != nil {
 			t.Fatal(err)
 		}

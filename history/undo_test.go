@@ -1,4 +1,4 @@
-package memento_test
+package history_test
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/history"
 	"memento/sensitive"
+	"memento/test/memories"
 )
 
 var (
@@ -47,9 +49,9 @@ func (l *timeline) state() map[memento.Path]string {
 	return state
 }
 
-func (l *timeline) undo(opts memento.UndoOptions) memento.Undone {
+func (l *timeline) undo(opts history.UndoOptions) history.Undone {
 	l.t.Helper()
-	u, err := l.Undo(l.t.Context(), carol, opts)
+	u, err := history.Undo(l.t.Context(), l.Store, carol, opts)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func (l *timeline) undo(opts memento.UndoOptions) memento.Undone {
 }
 
 // told is an Undone in short, such as "revert /a+" for one that was merged.
-func told(u memento.Undone) (list []string) {
+func told(u history.Undone) (list []string) {
 	for _, c := range u.Changes {
 		text := fmt.Sprint(c.Action, " ", c.Path)
 		if c.From != "" {
@@ -156,7 +158,7 @@ func TestUndo(t *testing.T) {
 			for _, s := range tt.steps {
 				l.by(s.by, s.changes...)
 			}
-			opts := memento.UndoOptions{By: mallory}
+			opts := history.UndoOptions{By: mallory}
 			before := l.state()
 			opts.DryRun = true
 			if diff := cmp.Diff(tt.told, told(l.undo(opts))); diff != "" {
@@ -173,15 +175,15 @@ func TestUndo(t *testing.T) {
 				t.Error("state (-want +got):\n" + diff)
 			}
 			// Again it does nothing, and reports the same conflicts.
-			n := len(history(t, l.Store, memento.VersionListOptions{}))
-			if u := l.undo(opts); len(u.Changes) > 0 || len(history(t, l.Store, memento.VersionListOptions{})) != n {
+			n := len(memories.Versions(t, l.Store, memento.VersionListOptions{}))
+			if u := l.undo(opts); len(u.Changes) > 0 || len(memories.Versions(t, l.Store, memento.VersionListOptions{})) != n {
 				t.Errorf("again: %q", told(u))
 			}
 			if diff := cmp.Diff(tt.want, l.state()); diff != "" {
 				t.Error("state after a second undo (-want +got):\n" + diff)
 			}
 			// It is in the history as carol's, and can be undone itself.
-			if u := l.undo(memento.UndoOptions{By: carol}); len(u.Conflicts) > 0 {
+			if u := l.undo(history.UndoOptions{By: carol}); len(u.Conflicts) > 0 {
 				t.Errorf("undoing the undo: %q", told(u))
 			}
 			if diff := cmp.Diff(before, l.state()); diff != "" {
@@ -197,10 +199,10 @@ func TestUndoVersions(t *testing.T) {
 	made := l.by(bob, memento.Put{Path: "/a", Content: "1\n"}, memento.Put{Path: "/b", Content: "1\n"})
 	bad := l.by(mallory, memento.Put{Path: "/a", Content: "bad\n"}, memento.Move{From: "/b", To: "/c"})
 	good := l.by(bob, memento.Put{Path: "/a", Content: "good\n"}, memento.Put{Path: "/b", Content: "new"})
-	u := l.undo(memento.UndoOptions{By: mallory})
-	want := memento.Undone{Conflicts: []memento.UndoConflict{
-		{Memory: made[0].Memory, Path: "/a", Reason: memento.UndoEdited, Versions: []memento.VersionID{bad[0].ID}, Others: []memento.VersionID{good[0].ID}},
-		{Memory: made[1].Memory, Path: "/c", Reason: memento.UndoOccupied, Versions: []memento.VersionID{bad[1].ID}, Others: []memento.VersionID{good[1].ID}},
+	u := l.undo(history.UndoOptions{By: mallory})
+	want := history.Undone{Conflicts: []history.UndoConflict{
+		{Memory: made[0].Memory, Path: "/a", Reason: history.UndoEdited, Versions: []memento.VersionID{bad[0].ID}, Others: []memento.VersionID{good[0].ID}},
+		{Memory: made[1].Memory, Path: "/c", Reason: history.UndoOccupied, Versions: []memento.VersionID{bad[1].ID}, Others: []memento.VersionID{good[1].ID}},
 	}}
 	if diff := cmp.Diff(want, u); diff != "" {
 		t.Error("-want +got:\n" + diff)
@@ -213,14 +215,14 @@ func TestUndoChooses(t *testing.T) {
 	with := func(a memento.Actor, k memento.KeyID) memento.Actor { a.Key = k; return a }
 	for _, tt := range []struct {
 		name string
-		opts memento.UndoOptions
+		opts history.UndoOptions
 		want []string
 	}{
-		{"an actor", memento.UndoOptions{By: bob}, []string{"remove /bob", "remove /bob-1", "remove /bob-2"}},
-		{"a key", memento.UndoOptions{By: memento.Actor{Key: key}}, []string{"remove /bob-1", "remove /key", "remove /mallory-1"}},
-		{"an actor with a key", memento.UndoOptions{By: with(bob, key)}, []string{"remove /bob-1"}},
-		{"since", memento.UndoOptions{By: bob, Since: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)}, []string{"remove /bob-2"}},
-		{"until", memento.UndoOptions{By: bob, Until: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}, []string{"remove /bob", "remove /bob-1"}},
+		{"an actor", history.UndoOptions{By: bob}, []string{"remove /bob", "remove /bob-1", "remove /bob-2"}},
+		{"a key", history.UndoOptions{By: memento.Actor{Key: key}}, []string{"remove /bob-1", "remove /key", "remove /mallory-1"}},
+		{"an actor with a key", history.UndoOptions{By: with(bob, key)}, []string{"remove /bob-1"}},
+		{"since", history.UndoOptions{By: bob, Since: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)}, []string{"remove /bob-2"}},
+		{"until", history.UndoOptions{By: bob, Until: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}, []string{"remove /bob", "remove /bob-1"}},
 	} {
 		l := newTimeline(t)
 		for _, made := range []struct {
@@ -238,11 +240,11 @@ func TestUndoChooses(t *testing.T) {
 	}
 	l := newTimeline(t)
 	l.by(bob, memento.Put{Path: "/a", Content: "x"})
-	for _, opts := range []memento.UndoOptions{
+	for _, opts := range []history.UndoOptions{
 		{}, {By: memento.Actor{Kind: memento.ActorSession}}, {By: memento.Actor{ID: "x"}}, {By: memento.Actor{Kind: memento.ActorUser, Key: key}},
 		{By: bob, Since: l.at, Until: l.at.Add(-time.Second)},
 	} {
-		if _, err := l.Undo(t.Context(), carol, opts); !errors.Is(err, memento.ErrInvalid) {
+		if _, err := history.Undo(t.Context(), l.Store, carol, opts); !errors.Is(err, memento.ErrInvalid) {
 			t.Errorf("%+v: %v", opts, err)
 		}
 	}
@@ -267,7 +269,7 @@ func TestUndoLost(t *testing.T) {
 			l.by(bob, memento.Put{Path: "/a", Content: "1\n"})
 			l.by(mallory, memento.Put{Path: "/a", Content: "bad\n"}, memento.Put{Path: "/b", Content: "bad\n"})
 			lose(l)
-			if diff := cmp.Diff([]string{"remove /b", "lost /a"}, told(l.undo(memento.UndoOptions{By: mallory}))); diff != "" {
+			if diff := cmp.Diff([]string{"remove /b", "lost /a"}, told(l.undo(history.UndoOptions{By: mallory}))); diff != "" {
 				t.Error("-want +got:\n" + diff)
 			}
 			if diff := cmp.Diff(map[memento.Path]string{"/a": "bad\n"}, l.state()); diff != "" {
@@ -293,10 +295,10 @@ func TestUndoRedactedBetween(t *testing.T) {
 		l.by(mallory, memento.Put{Path: "/a", Content: "1\nbad\n"})
 		l.by(bob, memento.Put{Path: "/a", Content: "1\nbad\n2\n"})
 		l.by(bob, memento.Put{Path: "/a", Content: "1\nbad\n2\n3\n"})
-		if _, err := l.Redact(t.Context(), history(t, l.Store, memento.VersionListOptions{})[tt.redact].ID, bob); err != nil {
+		if _, err := l.Redact(t.Context(), memories.Versions(t, l.Store, memento.VersionListOptions{})[tt.redact].ID, bob); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tt.want, told(l.undo(memento.UndoOptions{By: mallory}))); diff != "" {
+		if diff := cmp.Diff(tt.want, told(l.undo(history.UndoOptions{By: mallory}))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		if got := l.state()["/a"]; got != tt.state {
@@ -318,7 +320,7 @@ func TestUndoProtected(t *testing.T) {
 	if _, err := l.b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"revert /a", "protected /p/a", "protected /p/b"}, told(l.undo(memento.UndoOptions{By: mallory}))); diff != "" {
+	if diff := cmp.Diff([]string{"revert /a", "protected /p/a", "protected /p/b"}, told(l.undo(history.UndoOptions{By: mallory}))); diff != "" {
 		t.Error("-want +got:\n" + diff)
 	}
 	if diff := cmp.Diff(map[memento.Path]string{"/a": "1\n", "/p/a": "bad\n", "/p/b": "bad\n"}, l.state()); diff != "" {
@@ -356,13 +358,13 @@ func TestUndoMasks(t *testing.T) {
 		}
 	}
 	set(memento.Reject)
-	u, err := s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+	u, err := history.Undo(ctx, s, carol, history.UndoOptions{By: mallory})
 	if diff := cmp.Diff([]string{"sensitive /a", "sensitive /b"}, told(u)); err != nil || diff != "" {
 		t.Fatalf("%v, -want +got:\n%s", err, diff)
 	}
 	set(memento.Mask)
 	for i, want := range [][]string{{"revert /a", "restore /b"}, nil} {
-		u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+		u, err = history.Undo(ctx, s, carol, history.UndoOptions{By: mallory})
 		if diff := cmp.Diff(want, told(u)); err != nil || diff != "" || len(u.Masked) != len(want) {
 			t.Fatalf("%d: %v, masked %+v, -want +got:\n%s", i, err, u.Masked, diff)
 		}
@@ -387,7 +389,7 @@ func TestUndoMany(t *testing.T) {
 	l.by(bob, puts...)
 	l.by(mallory, edits...)
 	l.by(mallory, memento.Move{From: "/d", To: "/e"})
-	if u := l.undo(memento.UndoOptions{By: mallory}); len(u.Changes) != n || len(u.Conflicts) > 0 {
+	if u := l.undo(history.UndoOptions{By: mallory}); len(u.Changes) != n || len(u.Conflicts) > 0 {
 		t.Fatalf("%d changes, %d conflicts", len(u.Changes), len(u.Conflicts))
 	}
 	for p, text := range l.state() {
@@ -447,7 +449,7 @@ func TestUndoModel(t *testing.T) {
 			}
 			write(memento.Path(fmt.Sprintf("/%d", rng.IntN(3))), who)
 		}
-		u := l.undo(memento.UndoOptions{By: mallory})
+		u := l.undo(history.UndoOptions{By: mallory})
 		if len(u.Conflicts) > 0 {
 			t.Fatalf("seed %d: %q", seed, told(u))
 		}
@@ -474,7 +476,7 @@ func TestUndoUnderWriters(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			b := memstore.New(nil)
 			open := func() *memento.Store {
-				return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+				return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 			}
 			s := open()
 			writer := s
@@ -510,14 +512,14 @@ func TestUndoUnderWriters(t *testing.T) {
 				})
 			}
 			time.Sleep(10 * time.Millisecond)
-			u, err := s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+			u, err := history.Undo(ctx, s, carol, history.UndoOptions{By: mallory})
 			cancel()
 			wg.Wait()
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range u.Conflicts {
-				if c.Reason != memento.UndoBusy || same {
+				if c.Reason != history.UndoBusy || same {
 					t.Errorf("%s is left as it is: %s", c.Path, c.Reason)
 				}
 			}
@@ -525,7 +527,7 @@ func TestUndoUnderWriters(t *testing.T) {
 				t.Errorf("%q", told(u))
 			}
 			if len(u.Conflicts) > 0 {
-				if u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory}); err != nil || len(u.Conflicts) > 0 {
+				if u, err = history.Undo(ctx, s, carol, history.UndoOptions{By: mallory}); err != nil || len(u.Conflicts) > 0 {
 					t.Errorf("again: %q, %v", told(u), err)
 				}
 			}
@@ -556,7 +558,7 @@ func (b *busyBackend) Apply(ctx context.Context, id memento.StoreID, by memento.
 // undone; a store cannot be restored as of a time, which is said.
 func TestUndoBeforeEachOfWhichSomebodyWrites(t *testing.T) {
 	b := &busyBackend{Backend: memstore.New(nil)}
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, p := range []memento.Path{"/calm", "/busy", "/away"} {
 		if _, err := s.Apply(ctx, bob, memento.Put{Path: p, Content: "first\nlast\n"}); err != nil {
@@ -572,7 +574,7 @@ func TestUndoBeforeEachOfWhichSomebodyWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, guarded())
+	other := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
 	writes := 0
 	b.write = func() {
 		if writes++; writes > 100 {
@@ -582,15 +584,15 @@ func TestUndoBeforeEachOfWhichSomebodyWrites(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	u, err := s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+	u, err := history.Undo(ctx, s, carol, history.UndoOptions{By: mallory})
 	if want := []string{"rename /away from /moved", "revert /calm", "remove /made", "busy /busy"}; err != nil || !slices.Equal(told(u), want) {
 		t.Errorf("%q, %v; want %q", told(u), err, want)
 	}
-	if _, err := s.RestoreAsOf(ctx, carol, then, false); !errors.Is(err, memento.ErrConflict) {
+	if _, err := history.RestoreAsOf(ctx, s, carol, then, false); !errors.Is(err, memento.ErrConflict) {
 		t.Errorf("a restoration: %v", err)
 	}
 	b.write = func() {}
-	u, err = s.Undo(ctx, carol, memento.UndoOptions{By: mallory})
+	u, err = history.Undo(ctx, s, carol, history.UndoOptions{By: mallory})
 	if want := []string{"revert /busy merged"}; err != nil || !slices.Equal(told(u), want) {
 		t.Errorf("%q, %v; want %q", told(u), err, want)
 	}

@@ -1,4 +1,4 @@
-package memento
+package history
 
 import (
 	"cmp"
@@ -7,69 +7,66 @@ import (
 	"maps"
 	"slices"
 
+	"memento"
 	"memento/internal/lines"
 )
 
 // An undoPlan is the plan of an undo, as of one instant of the history.
 type undoPlan struct {
-	s        *Store
+	s        *memento.Store
 	opts     *UndoOptions
-	settings Settings
-	masking  *cachedSettings // the settings by which contents are masked
+	settings memento.Settings
+	limits   memento.Limits
 
-	living         map[MemoryID]Version      // the newest versions of the memories that there are
-	made           map[pathAndHash][]Version // versions that created a memory, since the first that is undone
-	restoredBefore map[MemoryID]bool         // memories that an earlier undo of a deletion created
-	todo           []*undoMemory             // memories to change
+	living         map[memento.MemoryID]memento.Version // the newest versions of the memories that there are
+	made           map[pathAndHash][]memento.Version    // versions that created a memory, since the first that is undone
+	restoredBefore map[memento.MemoryID]bool            // memories that an earlier undo of a deletion created
+	todo           []*undoMemory                        // memories to change
 	conflicts      []UndoConflict
 }
 
 // A pathAndHash is a path with the hash of a text at it.
 type pathAndHash struct {
-	path   Path
+	path   memento.Path
 	sha256 string
 }
 
 // An undoMemory is a memory with versions to undo, and the state that it would have
 // without them.
 type undoMemory struct {
-	history []Version // without contents: the last one before the undone versions, if it is known, and all since
-	head    Version   // the newest
-	undone  []VersionID
+	history []memento.Version // without contents: the last one before the undone versions, if it is known, and all since
+	head    memento.Version   // the newest
+	undone  []memento.VersionID
 
 	existedBefore bool // whether it existed before
 	exists        bool
-	path          Path
+	path          memento.Path
 	text          string
 
-	last         Path   // that is known
-	afterUnknown bool   // whether the last text by others is not known
-	replayed     int    // versions of history that text has
-	unmasked     string // text before masking
+	last         memento.Path // that is known
+	afterUnknown bool         // whether the last text by others is not known
+	replayed     int          // versions of history that text has
+	unmasked     string       // text before masking
 
-	merged  bool              // whether text has changes of others
-	masked  []FindingLocation // what was masked in text
-	unknown bool              // a text that the merge needs is no longer known
-	edited  []VersionID       // versions by others that cannot be merged
+	merged  bool                      // whether text has changes of others
+	masked  []memento.FindingLocation // what was masked in text
+	unknown bool                      // a text that the merge needs is no longer known
+	edited  []memento.VersionID       // versions by others that cannot be merged
 
 	action    UndoAction
 	viaDetour bool // see detour
 }
 
 // planUndo plans an undo. Memories in refused become conflicts with that reason.
-func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[MemoryID]UndoReason) (*undoPlan, error) {
+func planUndo(ctx context.Context, s *memento.Store, opts *UndoOptions, refused map[memento.MemoryID]UndoReason) (*undoPlan, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &undoPlan{s: s, opts: opts, settings: info.Settings, living: map[MemoryID]Version{}, made: map[pathAndHash][]Version{}, restoredBefore: map[MemoryID]bool{}}
+	p := &undoPlan{s: s, opts: opts, settings: info.Settings, limits: info.Limits, living: map[memento.MemoryID]memento.Version{}, made: map[pathAndHash][]memento.Version{}, restoredBefore: map[memento.MemoryID]bool{}}
 	memories, err := p.read(ctx)
 	if err != nil || len(memories) == 0 {
 		return p, err
-	}
-	s.cacheSettings(info.Limits, info.Settings)
-	if p.masking, err = s.currentSettings(ctx); err != nil {
-		return nil, err
 	}
 	for _, m := range memories {
 		if err := ctx.Err(); err != nil {
@@ -78,7 +75,7 @@ func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[Mem
 		if err := p.replay(ctx, m); err != nil {
 			return nil, err
 		}
-		if err := p.decide(m, refused); err != nil {
+		if err := p.decide(ctx, m, refused); err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +85,8 @@ func (s *Store) planUndo(ctx context.Context, opts *UndoOptions, refused map[Mem
 // read returns the memories with versions to undo, in the order of their first versions.
 func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 	var memories []*undoMemory
-	byID := map[MemoryID]*undoMemory{}
-	for v, err := range p.s.Versions(ctx, VersionListOptions{OldestFirst: true}) {
+	byID := map[memento.MemoryID]*undoMemory{}
+	for v, err := range p.s.Versions(ctx, memento.VersionListOptions{OldestFirst: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +94,7 @@ func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 		if m == nil && p.opts.matches(&v) {
 			m = &undoMemory{}
 			if before, known := p.living[v.Memory]; known {
-				m.history = []Version{before}
+				m.history = []memento.Version{before}
 			}
 			byID[v.Memory] = m
 			memories = append(memories, m)
@@ -105,11 +102,11 @@ func (p *undoPlan) read(ctx context.Context) ([]*undoMemory, error) {
 		if m != nil {
 			m.history, m.head = append(m.history, v), v
 		}
-		if v.Operation == Created && !v.Redacted() && len(memories) > 0 {
+		if v.Operation == memento.Created && !v.Redacted() && len(memories) > 0 {
 			at := pathAndHash{v.Path, v.SHA256}
 			p.made[at] = append(p.made[at], v)
 		}
-		if v.Operation == Deleted {
+		if v.Operation == memento.Deleted {
 			delete(p.living, v.Memory)
 		} else {
 			p.living[v.Memory] = v
@@ -138,7 +135,7 @@ func (p *undoPlan) replay(ctx context.Context, m *undoMemory) error {
 			if m.afterUnknown { // the text before the change is not known
 				m.unknown = true
 			}
-		case v.Operation == Deleted:
+		case v.Operation == memento.Deleted:
 			// A deletion ends unknown texts and conflicts.
 			m.exists, m.unknown, m.edited, m.afterUnknown = false, false, nil, false
 		case v.Redacted():
@@ -168,17 +165,17 @@ func (p *undoPlan) begin(ctx context.Context, m *undoMemory) error {
 		}
 		m.existedBefore, m.exists, m.path, m.text, m.unknown = true, true, first.Path, text, !known
 		m.last, m.replayed = first.Path, 1
-	} else if first.Operation != Created {
+	} else if first.Operation != memento.Created {
 		m.unknown, m.existedBefore = true, true
 	}
 	return nil
 }
 
 // follow applies the change of v, a version by others, to the text of m.
-func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error {
+func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *memento.Version) error {
 	before := m.before(v)
 	m.afterUnknown = false
-	if m.unknown || before != nil && !before.Redacted() && before.SHA256 == v.SHA256 && before.Operation != Deleted {
+	if m.unknown || before != nil && !before.Redacted() && before.SHA256 == v.SHA256 && before.Operation != memento.Deleted {
 		return nil // only the path has changed
 	}
 	text, known, err := p.text(ctx, v)
@@ -186,7 +183,7 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 		return err
 	}
 	old := ""
-	if known && before != nil && before.Operation != Deleted {
+	if known && before != nil && before.Operation != memento.Deleted {
 		old, known, err = p.text(ctx, before)
 		if err != nil {
 			return err
@@ -199,8 +196,8 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 	same := known && m.exists && text == m.text
 	if known && m.exists && !same {
 		// An earlier undo may have written the text with secrets masked.
-		g, err := p.masking.masker.maskPut(m.path, m.text)
-		same = err == nil && text == g.text
+		masked, _, err := p.s.Masked(ctx, m.path, m.text)
+		same = err == nil && text == masked
 	}
 	switch {
 	case same: // others have restored it already
@@ -219,8 +216,8 @@ func (p *undoPlan) follow(ctx context.Context, m *undoMemory, v *Version) error 
 }
 
 // before returns the version before v, or nil. Redacted versions by others are skipped.
-func (m *undoMemory) before(v *Version) *Version {
-	i := slices.IndexFunc(m.history, func(w Version) bool { return w.ID == v.ID })
+func (m *undoMemory) before(v *memento.Version) *memento.Version {
+	i := slices.IndexFunc(m.history, func(w memento.Version) bool { return w.ID == v.ID })
 	for i--; i > 0 && m.history[i].Redacted() && !slices.Contains(m.undone, m.history[i].ID); i-- {
 	}
 	if i < 0 {
@@ -231,28 +228,28 @@ func (m *undoMemory) before(v *Version) *Version {
 
 // isUndone reports whether v is to be undone. A version that created a memory with the
 // path and contents of a deleted one is not: it has undone the deletion.
-func (p *undoPlan) isUndone(v *Version) bool {
-	return p.opts.matches(v) && !(v.Operation == Created && p.restoredBefore[v.Memory])
+func (p *undoPlan) isUndone(v *memento.Version) bool {
+	return p.opts.matches(v) && !(v.Operation == memento.Created && p.restoredBefore[v.Memory])
 }
 
 // text returns the contents of a version, if they are known and whole.
-func (p *undoPlan) text(ctx context.Context, v *Version) (text string, known bool, err error) {
-	if v.Redacted() || v.Operation == Deleted {
+func (p *undoPlan) text(ctx context.Context, v *memento.Version) (text string, known bool, err error) {
+	if v.Redacted() || v.Operation == memento.Deleted {
 		return "", false, nil
 	}
 	full, err := p.s.Version(ctx, v.ID)
 	switch {
-	case errors.Is(err, ErrNotExist), errors.Is(err, ErrDamaged), errors.Is(err, ErrDecrypt):
+	case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrDamaged), errors.Is(err, memento.ErrDecrypt):
 		return "", false, nil // pruned since, or damaged
 	case err != nil:
 		return "", false, err
 	}
-	return full.Content, !full.Redacted() && HashContent(full.Content) == v.SHA256, nil
+	return full.Content, !full.Redacted() && memento.HashContent(full.Content) == v.SHA256, nil
 }
 
 // decide determines the action for a memory after its replay.
-func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error {
-	living := m.head.Operation != Deleted
+func (p *undoPlan) decide(ctx context.Context, m *undoMemory, refused map[memento.MemoryID]UndoReason) error {
+	living := m.head.Operation != memento.Deleted
 	switch {
 	case len(m.undone) == 0, !living && !m.exists && !m.unknown && len(m.edited) == 0:
 		return nil
@@ -264,11 +261,11 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 		return nil
 	}
 	if m.exists {
-		if ok, err := p.mask(m); err != nil || !ok {
+		if ok, err := p.mask(ctx, m); err != nil || !ok {
 			return err
 		}
 	}
-	hash := HashContent(m.text)
+	hash := memento.HashContent(m.text)
 	switch {
 	case !m.exists:
 		m.action = UndoRemove
@@ -300,27 +297,22 @@ func (p *undoPlan) decide(m *undoMemory, refused map[MemoryID]UndoReason) error 
 
 // mask masks the text of a memory. It returns false, and adds a conflict, if the settings
 // refuse the text.
-func (p *undoPlan) mask(m *undoMemory) (ok bool, err error) {
-	k := p.masking
-	if int64(len(m.text)) > k.limits.MemoryBytes {
+func (p *undoPlan) mask(ctx context.Context, m *undoMemory) (ok bool, err error) {
+	if int64(len(m.text)) > p.limits.MemoryBytes {
 		return true, nil // which Apply refuses
 	}
-	err = k.masker.checkPath(m.path)
-	var g maskedText
-	if err == nil {
-		g, err = k.masker.maskPut(m.path, m.text)
-	}
-	if errors.Is(err, ErrSensitive) {
+	text, masked, err := p.s.Masked(ctx, m.path, m.text)
+	if errors.Is(err, memento.ErrSensitive) {
 		p.addConflict(m, UndoSensitive)
 		return false, nil
 	}
-	if err == nil && g.text != m.text {
-		m.text, m.masked = g.text, g.locations
+	if err == nil && text != m.text {
+		m.text, m.masked = text, masked
 	}
 	return err == nil, err
 }
 
-func (p *undoPlan) addConflict(m *undoMemory, why UndoReason, others ...VersionID) {
+func (p *undoPlan) addConflict(m *undoMemory, why UndoReason, others ...memento.VersionID) {
 	p.conflicts = append(p.conflicts, UndoConflict{
 		Memory: m.head.Memory, Path: cmp.Or(m.head.Path, m.path), Reason: why, Versions: m.undone, Others: others,
 	})
@@ -362,9 +354,9 @@ func (p *undoPlan) placeAll(ctx context.Context) error {
 }
 
 // occupants returns versions of memories that take a path, at most ten.
-func (p *undoPlan) occupants(path Path, stays map[MemoryID]Version) []VersionID {
+func (p *undoPlan) occupants(path memento.Path, stays map[memento.MemoryID]memento.Version) []memento.VersionID {
 	const most = 10
-	var ids []VersionID
+	var ids []memento.VersionID
 	for _, v := range stays {
 		if v.Path == path || v.Path.Contains(path) || path.Contains(v.Path) {
 			ids = append(ids, v.ID)
@@ -375,14 +367,14 @@ func (p *undoPlan) occupants(path Path, stays map[MemoryID]Version) []VersionID 
 }
 
 // foreign returns the paths of foreign files, if any memory gets another path.
-func (p *undoPlan) foreign(ctx context.Context) ([]Path, error) {
+func (p *undoPlan) foreign(ctx context.Context) ([]memento.Path, error) {
 	if !slices.ContainsFunc(p.todo, func(m *undoMemory) bool {
 		return m.action != UndoRemove && m.path != m.head.Path || m.action == UndoRestore
 	}) {
 		return nil, nil
 	}
-	var paths []Path
-	for e, err := range p.s.List(ctx, ListOptions{Brief: true}) {
+	var paths []memento.Path
+	for e, err := range p.s.List(ctx, memento.ListOptions{Brief: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -395,13 +387,13 @@ func (p *undoPlan) foreign(ctx context.Context) ([]Path, error) {
 
 // A pathSet is a set of paths of memories.
 type pathSet struct {
-	files map[Path]bool
-	dirs  map[Path]int // how many are below each
+	files map[memento.Path]bool
+	dirs  map[memento.Path]int // how many are below each
 }
 
-func newPathSet() *pathSet { return &pathSet{map[Path]bool{}, map[Path]int{}} }
+func newPathSet() *pathSet { return &pathSet{map[memento.Path]bool{}, map[memento.Path]int{}} }
 
-func (s *pathSet) add(p Path) {
+func (s *pathSet) add(p memento.Path) {
 	if s.files[p] {
 		return
 	}
@@ -411,7 +403,7 @@ func (s *pathSet) add(p Path) {
 	}
 }
 
-func (s *pathSet) remove(p Path) {
+func (s *pathSet) remove(p memento.Path) {
 	if !s.files[p] {
 		return
 	}
@@ -422,7 +414,7 @@ func (s *pathSet) remove(p Path) {
 }
 
 // conflicts reports whether there cannot be a memory at p beside those of the set.
-func (s *pathSet) conflicts(p Path) bool {
+func (s *pathSet) conflicts(p memento.Path) bool {
 	if s.files[p] || s.dirs[p] > 0 {
 		return true
 	}

@@ -1,4 +1,4 @@
-package memento_test
+package history_test
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
+	"memento/history"
+	"memento/test/memories"
 )
 
 // author is who makes the change of that number, from 1.
@@ -35,7 +37,7 @@ func rewrite(ctx context.Context, s *memento.Store, texts ...string) error {
 }
 
 // credits writes each line behind its author's name, with "<" in front if it may be older.
-func credits(lines []memento.AnnotatedLine) (credited []string) {
+func credits(lines []history.AnnotatedLine) (credited []string) {
 	for _, l := range lines {
 		mark := ""
 		if l.MayBeOlder {
@@ -159,13 +161,13 @@ func TestAnnotate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStore(memento.Limits{})
+			s := memories.New(memento.Limits{})
 			for i, c := range tt.changes {
 				if _, err := s.Apply(t.Context(), author(i+1), c); err != nil {
 					t.Fatal(err)
 				}
 			}
-			versions := history(t, s, memento.VersionListOptions{})
+			versions := memories.Versions(t, s, memento.VersionListOptions{})
 			for _, n := range tt.redact {
 				if _, err := s.Redact(t.Context(), versions[n-1].ID, nobody); err != nil {
 					t.Fatal(err)
@@ -174,7 +176,7 @@ func TestAnnotate(t *testing.T) {
 			if tt.at == "" {
 				tt.at = "/a"
 			}
-			got, err := s.Annotate(t.Context(), memento.ByPath(tt.at))
+			got, err := history.Annotate(t.Context(), s, memento.ByPath(tt.at))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +192,7 @@ func TestAnnotate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			byID, err := s.Annotate(t.Context(), memento.ByID(m.ID))
+			byID, err := history.Annotate(t.Context(), s, memento.ByID(m.ID))
 			if diff := cmp.Diff(got, byID); diff != "" || err != nil {
 				t.Errorf("by ID: %v (-by path +by ID):\n%s", err, diff)
 			}
@@ -234,11 +236,11 @@ func TestAnnotateImported(t *testing.T) {
 				}
 				versions = append(versions, v)
 			}
-			s := newStore(memento.Limits{})
+			s := memories.New(memento.Limits{})
 			if _, err := s.Import(t.Context(), versions); err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.Annotate(t.Context(), memento.ByPath("/a"))
+			got, err := history.Annotate(t.Context(), s, memento.ByPath("/a"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,19 +252,19 @@ func TestAnnotateImported(t *testing.T) {
 }
 
 func TestAnnotateVersion(t *testing.T) {
-	s := newStore(memento.Limits{})
+	s := memories.New(memento.Limits{})
 	if err := rewrite(t.Context(), s, "one\n", "zero\none\n", "zero\none\ntwo\n", "", "new\n"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Apply(t.Context(), author(6), memento.Remove{Path: "/a"}); err != nil {
 		t.Fatal(err)
 	}
-	versions := history(t, s, memento.VersionListOptions{})
+	versions := memories.Versions(t, s, memento.VersionListOptions{})
 	if _, err := s.Redact(t.Context(), versions[4].ID, nobody); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range [][]string{{`1 "one"`}, {`2 "zero"`, `1 "one"`}, {`2 "zero"`, `1 "one"`, `3 "two"`}, nil} {
-		got, err := s.AnnotateVersion(t.Context(), versions[i].ID)
+		got, err := history.AnnotateVersion(t.Context(), s, versions[i].ID)
 		if diff := cmp.Diff(want, credits(got)); diff != "" || err != nil {
 			t.Errorf("version %d: %v (-want +got):\n%s", i+1, err, diff)
 		}
@@ -270,18 +272,18 @@ func TestAnnotateVersion(t *testing.T) {
 	for id, want := range map[memento.VersionID]error{
 		versions[4].ID: memento.ErrInvalid, versions[5].ID: memento.ErrInvalid, "memver_none": memento.ErrNotExist, "": memento.ErrNotExist,
 	} {
-		if got, err := s.AnnotateVersion(t.Context(), id); !errors.Is(err, want) || got != nil {
+		if got, err := history.AnnotateVersion(t.Context(), s, id); !errors.Is(err, want) || got != nil {
 			t.Errorf("version %q: %v, %v; want %v", id, got, err, want)
 		}
 	}
 }
 
 func TestAnnotateErrors(t *testing.T) {
-	s := newStore(memento.Limits{})
-	if _, err := s.Annotate(t.Context(), memento.ByPath("/a")); !errors.Is(err, memento.ErrNotExist) {
+	s := memories.New(memento.Limits{})
+	if _, err := history.Annotate(t.Context(), s, memento.ByPath("/a")); !errors.Is(err, memento.ErrNotExist) {
 		t.Errorf("before the store is made: %v", err)
 	}
-	mustPut(t, s, "/d/a", "one")
+	memories.Put(t, s, "/d/a", "one")
 	for ref, want := range map[memento.Ref]error{
 		memento.ByPath("/a"):         memento.ErrNotExist,
 		memento.ByPath("/d"):         memento.ErrIsDir,
@@ -289,13 +291,13 @@ func TestAnnotateErrors(t *testing.T) {
 		memento.ByPath("/d/../a"):    memento.ErrInvalidPath,
 		memento.ByID("mem_none"):     memento.ErrNotExist,
 	} {
-		if got, err := s.Annotate(t.Context(), ref); !errors.Is(err, want) || got != nil {
+		if got, err := history.Annotate(t.Context(), s, ref); !errors.Is(err, want) || got != nil {
 			t.Errorf("%+v: %v, %v; want %v", ref, got, err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Annotate(ctx, memento.ByPath("/d/a")); !errors.Is(err, context.Canceled) {
+	if _, err := history.Annotate(ctx, s, memento.ByPath("/d/a")); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that ended: %v", err)
 	}
 }
@@ -319,7 +321,7 @@ func TestAnnotateMeetsOthers(t *testing.T) {
 	b := memstore.New(nil)
 	m := &listMeddler{Backend: b}
 	spec := memento.StoreSpec{Name: "notes"}
-	s, other := memento.OpenNamed(m, workspace, spec, guarded()), memento.OpenNamed(b, workspace, spec, guarded())
+	s, other := memento.OpenNamed(m, workspace, spec, memories.Guarded()), memento.OpenNamed(b, workspace, spec, memories.Guarded())
 	do := func(by memento.Actor, changes ...memento.Change) {
 		if _, err := other.Apply(t.Context(), by, changes...); err != nil {
 			t.Error(err)
@@ -328,28 +330,28 @@ func TestAnnotateMeetsOthers(t *testing.T) {
 	do(author(1), memento.Put{Path: "/a", Content: "one\n"})
 
 	m.meddle = func() { do(author(2), memento.Put{Path: "/a", Content: "zero\none\n"}) }
-	got, err := s.Annotate(t.Context(), memento.ByPath("/a"))
+	got, err := history.Annotate(t.Context(), s, memento.ByPath("/a"))
 	if diff := cmp.Diff([]string{`2 "zero"`, `1 "one"`}, credits(got)); diff != "" || err != nil {
 		t.Errorf("changed meanwhile: %v (-want +got):\n%s", err, diff)
 	}
 	m.meddle = func() {
 		do(author(3), memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a", Content: "another\n"})
 	}
-	got, err = s.Annotate(t.Context(), memento.ByPath("/a"))
+	got, err = history.Annotate(t.Context(), s, memento.ByPath("/a"))
 	if diff := cmp.Diff([]string{`2 "zero"`, `1 "one"`}, credits(got)); diff != "" || err != nil {
 		t.Errorf("renamed meanwhile: %v (-want +got):\n%s", err, diff)
 	}
 	m.meddle = func() { do(author(4), memento.Remove{Path: "/a"}) }
-	if got, err := s.Annotate(t.Context(), memento.ByPath("/a")); !errors.Is(err, memento.ErrNotExist) || got != nil {
+	if got, err := history.Annotate(t.Context(), s, memento.ByPath("/a")); !errors.Is(err, memento.ErrNotExist) || got != nil {
 		t.Errorf("deleted meanwhile: %v, %v", got, err)
 	}
 }
 
 func TestAnnotateIsARead(t *testing.T) {
-	s := newStore(memento.Limits{})
-	mustPut(t, s, "/a", "one")
-	mustPut(t, s, "/b", "one")
-	if _, err := s.Annotate(t.Context(), memento.ByPath("/a")); err != nil {
+	s := memories.New(memento.Limits{})
+	memories.Put(t, s, "/a", "one")
+	memories.Put(t, s, "/b", "one")
+	if _, err := history.Annotate(t.Context(), s, memento.ByPath("/a")); err != nil {
 		t.Fatal(err)
 	}
 	read := map[memento.Path]bool{}
@@ -396,7 +398,7 @@ func keptOf(ctx context.Context, s *memento.Store, old, new string) ([]string, e
 	if err := rewrite(ctx, s, old, new); err != nil {
 		return nil, err
 	}
-	lines, err := s.Annotate(ctx, memento.ByPath("/a"))
+	lines, err := history.Annotate(ctx, s, memento.ByPath("/a"))
 	if err != nil {
 		return nil, err
 	}
@@ -430,7 +432,7 @@ func TestAnnotateKeepsMost(t *testing.T) {
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		old, new := text.Draw(rt, "old"), text.Draw(rt, "new")
-		kept, err := keptOf(t.Context(), newStore(memento.Limits{}), old, new)
+		kept, err := keptOf(t.Context(), memories.New(memento.Limits{}), old, new)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -444,7 +446,7 @@ func TestAnnotateKeepsMost(t *testing.T) {
 func TestAnnotateHistories(t *testing.T) {
 	line := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"})
 	rapid.Check(t, func(rt *rapid.T) {
-		s := newStore(memento.Limits{})
+		s := memories.New(memento.Limits{})
 		texts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 			return strings.Join(rapid.SliceOfN(line, 0, 12).Draw(t, "lines"), "\n")
 		}), 1, 8).Draw(rt, "texts")
@@ -452,7 +454,7 @@ func TestAnnotateHistories(t *testing.T) {
 			rt.Fatal(err)
 		}
 		var redacted []memento.VersionID
-		versions := history(t, s, memento.VersionListOptions{Contents: true})
+		versions := memories.Versions(t, s, memento.VersionListOptions{Contents: true})
 		for _, v := range versions[:len(versions)-1] {
 			if rapid.IntRange(0, 3).Draw(rt, "redact") == 0 {
 				if _, err := s.Redact(t.Context(), v.ID, nobody); err != nil {
@@ -461,7 +463,7 @@ func TestAnnotateHistories(t *testing.T) {
 				redacted = append(redacted, v.ID)
 			}
 		}
-		got, err := s.Annotate(t.Context(), memento.ByPath("/a"))
+		got, err := history.Annotate(t.Context(), s, memento.ByPath("/a"))
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -545,7 +547,7 @@ func TestAnnotateLarge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			began := time.Now()
-			s := newStore(memento.Limits{MemoryBytes: 1 << 30, Bytes: 1 << 30})
+			s := memories.New(memento.Limits{MemoryBytes: 1 << 30, Bytes: 1 << 30})
 			kept, err := keptOf(t.Context(), s, strings.Join(tt.old, "\n"), strings.Join(tt.new, "\n"))
 			if err != nil {
 				t.Fatal(err)
@@ -581,7 +583,7 @@ func BenchmarkAnnotate(b *testing.B) {
 	}
 	for name, edit := range edits {
 		b.Run(name, func(b *testing.B) {
-			s := newStore(memento.Limits{MemoryBytes: 1 << 20})
+			s := memories.New(memento.Limits{MemoryBytes: 1 << 20})
 			now := slices.Clone(lines)
 			texts := make([]string, versions)
 			for i := range texts {
@@ -593,7 +595,7 @@ func BenchmarkAnnotate(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if got, err := s.Annotate(b.Context(), memento.ByPath("/a")); err != nil || len(got) != len(lines) {
+				if got, err := history.Annotate(b.Context(), s, memento.ByPath("/a")); err != nil || len(got) != len(lines) {
 					b.Fatal(len(got), err)
 				}
 			}
