@@ -123,7 +123,7 @@ var allowed = map[string]rules{
 // inTests is what test files may import in addition.
 var inTests = rules{
 	own:  []string{".", "internal", "test", "backend/memstore", "backend/storetest", "sensitive", "claudetest"},
-	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/creack/pty"},
+	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/creack/pty", "github.com/anthropics/anthropic-sdk-go/v2"},
 }
 
 func init() {

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"memento"
+)
+
+// An answer is what one round of the upstream said.
+type answer struct {
+	blocks []block
+	stop   string // stop_reason
+	usage  []byte // as it is at the end of the round
+}
+
+// A block is a content block of an answer.
+type block struct {
+	raw        []byte
+	kind, name string
+	id         string // of a tool_use
+}
+
+func newBlock(raw []byte) (block, error) {
+	o, err := parseObject(raw)
+	if err != nil {
+		return block{}, err
+	}
+	b := block{raw: raw, kind: o.str("type"), name: o.str("name"), id: o.str("id")}
+	return b, nil
+}
+
+// isMemory reports whether the block is a call of the memory tool.
+func (b block) isMemory() bool { return b.kind == "tool_use" && b.name == memento.ToolName }
+
+// parseAnswer reads a message that is not streamed.
+func parseAnswer(o object) (answer, error) {
+	list, err := elements(o.get("content"))
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{stop: o.str("stop_reason"), usage: o.get("usage")}
+	for _, raw := range list {
+		b, err := newBlock(raw)
+		if err != nil {
+			return answer{}, err
+		}
+		a.blocks = append(a.blocks, b)
+	}
+	return a, nil
+}
+
+// content returns all blocks, for the upstream.
+func (a answer) content() []byte {
+	var all [][]byte
+	for _, b := range a.blocks {
+		all = append(all, b.raw)
+	}
+	return listOf(all)
+}
+
+// visible returns the blocks that the application sees.
+func (a answer) visible() [][]byte {
+	var all [][]byte
+	for _, b := range a.blocks {
+		if !b.isMemory() {
+			all = append(all, b.raw)
+		}
+	}
+	return all
+}
+
+// calls returns the memory calls that are to be executed, and whether the application
+// has calls of its own to answer. The upstream's calls before a fallback belong to an
+// attempt that it has given up.
+func (a answer) calls() (memory [][]byte, others bool) {
+	if a.stop != "tool_use" {
+		return nil, false
+	}
+	for _, b := range a.blocks {
+		switch {
+		case b.kind == "fallback":
+			memory, others = nil, false
+		case b.isMemory():
+			memory = append(memory, b.raw)
+		case b.kind == "tool_use":
+			others = true
+		}
+	}
+	return memory, others
+}
+
+func message(role string, content []byte) []byte {
+	text := append([]byte(`{"role":"`+role+`","content":`), content...)
+	return append(text, '}')
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"memento"
+	"memento/internal/models"
+)
+
+// A conversation is one request of the application, with its rounds.
+type conversation struct {
+	g        *Gateway
+	in       *http.Request
+	caller   Caller
+	request  *request
+	tool     *memento.Tool
+	store    string
+	keeps    bool // whether hidden rounds are kept
+	restored bool // whether messages has some that the application has not sent
+
+	base     object // the body, with the tool
+	messages []byte // the list that the next round sends
+	hidden   turnState
+	prefix   [][]byte // blocks of the last message, if the answer continues it
+	chain    chain
+	rounds   int
+	usage    []byte // of the rounds so far, together
+
+	start         time.Time
+	waited        time.Duration // for the upstream
+	calls, failed int
+}
+
+// begin returns the conversation of a request; nil if the request has no memory and is to
+// be passed on as it is.
+func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, start time.Time) (*conversation, error) {
+	request, err := parseRequest(body)
+	if err != nil {
+		return nil, nil // the upstream says what is wrong
+	}
+	if declared, err := request.declaresMemory(); declared || err != nil || !models.SupportOf(request.model).Memory {
+		return nil, nil
+	}
+	store, err := g.selectStore(r.Header, caller, request.userID)
+	if err != nil || store == "" {
+		return nil, err
+	}
+	if request.get("thread") != nil {
+		return nil, &Error{
+			Status: http.StatusBadRequest, Type: "invalid_request_error",
+			Message: "thread: message threads cannot be used with the memory of this gateway; send the whole conversation",
+			Details: []byte(`{"error_code":"thread_unsupported_request","unsupported":["thread"]}`),
+		}
+	}
+	c := &conversation{g: g, in: r, caller: caller, request: request, store: store, start: start, base: request.withTool(nativeTool)}
+	if c.tool, err = g.tool(caller, store); err != nil {
+		return nil, err
+	}
+	c.messages = request.get("messages")
+	if c.keeps = g.c.State != nil && secret(r, caller) != ""; c.keeps {
+		c.messages = c.restore()
+	} else {
+		c.base = c.base.oneCallAtATime()
+	}
+	return c, nil
+}
+
+// key identifies the stores of the conversation.
+func (c *conversation) key() string { return string(c.caller.Workspace) + "\x00" + c.store + "\x00" }
+
+// body returns the body of the next round.
+func (c *conversation) body() []byte {
+	o := c.base
+	if c.rounds > 0 || c.restored {
+		o = o.set("messages", c.messages)
+	}
+	round := c.rounds + 1
+	return o.withChoice(round, round == c.g.c.MaxRounds && round > 1).text
+}
+
+// add takes in the answer of a round, and executes its memory calls. It reports whether
+// there is another round. An error means that the caller is gone.
+func (c *conversation) add(a answer) (more bool, err error) {
+	c.rounds++
+	c.usage = sum(c.usage, a.usage)
+	calls, mixed := a.calls()
+	last := c.rounds >= c.g.c.MaxRounds
+	if len(calls) == 0 || last || mixed && !c.keeps {
+		c.keep(a, nil)
+		return false, nil
+	}
+	var results [][]byte
+	for _, call := range calls {
+		if err := c.in.Context().Err(); err != nil {
+			return false, err
+		}
+		result, err := c.run(call)
+		if err != nil {
+			return false, err
+		}
+		results = append(results, result)
+	}
+	if mixed {
+		c.keep(a, results)
+		return false, nil
+	}
+	c.hide(a, results)
+	return true, nil
+}
+
+// stop returns the stop reason that the application gets for that of the last round:
+// without calls of its own it has nothing to answer.
+func (c *conversation) stop(a answer) (changed string, ok bool) {
+	if _, others := a.calls(); a.stop == "tool_use" && !others {
+		for _, b := range a.blocks {
+			if b.isMemory() {
+				return "end_turn", true
+			}
+		}
+	}
+	return "", false
+}
+
+// own returns the time that the gateway itself has taken so far.
+func (c *conversation) own() time.Duration { return time.Since(c.start) - c.waited }
+
+// finish reports the end of the conversation.
+func (c *conversation) finish(outcome string) {
+	if c.in.Context().Err() != nil {
+		outcome = "canceled"
+	}
+	if c.g.c.Observe == nil {
+		return
+	}
+	c.g.c.Observe(context.WithoutCancel(c.in.Context()), Turn{
+		Model: c.request.model, Stream: c.request.stream, Outcome: outcome, Rounds: c.rounds,
+		MemoryCalls: c.calls, FailedCalls: c.failed, Duration: time.Since(c.start), Own: c.own(),
+	})
+}

@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"net/http"
+)
+
+// An Error is an answer of the gateway in the shape of the API's errors.
+type Error struct {
+	Status  int    // of HTTP
+	Type    string // such as "invalid_request_error"
+	Message string
+	// Details are the member details of the error, as JSON; nil means none.
+	Details []byte
+	// Retry is whether clients should repeat the request.
+	Retry bool
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+func invalid(message string) *Error {
+	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: message}
+}
+
+// body returns the error as it is sent, in an answer and in a stream.
+func (e *Error) body(requestID string) []byte {
+	text := append([]byte(`{"type":"error","error":{"type":`), quote(e.Type)...)
+	text = append(append(text, `,"message":`...), quote(e.Message)...)
+	if e.Details != nil {
+		text = append(append(text, `,"details":`...), e.Details...)
+	}
+	text = append(text, '}')
+	if requestID != "" {
+		text = append(append(text, `,"request_id":`...), quote(requestID)...)
+	}
+	return append(text, '}')
+}
+
+func (e *Error) write(w http.ResponseWriter) {
+	id := "req_" + rand.Text()
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Request-Id", id)
+	if e.Retry {
+		h.Set("X-Should-Retry", "true")
+		h.Set("Retry-After", "1")
+	} else {
+		h.Set("X-Should-Retry", "false")
+	}
+	w.WriteHeader(e.Status)
+	w.Write(e.body(id))
+}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"memento"
+)
+
+// Config is the configuration of [New]. Upstream, Backend and Identify are required.
+type Config struct {
+	// Upstream is the base URL of the Messages API, such as https://api.anthropic.com.
+	// No request can choose another one.
+	Upstream *url.URL
+	// Backend has the stores.
+	Backend memento.Backend
+	// Identify returns the caller of a request. It must not read the body. An error
+	// that is an [*Error] is sent to the caller as it is; of any other the caller only
+	// sees that the request failed.
+	Identify func(*http.Request) (Caller, error)
+
+	// Stores are the options of the stores that are opened.
+	Stores memento.StoreOptions
+	// Tool are the options of the memory tool. Actor and ReadOnly come from the caller.
+	Tool memento.ToolOptions
+	// UserStores gives each metadata.user_id a store of its own: see [UserStore].
+	UserStores bool
+	// Mounts are the directories of /memories; empty means that the selected store is
+	// /memories itself.
+	Mounts []Mount
+
+	// State keeps the rounds that the application does not see, so that the model sees
+	// them again in later requests of the conversation. Nil keeps nothing: then a turn
+	// has one call at a time, and later requests have the visible messages only.
+	State *State
+
+	// Transport sends the requests to the upstream; nil means a transport with the
+	// proxy settings of the environment.
+	Transport http.RoundTripper
+	// MaxBody is the most bytes of a request; 0 means 32 MiB, as the API has it.
+	MaxBody int64
+	// MaxBodies is the most bytes of all requests that are being answered; 0 means 1 GiB.
+	MaxBodies int64
+	// MaxRounds is the most requests to the upstream for one request of the
+	// application; 0 means 20. In the last one the model may not call tools.
+	MaxRounds int
+	// Timeout is the most time until the upstream begins to answer; 0 means 10 minutes.
+	Timeout time.Duration
+	// Ping is the silence in a stream after which a ping is sent; 0 means 10 s.
+	Ping time.Duration
+	// Logger gets failures; nil means no log.
+	Logger *slog.Logger
+	// Observe, if it is set, is called after each request that had the memory tool.
+	Observe func(context.Context, Turn)
+}
+
+// A Caller is who sent a request, and what the request may use.
+type Caller struct {
+	Workspace memento.Workspace
+	Actor     memento.Actor // recorded on the versions that the model makes
+	ReadOnly  bool          // the model can view, but change nothing
+	// Store is the name of the store for requests that name none; "" means that they
+	// have no memory.
+	Store string
+	// UpstreamKey is the key that the upstream gets; "" passes on the credentials of
+	// the request.
+	UpstreamKey string
+}
+
+// A Mount is a store as a directory of /memories.
+type Mount struct {
+	Name string // of the directory
+	// Store is the name of the store; {store} in it stands for the selected one.
+	Store    string
+	ReadOnly bool
+}
+
+// A Turn is a request that had the memory tool, as it ended.
+type Turn struct {
+	Model       string
+	Stream      bool
+	Outcome     string // "ok", "mixed", "upstream_error", "canceled" or "failed"
+	Rounds      int    // requests to the upstream
+	MemoryCalls int
+	FailedCalls int           // memory calls that the storage made fail
+	Duration    time.Duration // of the whole request
+	Own         time.Duration // of it, without waiting for the upstream and the caller
+}
+
+// A Gateway is an [http.Handler]. See [New].
+type Gateway struct {
+	c       Config
+	proxy   *httputil.ReverseProxy
+	stores  stores
+	results results
+	bodies  budget
+}
+
+// New returns a gateway. Errors: memento.ErrInvalid.
+func New(c Config) (*Gateway, error) {
+	switch {
+	case c.Upstream == nil || c.Upstream.Host == "" || c.Upstream.Scheme != "https" && c.Upstream.Scheme != "http":
+		return nil, fmt.Errorf("%w: the upstream of a gateway must be an http or https URL", memento.ErrInvalid)
+	case c.Upstream.User != nil || c.Upstream.RawQuery != "":
+		return nil, fmt.Errorf("%w: the URL of the upstream can have neither credentials nor a query", memento.ErrInvalid)
+	case c.Backend == nil || c.Identify == nil:
+		return nil, fmt.Errorf("%w: a gateway needs a backend and a function that identifies callers", memento.ErrInvalid)
+	}
+	if len(c.Mounts) > 0 {
+		var names []string
+		for _, m := range c.Mounts {
+			names = append(names, m.Name)
+			if m.Store == "" {
+				return nil, fmt.Errorf("%w: the mount %q has no store", memento.ErrInvalid, m.Name)
+			}
+		}
+		if err := memento.CheckMountNames(names...); err != nil {
+			return nil, err
+		}
+	}
+	setDefault(&c.MaxBody, 32<<20)
+	setDefault(&c.MaxBodies, 1<<30)
+	setDefault(&c.MaxRounds, 20)
+	setDefault(&c.Timeout, 10*time.Minute)
+	setDefault(&c.Ping, 10*time.Second)
+	if c.Transport == nil {
+		c.Transport = newTransport()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{c: c, bodies: budget{most: c.MaxBodies}}
+	g.proxy = g.newProxy()
+	return g, nil
+}
+
+func setDefault[T int | int64 | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}
+
+// ServeHTTP implements [http.Handler].
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	caller, err := g.c.Identify(r)
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	if r.Method != http.MethodPost || r.URL.Path != "/v1/messages" && r.URL.Path != "/v1/messages/count_tokens" {
+		g.pass(w, r, caller, nil)
+		return
+	}
+	start := time.Now()
+	body, release, err := g.read(w, r)
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	defer release()
+	c, err := g.begin(r, caller, body, start)
+	switch {
+	case err != nil:
+		g.refuse(w, r, err)
+	case c == nil:
+		g.pass(w, r, caller, body)
+	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
+		// The body has the tool and the hidden rounds, so the count includes them.
+		g.pass(w, r, caller, c.body())
+	case c.request.stream:
+		c.stream(w)
+	default:
+		c.whole(w)
+	}
+}
+
+// refuse answers with an error of the gateway.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody is there
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		g.c.Logger.ErrorContext(r.Context(), "gateway: the request failed", "error", err)
+		e = &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "internal error of the gateway"}
+	}
+	e.write(w)
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"memento"
+)
+
+// A request is the body of a POST /v1/messages.
+type request struct {
+	object
+	model    string
+	userID   string // metadata.user_id
+	stream   bool
+	messages [][]byte
+}
+
+// parseRequest reads a body. An error means that the gateway does not understand it, so
+// that the upstream answers.
+func parseRequest(body []byte) (*request, error) {
+	o, err := parseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{object: o, model: o.str("model"), stream: string(o.get("stream")) == "true"}
+	if r.messages, err = elements(o.get("messages")); err != nil {
+		return nil, err
+	}
+	if metadata, err := parseObject(o.get("metadata")); err == nil {
+		r.userID = metadata.str("user_id")
+	}
+	return r, nil
+}
+
+// declaresMemory reports whether the application has the memory tool, or another tool of
+// that name. Then the gateway takes nothing from it.
+func (r *request) declaresMemory() (bool, error) {
+	tools := r.get("tools")
+	if tools == nil {
+		return false, nil
+	}
+	list, err := elements(tools)
+	if err != nil {
+		return false, err
+	}
+	for _, raw := range list {
+		t, err := parseObject(raw)
+		if err != nil {
+			return false, err
+		}
+		if t.str("name") == memento.ToolName || strings.HasPrefix(t.str("type"), "memory_") {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// nativeTool is the declaration of the memory tool.
+var nativeTool = []byte(`{"type":"` + memento.ToolType + `","name":"` + memento.ToolName + `"}`)
+
+// withTool returns the body with one more tool, at the end of the list: so a cache
+// breakpoint on the application's last tool keeps its prefix.
+func (o object) withTool(tool []byte) object {
+	list := o.get("tools")
+	if list == nil {
+		list = []byte("[]")
+	}
+	return o.set("tools", appended(list, tool))
+}
+
+// withChoice returns the body for a later round. A forced choice counts for the first
+// round only, because the model would call the same tool for ever.
+func (o object) withChoice(round int, last bool) object {
+	choice, err := parseObject(o.get("tool_choice"))
+	switch kind := choice.str("type"); {
+	case last:
+		return o.set("tool_choice", []byte(`{"type":"none"}`))
+	case err != nil || round == 1 || kind != "any" && kind != "tool":
+		return o
+	}
+	return o.set("tool_choice", choice.set("type", []byte(`"auto"`)).without("name").text)
+}
+
+// oneCallAtATime returns the body with disable_parallel_tool_use.
+func (o object) oneCallAtATime() object {
+	choice, err := parseObject(o.get("tool_choice"))
+	switch {
+	case err != nil:
+		choice = object{text: []byte(`{"type":"auto","disable_parallel_tool_use":true}`)}
+	case choice.str("type") == "none":
+	default:
+		choice = choice.set("disable_parallel_tool_use", []byte("true"))
+	}
+	return o.set("tool_choice", choice.text)
+}
+
+// read returns the body of a request, bounded by itself and together with all others.
+func (g *Gateway) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	tooLarge := &Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "Request exceeds the maximum size"}
+	if r.ContentLength > g.c.MaxBody {
+		return nil, nil, tooLarge
+	}
+	most := g.c.MaxBody
+	if r.ContentLength >= 0 {
+		most = r.ContentLength
+	}
+	if !g.bodies.take(most) {
+		return nil, nil, &Error{Status: 529, Type: "overloaded_error", Message: "the gateway is answering as many requests as it can hold", Retry: true}
+	}
+	release = sync.OnceFunc(func() { g.bodies.give(most) })
+	in := http.MaxBytesReader(w, r.Body, g.c.MaxBody)
+	if r.ContentLength >= 0 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(in, body)
+	} else {
+		body, err = io.ReadAll(in)
+	}
+	if err != nil {
+		release()
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, nil, tooLarge
+		}
+		return nil, nil, invalid("the body of the request did not arrive")
+	}
+	return slices.Clip(body), release, nil
+}
+
+// A budget bounds what is held at the same time.
+type budget struct {
+	most int64
+	mu   sync.Mutex
+	held int64
+}
+
+func (b *budget) take(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held+n > b.most && b.held > 0 {
+		return false
+	}
+	b.held += n
+	return true
+}
+
+func (b *budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held -= n
+}

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+var (
+	errCutOff     = errors.New("the answer of the upstream was cut off")
+	errLargeEvent = fmt.Errorf("an event of the upstream has more than %d bytes", maxAnswer)
+)
+
+// A frame is a server-sent event as it arrived, with the blank line that ends it.
+type frame struct {
+	raw  []byte
+	name string // of the event line; "" if there is none
+	// data is raw[from:to]: the value of the data line. An event with several such
+	// lines has from == to, and is passed on as it is.
+	from, to int
+}
+
+func (f frame) data() []byte { return f.raw[f.from:f.to] }
+
+// with returns the frame with other data.
+func (f frame) with(data []byte) []byte {
+	raw := make([]byte, 0, len(f.raw)-(f.to-f.from)+len(data))
+	raw = append(raw, f.raw[:f.from]...)
+	raw = append(raw, data...)
+	return append(raw, f.raw[f.to:]...)
+}
+
+// A frameReader reads events. Source: WHATWG HTML, "Server-sent events".
+type frameReader struct {
+	in  *bufio.Reader
+	buf []byte
+}
+
+// streamBuffer is how many bytes of a stream are read at once.
+const streamBuffer = 16 << 10
+
+func newFrameReader(r io.Reader) *frameReader {
+	return &frameReader{in: bufio.NewReaderSize(r, streamBuffer)}
+}
+
+// pending reports whether more of the stream has arrived already.
+func (r *frameReader) pending() bool { return r.in.Buffered() > 0 }
+
+// next returns the next event, which is valid until the next call. io.EOF means that the
+// stream has ended after a whole event.
+func (r *frameReader) next() (frame, error) {
+	r.buf = r.buf[:0]
+	f := frame{}
+	lines := 0
+	for {
+		start := len(r.buf)
+		for {
+			part, err := r.in.ReadSlice('\n')
+			r.buf = append(r.buf, part...)
+			if len(r.buf) > maxAnswer {
+				return frame{}, errLargeEvent
+			}
+			if err == nil {
+				break
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				continue
+			}
+			if errors.Is(err, io.EOF) && len(bytes.TrimSpace(r.buf)) == 0 {
+				return frame{}, io.EOF
+			}
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return frame{}, err
+		}
+		line := bytes.TrimRight(r.buf[start:], "\r\n")
+		switch {
+		case len(line) == 0:
+			f.raw = r.buf
+			if lines > 1 {
+				f.from, f.to = 0, 0
+			}
+			return f, nil
+		case bytes.HasPrefix(line, []byte("event:")):
+			f.name = string(bytes.TrimSpace(line[len("event:"):]))
+		case bytes.HasPrefix(line, []byte("data:")):
+			lines++
+			f.from = start + len("data:")
+			if f.from < start+len(line) && r.buf[f.from] == ' ' {
+				f.from++
+			}
+			f.to = start + len(line)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"memento"
+	"memento/internal/lru"
+)
+
+// StateWorkspace is the workspace in which the hidden rounds of all callers are kept, one
+// store for each workspace of callers.
+const StateWorkspace memento.Workspace = "memento-gateway"
+
+// State keeps the rounds of conversations that the application does not see, in stores of
+// a backend: so they outlive the process, and every gateway on the backend has them. What
+// is stored is sealed with a key that comes from the caller's key for the upstream, which
+// is not stored: nobody else can read it. It expires when it was not used for 30 days.
+type State struct {
+	backend memento.Backend
+
+	mu     sync.Mutex
+	stores lru.Map[memento.Workspace, *memento.Store]
+	kept   lru.Map[string, cached]
+	bytes  int
+}
+
+type cached struct {
+	state *turnState // nil: there is none
+	size  int
+}
+
+const (
+	stateAge     = 30 * 24 * time.Hour
+	maxState     = 4 << 20  // bytes of one turn, before compression
+	cachedStates = 16 << 20 // bytes
+)
+
+// NewState returns a State on a backend.
+func NewState(b memento.Backend) *State { return &State{backend: b} }
+
+// errNoSecret means that a request has no key to seal with.
+var errNoSecret = errors.New("the request has no key for the upstream")
+
+// secret returns what the sealing key of a request is made from.
+func secret(r *http.Request, caller Caller) string {
+	if caller.UpstreamKey != "" {
+		return caller.UpstreamKey
+	}
+	if key := r.Header.Get("X-Api-Key"); key != "" {
+		return key
+	}
+	return r.Header.Get("Authorization")
+}
+
+// seal returns the cipher of a conversation's state, and the path of a turn.
+func (c *conversation) seal(key chainKey) (cipher.AEAD, memento.Path, error) {
+	from := secret(c.in, c.caller)
+	if from == "" {
+		return nil, "", errNoSecret
+	}
+	keys, err := hkdf.Key(sha256.New, []byte(from), nil, "memento gateway state\x00"+c.key(), 64)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := aes.NewCipher(keys[:32])
+	if err != nil {
+		return nil, "", err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(b)
+	if err != nil {
+		return nil, "", err
+	}
+	mac := hmac.New(sha256.New, keys[32:])
+	mac.Write(key[:])
+	name := hex.EncodeToString(mac.Sum(nil))
+	return aead, memento.Path("/" + name[:2] + "/" + name[2:]), nil
+}
+
+// get returns the hidden rounds of a turn; nil if there are none.
+func (s *State) get(ctx context.Context, c *conversation, key chainKey) (*turnState, error) {
+	aead, path, err := c.seal(key)
+	if err != nil {
+		return nil, nil // nothing can have been kept
+	}
+	s.mu.Lock()
+	found, ok := s.kept.Get(string(path))
+	s.mu.Unlock()
+	if ok {
+		return found.state, nil
+	}
+	m, err := s.store(c.caller.Workspace).Get(ctx, memento.ByPath(path))
+	if errors.Is(err, memento.ErrNotExist) || errors.Is(err, memento.ErrNoStore) {
+		s.cache(path, nil, 0)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := base64.StdEncoding.DecodeString(m.Content)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := aead.Open(nil, nil, sealed, []byte(path))
+	if err != nil {
+		return nil, err
+	}
+	plain, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(plain)), maxState+1))
+	if err != nil || len(plain) > maxState {
+		return nil, fmt.Errorf("the state of a turn cannot be read: %w", errors.Join(err, memento.ErrTooLarge))
+	}
+	var state turnState
+	if err := gob.NewDecoder(bytes.NewReader(plain)).Decode(&state); err != nil {
+		return nil, err
+	}
+	s.cache(path, &state, len(plain))
+	return &state, nil
+}
+
+// put keeps the hidden rounds of a turn.
+func (s *State) put(ctx context.Context, c *conversation, key chainKey, state *turnState) error {
+	aead, path, err := c.seal(key)
+	if err != nil {
+		return err
+	}
+	var plain bytes.Buffer
+	if err := gob.NewEncoder(&plain).Encode(state); err != nil {
+		return err
+	}
+	if plain.Len() > maxState {
+		return fmt.Errorf("%w: the turn has %d bytes", memento.ErrTooLarge, plain.Len())
+	}
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(plain.Bytes()); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	sealed := aead.Seal(nil, nil, packed.Bytes(), []byte(path))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	put := memento.Put{Path: path, Content: base64.StdEncoding.EncodeToString(sealed)}
+	if _, err := s.store(c.caller.Workspace).Apply(ctx, memento.Actor{Kind: memento.ActorSystem, ID: "gateway"}, put); err != nil {
+		return err
+	}
+	s.cache(path, state, plain.Len())
+	return nil
+}
+
+// store returns the store for the callers of a workspace.
+func (s *State) store(ws memento.Workspace) *memento.Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if store, ok := s.stores.Get(ws); ok {
+		return store
+	}
+	settings := memento.DefaultSettings()
+	settings.Sensitive.Mode = memento.Off // it is ciphertext
+	settings.Expiry.After = stateAge
+	settings.Retention = memento.Retention{}
+	store := memento.OpenNamed(s.backend, StateWorkspace, memento.StoreSpec{
+		Name: string(ws), Description: "hidden rounds of conversations through the gateway, sealed", Settings: &settings,
+		Limits: memento.Limits{MemoryBytes: 8 << 20, Memories: 10_000_000, Bytes: 100 << 30},
+	}, nil)
+	s.stores.Put(ws, store)
+	return store
+}
+
+// cache remembers a turn, and that a turn has nothing hidden.
+func (s *State) cache(path memento.Path, state *turnState, size int) {
+	size += 256
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.kept.Peek(string(path)); ok {
+		s.bytes -= old.size
+	}
+	s.kept.Put(string(path), cached{state, size})
+	s.bytes += size
+	for oldest, entry := range s.kept.Oldest() {
+		if s.bytes <= cachedStates {
+			break
+		}
+		s.kept.Remove(oldest)
+		s.bytes -= entry.size
+	}
+}

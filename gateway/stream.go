@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// stream answers a request that streams.
+func (c *conversation) stream(w http.ResponseWriter) {
+	response, err := c.next()
+	if err != nil {
+		c.finish("upstream_error")
+		c.g.unreachable(w, c.in, err)
+		return
+	}
+	if !isStream(response) {
+		c.finish("upstream_error")
+		c.relay(w, response, response.Body)
+		response.Body.Close()
+		return
+	}
+	c.copyHeaders(w, response)
+	w.WriteHeader(response.StatusCode)
+	out := newEventWriter(w, c.g.c.Ping)
+	defer out.end()
+	s := &streaming{conversation: c, out: out}
+	for {
+		a, err := s.round(response.Body)
+		response.Body.Close()
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		more, err := c.add(a)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		if !more {
+			s.finishWith(a)
+			return
+		}
+		if response, err = c.next(); err != nil {
+			s.fail(err)
+			return
+		}
+		if !isStream(response) {
+			s.failWith(response)
+			return
+		}
+	}
+}
+
+func isStream(r *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return r.StatusCode == http.StatusOK && err == nil && kind == "text/event-stream"
+}
+
+// streaming passes the events of all rounds on as those of one message.
+type streaming struct {
+	*conversation
+	out   *eventWriter
+	shown int // blocks that the application has seen begin
+
+	last [][]byte // the frames that end the present round
+	end  int      // the one of them that has the usage; -1 if there is none
+}
+
+// errSent means that the stream has ended with an error that the application has got.
+var errSent = errors.New("the upstream has sent an error")
+
+// A shownBlock is a block of the present round.
+type shownBlock struct {
+	*builder
+	index  int // for the application
+	hidden bool
+}
+
+// round passes one round on. What ends it is held back, since it depends on what the
+// round has called.
+func (s *streaming) round(body io.Reader) (answer, error) {
+	in := newFrameReader(body)
+	var a answer
+	var order []*shownBlock
+	blocks := map[string]*shownBlock{} // by the upstream's index
+	s.last, s.end = nil, -1
+	for {
+		if !in.pending() {
+			if err := s.out.flush(); err != nil {
+				return a, err
+			}
+		}
+		began := time.Now()
+		f, err := in.next()
+		s.waited += time.Since(began)
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = errCutOff
+			}
+			return a, err
+		}
+		o, err := parseObject(f.data())
+		if err != nil {
+			s.out.write(f.raw) // not an event of the API: it means nothing here
+			continue
+		}
+		kind := f.name
+		if kind == "" {
+			kind = o.str("type")
+		}
+		switch kind {
+		case "message_start":
+			message, err := parseObject(o.get("message"))
+			if err != nil {
+				return a, errCutOff
+			}
+			a.usage = bytes.Clone(message.get("usage"))
+			if s.rounds == 0 {
+				s.out.write(f.raw)
+			}
+			continue
+		case "message_delta":
+			delta, err := parseObject(o.get("delta"))
+			if stop := delta.str("stop_reason"); err == nil && stop != "" {
+				a.stop = stop
+			}
+			if usage := o.get("usage"); usage != nil {
+				a.usage = overlay(a.usage, bytes.Clone(usage))
+			}
+			s.end = len(s.last)
+			s.last = append(s.last, bytes.Clone(f.raw))
+			continue
+		case "message_stop":
+			s.last = append(s.last, bytes.Clone(f.raw))
+			for _, b := range order {
+				a.blocks = append(a.blocks, b.whole())
+			}
+			return a, nil
+		case "error":
+			s.out.write(f.raw)
+			return a, errSent
+		case "content_block_start":
+			start, err := parseObject(bytes.Clone(o.get("content_block")))
+			if err != nil {
+				return a, errCutOff
+			}
+			b := &shownBlock{builder: newBuilder(start), index: s.shown}
+			if b.hidden = b.isMemory(); !b.hidden {
+				s.shown++
+			}
+			blocks[string(o.get("index"))] = b
+			order = append(order, b)
+		case "content_block_delta":
+			if b := blocks[string(o.get("index"))]; b != nil {
+				if delta, err := parseObject(o.get("delta")); err == nil {
+					b.add(delta)
+				}
+			}
+		}
+		s.pass(f, o, blocks)
+	}
+}
+
+// pass passes an event on, with the index that its block has for the application.
+func (s *streaming) pass(f frame, o object, blocks map[string]*shownBlock) {
+	index := o.get("index")
+	b := blocks[string(index)]
+	switch {
+	case b != nil && b.hidden:
+	case b == nil || string(index) == strconv.Itoa(b.index):
+		s.out.write(f.raw)
+	default:
+		s.out.write(f.with(o.set("index", strconv.AppendInt(nil, int64(b.index), 10)).text))
+	}
+}
+
+// finishWith ends the stream with the end of the last round, which has the usage of all.
+func (s *streaming) finishWith(a answer) {
+	if s.end >= 0 {
+		s.last[s.end] = s.total(s.last[s.end], a)
+	}
+	for _, raw := range s.last {
+		s.out.write(raw)
+	}
+	outcome := s.outcome(a)
+	if s.out.flush() != nil {
+		outcome = "canceled"
+	}
+	s.finish(outcome)
+}
+
+// inDelta are the members of usage that a message_delta has. The first four are always
+// there when there were several rounds.
+var inDelta = []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens", "server_tool_use", "iterations"}
+
+// total returns the last message_delta, as it ends the whole message.
+func (s *streaming) total(raw []byte, a answer) []byte {
+	f, err := newFrameReader(bytes.NewReader(raw)).next()
+	if err != nil {
+		return raw
+	}
+	o, err := parseObject(f.data())
+	if err != nil {
+		return raw
+	}
+	stop, changed := s.stop(a)
+	if s.rounds == 1 && !changed {
+		return raw
+	}
+	if delta, err := parseObject(o.get("delta")); err == nil && changed {
+		o = o.set("delta", delta.set("stop_reason", quote(stop)).text)
+	}
+	if s.rounds > 1 {
+		usage, err := parseObject(o.get("usage"))
+		if err != nil {
+			usage = object{text: []byte("{}")}
+		}
+		all, err := parseObject(s.usage)
+		if err != nil {
+			all = object{text: []byte("{}")}
+		}
+		for _, m := range all.members {
+			if value := all.get(m.name); value != nil && (usage.index(m.name) >= 0 || slices.Contains(inDelta, m.name)) {
+				usage = usage.set(m.name, value)
+			}
+		}
+		o = o.set("usage", usage.text)
+	}
+	return f.with(o.text)
+}
+
+// fail ends a stream that has begun.
+func (s *streaming) fail(err error) {
+	s.finish("upstream_error")
+	if s.in.Context().Err() != nil {
+		return
+	}
+	if !errors.Is(err, errSent) {
+		s.g.c.Logger.WarnContext(s.in.Context(), "gateway: a stream broke off", "error", withoutURL(err))
+		e := &Error{Type: "api_error", Message: "the answer of the upstream was cut off"}
+		if err == errTimeout {
+			e = upstreamError(err)
+		}
+		s.sendError(e.body(""))
+	}
+	_ = s.out.flush() // there is nobody else to tell
+}
+
+// failWith ends a stream with the error that the upstream answered a later round with.
+func (s *streaming) failWith(response *http.Response) {
+	data, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	response.Body.Close()
+	if o, bad := parseObject(data); err != nil || bad != nil || o.str("type") != "error" {
+		data = upstreamError(errCutOff).body(response.Header.Get("Request-Id"))
+	}
+	s.finish("upstream_error")
+	s.sendError(data)
+	_ = s.out.flush() // there is nobody else to tell
+}
+
+func (s *streaming) sendError(body []byte) {
+	// A line of an event cannot contain the end of a line.
+	body = bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\r"), []byte(" ")), []byte("\n"), []byte(" "))
+	s.out.write(append(append([]byte("event: error\ndata: "), body...), "\n\n"...))
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// maxAnswer is the most bytes of an answer that is not streamed, and of an event of a
+// stream. A longer one is an error of the upstream.
+const maxAnswer = 64 << 20
+
+// whole answers a request that does not stream.
+func (c *conversation) whole(w http.ResponseWriter) {
+	var first object
+	var visible [][]byte
+	for {
+		response, err := c.next()
+		if err != nil {
+			c.finish("upstream_error")
+			c.g.unreachable(w, c.in, err)
+			return
+		}
+		began := time.Now()
+		data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		response.Body.Close()
+		c.waited += time.Since(began)
+		if err != nil || len(data) > maxAnswer {
+			c.finish("upstream_error")
+			c.g.unreachable(w, c.in, errCutOff)
+			return
+		}
+		message, err := parseObject(data)
+		if response.StatusCode != http.StatusOK || err != nil || message.str("type") != "message" {
+			c.finish("upstream_error")
+			c.relay(w, response, bytes.NewReader(data))
+			return
+		}
+		a, err := parseAnswer(message)
+		if err != nil {
+			c.finish("upstream_error")
+			c.relay(w, response, bytes.NewReader(data))
+			return
+		}
+		if c.rounds == 0 {
+			first = message
+		}
+		visible = append(visible, a.visible()...)
+		more, err := c.add(a)
+		if err != nil {
+			c.finish("failed")
+			c.g.refuse(w, c.in, err)
+			return
+		}
+		if more {
+			continue
+		}
+		message = c.merge(first, message, a, visible)
+		c.copyHeaders(w, response)
+		w.Header().Set("Content-Length", strconv.Itoa(len(message.text)))
+		c.finish(c.outcome(a))
+		w.Write(message.text)
+		return
+	}
+}
+
+// next sends the next round.
+func (c *conversation) next() (*http.Response, error) {
+	if c.rounds == 0 {
+		return c.send(c.body())
+	}
+	return c.sendAgain(c.body())
+}
+
+// ofLast are the members of a message that say how it ended: the others are those of the
+// first round, as in a stream.
+var ofLast = []string{"stop_reason", "stop_sequence", "stop_details", "container", "context_management"}
+
+// merge returns the message that the application gets for all rounds.
+func (c *conversation) merge(first, last object, a answer, visible [][]byte) object {
+	if c.rounds > 1 {
+		for _, name := range ofLast {
+			if i := last.index(name); i >= 0 {
+				first = first.set(name, last.text[last.members[i].from:last.members[i].to])
+			}
+		}
+		first = first.set("usage", c.usage)
+	}
+	if c.rounds > 1 || len(visible) != len(a.blocks) {
+		first = first.set("content", listOf(visible))
+	}
+	if stop, ok := c.stop(a); ok {
+		first = first.set("stop_reason", quote(stop))
+	}
+	return first
+}
+
+// outcome names how the last round ended.
+func (c *conversation) outcome(a answer) string {
+	if memory, others := a.calls(); others && len(memory) > 0 {
+		return "mixed"
+	}
+	return "ok"
+}
