@@ -22,6 +22,7 @@ import (
 	"memento/claude"
 	"memento/claudetest"
 	"memento/sensitive"
+	"memento/test/race"
 )
 
 // newStore returns an empty store in memory.
@@ -283,7 +284,7 @@ func checkAccepted(t *testing.T, upstream *claudetest.Server) {
 
 func TestRunner(t *testing.T) {
 	for _, mode := range modes {
-		for _, n := range []int{1, 3, 40} {
+		for _, n := range []int{1, 3, race.Scaled(40, 8)} {
 			t.Run(fmt.Sprintf("%s, %d rounds", mode.name, n), func(t *testing.T) {
 				store := newStore()
 				client, upstream := connect(t, nil, rounds(n)...)
@@ -473,9 +474,9 @@ func TestInterruption(t *testing.T) {
 		}
 		t.Run(mode.name, func(t *testing.T) {
 			client, upstream := connect(t, &claudetest.Options{ChunkRunes: 200}, interrupted()...)
-			at, more := 0, true
+			at, more, step := 0, true, race.Scaled(1, 3)
 			for more {
-				at++
+				at += step
 				store := newStore()
 				m := claude.Tool(store, nil)
 				r, run := mode.start(client, m, params())
@@ -508,6 +509,7 @@ func TestBrokenConnection(t *testing.T) {
 			continue
 		}
 		t.Run(mode.name, func(t *testing.T) {
+			step := int64(race.Scaled(1, 3))
 			var request, event atomic.Int64 // where to break the connection next
 			var cut atomic.Bool
 			client, upstream := connect(t, &claudetest.Options{ChunkRunes: 200, Cut: func(r, e int) bool {
@@ -515,9 +517,9 @@ func TestBrokenConnection(t *testing.T) {
 			}}, interrupted()...)
 			cuts := 0
 			for answer := range 3 {
-				event.Store(-1)
+				event.Store(-step)
 				for more := true; more; {
-					event.Add(1)
+					event.Add(step)
 					request.Store(int64(len(upstream.Requests()) + answer))
 					cut.Store(false)
 					store := newStore()
@@ -539,7 +541,7 @@ func TestBrokenConnection(t *testing.T) {
 				}
 			}
 			checkAccepted(t, upstream)
-			if cuts < 30 {
+			if cuts < race.Scaled(30, 10) {
 				t.Errorf("only %d connections were broken", cuts)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/test/race"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/unicode/norm"
@@ -53,12 +54,13 @@ func (p *pair) notesOf() texts {
 	return got
 }
 
-// A vault of 2,000 notes is synced to a store and from there to another folder, and then
+// A vault of many notes is synced to a store and from there to another folder, and then
 // both change. No note is lost or twice, and all other files are left alone.
 func TestVault(t *testing.T) {
+	notes := race.Scaled(2000, 400)
 	store := newStore(t)
 	one, two := pairIn(t, t.TempDir(), store), pairIn(t, t.TempDir(), store)
-	want := one.fillVault(2000)
+	want := one.fillVault(notes)
 	others := map[string]string{}
 	for _, name := range []string{".obsidian/app.json", ".obsidian/plugins/x/main.js", "people/.trash/old.md", "Anhang/bild.png", "Anhang/foto.jpg", "too large.md"} {
 		text, err := os.ReadFile(filepath.Join(one.dir, name))
@@ -66,14 +68,14 @@ func TestVault(t *testing.T) {
 		others[name] = string(text)
 	}
 	one.do(one.try())
-	if one.last.Uploaded != 2000 || one.last.Actions() != 2000 {
+	if one.last.Uploaded != notes || one.last.Actions() != notes {
 		t.Errorf("the first sync: %+v", one.last)
 	}
 	if got := one.problems(); len(got) != 1 || !strings.HasPrefix(got[0], "/too large.md: ") {
 		t.Errorf("problems %q", got)
 	}
 	two.do(two.try())
-	if two.last.Downloaded != 2000 || two.last.Actions() != 2000 {
+	if two.last.Downloaded != notes || two.last.Actions() != notes {
 		t.Errorf("the sync of the second folder: %+v", two.last)
 	}
 

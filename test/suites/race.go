@@ -37,9 +37,11 @@ var sequential = []string{
 
 // single are long tests of code that runs in one goroutine, by the folder of their package.
 var single = map[string][]string{
-	".":         {"TestAnnotateLarge", "TestByteFidelity"},
-	"archive":   {"TestBombs", "TestRoundTripOfMuch"},
-	"sensitive": {"TestIsRandom", "TestKeywords", "TestNecessary", "TestPromisesOfMixedTexts", "TestSameAsPlainly", "TestTimes"},
+	".":               {"TestAnnotateLarge", "TestByteFidelity"},
+	"backend/s3store": {"TestDamaged", "TestLongHistory"},
+	"contextedit":     {"TestConversations", "TestWarning", "TestWindowIsKept"},
+	"archive":         {"TestBombs", "TestRoundTripOfMuch"},
+	"sensitive":       {"TestIsRandom", "TestKeywords", "TestNecessary", "TestPromisesOfMixedTexts", "TestSameAsPlainly", "TestTimes"},
 }
 
 // uninstrumented are packages that are built without the race detector. SQLite is C
