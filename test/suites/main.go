@@ -30,6 +30,7 @@ type suite struct {
 	about    string
 	needs    []tool // installed before it runs
 	services bool   // whether it needs the servers of package services
+	memory   bool   // whether its temporary files are better kept in main memory
 	run      func(context.Context, options) error
 }
 
@@ -54,19 +55,19 @@ func (o options) timeout() string {
 }
 
 var all = []suite{
-	{"format", "gofmt, go mod tidy and go mod verify change nothing", nil, false, format},
-	{"vet", "go vet and staticcheck are silent, for every system", nil, false, vet},
-	{"vulnerabilities", "govulncheck finds nothing, where its data is available", nil, false, vulnerabilities},
-	{"build", "a static binary for Linux, macOS and Windows", nil, false, build},
-	{"go", "all Go tests", []tool{node, npm, python}, true, goTests},
-	{"race", "the Go tests under the race detector, with fewer repetitions", []tool{gcc, node, npm, python}, true, raceTests},
-	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, python, curl}, false, sdks},
-	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, false, faults},
-	{"crash", "power cuts, under SQLite and plain files", []tool{ext4}, false, crash},
-	{"deploy", "the files in the folder deploy, with the parsers of what reads them", []tool{systemd}, false, deployment},
-	{"seededbugs", "each patch that breaks something is caught by its test; only with -long", []tool{ext4, strace, mount, node, npm, python}, true, seededBugs},
-	{"fuzz", "every fuzz target, for some seconds", nil, false, fuzz},
-	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, false, bench},
+	{"format", "gofmt, go mod tidy and go mod verify change nothing", nil, false, false, format},
+	{"vet", "go vet and staticcheck are silent, for every system", nil, false, false, vet},
+	{"vulnerabilities", "govulncheck finds nothing, where its data is available", nil, false, false, vulnerabilities},
+	{"build", "a static binary for Linux, macOS and Windows", nil, false, false, build},
+	{"go", "all Go tests", []tool{node, npm, python}, true, true, goTests},
+	{"race", "the Go tests under the race detector, with fewer repetitions", []tool{gcc, node, npm, python}, true, true, raceTests},
+	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, python, curl}, false, false, sdks},
+	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, false, false, faults},
+	{"crash", "power cuts, under SQLite and plain files", []tool{ext4}, false, false, crash},
+	{"deploy", "the files in the folder deploy, with the parsers of what reads them", []tool{systemd}, false, false, deployment},
+	{"seededbugs", "each patch that breaks something is caught by its test; only with -long", []tool{ext4, strace, mount, node, npm, python}, true, false, seededBugs},
+	{"fuzz", "every fuzz target, for some seconds", nil, false, false, fuzz},
+	{"bench", "the comparison with the TypeScript SDK, small", []tool{node, npm}, false, false, bench},
 }
 
 // errUnavailable is the result of a suite that cannot run because something outside of
@@ -100,6 +101,8 @@ func runAll(ctx context.Context, o options, names []string) bool {
 		}
 	}
 	chosen := slices.DeleteFunc(slices.Clone(all), func(s suite) bool { return len(names) > 0 && !slices.Contains(names, s.name) })
+	temporary := newMemory()
+	defer temporary.remove() // after the servers have stopped
 	var shared *servers
 	if slices.ContainsFunc(chosen, func(s suite) bool { return s.services }) {
 		shared = prepare(ctx)
@@ -110,6 +113,10 @@ func runAll(ctx context.Context, o options, names []string) bool {
 	for _, s := range chosen {
 		fmt.Printf("=== %s: %s\n", s.name, s.about)
 		start := time.Now()
+		leave := func() {}
+		if s.memory {
+			leave = temporary.use()
+		}
 		err := install(ctx, s.needs)
 		if err == nil && s.services {
 			err = shared.start(ctx)
@@ -117,6 +124,7 @@ func runAll(ctx context.Context, o options, names []string) bool {
 		if err == nil {
 			err = s.run(ctx, o)
 		}
+		leave()
 		result := "ok"
 		switch {
 		case errors.Is(err, errUnavailable):
