@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"memento/test/modulecopy"
 )
 
 // A Verdict is the result of a test with a patch.
@@ -55,7 +57,7 @@ func Run(ctx context.Context, top string, env []string, patches []Patch, report 
 	)
 	for n := range workers {
 		dir := filepath.Join(temp, fmt.Sprint(n))
-		if err := copyModule(ctx, top, dir); err != nil {
+		if err := modulecopy.Copy(ctx, top, dir); err != nil {
 			return err
 		}
 		wg.Go(func() {
@@ -87,34 +89,6 @@ func Run(ctx context.Context, top string, env []string, patches []Patch, report 
 	close(work)
 	wg.Wait()
 	return errors.Join(failures...)
-}
-
-// copyModule copies the files that git tracks or does not ignore to a new folder.
-func copyModule(ctx context.Context, top, dir string) error {
-	list, err := git(ctx, top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		return fmt.Errorf("git ls-files: %w: %s", err, list)
-	}
-	for name := range strings.SplitSeq(strings.Trim(list, "\x00"), "\x00") {
-		info, err := os.Stat(filepath.Join(top, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, and not yet committed
-		}
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(filepath.Join(top, name))
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, info.Mode().Perm())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // patched applies a patch, runs its test, and reverts the patch.
