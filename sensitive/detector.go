@@ -55,6 +55,9 @@ func newDetector(extra *ruleFile) *Detector {
 		for _, r := range builtin { // before extra removes some: it may not have done so when a text was masked
 			kinds[r.kind] = true
 		}
+		for _, kind := range formerKinds {
+			kinds[kind] = true
+		}
 		rules := extra.extend(builtin)
 		for _, r := range rules {
 			kinds[r.kind] = true

@@ -20,21 +20,24 @@
 //
 // # How
 //
-// The rules for tokens are those of gitleaks, from the configuration file that it
-// embeds. What gitleaks does not find, mostly passwords outside of assignments, has
-// rules of our own in tokens.go, passwords.go and personal.go.
+// formats.go is the table of the tokens that have a prefix, with their alphabets and
+// lengths as their issuers document them; services.go is that of tokens which only the name
+// of the service before them distinguishes. What has a structure instead, such as private
+// keys and addresses with passwords, is in tokens.go; passwords in prose and configuration
+// are in passwords.go, personal data in personal.go.
 //
-// gitleaks' own detector is not used: it runs each expression over the whole text,
-// which takes 3 ms for 4 kB and 170 ms for 100 kB of our ordinary notes; it returns
-// lines and columns of the match around a secret rather than the secret's bytes;
-// and it can write what it found to a log. Here one pass of an Aho-Corasick
-// automaton finds the rules' keywords, and each rule then looks only at windows of
-// the text around its own. A window is as wide as the longest match of the rule's
-// expression, and ends at white space, so that what is found is what a search of
-// the whole text finds. Rules whose keywords are in every text match only where the
-// keyword begins. Before an expression is run on a window, a prefilter checks the window
-// for bytes that every match contains, such as forty characters of base64 in a row. The
-// prefilter is derived from the expression, also for added rules (prefilter.go).
+// A token begins and ends where its alphabet does, in any script: at punctuation, quotation
+// marks, Markdown, or a word in another alphabet. It is not found within a longer sequence
+// of the same alphabet, such as an image in base64.
+//
+// One pass of an Aho-Corasick automaton finds the rules' keywords, and each rule then looks
+// only at windows of the text around its own. A window is as wide as the longest match of
+// the rule's expression, and ends at white space, so that what is found is what a search of
+// the whole text finds. Rules whose keywords are in every text match only where the keyword
+// begins. Before an expression is run on a window, a prefilter checks the window for bytes
+// that every match contains, such as forty characters of base64 in a row. The prefilter is
+// derived from the expression, also for added rules (prefilter.go). An expression that is a
+// plain sequence of bytes, as most formats are, is not run by package regexp (sequence.go).
 //
 // # Cost
 //
@@ -59,8 +62,8 @@
 //
 // # Adding a rule
 //
-// For one installation: [Options.Rules], in gitleaks' schema. For all: a line in
-// tokens.go if the token has a prefix of its own, else a rule whose keywords are the
-// words that usually precede it, and a refine function that distinguishes secrets from
+// For one installation: [Options.Rules], in the format of gitleaks. For all: a line in
+// formats.go if the token has a prefix of its own, else a line in services.go if the name of
+// a service precedes it, else a rule whose keywords are the words that usually precede it, and a refine function that distinguishes secrets from
 // similar texts. Add examples of both to testdata; its README says how.
 package sensitive

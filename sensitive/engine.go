@@ -162,7 +162,7 @@ func (e *engine) window(s *search, text string, start int, word int32) {
 	inWord := start > 0 && (isLetter(text[start-1]) || isDigit(text[start-1]))
 	for _, rule := range e.rulesOf[word] {
 		r := e.rules[rule]
-		if r.atWordStart && inWord {
+		if r.atWordStart && inWord || r.startsToken() && !r.beginsAt(text, start) {
 			continue
 		}
 		reach := r.info().reach
@@ -258,7 +258,7 @@ func (r *rule) searchAll(found []candidate, text string, windows, near []span) [
 // search appends the candidates of the rule in a window of text.
 func (r *rule) search(found []candidate, text string, w span) []candidate {
 	if r.anchored { // engine.window has already called mayMatch
-		if m := r.compiled().FindStringSubmatchIndex(text[w.start:w.end]); m != nil {
+		if m := r.matchStart(text[w.start:w.end]); m != nil {
 			return r.check(found, text, w, w.start, m)
 		}
 		return found
@@ -317,7 +317,18 @@ func (r *rule) check(found []candidate, text string, w span, start int, m []int)
 		value.end = runEnd(text, value.end, w.end, quotes)
 		match.end = value.end
 	}
-	if r.anchored || r.named {
+	if r.token {
+		if value.end == w.end && r.info().unbounded {
+			for value.end < min(len(text), w.end+maxToken) && r.info().end.has(text[value.end]) {
+				value.end++
+			}
+		}
+		if !endsToken(text, value.end, &r.info().end) || !r.beginsAt(text, value.start) || isEncoded(text, value) {
+			return found
+		}
+		value = trimEnd(text, value)
+	}
+	if r.anchored {
 		match.start = nameStart(text, match.start)
 	}
 	if value.start >= value.end {
@@ -330,7 +341,7 @@ func (r *rule) check(found []candidate, text string, w span, start int, m []int)
 	if refined.start >= refined.end || !r.accepts(text, match, value) {
 		return found
 	}
-	if r.anchored && refined.end == w.end && r.info().unbounded {
+	if r.anchored && !r.token && refined.end == w.end && r.info().unbounded {
 		refined.end = runEnd(text, w.end, w.end+maxToken, quotes)
 	}
 	return append(found, candidate{refined, r})
@@ -378,8 +389,10 @@ func mergeFindings(found []candidate) []memento.Finding {
 func (r *rule) rank() int {
 	switch {
 	case r.personal:
-		return 3
+		return 4
 	case r.kind == "generic-secret":
+		return 3
+	case r.kind == "generic-api-key":
 		return 2
 	case r.generic:
 		return 1

@@ -91,7 +91,8 @@ func (r *rule) plainWindows(text string, holes []span) (windows []span) {
 		if len(holes) > 0 && holes[0].start < p.end {
 			continue
 		}
-		if r.atWordStart && p.start > 0 && (isLetter(text[p.start-1]) || isDigit(text[p.start-1])) {
+		if r.atWordStart && p.start > 0 && (isLetter(text[p.start-1]) || isDigit(text[p.start-1])) ||
+			r.startsToken() && !r.beginsAt(text, p.start) {
 			continue
 		}
 		w := span{p.start, min(len(text), p.start+reach+utf8.UTFMax)}

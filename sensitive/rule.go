@@ -10,6 +10,9 @@ import (
 	"sync"
 )
 
+// wholeMatch, as the group of a rule, ignores the groups of its pattern.
+const wholeMatch = -1
+
 // A rule finds one kind of secret or personal data.
 type rule struct {
 	kind     string
@@ -27,9 +30,9 @@ type rule struct {
 	anchored    bool
 	atWordStart bool // keywords count only if no letter or digit precedes them
 
-	// named rules match a value that is assigned to a name with a keyword in it. The
-	// whole name counts as part of the match, though the pattern leaves out its start.
-	named bool
+	// token rules match a token as a service issues it: a match counts only if it begins
+	// and ends where the alphabet does (token.go).
+	token bool
 
 	// plausible, if set, is a cheap check of a window. False means that there is no
 	// match in it that refine accepts.
@@ -59,6 +62,8 @@ type patternInfo struct {
 	unbounded bool       // a match can be of any length
 	prefilter prefilter  // if it does not pass, there is no match in a window
 	prefixes  *prefixSet // possible starts of a match; of an anchored rule, at the start of a window
+	sequence  sequence   // what the pattern matches, if it is one; only of anchored rules
+	end       class      // the class of the bytes with which matches end
 	within    *class     // the class of all bytes of every match; nil if that would not narrow the search
 }
 
@@ -98,6 +103,10 @@ func (r *rule) prepare() {
 		most := longest(parsed)
 		f.reach, f.unbounded = cmp.Or(r.reach, min(most, defaultReach)), r.openEnded || most == math.MaxInt32
 		f.prefilter, f.prefixes = newPrefilter(parsed, r.keywords), newPrefixSet(parsed)
+		f.end = endAlphabet(parsed)
+		if r.anchored && r.group == wholeMatch {
+			f.sequence = newSequence(parsed)
+		}
 		if all := classOf(parsed).class; !all.has(' ') && !looksAround(parsed) {
 			f.within = &all
 		}
@@ -132,6 +141,18 @@ func longest(re *syntax.Regexp) int {
 		}
 	}
 	return sum
+}
+
+// matchStart returns the indexes of the match, and of its groups, that begins at the start
+// of window, or nil. The rule is anchored.
+func (r *rule) matchStart(window string) []int {
+	if s := r.info().sequence; s != nil {
+		if end := s.match(window); end > 0 {
+			return []int{0, end}
+		}
+		return nil
+	}
+	return r.compiled().FindStringSubmatchIndex(window)
 }
 
 // value returns the span of the value in a match. match has the indexes of its groups.

@@ -2,10 +2,7 @@ package sensitive
 
 import (
 	"encoding/base64"
-	"regexp"
 	"strings"
-
-	"memento/apikey"
 )
 
 // maxKeyBlock is the longest private key that is looked for, in bytes.
@@ -15,10 +12,10 @@ const maxKeyBlock = 32 << 10
 // part of JSON or code.
 const keyGap = `(?:\s|\\n|\\r|[>|"'` + "`" + `+,])*`
 
-// tokenRules returns the rules for tokens that gitleaks does not find, or finds only
-// next to the name of the service.
-func tokenRules() []*rule {
-	rules := []*rule{
+// structuredRules returns the rules for secrets that are recognized by their structure, or
+// by what they are a part of: private keys, tokens of several parts, addresses, commands.
+func structuredRules() []*rule {
+	return []*rule{
 		{ // up to END, or to the last line of a key
 			kind: "private-key", keywords: []string{"-----begin"}, anchored: true, reach: maxKeyBlock,
 			pattern: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----` +
@@ -36,28 +33,128 @@ func tokenRules() []*rule {
 			entropy: 4.1, refine: refineMixed,
 		},
 		{
-			kind: "azure-storage-key", keywords: []string{"accountkey=", "sharedaccesskey="},
+			kind: "azure-storage-key", keywords: []string{"accountkey=", "sharedaccesskey="}, token: true,
 			pattern: `(?i)(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==)`,
 		},
-		{
-			kind: "azure-sas-signature", keywords: []string{"sig="},
-			pattern: `[?&]sig=([A-Za-z0-9+/]{43}=|[A-Za-z0-9%+/]{43,70}%3[Dd])`,
+		{ // with the signature of the service in it, as Azure makes keys now
+			kind: "azure-storage-key", keywords: []string{"+ast", "acdb"}, token: true,
+			pattern: `[A-Za-z0-9+/]{76}(?:\+ASt|ACDb)[A-Za-z0-9+/]{5,6}(?:==|)`,
 		},
 		{
-			kind: "discord-bot-token", keywords: []string{"discord", "bot", "token"}, reach: 250,
-			pattern: `\b([MNO][A-Za-z\d]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38})(?:[^A-Za-z\d_-]|$)`,
+			kind: "azure-api-key", keywords: []string{"jqqj9"}, token: true, // 84 characters
+			pattern: `[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27}`,
 		},
 		{
-			kind: "discord-webhook", keywords: []string{"/webhooks/"},
+			kind: "azure-devops-pat", keywords: []string{"azdo"}, token: true,
+			pattern: `[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}`,
+		},
+		{
+			kind: "azure-search-key", keywords: []string{"azse"}, token: true,
+			pattern: `[A-Za-z0-9]{42}AzSe[A-D][A-Za-z0-9]{5}`,
+		},
+		{
+			kind: "azure-function-key", keywords: []string{"azfu"}, token: true,
+			pattern: `[A-Za-z0-9_-]{44}AzFu[A-Za-z0-9_-]{5}[AQgw]==`,
+		},
+		{
+			kind: "azure-redis-key", keywords: []string{"azca"}, token: true,
+			pattern: `[A-Za-z0-9]{33}AzCa[A-P][A-Za-z0-9]{5}=`,
+		},
+		{
+			kind: "azure-container-registry-key", keywords: []string{"+acr"}, token: true,
+			pattern: `[A-Za-z0-9+/]{42}\+ACR[A-D][A-Za-z0-9]{5}`,
+		},
+		{
+			kind: "azure-sas-signature", keywords: []string{"sig="}, token: true,
+			pattern: `[?&;]sig=([A-Za-z0-9+/]{43}=|[A-Za-z0-9%+/]{43,70}%3[Dd])`,
+		},
+		{
+			kind: "azure-ad-client-secret", keywords: []string{"q~"}, token: true,
+			pattern: `[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}`, entropy: 3,
+		},
+		{
+			kind: "jwt", keywords: []string{"eyj", "eya", "ewo"}, anchored: true, token: true, group: wholeMatch, reach: maxToken,
+			pattern: `(?:eyJ|eyA|ewo)[A-Za-z0-9_-]{14,}={0,2}\.` +
+				`(?:(?:eyJ|eyA|ewo)[A-Za-z0-9+/_-]{14,}={0,2}\.(?:[A-Za-z0-9+/_-]{10,}={0,2})?|(?:[A-Za-z0-9_-]*\.){3}[A-Za-z0-9_-]{10,})`,
+			entropy: 3,
+		},
+		{ // in base64 once more, as in secrets of Kubernetes
+			kind: "jwt-base64", keywords: []string{"zxlk"}, anchored: true, token: true, group: wholeMatch, reach: maxToken,
+			pattern: `ZXlK[A-Za-z0-9+/_-]{60,}={0,2}`, entropy: 3, refine: refineEncodedJWT,
+		},
+		{
+			kind: "hashicorp-tf-api-token", keywords: []string{".atlasv1."}, token: true, reach: 120,
+			pattern: `[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9=_-]{60,70}`, entropy: 3.5,
+		},
+		{
+			kind: "maxmind-license-key", keywords: []string{"_mmk"}, token: true,
+			pattern: `[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`,
+		},
+		{
+			kind: "mailchimp-api-key", keywords: []string{"-us"}, token: true,
+			pattern: `[0-9a-f]{32}-us\d{1,2}`, entropy: 2.5,
+		},
+		{
+			kind: "discord-bot-token", keywords: []string{"discord", "bot", "token"}, reach: 250, token: true,
+			pattern: `[MNO][A-Za-z\d]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}`,
+		},
+		{
+			kind: "discord-webhook", keywords: []string{"/webhooks/"}, token: true,
 			pattern: `https://(?:ptb\.|canary\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/([A-Za-z0-9_-]{60,80})`,
 		},
 		{
-			kind: "telegram-bot-api-token", keywords: []string{":aa"},
-			pattern: `(?:^|[^0-9])(\d{8,10}:AA[A-Za-z0-9_-]{33})(?:[^A-Za-z0-9_-]|$)`,
+			kind: "slack-webhook-url", keywords: []string{"hooks.slack.com"}, token: true,
+			pattern: `(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{40,80}`,
 		},
 		{
-			kind: "google-oauth-refresh-token", keywords: []string{"1//0"},
-			pattern: `\b(1//0[A-Za-z0-9_-]{40,120})`,
+			kind: "microsoft-teams-webhook", keywords: []string{".webhook.office.com"}, token: true, reach: 300,
+			pattern: `https://[A-Za-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@-]{36,80}/IncomingWebhook/[A-Za-z0-9]{32}/[A-Za-z0-9-]{36}(?:/[\w-]+)?`,
+		},
+		{
+			kind: "telegram-bot-api-token", keywords: []string{":a"}, token: true,
+			pattern: `\d{8,10}:AA[A-Za-z0-9_-]{33}|\d{5,16}:A[A-Za-z0-9_-]{34}`,
+		},
+		{
+			kind: "facebook-access-token", keywords: []string{"facebook", "meta", "graph", "fb"}, token: true, reach: 250,
+			pattern: `\d{15,16}[|%](?:7C)?[0-9A-Za-z_-]{27,40}`, entropy: 3,
+		},
+		{
+			kind: "sentry-dsn", keywords: []string{"ingest", "sentry"}, reach: 150,
+			pattern: `https?://([0-9a-f]{32}(?::[0-9a-f]{32})?)@[A-Za-z0-9.-]+(?::\d+)?/\d+`, entropy: 2.5,
+		},
+		{ // Client('AC…', '…') of Twilio's libraries, and user and password of its API
+			kind: "twilio-auth-token", keywords: []string{"ac"}, anchored: true, reach: 80,
+			pattern: `AC[0-9a-f]{32}["'` + "`" + `]?(?:\s*[,;:|/]\s*|\s+)["'` + "`" + `]?([0-9a-f]{32})`, token: true,
+		},
+		{
+			kind: "sidekiq-sensitive-url", keywords: []string{"contribsys.com"}, reach: 60,
+			pattern: `https?://([0-9A-Fa-f]{8}:[0-9A-Fa-f]{8})@(?:gems|enterprise)\.contribsys\.com`,
+		},
+		{
+			kind: "sidekiq-secret", keywords: []string{"contribsys__com"}, anchored: true, reach: 60, token: true,
+			pattern: `(?i:contribsys__com)` + assigned + `([0-9A-Fa-f]{8}:[0-9A-Fa-f]{8})`,
+		},
+		{
+			kind: "nuget-config-password", keywords: []string{"password"}, reach: 200,
+			pattern: `(?i)<add[ \t]+key="(?:ClearText)?Password"\s*value="([^"\n]{8,})"`, entropy: 1, refine: refineConnectionPassword,
+		},
+		{
+			kind: "hashicorp-tf-password", keywords: []string{"administrator_login_password"}, anchored: true, reach: 120,
+			pattern: `(?i:administrator_login_password)\s*=\s*"([^"\s]{8,128})"`, entropy: 2, refine: refineConnectionPassword,
+		},
+		{
+			kind: "freemius-secret-key", keywords: []string{"secret_key"}, anchored: true, reach: 60,
+			pattern: `(?i:secret_key)["']\s*=>\s*["'](sk_\S{29})["']`,
+		},
+		{
+			kind: "kubernetes-secret-yaml", keywords: []string{"secret"}, reach: 1000,
+			pattern: `\n[ \t]+[\w.-]+:[ \t]*["']?([A-Za-z0-9+/]{8,}={0,2})["']?[ \t]*(?:\r?\n|$)`,
+			refine:  refineKubernetesSecret, plausible: isManifest, generic: true,
+		},
+		{
+			kind: "curl-auth-user", keywords: []string{"-u", "--user", "--proxy-user"}, reach: 600,
+			pattern: `\b(?:curl|http|https|wget)\b[^\n]*(?:\n[^\n]*){0,5}?[ \t](?:-u|--user|--proxy-user)[= \t]*("[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'` + "`" + `]{3,})`,
+			refine:  afterColon, plausible: isCurl,
 		},
 		// The credentials after the name of the scheme, in a header or in prose.
 		{
@@ -70,63 +167,64 @@ func tokenRules() []*rule {
 			pattern: `(?i)\bauthorization["'` + "`" + `]?\s{0,2}[:=,]\s{0,2}["'` + "`" + `]?(?:token|apikey|api-key|key)[ \t=]{1,3}["']?([A-Za-z0-9+/=._~-]{16,})`,
 			refine:  refineRandom, generic: true,
 		},
+		{
+			kind: "curl-auth-header", keywords: []string{"-h", "--header"}, reach: 300, generic: true,
+			pattern: `(?i)[ \t](?:-H|--header)[= \t]*["']?(?:authorization|(?:x-)?[a-z-]*(?:key|token|secret))[ \t]*:[ \t]*(?:(?:basic|bearer|token|api-token|apikey|key)[ \t]+)?([A-Za-z0-9=~@.+/_-]{8,})`,
+			refine:  refineHeader,
+		},
+		{ // a name such as api_key, and what is assigned to it
+			kind: "generic-api-key", generic: true, anchored: true, reach: 300, refine: refineGeneric, entropy: 3.5, token: true,
+			keywords:  []string{"access", "auth", "api", "credential", "creds", "key", "passwd", "password", "secret", "token"},
+			pattern:   `(?i:access|auth|api|credential|creds|key|passwo?r?d|secret|token)` + name + `([\w.=-][\w.=+/-]{9,149})`,
+			plausible: func(window string) bool { return isAssigned(window) && isRandom(window) },
+		},
 	}
-	for _, p := range prefixes {
-		rules = append(rules, &rule{
-			kind: p.kind, keywords: []string{strings.ToLower(p.prefix)}, anchored: true,
-			pattern: `(` + regexp.QuoteMeta(p.prefix) + p.rest + `)(?:[^A-Za-z0-9_-]|$)`,
-			refine:  refineWord, entropy: 3,
-		})
-	}
-	return rules
 }
 
-// prefixes lists tokens that are recognized by their prefix.
-var prefixes = []struct{ kind, prefix, rest string }{
-	{"memento-key", apikey.SecretPrefix, `[A-Za-z0-9_-]{43}`},
-	{"anthropic-api-key", "sk-ant-", `(?:api|admin|sid|oat|ort)\d{2}-[A-Za-z0-9_-]{24,200}`},
-	{"openai-api-key", "sk-proj-", `[A-Za-z0-9_-]{40,200}`},
-	{"openai-api-key", "sk-svcacct-", `[A-Za-z0-9_-]{40,200}`},
-	{"openai-api-key", "sk-admin-", `[A-Za-z0-9_-]{40,200}`},
-	{"openai-api-key", "sk-", `[A-Za-z0-9]{48}`},
-	{"deepseek-api-key", "sk-", `[0-9a-f]{32}`},
-	{"openrouter-api-key", "sk-or-v1-", `[0-9a-f]{64}`},
-	{"groq-api-key", "gsk_", `[A-Za-z0-9]{52}`},
-	{"xai-api-key", "xai-", `[A-Za-z0-9]{80}`},
-	{"replicate-api-token", "r8_", `[A-Za-z0-9]{37}`},
-	{"pinecone-api-key", "pcsk_", `[A-Za-z0-9_]{40,90}`},
-	{"langsmith-api-key", "lsv2_", `(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}`},
-	{"google-oauth-access-token", "ya29.", `[A-Za-z0-9_-]{40,400}`},
-	{"google-oauth-client-secret", "GOCSPX-", `[A-Za-z0-9_-]{28}`},
-	{"gcp-api-key", "AIza", `[A-Za-z0-9_-]{35}`},
-	{"digitalocean-spaces-key", "DO00", `[A-Z0-9]{16}`},
-	{"cloudflare-api-token", "cfut_", `[A-Za-z0-9]{32,60}`},
-	{"docker-pat", "dckr_pat_", `[A-Za-z0-9_-]{27}`},
-	{"docker-org-token", "dckr_oat_", `[A-Za-z0-9_-]{24,40}`},
-	{"supabase-access-token", "sbp_", `[0-9a-f]{40}`},
-	{"supabase-secret-key", "sb_secret_", `[A-Za-z0-9_-]{22,40}`},
-	{"figma-pat", "figd_", `[A-Za-z0-9_-]{40,}`},
-	{"stripe-webhook-secret", "whsec_", `[A-Za-z0-9+/]{32,64}={0,2}`},
-	{"tailscale-key", "tskey-", `(?:auth|api|client|scim|webhook)-[A-Za-z0-9]{8,30}-[A-Za-z0-9]{16,50}`},
-	{"atlassian-api-token", "ATATT3", `[A-Za-z0-9_=-]{100,250}`},
-	{"bitbucket-app-password", "ATBB", `[A-Za-z0-9]{24,40}`},
-	{"circleci-pat", "CCIPAT_", `[A-Za-z0-9]{20,30}_[0-9a-f]{40}`},
-	{"buildkite-api-token", "bkua_", `[0-9a-f]{40}`},
-	{"netlify-access-token", "nfp_", `[A-Za-z0-9]{36,44}`},
-	{"slack-cookie", "xoxd-", `[A-Za-z0-9%/+_=-]{40,400}`},
-	{"slack-client-token", "xoxc-", `\d+-\d+-\d+-[0-9a-f]{64}`},
-	{"posthog-personal-api-key", "phx_", `[A-Za-z0-9]{40,60}`},
-	{"resend-api-key", "re_", `[A-Za-z0-9]{8}_[A-Za-z0-9]{24}`},
-	{"new-relic-user-api-key", "NRAK-", `[A-Z0-9]{27}`},
-	{"neon-api-key", "napi_", `[a-z0-9]{64}`},
-	{"linear-api-key", "lin_", `(?:api|oauth)_[A-Za-z0-9]{32,64}`},
-	{"stripe-access-token", "sk_", `(?:live|test)_[A-Za-z0-9]{20,128}`},
-	{"stripe-access-token", "rk_", `(?:live|test)_[A-Za-z0-9]{20,128}`},
+// name matches what stands between a word in a name and the value that is assigned to it.
+const name = `[ \t\w.-]{0,20}["'\s]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)["'` + "`" + `\s=]{0,5}`
+
+// refineEncodedJWT accepts base64 in which a JSON Web Token is.
+func refineEncodedJWT(text string, s span) span {
+	decoded, _ := base64.RawStdEncoding.DecodeString(text[s.start : s.start+(s.end-s.start)/4*4])
+	if !strings.Contains(string(decoded), ".") {
+		return span{}
+	}
+	return s
 }
 
-// refineWord rejects the end of a longer name.
-func refineWord(text string, s span) span {
-	if s.start > 0 && text[s.start-1] != '.' && isNameByte(text[s.start-1]) {
+// isManifest reports whether window may have a secret of Kubernetes in it.
+func isManifest(window string) bool {
+	return strings.Contains(window, "kind:") && strings.Contains(window, "ata:")
+}
+
+// secretKind matches the kind of a manifest.
+var secretKind = lazily(`(?i)\bkind:[ \t]*["']?secret\b`)
+
+// refineKubernetesSecret accepts what stands under data in a manifest of kind Secret.
+func refineKubernetesSecret(text string, s span) span {
+	const around = 1000
+	from := max(0, s.start-around)
+	data := strings.LastIndex(text[from:s.start], "data:")
+	if data < 0 || !secretKind().MatchString(text[from:min(len(text), s.end+around)]) {
+		return span{}
+	}
+	for line := range strings.Lines(text[from+data : s.start]) {
+		if !isSpace(line[0]) && !strings.HasPrefix(line, "data:") {
+			return span{} // the next field of the manifest
+		}
+	}
+	return s
+}
+
+// isCurl reports whether window has a command that takes user:password.
+func isCurl(window string) bool {
+	return strings.Contains(window, "curl") || strings.Contains(window, "http") || strings.Contains(window, "wget")
+}
+
+// refineHeader accepts the value of a header that is sent by a command.
+func refineHeader(text string, s span) span {
+	if s = trimEnd(text, s); entropy(text[s.start:s.end]) < 2.75 || isCode(text[s.start:s.end]) {
 		return span{}
 	}
 	return s
@@ -190,9 +288,9 @@ func refineNamedHash(text string, s span) span {
 }
 
 // publicName matches names whose value is public.
-var publicName = lazily(`(?i)public|fingerprint|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
+var publicName = lazily(`(?i)public|key[_-]?id|fingerprint|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
 
-// refineGeneric accepts what gitleaks finds after names such as "key", except values
+// refineGeneric accepts what is assigned to names such as "key", except values
 // that are known to be public.
 func refineGeneric(text string, s span) span {
 	found := text[s.start:s.end]

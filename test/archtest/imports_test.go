@@ -88,7 +88,7 @@ var allowed = map[string]rules{
 	"archive": {own: []string{".", "internal"}},
 	// importer reads what other programs have into a store.
 	"importer":  {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}, tests: []string{"archive", "backend/dirstore"}},
-	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2", "github.com/zricethezav/gitleaks/v8"}},
+	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2"}},
 
 	// httpapi exports and imports archives, and serves its own description.
 	"httpapi": {own: []string{".", "internal", "backend", "apikey", "history", "maintenance", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},

@@ -21,7 +21,7 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 var systems = []string{"linux/amd64", "darwin/arm64", "windows/amd64"}
 
 // nested are the directories of modules with dependencies that memento does not have.
-var nested = []string{"test/conformance", "examples/go-client", "test/powercut", deployModule}
+var nested = []string{"test/conformance", "examples/go-client", "test/powercut", "test/oracle", deployModule}
 
 // deployModule has so many dependencies that staticcheck, which analyses all of them, is
 // left out for it.

@@ -10,12 +10,9 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/zricethezav/gitleaks/v8/config"
 )
 
-// A ruleFile is a configuration file of gitleaks. The types of gitleaks are not used,
-// because they compile everything at once, panic on a faulty expression, and follow
-// extend.path.
+// A ruleFile has rules of a user, in the format of the configuration files of gitleaks.
 type ruleFile struct {
 	Title, Description, MinVersion string
 
@@ -144,33 +141,9 @@ func (f *ruleFile) extend(rules []*rule) []*rule {
 	return rules
 }
 
-// builtinRules returns gitleaks' rules and our own, not yet prepared.
+// builtinRules returns the rules of this package, not yet prepared.
 func builtinRules() []*rule {
-	var f ruleFile
-	if err := toml.Unmarshal([]byte(config.DefaultConfig), &f); err != nil {
-		panic(err) // it is embedded in gitleaks
-	}
-	f.join()
-	rules := slices.Concat(tokenRules(), passwordRules(), personalRules())
-	var everywhere []*allowlist
-	for _, a := range f.Allowlists {
-		if list := a.allowlist(); list != nil {
-			everywhere = append(everywhere, list)
-		}
-	}
-	for _, fr := range f.Rules {
-		if fr.Regex == "" || fr.Path != "" || fr.SkipReport || replaced[fr.ID] {
-			continue
-		}
-		r := fr.rule()
-		r.allow = append(r.allow, everywhere...)
-		r.stripNamePrefix()
-		if tune := tuned[fr.ID]; tune != nil {
-			tune(r)
-		}
-		rules = append(rules, r)
-	}
-	return rules
+	return slices.Concat(formatRules(), structuredRules(), serviceRules(), passwordRules(), personalRules())
 }
 
 func (fr fileRule) rule() *rule {
@@ -182,31 +155,6 @@ func (fr fileRule) rule() *rule {
 	}
 	return r
 }
-
-// stripNamePrefix removes the search for the start of a name from rules for values that
-// are assigned to a name. Such rules spend nearly all their time there, mostly in vain.
-func (r *rule) stripNamePrefix() {
-	const start, rest = `[\w.-]{0,50}?`, `(?:[ \t\w.-]{0,20})`
-	words, _, named := strings.Cut(strings.ReplaceAll(r.pattern, start, ""), rest)
-	if !named || !strings.HasPrefix(words, "(?i") || len(words) == strings.Index(r.pattern, rest) {
-		return
-	}
-	r.pattern, r.named = strings.ReplaceAll(r.pattern, start, ""), true
-	words = strings.ToLower(choice().ReplaceAllString(group().ReplaceAllString(words, ""), "$1"))
-	for word := range strings.SplitSeq(words, "|") {
-		if !slices.ContainsFunc(r.keywords, func(k string) bool { return strings.HasPrefix(word, k) }) {
-			return
-		}
-	}
-	if !strings.Contains(r.pattern, `|\b`) { // all alternatives of the pattern are such names
-		r.anchored, r.plausible = true, isAssigned
-	}
-}
-
-var (
-	group  = lazily(`\(\?-?i?[:)]|\)`) // the parentheses of a group
-	choice = lazily(`\[(\w)\w\]`)      // a class with both cases of a letter
-)
 
 // apply adds the rule to rules, or changes the rules of its kind. If fr has an
 // expression, the new rule replaces them; otherwise each is changed by the fields that
@@ -271,30 +219,3 @@ func (a fileAllowlist) allowlist() *allowlist {
 	}
 	return list
 }
-
-// tuned has corrections of rules of gitleaks.
-var tuned = map[string]func(*rule){
-	// The first group is only a part of the secret.
-	"microsoft-teams-webhook": func(r *rule) { r.group = wholeMatch },
-	"jwt-base64":              func(r *rule) { r.group = wholeMatch },
-	// Every token begins with one of these; the keyword "ey" is also in "they" and "key".
-	"jwt": func(r *rule) { r.keywords = []string{"eyj", "eya"} },
-	// The name of the user is no secret.
-	"curl-auth-user":   func(r *rule) { r.refine = afterColon },
-	"curl-auth-header": func(r *rule) { r.generic = true },
-	// It takes every Git commit hash near the name of the service for a token.
-	"sourcegraph-access-token": func(r *rule) { r.refine = refineNamedHash },
-	// Nearly every text has one of its keywords.
-	"generic-api-key": func(r *rule) {
-		r.generic, r.anchored, r.reach, r.refine = true, true, 300, refineGeneric
-		r.plausible = func(window string) bool { return isAssigned(window) && isRandom(window) }
-	},
-}
-
-// replaced names the rules of gitleaks that rules of our own replace.
-var replaced = map[string]bool{
-	"private-key": true, // it continues to the next END, even of another key, and finds nothing if there is no END
-}
-
-// wholeMatch, as the group of a rule, ignores the groups of its pattern.
-const wholeMatch = -1

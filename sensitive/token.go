@@ -1,0 +1,110 @@
+package sensitive
+
+import (
+	"regexp/syntax"
+	"strings"
+)
+
+// A token, as services issue them, begins and ends where its alphabet does, in any script:
+// at punctuation, quotation marks, Markdown, a mark or a word of another script. The rules
+// for tokens therefore have no terminators in their expressions; the functions below decide.
+
+// joiners are bytes of some alphabets that texts also put around a token: _token_,
+// token-, token.
+const joiners = "_-.=~/+"
+
+// beginsToken reports whether a token can begin at i: not in the middle of a word. A letter
+// before it counts as a part of a word unless it belongs to an escape sequence ("\n", "%3D",
+// "\u003d", "ESC[1m") or is the letter of a flag ("-p").
+func beginsToken(text string, i int) bool {
+	if i == 0 || i >= len(text) || !isAlphanumeric(text[i]) || !isAlphanumeric(text[i-1]) {
+		return true
+	}
+	before := text[max(0, i-6):i]
+	n := len(before)
+	c := before[n-1]
+	switch {
+	case n >= 2 && before[n-2] == '\\' && strings.IndexByte("nrtfvb", c) >= 0:
+		return true
+	case n >= 3 && before[n-3] == '%' && isHex(before[n-2]) && isHex(c):
+		return true
+	case n >= 6 && before[:2] == `\u`:
+		return true
+	case n >= 2 && before[n-2] == '-' && isLetter(c): // -pTOKEN
+		return n == 2 || isSpace(before[n-3])
+	case c == 'm':
+		digits := strings.TrimRight(before[:n-1], "0123456789;")
+		return strings.HasSuffix(digits, "[") && len(digits) >= 2 && digits[len(digits)-2] == 0x1b
+	}
+	return false
+}
+
+// startsToken reports whether the matches of the rule are tokens that begin with a keyword.
+func (r *rule) startsToken() bool { return r.token && r.anchored && r.group == wholeMatch }
+
+// beginsAt reports whether a token of the rule can begin at i. A long one does not begin
+// within another: in "glpat-glpat-glpat-…" only one begins.
+func (r *rule) beginsAt(text string, i int) bool {
+	if !beginsToken(text, i) {
+		return false
+	}
+	const long = 250
+	f := r.info()
+	return f.reach < long || i < 2 || !f.end.has(text[i-1]) || strings.IndexByte("_-", text[i-1]) < 0 || !isAlphanumeric(text[i-2])
+}
+
+// endsToken reports whether a token that an expression has matched up to end is whole.
+// alphabet is that of its end.
+func endsToken(text string, end int, alphabet *class) bool {
+	i := end
+	for i < len(text) && i-end < 4 && alphabet.has(text[i]) && strings.IndexByte(joiners, text[i]) >= 0 {
+		i++ // Markdown, or a dash
+	}
+	return i == len(text) || !alphabet.has(text[i]) && !isAlphanumeric(text[i])
+}
+
+// isEncoded reports whether s is a part of a long text in base64, such as an image, in which
+// any short sequence of letters and digits can be.
+func isEncoded(text string, s span) bool {
+	const far, long = 80, 48
+	start, end := s.start, s.end
+	for start > 0 && s.start-start < far && isBase64(text[start-1]) {
+		start--
+	}
+	for end < len(text) && end-s.end < far && isBase64(text[end]) {
+		end++
+	}
+	return s.start-start+end-s.end >= long
+}
+
+func isBase64(c byte) bool { return isAlphanumeric(c) || c == '+' || c == '/' }
+
+// endAlphabet returns the class of the bytes with which matches of re end.
+func endAlphabet(re *syntax.Regexp) (c class) {
+	switch re.Op {
+	case syntax.OpConcat:
+		for i := len(re.Sub) - 1; i >= 0; i-- {
+			c.add(endAlphabet(re.Sub[i]))
+			if classOf(re.Sub[i]).min > 0 {
+				break
+			}
+		}
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			c.add(endAlphabet(sub))
+		}
+	case syntax.OpCapture:
+		return endAlphabet(re.Sub[0])
+	case syntax.OpLiteral:
+		if all := characters(re); len(all) > 0 {
+			c = all[len(all)-1]
+		}
+	default:
+		c = classOf(re).class
+	}
+	return c
+}
+
+func isAlphanumeric(c byte) bool { return isLetter(c) || isDigit(c) }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f' }
