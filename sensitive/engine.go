@@ -257,6 +257,9 @@ func (r *rule) searchAll(found []candidate, text string, windows, near []span) [
 
 // search appends the candidates of the rule in a window of text.
 func (r *rule) search(found []candidate, text string, w span) []candidate {
+	if r.read != nil {
+		return r.readAll(found, text, w)
+	}
 	if r.anchored { // engine.window has already called mayMatch
 		if m := r.matchStart(text[w.start:w.end]); m != nil {
 			return r.check(found, text, w, w.start, m)
@@ -345,6 +348,16 @@ func (r *rule) check(found []candidate, text string, w span, start int, m []int)
 		refined.end = runEnd(text, w.end, w.end+maxToken, quotes)
 	}
 	return append(found, candidate{refined, r})
+}
+
+// readAll appends the values that a rule reads in a window of text.
+func (r *rule) readAll(found []candidate, text string, w span) []candidate {
+	for _, s := range r.read(text, w) {
+		if r.accepts(text, span{nameStart(text, w.start), s.end}, s) {
+			found = append(found, candidate{s, r})
+		}
+	}
+	return found
 }
 
 // nameStart returns the start of the name that continues at i.

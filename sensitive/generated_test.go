@@ -157,7 +157,7 @@ func TestPrecision(t *testing.T) {
 // What must be reached.
 const (
 	leastDocumented = 0.55
-	leastAnnounced  = 0.40
-	leastCarried    = 0.55
+	leastAnnounced  = 0.985
+	leastCarried    = 0.78
 	leastPrecision  = 0.995
 )

@@ -27,19 +27,6 @@ func passwordRules() []*rule {
 				`(?i)[;& "'](?:password|pwd)=([^;&\s"'` + "`" + `]{3,})[; &][^\n"']*(?:server|data source|host|dbname|database|initial catalog)=`,
 			refine: refineConnectionPassword,
 		},
-		{
-			kind: "passcode", keywords: []string{"pin", "code", "combination"},
-			pattern: `(?i)\b(?:pin(?:[ -]?code| number)?|pass ?code|(?:door|gate|alarm|access|unlock|entry|safe|lock|garage)[ -]?code|combination)` +
-				`(?:[ \t](?:for|to|of)(?:[ \t][\w.'-]{1,30}){1,4}?)?["*` + "`" + `]{0,3}` +
-				`(?:[ \t]{0,3}[:=][*]{0,2}[ \t]{0,3}|[ \t](?:is|was)[ \t])["'` + "`" + `*]{0,3}(\d{4,12}[#*]?)(?:[^\w-]|$)`,
-			generic: true,
-		},
-		{ // login: name / password
-			kind: "password", keywords: []string{"login", "credentials", "creds", "zugangsdaten", "identifiants"}, anchored: true, reach: 200,
-			pattern: `(?i)(?:logins?|credentials|creds|zugangsdaten|identifiants)` + afterName + closing +
-				`[ \t]?(?::|=|[ \t]is|[ \t]are)["'` + "`" + `*]*[ \t]+["` + "`" + `]?[\w.@+-]{2,}["` + "`" + `]?[ \t]?[/:|,][ \t]?["` + "`" + `]?(` + unquoted + `)`,
-			refine: refinePassword, generic: true, openEnded: true,
-		},
 		{ // commands with a password as an argument
 			kind: "password", keywords: []string{"sshpass", "| sudo -s"}, reach: 150,
 			pattern: `\bsshpass[ \t]+-p[ \t]*["']?([^\s"']{4,})|\becho[ \t]+(?:-n[ \t]+)?["']?([^\s"']{4,})["']?[ \t]*\|[ \t]*sudo[ \t]+-S\b`,
@@ -51,21 +38,13 @@ func passwordRules() []*rule {
 			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, plausible: isRandom,
 		},
 	}
-	for _, n := range passwordNames {
-		pattern := `(?i)(?:` + strings.Join(n.names, "|") + `)s?(?:_?[0-9])?`
-		rules = append(rules,
-			&rule{ // the password for … is …; password: …
-				kind: "password", keywords: n.names, anchored: true, atWordStart: n.short, reach: 200,
-				pattern: pattern + afterName + closing + assignment + `("[^"\n]{4,}"|'[^'\n]{4,}'|` + "`[^`\n]{4,}`" + `|` + unquoted + `)`,
-				refine:  refinePassword, generic: true, openEnded: true,
-			},
-			&rule{ // the … password … works
-				kind: "password", keywords: n.names, anchored: true, atWordStart: n.short, reach: 200,
-				pattern: pattern + `[ \t]["'` + "`" + `*]*(` + unquoted + `)`,
-				refine:  refineStrongPassword, generic: true, openEnded: true,
-			})
+	for _, n := range announcingWords {
+		rules = append(rules, &rule{
+			kind: n.kind, keywords: n.words, anchored: true, reach: readReach,
+			read: announced(n.words, n.what, n.short), generic: true,
+		})
 	}
-	return rules
+	return append(rules, commandRules()...)
 }
 
 // Patterns for the text between a name and its value. Repetitions have no upper bound,
@@ -75,17 +54,37 @@ const (
 	closing    = `["'` + "`" + `*_\])]*`
 	assignment = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
 		`|['’]s[ \t]+|[ \t]+(?:is|was|are|to|ist|war|lautet|es|est|é|è|är|er|jest|should be|now)[ \t:]+(?:still |now |just |set to |changed to |reset to |currently |jetzt |noch )?)["'` + "`" + `*]*?`
-	unquoted = `[^\s"'<>` + "`" + `]{5}` // the start of the value, in rules that are openEnded
 )
 
-// passwordNames are words for a password. Short ones are also parts of other words.
-var passwordNames = []struct {
-	names []string
+// announcingWords are words for passwords, in twelve languages. Letters of ASCII are in
+// lower case; of others, both cases are listed. Short words are also parts of other words.
+var announcingWords = []struct {
+	kind  string
+	what  announces
 	short bool
+	words []string
 }{
-	{[]string{"password", "passwd", "passwort", "passphrase", "kennwort", "contraseña", "mot de passe", "wachtwoord", "lösenordet", "lösenord", "пароль", "Пароль", "密码", "密碼", "パスワード", "비밀번호",
-		"wi-fi key", "wifi key", "wlan key", "wpa key", "network key", "recovery key", "wlan-schlüssel"}, false},
-	{[]string{"pass", "passw", "pwd", "pw", "clave", "senha", "hasło"}, true},
+	{"password", aPassword, false, []string{
+		"password", "passwd", "passphrase", "passwort", "kennwort", "mot de passe", "contraseña", "CONTRASEÑA", "parola d'ordine", "parola d’ordine", "palavra-passe", "palavra passe",
+		"wachtwoord", "hasło", "hasła", "hasłem", "HASŁO", "lösenord", "lösenordet", "adgangskode", "salasana",
+		"пароль", "Пароль", "ПАРОЛЬ", "пароля", "паролем", "Паролем", "паролю", "密码", "口令", "密碼", "パスワード", "パスフレーズ", "비밀번호", "비번", "암호",
+	}},
+	{"password", aPassword, true, []string{"pass", "passw", "pwd", "pw", "clave", "senha", "mdp", "haslo", "psk"}},
+	{"password", aNetworkKey, true, []string{
+		"wi-fi key", "wifi key", "wlan key", "wpa key", "wpa2 key", "wpa3 key", "network key", "recovery key", "wlan-schlüssel", "wlan-key", "netzwerkschlüssel",
+		"clé wi-fi", "clé wifi", "clé wpa", "clé du wifi", "clé réseau", "clave wi-fi", "clave wpa", "clave del wifi", "chiave wi-fi", "chiave wifi", "chiave di rete", "chiave wpa", "chave wpa", "chave do wi-fi", "chave da rede",
+		"wifi-sleutel", "wpa-sleutel", "wifi-code", "klucz wpa", "klucz sieci", "ключ сети", "Ключ сети", "ключ wi-fi", "ключ wpa", "暗号化キー", "wi-fiキー", "wifiキー", "セキュリティキー",
+	}},
+	{"passcode", aNumber, true, []string{
+		"pin", "pin code", "pin-code", "pincode", "pin number", "passcode", "pass code", "door code", "gate code", "alarm code", "access code", "unlock code", "entry code", "safe code", "lock code", "garage code",
+		"combination", "türcode", "alarmcode", "geheimzahl", "zugangscode", "code pin", "digicode", "code de la porte", "code de l'alarme", "code du portail", "code de l’alarme",
+		"código de la puerta", "código de la alarma", "código pin", "codice pin", "codice dell'allarme", "codice dell’allarme", "codice della porta", "código da porta", "código do alarme", "deurcode",
+		"kod pin", "kod do drzwi", "kod do alarmu", "пин-код", "ПИН-код", "Пин-код", "пин", "ПИН", "код от двери", "код домофона", "Код домофона", "Код от двери",
+		"门禁密码", "门锁密码", "开门密码", "银行卡密码", "支付密码", "取款密码", "暗証番号", "핀번호", "현관 비밀번호", "도어락 비밀번호", "현관 비번",
+	}},
+	{"password", aLogin, true, []string{
+		"login", "logins", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens", "dane logowania", "логин/пароль", "Логин/пароль", "账号密码", "로그인 정보", "ログイン情報",
+	}},
 }
 
 // trivialPasswords are common in examples and local set-ups, and protect nothing.
@@ -111,53 +110,32 @@ func refineConnectionPassword(text string, s span) span {
 	return s
 }
 
-// refinePassword accepts, after a word for it, a text that looks like a password.
-func refinePassword(text string, s span) span {
-	name := before(text, s.start, 100)
-	if strings.HasSuffix(name, "--- PASS: ") { // output of go test
-		return span{}
+// isChanged reports whether s has a verb after which "the password to …" is followed by a
+// password.
+func isChanged(s string) bool {
+	for _, verb := range []string{"set", "Set", "chang", "Chang", "updat", "Updat", "rotat", "Rotat", "switch", "Switch"} {
+		if strings.Contains(s, verb) {
+			return true
+		}
 	}
-	if strings.HasSuffix(name, " to ") && !changing().MatchString(name) {
-		return span{}
-	}
-	if q := text[s.start]; (q == '"' || q == '\'' || q == '`') && s.end-s.start > 2 {
-		s.start, s.end = s.start+1, s.end-1
-	} else {
-		s = trimPassword(text, s)
-	}
-	if !isPassword(text[s.start:s.end], false) {
-		return span{}
-	}
-	return s
-}
-
-// changing matches verbs after which "the password to …" is followed by a password.
-var changing = lazily(`(?i)\b(?:set|re-?set|chang|updat|rotat|switch)`)
-
-// refineStrongPassword accepts texts that look like a password without a sign of
-// assignment before them.
-func refineStrongPassword(text string, s span) span {
-	quote := text[s.start-1]
-	quoted := strings.IndexByte("\"'`", quote) >= 0 && s.end < len(text) && text[s.end] == quote
-	s = trimPassword(text, s)
-	found := text[s.start:s.end]
-	c := countChars(found)
-	quoted = quoted && c.lower > 0 && c.upper > 0 && c.digits > 0
-	if !isPassword(found, !quoted) {
-		return span{}
-	}
-	return s
+	return false
 }
 
 // refineSecret accepts, after a name such as "token", values that look random.
 func refineSecret(text string, s span) span {
+	if i := strings.Index(text[s.start:s.end], ")]("); i >= 0 { // a link in Markdown
+		s.end = s.start + i
+	}
 	s = trimPassword(text, s)
 	found := text[s.start:s.end]
-	if len(found) < 10 || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().MatchString(before(text, s.start, 100)) {
+	if len(found) < 10 || strings.HasPrefix(found, "arn:") || strings.HasPrefix(found, "urn:") || publicParameter().MatchString(before(text, s.start, 100)) || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().MatchString(before(text, s.start, 100)) {
 		return span{}
 	}
 	return refineGeneric(text, s)
 }
+
+// publicParameter matches the start of an address of a badge, whose token only shows it.
+var publicParameter = lazily(`(?:badge|shield)[^\s()]*[?&]token=$`)
 
 // secretName matches names of secret keys, and not those of keys in caches and tables.
 var secretName = lazily(`(?i)(?:api|access|signing|encryption|master|licen[cs]e|private|shared|service|auth|app|account|secret|client)[ _-]?key|secret|token|credential`)
@@ -208,16 +186,20 @@ var technical = lazily(`(?i)^(?:` + strings.Join([]string{
 	`(?:ha)?sha-?\d+|md5|hmac.*|argon2(?:id?|d)?|b?s?crypt.*|pbkdf2.*|base64.*|utf-?\d+|ntlm.*|aes-?\d+.*|rsa-?\d+.*|x509`,
 	`oauth2?.*|1password.*|auth0|k8s|i18n|o365|m365|log4j|win\d+|ipv\d`,
 	`\d+(?:st|nd|rd|th|px|ms|s|m|h|d|min|am|pm|kb|mb|x|chars?|characters|days?|weeks?|months?|years?|bits?|bytes?|hours?)`,
-	`q[1-4]|[a-z]+-\d{1,6}|\d+-\w+|v\d.*|[\d.,:/+-]+`,
+	`q[1-4]|\d+-\w+|v\d+(?:[.-]\w+)*|[\d.,:/+-]+|[a-z]+-\d{1,6}`,
 }, "|") + `)$`)
+
+// nameAndNumber matches what is technical in prose, as in AES-256, but can be a password
+// after a word for it.
+var nameAndNumber = lazily(`^[A-Z][a-z]{3,}-\d{1,6}$`)
 
 // codePattern matches expressions of programming languages, paths and addresses.
 var codePattern = lazily(strings.Join([]string{
 	`^(?:[~.]{0,2}/|[A-Za-z]:\\|[A-Za-z][\w+-]*://)`, // paths, URLs
 	`^[\w-]+(?:/[\w.-]+)+$`,
 	`^[\w.+-]+@[\w-]+\.[\w.]+$`,
-	`^--?\w|^[\w-]+=|^#\w*$|^!\w+$`, // flags, settings, tags
-	`\w\(|\[\]|\[["'\w]|=>|[=!]=|^&|^\*\w`,
+	`^--?\w|^#\w*$|^!\w+$`, // flags, tags
+	`\w\(|\[\]|\[["'\w]|=>|^&|^\*\w`,
 	`^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w`, // a.b.c
 	`\(\?|\.\*|\\[dwsbS]`,                           // regular expressions
 }, "|"))
@@ -225,11 +207,19 @@ var codePattern = lazily(strings.Join([]string{
 // isCode reports whether s is an expression, a path or an address.
 func isCode(s string) bool { return codePattern().MatchString(s) }
 
+// isAssignment reports whether s is a setting, or an expression that compares.
+func isAssignment(s string) bool { return assignmentPattern().MatchString(s) }
+
+var assignmentPattern = lazily(`^[\w-]+=|[=!]=`)
+
+// maxPassword is the length of the longest password, in characters.
+const maxPassword = 128
+
 // isPassword reports whether s looks like a password: letters with digits or symbols,
 // or several words. With strict, texts that could also be something else are rejected.
 func isPassword(s string, strict bool) bool {
 	length := utf8.RuneCountInString(s)
-	if length < 6 || length > 128 {
+	if length < 6 || length > maxPassword {
 		return false
 	}
 	c := countChars(s)
@@ -238,7 +228,8 @@ func isPassword(s string, strict bool) bool {
 	if letters == 0 || c.digits == 0 && c.symbols == 0 && !strings.Contains(s, " ") {
 		return false
 	}
-	if isTrivial(s) || technical().MatchString(s) || isKnownID(s) || isCode(s) {
+	composed := c.upper > 0 && c.lower > 0 && c.digits > 1
+	if isTrivial(s) || technical().MatchString(s) && (strict || !nameAndNumber().MatchString(s)) || isKnownID(s) || isCode(s) || !composed && isAssignment(s) {
 		return false
 	}
 	if strings.ContainsAny(s, " \t") {
@@ -253,6 +244,138 @@ func isPassword(s string, strict bool) bool {
 		return strings.ContainsAny(s[:len(s)-1], "!@#$%^&*+=?~|") || c.upper > 0 && c.lower > 0
 	}
 	return isPassphrase(s, "-") || isPassphrase(s, "_") || isPassphrase(s, ".")
+}
+
+// judge returns the part of v that is what is announced, or an empty span.
+func (a *announcement) judge(v value) span {
+	found := a.text[v.start:v.end]
+	if n := len(found) - 1; n > 0 && !v.quoted && strings.IndexByte("!?", found[n]) >= 0 && !strings.ContainsAny(found[:n], "!?") {
+		if c := countChars(found[:n]); c.digits == n || c.digits+c.upper == 0 { // of the sentence
+			v.end, found = v.end-1, found[:n]
+		}
+	}
+	c := countChars(found)
+	if c.digits > 0 && c.lower+c.upper+c.other+c.symbols == 0 {
+		least := 8
+		switch {
+		case a.what == aNumber:
+			least = 4
+		case a.what == aPassword && !a.short && v.how >= verb:
+			least = 6
+		case a.what == aPassword && strings.EqualFold(a.text[a.name.start:a.name.end], "pass"), a.what == aLogin:
+			return span{} // a count
+		}
+		if len(found) < least || len(found) > 24 {
+			return span{}
+		}
+		return v.span
+	}
+	switch {
+	case a.what == aNumber:
+		if len(found) > 4 && strings.Trim(found[:len(found)-1], "0123456789") == "" && strings.IndexByte("#*", found[len(found)-1]) >= 0 {
+			return v.span
+		}
+		return span{}
+	case v.how < verb && c.digits == 0 && !v.quoted && strings.IndexByte(found, '-') < 0, len(found) > maxPassword:
+		return span{}
+	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"):
+		return span{}
+	case c.digits+c.symbols == 0 && !strings.Contains(found, " "):
+		if !v.isLetterPassword(a, found) {
+			return span{}
+		}
+		return v.span
+	case !isPassword(found, false):
+		return span{}
+	}
+	switch v.how {
+	case adjacent, preceded:
+		inside := lettersAndDigits(found)
+		switch {
+		case isAssignment(found) && !strings.ContainsAny(found, "!@#%^*+?~"):
+			return span{}
+		case c.digits == 0:
+			if v.how == adjacent && !v.quoted || !isPassphrase(found, "-") {
+				return span{}
+			}
+		case v.quoted && (c.upper > 0 && c.lower > 0 || inside):
+		case strings.ContainsAny(found, "!@#$%^&*+=?~|") && c.lower+c.upper > 0:
+		case inside && len(found) >= 8 && (c.upper > 0 || c.digits > 1):
+		case c.upper > 0 && c.lower > 0 && c.digits > 1 && len(found) >= 8:
+		case v.how == preceded && c.digits > 1 && len(found) >= 8:
+		default:
+			return span{}
+		}
+	}
+	return v.span
+}
+
+// reference matches values that say where the password is.
+var reference = lazily(`^(?:\$+[A-Za-z_({]|@?(?:env|file|vault|kv|ssm|keyring|pass|secret|ref|arn):|@\w+:\d*/?$)`)
+
+// lettersAndDigits reports whether digits stand between letters in s.
+func lettersAndDigits(s string) bool {
+	for i := 1; i < len(s)-1; i++ {
+		if isDigit(s[i]) && isLetter(s[i-1]) {
+			rest := strings.TrimLeft(s[i:], "0123456789")
+			if rest != "" && isLetter(rest[0]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isLetterPassword reports whether found, which has letters only, can be nothing but a
+// password: it is in quotation marks, or alone on its line, and like no word.
+func (v value) isLetterPassword(a *announcement, found string) bool {
+	variable := a.isVariable()
+	if v.how < verb || len(found) < 8 || len(found) > 40 || a.short && !v.quoted && !variable || isTrivial(found) || a.what == aLogin && !v.quoted {
+		return false
+	}
+	for _, w := range notPasswords {
+		if strings.Contains(strings.ToLower(found), w) {
+			return false
+		}
+	}
+	if c := countChars(found); c.other > 0 {
+		return false
+	}
+	if isUnlikeWords(found) {
+		return v.quoted || (v.alone || variable) && v.how >= sign
+	}
+	return v.quoted && v.code && v.how >= sign && v.alone && a.isLineName() && (strings.ToLower(found) == found || a.text[v.end] == '`')
+}
+
+// isVariable reports whether the name is a variable of the environment that is assigned
+// the value.
+func (a *announcement) isVariable() bool {
+	name := a.text[nameStart(a.text, a.name.start):a.name.end]
+	return strings.ToUpper(name) == name && len(name) > 5 && strings.HasPrefix(a.text[a.name.end:], "=")
+}
+
+// notPasswords are parts of words that stand in the place of a password without being one.
+var notPasswords = strings.Fields(`pass kenn wort secret token user name login admin string required optional hidden invalid incorrect missing wrong
+	encrypt plain text default disabled enabled current nullable boolean integer number generate random field value masked unknown authen
+	credential account invalid hash input label form button error message config setting option param env vault keychain`)
+
+// isUnlikeWords reports whether letters are hardly those of words: many changes of case,
+// or long parts without a vowel.
+func isUnlikeWords(s string) bool {
+	changes, run, longest, vowels := 0, 0, 0, 0
+	for i := range len(s) {
+		if i > 0 && (s[i] < 'a') != (s[i-1] < 'a') {
+			changes++
+		}
+		if strings.IndexByte("aeiouyAEIOUY", s[i]) >= 0 {
+			run = 0
+			vowels++
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest >= 5 || changes >= 3 && longest >= 4 || changes >= 4 && longest >= 3 || vowels*5 < len(s)
 }
 
 // isPassphrase reports whether s is four to eight words of letters that are not a

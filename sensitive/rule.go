@@ -42,6 +42,10 @@ type rule struct {
 	// the end of the pattern, which matches only the start of the value.
 	openEnded bool
 
+	// read, if set, returns the values in a window, which begins at a keyword. The rule has
+	// no pattern, and is anchored.
+	read func(text string, window span) []span
+
 	// reach is how far a match can extend before or after the start of a keyword, in
 	// bytes; 0: computed from the pattern.
 	reach int

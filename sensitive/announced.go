@@ -1,0 +1,723 @@
+package sensitive
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Passwords are found by the words that announce them. This file reads what follows such
+// a word: the end of the name, what connects it with a value, and the value, which is
+// anywhere from the same cell of a table to the line after the next. passwords.go judges
+// whether the value is a password.
+
+// A class of announcing words says what follows them.
+type announces uint8
+
+const (
+	aPassword announces = iota
+	aNetworkKey
+	aNumber // a PIN, or the code of a door
+	aLogin  // a name and a password
+)
+
+// readReach is how far from the start of the word a value can be, in bytes. It is less
+// than the margin of linesAround, so that a second search sees what the first has seen.
+const readReach = 480
+
+// A connection is what stands between a name and a value. The order is by how certain it
+// is that a value follows.
+type connection uint8
+
+const (
+	none     connection = iota
+	adjacent            // password X
+	preceded            // with password X; --password X
+	verb                // the password is X
+	sign                // password: X
+	own                 // password: X, alone on its line, in a cell or in a list
+)
+
+// A reader reads text from a position on, up to an end.
+type reader struct {
+	text string
+	i    int
+	end  int
+}
+
+func (r *reader) rest() string { return r.text[r.i:r.end] }
+
+func (r *reader) peek() byte {
+	if r.i < r.end {
+		return r.text[r.i]
+	}
+	return 0
+}
+
+// skip skips bytes of set.
+func (r *reader) skip(set string) {
+	for r.i < r.end && strings.IndexByte(set, r.text[r.i]) >= 0 {
+		r.i++
+	}
+}
+
+// blanks skips spaces, also those of other scripts.
+func (r *reader) blanks() {
+	for {
+		r.skip(" \t")
+		if !r.take("\u00a0") && !r.take("\u3000") && !r.take("\u202f") {
+			return
+		}
+	}
+}
+
+// take skips s, if it is next.
+func (r *reader) take(s string) bool {
+	if strings.HasPrefix(r.rest(), s) {
+		r.i += len(s)
+		return true
+	}
+	return false
+}
+
+// takeAny skips the first of all that is next.
+func (r *reader) takeAny(all []string) bool {
+	for _, s := range all {
+		if r.take(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeWord skips the first of all that is next and not continued by a letter. Letters of
+// ASCII are compared without case; all is in lower case.
+func (r *reader) takeWord(all []string) bool {
+	first := lower(r.peek())
+	for _, s := range all {
+		if s[0] == first && hasPrefixFold(r.rest(), s) && !r.letterAt(r.i+len(s)) {
+			r.i += len(s)
+			return true
+		}
+	}
+	return false
+}
+
+// letterAt reports whether a letter, a digit or an underscore is at i. Letters of scripts
+// without spaces between words do not count.
+func (r *reader) letterAt(i int) bool {
+	if i >= r.end {
+		return false
+	}
+	if c := r.text[i]; c < utf8.RuneSelf {
+		return isLetter(c) || isDigit(c) || c == '_'
+	}
+	c, _ := utf8.DecodeRuneInString(r.text[i:r.end])
+	return unicode.IsLetter(c) && !isUnspaced(c)
+}
+
+// isUnspaced reports whether c belongs to a script whose words are written without spaces,
+// or with endings joined to words of other scripts, as in Korean.
+func isUnspaced(c rune) bool {
+	return c >= 0x0e00 && c < 0x1100 && (c < 0x0ec0 || c >= 0x1000) || c >= 0x1100 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Khmer)
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if lower(s[i]) != lower(prefix[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// announced returns the values that the word of text[w.start:] announces.
+func announced(words []string, what announces, short bool) func(text string, w span) []span {
+	return func(text string, w span) []span {
+		word := ""
+		for _, s := range words {
+			if len(s) > len(word) && hasPrefixFold(text[w.start:w.end], s) {
+				word = s
+			}
+		}
+		if word == "" {
+			return nil
+		}
+		r := &reader{text, w.start + len(word), w.end}
+		a := announcement{reader: r, what: what, name: span{w.start, r.i}, short: short}
+		return a.values()
+	}
+}
+
+// An announcement is a name for a secret, and what follows it.
+type announcement struct {
+	*reader
+	what  announces
+	name  span
+	short bool // the name is also a part of other words
+	found []span
+}
+
+// nameSuffixes may follow a name that is an identifier.
+var nameSuffixes = []string{"_prod", "_production", "_dev", "_staging", "_test", "_live", "_old", "_new", "_root", "_admin", "_db", "_main", "_backup"}
+
+// values reads on after the name.
+func (a *announcement) values() []span {
+	start := a.name.start
+	if a.short && start > 0 && a.text[start-1] != '_' && a.text[start-1] != '-' && !startsWord(a.text, start) {
+		return nil
+	}
+	if c := a.peek(); c == 's' || c == 'S' {
+		a.i++
+	}
+	if !a.takeWord(nameSuffixes) && a.i+1 < a.end && (a.peek() == '_' || a.peek() == '-' || isDigit(a.peek())) {
+		from := a.i
+		if !isDigit(a.peek()) {
+			a.i++
+		}
+		a.skip("0123456789")
+		if a.i-from > 3 || a.letterAt(a.i) {
+			a.i = from
+		}
+	}
+	last, _ := utf8.DecodeLastRuneInString(a.text[:a.i])
+	if a.letterAt(a.i) && !isUnspaced(last) {
+		return nil
+	}
+	a.name.end = a.i
+	if before(a.text, start, 4) == "--- " && strings.HasPrefix(a.rest(), ": ") { // output of go test
+		return nil
+	}
+	how := a.connect()
+	if how == none {
+		return a.found
+	}
+	a.value(how)
+	return a.found
+}
+
+// startsWord reports whether no letter or digit precedes i.
+func startsWord(text string, i int) bool {
+	c, _ := utf8.DecodeLastRuneInString(text[:i])
+	return i == 0 || !unicode.IsLetter(c) && !unicode.IsDigit(c) || isUnspaced(c)
+}
+
+// add appends a value if it is what is announced.
+func (a *announcement) add(v value) {
+	if s := a.judge(v); s.start < s.end {
+		a.found = append(a.found, s)
+	}
+}
+
+// connect reads what connects the name with its value.
+func (a *announcement) connect() connection {
+	if a.table() {
+		return none
+	}
+	from := a.i
+	closed := a.closing()
+	if closed {
+		from = a.i
+	}
+	how := a.sign()
+	if how == none {
+		if a.i = from; a.qualifier() {
+			from = a.i
+			how = a.sign()
+		}
+	}
+	if how != none {
+		return how
+	}
+	a.i = from
+	return a.withoutSign()
+}
+
+// closing skips quotation marks, brackets and emphasis that end at the end of the name.
+func (a *announcement) closing() bool {
+	from := a.i
+	a.skip("\"'`*_])\\")
+	a.takeAny([]string{"」", "』", "】", "）", "”", "»"})
+	return a.i > from
+}
+
+var wideSigns = []string{"：", "＝", "→", "—", "–", "⇒", "➜"}
+
+// linkingVerbs connect a name with a value.
+var linkingVerbs = []string{
+	"should be", "is", "was", "are", "=", "ist", "war", "lautet", "lauten", "wäre", "est", "sont", "es", "son", "era", "è", "é", "e'", "sono", "são", "zijn", "jest", "brzmi", "är", "er",
+	"теперь", "это", "now",
+}
+
+// adverbs may follow a verb.
+var adverbs = []string{
+	"still", "now", "just", "currently", "set to", "changed to", "reset to", "updated to", "rotated to", "jetzt", "noch", "nun", "désormais", "maintenant", "toujours",
+	"ahora", "agora", "adesso", "ora", "nu", "teraz", "теперь", "simply",
+}
+
+// changes are verbs of a change; the value follows.
+var changes = []string{"set to", "changed to", "reset to", "updated to", "rotated to", "changed it to"}
+
+// sign reads a sign or a verb between a name and a value.
+func (a *announcement) sign() connection {
+	a.skip("*_`")
+	a.blanks()
+	from := a.i
+	switch {
+	case a.takeAny([]string{"===", "!==", "==", "!=", "::", "=~", ":\\", "://"}):
+		if a.i == from+2 && a.text[from] == '=' && a.peek() == ' ' { // password == X, in a note
+			return sign
+		}
+		return none
+	case a.takeAny([]string{":=", "=>", "->", "||"}):
+		return sign
+	case a.peek() == ':' || a.peek() == '=':
+		a.i++
+		return sign
+	case a.peek() == ',' && a.inCall():
+		a.i++
+		return sign
+	case a.takeAny(wideSigns):
+		return sign
+	case a.take("- ") && a.i > from && from > a.name.end:
+		return sign
+	case a.peek() == '>' && a.isElement():
+		a.i++
+		return sign
+	case a.take("..."):
+		a.skip(".")
+		return sign
+	case a.peek() == '|' && a.inRow():
+		a.i++
+		return sign
+	}
+	if a.take("'s ") || a.take("’s ") {
+		return verb
+	}
+	if from > a.name.end || a.spaceless() {
+		a.i = from
+		if a.takeCJKVerb() {
+			return verb
+		}
+	}
+	if from == a.name.end {
+		return none
+	}
+	if a.takeWord(changes) {
+		return verb
+	}
+	if a.takeWord([]string{"to"}) { // Polish; the password was set to
+		if hasPrefixFold(a.text[a.name.start:], "has") || hasPrefixFold(a.text[a.name.start:], "kod") || isChanged(before(a.text, a.name.start, 60)) {
+			return verb
+		}
+		return none
+	}
+	if !a.takeWord(linkingVerbs) {
+		return none
+	}
+	a.blanks()
+	for a.takeWord(adverbs) {
+		a.blanks()
+	}
+	if a.peek() == ':' {
+		a.i++
+	}
+	return verb
+}
+
+// spaceless reports whether the name is of a script without spaces between words.
+func (a *announcement) spaceless() bool {
+	c, _ := utf8.DecodeRuneInString(a.text[a.name.start:a.name.end])
+	return isUnspaced(c) || a.i < a.end && a.text[a.i] >= utf8.RuneSelf
+}
+
+var cjkVerbs = []string{
+	"是：", "是:", "是", "为：", "为:", "为", "為", "改为", "改成", "改為", "设为", "设置为", "码是", "码为", "码：", "码:", "コードは", "コード：", "コード:", "は、", "は：", "は", "が", "＝",
+	"번호는", "번호:", "는", "은", "이", "가", "：", ":", "號是", "号は", "号：", "号:",
+}
+
+// takeCJKVerb skips a verb or a particle of Chinese, Japanese or Korean.
+func (a *announcement) takeCJKVerb() bool {
+	a.blanks()
+	if !a.takeAny(cjkVerbs) {
+		return false
+	}
+	a.blanks()
+	return true
+}
+
+// inCall reports whether the name is a string among the arguments of a call, as in
+// define('DB_PASSWORD', 'X').
+func (a *announcement) inCall() bool {
+	start := nameStart(a.text, a.name.start)
+	if start < 2 || strings.IndexByte(`"'`, a.text[start-1]) < 0 || a.i == 0 || a.text[a.i-1] != a.text[start-1] {
+		return false
+	}
+	rest := strings.TrimLeft(a.text[a.i+1:a.end], " ")
+	return strings.HasSuffix(a.text[:start-1], "define(") && rest != "" && strings.IndexByte(`"'`, rest[0]) >= 0
+}
+
+// isElement reports whether the name is that of an XML element with a text.
+func (a *announcement) isElement() bool {
+	start := nameStart(a.text, a.name.start)
+	if start == 0 || a.text[start-1] != '<' {
+		return false
+	}
+	i := strings.IndexAny(a.text[a.i:a.end], "<\n")
+	return i >= 0 && strings.HasPrefix(a.text[a.i+i:], "</")
+}
+
+// inRow reports whether the line of the name is a row of a table, or begins with the name.
+func (a *announcement) inRow() bool {
+	line := strings.TrimLeft(before(a.text, a.name.start, readReach), " \t>-*_`")
+	return line == "" || line[0] == '|'
+}
+
+// prepositions begin what the password is for.
+var prepositions = []string{
+	"for", "of", "on", "at", "in", "from", "to", "für", "fürs", "im", "vom", "von", "am", "zum", "zur", "der", "des", "para", "del", "de la", "de", "do", "da", "das", "dos", "pour", "du", "des", "d'", "de l'",
+	"della", "dell'", "di", "per", "van", "voor", "op", "от", "для", "к", "на", "карты", "karty", "na", "dla",
+}
+
+// networks are words for a wireless network, also directly after the name of its key.
+var networks = []string{"wi-fi", "wifi", "wlan", "вайфай", "sieci", "сети", "réseau"}
+
+// qualifier skips what the password is for, "for the router" or "(admin)", before a sign
+// or a verb.
+func (a *announcement) qualifier() bool {
+	from := a.i
+	a.blanks()
+	if a.peek() == '(' || strings.HasPrefix(a.rest(), "（") {
+		n := strings.IndexAny(a.rest(), ")）\n")
+		if n < 0 || n > 60 || a.rest()[n] == '\n' {
+			a.i = from
+			return false
+		}
+		_, size := utf8.DecodeRuneInString(a.rest()[n:])
+		a.i += n + size
+		return true
+	}
+	if a.takeWord(networks) {
+		at := a.i
+		how := a.sign()
+		if a.i = at; how != none {
+			return true
+		}
+	} else if !a.takeWord(prepositions) && !a.elided() {
+		a.i = from
+		return false
+	}
+	for range 7 { // words
+		a.blanks()
+		start := a.i
+		for a.i < a.end && !isSpace(a.text[a.i]) && strings.IndexByte(",;!?\"<>|=", a.text[a.i]) < 0 {
+			if a.text[a.i] == ':' && (a.i+1 == a.end || isSpace(a.text[a.i+1])) || strings.HasPrefix(a.rest(), "：") {
+				break
+			}
+			a.i++
+		}
+		if a.i == start {
+			break
+		}
+		at := a.i
+		how := a.sign()
+		if a.i = at; how != none {
+			return true
+		}
+	}
+	a.i = from
+	return false
+}
+
+// elided reports whether a word with an elided article follows, and skips to it: de l'alarme.
+func (a *announcement) elided() bool {
+	for _, p := range []string{"de l'", "de l’", "dell'", "dell’", "d'", "d’", "all'"} {
+		if hasPrefixFold(a.rest(), p) {
+			a.i += len(p)
+			return true
+		}
+	}
+	return false
+}
+
+// introductions are words before "password X" after which X is the password.
+var introductions = []string{"with", "use", "using", "try", "enter", "mit", "avec", "con", "com", "met", "z", "с", "using the", "with the", "mit dem", "avec le", "con la", "com a", "temporary", "use the",
+	"用", "以", "user", "and", "und", "et", "y", "e", "en", "и", ",", "，", "、", "/", "(", ":", "：", "+"}
+
+// withoutSign reads on after a name that no sign follows.
+func (a *announcement) withoutSign() connection {
+	from := a.i
+	a.skip("*_")
+	a.blanks()
+	if a.peek() == '\r' || a.peek() == '\n' {
+		return a.below()
+	}
+	if strings.HasPrefix(a.text[:nameStart(a.text, a.name.start)], "--") || strings.HasPrefix(a.text[nameStart(a.text, a.name.start):], "--") {
+		return preceded
+	}
+	if strings.Contains(a.text[from:a.i], "\t") {
+		return sign
+	}
+	if start := nameStart(a.text, a.name.start); start > 0 && a.text[start-1] == '$' || a.name.start > 0 && a.text[a.name.start-1] == '.' {
+		return none // a variable
+	}
+	if a.i == from && !a.spaceless() && !(a.i < a.end && strings.HasPrefix(a.rest(), "“")) {
+		return none
+	}
+	words := strings.TrimRight(before(a.text, nameStart(a.text, a.name.start), 40), " \t\u00a0\"'`*")
+	if name := a.text[a.name.start:a.name.end]; strings.HasSuffix(name, "łem") || strings.HasSuffix(name, "ем") { // with a password
+		return preceded
+	}
+	for _, c := range introductions {
+		if n := len(words) - len(c); n >= 0 && strings.EqualFold(words[n:], c) && (c[0] < 'a' || startsWord(words, n)) {
+			return preceded
+		}
+	}
+	if a.text[a.name.start] >= utf8.RuneSelf && a.spaceless() {
+		return preceded
+	}
+	return adjacent
+}
+
+// below reads the end of a line, if the name is all that is on it, and leaves the value
+// on a line below.
+func (a *announcement) below() connection {
+	line := strings.TrimLeft(before(a.text, a.name.start, 80), " \t*_-+`")
+	isHeading := strings.HasPrefix(line, "#")
+	isTerm := strings.HasPrefix(strings.TrimLeft(a.rest(), "\r\n"), ": ")
+	if strings.Count(line, " ") > 4 || !isHeading && !isTerm {
+		return none
+	}
+	return sign
+}
+
+// value reads the value, which may be on a line below.
+func (a *announcement) value(how connection) {
+	lines := 0
+	a.skip("*_")
+	a.blanks()
+	if how >= sign {
+		for _, s := range []string{"|-", "|", ">-", ">"} { // blocks of YAML
+			if a.take(s + "\n") {
+				lines++
+				break
+			}
+		}
+		lines += a.lineEnds()
+	}
+	if lines > 2 {
+		return
+	}
+	if lines > 0 {
+		a.itemMark()
+		a.add(a.token(own, true))
+		return
+	}
+	if a.what == aLogin && !a.user() {
+		return
+	}
+	from := a.i
+	a.add(a.token(how, false))
+	if a.i = from; len(a.found) > 0 || how >= verb || !a.takeWord(prepositions) && !a.takeWord(networks) {
+		return
+	}
+	for range 4 { // password for the router X
+		a.blanks()
+		if a.add(a.token(adjacent, false)); len(a.found) > 0 || strings.IndexByte(".,;:\n", a.text[a.i-1]) >= 0 {
+			return
+		}
+	}
+}
+
+// lineEnds skips line ends and the blanks before, between and after them, and returns how
+// many there are.
+func (a *announcement) lineEnds() int {
+	n := 0
+	for {
+		a.blanks()
+		if a.peek() == '\r' {
+			a.i++
+		}
+		if a.peek() != '\n' {
+			return n
+		}
+		a.i++
+		n++
+	}
+}
+
+// itemMark skips what begins a line in a list, a quotation or a block of code.
+func (a *announcement) itemMark() {
+	if a.take("```") {
+		for a.i < a.end && a.text[a.i] != '\n' {
+			a.i++
+		}
+		a.lineEnds()
+		return
+	}
+	a.take("> ")
+	if !a.takeAny([]string{"- ", "* ", "+ ", ": ", "• "}) {
+		from := a.i
+		a.skip("0123456789")
+		if a.i == from || !a.takeAny([]string{". ", ") "}) {
+			a.i = from
+		}
+	}
+	a.blanks()
+}
+
+// user skips a user name and the separator after it, and reports whether they are there.
+func (a *announcement) user() bool {
+	a.skip("\"`'*“")
+	from := a.i
+	for a.i < a.end && (isNameByte(a.text[a.i]) || strings.IndexByte("@+", a.text[a.i]) >= 0) {
+		a.i++
+	}
+	if a.i < from+2 {
+		return false
+	}
+	a.skip("\"`'*”")
+	a.blanks()
+	if !a.takeAny([]string{"/", ":", "|", ",", "，", "、", "／", "："}) {
+		return false
+	}
+	a.blanks()
+	return true
+}
+
+// A value is what may be a password.
+type value struct {
+	span
+	how    connection
+	quoted bool
+	code   bool // in a code span or typographic quotation marks
+	alone  bool // nothing else is on its line or in its cell
+}
+
+// quotePairs are quotation marks and brackets around a value.
+var quotePairs = [][2]string{
+	{"\\\"", "\\\""}, {"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"„", "”"}, {"‘", "’"}, {"‚", "‘"}, {"«", "»"}, {"‹", "›"}, {"「", "」"}, {"『", "』"}, {"【", "】"}, {"《", "》"},
+}
+
+// token reads a value: a text in quotation marks, or up to white space.
+func (a *announcement) token(how connection, below bool) value {
+	a.skip("*_")
+	a.blanks()
+	for _, q := range quotePairs {
+		if !strings.HasPrefix(a.rest(), q[0]) {
+			continue
+		}
+		start := a.i + len(q[0])
+		line := a.text[start:a.end]
+		if n := strings.IndexByte(line, '\n'); n >= 0 {
+			line = line[:n]
+		}
+		inside := strings.TrimPrefix(line, " ")
+		n := strings.Index(inside, q[1])
+		if n < 0 {
+			continue
+		}
+		start += len(line) - len(inside)
+		code := q[0] == "`" || q[0] == `"` || q[0][0] >= utf8.RuneSelf
+		return value{span{start, start + len(strings.TrimRight(inside[:n], " \u00a0"))}, how, true, code, below || a.isRest(start+n+len(q[1]))}
+	}
+	start := a.i
+	row := strings.HasPrefix(strings.TrimLeft(before(a.text, start, readReach), " >"), "|")
+	for a.i < a.end && a.i-start <= maxPassword {
+		c, size := utf8.DecodeRuneInString(a.rest())
+		if endsValue(c) || c == '|' && row || c == '\'' && a.i > start && a.text[start-1] == '\'' || c == '\\' && a.isEscape() {
+			break
+		}
+		a.i += size
+	}
+	s := trimPassword(a.text, span{start, a.i})
+	return value{s, how, false, false, a.isRest(s.end) && (below || a.isLineName())}
+}
+
+// endsValue reports whether a value without quotation marks ends before c.
+func endsValue(c rune) bool {
+	if c < utf8.RuneSelf {
+		return isSpace(byte(c)) || strings.IndexByte("\"`<>", byte(c)) >= 0
+	}
+	return unicode.IsSpace(c) || isUnspaced(c) || unicode.In(c, unicode.Po, unicode.Pe, unicode.Pf, unicode.Pi, unicode.Ps, unicode.Pd)
+}
+
+// isEscape reports whether an escape sequence for white space or a quotation mark is next.
+func (a *announcement) isEscape() bool {
+	return a.i+1 < a.end && strings.IndexByte("nrt\"'", a.text[a.i+1]) >= 0
+}
+
+// isRest reports whether nothing but marks is between i and the end of the line or the cell.
+func (a *announcement) isRest(i int) bool {
+	rest := strings.TrimLeft(a.text[i:min(len(a.text), i+20)], " \t*_`.,;\"'")
+	return rest == "" || strings.IndexByte("\r\n|", rest[0]) >= 0 || strings.HasPrefix(rest, "\\\n")
+}
+
+// isLineName reports whether nothing but marks is before the name on its line or in its
+// cell, and at most a few words.
+func (a *announcement) isLineName() bool {
+	line := before(a.text, a.name.start, 60)
+	line = line[strings.LastIndexByte(line, '|')+1:]
+	return strings.Count(strings.Trim(line, " \t-*_`>#"), " ") < 2 && strings.IndexAny(line, "=(){};,") < 0
+}
+
+// table reads the values of a column whose head is the name. It reports whether the name
+// is the head of a column.
+func (a *announcement) table() bool {
+	line := before(a.text, a.name.start, readReach)
+	if strings.IndexByte(line, '|') < 0 {
+		return false
+	}
+	n := strings.IndexByte(a.rest(), '\n')
+	if n < 0 {
+		return false
+	}
+	rows := a.rest()[n+1:]
+	delimiter, rows, _ := strings.Cut(rows, "\n")
+	if !isDelimiterRow(delimiter) {
+		return false
+	}
+	cell := strings.TrimLeft(a.rest()[:n], " \t*_`")
+	if cell != "" && cell[0] != '|' && cell[0] != '\r' && cell[0] != '(' {
+		return true // a longer name
+	}
+	column := strings.Count(line, "|")
+	at := a.end - len(rows)
+	for range 12 {
+		row, rest, whole := strings.Cut(rows, "\n")
+		if strings.Count(row, "|") < 2 || !strings.HasPrefix(strings.TrimLeft(row, " "), "|") {
+			break
+		}
+		start := 0
+		for range column {
+			i := strings.IndexByte(row[start:], '|')
+			if i < 0 {
+				return true
+			}
+			start += i + 1
+		}
+		end := strings.IndexByte(row[start:], '|')
+		if end < 0 && !whole {
+			break
+		}
+		r := *a.reader
+		r.i, r.end = at+start, at+len(row)
+		if end >= 0 {
+			r.end = at + start + end
+		}
+		in := announcement{reader: &r, what: a.what, name: a.name}
+		v := in.token(own, false)
+		v.alone = strings.Trim(a.text[v.end:r.end], " \t`*_\"'") == ""
+		a.add(v)
+		at, rows = at+len(row)+1, rest
+	}
+	return true
+}
+
+// isDelimiterRow reports whether s is the line between head and body of a table.
+func isDelimiterRow(s string) bool {
+	return strings.Contains(s, "--") && strings.Contains(s, "|") && strings.Trim(s, "|-: \t\r") == ""
+}

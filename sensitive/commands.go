@@ -1,0 +1,69 @@
+package sensitive
+
+import "strings"
+
+// argument is a value of a command, with or without quotation marks.
+const argument = `("[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"'` + "`" + `|;&<>]{4,})`
+
+// commands take a password as an argument. The pattern is what stands between the name of
+// the command and the password.
+var commands = []struct {
+	names   []string
+	pattern string
+}{
+	{[]string{"mysql", "mariadb"}, `(?:mysql|mariadb)[\w-]*[ \t][^\n|;]*?-p` + argument},
+	{[]string{"redis-cli", "valkey-cli"}, `(?:redis|valkey)-cli[ \t][^\n|;]*?(?:-a|--pass)[ \t]+` + argument},
+	{[]string{"docker login", "podman login", "registry login", "nerdctl login", "az login", "cf login", "oc login"}, `login[ \t][^\n|;]*?-p[ \t]+` + argument},
+	{[]string{"mongo"}, `mongo(?:sh|dump|restore|export|import)?[ \t][^\n|;]*?-p[ \t]*` + argument},
+	{[]string{"ldap"}, `ldap(?:search|modify|add|delete|whoami|passwd)[ \t][^\n|;]*?-w[ \t]*` + argument},
+	{[]string{"net use"}, `(?i)net use[ \t][^\n|;]*?/user:\S+[ \t]+` + argument},
+	{[]string{"net user"}, `(?i)net user[ \t]+[\w.-]+[ \t]+` + argument},
+	{[]string{"chpasswd"}, `echo[ \t]+(?:-n[ \t]+)?["']?[\w.-]+:([^\s"']{4,})["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd`},
+	{[]string{"htpasswd"}, `htpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+[\w.@-]+[ \t]+` + argument},
+	{[]string{"htpasswd"}, `htpasswd[ \t]+-\w*n\w*b\w*[ \t]+[\w.@-]+[ \t]+` + argument},
+	{[]string{"pass:"}, `-(?:passin|passout|password|pass|k)[ \t]+["']?pass:` + argument},
+	{[]string{"identified by"}, `(?i)identified by (?:password )?("[^"\n]{4,}"|'[^'\n]{4,}')`},
+	{[]string{"wifi:"}, `(?i)WIFI:(?:[A-OQ-Z]:[^;\s]*;)*P:((?:\\.|[^;\s\\]){4,});`},
+	{[]string{":5432:", ":5433:", ":6432:", ":*:"}, `[\w.*/-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*@-]+:([^\s:"'<>` + "`" + `]{4,})`}, // .pgpass
+	{[]string{"sqlcmd", "ipmitool"}, `(?:sqlcmd|ipmitool)[ \t][^\n|;]*?-P[ \t]*` + argument},
+	{[]string{"sqlplus"}, `sqlplus[ \t]+(?:-\w+[ \t]+)*[\w.-]+/([^\s"'@/]{4,})@`},
+	{[]string{"smbclient", "mount.cifs", "rpcclient"}, `(?:smbclient|mount\.cifs|rpcclient)[ \t][^\n|;]*?-U[ \t]*["']?[\w.\\/-]+%([^\s"']{4,})`},
+	{[]string{"xfreerdp", "cmdkey"}, `(?:xfreerdp|cmdkey)[ \t][^\n|;]*?/p(?:ass)?:` + argument},
+	{[]string{"-storepass", "-keypass"}, `-(?:store|key)pass[ \t]+` + argument},
+	{[]string{"wpa_passphrase"}, `wpa_passphrase[ \t]+("[^"\n]+"|\S+)[ \t]+` + argument},
+	{[]string{"lftp"}, `lftp[ \t][^\n|;]*?-u[ \t]+["']?[\w.@-]+,([^\s"']{4,})`},
+}
+
+// commandRules returns the rules for passwords that are arguments of commands, or that
+// the form of a file or a statement makes known.
+func commandRules() []*rule {
+	var rules []*rule
+	for _, c := range commands {
+		r := &rule{kind: "password", keywords: c.names, pattern: c.pattern, reach: 250, refine: refineArgument, generic: true}
+		if strings.HasPrefix(c.pattern, "wpa_passphrase") {
+			r.group = 2
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// refineArgument accepts an argument that can be a password, without quotation marks.
+func refineArgument(text string, s span) span {
+	if q := text[s.start]; (q == '"' || q == '\'') && s.end-s.start > 2 && text[s.end-1] == q {
+		s.start, s.end = s.start+1, s.end-1
+	} else {
+		s = trimPassword(text, s)
+		for i, c := range text[s.start:s.end] { // a wide mark, or a word of a script without spaces
+			if i > 0 && endsValue(c) {
+				s.end = s.start + i
+				break
+			}
+		}
+	}
+	found := text[s.start:s.end]
+	if len(found) < 4 || isTrivial(found) || isCode(found) || strings.IndexByte("$-<%{:", found[0]) >= 0 || strings.Trim(found, "0123456789.:") == "" {
+		return span{}
+	}
+	return s
+}
