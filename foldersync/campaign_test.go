@@ -22,10 +22,8 @@ import (
 	"memento/test/proctest"
 )
 
-const childVariable = "FOLDERSYNC_CHILD"
-
 func TestMain(m *testing.M) {
-	proctest.Main(childVariable, syncForever)
+	proctest.Main(syncForever)
 	os.Exit(m.Run())
 }
 
@@ -243,7 +241,7 @@ func TestWritersAndKills(t *testing.T) {
 	}
 	start, done := time.Now(), map[string]int{}
 	for range kills {
-		c := proctest.Start(t, childVariable, childTask{p.dir, p.state, database, "host"})
+		c := proctest.Start(t, childTask{p.dir, p.state, database, "host"})
 		// It is killed some time after it has done something.
 		for n := rand.IntN(20); c.Lines.Scan(); n-- {
 			done[c.Lines.Text()]++

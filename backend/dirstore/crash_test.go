@@ -11,6 +11,7 @@ import (
 
 	"memento"
 	"memento/test/longtest"
+	"memento/test/proctest"
 	"memento/test/race"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,7 +103,7 @@ func crashAt(t *testing.T, task childTask, list []memento.Change) (died bool) {
 		s.do(err)
 	}
 	task.Kind, task.Base, task.Store = "die", s.base, s.store
-	died = startChild(t, task).Died(t)
+	died = proctest.Start(t, task).Died(t)
 	if task.Nth%2 == 0 {
 		s.b = alive
 	} else {
@@ -187,7 +188,7 @@ func TestCrashAdopting(t *testing.T) {
 			s.write("dir/new", "added")
 			s.do(os.Remove(s.file("b")))
 			s.do(os.Rename(s.file("c"), s.file("d")))
-			if !startChild(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: adoption, Step: step, Nth: 1}).Died(t) {
+			if !proctest.Start(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: adoption, Step: step, Nth: 1}).Died(t) {
 				t.Fatal("the process lives")
 			}
 			s.b = s.open(nil)
@@ -214,7 +215,7 @@ func TestCrashDeletingStore(t *testing.T) {
 					s.put("/a", "kept?")
 				}
 				s.do(s.b.Close())
-				if !startChild(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: deleteStore, Step: step, Nth: 1}).Died(t) {
+				if !proctest.Start(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: deleteStore, Step: step, Nth: 1}).Died(t) {
 					t.Fatal("the process lives")
 				}
 				s.b = s.open(nil)

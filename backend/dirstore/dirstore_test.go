@@ -37,7 +37,7 @@ func harness() storetest.Harness {
 // TestMain lets the test binary also be the process that dies, or that makes changes by
 // hand, in tests of this package.
 func TestMain(m *testing.M) {
-	proctest.Main(taskEnv, childTask.do)
+	proctest.Main(childTask.do)
 	storetest.Main(m, harness())
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/test/proctest"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -257,7 +258,7 @@ func TestRacingLinks(t *testing.T) {
 			}
 			s.put("/dir/a", "mine")
 			s.put("/dir/sub/a", "mine")
-			swapper := startChild(t, childTask{Kind: "swap", Base: s.base, Path: s.file(target), Outside: outside})
+			swapper := proctest.Start(t, childTask{Kind: "swap", Base: s.base, Path: s.file(target), Outside: outside})
 			if !swapper.Lines.Scan() {
 				t.Fatal("the other process did not start")
 			}

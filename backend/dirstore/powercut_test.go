@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memento"
+	"memento/test/proctest"
 	"memento/test/race"
 )
 
@@ -60,7 +61,7 @@ func TestPowerCut(t *testing.T) {
 					memento.Put{Path: "/dir/c", Content: "c"}, memento.Put{Path: "/dir/sub/c", Content: "c"})
 				s.do(s.b.Close())
 				after := expected(t, s, all[name])
-				died := startChild(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: name, Step: step, Nth: 1}).Died(t)
+				died := proctest.Start(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: name, Step: step, Nth: 1}).Died(t)
 				cutPower(s, behind)
 				s.b = s.open(nil)
 				s.holds(after)
@@ -227,7 +228,7 @@ func TestDirtyIsFinished(t *testing.T) {
 		s.do(err)
 	}
 	s.do(s.b.Close())
-	if !startChild(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: "delete", Step: "committed", Nth: 1}).Died(t) {
+	if !proctest.Start(t, childTask{Kind: "die", Base: s.base, Store: s.store, Scenario: "delete", Step: "committed", Nth: 1}).Died(t) {
 		t.Fatal("the process lives")
 	}
 	s.b = alive

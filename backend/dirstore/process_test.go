@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"testing"
 	"time"
 
 	"memento"
 	"memento/test/proctest"
 )
-
-// taskEnv is the environment variable with a child process's task.
-const taskEnv = "MEMENTO_DIRSTORE_TASK"
 
 // A childTask is what a child process does.
 type childTask struct {
@@ -38,11 +34,6 @@ func (t childTask) do() error {
 		return t.restore()
 	}
 	return fmt.Errorf("no such task: %+v", t)
-}
-
-func startChild(t testing.TB, task childTask) *proctest.Child {
-	t.Helper()
-	return proctest.Start(t, taskEnv, task)
 }
 
 // die makes changes, and kills itself at a step.

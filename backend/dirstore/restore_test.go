@@ -223,7 +223,7 @@ func TestRestoreRefuses(t *testing.T) {
 
 	// While a process has it open.
 	b := r.open(nil)
-	c := startChild(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup})
+	c := proctest.Start(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup})
 	if err := c.Wait(); err == nil || !strings.Contains(c.Errs.String(), backend.ErrInUse.Error()) {
 		t.Errorf("in use: %v, %s", err, c.Errs.String())
 	}
@@ -243,7 +243,7 @@ func TestRestoreKilled(t *testing.T) {
 		t.Run("replacing/"+step, func(t *testing.T) {
 			t.Parallel()
 			r := newRestoration(t)
-			if !startChild(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup, Step: step}).Died(t) {
+			if !proctest.Start(t, childTask{Kind: "restore", Base: r.base, Backup: r.backup, Step: step}).Died(t) {
 				t.Fatal("the process lives")
 			}
 			want := []string{"backup", "memory", "memory.restoring"}
@@ -269,7 +269,7 @@ func TestRestoreKilled(t *testing.T) {
 			t.Parallel()
 			r := newRestoration(t)
 			base := filepath.Join(r.dir, "new")
-			if !startChild(t, childTask{Kind: "restore", Base: base, Backup: r.backup, Step: step}).Died(t) {
+			if !proctest.Start(t, childTask{Kind: "restore", Base: base, Backup: r.backup, Step: step}).Died(t) {
 				t.Fatal("the process lives")
 			}
 			b, err := Open(t.Context(), base, nil)

@@ -17,6 +17,7 @@ import (
 	"memento"
 	"memento/backend"
 	"memento/backend/sqlitestore"
+	"memento/test/proctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -124,7 +125,7 @@ func TestBackupUnderWriters(t *testing.T) {
 		defer mu.Unlock()
 		acknowledged = append(acknowledged, ids...)
 	}
-	c := startChild(t, childTask{Kind: "write", Path: path, Store: store})
+	c := proctest.Start(t, childTask{Kind: "write", Path: path, Store: store})
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {

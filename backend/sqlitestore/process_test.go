@@ -3,15 +3,11 @@ package sqlitestore_test
 import (
 	"context"
 	"fmt"
-	"testing"
 
 	"memento"
 	"memento/backend/sqlitestore"
 	"memento/test/proctest"
 )
-
-// taskEnv holds, in a child process, the task it is there for.
-const taskEnv = "MEMENTO_SQLITESTORE_TASK"
 
 // A childTask is what a child process does.
 type childTask struct {
@@ -33,11 +29,6 @@ func (t childTask) do() error {
 		return t.restore()
 	}
 	return fmt.Errorf("no such task: %+v", t)
-}
-
-func startChild(t testing.TB, task childTask) *proctest.Child {
-	t.Helper()
-	return proctest.Start(t, taskEnv, task)
 }
 
 // write writes pairs, and says which are acknowledged, until its input ends.

@@ -142,7 +142,7 @@ func TestRestoreReplaces(t *testing.T) {
 // What a process that died has left in the log is in the database that is kept.
 func TestRestoreKeepsTheLog(t *testing.T) {
 	p := newPlace(t)
-	c := startChild(t, childTask{Kind: "write", Path: p.path, Store: p.old})
+	c := proctest.Start(t, childTask{Kind: "write", Path: p.path, Store: p.old})
 	var last memento.VersionID
 	for range 50 {
 		if !c.Lines.Scan() {
@@ -179,12 +179,12 @@ func TestRestoreInUse(t *testing.T) {
 			}
 		}
 	}
-	c := startChild(t, childTask{Kind: "hold", Path: p.path})
+	c := proctest.Start(t, childTask{Kind: "hold", Path: p.path})
 	if !c.Lines.Scan() {
 		t.Fatal(c.Errs.String())
 	}
 	refused("idle")
-	writing := startChild(t, childTask{Kind: "write", Path: p.path, Store: p.old})
+	writing := proctest.Start(t, childTask{Kind: "write", Path: p.path, Store: p.old})
 	if !writing.Lines.Scan() {
 		t.Fatal(writing.Errs.String())
 	}
@@ -210,7 +210,7 @@ func TestRestoreInUse(t *testing.T) {
 // process has it open.
 func TestRestoreReplacesDamaged(t *testing.T) {
 	p := newPlace(t)
-	c := startChild(t, childTask{Kind: "hold", Path: p.path})
+	c := proctest.Start(t, childTask{Kind: "hold", Path: p.path})
 	if !c.Lines.Scan() {
 		t.Fatal(c.Errs.String())
 	}
@@ -314,7 +314,7 @@ func TestRestoreKilled(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			if !startChild(t, childTask{Kind: "restore", Path: p.path, Backup: p.backup, Step: step}).Died(t) {
+			if !proctest.Start(t, childTask{Kind: "restore", Path: p.path, Backup: p.backup, Step: step}).Died(t) {
 				t.Fatal("the child was not killed")
 			}
 			want := p.old

@@ -37,7 +37,7 @@ func harness() storetest.Harness {
 
 // TestMain lets the test binary also be the other process in tests of backups.
 func TestMain(m *testing.M) {
-	proctest.Main(taskEnv, childTask.do)
+	proctest.Main(childTask.do)
 	storetest.Main(m, harness())
 }
 

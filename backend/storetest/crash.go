@@ -10,6 +10,7 @@ import (
 
 	"memento"
 	"memento/test/longtest"
+	"memento/test/proctest"
 	"memento/test/race"
 )
 
@@ -32,7 +33,7 @@ func processes(e *env) {
 	acknowledged := make([][]string, children)
 	var wg sync.WaitGroup
 	for i := range children {
-		c := start(e, task{Kind: "insert", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", i)})
+		c := proctest.Start(e, task{Kind: "insert", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", i)})
 		wg.Go(func() {
 			for c.Lines.Scan() {
 				acknowledged[i] = append(acknowledged[i], c.Lines.Text())
@@ -70,7 +71,7 @@ func killed(e *env) {
 		if err := e.b.Close(); err != nil {
 			e.Fatal(err)
 		}
-		c := start(e, task{Kind: "write", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", n)})
+		c := proctest.Start(e, task{Kind: "write", Dir: e.dir, Store: e.store, Name: fmt.Sprint("child ", n)})
 		var acknowledged []string
 		for range 1 + r.IntN(60) {
 			if !c.Lines.Scan() {

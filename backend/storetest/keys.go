@@ -15,6 +15,7 @@ import (
 
 	"memento"
 	"memento/apikey"
+	"memento/test/proctest"
 )
 
 // keys tests a backend that keeps API keys.
@@ -395,7 +396,7 @@ func keysClosedAndCancelled(e *env) {
 // keysOfTheKilled has a process add keys and revoke every second one, and kills it. Its
 // acknowledged changes must be visible here at once, and stay.
 func keysOfTheKilled(e *env) {
-	c := start(e, task{Kind: "keys", Dir: e.dir, Store: e.store, Name: "child"})
+	c := proctest.Start(e, task{Kind: "keys", Dir: e.dir, Store: e.store, Name: "child"})
 	revoked := map[string]bool{} // by secret
 	for len(revoked) < 40 && c.Lines.Scan() {
 		secret, done, _ := strings.Cut(c.Lines.Text(), " ")

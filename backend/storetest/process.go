@@ -14,9 +14,6 @@ import (
 	"memento/test/proctest"
 )
 
-// taskEnv holds the task of a child process.
-const taskEnv = "MEMENTO_STORETEST_TASK"
-
 // A task is what a child process is to do in a store.
 type task struct {
 	Kind  string // insert, write or keys
@@ -29,7 +26,7 @@ type task struct {
 // no goroutine outlives them. In the child processes that tests of shared backends start
 // from the test binary, it runs their task.
 func Main(m *testing.M, h Harness) {
-	proctest.Main(taskEnv, func(t task) error { return t.run(h) })
+	proctest.Main(func(t task) error { return t.run(h) })
 	h.verify(m)
 }
 
@@ -133,9 +130,4 @@ func (t task) write(ctx context.Context, s *memento.Store, caller int) error {
 			return err
 		}
 	}
-}
-
-func start(t testing.TB, k task) *proctest.Child {
-	t.Helper()
-	return proctest.Start(t, taskEnv, k)
 }

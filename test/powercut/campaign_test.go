@@ -169,7 +169,7 @@ func killAt(child *proctest.Child, cut <-chan struct{}) {
 // start starts a process with room for long reports.
 func (c *campaign) start(k task) *proctest.Child {
 	c.Helper()
-	child := proctest.Start(c, taskEnv, k)
+	child := proctest.Start(c, k)
 	child.Lines.Buffer(nil, 64<<20)
 	return child
 }

@@ -21,8 +21,6 @@ import (
 	"memento/test/proctest"
 )
 
-const taskEnv = "MEMENTO_POWERCUT_TASK"
-
 const (
 	writers  = 8 // of the store default; two others have stores of their own
 	actorID  = "power cuts"

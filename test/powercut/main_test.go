@@ -19,7 +19,7 @@ const isolatedEnv = "MEMENTO_POWERCUT_ISOLATED"
 // TestMain runs the tests in a mount namespace of their own, so that their mounts and loop
 // devices are always released at their end. Without root it also needs a user namespace.
 func TestMain(m *testing.M) {
-	proctest.Main(taskEnv, task.do)
+	proctest.Main(task.do)
 	if os.Getenv(isolatedEnv) != "" {
 		os.Exit(m.Run())
 	}

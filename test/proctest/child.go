@@ -8,14 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"testing"
 )
 
 // Main is called first in a TestMain whose test binary also runs as child processes: in a
-// process started by [Start] with a task in this environment variable, it does the task
-// and exits; otherwise it does nothing.
-func Main[T any](variable string, do func(T) error) {
-	given := os.Getenv(variable)
+// process started by [Start] with a task of type T, it does the task and exits; otherwise
+// it does nothing.
+func Main[T any](do func(T) error) {
+	given := os.Getenv(variable[T]())
 	if given == "" {
 		return
 	}
@@ -31,6 +32,10 @@ func Main[T any](variable string, do func(T) error) {
 	os.Exit(0)
 }
 
+// variable returns the environment variable that has a task of type T. Tasks of different
+// types do not meet in one test binary.
+func variable[T any]() string { return "MEMENTO_TASK_" + reflect.TypeFor[T]().String() }
+
 // A Child is a process with a task.
 type Child struct {
 	*exec.Cmd
@@ -41,7 +46,7 @@ type Child struct {
 
 // Start starts the test binary with a task. It is killed when the test ends, unless the
 // test has ended it.
-func Start[T any](t testing.TB, variable string, task T) *Child {
+func Start[T any](t testing.TB, task T) *Child {
 	t.Helper()
 	given, err := json.Marshal(task)
 	if err != nil {
@@ -52,7 +57,7 @@ func Start[T any](t testing.TB, variable string, task T) *Child {
 		t.Fatal(err)
 	}
 	c := &Child{Cmd: exec.Command(binary)}
-	c.Env = append(os.Environ(), variable+"="+string(given))
+	c.Env = append(os.Environ(), variable[T]()+"="+string(given))
 	c.Stderr = &c.Errs
 	if c.In, err = c.StdinPipe(); err != nil {
 		t.Fatal(err)

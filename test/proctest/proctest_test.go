@@ -14,8 +14,6 @@ import (
 	"time"
 )
 
-const taskEnv = "MEMENTO_PROCTEST_TASK"
-
 // A task is what a child process does.
 type task struct {
 	Kind string
@@ -46,12 +44,12 @@ func (k task) do() error {
 }
 
 func TestMain(m *testing.M) {
-	Main(taskEnv, task.do)
+	Main(task.do)
 	os.Exit(m.Run())
 }
 
 func TestChild(t *testing.T) {
-	c := Start(t, taskEnv, task{"say", `"quoted"`})
+	c := Start(t, task{"say", `"quoted"`})
 	if !c.Lines.Scan() || c.Lines.Text() != `"quoted"` {
 		t.Errorf("it says %q, %s", c.Lines.Text(), &c.Errs)
 	}
@@ -59,14 +57,14 @@ func TestChild(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	c = Start(t, taskEnv, task{"fail", "on purpose"})
+	c = Start(t, task{"fail", "on purpose"})
 	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != 1 || c.Errs.String() != "on purpose\n" {
 		t.Errorf("%v, %s", err, &c.Errs)
 	}
-	if !Start(t, taskEnv, task{Kind: "die"}).Died(t) {
+	if !Start(t, task{Kind: "die"}).Died(t) {
 		t.Error("it did not die")
 	}
-	if Start(t, taskEnv, task{Kind: "end"}).Died(t) {
+	if Start(t, task{Kind: "end"}).Died(t) {
 		t.Error("it died")
 	}
 }
@@ -79,7 +77,7 @@ func program(t *testing.T, kind, text string) (cmd *exec.Cmd, errs *Buffer) {
 		t.Fatal(err)
 	}
 	cmd, errs = exec.Command(binary), &Buffer{}
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s={%q:%q,%q:%q}", taskEnv, "Kind", kind, "Text", text))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s={%q:%q,%q:%q}", variable[task](), "Kind", kind, "Text", text))
 	cmd.Stderr = errs
 	return cmd, errs
 }
