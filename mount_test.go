@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"memento"
 	"memento/backend/memstore"
@@ -126,47 +123,6 @@ func scoped(t testing.TB, backend memento.Backend, limits memento.Limits) (tool 
 		t.Fatal(err)
 	}
 	return tool, user, team
-}
-
-// A mount is to the agent what the root of a store is: every transcript of a tool
-// on one store reads the same below a mount.
-func TestMountsAreLikeRoots(t *testing.T) {
-	// Sentences about /memories itself.
-	of := regexp.MustCompile(`Path must start with /memories|would escape /memories directory|"path": "/memories"\}|longer than 1,024 bytes`)
-	compared := 0
-	for _, file := range transcripts(t) {
-		if strings.HasPrefix(filepath.Base(file), "mounts") {
-			continue
-		}
-		conversation, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := newStage()
-		st.now.mount = "user"
-		st.enter(&scene{mount: "other", spec: memento.StoreSpec{Name: "other"}})
-		st.now = st.stores[0]
-		for i := range conversation.Files {
-			section := &conversation.Files[i]
-			if st.set(t, section) || section.Name != "input" {
-				continue
-			}
-			want := answerText(&conversation.Files[i+1])
-			if of.MatchString(want) || !strings.Contains(string(section.Data), "/memories") {
-				continue
-			}
-			in := strings.ReplaceAll(string(section.Data), "/memories", "/memories/user")
-			r := st.tool(t).Run(t.Context(), []byte(in))
-			got := strings.ReplaceAll(strings.ReplaceAll(r.Content, " (/memories/user)", ""), "/memories/user", "/memories")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s, section %d, answer to %s (-want +got):\n%s", file, i+1, in, diff)
-			}
-			compared++
-		}
-	}
-	if compared < 150 {
-		t.Errorf("only %d answers compared", compared)
-	}
 }
 
 // The name of a mount does not count towards the length of a path.
