@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -185,6 +186,11 @@ func (s *Store) maskChanges(ctx context.Context, changes []Change, r *Receipt) (
 			if err != nil {
 				return nil, err
 			}
+			if i == 0 {
+				if err := k.checkPuts(changes); err != nil {
+					return nil, err
+				}
+			}
 			if err := s.checkSize(ctx, k, c.Path, c.Path, c.Content); err != nil {
 				return nil, err
 			}
@@ -236,6 +242,52 @@ func (s *Store) checkSize(ctx context.Context, k *cachedSettings, from, to Path,
 		return err
 	case err != nil || size > m.Size: // else the limit was lowered
 		return &Error{Op: "put", Path: to, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
+	}
+	return nil
+}
+
+// checkPuts refuses changes that only write, if what they write is more than the store
+// can hold in any case, before it is masked.
+func (k *cachedSettings) checkPuts(changes []Change) error {
+	sizes := make(map[Path]int64, len(changes))
+	for _, c := range changes {
+		put, ok := c.(Put)
+		if !ok { // it can make place for the others
+			return nil
+		}
+		sizes[put.Path] = int64(len(put.Content))
+	}
+	return k.checkSum("put", maps.Values(sizes))
+}
+
+// checkVersions is checkPuts for the memories that an import leaves.
+func (k *cachedSettings) checkVersions(versions []Version) error {
+	sizes := make(map[MemoryID]int64, len(versions))
+	for i := range versions {
+		v := &versions[i]
+		if v.Operation == Deleted || v.Redacted() {
+			delete(sizes, v.Memory)
+		} else {
+			sizes[v.Memory] = int64(len(v.Content))
+		}
+	}
+	return k.checkSum("import", maps.Values(sizes))
+}
+
+// checkSum refuses memories with these sizes if the store could not even hold them if it
+// were empty. The sum may be exceeded a little, since masking can make texts shorter.
+func (k *cachedSettings) checkSum(op string, sizes iter.Seq[int64]) error {
+	var u Usage
+	for size := range sizes {
+		u.Memories++
+		u.Bytes += size
+	}
+	l := k.limits
+	switch {
+	case u.Memories > l.Memories:
+		return &Error{Op: op, Err: &LimitError{Limit: LimitMemories, Max: l.Memories, Want: u.Memories}}
+	case u.Bytes-alwaysMasked > l.Bytes:
+		return &Error{Op: op, Err: &LimitError{Limit: LimitBytes, Max: l.Bytes, Want: u.Bytes}}
 	}
 	return nil
 }
@@ -297,22 +349,24 @@ func (s *Store) checkMove(ctx context.Context, k *cachedSettings, c Move) error 
 	return nil
 }
 
-// maskVersion returns the masked contents of a version that is imported.
-func (s *Store) maskVersion(ctx context.Context, k *cachedSettings, v *Version) (maskedText, error) {
+// checkVersion refuses a version that cannot be imported whatever masking does to its
+// contents.
+func (s *Store) checkVersion(ctx context.Context, k *cachedSettings, v *Version) error {
 	if err := k.masker.checkPath(v.Path); err != nil {
-		return maskedText{}, &Error{Op: "put", Err: err}
+		return &Error{Op: "put", Err: err}
 	}
-	if size := int64(len(v.Content)); size > k.limits.MemoryBytes {
-		// What is refused in any case need not be masked.
-		m, err := s.Peek(ctx, ByPath(v.Path))
-		switch {
-		case err != nil && !errors.Is(err, ErrNotExist):
-			return maskedText{}, err
-		case err != nil || size > m.Size: // otherwise the memory exceeds a limit that was lowered since
-			return maskedText{}, &Error{Op: "put", Path: v.Path, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
-		}
+	size := int64(len(v.Content))
+	if size <= k.limits.MemoryBytes {
+		return nil
 	}
-	return k.masker.maskPut(v.Path, v.Content)
+	m, err := s.Peek(ctx, ByPath(v.Path))
+	switch {
+	case err != nil && !errors.Is(err, ErrNotExist):
+		return err
+	case err != nil || size > m.Size: // otherwise the memory exceeds a limit that was lowered since
+		return &Error{Op: "put", Path: v.Path, Err: &LimitError{Limit: LimitMemoryBytes, Max: k.limits.MemoryBytes, Want: size}}
+	}
+	return nil
 }
 
 // An Exposure is a version with secrets or personal data.

@@ -2,6 +2,7 @@ package memento_test
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -218,6 +219,102 @@ func TestImportMasks(t *testing.T) {
 	strict, _ := screened(t, mode(memento.Reject))
 	if _, err := strict.Import(t.Context(), versions); !errors.Is(err, memento.ErrSensitive) || !strings.Contains(err.Error(), string(versions[0].ID)) {
 		t.Errorf("%v, want ErrSensitive that names the version", err)
+	}
+}
+
+// A screen counts the bytes that were searched.
+type screen struct {
+	memento.Detector
+	bytes int
+}
+
+func (d *screen) Detect(text string, personal bool) []memento.Finding {
+	d.bytes += len(text)
+	return d.Detector.Detect(text, personal)
+}
+
+// To search for secrets takes much longer than to compare sizes, so what exceeds the
+// limits of the store in any case is refused before its contents are searched.
+func TestLimitsBeforeMasking(t *testing.T) {
+	const size = 100_000
+	text := strings.Repeat("x", size)
+	version := func(i int, path memento.Path, text string) memento.Version {
+		return memento.Version{
+			ID: memento.VersionID(fmt.Sprintf("memver_%d", i)), Memory: memento.MemoryID(fmt.Sprintf("mem_%d", i)),
+			Operation: memento.Created, Path: path, Content: text, SHA256: memento.HashContent(text), CreatedAt: time.Now(),
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		limits memento.Limits
+		sizes  []int
+		limit  memento.Limit
+	}{
+		{"sum", memento.Limits{Bytes: 5 * size}, []int{size, size, size, size, size, size, size, size, size}, memento.LimitBytes},
+		{"number", memento.Limits{Memories: 2}, []int{size, size, size}, memento.LimitMemories},
+		{"a memory behind others", memento.Limits{}, []int{size, size, 6 * size}, memento.LimitMemoryBytes},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &screen{Detector: guarded().Detector}
+			b := memstore.New(nil)
+			defer b.Close()
+			s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: tt.limits}, &memento.StoreOptions{Detector: d})
+			var versions []memento.Version
+			var changes []memento.Change
+			for i, n := range tt.sizes {
+				p := memento.Path(fmt.Sprintf("/%d", i))
+				versions = append(versions, version(i, p, strings.Repeat(text, n/size)))
+				changes = append(changes, memento.Put{Path: p, Content: strings.Repeat(text, n/size)})
+			}
+			_, err := s.Import(t.Context(), versions)
+			if e, ok := errors.AsType[*memento.LimitError](err); !ok || e.Limit != tt.limit {
+				t.Errorf("Import: %v", err)
+			}
+			if tt.limit != memento.LimitMemoryBytes {
+				_, err = s.Apply(t.Context(), memento.Actor{}, changes...)
+				if e, ok := errors.AsType[*memento.LimitError](err); !ok || e.Limit != tt.limit {
+					t.Errorf("Apply: %v", err)
+				}
+			}
+			if d.bytes > 1000 { // paths
+				t.Errorf("%d bytes were searched", d.bytes)
+			}
+			// What replaces or removes its own memories does not exceed the limits.
+			var same []memento.Version
+			for i, at := range tt.sizes {
+				v := version(i, "/same", text)
+				v.Memory = "mem_same"
+				if at > 0 && i > 0 {
+					v.Operation = memento.Modified
+				}
+				same = append(same, v)
+			}
+			if _, err := s.Import(t.Context(), same); err != nil {
+				t.Errorf("versions of one memory: %v", err)
+			}
+			if d.bytes < size {
+				t.Error("what was imported was not searched")
+			}
+		})
+	}
+}
+
+// The ID of a session is shown on a line with other texts.
+func TestSessionIDs(t *testing.T) {
+	s, _ := screened(t, nil)
+	for id, valid := range map[string]bool{
+		"": true, "sesn_01": true, "Sitzung 3, 会话 👩‍💻": true, strings.Repeat("x", memento.MaxSessionIDBytes): true,
+		strings.Repeat("x", memento.MaxSessionIDBytes+1): false,
+		"a\nsesn_b": false, "a\rb": false, "a\u0085b": false, "a\u2028b": false, "a\u2029b": false, "a\x1b[1m": false,
+		"a\u202eb": false, "a\u2066b": false, "a\u200fb": false, "a\u061cb": false, "a\xffb": false,
+	} {
+		_, err := s.Apply(t.Context(), memento.Actor{Kind: memento.ActorSession, ID: id}, memento.Put{Path: "/a", Content: fmt.Sprintf("%q", id)})
+		if valid != (err == nil) || err != nil && !errors.Is(err, memento.ErrInvalid) {
+			t.Errorf("a change by session %q: %v", id, err)
+		}
+		if valid := valid && id != ""; valid != (memento.CheckSessionID(id) == nil) {
+			t.Errorf("CheckSessionID(%q) = %v", id, memento.CheckSessionID(id))
+		}
 	}
 }
 

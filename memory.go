@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"memento/internal/ids"
+	"memento/internal/textfield"
 )
 
 // A Workspace owns stores. Nothing in one workspace can see another. Programs
@@ -136,6 +137,32 @@ func (a Actor) String() string {
 		return string(a.Kind)
 	}
 	return string(a.Kind) + " " + a.ID
+}
+
+// MaxSessionIDBytes is the longest ID of a session, in bytes.
+const MaxSessionIDBytes = 256
+
+// CheckSessionID returns ErrInvalid for a text that no new change can have as the ID of
+// its session. It is shown on a line with other texts, so it must not be empty, longer
+// than [MaxSessionIDBytes], or have characters that end a line or turn the direction of
+// what follows.
+func CheckSessionID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: the ID of a session is empty", ErrInvalid)
+	case len(id) > MaxSessionIDBytes:
+		return fmt.Errorf("%w: the ID of a session has %d bytes; at most %d are allowed", ErrInvalid, len(id), MaxSessionIDBytes)
+	}
+	return invalidField("ID of a session", textfield.LineFault(id, MaxSessionIDBytes))
+}
+
+// check refuses sessions that CheckSessionID refuses. Other actors come from programs
+// that have named them already.
+func (a Actor) check() error {
+	if a.Kind != ActorSession || a.ID == "" {
+		return nil
+	}
+	return CheckSessionID(a.ID)
 }
 
 // An ActorKind is a kind of [Actor].

@@ -24,8 +24,12 @@ type Receipt struct {
 // returns without an error, the backend has made the changes durable: the comment of its
 // package says how.
 //
-// Further errors: ErrSensitive, ErrNoDetector.
+// Further errors: ErrSensitive, ErrNoDetector; ErrInvalid for a session whose ID does not
+// pass [CheckSessionID].
 func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt, error) {
+	if err := by.check(); err != nil {
+		return Receipt{}, &Error{Op: "apply", Err: err}
+	}
 	for {
 		var r Receipt
 		masked, err := s.maskChanges(ctx, changes, &r)
@@ -173,6 +177,15 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 	if err != nil {
 		return nil, err
 	}
+	// Masking takes long, so what is refused in any case is refused before.
+	if err := k.checkVersions(versions); err != nil {
+		return nil, err
+	}
+	for i := range versions {
+		if err := s.checkVersion(ctx, k, &versions[i]); err != nil {
+			return nil, fmt.Errorf("version %s: %w", versions[i].ID, err)
+		}
+	}
 	var replaced []FindingLocation
 	masked := slices.Clone(versions)
 	for i := range masked {
@@ -180,7 +193,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		g, err := s.maskVersion(ctx, k, v)
+		g, err := k.masker.maskPut(v.Path, v.Content)
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.ID, err)
 		}

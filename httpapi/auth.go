@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"memento"
@@ -172,7 +171,7 @@ func (c *call) namedActor() (memento.Actor, error) {
 		if !by.Kind.Known() && by != (memento.Actor{}) {
 			return memento.Actor{}, invalid("%s: unknown kind of actor %q; the kinds are session, api_key, user, service_account and system", actorHeader, printable(kind))
 		}
-		if len(id) > maxActorBytes || !utf8.ValidString(id) {
+		if len(id) > maxActorBytes || !utf8.ValidString(id) || by.Kind == memento.ActorSession && id != "" && checkActorID(id) != nil {
 			return memento.Actor{}, errActorID
 		}
 	case by.Kind != memento.ActorSession:
@@ -185,13 +184,13 @@ func (c *call) namedActor() (memento.Actor, error) {
 	return by, nil
 }
 
-const maxActorBytes = 256
+const maxActorBytes = memento.MaxSessionIDBytes
 
-var errActorID = invalid("the ID of an actor must have 1 to %d bytes of UTF-8, and no control characters", maxActorBytes)
+var errActorID = invalid("the ID of an actor must have 1 to %d bytes of UTF-8, and no characters that control lines or directions", maxActorBytes)
 
 // checkActorID returns an error if id is not a valid ID of a session.
 func checkActorID(id string) error {
-	if id == "" || len(id) > maxActorBytes || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+	if memento.CheckSessionID(id) != nil {
 		return errActorID
 	}
 	return nil

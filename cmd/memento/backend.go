@@ -138,7 +138,7 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 		err = hint(err, `nothing was changed; %s must name the keys the data was encrypted with; to encrypt existing data, use "memento copy"`, cmp.Or(e.flag, "--encryption-keys"))
 	}
 	if err == nil {
-		a.exposed = storeurl.Exposed(url, a.encryptionFile, a.keyFile)
+		a.exposed = a.exposedFiles(url)
 		if note != "" && a.serving {
 			a.exposed = append(a.exposed, note)
 		}
@@ -149,6 +149,12 @@ func (a *app) open(ctx context.Context, url string, e encryption) (b memento.Bac
 		}
 	}
 	return b, credentialsHint(url, err)
+}
+
+// exposedFiles returns warnings about the permissions of what is at a URL, and of the key
+// files that were used.
+func (a *app) exposedFiles(url string) []string {
+	return storeurl.Exposed(url, a.encryptionPath(), cmp.Or(a.usedKeyFile, a.keyFile))
 }
 
 // withStore opens the selected store, which must exist, calls do, and closes its backend.

@@ -55,6 +55,8 @@ type app struct {
 	backendURL string
 	keyFile    string
 
+	usedKeyFile string // the file that the API key was read from; "" for none
+
 	encryptionFile string
 	encryptNames   bool
 

@@ -33,8 +33,8 @@ then it finishes the accepted requests. A second interrupt stops it at once.
 The first start creates an admin key in a file that only its owner can read, and prints
 the path. "memento --backend http://HOST:PORT" reads the key from this file. With
 --first-key-file the file is another: its key is used if the file exists, such as a mounted
-secret, else it is written; "none" creates no key. Nothing else needs a home directory if
---backend is given.
+secret, else it is written; "none" creates no key. A file that other users can change
+is refused. Nothing else needs a home directory if --backend is given.
 
 Settings come from flags, from the environment and from one YAML file. For example, the
 flag --tls-cert-file is the setting cert_file in the section tls and the environment
@@ -156,7 +156,8 @@ func (e *noKeyError) Unwrap() error { return e.err }
 // that is "", the one for the address. It returns the path of the file if the key in it is
 // valid, else "".
 //
-// Errors: a *noKeyError if there is no key, and none could be written to a file.
+// Errors: a *noKeyError if there is no key, and none could be written to a file;
+// memento.ErrInvalid if there is a file with a key that another user could have chosen.
 func (a *app) firstKey(ctx context.Context, b memento.Backend, file, address string) (string, error) {
 	keeper, ok := b.(apikey.Keeper)
 	if !ok || file == server.NoFirstKey {
@@ -217,6 +218,9 @@ func (a *app) firstKey(ctx context.Context, b memento.Backend, file, address str
 		default:
 			return "", &noKeyError{err, firstKeyHint}
 		}
+	}
+	if reason, next := keyDistrust(file, !given); !created && reason != "" {
+		return "", hint(fmt.Errorf("%w: the key in a file is not made the first key: %s", memento.ErrInvalid, reason), "%s; else remove the file", next)
 	}
 	k.Hash, k.Hint = apikey.HashSecret(secret), secret[len(secret)-len(k.Hint):]
 	err = keeper.AddKey(ctx, k)

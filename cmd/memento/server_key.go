@@ -16,6 +16,7 @@ func (a *app) serverKey(_, host, port string) (string, error) {
 		return key, nil
 	}
 	if path := cmp.Or(a.keyFile, os.Getenv("MEMENTO_KEY_FILE"), a.fromProfile(func(p profile) string { return p.KeyFile })); path != "" {
+		a.usedKeyFile = path
 		return readKeyFile(path)
 	}
 	path, err := keyFile(host, port)

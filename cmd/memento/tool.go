@@ -104,6 +104,9 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 	if session == "" {
 		session = newSession(a.now())
 	}
+	if err := memento.CheckSessionID(session); err != nil {
+		return usageError{fmt.Errorf("--session: %w", err)}
+	}
 	opts := &memento.ToolOptions{
 		Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
 		CreateOverwrites: f.createOverwrites,

@@ -11,8 +11,13 @@ import (
 
 // LineFault is [Fault] for a text that has to fit on a line.
 func LineFault(text string, maxChars int) string {
-	if strings.ContainsFunc(text, unicode.IsControl) {
+	switch {
+	case strings.ContainsFunc(text, unicode.IsControl):
 		return "holds a control character"
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Zl, unicode.Zp) }):
+		return "holds a line separator"
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }):
+		return "holds a character that changes the direction of text"
 	}
 	return Fault(text, maxChars)
 }
