@@ -367,6 +367,8 @@ func TestActors(t *testing.T) {
 		{apikey.RoleWrite, []string{"session/%00"}, nil},
 		{apikey.RoleWrite, []string{"session/%c2%85"}, nil},
 		{apikey.RoleWrite, []string{"session/%ff"}, nil},
+		{apikey.RoleWrite, []string{"session/a%e2%80%aeb"}, nil},
+		{apikey.RoleAdmin, []string{"session/a%e2%80%a8b"}, nil},
 		{apikey.RoleWrite, []string{"Session/sesn_1"}, nil},
 		{apikey.RoleWrite, []string{"session/sesn_1", "session/sesn_2"}, nil},
 		{apikey.RoleWrite, []string{"user/ann"}, nil},
