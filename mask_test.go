@@ -255,7 +255,7 @@ func TestLimitsBeforeMasking(t *testing.T) {
 		{"a memory behind others", memento.Limits{}, []int{size, size, 6 * size}, memento.LimitMemoryBytes},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := &screen{Detector: guarded().Detector}
+			d := &screen{Detector: memories.Guarded().Detector}
 			b := memstore.New(nil)
 			defer b.Close()
 			s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: tt.limits}, &memento.StoreOptions{Detector: d})
