@@ -165,8 +165,10 @@ type Options struct {
 	// Reading is for callers that write nothing: a folder without a history is not given
 	// one. It is opened with a temporary history, outside of the folder, which Close
 	// removes; so version IDs are good for this Backend only. Writes would leave files
-	// without their history. A folder that has a history, or does not exist, is opened as
-	// without Reading.
+	// without their history. A folder that has a history is opened as without Reading,
+	// unless it cannot be written, because of its file system or its permissions: then a
+	// copy of its history is opened, which Close removes as well. A folder that does not
+	// exist is opened as without Reading.
 	Reading bool
 
 	traits *traits           // instead of the file system's; for tests
@@ -234,13 +236,18 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 	} else if err := b.openHidden(); err != nil {
 		return err
 	}
-	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
-		return err
+	err = b.openLocks()
+	if o.Reading && isUnwritable(err) && b.scratch == "" {
+		if err := b.closeOwn(); err != nil {
+			return err
+		}
+		if err := b.openCopy(); err != nil {
+			return err
+		}
+		hiddenPath = b.scratch
+		err = b.openLocks()
 	}
-	if b.locations, err = b.makeFolder(b.hidden, locationsFolder); err != nil {
-		return err
-	}
-	if b.catalogue, err = openLock(b.locks, "catalogue"); err != nil {
+	if err != nil {
 		return err
 	}
 	if o.traits != nil {
@@ -274,6 +281,32 @@ func (b *Backend) open(ctx context.Context, path string, o *Options) (err error)
 		return errReplaced
 	}
 	return nil
+}
+
+// openLocks opens what is locked for writing. It makes what is missing.
+func (b *Backend) openLocks() (err error) {
+	if b.locks, err = b.makeFolder(b.hidden, locksFolder); err != nil {
+		return err
+	}
+	if b.locations, err = b.makeFolder(b.hidden, locationsFolder); err != nil {
+		return err
+	}
+	b.catalogue, err = openLock(b.locks, "catalogue")
+	return err
+}
+
+// closeOwn closes what openHidden and openLocks opened.
+func (b *Backend) closeOwn() (err error) {
+	if b.catalogue != nil {
+		err = b.catalogue.close()
+	}
+	for _, dir := range []*os.Root{b.locations, b.locks, b.hidden} {
+		if dir != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}
+	b.catalogue, b.locations, b.locks, b.hidden = nil, nil, nil, nil
+	return err
 }
 
 // openBase opens the folder that Open was given, which may be a link to one.
@@ -334,13 +367,9 @@ func (b *Backend) closeAll() (err error) {
 	if b.db != nil {
 		err = errors.Join(err, b.db.Close())
 	}
-	if b.catalogue != nil {
-		err = errors.Join(err, b.catalogue.close())
-	}
-	for _, dir := range []*os.Root{b.locations, b.locks, b.hidden, b.base} {
-		if dir != nil {
-			err = errors.Join(err, dir.Close())
-		}
+	err = errors.Join(err, b.closeOwn())
+	if b.base != nil {
+		err = errors.Join(err, b.base.Close())
 	}
 	if b.scratch != "" {
 		err = errors.Join(err, os.RemoveAll(b.scratch))

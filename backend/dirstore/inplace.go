@@ -134,6 +134,13 @@ func (b *Backend) openScratch() (err error) {
 	return err
 }
 
+// closeScratch is the reverse of openScratch.
+func (b *Backend) closeScratch() error {
+	err := errors.Join(b.hidden.Close(), os.RemoveAll(b.scratch))
+	b.hidden, b.scratch = nil, ""
+	return err
+}
+
 // noteNames are the extensions of notes, and of what is beside notes. Other files, such as
 // those of programs, show that a folder is something else.
 var (
