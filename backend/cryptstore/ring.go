@@ -70,7 +70,7 @@ func newKeys(h *keyset.Handle) (*Keys, error) {
 }
 
 // errNoKeys is the error for a text without usable keys. It contains nothing of the text.
-var errNoKeys = fmt.Errorf("%w: encryption keys are a Tink keyset of AES-256-GCM keys in JSON, or that in base64; make one with memento keys init-encryption", memento.ErrInvalid)
+var errNoKeys = fmt.Errorf("%w: encryption keys are a Tink keyset of AES-256-GCM keys in JSON, or that in base64; make one with memento encryption init", memento.ErrInvalid)
 
 // ParseKeys parses the text of keys, as [Keys.Text] writes it or encoded in base64, which
 // fits on one line.

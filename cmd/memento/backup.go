@@ -21,11 +21,28 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "backup",
+		Short: "Make, verify and restore backups of a backend",
+		Long: `A backup is one file with everything that a sqlite: or dir: backend has: all stores with
+their history and settings, and the hashes of API keys. To copy a single store, use
+"memento export"; to restore memories from the history, "memento restore".`,
+		Example: `  memento backup create /var/backups/memento --keep 14
+  memento backup verify memento-20261121T101500Z.db
+  memento backup restore memento-20261121T101500Z.db --replace`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.backupCreateCommand(), a.backupVerifyCommand(), a.backupRestoreCommand())
+	return c
+}
+
+func (a *app) backupCreateCommand() *cobra.Command {
 	var keep int
 	c := &cobra.Command{
-		Use:   "backup FILE|FOLDER",
+		Use:   "create FILE|FOLDER",
 		Short: "Write a backup file while the backend is in use",
-		Long: `Backup copies a backend to a new file: all stores of all workspaces, with their
+		Long: `Create copies a backend to a new file: all stores of all workspaces, with their
 history and settings, and the hashes of API keys. The backup is a consistent snapshot;
 other processes, such as a server, can read and write while it is taken. The copy is
 verified before it gets its final name. An existing file is never overwritten.
@@ -34,11 +51,11 @@ If the argument is a folder, the file name contains the time, as in
 memento-20261121T101500Z.db. With --keep, the oldest of these files are deleted after
 the new one is written.
 
-The file contains memories in clear text. "memento restore-backup" restores it. To
+The file contains memories in clear text. "memento backup restore" restores it. To
 copy a single store, use "memento export".`,
-		Example: `  memento backup memento-backup.db
-  memento backup /var/backups/memento --keep 14
-  memento --backend dir:memory backup backup.db --json`,
+		Example: `  memento backup create memento-backup.db
+  memento backup create /var/backups/memento --keep 14
+  memento --backend dir:memory backup create backup.db --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			info, err := os.Stat(args[0])

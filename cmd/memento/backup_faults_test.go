@@ -30,7 +30,7 @@ func TestFaultBackupDiskFull(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "backup.db")
-	if out, err := run("", "--backend", large, "backup", file); err != nil {
+	if out, err := run("", "--backend", large, "backup", "create", file); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	small := "sqlite:" + filepath.Join(disk, "small.db")
@@ -38,8 +38,8 @@ func TestFaultBackupDiskFull(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, args := range [][]string{
-		{"--backend", large, "backup", filepath.Join(disk, "backup.db")},
-		{"--backend", small, "restore-backup", file, "--replace"},
+		{"--backend", large, "backup", "create", filepath.Join(disk, "backup.db")},
+		{"--backend", small, "backup", "restore", file, "--replace"},
 	} {
 		out, err := run("", args...)
 		exit, ok := err.(*exec.ExitError)

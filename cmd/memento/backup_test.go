@@ -22,9 +22,9 @@ func TestBackupInUse(t *testing.T) {
 		write("before")
 		scheme, _, _ := strings.Cut(url, ":")
 		file := filepath.Join(dir, scheme+"-backup.db")
-		must(t, "", "--backend", url, "backup", file)
+		must(t, "", "--backend", url, "backup", "create", file)
 		write("after")
-		code, _, errs := runWith(t, "", "--backend", url, "restore-backup", file, "--replace")
+		code, _, errs := runWith(t, "", "--backend", url, "backup", "restore", file, "--replace")
 		if code != exitConflict || !strings.Contains(errs, "is in use by another process") || !strings.Contains(errs, "hint: nothing was changed; stop the processes that use it") {
 			t.Errorf("restore while in use: exit code %d: %s", code, errs)
 		}
@@ -33,7 +33,7 @@ func TestBackupInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, "", "--backend", url, "cat", "/still")
-		must(t, "", "--backend", url, "restore-backup", file, "--replace")
+		must(t, "", "--backend", url, "backup", "restore", file, "--replace")
 		must(t, "", "--backend", url, "cat", "/before")
 		if code, _, _ := runWith(t, "", "--backend", url, "cat", "/after"); code != exitMissing {
 			t.Errorf("what was written after the backup: exit code %d", code)
@@ -54,7 +54,7 @@ func TestUnsoundBackup(t *testing.T) {
 		must(t, text, "--backend", url, "put", "/"+string(rune('a'+i)))
 	}
 	file := filepath.Join(dir, "backup.db")
-	must(t, "", "--backend", url, "backup", file)
+	must(t, "", "--backend", url, "backup", "create", file)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestUnsoundBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--verify-only"}, {"--replace"}} {
-		code, out, errs := runWith(t, "", append([]string{"--backend", url, "restore-backup", file}, args...)...)
+		code, out, errs := runWith(t, "", append([]string{"--backend", url, "backup", "restore", file}, args...)...)
 		if code != exitStorage || out != "" || strings.Count(errs, "has contents with another hash than recorded\n") != 2 || !strings.Contains(errs, "(and 1 more)") {
 			t.Errorf("%s: exit code %d, %q: %s", args, code, out, errs)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"memento"
 	"memento/history"
@@ -13,7 +14,6 @@ import (
 )
 
 type catFlags struct {
-	version  string
 	asOf     string
 	annotate bool
 }
@@ -21,11 +21,11 @@ type catFlags struct {
 func (a *app) catCommand() *cobra.Command {
 	var f catFlags
 	c := &cobra.Command{
-		Use:   "cat PATH...",
-		Short: "Print the contents of memories",
+		Use:   "cat PATH|VERSION...",
+		Short: "Print the contents of memories or versions",
 		Long: `Cat prints the contents of memories to standard output, byte for byte. On a terminal,
 control characters are escaped. With --as-of it prints what was at PATH at that time.
-With --version it prints that version; PATH must be the path the version has.
+Given the ID of a version, or its beginning, it prints that version.
 
 With --annotate it prints for each line the version that last changed it, the time and
 the actor of that version, the line number and the text. "memento diff" shows what a
@@ -33,28 +33,25 @@ version changed. Renames change no lines. A "<" before the time marks a line tha
 be older than shown, because earlier versions were pruned or redacted.`,
 		Example: `  memento cat /notes/a.md
   memento cat /notes/a.md --as-of yesterday
-  memento cat /notes/a.md --version memver_01kb... > old.md
+  memento cat memver_01kb... > old.md
   memento cat /notes/a.md --annotate`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completePaths,
+		ValidArgsFunction: a.completePathOrVersion,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.version != "" && len(args) > 1 {
-				return usage("--version needs a single path")
+			if f.asOf != "" && slices.ContainsFunc(args, isVersionID) {
+				return usage("give a version or --as-of, not both")
 			}
 			return a.withReadStore(cmd.Context(), func(s *memento.Store) error {
 				return a.cat(cmd.Context(), s, args, f)
 			})
 		},
 	}
-	c.Flags().StringVar(&f.version, "version", "", "`ID` of the version to print, or its beginning")
 	a.addAsOf(c, &f.asOf, "print what was there at this `time`: "+timeForms)
 	c.Flags().BoolVar(&f.annotate, "annotate", false, "show the version, time and actor of each line")
-	c.MarkFlagsMutuallyExclusive("version", "as-of")
-	_ = c.RegisterFlagCompletionFunc("version", a.completeVersionsOfPath)
 	return c
 }
 
-func (a *app) cat(ctx context.Context, s *memento.Store, paths []string, f catFlags) error {
+func (a *app) cat(ctx context.Context, s *memento.Store, args []string, f catFlags) error {
 	var past *history.Snapshot
 	var err error
 	if f.asOf != "" {
@@ -62,34 +59,31 @@ func (a *app) cat(ctx context.Context, s *memento.Store, paths []string, f catFl
 			return err
 		}
 	}
-	for _, typed := range paths {
-		p, err := storePath(ctx, s, typed)
-		if err != nil {
-			return err
-		}
-		switch {
-		case past != nil:
-			err = a.catPast(ctx, s, past, p, f)
-		case f.version != "":
-			err = a.catVersion(ctx, s, p, f)
-		default:
-			err = a.catNow(ctx, s, p, f)
-		}
-		if err != nil {
+	for _, typed := range args {
+		if err := a.catOne(ctx, s, past, typed, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// catPast prints a memory as it was.
-func (a *app) catPast(ctx context.Context, s *memento.Store, past *history.Snapshot, p memento.Path, f catFlags) error {
+// catOne prints one version or memory, or what past has at its path.
+func (a *app) catOne(ctx context.Context, s *memento.Store, past *history.Snapshot, typed string, f catFlags) error {
+	if isVersionID(typed) {
+		return a.catVersion(ctx, s, typed, f)
+	}
+	p, err := storePath(ctx, s, typed)
+	if err != nil {
+		return err
+	}
+	if past == nil {
+		return a.catNow(ctx, s, p, f)
+	}
 	v, err := past.Get(ctx, p)
 	if err != nil {
 		return err
 	}
-	f.version = string(v.ID)
-	return a.catVersion(ctx, s, p, f)
+	return a.catVersion(ctx, s, string(v.ID), f)
 }
 
 // catNow prints a memory as it is.
@@ -115,8 +109,9 @@ func (a *app) catNow(ctx context.Context, s *memento.Store, p memento.Path, f ca
 	return a.print("%s", a.contents(m.Content))
 }
 
-func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, f catFlags) error {
-	id, err := versionID(ctx, s, f.version)
+// catVersion prints a version, given by its ID or the beginning of it.
+func (a *app) catVersion(ctx context.Context, s *memento.Store, typed string, f catFlags) error {
+	id, err := versionID(ctx, s, typed)
 	if err != nil {
 		return err
 	}
@@ -126,10 +121,8 @@ func (a *app) catVersion(ctx context.Context, s *memento.Store, p memento.Path, 
 		return versionError(err, id)
 	case v.Redacted():
 		return fmt.Errorf("%w: version %s is redacted and has no contents", memento.ErrInvalid, id)
-	case v.Path != p:
-		return hint(fmt.Errorf("%w: version %s does not belong to %s", memento.ErrInvalid, id, p), "it belongs to %s", v.Path)
 	case v.Operation == memento.Deleted:
-		return hint(fmt.Errorf("%w: version %s is a deletion and has no contents", memento.ErrInvalid, id), `"memento log %s" lists the earlier versions`, p)
+		return hint(fmt.Errorf("%w: version %s is a deletion and has no contents", memento.ErrInvalid, id), `"memento log %s" lists the earlier versions`, v.Path)
 	case f.annotate:
 		lines, err := history.AnnotateVersion(ctx, s, id)
 		if err != nil {

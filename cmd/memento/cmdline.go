@@ -40,8 +40,8 @@ func checkArgs(c *cobra.Command) {
 
 // checkGlobalFlags refuses flags of all commands that a command would ignore.
 func checkGlobalFlags(c *cobra.Command) error {
-	noStore := []string{"serve", "config", "keys", "stores", "maintain", "backup", "restore-backup", "version", "completion", "help"}
-	noWorkspace := []string{"serve", "config", "backup", "restore-backup", "version", "completion", "help"}
+	noStore := []string{"serve", "config", "keys", "stores", "maintain", "backup", "encryption", "version", "completion", "help"}
+	noWorkspace := []string{"serve", "config", "backup", "encryption", "version", "completion", "help"}
 	name := strings.TrimPrefix(c.CommandPath(), "memento ")
 	first, _, _ := strings.Cut(name, " ")
 	global := func(flag string) bool {
@@ -73,7 +73,7 @@ func requiredArgs(use string) (names []string) {
 // argWord describes an argument by its name in a usage text.
 func argWord(name string) string {
 	words := map[string]string{
-		"PATH": "a path", "FROM": "a source and a target", "TO": "a target", "QUERY": "words to search for",
+		"PATH": "a path", "PATH|VERSION": "a path", "FROM": "a source and a target", "TO": "a target", "QUERY": "words to search for",
 		"NAME": "a name", "NEW": "a new name", "VERSION": "a version", "KEY": "the ID of a key", "FILE": "a file",
 		"FILE|FOLDER": "a file or a folder", "PATTERN": "a pattern", "ID": "an ID", "FOLDER": "a folder", "STORE": "a store",
 	}

@@ -98,15 +98,20 @@ func (a *app) completeVersionsOfPath(cmd *cobra.Command, args []string, typed st
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completePathsOrVersions suggests versions if the typed text begins like one.
-func (a *app) completePathsOrVersions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	switch {
-	case len(args) > 0:
-		return a.completeVersionsOfPath(cmd, args, typed)
-	case strings.HasPrefix(typed, "m"):
+// completePathOrVersion suggests versions if the typed text begins like one, else paths.
+func (a *app) completePathOrVersion(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if strings.HasPrefix(typed, "m") {
 		return a.completeVersions(cmd, args, typed)
 	}
 	return a.completePaths(cmd, args, typed)
+}
+
+// completePathThenVersions suggests a path or a version, and then versions of that path.
+func (a *app) completePathThenVersions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return a.completeVersionsOfPath(cmd, args, typed)
+	}
+	return a.completePathOrVersion(cmd, args, typed)
 }
 
 // completeStores suggests names of stores.

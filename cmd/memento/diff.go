@@ -28,7 +28,7 @@ The exit code is 1 if there are differences.`,
   memento diff /notes/a.md memver_01kb...
   memento diff memver_01kb... memver_01kc...`,
 		Args:              cobra.MaximumNArgs(3),
-		ValidArgsFunction: first(3, a.completePathsOrVersions),
+		ValidArgsFunction: first(3, a.completePathThenVersions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			switch {

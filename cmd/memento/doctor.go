@@ -44,7 +44,7 @@ conditional writes, atomic writes, a single winner of concurrent writes, and a c
 agrees with the clock of this machine. Then it deletes the store.
 
 With --deep it also copies a file or folder to a temporary folder and verifies the copy,
-as "memento backup" does. This finds damage in the database file itself.
+as "memento backup verify" does. This finds damage in the database file itself.
 
 With --repair it restores memories whose contents are damaged, as new versions by the
 actor "system repair": with the exact contents if they are stored elsewhere, otherwise

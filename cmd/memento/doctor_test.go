@@ -18,7 +18,7 @@ func TestDoctorFindsTampering(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys.json")
 	flags := []string{"--backend", url, "--encryption-keys", keys}
 	for _, args := range [][]string{
-		{"keys", "init-encryption", keys},
+		{"encryption", "init", keys},
 		append(flags, "put", "/a.md"),
 		append(flags, "put", "/b.md"),
 		append(flags, "doctor"),

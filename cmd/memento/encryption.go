@@ -100,7 +100,7 @@ func openKeyFile(path string) (*cryptstore.Keys, error) {
 	keys, err := cryptstore.OpenKeyFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = hint(err, `check %s; "memento keys init-encryption" creates a key file for new, unencrypted backends`, line(path))
+		err = hint(err, `check %s; "memento encryption init" creates a key file for new, unencrypted backends`, line(path))
 	case errors.Is(err, memento.ErrDenied):
 		err = hint(err, "chmod 600 %s", line(path))
 	case err != nil:

@@ -18,7 +18,7 @@ func TestServeEncrypted(t *testing.T) {
 	file := filepath.Join(dir, "m.db")
 	keys, others := filepath.Join(dir, "keys.json"), filepath.Join(dir, "others.json")
 	for _, name := range []string{keys, others} {
-		if code, _, errs := runWith(t, "", "keys", "init-encryption", name); code != 0 {
+		if code, _, errs := runWith(t, "", "encryption", "init", name); code != 0 {
 			t.Fatal(errs)
 		}
 	}

@@ -29,7 +29,7 @@ lists them with the time since the last use, the size and the path, longest unus
 Expired memories can be restored as long as their history is retained. "memento maintain"
 runs this regularly.
 ` + heldHelp,
-		Example: `  memento stores settings --expire-after 90d --keep '/people/**'
+		Example: `  memento stores settings --expire-after 90d --never-expire '/people/**'
   memento expire --dry-run
   memento expire --dry-run --at +30d
   memento expire --all-stores`,

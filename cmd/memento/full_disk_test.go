@@ -161,7 +161,7 @@ func testFullDiskCommands(t *testing.T, binary, disk, scheme string) {
 	p.must("stats")
 	p.must("stores", "list")
 	p.must("export", filepath.Join(elsewhere, "export.tar.gz"))
-	p.must("backup", filepath.Join(elsewhere, "backup.db"))
+	p.must("backup", "create", filepath.Join(elsewhere, "backup.db"))
 	p.must("doctor")
 	big := filepath.Join(elsewhere, "big")
 	if err := os.WriteFile(big, bytes.Repeat([]byte("x"), 60_000), 0o600); err != nil {

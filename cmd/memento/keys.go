@@ -15,16 +15,14 @@ import (
 func (a *app) keysCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Manage API keys and encryption keys",
+		Short: "Manage API keys",
 		Long: `An API key gives a client access to one workspace of a server. Its role is "read" (read
 stores), "write" (also change them) or "admin" (also manage keys and settings). The
 secret of a key is shown once, when the key is created; only its hash is stored.
 
 With the backend of a server, these commands manage the keys of all workspaces. With
 --backend https://HOST they manage the keys of the workspace that the given key belongs
-to, which must be an admin key. A running server applies changes within seconds.
-
-Encryption keys are for encryption at rest: see init-encryption.`,
+to, which must be an admin key. A running server applies changes within seconds.`,
 		Example: `  KEY=$(memento keys create ci --role write --expires 90d)
   memento keys list
   memento keys rotate apikey_01kb... --grace 24h
@@ -32,8 +30,7 @@ Encryption keys are for encryption at rest: see init-encryption.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand(), a.keysRotateCommand(),
-		a.keysInitEncryptionCommand(), a.keysRotateEncryptionCommand(), a.keysListEncryptionCommand())
+	c.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand(), a.keysRotateCommand())
 	return c
 }
 

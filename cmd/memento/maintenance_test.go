@@ -46,7 +46,7 @@ func TestExpire(t *testing.T) {
 	url := database(t)
 	must(t, "old", "--backend", url, "put", "/a.md")
 	must(t, "kept", "--backend", url, "put", "/keep/b.md")
-	must(t, "", "--backend", url, "stores", "settings", "--expire-after", "6d", "--keep", "/keep")
+	must(t, "", "--backend", url, "stores", "settings", "--expire-after", "6d", "--never-expire", "/keep")
 
 	code, out, errs := runLater(t, 7*day, "--backend", url, "expire")
 	if want := "    7d       3B  /a.md\n"; code != exitOK || out != want {

@@ -36,7 +36,7 @@ A restore adds versions to the history, so it can itself be undone.`,
   memento restore --as-of 2h --dry-run
   memento restore --as-of "2026-11-20 09:00"`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: first(1, a.completePathsOrVersions),
+		ValidArgsFunction: first(1, a.completePathThenVersions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			version := len(args) == 1 && isVersionID(args[0])
 			switch {

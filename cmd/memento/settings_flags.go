@@ -33,7 +33,7 @@ const (
 	flagAllow        = "allow"
 	flagAllowPattern = "allow-pattern"
 	flagAllowPath    = "allow-path"
-	flagKeep         = "keep"
+	flagNeverExpire  = "never-expire"
 	flagReadOnly     = "read-only"
 )
 
@@ -52,7 +52,7 @@ func (f *settingFlags) add(c *cobra.Command, removing bool) {
 		{flagAllow, "text", "a `text` that is not sensitive (can be repeated)"},
 		{flagAllowPattern, "expression", "a regular `expression`; texts that match completely are not sensitive (can be repeated)"},
 		{flagAllowPath, "pattern", "a path `pattern` of memories that are not checked for secrets (can be repeated)"},
-		{flagKeep, "pattern", "a path `pattern` of memories that never expire (can be repeated)"},
+		{flagNeverExpire, "pattern", "a path `pattern` of memories that never expire (can be repeated)"},
 		{flagReadOnly, "pattern", "a path `pattern` of memories that are read-only (can be repeated)"},
 	} {
 		l := &listFlag{name: list.name}
@@ -98,7 +98,7 @@ func (f *settingFlags) settings(c *cobra.Command, s memento.Settings) (memento.S
 			s.Sensitive.AllowPatterns, err = changeList(s.Sensitive.AllowPatterns, l)
 		case flagAllowPath:
 			s.Sensitive.AllowPaths, err = changeList(s.Sensitive.AllowPaths, l)
-		case flagKeep:
+		case flagNeverExpire:
 			s.Expiry.Keep, err = changeList(s.Expiry.Keep, l)
 		case flagReadOnly:
 			s.ReadOnly, err = changeList(s.ReadOnly, l)
@@ -154,7 +154,7 @@ func settingRows(s memento.Settings) [][2]string {
 	rows = appendRows(rows, flagAllowPattern, s.Sensitive.AllowPatterns)
 	rows = appendRows(rows, flagAllowPath, s.Sensitive.AllowPaths)
 	rows = append(rows, [2]string{"expiry", expiryText(s.Expiry)})
-	rows = appendRows(rows, flagKeep, s.Expiry.Keep)
+	rows = appendRows(rows, flagNeverExpire, s.Expiry.Keep)
 	rows = append(rows, [2]string{"history", retentionText(s.Retention)})
 	return appendRows(rows, flagReadOnly, s.ReadOnly)
 }

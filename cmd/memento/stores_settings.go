@@ -31,7 +31,7 @@ every directory. Quote patterns, so that your shell does not expand them.`,
 		Example: `  memento stores settings
   memento stores settings team --sensitive reject --personal
   memento stores settings team --allow-path /fixtures --remove-allow-path /tests
-  memento stores settings team --expire-after 90d --keep /people --keep '*.keep.md'
+  memento stores settings team --expire-after 90d --never-expire /people --never-expire '*.core.md'
   memento stores settings team --history-age 7d --history-versions 3
   memento stores settings team --no-history`,
 		Args:              cobra.MaximumNArgs(1),

@@ -108,7 +108,7 @@ func (a *app) undo(cmd *cobra.Command, all bool, opts history.UndoOptions) error
 		a.say("nothing was changed; run it again without --dry-run")
 	}
 	if conflicts > 0 {
-		a.say(`note: %s not changed because of conflicts; "memento diff" and "memento cat --version" show versions`, plural(conflicts, "memory was", "memories were"))
+		a.say(`note: %s not changed because of conflicts; "memento diff" and "memento cat" show versions`, plural(conflicts, "memory was", "memories were"))
 		return silence(exitConflict)
 	}
 	return nil

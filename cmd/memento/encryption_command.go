@@ -11,11 +11,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) keysInitEncryptionCommand() *cobra.Command {
+func (a *app) encryptionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "encryption",
+		Short: "Manage the keys of encryption at rest",
+		Long: `With encryption at rest, a backend stores the contents of memories encrypted, and with
+--encrypt-names their paths, too. The encryption keys are in a file, which every process
+gets with --encryption-keys or MEMENTO_ENCRYPTION_KEYS_FILE.`,
+		Example: `  memento encryption init encryption.json
+  memento serve --encryption-keys encryption.json
+  memento --encryption-keys encryption.json encryption list
+  memento --encryption-keys encryption.json encryption rotate --new-key`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.encryptionInitCommand(), a.encryptionListCommand(), a.encryptionRotateCommand())
+	return c
+}
+
+func (a *app) encryptionInitCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "init-encryption FILE",
+		Use:   "init FILE",
 		Short: "Create a file with an encryption key",
-		Long: `Init-encryption creates a key file with one new encryption key for encryption at rest.
+		Long: `Init creates a key file with one new encryption key for encryption at rest.
 Only its owner can read the file. An existing file is never overwritten.
 
 With --encryption-keys FILE, or MEMENTO_ENCRYPTION_KEYS_FILE, a new backend is encrypted.
@@ -23,7 +41,7 @@ To encrypt an existing backend, copy it: "memento copy" with --to-encryption-key
 
 Keep a copy of the key file in another place than the memories. Without it the memories
 cannot be read.`,
-		Example: `  memento keys init-encryption /etc/memento/encryption.json
+		Example: `  memento encryption init /etc/memento/encryption.json
   memento serve --encryption-keys /etc/memento/encryption.json
   memento copy --from sqlite:memento.db --to sqlite:encrypted.db --to-encryption-keys /etc/memento/encryption.json`,
 		Args: cobra.ExactArgs(1),
@@ -47,19 +65,19 @@ type encryptionKeyJSON struct {
 	Type    string `json:"type"` // "encryption_key"
 	ID      string `json:"id"`
 	Primary bool   `json:"primary"`
-	Stores  *int   `json:"stores,omitempty"` // number of stores whose keys it wraps; of "list-encryption"
-	File    string `json:"file,omitempty"`   // of "init-encryption"
+	Stores  *int   `json:"stores,omitempty"` // number of stores whose keys it wraps; of "encryption list"
+	File    string `json:"file,omitempty"`   // of "encryption init"
 	Missing bool   `json:"missing,omitempty"`
 }
 
-func (a *app) keysListEncryptionCommand() *cobra.Command {
+func (a *app) encryptionListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "list-encryption",
+		Use:   "list",
 		Short: "List the encryption keys and how many stores use each",
-		Long: `List-encryption lists the given encryption keys, oldest first: the ID, the number of
+		Long: `List prints the given encryption keys, oldest first: the ID, the number of
 stores that use the key, and which key is the primary key, used for new stores. A key that
 no store and no backup uses can be removed.`,
-		Example: `  memento --encryption-keys encryption.json keys list-encryption`,
+		Example: `  memento --encryption-keys encryption.json encryption list`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			keys, err := a.needEncryptionKeys()
@@ -123,19 +141,19 @@ func (a *app) withEncrypted(ctx context.Context, do func(*cryptstore.Backend) er
 	})
 }
 
-// A rotation has the flags of "rotate-encryption".
+// A rotation has the flags of "encryption rotate".
 type rotation struct {
 	newKey, addKey, dataKeys, removeUnused bool
 	olderThan                              span
 }
 
-func (a *app) keysRotateEncryptionCommand() *cobra.Command {
+func (a *app) encryptionRotateCommand() *cobra.Command {
 	var r rotation
 	c := &cobra.Command{
-		Use:   "rotate-encryption",
+		Use:   "rotate",
 		Short: "Rotate the encryption keys while the backend is in use",
 		Long: `Every store has its own data keys, which are stored with it, wrapped (encrypted) by the
-primary key of the key file. Rotate-encryption wraps the data keys of all stores by the
+primary key of the key file. Rotate wraps the data keys of all stores by the
 current primary key. It does not rewrite contents, so it is fast, and the backend can be
 in use. After an interruption, run it again.
 
@@ -147,9 +165,9 @@ run --new-key.
 With --data-keys every store also gets a new data key for future writes. With
 --remove-unused, keys that no store uses are removed from the key file. Older backups
 still need these keys, so keep a copy of the file.`,
-		Example: `  memento --encryption-keys encryption.json keys rotate-encryption --new-key
-  memento --encryption-keys encryption.json keys rotate-encryption --data-keys --older-than 365d
-  memento --encryption-keys encryption.json keys rotate-encryption --remove-unused`,
+		Example: `  memento --encryption-keys encryption.json encryption rotate --new-key
+  memento --encryption-keys encryption.json encryption rotate --data-keys --older-than 365d
+  memento --encryption-keys encryption.json encryption rotate --remove-unused`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rotateEncryption(cmd.Context(), &r) },
 	}
@@ -164,7 +182,7 @@ still need these keys, so keep a copy of the file.`,
 	return c
 }
 
-// The output of "rotate-encryption --json".
+// The output of "encryption rotate --json".
 type rotatedJSON struct {
 	Type      string   `json:"type"` // "encryption_rotation"
 	Primary   string   `json:"primary"`

@@ -12,14 +12,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) restoreBackupCommand() *cobra.Command {
-	var replace, verifyOnly bool
+func (a *app) backupVerifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Verify a backup and print what is in it",
+		Long: `Verify reads a whole backup file: it must be complete and consistent, with the contents of
+every version. It prints what is in the backup. Nothing is changed.`,
+		Example: `  memento backup verify memento-backup.db
+  memento backup verify memento-backup.db --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.checkBackup(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) backupRestoreCommand() *cobra.Command {
+	var replace bool
 	c := &cobra.Command{
-		Use:   "restore-backup FILE",
-		Short: "Restore a backup, or verify one",
-		Long: `Restore-backup creates the file or folder of --backend from a backup of "memento backup".
-It first verifies the backup: it must be complete and consistent, with the contents of
-every version. The backup file is not changed.
+		Use:   "restore FILE",
+		Short: "Create or replace a backend from a backup",
+		Long: `Restore creates the file or folder of --backend from a backup of "memento backup create".
+It first verifies the backup, as "memento backup verify" does. The backup file is not
+changed.
 
 An existing file or folder is replaced only with --replace. It is kept with ".before-" and
 the time appended to its name. Processes that use it, such as a server, must be stopped
@@ -27,21 +40,15 @@ first, or the command fails. If it is interrupted, either the old or the restore
 in place.
 
 A backup of a sqlite: backend can be restored to a dir: backend, and the reverse. To
-restore single memories, use "memento restore".`,
-		Example: `  memento restore-backup --verify-only memento-backup.db
-  memento restore-backup memento-backup.db --replace
-  memento --backend sqlite:drill.db restore-backup memento-backup.db`,
+restore single memories from the history, use "memento restore".`,
+		Example: `  memento backup restore memento-backup.db --replace
+  memento --backend sqlite:drill.db backup restore memento-backup.db`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if verifyOnly {
-				return a.checkBackup(cmd.Context(), args[0])
-			}
 			return a.restoreBackup(cmd.Context(), args[0], replace)
 		},
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "replace an existing file or folder, and keep it under another name")
-	c.Flags().BoolVar(&verifyOnly, "verify-only", false, "verify the backup, and change nothing")
-	c.MarkFlagsMutuallyExclusive("replace", "verify-only")
 	return c
 }
 
@@ -81,7 +88,7 @@ func (a *app) restoreBackup(ctx context.Context, file string, replace bool) erro
 // unsound prints the faults of a backup and adds a hint, if err is a BackupError.
 func (a *app) unsound(err error) error {
 	if _, ok := errors.AsType[*backend.BackupError](err); ok {
-		return hint(a.withFaults(err), `nothing was changed; use another backup: "memento restore-backup --verify-only" verifies one`)
+		return hint(a.withFaults(err), `nothing was changed; use another backup: "memento backup verify" verifies one`)
 	}
 	return err
 }
