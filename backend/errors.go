@@ -2,6 +2,7 @@ package backend
 
 import (
 	"errors"
+	"fmt"
 
 	"memento"
 )
@@ -37,3 +38,19 @@ func namesOperation(err error) bool {
 	_, path := errors.AsType[*memento.PathError](err)
 	return at || path
 }
+
+// A NewerFormatError says that data was written by a newer memento. It wraps
+// [memento.ErrFormat].
+type NewerFormatError struct {
+	What    string // such as "the file"
+	Format  int    // its format
+	Highest int    // the highest format that this memento reads
+}
+
+// Error implements error.
+func (e *NewerFormatError) Error() string {
+	return fmt.Sprintf("%s was written by a newer memento (format %d; this one reads up to %d)", e.What, e.Format, e.Highest)
+}
+
+// Unwrap returns memento.ErrFormat.
+func (e *NewerFormatError) Unwrap() error { return memento.ErrFormat }

@@ -338,9 +338,22 @@ func syncParent(path string) error {
 	return errors.Join(syncFolder(parent), parent.Close())
 }
 
-func notFolder(name string) error {
-	return fmt.Errorf("%w: %s is a link or a file, not a folder", memento.ErrForeign, name)
+// notFolder returns the error for something else than a folder, which err is about: see
+// errNoFolder. name is relative to the folder that Open was given.
+func notFolder(name string, err error) error {
+	kind := "file"
+	if errors.Is(err, errLinked) {
+		kind = "link"
+	}
+	return placeError(fmt.Sprintf("%s is a %s; memento needs a real folder", name, kind))
 }
+
+// A placeError is a memento.ErrForeign about a folder, so without the words that are about
+// memories.
+type placeError string
+
+func (e placeError) Error() string { return string(e) }
+func (e placeError) Unwrap() error { return memento.ErrForeign }
 
 // Close waits for the calls under way, then closes everything. Methods called afterwards
 // return memento.ErrClosed.

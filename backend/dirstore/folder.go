@@ -122,7 +122,7 @@ func (f *folder) ensure() (*os.Root, error) {
 
 func (f *folder) noFolder(err error) error {
 	if errors.Is(err, errNoFolder) {
-		return foreign("open store", memento.Root, "the folder of the store's memories is a link or a file, not a folder")
+		return fail("open store", notFolder(f.location, err))
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func (b *Backend) openHidden() error {
 			err = errors.Join(err, at.Close())
 		}
 		if errors.Is(err, errNoFolder) {
-			return notFolder(b.place.hidden)
+			return notFolder(b.place.hidden, err)
 		}
 		if err != nil {
 			return err

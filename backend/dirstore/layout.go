@@ -73,6 +73,9 @@ func mkdir(dir *os.Root, name string) (made bool, err error) {
 // errNoFolder says that something else is where a folder should be.
 var errNoFolder = errors.New("not a folder")
 
+// errLinked is the errNoFolder of a link.
+var errLinked = fmt.Errorf("%w, but a link", errNoFolder)
+
 // openFolder opens a folder in dir. name has no slash. A link is not a folder, whatever
 // its target is.
 func openFolder(dir *os.Root, name string) (*os.Root, error) {
@@ -81,9 +84,17 @@ func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, errNoFolder
+		return nil, notDir(info)
 	}
 	return enter(dir, info)
+}
+
+// notDir returns errNoFolder for what info describes, or errLinked.
+func notDir(info fs.FileInfo) error {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return errLinked
+	}
+	return errNoFolder
 }
 
 // enter opens the folder that info describes. It refuses another folder that has taken
@@ -91,7 +102,7 @@ func openFolder(dir *os.Root, name string) (*os.Root, error) {
 func enter(dir *os.Root, info fs.FileInfo) (*os.Root, error) {
 	inner, err := dir.OpenRoot(info.Name() + "/.") // as a folder: opening a FIFO would block
 	if isLink(err) {
-		return nil, errNoFolder
+		return nil, errLinked
 	}
 	if err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func (b *Backend) assignLocation(ctx context.Context, info memento.StoreInfo) (s
 	}
 	stores, err := reach(b.base, b.place.others, b.makeFolder)
 	if errors.Is(err, errNoFolder) {
-		return "", notFolder(b.place.others)
+		return "", notFolder(b.place.others, err)
 	}
 	if err != nil {
 		return "", err
@@ -229,7 +229,7 @@ func (b *Backend) checkDefault() error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return notFolder(b.place.home)
+		return notFolder(b.place.home, notDir(info))
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (r *restore) fill(ctx context.Context, path, backup string) (done backend.R
 	defer base.Close()
 	hidden, err := makeFolder(osSyncer{}, base, hiddenFolder)
 	if errors.Is(err, errNoFolder) {
-		return done, notFolder(hiddenFolder)
+		return done, notFolder(hiddenFolder, err)
 	}
 	if err != nil {
 		return done, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memento"
+	"memento/backend"
 	"memento/internal/migrations"
 
 	"github.com/jackc/pgx/v5"
@@ -69,7 +70,7 @@ func (b *Backend) migrate(ctx context.Context, c *pgx.Conn, existing bool) error
 		case err != nil:
 			return err
 		case version > len(scripts):
-			return fmt.Errorf("%w: the schema was written by a newer memento (format %d; this one reads up to %d)", memento.ErrFormat, version, len(scripts))
+			return &backend.NewerFormatError{What: "the schema", Format: version, Highest: len(scripts)}
 		case version == len(scripts):
 			return nil
 		case version == 0 && existing:

@@ -267,7 +267,7 @@ func checkFormat(c *conn) error {
 	}
 	known, err := migrations.Scripts(scriptFiles)
 	if err == nil && version > int64(len(known)) {
-		err = fmt.Errorf("%w: the file was written by a newer memento (format %d; this one reads up to %d)", memento.ErrFormat, version, len(known))
+		err = &backend.NewerFormatError{What: "the file", Format: int(version), Highest: len(known)}
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Dir returns the URL of the folder at path.
-func Dir(path string) string { return "dir:" + escapePath(path) }
+func Dir(path string) string { return "dir:" + EscapePath(path) }
 
 func openDir(ctx context.Context, l location, o *Options) (memento.Backend, error) {
 	path, err := l.folder()

@@ -15,10 +15,10 @@ import (
 )
 
 // SQLite returns the URL of the SQLite file at path.
-func SQLite(path string) string { return "sqlite:" + escapePath(path) }
+func SQLite(path string) string { return "sqlite:" + EscapePath(path) }
 
-// escapePath escapes the characters that have a meaning in URLs.
-func escapePath(path string) string {
+// EscapePath escapes the characters of a path that have a meaning in URLs.
+func EscapePath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(filepath.ToSlash(path))
 }
 

@@ -179,15 +179,18 @@ func (l *location) unknown() error {
 	return invalid("the scheme %q is not known; known are %s", l.scheme, known())
 }
 
-// known returns the forms of URLs that [Open] understands.
-func known() string {
+// known lists the forms of URLs, for errors.
+func known() string { return strings.Join(Forms(), ", ") }
+
+// Forms returns the forms of URLs that [Open] understands, such as "sqlite:PATH".
+func Forms() []string {
 	var forms []string
 	for _, s := range schemes() {
 		if s.form != "" {
 			forms = append(forms, s.form)
 		}
 	}
-	return strings.Join(forms, ", ")
+	return forms
 }
 
 func invalid(format string, args ...any) error {

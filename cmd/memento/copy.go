@@ -70,6 +70,8 @@ with the same keys.`,
 	f.BoolVar(&o.keys, "keys", false, "also copy API keys")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be copied, and write nothing")
 	f.BoolVar(&o.verify, "verify-only", false, "compare source and target, and change nothing")
+	_ = c.RegisterFlagCompletionFunc("from", completeBackends)
+	_ = c.RegisterFlagCompletionFunc("to", completeBackends)
 	_ = c.RegisterFlagCompletionFunc("store", a.completeStoresOf(func(ctx context.Context) (memento.Backend, error) {
 		url, keys, err := a.copySource(&o)
 		if err != nil {

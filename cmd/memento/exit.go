@@ -186,6 +186,9 @@ func (a *app) report(err error) int {
 	if at, ok := errors.AsType[*memento.Error](err); ok && text == at.Error() && at.Path != "" && (at.Op == "get" || at.Op == "list") {
 		text = string(at.Path) + " " + at.Err.Error() // without the operation, which the user knows
 	}
+	if newer, ok := errors.AsType[*backend.NewerFormatError](err); ok {
+		text, next = newer.Error(), "nothing was changed; use the newer version of memento, or another backend with --backend"
+	}
 	if errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}

@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"memento"
 	"memento/archive"
 	"memento/backend"
+	"memento/backend/storeurl"
 	"memento/maintenance"
 )
 
@@ -53,3 +57,22 @@ func TestInternalError(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { panic("out of order") }
+
+// A file of a newer memento is told by the formats, without the layers that it came through.
+func TestNewerFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memento.db")
+	must(t, "text", "--backend", storeurl.SQLite(path), "put", "/a.md")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const userVersion = 60 // where SQLite's file header has it
+	binary.BigEndian.PutUint32(data[userVersion:], 1000)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := runWith(t, "", "--backend", storeurl.SQLite(path), "ls")
+	if want := "memento: the file was written by a newer memento (format 1000; this one reads up to "; code != exitStorage || !strings.HasPrefix(errs, want) {
+		t.Errorf("exit code %d, said %q; want 7 and %q", code, errs, want)
+	}
+}

@@ -79,6 +79,8 @@ made, and then every new one until it is interrupted.`,
 	c.Flags().IntVarP(&f.limit, "limit", "n", 0, "maximum number of versions to list; 0 for all")
 	c.Flags().StringVar(&f.since, "since", "", "only versions created at this `time` or later: "+timeForms)
 	c.Flags().StringVar(&f.until, "until", "", "only versions created at this `time` or earlier")
+	_ = c.RegisterFlagCompletionFunc("since", completeTimes)
+	_ = c.RegisterFlagCompletionFunc("until", completeTimes)
 	c.Flags().StringVar(&f.actor, "actor", "", "only versions by this actor, `KIND/ID` or KIND; the kinds are session, api_key, user, service_account and system")
 	c.Flags().StringVar(&f.session, "session", "", "only versions by the session with this `ID`")
 	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "wait for new versions, and list them as they are made")

@@ -153,6 +153,8 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	root.SetHelpCommandGroupID(other)
 	root.SetCompletionCommandGroupID(other)
 	_ = root.RegisterFlagCompletionFunc("store", a.completeStores)
+	_ = root.RegisterFlagCompletionFunc("backend", completeBackends)
+	_ = root.RegisterFlagCompletionFunc("workspace", a.completeWorkspaces)
 	a.watch(root)
 	return root
 }

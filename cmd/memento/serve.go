@@ -122,8 +122,10 @@ func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, e
 		say("warning: there is no API key, and none can be created: %v; %s", noKey.err, noKey.next)
 	case keyFile != "":
 		say("admin key: %s", line(keyFile))
+	case c.FirstKeyFile == server.NoFirstKey:
+		say(`no first key is created (--first-key-file none); to create one: memento keys create NAME --role admin --backend %s`, line(c.ShownBackend()))
 	default:
-		say(`there is no key file for this address; use an existing key, or create one with "memento keys create --backend %s"`, line(c.ShownBackend()))
+		say(`keys exist; the admin key was saved when they were created. To create another: memento keys create NAME --role admin --backend %s`, line(c.ShownBackend()))
 	}
 	if c.Exposed() {
 		say("warning: this address is reachable from other machines without TLS, so keys and memories cross the network unencrypted; set --tls-cert-file and --tls-key-file, use a TLS proxy, or listen on 127.0.0.1")

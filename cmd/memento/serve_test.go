@@ -185,7 +185,7 @@ func TestServe(t *testing.T) {
 	// At another address no key is at hand, and it says how to come by one.
 	other := serve(t, "--address", "localhost:0")
 	proctest.Until(t, "it says how to make a key", func() bool {
-		return strings.Contains(other.said.String(), `memento: there is no key file for this address; use an existing key, or create one with "memento keys create --backend sqlite:`)
+		return strings.Contains(other.said.String(), `memento: keys exist; the admin key was saved when they were created. To create another: memento keys create NAME --role admin --backend sqlite:`)
 	})
 	if code := other.end(); code != exitOK {
 		t.Errorf("exit code %d; it said %s", code, other.said)

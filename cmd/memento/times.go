@@ -59,9 +59,7 @@ func parseDay(s string, now time.Time) (time.Time, bool) {
 // addAsOf adds the flag --as-of.
 func (a *app) addAsOf(c *cobra.Command, to *string, usage string) {
 	c.Flags().StringVar(to, "as-of", "", usage)
-	_ = c.RegisterFlagCompletionFunc("as-of", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"yesterday", "today", "1h", "1d", "1w"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	})
+	_ = c.RegisterFlagCompletionFunc("as-of", completeTimes)
 }
 
 // parseAgo parses whole numbers with units, as in "1d12h". The maximum is 100 years.

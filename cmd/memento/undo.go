@@ -49,6 +49,8 @@ The exit code is 4 if there are conflicts.`,
 	c.Flags().StringVar(&f.actor, "actor", "", "undo the changes of the actor `KIND/ID`; the kinds are session, api_key, user, service_account and system")
 	c.Flags().StringVar(&f.since, "since", "", "undo versions created at this `time` or later: "+timeForms)
 	c.Flags().StringVar(&f.until, "until", "", "undo only versions created at this `time` or earlier")
+	_ = c.RegisterFlagCompletionFunc("since", completeTimes)
+	_ = c.RegisterFlagCompletionFunc("until", completeTimes)
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, and change nothing")
 	addAllStores(c, &f.all)
 	return c
