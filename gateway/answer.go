@@ -30,6 +30,9 @@ func newBlock(raw []byte) (block, error) {
 // isMemory reports whether the block is a call of the memory tool.
 func (b block) isMemory() bool { return b.kind == "tool_use" && b.name == memento.ToolName }
 
+// hides reports whether the application does not see a block: a call that is the gateway's.
+func (c *conversation) hides(b block) bool { return c.tool != nil && b.isMemory() }
+
 // parseAnswer reads a message that is not streamed.
 func parseAnswer(o object) (answer, error) {
 	list, err := elements(o.get("content"))
@@ -56,11 +59,11 @@ func (a answer) content() []byte {
 	return listOf(all)
 }
 
-// visible returns the blocks that the application sees.
-func (a answer) visible() [][]byte {
+// visible returns the blocks of an answer that the application sees.
+func (c *conversation) visible(a answer) [][]byte {
 	var all [][]byte
 	for _, b := range a.blocks {
-		if !b.isMemory() {
+		if !c.hides(b) {
 			all = append(all, b.raw)
 		}
 	}

@@ -15,10 +15,11 @@ type conversation struct {
 	in       *http.Request
 	caller   Caller
 	request  *request
-	tool     *memento.Tool
+	tool     *memento.Tool // nil if the request has no memory
 	store    string
-	keeps    bool // whether hidden rounds are kept
-	restored bool // whether messages has some that the application has not sent
+	editing  *editing // nil if there is nothing to emulate
+	keeps    bool     // whether hidden rounds are kept
+	restored bool     // whether messages has some that the application has not sent
 
 	base     object // the body, with the tool
 	messages []byte // the list that the next round sends
@@ -40,12 +41,30 @@ func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, start time.
 	if err != nil {
 		return nil, nil // the upstream says what is wrong
 	}
-	if declared, err := request.declaresMemory(); declared || err != nil || !models.SupportOf(request.model).Memory {
+	declared, err := request.declaresMemory()
+	if err != nil {
 		return nil, nil
 	}
-	store, err := g.selectStore(r.Header, caller, request.userID)
-	if err != nil || store == "" {
+	editing, err := g.newEditing(request)
+	if err != nil {
 		return nil, err
+	}
+	c := &conversation{g: g, in: r, caller: caller, request: request, start: start, editing: editing, base: request.object, messages: request.get("messages")}
+	if declared {
+		var swapped bool
+		if g.c.Emulate.Memory {
+			c.base, swapped = c.base.withOrdinaryTool()
+		}
+		if !swapped && editing == nil {
+			return nil, nil
+		}
+	} else if g.c.Emulate.Memory || models.SupportOf(request.model).Memory {
+		if c.store, err = g.selectStore(r.Header, caller, request.userID); err != nil {
+			return nil, err
+		}
+	}
+	if c.store == "" && editing == nil && !declared {
+		return nil, nil
 	}
 	if request.get("thread") != nil {
 		return nil, &Error{
@@ -54,11 +73,20 @@ func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, start time.
 			Details: []byte(`{"error_code":"thread_unsupported_request","unsupported":["thread"]}`),
 		}
 	}
-	c := &conversation{g: g, in: r, caller: caller, request: request, store: store, start: start, base: request.withTool(nativeTool)}
-	if c.tool, err = g.tool(caller, store); err != nil {
+	if editing != nil {
+		c.base = c.base.without("context_management")
+	}
+	if c.store == "" {
+		return c, nil
+	}
+	if c.tool, err = g.tool(caller, c.store); err != nil {
 		return nil, err
 	}
-	c.messages = request.get("messages")
+	if g.c.Emulate.Memory {
+		c.base = c.base.withEmulatedTool()
+	} else {
+		c.base = c.base.withTool(nativeTool)
+	}
 	if c.keeps = g.c.State != nil && secret(r, caller) != ""; c.keeps {
 		c.messages = c.restore()
 	} else {
@@ -73,7 +101,10 @@ func (c *conversation) key() string { return string(c.caller.Workspace) + "\x00"
 // body returns the body of the next round.
 func (c *conversation) body() []byte {
 	o := c.base
-	if c.rounds > 0 || c.restored {
+	switch {
+	case c.editing != nil:
+		o = o.set("messages", c.edited(o, c.messages))
+	case c.rounds > 0 || c.restored:
 		o = o.set("messages", c.messages)
 	}
 	round := c.rounds + 1
@@ -85,6 +116,9 @@ func (c *conversation) body() []byte {
 func (c *conversation) add(a answer) (more bool, err error) {
 	c.rounds++
 	c.usage = sum(c.usage, a.usage)
+	if c.tool == nil {
+		return false, nil
+	}
 	calls, mixed := a.calls()
 	last := c.rounds >= c.g.c.MaxRounds
 	if len(calls) == 0 || last || mixed && !c.keeps {
@@ -113,7 +147,7 @@ func (c *conversation) add(a answer) (more bool, err error) {
 // stop returns the stop reason that the application gets for that of the last round:
 // without calls of its own it has nothing to answer.
 func (c *conversation) stop(a answer) (changed string, ok bool) {
-	if _, others := a.calls(); a.stop == "tool_use" && !others {
+	if _, others := a.calls(); c.tool != nil && a.stop == "tool_use" && !others {
 		for _, b := range a.blocks {
 			if b.isMemory() {
 				return "end_turn", true

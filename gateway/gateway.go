@@ -36,6 +36,9 @@ type Config struct {
 	// /memories itself.
 	Mounts []Mount
 
+	// Emulate is what the upstream lacks.
+	Emulate Emulation
+
 	// State keeps the rounds that the application does not see, so that the model sees
 	// them again in later requests of the conversation. Nil keeps nothing: then a turn
 	// has one call at a time, and later requests have the visible messages only.
@@ -172,8 +175,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case c == nil:
 		g.pass(w, r, caller, body)
 	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
-		// The body has the tool and the hidden rounds, so the count includes them.
-		g.pass(w, r, caller, c.body())
+		c.count(w)
 	case c.request.stream:
 		c.stream(w)
 	default:

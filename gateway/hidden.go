@@ -195,7 +195,7 @@ func (c *conversation) keep(a answer, results [][]byte) {
 // show adds what the application sees of an answer to the chain.
 func (c *conversation) show(a answer) {
 	c.chain.begin("assistant")
-	for _, raw := range a.visible() {
+	for _, raw := range c.visible(a) {
 		if b, err := parseObject(raw); err == nil {
 			c.chain.add(b)
 		}

@@ -151,7 +151,7 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 				return a, errCutOff
 			}
 			b := &shownBlock{builder: newBuilder(start), index: s.shown}
-			if b.hidden = b.isMemory(); !b.hidden {
+			if b.hidden = s.hides(b.block); !b.hidden {
 				s.shown++
 			}
 			blocks[string(o.get("index"))] = b
@@ -210,8 +210,12 @@ func (s *streaming) total(raw []byte, a answer) []byte {
 		return raw
 	}
 	stop, changed := s.stop(a)
-	if s.rounds == 1 && !changed {
+	managed := s.editing.managed()
+	if s.rounds == 1 && !changed && managed == nil {
 		return raw
+	}
+	if managed != nil {
+		o = o.set("context_management", managed)
 	}
 	if delta, err := parseObject(o.get("delta")); err == nil && changed {
 		o = o.set("delta", delta.set("stop_reason", quote(stop)).text)

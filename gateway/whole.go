@@ -47,7 +47,7 @@ func (c *conversation) whole(w http.ResponseWriter) {
 		if c.rounds == 0 {
 			first = message
 		}
-		visible = append(visible, a.visible()...)
+		visible = append(visible, c.visible(a)...)
 		more, err := c.add(a)
 		if err != nil {
 			c.finish("failed")
@@ -93,6 +93,9 @@ func (c *conversation) merge(first, last object, a answer, visible [][]byte) obj
 	}
 	if stop, ok := c.stop(a); ok {
 		first = first.set("stop_reason", quote(stop))
+	}
+	if managed := c.editing.managed(); managed != nil {
+		first = first.set("context_management", managed)
 	}
 	return first
 }

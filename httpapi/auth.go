@@ -66,6 +66,10 @@ func (c *call) authenticate() (Principal, error) {
 	if err != nil {
 		return Principal{}, err
 	}
+	return c.authenticateWith(credential)
+}
+
+func (c *call) authenticateWith(credential string) (Principal, error) {
 	who, err := c.api.opts.Auth.Authenticate(c.context(), credential)
 	switch {
 	case errors.Is(err, ErrUnauthenticated):

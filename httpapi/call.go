@@ -43,14 +43,7 @@ type call struct {
 
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{
-		api: a, w: &response{ResponseWriter: w}, r: r, control: http.NewResponseController(w),
-		id: newRequestID(), start: a.opts.Now(), remote: a.opts.Proxy.clientAddr(r),
-	}
-	c.w.begin = func() { c.setReadDeadline(); c.setWriteDeadline() }
-	c.w.Header().Set("request-id", c.id)
-	c.w.Header().Set("x-content-type-options", "nosniff")
-	c.w.Header().Set("cache-control", "no-store")
+	c := a.newCall(w, r)
 	answered := false
 	defer func() {
 		if answered {
@@ -72,6 +65,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.setWriteDeadline() // for what package http has not written yet
 	answered = true
+}
+
+func (a *API) newCall(w http.ResponseWriter, r *http.Request) *call {
+	c := &call{
+		api: a, w: &response{ResponseWriter: w}, r: r, control: http.NewResponseController(w),
+		id: newRequestID(), start: a.opts.Now(), remote: a.opts.Proxy.clientAddr(r),
+	}
+	c.w.begin = func() { c.setReadDeadline(); c.setWriteDeadline() }
+	c.w.Header().Set("request-id", c.id)
+	c.w.Header().Set("x-content-type-options", "nosniff")
+	c.w.Header().Set("cache-control", "no-store")
+	return c
 }
 
 // panicText returns the text of a panic for the log. Of values other than the runtime's

@@ -53,6 +53,14 @@ func (c *Config) Check(now time.Time) error {
 	if c.Traces.Endpoint != "" {
 		add("traces.endpoint", checkURL(c.Traces.Endpoint, "http://127.0.0.1:4318", false))
 	}
+	if c.Gateway.URL != "" {
+		add("gateway.url", checkURL(c.Gateway.URL, "https://api.anthropic.com", false))
+	}
+	if file := c.Gateway.KeyFile; file != "" {
+		if _, err := os.Stat(file); err != nil {
+			add("gateway.key_file", errors.New("it cannot be read: "+cause(err)))
+		}
+	}
 	faults = append(faults, c.checkOIDC()...)
 	for i := range c.Webhooks {
 		if err := c.Webhooks[i].checkURL(); err != nil {

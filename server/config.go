@@ -44,6 +44,7 @@ type Config struct {
 	Maintenance Maintenance
 	OIDC        OIDC
 	Tool        Tool
+	Gateway     Gateway
 	Webhooks    []Webhook
 
 	origins map[string]origin // by setting key, only for settings that were given
@@ -114,6 +115,19 @@ type Tool struct {
 	ViewEntries      int
 	CreateOverwrites bool
 	Profile          string // one of memento.ProfileNames
+}
+
+// Gateway configures the gateway for the Messages API; see package gateway.
+type Gateway struct {
+	URL           string   // of the upstream; "": no gateway
+	KeyFile       string   // with the upstream's key, or a directory with a file for each workspace; "": callers send theirs
+	Store         string   // of requests that select none; {key} is the ID of the key. "": they have no memory
+	UserStores    bool     // a store for each metadata.user_id
+	Mounts        []string // NAME=STORE or NAME=STORE:ro
+	ZeroRetention bool     // keep nothing of conversations
+	Emulate       []string // what the upstream cannot do: words of emulations
+	MaxRounds     int
+	Timeout       time.Duration // until the upstream begins to answer, and of its silence
 }
 
 // Default returns the configuration without any setting given.

@@ -284,3 +284,26 @@ func listOf(want string, ok func(string) bool) kind[[]string] {
 		},
 	}
 }
+
+// mounts are directories with their stores: NAME=STORE or NAME=STORE:ro.
+var mounts = listOf("expected NAME=STORE or NAME=STORE:ro", func(text string) bool {
+	name, store, _ := parseMount(text)
+	return name != "" && store != ""
+})
+
+func parseMount(text string) (name, store string, readOnly bool) {
+	name, store, _ = strings.Cut(text, "=")
+	store, readOnly = strings.CutSuffix(store, ":ro")
+	return name, store, readOnly
+}
+
+// What the gateway can emulate.
+const (
+	emulateMemory         = "memory"
+	emulateContextEditing = "context-editing"
+)
+
+// emulations are what the gateway emulates.
+var emulations = listOf("expected a list of "+emulateMemory+" and "+emulateContextEditing, func(text string) bool {
+	return text == emulateMemory || text == emulateContextEditing
+})

@@ -38,6 +38,11 @@ type metrics struct {
 	maskings      *prometheus.CounterVec // kind
 	toolCalls     *prometheus.CounterVec // command, outcome
 
+	turns       *prometheus.CounterVec // model, outcome
+	rounds      *prometheus.CounterVec // model
+	memoryCalls *prometheus.CounterVec // model
+	ownTime     prometheus.Histogram
+
 	maintenances    *prometheus.CounterVec // outcome
 	expired         prometheus.Counter
 	expiredBytes    prometheus.Counter
@@ -91,6 +96,15 @@ func newMetrics(version string) *metrics {
 	m.maskings = counters("maskings_total", "Secrets and personal data that were masked before a write.", "kind")
 
 	m.toolCalls = counters("tool_calls_total", "Calls of the memory tool: ok, refused with an answer for the agent, or failed for another outcome of the storage.", "command", "outcome")
+
+	m.turns = counters("gateway_turns_total", "Requests to the gateway that had the memory tool, by outcome.", "model", "outcome")
+	m.rounds = counters("gateway_rounds_total", "Requests of the gateway to the upstream for requests that had the memory tool.", "model")
+	m.memoryCalls = counters("gateway_memory_calls_total", "Calls of the memory tool in the gateway.", "model")
+	m.ownTime = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "memento_gateway_own_seconds", Help: "Time of requests that had the memory tool, without waiting for the upstream.",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
+	})
+	m.registry.MustRegister(m.ownTime)
 
 	m.maintenances = counters("maintenance_runs_total", "Maintenance runs of stores, by outcome.", "outcome")
 	m.expired = counter("expired_memories_total", "Memories that expired.")

@@ -15,6 +15,7 @@ import (
 	"memento"
 	"memento/apikey"
 	"memento/backend"
+	"memento/gateway"
 	"memento/httpapi"
 	"memento/maintenance"
 )
@@ -40,6 +41,8 @@ type Server struct {
 	metrics     *metrics
 	traces      *traces
 	api         *httpapi.API
+	gateway     *gateway.Gateway // nil if there is none
+	models      modelLabels
 	health      *health
 	certs       *certificates // nil without TLS
 	hooks       *webhooks
@@ -109,6 +112,7 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	tool := memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites, Profile: profile}
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
 		Observe:    s.observed,
@@ -120,9 +124,12 @@ func New(c Config, d Deps) (*Server, error) {
 		MaxBody: c.MaxBody, MaxImport: c.MaxImport, MaxConcurrent: c.MaxConcurrent, Timeout: c.Timeout,
 		MemoryBudget: s.budget,
 		Rate:         httpapi.Rate{Reads: c.Rate.Reads, Writes: c.Rate.Writes, Burst: c.Rate.Burst},
-		Tool:         memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites, Profile: profile},
+		Tool:         tool,
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.newGateway(d, tool); err != nil {
 		return nil, err
 	}
 	s.metrics.registry.MustRegister(loads{s.api}, s.inventory)

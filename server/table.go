@@ -147,6 +147,25 @@ func Settings() []Setting {
 		row("tool.profile", memento.ProfileDocumentation, word(memento.ProfileNames()...), func(c *Config) *string { return &c.Tool.Profile },
 			"texts of the tool's answers: those of its documentation (`documentation`), or of the SDKs' local tools (`typescript`, `python`)"),
 
+		row("gateway.url", "", anyText, func(c *Config) *string { return &c.Gateway.URL },
+			"URL of an upstream with the Messages API, such as https://api.anthropic.com: the server also is a gateway for it, which executes the memory tool; see docs/gateway.md").unset("no gateway").flagged("gateway"),
+		row("gateway.key_file", "", anyText, func(c *Config) *string { return &c.Gateway.KeyFile },
+			"file with the API key for the upstream, or a directory with one file for each workspace, named like it").unset("callers send their own"),
+		row("gateway.store", "default", anyText, func(c *Config) *string { return &c.Gateway.Store },
+			"store of requests to the gateway that name none; `{key}` in it is replaced by the ID of the API key, and `none` means no memory"),
+		row("gateway.user_stores", "true", boolean, func(c *Config) *bool { return &c.Gateway.UserStores },
+			"use a store for each `metadata.user_id` of requests to the gateway"),
+		row("gateway.mounts", "", mounts, func(c *Config) *[]string { return &c.Gateway.Mounts },
+			"directories of `/memories` in the gateway, each `NAME=STORE` or `NAME=STORE:ro` for read-only; `{store}` is the selected store").unset("the selected store is `/memories`"),
+		row("gateway.zero_retention", "false", boolean, func(c *Config) *bool { return &c.Gateway.ZeroRetention },
+			"keep nothing of conversations through the gateway, not even sealed; later requests then lack the memory calls of earlier ones"),
+		row("gateway.emulate", "", emulations, func(c *Config) *[]string { return &c.Gateway.Emulate },
+			"what the gateway does because the upstream cannot: `memory` declares the memory tool as an ordinary one, `context-editing` clears old tool results and thinking").unset("nothing").flagged("emulate"),
+		row("gateway.max_rounds", "20", whole(1), func(c *Config) *int { return &c.Gateway.MaxRounds },
+			"maximum number of requests to the upstream for one request to the gateway"),
+		row("gateway.timeout", "10m", duration(time.Second), func(c *Config) *time.Duration { return &c.Gateway.Timeout },
+			"maximum silence of the upstream"),
+
 		{Key: "webhooks", Form: "list", Meaning: "endpoints that are notified of created, archived and deleted stores; see below", Unset: "none"},
 	}
 }

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"memento"
+	"memento/contextedit"
+	"memento/internal/memorytool"
+)
+
+// Emulation says what the gateway does for an upstream that speaks the Messages API, but
+// lacks these features.
+type Emulation struct {
+	// Memory declares the memory tool as an ordinary tool with a JSON schema, and adds
+	// the instructions for it to the system prompt.
+	Memory bool
+	// ContextEditing makes clear_tool_uses_20250919 and clear_thinking_20251015.
+	ContextEditing bool
+}
+
+// ordinaryTool is the declaration of the memory tool for upstreams that do not know it.
+var ordinaryTool = []byte(`{"name":"` + memento.ToolName + `","description":` + string(quote(memorytool.Description)) + `,"input_schema":` + memorytool.Schema + `}`)
+
+// withEmulatedTool returns the body with the ordinary tool and its instructions.
+func (o object) withEmulatedTool() object { return o.withTool(ordinaryTool).withProtocol() }
+
+// withProtocol returns the body with the instructions at the end of the system prompt.
+func (o object) withProtocol() object {
+	text := quote(memorytool.Protocol)
+	block := append(append([]byte(`{"type":"text","text":`), text...), '}')
+	switch system := o.get("system"); {
+	case len(system) > 0 && system[0] == '[':
+		return o.set("system", appended(system, block))
+	case len(system) > 2 && system[0] == '"':
+		joined := append([]byte(nil), system[:len(system)-1]...)
+		joined = append(append(joined, `\n\n`...), text[1:]...)
+		return o.set("system", joined)
+	}
+	return o.set("system", text)
+}
+
+// withOrdinaryTool returns the body with the application's declaration of the native tool
+// replaced, for an upstream that does not know it. found is whether there is one.
+func (o object) withOrdinaryTool() (edited object, found bool) {
+	list, err := elements(o.get("tools"))
+	if err != nil {
+		return o, false
+	}
+	for i, raw := range list {
+		t, err := parseObject(raw)
+		if err != nil || t.str("type") != memento.ToolType {
+			continue
+		}
+		ordinary, err := parseObject(ordinaryTool)
+		if err != nil {
+			return o, false
+		}
+		if control := t.get("cache_control"); control != nil {
+			ordinary = ordinary.set("cache_control", control)
+		}
+		list[i] = ordinary.text
+		found = true
+	}
+	if !found {
+		return o, false
+	}
+	return o.set("tools", listOf(list)).withProtocol(), true
+}
+
+// An editing is the context management of a request that the upstream cannot do.
+type editing struct {
+	config  contextedit.Config
+	applied []contextedit.AppliedEdit // of the last round
+}
+
+// newEditing returns the context management that is emulated for a request; nil if there
+// is none.
+func (g *Gateway) newEditing(r *request) (*editing, error) {
+	e := g.c.Emulate
+	if !e.ContextEditing {
+		return nil, nil
+	}
+	parsed, err := contextedit.ParseRequest(r.text)
+	if errors.Is(err, contextedit.ErrConfig) {
+		return nil, invalid(err.Error())
+	}
+	if err != nil {
+		return nil, nil // the upstream says what is wrong
+	}
+	c := parsed.Config
+	if c.Compact != nil || parsed.OnDemand {
+		return nil, invalid("context_management: the upstream has no compaction, and the gateway does not emulate it")
+	}
+	if r.get("context_management") == nil {
+		return nil, nil
+	}
+	return &editing{config: c}, nil
+}
+
+// edited returns the list of messages for the upstream.
+func (c *conversation) edited(o object, messages []byte) []byte {
+	list, err := elements(messages)
+	if err != nil {
+		return messages
+	}
+	raw := make([]json.RawMessage, len(list))
+	for i, m := range list {
+		raw[i] = m
+	}
+	e := c.editing
+	if e.config.ClearToolUses != nil || e.config.ClearThinking != nil {
+		result, err := e.config.Edit(contextedit.Prompt{Model: c.request.model, System: o.get("system"), Tools: o.get("tools"), Messages: raw}, nil)
+		if err != nil {
+			return messages // the upstream says what is wrong
+		}
+		raw, e.applied = result.Messages, result.Applied
+	}
+	all := make([][]byte, len(raw))
+	for i, m := range raw {
+		all[i] = m
+	}
+	return listOf(all)
+}
+
+// managed is the member context_management of an answer; nil if none is
+// emulated.
+func (e *editing) managed() []byte {
+	if e == nil {
+		return nil
+	}
+	applied := e.applied
+	if applied == nil {
+		applied = []contextedit.AppliedEdit{}
+	}
+	data, err := json.Marshal(map[string]any{"applied_edits": applied})
+	if err != nil {
+		return nil // plain values
+	}
+	return data
+}
+
+// counted is the member context_management of an answer to count_tokens.
+func counted(original int64) []byte {
+	return append(strconv.AppendInt([]byte(`{"original_input_tokens":`), original, 10), '}')
+}

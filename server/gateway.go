@@ -1,0 +1,200 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"memento"
+	"memento/apikey"
+	"memento/gateway"
+	"memento/httpapi"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// newGateway makes the gateway, if the configuration has one.
+func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
+	c := s.config.Gateway
+	if c.URL == "" {
+		return nil
+	}
+	upstream, err := url.Parse(c.URL)
+	if err != nil {
+		return ConfigErrors{s.config.SettingError("gateway.url", "must be a URL")}
+	}
+	config := gateway.Config{
+		Upstream: upstream, Backend: d.Backend, Identify: s.gatewayCaller,
+		Stores: memento.StoreOptions{Detector: d.Detector, Observe: s.observed}, Tool: tool,
+		UserStores: c.UserStores, MaxRounds: c.MaxRounds, Timeout: c.Timeout, Logger: s.logger, Observe: s.turned,
+	}
+	config.Emulate = gateway.Emulation{
+		Memory: slices.Contains(c.Emulate, emulateMemory), ContextEditing: slices.Contains(c.Emulate, emulateContextEditing),
+	}
+	if !c.ZeroRetention {
+		config.State = gateway.NewState(d.Backend)
+	}
+	for _, text := range c.Mounts {
+		name, store, readOnly := parseMount(text)
+		config.Mounts = append(config.Mounts, gateway.Mount{Name: name, Store: store, ReadOnly: readOnly})
+	}
+	if s.gateway, err = gateway.New(config); err != nil {
+		return ConfigErrors{s.config.SettingError("gateway.mounts", "%v", err)}
+	}
+	return nil
+}
+
+// withGateway returns the handler of all requests: those of the gateway are all below
+// /v1 that are not the API's.
+func (s *Server) withGateway() http.Handler {
+	if s.gateway == nil {
+		return s.api
+	}
+	guarded := s.api.Guard(gatewayEndpoint, func(w http.ResponseWriter, r *http.Request, who httpapi.Principal) {
+		s.gateway.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isGatewayPath(r.URL.Path) {
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		s.api.ServeHTTP(w, r)
+	})
+}
+
+// ownPaths are the API's.
+var ownPaths = []string{"/v1/memory_stores", "/v1/admin", "/v1/whoami"}
+
+func isGatewayPath(path string) bool {
+	if !strings.HasPrefix(path, "/v1/") {
+		return false
+	}
+	for _, own := range ownPaths {
+		if path == own || strings.HasPrefix(path, own+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// gatewayEndpoint names the endpoint of a request for logs and metrics.
+func gatewayEndpoint(r *http.Request) string {
+	switch r.URL.Path {
+	case "/v1/messages", "/v1/messages/count_tokens":
+		return r.URL.Path
+	}
+	return "/v1/{gateway}"
+}
+
+type principalKey struct{}
+
+// gatewayCaller returns what a request may use. It was authenticated before.
+func (s *Server) gatewayCaller(r *http.Request) (gateway.Caller, error) {
+	who, ok := r.Context().Value(principalKey{}).(httpapi.Principal)
+	if !ok {
+		return gateway.Caller{}, errors.New("the caller of the gateway was not authenticated")
+	}
+	c := s.config.Gateway
+	caller := gateway.Caller{
+		Workspace: who.Workspace, Actor: who.Actor, ReadOnly: !who.Role.Allows(apikey.RoleWrite),
+		Store: strings.ReplaceAll(c.Store, "{key}", who.ID),
+	}
+	if c.Store == "none" {
+		caller.Store = ""
+	}
+	if r.Header.Get(httpapi.KeyHeader) != "" && (r.Header.Get("X-Api-Key") != "" || r.Header.Get("Authorization") != "") {
+		return caller, nil // the caller has brought a key for the upstream
+	}
+	var err error
+	caller.UpstreamKey, err = upstreamKey(c.KeyFile, who.Workspace)
+	return caller, err
+}
+
+// maxKeyFile is the most bytes of a file with a key.
+const maxKeyFile = 4096
+
+// upstreamKey returns the key that the server holds for a workspace. The file is read
+// for each request, so that a key can be replaced.
+func upstreamKey(file string, ws memento.Workspace) (string, error) {
+	none := &gateway.Error{Status: http.StatusForbidden, Type: "permission_error",
+		Message: "the gateway holds no key for the upstream of this workspace; send yours as x-api-key, and the key of memento as " + httpapi.KeyHeader}
+	if file == "" {
+		return "", none
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		name := string(ws)
+		if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) {
+			return "", none
+		}
+		file = filepath.Join(file, name)
+		if info, err = os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			return "", none
+		}
+	}
+	if err != nil || info.Size() > maxKeyFile {
+		return "", cmp.Or(err, errors.New("the file with the key for the upstream is too large"))
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	if key := strings.TrimSpace(string(data)); key != "" {
+		return key, nil
+	}
+	return "", none
+}
+
+// turned is called for each request to the gateway that had the memory tool.
+func (s *Server) turned(ctx context.Context, t gateway.Turn) {
+	s.maintenance.note(gateway.StateWorkspace)
+	model := s.models.label(t.Model)
+	s.metrics.turns.WithLabelValues(model, t.Outcome).Inc()
+	s.metrics.rounds.WithLabelValues(model).Add(float64(t.Rounds))
+	s.metrics.memoryCalls.WithLabelValues(model).Add(float64(t.MemoryCalls))
+	s.metrics.ownTime.Observe(t.Own.Seconds())
+	trace.SpanFromContext(ctx).SetAttributes(
+		attribute.String("gen_ai.operation.name", "chat"),
+		attribute.String("gen_ai.provider.name", "anthropic"),
+		attribute.String("gen_ai.request.model", model),
+		attribute.Int("memento.gateway.rounds", t.Rounds),
+		attribute.Int("memento.gateway.memory_calls", t.MemoryCalls),
+		attribute.String("memento.gateway.outcome", t.Outcome),
+	)
+}
+
+// modelLabels bounds the labels that models make: clients choose their names.
+type modelLabels struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+const maxModels = 50
+
+func (m *modelLabels) label(model string) string {
+	const longest = 64
+	if len(model) > longest || strings.ContainsFunc(model, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "other"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known[model] && len(m.known) >= maxModels {
+		return "other"
+	}
+	if m.known == nil {
+		m.known = map[string]bool{}
+	}
+	m.known[model] = true
+	return model
+}
