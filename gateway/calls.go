@@ -14,16 +14,24 @@ import (
 
 const (
 	keptResults = 1024
+	keepResults = 10 * time.Minute
 	callTimeout = 30 * time.Second
 )
 
-// results are the answers to the latest calls, so that a call is executed once even if
-// the upstream sends it again.
+// results are the answers to the latest calls, so that a call is executed once even if the
+// application repeats its request and the upstream makes the same call again: with the
+// same ID, after the same messages. The API's IDs are unique; those of other upstreams
+// may be the same in two conversations.
 type results struct {
 	once  sync.Once
 	locks *keyedlock.Locks[[sha256.Size]byte]
 	mu    sync.Mutex
-	kept  lru.Map[[sha256.Size]byte, memento.ResultBlock]
+	kept  lru.Map[[sha256.Size]byte, keptResult]
+}
+
+type keptResult struct {
+	memento.ResultBlock
+	at time.Time
 }
 
 // run executes a memory call, a whole tool_use block, and returns its tool_result block.
@@ -36,6 +44,7 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 	r.once.Do(func() { r.locks = keyedlock.New[[sha256.Size]byte]() })
 	hash := sha256.New()
 	hash.Write([]byte(c.key()))
+	hash.Write(c.messages)
 	hash.Write(block)
 	key := [sha256.Size]byte(hash.Sum(nil))
 	unlock, err := r.locks.Lock(ctx, key)
@@ -44,10 +53,11 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 	}
 	defer unlock()
 	r.mu.Lock()
-	result, done := r.kept.Get(key)
+	known, done := r.kept.Get(key)
 	r.mu.Unlock()
+	result := known.ResultBlock
 	c.calls++
-	if !done || call.ID == "" {
+	if !done || call.ID == "" || time.Since(known.at) > keepResults {
 		result = c.tool.RunCall(ctx, call)
 		if result.Err != nil {
 			c.failed++
@@ -59,7 +69,7 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 				break
 			}
 		}
-		r.kept.Put(key, result)
+		r.kept.Put(key, keptResult{result, time.Now()})
 		r.mu.Unlock()
 	}
 	result.Err = nil

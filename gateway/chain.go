@@ -18,6 +18,9 @@ type chain struct {
 	text   strings.Builder
 }
 
+// A chainKey identifies a conversation up to a message.
+type chainKey = [sha256.Size]byte
+
 // begin starts a message.
 func (c *chain) begin(role string) {
 	if role == c.role {

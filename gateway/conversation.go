@@ -24,6 +24,7 @@ type conversation struct {
 	base     object // the body, with the tool
 	messages []byte // the list that the next round sends
 	hidden   turnState
+	lead     [][]byte // blocks of the answer before those of the first round
 	prefix   [][]byte // blocks of the last message, if the answer continues it
 	chain    chain
 	rounds   int
@@ -74,7 +75,7 @@ func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, start time.
 		}
 	}
 	if editing != nil {
-		c.base = c.base.without("context_management")
+		c.base = c.base.without("context_management").without("compaction")
 	}
 	if c.store == "" {
 		return c, nil
@@ -165,7 +166,7 @@ func (c *conversation) finish(outcome string) {
 	if c.in.Context().Err() != nil {
 		outcome = "canceled"
 	}
-	if c.g.c.Observe == nil {
+	if c.g.c.Observe == nil || c.tool == nil {
 		return
 	}
 	c.g.c.Observe(context.WithoutCancel(c.in.Context()), Turn{

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -18,6 +19,8 @@ type Emulation struct {
 	Memory bool
 	// ContextEditing makes clear_tool_uses_20250919 and clear_thinking_20251015.
 	ContextEditing bool
+	// Compaction makes compact_20260112 and compaction on demand.
+	Compaction bool
 }
 
 // ordinaryTool is the declaration of the memory tool for upstreams that do not know it.
@@ -71,15 +74,18 @@ func (o object) withOrdinaryTool() (edited object, found bool) {
 
 // An editing is the context management of a request that the upstream cannot do.
 type editing struct {
-	config  contextedit.Config
-	applied []contextedit.AppliedEdit // of the last round
+	config     contextedit.Config
+	onDemand   bool                      // the request asks for a summary alone
+	asked      bool                      // the request has context_management
+	compaction *contextedit.Compaction   // nil if the conversation was not summarized
+	applied    []contextedit.AppliedEdit // of the last round
 }
 
 // newEditing returns the context management that is emulated for a request; nil if there
 // is none.
 func (g *Gateway) newEditing(r *request) (*editing, error) {
 	e := g.c.Emulate
-	if !e.ContextEditing {
+	if !e.ContextEditing && !e.Compaction {
 		return nil, nil
 	}
 	parsed, err := contextedit.ParseRequest(r.text)
@@ -90,13 +96,27 @@ func (g *Gateway) newEditing(r *request) (*editing, error) {
 		return nil, nil // the upstream says what is wrong
 	}
 	c := parsed.Config
-	if c.Compact != nil || parsed.OnDemand {
-		return nil, invalid("context_management: the upstream has no compaction, and the gateway does not emulate it")
-	}
-	if r.get("context_management") == nil {
+	asked := r.get("context_management") != nil
+	switch {
+	case !e.Compaction && (c.Compact != nil || parsed.OnDemand):
+		return nil, invalid("context_management: the upstream has no compaction, and the gateway does not emulate it: start it with --emulate compaction")
+	case !e.ContextEditing && (c.ClearToolUses != nil || c.ClearThinking != nil):
+		return nil, invalid("context_management: the upstream has no context editing, and the gateway does not emulate it: start it with --emulate context-editing")
+	case !asked && !parsed.OnDemand && !(e.Compaction && hasCompaction(parsed.Messages)):
 		return nil, nil
 	}
-	return &editing{config: c}, nil
+	return &editing{config: c, onDemand: parsed.OnDemand, asked: asked}, nil
+}
+
+// hasCompaction reports whether messages may have a compaction block, which the upstream
+// does not know.
+func hasCompaction(messages []json.RawMessage) bool {
+	for _, m := range messages {
+		if bytes.Contains(m, []byte(`"compaction"`)) {
+			return true
+		}
+	}
+	return false
 }
 
 // edited returns the list of messages for the upstream.
@@ -117,6 +137,9 @@ func (c *conversation) edited(o object, messages []byte) []byte {
 		}
 		raw, e.applied = result.Messages, result.Applied
 	}
+	if c.g.c.Emulate.Compaction {
+		raw = contextedit.Expand(raw)
+	}
 	all := make([][]byte, len(raw))
 	for i, m := range raw {
 		all[i] = m
@@ -127,7 +150,7 @@ func (c *conversation) edited(o object, messages []byte) []byte {
 // managed is the member context_management of an answer; nil if none is
 // emulated.
 func (e *editing) managed() []byte {
-	if e == nil {
+	if e == nil || !e.asked {
 		return nil
 	}
 	applied := e.applied

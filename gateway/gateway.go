@@ -176,10 +176,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.pass(w, r, caller, body)
 	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
 		c.count(w)
-	case c.request.stream:
-		c.stream(w)
 	default:
-		c.whole(w)
+		paused, err := c.compact()
+		switch {
+		case err != nil:
+			g.refuse(w, r, err)
+		case paused != nil:
+			c.sendPaused(w, paused)
+		case c.request.stream:
+			c.stream(w)
+		default:
+			c.whole(w)
+		}
 	}
 }
 

@@ -1,9 +1,5 @@
 package gateway
 
-import (
-	"crypto/sha256"
-)
-
 // A turnState is what the application does not see of a turn of the assistant.
 type turnState struct {
 	Rounds []hiddenRound
@@ -213,5 +209,3 @@ func (c *conversation) hide(a answer, results [][]byte) {
 	c.hidden.Rounds = append(c.hidden.Rounds, hiddenRound{content, results})
 	c.messages = appended(c.messages, message("assistant", a.content()), message("user", listOf(results)))
 }
-
-type chainKey = [sha256.Size]byte

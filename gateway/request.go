@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"memento"
 )
@@ -99,6 +100,9 @@ func (o object) oneCallAtATime() object {
 	return o.set("tool_choice", choice.text)
 }
 
+// bodyTimeout is the most time in which the body of a request arrives.
+const bodyTimeout = 2 * time.Minute
+
 // read returns the body of a request, bounded by itself and together with all others.
 func (g *Gateway) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	tooLarge := &Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "Request exceeds the maximum size"}
@@ -114,6 +118,9 @@ func (g *Gateway) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	}
 	release = sync.OnceFunc(func() { g.bodies.give(most) })
 	in := http.MaxBytesReader(w, r.Body, g.c.MaxBody)
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by every writer
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	if r.ContentLength >= 0 {
 		body = make([]byte, r.ContentLength)
 		_, err = io.ReadFull(in, body)

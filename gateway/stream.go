@@ -123,6 +123,10 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			a.usage = bytes.Clone(message.get("usage"))
 			if s.rounds == 0 {
 				s.out.write(f.raw)
+				for _, event := range s.leadEvents() {
+					s.out.write(event)
+				}
+				s.shown = len(s.lead)
 			}
 			continue
 		case "message_delta":
@@ -211,7 +215,7 @@ func (s *streaming) total(raw []byte, a answer) []byte {
 	}
 	stop, changed := s.stop(a)
 	managed := s.editing.managed()
-	if s.rounds == 1 && !changed && managed == nil {
+	if s.rounds == 1 && !changed && managed == nil && len(s.lead) == 0 {
 		return raw
 	}
 	if managed != nil {
@@ -235,6 +239,9 @@ func (s *streaming) total(raw []byte, a answer) []byte {
 			}
 		}
 		o = o.set("usage", usage.text)
+	}
+	if usage := o.get("usage"); usage != nil {
+		o = o.set("usage", s.iterated(usage))
 	}
 	return f.with(o.text)
 }

@@ -15,7 +15,7 @@ const maxAnswer = 64 << 20
 // whole answers a request that does not stream.
 func (c *conversation) whole(w http.ResponseWriter) {
 	var first object
-	var visible [][]byte
+	visible := append([][]byte(nil), c.lead...)
 	for {
 		response, err := c.next()
 		if err != nil {
@@ -87,6 +87,11 @@ func (c *conversation) merge(first, last object, a answer, visible [][]byte) obj
 			}
 		}
 		first = first.set("usage", c.usage)
+	}
+	if usage := first.get("usage"); usage != nil {
+		if iterated := c.iterated(usage); len(iterated) != len(usage) {
+			first = first.set("usage", iterated)
+		}
 	}
 	if c.rounds > 1 || len(visible) != len(a.blocks) {
 		first = first.set("content", listOf(visible))

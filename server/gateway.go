@@ -38,6 +38,7 @@ func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
 	}
 	config.Emulate = gateway.Emulation{
 		Memory: slices.Contains(c.Emulate, emulateMemory), ContextEditing: slices.Contains(c.Emulate, emulateContextEditing),
+		Compaction: slices.Contains(c.Emulate, emulateCompaction),
 	}
 	if !c.ZeroRetention {
 		config.State = gateway.NewState(d.Backend)

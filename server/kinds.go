@@ -301,9 +301,10 @@ func parseMount(text string) (name, store string, readOnly bool) {
 const (
 	emulateMemory         = "memory"
 	emulateContextEditing = "context-editing"
+	emulateCompaction     = "compaction"
 )
 
 // emulations are what the gateway emulates.
-var emulations = listOf("expected a list of "+emulateMemory+" and "+emulateContextEditing, func(text string) bool {
-	return text == emulateMemory || text == emulateContextEditing
+var emulations = listOf("expected a list of "+emulateMemory+", "+emulateContextEditing+" and "+emulateCompaction, func(text string) bool {
+	return text == emulateMemory || text == emulateContextEditing || text == emulateCompaction
 })

@@ -160,7 +160,7 @@ func Settings() []Setting {
 		row("gateway.zero_retention", "false", boolean, func(c *Config) *bool { return &c.Gateway.ZeroRetention },
 			"keep nothing of conversations through the gateway, not even sealed; later requests then lack the memory calls of earlier ones"),
 		row("gateway.emulate", "", emulations, func(c *Config) *[]string { return &c.Gateway.Emulate },
-			"what the gateway does because the upstream cannot: `memory` declares the memory tool as an ordinary one, `context-editing` clears old tool results and thinking").unset("nothing").flagged("emulate"),
+			"what the gateway does because the upstream cannot: `memory` declares the memory tool as an ordinary one, `context-editing` clears old tool results and thinking, `compaction` summarizes long conversations").unset("nothing").flagged("emulate"),
 		row("gateway.max_rounds", "20", whole(1), func(c *Config) *int { return &c.Gateway.MaxRounds },
 			"maximum number of requests to the upstream for one request to the gateway"),
 		row("gateway.timeout", "10m", duration(time.Second), func(c *Config) *time.Duration { return &c.Gateway.Timeout },
