@@ -148,7 +148,9 @@ var formats = []format{
 	{"Slack user token", "xoxp-{d:12}-{d:12}-{d:13}-{hex:32}", nil},
 	{"Slack app token", "xapp-1-A{U:10}-{d:13}-{hex:64}", nil},
 	{"Slack webhook", "https://hooks.slack.com/services/T{U:10}/B{U:10}/{b62:24}", nil},
-	{"Discord bot token", "MT{b62:24}.G{w:5}.{w:38}", nil},
+	{"Discord bot token", "", func(m maker) string {
+		return base64.RawURLEncoding.EncodeToString([]byte("1"+m.fill("{d:18}"))) + m.fill(".G{w:5}.{w:38}")
+	}},
 	{"Telegram bot token", "7{d:9}:AAE{w:32}", nil},
 	{"SendGrid key", "SG.{w:22}.{w:43}", nil},
 	{"Mailgun key", "key-{hex:32}", nil},
