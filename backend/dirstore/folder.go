@@ -3,6 +3,7 @@ package dirstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -432,5 +433,21 @@ func (f *folder) end(c *changes) error {
 		f.b.step("indexed")
 	}
 	f.dirty.end(f.unindexed.isEmpty() && len(f.unflushed) == 0)
+	return f.setMark()
+}
+
+// scrub removes from the index the paths of files that are gone, before the history
+// loses them. The caller has the lock.
+func (f *folder) scrub() error {
+	if !f.unindexed.isEmpty() {
+		return fmt.Errorf("%w: the index of files cannot be written", memento.ErrUnavailable)
+	}
+	generation, err := f.b.index.scrub(f.store, f.indexGeneration())
+	if generation == 0 || err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.generation = generation
+	f.mu.Unlock()
 	return f.setMark()
 }

@@ -62,6 +62,9 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 				return fmt.Errorf("%w: the file of the memory still has these contents", memento.ErrReadOnly)
 			}
 		}
+		if err := f.scrub(); err != nil {
+			return err
+		}
 		done, err = b.db.Redact(ctx, store, id, by)
 		return err
 	})
@@ -110,7 +113,8 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 	return b.db.Prune(ctx, store, opts)
 }
 
-// flushed returns an error while a folder of a store cannot be flushed.
+// flushed returns an error while a folder of a store cannot be flushed. It removes from
+// the index the paths of files that are gone.
 func (b *Backend) flushed(ctx context.Context, store memento.StoreID) error {
 	if err := b.enter(ctx); err != nil {
 		return err
@@ -130,6 +134,6 @@ func (b *Backend) flushed(ctx context.Context, store memento.StoreID) error {
 		if len(f.unflushed) > 0 {
 			return fmt.Errorf("%w: a folder of memories cannot be flushed to disk; the history is needed until it is", memento.ErrUnavailable)
 		}
-		return nil
+		return f.scrub()
 	})
 }

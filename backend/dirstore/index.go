@@ -95,7 +95,7 @@ func openIndexFile(path string) (*sqlite.Conn, error) {
 
 func prepareIndex(conn *sqlite.Conn) error {
 	conn.SetBusyTimeout(30 * time.Second)
-	for _, pragma := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA temp_store = MEMORY"} {
+	for _, pragma := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA temp_store = MEMORY", "PRAGMA secure_delete = ON"} {
 		if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
 			return err
 		}
@@ -230,10 +230,46 @@ func (d *fileIndex) read(store memento.StoreID, after uint64) (c changes, genera
 	return c, generation, whole, err
 }
 
-// forget removes everything about a store.
-func (d *fileIndex) forget(store memento.StoreID) (err error) {
+// scrub removes the paths of files that are gone, also from the log, and writes a
+// generation with which other processes read the whole index: tombstones could not tell
+// them. It returns the new generation, or 0 if no paths had to be removed.
+func (d *fileIndex) scrub(store memento.StoreID, present uint64) (generation uint64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.exec(`DELETE FROM files WHERE store = ? AND gone = 1`, string(store)); err != nil {
+		return 0, err
+	}
+	if d.conn.Changes() > 0 {
+		generation = present + tombstones + 1
+		if err := d.exec(`INSERT OR REPLACE INTO generations VALUES (?, ?)`, string(store), int64(generation)); err != nil {
+			return 0, err
+		}
+	}
+	return generation, d.emptyLog()
+}
+
+// emptyLog moves the log (WAL) into the file and empties it, since it has earlier
+// contents of pages. The caller has mu.
+func (d *fileIndex) emptyLog() error {
+	busy := int64(0)
+	err := d.each(`PRAGMA wal_checkpoint(TRUNCATE)`, func(s *sqlite.Stmt) { busy = s.ColumnInt64(0) })
+	if err == nil && busy != 0 {
+		err = fmt.Errorf("%w: the index of files is in use", memento.ErrUnavailable)
+	}
+	return err
+}
+
+// forget removes everything about a store.
+func (d *fileIndex) forget(store memento.StoreID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.remove(store); err != nil {
+		return err
+	}
+	return d.emptyLog()
+}
+
+func (d *fileIndex) remove(store memento.StoreID) (err error) {
 	end, err := sqlitex.ImmediateTransaction(d.conn)
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ var (
 	// Times of commits.
 	anyUnixTime = regexp.MustCompile(`\b\d{10} \+0000\b`)
 
-	anyTemp = regexp.MustCompile(`memento-edit-\d+`)
+	anyTemp = regexp.MustCompile(`memento-kept-\d+`)
 )
 
 // neutral is text without what differs from one time to the next: IDs are numbered in
@@ -199,5 +199,5 @@ func neutral(text string) string {
 		}
 		return numbers[id]
 	})
-	return anyTemp.ReplaceAllString(anyUnixTime.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "TIME"), "memento-edit-N")
+	return anyTemp.ReplaceAllString(anyUnixTime.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "TIME"), "memento-kept-N")
 }
