@@ -329,7 +329,7 @@ func (r *rule) check(found []candidate, text string, w span, start int, m []int)
 		if !endsToken(text, value.end, &r.info().end) || !r.beginsAt(text, value.start) || isEncoded(text, value) {
 			return found
 		}
-		value = trimEnd(text, value)
+		value = r.trimToken(text, value)
 	}
 	if r.anchored {
 		match.start = nameStart(text, match.start)

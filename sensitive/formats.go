@@ -24,6 +24,8 @@ const (
 	url64 = `[A-Za-z0-9_-]` // a character of base64, as in URLs
 	std64 = `[A-Za-z0-9+/]` // a character of base64
 	alnum = `[A-Za-z0-9]`
+
+	base58Class = `[1-9A-HJ-NP-Za-km-z]`
 )
 
 // formats are the tokens that are recognized by their prefix, as their issuers document
@@ -59,7 +61,8 @@ var formats = []format{
 	{"elevenlabs-api-key", "sk_", `[0-9a-f]{48}`},
 	{"firecrawl-api-key", "fc-", hex32},
 	{"e2b-api-key", "e2b_", hex40},
-	{"runpod-api-key", "rpa_", `[A-Z0-9]{40,50}`},
+	{"runpod-api-key", "rpa_", alnum + `{40,50}`},
+	{"apify-api-token", "apify_api_", alnum + `{36,40}`},
 	{"llamacloud-api-key", "llx-", alnum + `{48}`},
 	{"pinecone-api-key", "pcsk_", `[A-Za-z0-9_]{40,90}`},
 	{"langsmith-api-key", "lsv2_", `(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}`},
@@ -162,7 +165,6 @@ var formats = []format{
 	{"vault-service-token", "hvs.", url64 + `{20,}`},
 	{"vault-batch-token", "hvb.", url64 + `{20,}`},
 	{"vault-recovery-token", "hvr.", url64 + `{20,}`},
-	{"vault-service-token", "s.", alnum + `{24}`},
 	{"doppler-api-token", "dp.pt.", alnum + `{40,44}`},
 	{"doppler-api-token", "dp.st.", `(?:[a-z0-9_-]{2,35}\.)?` + alnum + `{40,44}`},
 	{"doppler-api-token", "dp.ct.", alnum + `{40,44}`},
@@ -242,12 +244,13 @@ var formats = []format{
 	{"hubspot-api-key", "pat-", `(?:na|eu|ap)\d-` + uuid},
 	{"typeform-api-token", "tfp_", `[A-Za-z0-9_.=-]{40,70}`},
 	{"contentful-personal-access-token", "CFPAT-", url64 + `{43}`},
+	{"adafruit-api-key", "aio_", alnum + `{28}`},
+	{"segment-api-token", "sgp_", alnum + `{64}`},
 	{"wakatime-api-key", "waka_", uuid},
 	{"trello-api-token", "ATTA", `[0-9a-f]{64}[0-9A-F]{8}`},
 	{"frameio-api-token", "fio-u-", `[A-Za-z0-9_=-]{64}`},
 	{"adobe-client-secret", "p8e-", alnum + `{32}`},
 	{"dropbox-short-lived-api-token", "sl.", `(?:u\.)?[A-Za-z0-9_=-]{130,}`},
-	{"pushbullet-access-token", "o.", alnum + `{32}`},
 
 	// Payment and trade.
 	{"stripe-access-token", "sk_", `(?:live|test|prod)_` + alnum + `{10,128}`},
@@ -286,6 +289,12 @@ var formats = []format{
 	{"settlemint-personal-access-token", "sm_pat_", alnum + `{16}`},
 	{"settlemint-service-access-token", "sm_sat_", alnum + `{16}`},
 	{"ory-access-token", "ory_", `(?:at|st|pat|rt|ac)_` + url64 + `{32,}`},
+	{"django-secret-key", "django-insecure-", `[a-z0-9!@#$%^&*(\-_=+)]{40,50}`},
+	{"bip32-private-key", "xprv", base58Class + `{107}`},
+	{"bip32-private-key", "yprv", base58Class + `{107}`},
+	{"bip32-private-key", "zprv", base58Class + `{107}`},
+	{"bip32-private-key", "tprv", base58Class + `{107}`},
+	{"nostr-private-key", "nsec1", `[02-9ac-hj-np-z]{58}`},
 	{"yandex-api-key", "AQVN", url64 + `{35,38}`},
 }
 
@@ -295,13 +304,18 @@ const authress = `[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32
 // texts have placeholders with them.
 var formerKinds = []string{"bittrex-secret-key", "slack-legacy-bot-token"}
 
+// checksums are those of the formats that have one, by prefix.
+var checksums = map[string]func(token string) bool{
+	"ghp_": hasCRC32, "gho_": hasCRC32, "ghu_": hasCRC32, "ghs_": hasCRC32, "ghr_": hasCRC32, "npm_": hasCRC32,
+}
+
 // formatRules returns a rule for each format.
 func formatRules() []*rule {
 	var rules []*rule
 	for _, f := range formats {
 		rules = append(rules, &rule{
 			kind: f.kind, keywords: []string{strings.ToLower(f.prefix)}, anchored: true, token: true, group: wholeMatch,
-			pattern: regexp.QuoteMeta(f.prefix) + f.rest, entropy: 2.5,
+			pattern: regexp.QuoteMeta(f.prefix) + f.rest, entropy: 2.5, proof: checksums[f.prefix],
 		})
 	}
 	return rules

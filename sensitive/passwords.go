@@ -65,8 +65,8 @@ var announcingWords = []struct {
 	words []string
 }{
 	{"password", aPassword, false, []string{
-		"password", "passwd", "passphrase", "passwort", "kennwort", "mot de passe", "contraseña", "CONTRASEÑA", "parola d'ordine", "parola d’ordine", "palavra-passe", "palavra passe",
-		"wachtwoord", "hasło", "hasła", "hasłem", "HASŁO", "lösenord", "lösenordet", "adgangskode", "salasana",
+		"password", "passwd", "passphrase", "passwort", "kennwort", "mot de passe", "contraseña", "contraseÑa", "parola d'ordine", "parola d’ordine", "palavra-passe", "palavra passe",
+		"wachtwoord", "hasło", "hasła", "hasłem", "hasŁo", "lösenord", "lösenordet", "adgangskode", "salasana",
 		"пароль", "Пароль", "ПАРОЛЬ", "пароля", "паролем", "Паролем", "паролю", "密码", "口令", "密碼", "パスワード", "パスフレーズ", "비밀번호", "비번", "암호",
 	}},
 	{"password", aPassword, true, []string{"pass", "passw", "pwd", "pw", "clave", "senha", "mdp", "haslo", "psk"}},

@@ -34,6 +34,10 @@ type rule struct {
 	// and ends where the alphabet does (token.go).
 	token bool
 
+	// proof, if set, is a checksum. A value that has it is accepted even if it looks like
+	// an example; one without it may be accepted all the same.
+	proof func(value string) bool
+
 	// plausible, if set, is a cheap check of a window. False means that there is no
 	// match in it that refine accepts.
 	plausible func(window string) bool
@@ -177,7 +181,8 @@ func (r *rule) value(match []int) span {
 // accepts checks a match by entropy, allowlists and the words of placeholders.
 func (r *rule) accepts(text string, match, value span) bool {
 	found := text[value.start:value.end]
-	if r.entropy > 0 && entropy(found) <= r.entropy {
+	proven := r.proof != nil && r.proof(found)
+	if r.entropy > 0 && entropy(found) <= r.entropy && !proven {
 		return false
 	}
 	for _, a := range r.allow {
@@ -185,7 +190,7 @@ func (r *rule) accepts(text string, match, value span) bool {
 			return false
 		}
 	}
-	return r.personal || !isPlaceholder(found)
+	return r.personal || proven || !isPlaceholder(found)
 }
 
 // An allowlist lists exceptions from a rule.

@@ -143,7 +143,7 @@ func (f *ruleFile) extend(rules []*rule) []*rule {
 
 // builtinRules returns the rules of this package, not yet prepared.
 func builtinRules() []*rule {
-	return slices.Concat(formatRules(), structuredRules(), serviceRules(), passwordRules(), personalRules())
+	return slices.Concat(formatRules(), structuredRules(), accountRules(), serviceRules(), passwordRules(), personalRules())
 }
 
 func (fr fileRule) rule() *rule {

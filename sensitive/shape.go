@@ -62,6 +62,26 @@ func isRandom(s string) bool {
 	return numbers >= 4 || numbers >= 2 && cases >= 2 || cases >= 5
 }
 
+// isIdentifier reports whether s is composed of words, as names in programs are:
+// NewSecretManagerClient, type.googleapis.com/Key.
+func isIdentifier(s string) bool {
+	const short = 3.5 // letters a word; of random letters, about two
+	words, letters := 1, 0
+	for i := range len(s) {
+		switch {
+		case isDigit(s[i]):
+			return false
+		case !isLetter(s[i]):
+			words++
+			continue
+		case i > 0 && s[i] != lower(s[i]) && s[i-1] == lower(s[i-1]):
+			words++
+		}
+		letters++
+	}
+	return float64(letters) >= short*float64(words)
+}
+
 // characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for
 // capital ones, 0 for others.
 var characterKinds = func() (kinds [256]uint8) {

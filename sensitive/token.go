@@ -56,11 +56,22 @@ func (r *rule) beginsAt(text string, i int) bool {
 // endsToken reports whether a token that an expression has matched up to end is whole.
 // alphabet is that of its end.
 func endsToken(text string, end int, alphabet *class) bool {
+	const most = 4 // signs of Markdown, or a dash
 	i := end
-	for i < len(text) && i-end < 4 && alphabet.has(text[i]) && strings.IndexByte(joiners, text[i]) >= 0 {
-		i++ // Markdown, or a dash
+	for i < len(text) && i-end < most && alphabet.has(text[i]) && !isAlphanumeric(text[i]) {
+		i++
 	}
-	return i == len(text) || !alphabet.has(text[i]) && !isAlphanumeric(text[i])
+	return i == len(text) || !isAlphanumeric(text[i]) && (i-end == most || !alphabet.has(text[i]))
+}
+
+// trimToken removes the punctuation of a sentence from the end of a token, unless the token
+// would be too short without it.
+func (r *rule) trimToken(text string, s span) span {
+	trimmed := trimEnd(text, s)
+	if q := r.info().sequence; trimmed != s && q != nil && q.match(text[trimmed.start:trimmed.end]) < 0 {
+		return s
+	}
+	return trimmed
 }
 
 // isEncoded reports whether s is a part of a long text in base64, such as an image, in which

@@ -82,6 +82,14 @@ func structuredRules() []*rule {
 			kind: "jwt-base64", keywords: []string{"zxlk"}, anchored: true, token: true, group: wholeMatch, reach: maxToken,
 			pattern: `ZXlK[A-Za-z0-9+/_-]{60,}={0,2}`, entropy: 3, refine: refineEncodedJWT,
 		},
+		{ // of versions before 1.10
+			kind: "vault-service-token", keywords: []string{"s."}, anchored: true, token: true, group: wholeMatch,
+			pattern: `s\.[A-Za-z0-9]{24}`, refine: refineRandom, entropy: 3,
+		},
+		{
+			kind: "pushbullet-access-token", keywords: []string{"o."}, anchored: true, token: true, group: wholeMatch,
+			pattern: `o\.[A-Za-z0-9]{32}`, refine: refineRandom, entropy: 3,
+		},
 		{
 			kind: "hashicorp-tf-api-token", keywords: []string{".atlasv1."}, token: true, reach: 120,
 			pattern: `[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9=_-]{60,70}`, entropy: 3.5,
@@ -94,8 +102,8 @@ func structuredRules() []*rule {
 			kind: "mailchimp-api-key", keywords: []string{"-us"}, token: true,
 			pattern: `[0-9a-f]{32}-us\d{1,2}`, entropy: 2.5,
 		},
-		{
-			kind: "discord-bot-token", keywords: []string{"discord", "bot", "token"}, reach: 250, token: true,
+		{ // the ID of the bot, a time, and a code
+			kind: "discord-bot-token", keywords: []string{".g", ".x", ".y", ".z"}, reach: 80, token: true,
 			pattern: `[MNO][A-Za-z\d]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}`,
 		},
 		{
@@ -109,6 +117,38 @@ func structuredRules() []*rule {
 		{
 			kind: "microsoft-teams-webhook", keywords: []string{".webhook.office.com"}, token: true, reach: 300,
 			pattern: `https://[A-Za-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@-]{36,80}/IncomingWebhook/[A-Za-z0-9]{32}/[A-Za-z0-9-]{36}(?:/[\w-]+)?`,
+		},
+		{
+			kind: "mailgun-private-api-token", token: true,
+			pattern: `[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}`, entropy: 2.5,
+		},
+		{ // in the wallet import format
+			kind: "bitcoin-private-key", token: true,
+			pattern: `[5KLc9][1-9A-HJ-NP-Za-km-z]{50,51}`, refine: refineBitcoinKey,
+		},
+		{
+			kind: "recovery-phrase", keywords: []string{"seed", "mnemonic", "phrase", "wallet", "bip39", "bip-39", "bip 39", "trezor"}, reach: 400, plausible: hasPhrase,
+			pattern: `[A-Za-z]{3,8}(?:[\s,;|"'` + "`" + `*_-]+(?:\d{1,2}[.):]?[ ]*)?[A-Za-z]{3,8}){11,}`, refine: refinePhrase,
+		},
+		{ // of passwords, in /etc/shadow, htpasswd and databases
+			kind: "password-hash", keywords: []string{"$2a$", "$2b$", "$2y$"}, anchored: true, token: true, group: wholeMatch,
+			pattern: `\$2[aby]\$\d\d\$[./A-Za-z0-9+]{53}`,
+		},
+		{
+			kind: "password-hash", keywords: []string{"$1$", "$apr1$", "$5$", "$6$"}, anchored: true, token: true,
+			pattern: `(\$(?:1|apr1|5|6)\$(?:rounds=\d+\$)?[./A-Za-z0-9+]{1,16}\$(?:[./A-Za-z0-9+]{86}|[./A-Za-z0-9+]{43}|[./A-Za-z0-9+]{22}))`,
+		},
+		{
+			kind: "password-hash", keywords: []string{"$y$", "$gy$", "$7$"}, anchored: true, token: true,
+			pattern: `(\$(?:y|gy|7)\$[./A-Za-z0-9]+\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9+]{43})`,
+		},
+		{
+			kind: "password-hash", keywords: []string{"$argon2", "$scrypt$", "$pbkdf2"}, anchored: true, token: true,
+			pattern: `(\$(?:argon2(?:id|i|d)|scrypt|pbkdf2[a-z0-9-]*)\$(?:v=\d+\$)?[A-Za-z0-9=,]+\$[./A-Za-z0-9+]{8,}\$[./A-Za-z0-9+]{20,}={0,2})`,
+		},
+		{
+			kind: "password-hash", keywords: []string{"pbkdf2_sha"}, anchored: true, token: true,
+			pattern: `(pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]{8,}\$[A-Za-z0-9+/]{20,}={0,2})`,
 		},
 		{
 			kind: "telegram-bot-api-token", keywords: []string{":a"}, token: true,
@@ -261,7 +301,7 @@ func refineAuthorization(text string, s span) span {
 
 // refineRandom accepts values that look random.
 func refineRandom(text string, s span) span {
-	if isKnownID(text[s.start:s.end]) || !isRandom(text[s.start:s.end]) {
+	if isKnownID(text[s.start:s.end]) || !isRandom(text[s.start:s.end]) || isIdentifier(text[s.start:s.end]) {
 		return span{}
 	}
 	return s
@@ -277,25 +317,34 @@ func refineMixed(text string, s span) span {
 
 // genericName matches names whose value is a secret even if it looks like a hash, an ID
 // or a UUID.
-var genericName = lazily(`(?i)(?:api|secret|access|auth|client|signing|encryption|private)[ _.-]?(?:key|token|secret)|secret|passw|credential`)
+var genericName = lazily(`(?i)(?:api|app|application|secret|access|auth|client|sign(?:ing)?|crypt(?:ion)?|private|master|hmac|session|cookie|admin|root|service|webhook|aes|jwt|account|license|licence|deploy|shared|bot|device|storage|feed)[ _.-]?(?:key|token|secret)|secret|passw|credential`)
+
+// otherToken matches names of tokens that are no secrets.
+var otherToken = lazily(`(?i)(?:next|page|paging|continuation|sync|cursor|resume|csrf|xsrf|delimiter|special)[ _.-]?token`)
+
+// tokenName matches a name that is only "token".
+var tokenName = lazily(`(?i)\btoken["'` + "`" + `]?[ \t]{0,3}[:=]`)
 
 // refineNamedHash accepts values that look like a hash only after the name of a secret.
 func refineNamedHash(text string, s span) span {
-	if isHash(text[s.start:s.end]) && !genericName().MatchString(before(text, s.start, 40)) {
+	if !isHash(text[s.start:s.end]) {
+		return s
+	}
+	if name := before(text, s.start, 40); !genericName().MatchString(name) && (!tokenName().MatchString(name) || otherToken().MatchString(name)) {
 		return span{}
 	}
 	return s
 }
 
 // publicName matches names whose value is public.
-var publicName = lazily(`(?i)public|key[_-]?id|fingerprint|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
+var publicName = lazily(`(?i)public|key[_-]?id|cache|badge|\.svg|\bh1:|fingerprint|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
 
 // refineGeneric accepts what is assigned to names such as "key", except values
 // that are known to be public.
 func refineGeneric(text string, s span) span {
 	found := text[s.start:s.end]
 	switch {
-	case isKnownID(found) || !isRandom(found):
+	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || isCode(found):
 		return span{}
 	case publicName().MatchString(before(text, s.start, 50)):
 		return span{}
@@ -312,6 +361,9 @@ func before(text string, i, n int) string {
 // afterColon returns the password of user:password, without quotation marks.
 func afterColon(text string, s span) span {
 	i := strings.IndexByte(text[s.start:s.end], ':')
+	if i < 0 {
+		return span{}
+	}
 	s.start += i + 1
 	for s.start < s.end && strings.IndexByte(`"'`, text[s.start]) >= 0 {
 		s.start++
@@ -319,7 +371,7 @@ func afterColon(text string, s span) span {
 	for s.start < s.end && strings.IndexByte(`"'`, text[s.end-1]) >= 0 {
 		s.end--
 	}
-	if isPlaceholder(text[s.start:s.end]) {
+	if isTrivial(text[s.start:s.end]) {
 		return span{}
 	}
 	return s

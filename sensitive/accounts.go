@@ -1,0 +1,67 @@
+package sensitive
+
+// accountRules returns the rules for what gives access to an account besides passwords, and
+// has a name rather than a format: keys in files, cookies, seeds and recovery codes.
+func accountRules() []*rule {
+	return []*rule{
+		{
+			kind: "password", keywords: []string{"define("}, anchored: true, reach: 200, generic: true,
+			pattern: `(?i)define\([ \t]*["']\w*(?:passw\w*|pwd|secret|_key|_salt|token)\w*["'][ \t]*,[ \t]*["']([^"'\n]{4,})["']`, refine: refineArgument,
+		},
+		{
+			kind: "kubernetes-client-key", keywords: []string{"client-key-data"}, anchored: true, token: true, reach: 8 << 10,
+			pattern: `client-key-data["']?:[ \t]*["']?([A-Za-z0-9+/]{40,}={0,2})`,
+		},
+		{ // a session that a browser or a tool has kept
+			kind: "session-cookie", keywords: []string{"cookie"}, anchored: true, token: true, reach: 400,
+			pattern: `(?i:cookie)["']?[ \t]*[:=][ \t]*["']?(?:[\w.-]+=[^;\s"']*;[ \t]*)*(?i:[\w.-]*(?:sess|sid|auth|token|jwt|login|remember)[\w.-]*)=([A-Za-z0-9%._~+/=:-]{16,})`,
+			refine:  refineCookie,
+		},
+		{ // the seed of an authenticator, as it is shown to people
+			kind: "totp-seed", keywords: []string{"totp", "otp", "2fa", "mfa", "authenticator", "two-factor"}, anchored: true, reach: 160, token: true,
+			pattern: `(?i:totp|otp|2fa|mfa|authenticator|two-factor)[\w \t'’(),-]{0,40}?["'` + "`" + `*_]{0,3}(?:[:=：]|[ \t](?:is|ist|es|est)[ \t])[\s"'` + "`" + `*_(]{0,4}` +
+				`((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{32,64})`,
+			refine: refineSeed,
+		},
+		{
+			kind: "totp-seed", keywords: []string{"otpauth://"}, anchored: true, reach: 400, token: true,
+			pattern: `(?i:otpauth)://[^\s"'<>` + "`" + `]*?[?&]secret=([A-Za-z2-7]{16,128})`,
+		},
+		{ // codes to get into an account without the second factor
+			kind: "recovery-codes", keywords: []string{"recovery", "backup", "rescue", "scratch", "wiederherstellung", "récupération", "secours", "recuperación", "recuperação", "recupero"},
+			anchored: true, reach: 700,
+			pattern: `(?i:recovery|backup|rescue|scratch|wiederherstellung|récupération|secours|recuperación|recuperação|recupero)s?[ -]?(?i:codes?|schlüssel|códigos?|codici)?[^\n:：]{0,40}[:：]?[\s*` + "`" + `"'-]*` +
+				`(` + recoveryCode + `(?:[\s,;|` + "`" + `*•-]+(?:\d{1,2}[.)][ ])?` + recoveryCode + `)+)`,
+			refine: refineRecoveryCodes,
+		},
+	}
+}
+
+// recoveryCode matches a code as services show them: two groups of letters and digits, or
+// eight digits and more.
+const recoveryCode = `(?:[A-Za-z0-9]{4,6}-[A-Za-z0-9]{4,6}|\d{4}[ -]\d{4}|\d{8,10}|[a-z0-9]{8,10}|[A-Z0-9]{8,10})`
+
+// refineCookie accepts values that look random.
+func refineCookie(text string, s span) span {
+	if found := text[s.start:s.end]; !isRandom(found) || isPlaceholder(found) {
+		return span{}
+	}
+	return s
+}
+
+// refineSeed accepts seeds that are not words.
+func refineSeed(text string, s span) span {
+	if countChars(text[s.start:s.end]).digits == 0 || entropy(text[s.start:s.end]) < 2.8 {
+		return span{}
+	}
+	return s
+}
+
+// refineRecoveryCodes accepts codes of which most have digits.
+func refineRecoveryCodes(text string, s span) span {
+	c := countChars(text[s.start:s.end])
+	if c.digits*8 < c.digits+c.lower+c.upper || c.digits < 4 {
+		return span{}
+	}
+	return s
+}
