@@ -661,7 +661,7 @@ func (a *announcement) isRest(i int) bool {
 func (a *announcement) isLineName() bool {
 	line := before(a.text, a.name.start, 60)
 	line = line[strings.LastIndexByte(line, '|')+1:]
-	return strings.Count(strings.Trim(line, " \t-*_`>#"), " ") < 2 && strings.IndexAny(line, "=(){};,") < 0
+	return strings.Count(strings.Trim(line, " \t-*_`>#"), " ") < 2 && !strings.ContainsAny(line, "=(){};,")
 }
 
 // table reads the values of a column whose head is the name. It reports whether the name

@@ -9,10 +9,6 @@ import (
 // at punctuation, quotation marks, Markdown, a mark or a word of another script. The rules
 // for tokens therefore have no terminators in their expressions; the functions below decide.
 
-// joiners are bytes of some alphabets that texts also put around a token: _token_,
-// token-, token.
-const joiners = "_-.=~/+"
-
 // beginsToken reports whether a token can begin at i: not in the middle of a word. A letter
 // before it counts as a part of a word unless it belongs to an escape sequence ("\n", "%3D",
 // "\u003d", "ESC[1m") or is the letter of a flag ("-p").

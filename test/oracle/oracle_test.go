@@ -199,7 +199,7 @@ func (w writer) sample(id string, keywords []string, re *syntax.Regexp) string {
 
 // secrets returns what gitleaks finds in text by a rule.
 func secrets(d *detect.Detector, id, text string) (all []string) {
-	for _, f := range d.Detect(detect.Fragment{Raw: text}) {
+	for _, f := range d.DetectString(text) {
 		if f.RuleID == id && strings.TrimSpace(f.Secret) != "" {
 			all = append(all, f.Secret)
 		}
