@@ -66,8 +66,11 @@ func isRandom(s string) bool {
 // NewSecretManagerClient, type.googleapis.com/Key.
 func isIdentifier(s string) bool {
 	const short = 3.5 // letters a word; of random letters, about two
-	words, letters := 1, 0
+	words, letters, capitals := 1, 0, 0
 	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			capitals++
+		}
 		switch {
 		case isDigit(s[i]):
 			return false
@@ -79,7 +82,7 @@ func isIdentifier(s string) bool {
 		}
 		letters++
 	}
-	return float64(letters) >= short*float64(words)
+	return float64(letters) >= short*float64(words) && capitals*3 <= letters
 }
 
 // characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for

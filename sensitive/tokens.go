@@ -344,7 +344,7 @@ var publicName = lazily(`(?i)public|key[_-]?id|cache|badge|\.svg|\bh1:|fingerpri
 func refineGeneric(text string, s span) span {
 	found := text[s.start:s.end]
 	switch {
-	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || isCode(found):
+	case isKnownID(found) || !isRandom(found) || isIdentifier(found):
 		return span{}
 	case publicName().MatchString(before(text, s.start, 50)):
 		return span{}
