@@ -6,8 +6,10 @@
 //
 // Secrets: keys and tokens of some two hundred services (clouds, forges, chat,
 // payment, models), private keys, JSON Web Tokens, passwords in URLs, connection
-// strings and Authorization headers, passwords and passcodes in prose and in
-// configuration, and values that look random after a name such as api_key.
+// strings, commands and Authorization headers, passwords and passcodes in prose and in
+// configuration, hashes of passwords, session cookies, seeds of authenticators, recovery
+// codes and phrases, and values that look random after a name such as api_key. What is
+// found in a text is also found in its base64.
 //
 // Personal data, only when asked for: e-mail addresses, phone numbers, payment
 // cards (checksum), IBANs (checksum and length of the country), and national
@@ -55,8 +57,9 @@
 //
 // Passwords of letters only, unless they stand in a URL or a connection string;
 // passwords without a word before them that names them, or with one that could also be
-// about something else ("password s0lar"); secrets that are encoded, split over lines,
-// or spelled out; national numbers of countries not listed in personal.go; names and
+// about something else ("password s0lar"); secrets that are encoded in another way than
+// base64, split over lines, or spelled out; recovery phrases without a word for them, or in
+// other languages than English; national numbers of countries not listed in personal.go; names and
 // postal addresses. A full stop at the end of a password is taken for the end of the
 // sentence.
 //

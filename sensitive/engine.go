@@ -95,7 +95,8 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 	s := e.newSearch()
 	defer e.done(s)
 	e.windows(s, text, holes)
-	if len(s.rulesWithWindows) == 0 {
+	found := e.encoded(text)
+	if len(s.rulesWithWindows) == 0 && len(found) == 0 {
 		return nil
 	}
 	near := []span{{0, len(text)}}
@@ -103,7 +104,6 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 		near = linesAround(text, holes)
 	}
 	slices.Sort(s.rulesWithWindows)
-	var found []candidate
 	for _, i := range s.rulesWithWindows {
 		r := e.rules[i]
 		found = r.searchAll(found, text, r.widen(text, s.windows[i]), near)

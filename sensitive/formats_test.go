@@ -1,6 +1,7 @@
 package sensitive_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"hash/crc32"
 	"strings"
@@ -68,6 +69,25 @@ func TestChecksums(t *testing.T) {
 	} {
 		if kinds, _ := kindsIn(tt.text); kinds != tt.want {
 			t.Errorf("%q: found %q, want %q", tt.text, kinds, tt.want)
+		}
+	}
+}
+
+// Base64 of what would be found is found, and other base64 is not.
+func TestEncoded(t *testing.T) {
+	token := "ghp_" + "a8Kd02mQx7Lw93TzPwrzV5nB1cE6rY4uJ0pS"
+	for _, text := range []string{"export GH=" + token + "\n", `{"auth": "` + token + `", "user": "kim?>"}`, "the password is Gr33n-Kettle!42, and nothing else"} {
+		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+			want, _ := kindsIn(text)
+			note := "value: " + encoding.EncodeToString([]byte(text)) + ", see below"
+			if kinds, rest := kindsIn(note); kinds != want || want == "" || rest != "value: [REDACTED:"+want+"], see below" {
+				t.Errorf("%q: found %q, want %q; masked %q", note, kinds, want, rest)
+			}
+		}
+	}
+	for _, text := range []string{"The user likes short mails, and no meeting before ten o'clock.", strings.Repeat("\x00\x89PNG\xff", 40)} {
+		if kinds, _ := kindsIn("value: " + base64.StdEncoding.EncodeToString([]byte(text))); kinds != "" {
+			t.Errorf("%q: found %q, want nothing", text, kinds)
 		}
 	}
 }

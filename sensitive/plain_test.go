@@ -35,7 +35,7 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 	if again {
 		near = linesAround(text, holes)
 	}
-	var found []candidate
+	found := e.encoded(text)
 	for _, r := range e.rules {
 		windows := r.widen(text, r.plainWindows(text, holes))
 		before := len(found)
