@@ -64,10 +64,14 @@ func newManifest(info memento.StoreInfo, now time.Time) manifest {
 	}
 }
 
-// spec describes a store like the one that was written, without its read-only patterns.
+// spec describes a store like the one that was written, without its read-only patterns,
+// and with the detection of secrets on.
 func (s *manifestStore) spec() memento.StoreSpec {
 	settings := s.Settings
 	settings.ReadOnly = nil
+	if settings.Sensitive.Mode == memento.Off {
+		settings.Sensitive.Mode = memento.DefaultSettings().Sensitive.Mode
+	}
 	return memento.StoreSpec{
 		Name:        s.Name,
 		Description: s.Description,

@@ -103,18 +103,19 @@ func TestSettingsOfManifest(t *testing.T) {
 	data := export(t, lived(t), nil)
 	short := memento.DefaultSettings()
 	short.Retention.Versions = 5
-	off := memento.DefaultSettings()
-	off.Sensitive.Mode = memento.Off
 	for text, want := range map[string]memento.Settings{
 		"":                 memento.DefaultSettings(),
 		`,"settings":{}`:   memento.DefaultSettings(),
 		`,"settings":null`: memento.DefaultSettings(),
 		`,"settings":{"retention":{"age":"720h","versions":5}}`: short,
-		`,"settings":{"sensitive":{"mode":"off"}}`:              off,
+		`,"settings":{"sensitive":{"mode":"off"}}`:              memento.DefaultSettings(),
 	} {
 		a := load(t, rewrite(t, data, settingsText, text))
 		if diff := cmp.Diff(&want, a.Spec().Settings); diff != "" {
 			t.Errorf("%s: the settings differ:\n%s", text, diff)
+		}
+		if isOff := strings.Contains(text, "off"); a.SensitiveOff() != isOff {
+			t.Errorf("%s: SensitiveOff is %t", text, !isOff)
 		}
 	}
 	for _, text := range []string{

@@ -22,6 +22,7 @@ type importFlags struct {
 	hidden       bool
 	partial      bool
 	dryRun       bool
+	sensitiveOff bool
 	maxBytes     byteSize
 	format       string
 	into         string
@@ -35,7 +36,7 @@ func (a *app) importCommand() *cobra.Command {
 		Short: "Read notes from a folder or a file, or a store from an archive",
 		Long: `Import reads an archive of "memento export" with its history into a store without a
 history. If the store does not exist, it is created with the settings of the exported
-store.
+store. It looks for secrets even if that one did not, unless --sensitive-off is given.
 
 From everything else, and from an archive with --contents-only, it imports contents, as
 your changes, into any store:
@@ -75,6 +76,7 @@ are not replaced unless --overwrite is given.`,
 	c.Flags().BoolVar(&f.hidden, "hidden", false, "include hidden files and folders, except .memento")
 	c.Flags().BoolVar(&f.partial, "partial", false, "import what can be imported although some files cannot; the exit code is then 9")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be imported, and change nothing")
+	c.Flags().BoolVar(&f.sensitiveOff, "sensitive-off", false, "let the settings in an archive that you trust turn off the detection of secrets in a new store")
 	c.Flags().Var(&f.maxBytes, "max-bytes", "maximum unpacked size, such as 500M (default 1G)")
 	c.Flags().StringVar(&f.format, "format", "", "`format` of the source: notes, memory-tool, assistant, mem0 or server-memory (default: detected)")
 	c.Flags().StringVar(&f.into, "into", "", "import into this `directory` of the store")
@@ -219,6 +221,9 @@ func (a *app) importArchive(ctx context.Context, r io.Reader, f importFlags, opt
 	var sum archive.Summary
 	err = a.withTarget(ctx, f.dryRun, func(b memento.Backend) error {
 		spec := loaded.Spec()
+		if f.sensitiveOff && loaded.SensitiveOff() {
+			spec.Settings.Sensitive.Mode = memento.Off
+		}
 		s, err := a.openStore(ctx, b, spec)
 		if err != nil {
 			return err
@@ -236,6 +241,9 @@ func (a *app) importArchive(ctx context.Context, r io.Reader, f importFlags, opt
 		}
 		if err != nil || !made || f.dryRun {
 			return err
+		}
+		if loaded.SensitiveOff() && !f.sensitiveOff {
+			a.say("note: the exported store did not look for secrets; the new one masks them, also in what was imported; --sensitive-off would turn that off")
 		}
 		return a.finishStore(ctx, b, s, loaded.ReadOnly())
 	})
@@ -260,7 +268,7 @@ func (a *app) finishStore(ctx context.Context, b memento.Backend, s *memento.Sto
 	}
 	switch allowed := describeAllowed(info.Settings.Sensitive); {
 	case info.Settings.Sensitive.Mode == memento.Off:
-		a.say("note: the settings in the archive turn off the detection of secrets in store %s", line(info.Name))
+		a.say("note: the detection of secrets is off in store %s", line(info.Name))
 	case allowed != "":
 		a.say(`note: the settings in the archive allow sensitive texts in store %s (%s); "memento stores settings %[1]s" lists them`, line(info.Name), allowed)
 	}
