@@ -39,7 +39,7 @@ func TestWriteGit(t *testing.T) {
 		needs.Check(t, fmt.Errorf("%w: git", needs.ErrMissing))
 	}
 	s := newStore(t)
-	agent := memento.Actor{Kind: memento.ActorSession, ID: "sesn_<1>\n"}
+	agent := memento.Actor{Kind: memento.ActorServiceAccount, ID: "sesn_<1>\n"}
 	changes := func(by memento.Actor, changes ...memento.Change) {
 		t.Helper()
 		if _, err := s.Apply(t.Context(), by, changes...); err != nil {
