@@ -42,6 +42,10 @@ var (
 // errNotUTF8 is ErrInvalid for contents.
 var errNotUTF8 = fmt.Errorf("%w: contents are not valid UTF-8", ErrInvalid)
 
+// ErrLookalike is the ErrProtected of an agent's change at a path that looks like that of
+// a read-only memory: see [Settings.LooksReadOnly].
+var ErrLookalike = fmt.Errorf("%w for agents: its path looks like that of read-only memories", ErrProtected)
+
 // ErrSettingsChanged is the ErrConflict of a change whose MaskedBy is not the revision
 // of the store's settings: its contents have to be masked again, by the new settings.
 var ErrSettingsChanged = fmt.Errorf("%w: the settings for sensitive information", ErrConflict)

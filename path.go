@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"memento/internal/lookalike"
 )
 
 // A Path names a memory or a directory in a store: "/notes/todo.md".
@@ -214,7 +216,62 @@ func (g Pattern) Match(p Path) bool {
 	if !strings.Contains(pattern, "/") {
 		pattern = "/**/" + pattern
 	}
-	return matchNames(names(pattern), names(string(p)))
+	return matchNames(names(pattern), names(string(p)), func(pattern, name string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok
+	})
+}
+
+// looksLike reports whether the pattern matches p, or a path that a person or a model
+// could take for p: see package lookalike.
+func (g Pattern) looksLike(p Path) bool {
+	pattern := string(g)
+	if !strings.Contains(pattern, "/") {
+		pattern = "/**/" + pattern
+	}
+	return matchNames(names(pattern), names(string(p)), nameLooksLike)
+}
+
+// nameLooksLike reports whether a name looks like one that a pattern matches. The literal
+// parts of a pattern with "*" and "?" are compared by what they look like, those of one
+// with a set only without case.
+func nameLooksLike(pattern, name string) bool {
+	if ok, _ := path.Match(pattern, name); ok {
+		return true
+	}
+	given := lookalike.Of(name)
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return lookalike.Of(pattern).Alike(given)
+	}
+	for i := range given {
+		skeleton := strings.ToLower(pattern)
+		if !strings.ContainsAny(pattern, `[\`) {
+			skeleton = mapLiterals(pattern, func(text string) string { return lookalike.OfPart(text)[i] })
+		}
+		if ok, _ := path.Match(skeleton, given[i]); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// mapLiterals replaces what is between the "*" and "?" of a pattern.
+func mapLiterals(pattern string, replace func(string) string) string {
+	var b strings.Builder
+	for pattern != "" {
+		i := strings.IndexAny(pattern, "*?")
+		if i < 0 {
+			i = len(pattern)
+		}
+		if i > 0 {
+			b.WriteString(replace(pattern[:i]))
+			pattern = pattern[i:]
+			continue
+		}
+		b.WriteByte(pattern[0])
+		pattern = pattern[1:]
+	}
+	return b.String()
 }
 
 // names splits a path or a pattern; the root has none.
@@ -229,7 +286,7 @@ func names(s string) []string {
 // matchNames reports whether the patterns match the names, or the directory that
 // the first of them name. The time is bounded by the product of their numbers:
 // of two "**", only the last one ever needs another try.
-func matchNames(patterns, given []string) bool {
+func matchNames(patterns, given []string, match func(pattern, name string) bool) bool {
 	p, n := 0, 0
 	again, from := -1, 0 // where to continue if the last "**" has to match one more name
 	for p < len(patterns) {
@@ -239,7 +296,7 @@ func matchNames(patterns, given []string) bool {
 			p++
 			continue
 		case n < len(given):
-			if ok, _ := path.Match(patterns[p], given[n]); ok {
+			if match(patterns[p], given[n]) {
 				p, n = p+1, n+1
 				continue
 			}

@@ -160,6 +160,13 @@ func (s *Settings) Equal(t *Settings) bool {
 // IsReadOnly reports whether nobody can create, change, move or remove the memory at p.
 func (s *Settings) IsReadOnly(p Path) bool { return matchAny(s.ReadOnly, p) }
 
+// LooksReadOnly reports whether p looks like the path of a read-only memory, although it
+// is not: "/Policies" and "/policies " if "/policies" is read-only. Agents cannot write
+// there, since what they read later would look as if it were protected.
+func (s *Settings) LooksReadOnly(p Path) bool {
+	return !s.IsReadOnly(p) && slices.ContainsFunc(s.ReadOnly, func(g Pattern) bool { return g.looksLike(p) })
+}
+
 // Keeps reports whether the memory at p never expires.
 func (e *Expiry) Keeps(p Path) bool { return matchAny(e.Keep, p) }
 

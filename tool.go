@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"memento/internal/lines"
+	"memento/internal/lookalike"
 )
 
 // A Tool executes the commands of Claude's memory tool ([ToolType]) on a [Store], or
@@ -430,7 +431,7 @@ const maxMountBytes = 64 // of a mount's name
 
 // CheckMountNames returns ErrInvalid unless the mounts of one tool can have
 // these names: at least one, each a single name of a path, of at most 64 bytes,
-// that the tool neither hides nor refuses, and no two that differ only in case.
+// that the tool neither hides nor refuses, and no two that look alike.
 func CheckMountNames(names ...string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: there are no mounts", ErrInvalid)
@@ -453,7 +454,7 @@ func CheckMountNames(names ...string) error {
 			return fmt.Errorf("%w: mount name %q: %s", ErrInvalid, name, reason)
 		}
 		for _, other := range names[:i] {
-			if strings.EqualFold(name, other) {
+			if strings.EqualFold(name, other) || lookalike.Of(name).Alike(lookalike.Of(other)) {
 				return fmt.Errorf("%w: mount names %q and %q: there can be only one of them", ErrInvalid, other, name)
 			}
 		}

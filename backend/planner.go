@@ -439,16 +439,28 @@ func (p *Planner) clearPath(path memento.Path) (memento.Path, error) {
 	return p.sealer.Clear(path)
 }
 
-// checkProtected returns ErrProtected if the store's settings make the path read-only.
+// checkProtected returns ErrProtected if the store's settings make the path read-only, or,
+// for an agent, if it looks like one that they make read-only.
 func (p *Planner) checkProtected(path memento.Path) error {
 	if len(p.Info.Settings.ReadOnly) == 0 {
 		return nil
 	}
 	path, err := p.clearPath(path)
-	if err == nil && p.Info.Settings.IsReadOnly(path) {
-		err = memento.ErrProtected
+	switch {
+	case err != nil:
+		return err
+	case p.Info.Settings.IsReadOnly(path):
+		return memento.ErrProtected
+	case p.byAgent() && p.Info.Settings.LooksReadOnly(path):
+		return memento.ErrLookalike
 	}
-	return err
+	return nil
+}
+
+// byAgent reports whether the change is an agent's, or that of a program with a key, which
+// can be one.
+func (p *Planner) byAgent() bool {
+	return p.By.Kind == memento.ActorSession || p.By.Kind == memento.ActorAPIKey
 }
 
 // setHash sets the hash, and the digest, of m's contents.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func settings(t *testing.T, h Harness) {
 	}
 	h.run(t, "read-only memories", readOnlyMemories)
 	h.run(t, "read-only store", readOnlyStore)
+	h.run(t, "look-alikes of read-only memories", lookalikes)
 }
 
 // unusual returns settings that differ from the defaults in every field.
@@ -196,6 +198,37 @@ func readOnlyMemories(e *env) {
 	e.put("/rules/a", "other")
 	e.setSettings(func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/"} })
 	e.redact(old.ID)
+}
+
+// lookalikes checks that an agent cannot write where it looks as if what is there were
+// read-only, and that a person can.
+func lookalikes(e *env) {
+	e.fill("/pOlicies/old", "/other")
+	e.setSettings(func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/policies", "*.law", "/team/*/rules"} })
+	agent, person := memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"}, memento.Actor{Kind: memento.ActorUser, ID: "ann"}
+	apply := func(by memento.Actor, c memento.Change) error {
+		_, err := e.b.Apply(e.Context(), e.store, by, []memento.Change{c})
+		return err
+	}
+	for _, p := range []memento.Path{
+		"/Policies", "/policies ", "/p\u043elicies", "/Policies/a", "/poIicies/a", "/policies./a", "/d/a.LAW", "/team/x/Rules", "/team/x/ru1es/a",
+	} {
+		wantError(e, "an agent at "+string(p), apply(agent, memento.Put{Path: p, Content: "x"}), memento.ErrProtected)
+	}
+	for _, c := range []memento.Change{
+		memento.Put{Path: "/pOlicies/old", Content: "y"}, memento.Remove{Path: "/pOlicies/old"}, memento.Move{From: "/pOlicies", To: "/elsewhere"},
+		memento.Move{From: "/other", To: "/POLICIES"},
+	} {
+		wantError(e, fmt.Sprintf("an agent's %T", c), apply(agent, c), memento.ErrProtected)
+	}
+	for _, p := range []memento.Path{"/policy", "/team/rules", "/law", "/claw", "/d/a.lawn"} {
+		if err := apply(agent, memento.Put{Path: p, Content: "x"}); err != nil {
+			e.Errorf("an agent at %s: %v", p, err)
+		}
+	}
+	if err := apply(person, memento.Put{Path: "/p\u043elicies/b", Content: "x"}); err != nil {
+		e.Errorf("a person: %v", err)
+	}
 }
 
 func readOnlyStore(e *env) {

@@ -24,8 +24,13 @@ var (
 
 	// leaves are the packages below internal that know nothing of memories. They import
 	// nothing of the module but each other, so root may import them.
-	leaves = []string{"internal/ids", "internal/keyedlock", "internal/lines", "internal/lru", "internal/refcount", "internal/strictjson",
-		"internal/placeholder", "internal/textfield", "internal/times"}
+	leaves = []string{"internal/ids", "internal/keyedlock", "internal/lines", "internal/lookalike", "internal/lru", "internal/refcount", "internal/strictjson",
+		"internal/placeholder", "internal/privatetemp", "internal/textfield", "internal/times"}
+	// leafLibs are the modules that some leaves need.
+	leafLibs = map[string][]string{
+		"internal/lookalike":   {"golang.org/x/text"},
+		"internal/privatetemp": {"golang.org/x/sys"}, // locks, and which folders are in memory
+	}
 )
 
 // allowed has one entry for each top-level folder with packages in it, and one for each
@@ -128,7 +133,7 @@ var inTests = rules{
 
 func init() {
 	for _, leaf := range leaves {
-		allowed[leaf] = rules{own: leaves}
+		allowed[leaf] = rules{own: leaves, libs: leafLibs[leaf]}
 	}
 }
 

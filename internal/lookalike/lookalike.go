@@ -1,0 +1,83 @@
+// Package lookalike tells which names a person, or a model, could take for each other.
+//
+// It compares skeletons as UTS #39 (Unicode Security Mechanisms) describes them, but for
+// names: case, white space at the ends and characters that nobody sees do not count
+// either.
+//
+// The table confusables.txt is the one of UTS #39 for single characters, Copyright © Unicode, Inc.,
+// under the Unicode License (https://www.unicode.org/license.txt): each line has a
+// prototype, a tab, and the characters that look like it.
+package lookalike
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+//go:embed confusables.txt
+var table string
+
+// prototypes returns what each character looks like.
+var prototypes = sync.OnceValue(func() map[rune]string {
+	m := map[rune]string{}
+	for line := range strings.Lines(table) {
+		prototype, alike, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		for _, r := range alike {
+			m[r] = prototype
+		}
+	}
+	return m
+})
+
+// A Skeleton is what a name looks like. Two names look alike if one of the two texts of
+// their skeletons is the same: I looks like l, and is the capital of i.
+type Skeleton [2]string
+
+// Of returns the skeleton of a name.
+func Of(name string) Skeleton {
+	name = strings.TrimRight(strings.TrimSpace(visible(name)), " .") // as Windows does
+	return skeleton(name)
+}
+
+// OfPart returns the skeleton of a part of a name.
+func OfPart(text string) Skeleton { return skeleton(visible(text)) }
+
+// visible removes what nobody sees.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return r
+	}, norm.NFKC.String(text))
+}
+
+func skeleton(text string) Skeleton {
+	fold := cases.Fold()
+	return Skeleton{look(fold.String(text)), fold.String(look(text))}
+}
+
+// look replaces each character by what it looks like.
+func look(text string) string {
+	of := prototypes()
+	var b strings.Builder
+	for _, r := range norm.NFD.String(text) {
+		if p, ok := of[r]; ok {
+			b.WriteString(p)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return norm.NFD.String(b.String())
+}
+
+// Alike reports whether two skeletons are of names that look alike.
+func (s Skeleton) Alike(t Skeleton) bool { return s[0] == t[0] || s[1] == t[1] }
