@@ -38,6 +38,22 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// Documents name the lowest version of Go that go.mod allows.
+func TestGoVersion(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "\ngo ")
+	version, _, _ := strings.Cut(after, "\n")
+	docs := documents(t)
+	for _, name := range []string{"README.md", "docs/embedding.md"} {
+		if version == "" || !strings.Contains(docs[name], version) {
+			t.Errorf("%s does not say that Go %s is needed", name, version)
+		}
+	}
+}
+
 // listedModules returns the modules in modules.txt, in order.
 func listedModules(t *testing.T) []string {
 	t.Helper()

@@ -18,6 +18,8 @@ var unraced = map[string]string{
 	"memento/test/archtest":   "it reads source text",
 	"memento/test/seededbugs": "it starts git and go",
 	"memento/test/suites":     "it starts go",
+	"memento/test/linked":     "it starts go",
+	"memento/test/rename":     "it starts git and go",
 }
 
 // unracedTests match tests that would race the same code again with a slower backend, and
