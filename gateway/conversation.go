@@ -27,6 +27,7 @@ type conversation struct {
 	lead     [][]byte // blocks of the answer before those of the first round
 	prefix   [][]byte // blocks of the last message, if the answer continues it
 	chain    chain
+	sealer   sealer
 	rounds   int
 	usage    []byte // of the rounds so far, together
 

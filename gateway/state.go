@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"net/http"
 	"sync"
@@ -70,26 +71,34 @@ func secret(r *http.Request, caller Caller) string {
 
 // seal returns the cipher of a conversation's state, and the path of a turn.
 func (c *conversation) seal(key chainKey) (cipher.AEAD, memento.Path, error) {
-	from := secret(c.in, c.caller)
-	if from == "" {
-		return nil, "", errNoSecret
+	if c.sealer.aead == nil {
+		from := secret(c.in, c.caller)
+		if from == "" {
+			return nil, "", errNoSecret
+		}
+		keys, err := hkdf.Key(sha256.New, []byte(from), nil, "memento gateway state\x00"+c.key(), 64)
+		if err != nil {
+			return nil, "", err
+		}
+		b, err := aes.NewCipher(keys[:32])
+		if err != nil {
+			return nil, "", err
+		}
+		if c.sealer.aead, err = cipher.NewGCMWithRandomNonce(b); err != nil {
+			return nil, "", err
+		}
+		c.sealer.mac = hmac.New(sha256.New, keys[32:])
 	}
-	keys, err := hkdf.Key(sha256.New, []byte(from), nil, "memento gateway state\x00"+c.key(), 64)
-	if err != nil {
-		return nil, "", err
-	}
-	b, err := aes.NewCipher(keys[:32])
-	if err != nil {
-		return nil, "", err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(b)
-	if err != nil {
-		return nil, "", err
-	}
-	mac := hmac.New(sha256.New, keys[32:])
-	mac.Write(key[:])
-	name := hex.EncodeToString(mac.Sum(nil))
-	return aead, memento.Path("/" + name[:2] + "/" + name[2:]), nil
+	c.sealer.mac.Reset()
+	c.sealer.mac.Write(key[:])
+	name := hex.EncodeToString(c.sealer.mac.Sum(nil))
+	return c.sealer.aead, memento.Path("/" + name[:2] + "/" + name[2:]), nil
+}
+
+// A sealer has the keys of a conversation, once they are made.
+type sealer struct {
+	aead cipher.AEAD
+	mac  hash.Hash
 }
 
 // get returns the hidden rounds of a turn; nil if there are none.
