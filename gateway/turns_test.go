@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
+	"memento"
 	"memento/claudetest"
 	"memento/gateway"
 )
@@ -219,5 +221,38 @@ func TestRoundsAreBounded(t *testing.T) {
 				t.Errorf("round %d lacks %s: %s", i+1, want, up.bodies[i])
 			}
 		}
+	}
+}
+
+// What one caller's conversation hides is not put into the same conversation of another:
+// neither with another store or workspace, nor with another key for the upstream.
+func TestHiddenRoundsAreTheCallers(t *testing.T) {
+	conversation := `{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"x"}MORE]}`
+	first := `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"view","path":"/memories"}}],"stop_reason":"tool_use","usage":{"input_tokens":1}}`
+	last := `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Nothing."}],"stop_reason":"end_turn","usage":{"input_tokens":1}}`
+	up := &tape{answers: []string{first, last}}
+	workspace := memento.DefaultWorkspace
+	w := newWorld(t, up, func(c *gateway.Config) {
+		c.Identify = func(*http.Request) (gateway.Caller, error) {
+			return gateway.Caller{Workspace: workspace, Store: "default"}, nil
+		}
+	})
+	w.post("/v1/messages", strings.Replace(conversation, "MORE", "", 1))
+	again := strings.Replace(conversation, "MORE", `,{"role":"assistant","content":"I look.Nothing."},{"role":"user","content":"y"}`, 1)
+	sees := func(headers ...string) bool {
+		w.post("/v1/messages", again, headers...)
+		return strings.Contains(up.bodies[len(up.bodies)-1], "toolu_1")
+	}
+	if !sees() {
+		t.Error("the caller's own hidden round is not put back")
+	}
+	if sees("Memento-Store", "other") {
+		t.Error("it is put back with another store")
+	}
+	if sees("X-Api-Key", "another key") == sees() {
+		t.Error("it is put back with another key")
+	}
+	if workspace = "other"; sees() {
+		t.Error("it is put back in another workspace")
 	}
 }

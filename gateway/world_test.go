@@ -157,6 +157,9 @@ func (w *world) post(path, body string, headers ...string) (*http.Response, stri
 	request.Header.Set("Anthropic-Version", "2023-06-01")
 	request.Header.Set("X-Api-Key", upstreamKey)
 	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "X-Api-Key" {
+			request.Header.Del(headers[i])
+		}
 		request.Header.Add(headers[i], headers[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
