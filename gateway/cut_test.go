@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"memento/claudetest"
@@ -28,18 +29,19 @@ const saveRequest = `{"model":"claude-sonnet-4-5","max_tokens":1000,"stream":tru
 // application repeats its request, no call is executed again.
 func TestUpstreamCut(t *testing.T) {
 	for request := range 3 {
-		cut := true
-		for event := 0; cut; event++ {
-			cut = false
+		more := true
+		for event := 0; more; event++ {
+			var cut atomic.Bool
 			up := claudetest.New(claudetest.Script(saves()...), &claudetest.Options{Cut: func(r, e int) bool {
-				if r == request && e == event {
-					cut = true
+				here := r == request && e == event
+				if here {
+					cut.Store(true)
 				}
-				return r == request && e == event
+				return here
 			}})
 			w := newWorld(t, up)
 			response, got := w.post("/v1/messages", saveRequest)
-			if cut {
+			if more = cut.Load(); more {
 				want := map[int]string{0: "error: ", 1: "a\nb\n", 2: "a\nb\nc\n"}[request]
 				if content := w.file("/a.md"); !strings.HasPrefix(content, want) || want == "" || request > 0 && content != want {
 					t.Errorf("request %d cut before event %d: the memory is %q, want %q", request, event, content, want)

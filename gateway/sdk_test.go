@@ -78,6 +78,8 @@ func TestPlainClient(t *testing.T) {
 			t.Errorf("the last request lacks %s: %s", want, last)
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.turns) != 2 || w.turns[0].Rounds != 3 || w.turns[0].MemoryCalls != 3 || w.turns[0].Outcome != "ok" {
 		t.Errorf("observed %+v", w.turns)
 	}
