@@ -3,6 +3,8 @@ package dirstore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -19,8 +21,8 @@ var _ backend.Watcher = (*Backend)(nil)
 // How changes by hand are noticed without a call. Events only say when to look: what has
 // changed is found by comparing, as with every access, so a lost event is only late.
 const (
-	settle      = 100 * time.Millisecond // after the last event, so that a save is complete
-	settleMost  = time.Second            // after the first event, if there is no end of them
+	settle      = 250 * time.Millisecond // without a change, so that a save is complete
+	settleMost  = 5 * time.Second        // after the first change, if there is no end of them
 	lookAnyway  = time.Minute            // without events, which may have been lost
 	lookAlways  = 2 * time.Second        // if there are no events here
 	restFor     = 5                      // times as long as looking took, between two looks
@@ -31,6 +33,9 @@ const (
 // Watch implements [backend.Watcher]: it makes versions from changes by hand about as soon
 // as they are saved, until ctx ends. Without it, the next access to a store makes them, and
 // of several saves in between only the last one is a version.
+//
+// A change is taken up when no file has changed for a moment, so that a program that writes
+// a file in place has written all of it; after some seconds, if there is no such moment.
 //
 // It uses the notifications of the file system, and looks at all files regularly besides,
 // or instead where there are none. Close waits until it has ended.
@@ -58,7 +63,11 @@ type watcher struct {
 	watched map[string]bool   // folders whose events are reported
 	looks   int
 	took    time.Duration // by the last look
-	blind   bool          // for tests: there are no events
+	settled bool          // no file has changed for a moment, or not for too long
+
+	// For tests.
+	blind bool                                             // there are no events
+	pause func(ctx context.Context, d time.Duration) error // instead of sleep
 }
 
 func (w *watcher) close() {
@@ -81,19 +90,73 @@ func (w *watcher) look(ctx context.Context) error {
 	if w.events != nil && w.watchFolders(ctx) != nil && ctx.Err() == nil {
 		w.close() // there are too many for the system
 	}
+	if err := w.untilStill(ctx); err != nil {
+		return err
+	}
 	_ = w.b.refreshAll(ctx)
 	w.took = time.Since(start)
 	return ctx.Err()
 }
 
+// untilStill waits until the files have not changed for a moment, unless wait has seen that.
+// It gives up after some seconds: files that never rest are versions, too.
+func (w *watcher) untilStill(ctx context.Context) error {
+	if w.settled {
+		w.settled = false
+		return nil
+	}
+	pause := w.sleep
+	if w.pause != nil {
+		pause = w.pause
+	}
+	before, err := w.marks(ctx)
+	for range settleMost / settle {
+		if err != nil {
+			break // refreshAll meets it again
+		}
+		if err := pause(ctx, settle); err != nil {
+			return err
+		}
+		var now uint64
+		if now, err = w.marks(ctx); now == before {
+			break
+		}
+		before = now
+	}
+	return ctx.Err()
+}
+
+// marks returns a hash of the names, sizes and times of all files.
+func (w *watcher) marks(ctx context.Context) (uint64, error) {
+	h := fnv.New64a()
+	err := w.walk(ctx, func(name string, d fs.DirEntry) error {
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() { // else it disappeared
+			fmt.Fprintf(h, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+	return h.Sum64(), err
+}
+
 // watchFolders watches the folders of all stores.
 func (w *watcher) watchFolders(ctx context.Context) error {
-	roots, err := w.b.locationsInUse(ctx)
-	if err != nil {
-		return err
-	}
 	// A folder of memories may be made, or put in another's place, later.
 	if err := w.add(w.b.path); err != nil {
+		return err
+	}
+	return w.walk(ctx, func(name string, d fs.DirEntry) error {
+		if d.IsDir() {
+			return w.add(name)
+		}
+		return nil
+	})
+}
+
+// walk calls do for the folders of all stores, and for what is in them, without hidden
+// folders.
+func (w *watcher) walk(ctx context.Context, do func(name string, d fs.DirEntry) error) error {
+	roots, err := w.b.locationsInUse(ctx)
+	if err != nil {
 		return err
 	}
 	for _, location := range roots {
@@ -104,12 +167,10 @@ func (w *watcher) watchFolders(ctx context.Context) error {
 				return ctx.Err()
 			case err != nil:
 				return nil // it disappeared, or cannot be read
-			case !d.IsDir():
-				return nil
-			case name != top && memento.Path("/"+d.Name()).IsHidden():
+			case d.IsDir() && name != top && memento.Path("/"+d.Name()).IsHidden():
 				return fs.SkipDir
 			}
-			return w.add(name)
+			return do(name, d)
 		})
 		if err != nil {
 			return err
@@ -154,8 +215,10 @@ func (w *watcher) wait(ctx context.Context) error {
 		case <-anyway.C:
 			return nil
 		case <-quiet:
+			w.settled = true
 			return nil
 		case <-most:
+			w.settled = true
 			return nil
 		case e, ok := <-w.events.Events:
 			switch {
