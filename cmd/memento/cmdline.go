@@ -104,6 +104,9 @@ func unknownCommand(parent *cobra.Command, typed string) error {
 	if found := near(typed, names); found != "" {
 		return usageError{hint(err, "did you mean %q?", strings.TrimPrefix(parent.CommandPath()+" "+found, "memento "))}
 	}
+	if parent.Name() == "backup" { // "backup FILE", as other programs have it
+		return usageError{hint(err, `to write a backup there: memento backup create %s`, typed)}
+	}
 	return usageError{hint(err, `"%s --help" lists the commands`, parent.CommandPath())}
 }
 

@@ -72,7 +72,11 @@ made, and then every new one until it is interrupted.`,
 				if f.follow {
 					return a.follow(cmd.Context(), s, p, opts)
 				}
-				return a.log(cmd.Context(), s, p, opts)
+				err := a.log(cmd.Context(), s, p, opts)
+				if len(args) > 0 && isVersionID(args[0]) && errors.Is(err, memento.ErrNotExist) {
+					err = hint(err, `log takes a path; "memento cat %s" prints a version`, args[0])
+				}
+				return err
 			})
 		},
 	}
