@@ -221,6 +221,13 @@ func TestReproducible(t *testing.T) {
 		}
 		return string(out)
 	}
+	// Both clones before anything is compiled, so that they are of one commit.
+	folders := []string{t.TempDir(), t.TempDir()}
+	for _, dir := range folders {
+		if said, err := exec.CommandContext(t.Context(), "git", "clone", "--quiet", "../..", filepath.Join(dir, "src")).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+	}
 	shared := filepath.Join(t.TempDir(), "cache")
 	// Packages named internal, and those of Go itself, are compiled for the ones that import them.
 	others := slices.DeleteFunc(strings.Fields(goIn("../..", shared, "list", "-deps", "-f", "{{if .Module}}{{if not .Module.Main}}{{.ImportPath}}{{end}}{{end}}", "./cmd/memento")),
@@ -228,14 +235,10 @@ func TestReproducible(t *testing.T) {
 	goIn("../..", shared, slices.Concat([]string{"build", "-trimpath"}, others)...)
 
 	var builds [][]byte
-	for range 2 {
-		dir := t.TempDir()
+	for _, dir := range folders {
 		cache, src, out := filepath.Join(dir, "cache"), filepath.Join(dir, "src"), filepath.Join(dir, "memento")
 		if err := os.CopyFS(cache, os.DirFS(shared)); err != nil {
 			t.Fatal(err)
-		}
-		if said, err := exec.CommandContext(t.Context(), "git", "clone", "--quiet", "../..", src).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, said)
 		}
 		goIn(src, cache, "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", out, "./cmd/memento")
 		builds = append(builds, mustRead(t, out))
