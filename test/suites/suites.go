@@ -152,6 +152,9 @@ func sdks(ctx context.Context, _ options) error {
 			return err
 		}
 	}
+	if err := testModule(ctx, "test/oracle", nil, "-vet=off", "./..."); err != nil {
+		return err
+	}
 	return testModule(ctx, "test/conformance", nil, "-vet=off", "./...")
 }
 
