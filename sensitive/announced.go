@@ -159,6 +159,8 @@ type announcement struct {
 	name  span
 	short bool // the name is also a part of other words
 	found []span
+
+	assigned bool // nothing but a password can follow: an option, an element of XML
 }
 
 // nameSuffixes may follow a name that is an identifier.
@@ -191,6 +193,7 @@ func (a *announcement) values() []span {
 	if before(a.text, start, 4) == "--- " && strings.HasPrefix(a.rest(), ": ") { // output of go test
 		return nil
 	}
+	a.assigned = strings.HasPrefix(a.text[nameStart(a.text, start):], "--") // an option
 	how := a.connect()
 	if how == none {
 		return a.found
@@ -239,7 +242,9 @@ func (a *announcement) connect() connection {
 // closing skips quotation marks, brackets and emphasis that end at the end of the name.
 func (a *announcement) closing() bool {
 	from := a.i
-	a.skip("\"'`*_])\\")
+	for a.i < a.end && strings.IndexByte("\"'`*_])\\", a.text[a.i]) >= 0 && !strings.HasPrefix(a.rest(), "'s ") {
+		a.i++
+	}
 	a.takeAny([]string{"」", "』", "】", "）", "”", "»"})
 	return a.i > from
 }
@@ -285,6 +290,7 @@ func (a *announcement) sign() connection {
 	case a.take("- ") && a.i > from && from > a.name.end:
 		return sign
 	case a.peek() == '>' && a.isElement():
+		a.assigned = true
 		a.i++
 		return sign
 	case a.take("..."):
@@ -455,8 +461,12 @@ func (a *announcement) withoutSign() connection {
 	if a.peek() == '\r' || a.peek() == '\n' {
 		return a.below()
 	}
-	if strings.HasPrefix(a.text[:nameStart(a.text, a.name.start)], "--") || strings.HasPrefix(a.text[nameStart(a.text, a.name.start):], "--") {
-		return preceded
+	if a.assigned {
+		return sign
+	}
+	if line := before(a.text, a.name.start, 120); strings.Contains(line, "machine ") && strings.Contains(line, " login ") { // .netrc
+		a.assigned = true
+		return sign
 	}
 	if strings.Contains(a.text[from:a.i], "\t") {
 		return sign

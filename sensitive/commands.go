@@ -11,11 +11,11 @@ var commands = []struct {
 	names   []string
 	pattern string
 }{
-	{[]string{"mysql", "mariadb"}, `(?:mysql|mariadb)[\w-]*[ \t][^\n|;]*?-p` + argument},
-	{[]string{"redis-cli", "valkey-cli"}, `(?:redis|valkey)-cli[ \t][^\n|;]*?(?:-a|--pass)[ \t]+` + argument},
-	{[]string{"docker login", "podman login", "registry login", "nerdctl login", "az login", "cf login", "oc login"}, `login[ \t][^\n|;]*?-p[ \t]+` + argument},
-	{[]string{"mongo"}, `mongo(?:sh|dump|restore|export|import)?[ \t][^\n|;]*?-p[ \t]*` + argument},
-	{[]string{"ldap"}, `ldap(?:search|modify|add|delete|whoami|passwd)[ \t][^\n|;]*?-w[ \t]*` + argument},
+	{[]string{"mysql", "mariadb"}, `(?:mysql|mariadb)[\w-]*(?:[ \t][^\n|;]*?)?[ \t]-p` + argument},
+	{[]string{"redis-cli", "valkey-cli"}, `(?:redis|valkey)-cli(?:[ \t][^\n|;]*?)?[ \t](?:-a|--pass)[ \t]+` + argument},
+	{[]string{"docker login", "podman login", "registry login", "nerdctl login", "az login", "cf login", "oc login"}, `login(?:[ \t][^\n|;]*?)?[ \t]-p[ \t]+` + argument},
+	{[]string{"mongo"}, `mongo(?:sh|dump|restore|export|import)?(?:[ \t][^\n|;]*?)?[ \t]-p[ \t]*` + argument},
+	{[]string{"ldap"}, `ldap(?:search|modify|add|delete|whoami|passwd)(?:[ \t][^\n|;]*?)?[ \t]-w[ \t]*` + argument},
 	{[]string{"net use"}, `(?i)net use[ \t][^\n|;]*?/user:\S+[ \t]+` + argument},
 	{[]string{"net user"}, `(?i)net user[ \t]+[\w.-]+[ \t]+` + argument},
 	{[]string{"chpasswd"}, `echo[ \t]+(?:-n[ \t]+)?["']?[\w.-]+:([^\s"']{4,})["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd`},
@@ -25,13 +25,13 @@ var commands = []struct {
 	{[]string{"identified by"}, `(?i)identified by (?:password )?("[^"\n]{4,}"|'[^'\n]{4,}')`},
 	{[]string{"wifi:"}, `(?i)WIFI:(?:[A-OQ-Z]:[^;\s]*;)*P:((?:\\.|[^;\s\\]){4,});`},
 	{[]string{":5432:", ":5433:", ":6432:", ":*:"}, `[\w.*/-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*@-]+:([^\s:"'<>` + "`" + `]{4,})`}, // .pgpass
-	{[]string{"sqlcmd", "ipmitool"}, `(?:sqlcmd|ipmitool)[ \t][^\n|;]*?-P[ \t]*` + argument},
+	{[]string{"sqlcmd", "ipmitool"}, `(?:sqlcmd|ipmitool)(?:[ \t][^\n|;]*?)?[ \t]-P[ \t]*` + argument},
 	{[]string{"sqlplus"}, `sqlplus[ \t]+(?:-\w+[ \t]+)*[\w.-]+/([^\s"'@/]{4,})@`},
-	{[]string{"smbclient", "mount.cifs", "rpcclient"}, `(?:smbclient|mount\.cifs|rpcclient)[ \t][^\n|;]*?-U[ \t]*["']?[\w.\\/-]+%([^\s"']{4,})`},
-	{[]string{"xfreerdp", "cmdkey"}, `(?:xfreerdp|cmdkey)[ \t][^\n|;]*?/p(?:ass)?:` + argument},
+	{[]string{"smbclient", "mount.cifs", "rpcclient"}, `(?:smbclient|mount\.cifs|rpcclient)(?:[ \t][^\n|;]*?)?[ \t]-U[ \t]*["']?[\w.\\/-]+%([^\s"']{4,})`},
+	{[]string{"xfreerdp", "cmdkey"}, `(?:xfreerdp|cmdkey)(?:[ \t][^\n|;]*?)?[ \t]/p(?:ass)?:` + argument},
 	{[]string{"-storepass", "-keypass"}, `-(?:store|key)pass[ \t]+` + argument},
 	{[]string{"wpa_passphrase"}, `wpa_passphrase[ \t]+("[^"\n]+"|\S+)[ \t]+` + argument},
-	{[]string{"lftp"}, `lftp[ \t][^\n|;]*?-u[ \t]+["']?[\w.@-]+,([^\s"']{4,})`},
+	{[]string{"lftp"}, `lftp(?:[ \t][^\n|;]*?)?[ \t]-u[ \t]+["']?[\w.@-]+,([^\s"']{4,})`},
 }
 
 // commandRules returns the rules for passwords that are arguments of commands, or that

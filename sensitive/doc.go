@@ -28,6 +28,12 @@
 // keys and addresses with passwords, is in tokens.go; passwords in prose and configuration
 // are in passwords.go, personal data in personal.go.
 //
+// A password is found by the word that announces it, in one of twelve languages: what
+// follows the word is read by a parser of its own (announced.go), on the same line, on the
+// next, in a list or in a column of a table. The more certain it is that a value follows,
+// the less the value must look like a password. commands.go lists commands and files with
+// passwords.
+//
 // A token begins and ends where its alphabet does, in any script: at punctuation, quotation
 // marks, Markdown, or a word in another alphabet. It is not found within a longer sequence
 // of the same alphabet, such as an image in base64.
@@ -55,11 +61,12 @@
 //
 // # What it cannot find
 //
-// Passwords of letters only, unless they stand in a URL or a connection string;
-// passwords without a word before them that names them, or with one that could also be
-// about something else ("password s0lar"); secrets that are encoded in another way than
-// base64, split over lines, or spelled out; recovery phrases without a word for them, or in
-// other languages than English; national numbers of countries not listed in personal.go; names and
+// Passwords of letters only, unless they are in quotation marks, look like no word, or
+// stand in a URL or a connection string; passwords without a word before them that names
+// them, or with one that could also be about something else ("password s0lar"); secrets
+// that are encoded in another way than base64, split over lines, or spelled out; recovery
+// phrases without a word for them, or in other languages than English; national numbers of
+// countries not listed in personal.go; names and
 // postal addresses. A full stop at the end of a password is taken for the end of the
 // sentence.
 //

@@ -110,6 +110,29 @@ func TestFindsDocumentedSecrets(t *testing.T) {
 	if got := m.all.recall("all"); got < leastDocumented {
 		t.Errorf("recall is %.2f %%, want at least %.1f %%", 100*got, 100*leastDocumented)
 	}
+	for kind := range m.kinds {
+		if m.kinds.recall(kind) < 0.95 {
+			t.Errorf("%s: recall is %.1f %%, want at least 95 %%", kind, 100*m.kinds.recall(kind))
+		}
+	}
+	for pair, c := range m.pairs {
+		if c.found == 0 && c.total > 1 && !ambiguous[pair] {
+			t.Errorf("%s: nothing found", pair)
+		}
+	}
+}
+
+// ambiguous are surroundings whose signs also belong to the alphabet of the secret, so
+// that nobody can tell where it ends.
+var ambiguous = map[string]bool{
+	"Sentry organization token / slash": true,
+	"SHA-512 crypt hash / slash":        true,
+	"bcrypt hash / slash":               true,
+	"yescrypt hash / slash":             true,
+	"Django key / ampersand":            true,
+	"Django key / HTML entity":          true,
+	"Django key / asterisks":            true,
+	"Django key / caret":                true,
 }
 
 // Passwords, PINs and keys of networks are found after words for them.
@@ -156,8 +179,8 @@ func TestPrecision(t *testing.T) {
 
 // What must be reached.
 const (
-	leastDocumented = 0.99
-	leastAnnounced  = 0.985
-	leastCarried    = 0.97
+	leastDocumented = 0.995
+	leastAnnounced  = 0.99
+	leastCarried    = 0.985
 	leastPrecision  = 0.995
 )

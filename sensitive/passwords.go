@@ -89,7 +89,7 @@ var announcingWords = []struct {
 
 // trivialPasswords are common in examples and local set-ups, and protect nothing.
 var trivialPasswords = set(`pass passwd password pwd pw secret token user username guest root admin test foo bar none null nil true false
-	undefined string postgres mysql redis mongo minioadmin mypassword mypass oauth2 x-oauth-basic x-access-token`)
+	123456 12345678 123456789 1234567890 undefined string postgres mysql redis mongo minioadmin mypassword mypass oauth2 x-oauth-basic x-access-token`)
 
 func isTrivial(s string) bool {
 	return trivialPasswords()[strings.ToLower(s)] || isPlaceholder(s)
@@ -265,7 +265,7 @@ func (a *announcement) judge(v value) span {
 		case a.what == aPassword && strings.EqualFold(a.text[a.name.start:a.name.end], "pass"), a.what == aLogin:
 			return span{} // a count
 		}
-		if len(found) < least || len(found) > 24 {
+		if len(found) < least || len(found) > 24 || isTrivial(found) {
 			return span{}
 		}
 		return v.span
@@ -278,7 +278,8 @@ func (a *announcement) judge(v value) span {
 		return span{}
 	case v.how < verb && c.digits == 0 && !v.quoted && strings.IndexByte(found, '-') < 0, len(found) > maxPassword:
 		return span{}
-	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"):
+	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"),
+		v.how < verb && (strings.Contains(found, "](") || strings.Contains(found, "://")):
 		return span{}
 	case c.digits+c.symbols == 0 && !strings.Contains(found, " "):
 		if !v.isLetterPassword(a, found) {
@@ -302,7 +303,7 @@ func (a *announcement) judge(v value) span {
 		case strings.ContainsAny(found, "!@#$%^&*+=?~|") && c.lower+c.upper > 0:
 		case inside && len(found) >= 8 && (c.upper > 0 || c.digits > 1):
 		case c.upper > 0 && c.lower > 0 && c.digits > 1 && len(found) >= 8:
-		case v.how == preceded && c.digits > 1 && len(found) >= 8:
+		case v.how == preceded && (c.digits > 1 || inside) && len(found) >= 8:
 		default:
 			return span{}
 		}
@@ -310,8 +311,8 @@ func (a *announcement) judge(v value) span {
 	return v.span
 }
 
-// reference matches values that say where the password is.
-var reference = lazily(`^(?:\$+[A-Za-z_({]|@?(?:env|file|vault|kv|ssm|keyring|pass|secret|ref|arn):|@\w+:\d*/?$)`)
+// reference matches values that say where the password is, or belong to code.
+var reference = lazily(`^(?:\$+[A-Za-z_({]|@?(?:env|file|vault|kv|ssm|keyring|pass|secret|ref|arn):|@\w+:\d*/?$|%[a-z]|[+,\\])`)
 
 // lettersAndDigits reports whether digits stand between letters in s.
 func lettersAndDigits(s string) bool {
@@ -329,7 +330,7 @@ func lettersAndDigits(s string) bool {
 // isLetterPassword reports whether found, which has letters only, can be nothing but a
 // password: it is in quotation marks, or alone on its line, and like no word.
 func (v value) isLetterPassword(a *announcement, found string) bool {
-	variable := a.isVariable()
+	variable := a.assigned || a.isVariable()
 	if v.how < verb || len(found) < 8 || len(found) > 40 || a.short && !v.quoted && !variable || isTrivial(found) || a.what == aLogin && !v.quoted {
 		return false
 	}
@@ -344,7 +345,7 @@ func (v value) isLetterPassword(a *announcement, found string) bool {
 	if isUnlikeWords(found) {
 		return v.quoted || (v.alone || variable) && v.how >= sign
 	}
-	return v.quoted && v.code && v.how >= sign && v.alone && a.isLineName() && (strings.ToLower(found) == found || a.text[v.end] == '`')
+	return v.quoted && v.code && v.alone && a.isLineName() && (strings.ToLower(found) == found || a.text[v.end] != '"')
 }
 
 // isVariable reports whether the name is a variable of the environment that is assigned
@@ -366,6 +367,9 @@ func isUnlikeWords(s string) bool {
 	for i := range len(s) {
 		if i > 0 && (s[i] < 'a') != (s[i-1] < 'a') {
 			changes++
+			if i > 1 && i < len(s)-1 && s[i] < 'a' && s[i-2] < 'a' && s[i+1] >= 'a' {
+				return true // a single small letter, as in AqPo
+			}
 		}
 		if strings.IndexByte("aeiouyAEIOUY", s[i]) >= 0 {
 			run = 0

@@ -57,17 +57,34 @@ func goOutput(t *testing.T, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// rightFindings are findings in the files of modules that are right: what they match is a
-// secret by its content, though one of a test or an example. Everything else that is
-// found there counts as wrong.
-var rightFindings = []struct{ kind, content string }{
-	{"private-key", `^-----BEGIN [A-Z ]*PRIVATE KEY`}, // keys of tests, whole and valid
+// rightFindings are findings in the files of modules that are right: by the line up to
+// the end of the finding, it is a secret, though one of a test or an example. Everything
+// else that is found there counts as wrong.
+var rightFindings = []struct {
+	kinds string
+	line  *regexp.Regexp
+}{
+	{"private-key", regexp.MustCompile(`PRIVATE KEY(?: BLOCK)?-----`)},                                              // whole keys of tests
+	{"jwt", regexp.MustCompile(`eyJ[\w-]{10,}`)},                                                                    // signed or encrypted tokens
+	{"url-password", regexp.MustCompile(`://[^\s/]*:[^\s/]+$`)},                                                     // a name and a password for a server
+	{"authorization-header", regexp.MustCompile(`(?i)basic [A-Za-z0-9+/]{8,}=*$`)},                                  // a name and a password in base64
+	{"google-oauth-access-token", regexp.MustCompile(`ya29\.[\w-]{40,}`)},                                           // of a recorded login
+	{"generic-api-key generic-secret", regexp.MustCompile(`SharedKey \w+:[A-Za-z0-9+/]{43}=$`)},                     // signatures of recorded requests
+	{"generic-api-key generic-secret", regexp.MustCompile(`(?i)(?:token|secret)"?:\s+"[A-Za-z0-9]{20,}$`)},          // access tokens in answers of servers
+	{"generic-api-key generic-secret", regexp.MustCompile(`(?i)(?:key|secret)\w*"?\s*(?:=|:=|:)\s*"[0-9a-f]{32,}`)}, // keys of test vectors, in hexadecimal
+	{"generic-api-key azure-storage-key", regexp.MustCompile(`AccountKey\s*=\s*"?[A-Za-z0-9+/]{86}==$`)},            // of an emulator
+	{"generic-api-key", regexp.MustCompile(`SECRET_KEY(?:=|: )my-minio-key:[A-Za-z0-9+/]{43}=$`)},
+	{"kubernetes-secret-yaml", regexp.MustCompile(`password: c29tZXB3$`)},                                                     // somepw
+	{"password", regexp.MustCompile(`(?i)passw(?:or)?d"?\s*[:=]+\s*"?[a-z0-9]{7,}$|passphrase = "hunter2$|"pass" : ".{8,}$`)}, // assigned as they are
 }
 
-func isRight(kind, found string) bool {
-	return slices.ContainsFunc(rightFindings, func(r struct{ kind, content string }) bool {
-		return r.kind == kind && regexp.MustCompile(r.content).MatchString(found)
-	})
+func isRight(kind, line string) bool {
+	for _, r := range rightFindings {
+		if slices.Contains(strings.Fields(r.kinds), kind) && r.line.MatchString(line) {
+			return true
+		}
+	}
+	return false
 }
 
 // In the files of Go modules there is hardly anything to find. With -long, 5000 files of
@@ -81,7 +98,7 @@ func TestModuleFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 0))
 	r.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 	d := sensitive.Default()
-	files, wrong := 0, 0
+	files, wrong, wrongFiles := 0, 0, 0
 	for _, path := range paths {
 		if files == most {
 			break
@@ -94,21 +111,24 @@ func TestModuleFiles(t *testing.T) {
 			continue
 		}
 		files++
-		text := string(data)
+		text, before := string(data), wrong
 		for _, f := range d.Detect(text, false) {
-			if isRight(f.Kind, text[f.Start:f.End]) {
+			line := text[strings.LastIndexByte(text[:f.Start], '\n')+1 : f.End]
+			if isRight(f.Kind, line) {
 				continue
 			}
 			wrong++
-			line := text[strings.LastIndexByte(text[:f.Start], '\n')+1 : f.End]
 			t.Logf("%s: %s: %.300q", path, f.Kind, line)
 		}
+		if wrong > before {
+			wrongFiles++
+		}
 	}
-	t.Logf("%d of %d files: %d wrong findings", files, len(paths), wrong)
+	t.Logf("%d of %d files: %d wrong findings, in %d files", files, len(paths), wrong, wrongFiles)
 	if files < min(most, 200) {
 		t.Errorf("only %d files; run go mod download", files)
 	}
-	if allowed := files / 10; wrong > allowed {
-		t.Errorf("%d wrong findings in %d files, want at most %d", wrong, files, allowed)
+	if allowed := max(2, files/250); wrongFiles > allowed {
+		t.Errorf("wrong findings in %d of %d files, want them in at most %d", wrongFiles, files, allowed)
 	}
 }

@@ -62,27 +62,35 @@ func isRandom(s string) bool {
 	return numbers >= 4 || numbers >= 2 && cases >= 2 || cases >= 5
 }
 
-// isIdentifier reports whether s is composed of words, as names in programs are:
-// NewSecretManagerClient, type.googleapis.com/Key.
+// isIdentifier reports whether s is composed of words, as names in programs are
+// (NewSecretManagerClient, apps.k8s.io/v1beta1): its small letters stand together, next to
+// few digits.
 func isIdentifier(s string) bool {
-	const short = 3.5 // letters a word; of random letters, about two
-	words, letters, capitals := 1, 0, 0
+	letters, vowels, runs, digits, joined := 0, 0, 0, 0, false
 	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			capitals++
-		}
-		switch {
-		case isDigit(s[i]):
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z':
+			if strings.IndexByte("aeiouy", c) >= 0 {
+				vowels++
+			}
+			if letters++; i == 0 || s[i-1] < 'a' || s[i-1] > 'z' {
+				runs++
+			}
+		case isDigit(c):
+			digits++
+		case isLetter(c), c == '.', c == '/':
+			joined = true
+		case c != '_' && c != '-' && c != ':':
 			return false
-		case !isLetter(s[i]):
-			words++
-			continue
-		case i > 0 && s[i] != lower(s[i]) && s[i-1] == lower(s[i-1]):
-			words++
 		}
-		letters++
 	}
-	return float64(letters) >= short*float64(words) && capitals*3 <= letters
+	if !joined || runs == 0 || vowels*100 < letters*28 {
+		return false
+	}
+	if digits*10 < len(s) {
+		return letters*10 >= runs*23
+	}
+	return letters >= runs*3 && digits*3 < len(s)
 }
 
 // characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for
@@ -131,8 +139,9 @@ var knownID = lazily(`^(?:` + strings.Join([]string{
 	`(?:mem|memver|memstore|sesn|session|msg|toolu|srvtoolu|req|file|batch|msgbatch|call|resp|run|thread|asst|chatcmpl|wrkspc|apikey)[_-][0-9A-Za-z]+`,
 	`(?:evt|cus|pi|pm|sub|prod|price|acct|org|proj|user|usr|trace|span|job|task|build|img|ami|vpc|subnet|sg|arn)[_-][0-9A-Za-z]+`,
 	`(?:sha(?:1|256|384|512)|md5)[-:=_].*`,
-	`v?\d+(?:\.\d+)+.*`,              // versions
-	`(?:19|20)\d\d-[01]\d-[0-3]\d.*`, // dates
+	`v?\d+(?:\.\d+)+.*`, // versions
+	`(?:[a-z]{2,}|k8s)(?:[./](?:[a-z]+|k8s|v\d+(?:(?:alpha|beta)\d+)?))+`, // packages, versions of APIs
+	`(?:19|20)\d\d-[01]\d-[0-3]\d.*`,                                      // dates
 }, "|") + `)$`)
 
 func isKnownID(s string) bool { return knownID().MatchString(s) }
