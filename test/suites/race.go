@@ -39,7 +39,8 @@ var sequential = []string{
 
 // single are long tests of code that runs in one goroutine, by the folder of their package.
 var single = map[string][]string{
-	".":               {"TestAnnotateLarge", "TestByteFidelity"},
+	".":               {"TestByteFidelity"},
+	"history":         {"TestAnnotateLarge"},
 	"backend/s3store": {"TestDamaged", "TestLongHistory"},
 	"contextedit":     {"TestConversations", "TestWarning", "TestWindowIsKept"},
 	"archive":         {"TestBombs", "TestRoundTripOfMuch"},
