@@ -28,7 +28,7 @@ func TestEditEnds(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("TMPDIR", dir)
 			keys := filepath.Join(dir, "keys")
-			must(t, "", "keys", "init-encryption", keys)
+			must(t, "", "encryption", "init", keys)
 			on := []string{"--backend", database(t), "--encryption-keys", keys}
 			must(t, "plain text\n", append(on, "put", "/a.md")...)
 
