@@ -140,7 +140,7 @@ func goTests(ctx context.Context, o options) error {
 	return testModule(ctx, ".", o.env(), append(args, "./...")...)
 }
 
-func sdks(ctx context.Context, _ options) error {
+func sdks(ctx context.Context, o options) error {
 	for _, dir := range nested {
 		if dir == deployModule {
 			continue // see deployment
@@ -152,10 +152,12 @@ func sdks(ctx context.Context, _ options) error {
 			return err
 		}
 	}
-	if err := testModule(ctx, "test/oracle", nil, "-vet=off", "./..."); err != nil {
-		return err
+	for _, module := range []string{"test/oracle", "test/conformance"} {
+		if err := testModule(ctx, module, nil, "-vet=off", "-timeout", o.timeout(), "./..."); err != nil {
+			return err
+		}
 	}
-	return testModule(ctx, "test/conformance", nil, "-vet=off", "./...")
+	return nil
 }
 
 // deployment tests what a server is deployed with.
