@@ -18,7 +18,7 @@ func TestSecretsAreGone(t *testing.T) {
 	// Fake secrets, which no file has in one piece.
 	secrets := []string{"ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB1", "AKIA" + "Q4Z7NWB2XKJ5TM3P", "glpat" + "-" + "Zq7Rk2Wv9Tn4Xb6Lm8Yd"}
 	key := filepath.Join(t.TempDir(), "keys")
-	must(t, "", "keys", "init-encryption", key)
+	must(t, "", "encryption", "init", key)
 	for _, tt := range []struct {
 		name string
 		url  func(folder string) string
