@@ -49,7 +49,7 @@ import (
 // that takes its ID.
 //
 // Optional features are interfaces of their own: [Searcher], [ReadMarker], [CachedReader], [memento/backend.BackupWriter] and
-// [memento/backend.WorkspaceLister], and for servers [memento/apikey.Keeper], [memento/backend.Leaser], [memento/backend.MetricSource] and [memento/backend.ReadyChecker].
+// [memento/backend.WorkspaceLister], and for servers [memento/backend/apikey.Keeper], [memento/backend.Leaser], [memento/backend.MetricSource] and [memento/backend.ReadyChecker].
 type Backend interface {
 	Catalogue
 	Memories

@@ -10,7 +10,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 
 	"memento/claude"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 )
 
 // upstream stands for the API in the examples.

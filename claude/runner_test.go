@@ -20,7 +20,7 @@ import (
 	"memento"
 	"memento/backend/memstore"
 	"memento/claude"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/sensitive"
 	"memento/test/race"
 )

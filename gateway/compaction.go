@@ -9,7 +9,7 @@ import (
 	"io"
 	"net/http"
 
-	"memento/contextedit"
+	"memento/claude/contextedit"
 )
 
 // compact replaces the conversation by a summary, if the request asks for that or has

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/gateway"
 )
 

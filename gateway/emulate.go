@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"memento"
-	"memento/contextedit"
+	"memento/claude/contextedit"
 	"memento/internal/memorytool"
 )
 

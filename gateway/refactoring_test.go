@@ -8,7 +8,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/gateway"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/gateway"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 
 	"memento"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/gateway"
 )
 

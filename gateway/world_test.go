@@ -19,7 +19,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/gateway"
 	"memento/sensitive"
 	"memento/test/leaks"

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // An API is an http.Handler. See [New].

@@ -5,8 +5,8 @@ import (
 	"runtime"
 
 	"memento"
-	"memento/apikey"
-	"memento/archive"
+	"memento/backend/apikey"
+	"memento/exchange/archive"
 )
 
 const (

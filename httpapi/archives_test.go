@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 )
 

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/internal/wire"
 )
 

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/internal/wire"
 )
 

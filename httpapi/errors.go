@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
-	"memento/archive"
+	"memento/backend/apikey"
+	"memento/exchange/archive"
 	"memento/internal/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // An Endpoint is a row of the table, for tests from outside.

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // KeyHeader has the key of a request to a handler of [API.Guard], if the request's other

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 func TestEntries(t *testing.T) {

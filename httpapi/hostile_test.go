@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/storetest"
 	"memento/httpapi"
 	"memento/test/proctest"

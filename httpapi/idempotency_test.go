@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 )
 

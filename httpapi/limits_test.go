@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/httpapi"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 var memoryFields = []string{

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 )
 

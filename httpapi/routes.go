@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // A route is an endpoint.

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/httpapi"

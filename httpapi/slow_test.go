@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 	"memento/test/race"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 	"memento/sensitive"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 )
 

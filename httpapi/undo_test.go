@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // What came with one key, its sessions included, is taken back over HTTP; what others

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/sensitive"
 	"memento/test/cputime"
 	"memento/test/race"

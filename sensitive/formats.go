@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // A format is how an issuer writes its tokens: a prefix and what follows it, as a regular

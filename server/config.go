@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // Config is the configuration of a server. [Load] and [Default] make one; the zero

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/gateway"
 	"memento/httpapi"
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
-	"memento/claudetest"
+	"memento/backend/apikey"
+	"memento/claude/claudetest"
 )
 
 // remembering plays a model that saves a note and then says so.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/test/proctest"
 )
 

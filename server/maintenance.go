@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/maintenance"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/memstore"
 	"memento/maintenance"
 	"memento/test/proctest"

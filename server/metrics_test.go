@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/memstore"
 	"memento/httpapi"
 	"memento/test/proctest"

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 
 	"github.com/coreos/go-oidc/v3/oidc"

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/httpapi"
 	"memento/test/proctest"
 

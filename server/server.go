@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/gateway"
 	"memento/httpapi"
 	"memento/maintenance"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/memstore"
 	"memento/backend/storetest"
 	"memento/sensitive"

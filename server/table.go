@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // Setting is a row of the table of settings: one value that can be set by a flag, an

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 )
 
 // Workspaces implements [backend.WorkspaceLister].

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // Keys are in the database only: nobody needs them as files.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // parseBase checks the URL of a server, and the key that is sent there. Its errors

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/httpstore"
 )
 

@@ -36,8 +36,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/backend/readnotes"
 	"memento/internal/wire"
 )

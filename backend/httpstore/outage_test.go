@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/httpstore"
 	"memento/backend/memstore"
 	"memento/backend/storetest"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // A request is an HTTP request made by a method.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/internal/listing"
 )
 

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 )
 
 // A Backend keeps stores in memory. It is safe for concurrent use. Use [New].

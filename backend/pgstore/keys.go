@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"

@@ -53,8 +53,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/backend/readnotes"
 
 	"github.com/jackc/pgx/v5"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // interrupted opens a backend that runs do before its first PUT below dir.

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/internal/listing"
 )
 

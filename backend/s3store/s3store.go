@@ -40,8 +40,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/backend/commitqueue"
 	"memento/backend/readnotes"
 	"memento/internal/keyedlock"

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 
 	"zombiezen.com/go/sqlite"
 )

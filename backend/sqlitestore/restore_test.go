@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/backend/sqlitestore"
 	"memento/test/proctest"
 

@@ -32,8 +32,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 	"memento/backend/readnotes"
 	"memento/internal/migrations"
 	"memento/internal/textcache"

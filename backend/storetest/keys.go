@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/test/proctest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // NewKey adds a key without expiry to a backend, for tests of authentication, and

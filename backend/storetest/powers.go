@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
 	"memento/backend"
+	"memento/backend/apikey"
 )
 
 // powers tests which optional interfaces there are, and read times.

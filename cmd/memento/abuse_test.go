@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/storeurl"
 	"memento/test/proctest"
 )

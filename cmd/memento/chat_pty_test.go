@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"memento/claudetest"
+	"memento/claude/claudetest"
 
 	"github.com/creack/pty"
 )

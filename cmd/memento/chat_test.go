@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento/claudetest"
+	"memento/claude/claudetest"
 )
 
 // visits are two conversations: the second knows what the first has saved, and nothing

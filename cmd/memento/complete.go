@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/transfer"
+	"memento/exchange/transfer"
 
 	"github.com/spf13/cobra"
 )

@@ -9,7 +9,7 @@ import (
 
 	"memento"
 	"memento/backend/storeurl"
-	"memento/transfer"
+	"memento/exchange/transfer"
 
 	"github.com/spf13/cobra"
 )

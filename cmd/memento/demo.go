@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/spf13/cobra"

@@ -10,7 +10,7 @@ import (
 
 	"memento"
 	"memento/claude"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"

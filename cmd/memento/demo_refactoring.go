@@ -11,8 +11,8 @@ import (
 	"memento"
 	"memento/backend/storeurl"
 	"memento/claude"
-	"memento/claudetest"
-	"memento/contextedit"
+	"memento/claude/claudetest"
+	"memento/claude/contextedit"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"

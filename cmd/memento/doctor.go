@@ -12,10 +12,10 @@ import (
 	"memento"
 	"memento/backend"
 	"memento/backend/cryptstore"
-	"memento/doctor"
+	"memento/backend/doctor"
+	"memento/exchange/transfer"
 	"memento/internal/wire"
 	"memento/server"
-	"memento/transfer"
 
 	"github.com/spf13/cobra"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"memento"
-	"memento/doctor"
+	"memento/backend/doctor"
 )
 
 // repair restores the damaged memories of a store. A dry run only prints what it would do.

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"memento"
-	"memento/archive"
 	"memento/backend"
 	"memento/cmd/memento/internal/chat"
-	"memento/foldersync"
-	"memento/importer"
+	"memento/exchange/archive"
+	"memento/exchange/foldersync"
+	"memento/exchange/importer"
+	"memento/exchange/transfer"
 	"memento/maintenance"
-	"memento/transfer"
 
 	"github.com/spf13/cobra"
 )

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"memento"
-	"memento/archive"
 	"memento/backend"
 	"memento/backend/storeurl"
+	"memento/exchange/archive"
 	"memento/maintenance"
 )
 

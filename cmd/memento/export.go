@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"memento"
-	"memento/archive"
+	"memento/exchange/archive"
 
 	"github.com/spf13/cobra"
 )

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"memento"
-	"memento/archive"
 	"memento/backend/storeurl"
+	"memento/exchange/archive"
 )
 
 // exportGit writes the history to a new Git repository in a folder, or as a stream for

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // idLength is the length of the IDs that memento makes, after their prefix.

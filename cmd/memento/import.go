@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"memento"
-	"memento/archive"
 	"memento/backend/storeurl"
-	"memento/importer"
+	"memento/exchange/archive"
+	"memento/exchange/importer"
 	"memento/internal/notefiles"
 
 	"github.com/spf13/cobra"

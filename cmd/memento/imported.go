@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/importer"
+	"memento/exchange/importer"
 )
 
 // importJSON is the report of an import of notes.

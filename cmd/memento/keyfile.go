@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // keyFile returns the path of the key file for a server: "serve" writes its first key

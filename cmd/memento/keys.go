@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/internal/wire"
 
 	"github.com/spf13/cobra"

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 
 	"github.com/spf13/cobra"
 )

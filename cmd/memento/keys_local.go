@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // localKeys is the keyring of a backend that stores keys itself.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 
 	"github.com/spf13/cobra"
 )

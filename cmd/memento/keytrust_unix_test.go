@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/apikey"
+	"memento/backend/apikey"
 	"memento/backend/storeurl"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/foldersync"
+	"memento/exchange/foldersync"
 	"memento/internal/notefiles"
 
 	"github.com/spf13/cobra"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/foldersync"
+	"memento/exchange/foldersync"
 )
 
 // A syncPrinter prints what a sync does.

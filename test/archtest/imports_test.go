@@ -30,9 +30,12 @@ type rules struct {
 
 var (
 	// kit is what every author of a backend may use.
-	kit       = []string{".", "internal", "backend", "backend/commitqueue", "backend/textindex", "backend/readnotes", "backend/rollup", "apikey"}
+	kit       = []string{".", "internal", "backend", "backend/commitqueue", "backend/textindex", "backend/readnotes", "backend/rollup", "backend/apikey"}
 	backends  = []string{"backend/memstore", "backend/sqlitestore", "backend/dirstore", "backend/pgstore", "backend/s3store"}
-	frontEnds = []string{"httpapi", "mcpserver", "gateway", "contextedit", "console", "claude"}
+	frontEnds = []string{"httpapi", "mcpserver", "gateway", "claude/contextedit", "console", "claude"}
+
+	// groups are the top-level folders in which each folder has rules of its own.
+	groups = []string{"backend", "claude", "exchange"}
 
 	// leaves are the packages below internal that know nothing of memories. They import
 	// nothing of the module but each other, so root may import them.
@@ -46,19 +49,19 @@ var (
 )
 
 // allowed has one entry for each top-level folder with packages in it, and one for each
-// folder below backend; init adds one for each of leaves. Root imports almost nothing.
+// folder below those of groups; init adds one for each of leaves. Root imports almost nothing.
 // Backends and wrappers know the root and their one client
 // library, never each other. Front ends know the root and their protocol library,
 // never a backend. Only storeurl knows all backends, and only programs know
 // storeurl. Nothing is allowed to import cmd or examples, and only tests import test.
 var allowed = map[string]rules{
 	".":        {own: leaves, tests: []string{"backend", "history", "maintenance"}, libs: []string{"golang.org/x/text"}},
-	"internal": {own: slices.Concat(leaves, []string{".", "backend", "apikey", "maintenance", "history"}), libs: []string{"golang.org/x/text"}},
+	"internal": {own: slices.Concat(leaves, []string{".", "backend", "backend/apikey", "maintenance", "history"}), libs: []string{"golang.org/x/text"}},
 
 	// What authors of backends share, what runs maintenance, and what keeps API keys.
-	"backend":     {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
-	"maintenance": {own: []string{".", "internal", "backend"}, tests: []string{"history"}},
-	"apikey":      {own: []string{".", "internal"}},
+	"backend":        {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
+	"maintenance":    {own: []string{".", "internal", "backend"}, tests: []string{"history"}},
+	"backend/apikey": {own: []string{".", "internal"}},
 
 	// history goes back in a store of whichever backend.
 	"history": {own: []string{".", "internal"}},
@@ -94,52 +97,52 @@ var allowed = map[string]rules{
 	},
 
 	// transfer copies between backends whose kinds it does not know; its tests do.
-	"transfer": {own: []string{".", "backend", "apikey"}, tests: slices.Concat([]string{"backend/cryptstore"}, backends)},
+	"exchange/transfer": {own: []string{".", "backend", "backend/apikey"}, tests: slices.Concat([]string{"backend/cryptstore"}, backends)},
 
 	// foldersync compares a folder with a store of whichever backend. It keeps its state in a SQLite file.
-	"foldersync": {own: []string{".", "internal", "backend"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"backend/sqlitestore"}},
+	"exchange/foldersync": {own: []string{".", "internal", "backend"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"backend/sqlitestore"}},
 
 	// doctor checks backends whose kinds it does not know.
-	"doctor": {own: []string{".", "backend", "apikey"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
+	"backend/doctor": {own: []string{".", "backend", "backend/apikey"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
 
-	"archive": {own: []string{".", "internal"}},
+	"exchange/archive": {own: []string{".", "internal"}},
 	// importer reads what other programs have into a store.
-	"importer":  {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}, tests: []string{"archive", "backend/dirstore"}},
-	"sensitive": {own: []string{".", "internal", "apikey"}, libs: []string{"github.com/pelletier/go-toml/v2"}},
+	"exchange/importer": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}, tests: []string{"exchange/archive", "backend/dirstore"}},
+	"sensitive":         {own: []string{".", "internal", "backend/apikey"}, libs: []string{"github.com/pelletier/go-toml/v2"}},
 
 	// httpapi exports and imports archives, and serves its own description.
-	"httpapi": {own: []string{".", "internal", "backend", "apikey", "history", "maintenance", "archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
+	"httpapi": {own: []string{".", "internal", "backend", "backend/apikey", "history", "maintenance", "exchange/archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
 	// server runs the API as a process. It knows no backend: the command opens one.
-	"server": {own: []string{".", "internal", "backend", "apikey", "maintenance", "httpapi", "gateway"}, libs: []string{
+	"server": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "httpapi", "gateway"}, libs: []string{
 		"github.com/KimMachineGun/automemlimit/memlimit",
 		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
 		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
 	}},
-	"mcpserver":   {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	"gateway":     {own: []string{".", "internal", "contextedit"}},
-	"contextedit": {own: []string{".", "internal"}, tests: []string{"claudetest"}},
+	"mcpserver":          {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"gateway":            {own: []string{".", "internal", "claude/contextedit"}},
+	"claude/contextedit": {own: []string{".", "internal"}, tests: []string{"claude/claudetest"}},
 	// claudetest is a scripted upstream. It edits contexts as the API does.
-	"claudetest": {own: []string{".", "internal", "contextedit"}, libs: []string{"go.yaml.in/yaml/v3"}, tests: []string{"claude"}},
-	"console":    {own: []string{".", "internal"}, libs: []string{"github.com/yuin/goldmark"}},
+	"claude/claudetest": {own: []string{".", "internal", "claude/contextedit"}, libs: []string{"go.yaml.in/yaml/v3"}, tests: []string{"claude"}},
+	"console":           {own: []string{".", "internal"}, libs: []string{"github.com/yuin/goldmark"}},
 	// claude knows OpenTelemetry for the IDs of calls, which the SDK's runner has only in its spans.
 	"claude": {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2", "go.opentelemetry.io/otel"}},
 
 	"cmd": {
-		own:  slices.Concat(kit, []string{"history", "maintenance", "backend/storeurl", "archive", "importer", "sensitive", "server", "transfer", "foldersync", "doctor", "backend/cryptstore", "claudetest"}, frontEnds),
+		own:  slices.Concat(kit, []string{"history", "maintenance", "backend/storeurl", "exchange/archive", "exchange/importer", "sensitive", "server", "exchange/transfer", "exchange/foldersync", "backend/doctor", "backend/cryptstore", "claude/claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// examples show the library in programs, which their tests play with a scripted upstream.
 	"examples": {
-		own:  slices.Concat([]string{".", "backend/storeurl", "archive", "sensitive", "local", "claudetest"}, backends, frontEnds),
+		own:  slices.Concat([]string{".", "backend/storeurl", "exchange/archive", "sensitive", "local", "claude/claudetest"}, backends, frontEnds),
 		libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: []string{".", "internal", "backend", "apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+	"test": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.
 var inTests = rules{
-	own:  []string{".", "internal", "test", "backend/memstore", "backend/storetest", "sensitive", "claudetest"},
+	own:  []string{".", "internal", "test", "backend/memstore", "backend/storetest", "sensitive", "claude/claudetest"},
 	libs: []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/creack/pty", "github.com/anthropics/anthropic-sdk-go/v2"},
 }
 
@@ -187,13 +190,13 @@ func (e edge) fault() string {
 }
 
 // topFolder returns the folder that dir is in and that has rules of its own: a top-level
-// folder, one below backend, or one of leaves.
+// folder, one below a folder of groups, or one of leaves.
 func topFolder(dir string) string {
 	if slices.Contains(leaves, dir) {
 		return dir
 	}
 	top, rest, _ := strings.Cut(dir, "/")
-	if top != "backend" || rest == "" {
+	if !slices.Contains(groups, top) || rest == "" {
 		return top
 	}
 	kind, _, _ := strings.Cut(rest, "/")
@@ -233,7 +236,7 @@ func TestFault(t *testing.T) {
 		{"internal/keyedlock/keyedlock.go", "memento/internal/refcount", true},
 		{"backend/textindex/words.go", "memento/internal/lines", true},
 		{"backend/s3store/s3store.go", "memento/internal/lru", true},
-		{"archive/tar.go", "memento/internal/lines", true},
+		{"exchange/archive/tar.go", "memento/internal/lines", true},
 		{"store.go", "memento/backend", false},
 		{"store.go", "github.com/google/go-cmp/cmp", false},
 		{"store_test.go", "github.com/google/go-cmp/cmp", true},
@@ -273,7 +276,7 @@ func TestFault(t *testing.T) {
 		{"cmd/memento/root.go", "github.com/stretchr/testify/assert", false},
 		{"examples/agent/main.go", "memento/backend/sqlitestore", true},
 		{"test/bench/main.go", "memento/cmd/memento", false},
-		{"archive/tar.go", "memento/backend/textindex", false},
+		{"exchange/archive/tar.go", "memento/backend/textindex", false},
 		{"newroom/new.go", "strings", false},
 	} {
 		if tt.imported == "memento" {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	typescriptAdapter = "../../adapters/typescript"
-	pythonAdapter     = "../../adapters/python"
+	typescriptAdapter = "../../claude/adapters/typescript"
+	pythonAdapter     = "../../claude/adapters/python"
 )
 
 // packTypeScript builds the adapter's package, unpacks it into a new folder beside a major

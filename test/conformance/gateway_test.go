@@ -11,7 +11,7 @@ import (
 
 	"memento"
 	"memento/backend/sqlitestore"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 )
 
 // The TypeScript SDK through memento serve --gateway: it completes turns with calls of the

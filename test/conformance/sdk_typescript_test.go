@@ -384,7 +384,7 @@ func lockedPackages(file string) (string, error) {
 
 // The lock files must work with any registry.
 func TestLockFilesNameNoRegistry(t *testing.T) {
-	for _, dir := range []string{"sdk", "../../examples/typescript", "../../adapters/typescript"} {
+	for _, dir := range []string{"sdk", "../../examples/typescript", "../../claude/adapters/typescript"} {
 		text, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
 		if err != nil {
 			t.Fatal(err)

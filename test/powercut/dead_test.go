@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend/doctor"
 	"memento/backend/sqlitestore"
-	"memento/doctor"
 )
 
 // A disk that can no longer be read is not damage: neither reads nor writes nor doctor

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"memento"
-	"memento/doctor"
+	"memento/backend/doctor"
 )
 
 // inspect returns the contents of a backend. The order of calls is random, because a backend may

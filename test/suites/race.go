@@ -39,12 +39,12 @@ var sequential = []string{
 
 // single are long tests of code that runs in one goroutine, by the folder of their package.
 var single = map[string][]string{
-	".":               {"TestByteFidelity"},
-	"history":         {"TestAnnotateLarge"},
-	"backend/s3store": {"TestDamaged", "TestLongHistory"},
-	"contextedit":     {"TestConversations", "TestWarning", "TestWindowIsKept"},
-	"archive":         {"TestBombs", "TestRoundTripOfMuch"},
-	"sensitive":       {"TestIsRandom", "TestKeywords", "TestNecessary", "TestPromisesOfMixedTexts", "TestSameAsPlainly", "TestTimes"},
+	".":                  {"TestByteFidelity"},
+	"history":            {"TestAnnotateLarge"},
+	"backend/s3store":    {"TestDamaged", "TestLongHistory"},
+	"claude/contextedit": {"TestConversations", "TestWarning", "TestWindowIsKept"},
+	"exchange/archive":   {"TestBombs", "TestRoundTripOfMuch"},
+	"sensitive":          {"TestIsRandom", "TestKeywords", "TestNecessary", "TestPromisesOfMixedTexts", "TestSameAsPlainly", "TestTimes"},
 }
 
 // uninstrumented are packages that are built without the race detector. SQLite is C

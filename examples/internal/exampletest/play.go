@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"memento"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/local"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"memento/apikey"
+	"memento/backend/apikey"
 )
 
 // A format is a kind of secret that is recognized wherever it stands, since its issuer

@@ -17,7 +17,7 @@ import (
 
 	"memento"
 	"memento/backend/memstore"
-	"memento/claudetest"
+	"memento/claude/claudetest"
 	"memento/sensitive"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"memento/claudetest"
+	"memento/claude/claudetest"
 )
 
 // A typist is a user at a terminal.
