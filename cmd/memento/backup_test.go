@@ -65,8 +65,8 @@ func TestUnsoundBackup(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"--verify-only"}, {"--replace"}} {
-		code, out, errs := runWith(t, "", append([]string{"--backend", url, "backup", "restore", file}, args...)...)
+	for _, args := range [][]string{{"verify", file}, {"restore", file, "--replace"}} {
+		code, out, errs := runWith(t, "", append([]string{"--backend", url, "backup"}, args...)...)
 		if code != exitStorage || out != "" || strings.Count(errs, "has contents with another hash than recorded\n") != 2 || !strings.Contains(errs, "(and 1 more)") {
 			t.Errorf("%s: exit code %d, %q: %s", args, code, out, errs)
 		}

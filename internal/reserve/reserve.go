@@ -15,6 +15,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // A File is a reserve. It is safe for concurrent use. See [Open].
@@ -124,10 +125,19 @@ func (f *File) Fill(size int64) error {
 		return fs.ErrClosed
 	}
 	if f.held == 0 {
-		if !tryLock(f.file) {
-			return ErrBusy
+		locked := f.file
+		for start := time.Now(); !tryLock(locked); time.Sleep(lockPause) {
+			if time.Since(start) > lockTimeout {
+				return ErrBusy
+			}
 		}
-		defer unlock(f.file)
+		defer unlock(locked)
+		if have = f.size(); have >= size { // another process has filled it
+			return nil
+		}
+		if f.file == nil {
+			return fs.ErrClosed
+		}
 	}
 	var fault error
 	for step := size - have; step >= page; {
@@ -148,6 +158,13 @@ func (f *File) Fill(size int64) error {
 	}
 	return fault
 }
+
+// Fill waits for another process that fills the reserve, which takes some milliseconds, and
+// not for one that has released it.
+const (
+	lockTimeout = 100 * time.Millisecond
+	lockPause   = time.Millisecond
+)
 
 // ErrBusy says that another process has released space of the reserve and still needs it.
 var ErrBusy = errors.New("the reserve is in use")
