@@ -248,7 +248,10 @@ type StoreUpdate struct {
 	Metadata    map[string]*string // a patch: nil values remove their key, absent keys stay
 	Limits      *Limits            // replaces all limits; zero fields mean the defaults
 	Settings    *Settings          // replaces all settings
-	Archive     bool               // archives the store, for good; repeating it changes nothing
+	Archive     bool               // archives the store; repeating it changes nothing
+	// Unarchive takes an archived store into use again. The other fields of the update
+	// then apply to it as to any store. Another store may have its name by now.
+	Unarchive bool
 
 	// Envelope replaces the envelope, also of an archived store, and does not move
 	// UpdatedAt. IfEnvelope refuses the update, with ErrConflict, unless this is the

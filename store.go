@@ -408,13 +408,17 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 	if !at.After(s.UpdatedAt) { // so that no two descriptions have the same time
 		at = s.UpdatedAt.Add(time.Microsecond)
 	}
-	if s.Archived() {
+	if u.Archive && u.Unarchive {
+		return StoreInfo{}, &Error{Op: "update store", Err: fmt.Errorf("%w: a store is archived or taken into use, not both", ErrInvalid)}
+	}
+	if s.Archived() && !u.Unarchive {
 		if u.Name != nil || u.Description != nil || u.Metadata != nil || u.Limits != nil || u.Settings != nil {
 			return StoreInfo{}, &Error{Op: "update store", Err: ErrArchived}
 		}
 		return s, nil
 	}
 	next := s
+	next.ArchivedAt = time.Time{}
 	if u.Name != nil {
 		next.Name = *u.Name
 	}
@@ -442,7 +446,7 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 		return StoreInfo{}, &Error{Op: "update store", Err: err}
 	}
 	if next.Name == s.Name && next.Description == s.Description && next.Limits == s.Limits &&
-		next.Settings.Equal(&s.Settings) && maps.Equal(next.Metadata, s.Metadata) && !u.Archive {
+		next.Settings.Equal(&s.Settings) && maps.Equal(next.Metadata, s.Metadata) && next.ArchivedAt.Equal(s.ArchivedAt) {
 		return s, nil
 	}
 	next.UpdatedAt = at

@@ -177,7 +177,8 @@ type storeUpdateBody struct {
 	Limits      *wire.Limits       `json:"limits"`
 	Settings    *memento.Settings  `json:"settings"`
 	IfUpdatedAt *time.Time         `json:"if_updated_at"`
-	Archive     bool               `json:"archive"` // atomically with the update
+	Archive     bool               `json:"archive"`   // atomically with the update
+	Unarchive   bool               `json:"unarchive"` // as Archive
 }
 
 func (a *API) updateStore(c *call) error {
@@ -195,7 +196,7 @@ func (a *API) updateStore(c *call) error {
 	if (given.has("limits") || given.has("settings")) && !c.who.Role.Allows(apikey.RoleAdmin) {
 		return needsRole(apikey.RoleAdmin)
 	}
-	u := memento.StoreUpdate{Name: body.Name, Description: body.Description, Metadata: body.Metadata}
+	u := memento.StoreUpdate{Name: body.Name, Description: body.Description, Metadata: body.Metadata, Unarchive: body.Unarchive}
 	if given.has("settings") {
 		u.Settings = body.Settings
 	}

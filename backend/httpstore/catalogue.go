@@ -79,6 +79,7 @@ type storeBody struct {
 	Settings    *memento.Settings  `json:"settings,omitempty"`
 	UniqueName  bool               `json:"unique_name,omitempty"`
 	Archive     bool               `json:"archive,omitempty"`
+	Unarchive   bool               `json:"unarchive,omitempty"`
 	IfUpdatedAt *time.Time         `json:"if_updated_at,omitempty"`
 
 	ID        memento.StoreID `json:"id,omitempty"`
@@ -141,7 +142,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	if u.Envelope != nil || u.IfEnvelope != nil {
 		return memento.StoreInfo{}, b.absent(ctx, op, &memento.Error{Op: op, Err: errEnvelope})
 	}
-	body := storeBody{Name: u.Name, Description: u.Description, Metadata: u.Metadata, Settings: u.Settings, Archive: u.Archive}
+	body := storeBody{Name: u.Name, Description: u.Description, Metadata: u.Metadata, Settings: u.Settings, Archive: u.Archive, Unarchive: u.Unarchive}
 	for _, text := range texts(u) {
 		if !utf8.ValidString(text) {
 			return memento.StoreInfo{}, b.absent(ctx, op, &memento.Error{Op: op, Err: invalid("a text is not valid UTF-8")})
@@ -157,6 +158,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 	r := request{op: op, method: http.MethodPost, body: body}
 	if u.Name == nil && u.Description == nil && u.Metadata == nil && u.Limits == nil && u.Settings == nil {
 		switch {
+		case u.Unarchive:
 		case !u.Archive: // over HTTP, an archived store refuses even an empty update
 			return b.unchanged(ctx, op, ws, id, u.IfUpdatedAt)
 		case u.IfUpdatedAt.IsZero():

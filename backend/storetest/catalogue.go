@@ -209,6 +209,7 @@ func archiveStore(e *env) {
 	if got := e.get("/a").Content; got != "2" {
 		e.Errorf("reading: %q", got)
 	}
+	e.unarchive(first)
 	if _, err := e.b.Redact(e.Context(), e.store, kept.ID, e.by); err != nil {
 		e.Errorf("redacting: %v", err)
 	}
@@ -219,6 +220,32 @@ func archiveStore(e *env) {
 		e.Error(err)
 	}
 	e.store = e.newStore(memento.StoreSpec{Name: "test", UniqueName: true})
+}
+
+// unarchive takes the archived store into use, writes to it, and archives it again.
+func (e *env) unarchive(archived memento.StoreInfo) {
+	e.Helper()
+	_, err := e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Archive: true, Unarchive: true})
+	wantError(e, "archive and unarchive", err, memento.ErrInvalid)
+	_, err = e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Unarchive: true, IfUpdatedAt: archived.UpdatedAt.Add(time.Second)})
+	wantError(e, "unarchive another state", err, memento.ErrConflict)
+	info, err := e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Unarchive: true, Description: new("again"), IfUpdatedAt: archived.UpdatedAt})
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.reopen()
+	if got := e.info(); got.Archived() || got.Description != "again" || !got.UpdatedAt.After(archived.UpdatedAt) || !got.UpdatedAt.Equal(info.UpdatedAt) {
+		e.Errorf("in use again: %+v", got)
+	}
+	again, err := e.b.UpdateStore(e.Context(), workspace, e.store, memento.StoreUpdate{Unarchive: true})
+	if err != nil || !again.UpdatedAt.Equal(info.UpdatedAt) {
+		e.Errorf("unarchived again: %+v, %v", again, err)
+	}
+	_, err = e.b.CreateStore(e.Context(), workspace, memento.StoreSpec{Name: info.Name, UniqueName: true})
+	wantError(e, "create a store of its name", err, memento.ErrExist)
+	e.put("/back", "again")
+	e.apply(memento.Remove{Path: "/back"})
+	e.archive()
 }
 
 func deleteStore(e *env) {

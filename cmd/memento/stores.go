@@ -28,7 +28,7 @@ store; if several stores have the same name, use the ID.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(a.storesCreateCommand(), a.storesListCommand(), a.storesShowCommand(), a.storesUpdateCommand(), a.storesRenameCommand(),
-		a.storesLimitsCommand(), a.storesSettingsCommand(), a.storesArchiveCommand(), a.storesDeleteCommand())
+		a.storesLimitsCommand(), a.storesSettingsCommand(), a.storesArchiveCommand(), a.storesUnarchiveCommand(), a.storesDeleteCommand())
 	return c
 }
 
