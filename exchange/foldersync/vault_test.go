@@ -133,7 +133,7 @@ func TestVault(t *testing.T) {
 		one.do(err)
 		ids[e.Memory.ID] = true
 	}
-	if len(ids) != len(want) || len(want) < 1990 {
+	if len(ids) != len(want) || len(want) < notes-10 {
 		t.Errorf("%d memories for %d notes", len(ids), len(want))
 	}
 }
