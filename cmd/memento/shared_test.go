@@ -193,7 +193,9 @@ func oneFirstKey(t *testing.T, url string) {
 	for _, s := range all {
 		switch {
 		case s.at.KeyFile == "":
-			proctest.Until(t, "it says how to make a key", func() bool { return strings.Contains(s.said.String(), "memento keys create NAME --role admin --backend "+url) })
+			proctest.Until(t, "it says how to make a key", func() bool {
+				return strings.Contains(s.said.String(), "memento keys create NAME --role admin --backend "+url)
+			})
 		case first == nil:
 			first = s
 		default:
