@@ -3,7 +3,6 @@ package dirstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -410,7 +409,7 @@ func (f *folder) begin() error {
 
 // setMark writes the mark to the lock file. The first write needs disk space.
 func (f *folder) setMark() error {
-	return f.b.withReserve(func() error { return f.lock.setMark(mark{f.indexGeneration(), f.dirty.mark}) })
+	return f.b.withReserve(releaseBytes, func() error { return f.lock.setMark(mark{f.indexGeneration(), f.dirty.mark}) })
 }
 
 // end applies changes to the tree and writes them to the index. It clears the dirty mark
@@ -423,31 +422,49 @@ func (f *folder) end(c *changes) error {
 	f.mu.Unlock()
 	f.unindexed.merge(c)
 	if !f.unindexed.isEmpty() {
-		generation := f.indexGeneration() + 1
-		if f.b.index.write(f.store, generation, &f.unindexed) == nil {
-			f.unindexed = changes{}
-			f.mu.Lock()
-			f.generation = generation
-			f.mu.Unlock()
-		}
+		_ = f.writeIndex()
 		f.b.step("indexed")
 	}
 	f.dirty.end(f.unindexed.isEmpty() && len(f.unflushed) == 0)
 	return f.setMark()
 }
 
-// scrub removes from the index the paths of files that are gone, before the history
-// loses them. The caller has the lock.
-func (f *folder) scrub() error {
-	if !f.unindexed.isEmpty() {
-		return fmt.Errorf("%w: the index of files cannot be written", memento.ErrUnavailable)
+// writeIndex writes the changes that the index lacks.
+func (f *folder) writeIndex() error {
+	if f.unindexed.isEmpty() {
+		return nil
 	}
-	generation, err := f.b.index.scrub(f.store, f.indexGeneration())
-	if generation == 0 || err != nil {
+	generation := f.indexGeneration() + 1
+	if err := f.b.index.write(f.store, generation, &f.unindexed); err != nil {
 		return err
 	}
+	f.unindexed = changes{}
+	f.setGeneration(generation)
+	return nil
+}
+
+func (f *folder) setGeneration(generation uint64) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.generation = generation
-	f.mu.Unlock()
+}
+
+// scrub removes from the index the paths of files that are gone, before the history
+// loses them. If there is no space for that, even of the reserve, they stay in the index
+// until the next call: the contents go first. The caller has the lock.
+func (f *folder) scrub() error {
+	err := f.b.withReserve(scrubBytes, func() error {
+		if err := f.writeIndex(); err != nil {
+			return err
+		}
+		generation, err := f.b.index.scrub(f.store, f.indexGeneration())
+		if generation != 0 && err == nil {
+			f.setGeneration(generation)
+		}
+		return err
+	})
+	if err != nil && !isFull(err) {
+		return err
+	}
 	return f.setMark()
 }

@@ -21,6 +21,9 @@ import (
 // of a log.
 const releaseBytes = 64 << 10
 
+// scrubBytes is how much of it is released to rewrite a part of the index.
+const scrubBytes = 512 << 10
+
 // isFull reports whether an error says that the disk is full.
 func isFull(err error) bool {
 	if err == nil {
@@ -33,12 +36,12 @@ func isFull(err error) bool {
 	return errors.Is(err, memento.ErrNoSpace) || reserve.IsFull(err)
 }
 
-// withReserve calls do. If the disk is full, it releases a part of the reserve and calls
-// do again.
-func (b *Backend) withReserve(do func() error) error {
+// withReserve calls do. If the disk is full, it releases so many bytes of the reserve and
+// calls do again.
+func (b *Backend) withReserve(bytes int64, do func() error) error {
 	err := do()
 	if isFull(err) {
-		reserve.Release(b.dbPath, releaseBytes)
+		reserve.Release(b.dbPath, bytes)
 		err = do()
 	}
 	return err
