@@ -29,6 +29,7 @@ import (
 type Doctor struct {
 	Backend memento.Backend
 	Report  func(Fault)      // called with each fault, up to 100 for a store
+	Notice  func(Notice)     // called with each notice, up to 100 for a store; may be nil
 	Now     func() time.Time // nil means time.Now
 
 	// Progress, if not nil, is called with the number of versions and memories of a store
@@ -47,6 +48,14 @@ type Fault struct {
 	Damage *Damage
 }
 
+// A Notice is something that is no fault, and that a person should know.
+type Notice struct {
+	Store    memento.StoreID
+	Memories []memento.MemoryID // that it is about
+	Text     string             // a sentence without its full stop; names memories by their IDs
+	Advice   string             // what can be done about it
+}
+
 // A Damage is a version whose contents are not those that were written.
 type Damage struct {
 	Version memento.Version // without contents
@@ -56,7 +65,7 @@ type Damage struct {
 
 // Counts says what was checked.
 type Counts struct {
-	Stores, Memories, Versions, Bytes, Faults int64
+	Stores, Memories, Versions, Bytes, Faults, Notices int64
 
 	// Busy counts stores that were written to during every check, so that inconsistencies
 	// found in them may not be faults.
@@ -70,6 +79,7 @@ func (s *Counts) Add(o Counts) {
 	s.Versions += o.Versions
 	s.Bytes += o.Bytes
 	s.Faults += o.Faults
+	s.Notices += o.Notices
 	s.Busy += o.Busy
 }
 
@@ -86,7 +96,7 @@ const (
 	repairPromise  = "do not let several programs write there: edits can be lost; see the documentation for the requirements on the storage"
 )
 
-// maxFaults is the maximum number of faults reported for a store.
+// maxFaults is the maximum number of faults, and of notices, reported for a store.
 const maxFaults = 100
 
 // attempts is the maximum number of checks of a store that is written to at the same
@@ -123,6 +133,11 @@ func (d *Doctor) Store(ctx context.Context, info memento.StoreInfo) (Counts, err
 		}
 		for _, f := range x.faults {
 			d.Report(f)
+		}
+		for _, n := range x.notices {
+			if d.Notice != nil {
+				d.Notice(n)
+			}
 		}
 		x.seen.Stores, x.seen.Faults = 1, int64(len(x.faults))
 		return x.seen, nil

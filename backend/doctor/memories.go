@@ -35,6 +35,7 @@ func (x *examination) memories(ctx context.Context) (usage memento.Usage, whole 
 				m = x.one(ctx, m)
 			}
 			x.memory(&m, last)
+			x.lookalike(&m)
 			// A memory that could not be read was reported.
 			if usage.Memories++; usage.Memories%97 == 1 && len(samples) < maxSamples && m.SHA256 != "" {
 				samples = append(samples, m)

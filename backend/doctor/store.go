@@ -15,8 +15,11 @@ type examination struct {
 	info   memento.StoreInfo
 	heads  map[memento.MemoryID]memento.Version // newest versions of existing memories according to the history, without contents; nil if the history cannot be read
 	faults []Fault
-	seen   Counts
-	done   int64
+	alike  lookalikes
+
+	notices []Notice
+	seen    Counts
+	done    int64
 
 	damaged map[memento.VersionID]bool
 }

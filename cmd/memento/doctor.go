@@ -37,7 +37,8 @@ func (a *app) doctorCommand() *cobra.Command {
 contents must match their hashes and sizes, nothing may be missing, duplicate or out of
 order, and the counters must be right. It changes nothing, and the backend can be in use.
 With encryption it also lists the keys and checks that every store can be decrypted.
-Without --store and --workspace it also checks the tables of a database.
+Without --store and --workspace it also checks the tables of a database. Paths that look
+alike, such as /policies and /Policies, are told in notices, which are no faults.
 
 With --write it creates a temporary store and tests the guarantees of the storage there:
 conditional writes, atomic writes, a single winner of concurrent writes, and a clock that
@@ -86,6 +87,13 @@ type (
 		Repair string          `json:"repair"`
 		Damage *wire.Damage    `json:"damage,omitempty"` // if contents are damaged
 	}
+	noticeJSON struct {
+		Type     string             `json:"type"` // "memento_notice"
+		Store    memento.StoreID    `json:"memory_store_id"`
+		Memories []memento.MemoryID `json:"memory_ids"`
+		Notice   string             `json:"notice"`
+		Advice   string             `json:"advice"`
+	}
 	repairJSON struct {
 		Type     string            `json:"type"` // "memento_repair"
 		Store    memento.StoreID   `json:"memory_store_id,omitempty"`
@@ -102,6 +110,7 @@ type (
 		Backend    string         `json:"backend"`
 		Sound      bool           `json:"sound"`
 		Faults     int64          `json:"faults"`
+		Notices    int64          `json:"notices,omitempty"` // paths that look alike
 		Stores     int64          `json:"stores"`
 		Workspaces []string       `json:"workspaces"` // those of the stores
 		Memories   int64          `json:"memories"`
@@ -157,6 +166,10 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 			}
 			printed = errors.Join(printed, a.printFault(f))
 		},
+		Notice: func(n doctor.Notice) {
+			end()
+			printed = errors.Join(printed, a.printNotice(n))
+		},
 		Progress: func(_ memento.StoreInfo, n int64) {
 			if count != nil {
 				count(int(done + n))
@@ -187,6 +200,7 @@ func (a *app) examine(ctx context.Context, o *doctorOptions, b memento.Backend, 
 		sum.Memories += seen.Memories
 		sum.Bytes += seen.Bytes
 		sum.Versions += seen.Versions
+		sum.Notices += seen.Notices
 		sum.Restless += seen.Busy
 		if info.Envelope != "" {
 			sum.Encrypted++
@@ -322,6 +336,13 @@ func (a *app) printFault(f doctor.Fault) error {
 	return a.print("%s %s%s\n       %s\n", a.paint(red, "fault:"), where, printable(f.Text), printable(f.Repair))
 }
 
+func (a *app) printNotice(n doctor.Notice) error {
+	if a.json {
+		return a.writeJSON(noticeJSON{Type: "memento_notice", Store: n.Store, Memories: n.Memories, Notice: n.Text, Advice: n.Advice})
+	}
+	return a.print("%s store %s: %s\n        %s\n", a.paint(bold, "notice:"), n.Store, printable(n.Text), printable(n.Advice))
+}
+
 func (a *app) printSummary(sum *doctorJSON) error {
 	sum.Sound = sum.Faults == sum.Mended
 	if a.json {
@@ -347,6 +368,9 @@ func (a *app) printSummary(sum *doctorJSON) error {
 		state := "no faults found"
 		if sum.Faults > 0 {
 			state = plural(int(sum.Faults), "fault", "faults") + " found"
+		}
+		if sum.Notices > 0 {
+			state += ", " + plural(int(sum.Notices), "notice", "notices")
 		}
 		if sum.Repaired > 0 {
 			state += fmt.Sprintf(", %d repaired", sum.Repaired)

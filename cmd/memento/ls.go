@@ -38,7 +38,11 @@ below it, and its time is the newest.
 With --sort it lists them without the tree, with their whole paths: by name, by size
 (largest first) or by time (newest first). With -l it also shows the newest version of
 each memory, and when it was last read. With --as-of it lists what was there at a time;
---json then prints versions.`,
+--json then prints versions.
+
+A name that a person or a model could take for another one in the same directory, such as
+Policies beside policies, is listed with that name, as far as both are listed; so is one
+that only looks read-only.`,
 		Example: `  memento ls
   memento ls -R /projects
   memento ls -R --sort time
@@ -98,11 +102,15 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		case len(entries) == 1 && entries[0].Path == dir:
 			dir = dir.Parent()
 		}
+		alike, err := findAlike(ctx, s, entries)
+		if err != nil {
+			return err
+		}
 		sortEntries(entries, f.sort)
 		if a.json {
-			return a.lsPastJSON(ctx, s, past, entries)
+			return a.lsPastJSON(ctx, s, past, entries, alike)
 		}
-		return a.showEntries(dir, entries, f)
+		return a.showEntries(dir, entries, alike, f)
 	}
 	for e, err := range s.List(ctx, opts) {
 		if err != nil {
@@ -118,11 +126,15 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		entries = append(entries, memento.Entry{Path: m.Path, Memory: m, Usage: memento.Usage{Memories: 1, Bytes: m.Size}, UpdatedAt: m.UpdatedAt})
 		dir = dir.Parent()
 	}
+	alike, err := findAlike(ctx, s, entries)
+	if err != nil {
+		return err
+	}
 	sortEntries(entries, f.sort)
 	if a.json {
-		return a.lsJSON(ctx, s, entries)
+		return a.lsJSON(ctx, s, entries, alike)
 	}
-	return a.showEntries(dir, entries, f)
+	return a.showEntries(dir, entries, alike, f)
 }
 
 // sortEntries sorts entries, which are in the order of their paths.
@@ -139,7 +151,7 @@ func sortEntries(entries []memento.Entry, order string) {
 }
 
 // showEntries prints entries as a tree or, if they are sorted, with their whole paths.
-func (a *app) showEntries(dir memento.Path, entries []memento.Entry, f lsFlags) error {
+func (a *app) showEntries(dir memento.Path, entries []memento.Entry, alike lookalikes, f lsFlags) error {
 	if len(entries) == 0 {
 		a.say("there are no memories yet")
 		return nil
@@ -149,7 +161,7 @@ func (a *app) showEntries(dir memento.Path, entries []memento.Entry, f lsFlags) 
 		nodes = layOut(dir, entries)
 	} else {
 		for _, e := range entries {
-			nodes = append(nodes, node{name: e.Cursor(), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign, memory: e.Memory})
+			nodes = append(nodes, node{name: e.Cursor(), path: e.Path, dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign, memory: e.Memory})
 		}
 	}
 	long := ""
@@ -171,6 +183,9 @@ func (a *app) showEntries(dir memento.Path, entries []memento.Entry, f lsFlags) 
 		case n.foreign:
 			name += a.paint(dim, "  (not a memory)")
 		}
+		if like := alike.of(n.path, f.sort != ""); like.text() != "" {
+			name += a.paint(red, "  ("+like.text()+")")
+		}
 		long := ""
 		if f.long {
 			read := "-"
@@ -189,6 +204,7 @@ func (a *app) showEntries(dir memento.Path, entries []memento.Entry, f lsFlags) 
 // A node is one line of a tree.
 type node struct {
 	name  string // of a directory with a slash
+	path  memento.Path
 	level int
 	dir   bool
 	bytes int64
@@ -214,7 +230,8 @@ func layOut(dir memento.Path, entries []memento.Entry) []node {
 		open, above = open[:same], dirs
 		for level := same; level < len(dirs); level++ {
 			open = append(open, len(nodes))
-			nodes = append(nodes, node{name: dirs[level] + "/", level: level, dir: true})
+			path := memento.Path(dir.Prefix() + strings.Join(dirs[:level+1], "/"))
+			nodes = append(nodes, node{name: dirs[level] + "/", path: path, level: level, dir: true})
 		}
 		for _, i := range open {
 			nodes[i].bytes += e.Usage.Bytes
@@ -222,7 +239,7 @@ func layOut(dir memento.Path, entries []memento.Entry) []node {
 				nodes[i].at = e.UpdatedAt
 			}
 		}
-		n := node{name: names[len(names)-1], level: len(dirs), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign, memory: e.Memory}
+		n := node{name: names[len(names)-1], path: e.Path, level: len(dirs), dir: e.Dir, bytes: e.Usage.Bytes, at: e.UpdatedAt, foreign: e.Foreign, memory: e.Memory}
 		if e.Dir {
 			n.name += "/"
 		}
@@ -231,7 +248,7 @@ func layOut(dir memento.Path, entries []memento.Entry) []node {
 	return nodes
 }
 
-func (a *app) lsJSON(ctx context.Context, s *memento.Store, entries []memento.Entry) error {
+func (a *app) lsJSON(ctx context.Context, s *memento.Store, entries []memento.Entry, alike lookalikes) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -240,13 +257,23 @@ func (a *app) lsJSON(ctx context.Context, s *memento.Store, entries []memento.En
 		return err
 	}
 	for _, e := range entries {
+		like := alike.of(e.Path, true)
 		switch {
 		case e.Foreign:
-			err = a.writeJSON(wire.FromForeign(e))
+			err = a.writeJSON(struct {
+				wire.Foreign
+				looks
+			}{wire.FromForeign(e), like})
 		case e.Dir:
-			err = a.writeJSON(wire.FromDirectory(e))
+			err = a.writeJSON(struct {
+				wire.Directory
+				looks
+			}{wire.FromDirectory(e), like})
 		default:
-			err = a.writeJSON(wire.FromMemory(id, e.Memory, false))
+			err = a.writeJSON(struct {
+				wire.Memory
+				looks
+			}{wire.FromMemory(id, e.Memory, false), like})
 		}
 		if err != nil {
 			return fmt.Errorf("write output: %w", err)

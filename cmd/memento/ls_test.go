@@ -19,17 +19,17 @@ func TestLayOut(t *testing.T) {
 		{Path: "/d/zip", UpdatedAt: at(6), Foreign: true},
 	})
 	want := []node{
-		{"a-", 0, false, 1, at(1), false, memento.Memory{}},
-		{"a/", 0, true, 14, at(5), false, memento.Memory{}},
-		{"b", 1, false, 2, at(2), false, memento.Memory{}},
-		{"c/", 1, true, 4, at(5), false, memento.Memory{}},
-		{"x", 2, false, 4, at(5), false, memento.Memory{}},
-		{"d/", 1, true, 8, at(3), false, memento.Memory{}},
-		{"b/", 0, true, 16, at(4), false, memento.Memory{}},
-		{"c/", 1, true, 16, at(4), false, memento.Memory{}},
-		{"y", 2, false, 16, at(4), false, memento.Memory{}},
-		{"z", 0, false, 32, at(1), false, memento.Memory{}},
-		{"zip", 0, false, 0, at(6), true, memento.Memory{}},
+		{"a-", "/d/a-", 0, false, 1, at(1), false, memento.Memory{}},
+		{"a/", "/d/a", 0, true, 14, at(5), false, memento.Memory{}},
+		{"b", "/d/a/b", 1, false, 2, at(2), false, memento.Memory{}},
+		{"c/", "/d/a/c", 1, true, 4, at(5), false, memento.Memory{}},
+		{"x", "/d/a/c/x", 2, false, 4, at(5), false, memento.Memory{}},
+		{"d/", "/d/a/d", 1, true, 8, at(3), false, memento.Memory{}},
+		{"b/", "/d/b", 0, true, 16, at(4), false, memento.Memory{}},
+		{"c/", "/d/b/c", 1, true, 16, at(4), false, memento.Memory{}},
+		{"y", "/d/b/c/y", 2, false, 16, at(4), false, memento.Memory{}},
+		{"z", "/d/z", 0, false, 32, at(1), false, memento.Memory{}},
+		{"zip", "/d/zip", 0, false, 0, at(6), true, memento.Memory{}},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(node{})); diff != "" {
 		t.Errorf("the tree differs:\n%s", diff)

@@ -95,7 +95,7 @@ func searchPast(ctx context.Context, s *memento.Store, past *history.Snapshot, o
 }
 
 // lsPastJSON prints entries of a time in the past: versions instead of memories.
-func (a *app) lsPastJSON(ctx context.Context, s *memento.Store, past *history.Snapshot, entries []memento.Entry) error {
+func (a *app) lsPastJSON(ctx context.Context, s *memento.Store, past *history.Snapshot, entries []memento.Entry, alike lookalikes) error {
 	id, err := s.ID(ctx)
 	if err != nil {
 		return err
@@ -105,10 +105,17 @@ func (a *app) lsPastJSON(ctx context.Context, s *memento.Store, past *history.Sn
 		versions[v.Path] = v
 	}
 	for _, e := range entries {
+		like := alike.of(e.Path, true)
 		if e.Dir {
-			err = a.writeJSON(wire.FromDirectory(e))
+			err = a.writeJSON(struct {
+				wire.Directory
+				looks
+			}{wire.FromDirectory(e), like})
 		} else {
-			err = a.writeJSON(wire.FromVersion(id, versions[e.Path], false))
+			err = a.writeJSON(struct {
+				wire.Version
+				looks
+			}{wire.FromVersion(id, versions[e.Path], false), like})
 		}
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -61,8 +62,17 @@ func visible(text string) string {
 }
 
 func skeleton(text string) Skeleton {
-	fold := cases.Fold()
-	return Skeleton{look(fold.String(text)), fold.String(look(text))}
+	return Skeleton{look(fold(text)), fold(look(text))}
+}
+
+// fold removes differences of case.
+func fold(text string) string {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return cases.Fold().String(text)
+		}
+	}
+	return strings.ToLower(text) // the same for ASCII, and faster
 }
 
 // look replaces each character by what it looks like.
@@ -81,3 +91,49 @@ func look(text string) string {
 
 // Alike reports whether two skeletons are of names that look alike.
 func (s Skeleton) Alike(t Skeleton) bool { return s[0] == t[0] || s[1] == t[1] }
+
+// Paths finds paths that look alike, in one pass over them in any order: two names in
+// one directory, of files or directories. It keeps some 200 bytes for each name. The zero
+// Paths is ready to use.
+type Paths struct {
+	added map[string]bool
+	first map[place]string
+}
+
+// A place is what a path looks like: its directory, and one of the texts of the skeleton
+// of its name.
+type place struct {
+	dir   string
+	which int
+	text  string
+}
+
+// A Pair is two paths that look alike, in one directory.
+type Pair struct{ First, Second string }
+
+// Add adds a path, such as "/a/b.md", and the directories above it. It returns the pairs
+// of each of these, if it is new, and the first path that it looks like.
+func (s *Paths) Add(path string) (pairs []Pair) {
+	if s.added == nil {
+		s.added, s.first = map[string]bool{}, map[place]string{}
+	}
+	path = strings.TrimSuffix(path, "/")
+	for end := len(path); end > 0 && !s.added[path[:end]]; end = strings.LastIndexByte(path[:end], '/') {
+		whole := path[:end]
+		s.added[whole] = true
+		slash := strings.LastIndexByte(whole, '/')
+		other := ""
+		for i, text := range Of(whole[slash+1:]) {
+			at := place{whole[:slash+1], i, text}
+			if first, ok := s.first[at]; !ok {
+				s.first[at] = whole
+			} else if other == "" {
+				other = first
+			}
+		}
+		if other != "" {
+			pairs = append(pairs, Pair{other, whole})
+		}
+	}
+	return pairs
+}
