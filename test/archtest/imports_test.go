@@ -103,7 +103,7 @@ var allowed = map[string]rules{
 	"exchange/foldersync": {own: []string{".", "internal", "backend"}, libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"backend/sqlitestore"}},
 
 	// doctor checks backends whose kinds it does not know.
-	"backend/doctor": {own: []string{".", "backend", "backend/apikey"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
+	"backend/doctor": {own: []string{".", "backend", "backend/apikey", "internal/lookalike"}, tests: []string{"backend/cryptstore", "backend/sqlitestore"}},
 
 	"exchange/archive": {own: []string{".", "internal"}},
 	// importer reads what other programs have into a store.
