@@ -48,9 +48,5 @@ func (c *conversation) counted(body []byte) (*http.Response, object, error) {
 	if err != nil {
 		return nil, object{}, errCutOff
 	}
-	o, err := parseObject(data)
-	if err != nil {
-		o = object{text: data} // passed on as it is
-	}
-	return response, o, nil
+	return response, parsedOr(data), nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,34 +25,72 @@ import (
 
 // newGateway makes the gateway, if the configuration has one.
 func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
-	c := s.config.Gateway
-	if c.URL == "" {
+	if s.config.Gateway.URL == "" {
 		return nil
 	}
-	upstream, err := url.Parse(c.URL)
+	config, err := s.config.gatewayConfig()
 	if err != nil {
-		return ConfigErrors{s.config.SettingError("gateway.url", "must be a URL")}
+		return err
 	}
-	config := gateway.Config{
-		Upstream: upstream, Backend: d.Backend, Identify: s.gatewayCaller,
-		Stores: memento.StoreOptions{Detector: d.Detector, Observe: s.observed}, Tool: tool,
-		UserStores: c.UserStores, MaxRounds: c.MaxRounds, Timeout: c.Timeout, Logger: s.logger, Observe: s.turned,
-	}
-	config.Emulate = gateway.Emulation{
-		Memory: slices.Contains(c.Emulate, emulateMemory), ContextEditing: slices.Contains(c.Emulate, emulateContextEditing),
-		Compaction: slices.Contains(c.Emulate, emulateCompaction),
-	}
-	if !c.ZeroRetention {
+	config.Backend, config.Identify, config.Tool, config.Logger, config.Observe = d.Backend, s.gatewayCaller, tool, s.logger, s.turned
+	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
+	if !s.config.Gateway.ZeroRetention {
 		config.State = gateway.NewState(d.Backend)
-	}
-	for _, text := range c.Mounts {
-		name, store, readOnly := parseMount(text)
-		config.Mounts = append(config.Mounts, gateway.Mount{Name: name, Store: store, ReadOnly: readOnly})
 	}
 	if s.gateway, err = gateway.New(config); err != nil {
 		return ConfigErrors{s.config.SettingError("gateway.mounts", "%v", err)}
 	}
 	return nil
+}
+
+// gatewayConfig returns what the settings say about the gateway.
+func (c *Config) gatewayConfig() (gateway.Config, error) {
+	upstream, err := url.Parse(c.Gateway.URL)
+	if err != nil {
+		return gateway.Config{}, ConfigErrors{c.SettingError("gateway.url", "must be a URL")}
+	}
+	config := gateway.Config{Upstream: upstream, UserStores: c.Gateway.UserStores, MaxRounds: c.Gateway.MaxRounds, Timeout: c.Gateway.Timeout}
+	config.Emulate = gateway.Emulation{
+		Memory: slices.Contains(c.Gateway.Emulate, emulateMemory), ContextEditing: slices.Contains(c.Gateway.Emulate, emulateContextEditing),
+		Compaction: slices.Contains(c.Gateway.Emulate, emulateCompaction),
+	}
+	for _, text := range c.Gateway.Mounts {
+		name, store, readOnly := parseMount(text)
+		config.Mounts = append(config.Mounts, gateway.Mount{Name: name, Store: store, ReadOnly: readOnly})
+	}
+	return config, nil
+}
+
+// A GatewayCheck is what [Config.CheckGateway] needs besides the configuration.
+type GatewayCheck struct {
+	Backend   memento.Backend // for the stores of the check, which is thrown away
+	Detector  memento.Detector
+	Workspace memento.Workspace // whose key for the upstream is used
+	Key       string            // for the upstream, if the server holds none
+	Model     string            // "" chooses one
+}
+
+// CheckGateway tries the gateway of a configuration with requests to its upstream; see
+// [gateway.Check].
+//
+// Errors: memento.ErrInvalid without a gateway; those of reading the file with the key.
+func (c *Config) CheckGateway(ctx context.Context, g GatewayCheck) (iter.Seq[gateway.Step], error) {
+	if c.Gateway.URL == "" {
+		return nil, fmt.Errorf("%w: the configuration has no gateway", memento.ErrInvalid)
+	}
+	config, err := c.gatewayConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.Backend, config.Stores.Detector = g.Backend, g.Detector
+	key, err := upstreamKey(c.Gateway.KeyFile, g.Workspace)
+	if errors.Is(err, errNoUpstreamKey) {
+		key, err = g.Key, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return gateway.Check(ctx, config, gateway.CheckOptions{Key: key, Model: g.Model}), nil
 }
 
 // withGateway returns the handler of all requests: those of the gateway are all below
@@ -119,16 +159,22 @@ func (s *Server) gatewayCaller(r *http.Request) (gateway.Caller, error) {
 	return caller, err
 }
 
+// errNoUpstreamKey means that the server holds no key for a workspace.
+var errNoUpstreamKey error = &gateway.Error{
+	Status: http.StatusForbidden, Type: "permission_error",
+	Message: "the gateway holds no key for the upstream of this workspace; send yours as x-api-key, and the key of memento as " + httpapi.KeyHeader,
+}
+
 // maxKeyFile is the most bytes of a file with a key.
 const maxKeyFile = 4096
 
 // upstreamKey returns the key that the server holds for a workspace. The file is read
 // for each request, so that a key can be replaced.
+//
+// Errors: errNoUpstreamKey.
 func upstreamKey(file string, ws memento.Workspace) (string, error) {
-	none := &gateway.Error{Status: http.StatusForbidden, Type: "permission_error",
-		Message: "the gateway holds no key for the upstream of this workspace; send yours as x-api-key, and the key of memento as " + httpapi.KeyHeader}
 	if file == "" {
-		return "", none
+		return "", errNoUpstreamKey
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -137,11 +183,11 @@ func upstreamKey(file string, ws memento.Workspace) (string, error) {
 	if info.IsDir() {
 		name := string(ws)
 		if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) {
-			return "", none
+			return "", errNoUpstreamKey
 		}
 		file = filepath.Join(file, name)
 		if info, err = os.Stat(file); errors.Is(err, os.ErrNotExist) {
-			return "", none
+			return "", errNoUpstreamKey
 		}
 	}
 	if err != nil || info.Size() > maxKeyFile {
@@ -154,7 +200,7 @@ func upstreamKey(file string, ws memento.Workspace) (string, error) {
 	if key := strings.TrimSpace(string(data)); key != "" {
 		return key, nil
 	}
-	return "", none
+	return "", errNoUpstreamKey
 }
 
 // turned is called for each request to the gateway that had the memory tool.
