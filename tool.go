@@ -40,6 +40,8 @@ type ToolOptions struct {
 	ViewChars int
 	// ViewEntries is the most entries of a directory that one view shows; 0 means 1,000.
 	ViewEntries int
+	// ListingBytes is the most bytes of these entries; 0 means no limit.
+	ListingBytes int
 	// Logger logs the errors of the storage that make Run, RunBlock and RunCall
 	// fail; the agent reads only that the command failed. Nil means no log. See
 	// also [Result].Err; the typed methods return the errors. Neither contents
@@ -211,7 +213,7 @@ func (t *Tool) viewDir(ctx context.Context, path string, p location, span *lineR
 	case span != nil:
 		return "", refusal(ErrIsDir, textRangeOnDir, path)
 	}
-	return tr.show(t.say(textDirectory, path), path, t.opts.ViewEntries, t.opts.Profile.size) + notices, nil
+	return tr.show(t.say(textDirectory, path), path, t.opts.ViewEntries, t.opts.ListingBytes, t.opts.Profile.size) + notices, nil
 }
 
 // Create makes a file. It refuses a path that exists, unless

@@ -142,16 +142,21 @@ func (t *tree) parent(name string) int {
 
 // show returns the header, the directory, then its entries depth-first by name, at most
 // limit of them. p is the directory's path as the agent gave it.
-func (t *tree) show(header, p string, limit int, size func(int64) string) string {
+func (t *tree) show(header, p string, limit, maxBytes int, size func(int64) string) string {
 	slices.SortFunc(t.items, func(a, b treeItem) int { return byName(a.name, b.name) })
 	base := strings.TrimSuffix(p, "/")
 	shown := t.items[:min(len(t.items), limit)]
 	var b strings.Builder
 	b.Grow(len(header) + len(p) + 128 + len(shown)*(len(base)+40))
 	fmt.Fprintf(&b, "%s"+textDirEntry, header, size(t.total), base)
-	for _, it := range shown {
+	for i, it := range shown {
+		bytes := size(it.size)
+		if maxBytes > 0 && b.Len()+len(bytes)+len(base)+len(it.name)+3 > maxBytes {
+			shown = shown[:i]
+			break
+		}
 		b.WriteByte('\n')
-		b.WriteString(size(it.size))
+		b.WriteString(bytes)
 		b.WriteByte('\t')
 		b.WriteString(base)
 		b.WriteByte('/')

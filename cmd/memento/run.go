@@ -139,7 +139,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 			root.AddCommand(c)
 		}
 	}
-	add(agents, a.toolCommand(), a.chatCommand(), a.demoCommand())
+	add(agents, a.toolCommand(), a.mcpCommand(), a.chatCommand(), a.demoCommand())
 	add(memories, a.lsCommand(), a.catCommand(), a.putCommand(), a.editCommand(), a.cpCommand(), a.mvCommand(), a.rmCommand(), a.searchCommand())
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.undoCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand(), a.syncCommand())

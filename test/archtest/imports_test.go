@@ -118,7 +118,7 @@ var allowed = map[string]rules{
 		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
 		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
 	}},
-	"mcpserver":          {own: []string{".", "internal"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"mcpserver":          {own: []string{".", "internal", "history"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	"gateway":            {own: []string{".", "internal", "claude/contextedit"}},
 	"claude/contextedit": {own: []string{".", "internal"}, tests: []string{"claude/claudetest"}},
 	// claudetest is a scripted upstream. It edits contexts as the API does.

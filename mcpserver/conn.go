@@ -1,0 +1,264 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"memento/internal/strictjson"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A conn is a connection over a pair of streams. The SDK's own ends at the first line
+// that is not a message; this one answers it with an error and reads on.
+type conn struct {
+	ctx    context.Context
+	server *Server
+
+	lines   <-chan line
+	queue   []json.RawMessage // of a batch, not yet read
+	slots   chan struct{}     // one element for each call under way
+	drained chan struct{}     // receives a value when no call is under way any more
+	closed  chan struct{}
+	once    sync.Once
+
+	outMu sync.Mutex
+	out   io.Writer
+
+	mu      sync.Mutex
+	calls   int                // under way, without subscriptions
+	listens map[string]*listen // by the ID of the request
+	ended   sync.WaitGroup     // the sessions of listens
+	err     error              // the first of reading and writing
+}
+
+func newConn(ctx context.Context, s *Server, in io.Reader, out io.Writer) *conn {
+	c := &conn{
+		ctx: ctx, server: s, out: out,
+		slots: make(chan struct{}, maxInFlight), drained: make(chan struct{}, 1), closed: make(chan struct{}),
+		listens: map[string]*listen{},
+	}
+	c.lines = readLines(in, MaxMessageBytes, c.closed)
+	return c
+}
+
+// Connect implements mcp.Transport.
+func (c *conn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements mcp.Connection.
+func (c *conn) SessionID() string { return "" }
+
+// Close implements mcp.Connection.
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// Read returns the next message. At the end of the input it waits for the calls under way,
+// whose answers the client may still read.
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		raw, err := c.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil, c.drain(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		msg, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			c.refuse(idOf(raw), jsonrpc.CodeInvalidRequest, "not a JSON-RPC 2.0 message")
+			continue
+		}
+		req, ok := msg.(*jsonrpc.Request)
+		if !ok {
+			return msg, nil
+		}
+		if !req.IsCall() {
+			if c.cancelListen(req) {
+				continue
+			}
+			return msg, nil
+		}
+		if req.Method == methodListen {
+			c.listen(req)
+			continue
+		}
+		select {
+		case c.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.closed:
+			return nil, io.EOF
+		}
+		c.mu.Lock()
+		c.calls++
+		c.mu.Unlock()
+		return msg, nil
+	}
+}
+
+// next returns the next line that is JSON, or the next message of a batch.
+func (c *conn) next(ctx context.Context) (json.RawMessage, error) {
+	for {
+		if len(c.queue) > 0 {
+			raw := c.queue[0]
+			c.queue = c.queue[1:]
+			return raw, nil
+		}
+		var l line
+		select {
+		case l = <-c.lines:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.closed:
+			return nil, io.EOF
+		}
+		switch {
+		case l.err != nil:
+			if !errors.Is(l.err, io.EOF) {
+				c.fail(fmt.Errorf("read messages: %w", l.err))
+			}
+			return nil, io.EOF
+		case l.tooLong:
+			c.refuse(l.id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", MaxMessageBytes))
+		case len(l.text) == 0:
+		case !json.Valid(l.text):
+			c.refuse(nil, jsonrpc.CodeParseError, "the line is not valid JSON; a message is one line")
+		case l.text[0] == '[':
+			c.split(l.text)
+		default:
+			return l.text, nil
+		}
+	}
+}
+
+// split queues the messages of a batch. Each is answered on its own.
+func (c *conn) split(batch []byte) {
+	s := strictjson.Scanner{Text: batch, MaxDepth: 100, Loose: true}
+	s.At = 1
+	var queue []json.RawMessage
+	for n := 0; ; n++ {
+		more, err := s.Next(']', n)
+		switch {
+		case err != nil:
+			c.refuse(nil, jsonrpc.CodeParseError, "the batch is not valid JSON, or nested too deeply")
+			return
+		case !more && n == 0:
+			c.refuse(nil, jsonrpc.CodeInvalidRequest, "the batch is empty")
+			return
+		case !more:
+			c.queue = queue
+			return
+		case n == maxBatch:
+			c.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has more than %d messages", maxBatch))
+			return
+		}
+		raw, err := s.Value(1)
+		if err != nil {
+			c.refuse(nil, jsonrpc.CodeParseError, "the batch is not valid JSON, or nested too deeply")
+			return
+		}
+		queue = append(queue, raw)
+	}
+}
+
+// drain waits until no call is under way, and returns io.EOF.
+func (c *conn) drain(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		calls := c.calls
+		c.mu.Unlock()
+		if calls == 0 {
+			return io.EOF
+		}
+		select {
+		case <-c.drained:
+		case <-ctx.Done():
+			return io.EOF
+		case <-c.closed:
+			return io.EOF
+		}
+	}
+}
+
+// Write implements mcp.Connection.
+func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
+	err := c.send(msg)
+	if _, ok := msg.(*jsonrpc.Response); ok {
+		c.mu.Lock()
+		c.calls--
+		c.mu.Unlock()
+		select {
+		case c.drained <- struct{}{}:
+		default:
+		}
+		select {
+		case <-c.slots:
+		default:
+		}
+	}
+	return err
+}
+
+// send writes a message with one call of the writer, so that messages do not mix.
+func (c *conn) send(msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	return c.write(data)
+}
+
+func (c *conn) write(data []byte) error {
+	c.outMu.Lock()
+	defer c.outMu.Unlock()
+	if _, err := c.out.Write(append(data, '\n')); err != nil {
+		err = fmt.Errorf("write messages: %w", err)
+		c.fail(err)
+		_ = c.Close() // nobody reads the answers
+		return err
+	}
+	return nil
+}
+
+// refuse answers what is no message. id is that of the request, if it could be read.
+func (c *conn) refuse(id json.RawMessage, code int, why string) {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	data, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, &jsonrpc.Error{Code: int64(code), Message: why}})
+	if err == nil {
+		_ = c.write(data) // fail has the error
+	}
+}
+
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *conn) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// idOf returns the ID of a message that is valid JSON; nil if it has none.
+func idOf(raw []byte) json.RawMessage {
+	var finder idFinder
+	finder.Write(raw)
+	return finder.id()
+}

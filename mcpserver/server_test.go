@@ -1,0 +1,170 @@
+package mcpserver_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"memento"
+	"memento/backend/memstore"
+	"memento/mcpserver"
+	"memento/test/memories"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// eras are a version of the protocol with sessions, and the one without.
+var eras = []string{"2025-11-25", "2026-07-28"}
+
+// newStore returns an empty store in main memory.
+func newStore(name string) *memento.Store {
+	return memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: name}, memories.Guarded())
+}
+
+// newServer returns a server on one store.
+func newServer(t *testing.T, store *memento.Store, opts mcpserver.Options) *mcpserver.Server {
+	t.Helper()
+	if opts.Open == nil {
+		opts.Open = func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
+			return mcpserver.Memory{
+				Mounts: []memento.Mount{{Store: store}},
+				Tool:   memento.ToolOptions{Actor: memento.Actor{Kind: memento.ActorSession, ID: "sesn_test"}},
+			}, nil
+		}
+	}
+	s, err := mcpserver.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// connect returns a session of the official client with the server, over a pair of pipes.
+func connect(t *testing.T, s *mcpserver.Server, era string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- s.Serve(context.Background(), toServer, fromServer)
+		fromServer.Close()
+	}()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		fromClient.Close()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return session
+}
+
+// call returns the text of a tool's answer.
+func call(t *testing.T, session *mcp.ClientSession, tool string, arguments any) (text string, isError bool) {
+	t.Helper()
+	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	var all strings.Builder
+	for _, c := range r.Content {
+		all.WriteString(c.(*mcp.TextContent).Text)
+	}
+	return all.String(), r.IsError
+}
+
+type args = map[string]any
+
+func TestMemory(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			store := newStore("default")
+			session := connect(t, newServer(t, store, mcpserver.Options{}), era, nil)
+			want := memento.NewTool(newStore("other"), nil)
+			for _, input := range []string{
+				`{"command":"view","path":"/memories"}`,
+				`{"command":"create","path":"/memories/a.md","file_text":"one\ntwo\n"}`,
+				`{"command":"str_replace","path":"/memories/a.md","old_str":"two","new_str":"2"}`,
+				`{"command":"insert","path":"/memories/a.md","insert_line":0,"insert_text":"zero"}`,
+				`{"command":"view","path":"/memories/a.md","view_range":[2,3]}`,
+				`{"command":"rename","old_path":"/memories/a.md","new_path":"/memories/b/c.md"}`,
+				`{"command":"create","path":"/memories/b/c.md","file_text":"again"}`,
+				`{"command":"delete","path":"/memories/nothing"}`,
+				`{"command":"fly"}`,
+				`{}`,
+			} {
+				got, isError := call(t, session, "memory", rawJSON(input))
+				expected := want.Run(t.Context(), []byte(input))
+				if got != expected.Content || isError != expected.IsError {
+					t.Errorf("%s\nanswered %q, error %v\nwant     %q, error %v", input, got, isError, expected.Content, expected.IsError)
+				}
+			}
+			m, err := store.Get(t.Context(), memento.ByPath("/b/c.md"))
+			if err != nil || m.Content != "zero\none\n2\n" {
+				t.Errorf("the memory is %q, %v", m.Content, err)
+			}
+			for v, err := range store.Versions(t.Context(), memento.VersionListOptions{}) {
+				if err != nil || v.CreatedBy.ID != "sesn_test" {
+					t.Errorf("version by %v, %v", v.CreatedBy, err)
+				}
+			}
+		})
+	}
+}
+
+// rawJSON are arguments that are sent as they are.
+type rawJSON string
+
+func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+func TestSixTools(t *testing.T) {
+	session := connect(t, newServer(t, newStore("default"), mcpserver.Options{Tools: mcpserver.SixTools}), "2026-07-28", nil)
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		if readOnly := tool.Name == "memory_view" || tool.Name == "memory_search"; tool.Annotations.ReadOnlyHint != readOnly {
+			t.Errorf("%s: readOnlyHint is %v", tool.Name, tool.Annotations.ReadOnlyHint)
+		}
+	}
+	if got, want := strings.Join(names, " "), "memory_create memory_delete memory_insert memory_rename memory_str_replace memory_view"; got != want {
+		t.Errorf("the tools are %s; want %s", got, want)
+	}
+	if got, isError := call(t, session, "memory_create", args{"path": "/memories/a.md", "file_text": "x"}); isError {
+		t.Error(got)
+	}
+	if got, _ := call(t, session, "memory_view", args{"path": "/memories/a.md"}); !strings.Contains(got, "x") {
+		t.Errorf("view answered %q", got)
+	}
+	// A second command among the arguments is refused, as it is by the tool.
+	if got, isError := call(t, session, "memory_view", args{"path": "/memories/a.md", "command": "delete"}); !isError {
+		t.Errorf("answered %q", got)
+	}
+	if got, isError := call(t, session, "memory_delete", nil); !isError || !strings.Contains(got, "path") {
+		t.Errorf("answered %q", got)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	store := newStore("default")
+	if _, err := store.CreateMemory(t.Context(), memento.Actor{}, "/a.md", "x"); err != nil {
+		t.Fatal(err)
+	}
+	session := connect(t, newServer(t, store, mcpserver.Options{ReadOnly: true}), "2026-07-28", nil)
+	if got, isError := call(t, session, "memory", args{"command": "delete", "path": "/memories/a.md"}); !isError {
+		t.Errorf("answered %q", got)
+	}
+	if got, isError := call(t, session, "memory", args{"command": "view", "path": "/memories/a.md"}); isError {
+		t.Errorf("answered %q", got)
+	}
+}
