@@ -208,3 +208,50 @@ func TestFlushOfFoundFails(t *testing.T) {
 	}
 	s.mirrored()
 }
+
+// A file whose folder could not be flushed since it was last looked at moves with its
+// memory: it is not taken for a file that was added by hand.
+func TestMoveAfterFlushFails(t *testing.T) {
+	for _, change := range []memento.Change{
+		memento.Move{From: "/dir", To: "/into/it"}, memento.Remove{Path: "/dir"},
+	} {
+		s, r := recorded(t)
+		sub, err := os.Stat(s.file("dir/sub"))
+		s.do(err)
+		long := time.Now().Add(-time.Hour)
+		s.do(os.Chtimes(s.file("dir/sub/c"), long, long)) // as copying the folder does
+		r.reset(func(info os.FileInfo) bool { return os.SameFile(info, sub) })
+		s.apply(change)
+		r.reset(nil)
+		s.do(s.b.Close())
+		s.b = s.open(nil)
+		s.mirrored()
+		if _, err := s.b.Get(t.Context(), s.store, memento.ByPath("/dir/sub/c")); !errors.Is(err, memento.ErrNotExist) {
+			t.Errorf("%+v: the file has become another memory: %v", change, err)
+		}
+	}
+}
+
+// A file that could not be read before it was to be removed is removed when it can be
+// read again, and not taken for a file that was added by hand.
+func TestRemovalAfterReadFails(t *testing.T) {
+	s, _ := recorded(t)
+	f, err := s.b.folder(t.Context(), s.store)
+	s.do(err)
+	unread := *f.row("/a")
+	unread.memory, unread.version, unread.sha256 = "", "", ""
+	unread.status = fileStatus{ioFault, "it cannot be read"}
+	s.do(f.lock.acquire(t.Context()))
+	_, err = s.b.db.Apply(t.Context(), s.store, s.by, []memento.Change{memento.Remove{Path: "/a"}})
+	s.do(err)
+	s.do(f.end(&changes{put: []*row{&unread}}))
+	f.lock.release()
+	s.b.releaseFolder(f)
+	s.do(s.b.Close())
+	s.b = s.open(nil)
+	s.listed()
+	s.mirrored()
+	if _, err := s.b.Get(t.Context(), s.store, memento.ByPath("/a")); !errors.Is(err, memento.ErrNotExist) {
+		t.Errorf("the file has become another memory: %v", err)
+	}
+}
