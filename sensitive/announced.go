@@ -1,6 +1,7 @@
 package sensitive
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -136,11 +137,16 @@ func hasPrefixFold(s, prefix string) bool {
 
 // announced returns the values that the word of text[w.start:] announces.
 func announced(words []string, what announces, short bool) func(text string, w span) []span {
+	var byFirst [256][]string // the longest first
+	for _, s := range slices.SortedStableFunc(slices.Values(words), func(a, b string) int { return len(b) - len(a) }) {
+		byFirst[s[0]] = append(byFirst[s[0]], s)
+	}
 	return func(text string, w span) []span {
 		word := ""
-		for _, s := range words {
-			if len(s) > len(word) && hasPrefixFold(text[w.start:w.end], s) {
+		for _, s := range byFirst[lower(text[w.start])] {
+			if hasPrefixFold(text[w.start:w.end], s) {
 				word = s
+				break
 			}
 		}
 		if word == "" {

@@ -38,7 +38,7 @@
 // marks, Markdown, or a word in another alphabet. It is not found within a longer sequence
 // of the same alphabet, such as an image in base64.
 //
-// One pass of an Aho-Corasick automaton finds the rules' keywords, and each rule then looks
+// One pass finds the rules' keywords (keywords.go), and each rule then looks
 // only at windows of the text around its own. A window is as wide as the longest match of
 // the rule's expression, and ends at white space, so that what is found is what a search of
 // the whole text finds. Rules whose keywords are in every text match only where the keyword

@@ -13,29 +13,22 @@ const (
 	maxEncoded = 1 << 20 // of a longer run, only the start is decoded
 )
 
-// encoded returns candidates for the runs of base64 in text in which there is something to
-// find. Nearly all bytes of other texts are skipped.
-func (e *engine) encoded(text string) (found []candidate) {
-	for i := minEncoded - 1; i < len(text); i += minEncoded {
-		if !isEncodedByte(text[i]) {
+// encodedRun is a part of a text that has only characters of base64. Nearly all bytes of
+// other texts are skipped in the search.
+var encodedRun = byteRun{encodedBytes, minEncoded}
+
+// encoded returns candidates for those of runs of base64 in text in which there is something
+// to find.
+func (e *engine) encoded(text string, runs []span) (found []candidate) {
+	for _, s := range runs {
+		inner := e.findDecoded(text[s.start:s.end])
+		if inner == nil {
 			continue
 		}
-		start, end := i, i
-		for start > 0 && i-start < minEncoded && isEncodedByte(text[start-1]) {
-			start--
+		for s.end < len(text) && text[s.end] == '=' {
+			s.end++
 		}
-		for end < len(text) && isEncodedByte(text[end]) {
-			end++
-		}
-		if end-start >= minEncoded {
-			if inner := e.findDecoded(text[start:end]); inner != nil {
-				for end < len(text) && text[end] == '=' {
-					end++
-				}
-				found = append(found, candidate{span{start, end}, inner})
-			}
-		}
-		i = end
+		found = append(found, candidate{s, inner})
 	}
 	return found
 }
@@ -70,7 +63,14 @@ func (e *engine) findDecoded(s string) *rule {
 	return nil
 }
 
-func isEncodedByte(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("+/-_", c) >= 0 }
+// encodedBytes are the alphabets of base64, also for URLs.
+var encodedBytes = func() class {
+	c := alphanumeric
+	for _, sign := range "+/-_" {
+		c.add(rangeClass(sign, sign))
+	}
+	return c
+}()
 
 func isPrintable(s string) bool {
 	for i := range len(s) {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 
 	"memento"
+	"memento/internal/placeholder"
 )
 
 // An engine applies rules to texts.
 type engine struct {
 	rules    []*rule
 	keywords *keywords
-	lengths  []int     // of the keywords
 	rulesOf  [][]int32 // keyword → the rules that have it
 	always   []int32   // rules without keywords
 	kinds    map[string]bool
@@ -26,7 +26,7 @@ type engine struct {
 // personal is set. kinds are the kinds that placeholders can name.
 func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
 	e := &engine{kinds: kinds}
-	var words []string
+	var words []keyword
 	index := map[string]int{}
 	for _, r := range rules {
 		if r.personal && !personal {
@@ -42,15 +42,44 @@ func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
 			if !known {
 				i = len(words)
 				index[w] = i
-				words = append(words, w)
-				e.lengths = append(e.lengths, len(w))
+				words = append(words, r.keyword(w))
 				e.rulesOf = append(e.rulesOf, nil)
+			} else {
+				words[i].join(r.keyword(w))
 			}
 			e.rulesOf[i] = append(e.rulesOf[i], n)
 		}
 	}
-	e.keywords = newKeywords(words)
+	e.keywords = newKeywordFinder(words)
 	return e
+}
+
+// keyword returns one of the rule's keywords, with what must be around it.
+func (r *rule) keyword(text string) keyword {
+	w := keyword{text: text, before: anyByte}
+	if r.atWordStart {
+		w.before &^= alphanumeric.byteClasses()
+	}
+	const short = 3 // the bytes of longer keywords are enough
+	if r.anchored && r.read == nil && len(text) <= short {
+		prefixes := r.info().prefixes
+		w.at = make([]byteClasses, prefixes.length)
+		for b, positions := range prefixes.positions {
+			for i := range w.at {
+				w.at[i] |= byteClasses(positions>>i&1) << byteClassOf[b]
+			}
+		}
+	}
+	return w
+}
+
+// join adds what can be around the same word in v.
+func (w *keyword) join(v keyword) {
+	w.before |= v.before
+	w.at = w.at[:min(len(w.at), len(v.at))]
+	for i := range w.at {
+		w.at[i] |= v.at[i]
+	}
 }
 
 // A candidate is a finding of one rule. Candidates may overlap.
@@ -61,9 +90,9 @@ type candidate struct {
 
 // A search is the working memory of one search, reused for the next.
 type search struct {
-	lanes            lanes
 	windows          [][]span // rule → the parts of the text to search with it
 	rulesWithWindows []int32  // rules that have windows
+	encoded          []span   // long runs of characters of base64
 }
 
 func (e *engine) newSearch() *search {
@@ -90,12 +119,17 @@ func (e *engine) done(s *search) {
 // those that overlap with a placeholder. With again, findings that are not near a
 // placeholder may be left out.
 func (e *engine) find(text string, again bool) []memento.Finding {
-	text, dress := e.stripBrackets(text)
-	holes := e.placeholders(text)
+	var dress *bracketMap
+	var holes []span
+	if strings.Contains(text, placeholder.Start) {
+		text, dress = e.stripBrackets(text)
+		holes = e.placeholders(text)
+	}
 	s := e.newSearch()
 	defer e.done(s)
+	s.encoded = encodedRun.all(s.encoded[:0], text)
 	e.windows(s, text, holes)
-	found := e.encoded(text)
+	found := e.encoded(text, s.encoded)
 	if len(s.rulesWithWindows) == 0 && len(found) == 0 {
 		return nil
 	}
@@ -106,7 +140,7 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 	slices.Sort(s.rulesWithWindows)
 	for _, i := range s.rulesWithWindows {
 		r := e.rules[i]
-		found = r.searchAll(found, text, r.widen(text, s.windows[i]), near)
+		found = r.searchAll(found, text, r.widen(text, r.inOrder(s.windows[i])), near)
 	}
 	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
 	if len(found) == 0 {
@@ -124,35 +158,53 @@ func (s *search) add(rule int32, w span, anchored bool) {
 	n := len(windows)
 	if n == 0 {
 		s.rulesWithWindows = append(s.rulesWithWindows, rule)
-	} else if last := &windows[n-1]; w.start == last.start || w.start <= last.end && !anchored {
-		last.end = max(last.end, w.end)
+	} else if windows[n-1].joins(w, anchored) {
+		windows[n-1].end = max(windows[n-1].end, w.end)
 		return
 	}
 	s.windows[rule] = append(windows, w)
 }
 
+// joins reports whether w, a window of the same rule, is searched together with s. Those of
+// anchored rules are if they begin at the same keyword, others if they overlap.
+func (s span) joins(w span, anchored bool) bool {
+	return w.start == s.start || !anchored && s.start <= w.start && w.start <= s.end
+}
+
+// inOrder returns the windows of a rule in order. The keywords are found nearly in order.
+func (r *rule) inOrder(windows []span) []span {
+	byStart := func(a, b span) int { return cmp.Compare(a.start, b.start) }
+	if slices.IsSortedFunc(windows, byStart) {
+		return windows
+	}
+	slices.SortFunc(windows, byStart)
+	joined := windows[:1]
+	for _, w := range windows[1:] {
+		if last := &joined[len(joined)-1]; last.joins(w, r.anchored) {
+			last.end = max(last.end, w.end)
+			continue
+		}
+		joined = append(joined, w)
+	}
+	return joined
+}
+
 // windows adds to s, for each rule, the windows of text to search. Keywords in holes,
 // which are placeholders, are ignored.
 func (e *engine) windows(s *search, text string, holes []span) {
-	const block = 16 << 10 // bounds the memory for hits
-	for from := 0; from < len(text); from += block {
-		e.keywords.find(text, from, min(len(text), from+block), &s.lanes)
-		for _, hits := range s.lanes {
-			for _, h := range hits {
-				for _, word := range e.keywords.ended(h) {
-					start := h.end - e.lengths[word]
-					for len(holes) > 0 && holes[0].end <= start {
-						holes = holes[1:]
-					}
-					if len(holes) == 0 || h.end <= holes[0].start {
-						e.window(s, text, start, word)
-					}
-				}
-			}
+	e.keywords.find(text, func(word int32, start int) {
+		if len(holes) == 0 || len(overlapping(holes, span{start, start + len(e.keywords.words[word])})) == 0 {
+			e.window(s, text, start, word)
 		}
-	}
+	})
 	for _, rule := range e.always {
-		s.add(rule, span{0, len(text)}, false)
+		if !e.rules[rule].info().encoded {
+			s.add(rule, span{0, len(text)}, false)
+			continue
+		}
+		for _, w := range s.encoded {
+			s.add(rule, w, false)
+		}
 	}
 }
 

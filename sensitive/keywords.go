@@ -1,212 +1,326 @@
 package sensitive
 
-// keywords finds words in a text in one pass, ignoring the case of ASCII letters. It is
-// an Aho-Corasick automaton in the form of a table.
+import (
+	"iter"
+	"math"
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+)
+
+// keywords finds words in a text, ignoring the case of ASCII letters. It looks at three
+// consecutive bytes (a gram) at every second position of the text, in a bitmap of grams
+// that fits into a processor's first cache. Only where the bitmap has the gram, words are
+// compared. For each word, the bitmap has the rarest of its grams at even offsets and the
+// rarest at odd ones: wherever the word begins, one of them is at an even position.
 type keywords struct {
-	column   [256]uint8 // byte → column in next; 0 for bytes that are in no word
-	columns  int
-	next     []uint32  // state+column → next state; a state is the index of its first column
-	ending   uint32    // the first of the states in which words end; they come last
-	words    [][]int32 // for each of those states, in order: its words, the longest first
-	lookback int       // how many previous bytes determine a state
+	words []string
+	grams bitmap // of all words
+
+	longer  *bitmap                        // of words of two bytes or more; grams if there are no others
+	ranks   [len(bitmap{})]uint16          // bits of longer in the words of bits before
+	lists   []gramList                     // for each bit of longer
+	entries []gramEntry                    // of the lists
+	single  [2][1 << classBits][]gramEntry // place in the gram and class → words of one byte
 }
 
-// newKeywords returns an automaton for words, which are lower case and not empty.
-func newKeywords(words []string) *keywords {
-	k := &keywords{columns: 1}
-	for _, w := range words {
-		k.lookback = max(k.lookback, len(w)-1)
-		for i := range len(w) {
-			if c := lower(w[i]); k.column[c] == 0 {
-				k.column[c] = uint8(k.columns)
-				k.columns++
+// A bitmap is a set of grams.
+type bitmap [1 << (3*classBits - 6)]uint64
+
+func (m *bitmap) has(gram uint32) bool {
+	return m[gram>>6%uint32(len(m))]>>(gram&63)&1 != 0
+}
+
+// A gramList lists the words that may have a gram.
+type gramList struct {
+	first, end int32       // entries
+	after      byteClasses // of the bytes that can follow the gram
+}
+
+type gramEntry struct {
+	word   int32
+	offset int32 // of the gram in the word; -1: the gram begins before it
+}
+
+// A keyword is a word to look for. Where other bytes around it mean that nothing can be
+// found, it may be left out.
+type keyword struct {
+	text   string        // lower case and not empty
+	before byteClasses   // of the bytes that can stand before it
+	at     []byteClasses // of the bytes that can stand at its start and after; beyond: any
+}
+
+// classBits is how many bits of a gram a byte takes.
+const classBits = 6
+
+// byteClassOf divides bytes into 64 classes: letters regardless of case, pairs of digits,
+// signs that keywords have, all other signs, and twenty of bytes outside ASCII.
+var byteClassOf = func() (classes [256]uint8) {
+	next := uint8(1) // 0: other signs, and what is beyond the end of the text
+	for c := byte('a'); c <= 'z'; c++ {
+		classes[c], classes[c-'a'+'A'] = next, next
+		next++
+	}
+	for c := byte('0'); c <= '9'; c++ {
+		classes[c] = next
+		next += c & 1
+	}
+	for _, c := range []byte("-_ .:$/=+~%\n") {
+		classes[c] = next
+		next++
+	}
+	for c := utf8.RuneSelf; c < len(classes); c++ {
+		classes[c] = next + uint8(c)%(1<<classBits-next)
+	}
+	return classes
+}()
+
+// byteClasses is a set of classes of bytes, as bits.
+type byteClasses uint64
+
+const anyByte byteClasses = math.MaxUint64
+
+// byteClasses returns the classes of the bytes in c.
+func (c *class) byteClasses() (set byteClasses) {
+	for b, n := range byteClassOf {
+		if c.has(byte(b)) {
+			set |= 1 << n
+		}
+	}
+	return set
+}
+
+// all returns the classes in the set.
+func (set byteClasses) all() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for ; set != 0; set &= set - 1 {
+			if !yield(uint32(bits.TrailingZeros64(uint64(set)))) {
+				return
 			}
 		}
 	}
-	for c := byte('A'); c <= 'Z'; c++ {
-		k.column[c] = k.column[lower(c)]
+}
+
+// share estimates which part of the bytes of notes is in the set. It is only used to choose
+// among grams.
+func (set byteClasses) share() (sum float64) {
+	for n := range set.all() {
+		sum += byteShares[n]
 	}
-	t := trie{{}}
+	return sum
+}
+
+// byteShares estimates how frequent each class of bytes is in notes.
+var byteShares = func() (shares [1 << classBits]float64) {
+	for n := range shares {
+		shares[n] = 0.002
+	}
+	share := 0.09
+	for _, c := range []byte("etaoinsrhldcumfpgwybvkxjqz") { // the most frequent first
+		shares[byteClassOf[c]] = share
+		share *= 0.88
+	}
+	for _, c := range []byte("02468.-:\n,") {
+		shares[byteClassOf[c]] = 0.01
+	}
+	shares[byteClassOf[' ']] = 0.16
+	return shares
+}()
+
+// commonGrams are the most frequent sequences of three letters in English.
+const commonGrams = `the and ing ion tio ent ati for her ter hat tha ere ate his con res ver all ons nce men ith ted ers pro thi wit are ess
+	not ive was ect rea com eve per int est sta cti ica ist ear ain one our iti rat nte sto out use ell und han tra rin whi pre der ort tin age
+	ine ame ide ure nal les str oun ble ill eri ous ard ree led oth ach see eed mea ost ort mat rec eco cal lan pla ass ill ose ant oll ook`
+
+// newKeywords returns a finder for words, which are lower case and not empty.
+func newKeywords(words []string) *keywords {
+	all := make([]keyword, len(words))
 	for i, w := range words {
-		t.add(k, int32(i), w)
+		all[i] = keyword{text: w, before: anyByte}
 	}
-	k.buildTable(t, t.link())
+	return newKeywordFinder(all)
+}
+
+func newKeywordFinder(words []keyword) *keywords {
+	k := &keywords{}
+	k.longer = &k.grams
+	grams := map[uint32][]gramEntry{}
+	after := map[uint32]byteClasses{}
+	for i, w := range words {
+		k.words = append(k.words, w.text)
+		for parity := range 2 {
+			offset := w.rarestGram(parity)
+			entry := gramEntry{int32(i), int32(offset)}
+			if len(w.text) == 1 {
+				list := &k.single[-offset][byteClassOf[w.text[0]]]
+				*list = append(*list, entry)
+				continue
+			}
+			for gram, follows := range w.gramsAt(offset) {
+				grams[gram] = append(grams[gram], entry)
+				after[gram] |= follows
+			}
+		}
+	}
+	for gram := range grams {
+		k.grams[gram>>6] |= 1 << (gram & 63)
+	}
+	for i, set := range k.grams {
+		k.ranks[i] = uint16(len(k.lists))
+		for low := range byteClasses(set).all() {
+			gram := uint32(i)<<6 | low
+			first := len(k.entries)
+			k.entries = append(k.entries, grams[gram]...)
+			k.lists = append(k.lists, gramList{int32(first), int32(len(k.entries)), after[gram]})
+		}
+	}
+	k.addSingle(words)
 	return k
 }
 
-// A trie has the prefixes of the words; the table is made from it. The first node is
-// the root.
-type trie []node
-
-type node struct {
-	column         uint8 // of the last byte of the prefix
-	child, sibling int32 // the first child, and the next child of the same parent; 0: none
-	suffix         int32 // the longest proper suffix that is also a prefix in the trie
-	words          []int32
-}
-
-// next returns the node that a byte leads to, or 0.
-func (t trie) next(n int32, column uint8) int32 {
-	for n = t[n].child; n != 0 && t[n].column != column; {
-		n = t[n].sibling
-	}
-	return n
-}
-
-func (t *trie) add(k *keywords, index int32, word string) {
-	n := int32(0)
-	for i := range len(word) {
-		column := k.column[word[i]]
-		next := t.next(n, column)
-		if next == 0 {
-			next = int32(len(*t))
-			*t = append(*t, node{column: column, sibling: (*t)[n].child})
-			(*t)[n].child = next
+// addSingle adds the grams of words of one byte.
+func (k *keywords) addSingle(words []keyword) {
+	for _, w := range words {
+		if len(w.text) > 1 {
+			continue
 		}
-		n = next
-	}
-	(*t)[n].words = append((*t)[n].words, index)
-}
-
-// link sets the suffixes, and gives each node the words that end there. It returns the
-// nodes level by level.
-func (t trie) link() []int32 {
-	queue := []int32{0}
-	for i := 0; i < len(queue); i++ {
-		n := queue[i]
-		for c := t[n].child; c != 0; c = t[c].sibling {
-			queue = append(queue, c)
-			if n == 0 {
-				continue
+		if k.longer == &k.grams {
+			longer := k.grams
+			k.longer = &longer
+		}
+		for parity := range 2 {
+			for gram := range w.gramsAt(w.rarestGram(parity)) {
+				k.grams[gram>>6] |= 1 << (gram & 63)
 			}
-			s := t[n].suffix
-			for s != 0 && t.next(s, t[c].column) == 0 {
-				s = t[s].suffix
-			}
-			t[c].suffix = t.next(s, t[c].column)
-			t[c].words = append(t[c].words, t[t[c].suffix].words...)
 		}
 	}
-	return queue
 }
 
-// buildTable makes the table. A missing transition is taken from the longest suffix, so
-// that the search never steps back. States in which words end come last, so that one
-// comparison recognizes them.
-func (k *keywords) buildTable(t trie, levels []int32) {
-	place := make([]uint32, len(t))
-	next := uint32(0)
-	number := func(ending bool) {
-		for _, n := range levels {
-			if (len(t[n].words) > 0) == ending {
-				place[n] = next
-				next += uint32(k.columns)
-				if ending {
-					k.words = append(k.words, t[n].words)
+// bytesAt returns the classes of the bytes that can stand at an offset from the start of w.
+func (w *keyword) bytesAt(offset int) byteClasses {
+	set := anyByte
+	switch {
+	case offset < 0:
+		return w.before
+	case offset < len(w.at):
+		set = w.at[offset]
+	}
+	if offset < len(w.text) {
+		set &= 1 << byteClassOf[w.text[offset]]
+	}
+	return set
+}
+
+// rarestGram returns the offset of the rarest gram of w among those at even (parity 0) or
+// odd (parity 1) offsets.
+func (w *keyword) rarestGram(parity int) (offset int) {
+	least := math.Inf(1)
+	for o := -parity; o < len(w.text); o += 2 {
+		share := w.bytesAt(o).share() * w.bytesAt(o+1).share() * w.bytesAt(o+2).share()
+		if o >= 0 && o+3 <= len(w.text) && strings.Contains(commonGrams, w.text[o:o+3]) {
+			share *= 20
+		}
+		if share < least {
+			least, offset = share, o
+		}
+	}
+	return offset
+}
+
+// gramsAt returns the grams that can stand at an offset of w, each with the classes of the
+// bytes that can follow it.
+func (w *keyword) gramsAt(offset int) iter.Seq2[uint32, byteClasses] {
+	var sets [4]byteClasses
+	for i := range sets {
+		if sets[i] = w.bytesAt(offset + i); offset+i >= len(w.text) && sets[i]>>byteClassOf['\n']&1 != 0 {
+			sets[i] |= 1 // the end of the text
+		}
+	}
+	return func(yield func(uint32, byteClasses) bool) {
+		for a := range sets[0].all() {
+			for b := range sets[1].all() {
+				for c := range sets[2].all() {
+					if !yield(a<<(2*classBits)|b<<classBits|c, sets[3]) {
+						return
+					}
 				}
 			}
 		}
 	}
-	number(false)
-	k.ending = next
-	number(true)
-	k.next = make([]uint32, next)
-	for _, n := range levels {
-		row := k.next[place[n]:][:k.columns]
-		if n != 0 {
-			copy(row, k.next[place[t[n].suffix]:][:k.columns])
-		}
-		for c := t[n].child; c != 0; c = t[c].sibling {
-			row[t[c].column] = place[c]
+}
+
+// find calls found for each occurrence of a word in text, nearly in order.
+func (k *keywords) find(text string, found func(word int32, start int)) {
+	n := len(text)
+	if n == 0 {
+		return
+	}
+	first := uint32(byteClassOf[text[0]])
+	i := 0
+	for ; i+2 < n; i += 2 {
+		third := uint32(byteClassOf[text[i+2]])
+		gram := first<<(2*classBits) | uint32(byteClassOf[text[i+1]])<<classBits | third
+		first = third
+		if k.grams.has(gram) {
+			k.compare(text, i, gram, found)
 		}
 	}
+	gram := first << (2 * classBits) // the last, in which the text ends
+	if i+1 < n {
+		gram |= uint32(byteClassOf[text[i+1]]) << classBits
+	}
+	if k.grams.has(gram) {
+		k.compare(text, i, gram, found)
+	}
+}
+
+// compare calls found for the words in text that have a gram, which is at i.
+func (k *keywords) compare(text string, i int, gram uint32, found func(word int32, start int)) {
+	if set := k.longer[gram>>6]; set>>(gram&63)&1 != 0 {
+		list := &k.lists[int(k.ranks[gram>>6])+bits.OnesCount64(set&(1<<(gram&63)-1))]
+		after := uint8(0)
+		if i+3 < len(text) {
+			after = byteClassOf[text[i+3]]
+		}
+		if list.after>>after&1 != 0 {
+			for _, e := range k.entries[list.first:list.end] {
+				if start := i - int(e.offset); k.hasWord(text, start, e.word) {
+					found(e.word, start)
+				}
+			}
+		}
+	}
+	if k.longer == &k.grams {
+		return
+	}
+	for place := range k.single {
+		for _, e := range k.single[place][gram>>((2-place)*classBits)%(1<<classBits)] {
+			if k.hasWord(text, i+place, e.word) {
+				found(e.word, i+place)
+			}
+		}
+	}
+}
+
+// hasWord reports whether a word is in text at start.
+func (k *keywords) hasWord(text string, start int, word int32) bool {
+	w := k.words[word]
+	if start < 0 || len(w) > len(text)-start {
+		return false
+	}
+	for i := range len(w) {
+		if c := text[start+i]; c != w[i] && lower(c) != w[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // in reports whether text contains one of the words.
 func (k *keywords) in(text string) bool {
-	state := uint32(0)
-	for i := range len(text) {
-		if state = k.next[state+uint32(k.column[text[i]])]; state >= k.ending {
-			return true
-		}
-	}
-	return false
-}
-
-// A hit is a position in a text at which words end.
-type hit struct {
-	end   int // position after the words
-	state uint32
-}
-
-// ended returns the indexes of the words that end at a hit, the longest first.
-func (k *keywords) ended(h hit) []int32 { return k.words[int(h.state-k.ending)/k.columns] }
-
-// lanes are the hits in four consecutive parts of a text.
-type lanes [4][]hit
-
-// find sets hits to the hits in text that end after from and not after to. Since each
-// state depends on the previous one, a processor would have to wait for it; so four
-// parts of the text are searched in the same loop.
-func (k *keywords) find(text string, from, to int, hits *lanes) {
-	for i := range hits {
-		hits[i] = hits[i][:0]
-	}
-	text = text[:to]
-	start := max(0, from-k.lookback)
-	size := len(text) - start
-	if size < 8*k.lookback || size < 64 {
-		hits[0] = k.walk(text, start, from, hits[0])
-		return
-	}
-	// The parts overlap by lookback bytes, after which the state is right.
-	size = (size + 3*k.lookback + 3) / 4
-	step := size - k.lookback
-	a, b, c, d := text[start:][:size], text[start+step:][:size], text[start+2*step:][:size], text[to-size:]
-	var s, t, u, v uint32
-	for i := range len(a) {
-		s = k.next[s+uint32(k.column[a[i]])]
-		t = k.next[t+uint32(k.column[b[i]])]
-		u = k.next[u+uint32(k.column[c[i]])]
-		v = k.next[v+uint32(k.column[d[i]])]
-		if s >= k.ending {
-			hits[0] = append(hits[0], hit{start + i + 1, s})
-		}
-		if t >= k.ending {
-			hits[1] = append(hits[1], hit{start + step + i + 1, t})
-		}
-		if u >= k.ending {
-			hits[2] = append(hits[2], hit{start + 2*step + i + 1, u})
-		}
-		if v >= k.ending {
-			hits[3] = append(hits[3], hit{to - size + i + 1, v})
-		}
-	}
-	// A hit in an overlap belongs to the earlier part.
-	for i, end := range []int{from, start + size, start + step + size, start + 2*step + size} {
-		hits[i] = endingAfter(hits[i], end)
-	}
-}
-
-// walk searches text from start on, and appends the hits that end after from.
-func (k *keywords) walk(text string, start, from int, hits []hit) []hit {
-	state := uint32(0)
-	for i := start; i < len(text); i++ {
-		state = k.next[state+uint32(k.column[text[i]])]
-		if state >= k.ending && i >= from {
-			hits = append(hits, hit{i + 1, state})
-		}
-	}
-	return hits
-}
-
-// endingAfter returns those of hits that end after a position.
-func endingAfter(hits []hit, place int) []hit {
-	n := 0
-	for n < len(hits) && hits[n].end <= place {
-		n++
-	}
-	return hits[:copy(hits, hits[n:])]
+	in := false
+	k.find(text, func(int32, int) { in = true })
+	return in
 }
 
 func lower(c byte) byte {

@@ -35,13 +35,13 @@ func passwordRules() []*rule {
 		{ // names such as token, with values that gitleaks does not match
 			kind: "generic-secret", keywords: []string{"key", "token", "secret", "credential"}, anchored: true, reach: 200,
 			pattern: `(?i)(?:key|token|secret|credential)s?` + afterName + closing + assignment + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10})`,
-			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, plausible: isRandom,
+			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, plausible: hasRandom,
 		},
 	}
 	for _, n := range announcingWords {
 		rules = append(rules, &rule{
 			kind: n.kind, keywords: n.words, anchored: true, reach: readReach,
-			read: announced(n.words, n.what, n.short), generic: true,
+			read: announced(n.words, n.what, n.short), generic: true, atWordStart: n.short,
 		})
 	}
 	return append(rules, commandRules()...)

@@ -66,6 +66,27 @@ func (r byteRun) in(s string) bool {
 	return false
 }
 
+// all appends to spans the longest parts of s that have only bytes of the class, if they are
+// long enough. It skips most bytes if few are of the class.
+func (r byteRun) all(spans []span, s string) []span {
+	for start, end := 0, r.min; end <= len(s); { // a run begins at start or later
+		i := end
+		for i > start && r.class.has(s[i-1]) {
+			i--
+		}
+		if i > start {
+			start, end = i, i+r.min
+			continue
+		}
+		for end < len(s) && r.class.has(s[end]) {
+			end++
+		}
+		spans = append(spans, span{start, end})
+		start, end = end, end+r.min
+	}
+	return spans
+}
+
 // A prefilter is a list of runs of which every match contains at least one. An empty
 // prefilter lets every text pass.
 type prefilter []byteRun
@@ -272,6 +293,14 @@ func rangeClass(low, high rune) (c class) {
 	}
 	return c
 }
+
+// alphanumeric is the class of ASCII letters and digits.
+var alphanumeric = func() (c class) {
+	c.add(rangeClass('a', 'z'))
+	c.add(rangeClass('A', 'Z'))
+	c.add(rangeClass('0', '9'))
+	return c
+}()
 
 func (c *class) add(d class) {
 	for i := range c {

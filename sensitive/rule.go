@@ -73,6 +73,7 @@ type patternInfo struct {
 	sequence  sequence   // what the pattern matches, if it is one; only of anchored rules
 	end       class      // the class of the bytes with which matches end
 	within    *class     // the class of all bytes of every match; nil if that would not narrow the search
+	encoded   bool       // every match is within a long run of characters of base64
 }
 
 // mayMatch is a cheap check of a window. False means that there is no match in it that
@@ -115,9 +116,11 @@ func (r *rule) prepare() {
 		if r.anchored && r.group == wholeMatch {
 			f.sequence = newSequence(parsed)
 		}
-		if all := classOf(parsed).class; !all.has(' ') && !looksAround(parsed) {
-			f.within = &all
+		all := classOf(parsed)
+		if !all.class.has(' ') && !looksAround(parsed) {
+			f.within = &all.class
 		}
+		f.encoded = all.min >= minEncoded && encodedBytes.includes(all.class)
 		return f
 	})
 }

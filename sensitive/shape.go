@@ -62,6 +62,30 @@ func isRandom(s string) bool {
 	return numbers >= 4 || numbers >= 2 && cases >= 2 || cases >= 5
 }
 
+// minRandom is the length of the shortest value that is recognized because it looks random.
+const minRandom = 10
+
+// hasRandom reports whether window may have a value that looks random.
+func hasRandom(window string) bool {
+	var few [4]span
+	for _, s := range wordRun.all(few[:0], window) {
+		if isRandom(window[s.start:s.end]) {
+			return true
+		}
+	}
+	return false
+}
+
+// wordRun is a part of a text without white space that is long enough for a random value.
+var wordRun = byteRun{func() (c class) {
+	for b := range 256 {
+		if !isSpace(byte(b)) {
+			c[b>>6] |= 1 << (b & 63)
+		}
+	}
+	return c
+}(), minRandom}
+
 // isIdentifier reports whether s is composed of words, as names in programs are
 // (NewSecretManagerClient, apps.k8s.io/v1beta1): its small letters stand together, next to
 // few digits.

@@ -2,6 +2,7 @@ package sensitive
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
@@ -69,7 +70,7 @@ func structuredRules() []*rule {
 			pattern: `[?&;]sig=([A-Za-z0-9+/]{43}=|[A-Za-z0-9%+/]{43,70}%3[Dd])`,
 		},
 		{
-			kind: "azure-ad-client-secret", keywords: []string{"q~"}, token: true,
+			kind: "azure-ad-client-secret", keywords: afterDigit("q~"), token: true,
 			pattern: `[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}`, entropy: 3,
 		},
 		{
@@ -99,7 +100,7 @@ func structuredRules() []*rule {
 			pattern: `[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`,
 		},
 		{
-			kind: "mailchimp-api-key", keywords: []string{"-us"}, token: true,
+			kind: "mailchimp-api-key", keywords: beforeDigit("-us"), token: true,
 			pattern: `[0-9a-f]{32}-us\d{1,2}`, entropy: 2.5,
 		},
 		{ // the ID of the bot, a time, and a code
@@ -151,7 +152,7 @@ func structuredRules() []*rule {
 			pattern: `(pbkdf2_sha\d+\$\d+\$[A-Za-z0-9]{8,}\$[A-Za-z0-9+/]{20,}={0,2})`,
 		},
 		{
-			kind: "telegram-bot-api-token", keywords: []string{":a"}, token: true,
+			kind: "telegram-bot-api-token", keywords: afterDigit(":a"), token: true,
 			pattern: `\d{8,10}:AA[A-Za-z0-9_-]{33}|\d{5,16}:A[A-Za-z0-9_-]{34}`,
 		},
 		{
@@ -192,7 +193,7 @@ func structuredRules() []*rule {
 			refine:  refineKubernetesSecret, plausible: isManifest, generic: true,
 		},
 		{
-			kind: "curl-auth-user", keywords: []string{"-u", "--user", "--proxy-user"}, reach: 600,
+			kind: "curl-auth-user", keywords: []string{" -u", "\t-u", "--user", "--proxy-user"}, reach: 600,
 			pattern: `\b(?:curl|http|https|wget)\b[^\n]*(?:\n[^\n]*){0,5}?[ \t](?:-u|--user|--proxy-user)[= \t]*("[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'` + "`" + `]{3,})`,
 			refine:  afterColon, plausible: isCurl,
 		},
@@ -208,7 +209,7 @@ func structuredRules() []*rule {
 			refine:  refineRandom, generic: true,
 		},
 		{
-			kind: "curl-auth-header", keywords: []string{"-h", "--header"}, reach: 300, generic: true,
+			kind: "curl-auth-header", keywords: []string{" -h", "\t-h", "--header"}, reach: 300, generic: true,
 			pattern: `(?i)[ \t](?:-H|--header)[= \t]*["']?(?:authorization|(?:x-)?[a-z-]*(?:key|token|secret))[ \t]*:[ \t]*(?:(?:basic|bearer|token|api-token|apikey|key)[ \t]+)?([A-Za-z0-9=~@.+/_-]{8,})`,
 			refine:  refineHeader,
 		},
@@ -216,9 +217,25 @@ func structuredRules() []*rule {
 			kind: "generic-api-key", generic: true, anchored: true, reach: 300, refine: refineGeneric, entropy: 3.5, token: true,
 			keywords:  []string{"access", "auth", "api", "credential", "creds", "key", "passwd", "password", "secret", "token"},
 			pattern:   `(?i:access|auth|api|credential|creds|key|passwo?r?d|secret|token)` + name + `([\w.=-][\w.=+/-]{9,149})`,
-			plausible: func(window string) bool { return isAssigned(window) && isRandom(window) },
+			plausible: func(window string) bool { return isAssigned(window) && hasRandom(window) },
 		},
 	}
+}
+
+// afterDigit returns keywords for s after each digit.
+func afterDigit(s string) (words []string) {
+	for d := range 10 {
+		words = append(words, strconv.Itoa(d)+s)
+	}
+	return words
+}
+
+// beforeDigit returns keywords for s before each digit.
+func beforeDigit(s string) (words []string) {
+	for d := range 10 {
+		words = append(words, s+strconv.Itoa(d))
+	}
+	return words
 }
 
 // name matches what stands between a word in a name and the value that is assigned to it.
