@@ -34,6 +34,9 @@ func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
 	}
 	config.Backend, config.Identify, config.Tool, config.Logger, config.Observe = d.Backend, s.gatewayCaller, tool, s.logger, s.turned
 	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
+	if d.Encrypted {
+		s.heldKeys = gateway.NewKeys(d.Backend)
+	}
 	if !s.config.Gateway.ZeroRetention {
 		config.State = gateway.NewState(d.Backend)
 	}
@@ -65,6 +68,7 @@ func (c *Config) gatewayConfig() (gateway.Config, error) {
 type GatewayCheck struct {
 	Backend   memento.Backend // for the stores of the check, which is thrown away
 	Detector  memento.Detector
+	Keys      *gateway.Keys     // that the server holds; nil if it has none
 	Workspace memento.Workspace // whose key for the upstream is used
 	Key       string            // for the upstream, if the server holds none
 	Model     string            // "" chooses one
@@ -83,7 +87,7 @@ func (c *Config) CheckGateway(ctx context.Context, g GatewayCheck) (iter.Seq[gat
 		return nil, err
 	}
 	config.Backend, config.Stores.Detector = g.Backend, g.Detector
-	key, err := upstreamKey(c.Gateway.KeyFile, g.Workspace)
+	key, err := upstreamKey(ctx, g.Keys, c.Gateway.KeyFile, g.Workspace)
 	if errors.Is(err, errNoUpstreamKey) {
 		key, err = g.Key, nil
 	}
@@ -155,7 +159,7 @@ func (s *Server) gatewayCaller(r *http.Request) (gateway.Caller, error) {
 		return caller, nil // the caller has brought a key for the upstream
 	}
 	var err error
-	caller.UpstreamKey, err = upstreamKey(c.KeyFile, who.Workspace)
+	caller.UpstreamKey, err = upstreamKey(r.Context(), s.heldKeys, c.KeyFile, who.Workspace)
 	return caller, err
 }
 
@@ -168,11 +172,24 @@ var errNoUpstreamKey error = &gateway.Error{
 // maxKeyFile is the most bytes of a file with a key.
 const maxKeyFile = 4096
 
-// upstreamKey returns the key that the server holds for a workspace. The file is read
-// for each request, so that a key can be replaced.
+// upstreamKey returns the key that the server holds for a workspace: in its backend, else
+// in a file.
 //
 // Errors: errNoUpstreamKey.
-func upstreamKey(file string, ws memento.Workspace) (string, error) {
+func upstreamKey(ctx context.Context, held *gateway.Keys, file string, ws memento.Workspace) (string, error) {
+	if held != nil {
+		if key, err := held.Get(ctx, ws); !errors.Is(err, memento.ErrNotExist) {
+			return key, err
+		}
+	}
+	return keyInFile(file, ws)
+}
+
+// keyInFile returns the key in the file, or in the file of a workspace. It is read for
+// each request, so that a key can be replaced.
+//
+// Errors: errNoUpstreamKey.
+func keyInFile(file string, ws memento.Workspace) (string, error) {
 	if file == "" {
 		return "", errNoUpstreamKey
 	}

@@ -12,6 +12,7 @@ import (
 	"memento"
 	"memento/backend/apikey"
 	"memento/claude/claudetest"
+	"memento/gateway"
 )
 
 // remembering plays a model that saves a note and then says so.
@@ -116,6 +117,16 @@ func TestGatewayPassesTheKeyOn(t *testing.T) {
 	s = memento.OpenNamed(r.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "read"}, nil)
 	if _, err := s.ID(t.Context()); err == nil {
 		t.Error("a reader made a store")
+	}
+}
+
+// The workspaces with the gateway's own data are nobody's.
+func TestReservedWorkspaces(t *testing.T) {
+	r := start(t, testConfig())
+	for _, ws := range []memento.Workspace{gateway.StateWorkspace, gateway.KeysWorkspace} {
+		if a := r.ask("GET", "/v1/memory_stores", r.addKey(ws, apikey.RoleAdmin), ""); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("a key of the workspace %s got %d %s", ws, a.StatusCode, a.text)
+		}
 	}
 }
 

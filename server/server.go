@@ -22,11 +22,14 @@ import (
 
 // Deps are the dependencies of a server besides its configuration.
 type Deps struct {
-	Backend  memento.Backend // required; the caller closes it after Run
-	Detector memento.Detector
-	Log      io.Writer        // nil: no log
-	Version  string           // of memento, for metrics and traces
-	Now      func() time.Time // nil: time.Now
+	Backend memento.Backend // required; the caller closes it after Run
+	// Encrypted is whether Backend encrypts contents: then it can hold keys for the
+	// upstream of the gateway.
+	Encrypted bool
+	Detector  memento.Detector
+	Log       io.Writer        // nil: no log
+	Version   string           // of memento, for metrics and traces
+	Now       func() time.Time // nil: time.Now
 
 	// Elapsed returns the time that has passed, by a clock that cannot be set; see
 	// maintenance.Options. Nil: this machine's.
@@ -42,6 +45,7 @@ type Server struct {
 	traces      *traces
 	api         *httpapi.API
 	gateway     *gateway.Gateway // nil if there is none
+	heldKeys    *gateway.Keys    // nil if the backend cannot hold keys for the upstream
 	models      modelLabels
 	health      *health
 	certs       *certificates // nil without TLS
@@ -161,7 +165,19 @@ func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 	if len(auths) == 0 {
 		return nil, fmt.Errorf("%w: this backend cannot store API keys, so nobody could authenticate", memento.ErrUnsupported)
 	}
-	return httpapi.FirstOf(auths...), nil
+	return unreserved{httpapi.FirstOf(auths...)}, nil
+}
+
+// unreserved is an authenticator that refuses callers of the workspaces in which the
+// gateway keeps its own data.
+type unreserved struct{ httpapi.Authenticator }
+
+func (u unreserved) Authenticate(ctx context.Context, credential string) (httpapi.Principal, error) {
+	who, err := u.Authenticator.Authenticate(ctx, credential)
+	if err == nil && (who.Workspace == gateway.StateWorkspace || who.Workspace == gateway.KeysWorkspace) {
+		return httpapi.Principal{}, httpapi.ErrUnauthenticated
+	}
+	return who, err
 }
 
 // Logger returns a logger that writes to the server's log.

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"strings"
 
+	"memento"
 	"memento/backend/storeurl"
 	"memento/gateway"
 	"memento/server"
@@ -16,15 +18,16 @@ import (
 func (a *app) gatewayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gateway",
-		Short: "Check the gateway for the Messages API",
+		Short: "Check the gateway for the Messages API, and manage its keys",
 		Long: `With --gateway, "memento serve" is also a gateway for the Messages API: applications use
 it by its base URL and get a memory, unchanged. docs/gateway.md describes it.`,
 		Example: `  memento gateway check --gateway https://api.anthropic.com --gateway-key-file key.txt
-  memento serve --gateway https://api.anthropic.com --gateway-key-file key.txt`,
+  memento serve --gateway https://api.anthropic.com --gateway-key-file key.txt
+  memento --encryption-keys encryption.json gateway keys set < key.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.gatewayCheckCommand())
+	c.AddCommand(a.gatewayCheckCommand(), a.gatewayKeysCommand())
 	return c
 }
 
@@ -40,8 +43,8 @@ and whether it has the memory tool, context editing and compaction itself. Then 
 saves a text through the gateway and reads it again in a stream, with a temporary store
 in memory. The stores of the backend are not used.
 
-It accepts the flags of "serve". Without a key that the server holds, it uses the one in
-the environment variable ANTHROPIC_API_KEY. The requests are small, but an upstream may
+It accepts the flags of "serve". It uses the key that the server holds for the workspace,
+else the one in the environment variable ANTHROPIC_API_KEY. The requests are small, but an upstream may
 charge for them.
 
 A line begins with "ok", with "missing" for what the upstream lacks without harm, or with
@@ -89,9 +92,24 @@ func (a *app) checkGateway(ctx context.Context, f *configFlags, model string) er
 		return err
 	}
 	defer b.Close()
-	steps, err := c.CheckGateway(ctx, server.GatewayCheck{
-		Backend: b, Detector: a.detector, Workspace: a.workspace(), Key: strings.TrimSpace(os.Getenv("ANTHROPIC_API_KEY")), Model: model,
+	check := server.GatewayCheck{Backend: b, Detector: a.detector, Workspace: a.workspace(), Key: strings.TrimSpace(os.Getenv("ANTHROPIC_API_KEY")), Model: model}
+	if c.Encryption.KeysFile == "" && strings.TrimSpace(os.Getenv(encryptionKeysVariable)) == "" {
+		return a.tryGateway(ctx, &c, check)
+	}
+	a.backendURL, a.encryptionFile, a.encryptNames = c.Backend, c.Encryption.KeysFile, c.Encryption.Names
+	err = a.withAccess(ctx, reading, func(held memento.Backend) error {
+		check.Keys = gateway.NewKeys(held)
+		return a.tryGateway(ctx, &c, check)
 	})
+	if errors.Is(err, memento.ErrNotExist) { // the server would make it
+		return a.tryGateway(ctx, &c, check)
+	}
+	return err
+}
+
+// tryGateway makes the check, and prints its steps.
+func (a *app) tryGateway(ctx context.Context, c *server.Config, check server.GatewayCheck) error {
+	steps, err := c.CheckGateway(ctx, check)
 	if err != nil {
 		return err
 	}

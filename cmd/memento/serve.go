@@ -66,7 +66,8 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	errs := &syncWriter{w: a.stderr} // shared by the log and by messages
 	a.stderr, a.serving = errs, true
 	return a.withAccess(ctx, creating, func(b memento.Backend) error {
-		s, err := server.New(c, server.Deps{Backend: b, Detector: a.detector, Log: errs, Version: build().Version})
+		_, encrypted := cryptstore.Of(b)
+		s, err := server.New(c, server.Deps{Backend: b, Encrypted: encrypted, Detector: a.detector, Log: errs, Version: build().Version})
 		if err != nil {
 			return a.reportConfigErrors(err)
 		}
@@ -74,7 +75,6 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 		key, err := a.firstKey(ctx, b, c.FirstKeyFile, s.Addresses().Main)
 		noKey, ok := errors.AsType[*noKeyError](err)
 		if err == nil || ok { // the server is of use without a first key
-			_, encrypted := cryptstore.Of(b)
 			err = a.printServing(s, &c, key, encrypted, noKey)
 		}
 		if err != nil {
