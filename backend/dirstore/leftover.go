@@ -93,7 +93,7 @@ func (w *work) readPastTexts(ctx context.Context, s *scan) error {
 		if links > 1 && at.info.Mode().IsRegular() {
 			w.names[inode] = append(w.names[inode], p)
 		}
-		if r := w.f.row(p); r == nil || links > 1 || r.print != printOf(at.info) || r.status.kind == ioFault {
+		if r := w.f.row(p); r == nil || links > 1 || r.print != printOf(at.info) {
 			w.pastTexts[p] = &pathHistory{}
 		}
 	}

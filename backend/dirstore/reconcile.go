@@ -194,8 +194,7 @@ func (w *work) examine(ctx context.Context, p memento.Path, s *scan, r *row) err
 		}
 		return x.hash
 	}
-	// A stale file can be one that was to be removed, also where not all files are compared.
-	if (sit.disk == file || sit.disk == linked) && !sit.same && !sit.lost && (w.heads != nil || w.f.isStale(p)) {
+	if (sit.disk == file || sit.disk == linked) && !sit.same && !sit.lost && w.heads != nil {
 		left, err := w.leftover(ctx, &x, s, hash)
 		if err != nil {
 			return err

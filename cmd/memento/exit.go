@@ -12,6 +12,7 @@ import (
 	"memento"
 	"memento/backend"
 	"memento/cmd/memento/internal/chat"
+	"memento/cmd/memento/internal/clientconfig"
 	"memento/exchange/archive"
 	"memento/exchange/foldersync"
 	"memento/exchange/importer"
@@ -115,6 +116,13 @@ func outcomes() []outcome {
 		{chat.ErrCutOff, exitLimit, "allow longer answers with --max-tokens, or ask to go on"},
 		{chat.ErrRefused, exitFailure, "ask in another way; what you wrote last was not kept"},
 		{chat.ErrBroken, exitFailure, `check the connection; "memento chat --continue" goes on with the conversation`},
+		{clientconfig.ErrBroken, exitInvalid, "nothing was changed; correct the file, or remove it"},
+		{clientconfig.ErrForm, exitInvalid, "nothing was changed; change the file by hand, with the lines that --dry-run shows for another --file"},
+		{clientconfig.ErrTooLarge, exitLimit, "nothing was changed; give another file with --file"},
+		{clientconfig.ErrName, exitInvalid, "choose another name with --name"},
+		{clientconfig.ErrOther, exitConflict, "nothing was changed; choose another name with --name, or remove that server first"},
+		{clientconfig.ErrLink, exitConflict, "nothing was changed; give the file that it leads to with --file"},
+		{clientconfig.ErrChanged, exitConflict, "nothing was changed; close the client, then try again"},
 		{context.Canceled, exitInterrupted, ""},
 		{fs.ErrNotExist, exitMissing, "check the name of the file"},
 		{fs.ErrExist, exitConflict, "choose another name; existing files are not overwritten"},

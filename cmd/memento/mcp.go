@@ -43,6 +43,7 @@ desktop assistant, starts it and gives its tools to a model. It ends with its in
 	flags.IntVar(&f.viewChars, "view-chars", 0, "maximum number of characters that one view of a file shows (default 16000)")
 	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
 	_ = c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(mcpserver.OneTool), string(mcpserver.SixTools)}, cobra.ShellCompDirectiveNoFileComp))
+	c.AddCommand(a.mcpInstallCommand(c), a.mcpUninstallCommand())
 	return c
 }
 

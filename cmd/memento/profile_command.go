@@ -135,17 +135,8 @@ func (a *app) profileSetCommand() *cobra.Command {
 				return err
 			}
 			var err error
-			if scheme, path, ok := storeurl.Local(p.Backend); ok && !filepath.IsAbs(path) {
-				if path, err = filepath.Abs(path); err != nil {
-					return err
-				}
-				_, query, asked := strings.Cut(p.Backend, "?")
-				if p.Backend = storeurl.SQLite(path); scheme == "dir" {
-					p.Backend = storeurl.Dir(path)
-				}
-				if asked {
-					p.Backend += "?" + query
-				}
+			if p.Backend, err = absoluteBackend(p.Backend); err != nil {
+				return err
 			}
 			for _, file := range []struct {
 				to   *string
@@ -170,6 +161,27 @@ func (a *app) profileSetCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// absoluteBackend returns the URL of a backend with an absolute path, for programs that
+// start in another directory.
+func absoluteBackend(url string) (string, error) {
+	scheme, path, ok := storeurl.Local(url)
+	if !ok || filepath.IsAbs(path) {
+		return url, nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	absolute := storeurl.SQLite(path)
+	if scheme == "dir" {
+		absolute = storeurl.Dir(path)
+	}
+	if _, query, asked := strings.Cut(url, "?"); asked {
+		absolute += "?" + query
+	}
+	return absolute, nil
 }
 
 func (a *app) profileUseCommand() *cobra.Command {
