@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 
 	"memento/internal/strictjson"
 
@@ -220,7 +221,9 @@ func (c *conn) write(data []byte) error {
 	defer c.outMu.Unlock()
 	if _, err := c.out.Write(append(data, '\n')); err != nil {
 		err = fmt.Errorf("write messages: %w", err)
-		c.fail(err)
+		if !errors.Is(err, io.ErrClosedPipe) && !errors.Is(err, syscall.EPIPE) { // the client has not just ended
+			c.fail(err)
+		}
 		_ = c.Close() // nobody reads the answers
 		return err
 	}

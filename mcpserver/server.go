@@ -68,8 +68,9 @@ type Memory struct {
 // A Server offers one client's memory to any number of connections. It is safe for
 // concurrent use.
 type Server struct {
-	opts Options
-	mcp  *mcp.Server
+	opts    Options
+	mcp     *mcp.Server
+	changes *changes
 
 	mu     sync.Mutex
 	opened *memory // nil until Open has succeeded
@@ -92,19 +93,24 @@ func New(opts Options) (*Server, error) {
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "memento", Title: "Memory", Version: cmp.Or(opts.Version, "dev")},
 		&mcp.ServerOptions{
-			Instructions: instructions(opts.ReadOnly),
-			Logger:       opts.Logger,
-			PageSize:     pageSize,
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the tools never change
-			SetCacheable: cacheable,
+			Instructions:       instructions(opts.ReadOnly),
+			Logger:             opts.Logger,
+			PageSize:           pageSize,
+			Capabilities:       &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the tools never change
+			SetCacheable:       cacheable,
+			SubscribeHandler:   s.subscribed,
+			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		},
 	)
+	s.changes = newChanges(s)
 	s.addTools()
+	s.addResources()
+	s.addPrompts()
 	return s, nil
 }
 
 // Close ends what runs in the background. It does not close connections.
-func (s *Server) Close() {}
+func (s *Server) Close() { s.changes.close() }
 
 // pageSize is the most entries of a page of a list.
 const pageSize = 100

@@ -137,7 +137,7 @@ func TestSixTools(t *testing.T) {
 			t.Errorf("%s: readOnlyHint is %v", tool.Name, tool.Annotations.ReadOnlyHint)
 		}
 	}
-	if got, want := strings.Join(names, " "), "memory_create memory_delete memory_insert memory_rename memory_str_replace memory_view"; got != want {
+	if got, want := strings.Join(names, " "), "memory_create memory_delete memory_insert memory_rename memory_search memory_str_replace memory_view"; got != want {
 		t.Errorf("the tools are %s; want %s", got, want)
 	}
 	if got, isError := call(t, session, "memory_create", args{"path": "/memories/a.md", "file_text": "x"}); isError {

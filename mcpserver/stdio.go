@@ -22,7 +22,7 @@ const (
 // A read from in that has begun is not interrupted when ctx ends: the goroutine for it
 // remains until the read returns.
 //
-// Errors: those of reading and writing. The end of in is none.
+// Errors: those of reading and writing. That the client has closed a stream is none.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

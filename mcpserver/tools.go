@@ -11,6 +11,18 @@ import (
 )
 
 func (s *Server) addTools() {
+	s.addCommands()
+	s.mcp.AddTool(&searchTool, s.search)
+	if s.opts.History {
+		s.mcp.AddTool(&historyTool, s.history)
+		if !s.opts.ReadOnly {
+			s.mcp.AddTool(&restoreTool, s.restore)
+		}
+	}
+}
+
+// addCommands adds the six commands in the form that is asked for.
+func (s *Server) addCommands() {
 	if s.opts.Tools == OneTool {
 		schema, description := oneSchema(s.opts.ReadOnly)
 		s.mcp.AddTool(&mcp.Tool{

@@ -1,0 +1,212 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"memento"
+	"memento/mcpserver"
+	"memento/test/memories"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// answerOf returns a tool's answer as text and as structured content.
+func answerOf(t *testing.T, session *mcp.ClientSession, tool string, arguments any, into any) string {
+	t.Helper()
+	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := r.Content[0].(*mcp.TextContent).Text
+	if r.IsError {
+		t.Fatalf("%s: %s", tool, shown)
+	}
+	encoded, err := json.Marshal(r.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(encoded, into); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) > mcpserver.MaxAnswerBytes || len(encoded) > mcpserver.MaxAnswerBytes {
+		t.Errorf("%s answered %d bytes of text and %d of JSON; at most %d are promised", tool, len(shown), len(encoded), mcpserver.MaxAnswerBytes)
+	}
+	return shown
+}
+
+type found struct {
+	Matches []struct {
+		Path      string `json:"path"`
+		Line      int    `json:"line"`
+		FirstLine int    `json:"first_line"`
+		Passage   string `json:"passage"`
+	} `json:"matches"`
+	Next string `json:"next_cursor"`
+}
+
+func TestSearch(t *testing.T) {
+	store := newStore("default")
+	memories.Put(t, store, "/diet.md", "# Diet\n\nno nuts\nlikes mango\nand tea\nand rice\n")
+	memories.Put(t, store, "/work/tea.md", "a list")
+	memories.Put(t, store, "/.hidden.md", "tea")
+	session := connect(t, newServer(t, store, mcpserver.Options{}), "2026-07-28", nil)
+	var got found
+	shown := answerOf(t, session, "memory_search", args{"query": "mango"}, &got)
+	if want := "/memories/diet.md\n     2\t\n     3\tno nuts\n     4\tlikes mango\n     5\tand tea\n     6\tand rice"; shown != want {
+		t.Errorf("the text is %q; want %q", shown, want)
+	}
+	if len(got.Matches) != 1 || got.Matches[0].Line != 4 || got.Matches[0].FirstLine != 2 || got.Matches[0].Path != "/memories/diet.md" {
+		t.Errorf("the matches are %+v", got.Matches)
+	}
+	answerOf(t, session, "memory_search", args{"query": "tea"}, &got)
+	if len(got.Matches) != 2 {
+		t.Errorf("the matches are %+v; hidden files are not shown", got.Matches)
+	}
+	got = found{}
+	answerOf(t, session, "memory_search", args{"query": "tea", "path": "/memories/work"}, &got)
+	if len(got.Matches) != 1 || got.Matches[0].Path != "/memories/work/tea.md" {
+		t.Errorf("the matches are %+v", got.Matches)
+	}
+	for _, bad := range []args{{}, {"query": " "}, {"query": "x", "limit": 0}, {"query": 5}, {"query": "x", "cursor": "-1"}, {"query": "x", "path": "/etc"}} {
+		if text, isError := call(t, session, "memory_search", bad); !isError || !strings.HasPrefix(text, "Error: ") {
+			t.Errorf("%v: answered %q", bad, text)
+		}
+	}
+}
+
+// Whatever is stored, no answer is larger than promised, and following the cursors leads
+// to everything.
+func TestBounds(t *testing.T) {
+	store := newStore("default")
+	const files = 150
+	for i := range files {
+		name := fmt.Sprintf("/%03d-%s.md", i, strings.Repeat("long name ", 20))
+		memories.Put(t, store, memento.Path(name), strings.Repeat("\"needle\" <&>\t\n", 100))
+	}
+	session := connect(t, newServer(t, store, mcpserver.Options{History: true}), "2026-07-28", nil)
+	if text, isError := call(t, session, "memory", args{"command": "view", "path": "/memories"}); isError || len(text) > mcpserver.MaxAnswerBytes {
+		t.Errorf("the listing has %d bytes", len(text))
+	} else if !strings.Contains(text, "entries are shown") {
+		t.Errorf("the listing does not say that it is not complete: …%s", text[len(text)-200:])
+	}
+	seen := map[string]bool{}
+	for cursor, pages := "", 0; ; pages++ {
+		var got found
+		shown := answerOf(t, session, "memory_search", args{"query": "needle", "limit": 50, "cursor": cursor}, &got)
+		for _, m := range got.Matches {
+			seen[m.Path] = true
+		}
+		if got.Next == "" {
+			break
+		}
+		if !strings.Contains(shown, fmt.Sprintf("cursor %q", got.Next)) || pages > files {
+			t.Fatalf("the text does not say how to go on: …%s", shown[max(len(shown)-200, 0):])
+		}
+		cursor = got.Next
+	}
+	if len(seen) != files {
+		t.Errorf("the pages of the search have %d files; want %d", len(seen), files)
+	}
+	clear(seen)
+	for cursor := ""; ; {
+		var got struct {
+			Versions []struct{ ID string }
+			Next     string `json:"next_cursor"`
+		}
+		answerOf(t, session, "memory_history", args{"limit": 100, "cursor": cursor}, &got)
+		for _, v := range got.Versions {
+			seen[v.ID] = true
+		}
+		if cursor = got.Next; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != files {
+		t.Errorf("the pages of the history have %d versions; want %d", len(seen), files)
+	}
+}
+
+func TestHistoryAndRestore(t *testing.T) {
+	store := newStore("default")
+	session := connect(t, newServer(t, store, mcpserver.Options{History: true}), "2026-07-28", nil)
+	for _, input := range []args{
+		{"command": "create", "path": "/memories/a.md", "file_text": "first"},
+		{"command": "str_replace", "path": "/memories/a.md", "old_str": "first", "new_str": "second"},
+		{"command": "delete", "path": "/memories/a.md"},
+	} {
+		if text, isError := call(t, session, "memory", input); isError {
+			t.Fatal(text)
+		}
+	}
+	var got struct {
+		Versions []struct{ ID, Operation, Path, By string }
+		Text     string
+	}
+	answerOf(t, session, "memory_history", args{"path": "/memories/a.md"}, &got)
+	if len(got.Versions) != 3 || got.Versions[0].Operation != "deleted" || got.Versions[2].Path != "/memories/a.md" || got.Versions[0].By != "session sesn_test" {
+		t.Fatalf("the versions are %+v", got.Versions)
+	}
+	oldest := got.Versions[2].ID
+	answerOf(t, session, "memory_history", args{"version": oldest}, &got)
+	if got.Text != "first" {
+		t.Errorf("the text of the version is %q", got.Text)
+	}
+	var restored struct{ Written, Removed []string }
+	for _, step := range []struct {
+		restore args
+		want    string
+	}{
+		{args{"version": oldest}, "first"},
+		{args{"path": "/memories/a.md"}, "does not exist"}, // undoes the restore
+		{args{"path": "/memories/a.md"}, "first"},
+	} {
+		answerOf(t, session, "memory_restore", step.restore, &restored)
+		if text, _ := call(t, session, "memory", args{"command": "view", "path": "/memories/a.md"}); !strings.Contains(text, step.want) {
+			t.Errorf("after restore %v it has %q; want %q", step.restore, text, step.want)
+		}
+	}
+	if text, isError := call(t, session, "memory_restore", args{"version": "memver_none"}); !isError {
+		t.Errorf("answered %q", text)
+	}
+}
+
+// With several stores, searches and the history show all of them; a read-only one cannot
+// be restored.
+func TestMounts(t *testing.T) {
+	me, team := newStore("me"), newStore("team")
+	memories.Put(t, me, "/a.md", "tea for me")
+	memories.Put(t, team, "/b.md", "tea for all")
+	s := newServer(t, nil, mcpserver.Options{History: true, Open: func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
+		return mcpserver.Memory{Mounts: []memento.Mount{{Name: "me", Store: me}, {Name: "team", Store: team, ReadOnly: true}}}, nil
+	}})
+	session := connect(t, s, "2026-07-28", nil)
+	var got found
+	answerOf(t, session, "memory_search", args{"query": "tea"}, &got)
+	if len(got.Matches) != 2 || got.Matches[0].Path != "/memories/me/a.md" || got.Matches[1].Path != "/memories/team/b.md" {
+		t.Errorf("the matches are %+v", got.Matches)
+	}
+	got = found{}
+	answerOf(t, session, "memory_search", args{"query": "tea", "path": "/memories/team"}, &got)
+	if len(got.Matches) != 1 || got.Matches[0].Path != "/memories/team/b.md" {
+		t.Errorf("the matches are %+v", got.Matches)
+	}
+	var past struct {
+		Versions []struct{ ID, Path string }
+		Next     string `json:"next_cursor"`
+	}
+	answerOf(t, session, "memory_history", args{"limit": 1}, &past)
+	first := past.Versions[0].Path
+	answerOf(t, session, "memory_history", args{"limit": 1, "cursor": past.Next}, &past)
+	if first != "/memories/me/a.md" || past.Versions[0].Path != "/memories/team/b.md" {
+		t.Errorf("the history has %s and %s", first, past.Versions[0].Path)
+	}
+	for _, a := range []args{{"path": "/memories/team/b.md"}, {"version": past.Versions[0].ID}} {
+		if text, isError := call(t, session, "memory_restore", a); !isError || !strings.Contains(text, "read-only") {
+			t.Errorf("%v: answered %q", a, text)
+		}
+	}
+}

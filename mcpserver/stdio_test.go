@@ -1,0 +1,233 @@
+package mcpserver_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"memento/mcpserver"
+	"memento/test/memories"
+)
+
+// A wire is a client that writes lines as they are.
+type wire struct {
+	t   *testing.T
+	in  *io.PipeWriter
+	out *bufio.Scanner
+	end chan error
+}
+
+func newWire(t *testing.T, s *mcpserver.Server) *wire {
+	toServer, in := io.Pipe()
+	out, fromServer := io.Pipe()
+	w := &wire{t, in, bufio.NewScanner(out), make(chan error, 1)}
+	w.out.Buffer(nil, 32<<20)
+	go func() {
+		w.end <- s.Serve(t.Context(), toServer, fromServer)
+		fromServer.Close()
+	}()
+	t.Cleanup(func() { in.Close(); out.Close() })
+	return w
+}
+
+func (w *wire) send(text string) {
+	w.t.Helper()
+	if _, err := io.WriteString(w.in, text); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A message is one of the server's.
+type message struct {
+	ID     any
+	Method string
+	Result json.RawMessage
+	Error  *struct{ Code int }
+	Params struct {
+		URI  string
+		Meta map[string]any `json:"_meta"`
+	}
+}
+
+func (w *wire) read() (m message) {
+	w.t.Helper()
+	if !w.out.Scan() {
+		w.t.Fatalf("the server has ended: %v", w.out.Err())
+	}
+	if err := json.Unmarshal(w.out.Bytes(), &m); err != nil {
+		w.t.Fatalf("%q is not a message: %v", w.out.Text(), err)
+	}
+	return m
+}
+
+// modern is the _meta of a request of 2026-07-28.
+const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"}}`
+
+// viewCall is a call that is answered whenever the server still listens.
+func viewCall(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{` + modern + `,"name":"memory","arguments":{"command":"view","path":"/memories"}}}` + "\n"
+}
+
+// Whatever is on a line, it is answered or passed over, and the next line is read.
+func TestGarbage(t *testing.T) {
+	large := strings.Repeat("x", mcpserver.MaxMessageBytes)
+	w := newWire(t, newServer(t, newStore("default"), mcpserver.Options{}))
+	for i, c := range []struct {
+		sent string
+		code int // of the answer; 0 for none
+		id   any
+	}{
+		{"hello", -32700, nil},
+		{"\x00\xff\xfe", -32700, nil},
+		{"", 0, nil},
+		{"   ", 0, nil},
+		{"{}", -32600, nil},
+		{"null", -32600, nil},
+		{`"text"`, -32600, nil},
+		{`{"jsonrpc":"1.0","id":7,"method":"ping"}`, -32600, 7.0},
+		{`{"jsonrpc":"2.0","id":8,"method":"no/such"}`, -32601, 8.0},
+		{`{"jsonrpc":"2.0","id":"nine","method":"tools/call"}`, -32602, "nine"},
+		{viewCall("1")[:50], -32700, nil},
+		{strings.TrimSuffix(viewCall("2"), "\n") + `{"a":1}`, -32700, nil}, // trailing data
+		{"[]", -32600, nil},
+		{"[" + strings.Repeat("[", 100_000), -32700, nil},
+		{strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), -32700, nil},
+		{`{"jsonrpc":"2.0","id":3,"method":"` + large + `"}`, -32600, 3.0},
+		{`{"method":"` + large + `","params":{"id":4,"x":["\"id\":5"]},"id":"six"}`, -32600, "six"},
+		{large, -32600, nil},
+		{`{"jsonrpc":"2.0","method":"notifications/unknown"}`, 0, nil},
+		{`{"jsonrpc":"2.0","id":99,"result":{}}`, 0, nil}, // to a request that was not made
+		{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`, 0, nil},
+	} {
+		w.send(c.sent + "\n")
+		if c.code != 0 {
+			m := w.read()
+			if m.Error == nil || m.ID != c.id {
+				t.Errorf("%.60q: answered %+v; want an error %d for the ID %v", c.sent, m, c.code, c.id)
+			}
+		}
+		id := fmt.Sprintf(`"after %d"`, i)
+		w.send(viewCall(id))
+		if m := w.read(); m.ID != strings.Trim(id, `"`) || m.Error != nil {
+			t.Fatalf("after %.60q a call is answered with %+v", c.sent, m)
+		}
+	}
+	w.in.Close()
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// A batch, which 2025-03-26 has, is answered message by message.
+func TestBatch(t *testing.T) {
+	w := newWire(t, newServer(t, newStore("default"), mcpserver.Options{}))
+	w.send("[" + strings.TrimSpace(viewCall("1")) + "," + strings.TrimSpace(viewCall("2")) + "]\n")
+	seen := map[any]bool{w.read().ID: true, w.read().ID: true}
+	if !seen[1.0] || !seen[2.0] {
+		t.Errorf("answered %v", seen)
+	}
+}
+
+// What was sent before the end of the input is executed and answered, also by a client that
+// closes its end at once; a half-sent message is none.
+func TestEndOfInput(t *testing.T) {
+	store := newStore("default")
+	w := newWire(t, newServer(t, store, mcpserver.Options{}))
+	const calls = 50
+	go func() {
+		for i := range calls {
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s,"name":"memory","arguments":{"command":"create","path":"/memories/%d","file_text":"x"}}}`+"\n", i, modern, i))
+		}
+		w.send(viewCall("1000")[:40])
+		w.in.Close()
+	}()
+	answers := 0
+	for w.out.Scan() {
+		answers++
+	}
+	if answers != calls+1 { // the half-sent one is answered with an error
+		t.Errorf("%d answers; want %d", answers, calls+1)
+	}
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if n := len(memories.Contents(t, store)); n != calls {
+		t.Errorf("%d memories; want %d", n, calls)
+	}
+}
+
+// A message that never ends takes a bounded amount of memory, and does not delay the end.
+func TestEndlessMessage(t *testing.T) {
+	w := newWire(t, newServer(t, newStore("default"), mcpserver.Options{}))
+	chunk := strings.Repeat("x", 1<<20)
+	for range 64 {
+		w.send(chunk)
+	}
+	w.in.Close()
+	if m := w.read(); m.Error == nil {
+		t.Errorf("answered %+v", m)
+	}
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// Each of several subscriptions of one connection is notified, under its own ID, and one that
+// is cancelled ends without the others.
+func TestSubscriptions(t *testing.T) {
+	store := newStore("default")
+	memories.Put(t, store, "/a.md", "1")
+	w := newWire(t, newServer(t, store, mcpserver.Options{Poll: time.Millisecond}))
+	listen := func(id int) {
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{%s,"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["memory:///memories/a.md"]}}}`+"\n", id, modern))
+		if m := w.read(); m.Method != "notifications/subscriptions/acknowledged" {
+			t.Fatalf("the subscription is answered with %+v", m)
+		}
+	}
+	// notified reads until each of the subscriptions has had a notification.
+	notified := func(method string, ids ...float64) {
+		t.Helper()
+		missing := map[any]bool{}
+		for _, id := range ids {
+			missing[id] = true
+		}
+		for len(missing) > 0 {
+			m := w.read()
+			id := m.Params.Meta["io.modelcontextprotocol/subscriptionId"]
+			if m.Method == method {
+				delete(missing, id)
+			}
+		}
+	}
+	listen(1)
+	listen(2)
+	edit(t, store, "/a.md", "2")
+	notified("notifications/resources/updated", 1, 2)
+	memories.Put(t, store, "/b.md", "new")
+	notified("notifications/resources/list_changed", 1, 2)
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n")
+	for m := w.read(); m.ID != 1.0; m = w.read() {
+	}
+	memories.Put(t, store, "/c.md", "new")
+	for {
+		m := w.read()
+		if id := m.Params.Meta["io.modelcontextprotocol/subscriptionId"]; id == 1.0 {
+			t.Errorf("the cancelled subscription is notified: %+v", m)
+		}
+		if m.Method == "notifications/resources/list_changed" {
+			break
+		}
+	}
+	w.in.Close()
+	go func() {
+		for w.out.Scan() {
+		}
+	}()
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
