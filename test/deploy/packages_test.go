@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,45 +204,38 @@ func mustRead(t *testing.T, file string) []byte {
 	return data
 }
 
-// Two builds in different folders are the same. What memento is built of is compiled once;
-// memento's own packages are compiled in each, and linked.
+// Two builds of one commit, in different folders, are the same byte for byte. Each compiles
+// memento's own packages itself, though the cache of the go command is one: the compiler is
+// told to use one goroutine in the first build and two in the second, which is not allowed to
+// change what it writes. What memento depends on is compiled once.
 func TestReproducible(t *testing.T) {
 	if !longtest.Enabled() {
-		t.Skip("it compiles everything anew: only in a long run")
+		t.Skip("it compiles everything with -trimpath: only in a long run")
 	}
-	goIn := func(dir, cache string, args ...string) string {
+	run := func(dir string, args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOCACHE="+cache)
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("go %s: %v\n%s", args[0], err, errs.String())
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 		}
-		return string(out)
 	}
 	// Both clones before anything is compiled, so that they are of one commit.
-	folders := []string{t.TempDir(), t.TempDir()}
+	folders := []string{t.TempDir(), filepath.Join(t.TempDir(), "a", "longer", "name")}
 	for _, dir := range folders {
-		if said, err := exec.CommandContext(t.Context(), "git", "clone", "--quiet", "../..", filepath.Join(dir, "src")).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, said)
-		}
+		run(".", "git", "clone", "--quiet", "../..", filepath.Join(dir, "src"))
 	}
-	shared := filepath.Join(t.TempDir(), "cache")
-	// Packages named internal, and those of Go itself, are compiled for the ones that import them.
-	others := slices.DeleteFunc(strings.Fields(goIn("../..", shared, "list", "-deps", "-f", "{{if .Module}}{{if not .Module.Main}}{{.ImportPath}}{{end}}{{end}}", "./cmd/memento")),
-		func(p string) bool { return slices.Contains(strings.Split(p, "/"), "internal") })
-	goIn("../..", shared, slices.Concat([]string{"build", "-trimpath"}, others)...)
-
 	var builds [][]byte
-	for _, dir := range folders {
-		cache, src, out := filepath.Join(dir, "cache"), filepath.Join(dir, "src"), filepath.Join(dir, "memento")
-		if err := os.CopyFS(cache, os.DirFS(shared)); err != nil {
-			t.Fatal(err)
+	for i, dir := range folders {
+		out, goroutines := filepath.Join(dir, "memento"), fmt.Sprintf("-gcflags=./...=-c=%d", i+1)
+		run(filepath.Join(dir, "src"), "go", "build", "-trimpath", goroutines, "-ldflags=-s -w -buildid=", "-o", out, "./cmd/memento")
+		// The program says how it was built. Nothing else may differ.
+		flag := []byte("build\t" + goroutines + "\n")
+		program := mustRead(t, out)
+		if n := bytes.Count(program, flag); n != 1 {
+			t.Fatalf("the program says %d times that it was built with %s", n, goroutines)
 		}
-		goIn(src, cache, "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", out, "./cmd/memento")
-		builds = append(builds, mustRead(t, out))
+		builds = append(builds, bytes.Replace(program, flag, []byte("build\t\n"), 1))
 	}
 	if !bytes.Equal(builds[0], builds[1]) {
 		t.Error("the builds differ")
