@@ -2,14 +2,13 @@ package dirstore
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"memento"
+	"memento/internal/filewatch"
 )
 
 // Each save in the folder becomes a version while it is watched, without any other access:
@@ -18,11 +17,7 @@ func TestWatch(t *testing.T) {
 	for name, watch := range map[string]func(*Backend, context.Context) error{
 		"events": (*Backend).Watch,
 		"none": func(b *Backend, ctx context.Context) error {
-			w := &watcher{b: b, watched: map[string]bool{}, blind: true}
-			defer w.close()
-			for w.look(ctx) == nil && w.wait(ctx) == nil {
-			}
-			return nil
+			return b.watch(ctx, filewatch.Tree{Walk: b.walkStores, Ignores: ignoresChange, Poll: time.Millisecond, NoEvents: true})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,51 +74,6 @@ func TestWatch(t *testing.T) {
 			cancel()
 			if err := <-done; err != nil {
 				t.Errorf("watch: %v", err)
-			}
-		})
-	}
-}
-
-// A program that writes a file in place, in several steps, makes one version: the watcher
-// waits until the file rests. It does not wait for ever.
-func TestWatchSettles(t *testing.T) {
-	for name, test := range map[string]struct {
-		steps int // of the writer, one in each pause of the watcher
-		want  string
-	}{
-		"complete":         {3, "begin...end"},
-		"without an end":   {1 << 20, "begin" + strings.Repeat(".", int(settleMost/settle))},
-		"nothing to write": {0, "begin"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			s.put("/a.md", "before")
-			s.do(s.b.Close())
-			var made []memento.Version
-			s.b = s.open(&Options{Adopted: func(_ memento.StoreID, versions []memento.Version) { made = append(made, versions...) }})
-			if err := s.b.refreshAll(t.Context()); err != nil { // what Open has left to do
-				t.Fatal(err)
-			}
-
-			s.write("a.md", "begin")
-			step := 0
-			w := &watcher{b: s.b, watched: map[string]bool{}, blind: true, pause: func(ctx context.Context, _ time.Duration) error {
-				if step++; step <= test.steps {
-					file, err := os.OpenFile(s.file("a.md"), os.O_APPEND|os.O_WRONLY, 0)
-					s.do(err)
-					_, err = file.WriteString(".")
-					if step == test.steps {
-						_, err = file.WriteString("end")
-					}
-					s.do(errors.Join(err, file.Close()))
-				}
-				return ctx.Err()
-			}}
-			defer w.close()
-			s.do(w.look(t.Context()))
-			s.do(s.b.Close()) // it waits until all are reported
-			if len(made) != 1 || made[0].Content != test.want {
-				t.Errorf("made %d versions, %+v; want one with %q", len(made), made, test.want)
 			}
 		})
 	}

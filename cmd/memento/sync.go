@@ -39,8 +39,10 @@ with the first note.
 If both sides have changed a note since the last sync, the changes are merged line by line.
 If they are about the same lines, the memory stays as it is, and the file's text is kept on
 both sides as a copy, as in "note (conflict 2026-11-22 laptop).md". A note that was deleted
-on one side and changed on the other is kept. With --watch, the exit code is 0 when it is
-interrupted.
+on one side and changed on the other is kept.
+
+With --watch it syncs what changes until it is interrupted, with the exit code 0: notes
+about as soon as they are saved, memories within --every.
 
 Hidden files and folders, links, and files that are not UTF-8 text, such as images, are left
 alone, and so are notes that are larger than the store allows. Secrets are masked in the
@@ -73,7 +75,7 @@ sync are kept in the data directory, readable only by you.`,
 		},
 	}
 	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "continue to sync what changes, until interrupted")
-	c.Flags().Var(&f.every, "every", "with --watch, time between two looks, such as 5s, 1m (default 2s)")
+	c.Flags().Var(&f.every, "every", "with --watch, time between two looks at the store, such as 5s, 1m (default 2s)")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
 	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "`pattern` of paths to leave alone on both sides, such as *.tmp or drafts/; can be repeated")
 	c.Flags().BoolVar(&f.force, "force", false, "also if more than half of the notes would be deleted")

@@ -48,6 +48,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/filewatch"
 	"memento/internal/notefiles"
 )
 
@@ -79,8 +80,9 @@ type Syncer struct {
 	state  *state
 
 	limits   memento.Limits
-	settling time.Duration     // settleTime, except in tests
-	step     func(name string) // called between the steps of a write; tests interrupt there
+	settling time.Duration         // settleTime, except in tests
+	step     func(name string)     // called between the steps of a write; tests interrupt there
+	watching func(*filewatch.Tree) // changes how the folder is watched; nil except in tests
 }
 
 // ErrManyDeletions says that a round would delete more than half of all synced notes on

@@ -1,8 +1,6 @@
 package foldersync
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -247,55 +245,5 @@ func TestConflictName(t *testing.T) {
 	got := conflictName(memento.Path("/"+long+".md"), now, strings.Repeat("é", 100), 1000)
 	if _, err := memento.ParsePath(string(got)); err != nil || len(got.Base()) > 255 {
 		t.Errorf("%s has %d bytes: %v", got, len(got.Base()), err)
-	}
-}
-
-// Watch notices changes on both sides, and ends with the context.
-func TestWatch(t *testing.T) {
-	p := newPair(t, newStore(t))
-	opts := p.opts
-	did := make(chan Action, 100)
-	opts.Report = func(a Action) { did <- a }
-	s, err := Open(p.dir, p.store, p.state, &opts)
-	p.do(err)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error)
-	go func() {
-		ended <- s.Watch(ctx, time.Millisecond, func(_ Result, err error) {
-			if err != nil {
-				did <- Action{Kind: Kind("failed: " + err.Error())}
-			}
-		})
-	}()
-	wait := func(want Kind) {
-		t.Helper()
-		if a := <-did; a.Kind != want {
-			t.Errorf("%s, not %s", a.Kind, want)
-		}
-	}
-	p.write("a.md", "a\n")
-	wait(Upload)
-	p.put("/a.md", "a, edited\n")
-	wait(Download)
-	p.apply(memento.Remove{Path: "/a.md"})
-	wait(DeleteInFolder)
-	p.put("/b.md", "b\n")
-	wait(Download)
-	cancel()
-	p.do(<-ended)
-	p.do(s.Close())
-	p.both(texts{"/b.md": "b\n"})
-}
-
-// The first round's error ends a watch.
-func TestWatchFails(t *testing.T) {
-	p := newPair(t, newStore(t))
-	s, err := Open(p.dir, p.store, p.state, &p.opts)
-	p.do(err)
-	defer s.Close()
-	p.do(os.RemoveAll(p.dir))
-	if err := s.Watch(t.Context(), time.Millisecond, func(Result, error) {}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
 	}
 }

@@ -39,10 +39,11 @@ var (
 
 	// leaves are the packages below internal that know nothing of memories. They import
 	// nothing of the module but each other, so root may import them.
-	leaves = []string{"internal/ids", "internal/keyedlock", "internal/lines", "internal/lookalike", "internal/lru", "internal/refcount", "internal/strictjson",
+	leaves = []string{"internal/filewatch", "internal/ids", "internal/keyedlock", "internal/lines", "internal/lookalike", "internal/lru", "internal/refcount", "internal/strictjson",
 		"internal/placeholder", "internal/privatetemp", "internal/textfield", "internal/times"}
 	// leafLibs are the modules that some leaves need.
 	leafLibs = map[string][]string{
+		"internal/filewatch":   {"github.com/fsnotify/fsnotify"},
 		"internal/lookalike":   {"golang.org/x/text"},
 		"internal/privatetemp": {"golang.org/x/sys"}, // locks, and which folders are in memory
 	}
@@ -78,7 +79,7 @@ var allowed = map[string]rules{
 	// dirstore mirrors books that sqlitestore keeps, rather than keep history once
 	// more in its own way: the one backend that stands on another. It also knows
 	// SQLite, for its record of files, and the system calls that package os lacks.
-	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "github.com/fsnotify/fsnotify", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"history", "maintenance"}},
+	"backend/dirstore": {own: append(slices.Clip(kit), "backend/sqlitestore"), libs: []string{"zombiezen.com/go/sqlite", "golang.org/x/sys", "golang.org/x/text"}, tests: []string{"history", "maintenance"}},
 	"backend/pgstore":  {own: kit, libs: []string{"github.com/jackc/pgx/v5"}},
 	"backend/s3store":  {own: kit, libs: []string{"github.com/minio/minio-go/v7"}},
 	// cryptstore encrypts whatever backend it is given, and its tests give it all.

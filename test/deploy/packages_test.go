@@ -232,10 +232,10 @@ func TestReproducible(t *testing.T) {
 		// The program says how it was built. Nothing else may differ.
 		flag := []byte("build\t" + goroutines + "\n")
 		program := mustRead(t, out)
-		if n := bytes.Count(program, flag); n != 1 {
-			t.Fatalf("the program says %d times that it was built with %s", n, goroutines)
+		if !bytes.Contains(program, flag) {
+			t.Fatalf("the program does not say that it was built with %s", goroutines)
 		}
-		builds = append(builds, bytes.Replace(program, flag, []byte("build\t\n"), 1))
+		builds = append(builds, bytes.ReplaceAll(program, flag, nil))
 	}
 	if !bytes.Equal(builds[0], builds[1]) {
 		t.Error("the builds differ")
