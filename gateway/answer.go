@@ -9,6 +9,8 @@ type answer struct {
 	blocks []block
 	stop   string // stop_reason
 	usage  []byte // as it is at the end of the round
+	// managed is context_management, nil if there is none.
+	managed []byte
 }
 
 // A block is a content block of an answer.
@@ -39,7 +41,7 @@ func parseAnswer(o object) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a := answer{stop: o.str("stop_reason"), usage: o.get("usage")}
+	a := answer{stop: o.str("stop_reason"), usage: o.get("usage"), managed: o.get("context_management")}
 	for _, raw := range list {
 		b, err := newBlock(raw)
 		if err != nil {
@@ -48,6 +50,25 @@ func parseAnswer(o object) (answer, error) {
 		a.blocks = append(a.blocks, b)
 	}
 	return a, nil
+}
+
+// cleared returns how many tokens the upstream's own context edits have removed from the
+// prompt.
+func (a answer) cleared() (tokens int64) {
+	managed, err := parseObject(a.managed)
+	if err != nil {
+		return 0
+	}
+	edits, err := elements(managed.get("applied_edits"))
+	if err != nil {
+		return 0
+	}
+	for _, raw := range edits {
+		if e, err := parseObject(raw); err == nil {
+			tokens += number(e.get("cleared_input_tokens"))
+		}
+	}
+	return tokens
 }
 
 // content returns all blocks, for the upstream.

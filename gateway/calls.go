@@ -59,8 +59,11 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 	c.calls++
 	if !done || call.ID == "" || time.Since(known.at) > keepResults {
 		result = c.tool.RunCall(ctx, call)
-		if result.Err != nil {
+		switch {
+		case result.Err != nil:
 			c.failed++
+		case result.IsError:
+			c.refused++
 		}
 		r.mu.Lock()
 		if r.kept.Len() >= keptResults {

@@ -31,9 +31,13 @@ type conversation struct {
 	rounds   int
 	usage    []byte // of the rounds so far, together
 
-	start         time.Time
-	waited        time.Duration // for the upstream
-	calls, failed int
+	sinceSummary []byte // usage of the rounds since the last summary
+
+	start                  time.Time
+	waited                 time.Duration // for the upstream
+	calls, refused, failed int
+	cleared                int64 // tokens
+	compactions            int
 }
 
 // begin returns the conversation of a request; nil if the request has no memory and is to
@@ -117,7 +121,8 @@ func (c *conversation) body() []byte {
 // there is another round. An error means that the caller is gone.
 func (c *conversation) add(a answer) (more bool, err error) {
 	c.rounds++
-	c.usage = sum(c.usage, a.usage)
+	c.usage, c.sinceSummary = sum(c.usage, a.usage), sum(c.sinceSummary, a.usage)
+	c.cleared += a.cleared()
 	if c.tool == nil {
 		return false, nil
 	}
@@ -167,11 +172,14 @@ func (c *conversation) finish(outcome string) {
 	if c.in.Context().Err() != nil {
 		outcome = "canceled"
 	}
-	if c.g.c.Observe == nil || c.tool == nil {
+	if c.g.c.Observe == nil {
 		return
 	}
+	usage, _ := parseObject(c.usage) // the zero object has no members
 	c.g.c.Observe(context.WithoutCancel(c.in.Context()), Turn{
 		Model: c.request.model, Stream: c.request.stream, Outcome: outcome, Rounds: c.rounds,
-		MemoryCalls: c.calls, FailedCalls: c.failed, Duration: time.Since(c.start), Own: c.own(),
+		MemoryCalls: c.calls, RefusedCalls: c.refused, FailedCalls: c.failed, ClearedTokens: c.cleared, Compactions: c.compactions,
+		InputTokens: number(usage.get("input_tokens")), OutputTokens: number(usage.get("output_tokens")),
+		Duration: time.Since(c.start), Own: c.own(),
 	})
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"memento"
 	"memento/claude/contextedit"
@@ -21,6 +24,34 @@ type Emulation struct {
 	ContextEditing bool
 	// Compaction makes compact_20260112 and compaction on demand.
 	Compaction bool
+}
+
+// removeBetas removes the betas of what is emulated: an upstream without these features
+// refuses names that it does not know.
+func (e Emulation) removeBetas(h http.Header) {
+	var gone []string
+	if e.Memory && e.ContextEditing {
+		gone = append(gone, "context-management-2025-06-27")
+	}
+	if e.Compaction {
+		gone = append(gone, "compact-2026-01-12", "compact-2026-09-04")
+	}
+	lines := h.Values("Anthropic-Beta")
+	if !slices.ContainsFunc(gone, func(beta string) bool { return strings.Contains(strings.Join(lines, ","), beta) }) {
+		return
+	}
+	var kept []string
+	for _, line := range lines {
+		for beta := range strings.SplitSeq(line, ",") {
+			if beta = strings.TrimSpace(beta); beta != "" && !slices.Contains(gone, beta) && !slices.Contains(kept, beta) {
+				kept = append(kept, beta)
+			}
+		}
+	}
+	h.Del("Anthropic-Beta")
+	if len(kept) > 0 {
+		h.Set("Anthropic-Beta", strings.Join(kept, ","))
+	}
 }
 
 // ordinaryTool is the declaration of the memory tool for upstreams that do not know it.
@@ -77,7 +108,7 @@ type editing struct {
 	config     contextedit.Config
 	onDemand   bool                      // the request asks for a summary alone
 	asked      bool                      // the request has context_management
-	compaction *contextedit.Compaction   // nil if the conversation was not summarized
+	iterations []contextedit.Iteration   // the summaries, and the rounds before the last of them
 	applied    []contextedit.AppliedEdit // of the last round
 }
 
@@ -136,6 +167,9 @@ func (c *conversation) edited(o object, messages []byte) []byte {
 			return messages // the upstream says what is wrong
 		}
 		raw, e.applied = result.Messages, result.Applied
+		for _, a := range result.Applied {
+			c.cleared += int64(a.ClearedInputTokens)
+		}
 	}
 	if c.g.c.Emulate.Compaction {
 		raw = contextedit.Expand(raw)

@@ -37,7 +37,8 @@ func (e *Error) body(requestID string) []byte {
 	return append(text, '}')
 }
 
-func (e *Error) write(w http.ResponseWriter) {
+// Write answers a request with the error.
+func (e *Error) Write(w http.ResponseWriter) {
 	id := "req_" + rand.Text()
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -76,7 +76,7 @@ func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error)
 		return
 	}
 	g.c.Logger.WarnContext(r.Context(), "gateway: the upstream did not answer", "error", withoutURL(err))
-	upstreamError(err).write(w)
+	upstreamError(err).Write(w)
 }
 
 // upstreamError is what the caller reads about an upstream that did not answer.
@@ -147,6 +147,7 @@ func (c *conversation) send(body []byte) (*http.Response, error) {
 		header.Set("User-Agent", "") // or Go would send its own
 	}
 	setCredentials(header, c.caller)
+	c.g.c.Emulate.removeBetas(header)
 	ctx, cancel := context.WithCancelCause(c.in.Context())
 	request := (&http.Request{
 		Method: http.MethodPost, URL: c.g.target(c.in.URL), Header: header,

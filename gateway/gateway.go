@@ -60,7 +60,8 @@ type Config struct {
 	Ping time.Duration
 	// Logger gets failures; nil means no log.
 	Logger *slog.Logger
-	// Observe, if it is set, is called after each request that had the memory tool.
+	// Observe, if it is set, is called after each request that had the memory tool or
+	// emulated context management.
 	Observe func(context.Context, Turn)
 }
 
@@ -85,16 +86,24 @@ type Mount struct {
 	ReadOnly bool
 }
 
-// A Turn is a request that had the memory tool, as it ended.
+// A Turn is a request that had the memory tool or emulated context management, as it ended.
 type Turn struct {
-	Model       string
-	Stream      bool
-	Outcome     string // "ok", "mixed", "upstream_error", "canceled" or "failed"
-	Rounds      int    // requests to the upstream
-	MemoryCalls int
-	FailedCalls int           // memory calls that the storage made fail
-	Duration    time.Duration // of the whole request
-	Own         time.Duration // of it, without waiting for the upstream and the caller
+	Model        string // as the request names it, which can be any text
+	Stream       bool
+	Outcome      string // "ok", "mixed", "upstream_error", "canceled" or "failed"
+	Rounds       int    // requests to the upstream, without those for summaries
+	MemoryCalls  int
+	RefusedCalls int // memory calls that the model has to make differently
+	FailedCalls  int // memory calls that the storage made fail
+	Compactions  int // summaries that the gateway has made
+
+	InputTokens, OutputTokens int64 // of all rounds, as the upstream counts them
+	// ClearedTokens is by how much context edits have made the prompts of the rounds
+	// smaller, by the upstream's count or the gateway's.
+	ClearedTokens int64
+
+	Duration time.Duration // of the whole request
+	Own      time.Duration // of it, without waiting for the upstream and the caller
 }
 
 // A Gateway is an [http.Handler]. See [New].
@@ -201,5 +210,5 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		g.c.Logger.ErrorContext(r.Context(), "gateway: the request failed", "error", err)
 		e = &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "internal error of the gateway"}
 	}
-	e.write(w)
+	e.Write(w)
 }

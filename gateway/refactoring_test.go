@@ -35,6 +35,13 @@ func TestRefactoring(t *testing.T) {
 		if largest > 40_000 || emulated == (cleared > 0) {
 			t.Errorf("emulated=%v: the largest prompt has %d tokens; the upstream cleared %d results", emulated, largest, cleared)
 		}
+		saved := int64(0)
+		for _, turn := range w.turns {
+			saved += turn.ClearedTokens
+		}
+		if saved < 100_000 {
+			t.Errorf("emulated=%v: %d tokens are reported as saved", emulated, saved)
+		}
 		// When the model is warned depends on who counts the tokens.
 		outcome := ""
 		for line := range strings.Lines(w.file("/refactoring_progress.xml")) {

@@ -46,6 +46,9 @@ func (c *conversation) stream(w http.ResponseWriter) {
 			s.finishWith(a)
 			return
 		}
+		if block := c.compactAgain(); block != nil {
+			s.showSummaries(block)
+		}
 		if response, err = c.next(); err != nil {
 			s.fail(err)
 			return
@@ -123,10 +126,7 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			a.usage = bytes.Clone(message.get("usage"))
 			if s.rounds == 0 {
 				s.out.write(f.raw)
-				for _, event := range s.leadEvents() {
-					s.out.write(event)
-				}
-				s.shown = len(s.lead)
+				s.showSummaries(s.lead...)
 			}
 			continue
 		case "message_delta":
@@ -136,6 +136,9 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			}
 			if usage := o.get("usage"); usage != nil {
 				a.usage = overlay(a.usage, bytes.Clone(usage))
+			}
+			if managed := o.get("context_management"); managed != nil {
+				a.managed = bytes.Clone(managed)
 			}
 			s.end = len(s.last)
 			s.last = append(s.last, bytes.Clone(f.raw))
@@ -168,6 +171,16 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			}
 		}
 		s.pass(f, o, blocks)
+	}
+}
+
+// showSummaries sends compaction blocks.
+func (s *streaming) showSummaries(blocks ...[]byte) {
+	for _, b := range blocks {
+		for _, event := range compactionEvents(s.shown, b) {
+			s.out.write(event)
+		}
+		s.shown++
 	}
 }
 

@@ -60,3 +60,12 @@ func sum(first, later []byte) []byte {
 }
 
 func isNull(value []byte) bool { return len(value) == 0 || string(value) == "null" }
+
+// number returns a whole number that is not negative; 0 for anything else.
+func number(value []byte) int64 {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}

@@ -55,6 +55,9 @@ func (c *conversation) whole(w http.ResponseWriter) {
 			return
 		}
 		if more {
+			if block := c.compactAgain(); block != nil {
+				visible = append(visible, block)
+			}
 			continue
 		}
 		message = c.merge(first, message, a, visible)

@@ -127,6 +127,7 @@ type Gateway struct {
 	ZeroRetention bool     // keep nothing of conversations
 	Emulate       []string // what the upstream cannot do: words of emulations
 	MaxRounds     int
+	MaxConcurrent int           // requests of a key at the same time; 0: no limit
 	Timeout       time.Duration // until the upstream begins to answer, and of its silence
 }
 

@@ -104,6 +104,14 @@ func (s *Server) withGateway() http.Handler {
 		return s.api
 	}
 	guarded := s.api.Guard(gatewayEndpoint, func(w http.ResponseWriter, r *http.Request, who httpapi.Principal) {
+		leave, ok := s.inProgress.enter(callerOf(who), s.config.Gateway.MaxConcurrent)
+		if !ok {
+			refused := gateway.Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Retry: true,
+				Message: fmt.Sprintf("this key has %d requests to the gateway in progress, which is the most that it may have", s.config.Gateway.MaxConcurrent)}
+			refused.Write(w)
+			return
+		}
+		defer leave()
 		s.gateway.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -113,6 +121,38 @@ func (s *Server) withGateway() http.Handler {
 		}
 		s.api.ServeHTTP(w, r)
 	})
+}
+
+// inProgress counts the requests of each key that are being answered.
+type inProgress struct {
+	mu    sync.Mutex
+	count map[string]int // by caller; those without requests are not in it
+}
+
+// callerOf identifies a principal: an ID alone may come from outside.
+func callerOf(who httpapi.Principal) string {
+	return string(who.Workspace) + "/" + string(who.Actor.Kind) + "/" + who.ID
+}
+
+// enter counts a request until leave is called, once. It refuses one that is more than
+// most, if that is not 0.
+func (p *inProgress) enter(caller string, most int) (leave func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if most > 0 && p.count[caller] >= most {
+		return nil, false
+	}
+	if p.count == nil {
+		p.count = map[string]int{}
+	}
+	p.count[caller]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.count[caller]--; p.count[caller] == 0 {
+			delete(p.count, caller)
+		}
+	}, true
 }
 
 // ownPaths are the API's.
@@ -220,25 +260,34 @@ func keyInFile(file string, ws memento.Workspace) (string, error) {
 	return "", errNoUpstreamKey
 }
 
-// turned is called for each request to the gateway that had the memory tool.
+// turned is called for each request that the gateway has answered itself.
 func (s *Server) turned(ctx context.Context, t gateway.Turn) {
 	s.maintenance.note(gateway.StateWorkspace)
-	model := s.models.label(t.Model)
+	model := s.models.label(t.Model, t.Outcome == "ok" || t.Outcome == "mixed")
 	s.metrics.turns.WithLabelValues(model, t.Outcome).Inc()
 	s.metrics.rounds.WithLabelValues(model).Add(float64(t.Rounds))
-	s.metrics.memoryCalls.WithLabelValues(model).Add(float64(t.MemoryCalls))
+	for outcome, n := range map[string]int{"ok": t.MemoryCalls - t.RefusedCalls - t.FailedCalls, "refused": t.RefusedCalls, "failed": t.FailedCalls} {
+		s.metrics.memoryCalls.WithLabelValues(model, outcome).Add(float64(n))
+	}
+	for kind, n := range map[string]int64{"input": t.InputTokens, "output": t.OutputTokens, "cleared": t.ClearedTokens} {
+		s.metrics.tokens.WithLabelValues(model, kind).Add(float64(n))
+	}
+	s.metrics.compactions.WithLabelValues(model).Add(float64(t.Compactions))
 	s.metrics.ownTime.Observe(t.Own.Seconds())
 	trace.SpanFromContext(ctx).SetAttributes(
 		attribute.String("gen_ai.operation.name", "chat"),
 		attribute.String("gen_ai.provider.name", "anthropic"),
 		attribute.String("gen_ai.request.model", model),
+		attribute.Int64("gen_ai.usage.input_tokens", t.InputTokens),
+		attribute.Int64("gen_ai.usage.output_tokens", t.OutputTokens),
 		attribute.Int("memento.gateway.rounds", t.Rounds),
 		attribute.Int("memento.gateway.memory_calls", t.MemoryCalls),
 		attribute.String("memento.gateway.outcome", t.Outcome),
 	)
 }
 
-// modelLabels bounds the labels that models make: clients choose their names.
+// modelLabels bounds the labels that models make: clients choose their names. A name is a
+// label once the upstream has answered for it, so that wrong names take no place.
 type modelLabels struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -246,15 +295,15 @@ type modelLabels struct {
 
 const maxModels = 50
 
-func (m *modelLabels) label(model string) string {
-	const longest = 64
+func (m *modelLabels) label(model string, answered bool) string {
+	const other, longest = "other", 64
 	if len(model) > longest || strings.ContainsFunc(model, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "other"
+		return other
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.known[model] && len(m.known) >= maxModels {
-		return "other"
+	if !m.known[model] && (!answered || len(m.known) >= maxModels) {
+		return other
 	}
 	if m.known == nil {
 		m.known = map[string]bool{}

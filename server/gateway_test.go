@@ -1,10 +1,13 @@
 package server
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,9 @@ func TestGatewayHoldsTheKey(t *testing.T) {
 	}
 	if metrics := r.scrape(); !strings.Contains(metrics, `memento_gateway_turns_total{model="claude-sonnet-4-5",outcome="ok"} 1`) ||
 		!strings.Contains(metrics, `memento_gateway_rounds_total{model="claude-sonnet-4-5"} 2`) ||
+		!strings.Contains(metrics, `memento_gateway_memory_calls_total{model="claude-sonnet-4-5",outcome="ok"} 1`) ||
+		!strings.Contains(metrics, `memento_gateway_memory_calls_total{model="claude-sonnet-4-5",outcome="failed"} 0`) ||
+		!regexp.MustCompile(`memento_gateway_tokens_total\{kind="input",model="claude-sonnet-4-5"\} [1-9]`).MatchString(metrics) ||
 		!strings.Contains(metrics, `route="/v1/messages",status="200"`) {
 		t.Errorf("the metrics lack the gateway's:\n%s", metrics)
 	}
@@ -117,6 +123,71 @@ func TestGatewayPassesTheKeyOn(t *testing.T) {
 	s = memento.OpenNamed(r.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "read"}, nil)
 	if _, err := s.ID(t.Context()); err == nil {
 		t.Error("a reader made a store")
+	}
+}
+
+// A key has at most as many requests in progress as is allowed; other keys are not affected.
+func TestGatewayConcurrency(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	c := gatewayConfig(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Wait") != "" {
+			arrived <- struct{}{}
+			<-release
+		}
+		io.WriteString(w, "{}")
+	}))
+	c.Gateway.MaxConcurrent = 1
+	r := start(t, c)
+	other := r.addKey(memento.DefaultWorkspace, apikey.RoleWrite)
+	ask := func(key string, headers ...string) answer {
+		return r.ask("POST", "/v1/messages", "sk-own", "{}", append(headers, "Memento-Key", key)...)
+	}
+	ended := make(chan answer)
+	go func() { ended <- ask(r.key, "Wait", "yes") }()
+	<-arrived
+	if a := ask(r.key); a.StatusCode != http.StatusTooManyRequests || !strings.Contains(a.text, `"rate_limit_error"`) || a.Header.Get("X-Should-Retry") != "true" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("the second request got %d %s", a.StatusCode, a.text)
+	}
+	if a := ask(other); a.StatusCode != http.StatusOK {
+		t.Errorf("another key got %d %s", a.StatusCode, a.text)
+	}
+	close(release)
+	if a := <-ended; a.StatusCode != http.StatusOK {
+		t.Errorf("the first request got %d %s", a.StatusCode, a.text)
+	}
+	for ask(r.key).StatusCode != http.StatusOK {
+		// The place is free a moment after the answer has arrived.
+		if t.Context().Err() != nil {
+			t.Fatal("the place of the first request is never free again")
+		}
+	}
+}
+
+// Names of models are labels once an upstream has answered for them, and not too many.
+func TestModelLabels(t *testing.T) {
+	var m modelLabels
+	for i := range 2 * maxModels {
+		if got := m.label(fmt.Sprint("wrong-", i), false); got != "other" {
+			t.Errorf("a wrong name is the label %q", got)
+		}
+	}
+	for i := range 2 * maxModels {
+		name := fmt.Sprint("model-", i)
+		want := name
+		if i >= maxModels {
+			want = "other"
+		}
+		if got := m.label(name, true); got != want {
+			t.Errorf("%s is the label %q, want %q", name, got, want)
+		}
+	}
+	if got := m.label("model-0", false); got != "model-0" {
+		t.Errorf("a known name is the label %q when its request fails", got)
+	}
+	for _, name := range []string{strings.Repeat("x", 65), "a b", "a\nb", "ä"} {
+		if got := m.label(name, true); got != "other" {
+			t.Errorf("%q is the label %q", name, got)
+		}
 	}
 }
 

@@ -40,7 +40,9 @@ type metrics struct {
 
 	turns       *prometheus.CounterVec // model, outcome
 	rounds      *prometheus.CounterVec // model
-	memoryCalls *prometheus.CounterVec // model
+	memoryCalls *prometheus.CounterVec // model, outcome
+	tokens      *prometheus.CounterVec // model, kind
+	compactions *prometheus.CounterVec // model
 	ownTime     prometheus.Histogram
 
 	maintenances    *prometheus.CounterVec // outcome
@@ -97,9 +99,11 @@ func newMetrics(version string) *metrics {
 
 	m.toolCalls = counters("tool_calls_total", "Calls of the memory tool: ok, refused with an answer for the agent, or failed for another outcome of the storage.", "command", "outcome")
 
-	m.turns = counters("gateway_turns_total", "Requests to the gateway that had the memory tool, by outcome.", "model", "outcome")
-	m.rounds = counters("gateway_rounds_total", "Requests of the gateway to the upstream for requests that had the memory tool.", "model")
-	m.memoryCalls = counters("gateway_memory_calls_total", "Calls of the memory tool in the gateway.", "model")
+	m.turns = counters("gateway_turns_total", "Requests to the gateway that had the memory tool or emulated context management, by outcome.", "model", "outcome")
+	m.rounds = counters("gateway_rounds_total", "Requests of the gateway to the upstream for these requests.", "model")
+	m.memoryCalls = counters("gateway_memory_calls_total", "Calls of the memory tool in the gateway: ok, refused with an answer for the model, or failed in the storage.", "model", "outcome")
+	m.tokens = counters("gateway_tokens_total", "Tokens of these requests: input and output as the upstream counts them, and cleared by context edits.", "model", "kind")
+	m.compactions = counters("gateway_compactions_total", "Summaries that the gateway has made of conversations.", "model")
 	m.ownTime = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "memento_gateway_own_seconds", Help: "Time of requests that had the memory tool, without waiting for the upstream.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},

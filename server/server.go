@@ -47,6 +47,7 @@ type Server struct {
 	gateway     *gateway.Gateway // nil if there is none
 	heldKeys    *gateway.Keys    // nil if the backend cannot hold keys for the upstream
 	models      modelLabels
+	inProgress  inProgress // requests to the gateway
 	health      *health
 	certs       *certificates // nil without TLS
 	hooks       *webhooks

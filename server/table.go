@@ -163,6 +163,8 @@ func Settings() []Setting {
 			"what the gateway does because the upstream cannot: `memory` declares the memory tool as an ordinary one, `context-editing` clears old tool results and thinking, `compaction` summarizes long conversations").unset("nothing").flagged("emulate"),
 		row("gateway.max_rounds", "20", whole(1), func(c *Config) *int { return &c.Gateway.MaxRounds },
 			"maximum number of requests to the upstream for one request to the gateway"),
+		row("gateway.max_concurrent", "0", whole(0), func(c *Config) *int { return &c.Gateway.MaxConcurrent },
+			"maximum number of concurrent requests to the gateway per key, streams included; 0 means no limit"),
 		row("gateway.timeout", "10m", duration(time.Second), func(c *Config) *time.Duration { return &c.Gateway.Timeout },
 			"maximum silence of the upstream"),
 
