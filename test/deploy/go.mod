@@ -8,8 +8,10 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/goreleaser/goreleaser/v2 v2.14.1
 	github.com/moby/buildkit v0.34.2
+	github.com/modelcontextprotocol/registry v1.4.1
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.316.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.1
 	k8s.io/api v0.37.2
 	memento v0.0.0
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
@@ -91,7 +93,6 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.1 // indirect
 	github.com/sergi/go-diff v1.4.0 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/sirupsen/logrus v1.10.2 // indirect
