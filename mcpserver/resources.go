@@ -40,6 +40,9 @@ func (s *Server) addResources() {
 			switch req := req.(type) {
 			case *mcp.ListResourcesRequest:
 				return s.listResources(ctx, req)
+			case *mcp.ReadResourceRequest:
+				// The SDK's templates match only URIs that are encoded as strictly as they are.
+				return s.readResource(ctx, req)
 			case *mcp.SubscriptionsListenRequest:
 				if n := req.Params.Notifications; n != nil && n.ResourcesListChanged {
 					if err := s.watch(ctx, req); err != nil {
@@ -165,7 +168,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 }
 
 func contents(uri, mime, text string) *mcp.ReadResourceResult {
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}
+	res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}
+	res.CacheScope = "private"
+	return res
 }
 
 // protocolError translates an error of a request that is no call of a tool.

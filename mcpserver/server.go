@@ -42,8 +42,7 @@ type Options struct {
 	Version string        // of the program, for clients
 	Poll    time.Duration // how often changes are looked for while a client wants to know of them; 0 means 1 s
 
-	// Logger receives errors of the storage and of the protocol, and no contents; nil
-	// means no log.
+	// Logger receives errors of the storage, and no contents; nil means no log.
 	Logger *slog.Logger
 }
 
@@ -94,7 +93,6 @@ func New(opts Options) (*Server, error) {
 		&mcp.Implementation{Name: "memento", Title: "Memory", Version: cmp.Or(opts.Version, "dev")},
 		&mcp.ServerOptions{
 			Instructions:       instructions(opts.ReadOnly),
-			Logger:             opts.Logger,
 			PageSize:           pageSize,
 			Capabilities:       &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the tools never change
 			SetCacheable:       cacheable,
@@ -115,16 +113,11 @@ func (s *Server) Close() { s.changes.close() }
 // pageSize is the most entries of a page of a list.
 const pageSize = 100
 
-// cacheable says how long a client may keep a result. What it lists of the server itself
-// stays the same; memories may change at any time, by whoever uses the store.
-func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+// cacheable says that a client may keep what describes the server itself. Memories may
+// change at any time, by whoever uses the store: see listResources and contents.
+func cacheable(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 	c.CacheScope = "private"
-	switch req.(type) {
-	case *mcp.ListResourcesRequest, *mcp.ReadResourceRequest:
-		c.TTLMs = 0
-	default:
-		c.TTLMs = int(time.Hour / time.Millisecond)
-	}
+	c.TTLMs = int(time.Hour / time.Millisecond)
 }
 
 // instructions are what a client may put into the system prompt.

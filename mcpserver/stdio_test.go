@@ -164,7 +164,7 @@ func TestEndOfInput(t *testing.T) {
 func TestEndlessMessage(t *testing.T) {
 	w := newWire(t, newServer(t, newStore("default"), mcpserver.Options{}))
 	chunk := strings.Repeat("x", 1<<20)
-	for range 64 {
+	for range 16 {
 		w.send(chunk)
 	}
 	w.in.Close()

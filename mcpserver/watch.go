@@ -17,13 +17,16 @@ import (
 const maxNoticed = 200
 
 // changes looks for changes of memories by whoever uses the stores, and tells the clients
-// that want to know. It begins with the first request for resources or a subscription.
+// that want to know. It begins with a request for the list of resources or a subscription,
+// and ends when no client is connected any more.
 type changes struct {
 	server *Server
-	ctx    context.Context
+	ctx    context.Context // ends with close
 	stop   context.CancelFunc
-	once   sync.Once
-	done   sync.WaitGroup
+
+	mu      sync.Mutex
+	running bool
+	done    sync.WaitGroup
 }
 
 func newChanges(s *Server) *changes {
@@ -35,26 +38,29 @@ func newChanges(s *Server) *changes {
 // close ends the search for changes, and waits for its end.
 func (c *changes) close() {
 	c.stop()
-	c.once.Do(func() {}) // it does not begin any more
 	c.done.Wait()
 }
 
-// wanted begins the search, unless it has begun.
+// wanted begins the search, unless it has begun. Changes after it has returned are noticed.
 func (c *changes) wanted(m *memory) {
-	c.once.Do(func() {
-		seen := make([]int64, len(m.mounts))
-		for i := range m.mounts {
-			seen[i] = -1
-			if seq, err := newest(c.ctx, m.mounts[i].store); err == nil {
-				seen[i] = seq
-			}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running || c.ctx.Err() != nil {
+		return
+	}
+	c.running = true
+	seen := make([]int64, len(m.mounts))
+	for i := range m.mounts {
+		seen[i] = -1
+		if seq, err := newest(c.ctx, m.mounts[i].store); err == nil {
+			seen[i] = seq
 		}
-		c.done.Add(1)
-		go func() {
-			defer c.done.Done()
-			c.run(m, seen)
-		}()
-	})
+	}
+	c.done.Add(1)
+	go func() {
+		defer c.done.Done()
+		c.run(m, seen)
+	}()
 }
 
 // run looks at all stores from time to time. seen has the Seq of the newest version of
@@ -68,6 +74,9 @@ func (c *changes) run(m *memory, seen []int64) {
 		case <-c.ctx.Done():
 			return
 		}
+		if c.unwanted() {
+			return
+		}
 		for i := range m.mounts {
 			seq, err := newest(c.ctx, m.mounts[i].store)
 			if err != nil || seq == seen[i] {
@@ -78,6 +87,17 @@ func (c *changes) run(m *memory, seen []int64) {
 			}
 		}
 	}
+}
+
+// unwanted ends the search if no client is connected, and reports that.
+func (c *changes) unwanted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range c.server.mcp.Sessions() {
+		return false
+	}
+	c.running = false
+	return true
 }
 
 // newest returns the Seq of the newest version of a store, 0 if there is none.

@@ -53,6 +53,9 @@ func (c *Config) Check(now time.Time) error {
 	if c.Traces.Endpoint != "" {
 		add("traces.endpoint", checkURL(c.Traces.Endpoint, "http://127.0.0.1:4318", false))
 	}
+	if c.MCP.URL != "" {
+		add("mcp.url", checkURL(c.MCP.URL, "https://memory.example.com", false))
+	}
 	if c.Gateway.URL != "" {
 		add("gateway.url", checkURL(c.Gateway.URL, "https://api.anthropic.com", false))
 	}

@@ -45,6 +45,7 @@ type Config struct {
 	OIDC        OIDC
 	Tool        Tool
 	Gateway     Gateway
+	MCP         MCP
 	Webhooks    []Webhook
 
 	origins map[string]origin // by setting key, only for settings that were given
@@ -129,6 +130,15 @@ type Gateway struct {
 	MaxRounds     int
 	MaxConcurrent int           // requests of a key at the same time; 0: no limit
 	Timeout       time.Duration // until the upstream begins to answer, and of its silence
+}
+
+// MCP configures the endpoint of the Model Context Protocol; see package mcpserver.
+type MCP struct {
+	Tools   string   // form of the commands: a mcpserver.ToolSet, or "off" for no endpoint
+	Store   string   // of requests that name none; {key} is the ID of the key
+	Mounts  []string // NAME=STORE or NAME=STORE:ro; {store} is the selected store
+	History bool     // offer the history, and to restore versions
+	URL     string   // of the server, as clients know it; "": as each request says
 }
 
 // Default returns the configuration without any setting given.

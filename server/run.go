@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context) error {
 		side = append(side, h)
 		serve(h, s.pprof, nil)
 	}
-	main := s.httpServer(s.health.around(s.traces.around(s.counted(s.withGateway()))))
+	main := s.httpServer(s.health.around(s.traces.around(s.counted(s.withMCP(s.withGateway())))))
 	serve(main, s.main, s.certs)
 
 	var fault error
@@ -98,6 +98,9 @@ func (s *Server) drain(main *http.Server) error {
 	s.logger.Info("shutting down; finishing running requests", "grace", formatDuration(s.config.Shutdown.Grace))
 	time.Sleep(s.config.Shutdown.Delay)
 	s.api.Close() // ends streams of changes, which would not end by themselves
+	if s.mcp != nil {
+		s.mcp.Close() // the same
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Shutdown.Grace)
 	defer cancel()
 	if err := main.Shutdown(ctx); err != nil {

@@ -18,6 +18,7 @@ import (
 	"memento/gateway"
 	"memento/httpapi"
 	"memento/maintenance"
+	"memento/mcpserver"
 )
 
 // Deps are the dependencies of a server besides its configuration.
@@ -44,8 +45,10 @@ type Server struct {
 	metrics     *metrics
 	traces      *traces
 	api         *httpapi.API
-	gateway     *gateway.Gateway // nil if there is none
-	heldKeys    *gateway.Keys    // nil if the backend cannot hold keys for the upstream
+	gateway     *gateway.Gateway   // nil if there is none
+	mcp         *mcpserver.Handler // nil if there is none
+	auth        httpapi.Authenticator
+	heldKeys    *gateway.Keys // nil if the backend cannot hold keys for the upstream
 	models      modelLabels
 	inProgress  inProgress // requests to the gateway
 	health      *health
@@ -99,6 +102,7 @@ func New(c Config, d Deps) (*Server, error) {
 		s.metrics.registry.MustRegister(measures{meter, s.logger})
 	}
 	auth, err := s.authenticator(d)
+	s.auth = auth
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +139,9 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, err
 	}
 	if err := s.newGateway(d, tool); err != nil {
+		return nil, err
+	}
+	if err := s.newMCP(d, tool); err != nil {
 		return nil, err
 	}
 	s.metrics.registry.MustRegister(loads{s.api}, s.inventory)

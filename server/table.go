@@ -168,6 +168,17 @@ func Settings() []Setting {
 		row("gateway.timeout", "10m", duration(time.Second), func(c *Config) *time.Duration { return &c.Gateway.Timeout },
 			"maximum silence of the upstream"),
 
+		row("mcp.tools", "one", word("one", "six", mcpOff), func(c *Config) *string { return &c.MCP.Tools },
+			"form of the memory commands for clients of the Model Context Protocol, at /mcp: `one` is the tool memory, `six` a tool for each command, `off` disables the endpoint; see docs/mcp.md"),
+		row("mcp.store", "default", anyText, func(c *Config) *string { return &c.MCP.Store },
+			"store of clients at /mcp that name none; `{key}` in it is replaced by the ID of the API key"),
+		row("mcp.mounts", "", mounts, func(c *Config) *[]string { return &c.MCP.Mounts },
+			"directories of `/memories` at /mcp, each `NAME=STORE` or `NAME=STORE:ro` for read-only; `{store}` is the selected store").unset("the selected store is `/memories`"),
+		row("mcp.history", "false", boolean, func(c *Config) *bool { return &c.MCP.History },
+			"offer clients at /mcp the history, and to restore versions"),
+		row("mcp.url", "", anyText, func(c *Config) *string { return &c.MCP.URL },
+			"URL of this server as clients know it, without a path, such as https://memory.example.com; needed for OpenID Connect behind a proxy").unset("the address that each request names"),
+
 		{Key: "webhooks", Form: "list", Meaning: "endpoints that are notified of created, archived and deleted stores; see below", Unset: "none"},
 	}
 }
