@@ -113,7 +113,9 @@ func documents(t *testing.T) map[string]string {
 var (
 	listItem  = regexp.MustCompile(`^ *(?:[-*+]|\d+\.) +`)
 	untouched = regexp.MustCompile(`^ *(?:#|\||>|<|\[[^]]*\]: |---$|===)`)
-	fence     = regexp.MustCompile("^ *(?:```|~~~)")
+	// frontMatter is the YAML at the beginning of a skill.
+	frontMatter = regexp.MustCompile(`\A---\n(?s:.*?)\n---\n`)
+	fence       = regexp.MustCompile("^ *(?:```|~~~)")
 	// At the beginning of a line these mean something else.
 	notFirst = regexp.MustCompile(`^(?:[-*+#>|=]+|\d+\.)$`)
 )
@@ -121,6 +123,9 @@ var (
 // wrapMarkdown fills the paragraphs and list items of a document to maxColumns, and
 // leaves everything else as it is.
 func wrapMarkdown(text string) string {
+	if front := frontMatter.FindString(text); front != "" {
+		return front + wrapMarkdown(strings.TrimPrefix(text, front))
+	}
 	var out strings.Builder
 	var words []string // of the paragraph so far
 	first, rest := "", ""
@@ -203,6 +208,7 @@ func TestWrapMarkdown(t *testing.T) {
 		"table":     {"| " + long + "|\n", "| " + long + "|\n"},
 		"code":      {"```\n" + long + "\nmore\n```\n", "```\n" + long + "\nmore\n```\n"},
 		"in code":   {strings.Repeat("x", 112) + " `one two`\n", strings.Repeat("x", 112) + "\n`one two`\n"},
+		"front":     {"---\na: b\nc: d\n---\none\ntwo\n", "---\na: b\nc: d\n---\none two\n"},
 		"no item":   {strings.Repeat("x", 117) + " y - z\n", strings.Repeat("x", 117) + "\ny - z\n"},
 	} {
 		if got := wrapMarkdown(tt.text); got != tt.want {

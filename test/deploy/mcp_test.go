@@ -332,7 +332,8 @@ var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 func TestPlugin(t *testing.T) {
 	type person struct{ Name, Email, URL string }
 	var market struct {
-		Name    string
+		Name, Description string
+
 		Owner   person
 		Plugins []struct{ Name, Source, Description string }
 	}
