@@ -1,5 +1,7 @@
 package sensitive
 
+import "strings"
+
 // accountRules returns the rules for what gives access to an account besides passwords, and
 // has a name rather than a format: keys in files, cookies, seeds and recovery codes.
 func accountRules() []*rule {
@@ -51,7 +53,8 @@ func refineCookie(text string, s span) span {
 
 // refineSeed accepts seeds that are not words.
 func refineSeed(text string, s span) span {
-	if countChars(text[s.start:s.end]).digits == 0 || entropy(text[s.start:s.end]) < 2.8 {
+	found := text[s.start:s.end]
+	if countChars(found).digits == 0 && (strings.ContainsAny(found, " -") || !isUnlikeWords(found)) || entropy(found) < 2.8 {
 		return span{}
 	}
 	return s

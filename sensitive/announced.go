@@ -166,6 +166,7 @@ type announcement struct {
 	short bool // the name is also a part of other words
 	found []span
 
+	rows     bool // the name is that of a column
 	assigned bool // nothing but a password can follow: an option, an element of XML
 }
 
@@ -196,6 +197,9 @@ func (a *announcement) values() []span {
 		return nil
 	}
 	a.name.end = a.i
+	if line := before(a.text, start, 80); strings.HasPrefix(strings.TrimLeft(line, " \t"), "case ") { // of a switch
+		return nil
+	}
 	if before(a.text, start, 4) == "--- " && strings.HasPrefix(a.rest(), ": ") { // output of go test
 		return nil
 	}
@@ -223,7 +227,7 @@ func (a *announcement) add(v value) {
 
 // connect reads what connects the name with its value.
 func (a *announcement) connect() connection {
-	if a.table() {
+	if a.table() || a.column() {
 		return none
 	}
 	from := a.i
@@ -487,6 +491,10 @@ func (a *announcement) withoutSign() connection {
 	if name := a.text[a.name.start:a.name.end]; strings.HasSuffix(name, "łem") || strings.HasSuffix(name, "ем") { // with a password
 		return preceded
 	}
+	if a.peek() == '\'' && strings.HasSuffix(words, "WITH") { // in SQL
+		a.assigned = true
+		return sign
+	}
 	for _, c := range introductions {
 		if n := len(words) - len(c); n >= 0 && strings.EqualFold(words[n:], c) && (c[0] < 'a' || startsWord(words, n)) {
 			return preceded
@@ -550,39 +558,39 @@ func (a *announcement) value(how connection) {
 
 // lineEnds skips line ends and the blanks before, between and after them, and returns how
 // many there are.
-func (a *announcement) lineEnds() int {
+func (r *reader) lineEnds() int {
 	n := 0
 	for {
-		a.blanks()
-		if a.peek() == '\r' {
-			a.i++
+		r.blanks()
+		if r.peek() == '\r' {
+			r.i++
 		}
-		if a.peek() != '\n' {
+		if r.peek() != '\n' {
 			return n
 		}
-		a.i++
+		r.i++
 		n++
 	}
 }
 
 // itemMark skips what begins a line in a list, a quotation or a block of code.
-func (a *announcement) itemMark() {
-	if a.take("```") {
-		for a.i < a.end && a.text[a.i] != '\n' {
-			a.i++
+func (r *reader) itemMark() {
+	if r.take("```") {
+		for r.i < r.end && r.text[r.i] != '\n' {
+			r.i++
 		}
-		a.lineEnds()
+		r.lineEnds()
 		return
 	}
-	a.take("> ")
-	if !a.takeAny([]string{"- ", "* ", "+ ", ": ", "• "}) {
-		from := a.i
-		a.skip("0123456789")
-		if a.i == from || !a.takeAny([]string{". ", ") "}) {
-			a.i = from
+	r.take("> ")
+	if !r.takeAny([]string{"- ", "* ", "+ ", ": ", "• "}) {
+		from := r.i
+		r.skip("0123456789")
+		if r.i == from || !r.takeAny([]string{". ", ") "}) {
+			r.i = from
 		}
 	}
-	a.blanks()
+	r.blanks()
 }
 
 // user skips a user name and the separator after it, and reports whether they are there.

@@ -129,7 +129,7 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 	defer e.done(s)
 	s.encoded = encodedRun.all(s.encoded[:0], text)
 	e.windows(s, text, holes)
-	found := e.encoded(text, s.encoded)
+	found := append(e.encoded(text, s.encoded), e.split(text)...)
 	if len(s.rulesWithWindows) == 0 && len(found) == 0 {
 		return nil
 	}
@@ -297,7 +297,7 @@ func (r *rule) searchAll(found []candidate, text string, windows, near []span) [
 	before := len(found)
 	for _, w := range windows {
 		// A window within the last finding of this rule cannot extend it.
-		if n := len(found); n > before && r.anchored && w.end <= found[n-1].end {
+		if n := len(found); n > before && r.anchored && r.read == nil && w.end <= found[n-1].end {
 			continue
 		}
 		if len(overlapping(near, w)) > 0 {
@@ -378,7 +378,7 @@ func (r *rule) check(found []candidate, text string, w span, start int, m []int)
 				value.end++
 			}
 		}
-		if !endsToken(text, value.end, &r.info().end) || !r.beginsAt(text, value.start) || isEncoded(text, value) {
+		if !r.endsToken(text, value.end) || !r.beginsAt(text, value.start) || isEncoded(text, value) {
 			return found
 		}
 		value = r.trimToken(text, value)

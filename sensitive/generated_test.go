@@ -103,9 +103,10 @@ func (m *measure) print(t *testing.T) {
 	}
 }
 
-// Secrets of each documented format are found in each surrounding.
+// Secrets of each documented format are found in each surrounding: of each kind at least
+// 95 % in any of them.
 func TestFindsDocumentedSecrets(t *testing.T) {
-	m := measured(gencorpus.Documented(1, race.Scaled(2, 1)), 16)
+	m := measured(gencorpus.Documented(1, race.Scaled(20, 1)), 16)
 	m.print(t)
 	if got := m.all.recall("all"); got < leastDocumented {
 		t.Errorf("recall is %.2f %%, want at least %.1f %%", 100*got, 100*leastDocumented)
@@ -116,23 +117,10 @@ func TestFindsDocumentedSecrets(t *testing.T) {
 		}
 	}
 	for pair, c := range m.pairs {
-		if c.found == 0 && c.total > 1 && !ambiguous[pair] {
-			t.Errorf("%s: nothing found", pair)
+		if c.total >= 20 && m.pairs.recall(pair) < 0.95 {
+			t.Errorf("%s: recall is %.1f %%, want at least 95 %%", pair, 100*m.pairs.recall(pair))
 		}
 	}
-}
-
-// ambiguous are surroundings whose signs also belong to the alphabet of the secret, so
-// that nobody can tell where it ends.
-var ambiguous = map[string]bool{
-	"Sentry organization token / slash": true,
-	"SHA-512 crypt hash / slash":        true,
-	"bcrypt hash / slash":               true,
-	"yescrypt hash / slash":             true,
-	"Django key / ampersand":            true,
-	"Django key / HTML entity":          true,
-	"Django key / asterisks":            true,
-	"Django key / caret":                true,
 }
 
 // Passwords, PINs and keys of networks are found after words for them.

@@ -38,6 +38,10 @@ func passwordRules() []*rule {
 			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, plausible: hasRandom,
 		},
 	}
+	rules = append(rules, &rule{ // in separated values
+		kind: "generic-secret", keywords: []string{"api_key", "apikey", "api key", "token", "secret", "access_key"}, anchored: true, reach: readReach,
+		read: columnSecrets, generic: true,
+	})
 	for _, n := range announcingWords {
 		rules = append(rules, &rule{
 			kind: n.kind, keywords: n.words, anchored: true, reach: readReach,
@@ -186,7 +190,7 @@ var technical = lazily(`(?i)^(?:` + strings.Join([]string{
 	`(?:ha)?sha-?\d+|md5|hmac.*|argon2(?:id?|d)?|b?s?crypt.*|pbkdf2.*|base64.*|utf-?\d+|ntlm.*|aes-?\d+.*|rsa-?\d+.*|x509`,
 	`oauth2?.*|1password.*|auth0|k8s|i18n|o365|m365|log4j|win\d+|ipv\d`,
 	`\d+(?:st|nd|rd|th|px|ms|s|m|h|d|min|am|pm|kb|mb|x|chars?|characters|days?|weeks?|months?|years?|bits?|bytes?|hours?)`,
-	`q[1-4]|\d+-\w+|v\d+(?:[.-]\w+)*|[\d.,:/+-]+|[a-z]+-\d{1,6}`,
+	`q[1-4]|0x[0-9a-f]{1,16}|\d+-\w+|v\d+(?:[.-]\w+)*|[\d.,:/+-]+|[a-z]+-\d{1,6}`,
 }, "|") + `)$`)
 
 // nameAndNumber matches what is technical in prose, as in AES-256, but can be a password
@@ -202,6 +206,7 @@ var codePattern = lazily(strings.Join([]string{
 	`\w\(|\[\]|\[["'\w]|=>|^&|^\*\w`,
 	`^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w`, // a.b.c
 	`\(\?|\.\*|\\[dwsbS]`,                           // regular expressions
+	`\\x[0-9a-fA-F]{2}|^\d*\*[A-Z]+$`,               // bytes in a program, repetition in a grammar
 }, "|"))
 
 // isCode reports whether s is an expression, a path or an address.
@@ -342,7 +347,7 @@ func (v value) isLetterPassword(a *announcement, found string) bool {
 	if c := countChars(found); c.other > 0 {
 		return false
 	}
-	if isUnlikeWords(found) {
+	if isUnlikeWords(found) || variable && caseChanges(found) >= 5 {
 		return v.quoted || (v.alone || variable) && v.how >= sign
 	}
 	return v.quoted && v.code && v.alone && a.isLineName() && (strings.ToLower(found) == found || a.text[v.end] != '"')
@@ -363,10 +368,9 @@ var notPasswords = strings.Fields(`pass kenn wort secret token user name login a
 // isUnlikeWords reports whether letters are hardly those of words: many changes of case,
 // or long parts without a vowel.
 func isUnlikeWords(s string) bool {
-	changes, run, longest, vowels := 0, 0, 0, 0
+	run, longest, vowels := 0, 0, 0
 	for i := range len(s) {
 		if i > 0 && (s[i] < 'a') != (s[i-1] < 'a') {
-			changes++
 			if i > 1 && i < len(s)-1 && s[i] < 'a' && s[i-2] < 'a' && s[i+1] >= 'a' {
 				return true // a single small letter, as in AqPo
 			}
@@ -379,7 +383,19 @@ func isUnlikeWords(s string) bool {
 		run++
 		longest = max(longest, run)
 	}
+	changes := caseChanges(s)
 	return longest >= 5 || changes >= 3 && longest >= 4 || changes >= 4 && longest >= 3 || vowels*5 < len(s)
+}
+
+// caseChanges returns how often capital and small letters take turns in s.
+func caseChanges(s string) int {
+	n := 0
+	for i := 1; i < len(s); i++ {
+		if (s[i] < 'a') != (s[i-1] < 'a') {
+			n++
+		}
+	}
+	return n
 }
 
 // isPassphrase reports whether s is four to eight words of letters that are not a

@@ -35,12 +35,12 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 	if again {
 		near = linesAround(text, holes)
 	}
-	found := e.encoded(text, encodedRun.all(nil, text))
+	found := append(e.encoded(text, encodedRun.all(nil, text)), e.split(text)...)
 	for _, r := range e.rules {
 		windows := r.widen(text, r.plainWindows(text, holes))
 		before := len(found)
 		for _, w := range windows {
-			if n := len(found); n > before && r.anchored && w.end <= found[n-1].end || len(overlapping(near, w)) == 0 {
+			if n := len(found); n > before && r.anchored && r.read == nil && w.end <= found[n-1].end || len(overlapping(near, w)) == 0 {
 				continue
 			}
 			part := text[w.start:w.end]

@@ -72,7 +72,9 @@ type patternInfo struct {
 	prefixes  *prefixSet // possible starts of a match; of an anchored rule, at the start of a window
 	sequence  sequence   // what the pattern matches, if it is one; only of anchored rules
 	end       class      // the class of the bytes with which matches end
+	endsFixed bool       // matches end with a part of a fixed length
 	within    *class     // the class of all bytes of every match; nil if that would not narrow the search
+	fixed     bool       // all matches have the same length
 	encoded   bool       // every match is within a long run of characters of base64
 }
 
@@ -112,7 +114,7 @@ func (r *rule) prepare() {
 		most := longest(parsed)
 		f.reach, f.unbounded = cmp.Or(r.reach, min(most, defaultReach)), r.openEnded || most == math.MaxInt32
 		f.prefilter, f.prefixes = newPrefilter(parsed, r.keywords), newPrefixSet(parsed)
-		f.end = endAlphabet(parsed)
+		f.end, f.endsFixed = endAlphabet(parsed), endsFixed(parsed)
 		if r.anchored && r.group == wholeMatch {
 			f.sequence = newSequence(parsed)
 		}
@@ -120,6 +122,7 @@ func (r *rule) prepare() {
 		if !all.class.has(' ') && !looksAround(parsed) {
 			f.within = &all.class
 		}
+		f.fixed = all.min == most
 		f.encoded = all.min >= minEncoded && encodedBytes.includes(all.class)
 		return f
 	})

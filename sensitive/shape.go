@@ -36,7 +36,7 @@ var placeholderWords = sync.OnceValue(func() *keywords {
 		"example", "placeholder", "changeme", "change-me", "change_me", "changeit", "replaceme", "replace-me", "replace_me", "replace-with", "replace_with",
 		"your-", "your_", "yourpass", "yourkey", "yourtoken", "yoursecret", "yourapi", "my-secret", "my_secret", "mysecret",
 		"redacted", "dummy", "insert-", "insert_", "xxxxx", "****", "••", "…", "...", "<", "${", "$(", "{{", "}}", "_here", "-here", "not-a-real", "notreal",
-		"goes-here", "foobar", "lorem", "0000000", "1234567", "abcdefg", "deadbeef",
+		"goes-here", "foobar", "lorem", "0000000", "1234567", "01020304", "abcdefg", "deadbeef",
 	})
 })
 
@@ -117,6 +117,12 @@ func isIdentifier(s string) bool {
 	return letters >= runs*3 && digits*3 < len(s)
 }
 
+// isMember reports whether s is an exported method or field of a variable in a program, such
+// as m.SetMapInt32Float.
+func isMember(s string) bool { return memberPattern().MatchString(s) }
+
+var memberPattern = lazily(`^[a-z]\w{0,11}\.[A-Z][a-z]+(?:[A-Z][a-z]+\d{0,3})+$`)
+
 // characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for
 // capital ones, 0 for others.
 var characterKinds = func() (kinds [256]uint8) {
@@ -164,7 +170,8 @@ var knownID = lazily(`^(?:` + strings.Join([]string{
 	`(?:evt|cus|pi|pm|sub|prod|price|acct|org|proj|user|usr|trace|span|job|task|build|img|ami|vpc|subnet|sg|arn)[_-][0-9A-Za-z]+`,
 	`(?:sha(?:1|256|384|512)|md5)[-:=_].*`,
 	`v?\d+(?:\.\d+)+.*`, // versions
-	`(?:[a-z]{2,}|k8s)(?:[./](?:[a-z]+|k8s|v\d+(?:(?:alpha|beta)\d+)?))+`, // packages, versions of APIs
+	`(?:[a-z]{2,}|k8s)(?:[./](?:[a-z]+|k8s|v\d+(?:(?:alpha|beta)\d+)?))+`, // packages
+	`[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)*/v\d+(?:(?:alpha|beta)\d+)?`,    // versions of APIs
 	`(?:19|20)\d\d-[01]\d-[0-3]\d.*`,                                      // dates
 }, "|") + `)$`)
 

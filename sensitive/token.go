@@ -2,6 +2,7 @@ package sensitive
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -49,15 +50,33 @@ func (r *rule) beginsAt(text string, i int) bool {
 	return f.reach < long || i < 2 || !f.end.has(text[i-1]) || strings.IndexByte("_-", text[i-1]) < 0 || !isAlphanumeric(text[i-2])
 }
 
-// endsToken reports whether a token that an expression has matched up to end is whole.
-// alphabet is that of its end.
-func endsToken(text string, end int, alphabet *class) bool {
+// endsToken reports whether a token of the rule that an expression has matched up to end is
+// whole.
+func (r *rule) endsToken(text string, end int) bool {
 	const most = 4 // signs of Markdown, or a dash
-	i := end
-	for i < len(text) && i-end < most && alphabet.has(text[i]) && !isAlphanumeric(text[i]) {
+	f, i := r.info(), end
+	if f.endsFixed && end < len(text) && !isAlphanumeric(text[end]) && strings.IndexByte("-_", text[end]) < 0 {
+		return true
+	}
+	for i < len(text) && i-end < most && f.end.has(text[i]) && !isAlphanumeric(text[i]) {
 		i++
 	}
-	return i == len(text) || !isAlphanumeric(text[i]) && (i-end == most || !alphabet.has(text[i]))
+	return i == len(text) || !isAlphanumeric(text[i]) && (i-end == most || !f.end.has(text[i]))
+}
+
+// endsFixed reports whether all matches of re end with a long part of a fixed length, so
+// that there is no doubt where they end.
+func endsFixed(re *syntax.Regexp) bool {
+	const long = 20
+	switch re.Op {
+	case syntax.OpConcat:
+		return endsFixed(re.Sub[len(re.Sub)-1])
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !endsFixed(sub) })
+	case syntax.OpCapture:
+		return endsFixed(re.Sub[0])
+	}
+	return re.Op == syntax.OpRepeat && re.Min == re.Max && re.Min >= long
 }
 
 // trimToken removes the punctuation of a sentence from the end of a token, unless the token

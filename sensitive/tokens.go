@@ -262,12 +262,20 @@ var secretKind = lazily(`(?i)\bkind:[ \t]*["']?secret\b`)
 func refineKubernetesSecret(text string, s span) span {
 	const around = 1000
 	from := max(0, s.start-around)
-	data := strings.LastIndex(text[from:s.start], "data:")
-	if data < 0 || !secretKind().MatchString(text[from:min(len(text), s.end+around)]) {
+	const next = "\n---" // begins the next manifest of a file
+	if i := strings.LastIndex(text[from:s.start], next); i >= 0 {
+		from += i + len(next)
+	}
+	to := min(len(text), s.end+around)
+	if i := strings.Index(text[s.end:to], next); i >= 0 {
+		to = s.end + i
+	}
+	data := max(strings.LastIndex(text[from:s.start], "\ndata:"), strings.LastIndex(text[from:s.start], "\nstringData:")) + 1
+	if data == 0 || !secretKind().MatchString(text[from:to]) {
 		return span{}
 	}
 	for line := range strings.Lines(text[from+data : s.start]) {
-		if !isSpace(line[0]) && !strings.HasPrefix(line, "data:") {
+		if !isSpace(line[0]) && !strings.HasPrefix(line, "data:") && !strings.HasPrefix(line, "stringData:") {
 			return span{} // the next field of the manifest
 		}
 	}
@@ -308,7 +316,7 @@ func refineAuthorization(text string, s span) span {
 	s.start = s.end - len(credentials)
 	if strings.EqualFold(scheme, "basic") {
 		decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(credentials, "="))
-		if err != nil || !strings.Contains(string(decoded), ":") {
+		if i := strings.IndexByte(string(decoded), ':'); err != nil || i < 0 || i == len(decoded)-1 { // or no password
 			return span{}
 		}
 		return s
@@ -337,7 +345,7 @@ func refineMixed(text string, s span) span {
 var genericName = lazily(`(?i)(?:api|app|application|secret|access|auth|client|sign(?:ing)?|crypt(?:ion)?|private|master|hmac|session|cookie|admin|root|service|webhook|aes|jwt|account|license|licence|deploy|shared|bot|device|storage|feed)[ _.-]?(?:key|token|secret)|secret|passw|credential`)
 
 // otherToken matches names of tokens that are no secrets.
-var otherToken = lazily(`(?i)(?:next|page|paging|continuation|sync|cursor|resume|csrf|xsrf|delimiter|special)[ _.-]?token`)
+var otherToken = lazily(`(?i)(?:next|page|paging|continuation|sync|cursor|resume|csrf|xsrf|delimiter|special|client[ _-]?request|idempotency)[ _.-]?token`)
 
 // tokenName matches a name that is only "token".
 var tokenName = lazily(`(?i)\btoken["'` + "`" + `]?[ \t]{0,3}[:=]`)
@@ -354,19 +362,42 @@ func refineNamedHash(text string, s span) span {
 }
 
 // publicName matches names whose value is public.
-var publicName = lazily(`(?i)public|key[_-]?id|cache|badge|\.svg|\bh1:|fingerprint|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
+var publicName = lazily(`(?i)public|\barn:[\w:-]*$|key[_-]?id|cache|badge|\.svg|\bh1:|fingerprint|websocket-key|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
 
 // refineGeneric accepts what is assigned to names such as "key", except values
 // that are known to be public.
 func refineGeneric(text string, s span) span {
 	found := text[s.start:s.end]
+	assigned := found[strings.LastIndexByte(strings.TrimRight(found, "="), '=')+1:] // json=sessionTicketKeys
 	switch {
-	case isKnownID(found) || !isRandom(found) || isIdentifier(found):
+	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || isIdentifier(assigned) || isMember(found):
 		return span{}
-	case publicName().MatchString(before(text, s.start, 50)):
+	case isPublicKey(found), isArgument(text, s), publicName().MatchString(before(text, s.start, 70)), otherToken().MatchString(before(text, s.start, 40)):
 		return span{}
 	}
 	return refineNamedHash(text, s)
+}
+
+// isPublicKey reports whether s is base64 of a public key or a certificate in DER, which
+// both begin with a sequence in a sequence (RFC 5280), or base64 of words.
+func isPublicKey(s string) bool {
+	s = strings.TrimRight(s, "=")
+	decoded, err := base64.RawStdEncoding.DecodeString(s)
+	if err != nil || len(decoded) < 16 {
+		return false
+	}
+	const sequence = 0x30
+	inner := 2 // of the header of the outer sequence
+	if decoded[1] > 0x80 {
+		inner += int(decoded[1] & 3)
+	}
+	return decoded[0] == sequence && decoded[inner] == sequence || isPrintable(string(decoded)) && isWords(strings.Join(strings.Fields(string(decoded)), "-"))
+}
+
+// isArgument reports whether s is a variable among the arguments of a call.
+func isArgument(text string, s span) bool {
+	prefix := strings.TrimRight(before(text, s.start, 10), " ")
+	return strings.HasSuffix(prefix, ",") && s.end < len(text) && strings.IndexByte("),", text[s.end]) >= 0 && countChars(text[s.start:s.end]).digits < 3
 }
 
 // before returns up to n bytes before i, on the same line.

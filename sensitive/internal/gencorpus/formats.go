@@ -102,6 +102,8 @@ var formats = []format{
 	{"GitLab OAuth secret", "gloas-{hex:64}", nil},
 	{"Bitbucket app password", "ATBB{b62:24}{HEX:8}", nil},
 	{"Atlassian API token", "ATATT3xFfGF0{w:171}={HEX:8}", nil},
+	{"Docker swarm unlock key", "SWMKEY-1-{b64:43}", nil},
+	{"Docker swarm join token", "SWMTKN-1-{l:50}-{l:25}", nil},
 	{"npm token", "", func(m maker) string { return m.withCRC32("npm_", 30) }},
 	{"PyPI token", "pypi-AgEIcHlwaS5vcmc{w:130-160}", nil},
 	{"RubyGems key", "rubygems_{hex:48}", nil},

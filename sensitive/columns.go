@@ -1,0 +1,151 @@
+package sensitive
+
+import "strings"
+
+// In comma- or tab-separated values, the name of a column announces the values below it.
+
+const (
+	maxHeader      = 1 << 10  // bytes of the line with the names
+	maxColumn      = 16 << 10 // bytes of the rows that are read
+	maxCell        = 40       // bytes of a name
+	cellSeparators = ",;\t"
+)
+
+// column adds the values of the column whose name is the announcement. It reports whether
+// the name is that of a column with rows below it.
+func (a *announcement) column() bool {
+	for _, cell := range columnBelow(a.text, span{a.name.start, a.i}) {
+		r := &reader{a.text, cell.start, cell.end}
+		in := announcement{reader: r, what: a.what, name: a.name}
+		v := in.token(own, false)
+		v.alone = strings.Trim(a.text[v.end:cell.end], " \"'\r") == ""
+		if s := in.judge(v); s.start < s.end {
+			a.found = append(a.found, s)
+		}
+		a.rows = true
+	}
+	return a.rows
+}
+
+// columnBelow returns the cells below a name in a header of separated values, or nil if
+// there is no such header.
+func columnBelow(text string, name span) (cells []span) {
+	if name.end == len(text) || strings.IndexByte(cellSeparators+"\"'\r\n", text[name.end]) < 0 {
+		return nil
+	}
+
+	line := before(text, name.start, maxHeader)
+	start := name.start - len(line)
+	if start > 0 && text[start-1] != '\n' {
+		return nil
+	}
+	end := strings.IndexByte(text[name.end:min(len(text), name.end+maxHeader)], '\n')
+	if end < 0 {
+		return nil
+	}
+	end += name.end
+	after := strings.TrimLeft(text[name.end:end], "\"'")
+	left := strings.LastIndexAny(line, cellSeparators)
+	var separator byte
+	switch {
+	case after != "" && strings.IndexByte(cellSeparators, after[0]) >= 0:
+		separator = after[0]
+	case strings.Trim(after, "\r") == "" && left >= 0:
+		separator = line[left]
+	default:
+		return nil
+	}
+	header := cellsOf(text, span{start, end}, separator)
+	if start > 0 && isRow(text, start-1, separator, len(header)) {
+		return nil // the name is in a row
+	}
+	column := -1
+	for i, cell := range header {
+		if cell.start <= name.start && name.end <= cell.end {
+			column = i
+		}
+		if !isColumnName(text[cell.start:cell.end], separator) {
+			return nil
+		}
+	}
+	if len(header) < 2 || column < 0 {
+		return nil
+	}
+	for from := end + 1; from < min(len(text), end+maxColumn); {
+		to := len(text)
+		if i := strings.IndexByte(text[from:], '\n'); i >= 0 {
+			to = from + i
+		}
+		row := cellsOf(text, span{from, to}, separator)
+		if len(row) != len(header) {
+			break
+		}
+		cells = append(cells, row[column])
+		from = to + 1
+	}
+	return cells
+}
+
+// isRow reports whether the line that ends at end has a number of cells.
+func isRow(text string, end int, separator byte, cells int) bool {
+	start := max(0, end-maxHeader)
+	start += strings.LastIndexByte(text[start:end], '\n') + 1
+	return len(cellsOf(text, span{start, end}, separator)) == cells
+}
+
+// isColumnName reports whether s, in a header, can be the name of a column: a few words.
+func isColumnName(s string, separator byte) bool {
+	s = strings.Trim(s, "\"'\r")
+	return s != "" && len(s) <= maxCell && (s[0] != ' ' || separator == '\t') && strings.Count(s, " ") < 4 && !strings.ContainsAny(s, "=:(){}<>|`$!?")
+}
+
+// cellsOf returns the cells of a line, some of which may be in quotation marks. They are at
+// most 64; a longer line has none.
+func cellsOf(text string, line span, separator byte) (cells []span) {
+	const most = 64
+	if line.end-line.start > maxHeader*4 {
+		return nil
+	}
+	start, quoted := line.start, false
+	for i := line.start; i < line.end; i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == separator && !quoted:
+			if cells = append(cells, span{start, i}); len(cells) == most {
+				return nil
+			}
+			start = i + 1
+		}
+	}
+	return append(cells, span{start, line.end})
+}
+
+// columnSecrets returns the values that look random in the column that is named at w.start.
+func columnSecrets(text string, w span) (found []span) {
+	end := w.start
+	for end < w.end && isNameByte(text[end]) {
+		end++
+	}
+	for _, s := range columnBelow(text, span{w.start, end}) {
+		cell := strings.Trim(text[s.start:s.end], " \"'\r")
+		if cell == "" {
+			continue
+		}
+		s.start += strings.Index(text[s.start:s.end], cell)
+		s = refineSecretCell(text, span{s.start, s.start + len(cell)})
+		if s.start < s.end {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// refineSecretCell accepts values that look random, and not like a hash or a name.
+func refineSecretCell(text string, s span) span {
+	found := text[s.start:s.end]
+	if len(found) < minRandom || strings.ContainsAny(found, " \t") || isKnownID(found) || !isRandom(found) || isIdentifier(found) || isHash(found) || isCode(found) {
+		return span{}
+	}
+	return s
+}
