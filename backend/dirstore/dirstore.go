@@ -25,26 +25,9 @@
 //
 // # Durability
 //
-// An Apply does the following, holding the store's lock:
-//
-//  1. it examines the files that the changes are about, and makes versions from
-//     changes by hand;
-//  2. it sets a dirty mark, which other processes see if this one dies;
-//  3. it commits the changes to the database, which flushes them: from here on they
-//     are made, and the database has the contents;
-//  4. it removes the files of removed memories, renames those of moved memories, and
-//     removes folders that are empty by that;
-//  5. it writes each new text to a temporary file in the same folder, mode 0600, and
-//     flushes it;
-//  6. it checks again that no other program has changed the target, and renames the
-//     temporary file to it;
-//  7. it flushes every folder in which names have changed;
-//  8. it updates the index, and clears the mark.
-//
-// If a process dies in between, the mark stays, and the next process to use the store
-// compares all files and completes the work. After a power failure the same happens when
-// the folder is opened. If the disk does not allow a file to be written, the change is
-// made nevertheless: the file is written as soon as possible.
+// A change that was reported as done is in the database and flushed. Its files are flushed
+// with it. If a process dies, or a file cannot be written at present, the next process to
+// use the store completes the files. durable.go has the order of operations.
 //
 // # What is not a memory
 //

@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -138,9 +137,7 @@ func (t *tx) clock(last time.Time) time.Time { return backend.NextTime(timeOf(t.
 func (t *tx) begin() *pgx.Batch {
 	batch := new(pgx.Batch)
 	batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
-	if t.b.server.asynchronous {
-		batch.Queue(`SET LOCAL synchronous_commit = on`)
-	}
+	t.queueDurable(batch)
 	return batch
 }
 
@@ -210,26 +207,4 @@ func (t *tx) rollBack(ctx context.Context, err error) error {
 		_, _ = c.Exec(ctx, `ROLLBACK`) // if this fails, Release closes the connection
 	}
 	return t.release(err)
-}
-
-// commit sends the remaining statements and COMMIT. It returns nil if the transaction was
-// committed, and errUnknown if it may have been.
-func (t *tx) commit(ctx context.Context) error {
-	committed := false
-	t.last.Queue(`COMMIT`).Exec(func(tag tag) error {
-		committed = tag.String() == "COMMIT"
-		return nil
-	})
-	err := t.send(ctx, t.last)
-	switch {
-	case committed:
-		return t.release(nil)
-	case err == nil: // COMMIT of a failed transaction answers ROLLBACK
-		return t.release(errAborted)
-	}
-	if at, ok := errors.AsType[*pgError](err); ok && at.SeverityUnlocalized == "ERROR" {
-		return t.rollBack(ctx, err)
-	}
-	_ = t.release(nil) // the connection is closed
-	return t.b.commitOutcome(ctx, t.xid, t.proof)
 }

@@ -19,12 +19,6 @@ import (
 //go:embed migrations/*.sql
 var scriptFiles embed.FS
 
-// A server is what Open has found out about the database server.
-type server struct {
-	unsafe       bool // fsync or full_page_writes is off
-	asynchronous bool // synchronous_commit is off by default
-}
-
 const minServer = 130000 // the first with pg_current_xact_id
 
 // prepare checks the server, and brings the schema up to date.
@@ -41,10 +35,8 @@ func (b *Backend) prepare(ctx context.Context, existing bool) error {
 
 func (b *Backend) inspect(ctx context.Context, c *pgx.Conn) error {
 	var version int
-	var encoding, synchronous, fsync, fullPages string
-	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
-		current_setting('synchronous_commit'), coalesce(current_setting('fsync', true), ''), coalesce(current_setting('full_page_writes', true), '')`).
-		Scan(&version, &encoding, &synchronous, &fsync, &fullPages)
+	var encoding string
+	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding')`).Scan(&version, &encoding)
 	switch {
 	case err != nil:
 		return err
@@ -53,8 +45,8 @@ func (b *Backend) inspect(ctx context.Context, c *pgx.Conn) error {
 	case encoding != "UTF8":
 		return fmt.Errorf("%w: the database's encoding is %s; create a database with ENCODING 'UTF8' TEMPLATE template0", memento.ErrFormat, encoding)
 	}
-	b.server = server{unsafe: fsync == "off" || fullPages == "off", asynchronous: synchronous == "off"}
-	return nil
+	b.server, err = newServer(ctx, c)
+	return err
 }
 
 // migrate creates the schema or brings it up to date. If the schema is up to date, nothing

@@ -51,9 +51,11 @@ func openWriter(path string, busy time.Duration) (*conn, error) {
 			return nil, err
 		}
 	}
+	if err := makeDurable(sc); err != nil {
+		sc.Close()
+		return nil, err
+	}
 	for _, pragma := range []string{
-		"PRAGMA journal_mode = WAL",
-		"PRAGMA synchronous = FULL",
 		// Redacted contents must not remain in free pages.
 		"PRAGMA secure_delete = ON",
 		"PRAGMA temp_store = MEMORY",

@@ -7,7 +7,31 @@ import (
 	"memento"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
+
+// What makes a write durable. The promise: when a write is reported as done, it has been
+// flushed to the medium, and a crash of the process or of the machine does not take it back.
+// A write that has failed has no effect, not even after a crash.
+//
+//  1. SQLite writes the changed pages to the end of its log (WAL).
+//  2. At COMMIT it flushes the log: synchronous=FULL. From here on the write is done.
+//  3. If the flush fails, undoFailedCommit removes the transaction from the log. If that
+//     fails, too, the outcome is unknown: memento.ErrUncertain.
+//  4. Later a checkpoint flushes the log, copies its pages to the database, flushes that,
+//     and begins the log anew: see checkpoint.go. The order is SQLite's.
+//
+// The name of a new file is flushed by installTemp in files.go, and by SQLite.
+
+// makeDurable makes SQLite flush each commit of a connection.
+func makeDurable(c *sqlite.Conn) error {
+	for _, pragma := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"} {
+		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // undoFailedCommit makes sure that a transaction whose COMMIT has failed with err has no
 // effect. It returns err, or memento.ErrUncertain if it cannot make sure.
