@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"memento"
 	"memento/backend/memstore"
 	"memento/history"
-	"memento/maintenance"
 	"memento/test/memories"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -343,79 +342,6 @@ func TestRestoreMasks(t *testing.T) {
 	}
 }
 
-// A store that keeps no history has none as soon as a write returns.
-func TestNoHistory(t *testing.T) {
-	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
-	count := func() (n int) {
-		for _, err := range s.Versions(t.Context(), memento.VersionListOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			n++
-		}
-		return n
-	}
-	memories.Put(t, s, "/a", "1")
-	memories.Put(t, s, "/a", "2")
-	if n := count(); n != 1 {
-		t.Errorf("%d versions after an overwrite, want 1", n)
-	}
-	var changes []memento.Change
-	for _, p := range []memento.Path{"/d/1", "/d/2", "/d/3"} {
-		changes = append(changes, memento.Put{Path: p, Content: string(p)})
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/d", To: "/e"}, memento.Remove{Path: "/a"}); err != nil {
-		t.Fatal(err)
-	}
-	if n := count(); n != 3 {
-		t.Errorf("%d versions, want those of the 3 living memories", n)
-	}
-}
-
-func TestCollectHistory(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	b := memstore.New(&memstore.Options{Now: func() time.Time { return now }})
-	settings := memento.DefaultSettings()
-	settings.Retention = memento.Retention{Age: 48 * time.Hour, Versions: 2}
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: &settings}, memories.Guarded())
-	for _, text := range []string{"1", "2", "3", "4"} {
-		memories.Put(t, s, "/a", text)
-		now = now.Add(24 * time.Hour)
-	}
-	// The first ceased to be the present three days ago, the second two, and
-	// the last two are kept by number.
-	dry, err := maintenance.PruneHistory(t.Context(), s, now, true)
-	if err != nil || dry.Versions != 1 {
-		t.Errorf("dry run: %+v, %v", dry, err)
-	}
-	sum, err := maintenance.PruneHistory(t.Context(), s, now, false)
-	if err != nil || sum != dry {
-		t.Errorf("%+v, %v, want %+v", sum, err, dry)
-	}
-	sum, err = maintenance.PruneHistory(t.Context(), s, now.Add(1000*time.Hour), false)
-	if err != nil || sum.Versions != 1 {
-		t.Errorf("much later: %+v, %v", sum, err)
-	}
-	if got := memories.Contents(t, s); got["/a"] != "4" {
-		t.Errorf("memories %q", got)
-	}
-	settings.Retention.Age = memento.Forever
-	forever := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "forever", Settings: &settings}, memories.Guarded())
-	for _, text := range []string{"1", "2", "3"} {
-		memories.Put(t, forever, "/a", text)
-	}
-	if sum, err := maintenance.PruneHistory(t.Context(), forever, now.Add(1e6*time.Hour), false); err != nil || sum.Versions != 0 {
-		t.Errorf("for ever: %+v, %v", sum, err)
-	}
-	missing := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "missing"}, nil)
-	if sum, err := maintenance.PruneHistory(t.Context(), missing, now, false); err != nil || sum != (memento.Pruned{}) {
-		t.Errorf("of a store that does not exist: %+v, %v", sum, err)
-	}
-}
-
 // What is refused makes no store.
 func TestRefusedWritesMakeNoStore(t *testing.T) {
 	s, b := screened(t, mode(memento.Reject))
@@ -426,42 +352,6 @@ func TestRefusedWritesMakeNoStore(t *testing.T) {
 	}
 	for info := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
 		t.Errorf("there is a store: %+v", info)
-	}
-}
-
-// Stricter settings hold for the very next write, whoever has made them.
-func TestSettingsHoldAtOnce(t *testing.T) {
-	s, b := screened(t, mode(memento.Off))
-	memories.Put(t, s, "/a", testKey)
-	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := func(m memento.SensitiveMode) {
-		t.Helper()
-		info.Settings.Sensitive.Mode = m
-		if _, err := b.UpdateStore(t.Context(), workspace, info.ID, memento.StoreUpdate{Settings: &info.Settings}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(memento.Mask)
-	memories.Put(t, s, "/b", testKey)
-	set(memento.Off)
-	memories.Put(t, s, "/c", testKey)
-	set(memento.Reject)
-	if _, err := s.Edit(t.Context(), memento.Actor{}, "/b", func(string) (string, error) { return testKey, nil }); !errors.Is(err, memento.ErrSensitive) {
-		t.Errorf("an edit: %v, want ErrSensitive", err)
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/a", To: testKeyPath}); !errors.Is(err, memento.ErrSensitive) {
-		t.Errorf("a move: %v, want ErrSensitive", err)
-	}
-	v := memento.Version{ID: "memver_1", Memory: "mem_1", Operation: memento.Created, Path: "/d", Content: testKey, SHA256: memento.HashContent(testKey)}
-	if _, err := s.Import(t.Context(), []memento.Version{v}); !errors.Is(err, memento.ErrSensitive) {
-		t.Errorf("an import: %v, want ErrSensitive", err)
-	}
-	want := map[memento.Path]string{"/a": testKey, "/b": testKeyMark, "/c": testKey}
-	if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
-		t.Errorf("memories (-want +got):\n%s", diff)
 	}
 }
 
@@ -566,50 +456,6 @@ func TestHugeTextIsNotMasked(t *testing.T) {
 	memories.Put(t, s, "/a", huge)
 	limit(100)
 	memories.Put(t, s, "/a", huge[1:])
-}
-
-// What a caller does with the settings it was given changes no store.
-func TestSettingsAreTheCallersOwn(t *testing.T) {
-	s, b := screened(t, func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/rules"} })
-	r, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Settings.ReadOnly[0], info.Settings.ReadOnly[0] = "/other", "/other"
-	for listed := range b.ListStores(t.Context(), workspace, memento.StoreListOptions{}) {
-		listed.Settings.ReadOnly[0] = "/other"
-	}
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/rules", Content: "x"}); !errors.Is(err, memento.ErrProtected) {
-		t.Errorf("%v, want ErrProtected", err)
-	}
-}
-
-// An import into a store without history leaves none, and one that was damaged
-// is not repaired by masking it.
-func TestImportIntoNoHistory(t *testing.T) {
-	s, _ := screened(t, func(s *memento.Settings) { s.Retention = memento.Retention{} })
-	version := func(n string, text string) memento.Version {
-		return memento.Version{ID: memento.VersionID("memver_" + n), Memory: "mem_1", Operation: memento.Modified, Path: "/a", Content: text, SHA256: memento.HashContent(text)}
-	}
-	if _, err := s.Import(t.Context(), []memento.Version{version("1", "one"), version("2", "two")}); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for range s.Versions(t.Context(), memento.VersionListOptions{}) {
-		n++
-	}
-	if n != 1 {
-		t.Errorf("%d versions, want the newest only", n)
-	}
-	damaged := version("3", testKey)
-	damaged.SHA256 = memento.HashContent("other")
-	if _, err := s.Import(t.Context(), []memento.Version{damaged}); !errors.Is(err, memento.ErrInvalid) {
-		t.Errorf("damaged: %v, want ErrInvalid", err)
-	}
 }
 
 // exposures scans, and returns how often a version of each path, "" for a path

@@ -5,20 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
+	"log"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"memento"
 	"memento/backend/memstore"
 	"memento/history"
+	"memento/sensitive"
 	"memento/test/memories"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const workspace = memento.DefaultWorkspace
@@ -151,32 +150,6 @@ func TestRefusalsMakeNoStore(t *testing.T) {
 	}
 }
 
-func TestFirstWritesMakeOneStore(t *testing.T) {
-	b := memstore.New(nil)
-	shared := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range 16 {
-		s := shared
-		if i%2 == 0 {
-			s = memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
-		}
-		wg.Go(func() {
-			<-start
-			_, err := s.Apply(t.Context(), nobody, memento.Put{Path: memento.Path(fmt.Sprintf("/%d", i)), Content: "x"})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	close(start)
-	wg.Wait()
-	infos := storesOf(t, b)
-	if len(infos) != 1 || infos[0].Usage.Memories != 16 {
-		t.Errorf("made %+v", infos)
-	}
-}
-
 func TestAmbiguousName(t *testing.T) {
 	b := memstore.New(nil)
 	for range 2 {
@@ -282,173 +255,6 @@ func TestEdit(t *testing.T) {
 	if versions := memories.Versions(t, s, memento.VersionListOptions{}); len(versions) != 2 || versions[1].CreatedBy != by {
 		t.Errorf("the history is %+v", versions)
 	}
-}
-
-// What another does between an edit's read and its write is not lost.
-func TestEditMeetsOthers(t *testing.T) {
-	add := func(word string) func(string) (string, error) {
-		return func(old string) (string, error) { return old + word, nil }
-	}
-	tests := []struct {
-		name   string
-		meddle func(t *testing.T, other *memento.Store)
-		calls  int
-		want   string // "" if the memory is gone
-		err    error
-	}{
-		{"an edit", func(t *testing.T, other *memento.Store) {
-			if _, err := other.Edit(t.Context(), nobody, "/a", add(" theirs")); err != nil {
-				t.Error(err)
-			}
-		}, 2, "base theirs ours", nil},
-		{"a rename away and back", func(t *testing.T, other *memento.Store) {
-			if _, err := other.Apply(t.Context(), nobody, memento.Move{From: "/a", To: "/b"}, memento.Move{From: "/b", To: "/a"}); err != nil {
-				t.Error(err)
-			}
-		}, 2, "base ours", nil},
-		{"a deletion", func(t *testing.T, other *memento.Store) {
-			if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}); err != nil {
-				t.Error(err)
-			}
-		}, 1, "", memento.ErrNotExist},
-		{"another memory in its place", func(t *testing.T, other *memento.Store) {
-			if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "base"}); err != nil {
-				t.Error(err)
-			}
-		}, 2, "base ours", nil},
-		{"a directory in its place", func(t *testing.T, other *memento.Store) {
-			if _, err := other.Apply(t.Context(), nobody, memento.Remove{Path: "/a"}, memento.Put{Path: "/a/b", Content: "x"}); err != nil {
-				t.Error(err)
-			}
-		}, 1, "", memento.ErrIsDir},
-		{"the same edit", func(t *testing.T, other *memento.Store) {
-			memories.Put(t, other, "/a", "base ours")
-		}, 2, "base ours ours", nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			m, s, other := memories.Meddled()
-			memories.Put(t, s, "/a", "base")
-			m.Meddle = func() { tt.meddle(t, other) }
-			calls := 0
-			_, err := s.Edit(t.Context(), nobody, "/a", func(old string) (string, error) {
-				calls++
-				return old + " ours", nil
-			})
-			if !errors.Is(err, tt.err) || tt.err == nil && err != nil || calls != tt.calls {
-				t.Errorf("%v after %d calls, want %v after %d", err, calls, tt.err, tt.calls)
-			}
-			if got := memories.Contents(t, s)["/a"]; got != tt.want {
-				t.Errorf("it holds %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-// Edits through several stores on one backend, as several processes make them:
-// every one is in the contents and in the history, once.
-func TestEditsLoseNothing(t *testing.T) {
-	const callers, each = 8, 25
-	b := memstore.New(nil)
-	memories.Put(t, memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded()), "/log", "")
-	var wg sync.WaitGroup
-	for process := range 2 {
-		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
-		tool := memento.NewTool(s, nil)
-		for caller := range callers {
-			wg.Go(func() {
-				for i := range each {
-					line := fmt.Sprintf("%d-%d-%d", process, caller, i)
-					if i%2 == 0 {
-						if _, err := tool.Insert(t.Context(), "/memories/log", 0, line); err != nil {
-							t.Error(err)
-						}
-						continue
-					}
-					_, err := s.Edit(t.Context(), nobody, "/log", func(old string) (string, error) {
-						runtime.Gosched() // so that others come between
-						return old + "\n" + line, nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	wg.Wait()
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, memories.Guarded())
-	seen := map[string]int{}
-	for _, line := range strings.Fields(memories.Contents(t, s)["/log"]) {
-		seen[line]++
-	}
-	if len(seen) != 2*callers*each {
-		t.Errorf("%d of %d lines are there", len(seen), 2*callers*each)
-	}
-	for line, n := range seen {
-		if n != 1 {
-			t.Errorf("%s is there %d times", line, n)
-		}
-	}
-	versions := memories.Versions(t, s, memento.VersionListOptions{Contents: true})
-	if len(versions) != 1+2*callers*each {
-		t.Errorf("the history has %d versions", len(versions))
-	}
-	for i := range versions[1:] {
-		if len(strings.Fields(versions[i+1].Content)) != i+1 {
-			t.Errorf("version %d has %d lines", i+1, len(strings.Fields(versions[i+1].Content)))
-		}
-	}
-}
-
-// Edits of one memory through one store take turns, and waiting ends with the context.
-func TestEditWaitsItsTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memories.New(memento.Limits{})
-		memories.Put(t, s, "/a", "")
-		memories.Put(t, s, "/b", "")
-		add := func(ctx context.Context, p memento.Path, word string) error {
-			_, err := s.Edit(ctx, nobody, p, func(old string) (string, error) { return old + word, nil })
-			return err
-		}
-		release := make(chan struct{})
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if _, err := s.Edit(t.Context(), nobody, "/a", func(old string) (string, error) {
-				<-release
-				return old + "1", nil
-			}); err != nil {
-				t.Error(err)
-			}
-		})
-		synctest.Wait()
-		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		wg.Go(func() {
-			if err := add(impatient, "/a", "lost"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the edit that timed out: %v", err)
-			}
-		})
-		synctest.Wait()
-		for _, word := range []string{"2", "3", "4"} {
-			wg.Go(func() {
-				if err := add(t.Context(), "/a", word); err != nil {
-					t.Error(err)
-				}
-			})
-			synctest.Wait()
-		}
-		if err := add(t.Context(), "/b", "other"); err != nil { // does not wait
-			t.Error(err)
-		}
-		time.Sleep(2 * time.Second)
-		close(release)
-		wg.Wait()
-		want := map[memento.Path]string{"/a": "1234", "/b": "other"}
-		if diff := cmp.Diff(want, memories.Contents(t, s)); diff != "" {
-			t.Error("(-want +got):\n" + diff)
-		}
-	})
 }
 
 func TestCancelledContext(t *testing.T) {
@@ -565,4 +371,88 @@ func TestOpenNamedIncomplete(t *testing.T) {
 			}
 		}
 	}
+}
+
+// However many edit at once, nobody's edit is lost.
+func ExampleStore_Edit() {
+	ctx := context.Background()
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
+
+	if _, err := store.Apply(ctx, by, memento.Put{Path: "/todo.md", Content: "[ ] tests\n"}); err != nil {
+		log.Fatal(err)
+	}
+	// The function may be called again, with what another has written meanwhile.
+	edited, err := store.Edit(ctx, by, "/todo.md", func(old string) (string, error) {
+		return strings.Replace(old, "[ ] tests", "[x] tests", 1), nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(edited.Memory.Content)
+	// Output:
+	// [x] tests
+}
+
+// Several changes happen wholly or not at all.
+func ExampleStore_Apply() {
+	ctx := context.Background()
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	by := memento.Actor{Kind: memento.ActorUser, ID: "ann"}
+
+	_, err := store.Apply(ctx, by,
+		memento.Put{Path: "/notes/a.md", Content: "a"},
+		memento.Put{Path: "/notes/b.md", Content: "b", If: memento.IfAbsent()},
+		memento.Move{From: "/notes", To: "/archive"},
+		memento.Remove{Path: "/none.md"},
+	)
+	fmt.Println(err, errors.Is(err, memento.ErrNotExist))
+	for range store.List(ctx, memento.ListOptions{}) {
+		fmt.Println("something was written")
+	}
+	// Output:
+	// remove /none.md: does not exist true
+}
+
+// A directory's listing can be rolled up, and read page by page.
+func ExampleStore_List() {
+	ctx := context.Background()
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	for _, p := range []memento.Path{"/a.md", "/notes/x.md", "/notes/y.md", "/z.md"} {
+		if _, err := store.Apply(ctx, memento.Actor{}, memento.Put{Path: p, Content: "12345"}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	after := ""
+	for {
+		n := 0
+		for e, err := range store.List(ctx, memento.ListOptions{Depth: 1, After: after, Limit: 2}) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(e.Path, e.Dir, e.Usage.Bytes)
+			after = e.Cursor()
+			n++
+		}
+		if n < 2 {
+			break
+		}
+		fmt.Println("next page")
+	}
+	// Output:
+	// /a.md false 5
+	// /notes true 10
+	// next page
+	// /z.md false 5
+}
+
+func ExampleParsePath() {
+	for _, s := range []string{"/notes/a.md", "notes/a.md", "/notes/../a.md"} {
+		p, err := memento.ParsePath(s)
+		fmt.Printf("%q %v\n", p, err)
+	}
+	// Output:
+	// "/notes/a.md" <nil>
+	// "" invalid path "notes/a.md": it does not start with a slash
+	// "" invalid path "/notes/../a.md": "." and ".." are not allowed as names
 }

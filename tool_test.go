@@ -1,19 +1,23 @@
 package memento_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"memento"
 	"memento/backend/memstore"
+	"memento/sensitive"
 	"memento/test/memories"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // hostile are contents that careless code changes.
@@ -465,4 +469,73 @@ func wantToolErrors(t *testing.T, tests []toolError) {
 			t.Errorf("%s: %v; want a *ToolError for %v", tt.name, tt.err, tt.want)
 		}
 	}
+}
+
+// What a tool_use block holds goes in, what its tool_result block holds comes out.
+func ExampleTool_Run() {
+	ctx := context.Background()
+	backend := memstore.New(nil) // sqlitestore.Open keeps them in a file
+	defer backend.Close()
+	store := memento.OpenNamed(backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	tool := memento.NewTool(store, &memento.ToolOptions{
+		Actor: memento.Actor{Kind: memento.ActorSession, ID: "sesn_1"},
+	})
+
+	for _, input := range []string{
+		`{"command": "create", "path": "/memories/guidelines.md", "file_text": "Answer within a day.\nSign with a name.\n"}`,
+		`{"command": "view", "path": "/memories/guidelines.md"}`,
+		`{"command": "str_replace", "path": "/memories/guidelines.md", "old_str": "week", "new_str": "month"}`,
+	} {
+		result := tool.Run(ctx, []byte(input))
+		fmt.Println(result.Content, result.IsError)
+	}
+	// Output:
+	// File created successfully at: /memories/guidelines.md false
+	// Here's the content of /memories/guidelines.md with line numbers:
+	//      1	Answer within a day.
+	//      2	Sign with a name. false
+	// No replacement was performed, old_str `week` did not appear verbatim in /memories/guidelines.md. true
+}
+
+// RunBlock takes whole blocks, as they stand in a message of the Messages API.
+func ExampleTool_RunBlock() {
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	tool := memento.NewTool(store, nil)
+
+	block := `{"type": "tool_use", "id": "toolu_01", "name": "memory", "input": {"command": "delete", "path": "/memories"}}`
+	result := tool.RunBlock(context.Background(), []byte(block))
+	answer, _ := json.Marshal(result) // it has nothing that JSON could not hold
+	fmt.Println(string(answer))
+	// Output:
+	// {"type":"tool_result","tool_use_id":"toolu_01","content":"Error: Cannot delete the /memories directory itself","is_error":true}
+}
+
+// Go programs need no JSON. The error's text is what the agent would read, and
+// errors.Is tells why.
+func ExampleTool() {
+	ctx := context.Background()
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, &memento.StoreOptions{Detector: sensitive.Default()})
+	tool := memento.NewTool(store, nil)
+
+	if _, err := tool.Create(ctx, "/memories/log.md", "started\n"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := tool.Insert(ctx, "/memories/log.md", 1, "tests pass"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := tool.Rename(ctx, "/memories/log.md", "/memories/done/log.md"); err != nil {
+		log.Fatal(err)
+	}
+	text, err := tool.View(ctx, "/memories")
+	fmt.Println(text, err)
+	_, err = tool.View(ctx, "/memories/log.md")
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, memento.ErrNotExist))
+	// Output:
+	// Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:
+	// 19B	/memories
+	// 19B	/memories/done/
+	// 19B	/memories/done/log.md <nil>
+	// The path /memories/log.md does not exist. Please provide a valid path.
+	// true
 }
