@@ -29,6 +29,10 @@ type Detector interface {
 	Detect(text string, personal bool) []Finding
 }
 
+// InstructionPrefix begins the kinds of findings that are no secrets: text that addresses the
+// model which reads it, as "instruction-override" does. See [Sensitive].Instructions.
+const InstructionPrefix = "instruction-"
+
 // A FindingLocation says where a [Finding] is, and of which kind, without repeating it.
 type FindingLocation struct {
 	Path Path   // of the memory; "" if it is the path that looks sensitive

@@ -137,3 +137,22 @@ func (s *Paths) Add(path string) (pairs []Pair) {
 	}
 	return pairs
 }
+
+// letters returns the ASCII letter in lower case that each character looks like.
+var letters = sync.OnceValue(func() map[rune]rune {
+	m := map[rune]rune{}
+	for r, p := range prototypes() {
+		if len(p) == 1 && 'A' <= p[0]&^0x20 && p[0]&^0x20 <= 'Z' {
+			m[r] = rune(p[0] | 0x20)
+		}
+	}
+	return m
+})
+
+// Letter returns the ASCII letter, in lower case, that r looks like; r if there is none.
+func Letter(r rune) rune {
+	if l, ok := letters()[r]; ok {
+		return l
+	}
+	return r
+}
