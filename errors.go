@@ -27,7 +27,7 @@ var (
 	ErrNoSpace     = errors.New("no space left on storage")       // the medium or its quota is full
 	ErrReadOnly    = errors.New("storage is read-only")           // the medium refuses writes
 	ErrProtected   = errors.New("is read-only")                   // by the store's settings
-	ErrSensitive   = errors.New("holds sensitive information")    // always a *SensitiveError
+	ErrSensitive   = errors.New("holds sensitive information")    // always a *SensitiveError; also of instructions that the settings refuse
 	ErrNoDetector  = errors.New("no detector")                    // the store's settings ask for one; see StoreOptions
 	ErrForeign     = errors.New("is not a memory")                // another kind of file is in its place, and is not touched
 	ErrDenied      = errors.New("access denied")                  // by a server: no valid key, or one whose role does not allow it

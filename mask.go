@@ -29,6 +29,15 @@ type Detector interface {
 	Detect(text string, personal bool) []Finding
 }
 
+// An InstructionDetector is a [Detector] that also finds text which addresses the model that
+// reads it. That of package sensitive does.
+type InstructionDetector interface {
+	Detector
+	// DetectInstructions returns the findings in text, in the order of the text and
+	// without overlaps. Their kinds begin with InstructionPrefix.
+	DetectInstructions(text string) []Finding
+}
+
 // InstructionPrefix begins the kinds of findings that are no secrets: text that addresses the
 // model which reads it, as "instruction-override" does. See [Sensitive].Instructions.
 const InstructionPrefix = "instruction-"
@@ -40,12 +49,22 @@ type FindingLocation struct {
 	Line int    // from 1; 0 if it is in the path
 }
 
+// IsInstruction reports whether it is text that addresses the model, and no secret.
+func (f FindingLocation) IsInstruction() bool { return strings.HasPrefix(f.Kind, InstructionPrefix) }
+
 // A SensitiveError says what was found in a write that was refused. It is [ErrSensitive].
 type SensitiveError struct {
 	Found []FindingLocation // at least one
 }
 
+// Instructions reports whether the write was refused for text that addresses the model,
+// rather than for secrets or personal data.
+func (e *SensitiveError) Instructions() bool { return len(e.Found) > 0 && e.Found[0].IsInstruction() }
+
 func (e *SensitiveError) Error() string {
+	if e.Instructions() {
+		return "reads like instructions to a model: " + findingsText(e.Found)
+	}
 	return fmt.Sprintf("%v: %s", ErrSensitive, findingsText(e.Found))
 }
 
@@ -69,16 +88,49 @@ type masker struct {
 	settings Sensitive
 	revision SettingsRevision // of settings
 	patterns []func(string) bool
+
+	instructions InstructionDetector // nil if detector is none
 }
 
 func newMasker(d Detector, s Sensitive) *masker {
 	c := &masker{detector: d, settings: s, revision: s.revision()}
+	c.instructions, _ = d.(InstructionDetector)
 	for _, p := range s.AllowPatterns {
 		if re, err := allowed(p); err == nil { // settings with invalid patterns are refused
 			c.patterns = append(c.patterns, re.MatchString)
 		}
 	}
 	return c
+}
+
+// complete reports whether there are the detectors that the settings ask for.
+func (c *masker) complete() bool {
+	return (c.detector != nil || c.settings.Mode == Off) && (c.instructions != nil || c.settings.Instructions == IgnoreInstructions)
+}
+
+// idle reports whether the settings ask for no search.
+func (c *masker) idle() bool {
+	return c.settings.Mode == Off && c.settings.Instructions == IgnoreInstructions
+}
+
+// findInstructions returns what in a text of the memory at p addresses the model, except
+// what is allowed.
+func (c *masker) findInstructions(p Path, text string) []Finding {
+	if c.settings.Instructions == IgnoreInstructions || c.instructions == nil || matchAny(c.settings.AllowPaths, p) {
+		return nil
+	}
+	found := c.instructions.DetectInstructions(text)
+	return slices.DeleteFunc(found, func(f Finding) bool { return c.allows(text[f.Start:f.End]) })
+}
+
+// findRefused returns the findings in a text that a path cannot have, and that a move
+// cannot bring to another path.
+func (c *masker) findRefused(p Path, text string) []Finding {
+	found := c.find(p, text)
+	if len(found) == 0 && c.settings.Instructions == RejectInstructions {
+		return c.findInstructions(p, text)
+	}
+	return found
 }
 
 // find returns the findings in a text of the memory at p, except those that are allowed.
@@ -113,11 +165,24 @@ type maskedText struct {
 	text      string
 	found     []Finding // the findings that were replaced, with positions in the original text
 	locations []FindingLocation
+	marked    []FindingLocation // instructions in the masked text
 }
 
 // mask replaces the findings in a text. In the mode Reject, it returns a *SensitiveError
-// if there are any.
+// if there are any, and in the mode RejectInstructions if the text then has instructions.
 func (c *masker) mask(p Path, text string) (maskedText, error) {
+	r, err := c.maskSecrets(p, text)
+	if err != nil {
+		return r, err
+	}
+	r.marked = locate(p, r.text, c.findInstructions(p, r.text))
+	if len(r.marked) > 0 && c.settings.Instructions == RejectInstructions {
+		return maskedText{}, &SensitiveError{Found: r.marked}
+	}
+	return r, nil
+}
+
+func (c *masker) maskSecrets(p Path, text string) (maskedText, error) {
 	found := c.find(p, text)
 	if len(found) == 0 {
 		return maskedText{text: text}, nil
@@ -165,7 +230,7 @@ func locate(p Path, text string, found []Finding) []FindingLocation {
 // checkPath refuses a path with findings, in every mode except Off: a path cannot be
 // masked.
 func (c *masker) checkPath(p Path) error {
-	found := c.find(p, string(p))
+	found := c.findRefused(p, string(p))
 	if len(found) == 0 {
 		return nil
 	}
@@ -237,7 +302,7 @@ const alwaysMasked = 256 << 10
 // masked, unless the memory at the path from, which gets them and the path to, is as large.
 func (s *Store) checkSize(ctx context.Context, k *cachedSettings, from, to Path, content string) error {
 	size := int64(len(content))
-	if size <= alwaysMasked || size <= k.limits.MemoryBytes || k.masker.settings.Mode == Off {
+	if size <= alwaysMasked || size <= k.limits.MemoryBytes || k.masker.idle() {
 		return nil
 	}
 	m, err := s.Stat(ctx, ByPath(from))
@@ -312,6 +377,7 @@ func (k *cachedSettings) maskText(p Path, content string, r *Receipt) (string, e
 	}
 	r.texts = append(r.texts, g)
 	r.Masked = append(r.Masked, g.locations...)
+	r.Marked = append(r.Marked, g.marked...)
 	return g.text, nil
 }
 
@@ -330,12 +396,12 @@ func (s *Store) checkMove(ctx context.Context, k *cachedSettings, c Move) error 
 	if err := k.masker.checkPath(c.To); err != nil {
 		return &Error{Op: "move", Err: err}
 	}
-	if len(k.masker.settings.AllowPaths) == 0 || k.masker.settings.Mode == Off {
+	if len(k.masker.settings.AllowPaths) == 0 || k.masker.idle() {
 		return nil
 	}
 	check := func(m Memory) error {
 		to := m.Path.Moved(c.From, c.To)
-		if found := k.masker.find(to, m.Content); len(found) > 0 && k.masker.find(m.Path, m.Content) == nil {
+		if found := k.masker.findRefused(to, m.Content); len(found) > 0 && k.masker.findRefused(m.Path, m.Content) == nil {
 			return &Error{Op: "move", Path: to, Err: &SensitiveError{Found: locate(to, m.Content, found)}}
 		}
 		return nil
@@ -378,7 +444,7 @@ func (s *Store) checkVersion(ctx context.Context, k *cachedSettings, v *Version)
 	return nil
 }
 
-// An Exposure is a version with secrets or personal data.
+// An Exposure is a version with secrets, personal data or instructions.
 type Exposure struct {
 	Version Version // without contents
 	Current bool    // whether it is the newest version of a living memory
@@ -386,11 +452,20 @@ type Exposure struct {
 }
 
 // InPath reports whether the path itself looks sensitive.
-func (x *Exposure) InPath() bool { return len(x.Found) > 0 && x.Found[0].Line == 0 }
+func (x *Exposure) InPath() bool {
+	return slices.ContainsFunc(x.Found, func(f FindingLocation) bool { return f.Line == 0 && !f.IsInstruction() })
+}
+
+// HasSecrets reports whether there is more than instructions: something that [Store.Fix] removes.
+func (x *Exposure) HasSecrets() bool {
+	return slices.ContainsFunc(x.Found, func(f FindingLocation) bool { return !f.IsInstruction() })
+}
 
 // ScanOptions are the options of [Store.Scan]; nil means all defaults.
 type ScanOptions struct {
-	Personal bool           // look for personal data even if the store's settings do not
+	Personal     bool // look for personal data even if the store's settings do not
+	Instructions bool // look for instructions even if the store's settings do not
+
 	Progress func(done int) // called regularly with the number of versions scanned
 }
 
@@ -413,7 +488,11 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 		case !made:
 			return
 		}
-		m, err := s.scanMasker(info.Settings.Sensitive, o.Personal)
+		rules := info.Settings.Sensitive
+		if o.Instructions {
+			rules.Instructions = MarkInstructions
+		}
+		m, err := s.scanMasker(rules, o.Personal)
 		if err != nil {
 			yield(Exposure{}, err)
 			return
@@ -425,7 +504,7 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 				yield(Exposure{}, err)
 				return
 			}
-			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: m.findInVersion(&v)}
+			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: append(m.findInVersion(&v), m.instructionsIn(&v)...)}
 			x.Version.Content = ""
 			seen[v.Memory] = true
 			if done++; o.Progress != nil && done%100 == 0 {
@@ -445,7 +524,11 @@ func (s *Store) scanMasker(rules Sensitive, personal bool) (*masker, error) {
 	}
 	rules.Mode = Mask
 	rules.Personal = rules.Personal || personal
-	return newMasker(s.detector, rules), nil
+	m := newMasker(s.detector, rules)
+	if !m.complete() {
+		return nil, &Error{Op: "scan", Err: fmt.Errorf("%w: it is none for instructions", ErrNoDetector)}
+	}
+	return m, nil
 }
 
 // Inspect returns the findings in a version, which must come with its contents, by the
@@ -469,14 +552,43 @@ func (c *masker) findInVersion(v *Version) (found []FindingLocation) {
 	return append(found, locate(v.Path, v.Content, c.find(v.Path, v.Content))...)
 }
 
+// Instructions returns what in a version, which must come with its contents, addresses the
+// model that reads it, by the store's settings: nothing if they ignore instructions. The
+// settings may be ten seconds old. A Store whose detector is no [InstructionDetector] finds
+// nothing.
+//
+// Errors: those of [Store.Info].
+func (s *Store) Instructions(ctx context.Context, v Version) ([]FindingLocation, error) {
+	if _, ok := s.detector.(InstructionDetector); !ok {
+		return nil, nil
+	}
+	k, err := s.readSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.masker.instructionsIn(&v), nil
+}
+
+// instructionsIn returns the instructions in the path and the contents of a version.
+func (c *masker) instructionsIn(v *Version) (found []FindingLocation) {
+	for _, f := range c.findInstructions(v.Path, string(v.Path)) {
+		found = append(found, FindingLocation{Kind: f.Kind})
+	}
+	return append(found, locate(v.Path, v.Content, c.findInstructions(v.Path, v.Content))...)
+}
+
 // Fix removes the findings of [Store.Scan] in a version. If it is the newest version of a
 // memory, a masked version is written first. Then the version is redacted. A version that
-// does not exist any more is no error. personal must be as in the scan.
+// does not exist any more is no error. personal must be as in the scan. Instructions stay,
+// since a person decides what they are: see [Exposure.HasSecrets].
 //
 // Errors: ErrHead if the finding is in the path of a present memory: move the memory,
 // then call Fix again; ErrConflict if the memory was changed
 // since the scan; ErrProtected, ErrArchived.
 func (s *Store) Fix(ctx context.Context, by Actor, x Exposure, personal bool) error {
+	if !x.HasSecrets() {
+		return &Error{Op: "fix", Err: &SensitiveError{Found: x.Found}}
+	}
 	if x.Current {
 		if err := s.fixPresent(ctx, by, x, personal); err != nil {
 			return err

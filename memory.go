@@ -274,6 +274,9 @@ type Applied struct {
 	// Masked are the secrets that the backend has masked, as a server does. It is nil
 	// for other backends, since masking is the task of the Store.
 	Masked []FindingLocation
+
+	// Marked are instructions that the backend has found, in the same way.
+	Marked []FindingLocation
 }
 
 // An Entry is one item of a listing: a memory, or a directory whose contents

@@ -1,6 +1,7 @@
 package memento
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -44,7 +45,11 @@ type Sensitive struct {
 	Mode     SensitiveMode `json:"mode"`
 	Personal bool          `json:"personal,omitempty"` // whether to look for personal data, too
 
-	// Exceptions.
+	// Instructions is what is done about text that addresses the model which reads it
+	// later, whatever the Mode.
+	Instructions InstructionMode `json:"instructions,omitempty"`
+
+	// Exceptions, for instructions, too.
 	Allow         []string  `json:"allow,omitempty"`          // exactly these texts
 	AllowPatterns []string  `json:"allow_patterns,omitempty"` // texts that match one of these regular expressions wholly; package regexp
 	AllowPaths    []Pattern `json:"allow_paths,omitempty"`    // anything in these memories
@@ -68,6 +73,30 @@ func (m *SensitiveMode) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// An InstructionMode is what is done about text that addresses the model which reads it
+// later, such as "ignore previous instructions".
+type InstructionMode string
+
+// The modes for instructions. Contents are never changed: whether such a text is an attack,
+// or a note about one, is for a person to decide.
+const (
+	IgnoreInstructions InstructionMode = ""       // contents are not searched for it
+	MarkInstructions   InstructionMode = "mark"   // it is written; who writes it, reads it, lists its versions or scans the store is told
+	RejectInstructions InstructionMode = "reject" // the write is refused; what is stored already is told as by MarkInstructions
+)
+
+// UnmarshalText reads a mode; "off" is IgnoreInstructions.
+func (m *InstructionMode) UnmarshalText(text []byte) error {
+	*m = InstructionMode(text)
+	if *m == "off" {
+		*m = IgnoreInstructions
+	}
+	return nil
+}
+
+// String returns "off", "mark" or "reject".
+func (m InstructionMode) String() string { return cmp.Or(string(m), "off") }
 
 // Expiry says when unused memories are removed; see [Store.Expire].
 type Expiry struct {
@@ -108,6 +137,11 @@ func (s *Settings) Check() error {
 	case Mask, Reject, Off:
 	default:
 		return fmt.Errorf("%w: the mode for sensitive information is %q; it can be mask, reject or off", ErrInvalid, s.Sensitive.Mode)
+	}
+	switch s.Sensitive.Instructions {
+	case IgnoreInstructions, MarkInstructions, RejectInstructions:
+	default:
+		return fmt.Errorf("%w: the mode for instructions is %q; it can be mark, reject or off", ErrInvalid, string(s.Sensitive.Instructions))
 	}
 	for _, list := range [][]string{s.Sensitive.Allow, s.Sensitive.AllowPatterns} {
 		if len(list) > maxAllowed {
@@ -189,6 +223,7 @@ func (s *Sensitive) revision() SettingsRevision {
 	}
 	add(string(s.Mode))
 	add(strconv.FormatBool(s.Personal))
+	add(string(s.Instructions))
 	for _, list := range [][]string{s.Allow, s.AllowPatterns} {
 		b = binary.AppendUvarint(b, uint64(len(list)))
 		for _, text := range list {
@@ -203,7 +238,7 @@ func (s *Sensitive) revision() SettingsRevision {
 }
 
 func (s *Sensitive) equal(t *Sensitive) bool {
-	return s.Mode == t.Mode && s.Personal == t.Personal && slices.Equal(s.Allow, t.Allow) &&
+	return s.Mode == t.Mode && s.Personal == t.Personal && s.Instructions == t.Instructions && slices.Equal(s.Allow, t.Allow) &&
 		slices.Equal(s.AllowPatterns, t.AllowPatterns) && slices.Equal(s.AllowPaths, t.AllowPaths)
 }
 
@@ -294,11 +329,24 @@ func (s *Store) currentSettings(ctx context.Context) (*cachedSettings, error) {
 			return nil, err
 		}
 	}
-	if k.masker.detector == nil && k.masker.settings.Mode != Off {
+	if !k.masker.complete() {
 		return nil, &Error{Op: "write", Err: fmt.Errorf(
 			"%w: the store's settings require a detector of sensitive information; open the store with StoreOptions.Detector, such as sensitive.Default(), or set its mode to off", ErrNoDetector)}
 	}
 	return k, nil
+}
+
+// maxSettingsAge is how old cached settings can be that decide what is said about a memory
+// that is only read. Writes compare theirs with the store's.
+const maxSettingsAge = 10 * time.Second
+
+// readSettings returns settings that were read at most maxSettingsAge ago.
+func (s *Store) readSettings(ctx context.Context) (*cachedSettings, error) {
+	k := s.settings.Load()
+	if k != nil && time.Since(time.Unix(0, s.settingsRead.Load())) < maxSettingsAge {
+		return k, nil
+	}
+	return s.loadSettings(ctx)
 }
 
 // loadSettings reads and caches the store's settings and limits, or those that the store
@@ -316,6 +364,7 @@ func (s *Store) loadSettings(ctx context.Context) (*cachedSettings, error) {
 
 // cacheSettings keeps settings and limits for the next write.
 func (s *Store) cacheSettings(limits Limits, settings Settings) *cachedSettings {
+	s.settingsRead.Store(time.Now().UnixNano())
 	next := cachedSettings{limits: limits, noHistory: settings.Retention.None()}
 	k := s.settings.Load()
 	if k != nil && k.masker.settings.equal(&settings.Sensitive) {

@@ -74,6 +74,7 @@ func TestSettingsRevision(t *testing.T) {
 		"off":                func(s *settings) { s.Sensitive.Mode = memento.Off },
 		"reject":             func(s *settings) { s.Sensitive.Mode = memento.Reject },
 		"personal":           func(s *settings) { s.Sensitive.Personal = true },
+		"mark":               func(s *settings) { s.Sensitive.Instructions = memento.MarkInstructions },
 		"allow ab":           func(s *settings) { s.Sensitive.Allow = []string{"ab"} },
 		"allow a, b":         func(s *settings) { s.Sensitive.Allow = []string{"a", "b"} },
 		"allow b, a":         func(s *settings) { s.Sensitive.Allow = []string{"b", "a"} },

@@ -30,6 +30,7 @@ type Store struct {
 	detector     Detector                // nil if there is none
 	observer     func(context.Context, Observation)
 	settings     atomic.Pointer[cachedSettings] // cached; nil at first
+	settingsRead atomic.Int64                   // when settings were read, in Unix nanoseconds
 	editLocks    *keyedlock.Locks[Path]
 }
 

@@ -424,7 +424,7 @@ func sentencesOf(t *testing.T, name string) map[string]*regexp.Regexp {
 	beginnings := []string{"textDirectory", "textFile", "textReplaced"}
 	parts := []string{
 		"textDirEntry", "textMoreEntries", "textMoreLines", "textCutLine", "textCutLineMore",
-		"textMasked", "textNearMemory", "textNearMemories", "textNearBytes",
+		"textMasked", "textMarked", "textViewMarked", "textNearMemory", "textNearMemories", "textNearBytes",
 	}
 	sentences := map[string]*regexp.Regexp{}
 	for _, decl := range file.Decls {

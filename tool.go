@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -185,7 +186,18 @@ func (t *Tool) view(ctx context.Context, path string, span *lineRange) (answer s
 	if total == 0 {
 		return strings.TrimSuffix(header, "\n"), nil
 	}
-	return header + numbered(m.Content, first, last, t.opts.ViewChars), nil
+	return header + numbered(m.Content, first, last, t.opts.ViewChars) + p.viewNotice(ctx, m, first, last), nil
+}
+
+// viewNotice returns the line to add to a view of the lines first to last of a memory, if
+// some are marked as instructions. If that cannot be told, the memory is shown without it.
+func (m *mount) viewNotice(ctx context.Context, memory Memory, first, last int) string {
+	found, err := m.store.Instructions(ctx, Version{Path: memory.Path, Content: memory.Content})
+	found = slices.DeleteFunc(found, func(f FindingLocation) bool { return f.Line > 0 && (f.Line < first || f.Line > last) })
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return "\n" + fmt.Sprintf(textViewMarked, findingsText(found))
 }
 
 func (t *Tool) viewDir(ctx context.Context, path string, p location, span *lineRange) (string, error) {

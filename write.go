@@ -15,6 +15,7 @@ import (
 type Receipt struct {
 	Applied
 	Masked []FindingLocation // secrets that were masked before the write, by the Store and by the backend
+	Marked []FindingLocation // text that addresses the model, as the settings ask to mark it
 
 	texts []maskedText // the contents written, in order
 }
@@ -56,6 +57,11 @@ func (s *Store) Apply(ctx context.Context, by Actor, changes ...Change) (Receipt
 			return Receipt{}, err
 		}
 		r.Masked = append(r.Masked, r.Applied.Masked...)
+		for _, f := range r.Applied.Marked { // the Store may have found it, too
+			if !slices.Contains(r.Marked, f) {
+				r.Marked = append(r.Marked, f)
+			}
+		}
 		s.cacheSettings(r.Limits, r.Settings)
 		if r.Settings.Retention.None() {
 			s.pruneReplaced(ctx, id, r.Versions)
@@ -164,7 +170,8 @@ func (e *Edited) offsetAfter(at int) int { return e.texts[0].offsetAfter(at) }
 
 // Import appends versions to the store as they are; see [Memories.Import]. It creates a
 // store that was opened by name. Secrets in the contents are masked, and their locations
-// are returned. The slice versions is not modified.
+// are returned, together with those of what the settings ask to mark: see
+// [FindingLocation.IsInstruction]. The slice versions is not modified.
 //
 // Further errors: ErrSensitive, also for a path with secrets, since paths cannot be
 // masked; ErrNoDetector.
@@ -186,7 +193,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 			return nil, fmt.Errorf("version %s: %w", versions[i].ID, err)
 		}
 	}
-	var replaced []FindingLocation
+	var replaced, marked []FindingLocation
 	masked := slices.Clone(versions)
 	for i := range masked {
 		v := &masked[i]
@@ -201,6 +208,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 			v.Content, v.SHA256, v.Size = g.text, HashContent(g.text), int64(len(g.text))
 			replaced = append(replaced, g.locations...)
 		}
+		marked = append(marked, g.marked...)
 	}
 	id, err := s.Ensure(ctx)
 	if err != nil {
@@ -208,7 +216,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 	}
 	start := time.Now()
 	err = s.backend.Import(ctx, id, masked)
-	s.observed(ctx, Observation{Op: "import", Store: id, Start: start, Err: err, Receipt: Receipt{Masked: replaced}})
+	s.observed(ctx, Observation{Op: "import", Store: id, Start: start, Err: err, Receipt: Receipt{Masked: replaced, Marked: marked}})
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +228,7 @@ func (s *Store) Import(ctx context.Context, versions []Version) ([]FindingLocati
 			s.marker.MarkRead(id, masked[i].Memory)
 		}
 	}
-	return replaced, nil
+	return append(replaced, marked...), nil
 }
 
 // The following methods are for front ends that name memories by their IDs, as the

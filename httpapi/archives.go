@@ -95,6 +95,7 @@ func (a *API) importStore(c *call, store *memento.Store, id memento.StoreID, by 
 		Memories int             `json:"memories"`
 		Versions int             `json:"versions"`
 		Bytes    int64           `json:"bytes"`
-		Masked   map[string]int  `json:"masked"` // by kind
-	}{"memory_import", id, sum.Memories, sum.Versions, sum.Bytes, sum.Masked})
+		Masked   map[string]int  `json:"masked"`           // by kind
+		Marked   map[string]int  `json:"marked,omitempty"` // by kind
+	}{"memory_import", id, sum.Memories, sum.Versions, sum.Bytes, sum.Masked, sum.Marked})
 }

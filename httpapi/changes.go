@@ -40,7 +40,7 @@ func (a *API) applyChanges(c *call, store *memento.Store, id memento.StoreID, by
 	}
 	answer := wire.Applied{
 		Type: "memory_changes", Versions: []wire.Version{}, Usage: wire.Usage(r.Usage), Limits: wire.Limits(r.Limits),
-		Settings: r.Settings, Masked: wire.FromFindings(r.Masked),
+		Settings: r.Settings, Masked: wire.FromFindings(r.Masked), Marked: wire.FromFindings(r.Marked),
 	}
 	for _, v := range r.Versions {
 		answer.Versions = append(answer.Versions, wire.FromVersion(id, v, false))

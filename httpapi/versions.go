@@ -54,7 +54,11 @@ func (a *API) listVersions(c *call, store *memento.Store, id memento.StoreID) er
 			break
 		}
 		last = v.Seq
-		answer.Data = append(answer.Data, wire.FromVersion(id, v, full))
+		shownVersion, err := a.version(c, store, id, v, full)
+		if err != nil {
+			return err
+		}
+		answer.Data = append(answer.Data, shownVersion)
 		v.Content = ""
 		shown = append(shown, v)
 	}
@@ -135,9 +139,26 @@ func (a *API) getVersion(c *call, store *memento.Store, id memento.StoreID) erro
 	if err != nil {
 		return err
 	}
-	answer := wire.FromVersion(id, v, full)
+	answer, err := a.version(c, store, id, v, full)
+	if err != nil {
+		return err
+	}
 	answer.RenamedFrom = renamed[v.ID]
 	return c.answer(answer)
+}
+
+// version returns the JSON of a version: with contents, also what in these may be
+// instructions to a model.
+func (a *API) version(c *call, store *memento.Store, id memento.StoreID, v memento.Version, contents bool) (wire.Version, error) {
+	w := wire.FromVersion(id, v, contents)
+	if !contents {
+		return w, nil
+	}
+	marked, err := store.Instructions(c.context(), v)
+	if len(marked) > 0 {
+		w.Marked = wire.FromFindings(marked)
+	}
+	return w, err
 }
 
 func (a *API) redactVersion(c *call, store *memento.Store, id memento.StoreID, by memento.Actor) error {

@@ -6,9 +6,10 @@ import (
 	"sync"
 
 	"memento"
+	"memento/sensitive/instructions"
 )
 
-var _ memento.Detector = (*Detector)(nil)
+var _ memento.InstructionDetector = (*Detector)(nil)
 
 // A Detector finds secrets and personal data in texts. It is safe for concurrent
 // use. It reads no files and no environment, writes no logs, and starts no
@@ -73,6 +74,9 @@ func newDetector(extra *ruleFile) *Detector {
 	d.secrets, d.all = engineFor(false), engineFor(true)
 	return d
 }
+
+// DetectInstructions implements [memento.InstructionDetector], with package instructions.
+func (d *Detector) DetectInstructions(text string) []memento.Finding { return instructions.Find(text) }
 
 // Kinds returns all kinds that findings can have, sorted.
 func (d *Detector) Kinds(personal bool) []string {

@@ -28,7 +28,7 @@ func settings(t *testing.T, h Harness) {
 func unusual() memento.Settings {
 	return memento.Settings{
 		Sensitive: memento.Sensitive{
-			Mode: memento.Reject, Personal: true,
+			Mode: memento.Reject, Personal: true, Instructions: memento.MarkInstructions,
 			Allow: []string{"an example\nkey"}, AllowPatterns: []string{`test_\w+`}, AllowPaths: []memento.Pattern{"/docs/**"},
 		},
 		Expiry:    memento.Expiry{After: 90 * 24 * time.Hour, Keep: []memento.Pattern{"/profile.md", "*.key"}},
@@ -70,6 +70,7 @@ func invalidSettings(e *env) {
 	for name, spoil := range map[string]func(*memento.Settings){
 		"mode":        func(s *memento.Settings) { s.Sensitive.Mode = "hide" },
 		"no mode":     func(s *memento.Settings) { s.Sensitive.Mode = "" },
+		"orders":      func(s *memento.Settings) { s.Sensitive.Instructions = "mask" },
 		"pattern":     func(s *memento.Settings) { s.ReadOnly = []memento.Pattern{"/a["} },
 		"expression":  func(s *memento.Settings) { s.Sensitive.AllowPatterns = []string{"("} },
 		"soon":        func(s *memento.Settings) { s.Expiry.After = time.Minute },

@@ -216,6 +216,9 @@ func (a *app) noteAdopted(ctx context.Context, b memento.Backend, store memento.
 		return // the command itself reports the error
 	}
 	for _, v := range made {
+		if orders, err := s.Instructions(ctx, v); err == nil && len(orders) > 0 {
+			a.say(`note: %s was edited directly and reads like instructions to a model: %s`, line(string(v.Path)), kindsOf(orders))
+		}
 		found, err := s.Inspect(ctx, v)
 		if err != nil || len(found) == 0 {
 			continue

@@ -129,7 +129,7 @@ func (a *app) exportFolder(ctx context.Context, dir string, opts *archive.Update
 // transferred reports an export or import. place is the file or folder.
 func (a *app) transferred(kind string, sum archive.Summary, place string) error {
 	if a.json {
-		j := transferJSON{Type: kind, Memories: sum.Memories, Versions: sum.Versions, Bytes: sum.Bytes, Skipped: []skippedJSON{}, Masked: sum.Masked}
+		j := transferJSON{Type: kind, Memories: sum.Memories, Versions: sum.Versions, Bytes: sum.Bytes, Skipped: []skippedJSON{}, Masked: sum.Masked, Marked: sum.Marked}
 		for _, s := range sum.Skipped {
 			j.Skipped = append(j.Skipped, skippedJSON(s))
 		}
@@ -137,6 +137,9 @@ func (a *app) transferred(kind string, sum archive.Summary, place string) error 
 	}
 	for _, s := range sum.Skipped {
 		a.say("skipped %s: %s", line(s.Name), s.Reason)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sum.Marked)) {
+		a.say("note: marked %s in %s", kind, plural(sum.Marked[kind], "place", "places"))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sum.Masked)) {
 		a.say("note: masked %s in %s", kind, plural(sum.Masked[kind], "place", "places"))

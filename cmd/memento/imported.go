@@ -26,6 +26,7 @@ type importJSON struct {
 	Problems  []problemJSON   `json:"problems"`
 	More      int             `json:"more_problems,omitempty"` // problems that are not listed
 	Masked    map[string]int  `json:"masked,omitempty"`        // by kind
+	Marked    map[string]int  `json:"marked,omitempty"`        // by kind
 }
 
 type leftOutJSON struct {
@@ -49,7 +50,7 @@ func (a *app) imported(res *importer.Result, opts *importer.Options, done bool) 
 			Memories: res.Created + res.Replaced + res.Unchanged, Created: res.Created, Replaced: res.Replaced, Unchanged: res.Unchanged,
 			Bytes:    res.Bytes,
 			LeftOut:  leftOutJSON{res.Hidden, res.Excluded, res.Links, res.Other},
-			Problems: []problemJSON{}, More: res.MoreProblems, Masked: res.Masked,
+			Problems: []problemJSON{}, More: res.MoreProblems, Masked: res.Masked, Marked: res.Marked,
 		}
 		if j.LeftOut.NotText == nil {
 			j.LeftOut.NotText = map[string]int{}
@@ -73,6 +74,9 @@ func (a *app) imported(res *importer.Result, opts *importer.Options, done bool) 
 	}
 	if !done {
 		return nil
+	}
+	for _, kind := range slices.Sorted(maps.Keys(res.Marked)) {
+		a.say("note: marked %s in %s", kind, plural(res.Marked[kind], "place", "places"))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(res.Masked)) {
 		a.say("note: masked %s in %s", kind, plural(res.Masked[kind], "place", "places"))

@@ -31,7 +31,8 @@ func (a *app) logCommand() *cobra.Command {
 		Use:   "log [PATH]",
 		Short: "Show the history of a memory, a directory or the store",
 		Long: `Log lists versions, newest first: the ID, the time, the operation, the size and path
-after the change, the path before a rename, and the actor.
+after the change, the path before a rename, and the actor. If the store settings look for
+instructions, it also says which versions have some.
 
 The history of a memory includes its renames, and is still available after the memory was
 removed. The history of a directory includes everything that was ever in it.
@@ -127,28 +128,54 @@ func (a *app) showVersions(ctx context.Context, s *memento.Store, opts memento.V
 	if err != nil {
 		return err
 	}
-	id, err := s.ID(ctx)
+	info, err := s.Info(ctx)
 	if err != nil {
 		return err
 	}
+	id, looked := info.ID, info.Settings.Sensitive.Instructions != memento.IgnoreInstructions
 	if first {
 		if err := a.header("%-33s  %-19s  %-8s  %7s  PATH", "VERSION", "CREATED", "CHANGE", "SIZE"); err != nil {
 			return err
 		}
 	}
 	for _, v := range versions {
+		var marked []memento.FindingLocation
+		if looked {
+			if marked, err = instructionsOf(ctx, s, v); err != nil {
+				return err
+			}
+		}
 		if a.json {
 			object := wire.FromVersion(id, v, false)
 			object.RenamedFrom = renamed[v.ID]
+			if len(marked) > 0 {
+				object.Marked = wire.FromFindings(marked)
+			}
 			err = a.writeJSON(object)
 		} else {
-			err = a.logLine(v, renamed[v.ID])
+			err = a.logLine(v, renamed[v.ID], marked)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// instructionsOf returns what in a version, which comes without its contents, addresses the
+// model. Contents are read one by one, since a page of them could be large.
+func instructionsOf(ctx context.Context, s *memento.Store, v memento.Version) ([]memento.FindingLocation, error) {
+	if v.Operation == memento.Deleted || v.Redacted() {
+		return nil, nil
+	}
+	full, err := s.Version(ctx, v.ID)
+	switch {
+	case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrDamaged): // pruned since; not to be read
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return s.Instructions(ctx, full)
 }
 
 // followEvery is how often "log --follow" looks for new versions.
@@ -227,7 +254,7 @@ func actorFlags(actor, session string) (memento.Actor, error) {
 }
 
 // logLine prints a version. from is the path before a rename, or "".
-func (a *app) logLine(v memento.Version, from memento.Path) error {
+func (a *app) logLine(v memento.Version, from memento.Path, marked []memento.FindingLocation) error {
 	size, path := humanSize(v.Size), line(string(v.Path))
 	if v.Operation == memento.Deleted {
 		size = "-"
@@ -242,6 +269,9 @@ func (a *app) logLine(v memento.Version, from memento.Path) error {
 	}
 	if from != "" {
 		path += a.paint(dim, " (renamed from "+line(string(from))+")")
+	}
+	if len(marked) > 0 {
+		path += a.paint(red, "  (reads like instructions: "+kindsOf(marked)+")")
 	}
 	return a.print("%s  %s  %s  %7s  %s%s\n", v.ID, a.paint(dim, second(v.CreatedAt)),
 		a.paint(tints[v.Operation], fmt.Sprintf("%-8s", v.Operation)), size, path, a.paint(dim, by))

@@ -82,6 +82,17 @@ func (a *app) noteMasked(found []memento.FindingLocation) {
 	}
 }
 
+// noteMarked prints which instructions were marked in a write.
+func (a *app) noteMarked(found []memento.FindingLocation) {
+	const max = 10
+	for _, f := range found[:min(len(found), max)] {
+		a.say("note: marked %s on line %d of %s", f.Kind, f.Line, line(string(f.Path)))
+	}
+	if n := len(found) - max; n > 0 {
+		a.say("note: marked %d more", n)
+	}
+}
+
 // apply makes changes as the current user, and prints the results.
 func (a *app) apply(ctx context.Context, s *memento.Store, changes ...memento.Change) error {
 	return a.applyUnnamed(ctx, s, nil, changes...)
@@ -98,6 +109,7 @@ func (a *app) applyUnnamed(ctx context.Context, s *memento.Store, ids map[mement
 		return err
 	}
 	a.noteMasked(r.Masked)
+	a.noteMarked(r.Marked)
 	for _, c := range changes {
 		switch c := c.(type) {
 		case memento.Put:

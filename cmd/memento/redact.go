@@ -49,7 +49,7 @@ func (a *app) redact(ctx context.Context, s *memento.Store, ids []string, yes bo
 			return versionError(err, memento.VersionID(id))
 		}
 		if !yes && a.stdinTTY {
-			if err := a.logLine(v, ""); err != nil {
+			if err := a.logLine(v, "", nil); err != nil {
 				return err
 			}
 		}

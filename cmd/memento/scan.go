@@ -12,7 +12,8 @@ import (
 )
 
 type scanFlags struct {
-	fix, yes, personal, all bool
+	fix, yes, all bool
+	what          memento.ScanOptions
 }
 
 func (a *app) scanCommand() *cobra.Command {
@@ -22,17 +23,21 @@ func (a *app) scanCommand() *cobra.Command {
 		Short: "Search memories and their history for secrets",
 		Long: `Scan searches all memories of a store and their history for secrets, even if detection
 is off in the store settings. Texts that the settings allow are not reported. With
---personal it also searches for personal data. It lists the version, its time, whether it
+--personal it also searches for personal data, and with --instructions, or if the settings
+say so, for text that addresses the model which reads it. It lists the version, its time, whether it
 is current ("present") or old ("history"), the kind of secret, the path and the line.
 Secrets are never shown; if a path itself is sensitive, the ID of the memory is shown.
 
 With --fix it removes the secrets permanently: it writes a new version of a current memory
 in which each secret is replaced by [REDACTED:KIND], and redacts the versions that
 contained it. Paths cannot be masked: rename such a memory by its ID, and scan again.
+Instructions are left for a person to judge: "memento log" shows who wrote them, and
+"memento undo" takes back what a session wrote.
 
-The exit code is 1 if secrets were found and not removed.`,
+The exit code is 1 if something was found and not removed.`,
 		Example: `  memento scan
   memento scan --all-stores --personal --json
+  memento scan --instructions
   memento scan --fix
   memento mv mem_01kb... /accounts/main.md   (a memory whose path is sensitive)`,
 		Args: cobra.NoArgs,
@@ -44,7 +49,8 @@ The exit code is 1 if secrets were found and not removed.`,
 		},
 	}
 	c.Flags().BoolVar(&f.fix, "fix", false, "permanently remove the secrets found")
-	c.Flags().BoolVar(&f.personal, "personal", false, "also search for personal data")
+	c.Flags().BoolVar(&f.what.Personal, "personal", false, "also search for personal data")
+	c.Flags().BoolVar(&f.what.Instructions, "instructions", false, "also search for text that addresses the model which reads it")
 	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "with --fix, do not ask for confirmation")
 	addAllStores(c, &f.all)
 	return c
@@ -56,7 +62,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 	found := map[memento.StoreID][]memento.Exposure{}
 	var all []memento.Exposure
 	scanned := a.eachStore(ctx, f.all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
-		exposures, err := a.findExposures(ctx, s, f.personal)
+		exposures, err := a.findExposures(ctx, s, f.what)
 		if err != nil || len(exposures) == 0 {
 			return err
 		}
@@ -95,7 +101,7 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 	}
 	fixed := 0
 	fixing := a.eachStore(ctx, f.all, func(_ memento.Backend, s *memento.Store, info memento.StoreInfo) error {
-		n, err := a.fixExposures(ctx, s, info.ID, found[info.ID], f.personal)
+		n, err := a.fixExposures(ctx, s, info.ID, found[info.ID], f.what.Personal)
 		fixed += n
 		return err
 	})
@@ -110,11 +116,12 @@ func (a *app) scan(ctx context.Context, f scanFlags) error {
 }
 
 // findExposures returns the findings of a scan.
-func (a *app) findExposures(ctx context.Context, s *memento.Store, personal bool) ([]memento.Exposure, error) {
+func (a *app) findExposures(ctx context.Context, s *memento.Store, what memento.ScanOptions) ([]memento.Exposure, error) {
 	show, end := a.progress("scanning")
 	defer end()
 	var exposures []memento.Exposure
-	for x, err := range s.Scan(ctx, &memento.ScanOptions{Personal: personal, Progress: show}) {
+	what.Progress = show
+	for x, err := range s.Scan(ctx, &what) {
 		if err != nil {
 			return nil, err
 		}
@@ -199,6 +206,8 @@ func (a *app) fixExposures(ctx context.Context, s *memento.Store, store memento.
 func unfixable(err error, x memento.Exposure) (reason string, known bool) {
 	memory := x.Version.Memory
 	switch {
+	case errors.Is(err, memento.ErrSensitive) && !x.HasSecrets():
+		return `it may have instructions to a model, and a person decides about these: "memento cat" shows the version, "memento edit", "memento rm" and "memento undo" take it back`, true
 	case errors.Is(err, memento.ErrHead):
 		return fmt.Sprintf(`its path is sensitive; rename it with "memento mv %s /NEW/PATH", then scan again`, memory), true
 	case errors.Is(err, memento.ErrProtected):

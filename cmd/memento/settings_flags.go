@@ -14,6 +14,7 @@ import (
 type settingFlags struct {
 	sensitive       string
 	personal        bool
+	instructions    string
 	expireAfter     span
 	historyAge      span
 	historyVersions int
@@ -42,6 +43,7 @@ func (f *settingFlags) add(c *cobra.Command, removing bool) {
 	flags := c.Flags()
 	flags.StringVar(&f.sensitive, "sensitive", "", "what to do with secrets in writes: mask, reject or off")
 	flags.BoolVar(&f.personal, "personal", false, "treat personal data as sensitive, too")
+	flags.StringVar(&f.instructions, "instructions", "", "what to do with text that addresses the model, in writes: mark, reject or off")
 	f.expireAfter = span{word: "never"}
 	flags.Var(&f.expireAfter, "expire-after", "expire memories that were not used for this time: "+spanForms+", or never")
 	f.historyAge = span{word: "forever", means: memento.Forever}
@@ -64,6 +66,8 @@ func (f *settingFlags) add(c *cobra.Command, removing bool) {
 	}
 	c.MarkFlagsMutuallyExclusive("no-history", "history-age")
 	c.MarkFlagsMutuallyExclusive("no-history", "history-versions")
+	_ = c.RegisterFlagCompletionFunc("instructions", cobra.FixedCompletions(
+		[]string{string(memento.MarkInstructions), string(memento.RejectInstructions), memento.IgnoreInstructions.String()}, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("sensitive", cobra.FixedCompletions(
 		[]string{string(memento.Mask), string(memento.Reject), string(memento.Off)}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -76,6 +80,12 @@ func (f *settingFlags) settings(c *cobra.Command, s memento.Settings) (memento.S
 	}
 	if given("personal") {
 		s.Sensitive.Personal = f.personal
+	}
+	if given("instructions") {
+		if f.instructions == "" { // not to be taken for off
+			return s, usage("--instructions is empty; it can be mark, reject or off")
+		}
+		_ = s.Sensitive.Instructions.UnmarshalText([]byte(f.instructions)) // what it is, is checked with the other settings
 	}
 	if given("expire-after") {
 		s.Expiry.After = f.expireAfter.value
@@ -112,7 +122,7 @@ func (f *settingFlags) settings(c *cobra.Command, s memento.Settings) (memento.S
 
 // changed reports whether any of the flags was given.
 func (f *settingFlags) changed(c *cobra.Command) bool {
-	names := []string{"sensitive", "personal", "expire-after", "history-age", "history-versions", "no-history"}
+	names := []string{"sensitive", "personal", "instructions", "expire-after", "history-age", "history-versions", "no-history"}
 	for _, l := range f.lists {
 		names = append(names, l.name, "remove-"+l.name)
 	}
@@ -150,6 +160,9 @@ func settingRows(s memento.Settings) [][2]string {
 		mode += ", including personal data"
 	}
 	rows := [][2]string{{"sensitive", mode}}
+	if s.Sensitive.Instructions != memento.IgnoreInstructions {
+		rows = append(rows, [2]string{"instructions", s.Sensitive.Instructions.String()})
+	}
 	rows = appendRows(rows, flagAllow, s.Sensitive.Allow)
 	rows = appendRows(rows, flagAllowPattern, s.Sensitive.AllowPatterns)
 	rows = appendRows(rows, flagAllowPath, s.Sensitive.AllowPaths)

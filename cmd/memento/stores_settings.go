@@ -20,6 +20,8 @@ uses the store of --store.
 
 By default, secrets in writes are masked: each is replaced by [REDACTED:KIND]. With
 "--sensitive reject" such writes are rejected; with "--sensitive off" nothing is checked.
+With "--instructions mark", text that addresses the model which reads it later is told to
+whoever writes or reads it, and in "log"; with "--instructions reject" it is rejected.
 Memories expire only if --expire-after is set. By default, history is kept for 30 days, and
 at least the last 10 versions of each memory.
 
@@ -30,6 +32,7 @@ directories; it includes everything below. A pattern without a slash matches nam
 every directory. Quote patterns, so that your shell does not expand them.`,
 		Example: `  memento stores settings
   memento stores settings team --sensitive reject --personal
+  memento stores settings team --instructions mark --allow-path /prompts
   memento stores settings team --allow-path /fixtures --remove-allow-path /tests
   memento stores settings team --expire-after 90d --never-expire /people --never-expire '*.core.md'
   memento stores settings team --history-age 7d --history-versions 3

@@ -33,6 +33,7 @@ type transferJSON struct {
 	Skipped  []skippedJSON `json:"skipped"`
 
 	Masked map[string]int `json:"masked,omitempty"` // by kind
+	Marked map[string]int `json:"marked,omitempty"` // by kind
 }
 
 type skippedJSON struct {

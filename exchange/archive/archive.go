@@ -105,6 +105,9 @@ type Summary struct {
 	// Masked counts, by kind, what looked sensitive and was replaced before it
 	// was written to the store; nil if nothing was. Bytes are those before.
 	Masked map[string]int
+	// Marked counts, by kind, what looked like instructions to a model, as the store's
+	// settings ask to mark it.
+	Marked map[string]int
 }
 
 // Skipped is a file in a store that is not a memory and was not written.

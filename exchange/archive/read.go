@@ -114,7 +114,7 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 		if err != nil {
 			return Summary{}, err
 		}
-		sum.Masked = countKinds(replaced)
+		sum.Masked, sum.Marked = countKinds(replaced)
 		return sum, nil
 	}
 	if _, err := a.Check(ctx, store); err != nil {
@@ -127,23 +127,29 @@ func (a *Archive) Import(ctx context.Context, store *memento.Store, by memento.A
 	case err != nil:
 		return Summary{}, err
 	}
-	sum.Masked = countKinds(replaced)
+	sum.Masked, sum.Marked = countKinds(replaced)
 	return sum, nil
 }
 
-// countKinds counts what was masked by its kind.
-func countKinds(replaced []memento.FindingLocation) map[string]int {
-	if len(replaced) == 0 {
-		return nil
+// countKinds counts what was masked, and what was marked, by its kind.
+func countKinds(found []memento.FindingLocation) (masked, marked map[string]int) {
+	count := func(counts *map[string]int, kind string) {
+		if *counts == nil {
+			*counts = map[string]int{}
+		}
+		(*counts)[kind]++
 	}
-	counts := map[string]int{}
-	for _, f := range replaced {
-		counts[f.Kind]++
+	for _, f := range found {
+		if f.IsInstruction() {
+			count(&marked, f.Kind)
+		} else {
+			count(&masked, f.Kind)
+		}
 	}
-	return counts
+	return masked, marked
 }
 
-// put writes memories to the store in one change, and returns what was masked.
+// put writes memories to the store in one change, and returns what was masked or marked.
 func put(ctx context.Context, store *memento.Store, by memento.Actor, memories []memory, overwrite bool) ([]memento.FindingLocation, error) {
 	cond := memento.IfAbsent()
 	if overwrite {
@@ -157,7 +163,7 @@ func put(ctx context.Context, store *memento.Store, by memento.Actor, memories [
 		return nil, nil
 	}
 	r, err := store.Apply(ctx, by, changes...)
-	return r.Masked, err
+	return append(r.Masked, r.Marked...), err
 }
 
 // A memory is one that was read.

@@ -41,7 +41,7 @@ func load(t testing.TB, data []byte) *archive.Archive {
 func TestSettings(t *testing.T) {
 	settings := memento.Settings{
 		Sensitive: memento.Sensitive{
-			Mode: memento.Reject, Personal: true,
+			Mode: memento.Reject, Personal: true, Instructions: memento.RejectInstructions,
 			Allow: []string{"a"}, AllowPatterns: []string{"b+"}, AllowPaths: []memento.Pattern{"/c"},
 		},
 		Expiry:    memento.Expiry{After: 90 * 24 * time.Hour, Keep: []memento.Pattern{"*.keep"}},

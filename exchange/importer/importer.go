@@ -84,6 +84,9 @@ type Result struct {
 	// Masked counts, by kind, what looked sensitive and was replaced. With DryRun it is
 	// what would be.
 	Masked map[string]int
+	// Marked counts, by kind, what looked like instructions to a model, as the store's
+	// settings ask to mark it.
+	Marked map[string]int
 
 	// Usage and Limits are those of the store afterwards.
 	Usage  memento.Usage

@@ -74,9 +74,12 @@ func (s *Source) Import(ctx context.Context, store *memento.Store, by memento.Ac
 		if err != nil {
 			return res, err
 		}
-		p.masked = map[string]int{}
+		p.masked, p.marked = map[string]int{}, map[string]int{}
 		for _, f := range done.Masked {
 			p.masked[f.Kind]++
+		}
+		for _, f := range done.Marked {
+			p.marked[f.Kind]++
 		}
 		p.report(&res)
 		res.Usage, res.Limits = done.Usage, done.Limits
@@ -94,7 +97,7 @@ type planner struct {
 	created, replaced, unchanged int
 	written                      int64         // bytes of the texts that are created or replace others
 	usage                        memento.Usage // afterwards
-	masked                       map[string]int
+	masked, marked               map[string]int
 }
 
 func (p *planner) report(res *Result) {
@@ -103,6 +106,9 @@ func (p *planner) report(res *Result) {
 	res.Usage = p.usage
 	if len(p.masked) > 0 {
 		res.Masked = p.masked
+	}
+	if len(p.marked) > 0 {
+		res.Marked = p.marked
 	}
 }
 

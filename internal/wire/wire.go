@@ -160,6 +160,10 @@ type Version struct {
 	// RenamedFrom is the path before the version, if it changed the path. FromVersion does
 	// not know it: see history.RenamedFrom.
 	RenamedFrom memento.Path `json:"renamed_from,omitempty"`
+
+	// Marked is what in the version addresses the model, if the store's settings look for
+	// it. FromVersion does not know it: see memento.Store.Instructions.
+	Marked []FindingLocation `json:"marked,omitempty"`
 }
 
 // FromVersion converts a version, with its contents if contents is true.
@@ -336,7 +340,8 @@ type Applied struct {
 	Usage    Usage             `json:"usage"`
 	Limits   Limits            `json:"limits"`
 	Settings memento.Settings  `json:"settings"`
-	Masked   []FindingLocation `json:"masked"` // the secrets and personal data that were masked
+	Masked   []FindingLocation `json:"masked"`           // the secrets and personal data that were masked
+	Marked   []FindingLocation `json:"marked,omitempty"` // text that addresses the model
 }
 
 // Applied converts the JSON of a server to a memento.Applied.
@@ -347,6 +352,9 @@ func (a *Applied) Applied() memento.Applied {
 	}
 	if len(a.Masked) > 0 {
 		done.Masked = ToFindings(a.Masked)
+	}
+	if len(a.Marked) > 0 {
+		done.Marked = ToFindings(a.Marked)
 	}
 	return done
 }

@@ -109,7 +109,7 @@ var allowed = map[string]rules{
 	"exchange/archive": {own: []string{".", "internal"}},
 	// importer reads what other programs have into a store.
 	"exchange/importer": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}, tests: []string{"exchange/archive", "backend/dirstore"}},
-	"sensitive":         {own: []string{".", "internal", "backend/apikey"}, libs: []string{"github.com/pelletier/go-toml/v2"}},
+	"sensitive":         {own: []string{".", "internal", "backend/apikey"}, libs: []string{"github.com/pelletier/go-toml/v2", "golang.org/x/text"}},
 
 	// httpapi exports and imports archives, and serves its own description.
 	"httpapi": {own: []string{".", "internal", "backend", "backend/apikey", "history", "maintenance", "exchange/archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},

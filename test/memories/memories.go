@@ -40,6 +40,16 @@ func (Planted) Detect(text string, personal bool) (found []memento.Finding) {
 	return found
 }
 
+var plantedOrder = regexp.MustCompile(`order-\d`)
+
+// DetectInstructions implements [memento.InstructionDetector]: "order-" and a digit.
+func (Planted) DetectInstructions(text string) (found []memento.Finding) {
+	for _, m := range plantedOrder.FindAllStringIndex(text, -1) {
+		found = append(found, memento.Finding{Kind: memento.InstructionPrefix + "test", Start: m[0], End: m[1]})
+	}
+	return found
+}
+
 // Put writes a memory, whether or not there is one at p.
 func Put(t testing.TB, s *memento.Store, p memento.Path, text string) {
 	t.Helper()

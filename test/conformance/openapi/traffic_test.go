@@ -56,7 +56,7 @@ func runStores(t *testing.T, admin, writer *caller) {
 		"name": "full", "description": "of everything", "metadata": object{"a": "b"}, "unique_name": true,
 		"limits": object{"memories": 10, "bytes": 1000},
 		"settings": object{
-			"sensitive": object{"mode": "mask", "personal": true, "allow": []string{"a"}, "allow_patterns": []string{"b+"}, "allow_paths": []string{"/p"}},
+			"sensitive": object{"mode": "mask", "personal": true, "instructions": "mark", "allow": []string{"a"}, "allow_patterns": []string{"b+"}, "allow_paths": []string{"/p"}},
 			"expiry":    object{"after": "48h", "keep": []string{"/k"}},
 			"retention": object{"age": "forever", "versions": 5},
 			"read_only": []string{"/policies", "*.lock"},
