@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
+	"strings"
+	"unicode"
 
 	"memento"
 	"memento/mcpserver"
@@ -20,6 +23,7 @@ type mcpFlags struct {
 	readOnly  bool
 	history   bool
 	viewChars int
+	project   string
 }
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -27,10 +31,30 @@ func (a *app) mcpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Give an agent memory over the Model Context Protocol",
-		Long: `Mcp is an MCP server on standard input and output: a client, such as an editor or a
-desktop assistant, starts it and gives its tools to a model. It ends with its input.`,
+		Long: `Mcp is a server of the Model Context Protocol on standard input and output. A client,
+such as an editor, a desktop assistant or a coding agent, starts it and offers its tools to
+a model. It ends when its input ends. "memento mcp install" configures clients; "memento
+serve" has the same at /mcp, for clients of other machines.
+
+The tool memory has the six commands of Claude's memory tool; with --tools six each is a
+tool of its own, which some clients handle better. memory_search finds memories by words,
+and shows the lines around each match. With --history the model can also see the history
+and restore versions. Clients can read the memories as resources, and are told when
+somebody else changes them. A listing, a search or a page of the history has at most
+16,000 bytes, about 4,000 tokens, and says how to go on.
+
+With --mount the memory has several stores: each is a directory in /memories. In the name
+of a store, "{project}" stands for the project that the client works on: the folder of
+--project, or the first that the client names, or the working directory, and of a Git
+repository the whole.
+
+Changes are recorded under a session: the one that --session names, or a new one with the
+name of the client. Messages for people go to standard error.`,
 		Example: `  memento mcp
-  memento mcp --store work --tools six`,
+  memento mcp --store "{project}"
+  memento mcp --mount project={project} --mount me=me --mount team=handbook:ro
+  memento --backend dir:$HOME/.notes mcp --read-only
+  memento --backend https://memory.example.com --key-file key mcp --tools six`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
 	}
@@ -41,6 +65,8 @@ desktop assistant, starts it and gives its tools to a model. It ends with its in
 	flags.BoolVar(&f.readOnly, "read-only", false, "let the agent read everything, but change nothing")
 	flags.BoolVar(&f.history, "history", false, "let the agent see the history and restore versions")
 	flags.IntVar(&f.viewChars, "view-chars", 0, "maximum number of characters that one view of a file shows (default 16000)")
+	flags.StringVar(&f.project, "project", "", "`folder` of the project that {project} stands for, in names of stores (default: what the client says, or the working directory)")
+	_ = c.MarkFlagDirname("project")
 	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
 	_ = c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(mcpserver.OneTool), string(mcpserver.SixTools)}, cobra.ShellCompDirectiveNoFileComp))
 	c.AddCommand(a.mcpInstallCommand(c), a.mcpUninstallCommand())
@@ -56,16 +82,19 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	session := cmp.Or(f.session, os.Getenv("MEMENTO_SESSION"), newSession(a.now()))
-	if err := memento.CheckSessionID(session); err != nil {
-		return usage("--session: %w", err)
+	if _, err := a.mcpSession(f, mcpserver.Client{}); err != nil {
+		return err
 	}
 	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return a.withAccess(ctx, creating, func(b memento.Backend) error {
 		defer watch(ctx, b)()
 		s, err := mcpserver.New(mcpserver.Options{
-			Open: func(ctx context.Context, _ mcpserver.Client) (mcpserver.Memory, error) {
-				shown, err := a.mcpMounts(ctx, b, mounts)
+			Open: func(ctx context.Context, client mcpserver.Client) (mcpserver.Memory, error) {
+				session, err := a.mcpSession(f, client)
+				if err != nil {
+					return mcpserver.Memory{}, err
+				}
+				shown, err := a.mcpMounts(ctx, b, f, mounts, client)
 				return mcpserver.Memory{Mounts: shown, Tool: memento.ToolOptions{
 					Actor: memento.Actor{Kind: memento.ActorSession, ID: session}, ViewChars: f.viewChars,
 				}}, err
@@ -81,11 +110,51 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	})
 }
 
-// mcpMounts opens the mounts of the flags; without any, the selected store.
-func (a *app) mcpMounts(ctx context.Context, b memento.Backend, flags []mountFlag) (mounts []memento.Mount, err error) {
-	if len(flags) == 0 {
-		s, err := a.openStore(ctx, b, memento.StoreSpec{})
-		return []memento.Mount{{Store: s}}, err
+// mcpSession returns the ID that the client's changes are recorded under.
+func (a *app) mcpSession(f *mcpFlags, client mcpserver.Client) (string, error) {
+	if given := cmp.Or(f.session, os.Getenv("MEMENTO_SESSION")); given != "" {
+		if err := memento.CheckSessionID(given); err != nil {
+			return "", usageError{fmt.Errorf("--session: %w", err)}
+		}
+		return given, nil
 	}
-	return a.openEachMount(ctx, b, flags)
+	session := newSession(a.now())
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == '_') {
+			return r
+		}
+		return '-'
+	}, client.Name), "-")
+	if name != "" {
+		session += "-" + name[:min(len(name), 40)]
+	}
+	return session, nil
+}
+
+// mcpMounts opens the mounts of the flags; without any, the selected store.
+func (a *app) mcpMounts(ctx context.Context, b memento.Backend, f *mcpFlags, mounts []mountFlag, client mcpserver.Client) ([]memento.Mount, error) {
+	if len(mounts) == 0 {
+		mounts = []mountFlag{{store: a.chosenStore()}}
+	}
+	var (
+		opened  []memento.Mount
+		project string
+	)
+	for _, m := range mounts {
+		if strings.Contains(m.store, projectPlaceholder) {
+			if project == "" {
+				var err error
+				if project, err = projectOf(ctx, f.project, client); err != nil {
+					return nil, err
+				}
+			}
+			m.store = strings.ReplaceAll(m.store, projectPlaceholder, project)
+		}
+		s, err := a.openNamed(ctx, b, memento.StoreSpec{Name: m.store})
+		if err != nil {
+			return nil, err
+		}
+		opened = append(opened, memento.Mount{Name: m.name, Store: s, ReadOnly: m.readOnly})
+	}
+	return opened, nil
 }

@@ -56,15 +56,7 @@ func (a *app) parseMounts(values []string) ([]mountFlag, error) {
 
 // openMounts returns the tool on the mounted stores.
 func (a *app) openMounts(ctx context.Context, b memento.Backend, flags []mountFlag, opts *memento.ToolOptions) (*memento.Tool, error) {
-	mounts, err := a.openEachMount(ctx, b, flags)
-	if err != nil {
-		return nil, err
-	}
-	return memento.NewScopedTool(mounts, opts)
-}
-
-// openEachMount opens the stores of mounts.
-func (a *app) openEachMount(ctx context.Context, b memento.Backend, flags []mountFlag) (mounts []memento.Mount, err error) {
+	var mounts []memento.Mount
 	for _, f := range flags {
 		s, err := a.openNamed(ctx, b, memento.StoreSpec{Name: f.store})
 		if err != nil {
@@ -72,7 +64,7 @@ func (a *app) openEachMount(ctx context.Context, b memento.Backend, flags []moun
 		}
 		mounts = append(mounts, memento.Mount{Name: f.name, Store: s, ReadOnly: f.readOnly})
 	}
-	return mounts, nil
+	return memento.NewScopedTool(mounts, opts)
 }
 
 // completeMounts completes the store after NAME= of a mount.

@@ -131,7 +131,8 @@ var allowed = map[string]rules{
 	"cmd": {
 		own: slices.Concat(kit, []string{"history", "maintenance", "backend/storeurl", "exchange/archive", "exchange/importer", "sensitive", "server", "exchange/transfer", "exchange/foldersync", "backend/doctor", "backend/cryptstore", "claude/claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2",
-			"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2"}, // configuration files of MCP clients
+			"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", // configuration files of MCP clients
+			"github.com/modelcontextprotocol/go-sdk"}, // tests: a client
 	},
 	// examples show the library in programs, which their tests play with a scripted upstream.
 	"examples": {
