@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"memento/mcpserver"
 	"memento/test/longtest"
+	"memento/test/proctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -184,4 +186,34 @@ func rawMCP(id int, input map[string]any) string {
 		panic(err) // maps of strings always encode
 	}
 	return string(line) + "\n"
+}
+
+// The folder in which Claude Code keeps its own memories, opened in place: what it writes
+// by itself has a history, and what others write is in its files.
+func TestMCPOwnFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".claude", "projects", "-home-me-app", "memory")
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("MEMORY.md", "# Project\n\n- [Debugging](debugging.md)\n")
+	write("debugging.md", "Run make debug.\n")
+	session, _ := startMCP(t, t.TempDir(), "2026-07-28", "--backend", "dir:"+filepath.ToSlash(dir)+"?root=.", "mcp", "--history")
+	if got := callMCP(t, session, "memory_search", map[string]any{"query": "make debug"}); !strings.Contains(got, "/memories/debugging.md") {
+		t.Errorf("the search found %s", got)
+	}
+	versions := func() string {
+		return callMCP(t, session, "memory_history", map[string]any{"path": "/memories/MEMORY.md"})
+	}
+	before := strings.Count(versions(), "memver_")
+	write("MEMORY.md", "# Project\n\n- [Debugging](debugging.md)\n- Uses PostgreSQL\n")
+	proctest.Until(t, "the save is a version", func() bool { return strings.Count(versions(), "memver_") > before })
+	if got := callMCP(t, session, "memory", map[string]any{"command": "str_replace", "path": "/memories/MEMORY.md", "old_str": "PostgreSQL", "new_str": "SQLite"}); strings.Contains(got, "Error") {
+		t.Error(got)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "MEMORY.md")); err != nil || !strings.Contains(string(text), "- Uses SQLite") {
+		t.Errorf("the file is %q, %v", text, err)
+	}
 }
