@@ -117,7 +117,7 @@ func outcomes() []outcome {
 		{chat.ErrRefused, exitFailure, "ask in another way; what you wrote last was not kept"},
 		{chat.ErrBroken, exitFailure, `check the connection; "memento chat --continue" goes on with the conversation`},
 		{clientconfig.ErrBroken, exitInvalid, "nothing was changed; correct the file, or remove it"},
-		{clientconfig.ErrForm, exitInvalid, "nothing was changed; change the file by hand, with the lines that --dry-run shows for another --file"},
+		{clientconfig.ErrForm, exitInvalid, "nothing was changed; change the file by hand: the server is this program with the argument mcp"},
 		{clientconfig.ErrTooLarge, exitLimit, "nothing was changed; give another file with --file"},
 		{clientconfig.ErrName, exitInvalid, "choose another name with --name"},
 		{clientconfig.ErrOther, exitConflict, "nothing was changed; choose another name with --name, or remove that server first"},

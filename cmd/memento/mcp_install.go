@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -185,7 +186,7 @@ func (a *app) clientServer(own []*pflag.Flag, program, profileName string) (s cl
 	// A variable that an earlier install has set is removed.
 	s = clientconfig.Server{Command: program, Args: []string{"mcp"}, Env: map[string]string{profileVariable: profileName}}
 	if program == "" {
-		if s.Command, err = os.Executable(); err != nil {
+		if s.Command, err = thisProgram(); err != nil {
 			return s, hint(err, "give the program with --command")
 		}
 	}
@@ -247,6 +248,31 @@ func (a *app) clientServer(own []*pflag.Flag, program, profileName string) (s cl
 	return s, nil
 }
 
+// thisProgram returns the absolute path of this program: the one under which it was found,
+// which may be a link that stays when a newer version is installed.
+func thisProgram() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if strings.Contains(path, string(filepath.Separator)+"go-build") {
+		return "", errors.New(`"go run" removes this program when it ends`)
+	}
+	found, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		found, err = filepath.Abs(found)
+	}
+	if err != nil {
+		return path, nil
+	}
+	own, err := os.Stat(path)
+	other, errToo := os.Stat(found)
+	if err == nil && errToo == nil && os.SameFile(own, other) {
+		return found, nil
+	}
+	return path, nil
+}
+
 // An installationJSON is a change of a client's configuration.
 type installationJSON struct {
 	Type    string             `json:"type"` // "mcp_installation"
@@ -285,9 +311,6 @@ func (a *app) installClient(ctx context.Context, f *clientFlags, client string, 
 	if !f.dryRun {
 		// The first version is what "uninstall" restores.
 		if !present {
-			if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
-				return err
-			}
 			if err := file.KeepBackup(f.name); err != nil {
 				return err
 			}
@@ -336,6 +359,9 @@ func (a *app) uninstallClient(ctx context.Context, f *clientFlags, client string
 			return err
 		}
 		a.say("%s does not start the server %s any more; restart it if it is running", c.Title, f.name)
+		if backup := file.Backup(f.name); !restored && exists(backup) {
+			a.say("other parts of the file have changed and stay; as it was before the server is in %s", line(backup))
+		}
 	}
 	return a.printInstallation(f, c, file, text, f.dryRun, true)
 }
@@ -381,11 +407,15 @@ func (a *app) printInstallation(f *clientFlags, c clientconfig.Client, file *cli
 		Type: "mcp_installation", Client: c.Name, Scope: clientconfig.Scope(f.scope), Path: file.Path, Name: f.name,
 		Present: present, Changed: changed && !f.dryRun, DryRun: f.dryRun, Diff: a.clientDiff(file, text),
 	}
-	backup := file.Backup(f.name)
-	if _, err := os.Lstat(backup); err == nil {
+	if backup := file.Backup(f.name); exists(backup) {
 		j.Backup = &backup
 	}
 	return a.writeJSON(j)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // A clientJSON is a client with one of its configuration files.
@@ -410,9 +440,7 @@ func (a *app) listClients(f *clientFlags) error {
 	for _, c := range clientconfig.Clients {
 		found := false
 		for _, path := range c.Traces(s) {
-			if _, err := os.Stat(path); err == nil {
-				found = true
-			}
+			found = found || exists(path)
 		}
 		for _, scope := range clientconfig.Scopes {
 			path, err := c.Path(s, scope)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,4 +26,26 @@ func TestClientScripts(t *testing.T) {
 		return err
 	}
 	testscript.Run(t, p)
+}
+
+// At a terminal, install shows the difference and then asks; only yes changes anything.
+func TestInstallAsks(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
+		file := filepath.Join(t.TempDir(), "mcp.json")
+		var stdout, stderr bytes.Buffer
+		a := newApp(strings.NewReader(answer), &stdout, &stderr)
+		a.stdinTTY = true
+		root := a.rootCommand()
+		root.SetArgs([]string{"mcp", "install", "cursor", "--file", file, "--command", "/opt/memento"})
+		err := root.ExecuteContext(t.Context())
+		if (err == nil) != want {
+			t.Errorf("%q: %v", answer, err)
+		}
+		if !strings.Contains(stdout.String(), `+      "command": "/opt/memento",`) || !strings.Contains(stderr.String(), "Change "+file+"? [y/N] ") {
+			t.Errorf("%q: it shows %s and asks %s", answer, &stdout, &stderr)
+		}
+		if _, err := os.Stat(file); (err == nil) != want {
+			t.Errorf("%q: the file: %v", answer, err)
+		}
+	}
 }
