@@ -69,20 +69,28 @@ name of the client. Messages for people go to standard error.`,
 	_ = c.MarkFlagDirname("project")
 	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
 	_ = c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(mcpserver.OneTool), string(mcpserver.SixTools)}, cobra.ShellCompDirectiveNoFileComp))
-	c.AddCommand(a.mcpInstallCommand(c), a.mcpUninstallCommand())
+	c.AddCommand(a.mcpInstallCommand(c, f), a.mcpUninstallCommand())
 	return c
+}
+
+// checkMCP returns the mounts of the flags, or what is wrong with the flags.
+func (a *app) checkMCP(f *mcpFlags) ([]mountFlag, error) {
+	if f.viewChars < 0 {
+		return nil, usage("--view-chars is %d; it must not be negative", f.viewChars)
+	}
+	if tools := mcpserver.ToolSet(f.tools); tools != mcpserver.OneTool && tools != mcpserver.SixTools {
+		return nil, usage("--tools is %s or %s, not %q", mcpserver.OneTool, mcpserver.SixTools, f.tools)
+	}
+	if _, err := a.mcpSession(f, mcpserver.Client{}); err != nil {
+		return nil, err
+	}
+	return a.parseMounts(f.mounts)
 }
 
 // mcp serves one client on standard input and output.
 func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
-	if f.viewChars < 0 {
-		return usage("--view-chars is %d; it must not be negative", f.viewChars)
-	}
-	mounts, err := a.parseMounts(f.mounts)
+	mounts, err := a.checkMCP(f)
 	if err != nil {
-		return err
-	}
-	if _, err := a.mcpSession(f, mcpserver.Client{}); err != nil {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

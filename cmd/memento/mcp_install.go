@@ -41,7 +41,7 @@ func (f *clientFlags) add(c *cobra.Command) {
 }
 
 // mcpInstallCommand is "mcp install". The flags of the server are flags of it, too.
-func (a *app) mcpInstallCommand(server *cobra.Command) *cobra.Command {
+func (a *app) mcpInstallCommand(server *cobra.Command, flags *mcpFlags) *cobra.Command {
 	var f clientFlags
 	var list bool
 	var program, profileName string
@@ -77,6 +77,9 @@ Of a server that was installed before, only the command and its arguments are ch
 			}
 			if len(args) == 0 {
 				return usage("install needs a client: %s", clientNames())
+			}
+			if _, err := a.checkMCP(flags); err != nil {
+				return err
 			}
 			s, err := a.clientServer(own, program, profileName)
 			if err != nil {
@@ -241,6 +244,12 @@ func (a *app) clientServer(own []*pflag.Flag, program, profileName string) (s cl
 			}
 		case flag.Value.Type() == "bool":
 			s.Args = append(s.Args, "--"+flag.Name+strings.TrimSuffix("="+flag.Value.String(), "=true"))
+		case flag.Annotations[cobra.BashCompSubdirsInDir] != nil: // a folder
+			folder, err := filepath.Abs(flag.Value.String())
+			if err != nil {
+				return s, err
+			}
+			s.Args = append(s.Args, "--"+flag.Name, folder)
 		default:
 			s.Args = append(s.Args, "--"+flag.Name, flag.Value.String())
 		}
