@@ -24,22 +24,23 @@
 //   - A [Store] is a set of memories: small text files with a history. Programs
 //     read and write them with [Store.Get], [Store.List], [Store.Apply] and
 //     [Store.Edit], search them, and read their old versions.
-//   - A [Backend] stores them. Package sqlitestore keeps one file, dirstore plain
-//     files, pgstore a PostgreSQL database, s3store an object storage; httpstore
-//     is a client of a memento server, memstore is for tests, and cryptstore
-//     encrypts what another backend stores.
+//   - A [Backend] stores them. Below memento/backend, package sqlitestore keeps one
+//     file, dirstore plain files, pgstore a PostgreSQL database, s3store an object
+//     storage; httpstore is a client of a memento server, memstore is for tests, and
+//     cryptstore encrypts what another backend stores.
 //   - [Settings] and [Limits] belong to a store: whether secrets are masked before
 //     they are written, what expires, how long history lasts, what is read-only.
 //
 // Programs that do more import more: package local opens a store in one call, package
 // history brings back what a store held and undoes changes, package maintenance removes
-// what has expired, package apikey has the keys of servers, and package backend is for
-// authors of a [Backend].
+// what has expired, package claude puts the tool into Anthropic's SDK for Go, and package
+// backend is for authors of a [Backend]. The same memory is served by packages httpapi
+// (HTTP), mcpserver (the Model Context Protocol) and gateway (the Messages API).
 //
 // # Guarantees
 //
-// A write that returned without an error is durable, and in the history. A change
-// happens completely or not at all. Concurrent edits of one memory, by goroutines,
+// A write that returned without an error is durable, except in memstore, and in the
+// history for as long as the store's [Settings] keep it. A change happens completely or not at all. Concurrent edits of one memory, by goroutines,
 // processes or machines, never lose each other. A text is returned byte for byte as
 // it was written, except for what was masked, which the [Receipt] of the write lists.
 // [Backend] has the complete list, and package storetest tests it on every backend.
