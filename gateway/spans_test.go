@@ -3,8 +3,12 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 )
 
 // FuzzObject compares edits of a text with the same edits of a decoded object.
@@ -74,3 +78,72 @@ func TestSum(t *testing.T) {
 		t.Errorf("overlay: %s", got)
 	}
 }
+
+func TestRetryAfter(t *testing.T) {
+	for _, test := range []struct {
+		header http.Header
+		want   time.Duration
+	}{
+		{http.Header{}, 0},
+		{http.Header{"Retry-After": {"2"}}, 2 * time.Second},
+		{http.Header{"Retry-After": {"0.5"}}, 500 * time.Millisecond},
+		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"30"}}, 30 * time.Millisecond},
+		{http.Header{"Retry-After": {"-1"}}, 0},
+		{http.Header{"Retry-After": {"soon"}}, 0},
+		{http.Header{"Retry-After": {"NaN"}}, 0},
+		{http.Header{"Retry-After": {"1e300"}}, 0},
+		{http.Header{"Retry-After": {"3600"}}, 0},
+		{http.Header{"Retry-After": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, 0},
+	} {
+		if got := retryAfter(test.header); got != test.want {
+			t.Errorf("%v: %v, want %v", test.header, got, test.want)
+		}
+	}
+}
+
+// FuzzFrames reads any bytes as a stream: nothing is lost or made up, in whatever pieces
+// they arrive, and what is replaced is the data alone.
+func FuzzFrames(f *testing.F) {
+	for _, seed := range []string{"", "\n", "event: a\ndata: {}\n\n", "data:{\"a\":1}\r\n\r\n", ": comment\n\nevent:x\nid: 1\ndata: a\ndata: b\n\n", "event: a\ndata: ", "data\n\n\n\n", "event: a\rdata: b\r\r"} {
+		f.Add([]byte(seed), 1)
+		f.Add([]byte(seed), 7)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
+		piece = max(1, piece%64)
+		in := newFrameReader(&inPieces{bytes.NewReader(stream), piece})
+		var all []byte
+		for {
+			frame, err := in.next()
+			if err != nil {
+				if rest := stream[len(all):]; err == io.EOF && len(bytes.TrimSpace(rest)) > 0 {
+					t.Errorf("%q: the end %q is missing", stream, rest)
+				}
+				return
+			}
+			all = append(all, frame.raw...)
+			if !bytes.HasPrefix(stream, all) {
+				t.Fatalf("%q was read as %q", stream, all)
+			}
+			if bytes.ContainsAny(frame.data(), "\n") || strings.ContainsAny(frame.name, "\r\n") {
+				t.Errorf("%q: the event %q has the data %q", stream, frame.name, frame.data())
+			}
+			if same := frame.with(bytes.Clone(frame.data())); !bytes.Equal(same, frame.raw) {
+				t.Errorf("%q with its own data is %q", frame.raw, same)
+			}
+			if len(frame.data()) > 0 {
+				other := newFrameReader(bytes.NewReader(frame.with([]byte(`{"new":1}`))))
+				if got, err := other.next(); err != nil || string(got.data()) != `{"new":1}` || got.name != frame.name {
+					t.Errorf("%q with other data is read as %q, %q, %v", frame.raw, got.name, got.data(), err)
+				}
+			}
+		}
+	})
+}
+
+// inPieces reads a few bytes at a time.
+type inPieces struct {
+	r    io.Reader
+	size int
+}
+
+func (p *inPieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.size)]) }
