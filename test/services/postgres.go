@@ -46,7 +46,7 @@ func (s *PostgresServer) StartStandby(ctx context.Context) (*PostgresServer, err
 		return nil, err
 	}
 	for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
-		if err := s.execute(ctx, statement); err != nil {
+		if err := s.Execute(ctx, statement); err != nil {
 			return nil, errors.Join(err, standby.Stop())
 		}
 	}
@@ -55,11 +55,11 @@ func (s *PostgresServer) StartStandby(ctx context.Context) (*PostgresServer, err
 
 // Promote makes a standby a primary server.
 func (s *PostgresServer) Promote(ctx context.Context) error {
-	return s.execute(ctx, "SELECT pg_promote()")
+	return s.Execute(ctx, "SELECT pg_promote()")
 }
 
-// execute runs an SQL command with psql.
-func (s *PostgresServer) execute(ctx context.Context, command string) error {
+// Execute runs an SQL command with psql, as the superuser.
+func (s *PostgresServer) Execute(ctx context.Context, command string) error {
 	out, err := exec.CommandContext(ctx, filepath.Join(s.bin, "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", command, s.URL()).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", command, err, out)
