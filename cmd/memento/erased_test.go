@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -24,7 +25,10 @@ var plantedSecrets = []string{"ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB
 type erasure struct {
 	url  string
 	args []string // such as those for encryption
+	mark string   // a text that only this test writes, beside secrets
 }
+
+func newErasure(url string, args []string) erasure { return erasure{url, args, rand.Text()} }
 
 func (e erasure) do(t *testing.T, stdin string, args ...string) {
 	t.Helper()
@@ -39,7 +43,7 @@ func (e erasure) plant(t *testing.T) {
 	for i, secret := range plantedSecrets {
 		e.do(t, "before "+secret+" after\n", "put", "/replaced.md")
 		e.do(t, "now "+strings.Repeat("other ", i), "put", "/replaced.md")
-		e.do(t, "kept "+secret+"\n", "put", "/kept"+secret[:2]+".md")
+		e.do(t, "kept "+secret+" "+e.mark+"\n", "put", "/kept"+secret[:2]+".md")
 		e.do(t, "x", "put", "/named/"+secret+"/x.md")
 		e.do(t, "", "rm", "/named/"+secret+"/x.md")
 		e.do(t, strings.Repeat("long text ", 500)+secret, "put", "/removed.md")
@@ -81,23 +85,27 @@ func newKeyFile(t *testing.T) []string {
 	return []string{"--encryption-keys", key}
 }
 
-// checkErased looks for the secrets in the files below the folders, and where editors get
-// their files if there is a file system in memory.
-func checkErased(t *testing.T, folders ...string) {
+// checkErased looks for the secrets in the files below the folders, and for what an editor
+// was given in those for editors, which other tests can have in use.
+func (e erasure) checkErased(t *testing.T, folders ...string) {
 	t.Helper()
+	for _, folder := range folders {
+		for name, secret := range holding(t, folder, plantedSecrets) {
+			t.Errorf("%s has %s…", name, secret[:6])
+		}
+	}
 	inMemory, err := filepath.Glob("/dev/shm/memento-*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range inMemory {
-		if f, err := os.Open(folder); err == nil { // else it is another user's
-			f.Close()
-			folders = append(folders, folder)
+		f, err := os.Open(folder)
+		if err != nil { // it is another user's, or gone
+			continue
 		}
-	}
-	for _, folder := range folders {
-		for name, secret := range holding(t, folder, plantedSecrets) {
-			t.Errorf("%s has %s…", name, secret[:6])
+		f.Close()
+		for name := range holding(t, folder, []string{e.mark}) {
+			t.Errorf("%s has what was edited", name)
 		}
 	}
 }
@@ -127,7 +135,7 @@ func TestSecretsAreGone(t *testing.T) {
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			e := erasure{tt.url(folder), tt.args}
+			e := newErasure(tt.url(folder), tt.args)
 			e.plant(t)
 			if len(tt.args) == 0 && len(holding(t, folder, plantedSecrets)) == 0 {
 				t.Fatal("this test looks for the secrets in the wrong place")
@@ -143,7 +151,7 @@ func TestSecretsAreGone(t *testing.T) {
 				}
 			}
 			e.erase(t)
-			checkErased(t, folder, temporary)
+			e.checkErased(t, folder, temporary)
 		})
 	}
 }
@@ -164,13 +172,13 @@ func TestSecretsAreGoneFromServers(t *testing.T) {
 			}
 			t.Setenv("AWS_ACCESS_KEY_ID", s.AccessKey)
 			t.Setenv("AWS_SECRET_ACCESS_KEY", s.SecretKey)
-			e := erasure{"s3://" + bucket + "/memories?region=" + s.Region + "&endpoint=" + s.Endpoint, args}
+			e := newErasure("s3://"+bucket+"/memories?region="+s.Region+"&endpoint="+s.Endpoint, args)
 			e.plant(t)
 			if len(args) == 0 && len(holding(t, folder, plantedSecrets)) == 0 {
 				t.Fatal("this test looks for the secrets in the wrong place")
 			}
 			e.erase(t)
-			checkErased(t, folder, temporary)
+			e.checkErased(t, folder, temporary)
 		})
 		t.Run("postgres, "+name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "postgres")
@@ -178,7 +186,7 @@ func TestSecretsAreGoneFromServers(t *testing.T) {
 			needs.Check(t, err)
 			t.Cleanup(func() { s.Stop() })
 			temporary := temporaryFolder(t)
-			e := erasure{inSchema(s.URL()), args}
+			e := newErasure(inSchema(s.URL()), args)
 			e.plant(t)
 			if len(args) == 0 && len(holding(t, folder, plantedSecrets)) == 0 {
 				t.Fatal("this test looks for the secrets in the wrong place")
@@ -194,7 +202,7 @@ func TestSecretsAreGoneFromServers(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			checkErased(t, folder, temporary)
+			e.checkErased(t, folder, temporary)
 		})
 	}
 }
