@@ -11,6 +11,7 @@ import (
 	"memento"
 	"memento/backend/memstore"
 	"memento/history"
+	"memento/sensitive"
 	"memento/test/memories"
 
 	"github.com/google/go-cmp/cmp"
@@ -577,5 +578,45 @@ func TestFixRefuses(t *testing.T) {
 		if err == nil {
 			t.Error("a store without a name or detector was scanned")
 		}
+	}
+}
+
+// A token that comes into a memory in parts, by several calls of the tool, is masked with
+// the last of them.
+func TestTokenOfSeveralEdits(t *testing.T) {
+	const first, second = "glpat-Zk3Nq8Wv1L", "x6Tb9Rm4YpQ2"
+	edits := []struct{ name, command string }{
+		{"str_replace", `{"command":"str_replace","path":"/memories/a.md","old_str":"FIRST","new_str":"FIRSTSECOND"}`},
+		{"insert of the next line", `{"command":"insert","path":"/memories/a.md","insert_line":1,"insert_text":"SECOND\n"}`},
+		{"removal of what is between", `{"command":"str_replace","path":"/memories/a.md","old_str":" and then ","new_str":""}`},
+	}
+	for _, e := range edits {
+		t.Run(e.name, func(t *testing.T) {
+			s := memento.OpenNamed(memstore.New(nil), workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
+			tool := memento.NewTool(s, nil)
+			text := "this one: " + first
+			if strings.Contains(e.name, "removal") {
+				text += " and then " + second
+			}
+			run := func(input string) string {
+				r := tool.Run(t.Context(), []byte(input))
+				if r.IsError {
+					t.Fatal(r.Content)
+				}
+				return r.Content
+			}
+			run(fmt.Sprintf(`{"command":"create","path":"/memories/a.md","file_text":"%s\nmore\n"}`, text))
+			if got := memories.Contents(t, s)["/a.md"]; !strings.Contains(got, first) {
+				t.Fatalf("after the first call: %q", got)
+			}
+			answer := run(strings.NewReplacer("FIRST", first, "SECOND", second).Replace(e.command))
+			got := memories.Contents(t, s)["/a.md"]
+			if strings.Contains(got, first) || strings.Contains(got, second) || !strings.Contains(got, "[REDACTED:gitlab-pat]") {
+				t.Errorf("after the second call: %q", got)
+			}
+			if !strings.Contains(answer, "gitlab-pat") {
+				t.Errorf("the answer does not say what was masked: %q", answer)
+			}
+		})
 	}
 }

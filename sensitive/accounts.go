@@ -63,7 +63,8 @@ func refineSeed(text string, s span) span {
 // refineRecoveryCodes accepts codes of which most have digits.
 func refineRecoveryCodes(text string, s span) span {
 	c := countChars(text[s.start:s.end])
-	if c.digits*8 < c.digits+c.lower+c.upper || c.digits < 4 {
+	continues := s.end < len(text) && text[s.end] == '-' // a UUID
+	if continues || strings.HasPrefix(text[s.start:s.end], "0x") || c.digits*8 < c.digits+c.lower+c.upper || c.digits < 4 {
 		return span{}
 	}
 	return s

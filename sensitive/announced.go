@@ -167,6 +167,7 @@ type announcement struct {
 	found []span
 
 	rows     bool // the name is that of a column
+	equals   bool // = follows the name: the value is on the same line
 	assigned bool // nothing but a password can follow: an option, an element of XML
 }
 
@@ -283,13 +284,14 @@ func (a *announcement) sign() connection {
 	from := a.i
 	switch {
 	case a.takeAny([]string{"===", "!==", "==", "!=", "::", "=~", ":\\", "://"}):
-		if a.i == from+2 && a.text[from] == '=' && a.peek() == ' ' { // password == X, in a note
+		if a.i == from+2 && a.text[from] == '=' && a.peek() == ' ' && (a.name.start == 0 || a.text[a.name.start-1] != '.') { // password == X, in a note
 			return sign
 		}
 		return none
 	case a.takeAny([]string{":=", "=>", "->", "||"}):
 		return sign
 	case a.peek() == ':' || a.peek() == '=':
+		a.equals = a.peek() == '='
 		a.i++
 		return sign
 	case a.peek() == ',' && a.inCall():
@@ -531,6 +533,9 @@ func (a *announcement) value(how connection) {
 			}
 		}
 		lines += a.lineEnds()
+		if lines > 0 && a.equals {
+			return
+		}
 	}
 	if lines > 2 {
 		return
@@ -651,6 +656,10 @@ func (a *announcement) token(how connection, below bool) value {
 	start := a.i
 	row := strings.HasPrefix(strings.TrimLeft(before(a.text, start, readReach), " >"), "|")
 	for a.i < a.end && a.i-start <= maxPassword {
+		if plainBytes.has(a.text[a.i]) {
+			a.i++
+			continue
+		}
 		c, size := utf8.DecodeRuneInString(a.rest())
 		if endsValue(c) || c == '|' && row || c == '\'' && a.i > start && a.text[start-1] == '\'' || c == '\\' && a.isEscape() {
 			break
@@ -660,6 +669,15 @@ func (a *announcement) token(how connection, below bool) value {
 	s := trimPassword(a.text, span{start, a.i})
 	return value{s, how, false, false, a.isRest(s.end) && (below || a.isLineName())}
 }
+
+// plainBytes never end a value.
+var plainBytes = func() class {
+	c := rangeClass('!', '~')
+	for _, b := range []byte("\"`<>|'\\") {
+		c[b>>6] &^= 1 << (b & 63)
+	}
+	return c
+}()
 
 // endsValue reports whether a value without quotation marks ends before c.
 func endsValue(c rune) bool {

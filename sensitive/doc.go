@@ -38,33 +38,38 @@
 // marks, Markdown, or a word in another alphabet. It is not found within a longer sequence
 // of the same alphabet, such as an image in base64.
 //
-// One pass finds the rules' keywords (keywords.go), and each rule then looks
-// only at windows of the text around its own. A window is as wide as the longest match of
-// the rule's expression, and ends at white space, so that what is found is what a search of
-// the whole text finds. Rules whose keywords are in every text match only where the keyword
-// begins. Before an expression is run on a window, a prefilter checks the window for bytes
-// that every match contains, such as forty characters of base64 in a row. The prefilter is
-// derived from the expression, also for added rules (prefilter.go). An expression that is a
-// plain sequence of bytes, as most formats are, is not run by package regexp (sequence.go).
+// A token with a format that continues on the next line is put together again (split.go):
+// in a list, a quotation, a comment, or strings that are joined. The name of a column of
+// comma- or tab-separated values announces the values below it (columns.go).
+//
+// One pass finds the rules' keywords (keywords.go), and each rule then looks only at windows
+// of the text around its own. A window is as wide as the longest match of the rule's
+// expression, and ends at white space, so that what is found is what a search of the whole
+// text finds. Rules whose keywords are in every text match only where the keyword begins.
+// Before an expression is run on a window, a prefilter checks the window for bytes that every
+// match contains, such as forty characters of base64 in a row. The prefilter is derived from
+// the expression, also for added rules (prefilter.go). An expression that is a plain sequence
+// of bytes, as most formats are, is not run by package regexp (sequence.go).
 //
 // # Cost
 //
-// A Detector is free until its first Detect, which reads the rules in some 2 ms. An
+// A Detector is free until its first Detect, which reads the rules in some 5 ms. An
 // expression is compiled when something may match it for the first time; the first
-// text with a secret takes some 4 ms. Ordinary prose costs 1.5 µs a kB and no memory,
-// however many rules there are, and twice or thrice as much with personal data; notes
-// mostly about keys and passwords cost 50 to 100 µs a kB. A text with findings is masked
+// text with a secret takes some 4 ms. Ordinary prose costs about 2 µs a kB and no memory,
+// however many rules there are, and several times as much with personal data; notes
+// mostly about keys and passwords cost some 15 µs a kB. A text with findings is masked
 // and searched again until nothing is found, so that a masked text has no findings. The
 // second search is limited to the lines around the findings of the first. The cost is
 // linear in the length of a text, whatever it contains: 100 kB of only keywords cost
-// less than 120 ms.
+// up to 200 ms. BenchmarkNote and the tests in cost_test.go print the figures of a machine.
 //
 // # What it cannot find
 //
 // Passwords of letters only, unless they are in quotation marks, look like no word, or
 // stand in a URL or a connection string; passwords without a word before them that names
 // them, or with one that could also be about something else ("password s0lar"); secrets
-// that are encoded in another way than base64, split over lines, or spelled out; recovery
+// that are encoded in another way than base64, or spelled out; what is split over lines and
+// has no format that begins with a prefix; recovery
 // phrases without a word for them, or in other languages than English; national numbers of
 // countries not listed in personal.go; names and
 // postal addresses. A full stop at the end of a password is taken for the end of the

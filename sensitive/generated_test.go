@@ -104,9 +104,13 @@ func (m *measure) print(t *testing.T) {
 }
 
 // Secrets of each documented format are found in each surrounding: of each kind at least
-// 95 % in any of them.
+// 95 % in any of them. With -long, there are twenty of each.
 func TestFindsDocumentedSecrets(t *testing.T) {
-	m := measured(gencorpus.Documented(1, race.Scaled(20, 1)), 16)
+	each := race.Scaled(5, 1)
+	if *long {
+		each = 20
+	}
+	m := measured(gencorpus.Documented(1, each), 16)
 	m.print(t)
 	if got := m.all.recall("all"); got < leastDocumented {
 		t.Errorf("recall is %.2f %%, want at least %.1f %%", 100*got, 100*leastDocumented)
@@ -117,7 +121,7 @@ func TestFindsDocumentedSecrets(t *testing.T) {
 		}
 	}
 	for pair, c := range m.pairs {
-		if c.total >= 20 && m.pairs.recall(pair) < 0.95 {
+		if missed := c.total - c.found; missed > 1 && m.pairs.recall(pair) < 0.95 {
 			t.Errorf("%s: recall is %.1f %%, want at least 95 %%", pair, 100*m.pairs.recall(pair))
 		}
 	}

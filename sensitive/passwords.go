@@ -132,7 +132,7 @@ func refineSecret(text string, s span) span {
 	}
 	s = trimPassword(text, s)
 	found := text[s.start:s.end]
-	if len(found) < 10 || strings.HasPrefix(found, "arn:") || strings.HasPrefix(found, "urn:") || publicParameter().MatchString(before(text, s.start, 100)) || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().MatchString(before(text, s.start, 100)) {
+	if len(found) < 10 || strings.HasPrefix(found, "arn:") || strings.HasPrefix(found, "urn:") || publicParameter().MatchString(before(text, s.start, 100)) || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().in(before(text, s.start, 100)) {
 		return span{}
 	}
 	return refineGeneric(text, s)
@@ -141,8 +141,8 @@ func refineSecret(text string, s span) span {
 // publicParameter matches the start of an address of a badge, whose token only shows it.
 var publicParameter = lazily(`(?:badge|shield)[^\s()]*[?&]token=$`)
 
-// secretName matches names of secret keys, and not those of keys in caches and tables.
-var secretName = lazily(`(?i)(?:api|access|signing|encryption|master|licen[cs]e|private|shared|service|auth|app|account|secret|client)[ _-]?key|secret|token|credential`)
+// secretName are in names of secret keys, and not in those of keys in caches and tables.
+var secretName = words(append(joinedWords("api access signing encryption master license licence private shared service auth app account secret client", "key"), "secret", "token", "credential")...)
 
 // parameter returns where in s the next parameter of a query or a connection string
 // begins, such as "&name=" or "; User Id=", or the length of s.
@@ -204,13 +204,15 @@ var codePattern = lazily(strings.Join([]string{
 	`^[\w.+-]+@[\w-]+\.[\w.]+$`,
 	`^--?\w|^#\w*$|^!\w+$`, // flags, tags
 	`\w\(|\[\]|\[["'\w]|=>|^&|^\*\w`,
-	`^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w`, // a.b.c
-	`\(\?|\.\*|\\[dwsbS]`,                           // regular expressions
-	`\\x[0-9a-fA-F]{2}|^\d*\*[A-Z]+$`,               // bytes in a program, repetition in a grammar
+	`^#?[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w|/\{\w+\}`, // a.b.c, a/{b}
+	`\(\?|\.\*|\\[dwsbS]`,                                      // regular expressions
+	`\\x[0-9a-fA-F]{2}|^\d*\*[A-Z]+$|^[\w.]+\{$`,               // bytes in a program, repetition in a grammar, a type
 }, "|"))
 
 // isCode reports whether s is an expression, a path or an address.
-func isCode(s string) bool { return codePattern().MatchString(s) }
+func isCode(s string) bool {
+	return strings.ContainsAny(s, `/\@-#!([=&*.:>?{`) && codePattern().MatchString(s)
+}
 
 // isAssignment reports whether s is a setting, or an expression that compares.
 func isAssignment(s string) bool { return assignmentPattern().MatchString(s) }
@@ -254,6 +256,9 @@ func isPassword(s string, strict bool) bool {
 // judge returns the part of v that is what is announced, or an empty span.
 func (a *announcement) judge(v value) span {
 	found := a.text[v.start:v.end]
+	if len(found) > maxPassword {
+		return span{}
+	}
 	if n := len(found) - 1; n > 0 && !v.quoted && strings.IndexByte("!?", found[n]) >= 0 && !strings.ContainsAny(found[:n], "!?") {
 		if c := countChars(found[:n]); c.digits == n || c.digits+c.upper == 0 { // of the sentence
 			v.end, found = v.end-1, found[:n]
@@ -281,7 +286,7 @@ func (a *announcement) judge(v value) span {
 			return v.span
 		}
 		return span{}
-	case v.how < verb && c.digits == 0 && !v.quoted && strings.IndexByte(found, '-') < 0, len(found) > maxPassword:
+	case v.how < verb && c.digits == 0 && !v.quoted && strings.IndexByte(found, '-') < 0:
 		return span{}
 	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"),
 		v.how < verb && (strings.Contains(found, "](") || strings.Contains(found, "://")):
@@ -298,7 +303,7 @@ func (a *announcement) judge(v value) span {
 	case adjacent, preceded:
 		inside := lettersAndDigits(found)
 		switch {
-		case isAssignment(found) && !strings.ContainsAny(found, "!@#%^*+?~"):
+		case isMember(found), isAssignment(found) && !strings.ContainsAny(found, "!@#%^*+?~"):
 			return span{}
 		case c.digits == 0:
 			if v.how == adjacent && !v.quoted || !isPassphrase(found, "-") {

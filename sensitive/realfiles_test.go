@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	long       = flag.Bool("long", false, "search 5000 files of the module cache")
+	long       = flag.Bool("long", false, "search 5000 files of the module cache, and generate more notes")
 	sampleSeed = flag.Uint64("sample", 8, "seed of the choice of files")
 )
 

@@ -168,7 +168,7 @@ func refineServiceToken(text string, s span) span {
 	found, name := text[s.start:s.end], before(text, s.start, 60)
 	c := countChars(found)
 	switch {
-	case publicName().MatchString(name) || c.lower+c.upper == 0:
+	case isPublicName(name) || c.lower+c.upper == 0:
 		return span{}
 	case isHash(found) && !secretWord().MatchString(name):
 		return span{}

@@ -119,9 +119,11 @@ func isIdentifier(s string) bool {
 
 // isMember reports whether s is an exported method or field of a variable in a program, such
 // as m.SetMapInt32Float.
-func isMember(s string) bool { return memberPattern().MatchString(s) }
+func isMember(s string) bool {
+	return strings.IndexByte(s, '.') > 0 && memberPattern().MatchString(s)
+}
 
-var memberPattern = lazily(`^[a-z]\w{0,11}\.[A-Z][a-z]+(?:[A-Z][a-z]+\d{0,3})+$`)
+var memberPattern = lazily(`^[a-z]\w{0,11}\.[A-Z][a-z]+[A-Z][A-Za-z]+(?:\d+\w{0,10})?$`)
 
 // characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for
 // capital ones, 0 for others.
@@ -183,6 +185,21 @@ func trimEnd(text string, s span) span {
 		s.end--
 	}
 	return s
+}
+
+// words returns a function for a finder of words, which is made on the first call.
+func words(all ...string) func() *keywords {
+	return sync.OnceValue(func() *keywords { return newKeywords(all) })
+}
+
+// joinedWords returns each of firsts together with last, with and without a sign between.
+func joinedWords(firsts, last string) (all []string) {
+	for first := range strings.FieldsSeq(firsts) {
+		for _, sign := range []string{"", " ", "_", "-", "."} {
+			all = append(all, first+sign+last)
+		}
+	}
+	return all
 }
 
 // lazily returns a function that compiles the pattern on its first call, so that

@@ -32,6 +32,15 @@ const maxPrefixed = 16
 // string, and a sign that it continues.
 const joints = " \t\r\\+\"'`"
 
+// mayEndPart are the last bytes of lines that may end with a part of a token.
+var mayEndPart = func() class {
+	c := encodedBytes
+	for _, sign := range joints {
+		c.add(rangeClass(sign, sign))
+	}
+	return c
+}()
+
 // split returns candidates for tokens, and for base64 of what would be found, which continue
 // on the next line.
 func (e *engine) split(text string) (found []candidate) {
@@ -42,6 +51,9 @@ func (e *engine) split(text string) (found []candidate) {
 		}
 		end := at + i
 		at = end + 1
+		if end == 0 || !mayEndPart.has(text[end-1]) {
+			continue
+		}
 		first := partBefore(text, end)
 		if first.start == first.end {
 			continue

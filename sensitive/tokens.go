@@ -332,9 +332,9 @@ func refineRandom(text string, s span) span {
 	return s
 }
 
-// refineMixed accepts values with digits and letters of both cases.
+// refineMixed accepts values with digits and letters of both cases, except paths and names.
 func refineMixed(text string, s span) span {
-	if c := countChars(text[s.start:s.end]); c.upper < 2 || c.lower < 2 || c.digits == 0 {
+	if c := countChars(text[s.start:s.end]); c.upper < 2 || c.lower < 2 || c.digits == 0 || isIdentifier(text[s.start:s.end]) {
 		return span{}
 	}
 	return s
@@ -344,8 +344,8 @@ func refineMixed(text string, s span) span {
 // or a UUID.
 var genericName = lazily(`(?i)(?:api|app|application|secret|access|auth|client|sign(?:ing)?|crypt(?:ion)?|private|master|hmac|session|cookie|admin|root|service|webhook|aes|jwt|account|license|licence|deploy|shared|bot|device|storage|feed)[ _.-]?(?:key|token|secret)|secret|passw|credential`)
 
-// otherToken matches names of tokens that are no secrets.
-var otherToken = lazily(`(?i)(?:next|page|paging|continuation|sync|cursor|resume|csrf|xsrf|delimiter|special|client[ _-]?request|idempotency)[ _.-]?token`)
+// otherToken are names of tokens that are no secrets.
+var otherToken = words(joinedWords("next page paging continuation sync cursor resume csrf xsrf delimiter special clientrequest client_request client-request idempotency", "token")...)
 
 // tokenName matches a name that is only "token".
 var tokenName = lazily(`(?i)\btoken["'` + "`" + `]?[ \t]{0,3}[:=]`)
@@ -355,14 +355,24 @@ func refineNamedHash(text string, s span) span {
 	if !isHash(text[s.start:s.end]) {
 		return s
 	}
-	if name := before(text, s.start, 40); !genericName().MatchString(name) && (!tokenName().MatchString(name) || otherToken().MatchString(name)) {
+	if name := before(text, s.start, 40); !genericName().MatchString(name) && (!tokenName().MatchString(name) || otherToken().in(name)) {
 		return span{}
 	}
 	return s
 }
 
-// publicName matches names whose value is public.
-var publicName = lazily(`(?i)public|\barn:[\w:-]*$|key[_-]?id|cache|badge|\.svg|\bh1:|fingerprint|websocket-key|sha-?\d|md5|hash|digest|checksum|integrity|etag`)
+// publicWords are in names whose value is public.
+var publicWords = words("public", "keyid", "key_id", "key-id", "cache", "badge", ".svg", " h1:", "fingerprint", "thumbprint", "pubkey", "pub_key", "pub-key", "pubx", "puby", "websocket-key",
+	"sha1", "sha2", "sha3", "sha5", "sha-1", "sha-2", "sha-3", "sha-5", "md5", "hash", "digest", "checksum", "integrity", "etag")
+
+// isPublicName reports whether name, the text before a value, says that the value is public.
+func isPublicName(name string) bool {
+	if publicWords().in(name) {
+		return true
+	}
+	i := strings.LastIndex(name, "arn:") // the value is a part of a name of Amazon's
+	return i >= 0 && (i == 0 || !isAlphanumeric(name[i-1])) && !strings.ContainsAny(name[i:], " \t\"'=,")
+}
 
 // refineGeneric accepts what is assigned to names such as "key", except values
 // that are known to be public.
@@ -372,7 +382,7 @@ func refineGeneric(text string, s span) span {
 	switch {
 	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || isIdentifier(assigned) || isMember(found):
 		return span{}
-	case isPublicKey(found), isArgument(text, s), publicName().MatchString(before(text, s.start, 70)), otherToken().MatchString(before(text, s.start, 40)):
+	case isPublicKey(found), isArgument(text, s), isPublicName(before(text, s.start, 70)), otherToken().in(before(text, s.start, 40)):
 		return span{}
 	}
 	return refineNamedHash(text, s)
