@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"memento/claude/contextedit"
@@ -133,10 +132,9 @@ func (c *conversation) summarize(_ context.Context, body []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	data, err := c.readAnswer(response)
 	if err != nil {
-		return nil, errCutOff
+		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{response.StatusCode, "api_error", "the upstream did not summarize the conversation"}

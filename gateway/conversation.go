@@ -15,6 +15,7 @@ type conversation struct {
 	in       *http.Request
 	caller   Caller
 	request  *request
+	held     *hold
 	tool     *memento.Tool // nil if the request has no memory
 	store    string
 	editing  *editing // nil if there is nothing to emulate
@@ -42,7 +43,7 @@ type conversation struct {
 
 // begin returns the conversation of a request; nil if the request has no memory and is to
 // be passed on as it is.
-func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, start time.Time) (*conversation, error) {
+func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, held *hold, start time.Time) (*conversation, error) {
 	request, err := parseRequest(body)
 	if err != nil {
 		return nil, nil // the upstream says what is wrong
@@ -55,7 +56,7 @@ func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, start time.
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{g: g, in: r, caller: caller, request: request, start: start, editing: editing, base: request.object, messages: request.get("messages")}
+	c := &conversation{g: g, in: r, caller: caller, request: request, held: held, start: start, editing: editing, base: request.object, messages: request.get("messages")}
 	if declared {
 		var swapped bool
 		if g.c.Emulate.Memory {

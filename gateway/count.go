@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"strconv"
 )
@@ -43,10 +42,9 @@ func (c *conversation) counted(body []byte) (*http.Response, object, error) {
 	if err != nil {
 		return nil, object{}, err
 	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	data, err := c.readAnswer(response)
 	if err != nil {
-		return nil, object{}, errCutOff
+		return nil, object{}, err
 	}
 	return response, parsedOr(data), nil
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ import (
 // passed on.
 const StoreHeader = "Memento-Store"
 
-// own is the prefix of headers that are for the gateway.
+// ownPrefix is the prefix of headers that are for the gateway.
 const ownPrefix = "Memento-"
 
 func newTransport() http.RoundTripper {
@@ -75,12 +76,19 @@ func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if r.Context().Err() != nil {
 		return
 	}
+	if own := (*Error)(nil); errors.As(err, &own) {
+		own.Write(w)
+		return
+	}
 	g.c.Logger.WarnContext(r.Context(), "gateway: the upstream did not answer", "error", withoutURL(err))
 	upstreamError(err).Write(w)
 }
 
 // upstreamError is what the caller reads about an upstream that did not answer.
 func upstreamError(err error) *Error {
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return own
+	}
 	if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
 		return &Error{Status: http.StatusGatewayTimeout, Type: "timeout_error", Message: "the upstream of the gateway did not answer in time", Retry: true}
 	}

@@ -49,7 +49,8 @@ type Config struct {
 	Transport http.RoundTripper
 	// MaxBody is the most bytes of a request; 0 means 32 MiB, as the API has it.
 	MaxBody int64
-	// MaxBodies is the most bytes of all requests that are being answered; 0 means 1 GiB.
+	// MaxBodies is the most bytes of all requests that are being answered, with the answers
+	// that the gateway reads for them; 0 means 1 GiB. One caller may have half of it.
 	MaxBodies int64
 	// MaxRounds is the most requests to the upstream for one request of the
 	// application; 0 means 20. In the last one the model may not call tools.
@@ -112,7 +113,7 @@ type Gateway struct {
 	proxy   *httputil.ReverseProxy
 	stores  stores
 	results results
-	bodies  budget
+	budget  budget
 }
 
 // New returns a gateway. Errors: memento.ErrInvalid.
@@ -148,7 +149,7 @@ func New(c Config) (*Gateway, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{c: c, bodies: budget{most: c.MaxBodies}}
+	g := &Gateway{c: c, budget: budget{most: c.MaxBodies}}
 	g.proxy = g.newProxy()
 	return g, nil
 }
@@ -171,13 +172,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	start := time.Now()
-	body, release, err := g.read(w, r)
+	held := g.budget.begin(caller)
+	defer held.release()
+	body, err := g.read(w, r, held)
 	if err != nil {
 		g.refuse(w, r, err)
 		return
 	}
-	defer release()
-	c, err := g.begin(r, caller, body, start)
+	c, err := g.begin(r, caller, body, held, start)
 	switch {
 	case err != nil:
 		g.refuse(w, r, err)

@@ -2,11 +2,8 @@ package gateway
 
 import (
 	"errors"
-	"io"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"memento"
@@ -103,60 +100,26 @@ func (o object) oneCallAtATime() object {
 // bodyTimeout is the most time in which the body of a request arrives.
 const bodyTimeout = 2 * time.Minute
 
-// read returns the body of a request, bounded by itself and together with all others.
-func (g *Gateway) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+// read returns the body of a request, bounded by itself and together with what the others
+// hold.
+func (g *Gateway) read(w http.ResponseWriter, r *http.Request, held *hold) (body []byte, err error) {
 	tooLarge := &Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "Request exceeds the maximum size"}
 	if r.ContentLength > g.c.MaxBody {
-		return nil, nil, tooLarge
+		return nil, tooLarge
 	}
-	most := g.c.MaxBody
-	if r.ContentLength >= 0 {
-		most = r.ContentLength
-	}
-	if !g.bodies.take(most) {
-		return nil, nil, &Error{Status: 529, Type: "overloaded_error", Message: "the gateway is answering as many requests as it can hold", Retry: true}
-	}
-	release = sync.OnceFunc(func() { g.bodies.give(most) })
-	in := http.MaxBytesReader(w, r.Body, g.c.MaxBody)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by every writer
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	if r.ContentLength >= 0 {
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(in, body)
-	} else {
-		body, err = io.ReadAll(in)
+	body, err = held.readAll(http.MaxBytesReader(w, r.Body, g.c.MaxBody), r.ContentLength)
+	var large *http.MaxBytesError
+	var refused *Error
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &large):
+		return nil, tooLarge
+	case errors.As(err, &refused):
+		return nil, err
 	}
-	if err != nil {
-		release()
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return nil, nil, tooLarge
-		}
-		return nil, nil, invalid("the body of the request did not arrive")
-	}
-	return slices.Clip(body), release, nil
-}
-
-// A budget bounds what is held at the same time.
-type budget struct {
-	most int64
-	mu   sync.Mutex
-	held int64
-}
-
-func (b *budget) take(n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.held+n > b.most && b.held > 0 {
-		return false
-	}
-	b.held += n
-	return true
-}
-
-func (b *budget) give(n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held -= n
+	return nil, invalid("the body of the request did not arrive")
 }

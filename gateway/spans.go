@@ -14,13 +14,27 @@ import (
 // maxDepth is the largest number of levels of lists and objects: that of encoding/json.
 const maxDepth = 10_000
 
-var errDuplicate = errors.New("a member appears twice")
+// maxMembers is the largest number of members of an object. Those of the API have some
+// dozens.
+const maxMembers = 1000
+
+// maxElements is the largest number of elements of a list: the API takes as many messages.
+const maxElements = 100_000
+
+var (
+	errDuplicate = errors.New("a member appears twice")
+	errMembers   = errors.New("an object has too many members")
+	errElements  = errors.New("a list has too many elements")
+)
 
 // An object is a JSON object as it is written.
 type object struct {
 	text    []byte
 	members []member
 }
+
+// fewMembers is how many members are compared one by one.
+const fewMembers = 16
 
 // A member is a member of an object. Its value is text[from:to] of the object.
 type member struct {
@@ -36,6 +50,7 @@ func parseObject(text []byte) (object, error) {
 		return object{}, err
 	}
 	o := object{text: text}
+	var names map[string]struct{} // of an object with many members
 	for n := 0; ; n++ {
 		more, err := s.Next('}', n)
 		if err != nil {
@@ -49,8 +64,24 @@ func parseObject(text []byte) (object, error) {
 			return object{}, err
 		}
 		name := strictjson.Unquote(raw)
-		if o.index(name) >= 0 {
-			return object{}, errDuplicate
+		switch {
+		case n == maxMembers:
+			return object{}, errMembers
+		case n < fewMembers:
+			if o.index(name) >= 0 {
+				return object{}, errDuplicate
+			}
+		default:
+			if names == nil {
+				names = make(map[string]struct{}, 2*fewMembers)
+				for _, m := range o.members {
+					names[m.name] = struct{}{}
+				}
+			}
+			if _, twice := names[name]; twice {
+				return object{}, errDuplicate
+			}
+			names[name] = struct{}{}
 		}
 		value, err := s.Value(1)
 		if err != nil {
@@ -157,6 +188,9 @@ func elements(list []byte) ([][]byte, error) {
 		}
 		if !more {
 			return all, s.End()
+		}
+		if n == maxElements {
+			return nil, errElements
 		}
 		value, err := s.Value(1)
 		if err != nil {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -53,6 +54,42 @@ func FuzzObject(f *testing.F) {
 			t.Errorf("the text itself was changed to %q", text)
 		}
 	})
+}
+
+// An object has at most maxMembers members, each once, and the cost of finding that out
+// grows with their number only: a text of 4 MB would otherwise take minutes.
+func TestManyMembers(t *testing.T) {
+	of := func(n int, last string) []byte {
+		var b bytes.Buffer
+		b.WriteByte('{')
+		for i := range n - 1 {
+			fmt.Fprintf(&b, "\"a%d\":0,", i)
+		}
+		fmt.Fprintf(&b, "%q:0}", last)
+		return b.Bytes()
+	}
+	for _, n := range []int{2, fewMembers, fewMembers + 1, fewMembers + 2, maxMembers} {
+		if o, err := parseObject(of(n, "z")); err != nil || len(o.members) != n {
+			t.Errorf("%d members: got %d, %v", n, len(o.members), err)
+		}
+		for _, twice := range []string{"a0", fmt.Sprintf("a%d", n-2)} {
+			if _, err := parseObject(of(n, twice)); err != errDuplicate {
+				t.Errorf("%d members, %s twice: got %v", n, twice, err)
+			}
+		}
+	}
+	for _, n := range []int{maxMembers + 1, 400_000} {
+		if _, err := parseObject(of(n, "z")); err != errMembers {
+			t.Errorf("%d members: got %v", n, err)
+		}
+	}
+	list := []byte("[" + strings.Repeat("0,", maxElements-1) + "0]")
+	if all, err := elements(list); err != nil || len(all) != maxElements {
+		t.Errorf("got %d elements, %v", len(all), err)
+	}
+	if _, err := elements(appended(list, []byte("0"))); err != errElements {
+		t.Errorf("one element too many: got %v", err)
+	}
 }
 
 func unquoted(raw []byte) (s string) {

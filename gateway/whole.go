@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -24,12 +25,11 @@ func (c *conversation) whole(w http.ResponseWriter) {
 			return
 		}
 		began := time.Now()
-		data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-		response.Body.Close()
+		data, err := c.readAnswer(response)
 		c.waited += time.Since(began)
-		if err != nil || len(data) > maxAnswer {
+		if err != nil {
 			c.finish("upstream_error")
-			c.g.unreachable(w, c.in, errCutOff)
+			c.g.unreachable(w, c.in, err)
 			return
 		}
 		message, err := parseObject(data)
@@ -67,6 +67,22 @@ func (c *conversation) whole(w http.ResponseWriter) {
 		w.Write(message.text)
 		return
 	}
+}
+
+// readAnswer reads an answer that is not streamed, and closes it.
+//
+// Errors: errCutOff; an [*Error] of the budget.
+func (c *conversation) readAnswer(response *http.Response) ([]byte, error) {
+	defer response.Body.Close()
+	data, err := c.held.readAll(io.LimitReader(response.Body, maxAnswer+1), response.ContentLength)
+	var refused *Error
+	switch {
+	case errors.As(err, &refused):
+		return nil, err
+	case err != nil || len(data) > maxAnswer:
+		return nil, errCutOff
+	}
+	return data, nil
 }
 
 // next sends the next round.

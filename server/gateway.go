@@ -34,6 +34,7 @@ func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
 	}
 	config.Backend, config.Identify, config.Tool, config.Logger, config.Observe = d.Backend, s.gatewayCaller, tool, s.logger, s.turned
 	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
+	config.MaxBodies = s.budget / 4 // a body is held about three times, in editing and sending
 	if d.Encrypted {
 		s.heldKeys = gateway.NewKeys(d.Backend)
 	}
