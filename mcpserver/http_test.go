@@ -170,7 +170,7 @@ func TestHeaders(t *testing.T) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{` + modern + `,"uri":"` + uri + `"}}`
 	encoded := "=?base64?" + base64.StdEncoding.EncodeToString([]byte(uri)) + "?="
 	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "resources/read", "Mcp-Name", encoded}
-	if status, text, _ := post(t, server, "alice", body, headers...); status != http.StatusOK || !strings.Contains(text, "hello") || !strings.Contains(text, `"cacheScope":"private"`) {
+	if status, text, _ := post(t, server, "alice", body, headers...); status != http.StatusOK || !strings.Contains(text, "hello") || !strings.Contains(text, `"ttlMs":0,"cacheScope":"private"`) || !strings.Contains(text, `"resultType":"complete"`) {
 		t.Errorf("answered %d %s", status, text)
 	}
 	headers[5] = "=?base64?" + base64.StdEncoding.EncodeToString([]byte("memory:///memories/other.md")) + "?="

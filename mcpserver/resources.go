@@ -42,7 +42,9 @@ func (s *Server) addResources() {
 				return s.listResources(ctx, req)
 			case *mcp.ReadResourceRequest:
 				// The SDK's templates match only URIs that are encoded as strictly as they are.
-				return s.readResource(ctx, req)
+				if agent, err := pathOf(req.Params.URI); err == nil {
+					req.Params.URI = uriOf(agent)
+				}
 			case *mcp.SubscriptionsListenRequest:
 				if n := req.Params.Notifications; n != nil && n.ResourcesListChanged {
 					if err := s.watch(ctx, req); err != nil {
@@ -168,9 +170,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 }
 
 func contents(uri, mime, text string) *mcp.ReadResourceResult {
-	res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}
-	res.CacheScope = "private"
-	return res
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}
 }
 
 // protocolError translates an error of a request that is no call of a tool.

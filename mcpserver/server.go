@@ -113,11 +113,13 @@ func (s *Server) Close() { s.changes.close() }
 // pageSize is the most entries of a page of a list.
 const pageSize = 100
 
-// cacheable says that a client may keep what describes the server itself. Memories may
-// change at any time, by whoever uses the store: see listResources and contents.
-func cacheable(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+// cacheable says that a client may keep what describes the server itself, and nothing of
+// memories, which may change at any time. listResources does the same for its lists.
+func cacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	c.CacheScope = "private"
-	c.TTLMs = int(time.Hour / time.Millisecond)
+	if _, memory := req.(*mcp.ReadResourceRequest); !memory {
+		c.TTLMs = int(time.Hour / time.Millisecond)
+	}
 }
 
 // instructions are what a client may put into the system prompt.
