@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -365,20 +366,29 @@ func installPackages(dir string) error {
 	return nil
 }
 
-// lockedPackages returns the packages of a lock file, apart from the top one, with
-// their versions.
+// lockedPackages returns the packages of a lock file, apart from the top one and from those
+// that only some systems need, with their versions.
 func lockedPackages(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
 	var lock struct {
-		Packages map[string]struct{ Version string }
+		Packages map[string]struct {
+			Version  string
+			Optional bool
+		}
 	}
 	if err := json.Unmarshal(text, &lock); err != nil {
 		return "", err
 	}
 	delete(lock.Packages, "")
+	maps.DeleteFunc(lock.Packages, func(_ string, p struct {
+		Version  string
+		Optional bool
+	}) bool {
+		return p.Optional
+	})
 	return fmt.Sprint(lock.Packages), nil // maps are printed in the order of their keys
 }
 
