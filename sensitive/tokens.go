@@ -378,9 +378,9 @@ func isPublicName(name string) bool {
 // that are known to be public.
 func refineGeneric(text string, s span) span {
 	found := text[s.start:s.end]
-	assigned := found[strings.LastIndexByte(strings.TrimRight(found, "="), '=')+1:] // json=sessionTicketKeys
+	name, value, ok := strings.Cut(found, "=") // json=sessionTicketKeys
 	switch {
-	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || isIdentifier(assigned) || isMember(found):
+	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || ok && isIdentifier(value) && isWords(name) || isMember(found):
 		return span{}
 	case isPublicKey(found), isArgument(text, s), isPublicName(before(text, s.start, 70)), otherToken().in(before(text, s.start, 40)):
 		return span{}
