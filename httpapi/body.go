@@ -37,6 +37,12 @@ func (c *call) receive() error {
 	if c.route.kind == largeEndpoint {
 		most, within = largeBodyFactor*most, bulkTimeFactor*within
 	}
+	return c.receiveUpTo(most, within)
+}
+
+// receiveUpTo reads a body, with limits of its size in bytes and of the time until it has
+// arrived.
+func (c *call) receiveUpTo(most int64, within time.Duration) error {
 	size := c.r.ContentLength // -1 if it is not known
 	if size > most {
 		return tooManyBytes(most)

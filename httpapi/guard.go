@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -17,6 +19,24 @@ const KeyHeader = "Memento-Key"
 // limits of the key, and refuses as the API does. Then next answers, without limits of
 // time. endpoint names the one of a request, for logs and metrics: there must be few.
 func (a *API) Guard(endpoint func(*http.Request) string, next func(http.ResponseWriter, *http.Request, Principal)) http.Handler {
+	return a.guard(endpoint, nil, next)
+}
+
+// MessageOptions are the options of [API.GuardMessages].
+type MessageOptions struct {
+	MaxBody  int64                    // maximum size of a body in bytes
+	IsStream func(*http.Request) bool // whether the answer goes on until the client leaves
+}
+
+// GuardMessages is Guard for short messages, of which all callers take their shares as they
+// do of the API: of the memory and the slots for bodies until a body has arrived, and then
+// of those for requests, or for streams. next has the body in main memory. The answer of
+// what is no stream must leave in the time that Options.Timeout allows.
+func (a *API) GuardMessages(endpoint func(*http.Request) string, opts MessageOptions, next func(http.ResponseWriter, *http.Request, Principal)) http.Handler {
+	return a.guard(endpoint, &opts, next)
+}
+
+func (a *API) guard(endpoint func(*http.Request) string, messages *MessageOptions, next func(http.ResponseWriter, *http.Request, Principal)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := a.newCall(w, r)
 		defer c.done()
@@ -38,6 +58,14 @@ func (a *API) Guard(endpoint func(*http.Request) string, next func(http.Response
 			return
 		}
 		c.w.begin = func() {}
+		if messages != nil {
+			defer c.releaseAll()
+			if err := c.takeMessage(messages); err != nil {
+				c.w.begin = c.setWriteDeadline
+				c.refuse(err)
+				return
+			}
+		}
 		for _, name := range []string{"Request-Id", "Cache-Control", "X-Content-Type-Options"} {
 			c.w.Header().Del(name)
 		}
@@ -67,4 +95,21 @@ func (c *call) admit() (answered bool, err error) {
 		return false, needsRole(apikey.RoleRead)
 	}
 	return false, c.api.rates.allow(c.who.key(), c.r.Method != http.MethodGet, 1, time.Now())
+}
+
+// takeMessage reads the body of a message, and takes the slot of its request.
+func (c *call) takeMessage(opts *MessageOptions) error {
+	if c.hasBody() {
+		err := c.receiveUpTo(opts.MaxBody, c.api.opts.Timeout)
+		_ = c.control.SetReadDeadline(time.Time{}) // package http goes on reading, to see the client leave
+		if err != nil {
+			return err
+		}
+		c.r.Body = io.NopCloser(bytes.NewReader(c.text))
+	}
+	if opts.IsStream(c.r) {
+		return c.hold(c.api.streams)
+	}
+	c.w.begin = c.setWriteDeadline
+	return c.hold(c.api.slots)
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,21 +20,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serveHTTP serves a store to callers, who say in a header who they are. The caller
-// "reader" can only read.
+// serveHTTP serves a store to callers, who say in a header who they are: their key, and
+// perhaps more after a slash. The caller "reader" can only read.
 func serveHTTP(t *testing.T, store *memento.Store) *httptest.Server {
 	t.Helper()
-	h, err := mcpserver.NewHandler(mcpserver.HandlerOptions{
-		Server:  mcpserver.Options{Poll: 5 * time.Millisecond},
-		Recheck: 5 * time.Millisecond,
-		Caller: func(_ http.ResponseWriter, r *http.Request) (mcpserver.Caller, bool) {
-			who := r.Header.Get("Caller")
-			valid := func(context.Context) bool { return who != "revoked" }
-			return mcpserver.Caller{ID: who, ReadOnly: who == "reader", Valid: valid, Open: func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
-				return mcpserver.Memory{Mounts: []memento.Mount{{Store: store}}}, nil
-			}}, true
-		},
-	})
+	server, _ := serveHandler(t, store, mcpserver.HandlerOptions{})
+	return server
+}
+
+func serveHandler(t *testing.T, store *memento.Store, opts mcpserver.HandlerOptions) (*httptest.Server, *mcpserver.Handler) {
+	t.Helper()
+	opts.Server = mcpserver.Options{Poll: 5 * time.Millisecond}
+	opts.Recheck = 5 * time.Millisecond
+	opts.Caller = func(_ http.ResponseWriter, r *http.Request) (mcpserver.Caller, bool) {
+		who := r.Header.Get("Caller")
+		key, _, _ := strings.Cut(who, "/")
+		valid := func(context.Context) bool { return who != "revoked" }
+		return mcpserver.Caller{ID: who, Key: key, ReadOnly: who == "reader", Valid: valid, Open: func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
+			return mcpserver.Memory{Mounts: []memento.Mount{{Store: store}}}, nil
+		}}, true
+	}
+	h, err := mcpserver.NewHandler(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +49,7 @@ func serveHTTP(t *testing.T, store *memento.Store) *httptest.Server {
 		h.Close()
 		server.Close()
 	})
-	return server
+	return server, h
 }
 
 // as is a transport that says who sends the requests.
@@ -203,14 +211,84 @@ func TestHTTPLimits(t *testing.T) {
 			t.Errorf("%.20q is answered with %d %s", body, status, text)
 		}
 	}
-	last := 0
-	for range 101 {
-		last, _, _ = post(t, server, "alice", initialize)
+}
+
+// The sessions of a key are bounded, whatever stores it names, and however many requests
+// begin them at once. One that has ended makes room.
+func TestSessionsOfKey(t *testing.T) {
+	const most = 3
+	server, _ := serveHandler(t, newStore("default"), mcpserver.HandlerOptions{MaxSessions: most})
+	var (
+		wg      sync.WaitGroup
+		begun   atomic.Int32
+		session atomic.Pointer[[2]string] // caller and ID of one
+	)
+	for i := range 4 * most {
+		wg.Go(func() {
+			who := fmt.Sprintf("alice/%d", i%5)
+			switch status, text, header := post(t, server, who, initialize); status {
+			case http.StatusOK:
+				begun.Add(1)
+				session.Store(&[2]string{who, header.Get("Mcp-Session-Id")})
+			case http.StatusTooManyRequests:
+			default:
+				t.Errorf("answered with %d %s", status, text)
+			}
+		})
 	}
-	if last != http.StatusTooManyRequests {
-		t.Errorf("the session after the last allowed one is answered with %d", last)
+	wg.Wait()
+	if n := begun.Load(); n > most || n == 0 {
+		t.Fatalf("%d sessions have begun; at most %d are allowed", n, most)
 	}
-	if status, _, _ := post(t, server, "bob", initialize); status != http.StatusOK {
-		t.Errorf("another caller's session is answered with %d", status)
+	for n := begun.Load(); n < most; n++ { // one at a time, as many as allowed begin
+		if status, text, _ := post(t, server, "alice/more", initialize); status != http.StatusOK {
+			t.Fatalf("session %d is answered with %d %s", n, status, text)
+		}
+	}
+	if status, _, _ := post(t, server, "alice/last", initialize); status != http.StatusTooManyRequests {
+		t.Errorf("the session after the last allowed one is answered with %d", status)
+	}
+	if status, text, _ := post(t, server, "bob", initialize); status != http.StatusOK {
+		t.Errorf("another key's session is answered with %d %s", status, text)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := session.Load()
+	r.Header.Set("Mcp-Session-Id", ended[1])
+	answer, err := as(ended[0]).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if status, text, _ := post(t, server, "alice/last", initialize); status != http.StatusOK {
+		t.Errorf("after the end of a session another is answered with %d %s", status, text)
+	}
+}
+
+// However many stores a key names, with a session for each, the servers that are kept are
+// bounded, and those of other keys stay.
+func TestServersAreBounded(t *testing.T) {
+	server, h := serveHandler(t, newStore("default"), mcpserver.HandlerOptions{MaxCallers: 8})
+	_, _, header := post(t, server, "bob", initialize)
+	for i := range 20 {
+		if status, text, _ := post(t, server, fmt.Sprintf("alice/%d", i), initialize); status != http.StatusOK {
+			t.Fatalf("store %d is answered with %d %s", i, status, text)
+		}
+	}
+	if n := h.Servers(); n != 3 { // a quarter, and Bob's
+		t.Errorf("%d servers are kept", n)
+	}
+	for i := range 20 {
+		if status, text, _ := post(t, server, fmt.Sprintf("carol%d", i), `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+modern+`}}`, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "server/discover"); status != http.StatusOK {
+			t.Fatalf("key %d is answered with %d %s", i, status, text)
+		}
+	}
+	if n := h.Servers(); n != 8 {
+		t.Errorf("%d servers are kept", n)
+	}
+	if status, text, _ := post(t, server, "bob", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "Mcp-Session-Id", header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", "2025-11-25"); status != http.StatusOK {
+		t.Errorf("the session of another key is answered with %d %s", status, text)
 	}
 }

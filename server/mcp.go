@@ -55,8 +55,7 @@ func (s *Server) newMCP(d Deps, tool memento.ToolOptions) (err error) {
 			}
 			return caller, why == ""
 		},
-		Server:  mcpserver.Options{Tools: mcpserver.ToolSet(c.Tools), History: c.History, Version: d.Version, Logger: s.logger},
-		Timeout: s.config.Timeout, MaxRequests: s.config.MaxConcurrent,
+		Server: mcpserver.Options{Tools: mcpserver.ToolSet(c.Tools), History: c.History, Version: d.Version, Logger: s.logger},
 	})
 	return err
 }
@@ -75,13 +74,9 @@ func (s *Server) mcpCaller(r *http.Request, who httpapi.Principal, b memento.Bac
 	if who.Role.Allows(apikey.RoleWrite) {
 		role = apikey.RoleWrite
 	}
-	// As JSON, the parts cannot be taken for one another.
-	encoded, err := json.Marshal([]string{string(who.Workspace), string(who.Actor.Kind), who.Actor.ID, who.ID, string(role), selected})
-	if err != nil {
-		return caller, "the caller has no name"
-	}
-	sum := sha256.Sum256(encoded)
-	caller.ID = hex.EncodeToString(sum[:])
+	sender := []string{string(who.Workspace), string(who.Actor.Kind), who.Actor.ID, who.ID}
+	caller.Key = nameOf(sender...)
+	caller.ID = nameOf(append(sender, string(role), selected)...)
 	caller.ReadOnly = role == apikey.RoleRead
 	credential := credentialOf(r)
 	caller.Valid = func(ctx context.Context) bool {
@@ -104,6 +99,13 @@ func (s *Server) mcpCaller(r *http.Request, who httpapi.Principal, b memento.Bac
 		return m, nil
 	}
 	return caller, ""
+}
+
+// nameOf returns a name that only these parts have, in this order.
+func nameOf(parts ...string) string {
+	encoded, _ := json.Marshal(parts) // strings always encode; as JSON, they cannot be taken for one another
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])
 }
 
 // credentialOf returns the credential that a request was admitted with.
@@ -134,7 +136,8 @@ func (s *Server) withMCP(next http.Handler) http.Handler {
 	if s.mcp == nil {
 		return next
 	}
-	guarded := s.api.Guard(func(*http.Request) string { return MCPPath }, func(w http.ResponseWriter, r *http.Request, who httpapi.Principal) {
+	messages := httpapi.MessageOptions{MaxBody: mcpserver.MaxMessageBytes, IsStream: mcpserver.IsStream}
+	guarded := s.api.GuardMessages(func(*http.Request) string { return MCPPath }, messages, func(w http.ResponseWriter, r *http.Request, who httpapi.Principal) {
 		s.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
