@@ -245,6 +245,9 @@ func (a *app) importArchive(ctx context.Context, r io.Reader, f importFlags, opt
 		if loaded.SensitiveOff() && !f.sensitiveOff {
 			a.say("note: the exported store did not look for secrets; the new one masks them, also in what was imported; --sensitive-off would turn that off")
 		}
+		if n := loaded.WideExceptions(); n > 0 {
+			a.say("note: %s in the archive would allow any secret, and %s left out", plural(n, "exception", "exceptions"), map[bool]string{true: "was", false: "were"}[n == 1])
+		}
 		return a.finishStore(ctx, b, s, loaded.ReadOnly())
 	})
 	if err != nil || f.contentsOnly {

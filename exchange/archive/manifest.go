@@ -65,10 +65,11 @@ func newManifest(info memento.StoreInfo, now time.Time) manifest {
 }
 
 // spec describes a store like the one that was written, without its read-only patterns,
-// and with the detection of secrets on.
+// with the detection of secrets on, and without exceptions that turn it off.
 func (s *manifestStore) spec() memento.StoreSpec {
 	settings := s.Settings
 	settings.ReadOnly = nil
+	settings.Sensitive, _ = withoutWide(settings.Sensitive)
 	if settings.Sensitive.Mode == memento.Off {
 		settings.Sensitive.Mode = memento.DefaultSettings().Sensitive.Mode
 	}

@@ -57,13 +57,20 @@ func Load(ctx context.Context, r io.Reader, opts *ReadOptions) (*Archive, error)
 // description, metadata, limits and settings. Its read-only patterns are left out, since
 // they would prevent Import from writing; see ReadOnly. If that store did not look for
 // secrets, this one masks them: an archive from elsewhere must not turn that off; see
-// SensitiveOff.
+// SensitiveOff and WideExceptions.
 func (a *Archive) Spec() memento.StoreSpec { return a.manifest.Store.spec() }
 
 // SensitiveOff reports whether the mode for sensitive information of the store that the
 // archive was written from is [memento.Off]. A caller who trusts the archive can set it in
 // the result of Spec.
 func (a *Archive) SensitiveOff() bool { return a.manifest.Store.Settings.Sensitive.Mode == memento.Off }
+
+// WideExceptions is the number of exceptions, such as the expression ".*" and the path "/",
+// that allow secrets of any kind or anywhere. Spec leaves them out.
+func (a *Archive) WideExceptions() int {
+	_, wide := withoutWide(a.manifest.Store.Settings.Sensitive)
+	return wide
+}
 
 // ReadOnly returns the read-only patterns of the store that the archive was written from.
 // They can be set after Import.

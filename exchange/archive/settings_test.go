@@ -13,6 +13,7 @@ import (
 	"memento/sensitive"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // token is a fake secret, which no file has in one piece.
@@ -195,5 +196,26 @@ func TestSensitivePath(t *testing.T) {
 	}
 	if st := stateOf(t, target); len(st.Versions) > 0 {
 		t.Errorf("a refused import left %+v", st)
+	}
+}
+
+// Exceptions that would turn the detection off are not taken over; others are.
+func TestWideExceptions(t *testing.T) {
+	data := export(t, lived(t), nil)
+	for _, tt := range []struct {
+		exceptions string
+		want       memento.Sensitive
+		wide       int
+	}{
+		{`"allow":["x"],"allow_patterns":[".*","(?i)[\\s\\S]+","\\S{8,}","test_.*","[0-9a-f]{32}","AKIA[A-Z0-9]+"]`,
+			memento.Sensitive{Allow: []string{"x"}, AllowPatterns: []string{"test_.*", "[0-9a-f]{32}", "AKIA[A-Z0-9]+"}}, 3},
+		{`"allow_paths":["/","*","**","/docs","*.md","/tests/**"]`,
+			memento.Sensitive{AllowPaths: []memento.Pattern{"/docs", "*.md", "/tests/**"}}, 3},
+	} {
+		tt.want.Mode = memento.Mask
+		a := load(t, rewrite(t, data, `"mode":"mask"`, `"mode":"mask",`+tt.exceptions))
+		if diff := cmp.Diff(tt.want, a.Spec().Settings.Sensitive, cmpopts.EquateEmpty()); diff != "" || a.WideExceptions() != tt.wide {
+			t.Errorf("%s: %d left out, settings (-want +got):\n%s", tt.exceptions, a.WideExceptions(), diff)
+		}
 	}
 }
