@@ -55,7 +55,6 @@ const (
 	zeroWidthSpace     = '\u200b'
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
-	wordJoiner         = '\u2060'
 	byteOrderMark      = '\ufeff'
 	softHyphen         = '\u00ad'
 	blackFlag          = '\U0001f3f4'
