@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,9 +18,10 @@ const (
 	maxQueryBytes = 2000
 	standardHits  = 10
 	maxHits       = 50
-	maxOffset     = 1000 // where a search can go on
-	contextLines  = 2    // shown before and after the line that matches
-	passageBytes  = 1200 // of one passage
+	maxOffset     = 1000   // where a search can go on
+	maxSearched   = 20_000 // matches of one store, with those in hidden files
+	contextLines  = 2      // shown before and after the line that matches
+	passageBytes  = 1200   // of one passage
 )
 
 var searchTool = mcp.Tool{
@@ -130,12 +132,12 @@ type match struct {
 }
 
 // searchMounts searches several stores. Their matches take turns, since a rank means
-// nothing in another store.
+// nothing in another store. Hidden files are left out.
 func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOptions) ([]match, error) {
 	var lists [][]memento.Match
 	longest := 0
 	for _, m := range mounts {
-		found, err := m.store.Search(ctx, opts)
+		found, err := searchVisible(ctx, m.store, opts)
 		if err != nil && !errors.Is(err, memento.ErrNoStore) {
 			return nil, err
 		}
@@ -145,12 +147,30 @@ func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOption
 	var all []match
 	for rank := range longest {
 		for i, list := range lists {
-			if rank < len(list) && !list[rank].Memory.Path.IsHidden() {
+			if rank < len(list) {
 				all = append(all, match{mounts[i], list[rank]})
 			}
 		}
 	}
 	return all[:min(len(all), opts.Limit)], nil
+}
+
+// searchVisible returns the best matches of one store that are not hidden. No backend
+// leaves those out, so it asks for more until there are enough.
+func searchVisible(ctx context.Context, s *memento.Store, opts memento.SearchOptions) ([]memento.Match, error) {
+	want := opts.Limit
+	for {
+		found, err := s.Search(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		all := len(found) < opts.Limit || opts.Limit >= maxSearched
+		found = slices.DeleteFunc(found, func(m memento.Match) bool { return m.Memory.Path.IsHidden() })
+		if all || len(found) >= want {
+			return found, nil
+		}
+		opts.Limit = min(4*opts.Limit, maxSearched)
+	}
 }
 
 // hit reads the lines around the best match.

@@ -1,13 +1,16 @@
 package mcpserver_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"memento"
+	"memento/backend/memstore"
 	"memento/mcpserver"
 	"memento/test/memories"
 
@@ -208,5 +211,72 @@ func TestMounts(t *testing.T) {
 		if text, isError := call(t, session, "memory_restore", a); !isError || !strings.Contains(text, "read-only") {
 			t.Errorf("%v: answered %q", a, text)
 		}
+	}
+}
+
+// However many hidden files match, those that an agent may see are found, on all pages.
+func TestSearchBehindHiddenFiles(t *testing.T) {
+	store := newStore("default")
+	for i := range 60 {
+		memories.Put(t, store, memento.Path(fmt.Sprintf("/.hidden/tea%02d.md", i)), "tea tea tea")
+	}
+	const visible = 15
+	for i := range visible {
+		memories.Put(t, store, memento.Path(fmt.Sprintf("/notes/%02d.md", i)), "a long note in which tea occurs once, among many other words")
+	}
+	session := connect(t, newServer(t, store, mcpserver.Options{}), "2026-07-28", nil)
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		var got found
+		answerOf(t, session, "memory_search", args{"query": "tea", "cursor": cursor}, &got)
+		for _, m := range got.Matches {
+			if strings.Contains(m.Path, ".hidden") {
+				t.Errorf("%s is shown", m.Path)
+			}
+			seen[m.Path] = true
+		}
+		if cursor = got.Next; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != visible {
+		t.Errorf("%d files are found; want %d", len(seen), visible)
+	}
+}
+
+// A refusal says what is wrong, and is no failure of the storage: nothing is logged.
+func TestRefusals(t *testing.T) {
+	store := memento.OpenNamed(memstore.New(nil), memento.DefaultWorkspace, memento.StoreSpec{Name: "small", Limits: memento.Limits{Memories: 1}}, memories.Guarded())
+	memories.Put(t, store, "/a.md", "one")
+	var log bytes.Buffer
+	session := connect(t, newServer(t, store, mcpserver.Options{History: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}), "2026-07-28", nil)
+	if text, isError := call(t, session, "memory", args{"command": "delete", "path": "/memories/a.md"}); isError {
+		t.Fatal(text)
+	}
+	memories.Put(t, store, "/b.md", "two")
+	var past struct {
+		Versions []struct{ ID, Operation string }
+	}
+	answerOf(t, session, "memory_history", args{"path": "/memories/a.md"}, &past)
+	for _, v := range past.Versions {
+		want := "limit exceeded"
+		if v.Operation == "deleted" {
+			want = "is a deletion; restore the one before it"
+		}
+		text, isError := call(t, session, "memory_restore", args{"version": v.ID})
+		if !isError || !strings.Contains(text, want) {
+			t.Errorf("the restore of a version that was %s is answered %q", v.Operation, text)
+		}
+	}
+	if len(past.Versions) != 2 {
+		t.Errorf("the versions are %+v", past.Versions)
+	}
+	noSearch := memento.OpenNamed(struct{ memento.Backend }{memstore.New(nil)}, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, nil)
+	session = connect(t, newServer(t, noSearch, mcpserver.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), "2026-07-28", nil)
+	if text, isError := call(t, session, "memory_search", args{"query": "tea"}); !isError || !strings.Contains(text, "cannot do this") {
+		t.Errorf("a search without an index is answered %q", text)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
 	}
 }
