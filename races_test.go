@@ -227,7 +227,7 @@ func TestUpdateMemoryMeetsOthers(t *testing.T) {
 	replace := change(memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a", Content: "another"})
 	directory := change(memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/a/x", Content: "another"})
 	remove := change(memento.Remove{Path: "/a"})
-	anew := change(memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "base"})
+	recreated := change(memento.Remove{Path: "/a"}, memento.Put{Path: "/a", Content: "base"})
 	occupy := change(memento.Put{Path: "/new", Content: "another"})
 	same := change(memento.Put{Path: "/a", Content: "ours"})
 	moved := change(memento.Move{From: "/a", To: "/new"})
@@ -256,8 +256,8 @@ func TestUpdateMemoryMeetsOthers(t *testing.T) {
 		{"the same, both", directory, memoryUpdate("ours", "/new", base), nil, held{"/a/x": "another", "/new": "ours"}},
 		{"a deletion", remove, memoryUpdate("ours", "-", base), memento.ErrNotExist, held{}},
 		{"a deletion, path", remove, memoryUpdate("-", "/new", ""), memento.ErrNotExist, held{}},
-		{"another in its place", anew, memoryUpdate("ours", "-", base), memento.ErrNotExist, held{"/a": "base"}},
-		{"another in its place, both", anew, memoryUpdate("ours", "/new", ""), memento.ErrNotExist, held{"/a": "base"}},
+		{"another in its place", recreated, memoryUpdate("ours", "-", base), memento.ErrNotExist, held{"/a": "base"}},
+		{"another in its place, both", recreated, memoryUpdate("ours", "/new", ""), memento.ErrNotExist, held{"/a": "base"}},
 		{"another where it goes", occupy, memoryUpdate("ours", "/new", base), memento.ErrExist, held{"/a": "base", "/new": "another"}},
 	}
 	for _, tt := range tests {

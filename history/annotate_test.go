@@ -136,7 +136,7 @@ func TestAnnotate(t *testing.T) {
 			want: []string{`3 "one"`, `3 "two"`},
 		},
 		{
-			name: "deleted and made anew", changes: []memento.Change{put("one\n"), memento.Remove{Path: "/a"}, put("one\n")},
+			name: "deleted and created again", changes: []memento.Change{put("one\n"), memento.Remove{Path: "/a"}, put("one\n")},
 			want: []string{`3 "one"`},
 		},
 		{

@@ -53,7 +53,7 @@ func TestUnauthenticated(t *testing.T) {
 		{"a token of nobody", []string{"Authorization", "Bearer " + apikey.NewSecret()}, invalid},
 		{"a word", []string{"x-api-key", "letmein"}, invalid},
 		{"the prefix", []string{"x-api-key", apikey.SecretPrefix}, invalid},
-		{"a key but for its last character", []string{"x-api-key", admin.key[:len(admin.key)-1] + string('A'+(last-'A'+1)%26)}, invalid},
+		{"a key except its last character", []string{"x-api-key", admin.key[:len(admin.key)-1] + string('A'+(last-'A'+1)%26)}, invalid},
 		{"a key without its last character", []string{"x-api-key", admin.key[:len(admin.key)-1]}, invalid},
 		{"a key and more", []string{"x-api-key", admin.key + "A"}, invalid},
 		{"a key in capitals", []string{"x-api-key", strings.ToUpper(admin.key)}, invalid},

@@ -260,7 +260,7 @@ func TestStreamOfChanges(t *testing.T) {
 	r.do(t, http.MethodGet, changes+"?after=0", nil).fails(t, 404, notFound)
 }
 
-// A stream that has nothing to say says so now and then, and ends with the API.
+// A stream that has nothing to say says so regularly, and ends with the API.
 func TestStreamHeartbeat(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.Heartbeat = time.Millisecond })
 	store := s.admin.newStore(t, "quiet")

@@ -44,7 +44,7 @@ func TestMalformedRequests(t *testing.T) {
 	attacks := race.Scaled(20_000, 6_000)
 	const (
 		early   = 2_000 // when memory is looked at first
-		round   = 1_000 // after which stores are made anew: what is stored does not count
+		round   = 1_000 // after which new stores are made: what is stored does not count
 		callers = 4
 	)
 	var log proctest.Buffer

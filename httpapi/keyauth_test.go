@@ -112,7 +112,7 @@ func TestLookupByHash(t *testing.T) {
 	}
 }
 
-// It takes as long to refuse a guess that is right but for its last character as one
+// It takes as long to refuse a guess that is right except its last character as one
 // that is wrong throughout. TestLookupByHash says why; this would notice if something
 // much slower came before the hash, such as a comparison of all keys.
 func TestTimeOfGuesses(t *testing.T) {

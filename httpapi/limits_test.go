@@ -135,7 +135,7 @@ type pending struct {
 	in *bufio.Reader
 }
 
-// begin sends a request but for the last byte of its body.
+// begin sends a request except the last byte of its body.
 func (s *site) begin(c *caller, path, body string) *pending {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

@@ -48,7 +48,7 @@ func newSite(t *testing.T, set func(*httpapi.Options)) *site {
 		Now:        s.clock.time,
 		StoreEvent: s.happened,
 
-		FailureDelay: -1, // but for the test that is about it
+		FailureDelay: -1, // except the test that is about it
 	}
 	if set != nil {
 		set(&opts)

@@ -31,13 +31,13 @@ const bound = 2 * time.Minute
 
 // guard serves the site's API once more, with the bounds on connections that package
 // server has, but shorter ones.
-func (s *site) guard(patience time.Duration) {
+func (s *site) guard(timeout time.Duration) {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &http.Server{Handler: s.api, ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 32 << 10}
+	server := &http.Server{Handler: s.api, ReadHeaderTimeout: timeout, IdleTimeout: timeout, MaxHeaderBytes: 32 << 10}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	s.t.Cleanup(func() {
@@ -123,12 +123,12 @@ func drip(conn net.Conn, first string, pace time.Duration, piece string) {
 }
 
 // members are those who are slow, endless or silent in what they send.
-func (s *site) members(store string, patience time.Duration) []member {
+func (s *site) members(store string, timeout time.Duration) []member {
 	const host = "Host: localhost\r\n"
 	key, nobody := host+"x-api-key: "+s.admin.key+"\r\n", host+"x-api-key: "+apikey.NewSecret()+"\r\n"
 	who := "GET /v1/whoami HTTP/1.1\r\n" + key
 	post := "POST " + store + "/memories HTTP/1.1\r\nContent-Type: application/json\r\n"
-	slowly := patience / 20
+	slowly := timeout / 20
 	chunks := strings.Repeat("1000\r\n"+strings.Repeat(" ", 0x1000)+"\r\n", 16)
 	send := func(text string) func(net.Conn) {
 		return func(c net.Conn) { _, _ = io.WriteString(c, text) }
@@ -163,22 +163,22 @@ func (s *site) members(store string, patience time.Duration) []member {
 // once: each is cut off, and told why if there is anything to answer.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
-	const patience = 2 * time.Second
+	const timeout = 2 * time.Second
 	var longest atomic.Int64 // of the bodies that were read
 	s := newSite(t, func(o *httpapi.Options) {
-		o.Timeout, o.MaxBody = patience, 128<<10
+		o.Timeout, o.MaxBody = timeout, 128<<10
 		o.Requested = func(_ context.Context, r httpapi.Request) {
 			for now := longest.Load(); r.Read > now && !longest.CompareAndSwap(now, r.Read); now = longest.Load() {
 			}
 		}
 	})
-	s.guard(patience)
+	s.guard(timeout)
 	g := &siege{t: t, address: strings.TrimPrefix(s.url, "http://")}
 	defer g.hangUp()
 	var members sync.WaitGroup
-	for _, m := range s.members(s.admin.newStore(t, "a"), patience) {
+	for _, m := range s.members(s.admin.newStore(t, "a"), timeout) {
 		members.Go(func() {
-			// Who goes on writing may lose the answer with the connection, now and then.
+			// Who goes on writing may lose the answer with the connection.
 			var heard string
 			for range 3 {
 				if heard = g.attack(m); strings.HasPrefix(heard, m.answer) {
@@ -198,12 +198,12 @@ func TestSlowClients(t *testing.T) {
 // not read it. Meanwhile others are served as always, and in the end nothing is left
 // of those clients, not even while they hold on to their connections.
 func TestSiege(t *testing.T) {
-	const patience = 2 * time.Second // so that those who mean well are in time
+	const timeout = 2 * time.Second // so that those who mean well are in time
 	s := newSite(t, func(o *httpapi.Options) {
-		o.Timeout, o.Heartbeat, o.Poll = patience, patience/4, patience/20
+		o.Timeout, o.Heartbeat, o.Poll = timeout, timeout/4, timeout/20
 		o.MaxBody = 2 << 20
 	})
-	s.guard(patience)
+	s.guard(timeout)
 	store := s.admin.newStore(t, "a")
 	large := strings.Repeat("0123456789abcdef", 6<<10) // 96 KB
 	big := s.admin.newStore(t, "12 MB")
@@ -270,7 +270,7 @@ func TestSiege(t *testing.T) {
 		}
 	}
 	var members sync.WaitGroup
-	for _, m := range s.members(store, patience) {
+	for _, m := range s.members(store, timeout) {
 		for range m.n {
 			members.Go(func() { g.attack(m) })
 		}

@@ -88,7 +88,7 @@ func TestTool(t *testing.T) {
 		t.Errorf("content is %v", content)
 	}
 
-	// What is no call at all is for the agent to mend, too.
+	// What is no call at all is for the agent to correct, too.
 	for body, want := range map[string]string{
 		`{}`:                  "command",
 		`{"command":"touch"}`: "command",

@@ -177,7 +177,7 @@ func (c *caller) knock(t *testing.T, method, path string, body any) *reply {
 	return r
 }
 
-// state is all that a workspace holds, but for when it was last read or used.
+// state is all that a workspace holds, except when it was last read or used.
 func (s *site) state(ws memento.Workspace) string {
 	t := s.t
 	t.Helper()
@@ -215,7 +215,7 @@ func (r *reply) without() string {
 	return string(bytes.ReplaceAll(r.text, []byte(id), []byte("req_")))
 }
 
-// names are the header's fields, but for those that package http adds.
+// names are the header's fields, except those that package http adds.
 func (r *reply) names() map[string]bool {
 	set := map[string]bool{}
 	for name := range r.header {

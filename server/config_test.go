@@ -395,7 +395,7 @@ func TestDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/configuration.md is not what the program knows; go test ./server -run TestDocument -update mends it (-there +wanted):\n%s", cmp.Diff(string(text), got))
+		t.Errorf("docs/configuration.md is not what the program knows; go test ./server -run TestDocument -update corrects it (-there +wanted):\n%s", cmp.Diff(string(text), got))
 	}
 }
 

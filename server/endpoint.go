@@ -177,9 +177,9 @@ func (e *endpoint) deliver(ctx context.Context, m *message) {
 		e.count("delivered")
 		return
 	}
-	if hopeless, ok := errors.AsType[*permanentError](err); ok {
+	if permanent, ok := errors.AsType[*permanentError](err); ok {
 		e.count("failed")
-		e.disable(hopeless.reason)
+		e.disable(permanent.reason)
 		return
 	}
 	e.mu.Lock()

@@ -87,11 +87,11 @@ const maintenanceDuty = "maintenance"
 // interval: while its holder lives, no other server runs maintenance, and if the holder
 // does not renew it, another server does the next run.
 func (m *maintainer) chosen(ctx context.Context) bool {
-	elector, ok := m.backend.(backend.Leaser)
+	leaser, ok := m.backend.(backend.Leaser)
 	if !ok {
 		return true
 	}
-	chosen, err := elector.AcquireLease(ctx, maintenanceDuty, m.interval)
+	chosen, err := leaser.AcquireLease(ctx, maintenanceDuty, m.interval)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		m.logger.Error("maintenance lease could not be acquired", "error", safeError(err))

@@ -372,9 +372,9 @@ func TestWebhookErrors(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), address) {
 		t.Errorf("nobody there: %v", err)
 	}
-	var hopeless *permanentError
+	var permanent *permanentError
 	w.endpoints[0].hook.URL = "http://\x7f/"
-	if err := w.endpoints[0].send(t.Context(), &message{}); !errors.As(err, &hopeless) {
+	if err := w.endpoints[0].send(t.Context(), &message{}); !errors.As(err, &permanent) {
 		t.Errorf("no URL: %v", err)
 	}
 }

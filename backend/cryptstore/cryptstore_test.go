@@ -33,17 +33,17 @@ type kind struct {
 	powers
 }
 
-type powers struct{ reopens, reads, keys, backup, elector bool }
+type powers struct{ reopens, reads, keys, backup, leaser bool }
 
 var kinds = []kind{
 	{name: "memstore", open: func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
-		powers: powers{reads: true, keys: true, elector: true}},
+		powers: powers{reads: true, keys: true, leaser: true}},
 	{name: "sqlitestore", open: openSQLite, files: []string{"memento.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
 	{name: "dirstore", open: openFolder, files: []string{"folder/.memento/books.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
-	{name: "pgstore", open: openPostgres, elsewhere: true, powers: powers{reopens: true, reads: true, keys: true, elector: true}},
-	{name: "s3store", open: openS3, elsewhere: true, powers: powers{reopens: true, reads: true, keys: true, elector: true}},
+	{name: "pgstore", open: openPostgres, elsewhere: true, powers: powers{reopens: true, reads: true, keys: true, leaser: true}},
+	{name: "s3store", open: openS3, elsewhere: true, powers: powers{reopens: true, reads: true, keys: true, leaser: true}},
 	{name: "memstore with names", names: true, open: func(context.Context, string) (memento.Backend, error) { return memstore.New(nil), nil },
-		powers: powers{reads: true, keys: true, elector: true}},
+		powers: powers{reads: true, keys: true, leaser: true}},
 	{name: "dirstore with names", names: true, open: openFolder, files: []string{"folder/.memento/books.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
 	{name: "sqlitestore with names", names: true, open: openSQLite, files: []string{"memento.db"}, powers: powers{reopens: true, reads: true, keys: true, backup: true}},
 }
@@ -146,7 +146,7 @@ func (k kind) harness() storetest.Harness {
 	h := storetest.Harness{
 		Open: k.wrapped, Persistent: k.reopens, Shared: k.reopens,
 		Searcher: true, WorkspaceLister: true, EncryptedNames: k.names,
-		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Leaser: k.elector,
+		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Leaser: k.leaser,
 		SearchScans: true, SealedPrefix: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
 		Clock: true, NoteKeeper: true, // or they say that they are not supported
 	}

@@ -60,7 +60,7 @@ type (
 	reads  = memento.ReadMarker
 	apiKey = apikey.Keeper
 	backup = backend.BackupWriter
-	elect  = backend.Leaser
+	leaser = backend.Leaser
 )
 
 // withOptional returns b with those of these interfaces that the inner backend has, and no
@@ -69,9 +69,9 @@ func (b *Backend) withOptional() memento.Backend {
 	r, isReads := b.inner.(reads)
 	k, isKeys := b.inner.(apiKey)
 	w, isBackup := b.inner.(backup)
-	e, isElect := b.inner.(elect)
-	type has struct{ reads, keys, backup, elect bool }
-	switch (has{isReads, isKeys, isBackup, isElect}) {
+	e, isLeaser := b.inner.(leaser)
+	type has struct{ reads, keys, backup, leaser bool }
+	switch (has{isReads, isKeys, isBackup, isLeaser}) {
 	case has{true, false, false, false}:
 		return struct {
 			*Backend
@@ -115,46 +115,46 @@ func (b *Backend) withOptional() memento.Backend {
 	case has{false, false, false, true}:
 		return struct {
 			*Backend
-			elect
+			leaser
 		}{b, e}
 	case has{true, false, false, true}:
 		return struct {
 			*Backend
 			reads
-			elect
+			leaser
 		}{b, r, e}
 	case has{false, true, false, true}:
 		return struct {
 			*Backend
 			apiKey
-			elect
+			leaser
 		}{b, k, e}
 	case has{true, true, false, true}:
 		return struct {
 			*Backend
 			reads
 			apiKey
-			elect
+			leaser
 		}{b, r, k, e}
 	case has{false, false, true, true}:
 		return struct {
 			*Backend
 			backup
-			elect
+			leaser
 		}{b, w, e}
 	case has{true, false, true, true}:
 		return struct {
 			*Backend
 			reads
 			backup
-			elect
+			leaser
 		}{b, r, w, e}
 	case has{false, true, true, true}:
 		return struct {
 			*Backend
 			apiKey
 			backup
-			elect
+			leaser
 		}{b, k, w, e}
 	case has{true, true, true, true}:
 		return struct {
@@ -162,7 +162,7 @@ func (b *Backend) withOptional() memento.Backend {
 			reads
 			apiKey
 			backup
-			elect
+			leaser
 		}{b, r, k, w, e}
 	}
 	return b

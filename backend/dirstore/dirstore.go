@@ -6,7 +6,7 @@
 //	.memento/                internal files: history, locks, API keys
 //
 // A folder of notes of another program, such as an Obsidian vault or a coding agent's
-// memory folder, can be opened as it is: then all of it is the store "default", but for
+// memory folder, can be opened as it is: then all of it is the store "default", except
 // hidden names, and everything of memento's is in .memento/root. See [Layout].
 //
 // A folder written by the local tools of Anthropic's Python and TypeScript SDKs has the

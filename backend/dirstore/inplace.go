@@ -25,7 +25,7 @@ const (
 	// are in the folder "memories".
 	LayoutMemories Layout = "memories"
 	// LayoutRoot is for folders of other programs, such as an Obsidian vault: all of the
-	// folder is the store, but for hidden names. Memento's own files, and those of other
+	// folder is the store, except hidden names. Memento's own files, and those of other
 	// stores, are in the hidden folder.
 	LayoutRoot Layout = "."
 )

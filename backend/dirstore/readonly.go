@@ -75,7 +75,7 @@ func stateOf(hidden *os.Root) (s fileState, err error) {
 	return s, nil
 }
 
-// copyFiles copies memento's own files, but for those that only running processes need.
+// copyFiles copies memento's own files, except those that only running processes need.
 func copyFiles(to, from *os.Root) error {
 	infos, err := readFolder(from)
 	if err != nil {

@@ -36,7 +36,7 @@ func harmed(t *testing.T, file, good, bad string) memento.Backend {
 	return b
 }
 
-// Each damaged memory is reported with its last whole version, and mended: exactly if
+// Each damaged memory is reported with its last whole version, and repaired: exactly if
 // its text is kept elsewhere, else from that version.
 func TestMend(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "m.db")

@@ -92,7 +92,7 @@ func (w *world) open(opts httpstore.Options) *httpstore.Backend {
 	return b
 }
 
-// stand puts something before the server, and counts requests anew.
+// stand puts something before the server, and counts requests from zero.
 func (w *world) stand(f front) {
 	w.front.Store(&f)
 	w.asked.Store(0)

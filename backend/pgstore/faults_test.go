@@ -269,7 +269,7 @@ func TestSecrets(t *testing.T) {
 		check("List", err, memento.ErrUnavailable)
 	}
 	_, err = b.AcquireLease(t.Context(), "duty", time.Minute)
-	check("Elect", err, memento.ErrUnavailable)
+	check("AcquireLease", err, memento.ErrUnavailable)
 	for _, bad := range []string{
 		"postgres://someone:" + canary + "@127.0.0.1:1/db?connect_timeout=x",
 		"postgres://someone:" + canary + "%@127.0.0.1:1/db",

@@ -265,7 +265,7 @@ func exercise(t *testing.T, b *pgstore.Backend, store memento.StoreID) {
 		t.Error("nothing was pruned")
 	}
 	if ok, err := b.AcquireLease(ctx, "duty", 1e9); err != nil || !ok {
-		t.Errorf("Elect: %v, %v", ok, err)
+		t.Errorf("AcquireLease: %v, %v", ok, err)
 	}
 	_, err = b.UpdateStore(ctx, memento.DefaultWorkspace, store, memento.StoreUpdate{Description: new("a'\x00b"), Envelope: new("\xff\x00")})
 	must(err)

@@ -97,7 +97,7 @@ func TestDamaged(t *testing.T) {
 	fresh := openHasty(t, prefix, nil, time.Minute)
 	for call, err := range everyReading(t, fresh, info.ID, v.Version) {
 		if err != nil {
-			t.Errorf("mended: %s: %v", call, err)
+			t.Errorf("repaired: %s: %v", call, err)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 //  3. If the flush fails, undoFailedCommit removes the transaction from the log. If that
 //     fails, too, the outcome is unknown: memento.ErrUncertain.
 //  4. Later a checkpoint flushes the log, copies its pages to the database, flushes that,
-//     and begins the log anew: see checkpoint.go. The order is SQLite's.
+//     and starts the log from its beginning: see checkpoint.go. The order is SQLite's.
 //
 // The name of a new file is flushed by installTemp in files.go, and by SQLite.
 

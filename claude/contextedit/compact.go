@@ -227,7 +227,7 @@ func (c Compaction) Prepend(answer []byte) ([]byte, error) {
 
 // Paused returns the answer to a request that asks for the summary alone, with
 // pause_after_compaction or on demand: one block, the stop reason compaction, and a
-// usage of zero but for its iterations. id is that of the new message.
+// usage of zero except its iterations. id is that of the new message.
 func (c Compaction) Paused(id, model string) []byte {
 	return marshal(map[string]any{
 		"id": id, "type": "message", "role": "assistant", "model": model, "content": []json.RawMessage{c.Block},

@@ -38,7 +38,7 @@ contents must match their hashes and sizes, nothing may be missing, duplicate or
 order, and the counters must be right. It changes nothing, and the backend can be in use.
 With encryption it also lists the keys and checks that every store can be decrypted.
 Without --store and --workspace it also checks the tables of a database. Paths that look
-alike, such as /policies and /Policies, are told in notices, which are no faults.
+alike, such as /policies and /Policies, are reported as notices, not as faults.
 
 With --write it creates a temporary store and tests the guarantees of the storage there:
 conditional writes, atomic writes, a single winner of concurrent writes, and a clock that
@@ -117,7 +117,7 @@ type (
 		Bytes      int64          `json:"bytes"`
 		Versions   int64          `json:"versions"`
 		Repaired   int64          `json:"repaired,omitempty"` // memories and files that were written again
-		Mended     int64          `json:"-"`                  // faults that are fully repaired
+		Resolved   int64          `json:"-"`                  // faults that are fully repaired
 		Keys       int64          `json:"keys"`
 		Written    bool           `json:"written"`                    // whether --write was given
 		Restless   int64          `json:"restless_stores,omitempty"`  // changed during all attempts, so not everything was checked
@@ -344,7 +344,7 @@ func (a *app) printNotice(n doctor.Notice) error {
 }
 
 func (a *app) printSummary(sum *doctorJSON) error {
-	sum.Sound = sum.Faults == sum.Mended
+	sum.Sound = sum.Faults == sum.Resolved
 	if a.json {
 		if err := a.writeJSON(sum); err != nil {
 			return err

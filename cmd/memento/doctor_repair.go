@@ -80,7 +80,7 @@ func (a *app) repairBackend(ctx context.Context, d *doctor.Doctor, dryRun bool, 
 		}
 		if !dryRun {
 			sum.Repaired++
-			sum.Mended++
+			sum.Resolved++
 		}
 	}
 	return err

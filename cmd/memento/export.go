@@ -68,9 +68,9 @@ version: its actor is the author, and its time the date. "-" writes a stream for
 			return nil
 		},
 	}
-	c.Flags().StringVar(&folder, "folder", "", "write plain files to this folder instead of an archive")
+	c.Flags().StringVar(&folder, "folder", "", "write plain files to this `folder` instead of an archive")
 	c.Flags().StringVar(&git, "git", "", "write a Git repository to this `folder`, with a commit for each version; or a stream to \"-\"")
-	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --folder, replace files that were changed since, or that are no export's")
+	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --folder, replace files that were changed since, or that no export has written")
 	c.Flags().BoolVar(&removeOthers, "delete", false, "with --folder, remove all notes in it that are not in the store")
 	_ = c.MarkFlagDirname("git")
 	c.Flags().BoolVar(&contentsOnly, "contents-only", false, "leave out the history")

@@ -106,6 +106,10 @@ func (a *app) ls(ctx context.Context, s *memento.Store, dir memento.Path, f lsFl
 		if err != nil {
 			return err
 		}
+		if len(entries) == 0 && !a.json {
+			a.say("there were no memories then")
+			return nil
+		}
 		sortEntries(entries, f.sort)
 		if a.json {
 			return a.lsPastJSON(ctx, s, past, entries, alike)

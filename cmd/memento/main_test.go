@@ -266,7 +266,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// All calls of the example succeed, but for the one that the agent then mends.
+// All calls of the example succeed, except the one that the agent then corrects.
 func TestExampleCalls(t *testing.T) {
 	calls, err := os.ReadFile(filepath.Join("..", "..", "examples", "calls.jsonl"))
 	if err != nil {

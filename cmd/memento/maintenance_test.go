@@ -143,7 +143,7 @@ func TestMaintain(t *testing.T) {
 	}
 }
 
-// What goes wrong between runs is reported, and mended with the next one.
+// What goes wrong between runs is reported, and repaired by the next run.
 func TestMaintainRecovers(t *testing.T) {
 	if os.PathSeparator == '\\' {
 		return // there are no signals to send on Windows
@@ -179,7 +179,7 @@ func TestMaintainRecovers(t *testing.T) {
 	must(t, "newer", "--backend", url, "put", "/a.md")
 	must(t, "", "--backend", url, "stores", "settings", "--no-history", "-q")
 	if text, err := p.out.ReadString('\n'); err != nil || !strings.Contains(text, `"versions":1`) {
-		t.Fatalf("after it was mended: %q, %v", text, err)
+		t.Fatalf("after it was repaired: %q, %v", text, err)
 	}
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 )
 
 // TestServeKilled kills a server under the load of concurrent writers, again and
-// again, and starts it anew on the same file and port. The writers do what the
+// again, and starts it again on the same file and port. The writers do what the
 // official SDKs do: they repeat what they have no answer to. In the end all that was
 // acknowledged is there, nothing is there by half, and everything adds up.
 func TestServeKilled(t *testing.T) {

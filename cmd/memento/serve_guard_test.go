@@ -87,7 +87,7 @@ func TestServeGuards(t *testing.T) {
 	}
 }
 
-// A key that is revoked on the file, while a server uses that, lets nobody in after
+// A key that is revoked on the file, while a server uses that, is refused after
 // some seconds, and ends the streams that it has begun.
 func TestServeForgetsKeys(t *testing.T) {
 	dataHome(t)

@@ -103,7 +103,7 @@ func (s *serving) code(err error) int {
 	return 0
 }
 
-// begin begins a request whose body, but for a first part, is sent later, and waits
+// begin begins a request whose body, except a first part, is sent later, and waits
 // until the server has it under way. The caller closes the connection.
 func (s *serving) begin(path, body string, first int) net.Conn {
 	s.t.Helper()

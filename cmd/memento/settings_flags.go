@@ -41,9 +41,9 @@ const (
 // add adds the flags to a command; the "remove-" flags only if removing is set.
 func (f *settingFlags) add(c *cobra.Command, removing bool) {
 	flags := c.Flags()
-	flags.StringVar(&f.sensitive, "sensitive", "", "what to do with secrets in writes: mask, reject or off")
+	flags.StringVar(&f.sensitive, "sensitive", "", "`mode` for secrets in writes: mask, reject or off")
 	flags.BoolVar(&f.personal, "personal", false, "treat personal data as sensitive, too")
-	flags.StringVar(&f.instructions, "instructions", "", "what to do with text that addresses the model, in writes: mark, reject or off")
+	flags.StringVar(&f.instructions, "instructions", "", "`mode` for text in writes that addresses the model: mark, reject or off")
 	f.expireAfter = span{word: "never"}
 	flags.Var(&f.expireAfter, "expire-after", "expire memories that were not used for this time: "+spanForms+", or never")
 	f.historyAge = span{word: "forever", means: memento.Forever}
@@ -61,7 +61,7 @@ func (f *settingFlags) add(c *cobra.Command, removing bool) {
 		f.lists = append(f.lists, l)
 		flags.StringArrayVar(&l.add, l.name, nil, list.usage)
 		if removing {
-			flags.StringArrayVar(&l.remove, "remove-"+l.name, nil, "remove a `"+list.kind+"` that --"+l.name+" added")
+			flags.StringArrayVar(&l.remove, "remove-"+l.name, nil, "remove the `"+list.kind+"` that --"+l.name+" added")
 		}
 	}
 	c.MarkFlagsMutuallyExclusive("no-history", "history-age")

@@ -271,7 +271,7 @@ func twoServers(t *testing.T, url string) {
 		t.Errorf("what is read-only by the other server's settings: %d %s", code, text)
 	}
 
-	// A key that one server revokes lets nobody in at the other after some seconds.
+	// A key that one server revokes is refused by the other one after some seconds.
 	_, key := a.ask(http.MethodPost, "/v1/admin/keys", `{"name":"k","role":"read"}`)
 	guest := *b
 	guest.key = field(t, key, "key")
@@ -282,7 +282,7 @@ func twoServers(t *testing.T, url string) {
 		t.Fatalf("%d %s", code, text)
 	}
 	// The tests of httpapi have a clock that shows the seconds.
-	proctest.Until(t, "the key lets nobody in", func() bool {
+	proctest.Until(t, "the key is refused", func() bool {
 		code, _ := guest.ask(http.MethodGet, "/v1/whoami", "")
 		return code == 401
 	})

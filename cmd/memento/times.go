@@ -29,7 +29,7 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if ago, ok := parseAgo(s); ok {
 		return now.Add(-ago).UTC(), nil
 	}
-	return time.Time{}, hint(&memento.Error{Op: "parse time " + strconv.Quote(s), Err: memento.ErrInvalid}, "give a time: %s", timeForms)
+	return time.Time{}, hint(reworded(memento.ErrInvalid, "%s is not a time", strconv.Quote(s)), "give a time: %s", timeForms)
 }
 
 // parseDay parses "now", and "today" or "yesterday", which mean its beginning, or with a

@@ -20,7 +20,7 @@ type undoFlags struct {
 func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
 	c := &cobra.Command{
-		Use:   "undo (--session ID | --key KEYID | --actor KIND/ID) --since TIME",
+		Use:   "undo --session ID --since TIME | undo --key KEYID --since TIME | undo --actor KIND/ID --since TIME",
 		Short: "Undo all changes of one session, key or actor",
 		Long: `Undo reverts all changes that one session, one API key or one actor made since a time,
 and keeps the changes of others. It merges line by line. A memory is not changed and is

@@ -1,6 +1,6 @@
 // Package lookalike tells which names a person, or a model, could take for each other.
 //
-// It compares skeletons as UTS #39 (Unicode Security Mechanisms) describes them, but for
+// It compares skeletons as UTS #39 (Unicode Security Mechanisms) describes them, except
 // names: case, white space at the ends and characters that nobody sees do not count
 // either.
 //

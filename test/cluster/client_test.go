@@ -16,7 +16,7 @@ import (
 // waits a little longer for the response to a write.
 const (
 	impatience = 3 * time.Second
-	patience   = 10 * time.Second
+	timeout    = 10 * time.Second
 )
 
 // A client makes calls, one after the other, to any of the servers.
@@ -113,7 +113,7 @@ func (c *client) work(ctx context.Context, arenaNumber, n int) {
 func (c *client) call(ctx context.Context, o op) record {
 	wait := impatience
 	if c.random.IntN(3) == 0 {
-		wait = patience
+		wait = timeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -110,7 +110,7 @@ func TestSessionMemorySync(t *testing.T) {
 			b.sync(t)
 			same("changed and deleted", a, b)
 
-			// Who edits what was deleted creates it anew.
+			// Who edits what was deleted creates it again.
 			must(c.DeleteMemory(t.Context(), s, shared, ""))(t)
 			a.write(t, want, "/renamed/shared.md", "kept by a")
 			a.sync(t)

@@ -10,17 +10,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long goroutines have to end after the tests. Package goleak waits less
+// timeout is how long goroutines have to end after the tests. Package goleak waits less
 // than a second, in which a busy machine may not run them at all.
-const patience = time.Minute
+const timeout = time.Minute
 
 // Main is the TestMain of a package: it runs the tests, waits for their goroutines to end,
 // calls cleanup unless that is nil, and exits.
 func Main(m *testing.M, cleanup func(), ignored ...goleak.Option) {
 	code := m.Run()
 	if code == 0 {
-		if err := check(patience, ignored...); err != nil {
-			fmt.Fprintf(os.Stderr, "goroutines outlive the tests by %v: %v\n", patience, err)
+		if err := check(timeout, ignored...); err != nil {
+			fmt.Fprintf(os.Stderr, "goroutines outlive the tests by %v: %v\n", timeout, err)
 			code = 1
 		}
 	}

@@ -15,7 +15,7 @@ func TestCheck(t *testing.T) {
 	slow, release := make(chan struct{}), make(chan struct{})
 	go func() { <-slow }()
 	time.AfterFunc(time.Second, func() { close(slow) })
-	if err := check(patience, own); err != nil {
+	if err := check(timeout, own); err != nil {
 		t.Errorf("a slow one: %v", err)
 	}
 	go func() { <-release }()

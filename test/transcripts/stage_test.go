@@ -57,7 +57,7 @@ func (s *stage) set(t *testing.T, section *txtar.File) bool {
 		s.now.spec.Settings = &settings
 		if s.now.store != nil {
 			s.change(t, memento.StoreUpdate{Settings: &settings})
-			s.now.store = nil // the tool is started anew: it knows them at once
+			s.now.store = nil // the tool is started again: it knows them at once
 		}
 	case "tool":
 		decode(t, section.Data, &s.opts)

@@ -176,7 +176,7 @@ func (c *checker) checkLines(text []byte) error {
 	return nil
 }
 
-// want reports operations whose answers with a status were never seen, but for
+// want reports operations whose answers with a status were never seen, except
 // some.
 func (c *checker) want(status int, except ...string) {
 	c.t.Helper()
