@@ -3,7 +3,6 @@ package memento_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -371,51 +370,6 @@ func TestMoveOutOfAnAllowedPath(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-}
-
-// longKeys finds runs of 50 and more of the letter k.
-type longKeys struct{}
-
-func (longKeys) Detect(text string, _ bool) (found []memento.Finding) {
-	for _, m := range regexp.MustCompile(`k{50,}`).FindAllStringIndex(text, -1) {
-		found = append(found, memento.Finding{Kind: "key", Start: m[0], End: m[1]})
-	}
-	return found
-}
-
-// The limit is about the text that is written, which is the masked one.
-func TestLimitOfMaskedText(t *testing.T) {
-	b := memstore.New(nil)
-	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Limits: memento.Limits{MemoryBytes: 100}}, &memento.StoreOptions{Detector: longKeys{}})
-	long := strings.Repeat("x", 101)
-	key := strings.Repeat("k", 200)
-	for text, want := range map[string]int64{long: 101, key + long: int64(len("[REDACTED:key]")) + 101} {
-		_, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: text})
-		if found, ok := errors.AsType[*memento.LimitError](err); !ok || found.Want != want {
-			t.Errorf("a text of %d bytes: %v; want %d bytes to be too large", len(text), err, want)
-		}
-	}
-	made, err := s.CreateMemory(t.Context(), memento.Actor{}, "/key", key)
-	if err != nil || made.Memory.Content != "[REDACTED:key]" {
-		t.Errorf("a long text that is short once it is masked: %q, %v", made.Memory.Content, err)
-	}
-	// An update that was made already is recognized by what was written of it.
-	update := memento.MemoryUpdate{Content: &key, IfSHA256: memento.HashContent("an earlier text")}
-	if done, err := s.UpdateMemory(t.Context(), memento.Actor{}, made.Memory.ID, update); err != nil || done.Memory.Version != made.Memory.Version {
-		t.Errorf("a repeated update: %+v, %v", done, err)
-	}
-	memories.Put(t, s, "/a", strings.Repeat("y", 100))
-	if _, err := s.Apply(t.Context(), memento.Actor{}, memento.Put{Path: "/a", Content: long, If: memento.IfAbsent()}); !errors.Is(err, memento.ErrExist) {
-		t.Errorf("where something is: %v, want ErrExist", err)
-	}
-	id, err := s.ID(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.UpdateStore(t.Context(), workspace, id, memento.StoreUpdate{Limits: &memento.Limits{MemoryBytes: 10}}); err != nil {
-		t.Fatal(err)
-	}
-	memories.Put(t, s, "/a", strings.Repeat("z", 50)) // which shrinks
 }
 
 // counting finds nothing, and adds up what it was given.
