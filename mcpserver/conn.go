@@ -23,6 +23,9 @@ type conn struct {
 
 	lines   <-chan line
 	queue   []json.RawMessage // of a batch, not yet read
+	held    []heldCall        // read, and waiting for a slot
+	size    int               // bytes of held
+	ended   bool              // whether the input has
 	slots   chan struct{}     // one element for each call under way
 	drained chan struct{}     // receives a value when no call is under way any more
 	closed  chan struct{}
@@ -31,11 +34,11 @@ type conn struct {
 	outMu sync.Mutex
 	out   io.Writer
 
-	mu      sync.Mutex
-	calls   int                // under way, without subscriptions
-	listens map[string]*listen // by the ID of the request
-	ended   sync.WaitGroup     // the sessions of listens
-	err     error              // the first of reading and writing
+	mu       sync.Mutex
+	calls    int                // under way, without subscriptions
+	listens  map[string]*listen // by the ID of the request
+	sessions sync.WaitGroup     // of listens
+	err      error              // the first of reading and writing
 }
 
 func newConn(ctx context.Context, s *Server, in io.Reader, out io.Writer) *conn {
@@ -60,11 +63,29 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// Read returns the next message. At the end of the input it waits for the calls under way,
-// whose answers the client may still read.
+// A heldCall is a call that waits for a slot.
+type heldCall struct {
+	req  *jsonrpc.Request
+	size int // in bytes
+}
+
+// errSlot is what next returns if a held call has got its slot.
+var errSlot = errors.New("a slot is free")
+
+// Read returns the next message. Calls wait for a slot; answers and cancellations, which
+// calls under way may need, do not wait behind them. At the end of the input it waits for
+// the calls under way, whose answers the client may still read.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		raw, err := c.next(ctx)
+		if errors.Is(err, errSlot) {
+			first := c.held[0]
+			c.held, c.size = c.held[1:], c.size-first.size
+			c.mu.Lock()
+			c.calls++
+			c.mu.Unlock()
+			return first.req, nil
+		}
 		if errors.Is(err, io.EOF) {
 			return nil, c.drain(ctx)
 		}
@@ -90,31 +111,41 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.listen(req)
 			continue
 		}
-		select {
-		case c.slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-c.closed:
-			return nil, io.EOF
-		}
-		c.mu.Lock()
-		c.calls++
-		c.mu.Unlock()
-		return msg, nil
+		c.held, c.size = append(c.held, heldCall{req, len(raw)}), c.size+len(raw)
 	}
 }
 
-// next returns the next line that is JSON, or the next message of a batch.
+// next returns the next line that is JSON, or the next message of a batch, or errSlot. While
+// too much is held it reads nothing.
 func (c *conn) next(ctx context.Context) (json.RawMessage, error) {
 	for {
-		if len(c.queue) > 0 {
+		full := len(c.held) >= maxHeld || c.size > MaxMessageBytes
+		if len(c.held) > 0 {
+			select {
+			case c.slots <- struct{}{}:
+				return nil, errSlot
+			default:
+			}
+		}
+		if len(c.queue) > 0 && !full {
 			raw := c.queue[0]
 			c.queue = c.queue[1:]
 			return raw, nil
 		}
+		lines, slots := c.lines, c.slots
+		if full || c.ended {
+			lines = nil
+		}
+		if len(c.held) == 0 {
+			if slots = nil; c.ended {
+				return nil, io.EOF
+			}
+		}
 		var l line
 		select {
-		case l = <-c.lines:
+		case l = <-lines:
+		case slots <- struct{}{}:
+			return nil, errSlot
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-c.closed:
@@ -125,7 +156,7 @@ func (c *conn) next(ctx context.Context) (json.RawMessage, error) {
 			if !errors.Is(l.err, io.EOF) {
 				c.fail(fmt.Errorf("read messages: %w", l.err))
 			}
-			return nil, io.EOF
+			c.ended = true // what is held is still executed
 		case l.tooLong:
 			c.refuse(l.id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", MaxMessageBytes))
 		case len(l.text) == 0:

@@ -35,6 +35,8 @@ func explain(err error) (sentence string, internal bool) {
 		return "It is not known whether the change was made. View it before you try again.", true
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "The request was cancelled.", false
+	case errors.Is(err, errNoRoots):
+		return "The client did not say which folders it works in, so the memory of the project is not known. Try again. If it fails again, tell the user to start memento with --project.", true
 	case errors.As(err, &path):
 		return "The path is not valid: " + path.Reason + ".", false
 	case errors.Is(err, errOutside):

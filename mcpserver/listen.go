@@ -42,7 +42,7 @@ func (c *conn) listen(req *jsonrpc.Request) {
 	}
 	l := &listen{of: c, request: make(chan *jsonrpc.Request, 2), closed: make(chan struct{})}
 	c.listens[id] = l
-	c.ended.Add(1)
+	c.sessions.Add(1)
 	c.mu.Unlock()
 	l.request <- req
 	session, err := c.server.mcp.Connect(c.ctx, l, nil)
@@ -60,7 +60,7 @@ func (c *conn) forget(id string) {
 	c.mu.Lock()
 	delete(c.listens, id)
 	c.mu.Unlock()
-	c.ended.Done()
+	c.sessions.Done()
 }
 
 // cancelListen passes the cancellation of a subscription to its session. It reports whether
@@ -99,7 +99,7 @@ func (c *conn) endListens() {
 		l.end()
 	}
 	c.mu.Unlock()
-	c.ended.Wait()
+	c.sessions.Wait()
 }
 
 func idKey(id jsonrpc.ID) string {

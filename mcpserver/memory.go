@@ -3,11 +3,13 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"memento"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -29,14 +31,25 @@ type mount struct {
 }
 
 // rootsTimeout is how long a client may take to say which folders it works in.
-const rootsTimeout = 2 * time.Second
+const rootsTimeout = 10 * time.Second
+
+// errNoRoots is the error of a client that can say which folders it works in, and did not.
+// To take it for one without folders would open another store.
+var errNoRoots = errors.New("the client did not say which folders it works in")
 
 // memory returns the client's memory, and opens it if it is not open yet.
 func (s *Server) memory(ctx context.Context, req request) (*memory, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.opened != nil {
-		return s.opened, nil
+	if m := s.opened.Load(); m != nil {
+		return m, nil
+	}
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if m := s.opened.Load(); m != nil {
+		return m, nil
 	}
 	m, err := s.opts.Open(ctx, clientOf(req))
 	if err != nil {
@@ -66,7 +79,7 @@ func (s *Server) memory(ctx context.Context, req request) (*memory, error) {
 		}
 		opened.mounts = append(opened.mounts, at)
 	}
-	s.opened = opened
+	s.opened.Store(opened)
 	return opened, nil
 }
 
@@ -78,25 +91,31 @@ type request interface {
 }
 
 func clientOf(req request) Client {
-	c := Client{Roots: func(context.Context) []string { return nil }}
+	c := Client{Roots: func(context.Context) ([]string, error) { return nil, nil }}
 	if info := req.ClientInfo(); info != nil {
 		c.Name = info.Name
 	}
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if caps := req.ClientCapabilities(); ok && caps != nil && caps.RootsV2 != nil {
-		c.Roots = func(ctx context.Context) []string {
-			ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
+		c.Roots = func(ctx context.Context) ([]string, error) {
+			limited, cancel := context.WithTimeout(ctx, rootsTimeout)
 			defer cancel()
 			// Only clients of the older versions can be asked.
-			answer, err := session.ListRoots(ctx, nil)
-			if err != nil {
-				return nil
+			answer, err := session.ListRoots(limited, nil)
+			switch refusal, refused := errors.AsType[*jsonrpc.Error](err); {
+			case err == nil:
+			case ctx.Err() != nil:
+				return nil, ctx.Err() // the request was cancelled
+			case refused && refusal.Code == jsonrpc.CodeMethodNotFound:
+				return nil, nil
+			default:
+				return nil, fmt.Errorf("%w: %v", errNoRoots, err)
 			}
 			var urls []string
 			for _, r := range answer.Roots {
 				urls = append(urls, r.URI)
 			}
-			return urls
+			return urls, nil
 		}
 	}
 	return c

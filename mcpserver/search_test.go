@@ -217,12 +217,12 @@ func TestMounts(t *testing.T) {
 // However many hidden files match, those that an agent may see are found, on all pages.
 func TestSearchBehindHiddenFiles(t *testing.T) {
 	store := newStore("default")
-	for i := range 60 {
-		memories.Put(t, store, memento.Path(fmt.Sprintf("/.hidden/tea%02d.md", i)), "tea tea tea")
-	}
 	const visible = 15
 	for i := range visible {
 		memories.Put(t, store, memento.Path(fmt.Sprintf("/notes/%02d.md", i)), "a long note in which tea occurs once, among many other words")
+	}
+	for i := range 60 {
+		memories.Put(t, store, memento.Path(fmt.Sprintf("/.hidden/tea%02d.md", i)), "tea tea tea")
 	}
 	session := connect(t, newServer(t, store, mcpserver.Options{}), "2026-07-28", nil)
 	seen := map[string]bool{}

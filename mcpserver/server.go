@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"memento"
@@ -51,8 +51,9 @@ type Client struct {
 	Name string // of the program, such as "claude-code"; "" if it does not say
 
 	// Roots asks for the folders that the client works in, as "file" URLs. It returns
-	// none if the client does not tell.
-	Roots func(context.Context) []string
+	// none if the client has not declared that it tells them, and an error if it has, and
+	// does not tell.
+	Roots func(context.Context) ([]string, error)
 }
 
 // A Memory is what one client can see.
@@ -71,8 +72,8 @@ type Server struct {
 	mcp     *mcp.Server
 	changes *changes
 
-	mu     sync.Mutex
-	opened *memory // nil until Open has succeeded
+	opening chan struct{}          // one element while Open is being called
+	opened  atomic.Pointer[memory] // nil until Open has succeeded
 }
 
 // New returns a server. The caller calls Close at the end.
@@ -88,7 +89,7 @@ func New(opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{opts: opts}
+	s := &Server{opts: opts, opening: make(chan struct{}, 1)}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "memento", Title: "Memory", Version: cmp.Or(opts.Version, "dev")},
 		&mcp.ServerOptions{

@@ -12,6 +12,7 @@ const (
 	MaxMessageBytes = 4 << 20
 
 	maxInFlight = 64  // calls of one connection that are executed at once
+	maxHeld     = 256 // further calls that are read
 	maxBatch    = 100 // messages of one batch
 	maxListens  = 32  // subscriptions of one connection
 )

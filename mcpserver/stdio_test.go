@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"memento"
 	"memento/mcpserver"
 	"memento/test/memories"
 )
@@ -229,5 +231,60 @@ func TestSubscriptions(t *testing.T) {
 	}()
 	if err := <-w.end; err != nil {
 		t.Errorf("Serve: %v", err)
+	}
+}
+
+// The answer of a client to the question for its folders is read, though more calls than
+// are executed at once came before it; and one that does not tell its folders is no client
+// without folders.
+func TestRootsBehindCalls(t *testing.T) {
+	store := newStore("default")
+	roots := make(chan []string, 1)
+	w := newWire(t, newServer(t, nil, mcpserver.Options{Open: func(ctx context.Context, client mcpserver.Client) (mcpserver.Memory, error) {
+		got, err := client.Roots(ctx)
+		if err != nil {
+			return mcpserver.Memory{}, err
+		}
+		roots <- got
+		return mcpserver.Memory{Mounts: []memento.Mount{{Store: store}}}, nil
+	}}))
+	w.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"raw","version":"1"}}}` + "\n")
+	w.read()
+	w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	const calls = 100
+	for i := range calls {
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"memory","arguments":{"command":"view","path":"/memories"}}}`+"\n", i))
+	}
+	question := w.read()
+	if question.Method != "roots/list" {
+		t.Fatalf("read %+v; want the question for the folders", question)
+	}
+	id, err := json.Marshal(question.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first answer is an error: the call fails, and the next asks again.
+	w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"not now"}}`+"\n", id))
+	failed, answered := 0, 0
+	for failed+answered < calls {
+		switch m := w.read(); {
+		case m.Method == "roots/list":
+			if id, err = json.Marshal(m.ID); err != nil {
+				t.Fatal(err)
+			}
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file:///work/app"}]}}`+"\n", id))
+		case strings.Contains(string(m.Result), "did not say which folders"):
+			failed++
+		case m.Error == nil && !strings.Contains(string(m.Result), `"isError":true`):
+			answered++
+		default:
+			t.Fatalf("answered %+v %s", m, m.Result)
+		}
+	}
+	if got := <-roots; len(got) != 1 || got[0] != "file:///work/app" {
+		t.Errorf("the folders are %v", got)
+	}
+	if failed != 1 {
+		t.Errorf("%d calls failed; want the one whose question was not answered", failed)
 	}
 }

@@ -24,7 +24,11 @@ const projectPlaceholder = "{project}"
 func projectOf(ctx context.Context, given string, client mcpserver.Client) (string, error) {
 	dir := given
 	if dir == "" {
-		for _, root := range client.Roots(ctx) {
+		roots, err := client.Roots(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, root := range roots {
 			if dir = fileOf(root); dir != "" {
 				break
 			}

@@ -107,7 +107,7 @@ func TestMCPProject(t *testing.T) {
 func TestProjectOfRoots(t *testing.T) {
 	dir := t.TempDir()
 	name := func(given string, roots ...string) string {
-		got, err := projectOf(t.Context(), given, mcpserver.Client{Roots: func(context.Context) []string { return roots }})
+		got, err := projectOf(t.Context(), given, mcpserver.Client{Roots: func(context.Context) ([]string, error) { return roots, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
