@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 const (
 	keptResults = 1024
+	keptBytes   = 32 << 20
 	keepResults = 10 * time.Minute
 	callTimeout = 30 * time.Second
 )
@@ -27,12 +29,34 @@ type results struct {
 	locks *keyedlock.Locks[[sha256.Size]byte]
 	mu    sync.Mutex
 	kept  lru.Map[[sha256.Size]byte, keptResult]
+	bytes int
 }
 
 type keptResult struct {
 	memento.ResultBlock
 	at time.Time
 }
+
+// keep adds a result, and drops the oldest ones that are too many or too large together.
+func (r *results) keep(key [sha256.Size]byte, result keptResult) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old, ok := r.kept.Peek(key); ok {
+		r.bytes -= old.size()
+	}
+	r.kept.Put(key, result)
+	r.bytes += result.size()
+	for oldest, old := range r.kept.Oldest() {
+		if r.kept.Len() <= keptResults && r.bytes <= keptBytes || oldest == key {
+			break
+		}
+		r.kept.Remove(oldest)
+		r.bytes -= old.size()
+	}
+}
+
+// size returns about how many bytes a result takes.
+func (k keptResult) size() int { return len(k.Content) + 512 }
 
 // run executes a memory call, a whole tool_use block, and returns its tool_result block.
 // A call that has started ends, even if the caller is gone.
@@ -65,15 +89,9 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 		case result.IsError:
 			c.refused++
 		}
-		r.mu.Lock()
-		if r.kept.Len() >= keptResults {
-			for oldest := range r.kept.Oldest() {
-				r.kept.Remove(oldest)
-				break
-			}
+		if !errors.Is(result.Err, memento.ErrUnavailable) { // nothing was changed: the next try may succeed
+			r.keep(key, keptResult{result, time.Now()})
 		}
-		r.kept.Put(key, keptResult{result, time.Now()})
-		r.mu.Unlock()
 	}
 	result.Err = nil
 	return json.Marshal(result)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -196,6 +197,8 @@ func (k *checker) memory() []Step {
 	emulated := k.g.c.Emulate.Memory
 	s := Step{Name: "memory", Result: StepOK, Detail: "the upstream has the memory tool"}
 	switch {
+	case !emulated && untold(a, err):
+		s.Result, s.Detail, s.Next = StepFailed, "whether the upstream has the memory tool cannot be told: "+k.why(a, err), "try again later"
 	case native && emulated:
 		s.Next = "--emulate memory can be left out"
 	case !native && emulated:
@@ -222,7 +225,9 @@ func (k *checker) compaction() []Step {
 // managed checks whether the upstream makes an edit of context management itself.
 func (k *checker) managed(name, word, beta, edit string, emulated bool) []Step {
 	s := Step{Name: name, Result: StepOK, Detail: "the upstream has it"}
-	switch native := k.takesEdit(beta, edit); {
+	switch native, err := k.takesEdit(beta, edit); {
+	case err != nil && !emulated:
+		s.Result, s.Detail, s.Next = StepMissing, "whether the upstream has it cannot be told: "+err.Error(), "try again later"
 	case native && emulated:
 		s.Next = "--emulate " + word + " can be left out"
 	case !native && emulated:
@@ -235,20 +240,39 @@ func (k *checker) managed(name, word, beta, edit string, emulated bool) []Step {
 }
 
 // takesEdit reports whether the upstream takes an edit, and does not only ignore it.
-func (k *checker) takesEdit(beta, edit string) bool {
+func (k *checker) takesEdit(beta, edit string) (bool, error) {
 	ask := func(edit string) (checkAnswer, error) {
 		return k.direct(http.MethodPost, "/v1/messages", k.body("Reply with the word ready.", 64, `"context_management":{"edits":[`+edit+`]}`), "Anthropic-Beta", beta)
 	}
 	a, err := ask(edit)
-	if err != nil || a.status != http.StatusOK {
-		return false
+	if untold(a, err) {
+		return false, errors.New(k.why(a, err))
+	}
+	if a.status != http.StatusOK {
+		return false, nil
 	}
 	if a.get("context_management") != nil {
-		return true
+		return true, nil
 	}
 	// An upstream that takes an edit that does not exist looks at none of them.
 	a, err = ask(`{"type":"memento_check"}`)
-	return err == nil && a.status == http.StatusBadRequest
+	if untold(a, err) {
+		return false, errors.New(k.why(a, err))
+	}
+	return a.status == http.StatusBadRequest, nil
+}
+
+// untold reports whether an answer says nothing about the request: the upstream is busy or
+// failed, or did not answer.
+func untold(a checkAnswer, err error) bool {
+	return err != nil || a.status >= 500 || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
+}
+
+func (k *checker) why(a checkAnswer, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return a.problem(k.o.Key)
 }
 
 // file is the path of the memory that the model writes.

@@ -99,6 +99,21 @@ func TestCheck(t *testing.T) {
 		t.Errorf("ignored:\n%s\nwant\n%s\n%v", got, want, steps)
 	}
 
+	// A busy upstream says nothing about what it has.
+	busy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte("memory_20250818")) {
+			failing(529)(w, r)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		checked(t, &native).ServeHTTP(w, r)
+	})
+	got, steps = check(t, busy, key)
+	if last := steps[len(steps)-1]; last.Name != "memory" || last.Result != gateway.StepFailed || last.Next != "try again later" {
+		t.Errorf("busy:\n%s\n%v", got, steps)
+	}
+
 	// With mounts the model writes to the one that it may change.
 	got, steps = check(t, checked(t, &native), key, func(c *gateway.Config) {
 		c.Mounts = []gateway.Mount{{Name: "team", Store: "team", ReadOnly: true}, {Name: "user", Store: "{store}"}}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"memento/claude/contextedit"
 )
@@ -30,7 +31,7 @@ func (c *conversation) compact() (paused []byte, err error) {
 		var refused *refusedError
 		switch {
 		case errors.As(err, &refused):
-			return nil, &Error{Status: refused.status, Type: refused.kind, Message: refused.message}
+			return nil, &Error{Status: refused.status, Type: refused.kind, Message: refused.message, Retry: refused.retry, after: refused.after}
 		case errors.Is(err, contextedit.ErrCompaction):
 			return nil, invalid(err.Error())
 		}
@@ -120,6 +121,8 @@ func (c *conversation) iteration() (i contextedit.Iteration) {
 type refusedError struct {
 	status        int
 	kind, message string
+	retry         bool
+	after         time.Duration // 0 if the upstream has not said
 }
 
 func (e *refusedError) Error() string {
@@ -137,7 +140,10 @@ func (c *conversation) summarize(_ context.Context, body []byte) ([]byte, error)
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		refused := &refusedError{response.StatusCode, "api_error", "the upstream did not summarize the conversation"}
+		refused := &refusedError{
+			status: response.StatusCode, kind: "api_error", message: "the upstream did not summarize the conversation",
+			retry: shouldRetry(response), after: retryAfter(response.Header),
+		}
 		if o, err := parseObject(data); err == nil {
 			if e, err := parseObject(o.get("error")); err == nil {
 				refused.kind, refused.message = e.str("type"), e.str("message")

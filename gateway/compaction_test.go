@@ -107,6 +107,11 @@ func TestEmulatedCompactionOnDemand(t *testing.T) {
 	if response, got := w.post("/v1/messages", body); response.StatusCode != 429 || !strings.Contains(got, "slow down") {
 		t.Errorf("got %d %s", response.StatusCode, got)
 	}
+	// A temporary error can be repeated by the application, too.
+	w = newWorld(t, failing(529), emulating(gateway.Emulation{Compaction: true}))
+	if response, got := w.post("/v1/messages", body); response.StatusCode != 529 || response.Header.Get("X-Should-Retry") != "true" || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("got %d %v %s", response.StatusCode, response.Header, got)
+	}
 }
 
 // A conversation that grows too large between two rounds is summarized there: the block is

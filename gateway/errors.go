@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"crypto/rand"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // An Error is an answer of the gateway in the shape of the API's errors.
@@ -14,10 +17,14 @@ type Error struct {
 	Details []byte
 	// Retry is whether clients should repeat the request.
 	Retry bool
+
+	after time.Duration // in which they should; 0 means one second
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+var errInternal = &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "internal error of the gateway"}
 
 func invalid(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: message}
@@ -45,7 +52,7 @@ func (e *Error) Write(w http.ResponseWriter) {
 	h.Set("Request-Id", id)
 	if e.Retry {
 		h.Set("X-Should-Retry", "true")
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.after.Seconds())))))
 	} else {
 		h.Set("X-Should-Retry", "false")
 	}

@@ -46,8 +46,9 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 			p.Out.Host = ""
 			caller, _ := p.In.Context().Value(callerKey{}).(Caller)
 			setCredentials(p.Out.Header, caller)
+			g.c.Emulate.removeBetas(p.Out.Header)
 		},
-		Transport:     g.c.Transport,
+		Transport:     roundTripper(g.roundTrip),
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
 		ErrorHandler:  func(w http.ResponseWriter, r *http.Request, err error) { g.unreachable(w, r, err) },
@@ -156,17 +157,32 @@ func (c *conversation) send(body []byte) (*http.Response, error) {
 	}
 	setCredentials(header, c.caller)
 	c.g.c.Emulate.removeBetas(header)
-	ctx, cancel := context.WithCancelCause(c.in.Context())
 	request := (&http.Request{
 		Method: http.MethodPost, URL: c.g.target(c.in.URL), Header: header,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-	late := time.AfterFunc(c.g.c.Timeout, func() { cancel(errTimeout) })
+	}).WithContext(c.in.Context())
 	began := time.Now()
-	response, err := c.g.c.Transport.RoundTrip(request)
+	response, err := c.g.roundTrip(request)
 	c.waited += time.Since(began)
+	return response, err
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// roundTrip sends a request to the upstream, and gives up when nothing moves for
+// Config.Timeout: while the request is sent, until the answer begins, and in it.
+func (g *Gateway) roundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	late := time.AfterFunc(g.c.Timeout, func() { cancel(errTimeout) })
+	r = r.WithContext(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &sentBody{r.Body, late, g.c.Timeout}
+	}
+	response, err := g.c.Transport.RoundTrip(r)
 	if err != nil {
 		late.Stop()
 		if context.Cause(ctx) == errTimeout {
@@ -175,8 +191,27 @@ func (c *conversation) send(body []byte) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	response.Body = &upstreamBody{response.Body, ctx, cancel, late, c.g.c.Timeout}
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		late.Stop() // its body is the connection
+		return response, nil
+	}
+	response.Body = &upstreamBody{response.Body, ctx, cancel, late, g.c.Timeout}
 	return response, nil
+}
+
+// A sentBody is the body of a request, whose parts are signs of life.
+type sentBody struct {
+	io.ReadCloser
+	late    *time.Timer
+	timeout time.Duration
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && b.late.Stop() { // not once it was given up, or the answer has ended
+		b.late.Reset(b.timeout)
+	}
+	return n, err
 }
 
 // An upstreamBody ends its request when it is closed, and when the upstream is silent

@@ -53,7 +53,7 @@ type Config struct {
 	// that the gateway reads for them; 0 means 1 GiB. One caller may have half of it.
 	MaxBodies int64
 	// MaxRounds is the most requests to the upstream for one request of the
-	// application; 0 means 20. In the last one the model may not call tools.
+	// application, at least 2; 0 means 20. In the last one the model may not call tools.
 	MaxRounds int
 	// Timeout is the most time until the upstream begins to answer; 0 means 10 minutes.
 	Timeout time.Duration
@@ -125,6 +125,8 @@ func New(c Config) (*Gateway, error) {
 		return nil, fmt.Errorf("%w: the URL of the upstream can have neither credentials nor a query", memento.ErrInvalid)
 	case c.Backend == nil || c.Identify == nil:
 		return nil, fmt.Errorf("%w: a gateway needs a backend and a function that identifies callers", memento.ErrInvalid)
+	case c.MaxRounds == 1:
+		return nil, fmt.Errorf("%w: a gateway needs at least two rounds: one for a call, and one for the answer", memento.ErrInvalid)
 	}
 	if len(c.Mounts) > 0 {
 		var names []string
@@ -210,7 +212,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
 		g.c.Logger.ErrorContext(r.Context(), "gateway: the request failed", "error", err)
-		e = &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "internal error of the gateway"}
+		e = errInternal
 	}
 	e.Write(w)
 }

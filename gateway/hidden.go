@@ -25,7 +25,8 @@ type foundTurn struct {
 // restore returns the messages of the request with the hidden rounds put back, and
 // prepares the conversation for the new one.
 func (c *conversation) restore() []byte {
-	var found []foundTurn
+	var turns []int // of the assistant, alone
+	var keys []chainKey
 	list := make([]object, len(c.request.messages))
 	for i, raw := range c.request.messages {
 		m, err := parseObject(raw)
@@ -42,11 +43,15 @@ func (c *conversation) restore() []byte {
 		if role != "assistant" || !alone {
 			continue
 		}
-		state, err := c.g.c.State.get(c.in.Context(), c, c.chain.sum())
-		if err != nil {
-			c.g.c.Logger.WarnContext(c.in.Context(), "gateway: hidden rounds were not read", "error", err)
-		}
-		if state != nil && (len(state.Results) == 0 || i+1 < len(list) && isList(c.request.messages[i+1])) {
+		turns, keys = append(turns, i), append(keys, c.chain.sum())
+	}
+	states, err := c.g.c.State.getAll(c.in.Context(), c, keys)
+	if err != nil && c.in.Context().Err() == nil {
+		c.g.c.Logger.WarnContext(c.in.Context(), "gateway: hidden rounds were not read", "error", err)
+	}
+	var found []foundTurn
+	for n, i := range turns {
+		if state := states[n]; state != nil && (len(state.Results) == 0 || i+1 < len(list) && isList(c.request.messages[i+1])) {
 			found = append(found, foundTurn{i, state})
 		}
 	}

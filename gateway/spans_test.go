@@ -92,6 +92,31 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
+// Only whole events are worth waiting for before others are sent.
+func TestPending(t *testing.T) {
+	const whole = "event: a\ndata: {}\n\n"
+	for rest, want := range map[string]bool{"": false, "event: b\ndata: {": false, "event: b\n": false, "event: b\n\n": true, "event: b\r\n\r\n": true, "event: b\r\n": false, "\n": true} {
+		in := newFrameReader(strings.NewReader(whole + rest))
+		if _, err := in.next(); err != nil {
+			t.Fatal(err)
+		}
+		if got := in.pending(); got != want {
+			t.Errorf("after %q: %v", rest, got)
+		}
+	}
+}
+
+// No ID of one user leads to the store of another.
+func TestUserStoresAreDifferent(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	if copied := strings.TrimPrefix(UserStore(long), "user-"); UserStore(copied) == UserStore(long) {
+		t.Errorf("%q has the store of another ID", copied)
+	}
+	if got := UserStore("u1"); got != "user-u1" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func unquoted(raw []byte) (s string) {
 	if json.Unmarshal(raw, &s) != nil {
 		return ""

@@ -10,6 +10,7 @@ import (
 
 var (
 	errCutOff     = errors.New("the answer of the upstream was cut off")
+	errLarge      = fmt.Errorf("the answer of the upstream has more than %d bytes", maxAnswer)
 	errLargeEvent = fmt.Errorf("an event of the upstream has more than %d bytes", maxAnswer)
 )
 
@@ -45,8 +46,20 @@ func newFrameReader(r io.Reader) *frameReader {
 	return &frameReader{in: bufio.NewReaderSize(r, streamBuffer)}
 }
 
-// pending reports whether more of the stream has arrived already.
-func (r *frameReader) pending() bool { return r.in.Buffered() > 0 }
+// pending reports whether a whole event has arrived already.
+func (r *frameReader) pending() bool {
+	ahead, _ := r.in.Peek(r.in.Buffered()) // which never fails
+	for {
+		if bytes.HasPrefix(ahead, []byte("\n")) || bytes.HasPrefix(ahead, []byte("\r\n")) {
+			return true
+		}
+		end := bytes.IndexByte(ahead, '\n')
+		if end < 0 {
+			return false
+		}
+		ahead = ahead[end+1:]
+	}
+}
 
 // next returns the next event, which is valid until the next call. io.EOF means that the
 // stream has ended after a whole event.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"context"
 	"crypto/aes"
@@ -18,6 +19,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"memento"
@@ -101,18 +103,74 @@ type sealer struct {
 	mac  hash.Hash
 }
 
-// get returns the hidden rounds of a turn; nil if there are none.
-func (s *State) get(ctx context.Context, c *conversation, key chainKey) (*turnState, error) {
-	aead, path, err := c.seal(key)
-	if err != nil {
-		return nil, nil // nothing can have been kept
+// Reading the hidden rounds of a conversation.
+const (
+	stateReaders = 8 // at the same time
+	stateTimeout = 10 * time.Second
+)
+
+// getAll returns the hidden rounds of turns; nil for those that have none. The first
+// failure of the storage ends it, since the other reads would wait as long: then the
+// result has what was read before.
+func (s *State) getAll(ctx context.Context, c *conversation, keys []chainKey) ([]*turnState, error) {
+	found := make([]*turnState, len(keys))
+	type sealed struct {
+		at   int
+		path memento.Path
 	}
-	s.mu.Lock()
-	found, ok := s.kept.Get(string(path))
-	s.mu.Unlock()
-	if ok {
-		return found.state, nil
+	var unread []sealed
+	for i, key := range keys {
+		_, path, err := c.seal(key)
+		if err != nil {
+			return found, nil // nothing can have been kept
+		}
+		s.mu.Lock()
+		known, ok := s.kept.Get(string(path))
+		s.mu.Unlock()
+		if ok {
+			found[i] = known.state
+		} else {
+			unread = append(unread, sealed{i, path})
+		}
 	}
+	if len(unread) == 0 {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	var (
+		next  atomic.Int64
+		mu    sync.Mutex
+		first error
+		wg    sync.WaitGroup
+	)
+	for range min(len(unread), stateReaders) {
+		wg.Go(func() {
+			for n := next.Add(1); n <= int64(len(unread)) && ctx.Err() == nil; n = next.Add(1) {
+				turn := unread[n-1]
+				state, err := s.read(ctx, c, turn.path)
+				found[turn.at] = state
+				if err == nil {
+					continue
+				}
+				mu.Lock()
+				first = cmp.Or(first, err)
+				mu.Unlock()
+				if !errors.Is(err, errUnreadable) {
+					cancel()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return found, cmp.Or(first, ctx.Err())
+}
+
+// errUnreadable means that what was kept of a turn is damaged.
+var errUnreadable = errors.New("the state of a turn cannot be read")
+
+// read reads the hidden rounds of a turn; nil if there are none.
+func (s *State) read(ctx context.Context, c *conversation, path memento.Path) (*turnState, error) {
 	m, err := s.store(c.caller.Workspace).Get(ctx, memento.ByPath(path))
 	if errors.Is(err, memento.ErrNotExist) || errors.Is(err, memento.ErrNoStore) {
 		s.cache(path, nil, 0)
@@ -123,19 +181,19 @@ func (s *State) get(ctx context.Context, c *conversation, key chainKey) (*turnSt
 	}
 	sealed, err := base64.StdEncoding.DecodeString(m.Content)
 	if err != nil {
-		return nil, err
+		return nil, errUnreadable
 	}
-	plain, err := aead.Open(nil, nil, sealed, []byte(path))
+	plain, err := c.sealer.aead.Open(nil, nil, sealed, []byte(path))
 	if err != nil {
-		return nil, err
+		return nil, errUnreadable
 	}
 	plain, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(plain)), maxState+1))
 	if err != nil || len(plain) > maxState {
-		return nil, fmt.Errorf("the state of a turn cannot be read: %w", errors.Join(err, memento.ErrTooLarge))
+		return nil, errUnreadable
 	}
 	var state turnState
 	if err := gob.NewDecoder(bytes.NewReader(plain)).Decode(&state); err != nil {
-		return nil, err
+		return nil, errUnreadable
 	}
 	s.cache(path, &state, len(plain))
 	return &state, nil

@@ -46,13 +46,14 @@ func (g *Gateway) store(key storeKey) *memento.Store {
 }
 
 // UserStore returns the name of the store of a metadata.user_id: "user-" and the ID. An
-// ID that cannot be in a name is replaced by its hash.
+// ID that cannot be in a name is replaced by its hash, and so is one that looks like it.
 func UserStore(userID string) string {
 	const maxID = 200 // characters
 	bad := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
-	if utf8.RuneCountInString(userID) > maxID || strings.ContainsFunc(userID, bad) || strings.TrimSpace(userID) != userID {
+	const hashed = "sha256-"
+	if strings.HasPrefix(userID, hashed) || utf8.RuneCountInString(userID) > maxID || strings.ContainsFunc(userID, bad) || strings.TrimSpace(userID) != userID {
 		sum := sha256.Sum256([]byte(userID))
-		return "user-sha256-" + hex.EncodeToString(sum[:])
+		return "user-" + hashed + hex.EncodeToString(sum[:])
 	}
 	return "user-" + userID
 }

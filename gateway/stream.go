@@ -39,7 +39,7 @@ func (c *conversation) stream(w http.ResponseWriter) {
 		}
 		more, err := c.add(a)
 		if err != nil {
-			s.fail(err)
+			s.failOwn(err)
 			return
 		}
 		if !more {
@@ -85,6 +85,9 @@ type shownBlock struct {
 	hidden bool
 }
 
+// perPart is about how many bytes a part of an answer takes besides its text.
+const perPart = 64
+
 // round passes one round on. What ends it is held back, since it depends on what the
 // round has called.
 func (s *streaming) round(body io.Reader) (answer, error) {
@@ -93,6 +96,14 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 	var order []*shownBlock
 	blocks := map[string]*shownBlock{} // by the upstream's index
 	s.last, s.end = nil, -1
+	kept := 0 // bytes
+	keep := func(part []byte) error {
+		n := len(part) + perPart
+		if kept += n; kept > maxAnswer {
+			return errLarge
+		}
+		return s.held.use(int64(n))
+	}
 	for {
 		if !in.pending() {
 			if err := s.out.flush(); err != nil {
@@ -123,6 +134,9 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			if err != nil {
 				return a, errCutOff
 			}
+			if err := keep(message.get("usage")); err != nil {
+				return a, err
+			}
 			a.usage = bytes.Clone(message.get("usage"))
 			if s.rounds == 0 {
 				s.out.write(f.raw)
@@ -130,6 +144,9 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			}
 			continue
 		case "message_delta":
+			if err := keep(f.raw); err != nil {
+				return a, err
+			}
 			delta, err := parseObject(o.get("delta"))
 			if stop := delta.str("stop_reason"); err == nil && stop != "" {
 				a.stop = stop
@@ -153,6 +170,9 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			s.out.write(f.raw)
 			return a, errSent
 		case "content_block_start":
+			if err := keep(o.get("content_block")); err != nil {
+				return a, err
+			}
 			start, err := parseObject(bytes.Clone(o.get("content_block")))
 			if err != nil {
 				return a, errCutOff
@@ -164,6 +184,9 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 			blocks[string(o.get("index"))] = b
 			order = append(order, b)
 		case "content_block_delta":
+			if err := keep(o.get("delta")); err != nil {
+				return a, err
+			}
 			if b := blocks[string(o.get("index"))]; b != nil {
 				if delta, err := parseObject(o.get("delta")); err == nil {
 					b.add(delta)
@@ -268,11 +291,22 @@ func (s *streaming) fail(err error) {
 	if !errors.Is(err, errSent) {
 		s.g.c.Logger.WarnContext(s.in.Context(), "gateway: a stream broke off", "error", withoutURL(err))
 		e := &Error{Type: "api_error", Message: "the answer of the upstream was cut off"}
-		if err == errTimeout {
+		if own := (*Error)(nil); err == errTimeout || errors.As(err, &own) {
 			e = upstreamError(err)
 		}
 		s.sendError(e.body(""))
 	}
+	_ = s.out.flush() // there is nobody else to tell
+}
+
+// failOwn ends a stream with an error that is not the upstream's.
+func (s *streaming) failOwn(err error) {
+	s.finish("failed")
+	if s.in.Context().Err() != nil {
+		return
+	}
+	s.g.c.Logger.ErrorContext(s.in.Context(), "gateway: the request failed", "error", err)
+	s.sendError(errInternal.body(""))
 	_ = s.out.flush() // there is nobody else to tell
 }
 
