@@ -288,3 +288,25 @@ func TestRootsBehindCalls(t *testing.T) {
 		t.Errorf("%d calls failed; want the one whose question was not answered", failed)
 	}
 }
+
+// However many memories change at once, the subscribers of each are told.
+func TestManyChangesAtOnce(t *testing.T) {
+	store := newStore("default")
+	memories.Put(t, store, "/a.md", "1")
+	w := newWire(t, newServer(t, store, mcpserver.Options{Poll: time.Millisecond}))
+	const last = "memory:///memories/n/449.md"
+	w.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + modern + `,"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["` + last + `"]}}}` + "\n")
+	if m := w.read(); m.Method != "notifications/subscriptions/acknowledged" {
+		t.Fatalf("the subscription is answered with %+v", m)
+	}
+	var changes []memento.Change
+	for i := range 450 {
+		changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/n/%03d.md", i)), Content: "x"})
+	}
+	if _, err := store.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(time.Minute, func() { w.in.Close() }).Stop() // then read fails
+	for m := w.read(); m.Method != "notifications/resources/updated" || m.Params.URI != last; m = w.read() {
+	}
+}

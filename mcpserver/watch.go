@@ -12,8 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxNoticed is the most versions of a store whose memories are announced at once; more
-// only announce that the list has changed.
+// maxNoticed is the most versions of a store that are read at once.
 const maxNoticed = 200
 
 // changes looks for changes of memories by whoever uses the stores, and tells the clients
@@ -82,8 +81,8 @@ func (c *changes) run(m *memory, seen []int64) {
 			if err != nil || seq == seen[i] {
 				continue // it is tried again
 			}
-			if err := c.announce(&m.mounts[i], seen[i]); err == nil {
-				seen[i] = seq
+			for more := true; more && err == nil; { // after an error the rest is tried again
+				seen[i], more, err = c.announce(&m.mounts[i], seen[i], seq)
 			}
 		}
 	}
@@ -111,21 +110,27 @@ func newest(ctx context.Context, s *memento.Store) (int64, error) {
 	return 0, nil
 }
 
-// announce tells the clients which memories have changed since a version.
-func (c *changes) announce(in *mount, since int64) error {
+// announce tells the clients which memories have changed since a version, the newest being
+// another. It returns the version until which it has, and whether there may be more.
+func (c *changes) announce(in *mount, since, newest int64) (until int64, more bool, err error) {
 	var made []memento.Version
-	listed := since < 0 // whether the list of resources is another
 	if since >= 0 {
-		for v, err := range in.store.Versions(c.ctx, memento.VersionListOptions{OldestFirst: true, After: since, Limit: maxNoticed + 1}) {
+		for v, err := range in.store.Versions(c.ctx, memento.VersionListOptions{OldestFirst: true, After: since, Limit: maxNoticed}) {
 			if err != nil {
-				return err
+				return since, false, err
 			}
 			made = append(made, v)
 		}
 	}
 	renamed, err := history.RenamedFrom(c.ctx, in.store, memento.VersionListOptions{}, made)
 	if err != nil {
-		return err
+		return since, false, err
+	}
+	// listed is whether the list of resources is another: also if it is not known, or if
+	// nothing is newer, as in a store that was deleted and made again.
+	listed := len(made) == 0
+	if until = newest; len(made) > 0 {
+		until = made[len(made)-1].Seq
 	}
 	uris := map[string]bool{}
 	note := func(p memento.Path) {
@@ -149,11 +154,11 @@ func (c *changes) announce(in *mount, since int64) error {
 	for uri := range uris {
 		_ = c.server.mcp.ResourceUpdated(c.ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}) // never fails
 	}
-	if listed || len(made) > maxNoticed {
+	if listed {
 		// Adding what is there is how the SDK is told that a list has changed.
 		c.server.mcp.AddResource(&rootResource, c.server.readResource)
 	}
-	return nil
+	return until, len(made) == maxNoticed, nil
 }
 
 // subscribed is called for each subscription to a resource.
