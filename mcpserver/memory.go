@@ -96,11 +96,14 @@ func clientOf(req request) Client {
 		c.Name = info.Name
 	}
 	session, ok := req.GetSession().(*mcp.ServerSession)
+	if ok { // only clients of the older versions can be asked
+		begun := session.InitializeParams()
+		ok = begun != nil && begun.ProtocolVersion < modernVersion
+	}
 	if caps := req.ClientCapabilities(); ok && caps != nil && caps.RootsV2 != nil {
 		c.Roots = func(ctx context.Context) ([]string, error) {
 			limited, cancel := context.WithTimeout(ctx, rootsTimeout)
 			defer cancel()
-			// Only clients of the older versions can be asked.
 			answer, err := session.ListRoots(limited, nil)
 			switch refusal, refused := errors.AsType[*jsonrpc.Error](err); {
 			case err == nil:
