@@ -100,10 +100,12 @@ func clientOf(req request) Client {
 		begun := session.InitializeParams()
 		ok = begun != nil && begun.ProtocolVersion < modernVersion
 	}
+	//lint:ignore SA1019 clients of the versions before 2026-07-28 have nothing else
 	if caps := req.ClientCapabilities(); ok && caps != nil && caps.RootsV2 != nil {
 		c.Roots = func(ctx context.Context) ([]string, error) {
 			limited, cancel := context.WithTimeout(ctx, rootsTimeout)
 			defer cancel()
+			//lint:ignore SA1019 as above
 			answer, err := session.ListRoots(limited, nil)
 			switch refusal, refused := errors.AsType[*jsonrpc.Error](err); {
 			case err == nil:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // A row is a sign, ready to be compared with a text.
@@ -122,14 +123,9 @@ func expand(field string) []string {
 
 func (v *vocabulary) add(word string, class int) {
 	stem, prefix := strings.CutSuffix(word, "*")
-	for _, r := range stem {
-		if isUnspaced(r) {
-			if !slices.Contains(v.unspaced[r], stem) {
-				v.unspaced[r] = append(v.unspaced[r], stem)
-			}
-			break
-		}
-		break
+	first, _ := utf8.DecodeRuneInString(stem)
+	if isUnspaced(first) && !slices.Contains(v.unspaced[first], stem) {
+		v.unspaced[first] = append(v.unspaced[first], stem)
 	}
 	to := v.whole
 	if prefix {
