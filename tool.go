@@ -92,7 +92,7 @@ type ToolError struct {
 	Text string
 	Err  error
 
-	sentence string // of text.go, and what is filled in: for a Profile
+	sentence string // of sentences.go, and what is filled in: for a Profile
 	args     []any
 }
 

@@ -363,8 +363,8 @@ func closed(t *testing.T) memento.Backend {
 	return b
 }
 
-// TestEverySentence checks that each sentence in text.go is held by a transcript
-// or a direct test, and that each refusal in those is a sentence in text.go.
+// TestEverySentence checks that each sentence in sentences.go is held by a transcript
+// or a direct test, and that each refusal in those is a sentence in sentences.go.
 func TestEverySentence(t *testing.T) {
 	var answers, refusals []string
 	files, err := filepath.Glob("test/transcripts/testdata/*.txtar")
@@ -392,7 +392,7 @@ func TestEverySentence(t *testing.T) {
 	for _, d := range direct {
 		answers = append(answers, d.want)
 	}
-	sentences := sentencesOf(t, "text.go")
+	sentences := sentencesOf(t, "sentences.go")
 	if len(sentences) < 50 {
 		t.Fatalf("only %d sentences found", len(sentences))
 	}
@@ -407,7 +407,7 @@ func TestEverySentence(t *testing.T) {
 			known = known || strings.HasPrefix(name, "text") && re.MatchString(refusal)
 		}
 		if !known {
-			t.Errorf("not in text.go: %s", refusal)
+			t.Errorf("not in sentences.go: %s", refusal)
 		}
 	}
 }

@@ -395,7 +395,7 @@ func ProfileNamed(name string) (*Profile, error) {
 	return nil, fmt.Errorf("%w: there is no profile %q; use one of: %s", ErrInvalid, name, strings.Join(ProfileNames(), ", "))
 }
 
-// placeholders are the names of what is filled into a sentence of text.go, in its order.
+// placeholders are the names of what is filled into a sentence of this file, in its order.
 var placeholders = map[string][]string{
 	textDirectory:     {"path"},
 	textFile:          {"path"},
@@ -419,7 +419,7 @@ var placeholders = map[string][]string{
 	textRootRename:    {"path"},
 }
 
-// text returns the profile's text for a sentence of text.go, in an answer to command;
+// text returns the profile's text for a sentence of this file, in an answer to command;
 // "" if it is the sentence itself. directory is whether it is about a directory.
 func (p *Profile) text(sentence, command string, directory bool) string {
 	switch sentence {
