@@ -23,7 +23,7 @@ func newMemory() *memory {
 	if os.Getenv("TMPDIR") != "" || reserve.Free(memoryFolder) < enoughMemory {
 		return &memory{}
 	}
-	dir, err := os.MkdirTemp(memoryFolder, "memento-")
+	dir, err := os.MkdirTemp(memoryFolder, "tests-of-memento-")
 	if err != nil {
 		return &memory{}
 	}
