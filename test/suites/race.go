@@ -42,6 +42,7 @@ var single = map[string][]string{
 	".":                  {"TestByteFidelity"},
 	"history":            {"TestAnnotateLarge"},
 	"backend/s3store":    {"TestDamaged", "TestLongHistory"},
+	"cmd/memento":        {"TestSecretsAreGone"},
 	"claude/contextedit": {"TestConversations", "TestWarning", "TestWindowIsKept"},
 	"exchange/archive":   {"TestBombs", "TestRoundTripOfMuch"},
 	"sensitive":          {"TestIsRandom", "TestKeywords", "TestNecessary", "TestPromisesOfMixedTexts", "TestSameAsPlainly", "TestTimes"},
