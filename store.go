@@ -454,11 +454,16 @@ func (s StoreInfo) Updated(u StoreUpdate, at time.Time) (StoreInfo, error) {
 	return next, nil
 }
 
-func (s *StoreInfo) check() error {
-	if s.Name == "" {
+// CheckStoreName returns an error, ErrInvalid, if no store can have the name.
+func CheckStoreName(name string) error {
+	if name == "" {
 		return fmt.Errorf("%w: a store must have a name", ErrInvalid)
 	}
-	if err := checkLine("name", s.Name, maxNameChars); err != nil {
+	return checkLine("name", name, maxNameChars)
+}
+
+func (s *StoreInfo) check() error {
+	if err := CheckStoreName(s.Name); err != nil {
 		return err
 	}
 	if err := checkText("description", s.Description, maxDescriptionChars); err != nil {

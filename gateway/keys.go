@@ -163,10 +163,7 @@ func (k *Keys) keep(ws memento.Workspace, found keptKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.kept.Len() >= maxKept {
-		for oldest := range k.kept.Oldest() {
-			k.kept.Remove(oldest)
-			break
-		}
+		k.kept.RemoveOldest()
 	}
 	k.kept.Put(ws, found)
 }

@@ -35,10 +35,7 @@ func (g *Gateway) store(key storeKey) *memento.Store {
 		return store
 	}
 	if s.open.Len() >= maxStores {
-		for oldest := range s.open.Oldest() {
-			s.open.Remove(oldest)
-			break
-		}
+		s.open.RemoveOldest()
 	}
 	store := memento.OpenNamed(g.c.Backend, key.workspace, memento.StoreSpec{Name: key.name}, &g.c.Stores)
 	s.open.Put(key, store)
@@ -66,11 +63,10 @@ func (g *Gateway) selectStore(h http.Header, caller Caller, userID string) (stri
 	case len(named) > 1:
 		return "", invalid(StoreHeader + ": send one name")
 	case len(named) == 1:
-		name := named[0]
-		if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > 255 || strings.ContainsFunc(name, unicode.IsControl) {
-			return "", invalid(StoreHeader + ": must be the name of a store: 1 to 255 characters, none of them a control character")
+		if err := memento.CheckStoreName(named[0]); err != nil {
+			return "", invalid(StoreHeader + ": " + err.Error())
 		}
-		return name, nil
+		return named[0], nil
 	case g.c.UserStores && userID != "":
 		return UserStore(userID), nil
 	}

@@ -100,6 +100,12 @@ func TestGatewayPassesTheKeyOn(t *testing.T) {
 	if a.StatusCode != http.StatusOK || !strings.Contains(a.text, "Noted.") {
 		t.Fatalf("got %d %s", a.StatusCode, a.text)
 	}
+	for _, name := range badStoreNames {
+		headers[5] = name
+		if a := r.ask("POST", "/v1/messages", "sk-own-canary", remember, headers...); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.text, "Memento-Store") {
+			t.Errorf("the store %q got %d %s", name, a.StatusCode, a.text)
+		}
+	}
 	for _, q := range up.Requests() {
 		for name := range q.Header {
 			if strings.HasPrefix(name, "Memento-") {

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"memento"
 	"memento/backend/apikey"
@@ -124,11 +122,10 @@ func mcpStore(r *http.Request) (name, why string) {
 	default:
 		return "", "name one store, as ?store=NAME or in the header " + gateway.StoreHeader
 	}
-	name = named[0]
-	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > 255 || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", "the name of the store must have 1 to 255 characters, none of them a control character"
+	if err := memento.CheckStoreName(named[0]); err != nil {
+		return "", err.Error()
 	}
-	return name, ""
+	return named[0], ""
 }
 
 // withMCP returns a handler that answers requests to the endpoint, and passes on others.

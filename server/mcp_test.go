@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,15 @@ func TestMCPKeys(t *testing.T) {
 	if a := r.ask("POST", "/mcp?store=a&store=b", r.key, view, mcpHeaders...); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("two stores got %d %s", a.StatusCode, a.text)
 	}
+	for _, name := range badStoreNames {
+		if a := r.ask("POST", "/mcp?store="+url.QueryEscape(name), r.key, view, mcpHeaders...); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("the store %q got %d %s", name, a.StatusCode, a.text)
+		}
+	}
 }
+
+// badStoreNames are names that no store can have, and that a header can hold.
+var badStoreNames = []string{strings.Repeat("n", 256), "a\u2028b", "a\u202eb", "a\tb", "a\xff"}
 
 // Web pages of other origins are refused, and other names of the server.
 func TestMCPOrigin(t *testing.T) {

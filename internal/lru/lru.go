@@ -66,6 +66,14 @@ func (m *Map[K, V]) Remove(key K) {
 	}
 }
 
+// RemoveOldest removes the least recently used entry, if there is one.
+func (m *Map[K, V]) RemoveOldest() {
+	for key := range m.Oldest() {
+		m.Remove(key)
+		return
+	}
+}
+
 // Oldest iterates over all entries, the least recently used first. The current entry may
 // be removed meanwhile; nothing else may be changed.
 func (m *Map[K, V]) Oldest() iter.Seq2[K, V] {

@@ -41,6 +41,11 @@ func TestOrderOfUse(t *testing.T) {
 	want("removed while iterating", "d")
 	m.Put("c", 2)
 	want("added again", "d", "c")
+	m.RemoveOldest()
+	want("the oldest removed", "c")
+	m.RemoveOldest()
+	m.RemoveOldest()
+	want("all removed")
 }
 
 // A Map does what a slice of pairs does in which every use moves a pair to the end.
