@@ -143,17 +143,18 @@ var talk = []string{
 // line around it is read.
 const maxMention = 300
 
+// around returns what stands before and after text[start:end] on its lines, at most
+// maxMention bytes each.
+func around(text string, start, end int) (before, after string) {
+	before, after = text[max(0, start-maxMention):start], text[end:min(len(text), end+maxMention)]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	after, _, _ = strings.Cut(after, "\n")
+	return before, after
+}
+
 // mentioned reports whether text[start:end] is quoted on a line that talks about phrases.
 func mentioned(text string, start, end int) bool {
-	from := max(0, start-maxMention)
-	if i := strings.LastIndexByte(text[from:start], '\n'); i >= 0 {
-		from += i + 1
-	}
-	to := min(len(text), end+maxMention)
-	if i := strings.IndexByte(text[end:to], '\n'); i >= 0 {
-		to = end + i
-	}
-	before, after := text[from:start], text[end:to]
+	before, after := around(text, start, end)
 	if !quoted(before, after) {
 		return false
 	}

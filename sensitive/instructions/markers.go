@@ -123,15 +123,8 @@ func tokenAt(rest string) int {
 
 // inCode reports whether text[start:end] is in backticks on its line: a name, not a marker.
 func inCode(text string, start, end int) bool {
-	from := max(0, start-maxMention)
-	if i := strings.LastIndexByte(text[from:start], '\n'); i >= 0 {
-		from += i + 1
-	}
-	to := min(len(text), end+maxMention)
-	if i := strings.IndexByte(text[end:to], '\n'); i >= 0 {
-		to = end + i
-	}
-	return strings.Count(text[from:start], "`")%2 == 1 && strings.Contains(text[end:to], "`")
+	before, after := around(text, start, end)
+	return strings.Count(before, "`")%2 == 1 && strings.Contains(after, "`")
 }
 
 // markdownComment returns the length of a Markdown link definition that is used as a
