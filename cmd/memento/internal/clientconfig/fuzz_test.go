@@ -9,7 +9,7 @@ import (
 // What is not of memento's entry keeps its bytes, and its meaning.
 func FuzzEdit(f *testing.F) {
 	for _, text := range []string{
-		"", "{}", "{\n}", "{ // c\n}", "{\"a\":1 // c\n}", `{"mcpServers":{"x":{},},}`, "{\"mcpServers\": {\n  \"x\": 1 /* y */, // z\n}}",
+		"", "{}", "{\n}", "\ufeff{\r}", "{\t}", "{ // c\n}", "{\"a\":1 // c\n}", `{"mcpServers":{"x":{},},}`, "{\"mcpServers\": {\n  \"x\": 1 /* y */, // z\n}}",
 		"\ufeff{\r\n\t\"mcpServers\": {\r\n}\r\n}", `{"mcpServers":{"m":{"command":"a","args":["mcp"],"env":{"P":"1","b":2}}}}`,
 		"a = 1", "[mcp_servers.x]\r\nb = '''\n[mcp_servers.m]\n'''", "[mcp_servers.m]\nargs=['mcp']#c\ncommand='c'\nenv.P='1'", "[mcp_servers.m.env]\nP='1'\n[mcp_servers.\"m\"]\nargs=['mcp']\ncommand='c'",
 		"[mcp_servers]\nm.args=['mcp']\nm.command='c'\n", "\"mcp_servers\".x = {}\n", "[[a]]\n[[a.b]]\nc = [[{d=1}]]\n",

@@ -307,7 +307,7 @@ func upsert(text []byte, path []string, name string, value any) ([]byte, error) 
 			return splice(text, closing, closing, l.member(name, value, "")), nil
 		}
 		added := l.newline + before + l.unit + l.member(name, value, before+l.unit)
-		if bytes.ContainsRune(text[from:closing], '\n') {
+		if bytes.ContainsAny(text[from:closing], "\t\r\n") { // white space that the new lines would not have
 			return splice(text, from, from, added), nil
 		}
 		return splice(text, from, closing, added+l.newline+before), nil
