@@ -16,6 +16,7 @@ import (
 
 	"memento"
 	"memento/internal/models"
+	"memento/internal/strictjson"
 )
 
 // Results of a [Step].
@@ -387,11 +388,11 @@ func (k *checker) countWithMemory() []Step {
 
 // body returns a request with one message of the user; more are further members.
 func (k *checker) body(words string, maxTokens int, more string) string {
-	o := object{text: []byte("{}")}.set("model", quote(k.o.Model))
+	o := object{text: []byte("{}")}.set("model", strictjson.Quote(k.o.Model))
 	if maxTokens > 0 {
 		o = o.set("max_tokens", strconv.AppendInt(nil, int64(maxTokens), 10))
 	}
-	o = o.set("messages", listOf([][]byte{message("user", quote(words))}))
+	o = o.set("messages", listOf([][]byte{message("user", strictjson.Quote(words))}))
 	text := string(o.text)
 	if more != "" {
 		text = text[:len(text)-1] + "," + more + "}"

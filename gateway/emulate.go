@@ -12,6 +12,7 @@ import (
 	"memento"
 	"memento/claude/contextedit"
 	"memento/internal/memorytool"
+	"memento/internal/strictjson"
 )
 
 // Emulation says what the gateway does for an upstream that speaks the Messages API, but
@@ -55,14 +56,14 @@ func (e Emulation) removeBetas(h http.Header) {
 }
 
 // ordinaryTool is the declaration of the memory tool for upstreams that do not know it.
-var ordinaryTool = []byte(`{"name":"` + memento.ToolName + `","description":` + string(quote(memorytool.Description)) + `,"input_schema":` + memorytool.Schema + `}`)
+var ordinaryTool = []byte(`{"name":"` + memento.ToolName + `","description":` + string(strictjson.Quote(memorytool.Description)) + `,"input_schema":` + memorytool.Schema + `}`)
 
 // withEmulatedTool returns the body with the ordinary tool and its instructions.
 func (o object) withEmulatedTool() object { return o.withTool(ordinaryTool).withProtocol() }
 
 // withProtocol returns the body with the instructions at the end of the system prompt.
 func (o object) withProtocol() object {
-	text := quote(memorytool.Protocol)
+	text := strictjson.Quote(memorytool.Protocol)
 	block := append(append([]byte(`{"type":"text","text":`), text...), '}')
 	switch system := o.get("system"); {
 	case len(system) > 0 && system[0] == '[':

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"memento/internal/strictjson"
 )
 
 // An Error is an answer of the gateway in the shape of the API's errors.
@@ -32,14 +34,14 @@ func invalid(message string) *Error {
 
 // body returns the error as it is sent, in an answer and in a stream.
 func (e *Error) body(requestID string) []byte {
-	text := append([]byte(`{"type":"error","error":{"type":`), quote(e.Type)...)
-	text = append(append(text, `,"message":`...), quote(e.Message)...)
+	text := append([]byte(`{"type":"error","error":{"type":`), strictjson.Quote(e.Type)...)
+	text = append(append(text, `,"message":`...), strictjson.Quote(e.Message)...)
 	if e.Details != nil {
 		text = append(append(text, `,"details":`...), e.Details...)
 	}
 	text = append(text, '}')
 	if requestID != "" {
-		text = append(append(text, `,"request_id":`...), quote(requestID)...)
+		text = append(append(text, `,"request_id":`...), strictjson.Quote(requestID)...)
 	}
 	return append(text, '}')
 }

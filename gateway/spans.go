@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -140,7 +139,7 @@ func (o object) set(name string, value []byte) object {
 		end = o.members[n-1].to
 		added = append(added, ',')
 	}
-	added = append(append(added, quote(name)...), ':')
+	added = append(append(added, strictjson.Quote(name)...), ':')
 	from := end + len(added)
 	edited.text = slices.Concat(o.text[:end], added, value, o.text[end:])
 	edited.members = append(edited.members, member{name, from, from + len(value)})
@@ -233,12 +232,3 @@ func appended(list []byte, more ...[]byte) []byte {
 
 // listOf returns a list of elements.
 func listOf(all [][]byte) []byte { return appended([]byte("[]"), all...) }
-
-// quote returns s as JSON, without escapes that JSON does not need.
-func quote(s string) []byte {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return []byte(`""`) // no string fails
-	}
-	return data
-}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"memento/internal/strictjson"
 )
 
 // FuzzObject compares edits of a text with the same edits of a decoded object.
@@ -23,7 +25,7 @@ func FuzzObject(f *testing.F) {
 		if err != nil || !json.Valid(text) {
 			return
 		}
-		name = unquoted(quote(name)) // valid UTF-8
+		name = unquoted(strictjson.Quote(name)) // valid UTF-8
 		before := bytes.Clone(text)
 		decode := func(data []byte) map[string]any {
 			var m map[string]any

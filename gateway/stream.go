@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"memento/internal/strictjson"
 )
 
 // stream answers a request that streams.
@@ -258,7 +260,7 @@ func (s *streaming) total(raw []byte, a answer) []byte {
 		o = o.set("context_management", managed)
 	}
 	if delta, err := parseObject(o.get("delta")); err == nil && changed {
-		o = o.set("delta", delta.set("stop_reason", quote(stop)).text)
+		o = o.set("delta", delta.set("stop_reason", strictjson.Quote(stop)).text)
 	}
 	if s.rounds > 1 {
 		usage, err := parseObject(o.get("usage"))

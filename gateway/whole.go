@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"memento/internal/strictjson"
 )
 
 // maxAnswer is the most bytes of an answer that is not streamed, and of an event of a
@@ -116,7 +118,7 @@ func (c *conversation) merge(first, last object, a answer, visible [][]byte) obj
 		first = first.set("content", listOf(visible))
 	}
 	if stop, ok := c.stop(a); ok {
-		first = first.set("stop_reason", quote(stop))
+		first = first.set("stop_reason", strictjson.Quote(stop))
 	}
 	if managed := c.editing.managed(); managed != nil {
 		first = first.set("context_management", managed)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"memento/internal/memorytool"
+	"memento/internal/strictjson"
 )
 
 // A command is one of the six of the memory tool, as clients see it.
@@ -71,7 +72,7 @@ func (c *command) schema() json.RawMessage {
 	var fields []string
 	for _, list := range [][]string{c.required, c.optional} {
 		for _, name := range list {
-			fields = append(fields, quote(name)+":"+properties[name])
+			fields = append(fields, string(strictjson.Quote(name))+":"+properties[name])
 		}
 	}
 	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(fields, ",") + `},"required":[` + quoteAll(c.required) + `]}`)
@@ -88,15 +89,10 @@ func oneSchema(readOnly bool) (schema json.RawMessage, description string) {
 	return json.RawMessage(strings.Replace(text, `"required":[`, `"required":["command",`, 1)), view.description
 }
 
-func quote(s string) string {
-	text, _ := json.Marshal(s) // strings always encode
-	return string(text)
-}
-
 func quoteAll(list []string) string {
 	var quoted []string
 	for _, s := range list {
-		quoted = append(quoted, quote(s))
+		quoted = append(quoted, string(strictjson.Quote(s)))
 	}
 	return strings.Join(quoted, ",")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"memento"
+	"memento/internal/strictjson"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -72,7 +73,7 @@ func withCommand(name string, arguments json.RawMessage) []byte {
 	if !ok && len(arguments) > 0 {
 		return arguments
 	}
-	input := []byte(`{"command":` + quote(name))
+	input := append([]byte(`{"command":`), strictjson.Quote(name)...)
 	rest = bytes.TrimSpace(rest)
 	switch {
 	case len(rest) == 0:

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"memento/internal/strictjson"
 )
 
 // A Sender sends the body of a POST /v1/messages that does not stream, and returns the
@@ -98,7 +100,7 @@ var summaryTags = regexp.MustCompile(`(?s)<summary>(.*)</summary>`)
 
 // NewBlock returns a compaction block with a summary.
 func NewBlock(summary string) json.RawMessage {
-	data := append(json.RawMessage(`{"type":"compaction","content":`), quote(summary)...)
+	data := append(json.RawMessage(`{"type":"compaction","content":`), strictjson.Quote(summary)...)
 	return append(data, '}')
 }
 
@@ -119,7 +121,7 @@ func (c Compact) SummaryRequest(body []byte) ([]byte, error) {
 		instructions = DefaultInstructions
 	}
 	last := message{role: "user"}
-	messages = append(messages, last.encode([]json.RawMessage{textBlock(quote(instructions))}))
+	messages = append(messages, last.encode([]json.RawMessage{textBlock(strictjson.Quote(instructions))}))
 	for _, name := range []string{"stream", "context_management", "compaction", "thread", "stop_sequences", "output_config", "output_format"} {
 		delete(r.members, name)
 	}
@@ -169,7 +171,7 @@ func Expand(messages []json.RawMessage) []json.RawMessage {
 			if json.Unmarshal(m.blocks[j].raw, &b) != nil || b.Content == "" {
 				break // a summary that failed: nothing replaces the messages
 			}
-			summary := textBlock(quote("This conversation goes on from its summary:\n\n<summary>\n" + b.Content + "\n</summary>"))
+			summary := textBlock(strictjson.Quote("This conversation goes on from its summary:\n\n<summary>\n" + b.Content + "\n</summary>"))
 			expanded := []json.RawMessage{message{role: "user"}.encode([]json.RawMessage{summary})}
 			if rest := m.blocks[j+1:]; len(rest) > 0 {
 				var raw []json.RawMessage

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"memento/internal/models"
+	"memento/internal/strictjson"
 )
 
 // Texts that are put into messages. They never change within a conversation.
@@ -173,7 +174,7 @@ func (e *editor) prepare(p Prompt) error {
 	}
 	e.warns = !e.NoWarning && e.config.ClearToolUses != nil && hasMemoryTool(p.Tools)
 	if e.warns {
-		e.warning = e.Estimate(textBlock(quote(Warning)))
+		e.warning = e.Estimate(textBlock(strictjson.Quote(Warning)))
 	}
 	for _, part := range []json.RawMessage{p.System, p.Tools} {
 		if len(part) > 0 {
@@ -229,7 +230,7 @@ func (e *editor) findTurns() {
 func (e *editor) findUses(c ClearToolUses) {
 	type call struct{ message, block int }
 	calls := map[string]call{}
-	placeholder := quote(Placeholder)
+	placeholder := strictjson.Quote(Placeholder)
 	for i := e.start; i < len(e.messages); i++ {
 		for j, b := range e.messages[i].blocks {
 			if b.kind == "tool_use" {
@@ -433,7 +434,7 @@ func (e *editor) result() Result {
 			blocks = append(blocks, b.raw)
 		}
 		if warn {
-			blocks = append(blocks, textBlock(quote(Warning)))
+			blocks = append(blocks, textBlock(strictjson.Quote(Warning)))
 		}
 		// A message of thinking alone is left out; the API merges its neighbours.
 		if len(blocks) > 0 {

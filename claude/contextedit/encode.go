@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"memento/internal/strictjson"
 )
 
 // Package json would compact and escape a [json.RawMessage]; what is not edited has to
@@ -29,14 +31,11 @@ func encodeObject(members map[string]json.RawMessage) json.RawMessage {
 		if i > 0 {
 			data = append(data, ',')
 		}
-		data = append(append(data, quote(name)...), ':')
+		data = append(append(data, strictjson.Quote(name)...), ':')
 		data = append(data, members[name]...)
 	}
 	return append(data, '}')
 }
-
-// quote returns s as JSON.
-func quote(s string) json.RawMessage { return marshal(s) }
 
 // marshal returns v as JSON. v is made of plain values and of JSON that was parsed
 // before, so it cannot fail.

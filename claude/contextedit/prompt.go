@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"memento/internal/strictjson"
 )
 
 // ErrMessages is returned for messages that are not those of the Messages API.
@@ -119,7 +121,7 @@ func (b block) with(member string, value json.RawMessage) json.RawMessage {
 
 // encode returns the message with other blocks.
 func (m message) encode(blocks []json.RawMessage) json.RawMessage {
-	data := append(json.RawMessage(`{"role":`), quote(m.role)...)
+	data := append(json.RawMessage(`{"role":`), strictjson.Quote(m.role)...)
 	data = append(data, `,"content":`...)
 	return append(append(data, encodeList(blocks)...), '}')
 }

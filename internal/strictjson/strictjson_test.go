@@ -178,3 +178,21 @@ func escapedReplacement(text []byte) (places []int) {
 	}
 	return places
 }
+
+// What Quote writes is JSON that Unquote reads, and has only the escapes that it needs.
+func TestQuote(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                       `""`,
+		"a <b> & 'c' / ä 😀 \x7f": "\"a <b> & 'c' / ä 😀 \x7f\"",
+		"\"\\\n\r\t\x00":         `"\"\\\n\r\t\u0000"`,
+		"\xff":                   `"\ufffd"`,
+	} {
+		got := Quote(s)
+		if string(got) != want {
+			t.Errorf("%q is written as %s, want %s", s, got, want)
+		}
+		if !json.Valid(got) || Unquote(got) != strings.ToValidUTF8(s, "\ufffd") {
+			t.Errorf("%s is read as %q, want %q", got, Unquote(got), s)
+		}
+	}
+}

@@ -2,12 +2,13 @@ package clientconfig
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
+
+	"memento/internal/strictjson"
 )
 
 // Errors of edits. None of them has changed anything.
@@ -247,13 +248,7 @@ func (c Client) without(all map[string]any, name string) map[string]any {
 }
 
 // quote returns a string as JSON, which TOML reads as well.
-func quote(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string is always encoded
-	return string(bytes.TrimSpace(b.Bytes()))
-}
+func quote(s string) string { return string(strictjson.Quote(s)) }
 
 // newline returns how a text ends its lines.
 func newline(text []byte) string {
