@@ -54,7 +54,8 @@ func refineCookie(text string, s span) span {
 // refineSeed accepts seeds that are not words.
 func refineSeed(text string, s span) span {
 	found := text[s.start:s.end]
-	if countChars(found).digits == 0 && (strings.ContainsAny(found, " -") || !isUnlikeWords(found)) || entropy(found) < 2.8 {
+	letters := strings.NewReplacer(" ", "", "-", "").Replace(found)
+	if countChars(found).digits == 0 && !isUnlikeWords(letters) || entropy(found) < 2.8 {
 		return span{}
 	}
 	return s

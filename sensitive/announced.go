@@ -385,7 +385,7 @@ func (a *announcement) isElement() bool {
 		return false
 	}
 	i := strings.IndexAny(a.text[a.i:a.end], "<\n")
-	return i >= 0 && strings.HasPrefix(a.text[a.i+i:], "</")
+	return i >= 0 && strings.HasPrefix(a.text[a.i+i:], "</"+a.text[start:a.i])
 }
 
 // inRow reports whether the line of the name is a row of a table, or begins with the name.

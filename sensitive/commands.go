@@ -24,7 +24,7 @@ var commands = []struct {
 	{[]string{"pass:"}, `-(?:passin|passout|password|pass|k)[ \t]+["']?pass:` + argument},
 	{[]string{"identified by"}, `(?i)identified by (?:password )?("[^"\n]{4,}"|'[^'\n]{4,}')`},
 	{[]string{"wifi:"}, `(?i)WIFI:(?:[A-OQ-Z]:[^;\s]*;)*P:((?:\\.|[^;\s\\]){4,});`},
-	{[]string{":5432:", ":5433:", ":6432:", ":*:"}, `[\w.*/-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*@-]+:([^\s:"'<>` + "`" + `]{4,})`}, // .pgpass
+	{[]string{":*:", ":5432:", ":5433:", ":5434:", ":5435:", ":5439:", ":6432:", ":6543:", ":15432:", ":25060:", ":25061:", ":26257:", ":54322:"}, `[\w.*/-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*@-]+:([^\s:"'<>` + "`" + `]{4,})`}, // .pgpass
 	{[]string{"sqlcmd", "ipmitool"}, `(?:sqlcmd|ipmitool)(?:[ \t][^\n|;]*?)?[ \t]-P[ \t]*` + argument},
 	{[]string{"sqlplus"}, `sqlplus[ \t]+(?:-\w+[ \t]+)*[\w.-]+/([^\s"'@/]{4,})@`},
 	{[]string{"smbclient", "mount.cifs", "rpcclient"}, `(?:smbclient|mount\.cifs|rpcclient)(?:[ \t][^\n|;]*?)?[ \t]-U[ \t]*["']?[\w.\\/-]+%([^\s"']{4,})`},
@@ -53,13 +53,7 @@ func refineArgument(text string, s span) span {
 	if q := text[s.start]; (q == '"' || q == '\'') && s.end-s.start > 2 && text[s.end-1] == q {
 		s.start, s.end = s.start+1, s.end-1
 	} else {
-		s = trimPassword(text, s)
-		for i, c := range text[s.start:s.end] { // a wide mark, or a word of a script without spaces
-			if i > 0 && endsValue(c) {
-				s.end = s.start + i
-				break
-			}
-		}
+		s = cutAtMark(text, trimPassword(text, s))
 	}
 	found := text[s.start:s.end]
 	if len(found) < 4 || isTrivial(found) || isCode(found) || strings.IndexByte("$-<%{:", found[0]) >= 0 || strings.Trim(found, "0123456789.:") == "" {

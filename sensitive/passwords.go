@@ -107,12 +107,23 @@ func refineURLPassword(text string, s span) span {
 }
 
 func refineConnectionPassword(text string, s span) span {
+	s = trimPassword(text, cutAtMark(text, s))
 	found := text[s.start:s.end]
-	if isTrivial(found) || isCode(found) {
+	if isTrivial(found) || isCode(found) || isKeywordArgument(text, s) {
 		return span{}
 	}
 	return s
 }
+
+// isKeywordArgument reports whether s, which follows a sign, is a variable or a constant
+// among the arguments of a call, as in connect(host, password=word).
+func isKeywordArgument(text string, s span) bool {
+	return s.end < len(text) && strings.IndexByte("),", text[s.end]) >= 0 && plainName().MatchString(text[s.start:s.end]) &&
+		strings.Contains(before(text, s.start, 100), "(")
+}
+
+// plainName matches names of variables without digits.
+var plainName = lazily(`^[A-Za-z_]+$`)
 
 // isChanged reports whether s has a verb after which "the password to …" is followed by a
 // password.
@@ -144,6 +155,17 @@ var publicParameter = lazily(`(?:badge|shield)[^\s()]*[?&]token=$`)
 // secretName are in names of secret keys, and not in those of keys in caches and tables.
 var secretName = words(append(joinedWords("api access signing encryption master license licence private shared service auth app account secret client", "key"), "secret", "token", "credential")...)
 
+// cutAtMark returns the part of s before a wide mark or a word of a script without spaces.
+func cutAtMark(text string, s span) span {
+	for i, c := range text[s.start:s.end] {
+		if i > 0 && endsValue(c) {
+			s.end = s.start + i
+			break
+		}
+	}
+	return s
+}
+
 // parameter returns where in s the next parameter of a query or a connection string
 // begins, such as "&name=" or "; User Id=", or the length of s.
 func parameter(s string) int {
@@ -173,9 +195,10 @@ func trimPassword(text string, s span) span {
 		case last == ')' && !strings.Contains(found, "("),
 			last == ']' && !strings.Contains(found, "["),
 			last == '}' && !strings.Contains(found, "{"),
-			last == '|', last == '\\',
-			last == '*' && strings.HasSuffix(found, "**"):
+			last == '|', last == '\\':
 			s.end--
+		case strings.HasSuffix(found, "**"):
+			s.end -= 2
 		default:
 			return s
 		}

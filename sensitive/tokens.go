@@ -42,7 +42,7 @@ func structuredRules() []*rule {
 			pattern: `[A-Za-z0-9+/]{76}(?:\+ASt|ACDb)[A-Za-z0-9+/]{5,6}(?:==|)`,
 		},
 		{
-			kind: "azure-api-key", keywords: []string{"jqqj9"}, token: true, // 84 characters
+			kind: "azure-api-key", keywords: []string{"jqqj9"}, token: true, generic: true, // 84 characters
 			pattern: `[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27}`,
 		},
 		{

@@ -77,7 +77,7 @@ const (
 var alphabets = map[string]string{
 	"d": digits, "a": small, "A": capital, "l": small + digits, "U": capital + digits,
 	"hex": digits + "abcdef", "HEX": digits + "ABCDEF",
-	"b32": capital + "234567", "b58": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+	"b32": capital + "234567", "lower32": small + "234567", "b58": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
 	"bech32": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 	"b62":    base62, "b64": base62 + "+/", "w": base62 + "-_",
 }

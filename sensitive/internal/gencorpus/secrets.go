@@ -20,3 +20,7 @@ func (m maker) secretOf(f format) string {
 	}
 	return m.fill(f.pattern)
 }
+
+// Fill returns pattern with random characters in the place of its fields, such as {hex:32}
+// or {uuid}. Other braces stay as they are.
+func Fill(seed uint64, pattern string) string { return newMaker(seed).fillKnown(pattern) }
