@@ -140,7 +140,7 @@ var allowed = map[string]rules{
 		libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+	"test": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak", "github.com/modelcontextprotocol/go-sdk"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.

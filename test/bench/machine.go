@@ -13,7 +13,9 @@ import (
 type machine struct {
 	memoryGB   int // 0 if unknown
 	fileSystem string
-	node       string // "" if the SDK was not measured
+	node       string // "" if nothing in Node was measured
+	sdk        bool   // whether the SDK was measured
+	files      bool   // whether the MCP server for files was
 }
 
 func describeMachine(dir string) machine {
@@ -21,14 +23,20 @@ func describeMachine(dir string) machine {
 }
 
 func (m machine) String() string {
-	memory, sdk := "", ""
+	memory, node := "", ""
 	if m.memoryGB > 0 {
 		memory = fmt.Sprintf(", %d GB of memory", m.memoryGB)
 	}
 	if m.node != "" {
-		sdk = fmt.Sprintf(", Node %s, @anthropic-ai/sdk %s", m.node, sdkVersion)
+		node = ", Node " + m.node
 	}
-	return fmt.Sprintf("%d cores%s, %s, %s; Go %s%s", runtime.NumCPU(), memory, kernel(), m.fileSystem, strings.TrimPrefix(runtime.Version(), "go"), sdk)
+	if m.sdk {
+		node += ", " + sdkPackage + " " + sdkVersion
+	}
+	if m.files {
+		node += ", " + filesPackage + " " + filesVersion
+	}
+	return fmt.Sprintf("%d cores%s, %s, %s; Go %s%s", runtime.NumCPU(), memory, kernel(), m.fileSystem, strings.TrimPrefix(runtime.Version(), "go"), node)
 }
 
 func kernel() string {

@@ -1,7 +1,8 @@
 // Bench compares memento with the TypeScript SDK's local memory tool,
 // BetaLocalFilesystemMemoryTool, on the same calls, the same machine and the same
 // file system, in one run. It also measures views over HTTP next to a bare handler,
-// and what encryption costs. README.md says how, and what is unfair to whom.
+// what encryption costs, and calls over the Model Context Protocol next to other servers.
+// README.md says how, and what is unfair to whom.
 //
 //	go run ./test/bench
 //
@@ -32,6 +33,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", serveBaseline(file))
 		os.Exit(1)
 	}
+	if os.Getenv(echoEnv) != "" {
+		if err := serveEcho(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -49,9 +57,10 @@ const (
 	partSDK        = "sdk"
 	partHTTP       = "http"
 	partEncryption = "encryption"
+	partMCP        = "mcp"
 )
 
-var allParts = []string{partSDK, partHTTP, partEncryption}
+var allParts = []string{partSDK, partHTTP, partEncryption, partMCP}
 
 // A config is what the command line asks for.
 type config struct {
@@ -69,6 +78,7 @@ type bench struct {
 	config
 	work     string    // an empty directory of its own
 	sdkDir   string    // of the Node program
+	mcpDir   string    // of the other MCP server
 	binary   string    // the built command
 	progress io.Writer // for people
 }
@@ -146,7 +156,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	b := &bench{config: cfg, work: dir, sdkDir: filepath.Join(source, "sdk"), progress: stderr}
+	b := &bench{config: cfg, work: dir, sdkDir: filepath.Join(source, "sdk"), mcpDir: filepath.Join(source, "mcp"), progress: stderr}
 	if b.binary, err = buildBinary(ctx, filepath.Join(source, "..", ".."), dir); err != nil {
 		return err
 	}
@@ -159,6 +169,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			err = b.benchmarkHTTP(ctx, r)
 		case partEncryption:
 			err = b.compareEncryption(ctx, r)
+		case partMCP:
+			err = b.benchmarkMCP(ctx, r)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)
@@ -171,6 +183,7 @@ func (b *bench) measureSDK(ctx context.Context, r *report) (err error) {
 	if r.machine.node, err = installSDK(ctx, b.sdkDir); err != nil {
 		return err
 	}
+	r.machine.sdk = true
 	if err := b.compareWithSDK(ctx, r); err != nil {
 		return err
 	}

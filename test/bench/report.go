@@ -31,6 +31,7 @@ type report struct {
 	startup    *startupFigures
 	http       *httpFigures
 	encryption []row
+	mcp        *mcpFigures
 }
 
 // write writes the report as Markdown.
@@ -72,8 +73,36 @@ func (r *report) write(w io.Writer) error {
 		t := encryptionTable(r.encryption)
 		t.write(&b)
 	}
+	if r.mcp != nil {
+		r.mcp.write(&b)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (f *mcpFigures) write(b *strings.Builder) {
+	calls := table{numbers: []bool{1: true, 2: true, 3: true, 4: true}, rows: [][]string{{"over MCP", "calls in flight", nameFiles, nameMCP, "ratio"}}}
+	for _, r := range f.calls {
+		calls.rows = append(calls.rows, []string{string(r.op), strconv.Itoa(r.inFlight), rate(r.rates[nameFiles]), rate(r.rates[nameMCP]), times(r.rates[nameMCP] / r.rates[nameFiles])})
+	}
+	calls.write(b)
+	figures := table{numbers: []bool{1: true}, rows: [][]string{
+		{nameMCP, "figure"},
+		{"view a file, one call in flight, median", fmt.Sprintf("%.0f µs", f.view)},
+		{"the same of a server of the same SDK that does nothing", fmt.Sprintf("%.0f µs", f.echo)},
+		{"difference", fmt.Sprintf("%.0f µs", f.view-f.echo)},
+		{"start to first answer, initialize", fmt.Sprintf("%.1f ms", f.started)},
+		{"start to first view of a file", fmt.Sprintf("%.1f ms", f.firstView)}}}
+	figures.write(b)
+	if f.each == 0 { // the system does not report it
+		return
+	}
+	idle := table{numbers: []bool{1: true, 2: true}, rows: [][]string{{"idle memory", "its own", "with pages of files"}}}
+	for _, i := range f.idle {
+		idle.rows = append(idle.rows, []string{i.name, fmt.Sprintf("%.1f MB", i.own), fmt.Sprintf("%.1f MB", i.resident)})
+	}
+	idle.rows = append(idle.rows, []string{fmt.Sprintf("%s, each of %d at once, shared pages divided", nameMCP, f.shared), "", fmt.Sprintf("%.1f MB", f.each)})
+	idle.write(b)
 }
 
 func callsTable(rows []row) *table {

@@ -15,37 +15,46 @@ import (
 	"memento/test/needs"
 )
 
-const sdkVersion = "1.11.0" // as in sdk/package.json
+const (
+	sdkPackage = "@anthropic-ai/sdk"
+	sdkVersion = "1.11.0" // as in sdk/package.json
+)
 
-// installSDK makes sure that dir/node_modules holds the pinned SDK, and returns
-// Node's version.
+// installSDK makes sure that dir/node_modules holds the pinned SDK, and returns Node's
+// version.
 func installSDK(ctx context.Context, dir string) (nodeVersion string, err error) {
+	return installPackage(ctx, dir, sdkPackage, sdkVersion)
+}
+
+// installPackage makes sure that dir/node_modules holds a package at a version, which is
+// that of the lock file in dir, and returns Node's version.
+func installPackage(ctx context.Context, dir, name, version string) (nodeVersion string, err error) {
 	out, err := exec.CommandContext(ctx, "node", "--version").Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("node is %w: the comparison with the TypeScript SDK needs it; install Node.js 20 or later, with npm, from https://nodejs.org", needs.ErrMissing)
+		return "", fmt.Errorf("node is %w: the comparison with %s needs it; install Node.js 20 or later, with npm, from https://nodejs.org", needs.ErrMissing, name)
 	} else if err != nil {
 		return "", fmt.Errorf("node --version: %w", err)
 	}
 	nodeVersion = strings.TrimPrefix(strings.TrimSpace(string(out)), "v")
-	if installedSDK(dir) == sdkVersion {
+	if installedVersion(dir, name) == version {
 		return nodeVersion, nil
 	}
 	npm := exec.CommandContext(ctx, "npm", "ci", "--omit=dev")
 	npm.Dir, npm.Stdout, npm.Stderr = dir, os.Stderr, os.Stderr
 	if err := npm.Run(); errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("npm is %w: it is needed once, to fetch the TypeScript SDK", needs.ErrMissing)
+		return "", fmt.Errorf("npm is %w: it is needed once, to fetch %s", needs.ErrMissing, name)
 	} else if err != nil {
 		return "", fmt.Errorf("npm ci in %s: %w", dir, err)
 	}
-	if v := installedSDK(dir); v != sdkVersion {
-		return "", fmt.Errorf("npm ci in %s installed version %q of the SDK instead of %s", dir, v, sdkVersion)
+	if v := installedVersion(dir, name); v != version {
+		return "", fmt.Errorf("npm ci in %s installed version %q of %s instead of %s", dir, v, name, version)
 	}
 	return nodeVersion, nil
 }
 
-// installedSDK returns the SDK's version in dir/node_modules, "" if it is not there.
-func installedSDK(dir string) string {
-	raw, err := os.ReadFile(filepath.Join(dir, "node_modules", "@anthropic-ai", "sdk", "package.json"))
+// installedVersion returns a package's version in dir/node_modules, "" if it is not there.
+func installedVersion(dir, name string) string {
+	raw, err := os.ReadFile(filepath.Join(dir, "node_modules", filepath.FromSlash(name), "package.json"))
 	var pkg struct {
 		Version string `json:"version"`
 	}
