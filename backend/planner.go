@@ -116,7 +116,7 @@ func (p *Planner) put(now Snapshot, c memento.Put) ([]Effect, error) {
 	op := memento.Modified
 	if !exists {
 		op = memento.Created
-		if err := p.checkFree(now, c.Path); err != nil {
+		if err := p.checkFree(now, c.Path, ""); err != nil {
 			return fail(err.Path, err.Err)
 		}
 		if err := p.pathLimits(c.Path); err != nil {
@@ -194,7 +194,7 @@ func (p *Planner) move(now Snapshot, c memento.Move) ([]Effect, error) {
 	case exists:
 		return fail(c.To, memento.ErrExist)
 	}
-	if err := p.checkFree(now, c.To); err != nil {
+	if err := p.checkFree(now, c.To, c.From); err != nil {
 		if errors.Is(err, memento.ErrIsDir) {
 			return fail(c.To, memento.ErrExist)
 		}
@@ -294,7 +294,7 @@ func (p *Planner) PlanImport(now Snapshot, v memento.Version) ([]Effect, error) 
 		} else if exists {
 			return nil, &memento.Error{Op: "import", Path: other.Path, Err: memento.ErrExist}
 		}
-		if err := p.checkFree(now, v.Path); err != nil {
+		if err := p.checkFree(now, v.Path, ""); err != nil {
 			err.Op = "import"
 			return nil, err
 		}
@@ -392,8 +392,9 @@ func (p *Planner) sortByClearPath(memories []memento.Memory) error {
 	return nil
 }
 
-// checkFree returns an error if there cannot be a memory at path, where there is none.
-func (p *Planner) checkFree(now Snapshot, path memento.Path) *memento.Error {
+// checkFree returns an error if there cannot be a memory at path, where there is none. There
+// is something at or below from, unless that is "": so what is above it is a directory.
+func (p *Planner) checkFree(now Snapshot, path, from memento.Path) *memento.Error {
 	below, err := now.Below(path, 1)
 	if err != nil {
 		return &memento.Error{Err: err}
@@ -402,6 +403,9 @@ func (p *Planner) checkFree(now Snapshot, path memento.Path) *memento.Error {
 		return &memento.Error{Path: path, Err: memento.ErrIsDir}
 	}
 	for dir := range path.Ancestors() {
+		if from != "" && dir.Contains(from) {
+			break
+		}
 		_, exists, err := now.Head(dir)
 		if err != nil {
 			return &memento.Error{Err: err}

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"iter"
 	"strings"
@@ -61,8 +62,10 @@ func scanBrief(s *sqlite.Stmt) memento.Memory {
 
 // hashAt reads a hash; "" if the column is null.
 func hashAt(s *sqlite.Stmt, col int) string {
-	var sum [32]byte
-	return hex.EncodeToString(sum[:s.ColumnBytes(col, sum[:])])
+	var sum [sha256.Size]byte
+	var text [2 * sha256.Size]byte // hex.EncodeToString would allocate twice for each row of a listing
+	n := hex.Encode(text[:], sum[:s.ColumnBytes(col, sum[:])])
+	return string(text[:n])
 }
 
 // hashBytes is the reverse of hashAt.
