@@ -250,7 +250,7 @@ func TestLimitsBeforeMasking(t *testing.T) {
 	}{
 		{"sum", memento.Limits{Bytes: 5 * size}, []int{size, size, size, size, size, size, size, size, size}, memento.LimitBytes},
 		{"number", memento.Limits{Memories: 2}, []int{size, size, size}, memento.LimitMemories},
-		{"a memory behind others", memento.Limits{}, []int{size, size, 6 * size}, memento.LimitMemoryBytes},
+		{"a memory after others", memento.Limits{}, []int{size, size, 6 * size}, memento.LimitMemoryBytes},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := &screen{Detector: memories.Guarded().Detector}

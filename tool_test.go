@@ -239,7 +239,7 @@ func TestToolErrors(t *testing.T) {
 		{"lines of a directory", only(tool.ViewLines(ctx, "/memories/dir", 1, -1)), memento.ErrIsDir},
 		{"create over a file", only(tool.Create(ctx, "/memories/a.md", "")), memento.ErrExist},
 		{"create over a directory", only(tool.Create(ctx, "/memories/dir", "")), memento.ErrIsDir},
-		{"create behind a file", only(tool.Create(ctx, "/memories/a.md/x", "")), memento.ErrNotDir},
+		{"create below a file", only(tool.Create(ctx, "/memories/a.md/x", "")), memento.ErrNotDir},
 		{"create of a hidden file", only(tool.Create(ctx, "/memories/.x", "")), memento.ErrInvalidPath},
 		{"create of too much", only(tool.Create(ctx, "/memories/c.md", "0123456789x")), memento.ErrTooLarge},
 		{"create of no text", only(tool.Create(ctx, "/memories/c.md", "\xff")), memento.ErrInvalid},
@@ -436,7 +436,7 @@ func TestRunBlock(t *testing.T) {
 			memento.ResultBlock{ToolUseID: "toolu_1", Content: `Error: The input is not a JSON object: it has half of a surrogate pair (\ud800 to \udfff)` + noJSON, IsError: true},
 		},
 		{
-			"a block with more behind it", `{"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"view","path":"/memories"}} x`,
+			"a block with more after it", `{"type":"tool_use","id":"toolu_1","name":"memory","input":{"command":"view","path":"/memories"}} x`,
 			memento.ResultBlock{ToolUseID: "toolu_1", Content: "Error: The input is not a JSON object: there is more after the object" + noJSON, IsError: true},
 		},
 		{

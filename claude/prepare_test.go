@@ -104,7 +104,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// The slices of the caller's parameters have room behind them, which stays as it is.
+// The slices of the caller's parameters have room after their end, which stays as it is.
 func TestPrepareDoesNotShare(t *testing.T) {
 	tools := make([]anthropic.BetaToolUnionParam, 0, 4)
 	system := make([]anthropic.BetaTextBlockParam, 0, 4)

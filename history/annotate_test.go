@@ -33,7 +33,7 @@ func rewrite(ctx context.Context, s *memento.Store, texts ...string) error {
 	return nil
 }
 
-// credits writes each line behind its author's name, with "<" in front if it may be older.
+// credits writes each line after its author's name, with "<" in front if it may be older.
 func credits(lines []history.AnnotatedLine) (credited []string) {
 	for _, l := range lines {
 		mark := ""

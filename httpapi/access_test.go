@@ -266,7 +266,7 @@ func TestIsolationOfAnswers(t *testing.T) {
 			store = stores + "/" + own.store
 		}
 	}
-	cursor := func(w *world, id string) string { // of a listing of stores, behind one
+	cursor := func(w *world, id string) string { // of a listing of stores, after one
 		page := w.by[apikey.RoleAdmin].get(t, stores+"?limit=1")
 		next, ok := page["next_page"].(string)
 		if !ok {
@@ -307,7 +307,7 @@ func TestIsolationOfAnswers(t *testing.T) {
 	}
 	for _, item := range items(t, admin.get(t, stores+"?page="+cursor(theirs, theirs.store))) {
 		if strings.Contains(fmt.Sprint(item), "acme") {
-			t.Errorf("behind a foreign cursor: %v", item)
+			t.Errorf("after a foreign cursor: %v", item)
 		}
 	}
 	if got := admin.get(t, stores+"?name="+theirs.canary()); len(items(t, got)) != 0 {

@@ -231,7 +231,7 @@ func TestStreamOfChanges(t *testing.T) {
 		same(t, "operation", l.must().data["operation"], "deleted")
 	}
 
-	// It goes on behind what was seen, as the browser's EventSource or the
+	// It continues after what was seen, as the browser's EventSource or the
 	// caller says, the first before the second.
 	resumed := r.with("Last-Event-ID", e.id).listen(t, changes+"?after=0")
 	same(t, "version", resumed.must().data["id"], second["memory_version_id"])

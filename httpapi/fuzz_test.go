@@ -151,20 +151,20 @@ func FuzzCursor(f *testing.F) {
 			// What was accepted can be written, and leads to the same place.
 			again := read(*pageAfter(kind, got))
 			if second := after(again); again.err != nil || second != got {
-				t.Fatalf("%q leads behind %q; written again, behind %q: %v", page, got, second, again.err)
+				t.Fatalf("%q leads past %q; written again, past %q: %v", page, got, second, again.err)
 			}
 			switch kind {
 			case 'm':
 				if _, err := memento.ParseDir(got); err != nil {
-					t.Fatalf("%q leads behind the path %q", page, got)
+					t.Fatalf("%q leads past the path %q", page, got)
 				}
 			case 's':
 				if !isID(got, "memstore_") {
-					t.Fatalf("%q leads behind the store %q", page, got)
+					t.Fatalf("%q leads past the store %q", page, got)
 				}
 			case 'v':
 				if n, err := strconv.ParseInt(got, 10, 64); err != nil || n <= 0 {
-					t.Fatalf("%q leads behind the version %q", page, got)
+					t.Fatalf("%q leads past the version %q", page, got)
 				}
 			}
 			for other, after := range checked {
@@ -180,7 +180,7 @@ func FuzzCursor(f *testing.F) {
 			return
 		}
 		if q := read(*pageAfter('m', item)); q.after('m') != item || q.err != nil {
-			t.Fatalf("a cursor behind %q leads behind %q: %v", item, q.after('m'), q.err)
+			t.Fatalf("a cursor after %q leads past %q: %v", item, q.after('m'), q.err)
 		}
 	})
 }

@@ -21,14 +21,14 @@ func TestEntries(t *testing.T) {
 	same(t, "with contents", c.lines(t, store+"/entries?contents=true"), full)
 	same(t, "below a directory", c.lines(t, store+"/entries?path_prefix=/n/"), memories[:2])
 	same(t, "the first", c.lines(t, store+"/entries?limit=1"), memories[:1])
-	same(t, "behind the first", c.lines(t, store+"/entries?limit=1&after=/n/b.md"), memories[1:2])
+	same(t, "after the first", c.lines(t, store+"/entries?limit=1&after=/n/b.md"), memories[1:2])
 	below := c.lines(t, store+"/entries?depth=1")
 	same(t, "directories", below, []object{
 		{"type": "memory_prefix", "path": "/n/", "memories": 2., "content_size_bytes": 9., "updated_at": memories[1]["updated_at"]},
 		memories[2],
 	})
 	same(t, "two levels", column(c.lines(t, store+"/entries?depth=2"), "path"), []any{"/n/b.md", "/n/c/", "/é"})
-	same(t, "behind a directory", c.lines(t, store+"/entries?depth=1&after=/n/"), below[1:])
+	same(t, "after a directory", c.lines(t, store+"/entries?depth=1&after=/n/"), below[1:])
 	same(t, "in brief", column(c.lines(t, store+"/entries?brief=true"), "path"), column(memories, "path"))
 	for query, want := range map[string]string{
 		"depth=-1": "depth", "limit=-1": "limit", "contents=1": "contents: must be true or false", "brief=x": "brief", "path_prefix=n": "path_prefix",

@@ -104,7 +104,7 @@ func TestMalformedRequests(t *testing.T) {
 	if now := settled(t, before); now > heap+4<<20 {
 		t.Errorf("%d KB of memory after %d requests, %d KB after %d", heap>>10, early, now>>10, attacks)
 	}
-	t.Logf("%d answers, of which %d from behind the API's door; memory %d KB after %d requests", answered.Load(), own.Load(), heap>>10, early)
+	t.Logf("%d answers, of which %d were the API's own; memory %d KB after %d requests", answered.Load(), own.Load(), heap>>10, early)
 	if own.Load() < int64(attacks/2) {
 		t.Errorf("only %d of %d requests reached the API", own.Load(), attacks)
 	}

@@ -206,7 +206,7 @@ func TestRevokedByAnotherProcess(t *testing.T) {
 }
 
 // A flood of wrong keys is not let loose on the backend, and those who have been
-// here before do not wait behind it.
+// here before do not wait for it.
 func TestFloodOfKeys(t *testing.T) {
 	auth, keeper, _, secret := keyed(t, time.Now)
 	if _, err := auth.Authenticate(t.Context(), secret); err != nil {
@@ -226,7 +226,7 @@ func TestFloodOfKeys(t *testing.T) {
 		<-keeper.wait
 	}
 	if _, err := auth.Authenticate(t.Context(), secret); err != nil {
-		t.Errorf("behind a flood: %v", err)
+		t.Errorf("after a flood: %v", err)
 	}
 	select {
 	case <-keeper.wait:

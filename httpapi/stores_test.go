@@ -203,7 +203,7 @@ func TestStoreListing(t *testing.T) {
 	}
 	// A page that is full, and the last, says so.
 	same(t, "next_page", c.get(t, stores+"?limit=41")["next_page"], nil)
-	same(t, "behind a store", c.pages(t, stores+"?limit=50&after="+text(t, made[0], "id"), 50), made[1:])
+	same(t, "after a store", c.pages(t, stores+"?limit=50&after="+text(t, made[0], "id"), 50), made[1:])
 
 	t.Run("times", func(t *testing.T) {
 		at := moment(t, made[20], "created_at")
@@ -241,7 +241,7 @@ func TestStoreListing(t *testing.T) {
 		same(t, "no such name", c.get(t, stores+"?name=store"), object{"data": []any{}, "next_page": nil})
 	})
 
-	// A page goes on behind where the last one ended, even if that is gone, and
+	// A page continues where the last one ended, even if that is gone, and
 	// what came meanwhile is not in it.
 	t.Run("changes between pages", func(t *testing.T) {
 		first := c.get(t, stores+"?include_archived=true&limit=5")

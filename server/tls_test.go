@@ -94,13 +94,13 @@ func TestTLS(t *testing.T) {
 	ended.copyTo(t, first)
 	r.certs.reload()
 	if !shaken(t, at, second) || !strings.Contains(r.log.String(), "the certificate expired on") {
-		t.Errorf("a certificate that has ended is taken up; the log:\n%s", r.log)
+		t.Errorf("a certificate that has expired is loaded; the log:\n%s", r.log)
 	}
 
 	keep.copyTo(t, first)
 	r.Reload(c) // as SIGHUP does, at once
 	if !shaken(t, at, first) {
-		t.Error("the certificate is not taken up at once")
+		t.Error("the certificate is not loaded at once")
 	}
 	if got := r.metric("memento_tls_reloads_total"); !strings.Contains(got, `outcome="ok"} 2`) || !strings.Contains(got, `outcome="error"} 3`) {
 		t.Errorf("counted\n%s", got)

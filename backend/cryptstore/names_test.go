@@ -116,7 +116,7 @@ func TestEncryptedNames(t *testing.T) {
 				t.Fatalf("the history fails with %v", err)
 			}
 			if last = memento.VersionID(id); more {
-				t.Fatal("it goes on behind an error")
+				t.Fatal("it continues after an error")
 			}
 			more = true
 		}

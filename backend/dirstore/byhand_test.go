@@ -333,9 +333,9 @@ func TestNotMemories(t *testing.T) {
 				s.reopen()
 			}
 			// Once they are text, they are memories.
-			s.write("dir/odd", "mended")
-			s.write("dir/was", "mended, too")
-			s.holds(map[memento.Path]string{"/dir/fine": "fine", "/dir/odd": "mended", "/dir/was": "mended, too"})
+			s.write("dir/odd", "repaired")
+			s.write("dir/was", "repaired, too")
+			s.holds(map[memento.Path]string{"/dir/fine": "fine", "/dir/odd": "repaired", "/dir/was": "repaired, too"})
 			s.apply(memento.Remove{Path: "/dir"})
 			s.onDisk(map[string]string{})
 		})
@@ -611,7 +611,7 @@ func TestSearchBesideForeignFiles(t *testing.T) {
 	for i := range 30 {
 		s.put(memento.Path(fmt.Sprint("/odd", i)), "apple apple apple")
 	}
-	s.put("/fine", "apple, and a longer text besides, so that it ranks behind "+strings.Repeat("word ", 100))
+	s.put("/fine", "apple, and a longer text besides, so that it ranks after "+strings.Repeat("word ", 100))
 	for i := range 30 {
 		s.write(fmt.Sprint("odd", i), "\xff")
 	}

@@ -31,7 +31,7 @@ func TestDecide(t *testing.T) {
 		{"a link", situation{disk: special}, never, false, keep},
 		{"a hard link", situation{disk: linked}, never, false, keep},
 		{"no memory, as before", situation{disk: file, same: true, row: odd}, never, false, keep},
-		{"no memory, mended", situation{disk: file, row: odd}, never, false, add},
+		{"no memory, repaired", situation{disk: file, row: odd}, never, false, add},
 		{"no memory, gone", situation{row: odd}, never, false, forget},
 
 		{"made, not yet written", situation{head: v1}, never, false, write},
@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 		{"changed, index lost before it was written", situation{disk: file, head: v2}, "h1", true, write},
 
 		{"unreadable, as before", situation{disk: file, same: true, row: odd, head: v1}, never, false, keep},
-		{"unreadable, mended", situation{disk: file, row: odd, head: v1}, "hand", false, edit},
+		{"unreadable, repaired", situation{disk: file, row: odd, head: v1}, "hand", false, edit},
 		{"unreadable, put back", situation{disk: file, row: odd, head: v1}, "h1", false, refresh},
 		{"unreadable, removed", situation{row: odd, head: v1}, never, false, drop},
 		{"link, as before", situation{disk: special, same: true, row: link, head: v1}, never, false, keep},

@@ -23,7 +23,7 @@ const (
 // as they are saved, until ctx ends. Without it, the next access to a store makes them, and
 // of several saves in between only the last one is a version.
 //
-// A change is taken up when no file has changed for a moment, so that a program that writes
+// A change is processed when no file has changed for a moment, so that a program that writes
 // a file in place has written all of it; after some seconds, if there is no such moment.
 //
 // It uses the notifications of the file system, and looks at all files regularly besides,

@@ -226,15 +226,15 @@ func (s *writer) syncNearest(p memento.Path, flushed map[memento.Path]bool) (at 
 func (s *writer) flushFailed(dir memento.Path) {
 	s.f.unflushed[dir] = struct{}{}
 	s.f.delayRetry()
-	behind := func(p memento.Path) bool {
+	stale := func(p memento.Path) bool {
 		below := dir == ownLocation || dir.Contains(p)
 		if below {
 			s.f.setStale(p, true)
 		}
 		return below
 	}
-	s.changes.put = slices.DeleteFunc(s.changes.put, func(r *row) bool { return behind(r.path) })
-	s.changes.gone = slices.DeleteFunc(s.changes.gone, behind)
+	s.changes.put = slices.DeleteFunc(s.changes.put, func(r *row) bool { return stale(r.path) })
+	s.changes.gone = slices.DeleteFunc(s.changes.gone, stale)
 }
 
 // removeOld carries out the tasks in which a file leaves its path: it is removed, or

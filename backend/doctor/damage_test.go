@@ -63,7 +63,7 @@ func TestMend(t *testing.T) {
 	old := put("/history.md", "only of the past")
 	put("/history.md", "and now")
 	equal := put("/copy.md", "kept in two places")
-	head := put("/equal.md", "kept in two places") // behind the other in the file's page, which is filled from its end
+	head := put("/equal.md", "kept in two places") // after the other in the file's page, which is filled from its end
 	lost := put("/lost.md", "of one version")
 	if err := b.Close(); err != nil {
 		t.Fatal(err)

@@ -148,6 +148,6 @@ func TestPagesOfStores(t *testing.T) {
 		}
 	}
 	if got := list(memento.StoreListOptions{After: ids[199], Name: "many"}); fmt.Sprint(got) != fmt.Sprint(ids[200:]) {
-		t.Errorf("behind a store: %d stores", len(got))
+		t.Errorf("after a store: %d stores", len(got))
 	}
 }

@@ -278,17 +278,17 @@ func (v *verifier) stores() error {
 		}
 		var err error
 		for _, count := range []struct {
-			what         string
-			told, really int64
-			atMost       bool
+			what             string
+			recorded, actual int64
+			atMost           bool
 		}{
-			{what: "memories", told: s.ColumnInt64(2), really: s.ColumnInt64(6)},
-			{what: "bytes", told: s.ColumnInt64(3), really: s.ColumnInt64(7)},
-			{what: "as its last version", told: s.ColumnInt64(4), really: s.ColumnInt64(8), atMost: true}, // newer versions may be pruned
-			{what: "as its last version, and indexed", told: s.ColumnInt64(4), really: s.ColumnInt64(5), atMost: true},
+			{what: "memories", recorded: s.ColumnInt64(2), actual: s.ColumnInt64(6)},
+			{what: "bytes", recorded: s.ColumnInt64(3), actual: s.ColumnInt64(7)},
+			{what: "as its last version", recorded: s.ColumnInt64(4), actual: s.ColumnInt64(8), atMost: true}, // newer versions may be pruned
+			{what: "as its last version, and indexed", recorded: s.ColumnInt64(4), actual: s.ColumnInt64(5), atMost: true},
 		} {
-			if count.told != count.really && !(count.atMost && count.really < count.told) {
-				err = errors.Join(err, v.addFinding("store %s: it should have %d %s, and has %d", id, count.told, count.what, count.really))
+			if count.recorded != count.actual && !(count.atMost && count.actual < count.recorded) {
+				err = errors.Join(err, v.addFinding("store %s: it should have %d %s, and has %d", id, count.recorded, count.what, count.actual))
 			}
 		}
 		return err

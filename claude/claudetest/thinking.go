@@ -179,7 +179,7 @@ func (r *request) lastSignature() (previous [8]byte) {
 }
 
 // NewThinking returns a thinking block as the model would begin its answer to a POST
-// /v1/messages with: valid behind the prompt of body, and behind no other on models
+// /v1/messages with: valid after the prompt of body, and after no other on models
 // that bind thinking. Errors: [*Error] if the request is not valid.
 func NewThinking(body []byte, thought string, o *Options) (json.RawMessage, error) {
 	header := http.Header{"Anthropic-Version": {versions[0]}, "Anthropic-Beta": needed}

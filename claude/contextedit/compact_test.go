@@ -41,7 +41,7 @@ func upstream(t *testing.T, turns ...claudetest.Turn) (*claudetest.Server, conte
 	}
 }
 
-// A conversation that is summarized goes on behind the summary, on an upstream that
+// A conversation that is summarized continues after the summary, on an upstream that
 // knows nothing of compaction.
 func TestCompaction(t *testing.T) {
 	s, send := upstream(t, claudetest.Turn{Say: "Ignored.<summary>\nThe port is 7421.\n</summary>"}, claudetest.Turn{Say: "The port is 7421."})
@@ -100,7 +100,7 @@ func TestCompaction(t *testing.T) {
 func TestCompactionOfManyMessages(t *testing.T) {
 	read := claudetest.Turn{Say: "(said in the history)"}
 	s, send := upstream(t,
-		// The script counts the answers that it sees: none behind a summary.
+		// The script counts the answers that it sees: none after a summary.
 		claudetest.Turn{Say: `You ask "{{find "(Which .*)"}}": it is {{find "port is ([0-9]+)"}}.`},
 		claudetest.Turn{Say: "<summary>The port is 7421, and it was asked for.</summary>"},
 		read,

@@ -42,7 +42,7 @@ type Options struct {
 	// NoWarning leaves out the warning before a clearing. It is only made if the
 	// memory tool is among the tools.
 	NoWarning bool
-	// ServerSide is for an upstream, which edits behind its check of thinking
+	// ServerSide is for an upstream, which edits after its check of thinking
 	// blocks: those that a clearing would invalidate are kept.
 	ServerSide bool
 }

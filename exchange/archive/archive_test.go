@@ -48,7 +48,7 @@ func lived(t testing.TB) *memento.Store {
 	apply(t, s, memento.Put{Path: "/empty", Content: ""}, memento.Put{Path: "/same", Content: "two\n"})
 	apply(t, s, memento.Put{Path: "/gone.md", Content: "secret"})
 	apply(t, s, memento.Remove{Path: "/gone.md"})
-	apply(t, s, memento.Put{Path: "/gone.md", Content: "anew"})
+	apply(t, s, memento.Put{Path: "/gone.md", Content: "again"})
 	apply(t, s, memento.Put{Path: "/dir/x/1", Content: "1"}, memento.Put{Path: "/dir/x/2", Content: "2"})
 	apply(t, s, memento.Move{From: "/dir/x", To: "/ünï côde/y"})
 	apply(t, s, memento.Put{Path: memento.Path("/" + strings.Repeat("long/", 60) + strings.Repeat("n", 240)), Content: "deep"})
@@ -79,7 +79,7 @@ func stateOf(t testing.TB, s *memento.Store) state {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.Seq = 0 // assigned anew
+		v.Seq = 0 // assigned again
 		st.Versions = append(st.Versions, v)
 	}
 	return st

@@ -20,7 +20,7 @@ func TestMerge(t *testing.T) {
 		{"apart", "a\nb\nc\n", "x\nb\nc\n", "a\nb\ny\n", "x\nb\ny\n"},
 		{"side by side", "a\nb\n", "x\nb\n", "a\ny\n", "x\ny\n"},
 		{"removed before appended", "a\nx\n", "a\n", "a\nx\ny\n", "a\ny\n"},
-		{"removed behind inserted", "x\na\n", "a\n", "y\nx\na\n", "y\na\n"},
+		{"removed after inserted", "x\na\n", "a\n", "y\nx\na\n", "y\na\n"},
 		{"the same line", "a\nx\nb\n", "a\nl\nb\n", "a\ny\nb\n", "!"},
 		{"removed and changed", "a\nx\nb\n", "a\nb\n", "a\ny\nb\n", "!"},
 		{"within what is removed", "a\nx\nz\nb\n", "a\nb\n", "a\nx\ny\nz\nb\n", "a\ny\nb\n"},

@@ -24,7 +24,7 @@ type Support struct {
 	KeepsThinking bool
 	// ForcedTools is whether tool_choice may be any or tool.
 	ForcedTools bool
-	// BindsThinking is whether a thinking block is valid only behind the same system
+	// BindsThinking is whether a thinking block is valid only after the same system
 	// prompt, tools and messages.
 	BindsThinking bool
 	// ThinkingBudget is whether thinking may be "enabled" with budget_tokens; other

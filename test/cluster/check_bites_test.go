@@ -129,7 +129,7 @@ func TestCheckBites(t *testing.T) {
 				}
 			}
 			e.versions[first], e.versions[second] = e.versions[second], e.versions[first]
-		}, "the history has it behind what was called later"},
+		}, "the history has it after what was called later"},
 		{"nobody has made a version", func(t *testing.T, e *evidence) {
 			e.versions[0].CreatedBy.ID = "somebody"
 		}, "who made no call"},

@@ -183,7 +183,7 @@ func (e *evidence) inOrder(v *verdict, calls map[int]record, order []*versionGro
 			continue
 		}
 		if first != nil && first.Return < r.Call {
-			v.add("the history has it behind what was called later, %v: %v", r, *first)
+			v.add("the history has it after what was called later, %v: %v", r, *first)
 		}
 		if r.Fate == done && (first == nil || r.Return < first.Return) {
 			first = &r

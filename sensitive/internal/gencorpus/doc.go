@@ -1,5 +1,5 @@
 // Package gencorpus generates the texts that package sensitive is measured with: secrets
-// of every kind, made anew from the format that the issuer documents (random, with the
+// of every kind, generated from the format that the issuer documents (random, with the
 // right checksum), in every surrounding in which a note may have them; personal data; and
 // texts in which there is nothing to find.
 //

@@ -249,7 +249,7 @@ func texts(s *Session) (all []string) {
 	return all
 }
 
-// An interruption during a call lets it finish; the calls behind it are answered, and not
+// An interruption during a call lets it finish; the calls after it are answered, and not
 // executed.
 func TestInterruptedBetweenCalls(t *testing.T) {
 	w := newWorld(t, nil, tea...)

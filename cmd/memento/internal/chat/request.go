@@ -50,7 +50,7 @@ func ParseThinking(s string) (config anthropic.BetaThinkingConfigParamUnion, bud
 const persona = "You are talking with a user in a terminal, which shows plain text."
 
 // params returns the parameters of a request. Those of one session differ in their
-// messages alone: a prompt cache holds, and thinking stays valid, only behind the same
+// messages alone: a prompt cache holds, and thinking stays valid, only after the same
 // tools and system prompt.
 func (c *Conversation) params() anthropic.BetaMessageNewParams {
 	s := c.Session
