@@ -15,7 +15,7 @@ func accountRules() []*rule {
 			pattern: `client-key-data["']?:[ \t]*["']?([A-Za-z0-9+/]{40,}={0,2})`,
 		},
 		{ // a session that a browser or a tool has kept
-			kind: "session-cookie", keywords: []string{"cookie"}, anchored: true, token: true, reach: 300, plausible: hasRandom,
+			kind: "session-cookie", keywords: []string{"cookie"}, anchored: true, token: true, reach: 300, random: true,
 			pattern: `(?i:cookie)["']?[ \t]*[:=][ \t]*["']?(?:[\w.-]+=[^;\s"']*;[ \t]*)*(?i:[\w.-]*(?:sess|sid|auth|token|jwt|login|remember)[\w.-]*)=([A-Za-z0-9%._~+/=:-]{16,})`,
 			refine:  refineCookie,
 		},

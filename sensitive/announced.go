@@ -152,15 +152,15 @@ func announced(words []string, what announces, short bool) func(text string, w s
 		if word == "" {
 			return nil
 		}
-		r := &reader{text, w.start + len(word), w.end}
-		a := announcement{reader: r, what: what, name: span{w.start, r.i}, short: short}
+		end := w.start + len(word)
+		a := announcement{reader: reader{text, end, w.end}, what: what, name: span{w.start, end}, short: short}
 		return a.values()
 	}
 }
 
 // An announcement is a name for a secret, and what follows it.
 type announcement struct {
-	*reader
+	reader
 	what  announces
 	name  span
 	short bool // the name is also a part of other words
@@ -260,6 +260,11 @@ func (a *announcement) closing() bool {
 	return a.i > from
 }
 
+var (
+	noAssignments = []string{"===", "!==", "==", "!=", "::", "=~", ":\\", "://"}
+	arrows        = []string{":=", "=>", "->", "||"}
+)
+
 var wideSigns = []string{"：", "＝", "→", "—", "–", "⇒", "➜"}
 
 // linkingVerbs connect a name with a value.
@@ -282,35 +287,10 @@ func (a *announcement) sign() connection {
 	a.skip("*_`")
 	a.blanks()
 	from := a.i
-	switch {
-	case a.takeAny([]string{"===", "!==", "==", "!=", "::", "=~", ":\\", "://"}):
-		if a.i == from+2 && a.text[from] == '=' && a.peek() == ' ' && (a.name.start == 0 || a.text[a.name.start-1] != '.') { // password == X, in a note
-			return sign
+	if c := a.peek(); !isLetter(c) {
+		if how, ok := a.mark(); ok {
+			return how
 		}
-		return none
-	case a.takeAny([]string{":=", "=>", "->", "||"}):
-		return sign
-	case a.peek() == ':' || a.peek() == '=':
-		a.equals = a.peek() == '='
-		a.i++
-		return sign
-	case a.peek() == ',' && a.inCall():
-		a.i++
-		return sign
-	case a.takeAny(wideSigns):
-		return sign
-	case a.take("- ") && a.i > from && from > a.name.end:
-		return sign
-	case a.peek() == '>' && a.isElement():
-		a.assigned = true
-		a.i++
-		return sign
-	case a.take("..."):
-		a.skip(".")
-		return sign
-	case a.peek() == '|' && a.inRow():
-		a.i++
-		return sign
 	}
 	if a.take("'s ") || a.take("’s ") {
 		return verb
@@ -346,6 +326,43 @@ func (a *announcement) sign() connection {
 	return verb
 }
 
+// mark reads a sign between a name and a value. ok is false if there is none; an expression of
+// a program is none, and nothing else follows it.
+func (a *announcement) mark() (how connection, ok bool) {
+	from := a.i
+	switch {
+	case a.takeAny(noAssignments):
+		if a.i == from+2 && a.text[from] == '=' && a.peek() == ' ' && (a.name.start == 0 || a.text[a.name.start-1] != '.') { // password == X, in a note
+			return sign, true
+		}
+		return none, true
+	case a.takeAny(arrows):
+		return sign, true
+	case a.peek() == ':' || a.peek() == '=':
+		a.equals = a.peek() == '='
+		a.i++
+		return sign, true
+	case a.peek() == ',' && a.inCall():
+		a.i++
+		return sign, true
+	case a.takeAny(wideSigns):
+		return sign, true
+	case a.take("- ") && a.i > from && from > a.name.end:
+		return sign, true
+	case a.peek() == '>' && a.isElement():
+		a.assigned = true
+		a.i++
+		return sign, true
+	case a.take("..."):
+		a.skip(".")
+		return sign, true
+	case a.peek() == '|' && a.inRow():
+		a.i++
+		return sign, true
+	}
+	return none, false
+}
+
 // spaceless reports whether the name is of a script without spaces between words.
 func (a *announcement) spaceless() bool {
 	c, _ := utf8.DecodeRuneInString(a.text[a.name.start:a.name.end])
@@ -360,7 +377,7 @@ var cjkVerbs = []string{
 // takeCJKVerb skips a verb or a particle of Chinese, Japanese or Korean.
 func (a *announcement) takeCJKVerb() bool {
 	a.blanks()
-	if !a.takeAny(cjkVerbs) {
+	if c := a.peek(); isLetter(c) || isDigit(c) || !a.takeAny(cjkVerbs) {
 		return false
 	}
 	a.blanks()
@@ -745,12 +762,12 @@ func (a *announcement) table() bool {
 		if end < 0 && !whole {
 			break
 		}
-		r := *a.reader
+		r := a.reader
 		r.i, r.end = at+start, at+len(row)
 		if end >= 0 {
 			r.end = at + start + end
 		}
-		in := announcement{reader: &r, what: a.what, name: a.name}
+		in := announcement{reader: r, what: a.what, name: a.name}
 		v := in.token(own, false)
 		v.alone = strings.Trim(a.text[v.end:r.end], " \t`*_\"'") == ""
 		a.add(v)

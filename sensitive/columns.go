@@ -15,8 +15,7 @@ const (
 // the name is that of a column with rows below it.
 func (a *announcement) column() bool {
 	for _, cell := range columnBelow(a.text, span{a.name.start, a.i}) {
-		r := &reader{a.text, cell.start, cell.end}
-		in := announcement{reader: r, what: a.what, name: a.name}
+		in := announcement{reader: reader{a.text, cell.start, cell.end}, what: a.what, name: a.name}
 		v := in.token(own, false)
 		v.alone = strings.Trim(a.text[v.end:cell.end], " \"'\r") == ""
 		if s := in.judge(v); s.start < s.end {
@@ -54,6 +53,9 @@ func columnBelow(text string, name span) (cells []span) {
 		separator = line[left]
 	default:
 		return nil
+	}
+	if first := strings.LastIndexByte(line, separator) + 1; isProse(strings.Trim(text[start+first:name.end], "\"'")) {
+		return nil // before the other cells are looked at
 	}
 	header := cellsOf(text, span{start, end}, separator)
 	if start > 0 && isRow(text, start-1, separator, len(header)) {
@@ -96,7 +98,13 @@ func isRow(text string, end int, separator byte, cells int) bool {
 // isColumnName reports whether s, in a header, can be the name of a column: a few words.
 func isColumnName(s string, separator byte) bool {
 	s = strings.Trim(s, "\"'\r")
-	return s != "" && len(s) <= maxCell && (s[0] != ' ' || separator == '\t') && strings.Count(s, " ") < 4 && !strings.ContainsAny(s, "=:(){}<>|`$!?")
+	return s != "" && (s[0] != ' ' || separator == '\t') && !isProse(s)
+}
+
+// isProse reports whether s, in a line, is too long for the name of a column, or has a sign
+// that such names have not.
+func isProse(s string) bool {
+	return len(s) > maxCell || strings.Count(s, " ") >= 4 || strings.ContainsAny(s, "=:(){}<>|`$!?")
 }
 
 // cellsOf returns the cells of a line, some of which may be in quotation marks. They are at

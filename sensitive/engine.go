@@ -93,6 +93,8 @@ type search struct {
 	windows          [][]span // rule → the parts of the text to search with it
 	rulesWithWindows []int32  // rules that have windows
 	encoded          []span   // long runs of characters of base64
+	random           []span   // words that look random, if randomKnown
+	randomKnown      bool
 }
 
 func (e *engine) newSearch() *search {
@@ -111,7 +113,7 @@ func (e *engine) done(s *search) {
 		}
 		s.windows[rule] = s.windows[rule][:0]
 	}
-	s.rulesWithWindows = s.rulesWithWindows[:0]
+	s.rulesWithWindows, s.randomKnown = s.rulesWithWindows[:0], false
 	e.searches.Put(s)
 }
 
@@ -221,11 +223,20 @@ func (e *engine) window(s *search, text string, start int, word int32) {
 		w := span{start, min(len(text), start+reach+utf8.UTFMax)} // so that the window ends after all matches
 		if !r.anchored {
 			w.start = max(0, start-reach)
-		} else if w.end = characterStart(text, w.end); !r.mayMatch(text[w.start:w.end]) {
+		} else if w.end = characterStart(text, w.end); r.random && !s.hasRandom(text, w) || !r.mayMatch(text[w.start:w.end]) {
 			continue
 		}
 		s.add(rule, w, r.anchored)
 	}
+}
+
+// hasRandom reports whether w, a window of text, may have a value that looks random. The
+// text is searched for such values once, since windows overlap.
+func (s *search) hasRandom(text string, w span) bool {
+	if !s.randomKnown {
+		s.random, s.randomKnown = randomWords(s.random[:0], text), true
+	}
+	return len(overlapping(s.random, w)) > 0
 }
 
 // quotes end a value, as white space does.

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 	"math/bits"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -27,8 +26,13 @@ type keywords struct {
 // A bitmap is a set of grams.
 type bitmap [1 << (3*classBits - 6)]uint64
 
-func (m *bitmap) has(gram uint32) bool {
-	return m[gram>>6%uint32(len(m))]>>(gram&63)&1 != 0
+// at returns the bit of the gram of three classes, and other bits above it.
+func (m *bitmap) at(first, second, third uint32) uint64 {
+	return m[(first<<classBits|second)%uint32(len(m))] >> (third & 63)
+}
+
+func gramOf(first, second, third uint32) uint32 {
+	return first<<(2*classBits) | second<<classBits | third
 }
 
 // A gramList lists the words that may have a gram.
@@ -127,10 +131,22 @@ var byteShares = func() (shares [1 << classBits]float64) {
 	return shares
 }()
 
-// commonGrams are the most frequent sequences of three letters in English.
-const commonGrams = `the and ing ion tio ent ati for her ter hat tha ere ate his con res ver all ons nce men ith ted ers pro thi wit are ess
-	not ive was ect rea com eve per int est sta cti ica ist ear ain one our iti rat nte sto out use ell und han tra rin whi pre der ort tin age
-	ine ame ide ure nal les str oun ble ill eri ous ard ree led oth ach see eed mea ost ort mat rec eco cal lan pla ass ill ose ant oll ook`
+// commonGrams are sequences of three letters that are in many English words, the most
+// frequent first.
+var commonGrams = set(`ing ion ent tio est tes ate con ers ter ted res ver tor rea ect com sta ati pro sto the ons ore age nte ess red che act int str tin her ort
+	nce ser all ist enc der ite ack ead oun ste men ive ten and for use end ove eve ace ble ces ine ide tra ass cha ain par pla are rep rec rit
+	lea tri wor omp not han por cti ord ins ind ere rin ear ost ope ase ame eco und per hin nts tat ile ete les ode ies sec rat ret old cre ont
+	ref min pen lin ang ses run erv one key art din out mem app nge ire des cal emo nds ken ice ext let ans abl ure sti ant ach ele unt ome mar
+	man ose ote pac ook nti ren pas wri cke edi bac cat tur lis eat ran pre rac sho oke low ded fil iti gra ert eme our loc dit sts ves thi lic
+	eas sen mat cri tho ner ock nam sio que gin scr exp ges pti son rou pos rie den too lat dat ens own ori rve aut its har err dec ple wer tte
+	ail del mod mes lie nes rte era rem nne nst mit ool lit ena ill cou ica ory rip ade mpa tch ith tem uth hes tex ake fer oth ari tre ssi ave
+	epl nde ond can lac tic cte sed ult nal hed cod lle orm rch tal dis imp tar led ned sse mpo she rge onf ast ard ask rot tim ign ust pat arc
+	mov mpl pri ong ppe met eck ash omm cto kin get hos fin nin mor ues ber doc thr lan ngs ler mbe hec jec dir sum ork cle sur val cry bas loo
+	ipt tru tok cor ien rts chi gen ery ume whe llo sea med oin set eal ity lde anc ric acc log cla ark ryp ypt equ ked ecr hor ern ise ger cli
+	ndo rev war ute cts new eam att cur hol now ell nch sel ndi unc spa ght ays igh fol ffe urn add ved ali ann cop ish pte tai hou rse lon ron
+	ged rel wit rsi ene api mma ize ath nta eed rro ary ets elo ime win cks has pli sin imi ial gre pts ike ree mai sig ept cer sid ows hen clo
+	ese iss ven ota ale arg esc ara lar cce put way epe ink rom ata ole dle bel sit hat mis sha ntr cut ini mas poi pea emp emb row nfi fai req
+	kno lim rap atc mea rce amp ram exc ude ras def hea ict als htt ttp exi ous tel eth spe owe epa etr`)
 
 // newKeywords returns a finder for words, which are lower case and not empty.
 func newKeywords(words []string) *keywords {
@@ -217,7 +233,7 @@ func (w *keyword) rarestGram(parity int) (offset int) {
 	least := math.Inf(1)
 	for o := -parity; o < len(w.text); o += 2 {
 		share := w.bytesAt(o).share() * w.bytesAt(o+1).share() * w.bytesAt(o+2).share()
-		if o >= 0 && o+3 <= len(w.text) && strings.Contains(commonGrams, w.text[o:o+3]) {
+		if o >= 0 && o+3 <= len(w.text) && commonGrams()[w.text[o:o+3]] {
 			share *= 20
 		}
 		if share < least {
@@ -255,29 +271,53 @@ func (k *keywords) find(text string, found func(word int32, start int)) {
 	if n == 0 {
 		return
 	}
-	first := uint32(byteClassOf[text[0]])
+	grams, classes := &k.grams, &byteClassOf
+	first := uint32(classes[text[0]])
 	i := 0
-	for ; i+2 < n; i += 2 {
-		third := uint32(byteClassOf[text[i+2]])
-		gram := first<<(2*classBits) | uint32(byteClassOf[text[i+1]])<<classBits | third
-		first = third
-		if k.grams.has(gram) {
-			k.compare(text, i, gram, found)
+	for ; i+8 < n; i += 8 { // four grams at once: hardly one of them is in the bitmap
+		b := text[i+1 : i+9]
+		c1, c2, c3, c4 := uint32(classes[b[0]]), uint32(classes[b[1]]), uint32(classes[b[2]]), uint32(classes[b[3]])
+		c5, c6, c7, c8 := uint32(classes[b[4]]), uint32(classes[b[5]]), uint32(classes[b[6]]), uint32(classes[b[7]])
+		hit0, hit1 := grams.at(first, c1, c2), grams.at(c2, c3, c4)
+		hit2, hit3 := grams.at(c4, c5, c6), grams.at(c6, c7, c8)
+		if (hit0|hit1|hit2|hit3)&1 != 0 {
+			if hit0&1 != 0 {
+				k.compare(text, i, gramOf(first, c1, c2), found)
+			}
+			if hit1&1 != 0 {
+				k.compare(text, i+2, gramOf(c2, c3, c4), found)
+			}
+			if hit2&1 != 0 {
+				k.compare(text, i+4, gramOf(c4, c5, c6), found)
+			}
+			if hit3&1 != 0 {
+				k.compare(text, i+6, gramOf(c6, c7, c8), found)
+			}
+		}
+		first = c8
+	}
+	for ; i < n; i += 2 {
+		if first, second, third := gramAt(text, i); grams.at(first, second, third)&1 != 0 {
+			k.compare(text, i, gramOf(first, second, third), found)
 		}
 	}
-	gram := first << (2 * classBits) // the last, in which the text ends
-	if i+1 < n {
-		gram |= uint32(byteClassOf[text[i+1]]) << classBits
+}
+
+// gramAt returns the classes of three bytes of text; what is beyond its end is of class 0.
+func gramAt(text string, i int) (first, second, third uint32) {
+	if i+2 < len(text) {
+		return uint32(byteClassOf[text[i]]), uint32(byteClassOf[text[i+1]]), uint32(byteClassOf[text[i+2]])
 	}
-	if k.grams.has(gram) {
-		k.compare(text, i, gram, found)
+	if i+1 < len(text) {
+		second = uint32(byteClassOf[text[i+1]])
 	}
+	return uint32(byteClassOf[text[i]]), second, 0
 }
 
 // compare calls found for the words in text that have a gram, which is at i.
 func (k *keywords) compare(text string, i int, gram uint32, found func(word int32, start int)) {
-	if set := k.longer[gram>>6]; set>>(gram&63)&1 != 0 {
-		list := &k.lists[int(k.ranks[gram>>6])+bits.OnesCount64(set&(1<<(gram&63)-1))]
+	if set := k.longer[gram>>classBits]; set>>(gram&63)&1 != 0 {
+		list := &k.lists[int(k.ranks[gram>>classBits])+bits.OnesCount64(set&(1<<(gram&63)-1))]
 		after := uint8(0)
 		if i+3 < len(text) {
 			after = byteClassOf[text[i+3]]

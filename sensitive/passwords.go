@@ -35,7 +35,7 @@ func passwordRules() []*rule {
 		{ // names such as token, with values that gitleaks does not match
 			kind: "generic-secret", keywords: []string{"key", "token", "secret", "credential"}, anchored: true, reach: 200,
 			pattern: `(?i)(?:key|token|secret|credential)s?` + afterName + closing + assignment + `["'` + "`" + `*]*([^\s"'<>` + "`" + `]{10})`,
-			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, plausible: hasRandom,
+			refine:  refineSecret, entropy: 2.9, generic: true, openEnded: true, random: true,
 		},
 	}
 	rules = append(rules, &rule{ // in separated values
@@ -311,14 +311,14 @@ func (a *announcement) judge(v value) span {
 		return span{}
 	case v.how < verb && c.digits == 0 && !v.quoted && strings.IndexByte(found, '-') < 0:
 		return span{}
-	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"),
-		v.how < verb && (strings.Contains(found, "](") || strings.Contains(found, "://")):
-		return span{}
-	case c.digits+c.symbols == 0 && !strings.Contains(found, " "):
+	case c.digits+c.symbols == 0 && !strings.Contains(found, " ") && (v.how != own || v.alone):
 		if !v.isLetterPassword(a, found) {
 			return span{}
 		}
 		return v.span
+	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"),
+		v.how < verb && (strings.Contains(found, "](") || strings.Contains(found, "://")):
+		return span{}
 	case !isPassword(found, false):
 		return span{}
 	}
@@ -363,8 +363,11 @@ func lettersAndDigits(s string) bool {
 // isLetterPassword reports whether found, which has letters only, can be nothing but a
 // password: it is in quotation marks, or alone on its line, and like no word.
 func (v value) isLetterPassword(a *announcement, found string) bool {
+	if v.how < verb || len(found) < 8 || len(found) > 40 {
+		return false
+	}
 	variable := a.assigned || a.isVariable()
-	if v.how < verb || len(found) < 8 || len(found) > 40 || a.short && !v.quoted && !variable || isTrivial(found) || a.what == aLogin && !v.quoted {
+	if a.short && !v.quoted && !variable || isTrivial(found) || a.what == aLogin && !v.quoted {
 		return false
 	}
 	for _, w := range notPasswords {

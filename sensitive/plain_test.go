@@ -44,7 +44,7 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 				continue
 			}
 			part := text[w.start:w.end]
-			if r.plausible != nil && !r.plausible(part) {
+			if r.plausible != nil && !r.plausible(part) || r.random && len(randomWords(nil, part)) == 0 {
 				continue
 			}
 			if r.read != nil {

@@ -42,6 +42,9 @@ type rule struct {
 	// match in it that refine accepts.
 	plausible func(window string) bool
 
+	// random rules find only values that look random.
+	random bool
+
 	// The values of openEnded rules end at white space or a quotation mark. The value is
 	// the end of the pattern, which matches only the start of the value.
 	openEnded bool

@@ -3,6 +3,7 @@ package sensitive
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -65,15 +66,11 @@ func isRandom(s string) bool {
 // minRandom is the length of the shortest value that is recognized because it looks random.
 const minRandom = 10
 
-// hasRandom reports whether window may have a value that looks random.
-func hasRandom(window string) bool {
-	var few [4]span
-	for _, s := range wordRun.all(few[:0], window) {
-		if isRandom(window[s.start:s.end]) {
-			return true
-		}
-	}
-	return false
+// randomWords appends to words the parts of text without white space that look random, or
+// have a part that does.
+func randomWords(words []span, text string) []span {
+	words = wordRun.all(words, text)
+	return slices.DeleteFunc(words, func(w span) bool { return !isRandom(text[w.start:w.end]) })
 }
 
 // wordRun is a part of a text without white space that is long enough for a random value.

@@ -87,7 +87,7 @@ func partBefore(text string, i int) span {
 
 // partAfter returns what continues a token on the line that begins at i.
 func partAfter(text string, i int) span {
-	r := &reader{text, i, min(len(text), i+maxPart)}
+	r := reader{text, i, min(len(text), i+maxPart)}
 	r.blanks()
 	for r.takeAny([]string{"> ", ">", "// ", "# ", "| ", "+ "}) {
 		r.blanks()

@@ -217,7 +217,7 @@ func structuredRules() []*rule {
 			kind: "generic-api-key", generic: true, anchored: true, reach: 300, refine: refineGeneric, entropy: 3.5, token: true,
 			keywords:  []string{"access", "auth", "api", "credential", "creds", "key", "passwd", "password", "secret", "token"},
 			pattern:   `(?i:access|auth|api|credential|creds|key|passwo?r?d|secret|token)` + name + `([\w.=-][\w.=+/-]{9,149})`,
-			plausible: func(window string) bool { return isAssigned(window) && hasRandom(window) },
+			plausible: isAssigned, random: true,
 		},
 	}
 }
