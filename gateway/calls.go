@@ -60,8 +60,8 @@ func (k keptResult) size() int { return len(k.Content) + 512 }
 
 // run executes a memory call, a whole tool_use block, and returns its tool_result block.
 // A call that has started ends, even if the caller is gone.
-func (c *conversation) run(block []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.in.Context()), callTimeout)
+func (c *conversation) run(block []byte) []byte {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.in.Context()), c.g.callTimeout)
 	defer cancel()
 	call, _ := memento.ParseCall(block) // RunCall answers with the error
 	r := &c.g.results
@@ -71,16 +71,18 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 	hash.Write(c.messages)
 	hash.Write(block)
 	key := [sha256.Size]byte(hash.Sum(nil))
+	c.calls++
 	unlock, err := r.locks.Lock(ctx, key)
-	if err != nil {
-		return nil, err
+	if err != nil { // the same call of another request has begun, and does not end
+		c.failed++
+		c.g.c.Logger.WarnContext(ctx, "gateway: a memory call does not end", "error", err)
+		return resultOf(c.tool.Interrupted(ctx, call))
 	}
 	defer unlock()
 	r.mu.Lock()
 	known, done := r.kept.Get(key)
 	r.mu.Unlock()
 	result := known.ResultBlock
-	c.calls++
 	if !done || call.ID == "" || time.Since(known.at) > keepResults {
 		result = c.tool.RunCall(ctx, call)
 		switch {
@@ -93,6 +95,12 @@ func (c *conversation) run(block []byte) ([]byte, error) {
 			r.keep(key, keptResult{result, time.Now()})
 		}
 	}
+	return resultOf(result)
+}
+
+// resultOf returns a result as the upstream gets it.
+func resultOf(result memento.ResultBlock) []byte {
 	result.Err = nil
-	return json.Marshal(result)
+	data, _ := json.Marshal(result) // its texts always encode
+	return data
 }

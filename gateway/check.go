@@ -107,6 +107,8 @@ func (k *checker) upstream() []Step {
 	}
 	found := k.models(a)
 	switch {
+	case untold(a, nil):
+		steps = append(steps, Step{"models", StepMissing, "which models the upstream has cannot be told: " + k.why(a, nil), tryLater})
 	case a.status != http.StatusOK:
 		steps = append(steps, Step{Name: "models", Result: StepMissing, Detail: "the upstream lists no models"})
 	case k.o.Model != "" && len(found) > 0 && !slices.Contains(found, k.o.Model):
@@ -167,10 +169,12 @@ func (k *checker) message() []Step {
 		return []Step{{"message", StepFailed, err.Error(), "check the network, and try again"}}
 	case a.refusesKey():
 		return []Step{k.badKey(a)}
+	case untold(a, nil):
+		return []Step{{"message", StepFailed, "the upstream is busy, or has failed: " + k.why(a, nil), tryLater}}
 	case a.status == http.StatusNotFound:
 		return []Step{{"message", StepFailed, k.o.Model + ": " + a.problem(k.o.Key), "choose a model of the upstream with --model; gateway.url must be the URL before /v1/messages"}}
 	case a.status != http.StatusOK || a.str("type") != "message":
-		return []Step{{"message", StepFailed, k.o.Model + ": " + a.problem(k.o.Key), "the upstream must speak the Messages API; choose another model with --model, or try again later"}}
+		return []Step{{"message", StepFailed, k.o.Model + ": " + a.problem(k.o.Key), "the upstream must speak the Messages API; choose another model with --model"}}
 	}
 	key := Step{Name: "key", Result: StepOK, Detail: "accepted"}
 	if k.o.Key == "" {
@@ -188,6 +192,9 @@ func (k *checker) count() []Step {
 			return []Step{{Name: "count_tokens", Result: StepOK, Detail: fmt.Sprintf("%d tokens", k.tokens)}}
 		}
 	}
+	if untold(a, err) {
+		return []Step{{"count_tokens", StepMissing, "whether the upstream counts tokens cannot be told: " + k.why(a, err), tryLater}}
+	}
 	return []Step{{Name: "count_tokens", Result: StepMissing, Detail: "the upstream does not count tokens, and neither does the gateway for it"}}
 }
 
@@ -198,18 +205,17 @@ func (k *checker) memory() []Step {
 	emulated := k.g.c.Emulate.Memory
 	s := Step{Name: "memory", Result: StepOK, Detail: "the upstream has the memory tool"}
 	switch {
-	case !emulated && untold(a, err):
-		s.Result, s.Detail, s.Next = StepFailed, "whether the upstream has the memory tool cannot be told: "+k.why(a, err), "try again later"
+	case emulated && untold(a, err):
+		s.Detail = "emulated; whether the upstream has the memory tool itself cannot be told: " + k.why(a, err)
+	case untold(a, err):
+		s.Result, s.Detail, s.Next = StepFailed, "whether the upstream has the memory tool cannot be told: "+k.why(a, err), tryLater
 	case native && emulated:
 		s.Next = "--emulate memory can be left out"
 	case !native && emulated:
 		s.Detail = "emulated: the upstream does not have the memory tool"
 	case !native:
 		s.Result, s.Next = StepFailed, "add --emulate memory, or choose another model with --model"
-		s.Detail = "the upstream does not take the memory tool"
-		if err == nil {
-			s.Detail += ": " + a.problem(k.o.Key)
-		}
+		s.Detail = "the upstream does not take the memory tool: " + k.why(a, err)
 	}
 	return []Step{s}
 }
@@ -227,8 +233,10 @@ func (k *checker) compaction() []Step {
 func (k *checker) managed(name, word, beta, edit string, emulated bool) []Step {
 	s := Step{Name: name, Result: StepOK, Detail: "the upstream has it"}
 	switch native, err := k.takesEdit(beta, edit); {
-	case err != nil && !emulated:
-		s.Result, s.Detail, s.Next = StepMissing, "whether the upstream has it cannot be told: "+err.Error(), "try again later"
+	case err != nil && emulated:
+		s.Detail = "emulated; whether the upstream has it itself cannot be told: " + err.Error()
+	case err != nil:
+		s.Result, s.Detail, s.Next = StepMissing, "whether the upstream has it cannot be told: "+err.Error(), tryLater
 	case native && emulated:
 		s.Next = "--emulate " + word + " can be left out"
 	case !native && emulated:
@@ -263,10 +271,13 @@ func (k *checker) takesEdit(beta, edit string) (bool, error) {
 	return a.status == http.StatusBadRequest, nil
 }
 
+// tryLater is what to do about an upstream that is busy, or has failed.
+const tryLater = "try again later"
+
 // untold reports whether an answer says nothing about the request: the upstream is busy or
 // failed, or did not answer.
 func untold(a checkAnswer, err error) bool {
-	return err != nil || a.status >= 500 || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
+	return err != nil || a.status >= 500 && a.status != http.StatusNotImplemented || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
 }
 
 func (k *checker) why(a checkAnswer, err error) string {
@@ -294,6 +305,8 @@ func (k *checker) memoryRound() []Step {
 		return []Step{{"memory_round", StepFailed, err.Error(), "check the network, and try again"}}
 	}
 	switch {
+	case untold(a, nil):
+		return []Step{{"memory_round", StepFailed, "the upstream is busy, or has failed: " + k.why(a, nil), tryLater}}
 	case a.status != http.StatusOK:
 		return []Step{{"memory_round", StepFailed, a.problem(k.o.Key), "see the upstream's answer; choose another model with --model"}}
 	case k.last.MemoryCalls == 0:
@@ -334,6 +347,8 @@ func (k *checker) recall() []Step {
 	}
 	said, broken := textOfStream(a.text)
 	switch {
+	case untold(a, nil):
+		return []Step{{"stream", StepFailed, "the upstream is busy, or has failed: " + k.why(a, nil), tryLater}}
 	case a.status != http.StatusOK:
 		return []Step{{"stream", StepFailed, a.problem(k.o.Key), "the upstream must be able to stream"}}
 	case broken != "":
@@ -376,7 +391,10 @@ func (k *checker) countWithMemory() []Step {
 		return nil
 	}
 	a, err := k.through("/v1/messages/count_tokens", k.body("Reply with the word ready.", 0, ""))
-	if err != nil || a.status != http.StatusOK {
+	if untold(a, err) {
+		return []Step{{"memory_count", StepMissing, "whether the upstream counts requests with the memory tool cannot be told: " + k.why(a, err), tryLater}}
+	}
+	if a.status != http.StatusOK {
 		return []Step{{"memory_count", StepMissing, "the upstream does not count requests with the memory tool", ""}}
 	}
 	n, err := strconv.ParseInt(string(a.get("input_tokens")), 10, 64)

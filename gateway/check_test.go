@@ -114,6 +114,55 @@ func TestCheck(t *testing.T) {
 		t.Errorf("busy:\n%s\n%v", got, steps)
 	}
 
+	// So it is with what is emulated: nothing is claimed of an upstream that did not say it,
+	// and no other settings are recommended.
+	for _, status := range []int{408, 429, 500, 503, 529} {
+		for text, step := range map[string]string{
+			"memory_20250818": "memory", "clear_tool_uses_20250919": "context_editing", "compact_20260112": "compaction",
+			`"max_tokens":64,"messages":[{"role":"user","content":"Reply with the word ready."}]}`: "message",
+			"Use your memory tool to create": "memory_round", `"stream":true`: "stream",
+		} {
+			moody := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if bytes.Contains(body, []byte(text)) {
+					failing(status)(w, r)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				checked(t, &native).ServeHTTP(w, r)
+			})
+			_, steps = check(t, moody, key, emulating(gateway.Emulation{Memory: true, ContextEditing: true, Compaction: true}))
+			found := false
+			for _, s := range steps {
+				if s.Name != step {
+					continue
+				}
+				found = true
+				emulated := strings.HasPrefix(s.Detail, "emulated; whether the upstream has ") && s.Result == gateway.StepOK && s.Next == ""
+				failed := strings.HasPrefix(s.Detail, "the upstream is busy, or has failed: ") && s.Result == gateway.StepFailed && s.Next == "try again later"
+				if !emulated && !failed || !strings.Contains(s.Detail, fmt.Sprint("HTTP status ", status, ", too busy")) {
+					t.Errorf("%d for %s: %+v", status, step, s)
+				}
+			}
+			if !found {
+				t.Errorf("%d for %s: no such step in %v", status, step, steps)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/models", "/v1/messages/count_tokens"} {
+		busy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == path {
+				failing(429)(w, r)
+				return
+			}
+			checked(t, &native).ServeHTTP(w, r)
+		})
+		got, steps = check(t, busy, key)
+		if said := fmt.Sprint(steps); strings.Count(said, "cannot be told: HTTP status 429, too busy try again later") != 1 || strings.Contains(got, "failed") {
+			t.Errorf("busy for %s:\n%s\n%v", path, got, steps)
+		}
+	}
+
 	// With mounts the model writes to the one that it may change.
 	got, steps = check(t, checked(t, &native), key, func(c *gateway.Config) {
 		c.Mounts = []gateway.Mount{{Name: "team", Store: "team", ReadOnly: true}, {Name: "user", Store: "{store}"}}

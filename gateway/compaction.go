@@ -31,7 +31,7 @@ func (c *conversation) compact() (paused []byte, err error) {
 		var refused *refusedError
 		switch {
 		case errors.As(err, &refused):
-			return nil, &Error{Status: refused.status, Type: refused.kind, Message: refused.message, Retry: refused.retry, after: refused.after}
+			return nil, &Error{Status: refused.status, Type: refused.kind, Message: refused.message, Retry: refused.retry, After: refused.after}
 		case errors.Is(err, contextedit.ErrCompaction):
 			return nil, invalid(err.Error())
 		}

@@ -21,6 +21,7 @@ type conversation struct {
 	editing  *editing // nil if there is nothing to emulate
 	keeps    bool     // whether hidden rounds are kept
 	restored bool     // whether messages has some that the application has not sent
+	passed   bool     // whether it is only counted
 
 	base     object // the body, with the tool
 	messages []byte // the list that the next round sends
@@ -44,50 +45,67 @@ type conversation struct {
 // begin returns the conversation of a request; nil if the request has no memory and is to
 // be passed on as it is.
 func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, held *hold, start time.Time) (*conversation, error) {
+	counts := g.c.CountAll && r.URL.Path == messagesPath
 	request, err := parseRequest(body)
-	if err != nil {
+	switch {
+	case err != nil && counts:
+		return nil, invalid("the body of the request is not understood, so that its tokens cannot be counted: " + err.Error())
+	case err != nil:
 		return nil, nil // the upstream says what is wrong
 	}
+	c := &conversation{g: g, in: r, caller: caller, request: request, held: held, start: start, base: request.object, messages: request.get("messages")}
+	if added, err := c.addMemory(); added || err != nil {
+		return c, err
+	}
+	if c.passed = true; counts {
+		return c, nil
+	}
+	return nil, nil
+}
+
+// addMemory prepares the conversation for what the gateway does in it. It returns false if
+// that is nothing.
+func (c *conversation) addMemory() (added bool, err error) {
+	g, r, caller, request := c.g, c.in, c.caller, c.request
 	declared, err := request.declaresMemory()
 	if err != nil {
-		return nil, nil
+		return false, nil // the upstream says what is wrong
 	}
 	editing, err := g.newEditing(request)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	c := &conversation{g: g, in: r, caller: caller, request: request, held: held, start: start, editing: editing, base: request.object, messages: request.get("messages")}
 	if declared {
 		var swapped bool
 		if g.c.Emulate.Memory {
 			c.base, swapped = c.base.withOrdinaryTool()
 		}
 		if !swapped && editing == nil {
-			return nil, nil
+			return false, nil
 		}
 	} else if g.c.Emulate.Memory || models.SupportOf(request.model).Memory {
 		if c.store, err = g.selectStore(r.Header, caller, request.userID); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
 	if c.store == "" && editing == nil && !declared {
-		return nil, nil
+		return false, nil
 	}
 	if request.get("thread") != nil {
-		return nil, &Error{
+		return false, &Error{
 			Status: http.StatusBadRequest, Type: "invalid_request_error",
 			Message: "thread: message threads cannot be used with the memory of this gateway; send the whole conversation",
 			Details: []byte(`{"error_code":"thread_unsupported_request","unsupported":["thread"]}`),
 		}
 	}
-	if editing != nil {
+	if c.editing = editing; editing != nil {
 		c.base = c.base.without("context_management").without("compaction")
 	}
 	if c.store == "" {
-		return c, nil
+		return true, nil
 	}
 	if c.tool, err = g.tool(caller, c.store); err != nil {
-		return nil, err
+		return false, err
 	}
 	if g.c.Emulate.Memory {
 		c.base = c.base.withEmulatedTool()
@@ -99,7 +117,7 @@ func (g *Gateway) begin(r *http.Request, caller Caller, body []byte, held *hold,
 	} else {
 		c.base = c.base.oneCallAtATime()
 	}
-	return c, nil
+	return true, nil
 }
 
 // key identifies the stores of the conversation.
@@ -138,11 +156,7 @@ func (c *conversation) add(a answer) (more bool, err error) {
 		if err := c.in.Context().Err(); err != nil {
 			return false, err
 		}
-		result, err := c.run(call)
-		if err != nil {
-			return false, err
-		}
-		results = append(results, result)
+		results = append(results, c.run(call))
 	}
 	if mixed {
 		c.keep(a, results)
@@ -180,7 +194,8 @@ func (c *conversation) finish(outcome string) {
 	c.g.c.Observe(context.WithoutCancel(c.in.Context()), Turn{
 		Model: c.request.model, Stream: c.request.stream, Outcome: outcome, Rounds: c.rounds,
 		MemoryCalls: c.calls, RefusedCalls: c.refused, FailedCalls: c.failed, ClearedTokens: c.cleared, Compactions: c.compactions,
-		InputTokens: number(usage.get("input_tokens")), OutputTokens: number(usage.get("output_tokens")),
-		Duration: time.Since(c.start), Own: c.own(),
+		Passed: c.passed, InputTokens: number(usage.get("input_tokens")), OutputTokens: number(usage.get("output_tokens")),
+		CacheCreationTokens: number(usage.get("cache_creation_input_tokens")),
+		Duration:            time.Since(c.start), Own: c.own(),
 	})
 }

@@ -17,10 +17,10 @@ type Error struct {
 	Message string
 	// Details are the member details of the error, as JSON; nil means none.
 	Details []byte
-	// Retry is whether clients should repeat the request.
+	// Retry is whether clients should repeat the request, and After the time after which
+	// they should; 0 means one second.
 	Retry bool
-
-	after time.Duration // in which they should; 0 means one second
+	After time.Duration
 }
 
 // Error implements error.
@@ -54,7 +54,7 @@ func (e *Error) Write(w http.ResponseWriter) {
 	h.Set("Request-Id", id)
 	if e.Retry {
 		h.Set("X-Should-Retry", "true")
-		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.after.Seconds())))))
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.After.Seconds())))))
 	} else {
 		h.Set("X-Should-Retry", "false")
 	}

@@ -64,6 +64,9 @@ type Config struct {
 	// Observe, if it is set, is called after each request that had the memory tool or
 	// emulated context management.
 	Observe func(context.Context, Turn)
+	// CountAll lets Observe be called for all other messages as well, to count their
+	// tokens. A message in which they could not be counted is refused.
+	CountAll bool
 }
 
 // A Caller is who sent a request, and what the request may use.
@@ -87,18 +90,23 @@ type Mount struct {
 	ReadOnly bool
 }
 
-// A Turn is a request that had the memory tool or emulated context management, as it ended.
+// A Turn is a request for a message, as it ended.
 type Turn struct {
+	// Passed is whether the message was passed on as it was: it had neither the memory
+	// tool nor emulated context management.
+	Passed       bool
 	Model        string // as the request names it, which can be any text
 	Stream       bool
-	Outcome      string // "ok", "mixed", "upstream_error", "canceled" or "failed"
+	Outcome      string // "ok", "mixed", "upstream_error" or "canceled"
 	Rounds       int    // requests to the upstream, without those for summaries
 	MemoryCalls  int
 	RefusedCalls int // memory calls that the model has to make differently
 	FailedCalls  int // memory calls that the storage made fail
 	Compactions  int // summaries that the gateway has made
 
-	InputTokens, OutputTokens int64 // of all rounds, as the upstream counts them
+	// Tokens of all rounds, as the upstream counts them. InputTokens has neither those
+	// that were written to the prompt cache nor those that were read from it.
+	InputTokens, CacheCreationTokens, OutputTokens int64
 	// ClearedTokens is by how much context edits have made the prompts of the rounds
 	// smaller, by the upstream's count or the gateway's.
 	ClearedTokens int64
@@ -109,11 +117,12 @@ type Turn struct {
 
 // A Gateway is an [http.Handler]. See [New].
 type Gateway struct {
-	c       Config
-	proxy   *httputil.ReverseProxy
-	stores  stores
-	results results
-	budget  budget
+	c           Config
+	proxy       *httputil.ReverseProxy
+	stores      stores
+	results     results
+	budget      budget
+	callTimeout time.Duration
 }
 
 // New returns a gateway. Errors: memento.ErrInvalid.
@@ -151,7 +160,7 @@ func New(c Config) (*Gateway, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{c: c, budget: budget{most: c.MaxBodies}}
+	g := &Gateway{c: c, budget: budget{most: c.MaxBodies}, callTimeout: callTimeout}
 	g.proxy = g.newProxy()
 	return g, nil
 }
@@ -162,6 +171,12 @@ func setDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 	}
 }
 
+// The paths that the gateway looks into.
+const (
+	messagesPath = "/v1/messages"
+	countPath    = "/v1/messages/count_tokens"
+)
+
 // ServeHTTP implements [http.Handler].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	caller, err := g.c.Identify(r)
@@ -169,7 +184,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 		return
 	}
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/messages" && r.URL.Path != "/v1/messages/count_tokens" {
+	if hasDotSegment(r.URL.Path) {
+		// An upstream that resolves it would answer for another path than the one that
+		// was looked at, perhaps outside of the base URL.
+		g.refuse(w, r, &Error{Status: http.StatusNotFound, Type: "not_found_error", Message: "the path of a request cannot have the segments . and .."})
+		return
+	}
+	if r.Method != http.MethodPost || r.URL.Path != messagesPath && r.URL.Path != countPath {
 		g.pass(w, r, caller, nil)
 		return
 	}
@@ -187,7 +208,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 	case c == nil:
 		g.pass(w, r, caller, body)
-	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
+	case r.URL.Path == countPath:
 		c.count(w)
 	default:
 		paused, err := c.compact()
@@ -202,6 +223,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.whole(w)
 		}
 	}
+}
+
+// hasDotSegment reports whether a path, decoded, has the segment "." or "..".
+func hasDotSegment(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse answers with an error of the gateway.

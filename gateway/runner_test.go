@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/anthropics/anthropic-sdk-go/v2/toolrunner"
 )
 
@@ -15,7 +18,19 @@ import (
 func TestToolRunner(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		w := newWorld(t, scripted(shopping()[:4]...))
-		client := w.client()
+		var threads []int // the answers to requests with a thread
+		client := w.client(option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			response, err := next(r)
+			if err == nil && bytes.Contains(body, []byte(`"thread":`)) {
+				threads = append(threads, response.StatusCode)
+			}
+			return response, err
+		}))
 		var cities []string
 		weather, err := toolrunner.NewBetaToolFromJSONSchema("weather", "Weather of a city",
 			func(_ context.Context, in struct {
@@ -47,6 +62,9 @@ func TestToolRunner(t *testing.T) {
 			last = runner.LastMessage()
 		} else if last, err = client.Beta.Messages.NewToolRunner([]anthropic.BetaTool{weather}, runnerParams).RunToCompletion(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if len(threads) != 1 || threads[0] != http.StatusBadRequest {
+			t.Errorf("the requests with a thread got %v, want one 400", threads)
 		}
 		if last.StopReason != "end_turn" || !strings.Contains(last.RawJSON(), "Done.") {
 			t.Errorf("the last message is %s", last.RawJSON())

@@ -36,12 +36,13 @@ func (c *conversation) stream(w http.ResponseWriter) {
 		a, err := s.round(response.Body)
 		response.Body.Close()
 		if err != nil {
+			c.usage = sum(c.usage, a.usage) // what it has taken until now
 			s.fail(err)
 			return
 		}
 		more, err := c.add(a)
 		if err != nil {
-			s.failOwn(err)
+			s.finish("canceled")
 			return
 		}
 		if !more {
@@ -298,17 +299,6 @@ func (s *streaming) fail(err error) {
 		}
 		s.sendError(e.body(""))
 	}
-	_ = s.out.flush() // there is nobody else to tell
-}
-
-// failOwn ends a stream with an error that is not the upstream's.
-func (s *streaming) failOwn(err error) {
-	s.finish("failed")
-	if s.in.Context().Err() != nil {
-		return
-	}
-	s.g.c.Logger.ErrorContext(s.in.Context(), "gateway: the request failed", "error", err)
-	s.sendError(errInternal.body(""))
 	_ = s.out.flush() // there is nobody else to tell
 }
 

@@ -52,8 +52,7 @@ func (c *conversation) whole(w http.ResponseWriter) {
 		visible = append(visible, c.visible(a)...)
 		more, err := c.add(a)
 		if err != nil {
-			c.finish("failed")
-			c.g.refuse(w, c.in, err)
+			c.finish("canceled")
 			return
 		}
 		if more {

@@ -70,7 +70,7 @@ func newWorld(t *testing.T, upstream http.Handler, change ...func(*gateway.Confi
 	w.config.State = gateway.NewState(w.backend)
 	w.config.Stores.Detector = sensitive.Default()
 	w.config.UserStores = true
-	w.config.Logger = slog.New(slog.NewTextHandler(w.log, nil))
+	w.config.Logger = slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.config.Identify = func(*http.Request) (gateway.Caller, error) {
 		return gateway.Caller{Workspace: memento.DefaultWorkspace, Actor: memento.Actor{Kind: memento.ActorAPIKey, ID: "apikey_1"}, Store: "default"}, nil
 	}

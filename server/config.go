@@ -129,6 +129,7 @@ type Gateway struct {
 	Emulate       []string // what the upstream cannot do: words of emulations
 	MaxRounds     int
 	MaxConcurrent int           // requests of a key at the same time; 0: no limit
+	Tokens        int           // of a key per minute; 0: no limit
 	Timeout       time.Duration // until the upstream begins to answer, and of its silence
 }
 

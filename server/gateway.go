@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"memento"
 	"memento/backend/apikey"
@@ -35,6 +36,8 @@ func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
 	config.Backend, config.Identify, config.Tool, config.Logger, config.Observe = d.Backend, s.gatewayCaller, tool, s.logger, s.turned
 	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
 	config.MaxBodies = s.budget / 4 // a body is held about three times, in editing and sending
+	s.tokens.perMinute = float64(s.config.Gateway.Tokens)
+	config.CountAll = s.config.Gateway.Tokens > 0
 	if d.Encrypted {
 		s.heldKeys = gateway.NewKeys(d.Backend)
 	}
@@ -113,6 +116,12 @@ func (s *Server) withGateway() http.Handler {
 			return
 		}
 		defer leave()
+		if wait := s.tokens.wait(callerOf(who), time.Now()); wait > 0 && r.URL.Path == "/v1/messages" {
+			refused := gateway.Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Retry: true, After: wait,
+				Message: fmt.Sprintf("this key has taken more than the %d tokens per minute that it may take", s.config.Gateway.Tokens)}
+			refused.Write(w)
+			return
+		}
 		s.gateway.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -261,8 +270,15 @@ func keyInFile(file string, ws memento.Workspace) (string, error) {
 	return "", errNoUpstreamKey
 }
 
-// turned is called for each request that the gateway has answered itself.
+// turned is called for each message that the gateway has answered itself, and with a limit
+// of tokens for all others.
 func (s *Server) turned(ctx context.Context, t gateway.Turn) {
+	if who, ok := ctx.Value(principalKey{}).(httpapi.Principal); ok {
+		s.tokens.take(callerOf(who), t.InputTokens+t.CacheCreationTokens+t.OutputTokens, time.Now())
+	}
+	if t.Passed {
+		return
+	}
 	s.maintenance.note(gateway.StateWorkspace)
 	model := s.models.label(t.Model, t.Outcome == "ok" || t.Outcome == "mixed")
 	s.metrics.turns.WithLabelValues(model, t.Outcome).Inc()

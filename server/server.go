@@ -51,6 +51,7 @@ type Server struct {
 	heldKeys    *gateway.Keys // nil if the backend cannot hold keys for the upstream
 	models      modelLabels
 	inProgress  inProgress // requests to the gateway
+	tokens      tokenLimiter
 	health      *health
 	certs       *certificates // nil without TLS
 	hooks       *webhooks

@@ -165,6 +165,8 @@ func Settings() []Setting {
 			"maximum number of requests to the upstream for one request to the gateway, at least 2"),
 		row("gateway.max_concurrent", "0", whole(0), func(c *Config) *int { return &c.Gateway.MaxConcurrent },
 			"maximum number of concurrent requests to the gateway per key, streams included; 0 means no limit"),
+		row("gateway.tokens", "0", whole(0), func(c *Config) *int { return &c.Gateway.Tokens },
+			"maximum number of tokens per key and minute that messages take of the upstream, not counting those read from the prompt cache; 0 means no limit"),
 		row("gateway.timeout", "10m", duration(time.Second), func(c *Config) *time.Duration { return &c.Gateway.Timeout },
 			"maximum silence of the upstream"),
 

@@ -16,7 +16,8 @@ import (
 
 // The TypeScript SDK through memento serve --gateway: it completes turns with calls of the
 // memory beside its own tool, what it accumulates of a stream is what it gets without
-// streaming, and its tool runner never sees the memory.
+// streaming, and its tool runner never sees the memory. That of the newer major begins with a
+// message thread, and goes on without one when it is refused.
 func TestGateway(t *testing.T) {
 	weather := func(city string) claudetest.Call {
 		return claudetest.Call{Tool: "weather", Input: map[string]any{"city": city}}
@@ -38,7 +39,7 @@ func TestGateway(t *testing.T) {
 	if err := installPackages("sdk"); err != nil {
 		t.Fatal(err)
 	}
-	for _, sdk := range []string{"sdk-0", "sdk-1"} {
+	for sdk, threads := range map[string]int{"sdk-0": 0, "sdk-1": 2} { // for two runners
 		t.Run(sdk, func(t *testing.T) {
 			s := startServer(t, "--gateway", upstream.URL, "--gateway-key-file", keyFile)
 			node := exec.CommandContext(t.Context(), "node", "gateway.mjs", sdk, s.url, s.key)
@@ -50,6 +51,7 @@ func TestGateway(t *testing.T) {
 			var got struct {
 				Plain, Streamed        []map[string]any
 				Runner, StreamedRunner string
+				Threads                struct{ Refused, Accepted int }
 			}
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatalf("%v in %s", err, out)
@@ -59,6 +61,9 @@ func TestGateway(t *testing.T) {
 			}
 			if got.Runner != "Saved. Done." || got.StreamedRunner != got.Runner {
 				t.Errorf("the tool runner ended with %q, and streaming with %q", got.Runner, got.StreamedRunner)
+			}
+			if got.Threads.Refused != threads || got.Threads.Accepted != 0 {
+				t.Errorf("%d threads were refused and %d accepted, want %d and none", got.Threads.Refused, got.Threads.Accepted, threads)
 			}
 			b, err := sqlitestore.Open(t.Context(), s.file, nil)
 			if err != nil {

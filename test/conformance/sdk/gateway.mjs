@@ -7,7 +7,15 @@ const [, , sdk, baseURL, apiKey] = process.argv;
 const { default: Anthropic } = await import(sdk);
 const { betaTool } = await import(`${sdk}/helpers/beta/json-schema`);
 
-const client = new Anthropic({ baseURL, apiKey, maxRetries: 0, logLevel: 'off' });
+// Counts the requests with a message thread that were refused, and those that were not.
+const threads = { refused: 0, accepted: 0 };
+async function counting(url, init) {
+  const response = await fetch(url, init);
+  if (JSON.parse(init.body).thread) threads[response.status === 400 ? 'refused' : 'accepted']++;
+  return response;
+}
+
+const client = new Anthropic({ baseURL, apiKey, maxRetries: 0, logLevel: 'off', fetch: counting });
 const inputSchema = { type: 'object', properties: { city: { type: 'string' } } };
 const question = { role: 'user', content: 'Plan' };
 const common = (user) => ({ model: 'claude-opus-4-6', max_tokens: 1000, metadata: { user_id: user } });
@@ -44,9 +52,10 @@ async function runner(user, stream) {
   return message.content.map((block) => block.text).join(' ');
 }
 
-console.log(JSON.stringify({
+const answers = {
   plain: await converse('plain', false),
   streamed: await converse('streamed', true),
   runner: await runner('runner', false),
   streamedRunner: await runner('streamed-runner', true),
-}));
+};
+console.log(JSON.stringify({ ...answers, threads }));
