@@ -72,6 +72,16 @@ func ParseCall(raw []byte) (Call, error) {
 	return parseInput(id, input)
 }
 
+// ParseInput parses the input of a tool_use block, as [Tool.Run] takes it, and never a whole
+// block. The rest is as of [ParseCall].
+func ParseInput(input []byte) (Call, error) {
+	f, err := parseObject(input)
+	if err != nil {
+		return refusedCall("", err)
+	}
+	return parseInput("", f)
+}
+
 func refusedCall(id string, err error) (Call, error) {
 	return Call{ID: id, refused: err}, err
 }

@@ -102,11 +102,7 @@ func (e *ToolError) Unwrap() error { return e.Err }
 // Run executes the input of a tool_use block. Whatever the bytes, the answer is
 // a sentence that the agent can act on.
 func (t *Tool) Run(ctx context.Context, input []byte) Result {
-	f, err := parseObject(input)
-	if err != nil {
-		return t.runCall(ctx, Call{refused: err})
-	}
-	c, _ := parseInput("", f) // runCall answers with the error
+	c, _ := ParseInput(input) // runCall answers with the error
 	return t.runCall(ctx, c)
 }
 

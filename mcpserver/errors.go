@@ -12,14 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// failed answers a call that failed. The model reads what it can act on; the log has the
-// whole error.
-func (s *Server) failed(ctx context.Context, doing string, err error) *mcp.CallToolResult {
+// failed answers a call that failed, and returns the error if it is the storage's. The model
+// reads what it can act on; the log has the whole error.
+func (s *Server) failed(ctx context.Context, doing string, err error) (*mcp.CallToolResult, error) {
 	why, internal := explain(err)
-	if internal {
-		s.opts.Logger.ErrorContext(ctx, "the memory failed", "doing", doing, "error", err.Error())
+	if !internal {
+		return refused("Error: " + why), nil
 	}
-	return refused("Error: " + why)
+	s.opts.Logger.ErrorContext(ctx, "the memory failed", "doing", doing, "error", err.Error())
+	return refused("Error: " + why), err
 }
 
 // explain returns a sentence about an error that a client may read, and whether the error

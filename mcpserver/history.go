@@ -82,14 +82,14 @@ func (s *Server) history(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 	}
 	m, err := s.memory(ctx, req)
 	if err != nil {
-		return s.failed(ctx, "open the memory", err), nil
+		return s.failed(ctx, "open the memory", err)
 	}
 	if in.Version != "" {
 		return s.showVersion(ctx, m, memento.VersionID(in.Version))
 	}
 	mounts, p, err := m.locate(in.Path)
 	if err != nil {
-		return s.failed(ctx, "list versions", err), nil
+		return s.failed(ctx, "list versions", err)
 	}
 	// With several stores, which have no common order, they come one after the other.
 	first, after, err := parsePlace(in.Cursor, len(mounts))
@@ -113,7 +113,7 @@ func (s *Server) history(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 				break
 			}
 			if err != nil {
-				return s.failed(ctx, "list versions", err), nil
+				return s.failed(ctx, "list versions", err)
 			}
 			row := mounts[i].row(&v)
 			shown := row.String()
@@ -155,7 +155,7 @@ func parsePlace(cursor string, mounts int) (mount int, after int64, err error) {
 func (s *Server) showVersion(ctx context.Context, m *memory, id memento.VersionID) (*mcp.CallToolResult, error) {
 	at, v, err := m.version(ctx, id)
 	if err != nil {
-		return s.failed(ctx, "read a version", err), nil
+		return s.failed(ctx, "read a version", err)
 	}
 	row := at.row(&v)
 	answer := historyAnswer{Versions: []versionRow{row}, Text: cutEncoded(v.Content, MaxAnswerBytes-2500)}
@@ -225,27 +225,27 @@ func (s *Server) restore(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 	}
 	m, err := s.memory(ctx, req)
 	if err != nil {
-		return s.failed(ctx, "open the memory", err), nil
+		return s.failed(ctx, "open the memory", err)
 	}
 	answer := restoreAnswer{Written: []string{}, Removed: []string{}}
 	if in.Version != "" {
 		at, v, err := m.version(ctx, memento.VersionID(in.Version))
 		switch {
 		case err != nil:
-			return s.failed(ctx, "restore", err), nil
+			return s.failed(ctx, "restore", err)
 		case at.readOnly:
 			return refused("Error: " + at.root + " is read-only."), nil
 		}
 		p, _, err := history.RestoreVersion(ctx, at.store, m.actor, v.ID)
 		if err != nil {
-			return s.failed(ctx, "restore", err), nil
+			return s.failed(ctx, "restore", err)
 		}
 		answer.Written = append(answer.Written, at.path(p))
 	} else {
 		mounts, p, err := m.locate(in.Path)
 		switch {
 		case err != nil:
-			return s.failed(ctx, "restore", err), nil
+			return s.failed(ctx, "restore", err)
 		case len(mounts) != 1 || p.IsRoot():
 			return refused("Error: path must be that of a file."), nil
 		case mounts[0].readOnly:
@@ -256,7 +256,7 @@ func (s *Server) restore(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 			return refused("Error: path must be that of a file."), nil
 		}
 		if err != nil {
-			return s.failed(ctx, "restore", err), nil
+			return s.failed(ctx, "restore", err)
 		}
 		for _, p := range r.Written {
 			answer.Written = append(answer.Written, mounts[0].path(p))

@@ -81,16 +81,16 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	}
 	m, err := s.memory(ctx, req)
 	if err != nil {
-		return s.failed(ctx, "open the memory", err), nil
+		return s.failed(ctx, "open the memory", err)
 	}
 	mounts, dir, err := m.locate(in.Path)
 	if err != nil {
-		return s.failed(ctx, "search", err), nil
+		return s.failed(ctx, "search", err)
 	}
 	// One more than is shown says whether there are more.
 	found, err := searchMounts(ctx, mounts, memento.SearchOptions{Query: in.Query, Dir: dir, Limit: offset + limit + 1})
 	if err != nil {
-		return s.failed(ctx, "search", err), nil
+		return s.failed(ctx, "search", err)
 	}
 	found = found[min(offset, len(found)):]
 	var (
@@ -104,7 +104,7 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrIsDir):
 			continue // it is gone since
 		case err != nil:
-			return s.failed(ctx, "search", err), nil
+			return s.failed(ctx, "search", err)
 		}
 		shown := hit.String()
 		if i == limit || !space.take(shown, hit) {

@@ -42,6 +42,9 @@ type Options struct {
 	Version string        // of the program, for clients
 	Poll    time.Duration // how often changes are looked for while a client wants to know of them; 0 means 1 s
 
+	// ToolCalled is called after each call of a tool; nil means not at all.
+	ToolCalled func(context.Context, ToolCall)
+
 	// Logger receives errors of the storage, and no contents; nil means no log.
 	Logger *slog.Logger
 }

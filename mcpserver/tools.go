@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"memento"
 	"memento/internal/strictjson"
@@ -13,12 +14,41 @@ import (
 
 func (s *Server) addTools() {
 	s.addCommands()
-	s.mcp.AddTool(&searchTool, s.search)
+	s.mcp.AddTool(&searchTool, s.reported("search", s.search))
 	if s.opts.History {
-		s.mcp.AddTool(&historyTool, s.history)
+		s.mcp.AddTool(&historyTool, s.reported("history", s.history))
 		if !s.opts.ReadOnly {
-			s.mcp.AddTool(&restoreTool, s.restore)
+			s.mcp.AddTool(&restoreTool, s.reported("restore", s.restore))
 		}
+	}
+}
+
+// A ToolCall describes a call of a tool that has been executed.
+type ToolCall struct {
+	// Command is that of the memory tool, or "search", "history" or "restore"; "" if the call
+	// of the memory tool was malformed.
+	Command string
+	Start   time.Time
+	Took    time.Duration
+	Refused bool  // whether the model was answered with an error
+	Err     error // the storage's fault, if that was the reason
+}
+
+// report tells Options.ToolCalled of a call.
+func (s *Server) report(ctx context.Context, command string, start time.Time, r *mcp.CallToolResult, err error) {
+	if s.opts.ToolCalled != nil {
+		s.opts.ToolCalled(ctx, ToolCall{Command: command, Start: start, Took: time.Since(start), Refused: r.IsError, Err: err})
+	}
+}
+
+// reported returns the handler of a tool whose calls are reported. The error that call
+// returns is the storage's; the model has its answer already.
+func (s *Server) reported(command string, call mcp.ToolHandler) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		start := time.Now()
+		r, err := call(ctx, req)
+		s.report(ctx, command, start, r, err)
+		return r, nil
 	}
 }
 
@@ -58,12 +88,23 @@ func (s *Server) runInput(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 }
 
 func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, input []byte) (*mcp.CallToolResult, error) {
+	start := time.Now()
+	call, _ := memento.ParseInput(input) // RunCall answers with the error
+	answer, err := s.runCall(ctx, req, call)
+	s.report(ctx, call.Command(), start, answer, err)
+	return answer, nil
+}
+
+// runCall executes a call of the memory tool. An error is the storage's.
+func (s *Server) runCall(ctx context.Context, req *mcp.CallToolRequest, call memento.Call) (*mcp.CallToolResult, error) {
 	m, err := s.memory(ctx, req)
 	if err != nil {
-		return s.failed(ctx, "open the memory", err), nil
+		return s.failed(ctx, "open the memory", err)
 	}
-	r := m.tool.Run(ctx, input)
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Content}}, IsError: r.IsError}, nil
+	r := m.tool.RunCall(ctx, call)
+	answer := text(r.Content)
+	answer.IsError = r.IsError
+	return answer, r.Err
 }
 
 // withCommand returns the arguments of a command's own tool as an input of the memory

@@ -53,7 +53,10 @@ func (s *Server) newMCP(d Deps, tool memento.ToolOptions) (err error) {
 			}
 			return caller, why == ""
 		},
-		Server: mcpserver.Options{Tools: mcpserver.ToolSet(c.Tools), History: c.History, Version: d.Version, Logger: s.logger},
+		Server: mcpserver.Options{
+			Tools: mcpserver.ToolSet(c.Tools), History: c.History, Version: d.Version, Logger: s.logger,
+			ToolCalled: func(_ context.Context, c mcpserver.ToolCall) { s.metrics.toolCalled(c.Command, c.Refused, c.Err) },
+		},
 	})
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"memento"
 	"memento/backend/apikey"
+	"memento/backend/memstore"
 )
 
 // mcpHeaders are those of a call of a tool in 2026-07-28.
@@ -136,5 +137,60 @@ func TestMCPSettings(t *testing.T) {
 	c.MCP.Mounts = []string{"a/b=x"}
 	if _, err := New(c, Deps{Backend: r.backend}); err == nil || !strings.Contains(err.Error(), "mcp.mounts") {
 		t.Errorf("a bad name of a mount: %v", err)
+	}
+}
+
+// Calls over MCP are counted as those of the API are, and by what came of them.
+func TestMCPToolCallMetrics(t *testing.T) {
+	c := testConfig()
+	c.MCP.History = true
+	r := start(t, c)
+	call := func(tool, arguments string) {
+		t.Helper()
+		headers := slices.Clone(mcpHeaders)
+		headers[len(headers)-1] = tool
+		body := strings.Replace(memoryCall(arguments), `"name":"memory"`, `"name":"`+tool+`"`, 1)
+		if a := r.ask("POST", "/mcp", r.key, body, headers...); a.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s", a.StatusCode, a.text)
+		}
+	}
+	call("memory", createTea)
+	call("memory", createTea)
+	call("memory", `{"command":"canary"}`)
+	call("memory", `{"type":"tool_use","id":"toolu_1","name":"memory","input":`+createTea+`}`)
+	call("memory_search", `{"query":"tea"}`)
+	call("memory_search", `{"query":""}`)
+	call("memory_history", `{}`)
+	call("memory_restore", `{"path":"/memories/none.md"}`)
+	text := r.scrape()
+	for _, want := range []string{
+		`memento_tool_calls_total{command="create",outcome="ok"} 1`,
+		`memento_tool_calls_total{command="create",outcome="refused"} 1`,
+		`memento_tool_calls_total{command="malformed",outcome="refused"} 2`,
+		`memento_tool_calls_total{command="search",outcome="ok"} 1`,
+		`memento_tool_calls_total{command="search",outcome="refused"} 1`,
+		`memento_tool_calls_total{command="history",outcome="ok"} 1`,
+		`memento_tool_calls_total{command="restore",outcome="refused"} 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "canary") {
+		t.Error("a label has what a caller chose")
+	}
+}
+
+// A call over MCP that fails because of the storage counts by that, not as a refusal.
+func TestMCPToolCallFails(t *testing.T) {
+	r := startOn(t, testConfig(), failing{memstore.New(nil)})
+	if a := r.ask("POST", "/mcp", r.key, memoryCall(createTea), mcpHeaders...); a.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", a.StatusCode, a.text)
+	}
+	if a := r.ask("POST", "/mcp", r.key, memoryCall(`{"command":"view","path":"/memories"}`), mcpHeaders...); !strings.Contains(a.text, `"isError":true`) {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+	if text := r.scrape(); !strings.Contains(text, `memento_tool_calls_total{command="view",outcome="unavailable"} 1`+"\n") {
+		t.Error(text)
 	}
 }

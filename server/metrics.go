@@ -97,7 +97,7 @@ func newMetrics(version string) *metrics {
 	m.versions = counter("store_versions_total", "Versions made.")
 	m.maskings = counters("maskings_total", "Secrets and personal data that were masked before a write.", "kind")
 
-	m.toolCalls = counters("tool_calls_total", "Calls of the memory tool: ok, refused with an answer for the agent, or failed for another outcome of the storage.", "command", "outcome")
+	m.toolCalls = counters("tool_calls_total", "Calls of the memory tool, over the API and MCP, and of the search and history tools of MCP: ok, refused with an answer for the agent, or failed for another outcome of the storage.", "command", "outcome")
 
 	m.turns = counters("gateway_turns_total", "Requests to the gateway that had the memory tool or emulated context management, by outcome.", "model", "outcome")
 	m.rounds = counters("gateway_rounds_total", "Requests of the gateway to the upstream for these requests.", "model")
@@ -179,17 +179,18 @@ func (m *metrics) observed(_ context.Context, o memento.Observation) {
 	}
 }
 
-// toolCalled counts a call of the memory tool. Its outcome is "ok", "refused" if the agent
-// has to do something else, or that of the storage that failed.
-func (m *metrics) toolCalled(_ context.Context, c httpapi.ToolCall) {
+// toolCalled counts a call of the memory tool, or of another tool of the MCP endpoint. Its
+// outcome is "ok", "refused" if the agent has to do something else, or that of the storage
+// that failed.
+func (m *metrics) toolCalled(command string, refused bool, err error) {
 	result := "ok"
 	switch {
-	case c.Err != nil:
-		result = outcomeOf(c.Err)
-	case c.Refused:
+	case err != nil:
+		result = outcomeOf(err)
+	case refused:
 		result = "refused"
 	}
-	m.toolCalls.WithLabelValues(cmp.Or(c.Command, "malformed"), result).Inc()
+	m.toolCalls.WithLabelValues(cmp.Or(command, "malformed"), result).Inc()
 }
 
 // outcomeOf returns the outcome of a backend call as one word. Only "error" and

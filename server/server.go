@@ -126,7 +126,7 @@ func New(c Config, d Deps) (*Server, error) {
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
 		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
 		Observe:    s.observed,
-		ToolCalled: s.metrics.toolCalled,
+		ToolCalled: func(_ context.Context, c httpapi.ToolCall) { s.metrics.toolCalled(c.Command, c.Refused, c.Err) },
 		StoreEvent: s.storeChanged,
 		Requested:  s.requested,
 
