@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -102,7 +103,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return msg, nil
 		}
 		if !req.IsCall() {
-			if c.cancelListen(req) {
+			if id, ok := cancelled(req); ok && (c.cancelListen(id, req) || c.cancelHeld(id)) {
 				continue
 			}
 			return msg, nil
@@ -113,6 +114,18 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		c.held, c.size = append(c.held, heldCall{req, len(raw)}), c.size+len(raw)
 	}
+}
+
+// cancelHeld drops a call that waits for a slot, which is not answered then: the
+// specification wants that. It reports whether there was such a call.
+func (c *conn) cancelHeld(id jsonrpc.ID) bool {
+	i := slices.IndexFunc(c.held, func(h heldCall) bool { return h.req.ID == id })
+	if i < 0 {
+		return false
+	}
+	c.size -= c.held[i].size
+	c.held = slices.Delete(c.held, i, i+1)
+	return true
 }
 
 // next returns the next line that is JSON, or the next message of a batch, or errSlot. While

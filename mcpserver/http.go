@@ -47,6 +47,7 @@ type HandlerOptions struct {
 	MaxCallers  int           // whose servers are kept, a quarter of them for one key; 0 means 1,000
 	Idle        time.Duration // after which a session without requests ends; 0 means 30 min
 	Recheck     time.Duration // how often Valid is asked during requests; 0 means 10 s
+	Heartbeat   time.Duration // how often something is sent in an idle stream; 0 means 15 s
 }
 
 const (
@@ -87,6 +88,7 @@ func NewHandler(opts HandlerOptions) (*Handler, error) {
 	opts.MaxSessions = cmp.Or(opts.MaxSessions, 250)
 	opts.MaxCallers = cmp.Or(opts.MaxCallers, 1000)
 	opts.Recheck = cmp.Or(opts.Recheck, 10*time.Second)
+	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
 	h := &Handler{opts: opts, starting: map[string]int{}}
 	h.closed, h.close = context.WithCancel(context.Background())
 	h.modern = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
@@ -166,6 +168,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		go h.recheck(ctx, cancel, caller.Valid)
 	}
 	r = r.Clone(ctx)
+	if IsStream(r) {
+		stream := newBeating(w, h.opts.Heartbeat)
+		defer stream.end()
+		w = stream
+	}
 	if r.Header.Get(versionHeader) >= modernVersion {
 		if name, ok := decodedName(r.Header.Get(nameHeader)); ok {
 			r.Header.Set(nameHeader, name)

@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -32,10 +33,14 @@ func serveHandler(t *testing.T, store *memento.Store, opts mcpserver.HandlerOpti
 	t.Helper()
 	opts.Server = mcpserver.Options{Poll: 5 * time.Millisecond}
 	opts.Recheck = 5 * time.Millisecond
+	opts.Heartbeat = time.Millisecond
 	opts.Caller = func(_ http.ResponseWriter, r *http.Request) (mcpserver.Caller, bool) {
 		who := r.Header.Get("Caller")
 		key, _, _ := strings.Cut(who, "/")
-		valid := func(context.Context) bool { return who != "revoked" }
+		valid := func(context.Context) bool {
+			_, is := revoked.Load(who)
+			return !is
+		}
 		return mcpserver.Caller{ID: who, Key: key, ReadOnly: who == "reader", Valid: valid, Open: func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
 			return mcpserver.Memory{Mounts: []memento.Mount{{Store: store}}}, nil
 		}}, true
@@ -51,6 +56,9 @@ func serveHandler(t *testing.T, store *memento.Store, opts mcpserver.HandlerOpti
 	})
 	return server, h
 }
+
+// revoked has the callers that are no longer valid.
+var revoked sync.Map
 
 // as is a transport that says who sends the requests.
 type as string
@@ -132,6 +140,64 @@ func post(t *testing.T, server *httptest.Server, who, body string, headers ...st
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
 
+// A stream in which nothing happens has heartbeats, between events and not inside of them.
+func TestHeartbeat(t *testing.T) {
+	store := newStore("default")
+	memories.Put(t, store, "/a.md", "1")
+	server := serveHTTP(t, store)
+	_, _, header := post(t, server, "alice", initialize)
+	older := []string{"Mcp-Session-Id", header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", "2025-11-25"}
+	post(t, server, "alice", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, older...)
+	post(t, server, "alice", `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"memory:///memories/a.md"}}`, older...)
+	for _, stream := range []struct {
+		name, method, body string
+		headers            []string
+	}{
+		{"2025-11-25", http.MethodGet, "", older},
+		{"2026-07-28", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + modern + `,"notifications":{"resourceSubscriptions":["memory:///memories/a.md"]}}}`,
+			[]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen", "Content-Type", "application/json"}},
+	} {
+		t.Run(stream.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, stream.method, server.URL, strings.NewReader(stream.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			for i := 0; i < len(stream.headers); i += 2 {
+				r.Header.Set(stream.headers[i], stream.headers[i+1])
+			}
+			answer, err := as("alice").RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			lines := bufio.NewScanner(answer.Body)
+			beats, updated := 0, false
+			for beats < 3 || !updated {
+				if !lines.Scan() {
+					t.Fatalf("the stream has ended after %d heartbeats: %v", beats, lines.Err())
+				}
+				switch line := lines.Text(); {
+				case line == ": still here":
+					if beats++; beats == 3 {
+						edit(t, store, "/a.md", "changed for "+stream.name)
+					}
+				case strings.HasPrefix(line, "data: {") && strings.HasSuffix(line, "}"):
+					updated = updated || strings.Contains(line, "notifications/resources/updated")
+				case line != "" && line[0] != ':' && !strings.HasPrefix(line, "event: ") && !strings.HasPrefix(line, "id: ") && line != "data: ":
+					t.Errorf("the stream has the line %q", line)
+				}
+			}
+		})
+	}
+	// What is not a stream has none.
+	if _, text, _ := post(t, server, "alice", `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`, older...); strings.Contains(text, "still here") {
+		t.Errorf("an answer has a heartbeat: %s", text)
+	}
+}
+
 // A session can only be used by the caller who has begun it.
 func TestSessionBelongsToItsCaller(t *testing.T) {
 	server := serveHTTP(t, newStore("default"))
@@ -195,9 +261,30 @@ func TestHeaders(t *testing.T) {
 func TestStreamOfRevokedCaller(t *testing.T) {
 	server := serveHTTP(t, newStore("default"))
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + modern + `,"notifications":{"resourcesListChanged":true}}}`
-	status, text, _ := post(t, server, "revoked", body, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
-	if status != http.StatusOK || !strings.Contains(text, "acknowledged") {
-		t.Errorf("answered %d %s", status, text)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"} {
+		r.Header.Set(name, value)
+	}
+	answer, err := as("revoked").RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "acknowledged") {
+			revoked.Store("revoked", true)
+			defer revoked.Delete("revoked")
+			break
+		}
+	}
+	for lines.Scan() { // until the stream ends
+	}
+	if _, was := revoked.Load("revoked"); !was || answer.StatusCode != http.StatusOK {
+		t.Errorf("the stream was not acknowledged: %d", answer.StatusCode)
 	}
 }
 

@@ -63,22 +63,25 @@ func (c *conn) forget(id string) {
 	c.sessions.Done()
 }
 
-// cancelListen passes the cancellation of a subscription to its session. It reports whether
-// that is what the notification was.
-func (c *conn) cancelListen(note *jsonrpc.Request) bool {
+// cancelled returns the ID of the request that a notification cancels; ok is false if it
+// cancels none.
+func cancelled(note *jsonrpc.Request) (id jsonrpc.ID, ok bool) {
 	if note.Method != methodCancelled {
-		return false
+		return id, false
 	}
 	var params struct {
 		RequestID any `json:"requestId"`
 	}
 	if json.Unmarshal(note.Params, &params) != nil {
-		return false
+		return id, false
 	}
 	id, err := jsonrpc.MakeID(params.RequestID)
-	if err != nil {
-		return false
-	}
+	return id, err == nil
+}
+
+// cancelListen passes the cancellation of a subscription to its session. It reports whether
+// that is what the notification was.
+func (c *conn) cancelListen(id jsonrpc.ID, note *jsonrpc.Request) bool {
 	c.mu.Lock()
 	l := c.listens[idKey(id)]
 	c.mu.Unlock()

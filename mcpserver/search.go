@@ -19,7 +19,7 @@ const (
 	standardHits  = 10
 	maxHits       = 50
 	maxOffset     = 1000   // where a search can go on
-	maxSearched   = 20_000 // matches of one store, with those in hidden files
+	maxSearched   = 10_000 // matches of one store, with those in hidden files; no backend has a lower limit
 	contextLines  = 2      // shown before and after the line that matches
 	passageBytes  = 1200   // of one passage
 )
@@ -37,7 +37,8 @@ var searchTool = mcp.Tool{
 		`"matches":{"type":"array","items":{"type":"object","properties":{` +
 		`"path":{"type":"string"},"line":{"type":"integer","description":"line of the best match; absent if only the path matches"},` +
 		`"first_line":{"type":"integer","description":"line number of the first line of the passage"},"passage":{"type":"string"}` +
-		`},"required":["path"]}},"next_cursor":{"type":"string"}},"required":["matches"]}`),
+		`},"required":["path"]}},"next_cursor":{"type":"string"},` +
+		`"more":{"type":"boolean","description":"whether there may be matches that no cursor leads to"}},"required":["matches"]}`),
 	Annotations: annotations(true, false, true),
 }
 
@@ -52,6 +53,7 @@ type searchHit struct {
 type searchAnswer struct {
 	Matches []searchHit `json:"matches"`
 	Next    string      `json:"next_cursor,omitempty"`
+	More    bool        `json:"more,omitempty"` // that no cursor leads to
 }
 
 func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -88,13 +90,13 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		return s.failed(ctx, "search", err)
 	}
 	// One more than is shown says whether there are more.
-	found, err := searchMounts(ctx, mounts, memento.SearchOptions{Query: in.Query, Dir: dir, Limit: offset + limit + 1})
+	found, more, err := searchMounts(ctx, mounts, memento.SearchOptions{Query: in.Query, Dir: dir, Limit: offset + limit + 1})
 	if err != nil {
 		return s.failed(ctx, "search", err)
 	}
 	found = found[min(offset, len(found)):]
 	var (
-		answer = searchAnswer{Matches: []searchHit{}}
+		answer = searchAnswer{Matches: []searchHit{}, More: more}
 		b      strings.Builder
 		space  = newSpace()
 	)
@@ -109,7 +111,9 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		shown := hit.String()
 		if i == limit || !space.take(shown, hit) {
 			if next := offset + i; next <= maxOffset {
-				answer.Next = strconv.Itoa(next)
+				answer.Next, answer.More = strconv.Itoa(next), false
+			} else {
+				answer.More = true
 			}
 			break
 		}
@@ -119,6 +123,8 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	switch {
 	case answer.Next != "":
 		fmt.Fprintf(&b, "[There are more matches. Search with cursor %q, or with more words.]", answer.Next)
+	case answer.More:
+		b.WriteString("[There may be more matches, which cannot be shown. Search with more words, or below a directory.]")
 	case len(answer.Matches) == 0:
 		b.WriteString("Nothing found. Try fewer or other words, or view /memories.")
 	}
@@ -132,19 +138,20 @@ type match struct {
 }
 
 // searchMounts searches several stores. Their matches take turns, since a rank means
-// nothing in another store. Hidden files are left out.
-func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOptions) ([]match, error) {
+// nothing in another store. Hidden files are left out. more is whether a store may have
+// others, which its backend did not return.
+func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOptions) (all []match, more bool, err error) {
 	var lists [][]memento.Match
 	longest := 0
 	for _, m := range mounts {
-		found, err := searchVisible(ctx, m.store, opts)
+		found, cut, err := searchVisible(ctx, m.store, opts)
 		if err != nil && !errors.Is(err, memento.ErrNoStore) {
-			return nil, err
+			return nil, false, err
 		}
+		more = more || cut
 		lists = append(lists, found)
 		longest = max(longest, len(found))
 	}
-	var all []match
 	for rank := range longest {
 		for i, list := range lists {
 			if rank < len(list) {
@@ -152,22 +159,23 @@ func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOption
 			}
 		}
 	}
-	return all[:min(len(all), opts.Limit)], nil
+	return all[:min(len(all), opts.Limit)], more, nil
 }
 
 // searchVisible returns the best matches of one store that are not hidden. No backend
-// leaves those out, so it asks for more until there are enough.
-func searchVisible(ctx context.Context, s *memento.Store, opts memento.SearchOptions) ([]memento.Match, error) {
+// leaves those out, so it asks for more until there are enough. cut is whether there were
+// not, among as many matches as it asks for.
+func searchVisible(ctx context.Context, s *memento.Store, opts memento.SearchOptions) (found []memento.Match, cut bool, err error) {
 	want := opts.Limit
 	for {
-		found, err := s.Search(ctx, opts)
+		found, err = s.Search(ctx, opts)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		all := len(found) < opts.Limit || opts.Limit >= maxSearched
+		all := len(found) < opts.Limit
 		found = slices.DeleteFunc(found, func(m memento.Match) bool { return m.Memory.Path.IsHidden() })
-		if all || len(found) >= want {
-			return found, nil
+		if all || len(found) >= want || opts.Limit >= maxSearched {
+			return found, !all && len(found) < want, nil
 		}
 		opts.Limit = min(4*opts.Limit, maxSearched)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,7 @@ type found struct {
 		Passage   string `json:"passage"`
 	} `json:"matches"`
 	Next string `json:"next_cursor"`
+	More bool   `json:"more"`
 }
 
 func TestSearch(t *testing.T) {
@@ -78,6 +80,56 @@ func TestSearch(t *testing.T) {
 		if text, isError := call(t, session, "memory_search", bad); !isError || !strings.HasPrefix(text, "Error: ") {
 			t.Errorf("%v: answered %q", bad, text)
 		}
+	}
+}
+
+// A search that cannot show all its matches says so.
+func TestSearchSaysWhatIsMissing(t *testing.T) {
+	store := newStore("default")
+	fill := func(form string, files int) {
+		t.Helper()
+		var changes []memento.Change
+		for i := range files {
+			changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf(form, i)), Content: "needle"})
+		}
+		for batch := range slices.Chunk(changes, 500) {
+			if _, err := store.Apply(t.Context(), memento.Actor{}, batch...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill("/many/%d.md", 1200)
+	fill("/few/%d.md", 3)
+	session := connect(t, newServer(t, store, mcpserver.Options{}), "2026-07-28", nil)
+	// all follows the cursors to the end.
+	all := func(path string) (matches int, last string, got found) {
+		t.Helper()
+		for {
+			cursor := got.Next
+			got = found{}
+			last = answerOf(t, session, "memory_search", args{"query": "needle", "path": path, "limit": 50, "cursor": cursor}, &got)
+			matches += len(got.Matches)
+			if got.Next == "" {
+				return matches, last, got
+			}
+			if got.More {
+				t.Error("an answer with a cursor says that no cursor leads on")
+			}
+		}
+	}
+	const sentence = "There may be more matches"
+	if n, last, got := all("/memories/many"); n >= 1200 || !got.More || !strings.Contains(last, sentence) {
+		t.Errorf("%d matches, and more: %v: …%s", n, got.More, last[max(0, len(last)-200):])
+	}
+	if n, last, got := all("/memories/few"); n != 3 || got.More || strings.Contains(last, sentence) {
+		t.Errorf("%d matches, and more: %v: %s", n, got.More, last)
+	}
+	// Hidden files, which are not shown, may take all places of an answer.
+	store = newStore("hidden")
+	fill("/.hidden/%d.md", 10_000)
+	session = connect(t, newServer(t, store, mcpserver.Options{}), "2026-07-28", nil)
+	if n, last, got := all("/memories"); n != 0 || !got.More || !strings.Contains(last, sentence) {
+		t.Errorf("%d matches, and more: %v: %s", n, got.More, last)
 	}
 }
 

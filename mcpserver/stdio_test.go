@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -286,6 +287,56 @@ func TestRootsBehindCalls(t *testing.T) {
 	}
 	if failed != 1 {
 		t.Errorf("%d calls failed; want the one whose question was not answered", failed)
+	}
+}
+
+// A call that is cancelled while it waits for others is neither executed nor answered, and
+// those around it are.
+func TestCancelledBeforeExecution(t *testing.T) {
+	store := newStore("default")
+	free := make(chan struct{})
+	w := newWire(t, newServer(t, nil, mcpserver.Options{Open: func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
+		<-free // until then the calls under way stay under way
+		return mcpserver.Memory{Mounts: []memento.Mount{{Store: store}}}, nil
+	}}))
+	const calls, dropped, text = 100, 80, 90
+	for i := range calls {
+		id := strconv.Itoa(i)
+		if i == text {
+			id = `"text"`
+		}
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{%s,"name":"memory","arguments":{"command":"create","path":"/memories/%d","file_text":"x"}}}`+"\n", id, modern, i))
+	}
+	for _, id := range []string{strconv.Itoa(dropped), `"text"`, "12345"} {
+		w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}` + "\n")
+	}
+	w.send(`{"jsonrpc":"2.0","id":`) // only when it reads this has it read the cancellations
+	close(free)
+	w.in.Close()
+	answers := 0
+	for w.out.Scan() {
+		var m message
+		if err := json.Unmarshal(w.out.Bytes(), &m); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case m.ID == float64(dropped) || m.ID == "text":
+			t.Errorf("the cancelled call %v is answered", m.ID)
+		case m.ID != nil:
+			answers++
+		}
+	}
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	made := memories.Contents(t, store)
+	if answers != calls-2 || len(made) != calls-2 {
+		t.Errorf("%d answers and %d memories; want %d", answers, len(made), calls-2)
+	}
+	for _, n := range []int{dropped, text} {
+		if _, there := made[memento.Path(fmt.Sprintf("/%d", n))]; there {
+			t.Errorf("the cancelled call %d was executed", n)
+		}
 	}
 }
 
