@@ -185,6 +185,51 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// The bounds hold for folders that are read as resources, for several stores at once, for the
+// text of a version, and for texts in which each character has many bytes.
+func TestBoundsOfAnyForm(t *testing.T) {
+	one, two := newStore("one"), newStore("two")
+	for _, store := range []*memento.Store{one, two} {
+		var changes []memento.Change
+		for i := range 400 {
+			changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/%03d-%s.md", i, strings.Repeat("日本語", 15))), Content: strings.Repeat("茶\"\\\u2028", 2000)})
+		}
+		if _, err := store.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newServer(t, nil, mcpserver.Options{Tools: mcpserver.SixTools, History: true, Open: func(context.Context, mcpserver.Client) (mcpserver.Memory, error) {
+		return mcpserver.Memory{Mounts: []memento.Mount{{Name: "one", Store: one}, {Name: "two", Store: two}}}, nil
+	}})
+	session := connect(t, s, "2026-07-28", nil)
+	for _, dir := range []string{"/memories", "/memories/one", "/memories/two/"} {
+		text, isError := call(t, session, "memory_view", args{"path": dir})
+		if isError || len(text) > mcpserver.MaxAnswerBytes || !strings.Contains(text, "entries are shown") {
+			t.Errorf("the listing of %s has %d bytes: …%s", dir, len(text), text[max(0, len(text)-200):])
+		}
+	}
+	for _, uri := range []string{"memory:///memories/", "memory:///memories/one/"} {
+		got, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || len(got.Contents[0].Text) > mcpserver.MaxAnswerBytes {
+			t.Errorf("%s has %d bytes, %v", uri, len(got.Contents[0].Text), err)
+		}
+	}
+	var matches found
+	answerOf(t, session, "memory_search", args{"query": "茶", "limit": 50}, &matches)
+	if len(matches.Matches) == 0 || matches.Next == "" {
+		t.Errorf("%d matches, and the cursor %q", len(matches.Matches), matches.Next)
+	}
+	var past struct {
+		Versions []struct{ ID string }
+		Text     string
+	}
+	answerOf(t, session, "memory_history", args{"limit": 1}, &past)
+	shown := answerOf(t, session, "memory_history", args{"version": past.Versions[0].ID}, &past)
+	if past.Text == "" || !strings.Contains(shown, "bytes are shown") {
+		t.Errorf("the text of a version has %d bytes: …%s", len(past.Text), shown[max(0, len(shown)-200):])
+	}
+}
+
 func TestHistoryAndRestore(t *testing.T) {
 	store := newStore("default")
 	session := connect(t, newServer(t, store, mcpserver.Options{History: true}), "2026-07-28", nil)

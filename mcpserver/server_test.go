@@ -155,16 +155,64 @@ func TestSixTools(t *testing.T) {
 	}
 }
 
+// Whatever is called, a read-only server changes nothing, and it offers nothing that does.
 func TestReadOnly(t *testing.T) {
-	store := newStore("default")
-	if _, err := store.CreateMemory(t.Context(), memento.Actor{}, "/a.md", "x"); err != nil {
-		t.Fatal(err)
-	}
-	session := connect(t, newServer(t, store, mcpserver.Options{ReadOnly: true}), "2026-07-28", nil)
-	if got, isError := call(t, session, "memory", args{"command": "delete", "path": "/memories/a.md"}); !isError {
-		t.Errorf("answered %q", got)
-	}
-	if got, isError := call(t, session, "memory", args{"command": "view", "path": "/memories/a.md"}); isError {
-		t.Errorf("answered %q", got)
+	for _, tools := range []mcpserver.ToolSet{mcpserver.OneTool, mcpserver.SixTools} {
+		t.Run(string(tools), func(t *testing.T) {
+			store := newStore("default")
+			memories.Put(t, store, "/a.md", "x")
+			session := connect(t, newServer(t, store, mcpserver.Options{Tools: tools, ReadOnly: true, History: true}), "2026-07-28", nil)
+			list, err := session.ListTools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			view := "memory"
+			for _, tool := range list.Tools {
+				if !tool.Annotations.ReadOnlyHint {
+					t.Errorf("%s is offered", tool.Name)
+				}
+				if tool.Name == "memory_view" {
+					view = tool.Name
+				}
+			}
+			versions := func() (n int) {
+				for _, err := range store.Versions(t.Context(), memento.VersionListOptions{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					n++
+				}
+				return n
+			}
+			before := versions()
+			for _, input := range []args{
+				{"command": "create", "path": "/memories/b.md", "file_text": "y"},
+				{"command": "str_replace", "path": "/memories/a.md", "old_str": "x", "new_str": "y"},
+				{"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "y"},
+				{"command": "delete", "path": "/memories/a.md"},
+				{"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/b.md"},
+				{"type": "tool_use", "id": "toolu_1", "name": "memory", "input": args{"command": "delete", "path": "/memories/a.md"}},
+			} {
+				if got, isError := call(t, session, view, input); !isError {
+					t.Errorf("%v: answered %q", input, got)
+				}
+			}
+			for _, name := range []string{"memory_restore", "memory_delete", "memory_create"} {
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args{"path": "/memories/a.md"}})
+				if err == nil && !r.IsError {
+					t.Errorf("%s is executed", name)
+				}
+			}
+			if after := versions(); after != before {
+				t.Errorf("%d versions were made", after-before)
+			}
+			look := args{"path": "/memories/a.md"}
+			if view == "memory" {
+				look["command"] = "view"
+			}
+			if got, isError := call(t, session, view, look); isError {
+				t.Errorf("a view is answered %q", got)
+			}
+		})
 	}
 }
