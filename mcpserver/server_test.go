@@ -150,6 +150,13 @@ func TestSixTools(t *testing.T) {
 	if got, isError := call(t, session, "memory_view", args{"path": "/memories/a.md", "command": "delete"}); !isError {
 		t.Errorf("answered %q", got)
 	}
+	// So is a block that says another.
+	if got, isError := call(t, session, "memory_view", args{"type": "tool_use", "id": "toolu_1", "name": "memory", "input": args{"command": "delete", "path": "/memories/a.md"}}); !isError {
+		t.Errorf("answered %q", got)
+	}
+	if got, isError := call(t, session, "memory_view", args{"path": "/memories/a.md"}); isError {
+		t.Errorf("after a refused call the file is %q", got)
+	}
 	if got, isError := call(t, session, "memory_delete", nil); !isError || !strings.Contains(got, "path") {
 		t.Errorf("answered %q", got)
 	}

@@ -93,7 +93,7 @@ func TestGarbage(t *testing.T) {
 		{`"text"`, -32600, nil},
 		{`{"jsonrpc":"1.0","id":7,"method":"ping"}`, -32600, 7.0},
 		{`{"jsonrpc":"2.0","id":8,"method":"no/such"}`, -32601, 8.0},
-		{`{"jsonrpc":"2.0","id":"nine","method":"tools/call"}`, -32602, "nine"},
+		{`{"jsonrpc":"2.0","id":"nine","method":"tools/call"}`, -32600, "nine"},
 		{viewCall("1")[:50], -32700, nil},
 		{strings.TrimSuffix(viewCall("2"), "\n") + `{"a":1}`, -32700, nil}, // trailing data
 		{"[]", -32600, nil},
@@ -101,7 +101,8 @@ func TestGarbage(t *testing.T) {
 		{strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), -32700, nil},
 		{`{"jsonrpc":"2.0","id":3,"method":"` + large + `"}`, -32600, 3.0},
 		{`{"method":"` + large + `","params":{"id":4,"x":["\"id\":5"]},"id":"six"}`, -32600, "six"},
-		{large, -32600, nil},
+		{large, -32700, nil},
+		{large + "xx", -32600, nil},
 		{`{"jsonrpc":"2.0","method":"notifications/unknown"}`, 0, nil},
 		{`{"jsonrpc":"2.0","id":99,"result":{}}`, 0, nil}, // to a request that was not made
 		{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`, 0, nil},
@@ -109,8 +110,8 @@ func TestGarbage(t *testing.T) {
 		w.send(c.sent + "\n")
 		if c.code != 0 {
 			m := w.read()
-			if m.Error == nil || m.ID != c.id {
-				t.Errorf("%.60q: answered %+v; want an error %d for the ID %v", c.sent, m, c.code, c.id)
+			if m.Error == nil || m.Error.Code != c.code || m.ID != c.id {
+				t.Errorf("%.60q: answered %+v, error %+v; want an error %d for the ID %v", c.sent, m, m.Error, c.code, c.id)
 			}
 		}
 		id := fmt.Sprintf(`"after %d"`, i)
@@ -140,7 +141,7 @@ func TestBatch(t *testing.T) {
 func TestEndOfInput(t *testing.T) {
 	store := newStore("default")
 	w := newWire(t, newServer(t, store, mcpserver.Options{}))
-	const calls = 50
+	const calls = 150 // more than are executed at once
 	go func() {
 		for i := range calls {
 			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s,"name":"memory","arguments":{"command":"create","path":"/memories/%d","file_text":"x"}}}`+"\n", i, modern, i))
