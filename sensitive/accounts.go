@@ -31,7 +31,7 @@ func accountRules() []*rule {
 		},
 		{ // codes to get into an account without the second factor
 			kind: "recovery-codes", keywords: []string{"recovery", "backup", "rescue", "scratch", "wiederherstellung", "récupération", "secours", "recuperación", "recuperação", "recupero"},
-			anchored: true, reach: 700,
+			anchored: true, reach: 700, plausible: hasFourDigits,
 			pattern: `(?i:recovery|backup|rescue|scratch|wiederherstellung|récupération|secours|recuperación|recuperação|recupero)s?[ -]?(?i:codes?|schlüssel|códigos?|codici)?[^\n:：]{0,40}[:：]?[\s*` + "`" + `"'-]*` +
 				`(` + recoveryCode + `(?:[\s,;|` + "`" + `*•-]+(?:\d{1,2}[.)][ ])?` + recoveryCode + `)+)`,
 			refine: refineRecoveryCodes,
@@ -42,6 +42,17 @@ func accountRules() []*rule {
 // recoveryCode matches a code as services show them: two groups of letters and digits, or
 // eight digits and more.
 const recoveryCode = `(?:[A-Za-z0-9]{4,6}-[A-Za-z0-9]{4,6}|\d{4}[ -]\d{4}|\d{8,10}|[a-z0-9]{8,10}|[A-Z0-9]{8,10})`
+
+// hasFourDigits reports whether window may have recovery codes.
+func hasFourDigits(window string) bool {
+	digits := 0
+	for i := 0; i < len(window) && digits < 4; i++ {
+		if isDigit(window[i]) {
+			digits++
+		}
+	}
+	return digits == 4
+}
 
 // refineCookie accepts values that look random.
 func refineCookie(text string, s span) span {

@@ -91,11 +91,22 @@ func (r *reader) takeAny(all []string) bool {
 	return false
 }
 
+// A wordList is a list of words in lower case.
+type wordList struct {
+	words  []string
+	starts class // of the first bytes of words
+}
+
+func newWordList(words ...string) wordList { return wordList{words, startsOf(words)} }
+
 // takeWord skips the first of all that is next and not continued by a letter. Letters of
-// ASCII are compared without case; all is in lower case.
-func (r *reader) takeWord(all []string) bool {
+// ASCII are compared without case.
+func (r *reader) takeWord(all *wordList) bool {
+	if !all.starts.has(r.peek()) {
+		return false
+	}
 	first := lower(r.peek())
-	for _, s := range all {
+	for _, s := range all.words {
 		if s[0] == first && hasPrefixFold(r.rest(), s) && !r.letterAt(r.i+len(s)) {
 			r.i += len(s)
 			return true
@@ -172,7 +183,7 @@ type announcement struct {
 }
 
 // nameSuffixes may follow a name that is an identifier.
-var nameSuffixes = []string{"_prod", "_production", "_dev", "_staging", "_test", "_live", "_old", "_new", "_root", "_admin", "_db", "_main", "_backup"}
+var nameSuffixes = newWordList("_prod", "_production", "_dev", "_staging", "_test", "_live", "_old", "_new", "_root", "_admin", "_db", "_main", "_backup")
 
 // values reads on after the name.
 func (a *announcement) values() []span {
@@ -183,7 +194,7 @@ func (a *announcement) values() []span {
 	if c := a.peek(); c == 's' || c == 'S' {
 		a.i++
 	}
-	if !a.takeWord(nameSuffixes) && a.i+1 < a.end && (a.peek() == '_' || a.peek() == '-' || isDigit(a.peek())) {
+	if !a.takeWord(&nameSuffixes) && a.i+1 < a.end && (a.peek() == '_' || a.peek() == '-' || isDigit(a.peek())) {
 		from := a.i
 		if !isDigit(a.peek()) {
 			a.i++
@@ -268,26 +279,28 @@ var (
 var wideSigns = []string{"：", "＝", "→", "—", "–", "⇒", "➜"}
 
 // linkingVerbs connect a name with a value.
-var linkingVerbs = []string{
+var linkingVerbs = newWordList(
 	"should be", "is", "was", "are", "=", "ist", "war", "lautet", "lauten", "wäre", "est", "sont", "es", "son", "era", "è", "é", "e'", "sono", "são", "zijn", "jest", "brzmi", "är", "er",
 	"теперь", "это", "now",
-}
+)
 
 // adverbs may follow a verb.
-var adverbs = []string{
+var adverbs = newWordList(
 	"still", "now", "just", "currently", "set to", "changed to", "reset to", "updated to", "rotated to", "jetzt", "noch", "nun", "désormais", "maintenant", "toujours",
 	"ahora", "agora", "adesso", "ora", "nu", "teraz", "теперь", "simply",
-}
+)
 
 // changes are verbs of a change; the value follows.
-var changes = []string{"set to", "changed to", "reset to", "updated to", "rotated to", "changed it to"}
+var changes = newWordList("set to", "changed to", "reset to", "updated to", "rotated to", "changed it to")
+
+var toWord = newWordList("to")
 
 // sign reads a sign or a verb between a name and a value.
 func (a *announcement) sign() connection {
 	a.skip("*_`")
 	a.blanks()
 	from := a.i
-	if c := a.peek(); !isLetter(c) {
+	if markStarts.has(a.peek()) {
 		if how, ok := a.mark(); ok {
 			return how
 		}
@@ -304,26 +317,39 @@ func (a *announcement) sign() connection {
 	if from == a.name.end {
 		return none
 	}
-	if a.takeWord(changes) {
+	if a.takeWord(&changes) {
 		return verb
 	}
-	if a.takeWord([]string{"to"}) { // Polish; the password was set to
+	if a.takeWord(&toWord) { // Polish; the password was set to
 		if hasPrefixFold(a.text[a.name.start:], "has") || hasPrefixFold(a.text[a.name.start:], "kod") || isChanged(before(a.text, a.name.start, 60)) {
 			return verb
 		}
 		return none
 	}
-	if !a.takeWord(linkingVerbs) {
+	if !a.takeWord(&linkingVerbs) {
 		return none
 	}
 	a.blanks()
-	for a.takeWord(adverbs) {
+	for a.takeWord(&adverbs) {
 		a.blanks()
 	}
 	if a.peek() == ':' {
 		a.i++
 	}
 	return verb
+}
+
+// markStarts are the first bytes of the signs that mark reads.
+var markStarts = startsOf(slices.Concat(noAssignments, arrows, wideSigns, []string{":", "=", ",", "- ", ">", "...", "|"}))
+
+// startsOf returns the class of the first bytes of words, of letters of ASCII in both cases.
+func startsOf(words []string) (c class) {
+	for _, w := range words {
+		for _, b := range []byte(w[:1] + strings.ToUpper(w[:1])) {
+			c[b>>6] |= 1 << (b & 63)
+		}
+	}
+	return c
 }
 
 // mark reads a sign between a name and a value. ok is false if there is none; an expression of
@@ -412,13 +438,13 @@ func (a *announcement) inRow() bool {
 }
 
 // prepositions begin what the password is for.
-var prepositions = []string{
+var prepositions = newWordList(
 	"for", "of", "on", "at", "in", "from", "to", "für", "fürs", "im", "vom", "von", "am", "zum", "zur", "der", "des", "para", "del", "de la", "de", "do", "da", "das", "dos", "pour", "du", "des", "d'", "de l'",
 	"della", "dell'", "di", "per", "van", "voor", "op", "от", "для", "к", "на", "карты", "karty", "na", "dla",
-}
+)
 
 // networks are words for a wireless network, also directly after the name of its key.
-var networks = []string{"wi-fi", "wifi", "wlan", "вайфай", "sieci", "сети", "réseau"}
+var networks = newWordList("wi-fi", "wifi", "wlan", "вайфай", "sieci", "сети", "réseau")
 
 // qualifier skips what the password is for, "for the router" or "(admin)", before a sign
 // or a verb.
@@ -435,13 +461,13 @@ func (a *announcement) qualifier() bool {
 		a.i += n + size
 		return true
 	}
-	if a.takeWord(networks) {
+	if a.takeWord(&networks) {
 		at := a.i
 		how := a.sign()
 		if a.i = at; how != none {
 			return true
 		}
-	} else if !a.takeWord(prepositions) && !a.elided() {
+	} else if !a.takeWord(&prepositions) && !a.elided() {
 		a.i = from
 		return false
 	}
@@ -567,7 +593,7 @@ func (a *announcement) value(how connection) {
 	}
 	from := a.i
 	a.add(a.token(how, false))
-	if a.i = from; len(a.found) > 0 || how >= verb || !a.takeWord(prepositions) && !a.takeWord(networks) {
+	if a.i = from; len(a.found) > 0 || how >= verb || !a.takeWord(&prepositions) && !a.takeWord(&networks) {
 		return
 	}
 	for range 4 { // password for the router X
@@ -652,7 +678,11 @@ var quotePairs = [][2]string{
 func (a *announcement) token(how connection, below bool) value {
 	a.skip("*_")
 	a.blanks()
-	for _, q := range quotePairs {
+	pairs := quotePairs
+	if plainBytes.has(a.peek()) { // as mostly
+		pairs = nil
+	}
+	for _, q := range pairs {
 		if !strings.HasPrefix(a.rest(), q[0]) {
 			continue
 		}
@@ -671,20 +701,24 @@ func (a *announcement) token(how connection, below bool) value {
 		return value{span{start, start + len(strings.TrimRight(inside[:n], " \u00a0"))}, how, true, code, below || a.isRest(start+n+len(q[1]))}
 	}
 	start := a.i
-	row := strings.HasPrefix(strings.TrimLeft(before(a.text, start, readReach), " >"), "|")
 	for a.i < a.end && a.i-start <= maxPassword {
 		if plainBytes.has(a.text[a.i]) {
 			a.i++
 			continue
 		}
 		c, size := utf8.DecodeRuneInString(a.rest())
-		if endsValue(c) || c == '|' && row || c == '\'' && a.i > start && a.text[start-1] == '\'' || c == '\\' && a.isEscape() {
+		if endsValue(c) || c == '|' && a.isTableRow(start) || c == '\'' && a.i > start && a.text[start-1] == '\'' || c == '\\' && a.isEscape() {
 			break
 		}
 		a.i += size
 	}
 	s := trimPassword(a.text, span{start, a.i})
 	return value{s, how, false, false, a.isRest(s.end) && (below || a.isLineName())}
+}
+
+// isTableRow reports whether the line up to i begins as a row of a table does.
+func (a *announcement) isTableRow(i int) bool {
+	return strings.HasPrefix(strings.TrimLeft(before(a.text, i, readReach), " >"), "|")
 }
 
 // plainBytes never end a value.

@@ -99,11 +99,7 @@ func hasPhrase(window string) bool {
 // are a checksum of the others. Words around the phrase, which the expression cannot tell
 // from its own, are left out.
 func refinePhrase(text string, s span) span {
-	type word struct {
-		span
-		number int
-	}
-	var run []word
+	var run []phraseWord
 	list := bip39Words()
 	for i := s.start; i <= s.end; {
 		start := i
@@ -115,18 +111,14 @@ func refinePhrase(text string, s span) span {
 			if !known {
 				run = run[:0]
 			} else {
-				run = append(run, word{span{start, i}, number})
+				run = append(run, phraseWord{span{start, i}, number})
 			}
-			for _, n := range []int{24, 21, 18, 15, 12} {
-				if known && len(run) >= n {
-					numbers := make([]int, n)
-					last := run[len(run)-n:]
-					for k, w := range last {
-						numbers[k] = w.number
-					}
-					if hasPhraseChecksum(numbers) {
-						return span{last[0].start, i}
-					}
+			for _, n := range []int{maxPhrase, 21, 18, 15, 12} {
+				if !known || len(run) < n {
+					continue
+				}
+				if last := run[len(run)-n:]; hasPhraseChecksum(last) {
+					return span{last[0].start, i}
 				}
 			}
 			continue
@@ -136,16 +128,30 @@ func refinePhrase(text string, s span) span {
 	return span{}
 }
 
-// hasPhraseChecksum checks the last bits of the numbers of words, of eleven bits each: one
-// bit of checksum for each three words.
-func hasPhraseChecksum(numbers []int) bool {
-	n := new(big.Int)
-	for _, w := range numbers {
-		n.Add(n.Lsh(n, 11), big.NewInt(int64(w)))
+// maxPhrase is the number of words of the longest recovery phrase.
+const maxPhrase = 24
+
+// A phraseWord is a word of a recovery phrase, and its number in the list: eleven bits.
+type phraseWord struct {
+	span
+	number int
+}
+
+// hasPhraseChecksum checks the last bits of the numbers of words, at most maxPhrase: one bit
+// of checksum for each three words.
+func hasPhraseChecksum(words []phraseWord) bool {
+	var packed [maxPhrase*11/8 + 1]byte
+	rest, bits, n := 0, 0, 0
+	for _, w := range words {
+		rest, bits = rest<<11|w.number, bits+11
+		for ; bits >= 8; n++ {
+			bits -= 8
+			packed[n] = byte(rest >> bits)
+		}
+		rest &= 1<<bits - 1
 	}
-	bits := uint(len(numbers) / 3)
-	check := new(big.Int).And(n, big.NewInt(1<<bits-1)).Int64()
-	data := n.Rsh(n, bits).FillBytes(make([]byte, len(numbers)*4/3))
+	packed[n] = byte(rest << (8 - bits))
+	data := packed[:len(words)*4/3]
 	sum := sha256.Sum256(data)
-	return int64(sum[0]>>(8-bits)) == check
+	return (sum[0]^packed[len(data)])>>(8-len(words)/3) == 0
 }

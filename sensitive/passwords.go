@@ -233,12 +233,25 @@ var codePattern = lazily(strings.Join([]string{
 }, "|"))
 
 // isCode reports whether s is an expression, a path or an address.
-func isCode(s string) bool {
-	return strings.ContainsAny(s, `/\@-#!([=&*.:>?{`) && codePattern().MatchString(s)
+func isCode(s string) bool { return mayBeCode(s) && codePattern().MatchString(s) }
+
+// mayBeCode is a cheap check for what codePattern matches.
+func mayBeCode(s string) bool {
+	return s != "" && (strings.IndexByte("-#!&*", s[0]) >= 0 || s[len(s)-1] == '{' || codeBytes.in(s)) || strings.Contains(s, "=>") || strings.Contains(s, "->")
 }
 
+// codeBytes is a byte that most of what codePattern matches has.
+var codeBytes = byteRun{func() (c class) {
+	for _, b := range `/\@([.:*` {
+		c.add(rangeClass(b, b))
+	}
+	return c
+}(), 1}
+
 // isAssignment reports whether s is a setting, or an expression that compares.
-func isAssignment(s string) bool { return assignmentPattern().MatchString(s) }
+func isAssignment(s string) bool {
+	return strings.IndexByte(s, '=') >= 0 && assignmentPattern().MatchString(s)
+}
 
 var assignmentPattern = lazily(`^[\w-]+=|[=!]=`)
 

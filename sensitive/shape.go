@@ -174,7 +174,17 @@ var knownID = lazily(`^(?:` + strings.Join([]string{
 	`(?:19|20)\d\d-[01]\d-[0-3]\d.*`,                                      // dates
 }, "|") + `)$`)
 
-func isKnownID(s string) bool { return knownID().MatchString(s) }
+func isKnownID(s string) bool {
+	return s != "" && (s[0] >= 'a' || isDigit(s[0])) && knownIDSign.in(s) && knownID().MatchString(s)
+}
+
+// knownIDSign is a sign that every public identifier has.
+var knownIDSign = byteRun{func() (c class) {
+	for _, b := range "-_.:/=" {
+		c.add(rangeClass(b, b))
+	}
+	return c
+}(), 1}
 
 // trimEnd removes punctuation of the sentence from the end of s.
 func trimEnd(text string, s span) span {
