@@ -114,7 +114,7 @@ var allowed = map[string]rules{
 	// httpapi exports and imports archives, and serves its own description.
 	"httpapi": {own: []string{".", "internal", "backend", "backend/apikey", "history", "maintenance", "exchange/archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
 	// server runs the API as a process. It knows no backend: the command opens one.
-	"server": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "httpapi", "gateway", "mcpserver"}, libs: []string{
+	"server": {tests: []string{"backend/sqlitestore"}, own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "httpapi", "gateway", "mcpserver"}, libs: []string{
 		"github.com/KimMachineGun/automemlimit/memlimit",
 		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
 		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
