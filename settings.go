@@ -98,7 +98,7 @@ func (m *InstructionMode) UnmarshalText(text []byte) error {
 // String returns "off", "mark" or "reject".
 func (m InstructionMode) String() string { return cmp.Or(string(m), "off") }
 
-// Expiry says when unused memories are removed; see [Store.Expire].
+// Expiry says when unused memories are removed; see package maintenance.
 type Expiry struct {
 	// After is how long a memory is kept after it was last read or written, at least
 	// an hour. Since read times are coarse, one hour is added. 0 is for ever.
@@ -107,7 +107,7 @@ type Expiry struct {
 	Keep []Pattern
 }
 
-// Retention says how long history is kept; see [Store.PruneHistory]. The newest version
+// Retention says how long history is kept; see package maintenance. The newest version
 // of a living memory is always kept. With both fields 0 there is no history: a version
 // is removed as soon as it is superseded.
 type Retention struct {

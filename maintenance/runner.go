@@ -411,14 +411,14 @@ func (r *Runner) maintain(ctx context.Context, info memento.StoreInfo, j ClockCh
 	return done, cmp.Or(expiring, collecting)
 }
 
-// Expire is [memento.Store.Expire] at a checked time.
+// Expire is [Expire] at a checked time.
 //
 // Further errors: a *HeldError; with dryRun, together with what would expire.
 func (r *Runner) Expire(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) ([]Expired, error) {
 	return expire(ctx, s, j.At, r.runOptions(dryRun))
 }
 
-// PruneHistory is [memento.Store.PruneHistory] at a checked time.
+// PruneHistory is [PruneHistory] at a checked time.
 //
 // Further errors: a *HeldError; with dryRun, together with what would be removed.
 func (r *Runner) PruneHistory(ctx context.Context, s *memento.Store, j ClockCheck, dryRun bool) (memento.Pruned, error) {

@@ -12,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// addTools adds the tools: those of the commands are declared in commands.go, the others
+// in search.go and history.go.
 func (s *Server) addTools() {
 	s.addCommands()
 	s.mcp.AddTool(&searchTool, s.reported("search", s.search))

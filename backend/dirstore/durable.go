@@ -19,12 +19,13 @@ import (
 //  3. it commits the changes to the database, which flushes them: from here on they
 //     are made, and the database has the contents;
 //  4. it removes the files of removed memories, renames those of moved memories, and
-//     removes folders that are empty by that;
+//     removes folders that are empty by that: writer.removeOld in writeback.go, as all that
+//     follows;
 //  5. it writes each new text to a temporary file in the same folder, mode 0600, and
-//     flushes it;
+//     flushes it: writeTemp, flush;
 //  6. it checks again that no other program has changed the target, and renames the
-//     temporary file to it;
-//  7. it flushes every folder in which names have changed;
+//     temporary file to it: install;
+//  7. it flushes every folder in which names have changed: sync;
 //  8. it updates the index, and clears the mark.
 //
 // If a process dies in between, the mark stays, and the next process to use the store

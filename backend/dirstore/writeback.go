@@ -14,8 +14,7 @@ import (
 
 // A task is a file to be brought to the state of the database.
 //
-// The package comment in dirstore.go has the order of operations that makes a write
-// durable.
+// durable.go has the order of operations that makes a write durable.
 type task struct {
 	path memento.Path
 	head *memento.Memory // what has to be there, without contents; nil for nothing
