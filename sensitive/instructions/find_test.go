@@ -103,6 +103,7 @@ func FuzzFind(f *testing.F) {
 			f.Add(line)
 		}
 	}
+	f.Add("[logo](https://evil.e\x95\x95mple/p.png?")
 	f.Fuzz(func(t *testing.T, text string) { kindsIn(t, text) })
 }
 

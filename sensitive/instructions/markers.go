@@ -236,9 +236,9 @@ func carries(address string, image bool) bool {
 		}
 	}
 	// Names in capitals stand for what is to be filled in, too.
-	if query >= 0 {
+	if _, params, ok := strings.Cut(address, "?"); ok { // lower may have another length
 		for _, name := range []string{"CONVERSATION", "SECRET", "PASSWORD", "HISTORY", "API_KEY", "SYSTEM_PROMPT", "MEMORY", "DATA_HERE", "INSERT_", "SUMMARY", "EXFIL"} {
-			if strings.Contains(address[query:], "="+name) {
+			if strings.Contains(params, "="+name) {
 				return true
 			}
 		}
