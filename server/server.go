@@ -166,15 +166,15 @@ func New(c Config, d Deps) (*Server, error) {
 func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 	var auths []httpapi.Authenticator
 	if keeper, ok := d.Backend.(apikey.Keeper); ok {
-		auths = append(auths, httpapi.NewKeyAuth(keeper, d.Now))
+		auths = append(auths, unreserved{httpapi.NewKeyAuth(keeper, d.Now)})
 	}
 	if s.config.OIDC.Issuer != "" {
-		auths = append(auths, newOIDC(s.config.OIDC, d.Now, s.logger))
+		auths = append(auths, unreserved{newOIDC(s.config.OIDC, d.Now, s.logger)})
 	}
 	if len(auths) == 0 {
 		return nil, fmt.Errorf("%w: this backend cannot store API keys, so nobody could authenticate", memento.ErrUnsupported)
 	}
-	return unreserved{httpapi.FirstOf(auths...)}, nil
+	return httpapi.FirstOf(auths...), nil
 }
 
 // unreserved is an authenticator that refuses callers of the workspaces in which the
@@ -187,6 +187,13 @@ func (u unreserved) Authenticate(ctx context.Context, credential string) (httpap
 		return httpapi.Principal{}, httpapi.ErrUnauthenticated
 	}
 	return who, err
+}
+
+// Invalidate makes the revocation of a key take effect at once, if the authenticator caches keys.
+func (u unreserved) Invalidate(id memento.KeyID) {
+	if caching, ok := u.Authenticator.(interface{ Invalidate(memento.KeyID) }); ok {
+		caching.Invalidate(id)
+	}
 }
 
 // Logger returns a logger that writes to the server's log.

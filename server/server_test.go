@@ -417,3 +417,17 @@ func TestListenFamily(t *testing.T) {
 		t.Errorf("it listens at %s, %v", s.Addresses().Main, err)
 	}
 }
+
+// A key that is revoked here is refused by the next request, although keys are cached.
+func TestRevokedAtOnce(t *testing.T) {
+	r := start(t, testConfig())
+	made := r.do("POST", "/v1/admin/keys", `{"name":"short","role":"read"}`)
+	key := made["key"].(string)
+	if a := r.ask("GET", "/v1/whoami", key, ""); a.StatusCode != 200 {
+		t.Fatalf("before: %d", a.StatusCode)
+	}
+	r.do("POST", "/v1/admin/keys/"+made["id"].(string)+"/revoke", `{}`)
+	if a := r.ask("GET", "/v1/whoami", key, ""); a.StatusCode != 401 {
+		t.Errorf("after: %d", a.StatusCode)
+	}
+}
