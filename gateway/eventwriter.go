@@ -25,6 +25,9 @@ type eventWriter struct {
 
 func newEventWriter(w http.ResponseWriter, idle time.Duration) *eventWriter {
 	e := &eventWriter{w: w, control: http.NewResponseController(w), idle: idle}
+	// ping, which sets the timer again, may run before AfterFunc has returned.
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.timer = time.AfterFunc(idle, e.ping)
 	return e
 }

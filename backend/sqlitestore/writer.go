@@ -60,6 +60,9 @@ func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pa
 	c.SetBusyTimeout(0) // begin does the waiting
 	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, idle: idle, queue: commitqueue.New[*job](commitqueue.UntilKnown)}
 	w.log = checkpointer{conn: c, pause: pause, space: s, busyTimeout: busy}
+	// doIdle, which sets the timer again, may run before AfterFunc has returned.
+	w.queue.Lock()
+	defer w.queue.Unlock()
 	w.quiet = time.AfterFunc(idleDelay, w.doIdle)
 	return w
 }
