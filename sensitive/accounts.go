@@ -20,7 +20,7 @@ func accountRules() []*rule {
 			refine:  refineCookie,
 		},
 		{ // the seed of an authenticator, as it is shown to people
-			kind: "totp-seed", keywords: []string{"totp", "otp", "2fa", "mfa", "authenticator", "two-factor"}, anchored: true, reach: 160, token: true,
+			kind: "totp-seed", keywords: []string{"totp", "otp", "2fa", "mfa", "authenticator", "two-factor"}, anchored: true, reach: 160, token: true, plausible: isSeedNamed,
 			pattern: `(?i:totp|otp|2fa|mfa|authenticator|two-factor)[\w \t'’(),-]{0,40}?["'` + "`" + `*_]{0,3}(?:[:=：]|[ \t](?:is|ist|es|est)[ \t])[\s"'` + "`" + `*_(]{0,4}` +
 				`((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{32,64})`,
 			refine: refineSeed,
@@ -60,6 +60,13 @@ func refineCookie(text string, s span) span {
 		return span{}
 	}
 	return s
+}
+
+// isSeedNamed reports whether window may begin with a name that is followed by a sign or a verb.
+func isSeedNamed(window string) bool {
+	const longest = 64 // of the name
+	name := window[:min(len(window), longest)]
+	return strings.ContainsAny(name, ":=：") || strings.Contains(name, "is") || strings.Contains(name, "es")
 }
 
 // refineSeed accepts seeds that are not words.

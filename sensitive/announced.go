@@ -760,10 +760,6 @@ func (a *announcement) isLineName() bool {
 // table reads the values of a column whose head is the name. It reports whether the name
 // is the head of a column.
 func (a *announcement) table() bool {
-	line := before(a.text, a.name.start, readReach)
-	if strings.IndexByte(line, '|') < 0 {
-		return false
-	}
 	n := strings.IndexByte(a.rest(), '\n')
 	if n < 0 {
 		return false
@@ -771,6 +767,10 @@ func (a *announcement) table() bool {
 	rows := a.rest()[n+1:]
 	delimiter, rows, _ := strings.Cut(rows, "\n")
 	if !isDelimiterRow(delimiter) {
+		return false
+	}
+	line := before(a.text, a.name.start, readReach)
+	if strings.IndexByte(line, '|') < 0 {
 		return false
 	}
 	cell := strings.TrimLeft(a.rest()[:n], " \t*_`")

@@ -132,7 +132,7 @@ func cellsOf(text string, line span, separator byte) (cells []span) {
 // columnSecrets returns the values that look random in the column that is named at w.start.
 func columnSecrets(text string, w span) (found []span) {
 	end := w.start
-	for end < w.end && isNameByte(text[end]) {
+	for end < min(w.end, w.start+2*maxCell) && isNameByte(text[end]) {
 		end++
 	}
 	for _, s := range columnBelow(text, span{w.start, end}) {

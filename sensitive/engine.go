@@ -332,11 +332,14 @@ func (r *rule) search(found []candidate, text string, w span) []candidate {
 	if !r.mayMatch(text[w.start:w.end]) {
 		return found
 	}
-	within := r.info().within
-	if within == nil {
+	f := r.info()
+	if f.within == nil {
 		return r.searchPart(found, text, w, w)
 	}
-	for part := range within.runs(text, w) {
+	for part := range f.within.runs(text, w) {
+		if f.most > 0 && part.end-part.start >= f.most+longEncoded && strings.IndexByte(text[part.start:part.end], '=') < 0 {
+			continue // any token in it would be a part of a text in base64
+		}
 		if r.mayMatch(text[part.start:part.end]) {
 			found = r.searchPart(found, text, w, part)
 		}
@@ -433,9 +436,16 @@ func nameStart(text string, i int) int {
 	return start
 }
 
-func isNameByte(c byte) bool {
-	return isLetter(c) || isDigit(c) || c == '_' || c == '-' || c == '.'
-}
+func isNameByte(c byte) bool { return nameBytes.has(c) }
+
+// nameBytes are the bytes of names in programs and settings.
+var nameBytes = func() class {
+	c := alphanumeric
+	for _, sign := range "_-." {
+		c.add(rangeClass(sign, sign))
+	}
+	return c
+}()
 
 // mergeFindings sorts candidates and merges those that overlap. The kind of a merged
 // finding is that of the most specific rule.

@@ -322,7 +322,7 @@ func (a *announcement) judge(v value) span {
 			return v.span
 		}
 		return span{}
-	case v.how < verb && c.digits == 0 && !v.quoted && strings.IndexByte(found, '-') < 0:
+	case v.how < verb && c.digits == 0 && !v.quoted && (v.how == adjacent || !isPassphrase(found, "-")):
 		return span{}
 	case c.digits+c.symbols == 0 && !strings.Contains(found, " ") && (v.how != own || v.alone):
 		if !v.isLetterPassword(a, found) {
@@ -342,7 +342,7 @@ func (a *announcement) judge(v value) span {
 		case isMember(found), isAssignment(found) && !strings.ContainsAny(found, "!@#%^*+?~"):
 			return span{}
 		case c.digits == 0:
-			if v.how == adjacent && !v.quoted || !isPassphrase(found, "-") {
+			if !isPassphrase(found, "-") {
 				return span{}
 			}
 		case v.quoted && (c.upper > 0 && c.lower > 0 || inside):

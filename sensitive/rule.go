@@ -78,6 +78,7 @@ type patternInfo struct {
 	endsFixed bool       // matches end with a part of a fixed length
 	within    *class     // the class of all bytes of every match; nil if that would not narrow the search
 	fixed     bool       // all matches have the same length
+	most      int        // length of the longest match; 0 if a token of the rule can be within any sequence of its alphabet
 	encoded   bool       // every match is within a long run of characters of base64
 }
 
@@ -126,6 +127,11 @@ func (r *rule) prepare() {
 			f.within = &all.class
 		}
 		f.fixed = all.min == most
+		alphabet := all.class
+		alphabet['='>>6] &^= 1 << ('=' & 63) // which may end a token
+		if r.token && most < math.MaxInt32 && base64Bytes.includes(alphabet) {
+			f.most = most
+		}
 		f.encoded = all.min >= minEncoded && encodedBytes.includes(all.class)
 		return f
 	})

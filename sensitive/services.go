@@ -172,7 +172,7 @@ func refineServiceToken(text string, s span) span {
 		return span{}
 	case isHash(found) && !secretWord().MatchString(name):
 		return span{}
-	case !isRandom(found) && !(secretAssigned().MatchString(name) && entropy(found) > 3 && (c.digits > 0 || c.lower > 0 && c.upper > 0)):
+	case !isRandom(found) && !((c.digits > 0 || c.lower > 0 && c.upper > 0) && entropy(found) > 3 && secretAssigned().MatchString(name)):
 		return span{}
 	}
 	return s

@@ -89,10 +89,14 @@ func (r *rule) trimToken(text string, s span) span {
 	return trimmed
 }
 
+// longEncoded is how many characters of base64 are around what is taken for a part of a text in
+// base64.
+const longEncoded = 48
+
 // isEncoded reports whether s is a part of a long text in base64, such as an image, in which
 // any short sequence of letters and digits can be.
 func isEncoded(text string, s span) bool {
-	const far, long = 80, 48
+	const far = 80
 	start, end := s.start, s.end
 	for start > 0 && s.start-start < far && isBase64(text[start-1]) {
 		start--
@@ -100,10 +104,18 @@ func isEncoded(text string, s span) bool {
 	for end < len(text) && end-s.end < far && isBase64(text[end]) {
 		end++
 	}
-	return s.start-start+end-s.end >= long
+	return s.start-start+end-s.end >= longEncoded
 }
 
-func isBase64(c byte) bool { return isAlphanumeric(c) || c == '+' || c == '/' }
+// base64Bytes are the characters of base64 as in files.
+var base64Bytes = func() class {
+	c := alphanumeric
+	c.add(rangeClass('+', '+'))
+	c.add(rangeClass('/', '/'))
+	return c
+}()
+
+func isBase64(c byte) bool { return base64Bytes.has(c) }
 
 // endAlphabet returns the class of the bytes with which matches of re end.
 func endAlphabet(re *syntax.Regexp) (c class) {
