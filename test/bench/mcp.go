@@ -28,8 +28,7 @@ const (
 type mcpFigures struct {
 	calls []mcpRow
 
-	// Of one call in flight, in microseconds, the median of all calls.
-	view, echo float64
+	view, echo callTimes // of one call in flight
 
 	// From the start of the process, in milliseconds, the medians.
 	started   float64 // to the answer to initialize
@@ -38,6 +37,12 @@ type mcpFigures struct {
 	idle   []idleFigures
 	shared int     // processes of memento at once
 	each   float64 // memory of each of them in MB, shared pages divided; 0 if unknown
+}
+
+// callTimes are in microseconds.
+type callTimes struct {
+	took      float64 // for the client, the median of all calls
+	processor float64 // of the server, the mean; 0 if unknown
 }
 
 // An mcpRow is the calls a second of one operation with so many calls in flight.
@@ -345,9 +350,9 @@ func (side *mcpSide) holds(ctx context.Context, path, want string) error {
 	return err
 }
 
-// compareWithEcho returns the median time of a view of a file, and of a call of the server
-// that does nothing, in microseconds.
-func (b *bench) compareWithEcho(ctx context.Context, ours, echo *mcpProcess, notes []note) (view, nothing float64, err error) {
+// compareWithEcho returns what a view of a file takes, and a call of the server that does
+// nothing.
+func (b *bench) compareWithEcho(ctx context.Context, ours, echo *mcpProcess, notes []note) (view, nothing callTimes, err error) {
 	fmt.Fprintln(b.progress, "a view over the Model Context Protocol, and an echo")
 	calls := b.counts(len(notes), 1).views
 	var views, echoes []float64
@@ -356,18 +361,22 @@ func (b *bench) compareWithEcho(ctx context.Context, ours, echo *mcpProcess, not
 		_, err := p.call(ctx, tool, arguments)
 		return float64(time.Since(begun).Nanoseconds()) / 1000, err
 	}
+	ofOurs, ofEcho := processorTime(ours.cmd.Process.Pid), processorTime(echo.cmd.Process.Pid)
 	for i := range calls * b.rounds { // in turns, so that a busy machine is busy for both
 		v, err := took(ours, "memory", map[string]any{"command": "view", "path": notes[i%len(notes)].path})
 		if err != nil {
-			return 0, 0, err
+			return view, nothing, err
 		}
 		e, err := took(echo, "echo", map[string]any{"text": "x"})
 		if err != nil {
-			return 0, 0, err
+			return view, nothing, err
 		}
 		views, echoes = append(views, v), append(echoes, e)
 	}
-	return median(views), median(echoes), nil
+	each := func(p *mcpProcess, before time.Duration) float64 {
+		return float64((processorTime(p.cmd.Process.Pid) - before).Microseconds()) / float64(len(views))
+	}
+	return callTimes{median(views), each(ours, ofOurs)}, callTimes{median(echoes), each(echo, ofEcho)}, nil
 }
 
 // startsOfMCP returns the median times from the start of the program to its first answer,

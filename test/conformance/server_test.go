@@ -21,6 +21,13 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	if len(os.Args) > 3 && os.Args[1] == recordArgument {
+		if err := recordStdio(os.Args[2], os.Args[3:]...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	// The SDKs read these.
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_LOG"} {
 		os.Unsetenv(name)
