@@ -253,11 +253,26 @@ func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
 
 // send writes a message with one call of the writer, so that messages do not mix.
 func (c *conn) send(msg jsonrpc.Message) error {
+	if r, ok := msg.(*jsonrpc.Response); ok && r.Error == nil && len(r.Result) > 0 {
+		return c.write(result(r))
+	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
 	return c.write(data)
+}
+
+// result encodes an answer. Its result is encoded already, and is large if it has a text:
+// it is copied as it is, where the SDK's encoder would read it once more.
+func result(r *jsonrpc.Response) []byte {
+	id, _ := json.Marshal(r.ID.Raw()) // a number or a string
+	data := make([]byte, 0, len(r.Result)+len(id)+40)
+	data = append(data, `{"jsonrpc":"2.0","id":`...)
+	data = append(data, id...)
+	data = append(data, `,"result":`...)
+	data = append(data, r.Result...)
+	return append(data, '}')
 }
 
 func (c *conn) write(data []byte) error {
