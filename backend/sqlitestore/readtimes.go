@@ -25,6 +25,9 @@ func (b *Backend) MarkRead(store memento.StoreID, id memento.MemoryID) {
 func (b *Backend) SyncReads(ctx context.Context) error { return fail("sync reads", b.reads.Sync(ctx)) }
 
 func (b *Backend) writeReads(ctx context.Context, notes map[readnotes.Key]time.Time) error {
+	if b.scratch != "" { // the file cannot be written
+		return nil
+	}
 	// Expiry depends on read times, and must work on a full disk.
 	return b.writer.runFreeing(ctx, func(t *tx) error {
 		for key, at := range notes {

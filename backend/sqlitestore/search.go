@@ -30,7 +30,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 		}
 		// In steps, so that other writers need not wait long.
 		for stale {
-			stale, err = write(ctx, b.writer, func(t *tx) (more bool, err error) {
+			stale, err = writeIndex(ctx, b.writer, func(t *tx) (more bool, err error) {
 				num, err := b.storeNum(t.conn, op, store)
 				if err != nil {
 					return false, err
@@ -46,7 +46,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 		}
 	}
 	// Other processes write faster than that: index and search in one transaction.
-	matches, err := write(ctx, b.writer, func(t *tx) ([]memento.Match, error) {
+	matches, err := writeIndex(ctx, b.writer, func(t *tx) ([]memento.Match, error) {
 		num, err := b.storeNum(t.conn, op, store)
 		if err != nil {
 			return nil, err

@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"memento"
@@ -61,6 +62,8 @@ type Backend struct {
 	reads   *readnotes.Notes
 	texts   *textcache.Cache[string, cachedText] // by hash
 
+	scratch string // the temporary folder with the copy that is read; "" if the file itself is open
+
 	lastIndexedStore int64 // number of the store that was last indexed while idle; used by the writer only
 	purger           indexPurger
 }
@@ -76,6 +79,11 @@ type Options struct {
 	// "-reserve"; 0 means 2 MiB, a negative number no reserve. On a full disk, the reserve
 	// makes it possible to open the database, and to remove memories and versions.
 	Reserve int64
+	// Reading is for callers that write nothing. A file that cannot be written, because the
+	// file system is read-only or it belongs to another user, is then copied to the folder for
+	// temporary files, and read as it was when it was opened; writes return
+	// memento.ErrReadOnly.
+	Reading bool
 }
 
 // Open opens the file at path, and creates it, readable by its owner only, if it does not
@@ -114,6 +122,15 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	})
 	if err != nil {
 		space.close()
+		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCantOpen {
+			err = cmp.Or(checkWritable(path), err)
+		}
+		if err = translate(err); o.Reading && errors.Is(err, memento.ErrReadOnly) {
+			var b *Backend
+			if b, err = openCopy(ctx, path, o); err == nil {
+				return b, nil
+			}
+		}
 		return nil, &memento.Error{Op: "open database", Err: translate(err)}
 	}
 	b := &Backend{now: o.Now, texts: newTextCache()}
@@ -139,6 +156,13 @@ func readers(file *fileIdentity, busy time.Duration) func(cache int) (*conn, err
 // Close commits accepted writes and closes the file. Methods called afterwards return
 // memento.ErrClosed.
 func (b *Backend) Close() error {
+	if b.scratch == "" {
+		return b.close()
+	}
+	return errors.Join(b.close(), os.RemoveAll(b.scratch))
+}
+
+func (b *Backend) close() error {
 	b.reads.Close()
 	if b.purger.close() {
 		_ = b.purgeIndex(context.Background(), 0) // if it fails, the next process to open the file does it
@@ -247,7 +271,7 @@ func withoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("%w: the file cannot be created or opened (%v)", memento.ErrReadOnly, err)
 	}
 	return fmt.Errorf("the database cannot be opened; check that its directory exists and is writable (%w)", err)

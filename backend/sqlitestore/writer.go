@@ -21,6 +21,7 @@ type writer struct {
 	queue       *commitqueue.Queue[*job]         // its leader uses conn
 	log         checkpointer
 	file        *fileIdentity // the file that conn has open
+	refusal     error         // of all changes, if conn is of a copy: see copy.go
 
 	doubtful      atomic.Bool // whether conn has to be replaced: see confirm.go
 	lastBatchSize int         // number of jobs in the last commit
@@ -34,6 +35,7 @@ type job struct {
 	commitqueue.Job
 	do         func(*tx) error // called in a transaction, and again in another one if that was lost
 	freesSpace bool            // whether it may use the reserve: see diskSpace
+	indexes    bool            // whether it changes nothing but the search index
 	err        error           // of do, or of the transaction
 }
 
@@ -79,6 +81,9 @@ func (w *writer) runFreeing(ctx context.Context, do func(*tx) error) error {
 }
 
 func (w *writer) carryOut(ctx context.Context, j *job) error {
+	if w.refusal != nil && !j.indexes {
+		return w.refusal
+	}
 	err := w.queue.Do(ctx, j, w.lead)
 	if err == commitqueue.ErrClosed {
 		return memento.ErrClosed
@@ -304,20 +309,27 @@ func (w *writer) close() error {
 
 // write runs do in the writer's transaction and returns its result.
 func write[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
-	return submit(ctx, w, false, do)
+	return submit(ctx, w, job{}, do)
+}
+
+// writeIndex is write for changes of the search index only.
+func writeIndex[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
+	return submit(ctx, w, job{indexes: true}, do)
 }
 
 // writeFreeing is write for changes that remove something: see [writer.runFreeing].
 func writeFreeing[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
-	return submit(ctx, w, true, do)
+	return submit(ctx, w, job{freesSpace: true}, do)
 }
 
-func submit[T any](ctx context.Context, w *writer, frees bool, do func(*tx) (T, error)) (T, error) {
+// submit carries out j, whose function is do, and returns the result of do.
+func submit[T any](ctx context.Context, w *writer, j job, do func(*tx) (T, error)) (T, error) {
 	var result T
-	err := w.carryOut(ctx, &job{freesSpace: frees, do: func(t *tx) (err error) {
+	j.do = func(t *tx) (err error) {
 		result, err = do(t)
 		return err
-	}})
+	}
+	err := w.carryOut(ctx, &j)
 	if err != nil {
 		var none T
 		return none, err

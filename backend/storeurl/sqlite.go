@@ -22,7 +22,7 @@ func EscapePath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(filepath.ToSlash(path))
 }
 
-func openSQLite(ctx context.Context, l location, _ *Options) (memento.Backend, error) {
+func openSQLite(ctx context.Context, l location, o *Options) (memento.Backend, error) {
 	path, err := l.file()
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func openSQLite(ctx context.Context, l location, _ *Options) (memento.Backend, e
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	b, err := sqlitestore.Open(ctx, path, nil)
+	b, err := sqlitestore.Open(ctx, path, &sqlitestore.Options{Reading: o.Reading})
 	if err != nil {
 		return nil, err // not b, which would be a non-nil Backend
 	}
