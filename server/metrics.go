@@ -36,6 +36,7 @@ type metrics struct {
 	writtenBytes  prometheus.Counter
 	versions      prometheus.Counter
 	maskings      *prometheus.CounterVec // kind
+	markings      *prometheus.CounterVec // kind
 	toolCalls     *prometheus.CounterVec // command, outcome
 
 	turns       *prometheus.CounterVec // model, outcome
@@ -96,6 +97,7 @@ func newMetrics(version string) *metrics {
 	m.writtenBytes = counter("store_written_bytes_total", "Bytes of content in new versions.")
 	m.versions = counter("store_versions_total", "Versions made.")
 	m.maskings = counters("maskings_total", "Secrets and personal data that were masked before a write.", "kind")
+	m.markings = counters("markings_total", "Texts that were written as they are, and may be instructions to a model.", "kind")
 
 	m.toolCalls = counters("tool_calls_total", "Calls of the memory tool, over the API and MCP, and of the search and history tools of MCP: ok, refused with an answer for the agent, or failed for another outcome of the storage.", "command", "outcome")
 
@@ -174,8 +176,12 @@ func (m *metrics) observed(_ context.Context, o memento.Observation) {
 	for _, v := range o.Receipt.Versions {
 		m.writtenBytes.Add(float64(v.Size))
 	}
+	// The kinds are few: the detector's rules define them.
 	for _, found := range o.Receipt.Masked {
-		m.maskings.WithLabelValues(found.Kind).Inc() // bounded: kinds are defined by the detector's rules
+		m.maskings.WithLabelValues(found.Kind).Inc()
+	}
+	for _, found := range o.Receipt.Marked {
+		m.markings.WithLabelValues(found.Kind).Inc()
 	}
 }
 
