@@ -60,6 +60,7 @@ var endpoints = []route{
 	{"POST", versionPath + "/redact", apikey.RoleAdmin, anthropicEndpoint, changing((*API).redactVersion)},
 
 	{"POST", storesPath + "/by-name", apikey.RoleWrite, ownEndpoint, (*API).storeByName},
+	{"GET", storesPath + "/changes", apikey.RoleRead, streamEndpoint, (*API).streamWorkspace},
 	{"GET", storePath + "/settings", apikey.RoleRead, ownEndpoint, (*API).getSettings},
 	{"POST", storePath + "/settings", apikey.RoleAdmin, ownEndpoint, (*API).updateSettings},
 	{"GET", storePath + "/usage", apikey.RoleRead, ownEndpoint, (*API).getUsage},

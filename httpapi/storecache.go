@@ -132,14 +132,20 @@ func (c *call) store() (*memento.Store, memento.StoreID, func(), error) {
 		return nil, "", nil, err
 	}
 	id := memento.StoreID(name)
+	store, leave, err := c.storeByID(id)
+	return store, id, leave, err
+}
+
+// storeByID returns a store of the caller's workspace. The caller calls the function
+// returned with it at the end.
+func (c *call) storeByID(id memento.StoreID) (*memento.Store, func(), error) {
 	a := c.api
-	store, leave, err := a.stores.open(storeKey{c.who.Workspace, id}, func() (*memento.Store, error) {
+	return a.stores.open(storeKey{c.who.Workspace, id}, func() (*memento.Store, error) {
 		return memento.OpenStore(c.context(), a.backend, c.who.Workspace, id, &memento.StoreOptions{Detector: a.opts.Detector, Observe: a.observe})
 	}, func() error {
 		_, err := a.backend.GetStore(c.context(), c.who.Workspace, id)
 		return err
 	})
-	return store, id, leave, err
 }
 
 // inStore returns a handler that opens the store that the path names, and calls do with

@@ -93,6 +93,7 @@ func (w *world) question(e httpapi.Endpoint) question {
 		"POST " + store + version + "/redact": {changes: true},
 
 		"POST /v1/memory_stores/by-name":       {body: object{"name": "by name"}, changes: true},
+		"GET /v1/memory_stores/changes":        {query: "recent=10&view=full"},
 		"GET " + store + "/settings":           {},
 		"POST " + store + "/settings":          {body: object{"settings": object{"read_only": []string{"/kept.md"}}}, changes: true},
 		"GET " + store + "/usage":              {},

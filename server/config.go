@@ -46,6 +46,7 @@ type Config struct {
 	Tool        Tool
 	Gateway     Gateway
 	MCP         MCP
+	Console     bool // serve the web console
 	Webhooks    []Webhook
 
 	origins map[string]origin // by setting key, only for settings that were given

@@ -170,6 +170,9 @@ func Settings() []Setting {
 		row("gateway.timeout", "10m", duration(time.Second), func(c *Config) *time.Duration { return &c.Gateway.Timeout },
 			"maximum silence of the upstream"),
 
+		row("console", "true", boolean, func(c *Config) *bool { return &c.Console },
+			"serve the web console at /console; see docs/console.md"),
+
 		row("mcp.tools", "one", word("one", "six", mcpOff), func(c *Config) *string { return &c.MCP.Tools },
 			"form of the memory commands for clients of the Model Context Protocol, at /mcp: `one` is the tool memory, `six` a tool for each command, `off` disables the endpoint; see docs/mcp.md"),
 		row("mcp.store", "default", anyText, func(c *Config) *string { return &c.MCP.Store },

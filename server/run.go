@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context) error {
 		side = append(side, h)
 		serve(h, s.pprof, nil)
 	}
-	main := s.httpServer(s.health.around(s.traces.around(s.counted(s.withMCP(s.withGateway())))))
+	main := s.httpServer(s.health.around(s.traces.around(s.counted(s.withConsole(s.withMCP(s.withGateway()))))))
 	serve(main, s.main, s.certs)
 
 	var fault error

@@ -15,6 +15,7 @@ import (
 	"memento"
 	"memento/backend"
 	"memento/backend/apikey"
+	"memento/console"
 	"memento/gateway"
 	"memento/httpapi"
 	"memento/maintenance"
@@ -47,6 +48,7 @@ type Server struct {
 	api         *httpapi.API
 	gateway     *gateway.Gateway   // nil if there is none
 	mcp         *mcpserver.Handler // nil if there is none
+	console     *console.Handler   // nil if there is none
 	auth        httpapi.Authenticator
 	heldKeys    *gateway.Keys // nil if the backend cannot hold keys for the upstream
 	models      modelLabels
@@ -144,6 +146,11 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	if err := s.newMCP(d, tool); err != nil {
 		return nil, err
+	}
+	if c.Console {
+		if s.console, err = console.New(console.Options{API: s.api, Now: d.Now}); err != nil {
+			return nil, err
+		}
 	}
 	s.metrics.registry.MustRegister(loads{s.api}, s.inventory)
 	if c.TLS.CertFile != "" {

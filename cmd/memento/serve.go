@@ -14,6 +14,7 @@ import (
 	"memento"
 	"memento/backend/apikey"
 	"memento/backend/cryptstore"
+	"memento/console"
 	"memento/internal/reserve"
 	"memento/server"
 
@@ -81,6 +82,9 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 			s.Close()
 			return err
 		}
+		if secret, err := readKeyFile(key); key != "" && err == nil {
+			s.KeepConsoleSessions([]byte(secret))
+		}
 		defer a.reloadOnHangup(f, s)()
 		defer watch(ctx, b)()
 		err = s.Run(ctx)
@@ -110,6 +114,9 @@ func (a *app) printServing(s *server.Server, c *server.Config, keyFile string, e
 		say = func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) }
 	}
 	say("listening on %s", at.URL())
+	if c.Console {
+		say("console: %s%s", at.URL(), console.Path)
+	}
 	say("backend: %s", c.ShownBackend())
 	if encrypted {
 		say("encryption at rest is on")

@@ -1,0 +1,265 @@
+package console
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	sessionTime = 12 * time.Hour
+	linkTime    = time.Minute
+	maxKey      = 3000    // bytes: a cookie has at most 4,096, of which some are lost to sealing
+	maxSignIn   = 8 << 10 // bytes of a request to sign in
+	maxEnded    = 10_000  // sessions and links that are remembered as ended
+	bodyTime    = 10 * time.Second
+)
+
+// What a sealed text is for, so that none can be used as another.
+const (
+	forSession = "memento console session"
+	forLink    = "memento console link"
+)
+
+// sessions seals the keys of those who have signed in. Nothing is stored: a session is its
+// cookie.
+type sessions struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	aead  cipher.AEAD
+	ended map[string]time.Time // IDs of sessions and links that were ended early, until their own end
+}
+
+// A sealed is what a cookie, or the code of a link, contains.
+type sealed struct {
+	Key string    `json:"k"`
+	ID  string    `json:"i"`
+	End time.Time `json:"e"`
+}
+
+func randomSecret() []byte {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails: crypto/rand
+	return secret
+}
+
+// derive returns a key for sealing.
+func derive(secret []byte) []byte {
+	key, err := hkdf.Key(sha256.New, secret, nil, "memento console", 32)
+	if err != nil {
+		return randomSecret() // only with a secret that FIPS 140 calls too short
+	}
+	return key
+}
+
+// setSecret ends all sessions that were sealed with another secret.
+func (s *sessions) setSecret(secret []byte) {
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		panic(err) // the length is constant
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // the same
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aead, s.ended = aead, map[string]time.Time{}
+}
+
+func (s *sessions) seal(key, purpose string, lasts time.Duration) (string, time.Time) {
+	end := s.now().Add(lasts).UTC().Truncate(time.Second)
+	text, _ := json.Marshal(sealed{Key: key, ID: rand.Text(), End: end}) // strings and a time always encode
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose))), end
+}
+
+// open returns what is sealed in text, if it is for this purpose and has not ended.
+func (s *sessions) open(text, purpose string) (v sealed, ok bool) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return v, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	plain, err := s.aead.Open(nil, nil, data, []byte(purpose))
+	if err != nil || json.Unmarshal(plain, &v) != nil {
+		return v, false
+	}
+	_, ended := s.ended[v.ID]
+	return v, !ended && s.now().Before(v.End)
+}
+
+// end ends a session, or a link, before its time. It reports whether it had not ended.
+func (s *sessions) end(v sealed) bool {
+	s.mu.Lock()
+	if _, ended := s.ended[v.ID]; ended {
+		s.mu.Unlock()
+		return false
+	}
+	if len(s.ended) >= maxEnded {
+		for id, until := range s.ended {
+			if !s.now().Before(until) {
+				delete(s.ended, id)
+			}
+		}
+	}
+	s.ended[v.ID] = v.End
+	full := len(s.ended) > maxEnded
+	s.mu.Unlock()
+	if full {
+		s.setSecret(randomSecret()) // ends all, rather than forget one
+	}
+	return true
+}
+
+// of returns the session of a request.
+func (s *sessions) of(r *http.Request) (sealed, bool) {
+	c, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return sealed{}, false
+	}
+	return s.open(c.Value, forSession)
+}
+
+// cookieName has the port in it: browsers send the cookies of one port of a machine to all.
+func cookieName(r *http.Request) string {
+	name := "memento_console"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		name += "_" + port
+	}
+	return name
+}
+
+func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(r), Value: value, Path: Path, MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		// A proxy may speak TLS for this server. The origin is the address that the browser sees.
+		Secure: r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https:"),
+	})
+}
+
+// session signs in and out.
+func (h *Handler) session(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodPost && r.Method != http.MethodDelete:
+		w.Header().Set("Allow", "DELETE, POST")
+		refuse(w, http.StatusMethodNotAllowed, "invalid_request_error", "use POST to sign in, or DELETE to sign out")
+	case !fromPage(r):
+		refuse(w, http.StatusForbidden, "permission_error", "only the console's own pages sign in and out")
+	case r.Method == http.MethodDelete:
+		if s, ok := h.sessions.of(r); ok {
+			h.sessions.end(s)
+		}
+		setCookie(w, r, "", -1)
+		answer(w, http.StatusOK, map[string]string{"type": "console_session_ended"})
+	default:
+		h.signIn(w, r)
+	}
+}
+
+// signIn starts a session with a key, or with the code of a link.
+func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+	var body struct{ Key, Code string }
+	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSignIn)).Decode(&body) != nil {
+		refuse(w, http.StatusBadRequest, "invalid_request_error", "the body must be a JSON object with a key or a code")
+		return
+	}
+	key := strings.TrimSpace(body.Key)
+	if body.Code != "" {
+		link, ok := h.sessions.open(body.Code, forLink)
+		if !ok || !h.sessions.end(link) {
+			refuse(w, http.StatusUnauthorized, "authentication_error", `this link was used or is older than a minute; run "memento console" again, or paste a key`)
+			return
+		}
+		key = link.Key
+	}
+	if key == "" || len(key) > maxKey {
+		refuse(w, http.StatusBadRequest, "invalid_request_error", "a key is required")
+		return
+	}
+	who := h.whoAmI(r, key)
+	if who.status == http.StatusOK {
+		value, _ := h.sessions.seal(key, forSession, sessionTime)
+		setCookie(w, r, value, int(sessionTime.Seconds()))
+	}
+	who.sendTo(w)
+}
+
+// makeLink answers a program that has a key with the code of a link to sign in, once.
+func (h *Handler) makeLink(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("X-Api-Key")
+	switch {
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, "invalid_request_error", "use POST")
+		return
+	case len(r.Header.Values("Origin")) > 0:
+		refuse(w, http.StatusForbidden, "permission_error", "web pages get no links")
+		return
+	case key == "" || len(key) > maxKey:
+		refuse(w, http.StatusUnauthorized, "authentication_error", "a key is required: send it as x-api-key")
+		return
+	}
+	who := h.whoAmI(r, key)
+	if who.status != http.StatusOK {
+		who.sendTo(w)
+		return
+	}
+	code, end := h.sessions.seal(key, forLink, linkTime)
+	answer(w, http.StatusOK, map[string]string{"type": "console_link", "path": Path + "#code=" + code, "expires_at": end.Format(time.RFC3339)})
+}
+
+// whoAmI asks the API whose key it is. So a key is checked as for any request, and a wrong
+// one counts.
+func (h *Handler) whoAmI(r *http.Request, key string) *recorded {
+	inner := withKey(r, key)
+	inner.Method, inner.Body, inner.ContentLength, inner.TransferEncoding = http.MethodGet, http.NoBody, 0, nil
+	inner.URL.Path, inner.URL.RawPath, inner.URL.RawQuery = "/v1/whoami", "", ""
+	inner.RequestURI = inner.URL.RequestURI()
+	inner.Header.Del("Content-Type")
+	answer := &recorded{header: http.Header{}}
+	h.api.ServeHTTP(answer, inner)
+	return answer
+}
+
+// A recorded is an answer of the API that has not been sent yet.
+type recorded struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *recorded) Header() http.Header { return a.header }
+
+func (a *recorded) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *recorded) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+func (a *recorded) sendTo(w http.ResponseWriter) {
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes()) // a client that is gone has no use for the error
+}

@@ -1,0 +1,107 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { api, Failure, must, onSignedOut, signOut, type Identity } from "./api";
+import { follow } from "./live";
+import { Activity } from "./pages/activity";
+import { allKeys, Keys } from "./pages/keys";
+import { hasCode, SignIn } from "./pages/signin";
+import { StorePage } from "./pages/store";
+import { Stores } from "./pages/stores";
+import { Palette } from "./parts/palette";
+import { Dialog, Problem, SessionContext, Toasts, type Session } from "./parts/ui";
+import { go, useRoute } from "./route";
+import { nextTheme, useTheme } from "./theme";
+
+type State = { now: "starting" } | { now: "failed"; error: Failure } | { now: "out"; ended: boolean } | { now: "in"; session: Session };
+
+async function sessionOf(identity: Identity): Promise<Session> {
+  const isAdmin = identity.role === "admin";
+  const keys = isAdmin ? await allKeys().catch(() => []) : [];
+  return { identity, isAdmin, canWrite: identity.role !== "read", keyNames: new Map(keys.map((k) => [k.id, k.name])) };
+}
+
+function App() {
+  const [state, set] = useState<State>(hasCode() ? { now: "out", ended: false } : { now: "starting" });
+  const enter = async (identity: Identity) => set({ now: "in", session: await sessionOf(identity) });
+  const start = () => {
+    must(api.GET("/v1/whoami")).then(enter, (error: Failure) => set(error.status === 401 ? { now: "out", ended: false } : { now: "failed", error }));
+  };
+  useEffect(() => {
+    onSignedOut(() => set((old) => (old.now === "in" ? { now: "out", ended: true } : old)));
+    if (!hasCode()) start();
+  }, []);
+  switch (state.now) {
+    case "starting":
+      return null;
+    case "failed":
+      return <main class="sign-in"><Problem error={state.error} retry={start} /></main>;
+    case "out":
+      return <SignIn ended={state.ended} done={enter} />;
+    case "in":
+      return (
+        <SessionContext.Provider value={state.session}>
+          <SignedIn session={state.session} leave={async () => { await signOut(); go("#/"); set({ now: "out", ended: false }); }} />
+        </SessionContext.Provider>
+      );
+  }
+}
+
+function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
+  const route = useRoute();
+  const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
+  const [theme, setTheme] = useTheme();
+  useEffect(follow, []);
+  useEffect(() => {
+    const key = (e: KeyboardEvent) => {
+      const typing = (e.target as HTMLElement).closest("input, textarea, select, [contenteditable]");
+      if ((e.metaKey || e.ctrlKey) && e.key.toLowerCase() === "k") setPalette(true);
+      else if (typing || e.metaKey || e.ctrlKey || e.altKey || document.querySelector("dialog[open]")) return;
+      else if (e.key === "/") setPalette(true);
+      else if (e.key === "?") setHelp(true);
+      else if (e.key === "a") go("#/");
+      else if (e.key === "s") go("#/stores");
+      else return;
+      e.preventDefault();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, []);
+  const link = (to: string, text: string, here: boolean) => <a href={to} aria-current={here ? "page" : undefined}>{text}</a>;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main")?.focus(); }}>Skip to the contents</a>
+      <header class="top">
+        <a class="brand" href="#/"><img src="icon.svg" alt="" width="24" height="24" /><span>memento</span></a>
+        <nav aria-label="Pages">
+          {link("#/", "Activity", route.page === "activity")}
+          {link("#/stores", "Stores", route.page === "stores" || route.page === "store")}
+          {session.isAdmin && link("#/keys", "Keys", route.page === "keys")}
+        </nav>
+        <button type="button" class="search" onClick={() => setPalette(true)}><span>Search</span> <kbd>⌘K</kbd></button>
+        {!session.canWrite && <span class="flag">read-only</span>}
+        <button type="button" class="plain" title={`Colours: ${theme}`} aria-label={`Colours: ${theme}. Change`} onClick={() => setTheme(nextTheme(theme))}>{{ system: "◐", light: "☀", dark: "☾" }[theme]}</button>
+        <button type="button" class="plain keys" aria-label="Keyboard shortcuts" onClick={() => setHelp(true)}>?</button>
+        <button type="button" class="plain" onClick={leave}>Sign out</button>
+      </header>
+      {route.page === "activity" && <Activity />}
+      {route.page === "stores" && <Stores />}
+      {route.page === "keys" && <Keys />}
+      {route.page === "store" && <StorePage key={route.store} id={route.store} tab={route.tab} path={route.path} />}
+      {palette && <Palette route={route} isAdmin={session.isAdmin} close={() => setPalette(false)} />}
+      {help && <Shortcuts close={() => setHelp(false)} />}
+      <Toasts />
+    </>
+  );
+}
+
+function Shortcuts({ close }: { close: () => void }) {
+  const all = [["⌘K, Ctrl+K or /", "search"], ["a", "activity"], ["s", "stores"], ["↑ ↓ → ←", "in the tree of memories"], ["⌘S or Ctrl+S", "save, while editing"], ["?", "this list"]];
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={close}>
+      <dl class="shortcuts">{all.map(([keys, what]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>)}</dl>
+    </Dialog>
+  );
+}
+
+render(<App />, document.getElementById("app")!);

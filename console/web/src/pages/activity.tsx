@@ -1,0 +1,88 @@
+import { useMemo, useState } from "preact/hooks";
+import { api, must, type Store, type Version } from "../api";
+import { dayOf, verb, type Verb } from "../format";
+import { useLoad, useNow, useTitle } from "../hooks";
+import { useChanges, useNewest } from "../live";
+import { ChangeRow } from "../parts/change";
+import { Empty, Loading, Tabs } from "../parts/ui";
+
+const verbs: [Verb | "all", string][] = [["all", "All"], ["Remembered", "Remembered"], ["Updated", "Updated"], ["Forgot", "Forgot"], ["Renamed", "Renamed"]];
+const onePage = 25;
+
+export function Activity() {
+  useTitle("Activity");
+  const newest = useNewest();
+  const [fresh, setFresh] = useState(new Set<string>());
+  const status = useChanges((c) => {
+    if (c.kind === "version" && c.live) setFresh((old) => new Set(old).add(c.version.id));
+  });
+  const [show, setShow] = useState<Verb | "all">("all");
+  const [shown, setShown] = useState(onePage);
+  const ids = useMemo(() => [...new Set(newest.map((v) => v.memory_store_id))].sort(), [newest]);
+  const stores = useStores(ids);
+  const list = newest.filter((v) => show === "all" || verb(v) === show);
+  return (
+    <main class="page">
+      <div class="title">
+        <h1>What your agents did</h1>
+        <Live status={status} />
+      </div>
+      <Tabs label="Kind of change" all={verbs} now={show} choose={setShow} />
+      {newest.length === 0 && status === "connecting" && <Loading rows={6} />}
+      {list.length === 0 && status !== "connecting" && (
+        newest.length === 0 ? (
+          <Empty title="Nothing is remembered yet">
+            <p>As soon as an agent writes its first memory, it appears here. To try it without an agent:</p>
+            <pre>{`curl -H "x-api-key: $KEY" ${location.origin}/v1/memory_stores -d '{"name":"notes"}'`}</pre>
+          </Empty>
+        ) : <Empty title="None of these" />
+      )}
+      <Days list={list.slice(0, shown)} stores={stores} fresh={fresh} />
+      {list.length > shown && <button type="button" class="more" onClick={() => setShown(shown + 2 * onePage)}>Show more</button>}
+      {list.length > 0 && list.length <= shown && <p class="quiet end">Older changes are in the history of <a href="#/stores">each store</a>.</p>}
+    </main>
+  );
+}
+
+export function Live({ status }: { status: ReturnType<typeof useChanges> }) {
+  const text = { live: "Live", connecting: "Connecting…", offline: "Disconnected; trying again" }[status];
+  return <span class={`live ${status}`} role="status">{text}</span>;
+}
+
+function Days({ list, stores, fresh }: { list: Version[]; stores: Map<string, Store>; fresh: Set<string> }) {
+  const now = useNow();
+  const days = new Map<string, Version[]>();
+  for (const v of list) {
+    const day = dayOf(v.created_at, now);
+    days.set(day, [...(days.get(day) ?? []), v]);
+  }
+  return (
+    <>
+      {[...days].map(([day, versions]) => (
+        <section key={day} aria-label={day}>
+          <h2 class="day">{day}</h2>
+          <ul class="changes">
+            {versions.map((v) => <ChangeRow key={v.id} v={v} storeName={stores.get(v.memory_store_id)?.name ?? "…"} fresh={fresh.has(v.id)} />)}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
+}
+
+const known = new Map<string, Store>();
+
+// useStores returns the stores of these IDs, each of which is asked for once.
+function useStores(ids: string[]): Map<string, Store> {
+  const { data } = useLoad(async () => {
+    await Promise.all(
+      ids.filter((id) => !known.has(id)).map(async (store) => {
+        const found = await must(api.GET("/v1/memory_stores/{store}", { params: { path: { store } } })).catch(() => null);
+        if (found) known.set(store, found);
+      }),
+    );
+    return new Map(known);
+  }, [ids.join()]);
+  return data ?? known;
+}
+

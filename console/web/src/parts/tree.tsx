@@ -1,0 +1,167 @@
+// The tree of a store's memories. Folders and pages are loaded when they come into sight, and
+// only the rows in sight are in the document: so a folder of 10,000 memories scrolls.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { api, must, type Entry, Failure } from "../api";
+import { baseName } from "../format";
+import { useChanges } from "../live";
+import { go, toStore } from "../route";
+import { Loading, Problem } from "./ui";
+
+const rowHeight = 30;
+const pageSize = 100;
+
+type Folder = { entries: Entry[]; next?: string; loading: boolean; loaded: boolean; error?: Failure };
+type Row = { entry: Entry; depth: number; open?: boolean } | { more: string; depth: number; error?: Failure };
+
+const parents = (path: string) => path.split("/").slice(1, -1).map((_, i, all) => "/" + all.slice(0, i + 1).join("/") + "/");
+
+export function Tree({ store, current }: { store: string; current?: string }) {
+  const folders = useRef(new Map<string, Folder>());
+  const [opened, setOpened] = useState(() => new Set<string>(current ? parents(current) : []));
+  const [, redraw] = useState(0);
+  const [focus, setFocus] = useState(0);
+  const [scroll, setScroll] = useState({ top: 0, height: 600 });
+  const box = useRef<HTMLDivElement>(null);
+  const moved = useRef(false);
+
+  const load = async (dir: string, again = false) => {
+    const old = folders.current.get(dir);
+    if (old?.loading || (!again && old?.loaded && !old.next)) return;
+    const folder: Folder = { entries: old?.entries ?? [], next: old?.next, loaded: old?.loaded ?? false, loading: true };
+    folders.current.set(dir, folder);
+    redraw((n) => n + 1);
+    try {
+      // Again means everything that was loaded: what is new can be anywhere in it.
+      const wanted = again ? Math.max(folder.entries.length, 1) : folder.entries.length + 1;
+      let entries = again ? [] : folder.entries;
+      let page = again ? undefined : folder.next;
+      do {
+        const found = await must(api.GET("/v1/memory_stores/{store}/memories", { params: { path: { store }, query: { path_prefix: dir, depth: 1, limit: pageSize, page } } }));
+        entries = [...entries, ...found.data];
+        page = found.next_page ?? undefined;
+      } while (page && entries.length < wanted);
+      folders.current.set(dir, { entries, next: page, loaded: true, loading: false });
+    } catch (cause) {
+      folders.current.set(dir, { ...folder, loading: false, error: cause instanceof Failure ? cause : undefined });
+    }
+    redraw((n) => n + 1);
+  };
+
+  useEffect(() => {
+    void load("/");
+    for (const dir of opened) void load(dir);
+  }, [store]);
+  useEffect(() => {
+    if (!current) return;
+    const missing = parents(current).filter((dir) => !opened.has(dir));
+    if (missing.length) setOpened(new Set([...opened, ...missing]));
+    for (const dir of missing) void load(dir);
+  }, [current]);
+  const stale = useRef(0);
+  const dirty = useRef(new Set<string>());
+  useChanges((c) => {
+    if (c.kind !== "version" || !c.live || c.version.memory_store_id !== store || (c.version.operation === "modified" && !c.version.renamed_from)) return;
+    for (const path of [c.version.path, c.version.renamed_from]) if (path) for (const dir of ["/", ...parents(path)]) dirty.current.add(dir);
+    clearTimeout(stale.current); // many changes, one listing
+    stale.current = setTimeout(() => {
+      for (const dir of dirty.current) if (folders.current.get(dir)?.loaded) void load(dir, true);
+      dirty.current.clear();
+    }, 150) as unknown as number;
+  }, [store]);
+
+  const rows: Row[] = [];
+  const add = (dir: string, depth: number) => {
+    const folder = folders.current.get(dir);
+    for (const entry of folder?.entries ?? []) {
+      const open = entry.type === "memory_prefix" ? opened.has(entry.path) : undefined;
+      rows.push({ entry, depth, open });
+      if (open) add(entry.path, depth + 1);
+    }
+    if (folder && (folder.loading || folder.next || folder.error)) rows.push({ more: dir, depth, error: folder.error });
+  };
+  add("/", 0);
+
+  useLayoutEffect(() => {
+    const el = box.current;
+    if (!el) return;
+    const measure = () => setScroll({ top: el.scrollTop, height: el.clientHeight });
+    const watcher = new ResizeObserver(measure);
+    watcher.observe(el);
+    return () => watcher.disconnect();
+  }, []);
+  const from = Math.max(0, Math.floor(scroll.top / rowHeight) - 10);
+  const to = Math.min(rows.length, Math.ceil((scroll.top + scroll.height) / rowHeight) + 10);
+  useEffect(() => {
+    for (const row of rows.slice(from, to)) if ("more" in row && !row.error) void load(row.more);
+  });
+  useEffect(() => {
+    if (moved.current) box.current?.querySelector<HTMLElement>(`[data-row="${focus}"]`)?.focus();
+    moved.current = false;
+  }, [focus, scroll]);
+
+  const toggle = (dir: string) => {
+    const next = new Set(opened);
+    if (next.delete(dir)) return setOpened(next);
+    setOpened(next.add(dir));
+    void load(dir);
+  };
+  const choose = (row: Row) => {
+    if ("more" in row) void load(row.more, true);
+    else if (row.entry.type === "memory_prefix") toggle(row.entry.path);
+    else go(toStore(store, "memories", row.entry.path));
+  };
+  const move = (n: number) => {
+    const at = Math.max(0, Math.min(rows.length - 1, n));
+    const el = box.current!;
+    if (at * rowHeight < el.scrollTop) el.scrollTop = at * rowHeight;
+    if ((at + 1) * rowHeight > el.scrollTop + el.clientHeight) el.scrollTop = (at + 1) * rowHeight - el.clientHeight;
+    moved.current = true;
+    setFocus(at);
+    setScroll({ top: el.scrollTop, height: el.clientHeight });
+  };
+  const key = (e: KeyboardEvent) => {
+    const row = rows[focus];
+    if (!row) return;
+    const dir = "entry" in row && row.entry.type === "memory_prefix" ? row.entry.path : "";
+    if (e.key === "ArrowDown") move(focus + 1);
+    else if (e.key === "ArrowUp") move(focus - 1);
+    else if (e.key === "Home") move(0);
+    else if (e.key === "End") move(rows.length - 1);
+    else if (e.key === "ArrowRight" && dir && !opened.has(dir)) toggle(dir);
+    else if (e.key === "ArrowLeft" && dir && opened.has(dir)) toggle(dir);
+    else if (e.key === "Enter" || e.key === " ") choose(row);
+    else return;
+    e.preventDefault();
+  };
+  const top = folders.current.get("/");
+  if (top?.error && !top.entries.length) return <Problem error={top.error} retry={() => void load("/", true)} />;
+  return (
+    <div class="rows" ref={box} onScroll={(e) => setScroll({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}>
+      {!top?.loaded && <Loading rows={5} />}
+      <div role="tree" aria-label="Memories" class="sizer" ref={(el) => { if (el) el.style.height = `${rows.length * rowHeight}px`; }} onKeyDown={key}>
+        {rows.slice(from, to).map((row, i) => {
+          const at = from + i;
+          const name = "more" in row ? (row.error ? "Loading failed. Try again" : "Loading…") : baseName(row.entry.path.replace(/\/$/, ""));
+          const here = "entry" in row && row.entry.path === current;
+          return (
+            <div
+              key={"more" in row ? `more ${row.more}` : row.entry.path}
+              role="treeitem"
+              data-row={at}
+              aria-level={row.depth + 1}
+              aria-expanded={"open" in row ? row.open : undefined}
+              aria-selected={here}
+              tabIndex={at === Math.min(focus, rows.length - 1) || (at === from && (focus < from || focus >= to)) ? 0 : -1}
+              class={`row ${"open" in row && row.open !== undefined ? "folder" : ""} ${here ? "here" : ""}`}
+              title={"entry" in row ? row.entry.path : undefined}
+              ref={(el) => { if (el) { el.style.top = `${at * rowHeight}px`; el.style.paddingLeft = `${8 + 14 * row.depth}px`; } }}
+              onClick={() => { setFocus(at); choose(row); }}
+            >
+              <span class="name">{name}</span>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"memento"
+	"memento/history"
+	"memento/internal/wire"
+)
+
+const (
+	maxRecent   = 200   // versions at the beginning of a stream of a workspace
+	maxFollowed = 1_000 // stores of one stream
+
+	// polledStores is how many stores are looked at in each interval, in turns, for changes
+	// by other processes.
+	polledStores = 20
+)
+
+// streamWorkspace sends new versions of all stores of the workspace as server-sent events,
+// after the newest ones that there are.
+func (a *API) streamWorkspace(c *call) error {
+	q := c.query()
+	full := q.full(false)
+	recent := int(q.integer("recent", 0, 0, maxRecent))
+	if q.err != nil {
+		return q.err
+	}
+	watcher, leave := a.changes.watch()
+	defer leave()
+	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}}
+	newest, err := f.begin(recent)
+	if err != nil {
+		return err
+	}
+	f.s = c.stream("text/event-stream")
+	if c.r.Method == http.MethodHead {
+		return f.s.flush()
+	}
+	for _, found := range newest {
+		if err := f.send(found.store, []memento.Version{found.version}); err != nil {
+			return nil
+		}
+	}
+	if f.s.comment("connected") != nil {
+		return nil
+	}
+	poll, beat := time.NewTicker(a.opts.Poll), time.NewTicker(a.opts.Heartbeat)
+	defer poll.Stop()
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case <-watcher.news:
+			for id := range watcher.take() {
+				if _, known := f.seen[id]; known && err == nil {
+					err = f.follow(id)
+				}
+			}
+		case <-poll.C:
+			err = f.poll()
+		case <-beat.C:
+			err = f.s.comment("still here")
+		case <-c.context().Done():
+			return nil
+		case <-a.closed.Done():
+			return nil
+		}
+		if err != nil || !c.stillAuthorized() {
+			return nil // the client connects again; the answer then says why
+		}
+	}
+}
+
+// A follower sends the new versions of the stores of a workspace.
+type follower struct {
+	c    *call
+	s    *responseStream
+	full bool
+	seen map[memento.StoreID]int64 // the Seq of the newest version sent, of each store
+	turn []memento.StoreID         // the stores in the order in which they are polled
+}
+
+// A foundVersion is a version of some store.
+type foundVersion struct {
+	store   memento.StoreID
+	version memento.Version
+}
+
+// begin finds the stores, and returns the newest versions in them, the oldest first. They
+// have no contents.
+func (f *follower) begin(recent int) ([]foundVersion, error) {
+	ctx, b := f.c.context(), f.c.api.backend
+	ids, err := f.stores(maxFollowed)
+	if err != nil {
+		return nil, err
+	}
+	var newest []foundVersion
+	for _, id := range ids {
+		opts := memento.VersionListOptions{Limit: max(recent, 1)}
+		for v, err := range b.ListVersions(ctx, id, opts) {
+			if errors.Is(err, memento.ErrNoStore) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			f.seen[id] = max(f.seen[id], v.Seq)
+			if len(newest) >= recent && (recent == 0 || !newest[0].version.CreatedAt.Before(v.CreatedAt)) {
+				break // all others of this store are older
+			}
+			at, _ := slices.BinarySearchFunc(newest, v.CreatedAt, func(n foundVersion, at time.Time) int {
+				return cmp.Or(n.version.CreatedAt.Compare(at), 1) // before those of the same time, which were made later
+			})
+			if newest = slices.Insert(newest, at, foundVersion{id, v}); len(newest) > recent {
+				newest = newest[1:]
+			}
+		}
+	}
+	return newest, nil
+}
+
+// stores follows the stores that are not followed yet, from their beginning, and returns
+// them. They are listed in pages of the given size.
+func (f *follower) stores(page int) (added []memento.StoreID, err error) {
+	opts := memento.StoreListOptions{Limit: page}
+	for {
+		listed := 0
+		for info, err := range f.c.api.backend.ListStores(f.c.context(), f.c.who.Workspace, opts) {
+			if err != nil {
+				return nil, err
+			}
+			if _, known := f.seen[info.ID]; known || len(f.seen) >= maxFollowed {
+				return added, nil // those after it are older
+			}
+			f.seen[info.ID] = 0
+			f.turn = append(f.turn, info.ID)
+			added = append(added, info.ID)
+			opts.After = info.ID
+			listed++
+		}
+		if listed < page {
+			return added, nil
+		}
+	}
+}
+
+// poll sends what is new in the stores whose turn it is, and in new ones.
+func (f *follower) poll() error {
+	added, err := f.stores(polledStores)
+	if err != nil {
+		return err
+	}
+	n := min(polledStores, len(f.turn))
+	turn := slices.Concat(added, f.turn[:n])
+	f.turn = append(f.turn[n:], f.turn[:n]...)
+	for _, id := range turn {
+		if _, known := f.seen[id]; !known {
+			continue
+		}
+		if err := f.follow(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow sends the versions of a store that are new.
+func (f *follower) follow(id memento.StoreID) error {
+	for {
+		made, err := f.next(id)
+		if errors.Is(err, memento.ErrNoStore) {
+			delete(f.seen, id)
+			f.turn = slices.DeleteFunc(f.turn, func(other memento.StoreID) bool { return other == id })
+			return f.s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"})
+		}
+		if err != nil || len(made) == 0 {
+			return err
+		}
+		if err := f.send(id, made); err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the oldest versions of a store that were not sent yet, without contents.
+func (f *follower) next(id memento.StoreID) (made []memento.Version, err error) {
+	opts := memento.VersionListOptions{OldestFirst: true, After: f.seen[id], Limit: maxLimit}
+	for v, err := range f.c.api.backend.ListVersions(f.c.context(), id, opts) {
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, v)
+		f.seen[id] = v.Seq
+	}
+	return made, nil
+}
+
+// send sends versions of one store.
+func (f *follower) send(id memento.StoreID, made []memento.Version) error {
+	store, leave, err := f.c.storeByID(id)
+	if errors.Is(err, memento.ErrNoStore) {
+		return nil // deleted since
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx := f.c.context()
+	renamed, err := history.RenamedFrom(ctx, store, memento.VersionListOptions{}, made)
+	if err != nil && !errors.Is(err, memento.ErrNoStore) {
+		return err
+	}
+	for _, v := range made {
+		event, err := f.event(ctx, store, id, v)
+		if err != nil {
+			return err
+		}
+		event.RenamedFrom = renamed[v.ID]
+		if err := f.s.event("memory_version", "", event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event returns a version as it is sent, one at a time: so the memory for contents is that
+// of one.
+func (f *follower) event(ctx context.Context, store *memento.Store, id memento.StoreID, v memento.Version) (wire.Version, error) {
+	if !f.full || v.Operation == memento.Deleted || v.Redacted() {
+		return wire.FromVersion(id, v, f.full), nil
+	}
+	whole, err := store.Version(ctx, v.ID)
+	if errors.Is(err, memento.ErrNotExist) { // pruned since
+		return wire.FromVersion(id, v, false), nil
+	}
+	if err != nil {
+		return wire.Version{}, err
+	}
+	return f.c.api.version(f.c, store, id, whole, true)
+}

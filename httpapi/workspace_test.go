@@ -1,0 +1,100 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"memento/backend/apikey"
+	"memento/httpapi"
+	"memento/sensitive"
+)
+
+// watch connects to the stream of a workspace, and returns the events before the comment
+// that ends the newest versions.
+func (c *caller) watch(t *testing.T, query string) (*listener, []event) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+stores+"/changes"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("x-api-key", c.key)
+	l := &listener{t: t, cancel: cancel}
+	if l.response, err = http.DefaultTransport.RoundTrip(request); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.close)
+	l.lines = bufio.NewScanner(l.response.Body)
+	l.lines.Buffer(nil, 1<<20)
+	var before []event
+	for {
+		line, ok := l.line()
+		switch name, value, _ := strings.Cut(line, ": "); {
+		case !ok:
+			t.Fatal("the stream ended")
+		case line == ": connected":
+			return l, before
+		case name == "data":
+			var e event
+			if err := json.Unmarshal([]byte(value), &e.data); err != nil {
+				t.Fatal(err)
+			}
+			before = append(before, e)
+		}
+	}
+}
+
+// The stream of a workspace begins with the newest versions of all its stores, and goes on
+// with those that are made, in stores that are made meanwhile too, by this process or another.
+func TestStreamWorkspace(t *testing.T) {
+	s := newSite(t, func(o *httpapi.Options) { o.Poll = 5 * time.Millisecond })
+	c, reader, other := s.as("a", apikey.RoleWrite), s.as("a", apikey.RoleRead), s.as("b", apikey.RoleWrite)
+	first, second := c.newStore(t, "first"), c.newStore(t, "second")
+	other.put(t, other.newStore(t, "other"), "/other.md", "not of this workspace")
+	for i := range 3 {
+		c.put(t, first, fmt.Sprintf("/first-%d.md", i), "text")
+		c.put(t, second, fmt.Sprintf("/second-%d.md", i), "text")
+	}
+
+	_, before := reader.watch(t, "?recent=4&view=full")
+	var paths []string
+	for _, e := range before {
+		paths = append(paths, text(t, e.data, "path"))
+		same(t, "content", e.data["content"], "text")
+	}
+	same(t, "newest versions", strings.Join(paths, " "), "/first-1.md /second-1.md /first-2.md /second-2.md")
+
+	l, before := reader.watch(t, "")
+	same(t, "newest versions unasked for", len(before), 0)
+	c.put(t, second, "/live.md", "live")
+	e := l.must()
+	same(t, "path", e.data["path"], "/live.md")
+	same(t, "contents unasked for", e.data["content"], nil)
+	same(t, "store", stores+"/"+text(t, e.data, "memory_store_id"), second)
+
+	// By another process, in a store that was made after the stream began.
+	elsewhere, err := httpapi.New(s.backend, httpapi.Options{Auth: httpapi.NewKeyAuth(s.backend, s.clock.time), Detector: sensitive.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(elsewhere)
+	defer server.Close()
+	there := &caller{url: server.URL, key: c.key}
+	there.put(t, there.newStore(t, "third"), "/elsewhere.md", "text")
+	same(t, "path", l.must().data["path"], "/elsewhere.md")
+
+	other.put(t, other.newStore(t, "another"), "/other.md", "not of this workspace")
+	c.delete(t, first)
+	e = l.must()
+	same(t, "event", e.name, "memory_store.deleted")
+	same(t, "store", stores+"/"+text(t, e.data, "id"), first)
+
+	c.do(t, http.MethodGet, stores+"/changes?recent=201", nil).fails(t, 400, invalidRequest, "recent: must be a whole number from 0 to 200")
+}
