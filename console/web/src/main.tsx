@@ -34,7 +34,7 @@ function App() {
     case "starting":
       return null;
     case "failed":
-      return <main class="sign-in"><Problem error={state.error} retry={start} /></main>;
+      return <main id="main" tabIndex={-1} class="sign-in"><Problem error={state.error} retry={start} /></main>;
     case "out":
       return <SignIn ended={state.ended} done={enter} />;
     case "in":
@@ -70,8 +70,8 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
   const link = (to: string, text: string, here: boolean) => <a href={to} aria-current={here ? "page" : undefined}>{text}</a>;
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main")?.focus(); }}>Skip to the contents</a>
       <header class="top">
+        <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the contents</a>
         <a class="brand" href="#/"><img src="icon.svg" alt="" width="24" height="24" /><span>memento</span></a>
         <nav aria-label="Pages">
           {link("#/", "Activity", route.page === "activity")}
@@ -82,7 +82,7 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
         {!session.canWrite && <span class="flag">read-only</span>}
         <button type="button" class="plain" title={`Colours: ${theme}`} aria-label={`Colours: ${theme}. Change`} onClick={() => setTheme(nextTheme(theme))}>{{ system: "◐", light: "☀", dark: "☾" }[theme]}</button>
         <button type="button" class="plain keys" aria-label="Keyboard shortcuts" onClick={() => setHelp(true)}>?</button>
-        <button type="button" class="plain" onClick={leave}>Sign out</button>
+        <button type="button" class="plain leave" onClick={leave}>Sign out</button>
       </header>
       {route.page === "activity" && <Activity />}
       {route.page === "stores" && <Stores />}

@@ -22,7 +22,7 @@ export function Activity() {
   const stores = useStores(ids);
   const list = newest.filter((v) => show === "all" || verb(v) === show);
   return (
-    <main class="page">
+    <main id="main" tabIndex={-1} class="page">
       <div class="title">
         <h1>What your agents did</h1>
         <Live status={status} />

@@ -15,7 +15,7 @@ export function Keys() {
   const [making, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<Key>();
   return (
-    <main class="page">
+    <main id="main" tabIndex={-1} class="page">
       <div class="title">
         <h1>Keys</h1>
         <button type="button" class="primary" onClick={() => setMaking(true)}>New key</button>

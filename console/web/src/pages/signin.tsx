@@ -18,7 +18,7 @@ export function SignIn({ ended, done }: { ended: boolean; done: (who: Identity) 
     if (code && !ended) void act.run(async () => done(await signIn({ code })));
   }, []);
   return (
-    <main class="sign-in">
+    <main id="main" tabIndex={-1} class="sign-in">
       <form onSubmit={(e) => { e.preventDefault(); void act.run(async () => done(await signIn({ key }))); }}>
         <h1><img src="icon.svg" alt="" width="36" height="36" /> memento</h1>
         <p>{ended ? "Your session has ended. Sign in again to go on; what you were writing is kept." : "See what your agents remember, correct it, and undo it."}</p>

@@ -20,11 +20,11 @@ export function StorePage({ id, tab, path }: { id: string; tab: Tab; path?: stri
   }, [store.reload]);
   useTitle(path ?? store.data?.name ?? "Store");
   if (store.error && !store.data) {
-    return <main class="page"><Problem error={store.error} retry={store.reload} /><p><a href="#/stores">All stores</a></p></main>;
+    return <main id="main" tabIndex={-1} class="page"><Problem error={store.error} retry={store.reload} /><p><a href="#/stores">All stores</a></p></main>;
   }
-  if (!store.data) return <main class="page"><Loading rows={8} /></main>;
+  if (!store.data) return <main id="main" tabIndex={-1} class="page"><Loading rows={8} /></main>;
   return (
-    <main class={`store ${path ? "with-memory" : ""} ${tab}`}>
+    <main id="main" tabIndex={-1} class={`store ${path ? "with-memory" : ""} ${tab}`}>
       <div class="title">
         <h1><a class="quiet" href="#/stores">Stores</a> / {store.data.name}</h1>
         {store.data.archived_at && <span class="flag">archived: read-only</span>}

@@ -37,7 +37,7 @@ export function Stores() {
   }, [archived]);
   const rows = [...(first.data ?? []), ...more];
   return (
-    <main class="page">
+    <main id="main" tabIndex={-1} class="page">
       <div class="title">
         <h1>Stores</h1>
         <label class="check"><input type="checkbox" checked={archived} onChange={(e) => setArchived(e.currentTarget.checked)} /> archived too</label>

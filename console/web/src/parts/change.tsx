@@ -54,7 +54,8 @@ function Flags({ v }: { v: Version }) {
 
 function Excerpt({ v }: { v: Version }) {
   if (v.operation !== "created" || !v.content) return null;
-  const line = v.content.split("\n").map((l) => l.replace(/^#+\s*/, "").trim()).find((l) => l !== "");
+  const lines = v.content.split("\n").map((l) => l.trim()).filter(Boolean);
+  const line = lines.find((l) => !/^(#|---)/.test(l)) ?? lines[0]?.replace(/^#+\s*/, ""); // a heading says least
   return line ? <div class="excerpt">{line.slice(0, 240)}</div> : null;
 }
 

@@ -45,7 +45,9 @@ export function Palette({ route, isAdmin, close }: { route: Route; isAdmin: bool
     <Dialog title={here ? "Search this store" : "Search"} onClose={close}>
       <input
         ref={input}
-        type="search"
+        type="text"
+        autocomplete="off"
+        spellcheck={false}
         role="combobox"
         list={undefined}
         aria-expanded="true"

@@ -1,0 +1,325 @@
+// What people do with the console, in a real browser. SHOTS names a folder for screenshots.
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { browser, seed, Server, signIn } from "./world.mjs";
+
+let b, s, stores;
+before(async () => {
+  [b, s] = await Promise.all([browser(), Server.start()]);
+  stores = await seed(s);
+});
+after(async () => {
+  await b?.close();
+  await s?.remove();
+});
+
+// journey runs a test with a page on which somebody has signed in. Nothing may go wrong on
+// the page beside what the test is about.
+function journey(name, run, options) {
+  test(name, { timeout: 120_000 }, async () => {
+    const page = await signIn(b, s, options);
+    page.setDefaultTimeout(20_000);
+    try {
+      await run(page);
+      assert.deepEqual(page.faults, []);
+    } finally {
+      await page.context().close();
+    }
+  });
+}
+
+const open = (page, store, path) => page.goto(`${s.url}/console/#/store/${store.id}${path ? "/memory/" + encodeURIComponent(path) : ""}`);
+const change = (page, path) => page.locator(".change").filter({ has: page.locator(".path").getByText(path, { exact: true }) });
+const memory = (store, path) => s.call("GET", `/v1/memory_stores/${store.id}/memories/by-path?path=${encodeURIComponent(path)}&peek=true`);
+
+journey("the first screen shows who did what, live, and three clicks undo it", async (page) => {
+  const first = page.locator(".change").first();
+  await first.waitFor();
+  assert.match(await first.innerText(), /Forgot[^]*0002-sessions\.md[^]*sesn_0194[^]*project shop/);
+  assert.equal(await page.getByText("1 secret masked").count(), 2);
+
+  await s.agent(stores.ann, "sesn_live", { command: "str_replace", path: "/memories/preferences.md", old_str: "short sentences", new_str: "long sentences" });
+  const live = change(page, "/preferences.md").first();
+  await live.getByText("sesn_live").waitFor();
+  await live.locator(".fold").click();
+  await live.getByText("removed:").waitFor();
+  assert.match(await live.locator("tr.added").innerText(), /Answers in long sentences/);
+
+  await live.getByRole("button", { name: /^Undo/ }).click();
+  await page.getByRole("dialog").getByText("gets its text back").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone: /preferences.md").waitFor();
+  assert.match((await memory(stores.ann, "/preferences.md")).content, /short sentences/);
+});
+
+journey("an undo keeps what others changed since, and says what it cannot undo", async (page) => {
+  const store = await s.store("undo");
+  const write = (session, input) => s.agent(store, session, input);
+  await write("sesn_a", { command: "create", path: "/memories/plan.md", file_text: "one\n\ntwo\n\nthree\n" });
+  await write("sesn_b", { command: "str_replace", path: "/memories/plan.md", old_str: "one", new_str: "wrong" });
+  await write("sesn_c", { command: "str_replace", path: "/memories/plan.md", old_str: "three", new_str: "right" });
+  const wrong = change(page, "/plan.md").filter({ hasText: "sesn_b" });
+  await wrong.getByRole("button", { name: /^Undo/ }).click();
+  await page.getByRole("dialog").getByText("what others changed since stays").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone: /plan.md").waitFor();
+  assert.equal((await memory(store, "/plan.md")).content, "one\n\ntwo\n\nright\n");
+
+  await write("sesn_d", { command: "str_replace", path: "/memories/plan.md", old_str: "two", new_str: "two a" });
+  await write("sesn_e", { command: "str_replace", path: "/memories/plan.md", old_str: "two a", new_str: "two b" });
+  await change(page, "/plan.md").filter({ hasText: "sesn_d" }).getByRole("button", { name: /^Undo/ }).click();
+  await page.getByRole("dialog").getByText("others have changed the same lines since").waitFor();
+  assert.ok(await page.getByRole("dialog").getByRole("button", { name: "Undo" }).isDisabled());
+});
+
+journey("a person makes, edits, moves and deletes a memory, and takes it back", async (page) => {
+  const store = await s.store("editing");
+  await open(page, store);
+  await page.getByRole("button", { name: "New memory" }).click();
+  await page.getByLabel("Path").fill("/notes/first.md");
+  await page.getByLabel("Text", { exact: true }).fill("# First\n");
+  await page.getByRole("button", { name: "Make memory" }).click();
+  await page.getByRole("heading", { name: "/notes/first.md" }).waitFor();
+  await page.getByRole("treeitem", { name: "first.md" }).waitFor();
+
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  await page.getByLabel("Text of the memory").fill("# First\n\nby a **person**\n");
+  await page.getByLabel("Preview").getByText("person").waitFor();
+  await page.keyboard.press("Control+s");
+  await page.getByText("Saved").waitFor();
+  assert.equal((await memory(store, "/notes/first.md")).content, "# First\n\nby a **person**\n");
+
+  await page.getByRole("button", { name: "Move" }).click();
+  await page.getByLabel("New path").fill("/notes/renamed.md");
+  await page.getByRole("dialog").getByRole("button", { name: "Move" }).click();
+  await page.getByRole("heading", { name: "/notes/renamed.md" }).waitFor();
+
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Deleted /notes/renamed.md").waitFor();
+  await page.getByRole("status").getByRole("button", { name: "Undo" }).last().click();
+  await page.getByRole("heading", { name: "/notes/renamed.md" }).waitFor();
+  assert.equal((await memory(store, "/notes/renamed.md")).content, "# First\n\nby a **person**\n");
+});
+
+journey("what the agent sees is its view, byte for byte", async (page) => {
+  await open(page, stores.shop, "/progress.md");
+  await page.getByRole("button", { name: "What the agent sees" }).click();
+  const seen = await page.locator("pre.agent").textContent();
+  assert.equal(seen, await s.agent(stores.shop, "sesn_view", { command: "view", path: "/memories/progress.md" }));
+  await page.getByRole("button", { name: "Source" }).click();
+  assert.equal(await page.locator(".source tr").count(), (await memory(stores.shop, "/progress.md")).content.split("\n").length - 1);
+});
+
+journey("the history of a memory: restore a version, erase one", async (page) => {
+  const store = await s.store("history");
+  await s.agent(store, "sesn_a", { command: "create", path: "/memories/a.md", file_text: "first text\n" });
+  await s.agent(store, "sesn_a", { command: "str_replace", path: "/memories/a.md", old_str: "first", new_str: "second" });
+  await open(page, store, "/a.md");
+  await page.getByLabel("View").getByRole("button", { name: "History" }).click();
+  await page.getByRole("button", { name: /Remembered/ }).click();
+  await page.getByRole("button", { name: "Restore this version" }).click();
+  await page.getByText("Restored").waitFor();
+  assert.equal((await memory(store, "/a.md")).content, "first text\n");
+
+  await page.getByLabel("Versions").getByRole("button").nth(2).waitFor();
+  await page.getByLabel("Versions").getByRole("button").nth(1).click();
+  await page.getByRole("button", { name: "Erase…" }).click();
+  const erase = page.getByRole("dialog").getByRole("button", { name: "Erase" });
+  assert.ok(await erase.isDisabled());
+  await page.getByLabel("I know that this cannot be undone").check();
+  await erase.click();
+  await page.getByText("The contents of this version were erased.").waitFor();
+  const { data } = await s.call("GET", `/v1/memory_stores/${store.id}/memory_versions?view=full`);
+  assert.deepEqual(data.map((v) => v.content), ["first text\n", null, "first text\n"]);
+});
+
+journey("a store as of a moment: first what would change, then the change, then back", async (page) => {
+  const store = await s.store("as of");
+  await s.agent(store, "sesn_a", { command: "create", path: "/memories/kept.md", file_text: "as it was\n" });
+  const made = (await s.call("GET", `/v1/memory_stores/${store.id}/memory_versions`)).data[0].created_at;
+  // The form has whole seconds: the next one after the first change, and no change before it has passed.
+  const then = new Date(Math.ceil(new Date(made).getTime() / 1000) * 1000);
+  await page.waitForFunction((t) => Date.now() > t + 10, then.getTime());
+  await s.agent(store, "sesn_b", { command: "create", path: "/memories/later.md", file_text: "later\n" });
+  await s.agent(store, "sesn_b", { command: "delete", path: "/memories/kept.md" });
+  await page.goto(`${s.url}/console/#/store/${store.id}/history`);
+  await page.getByRole("button", { name: "Restore an earlier state…" }).click();
+  const local = new Date(then.getTime() - then.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  await page.getByLabel("To what it held at").fill(local);
+  await page.getByRole("button", { name: "Show what would change" }).click();
+  await page.getByText("1 written back").waitFor();
+  await page.getByText("1 removed, because they did not exist then").waitFor();
+  assert.equal((await memory(store, "/later.md")).content, "later\n"); // nothing was done yet
+  await page.getByRole("button", { name: "Restore", exact: true }).click();
+  await page.getByText("Restored: 1 written, 1 removed").waitFor();
+  assert.equal((await memory(store, "/kept.md")).content, "as it was\n");
+  await page.getByRole("status").getByRole("button", { name: "Undo" }).last().click();
+  await change(page, "/later.md").nth(2).waitFor();
+  assert.equal((await memory(store, "/later.md")).content, "later\n");
+});
+
+journey("search finds memories as one types, with the keyboard alone", async (page) => {
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("floats cents");
+  await page.getByRole("option", { name: /0001-money\.md/ }).waitFor();
+  assert.ok(await page.locator(".found mark").count());
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Money is an integer" }).waitFor();
+  await page.keyboard.press("/");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("s");
+  await page.getByRole("heading", { name: "Stores", exact: true }).waitFor();
+});
+
+test("two browsers and an agent edit one memory: nothing is lost, and all see it", { timeout: 120_000 }, async () => {
+  const store = await s.store("together");
+  await s.agent(store, "sesn_a", { command: "create", path: "/memories/shared.md", file_text: "one\n\ntwo\n\nthree\n\nfour\n" });
+  const [ann, bob] = await Promise.all([signIn(b, s), signIn(b, s)]);
+  try {
+    for (const page of [ann, bob]) {
+      await open(page, store, "/shared.md");
+      await page.getByRole("button", { name: "Edit", exact: true }).click();
+    }
+    const text = (page) => page.getByLabel("Text of the memory");
+    await text(ann).fill("one by ann\n\ntwo\n\nthree\n\nfour\n");
+    await text(bob).fill("one\n\ntwo\n\nthree by bob\n\nfour\n");
+    await s.agent(store, "sesn_a", { command: "insert", path: "/memories/shared.md", insert_line: 7, insert_text: "five by the agent\n" });
+    await ann.getByRole("button", { name: "Save" }).click();
+    await ann.getByText("Both are joined below").waitFor();
+    await ann.getByRole("button", { name: "Save" }).click();
+    await ann.getByText("Saved").waitFor();
+    await bob.getByText("Somebody changed this memory while you were writing.").waitFor();
+    await bob.getByRole("button", { name: "Show and merge" }).click();
+    assert.equal(await text(bob).inputValue(), "one by ann\n\ntwo\n\nthree by bob\n\nfour\nfive by the agent\n");
+    await bob.getByRole("button", { name: "Save" }).click();
+    await bob.getByText("Saved").waitFor();
+    await ann.getByText("three by bob").waitFor(); // she has done nothing for it
+    assert.equal((await memory(store, "/shared.md")).content, "one by ann\n\ntwo\n\nthree by bob\n\nfour\nfive by the agent\n");
+
+    // The same line: both are shown, and it is not saved before somebody has chosen.
+    await ann.getByRole("button", { name: "Edit", exact: true }).click();
+    await text(ann).fill("one by ann again\n\ntwo\n\nthree by bob\n\nfour\nfive by the agent\n");
+    await s.agent(store, "sesn_a", { command: "str_replace", path: "/memories/shared.md", old_str: "one by ann", new_str: "one by the agent" });
+    await ann.getByRole("button", { name: "Show and merge" }).click();
+    await ann.getByText("changed the same lines").waitFor();
+    assert.match(await text(ann).inputValue(), /<<<<<<< yours\none by ann again\n=======\none by the agent\n>>>>>>> theirs/);
+    assert.ok(await ann.getByRole("button", { name: "Save" }).isDisabled());
+    assert.deepEqual([...ann.faults, ...bob.faults], []);
+  } finally {
+    await ann.context().close();
+    await bob.context().close();
+  }
+});
+
+test("a key that only reads is offered nothing that it may not do", { timeout: 120_000 }, async () => {
+  const { key } = await s.call("POST", "/v1/admin/keys", { name: "reader", role: "read" });
+  const page = await signIn(b, s, { key });
+  try {
+    await page.locator(".change").first().waitFor();
+    assert.equal(await page.getByRole("button", { name: /^Undo/ }).count(), 0);
+    assert.equal(await page.getByRole("link", { name: "Keys" }).count(), 0);
+    await open(page, stores.shop, "/progress.md");
+    await page.getByRole("heading", { name: "/progress.md" }).waitFor();
+    for (const name of ["Edit", "Move", "Delete", "New memory"]) assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
+    assert.deepEqual(page.faults, []);
+  } finally {
+    await page.context().close();
+  }
+});
+
+test("a server that dies and comes back: the session goes on, and nothing typed is lost", { timeout: 120_000 }, async () => {
+  const own = await Server.start();
+  const store = await own.store("notes");
+  await own.agent(store, "sesn_a", { command: "create", path: "/memories/a.md", file_text: "before\n" });
+  const page = await signIn(b, own);
+  try {
+    await page.goto(`${own.url}/console/#/store/${store.id}/memory/%2Fa.md`);
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    await page.getByLabel("Text of the memory").fill("typed while it was down\n");
+    await own.stop("SIGKILL");
+    await page.getByText("Disconnected; trying again").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The server does not answer.").waitFor();
+    const again = await Server.start(own.dir, own.address);
+    await page.getByText("Live").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved").waitFor();
+    const { content } = await again.call("GET", `/v1/memory_stores/${store.id}/memories/by-path?path=/a.md`);
+    assert.equal(content, "typed while it was down\n");
+    await again.stop();
+  } finally {
+    await page.context().close();
+    await own.remove();
+  }
+});
+
+test("a tree of 10,000 memories", { timeout: 240_000 }, async () => {
+  const store = await s.store("large");
+  for (let from = 0; from < 10_000; from += 2_000) {
+    const changes = Array.from({ length: 2_000 }, (_, i) => ({ type: "put", path: `/all/${String(from + i).padStart(5, "0")}.md`, content: `note ${from + i}\n` }));
+    await s.call("POST", `/v1/memory_stores/${store.id}/changes`, { changes });
+  }
+  const page = await signIn(b, s);
+  try {
+    await open(page, store);
+    await page.getByRole("treeitem", { name: "all" }).click();
+    await page.getByRole("treeitem", { name: "00000.md" }).waitFor();
+    await page.evaluate(() => {
+      window.longTasks = [];
+      new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => e.duration))).observe({ entryTypes: ["longtask"] });
+    });
+    // To the end, by scrolling: each page is loaded once it comes into sight.
+    const rows = page.locator(".rows");
+    for (const end = page.getByRole("treeitem", { name: "09999.md" }); !(await end.count()); ) await rows.evaluate((el) => (el.scrollTop = el.scrollHeight));
+    assert.ok((await page.getByRole("treeitem").count()) < 100, "only rows in sight are in the document");
+    const long = await page.evaluate(() => window.longTasks);
+    console.log(`# tasks over 50 ms while scrolling through 10,000 memories: ${long.length} (${long.map(Math.round).join(", ")} ms)`);
+    await page.getByRole("treeitem", { name: "09999.md" }).click();
+    await page.getByRole("heading", { name: "/all/09999.md" }).waitFor();
+    assert.deepEqual(page.faults, []);
+  } finally {
+    await page.context().close();
+  }
+});
+
+const sizes = [["wide", { width: 1280, height: 800 }, "light"], ["tablet", { width: 820, height: 1100 }, "dark"], ["phone", { width: 390, height: 844 }, "light"]];
+for (const [size, viewport, colorScheme] of sizes) {
+  journey(`nothing serious for axe, and nothing wider than the window: ${size}`, async (page) => {
+    const places = {
+      activity: async () => { await page.goto(s.url + "/console/#/"); await page.locator(".change .fold").nth(3).click(); await page.locator(".change .diff").waitFor(); },
+      undo: async () => { await page.getByRole("button", { name: /^Undo/ }).first().click(); await page.locator(".plan").waitFor(); },
+      stores: async () => { await page.keyboard.press("Escape"); await page.goto(s.url + "/console/#/stores"); await page.getByText("user ann").waitFor(); },
+      memory: async () => { await open(page, stores.shop, "/progress.md"); await page.getByRole("heading", { name: "Progress", exact: true }).waitFor(); },
+      history: async () => { await page.getByLabel("View").getByRole("button", { name: "History" }).click(); await page.locator(".diff").waitFor(); },
+      edit: async () => { await page.getByRole("button", { name: "Edit", exact: true }).click(); await page.getByLabel("Text of the memory").waitFor(); },
+      search: async () => { await page.keyboard.press("Control+k"); await page.keyboard.type("cents"); await page.getByRole("option").first().waitFor(); },
+      about: async () => { await page.keyboard.press("Escape"); await page.goto(`${s.url}/console/#/store/${stores.shop.id}/about`); await page.getByRole("heading", { name: "Rules" }).waitFor(); },
+      keys: async () => { await page.goto(s.url + "/console/#/keys"); await page.getByText("first key").waitFor(); },
+    };
+    const axe = (await import("axe-core")).default;
+    for (const [name, go] of Object.entries(places)) {
+      await go();
+      if (process.env.SHOTS) {
+        await mkdir(process.env.SHOTS, { recursive: true });
+        await page.screenshot({ path: join(process.env.SHOTS, `${name}-${size}.png`) });
+      }
+      // Past the policy of the page, as an extension of the browser: it allows no script of others.
+      const session = await page.context().newCDPSession(page);
+      await session.send("Runtime.evaluate", { expression: axe.source });
+      const { result } = await session.send("Runtime.evaluate", {
+        expression: `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) => JSON.stringify(r.violations.map((v) => [v.impact, v.id, v.nodes.map((n) => n.target.join(" ")).slice(0, 4)])))`,
+        awaitPromise: true, returnByValue: true,
+      });
+      await session.detach();
+      const found = JSON.parse(result.value);
+      assert.deepEqual(found.filter(([impact]) => impact === "serious" || impact === "critical"), [], name);
+      if (found.length) console.log(`# axe, ${name}, ${size}: ${JSON.stringify(found)}`);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `${name} is wider than the window`);
+    }
+  }, { viewport, colorScheme });
+}
