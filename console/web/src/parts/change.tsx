@@ -60,7 +60,7 @@ function Excerpt({ v }: { v: Version }) {
 }
 
 export function VersionDiff({ v, wide }: { v: Version; wide?: boolean }) {
-  const { data, error, reload } = useLoad(() => withPrevious(v), [v.id]);
+  const { data, error, reload } = useLoad(() => withPrevious(v), [v.id, v.redacted_at]);
   if (error) return <Problem error={error} retry={reload} />;
   if (!data) return <Loading rows={2} />;
   const { version, previous } = data;
