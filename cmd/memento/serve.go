@@ -82,8 +82,10 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 			s.Close()
 			return err
 		}
-		if secret, err := readKeyFile(key); key != "" && err == nil {
-			s.KeepConsoleSessions([]byte(secret))
+		if key != "" {
+			if secret, err := readKeyFile(key); err == nil {
+				s.KeepConsoleSessions([]byte(secret))
+			}
 		}
 		defer a.reloadOnHangup(f, s)()
 		defer watch(ctx, b)()
