@@ -54,25 +54,36 @@ func (a *API) streamWorkspace(c *call) error {
 	defer poll.Stop()
 	defer beat.Stop()
 	for {
-		var err error
+		var changed, polled bool
 		select {
 		case <-watcher.news:
-			for id := range watcher.take() {
-				if _, known := f.seen[id]; known && err == nil {
-					err = f.follow(id)
-				}
-			}
+			changed = true
 		case <-poll.C:
-			err = f.poll()
+			polled = true
 		case <-beat.C:
-			err = f.s.comment("still here")
 		case <-c.context().Done():
 			return nil
 		case <-a.closed.Done():
 			return nil
 		}
-		if err != nil || !c.stillAuthorized() {
-			return nil // the client connects again; the answer then says why
+		if !c.stillAuthorized() {
+			return nil // the answer to the next connection says why
+		}
+		var err error
+		switch {
+		case changed:
+			for id := range watcher.take() {
+				if _, known := f.seen[id]; known && err == nil {
+					err = f.follow(id)
+				}
+			}
+		case polled:
+			err = f.poll()
+		default:
+			err = f.s.comment("still here")
+		}
+		if err != nil {
+			return nil // the client connects again
 		}
 	}
 }

@@ -72,7 +72,7 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
     <>
       <header class="top">
         <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the contents</a>
-        <a class="brand" href="#/"><img src="icon.svg" alt="" width="24" height="24" /><span>memento</span></a>
+        <a class="brand" href="#/" aria-label="memento"><img src="icon.svg" alt="" width="24" height="24" /><span>memento</span></a>
         <nav aria-label="Pages">
           {link("#/", "Activity", route.page === "activity")}
           {link("#/stores", "Stores", route.page === "stores" || route.page === "store")}

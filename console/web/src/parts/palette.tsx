@@ -1,5 +1,5 @@
 // The palette finds pages, stores and memories as one types.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, must, type Match, type Store } from "../api";
 import { useLoad } from "../hooks";
 import { useNewest } from "../live";
@@ -15,7 +15,7 @@ export function Palette({ route, isAdmin, close }: { route: Route; isAdmin: bool
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
   const newest = useNewest();
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []); // before the next key
   useEffect(() => {
     const timer = setTimeout(() => setSettled(query.trim()), 120);
     return () => clearTimeout(timer);

@@ -1,6 +1,6 @@
 // Small parts that all pages use.
 import { createContext, type ComponentChildren } from "preact";
-import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Failure, type Identity, type Version } from "../api";
 import { fullTime, ago, who } from "../format";
 import { useNow } from "../hooks";
@@ -49,7 +49,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 export function Dialog({ title, onClose, children, wide }: { title: string; onClose: () => void; children: ComponentChildren; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current!.showModal();
     return () => before?.focus?.();
