@@ -168,7 +168,7 @@ var insides = []string{
 }
 
 // packages begin the names of Go's types and functions; addresses are those of memory.
-var packages = regexp.MustCompile(`\b(memento|memstore|wire|archive|http|url|tar)\.[A-Z]|0x[0-9a-f]{8}`)
+var packages = regexp.MustCompile(`\b(memento|memstore|wire|archive|http|url|tar)\.[A-Z]|\b0x[0-9a-f]{8}`)
 
 // inside returns what a text says of the server's insides, or "".
 func inside(text string) string {
