@@ -308,29 +308,36 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 		reader := s.as("acme", apikey.RoleRead)
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, "GET", s.url+stores+"/"+w.store+"/changes", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("x-api-key", reader.key)
-		response, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		lines := bufio.NewScanner(response.Body)
-		if !lines.Scan() || lines.Text() != ": connected" {
-			t.Fatalf("%s: %d %q", what, response.StatusCode, lines.Text())
+		streams := map[string]*bufio.Scanner{}
+		for _, path := range []string{"/" + w.store + "/changes", "/changes"} { // of a store, and of the workspace
+			request, err := http.NewRequestWithContext(ctx, "GET", s.url+stores+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("x-api-key", reader.key)
+			response, err := http.DefaultTransport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			lines := bufio.NewScanner(response.Body)
+			if !lines.Scan() || lines.Text() != ": connected" {
+				t.Fatalf("%s: %s: %d %q", what, path, response.StatusCode, lines.Text())
+			}
+			streams[path] = lines
 		}
 		end(reader)
 		w.by[apikey.RoleWrite].put(t, stores+"/"+w.store, fmt.Sprintf("/after it %s.md", what), "for others")
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "memory_version") {
-				t.Errorf("%s: the stream goes on: %s", what, lines.Text())
+		for path, lines := range streams {
+			for lines.Scan() {
+				if strings.Contains(lines.Text(), "memory_version") {
+					t.Errorf("%s: the stream %s goes on: %s", what, path, lines.Text())
+					break
+				}
 			}
-		}
-		if err := lines.Err(); err != nil {
-			t.Errorf("%s: %v", what, err)
+			if err := lines.Err(); err != nil {
+				t.Errorf("%s: %s: %v", what, path, err)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ func TestTraffic(t *testing.T) {
 	t.Run("versions", func(t *testing.T) { runVersions(t, admin, writer) })
 	t.Run("tool", func(t *testing.T) { runTool(t, writer, reader) })
 	t.Run("changes", func(t *testing.T) { runChanges(t, admin, check) })
+	t.Run("workspace changes", func(t *testing.T) { runWorkspaceChanges(t, admin, check) })
 	t.Run("copies", func(t *testing.T) { runCopies(t, admin, writer) })
 	t.Run("keys", func(t *testing.T) { runKeys(t, admin) })
 	admin.do(http.StatusOK, http.MethodGet, "/openapi.json", nil)
@@ -235,45 +236,86 @@ func runChanges(t *testing.T, c *caller, check *checker) {
 	c.do(http.StatusBadRequest, http.MethodGet, changes+"?after=x", nil)
 
 	// A stream ends with its store; the whole of it is looked at then.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	events := c.follow(check, changes+"?view=full&after=0", func(name string, events map[string]int) bool {
+		if name == "memory_version" && events[name] == 4 {
+			c.delete(store)
+		}
+		return false
+	})
+	if events["memory_version"] != 4 || events["memory_store.deleted"] != 1 || len(events) != 2 {
+		t.Errorf("the stream had the events %v", events)
+	}
+}
+
+// runWorkspaceChanges follows all stores: a stream that does not end by itself.
+func runWorkspaceChanges(t *testing.T, c *caller, check *checker) {
+	newStore := func() string {
+		store := stores + "/" + id(t, c.post(stores, object{"name": "followed"}), "id")
+		c.post(store+"/memories", object{"path": "/a", "content": "a"})
+		return store
+	}
+	store, later := newStore(), ""
+	events := c.follow(check, stores+"/changes?recent=1&view=full", func(name string, events map[string]int) bool {
+		switch {
+		case name == "" && later == "": // connected
+			later = newStore()
+		case name == "memory_version" && events[name] == 2:
+			c.delete(store)
+		}
+		return name == "memory_store.deleted"
+	})
+	if events["memory_version"] != 2 || events["memory_store.deleted"] != 1 || len(events) != 2 {
+		t.Errorf("the stream had the events %v", events)
+	}
+	c.delete(later)
+	c.do(http.StatusBadRequest, http.MethodGet, stores+"/changes?recent=x", nil)
+}
+
+// follow reads a stream of events to its end, or until enough returns true, and checks each
+// event and the whole. enough is called with the name of each event, or "" for a comment, and
+// with how many events of each name there were.
+func (c *caller) follow(check *checker, path string, enough func(name string, events map[string]int) bool) map[string]int {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+changes+"?view=full&after=0", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	r.Header.Set("x-api-key", c.key)
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	var text bytes.Buffer
 	events := map[string]int{}
-	name := ""
+	name, ended := "", false
 	lines := bufio.NewScanner(io.TeeReader(response.Body, &text))
-	for lines.Scan() {
+	for !ended && lines.Scan() {
 		switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
+		case "":
+			if value != "" {
+				ended = enough("", events)
+			}
 		case "event":
 			name = value
-			if events[name]++; events["memory_version"] == 4 && name == "memory_version" {
-				c.delete(store)
-			}
+			events[name]++
 		case "data":
 			schema := map[string]string{"memory_version": "Version", "memory_store.deleted": "StoreDeleted"}[name]
 			if err := check.conforms(schema, []byte(value)); err != nil {
-				t.Errorf("event %s: %s: %v", name, value, err)
+				c.t.Errorf("event %s: %s: %v", name, value, err)
 			}
+			ended = enough(name, events)
 		}
 	}
 	if lines.Err() != nil {
-		t.Error(lines.Err())
+		c.t.Error(lines.Err())
 	}
 	if err := check.check(r, nil, response, text.Bytes()); err != nil {
-		t.Errorf("the stream: %v", err)
+		c.t.Errorf("the stream: %v", err)
 	}
-	if events["memory_version"] != 4 || events["memory_store.deleted"] != 1 || len(events) != 2 {
-		t.Errorf("the stream had the events %v:\n%s", events, text.String())
-	}
+	return events
 }
 
 func runCopies(t *testing.T, admin, writer *caller) {
@@ -358,6 +400,9 @@ func runRefusals(t *testing.T, s *site, check *checker) {
 		admin.with("anthropic-workspace-id", "another").do(http.StatusForbidden, method, path, nil)
 		if strings.Contains(path, "_1") {
 			admin.do(http.StatusNotFound, method, strings.ReplaceAll(path, "by-path", "by-path?path=/a"), nil)
+		}
+		if path == stores+"/changes" {
+			path += "?recent=x" // without a mistake it would not end
 		}
 		strictly.send(method, path)
 	})
