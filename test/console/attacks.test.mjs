@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { browser, Server, signIn } from "./world.mjs";
+import { browser, patience, Server, signIn } from "./world.mjs";
 
 let b, s;
 before(async () => {
@@ -41,7 +41,7 @@ const hostile = [
   "*".repeat(5000) + "a" + "_".repeat(5000),
 ];
 
-test("contents, paths and names are text, however they are written", { timeout: 240_000 }, async () => {
+test("contents, paths and names are text, however they are written", patience, async () => {
   const store = await s.store("<img src=x onerror=window.owned=1>", { description: "<script>window.owned=1</script>" });
   const name = "/<img src=x onerror=window.owned=1>.md";
   await s.call("POST", `/v1/memory_stores/${store.id}/memories`, { path: name, content: hostile.join("\n\n") });
@@ -73,7 +73,7 @@ test("contents, paths and names are text, however they are written", { timeout: 
   }
 });
 
-test("the policy forbids scripts and styles in the page, frames, and other servers", { timeout: 60_000 }, async () => {
+test("the policy forbids scripts and styles in the page, frames, and other servers", patience, async () => {
   const answer = await fetch(s.url + "/console/");
   const policy = answer.headers.get("content-security-policy");
   for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "trusted-types 'none'"]) assert.ok(policy.includes(part), part);
@@ -96,7 +96,7 @@ test("the policy forbids scripts and styles in the page, frames, and other serve
   }
 });
 
-test("a page of another origin cannot use a session, nor show the console in a frame", { timeout: 60_000 }, async () => {
+test("a page of another origin cannot use a session, nor show the console in a frame", patience, async () => {
   const store = await s.store("target");
   const page = await signIn(b, s);
   // Another port of the same machine is the same site: cookies with SameSite=Strict are sent to it, too.
@@ -142,7 +142,7 @@ test("a page of another origin cannot use a session, nor show the console in a f
   }
 });
 
-test("the cookie is out of reach of scripts, and the API does not know it", { timeout: 60_000 }, async () => {
+test("the cookie is out of reach of scripts, and the API does not know it", patience, async () => {
   const page = await signIn(b, s);
   try {
     const [cookie] = await page.context().cookies();
@@ -168,7 +168,7 @@ test("the cookie is out of reach of scripts, and the API does not know it", { ti
   }
 });
 
-test("a link signs in once", { timeout: 60_000 }, async () => {
+test("a link signs in once", patience, async () => {
   const link = await s.call("POST", "/console/links");
   const context = await b.newContext();
   const page = await context.newPage();
@@ -189,7 +189,7 @@ test("a link signs in once", { timeout: 60_000 }, async () => {
   }
 });
 
-test("a session ends with its key", { timeout: 60_000 }, async () => {
+test("a session ends with its key", patience, async () => {
   const { key, id } = await s.call("POST", "/v1/admin/keys", { name: "short", role: "write" });
   const page = await signIn(b, s, { key });
   try {

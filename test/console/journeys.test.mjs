@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { browser, seed, Server, signIn } from "./world.mjs";
+import { browser, patience, seed, Server, signIn } from "./world.mjs";
 
 let b, s, stores;
 before(async () => {
@@ -18,9 +18,8 @@ after(async () => {
 // journey runs a test with a page on which somebody has signed in. Nothing may go wrong on
 // the page beside what the test is about.
 function journey(name, run, options) {
-  test(name, { timeout: 120_000 }, async () => {
+  test(name, patience, async () => {
     const page = await signIn(b, s, options);
-    page.setDefaultTimeout(20_000);
     try {
       await run(page);
       assert.deepEqual(page.faults, []);
@@ -176,7 +175,7 @@ journey("search finds memories as one types, with the keyboard alone", async (pa
   await page.getByRole("heading", { name: "Stores", exact: true }).waitFor();
 });
 
-test("two browsers and an agent edit one memory: nothing is lost, and all see it", { timeout: 120_000 }, async () => {
+test("two browsers and an agent edit one memory: nothing is lost, and all see it", patience, async () => {
   const store = await s.store("together");
   await s.agent(store, "sesn_a", { command: "create", path: "/memories/shared.md", file_text: "one\n\ntwo\n\nthree\n\nfour\n" });
   const [ann, bob] = await Promise.all([signIn(b, s), signIn(b, s)]);
@@ -216,7 +215,7 @@ test("two browsers and an agent edit one memory: nothing is lost, and all see it
   }
 });
 
-test("a key that only reads is offered nothing that it may not do", { timeout: 120_000 }, async () => {
+test("a key that only reads is offered nothing that it may not do", patience, async () => {
   const { key } = await s.call("POST", "/v1/admin/keys", { name: "reader", role: "read" });
   const page = await signIn(b, s, { key });
   try {
@@ -232,7 +231,7 @@ test("a key that only reads is offered nothing that it may not do", { timeout: 1
   }
 });
 
-test("a server that dies and comes back: the session goes on, and nothing typed is lost", { timeout: 120_000 }, async () => {
+test("a server that dies and comes back: the session goes on, and nothing typed is lost", patience, async () => {
   const own = await Server.start();
   const store = await own.store("notes");
   await own.agent(store, "sesn_a", { command: "create", path: "/memories/a.md", file_text: "before\n" });
@@ -258,7 +257,7 @@ test("a server that dies and comes back: the session goes on, and nothing typed 
   }
 });
 
-test("a tree of 10,000 memories", { timeout: 240_000 }, async () => {
+test("a tree of 10,000 memories", patience, async () => {
   const store = await s.store("large");
   for (let from = 0; from < 10_000; from += 2_000) {
     const changes = Array.from({ length: 2_000 }, (_, i) => ({ type: "put", path: `/all/${String(from + i).padStart(5, "0")}.md`, content: `note ${from + i}\n` }));

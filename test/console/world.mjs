@@ -7,6 +7,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
+// patience is for machines that are busy with something else: a test that fails waits for long,
+// and none depends on how fast anything is.
+export const patience = { timeout: 900_000 };
+
 export class Server {
   static async start(dir, address = "127.0.0.1:0") {
     const s = new Server();
@@ -56,13 +60,14 @@ export class Server {
 }
 
 export async function browser() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"] });
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"], timeout: 180_000 });
 }
 
 // signIn opens the console in a new context of the browser. Whatever the page reports as an
 // error, or asks of another server, is in page.faults.
 export async function signIn(b, server, { key = server.key, ...options } = {}) {
   const context = await b.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(180_000);
   const page = await context.newPage();
   page.faults = [];
   page.on("pageerror", (e) => page.faults.push(String(e)));

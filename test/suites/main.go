@@ -5,9 +5,9 @@
 //	go run ./test/suites go race    # only these suites
 //
 // It installs the Debian packages that some suites need (a C compiler for the
-// race detector, strace to make storage fail, Node.js for the TypeScript SDK, PostgreSQL),
-// as root or with sudo, and builds S3 servers. Where it cannot, those suites fail:
-// none is ever skipped.
+// race detector, strace to make storage fail, Node.js for the TypeScript SDK, Chromium for
+// the console, PostgreSQL), as root or with sudo, and builds S3 servers. Where it cannot,
+// those suites fail: none is ever skipped.
 package main
 
 import (
@@ -64,6 +64,7 @@ var all = []suite{
 	{"sdks", "the official SDKs as clients of the server", []tool{node, npm, python, curl}, false, false, sdks},
 	{"faults", "failing flushes and full disks, under the real binary", []tool{strace, mount}, false, false, faults},
 	{"crash", "power cuts, under SQLite and plain files", []tool{ext4}, false, false, crash},
+	{"console", "the web console in a browser, and that its files are what its sources make", []tool{node, npm, chromium}, false, false, consolePages},
 	{"deploy", "the files in the folder deploy, with the parsers of what reads them", []tool{systemd}, false, false, deployment},
 	{"seededbugs", "each patch that breaks something is caught by its test; only with -long", []tool{ext4, strace, mount, node, npm, python}, true, false, seededBugs},
 	{"fuzz", "every fuzz target, for some seconds", nil, false, false, fuzz},

@@ -20,6 +20,8 @@ var (
 	python = tool{"python3", "python3"}
 	ext4   = tool{"mkfs.ext4", "e2fsprogs"}
 
+	chromium = tool{"chromium", "chromium"}
+
 	systemd = tool{"systemd-analyze", "systemd"}
 )
 

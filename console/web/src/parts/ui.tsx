@@ -82,7 +82,7 @@ export function toast(text: string, action?: Toast["action"]) {
   const id = ++nextToast;
   toasts = [...toasts.slice(-2), { id, text, action }];
   shown(toasts);
-  setTimeout(() => close(id), action ? 15_000 : 6_000);
+  setTimeout(() => close(id), action ? 60_000 : 12_000);
 }
 
 export function Toasts() {
