@@ -17,6 +17,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"memento/internal/wire"
 )
 
 // Path is where the console is served. All requests whose path begins with it, and those
@@ -26,8 +28,6 @@ const Path = "/console/"
 const (
 	apiPath     = Path + "api"
 	sessionPath = Path + "session"
-	// LinksPath is where a program gets the code of a link to sign in, with its key.
-	LinksPath = Path + "links"
 
 	// The header that the pages send with every request. A page of another origin cannot
 	// send it, unless the browser asks the server first.
@@ -75,7 +75,7 @@ func Serves(r *http.Request) bool {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
-	case path == LinksPath:
+	case path == wire.ConsoleLinks:
 		h.makeLink(w, r)
 	case path == sessionPath:
 		h.session(w, r)

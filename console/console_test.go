@@ -15,6 +15,7 @@ import (
 	"memento/backend/storetest"
 	"memento/console"
 	"memento/httpapi"
+	"memento/internal/wire"
 )
 
 // A site is a console on the API of a memstore.
@@ -108,7 +109,7 @@ func TestForgedRequests(t *testing.T) {
 // link returns the code of a new link.
 func (s *site) link(t *testing.T) string {
 	t.Helper()
-	answer, text := s.ask(t, "POST", console.LinksPath, "", "X-Api-Key", s.key)
+	answer, text := s.ask(t, "POST", wire.ConsoleLinks, "", "X-Api-Key", s.key)
 	var link struct{ Path string }
 	if err := json.Unmarshal([]byte(text), &link); err != nil || answer.StatusCode != 200 {
 		t.Fatalf("%d %s", answer.StatusCode, text)
@@ -170,9 +171,19 @@ func TestLinks(t *testing.T) {
 	if got := use(session); got != 401 {
 		t.Errorf("a session as a link: %d", got)
 	}
-	for status, headers := range map[int][]string{401: nil, 403: {"X-Api-Key", s.key, "Origin", s.url}} {
-		if answer, text := s.ask(t, "POST", console.LinksPath, "", headers...); answer.StatusCode != status {
-			t.Errorf("a link: %d %s", answer.StatusCode, text)
+	for _, tt := range []struct {
+		status  int
+		headers []string
+	}{
+		{200, []string{"Authorization", "Bearer " + s.key}},
+		{401, nil},
+		{401, []string{"X-Api-Key", "sk-memento-wrong"}},
+		{401, []string{"Authorization", s.key}},
+		{401, []string{"X-Api-Key", s.key, "Authorization", "Bearer sk-memento-other"}},
+		{403, []string{"X-Api-Key", s.key, "Origin", s.url}},
+	} {
+		if answer, text := s.ask(t, "POST", wire.ConsoleLinks, "", tt.headers...); answer.StatusCode != tt.status {
+			t.Errorf("a link with %q: %d %s", tt.headers, answer.StatusCode, text)
 		}
 	}
 }

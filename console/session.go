@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"memento/internal/wire"
 )
 
 const (
@@ -201,7 +203,7 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 
 // makeLink answers a program that has a key with the code of a link to sign in, once.
 func (h *Handler) makeLink(w http.ResponseWriter, r *http.Request) {
-	key := r.Header.Get("X-Api-Key")
+	key := credential(r)
 	switch {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
@@ -211,7 +213,7 @@ func (h *Handler) makeLink(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "permission_error", "web pages get no links")
 		return
 	case key == "" || len(key) > maxKey:
-		refuse(w, http.StatusUnauthorized, "authentication_error", "a key is required: send it as x-api-key")
+		refuse(w, http.StatusUnauthorized, "authentication_error", "one key is required: send it as x-api-key, or as Authorization: Bearer")
 		return
 	}
 	who := h.whoAmI(r, key)
@@ -220,7 +222,23 @@ func (h *Handler) makeLink(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code, end := h.sessions.seal(key, forLink, linkTime)
-	answer(w, http.StatusOK, map[string]string{"type": "console_link", "path": Path + "#code=" + code, "expires_at": end.Format(time.RFC3339)})
+	answer(w, http.StatusOK, wire.ConsoleLink{Type: "console_link", Path: Path + "#code=" + code, ExpiresAt: end})
+}
+
+// credential returns the key that a program sends, or "" if it sends none, or several.
+func credential(r *http.Request) string {
+	keys, tokens := r.Header.Values("X-Api-Key"), r.Header.Values("Authorization")
+	if len(keys)+len(tokens) != 1 {
+		return ""
+	}
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	scheme, token, _ := strings.Cut(tokens[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // whoAmI asks the API whose key it is. So a key is checked as for any request, and a wrong

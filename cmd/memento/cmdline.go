@@ -40,7 +40,7 @@ func checkArgs(c *cobra.Command) {
 
 // checkGlobalFlags refuses flags of all commands that a command would ignore.
 func checkGlobalFlags(c *cobra.Command) error {
-	noStore := []string{"serve", "config", "gateway", "keys", "stores", "maintain", "backup", "encryption", "version", "completion", "help"}
+	noStore := []string{"serve", "console", "config", "gateway", "keys", "stores", "maintain", "backup", "encryption", "version", "completion", "help"}
 	noWorkspace := []string{"serve", "config", "backup", "encryption", "version", "completion", "help"}
 	name := strings.TrimPrefix(c.CommandPath(), "memento ")
 	first, _, _ := strings.Cut(name, " ")

@@ -144,7 +144,7 @@ Paths are relative to the store: the agent's path /memories/notes/a.md is
 	add(history, a.logCommand(), a.diffCommand(), a.restoreCommand(), a.undoCommand(), a.redactCommand())
 	add(stores, a.storesCommand(), a.statsCommand(), a.protectCommand(), a.unprotectCommand(), a.exportCommand(), a.importCommand(), a.syncCommand())
 	add(maintenance, a.scanCommand(), a.expireCommand(), a.gcCommand(), a.maintainCommand(), a.backupCommand(), a.copyCommand(), a.doctorCommand())
-	add(serving, a.serveCommand(), a.configCommand(), a.gatewayCommand(), a.keysCommand(), a.encryptionCommand())
+	add(serving, a.serveCommand(), a.consoleCommand(), a.configCommand(), a.gatewayCommand(), a.keysCommand(), a.encryptionCommand())
 	add(other, a.profileCommand(), a.versionCommand())
 	root.AddCommand(exitCodesTopic(), flagsTopic(), a.manCommand())
 	root.SetHelpCommand(helpCommand())
