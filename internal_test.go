@@ -26,6 +26,7 @@ func parsePlainly(raw []byte) (f fields, reason string) {
 		return f, reasonNotUTF8
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // a number that is too large is none of the syntax's business
 	switch open, err := d.Token(); {
 	case err != nil:
 		return f, reasonSyntax

@@ -49,6 +49,14 @@ func (r *Rows) Row(m *memento.Memory) bool {
 	return true
 }
 
+// Sum takes all memories of the directory that the last row was rolled up to: e is its
+// entry. It reports whether more are wanted; none of this directory may follow.
+func (r *Rows) Sum(e memento.Entry) bool {
+	r.Count += int(e.Usage.Memories - r.open.Usage.Memories)
+	r.open = e
+	return r.End()
+}
+
 // End yields the directory being summed up, if there is one, and reports whether more are
 // wanted. It must be called after the last memory.
 func (r *Rows) End() bool {

@@ -264,6 +264,9 @@ func (a *apply) carryOutOne(e backend.Effect) error {
 	if err := a.replace(e.Before, e.After, after); err != nil {
 		return err
 	}
+	if err := a.sumUp(e.Before, e.After); err != nil {
+		return err
+	}
 	a.heads[v.Memory] = after
 	a.versions = append(a.versions, v)
 	return a.append(v, before.seq, after.content)

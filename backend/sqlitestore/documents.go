@@ -91,6 +91,10 @@ func rangeBelow(dir memento.Path) (low, high string) {
 	return prefix, prefix[:len(prefix)-1] + "0"
 }
 
+// afterDirectory returns the bound that excludes all paths with this prefix, which ends in a
+// slash.
+func afterDirectory(prefix string) string { return prefix + "\xff" } // this byte is not in UTF-8
+
 const (
 	getByPath = `SELECT ` + memoryColumns + `, m.content, m.seq FROM memories m WHERE m.store = ? AND m.path = ?`
 	getByID   = `SELECT ` + memoryColumns + `, m.content, m.seq FROM memories m WHERE m.store = ? AND m.id = ?`
@@ -214,7 +218,7 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 		if opts.After > low {
 			low = opts.After
 			if strings.HasSuffix(low, "/") {
-				low += "\xff" // after everything in the directory: this byte is not in UTF-8
+				low = afterDirectory(low)
 			}
 		}
 		var damaged error
@@ -230,11 +234,15 @@ func (b *Backend) List(ctx context.Context, store memento.StoreID, opts memento.
 			columns, scan = `m.path, m.size, m.updated_at`, scanBrief
 		}
 		r := rollup.New(opts, yield)
-		err = c.all(`SELECT `+columns+from+` WHERE `+inRange+` ORDER BY m.path`,
-			func(s *sqlite.Stmt) bool {
+		query := `SELECT ` + columns + from + ` WHERE ` + inRange + ` ORDER BY m.path`
+		if opts.Depth > 0 && !opts.Contents {
+			err = listRolledUp(c, &opts, r, query, scan, num, low, high)
+		} else {
+			err = c.all(query, func(s *sqlite.Stmt) bool {
 				m := scan(s)
 				return damaged == nil && r.Row(&m)
 			}, num, low, high)
+		}
 		if err = cmp.Or(err, damaged); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ func TestOlderFiles(t *testing.T) {
 	apply(t, s, memento.Put{Path: "/a", Content: "one umbrella"}, memento.Put{Path: "/b", Content: "two"})
 	apply(t, s, memento.Move{From: "/a", To: "/dir/a"})
 	apply(t, s, memento.Remove{Path: "/b"})
+	apply(t, s, memento.Put{Path: "/dir/deep/er/c", Content: "three"}, memento.Put{Path: "/dir/d", Content: "four"})
 	want := everything(t, b)
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
@@ -74,6 +75,12 @@ func TestOlderFiles(t *testing.T) {
 	}
 	if got := everything(t, b); len(got) != len(want)+1 {
 		t.Errorf("it holds %q, want one version more than %q", got, want)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlitestore.Verify(t.Context(), old, nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -435,7 +435,7 @@ func TestRestoreKeys(t *testing.T) {
 // A backup of an older memento is sound, and is migrated when it is opened.
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
-	execute(t, p.backup, "DROP TABLE notes; DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
+	execute(t, p.backup, "DROP TABLE directories; DROP TABLE notes; DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
 		"ALTER TABLE memories DROP COLUMN digest; ALTER TABLE versions DROP COLUMN digest; "+
 		"ALTER TABLE versions DROP COLUMN actor_key; ALTER TABLE versions DROP COLUMN redactor_key; PRAGMA user_version = 1")
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); err != nil {

@@ -288,6 +288,7 @@ func deleteStore(c *conn, num int64) (gone deleted, err error) {
 		`DELETE FROM contents WHERE id IN (SELECT content FROM versions WHERE store = ?)`,
 		`DELETE FROM versions WHERE store = ?`,
 		`DELETE FROM memories WHERE store = ?`,
+		`DELETE FROM directories WHERE store = ?`,
 		`DELETE FROM counters WHERE store = ?`,
 		`DELETE FROM stores WHERE num = ?`,
 	} {

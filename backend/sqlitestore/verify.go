@@ -32,8 +32,9 @@ const maxFindings = 100
 // It checks that the file is memento's, that this program supports its schema version, and
 // that SQLite finds no damage; that the contents of every version have its hash and, unless
 // they are encrypted, its size; that every memory matches its newest version, and the
-// history explains which memories exist; and that the counters are right. The search index
-// is only checked for damage: [Restore] rebuilds it if it does not match.
+// history explains which memories exist; and that the counters and the sums of directories
+// are right. The search index is only checked for damage: [Restore] rebuilds it if it does
+// not match.
 //
 // The process must not have the file open in another way: SQLite would lose its locks on
 // it.
@@ -81,7 +82,7 @@ func readThrough(path string) error {
 
 func verifyOnce(ctx context.Context, path string, progress func(done, total int64)) (*verifier, error) {
 	v := &verifier{progress: progress}
-	err := v.runChecks(ctx, path, v.checkSchema, v.integrity, v.stores, v.memories, v.versions, v.index, v.keys)
+	err := v.runChecks(ctx, path, v.checkSchema, v.integrity, v.stores, v.memories, v.directories, v.versions, v.index, v.keys)
 	if ctx.Err() != nil {
 		err = ctx.Err() // rather than that SQLite was interrupted
 	}

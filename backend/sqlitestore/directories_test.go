@@ -1,0 +1,164 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"memento"
+	"memento/backend/sqlitestore"
+)
+
+// Whatever changes, and however the clock runs, a listing that rolls up shows for each
+// directory what a listing of all memories has below it.
+func TestSumsOfDirectories(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sums.db")
+	now := time.Now()
+	b, err := sqlitestore.Open(t.Context(), file, &sqlitestore.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: unscreened()}, nil)
+	r := rand.New(rand.NewPCG(1, 2))
+	path := func() memento.Path {
+		depth := 1 + r.IntN(3)
+		var b strings.Builder
+		for range depth {
+			fmt.Fprintf(&b, "/%c", 'a'+rune(r.IntN(2)))
+		}
+		fmt.Fprintf(&b, "/n%d", r.IntN(40))
+		return memento.Path(b.String())
+	}
+	change := func() memento.Change {
+		switch p := path(); r.IntN(10) {
+		case 0:
+			return memento.Remove{Path: p}
+		case 1:
+			return memento.Remove{Path: p.Parent()}
+		case 2:
+			return memento.Move{From: p, To: path()}
+		case 3:
+			return memento.Move{From: p.Parent(), To: path().Parent()}
+		default:
+			return memento.Put{Path: p, Content: strings.Repeat("x", r.IntN(50))}
+		}
+	}
+	refused, skipping := 0, 0
+	for range 600 {
+		now = now.Add(time.Duration(r.IntN(200)-60) * time.Second)
+		var changes []memento.Change
+		for range 1 + r.IntN(6) {
+			changes = append(changes, change())
+		}
+		if _, err := s.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
+			if !errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrExist) && !errors.Is(err, memento.ErrIsDir) && !errors.Is(err, memento.ErrInvalidPath) {
+				t.Fatal(err)
+			}
+			refused++
+		}
+		all := entries(t, s, memento.ListOptions{})
+		if len(all) > 17 {
+			skipping++
+		}
+		for _, opts := range []memento.ListOptions{{Depth: 1}, {Depth: 2, Brief: true}, {Dir: "/a", Depth: 1}, {Depth: 1, After: "/a/b"}, {Depth: 2, Limit: 3}} {
+			if diff := cmp.Diff(rolledUp(all, opts), entries(t, s, opts), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("%+v (-want +got):\n%s", opts, diff)
+			}
+		}
+	}
+	if refused < 50 || skipping < 300 {
+		t.Errorf("%d changes were refused, and %d listings could skip memories", refused, skipping)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlitestore.Verify(t.Context(), file, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func entries(t *testing.T, s *memento.Store, opts memento.ListOptions) (all []memento.Entry) {
+	t.Helper()
+	for e, err := range s.List(t.Context(), opts) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Memory = memento.Memory{}
+		all = append(all, e)
+	}
+	return all
+}
+
+// rolledUp is what a listing with opts has, given all memories.
+func rolledUp(all []memento.Entry, opts memento.ListOptions) (want []memento.Entry) {
+	for _, e := range all {
+		if opts.Dir != "" && !opts.Dir.Contains(e.Path) {
+			continue
+		}
+		if dir, deeper := opts.RollUp(e.Path); deeper {
+			i := slices.IndexFunc(want, func(d memento.Entry) bool { return d.Dir && d.Path == dir })
+			if i < 0 {
+				i = len(want)
+				want = append(want, memento.Entry{Path: dir, Dir: true})
+			}
+			d := &want[i]
+			d.Usage.Memories++
+			d.Usage.Bytes += e.Usage.Bytes
+			if e.UpdatedAt.After(d.UpdatedAt) {
+				d.UpdatedAt = e.UpdatedAt
+			}
+			continue
+		}
+		want = append(want, e)
+	}
+	want = slices.DeleteFunc(want, func(e memento.Entry) bool { return e.Cursor() <= opts.After })
+	if opts.Limit > 0 {
+		want = want[:min(opts.Limit, len(want))]
+	}
+	return want
+}
+
+// BenchmarkRolledUp measures what an agent's first view lists in a large store.
+func BenchmarkRolledUp(b *testing.B) {
+	const memories = 100_000
+	backend, err := sqlitestore.Open(b.Context(), filepath.Join(b.TempDir(), "large.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer backend.Close()
+	s := memento.OpenNamed(backend, workspace, memento.StoreSpec{Name: "notes", Settings: unscreened(), Limits: memento.Limits{Memories: memories}}, nil)
+	for first := 0; first < memories; first += 1000 {
+		var changes []memento.Change
+		for i := range 1000 {
+			changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/area%d/topic%d/note%d", (first+i)%10, first/1000, first+i)), Content: "text"})
+		}
+		if _, err := s.Apply(b.Context(), memento.Actor{}, changes...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, depth := range []int{1, 2} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				n = 0
+				for _, err := range s.List(context.Background(), memento.ListOptions{Depth: depth, Brief: true}) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+			}
+			b.ReportMetric(float64(n), "entries")
+		})
+	}
+}
