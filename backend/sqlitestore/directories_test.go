@@ -40,25 +40,31 @@ func TestSumsOfDirectories(t *testing.T) {
 		return memento.Path(b.String())
 	}
 	change := func() memento.Change {
-		switch p := path(); r.IntN(10) {
+		switch p := path(); r.IntN(30) {
 		case 0:
-			return memento.Remove{Path: p}
-		case 1:
 			return memento.Remove{Path: p.Parent()}
-		case 2:
+		case 1, 2:
+			return memento.Remove{Path: p}
+		case 3, 4:
 			return memento.Move{From: p, To: path()}
-		case 3:
+		case 5:
 			return memento.Move{From: p.Parent(), To: path().Parent()}
 		default:
 			return memento.Put{Path: p, Content: strings.Repeat("x", r.IntN(50))}
 		}
 	}
 	refused, skipping := 0, 0
+	var all []memento.Entry
 	for range 600 {
 		now = now.Add(time.Duration(r.IntN(200)-60) * time.Second)
 		var changes []memento.Change
-		for range 1 + r.IntN(6) {
-			changes = append(changes, change())
+		if r.IntN(4) == 0 && len(all) > 0 {
+			newest := slices.MaxFunc(all, func(a, b memento.Entry) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+			changes = append(changes, memento.Remove{Path: newest.Path})
+		} else {
+			for range 1 + r.IntN(6) {
+				changes = append(changes, change())
+			}
 		}
 		if _, err := s.Apply(t.Context(), memento.Actor{}, changes...); err != nil {
 			if !errors.Is(err, memento.ErrNotExist) && !errors.Is(err, memento.ErrExist) && !errors.Is(err, memento.ErrIsDir) && !errors.Is(err, memento.ErrInvalidPath) {
@@ -66,7 +72,7 @@ func TestSumsOfDirectories(t *testing.T) {
 			}
 			refused++
 		}
-		all := entries(t, s, memento.ListOptions{})
+		all = entries(t, s, memento.ListOptions{})
 		if len(all) > 17 {
 			skipping++
 		}
