@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"memento/internal/strictjson"
 )
@@ -78,7 +79,7 @@ func (b *builder) whole() block {
 		// The whole is decoded at once, since a pair of escapes may be in two deltas.
 		quoted := make([]byte, 0, b.input.Len()+2)
 		quoted = append(append(append(quoted, '"'), b.input.Bytes()...), '"')
-		o = o.set("input", []byte(strictjson.Unquote(quoted)))
+		o = o.set("input", inputOf(strictjson.Unquote(quoted)))
 	}
 	if len(b.cites) > 0 {
 		list := o.get("citations")
@@ -90,4 +91,14 @@ func (b *builder) whole() block {
 	whole := b.block
 	whole.raw = o.text
 	return whole
+}
+
+// inputOf returns the input of a call. One that is no JSON object, since it was cut off or
+// the model has made a mistake, would make a request to the upstream invalid: it becomes
+// an object in the way that the documentation of fine-grained tool streaming recommends.
+func inputOf(text string) []byte {
+	if input := []byte(text); len(bytes.TrimSpace(input)) > 0 && bytes.TrimSpace(input)[0] == '{' && json.Valid(input) {
+		return input
+	}
+	return append(append([]byte(`{"INVALID_JSON":`), strictjson.Quote(text)...), '}')
 }

@@ -58,19 +58,24 @@ func (r *results) keep(key [sha256.Size]byte, result keptResult) {
 // size returns about how many bytes a result takes.
 func (k keptResult) size() int { return len(k.Content) + 512 }
 
+// said identifies the store and the messages of the present round.
+func (c *conversation) said() [sha256.Size]byte {
+	hash := sha256.New()
+	hash.Write([]byte(c.key()))
+	hash.Write(c.messages)
+	return [sha256.Size]byte(hash.Sum(nil))
+}
+
 // run executes a memory call, a whole tool_use block, and returns its tool_result block.
-// A call that has started ends, even if the caller is gone.
-func (c *conversation) run(block []byte) []byte {
+// said identifies what was before it. A call that has started ends, even if the caller is
+// gone.
+func (c *conversation) run(said [sha256.Size]byte, block []byte) []byte {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.in.Context()), c.g.callTimeout)
 	defer cancel()
 	call, _ := memento.ParseCall(block) // RunCall answers with the error
 	r := &c.g.results
 	r.once.Do(func() { r.locks = keyedlock.New[[sha256.Size]byte]() })
-	hash := sha256.New()
-	hash.Write([]byte(c.key()))
-	hash.Write(c.messages)
-	hash.Write(block)
-	key := [sha256.Size]byte(hash.Sum(nil))
+	key := sha256.Sum256(append(said[:], block...))
 	c.calls++
 	unlock, err := r.locks.Lock(ctx, key)
 	if err != nil { // the same call of another request has begun, and does not end

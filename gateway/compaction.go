@@ -187,6 +187,7 @@ func compactionEvents(index int, raw []byte) (events [][]byte) {
 // sendPaused answers with a summary alone.
 func (c *conversation) sendPaused(w http.ResponseWriter, message []byte) {
 	c.finish("ok")
+	addTiming(w.Header(), c.own())
 	if !c.request.stream {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(message)

@@ -32,6 +32,7 @@ type conversation struct {
 	sealer   sealer
 	rounds   int
 	usage    []byte // of the rounds so far, together
+	told     int64  // bytes of the results of memory calls
 
 	sinceSummary []byte // usage of the rounds since the last summary
 
@@ -113,7 +114,9 @@ func (c *conversation) addMemory() (added bool, err error) {
 		c.base = c.base.withTool(nativeTool)
 	}
 	if c.keeps = g.c.State != nil && secret(r, caller) != ""; c.keeps {
-		c.messages = c.restore()
+		if c.messages, err = c.restore(); err != nil {
+			return false, err
+		}
 	} else {
 		c.base = c.base.oneCallAtATime()
 	}
@@ -137,7 +140,8 @@ func (c *conversation) body() []byte {
 }
 
 // add takes in the answer of a round, and executes its memory calls. It reports whether
-// there is another round. An error means that the caller is gone.
+// there is another round. An error means that the caller is gone, or is an [*Error]: that
+// of the budget, or errTooMuch.
 func (c *conversation) add(a answer) (more bool, err error) {
 	c.rounds++
 	c.usage, c.sinceSummary = sum(c.usage, a.usage), sum(c.sinceSummary, a.usage)
@@ -152,11 +156,19 @@ func (c *conversation) add(a answer) (more bool, err error) {
 		return false, nil
 	}
 	var results [][]byte
+	said := c.said()
 	for _, call := range calls {
 		if err := c.in.Context().Err(); err != nil {
 			return false, err
 		}
-		results = append(results, c.run(call))
+		result := c.run(said, call)
+		if c.told += int64(len(result)); c.told > c.g.c.MaxBody {
+			return false, errTooMuch
+		}
+		if err := c.held.use(int64(len(result)) + perPart); err != nil {
+			return false, err
+		}
+		results = append(results, result)
 	}
 	if mixed {
 		c.keep(a, results)

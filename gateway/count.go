@@ -12,7 +12,7 @@ import (
 func (c *conversation) count(w http.ResponseWriter) {
 	body := c.body()
 	if c.editing.managed() == nil {
-		c.g.pass(w, c.in, c.caller, body)
+		c.g.pass(w, c.in, c.caller, body, c.start)
 		return
 	}
 	response, answer, err := c.counted(body)
@@ -23,11 +23,13 @@ func (c *conversation) count(w http.ResponseWriter) {
 	tokens, err := strconv.ParseInt(string(answer.get("input_tokens")), 10, 64)
 	if err == nil && len(c.editing.applied) > 0 {
 		var before object
-		if _, before, err = c.counted(c.base.set("messages", c.messages).text); err != nil {
+		if response, before, err = c.counted(c.base.set("messages", c.messages).text); err != nil {
 			c.g.unreachable(w, c.in, err)
 			return
 		}
-		tokens, err = strconv.ParseInt(string(before.get("input_tokens")), 10, 64)
+		if tokens, err = strconv.ParseInt(string(before.get("input_tokens")), 10, 64); err != nil {
+			answer = before // an error: both counts are needed
+		}
 	}
 	if err == nil {
 		answer = answer.set("context_management", counted(tokens))

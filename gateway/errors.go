@@ -46,10 +46,14 @@ func (e *Error) body(requestID string) []byte {
 	return append(text, '}')
 }
 
-// Write answers a request with the error.
+// Write answers a request with the error. The ID of the request is that of the header
+// Request-Id, if w has one already.
 func (e *Error) Write(w http.ResponseWriter) {
-	id := "req_" + rand.Text()
 	h := w.Header()
+	id := h.Get("Request-Id")
+	if id == "" {
+		id = "req_" + rand.Text()
+	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Request-Id", id)
 	if e.Retry {

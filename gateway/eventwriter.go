@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// writeTimeout is the most time to send a part of a stream to the application.
-const writeTimeout = 30 * time.Second
-
 // An eventWriter writes whole events to the application, and a ping when there were none
 // for some time. It is safe for concurrent use.
 type eventWriter struct {
@@ -43,7 +40,6 @@ func (e *eventWriter) writeLocked(event []byte) {
 	if e.err != nil || e.ended {
 		return
 	}
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by every writer
 	e.begun = true
 	_, e.err = e.w.Write(event)
 }
@@ -58,8 +54,6 @@ func (e *eventWriter) flush() error {
 func (e *eventWriter) flushLocked() error {
 	if e.err == nil && !e.ended {
 		e.err = e.control.Flush()
-		// While nothing is sent, there is no limit.
-		_ = e.control.SetWriteDeadline(time.Time{})
 		e.timer.Reset(e.idle)
 	}
 	return e.err

@@ -125,9 +125,12 @@ func TestPassesThrough(t *testing.T) {
 					return gateway.Caller{Workspace: "default", Store: test.store}, nil
 				}
 			})
-			_, got := w.post("/v1/messages", test.body)
+			response, got := w.post("/v1/messages", test.body)
 			if got != call || len(up.bodies) != 1 || up.bodies[0] != test.body {
 				t.Errorf("the application got %s, the upstream %q", got, up.bodies)
+			}
+			if h := response.Header; !strings.HasPrefix(h.Get("Server-Timing"), "memento;dur=") || len(h.Values("Request-Id")) != 1 {
+				t.Errorf("the header is %v", h)
 			}
 		})
 	}

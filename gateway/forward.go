@@ -44,22 +44,58 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = g.target(p.In.URL)
 			p.Out.Host = ""
-			caller, _ := p.In.Context().Value(callerKey{}).(Caller)
-			setCredentials(p.Out.Header, caller)
+			setCredentials(p.Out.Header, passedOf(p.In).caller)
 			g.c.Emulate.removeBetas(p.Out.Header)
 		},
-		Transport:     roundTripper(g.roundTrip),
-		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
-		ErrorHandler:  func(w http.ResponseWriter, r *http.Request, err error) { g.unreachable(w, r, err) },
+		Transport:      roundTripper(g.passOn),
+		ModifyResponse: timed,
+		FlushInterval:  -1,
+		ErrorLog:       log.New(io.Discard, "", 0), // ErrorHandler logs
+		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { g.unreachable(w, r, err) },
 	}
 }
 
-type callerKey struct{}
+// A passed is a request that is sent on as it is.
+type passed struct {
+	caller Caller
+	start  time.Time
+	waited time.Duration // for the upstream to begin its answer
+	header http.Header   // of the answer
+}
+
+type passedKey struct{}
+
+func passedOf(r *http.Request) *passed { return r.Context().Value(passedKey{}).(*passed) }
+
+// passOn is roundTrip for a request that is sent on as it is.
+func (g *Gateway) passOn(r *http.Request) (*http.Response, error) {
+	began := time.Now()
+	response, err := g.roundTrip(r)
+	passedOf(r).waited = time.Since(began)
+	if err == nil {
+		response.Request = r // for timed
+	}
+	return response, err
+}
+
+// timed adds the gateway's own time to an answer of the upstream, whose request ID is the
+// one that counts.
+func timed(response *http.Response) error {
+	p := passedOf(response.Request)
+	addTiming(response.Header, time.Since(p.start)-p.waited)
+	if response.Header.Get("Request-Id") != "" {
+		p.header.Del("Request-Id")
+	}
+	return nil
+}
+
+func addTiming(h http.Header, own time.Duration) {
+	h.Add("Server-Timing", "memento;dur="+strconv.FormatFloat(float64(own)/float64(time.Millisecond), 'f', 2, 64))
+}
 
 // pass sends a request on as it is, with body unless that is nil.
-func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, caller Caller, body []byte) {
-	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, caller Caller, body []byte, start time.Time) {
+	r = r.WithContext(context.WithValue(r.Context(), passedKey{}, &passed{caller: caller, start: start, header: w.Header()}))
 	if body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		r.TransferEncoding = nil
@@ -77,11 +113,7 @@ func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if r.Context().Err() != nil {
 		return
 	}
-	if own := (*Error)(nil); errors.As(err, &own) {
-		own.Write(w)
-		return
-	}
-	g.c.Logger.WarnContext(r.Context(), "gateway: the upstream did not answer", "error", withoutURL(err))
+	g.c.Logger.WarnContext(r.Context(), "gateway: the upstream did not answer", "error", withoutURL(err), "upstream", g.c.Upstream.Host)
 	upstreamError(err).Write(w)
 }
 
@@ -93,7 +125,13 @@ func upstreamError(err error) *Error {
 	if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
 		return &Error{Status: http.StatusGatewayTimeout, Type: "timeout_error", Message: "the upstream of the gateway did not answer in time", Retry: true}
 	}
-	return &Error{Status: http.StatusBadGateway, Type: "api_error", Message: "the upstream of the gateway cannot be reached", Retry: true}
+	message := "the upstream of the gateway cannot be reached"
+	for _, known := range []error{errCutOff, errLarge, errLargeEvent} {
+		if errors.Is(err, known) {
+			message = known.Error() // what caused it is for the log
+		}
+	}
+	return &Error{Status: http.StatusBadGateway, Type: "api_error", Message: message, Retry: true}
 }
 
 // withoutURL returns the reason of an error without the URL of the request, whose query
@@ -149,9 +187,10 @@ func removeHopByHop(h http.Header) {
 func (c *conversation) send(body []byte) (*http.Response, error) {
 	header := c.in.Header.Clone()
 	removeHopByHop(header)
-	for _, name := range []string{"Accept-Encoding", "Content-Length", "Expect"} {
+	for _, name := range []string{"Content-Length", "Expect"} {
 		header.Del(name)
 	}
+	header.Set("Accept-Encoding", "identity") // it is looked into
 	if len(header.Values("User-Agent")) == 0 {
 		header.Set("User-Agent", "") // or Go would send its own
 	}
@@ -166,8 +205,14 @@ func (c *conversation) send(body []byte) (*http.Response, error) {
 	began := time.Now()
 	response, err := c.g.roundTrip(request)
 	c.waited += time.Since(began)
+	if err == nil && response.StatusCode == http.StatusOK && !slices.Contains([]string{"", "identity"}, response.Header.Get("Content-Encoding")) {
+		response.Body.Close()
+		return nil, errEncoded
+	}
 	return response, err
 }
+
+var errEncoded = &Error{Status: http.StatusBadGateway, Type: "api_error", Message: "the upstream of the gateway compresses its answers although it was asked not to; turn that off there, or in the proxy before it"}
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -242,7 +287,7 @@ func (b *upstreamBody) Close() error {
 
 type timeoutError struct{}
 
-func (timeoutError) Error() string { return "no answer in time" }
+func (timeoutError) Error() string { return "it was silent for too long; gateway.timeout bounds that" }
 func (timeoutError) Timeout() bool { return true }
 
 var errTimeout error = timeoutError{}
@@ -308,8 +353,11 @@ func retryAfter(h http.Header) time.Duration {
 	return delay
 }
 
-// relay sends an answer of the upstream on as it is.
+// relay sends an answer of the upstream on as it is: an error, or what is not understood.
 func (c *conversation) relay(w http.ResponseWriter, response *http.Response, body io.Reader) {
+	if response.StatusCode == http.StatusOK {
+		c.g.c.Logger.WarnContext(c.in.Context(), "gateway: the upstream's answer is no message, and is passed on as it is", "upstream", c.g.c.Upstream.Host, "asked_for_stream", c.request.stream)
+	}
 	c.copyHeaders(w, response)
 	if response.ContentLength >= 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(response.ContentLength, 10))
@@ -328,5 +376,5 @@ func (c *conversation) copyHeaders(w http.ResponseWriter, response *http.Respons
 			h[name] = values
 		}
 	}
-	h.Add("Server-Timing", "memento;dur="+strconv.FormatFloat(float64(c.own())/float64(time.Millisecond), 'f', 2, 64))
+	addTiming(h, c.own())
 }

@@ -117,12 +117,13 @@ type Turn struct {
 
 // A Gateway is an [http.Handler]. See [New].
 type Gateway struct {
-	c           Config
-	proxy       *httputil.ReverseProxy
-	stores      stores
-	results     results
-	budget      budget
-	callTimeout time.Duration
+	c            Config
+	proxy        *httputil.ReverseProxy
+	stores       stores
+	results      results
+	budget       budget
+	callTimeout  time.Duration
+	writeTimeout time.Duration
 }
 
 // New returns a gateway. Errors: memento.ErrInvalid.
@@ -160,7 +161,7 @@ func New(c Config) (*Gateway, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{c: c, budget: budget{most: c.MaxBodies}, callTimeout: callTimeout}
+	g := &Gateway{c: c, budget: budget{most: c.MaxBodies}, callTimeout: callTimeout, writeTimeout: writeTimeout}
 	g.proxy = g.newProxy()
 	return g, nil
 }
@@ -178,7 +179,9 @@ const (
 )
 
 // ServeHTTP implements [http.Handler].
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	w := newBoundedWriter(to, g.writeTimeout)
 	caller, err := g.c.Identify(r)
 	if err != nil {
 		g.refuse(w, r, err)
@@ -191,10 +194,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodPost || r.URL.Path != messagesPath && r.URL.Path != countPath {
-		g.pass(w, r, caller, nil)
+		g.pass(w, r, caller, nil, start)
 		return
 	}
-	start := time.Now()
 	held := g.budget.begin(caller)
 	defer held.release()
 	body, err := g.read(w, r, held)
@@ -207,7 +209,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		g.refuse(w, r, err)
 	case c == nil:
-		g.pass(w, r, caller, body)
+		g.pass(w, r, caller, body, start)
 	case r.URL.Path == countPath:
 		c.count(w)
 	default:

@@ -24,14 +24,16 @@ type foundTurn struct {
 
 // restore returns the messages of the request with the hidden rounds put back, and
 // prepares the conversation for the new one.
-func (c *conversation) restore() []byte {
+//
+// Errors: errTooMuch.
+func (c *conversation) restore() ([]byte, error) {
 	var turns []int // of the assistant, alone
 	var keys []chainKey
 	list := make([]object, len(c.request.messages))
 	for i, raw := range c.request.messages {
 		m, err := parseObject(raw)
 		if err != nil {
-			return c.request.get("messages") // the upstream says what is wrong
+			return c.request.get("messages"), nil // the upstream says what is wrong
 		}
 		list[i] = m
 		role := m.str("role")
@@ -45,7 +47,10 @@ func (c *conversation) restore() []byte {
 		}
 		turns, keys = append(turns, i), append(keys, c.chain.sum())
 	}
-	states, err := c.g.c.State.getAll(c.in.Context(), c, keys)
+	states, err := c.g.c.State.getAll(c.in.Context(), c, keys, c.g.c.MaxBody)
+	if err == errTooMuch {
+		return nil, err
+	}
 	if err != nil && c.in.Context().Err() == nil {
 		c.g.c.Logger.WarnContext(c.in.Context(), "gateway: hidden rounds were not read", "error", err)
 	}
@@ -59,10 +64,10 @@ func (c *conversation) restore() []byte {
 		c.goesOn(list[n-1], found)
 	}
 	if len(found) == 0 {
-		return c.request.get("messages")
+		return c.request.get("messages"), nil
 	}
 	c.restored = true
-	return c.putBack(list, found)
+	return c.putBack(list, found), nil
 }
 
 // isList reports whether a message is the user's and has a list of blocks.

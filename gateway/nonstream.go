@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -35,13 +36,11 @@ func (c *conversation) whole(w http.ResponseWriter) {
 			return
 		}
 		message, err := parseObject(data)
-		if response.StatusCode != http.StatusOK || err != nil || message.str("type") != "message" {
-			c.finish("upstream_error")
-			c.relay(w, response, bytes.NewReader(data))
-			return
+		var a answer
+		if err == nil {
+			a, err = parseAnswer(message)
 		}
-		a, err := parseAnswer(message)
-		if err != nil {
+		if response.StatusCode != http.StatusOK || err != nil || message.str("type") != "message" {
 			c.finish("upstream_error")
 			c.relay(w, response, bytes.NewReader(data))
 			return
@@ -52,7 +51,8 @@ func (c *conversation) whole(w http.ResponseWriter) {
 		visible = append(visible, c.visible(a)...)
 		more, err := c.add(a)
 		if err != nil {
-			c.finish("canceled")
+			c.finish("upstream_error")
+			c.g.refuse(w, c.in, err)
 			return
 		}
 		if more {
@@ -72,7 +72,7 @@ func (c *conversation) whole(w http.ResponseWriter) {
 
 // readAnswer reads an answer that is not streamed, and closes it.
 //
-// Errors: errCutOff; an [*Error] of the budget.
+// Errors: errCutOff, errLarge, errTimeout; an [*Error] of the budget.
 func (c *conversation) readAnswer(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	data, err := c.held.readAll(io.LimitReader(response.Body, maxAnswer+1), response.ContentLength)
@@ -80,8 +80,12 @@ func (c *conversation) readAnswer(response *http.Response) ([]byte, error) {
 	switch {
 	case errors.As(err, &refused):
 		return nil, err
-	case err != nil || len(data) > maxAnswer:
-		return nil, errCutOff
+	case len(data) > maxAnswer:
+		return nil, errLarge
+	case err == errTimeout:
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errCutOff, err)
 	}
 	return data, nil
 }

@@ -18,15 +18,28 @@ var (
 type frame struct {
 	raw  []byte
 	name string // of the event line; "" if there is none
-	// data is raw[from:to]: the value of the data line. An event with several such
-	// lines has from == to, and is passed on as it is.
+	// The value of the data line is raw[from:to]. That of several such lines is joined.
 	from, to int
+	joined   []byte
 }
 
-func (f frame) data() []byte { return f.raw[f.from:f.to] }
+func (f frame) data() []byte {
+	if f.joined != nil {
+		return f.joined
+	}
+	return f.raw[f.from:f.to]
+}
 
-// with returns the frame with other data.
+// with returns the frame with other data, which has the end of a line only where that of
+// the frame has one.
 func (f frame) with(data []byte) []byte {
+	if f.joined != nil {
+		var raw []byte
+		if f.name != "" {
+			raw = fmt.Appendf(raw, "event: %s\n", f.name)
+		}
+		return fmt.Appendf(raw, "data: %s\n\n", bytes.ReplaceAll(data, []byte("\n"), []byte("\ndata: ")))
+	}
 	raw := make([]byte, 0, len(f.raw)-(f.to-f.from)+len(data))
 	raw = append(raw, f.raw[:f.from]...)
 	raw = append(raw, data...)
@@ -93,19 +106,21 @@ func (r *frameReader) next() (frame, error) {
 		switch {
 		case len(line) == 0:
 			f.raw = r.buf
-			if lines > 1 {
-				f.from, f.to = 0, 0
-			}
 			return f, nil
 		case bytes.HasPrefix(line, []byte("event:")):
 			f.name = string(bytes.TrimSpace(line[len("event:"):]))
 		case bytes.HasPrefix(line, []byte("data:")):
-			lines++
+			if lines++; lines == 2 {
+				f.joined = bytes.Clone(r.buf[f.from:f.to])
+			}
 			f.from = start + len("data:")
 			if f.from < start+len(line) && r.buf[f.from] == ' ' {
 				f.from++
 			}
 			f.to = start + len(line)
+			if lines > 1 {
+				f.joined = append(append(f.joined, '\n'), r.buf[f.from:f.to]...)
+			}
 		}
 	}
 }

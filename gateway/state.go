@@ -112,8 +112,11 @@ const (
 // getAll returns the hidden rounds of turns; nil for those that have none. The first
 // failure of the storage ends it, since the other reads would wait as long: then the
 // result has what was read before.
-func (s *State) getAll(ctx context.Context, c *conversation, keys []chainKey) ([]*turnState, error) {
+//
+// Errors: errTooMuch if they have more than most bytes together.
+func (s *State) getAll(ctx context.Context, c *conversation, keys []chainKey, most int64) ([]*turnState, error) {
 	found := make([]*turnState, len(keys))
+	var size atomic.Int64
 	type sealed struct {
 		at   int
 		path memento.Path
@@ -129,9 +132,13 @@ func (s *State) getAll(ctx context.Context, c *conversation, keys []chainKey) ([
 		s.mu.Unlock()
 		if ok {
 			found[i] = known.state
+			size.Add(int64(known.size))
 		} else {
 			unread = append(unread, sealed{i, path})
 		}
+	}
+	if size.Load() > most {
+		return nil, errTooMuch
 	}
 	if len(unread) == 0 {
 		return found, nil
@@ -148,13 +155,18 @@ func (s *State) getAll(ctx context.Context, c *conversation, keys []chainKey) ([
 		wg.Go(func() {
 			for n := next.Add(1); n <= int64(len(unread)) && ctx.Err() == nil; n = next.Add(1) {
 				turn := unread[n-1]
-				state, err := s.read(ctx, c, turn.path)
+				state, bytes, err := s.read(ctx, c, turn.path)
 				found[turn.at] = state
+				if err == nil && size.Add(int64(bytes)) > most {
+					err = errTooMuch
+				}
 				if err == nil {
 					continue
 				}
 				mu.Lock()
-				first = cmp.Or(first, err)
+				if first == nil || first == errUnreadable {
+					first = err
+				}
 				mu.Unlock()
 				if !errors.Is(err, errUnreadable) {
 					cancel()
@@ -169,34 +181,41 @@ func (s *State) getAll(ctx context.Context, c *conversation, keys []chainKey) ([
 // errUnreadable means that what was kept of a turn is damaged.
 var errUnreadable = errors.New("the state of a turn cannot be read")
 
-// read reads the hidden rounds of a turn; nil if there are none.
-func (s *State) read(ctx context.Context, c *conversation, path memento.Path) (*turnState, error) {
+// errTooMuch is the answer to a conversation whose hidden rounds make it too large.
+var errTooMuch = &Error{
+	Status: http.StatusRequestEntityTooLarge, Type: "request_too_large",
+	Message: "the conversation is too large with the memory calls that were made in it; begin a new one, or leave out its first turns",
+}
+
+// read reads the hidden rounds of a turn, and says how many bytes they are; nil if there
+// are none.
+func (s *State) read(ctx context.Context, c *conversation, path memento.Path) (*turnState, int, error) {
 	m, err := s.store(c.caller.Workspace).Get(ctx, memento.ByPath(path))
 	if errors.Is(err, memento.ErrNotExist) || errors.Is(err, memento.ErrNoStore) {
 		s.cache(path, nil, 0)
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	sealed, err := base64.StdEncoding.DecodeString(m.Content)
 	if err != nil {
-		return nil, errUnreadable
+		return nil, 0, errUnreadable
 	}
 	plain, err := c.sealer.aead.Open(nil, nil, sealed, []byte(path))
 	if err != nil {
-		return nil, errUnreadable
+		return nil, 0, errUnreadable
 	}
 	plain, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(plain)), maxState+1))
 	if err != nil || len(plain) > maxState {
-		return nil, errUnreadable
+		return nil, 0, errUnreadable
 	}
 	var state turnState
 	if err := gob.NewDecoder(bytes.NewReader(plain)).Decode(&state); err != nil {
-		return nil, errUnreadable
+		return nil, 0, errUnreadable
 	}
 	s.cache(path, &state, len(plain))
-	return &state, nil
+	return &state, len(plain), nil
 }
 
 // put keeps the hidden rounds of a turn.

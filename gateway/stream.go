@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -42,7 +43,7 @@ func (c *conversation) stream(w http.ResponseWriter) {
 		}
 		more, err := c.add(a)
 		if err != nil {
-			s.finish("canceled")
+			s.fail(err)
 			return
 		}
 		if !more {
@@ -78,8 +79,12 @@ type streaming struct {
 	end  int      // the one of them that has the usage; -1 if there is none
 }
 
-// errSent means that the stream has ended with an error that the application has got.
-var errSent = errors.New("the upstream has sent an error")
+var (
+	// errSent means that the stream has ended with an error that the application has got.
+	errSent = errors.New("the upstream has sent an error")
+	// errUnread means that the application is gone, or does not read.
+	errUnread = errors.New("the application does not read")
+)
 
 // A shownBlock is a block of the present round.
 type shownBlock struct {
@@ -109,16 +114,16 @@ func (s *streaming) round(body io.Reader) (answer, error) {
 	}
 	for {
 		if !in.pending() {
-			if err := s.out.flush(); err != nil {
-				return a, err
+			if s.out.flush() != nil {
+				return a, errUnread
 			}
 		}
 		began := time.Now()
 		f, err := in.next()
 		s.waited += time.Since(began)
 		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				err = errCutOff
+			if err != errTimeout && err != errLargeEvent {
+				err = fmt.Errorf("%w: %w", errCutOff, err)
 			}
 			return a, err
 		}
@@ -287,17 +292,14 @@ func (s *streaming) total(raw []byte, a answer) []byte {
 
 // fail ends a stream that has begun.
 func (s *streaming) fail(err error) {
-	s.finish("upstream_error")
-	if s.in.Context().Err() != nil {
+	if s.in.Context().Err() != nil || errors.Is(err, errUnread) {
+		s.finish("canceled")
 		return
 	}
+	s.finish("upstream_error")
+	s.g.c.Logger.WarnContext(s.in.Context(), "gateway: a stream broke off", "error", withoutURL(err), "round", s.rounds+1)
 	if !errors.Is(err, errSent) {
-		s.g.c.Logger.WarnContext(s.in.Context(), "gateway: a stream broke off", "error", withoutURL(err))
-		e := &Error{Type: "api_error", Message: "the answer of the upstream was cut off"}
-		if own := (*Error)(nil); err == errTimeout || errors.As(err, &own) {
-			e = upstreamError(err)
-		}
-		s.sendError(e.body(""))
+		s.sendError(upstreamError(err).body(""))
 	}
 	_ = s.out.flush() // there is nobody else to tell
 }
@@ -306,9 +308,11 @@ func (s *streaming) fail(err error) {
 func (s *streaming) failWith(response *http.Response) {
 	data, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	response.Body.Close()
+	status := fmt.Sprintf("the upstream of the gateway answered with the HTTP status %d", response.StatusCode)
 	if o, bad := parseObject(data); err != nil || bad != nil || o.str("type") != "error" {
-		data = upstreamError(errCutOff).body(response.Header.Get("Request-Id"))
+		data = (&Error{Type: "api_error", Message: status}).body(response.Header.Get("Request-Id"))
 	}
+	s.g.c.Logger.WarnContext(s.in.Context(), "gateway: a stream broke off", "error", status, "round", s.rounds+1)
 	s.finish("upstream_error")
 	s.sendError(data)
 	_ = s.out.flush() // there is nobody else to tell
