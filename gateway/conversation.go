@@ -207,7 +207,7 @@ func (c *conversation) finish(outcome string) {
 		Model: c.request.model, Stream: c.request.stream, Outcome: outcome, Rounds: c.rounds,
 		MemoryCalls: c.calls, RefusedCalls: c.refused, FailedCalls: c.failed, ClearedTokens: c.cleared, Compactions: c.compactions,
 		Passed: c.passed, InputTokens: number(usage.get("input_tokens")), OutputTokens: number(usage.get("output_tokens")),
-		CacheCreationTokens: number(usage.get("cache_creation_input_tokens")),
+		CacheCreationTokens: number(usage.get("cache_creation_input_tokens")), CacheReadTokens: number(usage.get("cache_read_input_tokens")),
 		Duration:            time.Since(c.start), Own: c.own(),
 	})
 }

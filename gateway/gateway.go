@@ -106,7 +106,7 @@ type Turn struct {
 
 	// Tokens of all rounds, as the upstream counts them. InputTokens has neither those
 	// that were written to the prompt cache nor those that were read from it.
-	InputTokens, CacheCreationTokens, OutputTokens int64
+	InputTokens, CacheCreationTokens, CacheReadTokens, OutputTokens int64
 	// ClearedTokens is by how much context edits have made the prompts of the rounds
 	// smaller, by the upstream's count or the gateway's.
 	ClearedTokens int64

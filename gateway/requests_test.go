@@ -226,7 +226,7 @@ func TestCountAll(t *testing.T) {
 			t.Fatalf("%s: observed %+v", name, w.turns)
 		}
 		turn := w.turns[0]
-		if !turn.Passed || turn.InputTokens != 5 || turn.CacheCreationTokens != 7 || turn.OutputTokens != test.output || turn.Outcome != test.outcome {
+		if !turn.Passed || turn.InputTokens != 5 || turn.CacheCreationTokens != 7 || turn.CacheReadTokens != 11 || turn.OutputTokens != test.output || turn.Outcome != test.outcome {
 			t.Errorf("%s: observed %+v", name, turn)
 		}
 		// What could not be counted is refused, and what has no tokens is not counted.

@@ -108,6 +108,7 @@ type Options struct {
 // A Request describes a request that has been answered.
 type Request struct {
 	ID        string // "req_…", as answered
+	AnswerID  string // the request-id of the answer, if it is another, as that of an upstream
 	Method    string
 	Route     string // the pattern it matched, "" if none
 	Status    int

@@ -178,6 +178,14 @@ func (c *call) setWriteDeadline() {
 
 func (c *call) hasBody() bool { return c.r.Body != nil && c.r.Body != http.NoBody }
 
+// answerID returns the ID in the answer, if that is not the request's own.
+func (c *call) answerID() string {
+	if id := c.w.Header().Get("Request-Id"); id != c.id {
+		return fromOutside(id)
+	}
+	return ""
+}
+
 func newRequestID() string {
 	var bits [12]byte
 	rand.Read(bits[:]) // never fails: crypto/rand
@@ -195,7 +203,7 @@ func (c *call) done() {
 	}
 	c.api.opts.Requested(c.r.Context(), Request{
 		ID: c.id, Method: c.r.Method, Route: pattern, Status: c.w.status, Start: c.start, Took: c.api.opts.Now().Sub(c.start),
-		Read: c.body, Written: c.w.written, Principal: c.who, Remote: c.remote, UserAgent: userAgent(c.r), ErrorType: c.errorType, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
+		AnswerID: c.answerID(), Read: c.body, Written: c.w.written, Principal: c.who, Remote: c.remote, UserAgent: userAgent(c.r), ErrorType: c.errorType, Retries: shortHeader(c.r, "X-Stainless-Retry-Count"),
 	})
 }
 
@@ -218,7 +226,7 @@ type response struct {
 }
 
 func (w *response) WriteHeader(status int) {
-	if w.status == 0 {
+	if informs := status < 200 && status != http.StatusSwitchingProtocols; !informs && w.status == 0 {
 		w.status = status
 		w.begin()
 	}

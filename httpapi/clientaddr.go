@@ -63,7 +63,11 @@ const maxUserAgent = 200
 // userAgent returns what the client says of itself, in printable characters, cut to
 // maxUserAgent bytes.
 func userAgent(r *http.Request) string {
-	text := r.UserAgent()
+	return fromOutside(r.UserAgent())
+}
+
+// fromOutside returns the printable part of the first bytes of a text for the log.
+func fromOutside(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), maxUserAgent)], "")
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

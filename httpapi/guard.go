@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"memento/backend/apikey"
@@ -66,11 +67,32 @@ func (a *API) guard(endpoint func(*http.Request) string, messages *MessageOption
 				return
 			}
 		}
-		for _, name := range []string{"Request-Id", "Cache-Control", "X-Content-Type-Options"} {
+		unset := []string{"Cache-Control", "X-Content-Type-Options"}
+		if messages != nil {
+			unset = append(unset, "Request-Id")
+		}
+		for _, name := range unset {
 			c.w.Header().Del(name)
+		}
+		if messages == nil && c.hasBody() {
+			counted := &countedBody{ReadCloser: r.Body}
+			r.Body = counted
+			defer func() { c.body = counted.n.Load() }()
 		}
 		next(c.w, r, c.who)
 	})
+}
+
+// A countedBody counts what is read of a body, perhaps still when the answer has ended.
+type countedBody struct {
+	io.ReadCloser
+	n atomic.Int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n.Add(int64(n))
+	return n, err
 }
 
 // admit checks a request to a handler of Guard.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,7 +34,8 @@ func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
 	if err != nil {
 		return err
 	}
-	config.Backend, config.Identify, config.Tool, config.Logger, config.Observe = d.Backend, s.gatewayCaller, tool, s.logger, s.turned
+	config.Backend, config.Identify, config.Tool, config.Observe = d.Backend, s.gatewayCaller, tool, s.turned
+	config.Logger = slog.New(requestIDs{s.logger.Handler()})
 	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
 	config.MaxBodies = s.budget / 4 // a body is held about three times, in editing and sending
 	s.tokens.perMinute = float64(s.config.Gateway.Tokens)
@@ -122,7 +124,9 @@ func (s *Server) withGateway() http.Handler {
 			refused.Write(w)
 			return
 		}
-		s.gateway.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+		ctx := context.WithValue(r.Context(), principalKey{}, who)
+		ctx = context.WithValue(ctx, requestIDKey{}, w.Header().Get("Request-Id"))
+		s.gateway.ServeHTTP(w, r.WithContext(ctx))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isGatewayPath(r.URL.Path) {
@@ -205,12 +209,32 @@ func (s *Server) gatewayCaller(r *http.Request) (gateway.Caller, error) {
 	if c.Store == "none" {
 		caller.Store = ""
 	}
-	if r.Header.Get(httpapi.KeyHeader) != "" && (r.Header.Get("X-Api-Key") != "" || r.Header.Get("Authorization") != "") {
-		return caller, nil // the caller has brought a key for the upstream
+	if own := r.Header.Get(httpapi.KeyHeader); own != "" {
+		removeKey(r.Header, own)
+		if r.Header.Get("X-Api-Key") != "" || r.Header.Get("Authorization") != "" {
+			return caller, nil // the caller has brought a key for the upstream
+		}
 	}
 	var err error
 	caller.UpstreamKey, err = upstreamKey(r.Context(), s.heldKeys, c.KeyFile, who.Workspace)
 	return caller, err
+}
+
+// removeKey removes memento's key, and what looks like one, from the headers for the
+// upstream's: callers send it in both when their SDK is configured with it.
+func removeKey(h http.Header, own string) {
+	for _, name := range []string{"X-Api-Key", "Authorization"} {
+		for _, value := range h.Values(name) {
+			secret := strings.TrimSpace(value)
+			if scheme, token, found := strings.Cut(secret, " "); found && strings.EqualFold(scheme, "Bearer") {
+				secret = strings.TrimSpace(token)
+			}
+			if secret == own || strings.HasPrefix(secret, apikey.SecretPrefix) {
+				h.Del(name)
+				break
+			}
+		}
+	}
 }
 
 // errNoUpstreamKey means that the server holds no key for a workspace.
@@ -291,11 +315,17 @@ func (s *Server) turned(ctx context.Context, t gateway.Turn) {
 	}
 	s.metrics.compactions.WithLabelValues(model).Add(float64(t.Compactions))
 	s.metrics.ownTime.Observe(t.Own.Seconds())
-	trace.SpanFromContext(ctx).SetAttributes(
+	span := trace.SpanFromContext(ctx)
+	if t.Outcome == "upstream_error" {
+		span.SetAttributes(attribute.String("error.type", t.Outcome)) // also of a stream that has begun
+	}
+	span.SetAttributes(
 		attribute.String("gen_ai.operation.name", "chat"),
 		attribute.String("gen_ai.provider.name", "anthropic"),
 		attribute.String("gen_ai.request.model", model),
-		attribute.Int64("gen_ai.usage.input_tokens", t.InputTokens),
+		attribute.Int64("gen_ai.usage.input_tokens", t.InputTokens+t.CacheCreationTokens+t.CacheReadTokens), // as the conventions count
+		attribute.Int64("gen_ai.usage.cache_creation.input_tokens", t.CacheCreationTokens),
+		attribute.Int64("gen_ai.usage.cache_read.input_tokens", t.CacheReadTokens),
 		attribute.Int64("gen_ai.usage.output_tokens", t.OutputTokens),
 		attribute.Int("memento.gateway.rounds", t.Rounds),
 		attribute.Int("memento.gateway.memory_calls", t.MemoryCalls),

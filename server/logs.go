@@ -59,6 +59,7 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpapi.Request) {
 		text("remote", r.Remote.String())
 	}
 	text("user_agent", r.UserAgent)
+	text("upstream_request_id", r.AnswerID)
 	if n, err := strconv.ParseUint(r.Retries, 10, 16); err == nil && n > 0 {
 		attrs = append(attrs, slog.Uint64("retry", n))
 	}
@@ -94,3 +95,24 @@ func (l errorLog) Write(line []byte) (int, error) {
 	l.logger.Log(context.Background(), level, "connection", "error", text)
 	return len(line), nil
 }
+
+type requestIDKey struct{}
+
+// A requestIDs handler adds the ID of the request to what is logged in its context.
+type requestIDs struct{ slog.Handler }
+
+// Handle implements [slog.Handler].
+func (h requestIDs) Handle(ctx context.Context, r slog.Record) error {
+	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
+		r.AddAttrs(slog.String("request_id", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h requestIDs) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return requestIDs{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements [slog.Handler].
+func (h requestIDs) WithGroup(name string) slog.Handler { return requestIDs{h.Handler.WithGroup(name)} }
