@@ -208,6 +208,6 @@ func (c *conversation) finish(outcome string) {
 		MemoryCalls: c.calls, RefusedCalls: c.refused, FailedCalls: c.failed, ClearedTokens: c.cleared, Compactions: c.compactions,
 		Passed: c.passed, InputTokens: number(usage.get("input_tokens")), OutputTokens: number(usage.get("output_tokens")),
 		CacheCreationTokens: number(usage.get("cache_creation_input_tokens")), CacheReadTokens: number(usage.get("cache_read_input_tokens")),
-		Duration:            time.Since(c.start), Own: c.own(),
+		Duration: time.Since(c.start), Own: c.own(),
 	})
 }
