@@ -35,19 +35,35 @@ type conn struct {
 	outMu sync.Mutex
 	out   io.Writer
 
+	ctxOfCalls context.Context // of direct calls; ends with Close
+	endCalls   context.CancelFunc
+	direct     chan started  // to the workers that wait
+	idle       chan struct{} // one element for each of them
+	workers    sync.WaitGroup
+
 	mu       sync.Mutex
-	calls    int                // under way, without subscriptions
+	calls    int // under way, without subscriptions, until their answers are written
+	underWay map[jsonrpc.ID]underWay
+	learned  *learned           // nil until the SDK has answered a call of a command
 	listens  map[string]*listen // by the ID of the request
 	sessions sync.WaitGroup     // of listens
 	err      error              // the first of reading and writing
+}
+
+// underWay is what is known of a call until it is answered.
+type underWay struct {
+	cancel context.CancelFunc // of a direct call
+	learn  *directCall        // what the call would be, if its answer tells how to execute others directly
 }
 
 func newConn(ctx context.Context, s *Server, in io.Reader, out io.Writer) *conn {
 	c := &conn{
 		ctx: ctx, server: s, out: out,
 		slots: make(chan struct{}, maxInFlight), drained: make(chan struct{}, 1), closed: make(chan struct{}),
-		listens: map[string]*listen{},
+		direct: make(chan started), idle: make(chan struct{}, maxIdle),
+		underWay: map[jsonrpc.ID]underWay{}, listens: map[string]*listen{},
 	}
+	c.ctxOfCalls, c.endCalls = context.WithCancel(ctx)
 	c.lines = readLines(in, MaxMessageBytes, c.closed)
 	return c
 }
@@ -60,14 +76,19 @@ func (c *conn) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
 func (c *conn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.once.Do(func() {
+		close(c.closed)
+		c.endCalls()
+	})
 	return nil
 }
 
-// A heldCall is a call that waits for a slot.
+// A heldCall is a call that waits for a slot: one for the SDK, or a direct call.
 type heldCall struct {
-	req  *jsonrpc.Request
-	size int // in bytes
+	id     jsonrpc.ID
+	req    *jsonrpc.Request // nil if the call is direct
+	direct *directCall      // for the SDK's, what the call would be if it were direct; nil if it could not be
+	size   int              // in bytes
 }
 
 // errSlot is what next returns if a held call has got its slot.
@@ -82,16 +103,21 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if errors.Is(err, errSlot) {
 			first := c.held[0]
 			c.held, c.size = c.held[1:], c.size-first.size
-			c.mu.Lock()
-			c.calls++
-			c.mu.Unlock()
-			return first.req, nil
+			if c.begin(&first) && first.req != nil {
+				return first.req, nil
+			}
+			continue
 		}
 		if errors.Is(err, io.EOF) {
 			return nil, c.drain(ctx)
 		}
 		if err != nil {
 			return nil, err
+		}
+		candidate, isCandidate := c.server.parseDirect(raw)
+		if isCandidate && c.isDirect(&candidate) {
+			c.hold(heldCall{candidate.id, nil, &candidate, len(raw)})
+			continue
 		}
 		msg, err := jsonrpc.DecodeMessage(raw)
 		if err != nil {
@@ -103,7 +129,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return msg, nil
 		}
 		if !req.IsCall() {
-			if id, ok := cancelled(req); ok && (c.cancelListen(id, req) || c.cancelHeld(id)) {
+			if id, ok := cancelled(req); ok && (c.cancelListen(id, req) || c.cancelHeld(id) || c.cancelDirect(id)) {
 				continue
 			}
 			return msg, nil
@@ -112,14 +138,79 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.listen(req)
 			continue
 		}
-		c.held, c.size = append(c.held, heldCall{req, len(raw)}), c.size+len(raw)
+		held := heldCall{id: req.ID, req: req, size: len(raw)}
+		if isCandidate {
+			held.direct = &candidate
+		}
+		c.hold(held)
+	}
+}
+
+func (c *conn) hold(call heldCall) {
+	c.held, c.size = append(c.held, call), c.size+call.size
+}
+
+// begin notes that a call is under way, which has a slot, and starts a direct one. It
+// refuses a call whose ID another one has, and reports false.
+func (c *conn) begin(call *heldCall) bool {
+	var (
+		u   underWay
+		ctx context.Context
+	)
+	if call.req == nil {
+		ctx, u.cancel = context.WithCancel(c.ctxOfCalls)
+	} else {
+		u.learn = call.direct
+	}
+	c.mu.Lock()
+	_, twice := c.underWay[call.id]
+	if !twice {
+		c.underWay[call.id] = u
+		c.calls++
+	}
+	c.mu.Unlock()
+	switch {
+	case twice:
+		if u.cancel != nil {
+			u.cancel()
+		}
+		c.refuse([]byte(idKey(call.id)), jsonrpc.CodeInvalidRequest, "the ID is that of another request")
+		<-c.slots
+	case call.req == nil:
+		c.start(ctx, call.direct)
+	}
+	return !twice
+}
+
+// answered forgets a call before its answer is written, upon which the client may use the ID
+// again.
+func (c *conn) answered(id jsonrpc.ID) underWay {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.underWay[id]
+	delete(c.underWay, id)
+	return u
+}
+
+// release frees the slot of a call whose answer is written.
+func (c *conn) release() {
+	c.mu.Lock()
+	c.calls--
+	c.mu.Unlock()
+	select {
+	case c.drained <- struct{}{}:
+	default:
+	}
+	select {
+	case <-c.slots:
+	default:
 	}
 }
 
 // cancelHeld drops a call that waits for a slot, which is not answered then: the
 // specification wants that. It reports whether there was such a call.
 func (c *conn) cancelHeld(id jsonrpc.ID) bool {
-	i := slices.IndexFunc(c.held, func(h heldCall) bool { return h.req.ID == id })
+	i := slices.IndexFunc(c.held, func(h heldCall) bool { return h.id == id })
 	if i < 0 {
 		return false
 	}
@@ -234,27 +325,21 @@ func (c *conn) drain(ctx context.Context) error {
 
 // Write implements mcp.Connection.
 func (c *conn) Write(_ context.Context, msg jsonrpc.Message) error {
-	err := c.send(msg)
-	if _, ok := msg.(*jsonrpc.Response); ok {
-		c.mu.Lock()
-		c.calls--
-		c.mu.Unlock()
-		select {
-		case c.drained <- struct{}{}:
-		default:
-		}
-		select {
-		case <-c.slots:
-		default:
-		}
+	r, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return c.send(msg)
 	}
-	return err
+	if u := c.answered(r.ID); u.learn != nil && r.Error == nil {
+		c.learn(u.learn.protocol, r.Result)
+	}
+	defer c.release()
+	return c.send(msg)
 }
 
 // send writes a message with one call of the writer, so that messages do not mix.
 func (c *conn) send(msg jsonrpc.Message) error {
 	if r, ok := msg.(*jsonrpc.Response); ok && r.Error == nil && len(r.Result) > 0 {
-		return c.write(result(r))
+		return c.write(answer(r.ID, r.Result))
 	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -263,15 +348,22 @@ func (c *conn) send(msg jsonrpc.Message) error {
 	return c.write(data)
 }
 
-// result encodes an answer. Its result is encoded already, and is large if it has a text:
-// it is copied as it is, where the SDK's encoder would read it once more.
-func result(r *jsonrpc.Response) []byte {
-	id, _ := json.Marshal(r.ID.Raw()) // a number or a string
-	data := make([]byte, 0, len(r.Result)+len(id)+40)
+// answer encodes the answer to a request. Its result, given in parts, is encoded already,
+// and is large if it has a text: it is copied as it is, where the SDK's encoder would read it
+// once more.
+func answer(id jsonrpc.ID, result ...[]byte) []byte {
+	key := idKey(id)
+	size := len(key) + 40
+	for _, part := range result {
+		size += len(part)
+	}
+	data := make([]byte, 0, size)
 	data = append(data, `{"jsonrpc":"2.0","id":`...)
-	data = append(data, id...)
+	data = append(data, key...)
 	data = append(data, `,"result":`...)
-	data = append(data, r.Result...)
+	for _, part := range result {
+		data = append(data, part...)
+	}
 	return append(data, '}')
 }
 

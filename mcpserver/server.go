@@ -74,6 +74,7 @@ type Server struct {
 	opts    Options
 	mcp     *mcp.Server
 	changes *changes
+	direct  map[string]string // the tools of the six commands, by name, and the command; "" if it is an argument
 
 	opening chan struct{}          // one element while Open is being called
 	opened  atomic.Pointer[memory] // nil until Open has succeeded

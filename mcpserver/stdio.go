@@ -44,6 +44,8 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		_ = session.Close()
 		<-ended
 	}
+	_ = c.Close() // ends the direct calls that are still under way
+	c.workers.Wait()
 	c.endListens()
 	return c.failure()
 }

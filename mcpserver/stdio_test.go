@@ -18,19 +18,23 @@ import (
 
 // A wire is a client that writes lines as they are.
 type wire struct {
-	t   *testing.T
-	in  *io.PipeWriter
-	out *bufio.Scanner
-	end chan error
+	t       *testing.T
+	in      *io.PipeWriter
+	out     *bufio.Scanner
+	outPipe io.Closer
+	end     chan error
 }
 
-func newWire(t *testing.T, s *mcpserver.Server) *wire {
+func newWire(t *testing.T, s *mcpserver.Server) *wire { return newWireUntil(t, t.Context(), s) }
+
+// newWireUntil returns a client of a server that ends with ctx.
+func newWireUntil(t *testing.T, ctx context.Context, s *mcpserver.Server) *wire {
 	toServer, in := io.Pipe()
 	out, fromServer := io.Pipe()
-	w := &wire{t, in, bufio.NewScanner(out), make(chan error, 1)}
+	w := &wire{t, in, bufio.NewScanner(out), out, make(chan error, 1)}
 	w.out.Buffer(nil, 32<<20)
 	go func() {
-		w.end <- s.Serve(t.Context(), toServer, fromServer)
+		w.end <- s.Serve(ctx, toServer, fromServer)
 		fromServer.Close()
 	}()
 	t.Cleanup(func() { in.Close(); out.Close() })

@@ -37,9 +37,9 @@ type ToolCall struct {
 }
 
 // report tells Options.ToolCalled of a call.
-func (s *Server) report(ctx context.Context, command string, start time.Time, r *mcp.CallToolResult, err error) {
+func (s *Server) report(ctx context.Context, command string, start time.Time, refused bool, err error) {
 	if s.opts.ToolCalled != nil {
-		s.opts.ToolCalled(ctx, ToolCall{Command: command, Start: start, Took: time.Since(start), Refused: r.IsError, Err: err})
+		s.opts.ToolCalled(ctx, ToolCall{Command: command, Start: start, Took: time.Since(start), Refused: refused, Err: err})
 	}
 }
 
@@ -49,14 +49,16 @@ func (s *Server) reported(command string, call mcp.ToolHandler) mcp.ToolHandler 
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		start := time.Now()
 		r, err := call(ctx, req)
-		s.report(ctx, command, start, r, err)
+		s.report(ctx, command, start, r.IsError, err)
 		return r, nil
 	}
 }
 
 // addCommands adds the six commands in the form that is asked for.
 func (s *Server) addCommands() {
+	s.direct = map[string]string{}
 	if s.opts.Tools == OneTool {
+		s.direct[memento.ToolName] = ""
 		schema, description := oneSchema(s.opts.ReadOnly)
 		s.mcp.AddTool(&mcp.Tool{
 			Name: memento.ToolName, Title: "Memory", Description: description, InputSchema: schema,
@@ -69,8 +71,10 @@ func (s *Server) addCommands() {
 		if s.opts.ReadOnly && !c.readOnly {
 			continue
 		}
+		name := memento.ToolName + "_" + c.name
+		s.direct[name] = c.name
 		s.mcp.AddTool(&mcp.Tool{
-			Name: memento.ToolName + "_" + c.name, Title: c.title, Description: c.description, InputSchema: c.schema(),
+			Name: name, Title: c.title, Description: c.description, InputSchema: c.schema(),
 			Annotations: annotations(c.readOnly, c.destructive, c.idempotent),
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.run(ctx, req, withCommand(c.name, req.Params.Arguments))
@@ -89,24 +93,29 @@ func (s *Server) runInput(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	return s.run(ctx, req, req.Params.Arguments)
 }
 
+// run executes an input of the memory tool for a request that the SDK has read.
 func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, input []byte) (*mcp.CallToolResult, error) {
 	start := time.Now()
-	call, _ := memento.ParseInput(input) // RunCall answers with the error
-	answer, err := s.runCall(ctx, req, call)
-	s.report(ctx, call.Command(), start, answer, err)
+	m, err := s.memory(ctx, req)
+	if err != nil {
+		call, _ := memento.ParseInput(input) // only its name is wanted
+		answer, err := s.failed(ctx, "open the memory", err)
+		s.report(ctx, call.Command(), start, answer.IsError, err)
+		return answer, nil
+	}
+	r := s.execute(ctx, m, input)
+	answer := text(r.Content)
+	answer.IsError = r.IsError
 	return answer, nil
 }
 
-// runCall executes a call of the memory tool. An error is the storage's.
-func (s *Server) runCall(ctx context.Context, req *mcp.CallToolRequest, call memento.Call) (*mcp.CallToolResult, error) {
-	m, err := s.memory(ctx, req)
-	if err != nil {
-		return s.failed(ctx, "open the memory", err)
-	}
+// execute executes an input of the memory tool, and reports it.
+func (s *Server) execute(ctx context.Context, m *memory, input []byte) memento.ResultBlock {
+	start := time.Now()
+	call, _ := memento.ParseInput(input) // RunCall answers with the error
 	r := m.tool.RunCall(ctx, call)
-	answer := text(r.Content)
-	answer.IsError = r.IsError
-	return answer, r.Err
+	s.report(ctx, call.Command(), start, r.IsError, r.Err)
+	return r
 }
 
 // withCommand returns the arguments of a command's own tool as an input of the memory
