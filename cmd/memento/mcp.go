@@ -96,6 +96,8 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return a.withAccess(ctx, creating, func(b memento.Backend) error {
 		defer watch(ctx, b)()
+		idle := startIdleTimer()
+		defer idle.stop()
 		s, err := mcpserver.New(mcpserver.Options{
 			Open: func(ctx context.Context, client mcpserver.Client) (mcpserver.Memory, error) {
 				session, err := a.mcpSession(f, client)
@@ -109,6 +111,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 			},
 			Tools: mcpserver.ToolSet(f.tools), ReadOnly: f.readOnly, History: f.history,
 			Version: build().Version, Logger: logger,
+			ToolCalled: func(context.Context, mcpserver.ToolCall) { idle.used() },
 		})
 		if err != nil {
 			return usageError{err}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// unmapProgram does nothing.
+func unmapProgram() error { return nil }
