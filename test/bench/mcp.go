@@ -404,7 +404,10 @@ func (b *bench) startsOfMCP(ctx context.Context, start func() (*mcpProcess, erro
 	return median(firsts), median(views), nil
 }
 
-// idleMCP measures the memory of servers after their clients have listed the tools, and
+// idleTime is how long the servers have not been used when their memory is measured.
+const idleTime = 5 * time.Second
+
+// idleMCP measures the memory of idle servers, whose clients have listed the tools, and
 // have called one; and of several at once, which share the pages of the program.
 func (b *bench) idleMCP(ctx context.Context, f *mcpFigures, start func() (*mcpProcess, error), path string, others ...*mcpProcess) (err error) {
 	f.shared = 10
@@ -427,6 +430,7 @@ func (b *bench) idleMCP(ctx context.Context, f *mcpFigures, start func() (*mcpPr
 			return err
 		}
 	}
+	time.Sleep(idleTime)
 	measured := append([]*mcpProcess{started[0]}, others...)
 	for _, p := range measured {
 		own, resident, _ := residentMemory(p.cmd.Process.Pid)
