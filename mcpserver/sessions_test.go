@@ -27,7 +27,7 @@ var updateSessions = flag.Bool("update", false, "write what the server answers i
 // server's side is replaced.
 func TestRecordedSessions(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "sessions", "*.json"))
-	if err != nil || len(files) < 16 {
+	if err != nil || len(files) < 22 {
 		t.Fatalf("%d recordings, %v", len(files), err)
 	}
 	for _, file := range files {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"memento/internal/strictjson"
 )
 
 // mcpEra is the newest version of the protocol that all servers of the comparison speak.
@@ -33,18 +36,45 @@ type mcpProcess struct {
 }
 
 type mcpAnswer struct {
-	ID     int64  `json:"id"`
-	Method string `json:"method"` // of a message that is no answer
-	Result struct {
-		Content []struct {
-			Text string `json:"text"`
-		} `json:"content"`
-		IsError bool `json:"isError"`
-	} `json:"result"`
-	Error *struct {
-		Message string `json:"message"`
-	} `json:"error"`
-	Version string `json:"jsonrpc"` // "" if the server has ended
+	id      int64
+	call    bool   // whether it is no answer, but the server's own message
+	ended   bool   // whether the server has ended without an answer
+	text    string // of the result
+	refused string // why the server refused the request; "" if it did not
+}
+
+// parseMCP parses a message. It is quick, because the client and the servers share the
+// machine.
+func parseMCP(line []byte) (a mcpAnswer, err error) {
+	object := func(raw []byte) map[string]json.RawMessage {
+		if err != nil || len(raw) == 0 {
+			return nil
+		}
+		var members map[string]json.RawMessage
+		s := strictjson.Scanner{Text: raw, MaxDepth: 64}
+		members, err = s.Object(64)
+		return members
+	}
+	message := object(line)
+	if message["method"] != nil {
+		a.call = true
+		return a, err
+	}
+	if err == nil {
+		err = json.Unmarshal(message["id"], &a.id)
+	}
+	result := object(message["result"])
+	if content := bytes.TrimSuffix(bytes.TrimPrefix(result["content"], []byte("[")), []byte("]")); len(content) > 0 {
+		if text := object(content)["text"]; len(text) > 1 { // there is one
+			a.text = strictjson.Unquote(text)
+		}
+	}
+	if refusal := message["error"]; refusal != nil {
+		a.refused = string(refusal)
+	} else if string(result["isError"]) == "true" {
+		a.refused = a.text
+	}
+	return a, err
 }
 
 // startMCP starts a server and introduces the client.
@@ -86,23 +116,23 @@ func (p *mcpProcess) read(out io.Reader) {
 		line, err := lines.ReadBytes('\n')
 		var a mcpAnswer
 		if err == nil {
-			err = json.Unmarshal(line, &a)
+			a, err = parseMCP(line)
 		}
 		p.mu.Lock()
 		if err != nil {
 			p.err = fmt.Errorf("the server has ended: %w", err)
 			for _, wait := range p.waiting {
-				close(wait)
+				wait <- mcpAnswer{ended: true}
 			}
 			p.mu.Unlock()
 			return
 		}
-		wait := p.waiting[a.ID]
-		if a.Method == "" {
-			delete(p.waiting, a.ID)
+		wait := p.waiting[a.id]
+		if !a.call {
+			delete(p.waiting, a.id)
 		}
 		p.mu.Unlock()
-		if wait != nil && a.Method == "" {
+		if wait != nil && !a.call {
 			wait <- a
 		}
 	}
@@ -129,19 +159,13 @@ func (p *mcpProcess) ask(ctx context.Context, method string, params any) (string
 	}
 	select {
 	case a := <-wait:
-		var text string
-		if len(a.Result.Content) > 0 {
-			text = a.Result.Content[0].Text
-		}
 		switch {
-		case a.Version == "":
+		case a.ended:
 			return "", io.ErrUnexpectedEOF
-		case a.Error != nil:
-			return "", fmt.Errorf("%s refused %s: %s", p.name, line, a.Error.Message)
-		case a.Result.IsError:
-			return "", fmt.Errorf("%s refused %.300s: %s", p.name, line, text)
+		case a.refused != "":
+			return "", fmt.Errorf("%s refused %.300s: %s", p.name, line, a.refused)
 		}
-		return text, nil
+		return a.text, nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

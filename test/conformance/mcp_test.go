@@ -100,53 +100,57 @@ type mcpTarget struct {
 	Key     string   `json:"key,omitempty"`
 }
 
-// The inspector's command line lists, calls and reads over both transports.
+// The inspector's command line lists, calls and reads over both transports and in both eras.
 func TestMCPInspector(t *testing.T) {
 	if err := installPackages("mcp"); err != nil {
 		t.Fatal(err)
 	}
+	for _, era := range []string{"legacy", "modern"} {
+		for _, transport := range []string{"stdio", "http"} {
+			t.Run(era+" "+transport, func(t *testing.T) { inspect(t, era, transport) })
+		}
+	}
+}
+
+func inspect(t *testing.T, era, transport string) {
 	s := startServer(t)
 	file := filepath.Join(t.TempDir(), "m.db")
-	for _, name := range []string{"stdio", "http"} {
-		t.Run(name, func(t *testing.T) {
-			recorded := 0
-			inspect := func(more ...string) map[string]any {
-				t.Helper()
-				recorded++
-				r := &recorder{name: fmt.Sprintf("inspector-%s-%d", name, recorded)}
-				r.Session.Client = "inspector"
-				command, url := []string{binary, "mcp"}, s.url+"/mcp"
-				if *updateSessions && name == "stdio" {
-					command = r.stdio(t, command)
-				} else if *updateSessions {
-					url = r.http(t, url)
-				}
-				target := append(command, "-e", "MEMENTO_BACKEND=sqlite:"+file)
-				if name == "http" {
-					target = []string{url, "--header", "Authorization: Bearer " + s.key}
-				}
-				args := slices.Concat([]string{"node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli"}, target, more)
-				var answer map[string]any
-				if out := runMCP(t, "node", args...); json.Unmarshal(out, &answer) != nil {
-					t.Fatalf("%v printed %s", more, out)
-				}
-				if *updateSessions {
-					r.save(t)
-				}
-				return answer
-			}
-			if tools, ok := inspect("--method", "tools/list")["tools"].([]any); !ok || len(tools) != 2 {
-				t.Errorf("the tools are %v", tools)
-			}
-			made := inspect("--method", "tools/call", "--tool-name", "memory", "--tool-arg", "command=create", "path=/memories/a.md", "file_text=hello")
-			if made["isError"] == true {
-				t.Errorf("create: %v", made)
-			}
-			read := inspect("--method", "resources/read", "--uri", "memory:///memories/a.md")
-			if contents, ok := read["contents"].([]any); !ok || len(contents) != 1 || contents[0].(map[string]any)["text"] != "hello" {
-				t.Errorf("the resource is %v", read)
-			}
-		})
+	recorded := 0
+	run := func(more ...string) map[string]any {
+		t.Helper()
+		recorded++
+		r := &recorder{name: fmt.Sprintf("inspector-%s-%s-%d", transport, era, recorded)}
+		r.Session.Client = "inspector"
+		command, url := []string{binary, "mcp"}, s.url+"/mcp"
+		if *updateSessions && transport == "stdio" {
+			command = r.stdio(t, command)
+		} else if *updateSessions {
+			url = r.http(t, url)
+		}
+		target := append(command, "-e", "MEMENTO_BACKEND=sqlite:"+file)
+		if transport == "http" {
+			target = []string{url, "--header", "Authorization: Bearer " + s.key}
+		}
+		args := slices.Concat([]string{"node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli"}, target, []string{"--protocol-era", era}, more)
+		var answer map[string]any
+		if out := runMCP(t, "node", args...); json.Unmarshal(out, &answer) != nil {
+			t.Fatalf("%v printed %s", more, out)
+		}
+		if *updateSessions {
+			r.save(t)
+		}
+		return answer
+	}
+	if tools, ok := run("--method", "tools/list")["tools"].([]any); !ok || len(tools) != 2 {
+		t.Errorf("the tools are %v", tools)
+	}
+	made := run("--method", "tools/call", "--tool-name", "memory", "--tool-arg", "command=create", "path=/memories/a.md", "file_text=hello")
+	if made["isError"] == true {
+		t.Errorf("create: %v", made)
+	}
+	read := run("--method", "resources/read", "--uri", "memory:///memories/a.md")
+	if contents, ok := read["contents"].([]any); !ok || len(contents) != 1 || contents[0].(map[string]any)["text"] != "hello" {
+		t.Errorf("the resource is %v", read)
 	}
 }
 
