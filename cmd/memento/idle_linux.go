@@ -6,8 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // unmapProgram removes the pages of the program's file from the process. The system maps
@@ -25,7 +24,7 @@ func unmapProgram() error {
 	defer smaps.Close()
 	ranges, err := unchangedRanges(smaps, program)
 	for _, r := range ranges {
-		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, r.start, r.end-r.start, unix.MADV_DONTNEED); errno != 0 {
+		if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, r.start, r.end-r.start, syscall.MADV_DONTNEED); errno != 0 {
 			return errno
 		}
 	}
