@@ -19,6 +19,19 @@ func accountRules() []*rule {
 			pattern: `(?i:cookie)["']?[ \t]*[:=][ \t]*["']?(?:[\w.-]+=[^;\s"']*;[ \t]*)*(?i:[\w.-]*(?:sess|sid|auth|token|jwt|login|remember)[\w.-]*)=([A-Za-z0-9%._~+/=:-]{16,})`,
 			refine:  refineCookie,
 		},
+		{ // a session that is known by the name of its cookie
+			kind: "session-cookie", keywords: []string{"phpsessid", "jsessionid", "connect.sid", "asp.net_sessionid", "laravel_session"}, anchored: true, token: true, reach: 100, random: true,
+			pattern: `(?i:phpsessid|jsessionid|connect\.sid|asp\.net_sessionid|laravel_session)["']?[ \t]*[:=][ \t]*["']?([A-Za-z0-9%._~+/:-]{16,})`,
+			refine:  refineCookie,
+		},
+		{
+			kind: "generic-secret", keywords: []string{"master.key"}, anchored: true, token: true, reach: 80, generic: true,
+			pattern: `master\.key["'` + "`" + `*]*(?:[ \t]*[:=]|[ \t]+(?:is|has|holds|contains))[\s"'` + "`" + `*]*([0-9a-f]{32})`,
+		},
+		{ // the default of a variable in Terraform
+			kind: "generic-secret", keywords: []string{`variable "`}, anchored: true, reach: 400, generic: true,
+			pattern: `variable "[\w-]*(?:passw\w*|pwd|secret\w*|token|api_?key|private_key)"\s*\{[^{}]*?\bdefault\s*=\s*("[^"\n]{4,}")`, refine: refineArgument,
+		},
 		{ // the seed of an authenticator, as it is shown to people
 			kind: "totp-seed", keywords: []string{"totp", "otp", "2fa", "mfa", "authenticator", "two-factor"}, anchored: true, reach: 160, token: true, plausible: isSeedNamed,
 			pattern: `(?i:totp|otp|2fa|mfa|authenticator|two-factor)[\w \t'’(),-]{0,40}?["'` + "`" + `*_]{0,3}(?:[:=：]|[ \t](?:is|ist|es|est)[ \t])[\s"'` + "`" + `*_(]{0,4}` +

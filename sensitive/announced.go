@@ -20,6 +20,8 @@ const (
 	aNetworkKey
 	aNumber // a PIN, or the code of a door
 	aLogin  // a name and a password
+	aKey    // a key or a token
+	aPaired // the same, but only if the value is beside the name: in a pair, the next cell, the next line
 )
 
 // readReach is how far from the start of the word a value can be, in bytes. It is less
@@ -134,6 +136,10 @@ func isUnspaced(c rune) bool {
 	return c >= 0x0e00 && c < 0x1100 && (c < 0x0ec0 || c >= 0x1000) || c >= 0x1100 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Khmer)
 }
 
+func hasSuffixFold(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}
+
 func hasPrefixFold(s, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false
@@ -179,6 +185,7 @@ type announcement struct {
 
 	rows     bool // the name is that of a column
 	equals   bool // = follows the name: the value is on the same line
+	bare     bool // nothing but a line end connects the name and the value
 	assigned bool // nothing but a password can follow: an option, an element of XML
 }
 
@@ -217,11 +224,47 @@ func (a *announcement) values() []span {
 	}
 	a.assigned = strings.HasPrefix(a.text[nameStart(a.text, start):], "--") // an option
 	how := a.connect()
-	if how == none {
-		return a.found
+	if how != none {
+		a.value(how)
 	}
-	a.value(how)
+	if len(a.found) == 0 && a.what == aPassword {
+		a.preceding()
+	}
 	return a.found
+}
+
+// roles stand between a value and the name that follows it: X is the password.
+var roles = []string{" as the", " as your", " as", " is the", " is your", " is our", " is my", " ist das", " als", " est le", " comme", " es la", " como", " è la", " come", " é a"}
+
+// preceding reads a value before the name: X is the admin password.
+func (a *announcement) preceding() {
+	start := nameStart(a.text, a.name.start)
+	line := before(a.text, start, 120)
+	for range 3 { // with up to two words more
+		words := strings.TrimRight(line, " ")
+		for _, role := range roles {
+			if strings.HasSuffix(words, role) {
+				a.addBefore(start - len(before(a.text, start, 120)) + len(words) - len(role))
+				return
+			}
+		}
+		i := strings.LastIndexByte(words, ' ')
+		if i < 0 || i == len(words)-1 || !isWords(words[i+1:]) {
+			return
+		}
+		line = words[:i]
+	}
+}
+
+// addBefore appends the value that ends at end.
+func (a *announcement) addBefore(end int) {
+	line := before(a.text, end, maxPassword)
+	inner := strings.TrimRight(line, "\"'`*")
+	start := strings.LastIndexAny(inner, " \t\"'`*") + 1
+	s := span{end - len(line) + start, end - len(line) + len(inner)}
+	if found := a.text[s.start:s.end]; isPassword(found, true) && !isIdentifier(found) && !reference().MatchString(found) {
+		a.found = append(a.found, s)
+	}
 }
 
 // startsWord reports whether no letter or digit precedes i.
@@ -239,13 +282,24 @@ func (a *announcement) add(v value) {
 
 // connect reads what connects the name with its value.
 func (a *announcement) connect() connection {
-	if a.table() || a.column() {
+	if a.what != aPaired && (a.table() || a.column()) {
 		return none
+	}
+	if a.pair() {
+		return sign
 	}
 	from := a.i
 	closed := a.closing()
 	if closed {
 		from = a.i
+	}
+	if a.what == aPaired {
+		a.skip("*_ ")
+		if a.nextCell() {
+			return sign
+		}
+		a.i = from
+		return a.withoutSign()
 	}
 	how := a.sign()
 	if how == none {
@@ -259,6 +313,42 @@ func (a *announcement) connect() connection {
 	}
 	a.i = from
 	return a.withoutSign()
+}
+
+// pair reports whether the name is itself a value, beside that of the password, as in
+//
+//   - name: DB_PASSWORD
+//     value: X
+//
+// and skips what is between them.
+func (a *announcement) pair() bool {
+	line := strings.TrimRight(before(a.text, nameStart(a.text, a.name.start), 16), " \"'\\")
+	if line == "" || strings.IndexByte(":=", line[len(line)-1]) < 0 {
+		return false
+	}
+	line = strings.TrimRight(line[:len(line)-1], " \"'\\")
+	if !hasSuffixFold(line, "name") && !hasSuffixFold(line, "key") {
+		return false
+	}
+	from := a.i
+	a.skip("\"'\\")
+	if a.take(">") && strings.Contains(a.rest(), "</") { // XML
+		a.assigned = true
+		return true
+	}
+	a.skip(", \t\r\n\"'\\")
+	if hasPrefixFold(a.rest(), "value") {
+		a.i += len("value")
+		a.skip("\"'\\")
+		a.blanks()
+		if c := a.peek(); c == ':' || c == '=' {
+			a.i++
+			a.assigned = a.what == aPassword
+			return true
+		}
+	}
+	a.i = from
+	return false
 }
 
 // closing skips quotation marks, brackets and emphasis that end at the end of the name.
@@ -340,7 +430,7 @@ func (a *announcement) sign() connection {
 }
 
 // markStarts are the first bytes of the signs that mark reads.
-var markStarts = startsOf(slices.Concat(noAssignments, arrows, wideSigns, []string{":", "=", ",", "- ", ">", "...", "|"}))
+var markStarts = startsOf(slices.Concat(noAssignments, arrows, wideSigns, []string{":", "=", ",", "- ", ">", "<", "...", "|"}))
 
 // startsOf returns the class of the first bytes of words, of letters of ASCII in both cases.
 func startsOf(words []string) (c class) {
@@ -357,6 +447,9 @@ func startsOf(words []string) (c class) {
 func (a *announcement) mark() (how connection, ok bool) {
 	from := a.i
 	switch {
+	case strings.HasPrefix(a.rest(), ":\\\""): // JSON within a string
+		a.i++
+		return sign, true
 	case a.takeAny(noAssignments):
 		if a.i == from+2 && a.text[from] == '=' && a.peek() == ' ' && (a.name.start == 0 || a.text[a.name.start-1] != '.') { // password == X, in a note
 			return sign, true
@@ -378,6 +471,9 @@ func (a *announcement) mark() (how connection, ok bool) {
 	case a.peek() == '>' && a.isElement():
 		a.assigned = true
 		a.i++
+		return sign, true
+	case a.peek() == '<' && a.nextCell():
+		a.assigned = true
 		return sign, true
 	case a.take("..."):
 		a.skip(".")
@@ -431,6 +527,19 @@ func (a *announcement) isElement() bool {
 	return i >= 0 && strings.HasPrefix(a.text[a.i+i:], "</"+a.text[start:a.i])
 }
 
+// nextCell skips the end of a cell of a table in HTML and the start of the next one.
+func (a *announcement) nextCell() bool {
+	from := a.i
+	if a.takeAny([]string{"</th>", "</td>", "</dt>"}) {
+		a.skip(" \t\r\n")
+		if a.takeAny([]string{"<td>", "<dd>"}) {
+			return true
+		}
+	}
+	a.i = from
+	return false
+}
+
 // inRow reports whether the line of the name is a row of a table, or begins with the name.
 func (a *announcement) inRow() bool {
 	line := strings.TrimLeft(before(a.text, a.name.start, readReach), " \t>-*_`")
@@ -446,6 +555,11 @@ var prepositions = newWordList(
 // networks are words for a wireless network, also directly after the name of its key.
 var networks = newWordList("wi-fi", "wifi", "wlan", "вайфай", "sieci", "сети", "réseau")
 
+// adjectives that follow the name, where they do.
+var adjectives = newWordList(
+	"actuel", "temporaire", "provisoire", "nueva", "actual", "temporal", "nuova", "attuale", "temporanea", "provvisoria", "nova", "atual", "provisória", "temporária", "neu", "nowe", "tymczasowe",
+)
+
 // qualifier skips what the password is for, "for the router" or "(admin)", before a sign
 // or a verb.
 func (a *announcement) qualifier() bool {
@@ -459,6 +573,9 @@ func (a *announcement) qualifier() bool {
 		}
 		_, size := utf8.DecodeRuneInString(a.rest()[n:])
 		a.i += n + size
+		return true
+	}
+	if a.takeWord(&adjectives) {
 		return true
 	}
 	if a.takeWord(&networks) {
@@ -516,6 +633,9 @@ func (a *announcement) withoutSign() connection {
 	if a.peek() == '\r' || a.peek() == '\n' {
 		return a.below()
 	}
+	if a.what >= aKey {
+		return none
+	}
 	if a.assigned {
 		return sign
 	}
@@ -536,7 +656,7 @@ func (a *announcement) withoutSign() connection {
 	if name := a.text[a.name.start:a.name.end]; strings.HasSuffix(name, "łem") || strings.HasSuffix(name, "ем") { // with a password
 		return preceded
 	}
-	if a.peek() == '\'' && strings.HasSuffix(words, "WITH") { // in SQL
+	if a.peek() == '\'' && (strings.HasSuffix(words, "WITH") || strings.Contains(words, "USER ") || strings.Contains(words, "ROLE ")) { // in SQL
 		a.assigned = true
 		return sign
 	}
@@ -554,10 +674,14 @@ func (a *announcement) withoutSign() connection {
 // below reads the end of a line, if the name is all that is on it, and leaves the value
 // on a line below.
 func (a *announcement) below() connection {
-	line := strings.TrimLeft(before(a.text, a.name.start, 80), " \t*_-+`")
+	line := strings.TrimLeft(before(a.text, a.name.start, 80), " \t*_-+`>")
 	isHeading := strings.HasPrefix(line, "#")
 	isTerm := strings.HasPrefix(strings.TrimLeft(a.rest(), "\r\n"), ": ")
-	if strings.Count(line, " ") > 4 || !isHeading && !isTerm {
+	if strings.Count(line, " ") > 4 {
+		return none
+	}
+	a.bare = (line == "" || a.what == aPaired && strings.Count(line, " ") < 3) && !isTerm
+	if !isHeading && !isTerm && !a.bare {
 		return none
 	}
 	return sign
@@ -580,6 +704,13 @@ func (a *announcement) value(how connection) {
 			return
 		}
 	}
+	if how == verb && a.what == aPassword && !a.short { // the line is wrapped
+		if lines = a.lineEnds(); lines == 1 {
+			a.itemMark()
+			a.add(a.token(verb, true))
+			return
+		}
+	}
 	if lines > 2 {
 		return
 	}
@@ -590,6 +721,9 @@ func (a *announcement) value(how connection) {
 	}
 	if a.what == aLogin && !a.user() {
 		return
+	}
+	if how >= verb {
+		a.tags()
 	}
 	from := a.i
 	a.add(a.token(how, false))
@@ -603,6 +737,18 @@ func (a *announcement) value(how connection) {
 		}
 	}
 }
+
+// tags skips tags of HTML that change how a text looks.
+func (r *reader) tags() {
+	for r.peek() == '<' {
+		if !r.takeAny(plainTags) {
+			return
+		}
+		r.blanks()
+	}
+}
+
+var plainTags = []string{"</b>", "</strong>", "</i>", "</em>", "</span>", "</label>", "</u>", "<code>", "<b>", "<strong>", "<i>", "<em>", "<kbd>", "<tt>", "<span>", "<u>", "<br>", "<br/>", "<br />"}
 
 // lineEnds skips line ends and the blanks before, between and after them, and returns how
 // many there are.

@@ -5,6 +5,12 @@ import "strings"
 // argument is a value of a command, with or without quotation marks.
 const argument = `("[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"'` + "`" + `|;&<>]{4,})`
 
+// Arguments of calls in programs: the string that is the password, and one before it.
+const (
+	quotedArgument = `("[^"\n]{4,}"|'[^'\n]{4,}')`
+	otherArgument  = `(?:"[^"\n]*"|'[^'\n]*'|[\w$.>-]+)[ \t]*,[ \t]*`
+)
+
 // commands take a password as an argument. The pattern is what stands between the name of
 // the command and the password.
 var commands = []struct {
@@ -22,14 +28,22 @@ var commands = []struct {
 	{[]string{"htpasswd"}, `htpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+[\w.@-]+[ \t]+` + argument},
 	{[]string{"htpasswd"}, `htpasswd[ \t]+-\w*n\w*b\w*[ \t]+[\w.@-]+[ \t]+` + argument},
 	{[]string{"pass:"}, `-(?:passin|passout|password|pass|k)[ \t]+["']?pass:` + argument},
-	{[]string{"identified by"}, `(?i)identified by (?:password )?("[^"\n]{4,}"|'[^'\n]{4,}')`},
-	{[]string{"wifi:"}, `(?i)WIFI:(?:[A-OQ-Z]:[^;\s]*;)*P:((?:\\.|[^;\s\\]){4,});`},
+	{[]string{"identified by"}, `(?i)identified by (?:password )?` + quotedArgument},
+	{[]string{"wifi:"}, `(?i)WIFI:(?:[A-OQ-Z]:[^;\n]*;)*P:((?:\\.|[^;\s\\]){4,});`},
 	{[]string{":*:", ":5432:", ":5433:", ":5434:", ":5435:", ":5439:", ":6432:", ":6543:", ":15432:", ":25060:", ":25061:", ":26257:", ":54322:"}, `[\w.*/-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*@-]+:([^\s:"'<>` + "`" + `]{4,})`}, // .pgpass
 	{[]string{"sqlcmd", "ipmitool"}, `(?:sqlcmd|ipmitool)(?:[ \t][^\n|;]*?)?[ \t]-P[ \t]*` + argument},
 	{[]string{"sqlplus"}, `sqlplus[ \t]+(?:-\w+[ \t]+)*[\w.-]+/([^\s"'@/]{4,})@`},
 	{[]string{"smbclient", "mount.cifs", "rpcclient"}, `(?:smbclient|mount\.cifs|rpcclient)(?:[ \t][^\n|;]*?)?[ \t]-U[ \t]*["']?[\w.\\/-]+%([^\s"']{4,})`},
 	{[]string{"xfreerdp", "cmdkey"}, `(?:xfreerdp|cmdkey)(?:[ \t][^\n|;]*?)?[ \t]/p(?:ass)?:` + argument},
 	{[]string{"-storepass", "-keypass"}, `-(?:store|key)pass[ \t]+` + argument},
+	{[]string{"requirepass", "masterauth"}, `(?:requirepass|masterauth)[ \t]+` + argument},
+	{[]string{"enable secret", "enable password"}, `enable (?:secret|password)[ \t]+(?:\d[ \t]+)?` + argument},
+	{[]string{"password 0 ", "password 7 ", "secret 0 ", "secret 5 ", "secret 8 ", "secret 9 "}, `username \S+ (?:privilege \d+ )?(?:password|secret) \d[ \t]+` + argument},
+	{[]string{"snmp-server community"}, `snmp-server community[ \t]+` + argument},
+	{[]string{"openssl"}, `openssl(?:[ \t][^\n|;]*?)?[ \t]-k[ \t]+` + argument},
+	{[]string{"convertto-securestring"}, `(?i)convertto-securestring[ \t]+(?:-\w+[ \t]+)*` + quotedArgument},
+	{[]string{"new pdo("}, `(?i)new pdo\([ \t]*` + otherArgument + otherArgument + quotedArgument},
+	{[]string{"mysqli_connect(", "mysqli(", "mysql_connect("}, `(?i)(?:mysqli?_connect|mysqli)\([ \t]*` + otherArgument + otherArgument + quotedArgument},
 	{[]string{"wpa_passphrase"}, `wpa_passphrase[ \t]+("[^"\n]+"|\S+)[ \t]+` + argument},
 	{[]string{"lftp"}, `lftp(?:[ \t][^\n|;]*?)?[ \t]-u[ \t]+["']?[\w.@-]+,([^\s"']{4,})`},
 }

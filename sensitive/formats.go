@@ -96,6 +96,7 @@ var formats = []format{
 	{"heroku-api-key-v2", "HRKU-", url64 + `{36,60}`},
 	{"flyio-access-token", "fo1_", url64 + `{43}`},
 	{"flyio-access-token", "fm1", `[ar]_` + std64 + `{100,}={0,3}`},
+	{"confluent-secret-key", "cflt", std64 + `{60}`},
 	{"flyio-access-token", "fm2_", std64 + `{100,}={0,3}`},
 	{"netlify-access-token", "nfp_", alnum + `{36,44}`},
 	{"vercel-token", "vcp_", alnum + `{24,80}`},

@@ -45,7 +45,7 @@ func passwordRules() []*rule {
 	for _, n := range announcingWords {
 		rules = append(rules, &rule{
 			kind: n.kind, keywords: n.words, anchored: true, reach: readReach,
-			read: announced(n.words, n.what, n.short), generic: true, atWordStart: n.short,
+			read: announced(n.words, n.what, n.short), generic: true, atWordStart: n.short, random: n.what >= aKey,
 		})
 	}
 	return append(rules, commandRules()...)
@@ -55,7 +55,7 @@ func passwordRules() []*rule {
 // since each count is a copy in the compiled expression; the window bounds them.
 const (
 	afterName  = `(?:[ \t](?:for|to|of|on|at|in|für|im|vom|am|zum|para|de|del|do|da|pour|du|des|per|van|voor)(?:[ \t][\w\pL.@/:'-]+){1,6}?|[ \t]?\([^)\n]+\))?`
-	closing    = `["'` + "`" + `*_\])]*`
+	closing    = `["'` + "`" + `*_\])\\]*`
 	assignment = `(?:[ \t]*(?::=|=>|->|→|==?|:|：|>)["'` + "`" + `*_]*?[ \t]*(?:[>|]-?\s+)?` +
 		`|['’]s[ \t]+|[ \t]+(?:is|was|are|to|ist|war|lautet|es|est|é|è|är|er|jest|should be|now)[ \t:]+(?:still |now |just |set to |changed to |reset to |currently |jetzt |noch )?)["'` + "`" + `*]*?`
 )
@@ -76,16 +76,25 @@ var announcingWords = []struct {
 	{"password", aPassword, true, []string{"pass", "passw", "pwd", "pw", "clave", "senha", "mdp", "haslo", "psk"}},
 	{"password", aNetworkKey, true, []string{
 		"wi-fi key", "wifi key", "wlan key", "wpa key", "wpa2 key", "wpa3 key", "network key", "recovery key", "wlan-schlüssel", "wlan-key", "netzwerkschlüssel",
-		"clé wi-fi", "clé wifi", "clé wpa", "clé du wifi", "clé réseau", "clave wi-fi", "clave wpa", "clave del wifi", "chiave wi-fi", "chiave wifi", "chiave di rete", "chiave wpa", "chave wpa", "chave do wi-fi", "chave da rede",
+		"clé wi-fi", "clé wifi", "code wifi", "code wi-fi", "clé wpa", "clé du wifi", "clé réseau", "clave wi-fi", "clave wpa", "clave del wifi", "chiave wi-fi", "chiave wifi", "chiave di rete", "chiave wpa", "chave wpa", "chave do wi-fi", "chave da rede",
 		"wifi-sleutel", "wpa-sleutel", "wifi-code", "klucz wpa", "klucz sieci", "ключ сети", "Ключ сети", "ключ wi-fi", "ключ wpa", "暗号化キー", "wi-fiキー", "wifiキー", "セキュリティキー",
 	}},
 	{"passcode", aNumber, true, []string{
 		"pin", "pin code", "pin-code", "pincode", "pin number", "passcode", "pass code", "door code", "gate code", "alarm code", "access code", "unlock code", "entry code", "safe code", "lock code", "garage code",
-		"combination", "türcode", "alarmcode", "geheimzahl", "zugangscode", "code pin", "digicode", "code de la porte", "code de l'alarme", "code du portail", "code de l’alarme",
+		"combination", "türcode", "alarmcode", "geheimzahl", "zugangscode", "code pin", "digicode", "code de la porte", "code de l'alarme", "code du portail", "code de l’alarme", "code de l'immeuble", "code de l’immeuble", "code d'entrée", "code d’entrée",
 		"código de la puerta", "código de la alarma", "código pin", "codice pin", "codice dell'allarme", "codice dell’allarme", "codice della porta", "código da porta", "código do alarme", "deurcode",
 		"kod pin", "kod do drzwi", "kod do alarmu", "пин-код", "ПИН-код", "Пин-код", "пин", "ПИН", "код от двери", "код домофона", "Код домофона", "Код от двери",
 		"门禁密码", "门锁密码", "开门密码", "银行卡密码", "支付密码", "取款密码", "暗証番号", "핀번호", "현관 비밀번호", "도어락 비밀번호", "현관 비번",
 	}},
+	{"generic-secret", aKey, true, []string{
+		"api-schlüssel", "geheimschlüssel", "geheimer schlüssel", "zugriffsschlüssel", "clé api", "clé d'api", "clé d’api", "clé secrète", "jeton", "jeton d'accès", "jeton d’accès",
+		"clave api", "clave de api", "clave secreta", "chiave api", "chiave segreta", "chave api", "chave de api", "chave da api", "chave secreta", "api-sleutel", "geheime sleutel",
+		"klucz api", "tajny klucz", "ключ api", "Ключ api", "api-ключ", "секретный ключ", "Секретный ключ", "токен", "Токен",
+	}},
+	{"generic-secret", aKey, false, []string{
+		"密钥", "密鑰", "秘钥", "金鑰", "令牌", "权杖", "apiキー", "秘密鍵", "シークレットキー", "アクセスキー", "トークン", "api 키", "api키", "비밀 키", "비밀키", "시크릿 키", "액세스 키", "토큰",
+	}},
+	{"generic-secret", aPaired, false, []string{"key", "token", "secret"}},
 	{"password", aLogin, true, []string{
 		"login", "logins", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens", "dane logowania", "логин/пароль", "Логин/пароль", "账号密码", "로그인 정보", "ログイン情報",
 	}},
@@ -228,6 +237,7 @@ var codePattern = lazily(strings.Join([]string{
 	`^--?\w|^#\w*$|^!\w+$`, // flags, tags
 	`\w\(|\[\]|\[["'\w]|=>|^&|^\*\w`,
 	`^#?[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w|/\{\w+\}`, // a.b.c, a/{b}
+	`^[a-z]\w*(?:\.[a-z]\w*){2,}$`,                             // a.b.c1
 	`\(\?|\.\*|\\[dwsbS]`,                                      // regular expressions
 	`\\x[0-9a-fA-F]{2}|^\d*\*[A-Z]+$|^[\w.]+\{$`,               // bytes in a program, repetition in a grammar, a type
 }, "|"))
@@ -286,7 +296,19 @@ func isPassword(s string, strict bool) bool {
 	case strong && !strings.HasSuffix(s, "?"):
 		return strings.ContainsAny(s[:len(s)-1], "!@#$%^&*+=?~|") || c.upper > 0 && c.lower > 0
 	}
-	return isPassphrase(s, "-") || isPassphrase(s, "_") || isPassphrase(s, ".")
+	return isPassphrase(s, "-") || isPassphrase(s, "_") || isPassphrase(s, ".") || hasUnlikeWord(s)
+}
+
+// hasUnlikeWord reports whether a part of s, between hyphens and the like, has letters of both
+// cases and is like no word.
+func hasUnlikeWord(s string) bool {
+	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return strings.ContainsRune("-_.", c) }) {
+		c, n := countChars(part), len(part)
+		if n >= 6 && c.lower+c.upper == n && c.lower > 0 && caseChanges(part) > 2 && (isUnlikeWords(part) || isUpper(part[n-1]) && !isUpper(part[n-2])) {
+			return true
+		}
+	}
+	return false
 }
 
 // judge returns the part of v that is what is announced, or an empty span.
@@ -300,7 +322,13 @@ func (a *announcement) judge(v value) span {
 			v.end, found = v.end-1, found[:n]
 		}
 	}
+	if a.what >= aKey {
+		return a.judgeKey(v)
+	}
 	c := countChars(found)
+	if a.bare && c.lower+c.upper == 0 {
+		return span{}
+	}
 	if c.digits > 0 && c.lower+c.upper+c.other+c.symbols == 0 {
 		least := 8
 		switch {
@@ -317,8 +345,13 @@ func (a *announcement) judge(v value) span {
 		return v.span
 	}
 	switch {
+	case a.bare && c.digits == 0:
+		return span{}
 	case a.what == aNumber:
 		if len(found) > 4 && strings.Trim(found[:len(found)-1], "0123456789") == "" && strings.IndexByte("#*", found[len(found)-1]) >= 0 {
+			return v.span
+		}
+		if v.how >= verb && keypadCode().MatchString(found) {
 			return v.span
 		}
 		return span{}
@@ -329,7 +362,7 @@ func (a *announcement) judge(v value) span {
 			return span{}
 		}
 		return v.span
-	case v.how == own && !v.alone, reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"),
+	case v.how == own && !v.alone, a.bare && !isPassword(found, true), reference().MatchString(found), v.how < sign && strings.HasPrefix(found, "-"),
 		v.how < verb && (strings.Contains(found, "](") || strings.Contains(found, "://")):
 		return span{}
 	case !isPassword(found, false):
@@ -342,7 +375,7 @@ func (a *announcement) judge(v value) span {
 		case isMember(found), isAssignment(found) && !strings.ContainsAny(found, "!@#%^*+?~"):
 			return span{}
 		case c.digits == 0:
-			if !isPassphrase(found, "-") {
+			if !isPassphrase(found, "-") && (!v.quoted || !hasUnlikeWord(found) && (v.how == adjacent || c.upper == 0 || c.lower == 0 || !strings.ContainsAny(found, "!$%^&*+~|"))) {
 				return span{}
 			}
 		case v.quoted && (c.upper > 0 && c.lower > 0 || inside):
@@ -356,6 +389,33 @@ func (a *announcement) judge(v value) span {
 	}
 	return v.span
 }
+
+// judgeKey returns v if it looks like a key that is random, or an empty span.
+func (a *announcement) judgeKey(v value) span {
+	const least = 16
+	found := a.text[v.start:v.end]
+	c := countChars(found)
+	if v.how < verb || v.how == own && !v.alone || len(found) < least || c.digits == 0 || c.lower+c.upper == 0 || c.other > 0 || !isRandom(found) || isCode(found) || reference().MatchString(found) {
+		return span{}
+	}
+	if isHash(found) {
+		if a.what == aKey && strings.IndexByte(found, '-') < 0 || a.what == aPaired && len(found) >= 32 && a.isSecretName() {
+			return v.span
+		}
+		return span{}
+	}
+	return refineGeneric(a.text, v.span)
+}
+
+// isSecretName reports whether the name is that of a secret key, or of a variable of the environment
+// that is not for something public.
+func (a *announcement) isSecretName() bool {
+	name := a.text[nameStart(a.text, a.name.start):a.name.end]
+	return secretName().in(name) || strings.ToUpper(name) == name && strings.IndexByte(name, '_') > 0 && !isPublicName(name)
+}
+
+// keypadCode matches codes of keypads that have two letters beside the digits.
+var keypadCode = lazily(`^\d{1,5}[AB]\d{0,4}$`)
 
 // reference matches values that say where the password is, or belong to code.
 var reference = lazily(`^(?:\$+[A-Za-z_({]|@?(?:env|file|vault|kv|ssm|keyring|pass|secret|ref|arn):|@\w+:\d*/?$|%[a-z]|[+,\\])`)

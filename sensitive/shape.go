@@ -149,7 +149,7 @@ func isAssigned(window string) bool {
 	const longest = 100 // of the name with the words and quotation marks around it
 	for i := range min(len(window), longest) {
 		c := window[i]
-		if isNameByte(c) || c <= ' ' || c == '\'' || c == '"' || c >= utf8.RuneSelf {
+		if isNameByte(c) || c <= ' ' || c == '\'' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			continue
 		}
 		return strings.IndexByte("=>:|?,", c) >= 0

@@ -239,7 +239,7 @@ func beforeDigit(s string) (words []string) {
 }
 
 // name matches what stands between a word in a name and the value that is assigned to it.
-const name = `[ \t\w.-]{0,20}["'\s]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)["'` + "`" + `\s=]{0,5}`
+const name = `[ \t\w.-]{0,20}["'\s\\]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)["'` + "`" + `\s=\\]{0,5}`
 
 // refineEncodedJWT accepts base64 in which a JSON Web Token is.
 func refineEncodedJWT(text string, s span) span {
@@ -289,6 +289,9 @@ func isCurl(window string) bool {
 
 // refineHeader accepts the value of a header that is sent by a command.
 func refineHeader(text string, s span) span {
+	if strings.HasPrefix(text[s.start:s.end], "AWS4-") { // a scheme, rather than a token
+		return span{}
+	}
 	if s = trimEnd(text, s); entropy(text[s.start:s.end]) < 2.75 || isCode(text[s.start:s.end]) {
 		return span{}
 	}
@@ -348,7 +351,7 @@ var genericName = lazily(`(?i)(?:api|app|application|secret|access|auth|client|s
 var otherToken = words(joinedWords("next page paging continuation sync cursor resume csrf xsrf delimiter special clientrequest client_request client-request idempotency", "token")...)
 
 // tokenName matches a name that is only "token".
-var tokenName = lazily(`(?i)\btoken["'` + "`" + `]?[ \t]{0,3}[:=]`)
+var tokenName = lazily(`(?i)\btoken["'` + "`" + `\\]{0,2}[ \t]{0,3}[:=]`)
 
 // refineNamedHash accepts values that look like a hash only after the name of a secret.
 func refineNamedHash(text string, s span) span {
@@ -361,8 +364,11 @@ func refineNamedHash(text string, s span) span {
 	return s
 }
 
+// algorithmNames are in names of constants, such as CertAlgoECDSA256v01, and hardly in keys.
+var algorithmNames = words("sha256", "sha384", "sha512", "ecdsa", "ed25519")
+
 // publicWords are in names whose value is public.
-var publicWords = words("public", "keyid", "key_id", "key-id", "cache", "badge", ".svg", " h1:", "fingerprint", "thumbprint", "pubkey", "pub_key", "pub-key", "pubx", "puby", "websocket-key",
+var publicWords = words("public", "keyid", "key_id", "key-id", "cache", "badge", ".svg", " h1:", "fingerprint", "thumbprint", "did:key:", "pubkey", "pub_key", "pub-key", "pubx", "puby", "websocket-key",
 	"sha1", "sha2", "sha3", "sha5", "sha-1", "sha-2", "sha-3", "sha-5", "md5", "hash", "digest", "checksum", "integrity", "etag")
 
 // isPublicName reports whether name, the text before a value, says that the value is public.
@@ -382,7 +388,7 @@ func refineGeneric(text string, s span) span {
 	switch {
 	case isKnownID(found) || !isRandom(found) || isIdentifier(found) || ok && isIdentifier(value) && isWords(name) || isMember(found):
 		return span{}
-	case isPublicKey(found), isArgument(text, s), isPublicName(before(text, s.start, 70)), otherToken().in(before(text, s.start, 40)):
+	case algorithmNames().in(found), isPublicKey(found), isArgument(text, s), isPublicName(before(text, s.start, 70)), otherToken().in(before(text, s.start, 40)):
 		return span{}
 	}
 	return refineNamedHash(text, s)
