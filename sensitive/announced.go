@@ -705,9 +705,13 @@ func (a *announcement) value(how connection) {
 		}
 	}
 	if how == verb && a.what == aPassword && !a.short { // the line is wrapped
-		if lines = a.lineEnds(); lines == 1 {
+		switch a.lineEnds() {
+		case 0:
+		case 1:
 			a.itemMark()
 			a.add(a.token(verb, true))
+			return
+		default:
 			return
 		}
 	}

@@ -7,7 +7,7 @@
 // Secrets: keys and tokens of some two hundred services (clouds, forges, chat,
 // payment, models), private keys, JSON Web Tokens, passwords in URLs, connection
 // strings, commands and Authorization headers, passwords and passcodes in prose and in
-// configuration, hashes of passwords, session cookies, seeds of authenticators, recovery
+// configuration, keys that a word in one of twelve languages announces, hashes of passwords, session cookies, seeds of authenticators, recovery
 // codes and phrases, and values that look random after a name such as api_key. What is
 // found in a text is also found in its base64.
 //
@@ -30,7 +30,8 @@
 //
 // A password is found by the word that announces it, in one of twelve languages: what
 // follows the word is read by a parser of its own (announced.go), on the same line, on the
-// next, in a list or in a column of a table. The more certain it is that a value follows,
+// next, in a list, in a column of a table, beside the name in a pair of name and value, or
+// before the word ("X is the password"). The more certain it is that a value follows,
 // the less the value must look like a password. commands.go lists commands and files with
 // passwords.
 //
@@ -55,13 +56,13 @@
 //
 // A Detector is free until its first Detect, which reads the rules in some 5 ms. An
 // expression is compiled when something may match it for the first time; the first
-// text with a secret takes some 4 ms. Ordinary prose costs about 2.5 µs a kB and no memory,
+// text with a secret takes some 4 ms. Ordinary prose costs about 2 µs a kB and no memory,
 // however many rules there are, and several times as much with personal data; notes
 // mostly about keys and passwords cost some 10 µs a kB. A text with findings is masked
 // and searched again until nothing is found, so that a masked text has no findings. The
 // second search is limited to the lines around the findings of the first. The cost is
 // linear in the length of a text, whatever it contains: 100 kB of only keywords cost
-// up to 200 ms. BenchmarkNote and the tests in cost_test.go print the figures of a machine.
+// up to 150 ms. BenchmarkNote and the tests in cost_test.go print the figures of a machine.
 //
 // # What it cannot find
 //

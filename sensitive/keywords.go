@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -133,7 +135,7 @@ var byteShares = func() (shares [1 << classBits]float64) {
 
 // commonGrams are sequences of three letters that are in many English words, the most
 // frequent first.
-var commonGrams = set(`ing ion ent tio est tes ate con ers ter ted res ver tor rea ect com sta ati pro sto the ons ore age nte ess red che act int str tin her ort
+var commonGrams = ranked(`ing ion ent tio est tes ate con ers ter ted res ver tor rea ect com sta ati pro sto the ons ore age nte ess red che act int str tin her ort
 	nce ser all ist enc der ite ack ead oun ste men ive ten and for use end ove eve ace ble ces ine ide tra ass cha ain par pla are rep rec rit
 	lea tri wor omp not han por cti ord ins ind ere rin ear ost ope ase ame eco und per hin nts tat ile ete les ode ies sec rat ret old cre ont
 	ref min pen lin ang ses run erv one key art din out mem app nge ire des cal emo nds ken ice ext let ans abl ure sti ant ach ele unt ome mar
@@ -146,7 +148,30 @@ var commonGrams = set(`ing ion ent tio est tes ate con ers ter ted res ver tor r
 	ndo rev war ute cts new eam att cur hol now ell nch sel ndi unc spa ght ays igh fol ffe urn add ved ali ann cop ish pte tai hou rse lon ron
 	ged rel wit rsi ene api mma ize ath nta eed rro ary ets elo ime win cks has pli sin imi ial gre pts ike ree mai sig ept cer sid ows hen clo
 	ese iss ven ota ale arg esc ara lar cce put way epe ink rom ata ole dle bel sit hat mis sha ntr cut ini mas poi pea emp emb row nfi fai req
-	kno lim rap atc mea rce amp ram exc ude ras def hea ict als htt ttp exi ous tel eth spe owe epa etr`)
+	kno lim rap atc mea rce amp ram exc ude ras def hea ict als htt ttp exi ous tel eth spe owe epa etr eed las att acc inc num abl tab tal tly tot sum ali
+	cau lai unl umb`)
+
+// ranked returns a function for the ranks of words, from 1, which are computed on the first call.
+func ranked(words string) func() map[string]int {
+	return sync.OnceValue(func() map[string]int {
+		ranks := map[string]int{}
+		for w := range strings.FieldsSeq(words) {
+			ranks[w] = len(ranks) + 1
+		}
+		return ranks
+	})
+}
+
+// commonness returns how much more frequent a gram is in notes than its bytes suggest.
+func commonness(gram string) float64 {
+	if rank := commonGrams()[gram]; rank > 0 {
+		return 10 + 1000/float64(rank+10)
+	}
+	if strings.IndexByte(gram, ' ') >= 0 {
+		return 6
+	}
+	return 1
+}
 
 // newKeywords returns a finder for words, which are lower case and not empty.
 func newKeywords(words []string) *keywords {
@@ -233,8 +258,8 @@ func (w *keyword) rarestGram(parity int) (offset int) {
 	least := math.Inf(1)
 	for o := -parity; o < len(w.text); o += 2 {
 		share := w.bytesAt(o).share() * w.bytesAt(o+1).share() * w.bytesAt(o+2).share()
-		if o >= 0 && o+3 <= len(w.text) && commonGrams()[w.text[o:o+3]] {
-			share *= 20
+		if o >= 0 && o+3 <= len(w.text) {
+			share *= commonness(w.text[o : o+3])
 		}
 		if share < least {
 			least, offset = share, o
