@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -116,6 +117,31 @@ func TestMemory(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What each conversation begins with, the instructions and the list of tools, has at most
+// as many bytes as are stated here, whatever is offered.
+func TestListIsShort(t *testing.T) {
+	for _, c := range []struct {
+		opts mcpserver.Options
+		max  int // bytes of the list
+	}{
+		{mcpserver.Options{}, 4000},
+		{mcpserver.Options{Tools: mcpserver.SixTools, History: true}, 9000},
+	} {
+		session := connect(t, newServer(t, newStore("default"), c.opts), "2025-11-25", nil)
+		if said := session.InitializeResult().Instructions; said == "" || len(said) > 300 {
+			t.Errorf("the instructions have %d bytes: %s", len(said), said)
+		}
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(list.Tools)
+		if err != nil || len(text) > c.max {
+			t.Errorf("the list of %d tools has %d bytes, %v; want at most %d", len(list.Tools), len(text), err, c.max)
+		}
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"memento/test/proctest"
 )
 
 // A server that nobody uses for a while keeps few pages of the program, and answers as
@@ -51,12 +52,7 @@ func TestMCPIdle(t *testing.T) {
 	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
 	for i := range 2 { // after the start, and after a call
 		ask(rawMCP(i+2, map[string]any{"command": "view", "path": "/memories"}))
-		const few = 15_000
-		for deadline := time.Now().Add(time.Minute); ofFiles() > few; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("after a minute, %d kB are of files", ofFiles())
-			}
-		}
+		proctest.Until(t, "few pages of the program are in memory", func() bool { return ofFiles() < 15_000 })
 	}
 	in.Close()
 	if err := cmd.Wait(); err != nil {

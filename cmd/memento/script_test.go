@@ -187,19 +187,21 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(name, []byte(text), 0o600))
 }
 
+// fakeSecrets has a secret of each of these kinds, which opens nothing.
+var fakeSecrets = map[string]string{
+	"github-pat":       "ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB1",
+	"gitlab-pat":       "glpat" + "-" + "x7Kq2Zr9Wd4Tn8Vb3Lm6",
+	"aws-access-token": "AKIA" + "Q3EGRT5XZ7WLKD2M",
+	"email-address":    "ana.lima" + "@" + "northwind-traders.org",
+}
+
 // secret NAME KIND [FILE...] keeps a fake secret in an environment variable, and
 // puts it in place of NAME in files. So no script has one.
 func secret(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: secret NAME KIND [FILE...]")
 	}
-	kinds := map[string]string{
-		"github-pat":       "ghp" + "_" + "k9XvQ2mZr7TbLw4YcNd8HsJfGp3ReUa6ViB1",
-		"gitlab-pat":       "glpat" + "-" + "x7Kq2Zr9Wd4Tn8Vb3Lm6",
-		"aws-access-token": "AKIA" + "Q3EGRT5XZ7WLKD2M",
-		"email-address":    "ana.lima" + "@" + "northwind-traders.org",
-	}
-	text, ok := kinds[args[1]]
+	text, ok := fakeSecrets[args[1]]
 	if !ok {
 		ts.Fatalf("there is no secret of the kind %s", args[1])
 	}
