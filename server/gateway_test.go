@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -220,6 +221,40 @@ func TestGatewaySettings(t *testing.T) {
 	for _, path := range []string{"/v1/memory_stores", "/v1/memory_stores/x/memories", "/v1/admin/keys", "/v1/whoami", "/openapi.json", "/healthz"} {
 		if isGatewayPath(path) {
 			t.Errorf("%s goes to the upstream", path)
+		}
+	}
+}
+
+// The store of requests that name none can be one of each key, or none.
+func TestGatewayStoreOfTheKey(t *testing.T) {
+	for setting, want := range map[string]string{"agent {key}": "agent ", "none": ""} {
+		up := remembering("")
+		c := gatewayConfig(t, up)
+		c.Gateway.Store = setting
+		r := start(t, c)
+		var me struct{ ID string }
+		if a := r.ask("GET", "/v1/whoami", r.key, ""); json.Unmarshal([]byte(a.text), &me) != nil || me.ID == "" {
+			t.Fatalf("got %s", a.text)
+		}
+		if a := r.ask("POST", "/v1/messages", "sk-own", remember, "Memento-Key", r.key, "Anthropic-Version", "2023-06-01"); (a.StatusCode == http.StatusOK) != (want != "") { // the script needs the tool
+			t.Errorf("%s: got %d %s", setting, a.StatusCode, a.text)
+		}
+		var names []string
+		for info, err := range r.backend.ListStores(t.Context(), memento.DefaultWorkspace, memento.StoreListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, info.Name)
+		}
+		if want != "" {
+			want += me.ID
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: the stores are %q, want %q", setting, got, want)
+		}
+		asked := string(up.Requests()[0].Body)
+		if strings.Contains(asked, "memory_20250818") != (want != "") {
+			t.Errorf("%s: the upstream got %s", setting, asked)
 		}
 	}
 }
