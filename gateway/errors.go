@@ -28,6 +28,10 @@ func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
 var errInternal = &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "internal error of the gateway"}
 
+// errGone is for the log, and for an application that has only closed its sending side: an
+// answer without words would be a success. The status is the one that proxies use for it.
+var errGone = &Error{Status: 499, Type: "api_error", Message: "the application has closed its connection before the answer"}
+
 func invalid(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: message}
 }

@@ -111,6 +111,7 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, caller Caller, bo
 // unreachable answers when the upstream did not.
 func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
+		errGone.Write(w)
 		return
 	}
 	g.c.Logger.WarnContext(r.Context(), "gateway: the upstream did not answer", "error", withoutURL(err), "upstream", g.c.Upstream.Host)

@@ -239,11 +239,12 @@ func hasDotSegment(path string) bool {
 
 // refuse answers with an error of the gateway.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // nobody is there
-	}
 	var e *Error
-	if !errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
+	case r.Context().Err() != nil:
+		e = errGone
+	default:
 		g.c.Logger.ErrorContext(r.Context(), "gateway: the request failed", "error", err)
 		e = errInternal
 	}

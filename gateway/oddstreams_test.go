@@ -1,10 +1,13 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -220,6 +223,41 @@ func TestSecondCountFails(t *testing.T) {
 		}
 		if response.StatusCode != status || got != want {
 			t.Errorf("got %d %s, want %d %s", response.StatusCode, got, status, want)
+		}
+	}
+}
+
+// An application that has closed its sending side while it waits does not get an answer
+// without words, which would be a success: it gets an error, in a stream as an event.
+func TestHalfClosedConnection(t *testing.T) {
+	gone := make(chan struct{}, 10) // the upstream may also not have been asked yet
+	for name, test := range map[string]struct{ path, body, begun string }{
+		"a message":      {"/v1/messages", asksSave, ""},
+		"a stream":       {"/v1/messages", request, events("message_start", start)},
+		"what is passed": {"/v1/files", "{}", ""},
+	} {
+		w := newWorld(t, waits(gone, test.begun))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nX-Api-Key: k\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", test.path, len(test.body), test.body)
+		in := bufio.NewReader(conn)
+		for test.begun != "" {
+			if line, err := in.ReadString('\n'); err != nil || strings.HasPrefix(line, "data:") {
+				break
+			}
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(in)
+		if err != nil || !strings.Contains(string(rest), `{"type":"error","error":{"type":"api_error","message":"the application has closed its connection`) {
+			t.Errorf("%s: got %q, %v", name, rest, err)
+		}
+		if test.begun == "" && !strings.HasPrefix(string(rest), "HTTP/1.1 499 ") {
+			t.Errorf("%s: got %q", name, rest)
 		}
 	}
 }

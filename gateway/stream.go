@@ -294,6 +294,8 @@ func (s *streaming) total(raw []byte, a answer) []byte {
 func (s *streaming) fail(err error) {
 	if s.in.Context().Err() != nil || errors.Is(err, errUnread) {
 		s.finish("canceled")
+		s.sendError(errGone.body("")) // to one that has only closed its sending side
+		_ = s.out.flush()
 		return
 	}
 	s.finish("upstream_error")

@@ -104,11 +104,7 @@ func (c *call) serve() error {
 		return found.do(a, c)
 	}
 	var err error
-	if c.r.ProtoMajor == 1 && len(c.r.TransferEncoding) > 0 {
-		// Package http drops a Content-Length sent with it. A proxy may have used that
-		// to find the start of the next request.
-		c.w.Header().Set("Connection", "close")
-	}
+	c.endAmbiguous()
 	if c.who, err = c.authenticate(); err != nil {
 		return err // an unknown path is reported to authenticated callers only
 	}
@@ -149,6 +145,15 @@ func (c *call) serve() error {
 		return err
 	}
 	return c.route.do(a, c)
+}
+
+// endAmbiguous ends the connection of a request with Transfer-Encoding after the answer.
+// Package http drops a Content-Length sent with it. A proxy may have used that to find the
+// start of the next request.
+func (c *call) endAmbiguous() {
+	if c.r.ProtoMajor == 1 && len(c.r.TransferEncoding) > 0 {
+		c.w.Header().Set("Connection", "close")
+	}
 }
 
 // maxBodyGrace is the maximum time that an answer waits for the rest of an unread body:

@@ -98,6 +98,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 // admit checks a request to a handler of Guard.
 func (c *call) admit() (answered bool, err error) {
 	_ = c.control.SetWriteDeadline(time.Time{}) // that of the connection's previous request
+	c.endAmbiguous()
 	if answered, err := c.checkOrigin(); err != nil || answered {
 		return answered, err
 	}

@@ -96,6 +96,18 @@ func TestGatewayLog(t *testing.T) {
 	if rest, err := io.ReadAll(in); err != nil || !strings.Contains(string(rest), "200 OK") {
 		t.Errorf("got %s, %v", rest, err)
 	}
+	// A request whose end could be seen at two places ends its connection.
+	for _, path := range []string{"/v1/messages", "/v1/files"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nMemento-Key: %s\r\nX-Api-Key: sk-own\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", path, r.key)
+		if rest, err := io.ReadAll(conn); err != nil || !strings.Contains(string(rest), "200 OK") || !strings.Contains(string(rest), "Connection: close") {
+			t.Errorf("%s: got %s, %v", path, rest, err)
+		}
+	}
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
