@@ -33,7 +33,7 @@ func (a *API) streamWorkspace(c *call) error {
 	}
 	watcher, leave := a.changes.watch()
 	defer leave()
-	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}}
+	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}, told: map[memento.StoreID]bool{}}
 	newest, err := f.begin(recent)
 	if err != nil {
 		return err
@@ -95,6 +95,7 @@ type follower struct {
 	full bool
 	seen map[memento.StoreID]int64 // the Seq of the newest version sent, of each store
 	turn []memento.StoreID         // the stores in the order in which they are polled
+	told map[memento.StoreID]bool  // the stores that were described
 }
 
 // A foundVersion is a version of some store.
@@ -187,6 +188,7 @@ func (f *follower) follow(id memento.StoreID) error {
 		made, err := f.next(id)
 		if errors.Is(err, memento.ErrNoStore) {
 			delete(f.seen, id)
+			delete(f.told, id)
 			f.turn = slices.DeleteFunc(f.turn, func(other memento.StoreID) bool { return other == id })
 			return f.s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"})
 		}
@@ -212,7 +214,7 @@ func (f *follower) next(id memento.StoreID) (made []memento.Version, err error) 
 	return made, nil
 }
 
-// send sends versions of one store.
+// send sends versions of one store, the first time after what describes the store.
 func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 	store, leave, err := f.c.storeByID(id)
 	if errors.Is(err, memento.ErrNoStore) {
@@ -223,6 +225,19 @@ func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 	}
 	defer leave()
 	ctx := f.c.context()
+	if !f.told[id] {
+		info, err := f.c.api.backend.GetStore(ctx, f.c.who.Workspace, id)
+		if errors.Is(err, memento.ErrNoStore) {
+			return nil
+		}
+		if err == nil {
+			err = f.s.event("memory_store", "", wire.FromStore(info))
+		}
+		if err != nil {
+			return err
+		}
+		f.told[id] = true
+	}
 	renamed, err := history.RenamedFrom(ctx, store, memento.VersionListOptions{}, made)
 	if err != nil && !errors.Is(err, memento.ErrNoStore) {
 		return err

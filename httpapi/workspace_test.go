@@ -34,6 +34,7 @@ func (c *caller) watch(t *testing.T, query string) (*listener, []event) {
 	l.lines = bufio.NewScanner(l.response.Body)
 	l.lines.Buffer(nil, 1<<20)
 	var before []event
+	var e event
 	for {
 		line, ok := l.line()
 		switch name, value, _ := strings.Cut(line, ": "); {
@@ -41,8 +42,9 @@ func (c *caller) watch(t *testing.T, query string) (*listener, []event) {
 			t.Fatal("the stream ended")
 		case line == ": connected":
 			return l, before
+		case name == "event":
+			e = event{name: value}
 		case name == "data":
-			var e event
 			if err := json.Unmarshal([]byte(value), &e.data); err != nil {
 				t.Fatal(err)
 			}
@@ -66,15 +68,22 @@ func TestStreamWorkspace(t *testing.T) {
 	_, before := reader.watch(t, "?recent=4&view=full")
 	var paths []string
 	for _, e := range before {
+		if e.name == "memory_store" {
+			paths = append(paths, text(t, e.data, "name"))
+			continue
+		}
 		paths = append(paths, text(t, e.data, "path"))
 		same(t, "content", e.data["content"], "text")
 	}
-	same(t, "newest versions", strings.Join(paths, " "), "/first-1.md /second-1.md /first-2.md /second-2.md")
+	same(t, "newest versions, after their stores", strings.Join(paths, " "), "first /first-1.md second /second-1.md /first-2.md /second-2.md")
 
 	l, before := reader.watch(t, "")
 	same(t, "newest versions unasked for", len(before), 0)
 	c.put(t, second, "/live.md", "live")
 	e := l.must()
+	same(t, "event", e.name, "memory_store")
+	same(t, "store", stores+"/"+text(t, e.data, "id"), second)
+	e = l.must()
 	same(t, "path", e.data["path"], "/live.md")
 	same(t, "contents unasked for", e.data["content"], nil)
 	same(t, "store", stores+"/"+text(t, e.data, "memory_store_id"), second)
@@ -88,7 +97,10 @@ func TestStreamWorkspace(t *testing.T) {
 	defer server.Close()
 	there := &caller{url: server.URL, key: c.key}
 	there.put(t, there.newStore(t, "third"), "/elsewhere.md", "text")
+	same(t, "name", l.must().data["name"], "third")
 	same(t, "path", l.must().data["path"], "/elsewhere.md")
+	c.put(t, second, "/again.md", "live")
+	same(t, "path", l.must().data["path"], "/again.md") // the store is described once
 
 	other.put(t, other.newStore(t, "another"), "/other.md", "not of this workspace")
 	c.delete(t, first)

@@ -264,7 +264,7 @@ func runWorkspaceChanges(t *testing.T, c *caller, check *checker) {
 		}
 		return name == "memory_store.deleted"
 	})
-	if events["memory_version"] != 2 || events["memory_store.deleted"] != 1 || len(events) != 2 {
+	if events["memory_version"] != 2 || events["memory_store"] != 2 || events["memory_store.deleted"] != 1 || len(events) != 3 {
 		t.Errorf("the stream had the events %v", events)
 	}
 	c.delete(later)
@@ -302,7 +302,7 @@ func (c *caller) follow(check *checker, path string, enough func(name string, ev
 			name = value
 			events[name]++
 		case "data":
-			schema := map[string]string{"memory_version": "Version", "memory_store.deleted": "StoreDeleted"}[name]
+			schema := map[string]string{"memory_version": "Version", "memory_store": "Store", "memory_store.deleted": "StoreDeleted"}[name]
 			if err := check.conforms(schema, []byte(value)); err != nil {
 				c.t.Errorf("event %s: %s: %v", name, value, err)
 			}
