@@ -1,6 +1,6 @@
 // The changes of all stores, as they happen: one stream for the whole page.
 import { useEffect, useState } from "preact/hooks";
-import { Failure, raw, type Version } from "./api";
+import { Failure, raw, type Store, type Version } from "./api";
 
 export type Status = "connecting" | "live" | "offline";
 export type Change = { kind: "version"; version: Version; live: boolean } | { kind: "deleted"; store: string };
@@ -8,6 +8,7 @@ export type Change = { kind: "version"; version: Version; live: boolean } | { ki
 const maxKept = 200;
 let status: Status = "connecting";
 let newest: Version[] = []; // first
+const stores = new Map<string, Store>(); // those of the versions
 const listeners = new Set<(change: Change | null) => void>();
 
 function tell(change: Change | null) {
@@ -21,19 +22,38 @@ function setStatus(s: Status) {
   }
 }
 
+const newestFirst = (a: Version, b: Version) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : b.sequence - a.sequence);
+
 function accept(event: string, data: string, live: boolean) {
   const body = JSON.parse(data);
-  if (event === "memory_store.deleted") {
+  if (event === "memory_store") {
+    stores.set(body.id, body);
+  } else if (event === "memory_store.deleted") {
     newest = newest.filter((v) => v.memory_store_id !== body.id);
     tell({ kind: "deleted", store: body.id });
   } else if (event === "memory_version" && !newest.some((v) => v.id === body.id)) {
-    newest = [body, ...newest].sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : b.sequence - a.sequence)).slice(0, maxKept);
+    newest = [body, ...newest].slice(0, maxKept);
+    if (!live) return; // all of them are shown at once
+    newest.sort(newestFirst);
     tell({ kind: "version", version: body, live });
   }
 }
 
+const connect = (signal: AbortSignal) => raw("/v1/memory_stores/changes?recent=100&view=full", { signal });
+let early: { answer: Promise<Response>; stop: AbortController } | undefined;
+
+// connectEarly asks for the stream before it is known who asks, which saves a round trip.
+export function connectEarly() {
+  const stop = new AbortController();
+  early = { answer: connect(stop.signal), stop };
+  early.answer.catch(() => {}); // follow finds out
+}
+
 async function read(signal: AbortSignal) {
-  const answer = await raw("/v1/memory_stores/changes?recent=100&view=full", { signal });
+  const first = early;
+  early = undefined;
+  if (first) signal.addEventListener("abort", () => first.stop.abort());
+  const answer = await (first ? first.answer.catch(() => connect(signal)) : connect(signal)); // the early one was refused if nobody had signed in
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   const again = status === "offline";
   let text = "";
@@ -47,8 +67,9 @@ async function read(signal: AbortSignal) {
     for (const part of parts) {
       if (part === ": connected") {
         live = true;
+        newest = [...newest].sort(newestFirst);
         setStatus("live");
-        if (!again) tell(null);
+        tell(null);
       }
       const event = /^event: (.*)$/m.exec(part)?.[1];
       const data = /^data: (.*)$/m.exec(part)?.[1];
@@ -92,6 +113,9 @@ export function useChanges(call?: (change: Change) => void, deps: unknown[] = []
   }, deps);
   return now;
 }
+
+// storeName returns the name of a store with changes.
+export const storeName = (id: string) => stores.get(id)?.name ?? "…";
 
 // useNewest returns the newest versions of all stores.
 export function useNewest(): Version[] {

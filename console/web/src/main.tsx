@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api, Failure, must, onSignedOut, signOut, type Identity } from "./api";
-import { follow } from "./live";
+import { connectEarly, follow } from "./live";
 import { Activity } from "./pages/activity";
 import { allKeys, Keys } from "./pages/keys";
 import { hasCode, SignIn } from "./pages/signin";
@@ -14,21 +14,25 @@ import { nextTheme, useTheme } from "./theme";
 
 type State = { now: "starting" } | { now: "failed"; error: Failure } | { now: "out"; ended: boolean } | { now: "in"; session: Session };
 
-async function sessionOf(identity: Identity): Promise<Session> {
-  const isAdmin = identity.role === "admin";
-  const keys = isAdmin ? await allKeys().catch(() => []) : [];
-  return { identity, isAdmin, canWrite: identity.role !== "read", keyNames: new Map(keys.map((k) => [k.id, k.name])) };
-}
+const sessionOf = (identity: Identity): Session => ({ identity, isAdmin: identity.role === "admin", canWrite: identity.role !== "read", keyNames: new Map() });
 
 function App() {
   const [state, set] = useState<State>(hasCode() ? { now: "out", ended: false } : { now: "starting" });
-  const enter = async (identity: Identity) => set({ now: "in", session: await sessionOf(identity) });
+  const enter = (identity: Identity) => {
+    const session = sessionOf(identity);
+    set({ now: "in", session });
+    if (!session.isAdmin) return;
+    // The names of keys come later: what they did is shown before.
+    allKeys().then((keys) => set((old) => (old.now === "in" ? { now: "in", session: { ...old.session, keyNames: new Map(keys.map((k) => [k.id, k.name])) } } : old)), () => {});
+  };
   const start = () => {
     must(api.GET("/v1/whoami")).then(enter, (error: Failure) => set(error.status === 401 ? { now: "out", ended: false } : { now: "failed", error }));
   };
   useEffect(() => {
     onSignedOut(() => set((old) => (old.now === "in" ? { now: "out", ended: true } : old)));
-    if (!hasCode()) start();
+    if (hasCode()) return;
+    connectEarly();
+    start();
   }, []);
   switch (state.now) {
     case "starting":

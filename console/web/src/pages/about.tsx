@@ -2,9 +2,12 @@ import { useState } from "preact/hooks";
 import { raw, type Store } from "../api";
 import { bytes, count, fullTime } from "../format";
 import { useAction } from "../hooks";
+import { Settings } from "../parts/settings";
 import { Problem, toast, useSession } from "../parts/ui";
 
-export function About({ store }: { store: Store }) {
+export function About({ store, reload }: { store: Store; reload: () => void }) {
+  const { isAdmin } = useSession();
+  const [setting, setSetting] = useState(false);
   const { sensitive, expiry, retention, read_only } = store.settings;
   const rows: [string, string][] = [
     ["ID", store.id],
@@ -23,6 +26,8 @@ export function About({ store }: { store: Store }) {
       <Bar label="Size" used={store.usage.bytes} max={store.limits.bytes} text={`${bytes(store.usage.bytes)} of ${bytes(store.limits.bytes)}; one memory at most ${bytes(store.limits.memory_bytes)}`} />
       <h2>Rules</h2>
       <dl>{rows.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      {isAdmin && !store.archived_at && <p><button type="button" onClick={() => setSetting(true)}>Change limits and settings…</button></p>}
+      {setting && <Settings store={store} close={() => setSetting(false)} done={reload} />}
       <Transfer store={store} />
     </div>
   );

@@ -1,13 +1,16 @@
-import { useMemo, useState } from "preact/hooks";
-import { api, must, type Store, type Version } from "../api";
+import { useEffect, useState } from "preact/hooks";
+import type { Version } from "../api";
 import { dayOf, verb, type Verb } from "../format";
-import { useLoad, useNow, useTitle } from "../hooks";
-import { useChanges, useNewest } from "../live";
+import { useNow, useTitle } from "../hooks";
+import { storeName, useChanges, useNewest } from "../live";
 import { ChangeRow } from "../parts/change";
 import { Empty, Loading, Tabs } from "../parts/ui";
 
 const verbs: [Verb | "all", string][] = [["all", "All"], ["Remembered", "Remembered"], ["Updated", "Updated"], ["Forgot", "Forgot"], ["Renamed", "Renamed"]];
 const onePage = 25;
+
+// The mark of the time at which the page is of use, for measurements.
+const firstChange = "memento:first-change";
 
 export function Activity() {
   useTitle("Activity");
@@ -18,8 +21,9 @@ export function Activity() {
   });
   const [show, setShow] = useState<Verb | "all">("all");
   const [shown, setShown] = useState(onePage);
-  const ids = useMemo(() => [...new Set(newest.map((v) => v.memory_store_id))].sort(), [newest]);
-  const stores = useStores(ids);
+  useEffect(() => {
+    if (newest.length > 0 && !performance.getEntriesByName(firstChange).length) performance.mark(firstChange);
+  }, [newest]);
   const list = newest.filter((v) => show === "all" || verb(v) === show);
   return (
     <main id="main" tabIndex={-1} class="page">
@@ -37,7 +41,7 @@ export function Activity() {
           </Empty>
         ) : <Empty title="None of these" />
       )}
-      <Days list={list.slice(0, shown)} stores={stores} fresh={fresh} />
+      <Days list={list.slice(0, shown)} fresh={fresh} />
       {list.length > shown && <button type="button" class="more" onClick={() => setShown(shown + 2 * onePage)}>Show more</button>}
       {list.length > 0 && list.length <= shown && <p class="quiet end">Older changes are in the history of <a href="#/stores">each store</a>.</p>}
     </main>
@@ -49,7 +53,7 @@ export function Live({ status }: { status: ReturnType<typeof useChanges> }) {
   return <span class={`live ${status}`} role="status">{text}</span>;
 }
 
-function Days({ list, stores, fresh }: { list: Version[]; stores: Map<string, Store>; fresh: Set<string> }) {
+function Days({ list, fresh }: { list: Version[]; fresh: Set<string> }) {
   const now = useNow();
   const days = new Map<string, Version[]>();
   for (const v of list) {
@@ -62,27 +66,10 @@ function Days({ list, stores, fresh }: { list: Version[]; stores: Map<string, St
         <section key={day} aria-label={day}>
           <h2 class="day">{day}</h2>
           <ul class="changes">
-            {versions.map((v) => <ChangeRow key={v.id} v={v} storeName={stores.get(v.memory_store_id)?.name ?? "…"} fresh={fresh.has(v.id)} />)}
+            {versions.map((v) => <ChangeRow key={v.id} v={v} storeName={storeName(v.memory_store_id)} fresh={fresh.has(v.id)} />)}
           </ul>
         </section>
       ))}
     </>
   );
 }
-
-const known = new Map<string, Store>();
-
-// useStores returns the stores of these IDs, each of which is asked for once.
-function useStores(ids: string[]): Map<string, Store> {
-  const { data } = useLoad(async () => {
-    await Promise.all(
-      ids.filter((id) => !known.has(id)).map(async (store) => {
-        const found = await must(api.GET("/v1/memory_stores/{store}", { params: { path: { store } } })).catch(() => null);
-        if (found) known.set(store, found);
-      }),
-    );
-    return new Map(known);
-  }, [ids.join()]);
-  return data ?? known;
-}
-

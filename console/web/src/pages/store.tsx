@@ -33,7 +33,7 @@ export function StorePage({ id, tab, path }: { id: string; tab: Tab; path?: stri
       </div>
       {tab === "memories" && <Memories store={store.data} path={path} />}
       {tab === "history" && <StoreHistory store={store.data} />}
-      {tab === "about" && <About store={store.data} />}
+      {tab === "about" && <About store={store.data} reload={store.reload} />}
     </main>
   );
 }

@@ -4,14 +4,15 @@ import { bytes, count, maskedIn, tokens } from "../format";
 import { useLoad } from "../hooks";
 import { useChanges } from "../live";
 import { go, toStore } from "../route";
+import { Authors } from "./authors";
 import { DeleteMemory, MoveMemory } from "./dialogs";
 import { Editor } from "./editor";
 import { Markdown } from "./markdown";
 import { Timeline } from "./timeline";
 import { Empty, Loading, Problem, Tabs, Time, useSession } from "./ui";
 
-type View = "read" | "source" | "agent" | "history";
-const views: [View, string][] = [["read", "Read"], ["source", "Source"], ["agent", "What the agent sees"], ["history", "History"]];
+type View = "read" | "source" | "authors" | "agent" | "history";
+const views: [View, string][] = [["read", "Read"], ["source", "Source"], ["authors", "Authors"], ["agent", "What the agent sees"], ["history", "History"]];
 
 export function Document({ store, path }: { store: Store; path: string }) {
   const { canWrite } = useSession();
@@ -58,6 +59,7 @@ export function Document({ store, path }: { store: Store; path: string }) {
       {loaded.error && <Problem error={loaded.error} retry={loaded.reload} />}
       {view === "read" && (text.trim() ? <Markdown text={text} /> : <p class="quiet">This memory is empty.</p>)}
       {view === "source" && <Source text={text} />}
+      {view === "authors" && <Authors store={store.id} memory={memory} />}
       {view === "agent" && <AgentView store={store} memory={memory} />}
       {view === "history" && <Timeline store={store.id} memory={memory} />}
       {dialog === "move" && <MoveMemory memory={memory} close={() => setDialog(undefined)} />}

@@ -17,44 +17,84 @@ const parents = (path: string) => path.split("/").slice(1, -1).map((_, i, all) =
 
 export function Tree({ store, current }: { store: string; current?: string }) {
   const folders = useRef(new Map<string, Folder>());
-  const [opened, setOpened] = useState(() => new Set<string>(current ? parents(current) : []));
+  const opened = useRef(new Set<string>(current ? parents(current) : []));
+  const rows = useRef<Row[]>([]);
   const [, redraw] = useState(0);
   const [focus, setFocus] = useState(0);
   const [scroll, setScroll] = useState({ top: 0, height: 600 });
   const box = useRef<HTMLDivElement>(null);
   const moved = useRef(false);
 
+  // rowsOf returns the rows of a folder's entries, and of those in folders that are open.
+  const rowsOf = (entries: Entry[], depth: number): Row[] =>
+    entries.flatMap((entry) => {
+      const open = entry.type === "memory_prefix" ? opened.current.has(entry.path) : undefined;
+      const row: Row = { entry, depth, open };
+      return open ? [row, ...rowsIn(entry.path, depth + 1)] : [row];
+    });
+  const rowsIn = (dir: string, depth: number): Row[] => {
+    const folder = folders.current.get(dir);
+    if (!folder) return [];
+    const list = rowsOf(folder.entries, depth);
+    if (folder.loading || folder.next || folder.error) list.push({ more: dir, depth, error: folder.error });
+    return list;
+  };
+  const rebuild = () => {
+    rows.current = rowsIn("/", 0);
+    redraw((n) => n + 1);
+  };
+  // append adds a page to the rows that there are: to make all of them again, for each page,
+  // would take longer and longer.
+  const append = (dir: string, found: Entry[], next?: string) => {
+    const at = rows.current.findLastIndex((row) => "more" in row && row.more === dir);
+    const more = rows.current[at];
+    if (!more) return rebuild();
+    rows.current.splice(at, 1, ...rowsOf(found, more.depth), ...(next ? [more] : []));
+    redraw((n) => n + 1);
+  };
+
   const load = async (dir: string, again = false) => {
-    const old = folders.current.get(dir);
-    if (old?.loading || (!again && old?.loaded && !old.next)) return;
-    const folder: Folder = { entries: old?.entries ?? [], next: old?.next, loaded: old?.loaded ?? false, loading: true };
+    const folder = folders.current.get(dir) ?? { entries: [], loading: false, loaded: false };
+    if (folder.loading || (!again && folder.loaded && !folder.next)) return;
+    const ask = async (page?: string) => (await must(api.GET("/v1/memory_stores/{store}/memories", { params: { path: { store }, query: { path_prefix: dir, depth: 1, limit: pageSize, page } } })));
+    folder.loading = true;
+    const failed = folder.error !== undefined;
+    folder.error = undefined;
     folders.current.set(dir, folder);
-    redraw((n) => n + 1);
+    if (!folder.loaded || failed) rebuild();
     try {
+      if (folder.loaded && !again) {
+        const { data, next_page } = await ask(folder.next);
+        folder.entries.push(...data);
+        folder.next = next_page ?? undefined;
+        folder.loading = false;
+        return append(dir, data, folder.next);
+      }
       // Again means everything that was loaded: what is new can be anywhere in it.
-      const wanted = again ? Math.max(folder.entries.length, 1) : folder.entries.length + 1;
-      let entries = again ? [] : folder.entries;
-      let page = again ? undefined : folder.next;
+      const entries: Entry[] = [];
+      let page: string | undefined;
       do {
-        const found = await must(api.GET("/v1/memory_stores/{store}/memories", { params: { path: { store }, query: { path_prefix: dir, depth: 1, limit: pageSize, page } } }));
-        entries = [...entries, ...found.data];
+        const found = await ask(page);
+        entries.push(...found.data);
         page = found.next_page ?? undefined;
-      } while (page && entries.length < wanted);
-      folders.current.set(dir, { entries, next: page, loaded: true, loading: false });
+      } while (page && entries.length < folder.entries.length);
+      Object.assign(folder, { entries, next: page, loaded: true, loading: false });
     } catch (cause) {
-      folders.current.set(dir, { ...folder, loading: false, error: cause instanceof Failure ? cause : undefined });
+      folder.loading = false;
+      folder.error = cause instanceof Failure ? cause : undefined;
     }
-    redraw((n) => n + 1);
+    rebuild();
   };
 
   useEffect(() => {
     void load("/");
-    for (const dir of opened) void load(dir);
+    for (const dir of opened.current) void load(dir);
   }, [store]);
   useEffect(() => {
     if (!current) return;
-    const missing = parents(current).filter((dir) => !opened.has(dir));
-    if (missing.length) setOpened(new Set([...opened, ...missing]));
+    const missing = parents(current).filter((dir) => !opened.current.has(dir));
+    for (const dir of missing) opened.current.add(dir);
+    if (missing.length) rebuild();
     for (const dir of missing) void load(dir);
   }, [current]);
   const stale = useRef(0);
@@ -69,18 +109,6 @@ export function Tree({ store, current }: { store: string; current?: string }) {
     }, 150) as unknown as number;
   }, [store]);
 
-  const rows: Row[] = [];
-  const add = (dir: string, depth: number) => {
-    const folder = folders.current.get(dir);
-    for (const entry of folder?.entries ?? []) {
-      const open = entry.type === "memory_prefix" ? opened.has(entry.path) : undefined;
-      rows.push({ entry, depth, open });
-      if (open) add(entry.path, depth + 1);
-    }
-    if (folder && (folder.loading || folder.next || folder.error)) rows.push({ more: dir, depth, error: folder.error });
-  };
-  add("/", 0);
-
   useLayoutEffect(() => {
     const el = box.current;
     if (!el) return;
@@ -90,9 +118,9 @@ export function Tree({ store, current }: { store: string; current?: string }) {
     return () => watcher.disconnect();
   }, []);
   const from = Math.max(0, Math.floor(scroll.top / rowHeight) - 10);
-  const to = Math.min(rows.length, Math.ceil((scroll.top + scroll.height) / rowHeight) + 10);
+  const to = Math.min(rows.current.length, Math.ceil((scroll.top + scroll.height) / rowHeight) + 10);
   useEffect(() => {
-    for (const row of rows.slice(from, to)) if ("more" in row && !row.error) void load(row.more);
+    for (const row of rows.current.slice(from, to)) if ("more" in row && !row.error) void load(row.more);
   });
   useEffect(() => {
     if (moved.current) box.current?.querySelector<HTMLElement>(`[data-row="${focus}"]`)?.focus();
@@ -100,10 +128,11 @@ export function Tree({ store, current }: { store: string; current?: string }) {
   }, [focus, scroll]);
 
   const toggle = (dir: string) => {
-    const next = new Set(opened);
-    if (next.delete(dir)) return setOpened(next);
-    setOpened(next.add(dir));
-    void load(dir);
+    if (!opened.current.delete(dir)) {
+      opened.current.add(dir);
+      void load(dir);
+    }
+    rebuild();
   };
   const choose = (row: Row) => {
     if ("more" in row) void load(row.more, true);
@@ -111,7 +140,7 @@ export function Tree({ store, current }: { store: string; current?: string }) {
     else go(toStore(store, "memories", row.entry.path));
   };
   const move = (n: number) => {
-    const at = Math.max(0, Math.min(rows.length - 1, n));
+    const at = Math.max(0, Math.min(rows.current.length - 1, n));
     const el = box.current!;
     if (at * rowHeight < el.scrollTop) el.scrollTop = at * rowHeight;
     if ((at + 1) * rowHeight > el.scrollTop + el.clientHeight) el.scrollTop = (at + 1) * rowHeight - el.clientHeight;
@@ -120,15 +149,15 @@ export function Tree({ store, current }: { store: string; current?: string }) {
     setScroll({ top: el.scrollTop, height: el.clientHeight });
   };
   const key = (e: KeyboardEvent) => {
-    const row = rows[focus];
+    const row = rows.current[focus];
     if (!row) return;
     const dir = "entry" in row && row.entry.type === "memory_prefix" ? row.entry.path : "";
     if (e.key === "ArrowDown") move(focus + 1);
     else if (e.key === "ArrowUp") move(focus - 1);
     else if (e.key === "Home") move(0);
-    else if (e.key === "End") move(rows.length - 1);
-    else if (e.key === "ArrowRight" && dir && !opened.has(dir)) toggle(dir);
-    else if (e.key === "ArrowLeft" && dir && opened.has(dir)) toggle(dir);
+    else if (e.key === "End") move(rows.current.length - 1);
+    else if (e.key === "ArrowRight" && dir && !opened.current.has(dir)) toggle(dir);
+    else if (e.key === "ArrowLeft" && dir && opened.current.has(dir)) toggle(dir);
     else if (e.key === "Enter" || e.key === " ") choose(row);
     else return;
     e.preventDefault();
@@ -138,8 +167,8 @@ export function Tree({ store, current }: { store: string; current?: string }) {
   return (
     <div class="rows" ref={box} onScroll={(e) => setScroll({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}>
       {!top?.loaded && <Loading rows={5} />}
-      <div role="tree" aria-label="Memories" class="sizer" ref={(el) => { if (el) el.style.height = `${rows.length * rowHeight}px`; }} onKeyDown={key}>
-        {rows.slice(from, to).map((row, i) => {
+      <div role="tree" aria-label="Memories" class="sizer" ref={(el) => { if (el) el.style.height = `${rows.current.length * rowHeight}px`; }} onKeyDown={key}>
+        {rows.current.slice(from, to).map((row, i) => {
           const at = from + i;
           const name = "more" in row ? (row.error ? "Loading failed. Try again" : "Loading…") : baseName(row.entry.path.replace(/\/$/, ""));
           const here = "entry" in row && row.entry.path === current;
@@ -151,7 +180,7 @@ export function Tree({ store, current }: { store: string; current?: string }) {
               aria-level={row.depth + 1}
               aria-expanded={"open" in row ? row.open : undefined}
               aria-selected={here}
-              tabIndex={at === Math.min(focus, rows.length - 1) || (at === from && (focus < from || focus >= to)) ? 0 : -1}
+              tabIndex={at === Math.min(focus, rows.current.length - 1) || (at === from && (focus < from || focus >= to)) ? 0 : -1}
               class={`row ${"open" in row && row.open !== undefined ? "folder" : ""} ${here ? "here" : ""}`}
               title={"entry" in row ? row.entry.path : undefined}
               ref={(el) => { if (el) { el.style.top = `${at * rowHeight}px`; el.style.paddingLeft = `${8 + 14 * row.depth}px`; } }}
