@@ -53,6 +53,38 @@ journey("the first screen shows who did what, live, and three clicks undo it", a
   assert.match((await memory(stores.ann, "/preferences.md")).content, /short sentences/);
 });
 
+test("a span of the chart filters the changes, by dragging and with keys", patience, async () => {
+  const own = await Server.start(); // with nothing but an early and a late change
+  const store = await own.store("chart");
+  await own.agent(store, "sesn_early", { command: "create", path: "/memories/early.md", file_text: "early\n" });
+  const page = await signIn(b, own);
+  try {
+    const begun = Date.now();
+    await page.waitForFunction((t) => Date.now() > t, begun + 1_500);
+    await own.agent(store, "sesn_late", { command: "create", path: "/memories/late.md", file_text: "late\n" });
+    const chart = page.getByRole("slider", { name: "Time of the changes" });
+    await change(page, "/late.md").waitFor();
+    await chart.press("ArrowLeft"); // the last bar
+    await change(page, "/early.md").waitFor({ state: "detached" });
+    assert.match(await chart.getAttribute("aria-valuetext"), /^1 change from /);
+    await chart.press("Escape");
+    await change(page, "/early.md").waitFor();
+    const box = await chart.boundingBox();
+    await page.mouse.move(box.x + 1, box.y + 5);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 3, box.y + 5);
+    await page.mouse.up();
+    await change(page, "/late.md").waitFor({ state: "detached" });
+    assert.equal(await change(page, "/early.md").count(), 1);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await change(page, "/late.md").waitFor();
+    assert.deepEqual(page.faults, []);
+  } finally {
+    await page.context().close();
+    await own.remove();
+  }
+});
+
 journey("an undo keeps what others changed since, and says what it cannot undo", async (page) => {
   const store = await s.store("undo");
   const write = (session, input) => s.agent(store, session, input);

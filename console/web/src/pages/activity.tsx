@@ -3,6 +3,7 @@ import type { Version } from "../api";
 import { dayOf, verb, type Verb } from "../format";
 import { useNow, useTitle } from "../hooks";
 import { storeName, useChanges, useNewest } from "../live";
+import { Chart, type Span } from "../parts/chart";
 import { ChangeRow } from "../parts/change";
 import { Empty, Loading, Tabs } from "../parts/ui";
 
@@ -21,16 +22,19 @@ export function Activity() {
   });
   const [show, setShow] = useState<Verb | "all">("all");
   const [shown, setShown] = useState(onePage);
+  const [span, setSpan] = useState<Span>();
   useEffect(() => {
     if (newest.length > 0 && !performance.getEntriesByName(firstChange).length) performance.mark(firstChange);
   }, [newest]);
-  const list = newest.filter((v) => show === "all" || verb(v) === show);
+  const list = newest.filter((v) => (show === "all" || verb(v) === show) && isIn(v, span));
   return (
     <main id="main" tabIndex={-1} class="page">
       <div class="title">
         <h1>What your agents did</h1>
         <Live status={status} />
       </div>
+      {newest.length > 1 && <Chart versions={newest} span={span} choose={setSpan} />}
+      {newest.length === 0 && status === "connecting" && <div class="chart" /> /* its place, so that nothing moves */}
       <Tabs label="Kind of change" all={verbs} now={show} choose={setShow} />
       {newest.length === 0 && status === "connecting" && <Loading rows={6} />}
       {list.length === 0 && status !== "connecting" && (
@@ -46,6 +50,11 @@ export function Activity() {
       {list.length > 0 && list.length <= shown && <p class="quiet end">Older changes are in the history of <a href="#/stores">each store</a>.</p>}
     </main>
   );
+}
+
+function isIn(v: Version, span?: Span): boolean {
+  const at = new Date(v.created_at).getTime();
+  return !span || (at >= span.from && at < span.to);
 }
 
 export function Live({ status }: { status: ReturnType<typeof useChanges> }) {

@@ -56,7 +56,8 @@ function Excerpt({ v }: { v: Version }) {
   if (v.operation !== "created" || !v.content) return null;
   const lines = v.content.split("\n").map((l) => l.trim()).filter(Boolean);
   const line = lines.find((l) => !/^(#|---)/.test(l)) ?? lines[0]?.replace(/^#+\s*/, ""); // a heading says least
-  return line ? <div class="excerpt">{line.slice(0, 240)}</div> : null;
+  const plain = line?.replace(/^([-*+]|\d+\.) (\[[ x]\] )?/, "").replace(/\*\*|__|`/g, "");
+  return plain ? <div class="excerpt">{plain.slice(0, 240)}</div> : null;
 }
 
 export function VersionDiff({ v, wide }: { v: Version; wide?: boolean }) {

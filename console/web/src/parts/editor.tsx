@@ -33,7 +33,10 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
   const [preview, setPreview] = useState(true);
   const act = useAction();
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => area.current?.focus(), []);
+  useEffect(() => {
+    area.current?.setSelectionRange(0, 0); // shows the beginning
+    area.current?.focus();
+  }, []);
   const changed = text !== (base.content ?? "");
   useEffect(() => {
     if (changed) drafts.set(memory.id, { base, text });
