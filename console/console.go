@@ -103,6 +103,7 @@ func (h *Handler) callAPI(w http.ResponseWriter, r *http.Request) {
 	inner.URL.Path = strings.TrimPrefix(r.URL.Path, apiPath)
 	inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
 	inner.RequestURI = inner.URL.RequestURI()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the API limits how long a body takes
 	h.api.ServeHTTP(w, inner)
 }
 

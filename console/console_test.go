@@ -222,7 +222,7 @@ func TestAssets(t *testing.T) {
 	_, rest, _ := strings.Cut(page, `src="`)
 	script, _, _ := strings.Cut(rest, `"`)
 	compressed, data := s.ask(t, "GET", "/console/"+script, "", "Accept-Encoding", "gzip")
-	if compressed.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(compressed.Header.Get("Cache-Control"), "immutable") || len(data) > 300_000 {
+	if compressed.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(compressed.Header.Get("Cache-Control"), "immutable") || len(data) > 80_000 {
 		t.Errorf("%s: %d bytes, %v", script, len(data), compressed.Header)
 	}
 	for path, status := range map[string]int{"/console/nothing": 404, "/console/../console.go": 404, "/console/assets": 404} {

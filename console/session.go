@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ import (
 const (
 	sessionTime = 12 * time.Hour
 	linkTime    = time.Minute
-	maxKey      = 3000    // bytes: a cookie has at most 4,096, of which some are lost to sealing
+	maxKey      = 2900    // bytes: sealed, it is a cookie of less than 4,096
 	maxSignIn   = 8 << 10 // bytes of a request to sign in
 	maxEnded    = 10_000  // sessions and links that are remembered as ended
 	bodyTime    = 10 * time.Second
@@ -190,7 +191,7 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 		key = link.Key
 	}
 	if key == "" || len(key) > maxKey {
-		refuse(w, http.StatusBadRequest, "invalid_request_error", "a key is required")
+		refuse(w, http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("a key of at most %d bytes is required", maxKey))
 		return
 	}
 	who := h.whoAmI(r, key)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -43,12 +44,14 @@ func (a *API) streamWorkspace(c *call) error {
 		return f.s.flush()
 	}
 	for _, found := range newest {
-		if err := f.send(found.store, []memento.Version{found.version}); err != nil {
+		if err := f.send(found.store, []memento.Version{found.version}); errors.Is(err, errEnded) {
 			return nil
+		} else if err != nil {
+			return err
 		}
 	}
-	if f.s.comment("connected") != nil {
-		return nil
+	if err := f.s.comment("connected"); err != nil {
+		return nil // the client is gone
 	}
 	poll, beat := time.NewTicker(a.opts.Poll), time.NewTicker(a.opts.Heartbeat)
 	defer poll.Stop()
@@ -66,27 +69,40 @@ func (a *API) streamWorkspace(c *call) error {
 		case <-a.closed.Done():
 			return nil
 		}
+		var ids []memento.StoreID // those with changes
+		if changed {
+			ids = slices.DeleteFunc(slices.Collect(maps.Keys(watcher.take())), func(id memento.StoreID) bool { return !f.follows(id) })
+			if len(ids) == 0 {
+				continue // they are of other workspaces
+			}
+		}
 		if !c.stillAuthorized() {
 			return nil // the answer to the next connection says why
 		}
 		var err error
 		switch {
 		case changed:
-			for id := range watcher.take() {
-				if _, known := f.seen[id]; known && err == nil {
-					err = f.follow(id)
+			for _, id := range ids {
+				if err = f.follow(id); err != nil {
+					break
 				}
 			}
 		case polled:
 			err = f.poll()
 		default:
-			err = f.s.comment("still here")
+			err = f.sent(f.s.comment("still here"))
+		}
+		if errors.Is(err, errEnded) || c.context().Err() != nil {
+			return nil
 		}
 		if err != nil {
-			return nil // the client connects again
+			return err
 		}
 	}
 }
+
+// errEnded ends a stream whose client is gone or may not go on, or whose server stops.
+var errEnded = errors.New("the stream has ended")
 
 // A follower sends the new versions of the stores of a workspace.
 type follower struct {
@@ -96,6 +112,19 @@ type follower struct {
 	seen map[memento.StoreID]int64 // the Seq of the newest version sent, of each store
 	turn []memento.StoreID         // the stores in the order in which they are polled
 	told map[memento.StoreID]bool  // the stores that were described
+}
+
+func (f *follower) follows(id memento.StoreID) bool {
+	_, known := f.seen[id]
+	return known
+}
+
+// sent returns the error of sending as errEnded: nobody is to be told.
+func (f *follower) sent(err error) error {
+	if err != nil {
+		return errEnded
+	}
+	return nil
 }
 
 // A foundVersion is a version of some store.
@@ -172,7 +201,7 @@ func (f *follower) poll() error {
 	turn := slices.Concat(added, f.turn[:n])
 	f.turn = append(f.turn[n:], f.turn[:n]...)
 	for _, id := range turn {
-		if _, known := f.seen[id]; !known {
+		if !f.follows(id) {
 			continue
 		}
 		if err := f.follow(id); err != nil {
@@ -190,13 +219,16 @@ func (f *follower) follow(id memento.StoreID) error {
 			delete(f.seen, id)
 			delete(f.told, id)
 			f.turn = slices.DeleteFunc(f.turn, func(other memento.StoreID) bool { return other == id })
-			return f.s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"})
+			return f.sent(f.s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"}))
 		}
 		if err != nil || len(made) == 0 {
 			return err
 		}
 		if err := f.send(id, made); err != nil {
 			return err
+		}
+		if len(made) == maxLimit && (f.c.api.closed.Err() != nil || !f.c.stillAuthorized()) {
+			return errEnded // an import can be long
 		}
 	}
 }
@@ -230,10 +262,10 @@ func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 		if errors.Is(err, memento.ErrNoStore) {
 			return nil
 		}
-		if err == nil {
-			err = f.s.event("memory_store", "", wire.FromStore(info))
-		}
 		if err != nil {
+			return err
+		}
+		if err := f.sent(f.s.event("memory_store", "", wire.FromStore(info))); err != nil {
 			return err
 		}
 		f.told[id] = true
@@ -248,7 +280,7 @@ func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 			return err
 		}
 		event.RenamedFrom = renamed[v.ID]
-		if err := f.s.event("memory_version", "", event); err != nil {
+		if err := f.sent(f.s.event("memory_version", "", event)); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"memento/internal/strictjson"
 
@@ -35,7 +36,7 @@ type conn struct {
 	outMu sync.Mutex
 	out   io.Writer
 
-	ctxOfCalls context.Context // of direct calls; ends with Close
+	ctxOfCalls context.Context // of direct calls; endCalls ends it
 	endCalls   context.CancelFunc
 	direct     chan started  // to the workers that wait
 	idle       chan struct{} // one element for each of them
@@ -63,7 +64,7 @@ func newConn(ctx context.Context, s *Server, in io.Reader, out io.Writer) *conn 
 		direct: make(chan started), idle: make(chan struct{}, maxIdle),
 		underWay: map[jsonrpc.ID]underWay{}, listens: map[string]*listen{},
 	}
-	c.ctxOfCalls, c.endCalls = context.WithCancel(ctx)
+	c.ctxOfCalls, c.endCalls = context.WithCancel(context.WithoutCancel(ctx))
 	c.lines = readLines(in, MaxMessageBytes, c.closed)
 	return c
 }
@@ -76,10 +77,7 @@ func (c *conn) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
 func (c *conn) Close() error {
-	c.once.Do(func() {
-		close(c.closed)
-		c.endCalls()
-	})
+	c.once.Do(func() { close(c.closed) })
 	return nil
 }
 
@@ -304,6 +302,14 @@ func (c *conn) split(batch []byte) {
 	}
 }
 
+// finish waits for the direct calls that are under way, for some time.
+func (c *conn) finish() {
+	late := time.AfterFunc(maxFinish, c.endCalls)
+	c.workers.Wait()
+	late.Stop()
+	c.endCalls()
+}
+
 // drain waits until no call is under way, and returns io.EOF.
 func (c *conn) drain(ctx context.Context) error {
 	for {
@@ -376,6 +382,7 @@ func (c *conn) write(data []byte) error {
 			c.fail(err)
 		}
 		_ = c.Close() // nobody reads the answers
+		c.endCalls()
 		return err
 	}
 	return nil

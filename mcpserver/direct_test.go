@@ -200,10 +200,12 @@ func FuzzDirect(f *testing.F) {
 	})
 }
 
-// A blocked backend keeps reads waiting until they are cancelled, once it is asked to.
+// A blocked backend keeps reads waiting until they are cancelled or released, once it is asked
+// to.
 type blocked struct {
 	*memstore.Backend
 	block   chan struct{} // closed to begin
+	release chan struct{} // closed to end
 	waiting chan struct{} // receives a value for each read that waits
 }
 
@@ -211,18 +213,21 @@ func (b *blocked) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 	select {
 	case <-b.block:
 		b.waiting <- struct{}{}
-		<-ctx.Done()
-		return memento.Memory{}, ctx.Err()
+		select {
+		case <-ctx.Done():
+			return memento.Memory{}, ctx.Err()
+		case <-b.release:
+		}
 	default:
-		return b.Backend.Get(ctx, id, ref)
 	}
+	return b.Backend.Get(ctx, id, ref)
 }
 
 // newBlocked returns a client of a server whose next view of /memories/a.md waits until it is
 // cancelled.
 func newBlocked(t *testing.T, ctx context.Context) (*wire, *blocked) {
 	t.Helper()
-	b := &blocked{memstore.New(nil), make(chan struct{}), make(chan struct{}, 10)}
+	b := &blocked{memstore.New(nil), make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)}
 	store := memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, memories.Guarded())
 	memories.Put(t, store, "/a.md", "one")
 	w := newWireUntil(t, ctx, newServer(t, store, mcpserver.Options{}))
@@ -258,32 +263,38 @@ func TestDirectCallCancelled(t *testing.T) {
 	}
 }
 
-// Direct calls end with the server, and with the client that reads no more.
-func TestDirectCallsEnd(t *testing.T) {
+// A server that is told to end finishes the direct calls under way, and answers them.
+func TestDirectCallsAreFinished(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	for name, end := range map[string]func(*wire){
-		"server": func(*wire) { cancel() },
-		"client": func(w *wire) {
-			w.outPipe.Close()
-			w.send(`{"jsonrpc":"2.0","id":100,"method":"ping"}` + "\n")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			of := t.Context()
-			if name == "server" {
-				of = ctx
-			}
-			w, b := newBlocked(t, of)
-			for i := range 3 {
-				w.send(strings.Replace(toolCall("2025-11-25", "memory", `{"command":"view","path":"/memories/a.md"}`), `"id":7`, fmt.Sprintf(`"id":%d`, i), 1) + "\n")
-				<-b.waiting
-			}
-			go end(w)
-			for w.out.Scan() {
-			}
-			if err := <-w.end; err != nil {
-				t.Errorf("Serve: %v", err)
-			}
-		})
+	w, b := newBlocked(t, ctx)
+	viewThrice(w, b)
+	cancel()
+	close(b.release)
+	for range 3 {
+		if m := w.read(); m.Error != nil || !bytes.Contains(m.Result, []byte("one")) || bytes.Contains(m.Result, []byte("isError")) {
+			t.Errorf("answered with %+v %s", m, m.Result)
+		}
+	}
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// Direct calls end with the client that reads no more.
+func TestDirectCallsEnd(t *testing.T) {
+	w, b := newBlocked(t, t.Context())
+	viewThrice(w, b)
+	w.outPipe.Close()
+	go w.send(`{"jsonrpc":"2.0","id":100,"method":"ping"}` + "\n")
+	if err := <-w.end; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// viewThrice returns when three calls wait.
+func viewThrice(w *wire, b *blocked) {
+	for i := range 3 {
+		w.send(strings.Replace(toolCall("2025-11-25", "memory", `{"command":"view","path":"/memories/a.md"}`), `"id":7`, fmt.Sprintf(`"id":%d`, i), 1) + "\n")
+		<-b.waiting
 	}
 }

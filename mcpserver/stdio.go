@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -15,6 +16,8 @@ const (
 	maxHeld     = 256 // further calls that are read
 	maxBatch    = 100 // messages of one batch
 	maxListens  = 32  // subscriptions of one connection
+
+	maxFinish = 10 * time.Second // for calls that are under way when the server ends
 )
 
 // Serve answers the messages on in, one JSON-RPC message a line, until in ends or ctx does.
@@ -44,8 +47,8 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		_ = session.Close()
 		<-ended
 	}
-	_ = c.Close() // ends the direct calls that are still under way
-	c.workers.Wait()
+	_ = c.Close()
+	c.finish()
 	c.endListens()
 	return c.failure()
 }

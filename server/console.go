@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"memento/console"
 )
@@ -24,7 +25,10 @@ func (s *Server) withConsole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case console.Serves(r):
-			limitUnreadBody(w, r)
+			// The deadline of the connection's previous answer is still set. For the calls
+			// that the console passes on, the API sets its own.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(consoleTimeout))
+			limitBodyWait(w, r)
 			s.console.ServeHTTP(w, r)
 		case r.URL.Path == "/" && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
 			w.Header().Set("Vary", "Accept")
@@ -33,11 +37,4 @@ func (s *Server) withConsole(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-// limitUnreadBody is limitBodyWait for requests for files, whose bodies nobody reads.
-func limitUnreadBody(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		limitBodyWait(w, r)
-	}
 }

@@ -1,8 +1,13 @@
 package server
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 )
 
 // A browser is sent to the console, and others get the API's answer. Without the setting
@@ -37,5 +42,39 @@ func TestConsole(t *testing.T) {
 		if got := ask(r, "/", program); got != 401 {
 			t.Errorf("console %v: a program gets %d", on, got)
 		}
+	}
+}
+
+// The console does not wait for bodies that it does not read, and answers on a connection
+// whose last answer of the API had a deadline that is over.
+func TestConsoleConnections(t *testing.T) {
+	c := testConfig()
+	c.Console, c.Timeout = true, 200*time.Millisecond
+	r := start(t, c)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	in := bufio.NewReader(conn)
+	ask := func(request, more string) int {
+		t.Helper()
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\n%s\r\n", request, conn.RemoteAddr(), r.key, more)
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", request, err)
+		}
+		return answerOf(t, res).StatusCode
+	}
+	if got := ask("GET /v1/whoami", ""); got != http.StatusOK {
+		t.Fatalf("got %d", got)
+	}
+	time.Sleep(2 * c.Timeout) // until the deadline is over
+	if got := ask("GET /console/", ""); got != http.StatusOK {
+		t.Errorf("got %d", got)
+	}
+	if got := ask("POST /console/session", "Content-Length: 5\r\n"); got != http.StatusForbidden {
+		t.Errorf("got %d", got)
 	}
 }

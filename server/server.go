@@ -69,6 +69,7 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
+	consoleTimeout = time.Minute      // for an answer of the console itself
 	bodyGrace      = time.Second      // for a request body that no handler reads
 	scrapeTimeout  = 30 * time.Second // for sending the metrics
 	hooksGrace     = 5 * time.Second  // for queued messages of webhooks, at shutdown

@@ -28,7 +28,7 @@ commands use, so that no key has to be pasted. Without --backend, and without a 
 it is the server at the default address of this machine.
 
 The link works once, within a minute. It is handed over in a file that only you can read,
-so it is in no list of processes. The next "memento console" removes the file. Some
+so it is in no list of processes. A later "memento console" removes the file. Some
 browsers run in a sandbox and cannot read it, such as those in snaps: use --print with
 them. Whoever has the link first is signed in.`,
 		Example: `  memento console

@@ -108,6 +108,7 @@ test("a page of another origin cannot use a session, nor show the console in a f
     other.on("console", (m) => refused.push(m.text()));
     await other.goto(`http://127.0.0.1:${evil.address().port}/`);
     await other.waitForFunction(() => true);
+    assert.match(refused.join(), /frame-ancestors|X-Frame-Options/);
     const frame = other.frames().find((f) => f !== other.mainFrame());
     assert.ok(!frame || !(await frame.evaluate(() => document.getElementById("app")).catch(() => null)), "the console is shown in a frame");
     const at = s.url + "/console/api/v1/memory_stores/" + store.id;
@@ -186,6 +187,31 @@ test("a link signs in once", patience, async () => {
     assert.equal((await fetch(s.url + "/console/links", { method: "POST", headers: { "x-api-key": s.key, origin: s.url } })).status, 403);
   } finally {
     await context.close();
+  }
+});
+
+test("a link replaces no session unasked, and works in a tab that shows the console", patience, async () => {
+  const { key } = await s.call("POST", "/v1/admin/keys", { name: "own", role: "read" });
+  const page = await signIn(b, s, { key });
+  const link = await s.call("POST", "/console/links"); // somebody else's
+  let answer = false;
+  const asked = [];
+  page.on("dialog", (d) => {
+    asked.push(d.message());
+    return answer ? d.accept() : d.dismiss();
+  });
+  const asks = () => page.waitForEvent("dialog");
+  try {
+    await Promise.all([asks(), page.evaluate((path) => { location.href = path; }, link.path)]);
+    await page.getByText("read-only", { exact: true }).waitFor();
+    answer = true;
+    await Promise.all([asks(), page.evaluate((path) => { location.href = path; }, link.path)]);
+    await page.getByRole("link", { name: "Keys" }).waitFor();
+    assert.equal(asked.length, 2);
+    assert.match(asked[0], /You are signed in already/);
+    assert.ok(!page.url().includes("code"), "the code is not in the address any more");
+  } finally {
+    await page.context().close();
   }
 });
 

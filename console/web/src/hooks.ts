@@ -29,13 +29,18 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
 // useAction runs something that a person asked for, once at a time.
 export function useAction(): { busy: boolean; error?: Failure; run: (action: () => Promise<void>) => Promise<void>; clear: () => void } {
   const [state, set] = useState<{ busy: boolean; error?: Failure }>({ busy: false });
+  const running = useRef(false);
   const run = useCallback(async (action: () => Promise<void>) => {
+    if (running.current) return;
+    running.current = true;
     set({ busy: true });
     try {
       await action();
       set({ busy: false });
     } catch (cause) {
       set({ busy: false, error: toFailure(cause) });
+    } finally {
+      running.current = false;
     }
   }, []);
   return { ...state, run, clear: () => set({ busy: false }) };

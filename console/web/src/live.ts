@@ -85,13 +85,14 @@ export function follow(): () => void {
   status = "connecting";
   void (async () => {
     for (let wait = 250; !stop.signal.aborted; wait = Math.min(2 * wait, 5000)) {
+      const begun = Date.now();
       try {
         await read(stop.signal);
-        wait = 250;
       } catch (cause) {
         if (cause instanceof Failure && (cause.status === 401 || cause.status === 403)) return;
       }
       if (stop.signal.aborted) return;
+      if (Date.now() - begun > 10_000) wait = 250; // it was not refused at once
       setStatus("offline");
       await new Promise((done) => setTimeout(done, wait));
     }

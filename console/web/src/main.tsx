@@ -44,7 +44,7 @@ function App() {
     case "in":
       return (
         <SessionContext.Provider value={state.session}>
-          <SignedIn session={state.session} leave={async () => { await signOut(); go("#/"); set({ now: "out", ended: false }); }} />
+          <SignedIn session={state.session} leave={async () => { await signOut(); location.replace(location.pathname); }} />
         </SessionContext.Provider>
       );
   }

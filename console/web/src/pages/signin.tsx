@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { signIn, type Identity } from "../api";
+import { api, must, signIn, type Identity } from "../api";
 import { useAction, useTitle } from "../hooks";
 import { Problem } from "../parts/ui";
 
@@ -7,6 +7,9 @@ import { Problem } from "../parts/ui";
 // the address, and so from the history of the browser, before anything else.
 const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
 if (code) history.replaceState(null, "", location.pathname);
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#code=")) location.reload(); // a link that was opened where the page is already
+});
 
 export const hasCode = () => code !== undefined;
 
@@ -15,7 +18,13 @@ export function SignIn({ ended, done }: { ended: boolean; done: (who: Identity) 
   const act = useAction();
   useTitle("Sign in");
   useEffect(() => {
-    if (code && !ended) void act.run(async () => done(await signIn({ code })));
+    if (!code || ended) return;
+    void act.run(async () => {
+      // Others can send a link, too: a session is not replaced unasked.
+      const before = await must(api.GET("/v1/whoami")).catch(() => undefined);
+      const ask = "You are signed in already. This link signs you in with another key, perhaps to other stores. Use the link?";
+      done(before && !confirm(ask) ? before : await signIn({ code }));
+    });
   }, []);
   return (
     <main id="main" tabIndex={-1} class="sign-in">

@@ -51,7 +51,7 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
     setText(merged.text);
     setBase(theirs);
   };
-  const unsolved = meeting !== undefined && meeting.conflicts > 0 && /^(<<<<<<< yours|=======|>>>>>>> theirs)$/m.test(text);
+  const unsolved = meeting !== undefined && meeting.conflicts > 0 && /^(<<<<<<< yours|>>>>>>> theirs)$/m.test(text);
   const params = { path: { store: memory.memory_store_id, memory: memory.id } };
   const save = () =>
     act.run(async () => {

@@ -97,16 +97,22 @@ export function Tree({ store, current }: { store: string; current?: string }) {
     if (missing.length) rebuild();
     for (const dir of missing) void load(dir);
   }, [current]);
-  const stale = useRef(0);
+  const refreshing = useRef(0); // a timer
   const dirty = useRef(new Set<string>());
+  const refresh = () => {
+    refreshing.current = 0;
+    for (const dir of [...dirty.current]) {
+      const folder = folders.current.get(dir);
+      if (folder?.loading) continue; // what it loads may be from before the change
+      dirty.current.delete(dir);
+      if (folder?.loaded) void load(dir, true);
+    }
+    if (dirty.current.size) refreshing.current = window.setTimeout(refresh, 150);
+  };
   useChanges((c) => {
     if (c.kind !== "version" || !c.live || c.version.memory_store_id !== store || (c.version.operation === "modified" && !c.version.renamed_from)) return;
     for (const path of [c.version.path, c.version.renamed_from]) if (path) for (const dir of ["/", ...parents(path)]) dirty.current.add(dir);
-    clearTimeout(stale.current); // many changes, one listing
-    stale.current = setTimeout(() => {
-      for (const dir of dirty.current) if (folders.current.get(dir)?.loaded) void load(dir, true);
-      dirty.current.clear();
-    }, 150) as unknown as number;
+    if (!refreshing.current) refreshing.current = window.setTimeout(refresh, 150); // many changes, one listing
   }, [store]);
 
   useLayoutEffect(() => {
