@@ -1,8 +1,8 @@
 package storetest
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
