@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"memento/claude/claudetest"
+
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
 )
 
 // A conversation of turns with both kinds of calls, whose upstream breaks off once, before
@@ -41,6 +44,78 @@ func TestMixedTurnsCut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The same, where it is the application's connection that breaks off, after any event.
+func TestMixedTurnsClientCut(t *testing.T) {
+	for request := range 2 {
+		event := 0
+		for more := true; more; event++ {
+			w := newWorld(t, claudetest.New(claudetest.Script(shopping()[:4]...), nil))
+			connection := &breakingOff{at: request, after: event}
+			t.Cleanup(connection.CloseIdleConnections)
+			client := w.client(option.WithHTTPClient(&http.Client{Transport: connection}))
+			p := weatherParams()
+			texts, err := converse(t.Context(), client, &p, true)
+			if more = connection.broken; more {
+				if err == nil {
+					t.Errorf("request %d cut after %d events: no error", request, event)
+				}
+				var rest string
+				rest, err = converse(t.Context(), client, &p, true)
+				texts += rest
+			}
+			if want := "I look. <weather> Also Oslo. <weather> Saved. Done. "; err != nil || texts != want {
+				t.Errorf("request %d cut after %d events: said %q, want %q; %v", request, event, texts, want, err)
+			}
+			if got := w.file("/plan.md"); got != "Rome\nOslo\n" || w.versions() != 2 {
+				t.Errorf("request %d cut after %d events: the memory is %q in %d versions", request, event, got, w.versions())
+			}
+		}
+		if event < 5 {
+			t.Errorf("request %d: the stream has only %d events", request, event)
+		}
+	}
+}
+
+// A breakingOff transport breaks the answer to one request off, after some events.
+type breakingOff struct {
+	http.Transport
+	at, after int // the request, and the events of its answer
+	requests  int
+	broken    bool
+}
+
+func (b *breakingOff) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.Transport.RoundTrip(r)
+	if err == nil && b.requests == b.at {
+		response.Body = &brokenBody{ReadCloser: response.Body, of: b}
+	}
+	b.requests++
+	return response, err
+}
+
+type brokenBody struct {
+	io.ReadCloser
+	of     *breakingOff
+	last   byte
+	events int
+}
+
+func (b *brokenBody) Read(p []byte) (int, error) {
+	if b.events == b.of.after {
+		b.of.broken = true
+		b.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), 1)])
+	if n > 0 {
+		if p[0] == '\n' && b.last == '\n' {
+			b.events++
+		}
+		b.last = p[0]
+	}
+	return n, err
 }
 
 // All rounds have the headers of the application's request; a forced choice of a tool is
