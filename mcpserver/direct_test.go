@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -285,7 +286,7 @@ func TestDirectCallsEnd(t *testing.T) {
 	w, b := newBlocked(t, t.Context())
 	viewThrice(w, b)
 	w.outPipe.Close()
-	go w.send(`{"jsonrpc":"2.0","id":100,"method":"ping"}` + "\n")
+	go io.WriteString(w.in, `{"jsonrpc":"2.0","id":100,"method":"ping"}`+"\n") // its answer finds out
 	if err := <-w.end; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
