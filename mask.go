@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"memento/internal/lines"
+	"memento/internal/lru"
 	"memento/internal/placeholder"
 )
 
@@ -36,6 +38,17 @@ type InstructionDetector interface {
 	// DetectInstructions returns the findings in text, in the order of the text and
 	// without overlaps. Their kinds begin with InstructionPrefix.
 	DetectInstructions(text string) []Finding
+}
+
+// A SplitDetector is a [Detector] that also finds secrets which are split over lines and have
+// no sign of where they begin, such as hashes of passwords. It is used where findings are
+// told rather than masked at once: in [Store.Scan]. That of package sensitive is one.
+type SplitDetector interface {
+	Detector
+	// DetectSplit returns what Detect does, and secrets that are split over lines. A finding
+	// can begin on one line and end on another, and can be the first part of a secret whose
+	// rest is a placeholder on the next line.
+	DetectSplit(text string, personal bool) []Finding
 }
 
 // InstructionPrefix begins the kinds of findings that are no secrets: text that addresses the
@@ -135,10 +148,27 @@ func (c *masker) findRefused(p Path, text string) []Finding {
 
 // find returns the findings in a text of the memory at p, except those that are allowed.
 func (c *masker) find(p Path, text string) []Finding {
+	if c.settings.Mode == Off { // there may be no detector
+		return nil
+	}
+	return c.findBy(c.detector.Detect, p, text)
+}
+
+// findSplit is find, with secrets that are split over lines.
+func (c *masker) findSplit(p Path, text string) []Finding {
+	if d, ok := c.detector.(SplitDetector); ok {
+		return c.findBy(d.DetectSplit, p, text)
+	}
+	return c.find(p, text)
+}
+
+// findBy returns what a method of the detector finds in a text of the memory at p, except what
+// is allowed.
+func (c *masker) findBy(detect func(text string, personal bool) []Finding, p Path, text string) []Finding {
 	if c.settings.Mode == Off || matchAny(c.settings.AllowPaths, p) {
 		return nil
 	}
-	found := c.detector.Detect(text, c.settings.Personal)
+	found := detect(text, c.settings.Personal)
 	return slices.DeleteFunc(found, func(f Finding) bool { return c.allows(text[f.Start:f.End]) })
 }
 
@@ -470,7 +500,9 @@ type ScanOptions struct {
 }
 
 // Scan looks for secrets in all memories of the store and their history, and yields the
-// versions that have some, newest first. Exceptions of the store's settings are not
+// versions that have some, newest first. If the detector is a [SplitDetector], it finds more
+// than what a write masks: secrets that are split over lines, or over two versions, of which the
+// older is yielded. Exceptions of the store's settings are not
 // reported. The mode of the settings does not matter.
 //
 // Errors: ErrNoDetector.
@@ -498,13 +530,16 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 			return
 		}
 		seen := map[MemoryID]bool{}
+		edits := editScanner{masker: m}
 		done := 0
 		for v, err := range s.Versions(ctx, VersionListOptions{Contents: true}) {
 			if err != nil {
 				yield(Exposure{}, err)
 				return
 			}
-			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: append(m.findInVersion(&v), m.instructionsIn(&v)...)}
+			x := Exposure{Version: v, Current: !seen[v.Memory] && v.Operation != Deleted, Found: m.findInVersion(&v, m.findSplit)}
+			x.Found = append(x.Found, edits.find(&v)...)
+			x.Found = append(x.Found, m.instructionsIn(&v)...)
 			x.Version.Content = ""
 			seen[v.Memory] = true
 			if done++; o.Progress != nil && done%100 == 0 {
@@ -515,6 +550,82 @@ func (s *Store) Scan(ctx context.Context, opts *ScanOptions) iter.Seq2[Exposure,
 			}
 		}
 	}
+}
+
+// A secret can be split over two edits: one version of a memory has its first part, and in the
+// next the rest stands in that place, or the placeholder of what the edit made whole. The write
+// cannot know the first part. A scan, which sees the history, tells it.
+
+// An editScanner looks for such secrets in the versions of a store, the newest first.
+type editScanner struct {
+	masker *masker
+	newer  lru.Map[MemoryID, string] // contents of the version that was seen last
+	bytes  int                       // in newer
+}
+
+// maxNewer is how many bytes of contents an editScanner keeps. Where that is not enough, edits
+// of memories between which many others were changed are not looked at.
+const maxNewer = 16 << 20
+
+// find returns where v has the first part of a secret whose rest is in the version after it.
+func (e *editScanner) find(v *Version) (found []FindingLocation) {
+	newer, ok := e.newer.Peek(v.Memory)
+	if ok && newer != v.Content && v.Operation != Deleted {
+		for _, r := range lines.Replaced(v.Content, newer) {
+			if kind := e.masker.splitOver(v.Path, r.Old, r.New); kind != "" {
+				found = append(found, FindingLocation{Path: v.Path, Kind: kind, Line: r.Line})
+			}
+		}
+	}
+	e.newer.Put(v.Memory, v.Content)
+	for e.bytes += len(v.Content) - len(newer); e.bytes > maxNewer; {
+		for _, text := range e.newer.Oldest() {
+			e.bytes -= len(text)
+			break
+		}
+		e.newer.RemoveOldest()
+	}
+	return found
+}
+
+// wordEnds are bytes that begin or end what may be a token.
+const wordEnds = " \t\r\"'`<>()=:,;"
+
+// splitOver returns the kind of a secret that begins in a line before an edit and ends in the
+// part of the line that the edit has changed, or "".
+func (c *masker) splitOver(p Path, before, after string) string {
+	d, ok := c.detector.(SplitDetector)
+	if !ok {
+		return ""
+	}
+	start := 0 // of what is new in after
+	for start < len(before) && start < len(after) && before[start] == after[start] {
+		start++
+	}
+	end := len(before) // of what is gone from before
+	for n := len(after); end > start && n > start && before[end-1] == after[n-1]; n-- {
+		end--
+	}
+	start = strings.LastIndexAny(after[:start], wordEnds) + 1
+	if i := strings.IndexAny(before[end:], wordEnds); i >= 0 {
+		end += i
+	} else {
+		end = len(before)
+	}
+	if end <= start {
+		return ""
+	}
+	joined := before[:end] + "\n" + after[start:]
+	for _, f := range c.findBy(d.DetectSplit, p, joined) {
+		if f.Start >= end || f.End < end {
+			continue
+		}
+		alone := c.findBy(d.Detect, p, before)
+		if len(alone) == 0 || alone[len(alone)-1].End <= f.Start {
+			return f.Kind
+		}
+	}
+	return ""
 }
 
 // scanMasker returns a masker by the settings, in a mode that finds secrets.
@@ -541,15 +652,15 @@ func (s *Store) Inspect(ctx context.Context, v Version) ([]FindingLocation, erro
 	if err != nil {
 		return nil, err
 	}
-	return k.masker.findInVersion(&v), nil
+	return k.masker.findInVersion(&v, k.masker.find), nil
 }
 
 // findInVersion returns the findings in the path and the contents of a version.
-func (c *masker) findInVersion(v *Version) (found []FindingLocation) {
-	for _, f := range c.find(v.Path, string(v.Path)) {
+func (c *masker) findInVersion(v *Version, find func(Path, string) []Finding) (found []FindingLocation) {
+	for _, f := range find(v.Path, string(v.Path)) {
 		found = append(found, FindingLocation{Kind: f.Kind})
 	}
-	return append(found, locate(v.Path, v.Content, c.find(v.Path, v.Content))...)
+	return append(found, locate(v.Path, v.Content, find(v.Path, v.Content))...)
 }
 
 // Instructions returns what in a version, which must come with its contents, addresses the
@@ -621,7 +732,7 @@ func (s *Store) fixPresent(ctx context.Context, by Actor, x Exposure, personal b
 	case err != nil:
 		return err
 	}
-	put := Put{Path: v.Path, Content: replaceFindings(v.Content, m.find(v.Path, v.Content)), If: IfVersion(v.ID)}
+	put := Put{Path: v.Path, Content: replaceFindings(v.Content, m.findSplit(v.Path, v.Content)), If: IfVersion(v.ID)}
 	start := time.Now()
 	done, err := s.backend.Apply(ctx, info.ID, by, []Change{put})
 	s.observed(ctx, Observation{Op: "apply", Store: info.ID, Start: start, Err: err, Receipt: Receipt{Applied: done}})

@@ -176,6 +176,84 @@ func TestTokenOfSeveralEdits(t *testing.T) {
 	}
 }
 
+// secretStore returns a store with the detector of package sensitive.
+func secretStore(t *testing.T) *memento.Store {
+	b := memstore.New(nil)
+	t.Cleanup(func() { b.Close() })
+	return memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes"}, &memento.StoreOptions{Detector: sensitive.Default()})
+}
+
+// A secret that is split over lines and has no prefix is stored, but a scan tells it, and
+// removes it.
+func TestScanFindsSplitSecrets(t *testing.T) {
+	s := secretStore(t)
+	const first, second = "5210786433:AAHk3Zq8Wv1Lx6Tb9Rm4", "YpQ2dN7sVc0jGfE"
+	memories.Put(t, s, "/bot.md", "# Bot\n\nIt posts as\n"+first+"\n"+second+"\nin the group.\n")
+	if got := memories.Contents(t, s)["/bot.md"]; !strings.Contains(got, first) {
+		t.Fatalf("stored as %q: nothing is left to be told", got)
+	}
+	all := exposures(t, s, false)
+	want := []memento.FindingLocation{{Path: "/bot.md", Kind: "telegram-bot-api-token", Line: 4}}
+	if len(all) != 1 || !all[0].Current || cmp.Diff(want, all[0].Found) != "" {
+		t.Fatalf("exposures: %+v, want %+v", all, want)
+	}
+	if err := s.Fix(t.Context(), memento.Actor{}, all[0], false); err != nil {
+		t.Fatal(err)
+	}
+	nowhere(t, s, first)
+	nowhere(t, s, second)
+	if got, want := memories.Contents(t, s)["/bot.md"], "# Bot\n\nIt posts as\n[REDACTED:telegram-bot-api-token]\nin the group.\n"; got != want {
+		t.Errorf("fixed: %q, want %q", got, want)
+	}
+	if all := exposures(t, s, false); len(all) > 0 {
+		t.Errorf("after the fix: %+v", all)
+	}
+}
+
+// Of a secret whose parts are in two versions of a memory, a scan tells the first part, which
+// is in the history, and removes it.
+func TestScanFindsSecretsOfTwoEdits(t *testing.T) {
+	const first, second = "glpat-Zk3Nq8Wv1L", "x6Tb9Rm4YpQ2"
+	for _, e := range []struct{ name, before, after, kind string }{
+		{"one part, then the other", "# GitLab\nthis: " + first + " (CI)\n", "# GitLab\nthis: " + second + " (CI)\n", "gitlab-pat"},
+		{"completed", "# GitLab\nthis: " + first + "\n", "# GitLab\nthis: " + first + second + "\n", "gitlab-pat"},
+		{"completed on the next line", "# GitLab\nthis: " + first + "\n", "# GitLab\nthis: " + first + "\n" + second + "\n", "gitlab-pat"},
+		{"without a prefix", "- bot\n- 5210786433:AAHk3Zq8Wv1Lx6Tb9Rm4\n", "- bot\n- YpQ2dN7sVc0jGfE\n", "telegram-bot-api-token"},
+		{"with other changes", "- a\n- this is " + first + "\n- b\n", "- a\n- new\n- this is " + second + "\n- b is c\n", ""}, // in another place
+		{"other tokens", "commit 3f786850e387550fdab836ed7e6dc881de23001b\n", "commit 89e6c98d92887913cadf06b2adb97f26cde4849b\n", ""},
+		{"no token", "the prefix is glpat-\n", "the prefix is glpat-, of GitLab since version_14\n", ""},
+		{"a name, then a mask", "the token is in vault_1\n", "the token is " + first + second + "\n", ""},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			s := secretStore(t)
+			memories.Put(t, s, "/a.md", e.before)
+			memories.Put(t, s, "/a.md", e.after)
+			all := exposures(t, s, false)
+			if e.kind == "" {
+				if len(all) > 0 {
+					t.Errorf("exposures: %+v", all)
+				}
+				return
+			}
+			want := []memento.FindingLocation{{Path: "/a.md", Kind: e.kind, Line: 2}}
+			if len(all) != 1 || all[0].Current || cmp.Diff(want, all[0].Found) != "" {
+				t.Fatalf("exposures: %+v, want %+v", all, want)
+			}
+			if err := s.Fix(t.Context(), memento.Actor{}, all[0], false); err != nil {
+				t.Fatal(err)
+			}
+			if all := exposures(t, s, false); len(all) > 0 {
+				t.Errorf("after the fix: %+v", all)
+			}
+			for v, err := range s.Versions(t.Context(), memento.VersionListOptions{Contents: true}) {
+				if err != nil || !v.Redacted() && strings.Contains(v.Content, strings.TrimSpace(e.before)) {
+					t.Errorf("still there: %+v, %v", v, err)
+				}
+			}
+		})
+	}
+}
+
 func orders(m memento.InstructionMode) func(*memento.Settings) {
 	return func(s *memento.Settings) { s.Sensitive.Instructions = m }
 }

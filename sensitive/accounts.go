@@ -33,7 +33,7 @@ func accountRules() []*rule {
 			pattern: `variable "[\w-]*(?:passw\w*|pwd|secret\w*|token|api_?key|private_key)"\s*\{[^{}]*?\bdefault\s*=\s*("[^"\n]{4,}")`, refine: refineArgument,
 		},
 		{ // the seed of an authenticator, as it is shown to people
-			kind: "totp-seed", keywords: []string{"totp", "otp", "2fa", "mfa", "authenticator", "two-factor"}, anchored: true, reach: 160, token: true, plausible: isSeedNamed,
+			kind: "totp-seed", keywords: []string{"totp", "otp", "2fa", "mfa", "authenticator", "two-factor"}, anchored: true, reach: 160, token: true, plausible: mayHaveSeed,
 			pattern: `(?i:totp|otp|2fa|mfa|authenticator|two-factor)[\w \t'’(),-]{0,40}?["'` + "`" + `*_]{0,3}(?:[:=：]|[ \t](?:is|ist|es|est)[ \t])[\s"'` + "`" + `*_(]{0,4}` +
 				`((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{32,64})`,
 			refine: refineSeed,
@@ -44,7 +44,7 @@ func accountRules() []*rule {
 		},
 		{ // codes to get into an account without the second factor
 			kind: "recovery-codes", keywords: []string{"recovery", "backup", "rescue", "scratch", "wiederherstellung", "récupération", "secours", "recuperación", "recuperação", "recupero"},
-			anchored: true, reach: 700, plausible: hasFourDigits,
+			anchored: true, reach: 700, plausible: mayHaveCodes,
 			pattern: `(?i:recovery|backup|rescue|scratch|wiederherstellung|récupération|secours|recuperación|recuperação|recupero)s?[ -]?(?i:codes?|schlüssel|códigos?|codici)?[^\n:：]{0,40}[:：]?[\s*` + "`" + `"'-]*` +
 				`(` + recoveryCode + `(?:[\s,;|` + "`" + `*•-]+(?:\d{1,2}[.)][ ])?` + recoveryCode + `)+)`,
 			refine: refineRecoveryCodes,
@@ -56,15 +56,37 @@ func accountRules() []*rule {
 // eight digits and more.
 const recoveryCode = `(?:[A-Za-z0-9]{4,6}-[A-Za-z0-9]{4,6}|\d{4}[ -]\d{4}|\d{8,10}|[a-z0-9]{8,10}|[A-Z0-9]{8,10})`
 
-// hasFourDigits reports whether window may have recovery codes.
-func hasFourDigits(window string) bool {
-	digits := 0
-	for i := 0; i < len(window) && digits < 4; i++ {
-		if isDigit(window[i]) {
-			digits++
+// mayHaveCodes reports whether window, which begins with a name, may have two recovery codes
+// soon after it.
+func mayHaveCodes(window string) bool {
+	const far = 160 // from the name to the end of the second code
+	window = window[:min(len(window), far)]
+	codes, from := 0, 0
+	for i := range len(window) + 1 {
+		if i < len(window) && (isAlphanumeric(window[i]) || window[i] == '-') {
+			continue
 		}
+		if isCodeGroup(window[from:i], i == len(window)) {
+			codes++
+		}
+		from = i + 1
 	}
-	return digits == 4
+	return codes >= 2
+}
+
+// isCodeGroup reports whether s has a digit and may be a recovery code, four digits of one, or,
+// if it is cut off, the start of one.
+func isCodeGroup(s string, cut bool) bool {
+	const least, mostGroup, most = 4, 6, 10
+	if len(s) < least || !strings.ContainsAny(s, "0123456789") {
+		return false
+	}
+	first, second, parts := strings.Cut(s, "-")
+	if parts {
+		return len(first) >= least && len(first) <= mostGroup && (cut || len(second) >= least) && len(second) <= mostGroup
+	}
+	c := countChars(s)
+	return len(s) <= most && (c.lower == 0 || c.upper == 0) && (cut || len(s) >= 2*least || c.digits == least)
 }
 
 // refineCookie accepts values that look random.
@@ -75,11 +97,29 @@ func refineCookie(text string, s span) span {
 	return s
 }
 
-// isSeedNamed reports whether window may begin with a name that is followed by a sign or a verb.
-func isSeedNamed(window string) bool {
-	const longest = 64 // of the name
+// mayHaveSeed reports whether window may begin with a name that is followed by a sign or a verb,
+// and then by a seed: enough characters of base32, alone or in groups of four.
+func mayHaveSeed(window string) bool {
+	const longest, least = 64, 16 // of the name; of the seed
 	name := window[:min(len(window), longest)]
-	return strings.ContainsAny(name, ":=：") || strings.Contains(name, "is") || strings.Contains(name, "es")
+	if !strings.ContainsAny(name, ":=：") && !strings.Contains(name, "is") && !strings.Contains(name, "es") {
+		return false
+	}
+	seed, group := 0, 0
+	for i := range len(window) {
+		switch c := window[i]; {
+		case isLetter(c) || '2' <= c && c <= '7':
+			group++
+			if seed++; seed == least {
+				return true
+			}
+		case (c == ' ' || c == '-') && group == 4:
+			group = 0
+		default:
+			seed, group = 0, 0
+		}
+	}
+	return false
 }
 
 // refineSeed accepts seeds that are not words.

@@ -222,6 +222,9 @@ func (a *announcement) values() []span {
 	if before(a.text, start, 4) == "--- " && strings.HasPrefix(a.rest(), ": ") { // output of go test
 		return nil
 	}
+	if a.text[start:a.name.end] == "PASS" && strings.HasPrefix(a.rest(), ": Test") { // the same
+		return nil
+	}
 	a.assigned = strings.HasPrefix(a.text[nameStart(a.text, start):], "--") // an option
 	how := a.connect()
 	if how != none {
@@ -239,6 +242,9 @@ var roles = []string{" as the", " as your", " as", " is the", " is your", " is o
 // preceding reads a value before the name: X is the admin password.
 func (a *announcement) preceding() {
 	start := nameStart(a.text, a.name.start)
+	if start == 0 || a.text[start-1] != ' ' {
+		return
+	}
 	line := before(a.text, start, 120)
 	for range 3 { // with up to two words more
 		words := strings.TrimRight(line, " ")
@@ -327,7 +333,7 @@ func (a *announcement) pair() bool {
 		return false
 	}
 	line = strings.TrimRight(line[:len(line)-1], " \"'\\")
-	if !hasSuffixFold(line, "name") && !hasSuffixFold(line, "key") {
+	if !hasSuffixFold(line, "name") && !hasSuffixFold(line, "key") && !strings.HasSuffix(line, "<input type") {
 		return false
 	}
 	from := a.i
@@ -381,7 +387,7 @@ var adverbs = newWordList(
 )
 
 // changes are verbs of a change; the value follows.
-var changes = newWordList("set to", "changed to", "reset to", "updated to", "rotated to", "changed it to")
+var changes = newWordList("changed from", "went from", "rotated from", "set to", "changed to", "reset to", "updated to", "rotated to", "changed it to")
 
 var toWord = newWordList("to")
 
@@ -430,7 +436,7 @@ func (a *announcement) sign() connection {
 }
 
 // markStarts are the first bytes of the signs that mark reads.
-var markStarts = startsOf(slices.Concat(noAssignments, arrows, wideSigns, []string{":", "=", ",", "- ", ">", "<", "...", "|"}))
+var markStarts = startsOf(slices.Concat(noAssignments, arrows, wideSigns, []string{":", "=", ",", "(", "- ", ">", "<", "...", "|"}))
 
 // startsOf returns the class of the first bytes of words, of letters of ASCII in both cases.
 func startsOf(words []string) (c class) {
@@ -460,8 +466,14 @@ func (a *announcement) mark() (how connection, ok bool) {
 	case a.peek() == ':' || a.peek() == '=':
 		a.equals = a.peek() == '='
 		a.i++
+		if !a.equals {
+			a.typed()
+		}
 		return sign, true
 	case a.peek() == ',' && a.inCall():
+		a.i++
+		return sign, true
+	case a.peek() == '(' && a.isSetter():
 		a.i++
 		return sign, true
 	case a.takeAny(wideSigns):
@@ -484,6 +496,34 @@ func (a *announcement) mark() (how connection, ok bool) {
 	}
 	return none, false
 }
+
+// stringTypes are the types of strings in declarations.
+var stringTypes = newWordList("String?", "String", "string", "&str", "&'static str", "str", "Option<String>", "SecretString", "CharSequence", "Text")
+
+// stringTags are tags of values in YAML.
+var stringTags = []string{"!unsafe ", "!!str ", "!str "}
+
+// typed skips the type in a declaration, as in "let password: String = ", up to the value, or
+// the tag of the value.
+func (a *announcement) typed() {
+	from := a.i
+	a.blanks()
+	if a.takeAny(stringTags) {
+		return
+	}
+	if a.takeWord(&stringTypes) {
+		a.blanks()
+		if a.peek() == '=' && !strings.HasPrefix(a.rest(), "==") {
+			a.i++
+			a.equals = true
+			return
+		}
+	}
+	a.i = from
+}
+
+// conversions are calls around a string that is a value.
+var conversions = []string{"String::from(", "Some(", "SecretString::from(", "new String(", "String("}
 
 // spaceless reports whether the name is of a script without spaces between words.
 func (a *announcement) spaceless() bool {
@@ -514,7 +554,20 @@ func (a *announcement) inCall() bool {
 		return false
 	}
 	rest := strings.TrimLeft(a.text[a.i+1:a.end], " ")
-	return strings.HasSuffix(a.text[:start-1], "define(") && rest != "" && strings.IndexByte(`"'`, rest[0]) >= 0
+	call := a.text[:start-1]
+	return slices.ContainsFunc(settingCalls, func(s string) bool { return strings.HasSuffix(call, s) }) && rest != "" && strings.IndexByte(`"'`, rest[0]) >= 0
+}
+
+// settingCalls are calls with a name and a value.
+var settingCalls = []string{"define(", "user_pref(", "setProperty("}
+
+// isSetter reports whether the name is that of a function which sets a password, and a string
+// is its argument.
+func (a *announcement) isSetter() bool {
+	name := a.text[nameStart(a.text, a.name.start):a.i]
+	function := name[strings.LastIndexByte(name, '.')+1:]
+	return a.i+1 < a.end && strings.IndexByte(`"'`, a.text[a.i+1]) >= 0 && a.i == a.name.end &&
+		(hasPrefixFold(function, "set") || hasPrefixFold(function, "with") || strings.IndexByte(name, '.') == 0)
 }
 
 // isElement reports whether the name is that of an XML element with a text.
@@ -729,8 +782,21 @@ func (a *announcement) value(how connection) {
 	if how >= verb {
 		a.tags()
 	}
+	if a.equals {
+		a.blanks()
+		a.takeAny(conversions)
+		if a.i+1 < a.end && strings.IndexByte("bru@$L", a.text[a.i]) >= 0 && strings.IndexByte(`"'`, a.text[a.i+1]) >= 0 { // a literal
+			a.i++
+		}
+	}
 	from := a.i
+	if how >= sign && a.phrase() {
+		return
+	}
 	a.add(a.token(how, false))
+	if len(a.found) > 0 && a.what == aPassword {
+		a.change()
+	}
 	if a.i = from; len(a.found) > 0 || how >= verb || !a.takeWord(&prepositions) && !a.takeWord(&networks) {
 		return
 	}
@@ -738,6 +804,46 @@ func (a *announcement) value(how connection) {
 		a.blanks()
 		if a.add(a.token(adjacent, false)); len(a.found) > 0 || strings.IndexByte(".,;:\n", a.text[a.i-1]) >= 0 {
 			return
+		}
+	}
+}
+
+// phrase adds a passphrase without quotation marks, if that is what the name means: words of
+// letters up to the end of the line.
+func (a *announcement) phrase() bool {
+	if name := strings.TrimRight(a.text[a.name.start:a.name.end], "sS"); !hasSuffixFold(name, "phrase") && !strings.HasSuffix(name, "フレーズ") {
+		return false
+	}
+	line, _, _ := strings.Cut(a.rest(), "\n")
+	line = strings.TrimRight(line, " .\r")
+	if !isPassphrase(line, " ") {
+		return false
+	}
+	a.found = append(a.found, span{a.i, a.i + len(line)})
+	return true
+}
+
+// changeWords stand between a password and the one that replaced it: "it was X, it's Y now".
+var changeWords = newWordList("it's now", "it’s now", "it is now", "it's", "it’s", "it is", "now it's", "now it’s", "now it is", "now is", "is now", "and now", "now", "but now", "changed to", "to", "then",
+	"jetzt", "jetzt ist es", "nun", "maintenant", "ahora", "ora", "agora", "nu", "teraz", "теперь")
+
+// change adds the password that replaced the one before.
+func (a *announcement) change() {
+	a.i = a.found[len(a.found)-1].end
+	a.skip("\"'`*”“»")
+	a.skip(",;.")
+	from := a.i
+	if a.blanks(); a.i == from || !a.takeWord(&changeWords) {
+		return
+	}
+	if a.peek() == ':' {
+		a.i++
+	}
+	from = a.i
+	if a.blanks(); a.i > from {
+		v := a.token(verb, false)
+		if found := a.text[v.start:v.end]; v.quoted || isPassword(found, true) {
+			a.add(v)
 		}
 	}
 }
@@ -821,7 +927,7 @@ type value struct {
 
 // quotePairs are quotation marks and brackets around a value.
 var quotePairs = [][2]string{
-	{"\\\"", "\\\""}, {"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"„", "”"}, {"‘", "’"}, {"‚", "‘"}, {"«", "»"}, {"‹", "›"}, {"「", "」"}, {"『", "』"}, {"【", "】"}, {"《", "》"},
+	{"\\\"", "\\\""}, {`"""`, `"""`}, {"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"„", "”"}, {"‘", "’"}, {"‚", "‘"}, {"«", "»"}, {"‹", "›"}, {"「", "」"}, {"『", "』"}, {"【", "】"}, {"《", "》"},
 }
 
 // token reads a value: a text in quotation marks, or up to white space.
@@ -885,6 +991,9 @@ func endsValue(c rune) bool {
 	if c < utf8.RuneSelf {
 		return isSpace(byte(c)) || strings.IndexByte("\"`<>", byte(c)) >= 0
 	}
+	if 'À' <= c && c <= 'ɏ' || 'Ѐ' <= c && c <= 'ҁ' { // letters of Latin and Cyrillic, and × and ÷
+		return false
+	}
 	return unicode.IsSpace(c) || isUnspaced(c) || unicode.In(c, unicode.Po, unicode.Pe, unicode.Pf, unicode.Pi, unicode.Ps, unicode.Pd)
 }
 
@@ -920,7 +1029,8 @@ func (a *announcement) table() bool {
 		return false
 	}
 	line := before(a.text, a.name.start, readReach)
-	if strings.IndexByte(line, '|') < 0 {
+	separators := strings.Count(line, "|") + strings.Count(a.rest()[:n], "|")
+	if separators == 0 {
 		return false
 	}
 	cell := strings.TrimLeft(a.rest()[:n], " \t*_`")
@@ -931,7 +1041,7 @@ func (a *announcement) table() bool {
 	at := a.end - len(rows)
 	for range 12 {
 		row, rest, whole := strings.Cut(rows, "\n")
-		if strings.Count(row, "|") < 2 || !strings.HasPrefix(strings.TrimLeft(row, " "), "|") {
+		if strings.Count(row, "|") != separators && (strings.Count(row, "|") < 2 || !strings.HasPrefix(strings.TrimLeft(row, " "), "|")) {
 			break
 		}
 		start := 0
@@ -960,7 +1070,8 @@ func (a *announcement) table() bool {
 	return true
 }
 
-// isDelimiterRow reports whether s is the line between head and body of a table.
+// isDelimiterRow reports whether s is the line between head and body of a table, in Markdown or
+// as clients of databases print it.
 func isDelimiterRow(s string) bool {
-	return strings.Contains(s, "--") && strings.Contains(s, "|") && strings.Trim(s, "|-: \t\r") == ""
+	return strings.Contains(s, "--") && strings.ContainsAny(s, "|+") && strings.Trim(s, "|+-: \t\r") == ""
 }

@@ -2,7 +2,8 @@ package sensitive
 
 import "strings"
 
-// In comma- or tab-separated values, the name of a column announces the values below it.
+// In comma- or tab-separated values, and in columns that programs align by spaces, the name of a
+// column announces the values below it.
 
 const (
 	maxHeader      = 1 << 10  // bytes of the line with the names
@@ -26,9 +27,12 @@ func (a *announcement) column() bool {
 	return a.rows
 }
 
-// columnBelow returns the cells below a name in a header of separated values, or nil if
-// there is no such header.
+// columnBelow returns the cells below a name in a header of separated or aligned values, or nil
+// if there is no such header.
 func columnBelow(text string, name span) (cells []span) {
+	if cells := alignedBelow(text, name); cells != nil {
+		return cells
+	}
 	if name.end == len(text) || strings.IndexByte(cellSeparators+"\"'\r\n", text[name.end]) < 0 {
 		return nil
 	}
@@ -88,6 +92,104 @@ func columnBelow(text string, name span) (cells []span) {
 	return cells
 }
 
+// gap separates the cells of a line whose columns are aligned by spaces.
+const gap = "  "
+
+// alignedBelow returns the cells below a name in a header of columns that are aligned by
+// spaces, to the left, or nil if there is no such header.
+func alignedBelow(text string, name span) (cells []span) {
+	hasNext := strings.HasPrefix(text[name.end:], gap)
+	if !hasNext && name.end < len(text) && strings.IndexByte("\r\n", text[name.end]) < 0 {
+		return nil
+	}
+	line := before(text, name.start, maxHeader)
+	if !hasNext && !strings.Contains(line, gap) {
+		return nil
+	}
+	start := name.start - len(line)
+	end := strings.IndexByte(text[name.end:min(len(text), name.end+maxHeader)], '\n')
+	if start > 0 && text[start-1] != '\n' || end < 0 {
+		return nil
+	}
+	end += name.end
+	header := alignedCells(text[start:end])
+	column := -1
+	for i, cell := range header {
+		if cell.end == name.end-start && cell.start <= name.start-start {
+			column = i
+		}
+		if isProse(text[start+cell.start : start+cell.end]) {
+			return nil
+		}
+	}
+	if len(header) < 2 || column < 0 || strings.IndexByte(line, '\t') >= 0 || isInBlock(before(text, max(0, start-1), maxHeader), header, column) {
+		return nil
+	}
+	for from := end + 1; from < min(len(text), end+maxColumn); {
+		to := len(text)
+		if i := strings.IndexByte(text[from:], '\n'); i >= 0 {
+			to = from + i
+		}
+		row := strings.TrimRight(text[from:to], " \r")
+		cell, ok := alignedCell(row, header, column)
+		if !ok {
+			break
+		}
+		if strings.Trim(row, "-= ") != "" { // else it is the line below the header
+			cells = append(cells, span{from + cell.start, from + cell.end})
+		}
+		from = to + 1
+	}
+	return cells
+}
+
+// isInBlock reports whether a line that looks like a header is a declaration or a row, by the line
+// before it.
+func isInBlock(previous string, header []span, column int) bool {
+	previous = strings.TrimRight(previous, " \r")
+	if previous == "" {
+		return false
+	}
+	_, aligned := alignedCell(previous, header, column)
+	return aligned && strings.Contains(strings.TrimLeft(previous, " "), gap) || strings.IndexByte("{([,;", previous[len(previous)-1]) >= 0
+}
+
+// alignedCells returns the parts of a line that gaps separate.
+func alignedCells(line string) (cells []span) {
+	line = strings.TrimRight(line, " \r")
+	for i := 0; i < len(line); {
+		for i < len(line) && line[i] == ' ' {
+			i++
+		}
+		end := len(line)
+		if n := strings.Index(line[i:], gap); n >= 0 {
+			end = i + n
+		}
+		cells = append(cells, span{i, end})
+		i = end
+	}
+	return cells
+}
+
+// alignedCell returns the cell of a row in a column. ok is false if the row is not aligned with
+// the header.
+func alignedCell(row string, header []span, column int) (cell span, ok bool) {
+	for _, h := range header[1:] {
+		if h.start < len(row) && row[h.start-1] != ' ' {
+			return span{}, false
+		}
+	}
+	cell = span{header[column].start, len(row)}
+	if column+1 < len(header) {
+		cell.end = min(cell.end, header[column+1].start)
+	}
+	if cell.start >= cell.end || row[cell.start] == ' ' {
+		return span{}, false
+	}
+	cell.end = cell.start + len(strings.TrimRight(row[cell.start:cell.end], " "))
+	return cell, true
+}
+
 // isRow reports whether the line that ends at end has a number of cells.
 func isRow(text string, end int, separator byte, cells int) bool {
 	start := max(0, end-maxHeader)
@@ -134,6 +236,13 @@ func columnSecrets(text string, w span) (found []span) {
 	end := w.start
 	for end < min(w.end, w.start+2*maxCell) && isNameByte(text[end]) {
 		end++
+	}
+	if end+1 < len(text) && text[end] == ' ' && text[end+1] != ' ' && text[end+1] != '|' { // as mostly
+		return nil
+	}
+	a := announcement{reader: reader{text, end, w.end}, what: aKey, name: span{w.start, end}}
+	if a.table() {
+		return a.found
 	}
 	for _, s := range columnBelow(text, span{w.start, end}) {
 		cell := strings.Trim(text[s.start:s.end], " \"'\r")

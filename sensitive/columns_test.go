@@ -22,6 +22,13 @@ func TestColumns(t *testing.T) {
 		{"old_password,password\ns0larW1nd7,br4veGl4ss\n", "s0larW1nd7 br4veGl4ss"},
 		{"service,api_key\nweather,q7Xw2Lk9Rt4Vb8Nm3Zc6\n", "q7Xw2Lk9Rt4Vb8Nm3Zc6"},
 		{"name,token,owner\nci,Zk3Nq8Wv1Lx6Tb9Rm4Yp,kim\n", "Zk3Nq8Wv1Lx6Tb9Rm4Yp"},
+		{"NAME        PASSWORD        AGE\ndb-main     s0lar-w1nd!Q7   3d\ndb-replica  br4veGl4ss      12h\n", "s0lar-w1nd!Q7 br4veGl4ss"},
+		{"Accounts:\n\n    Name   Password\n    ----   --------\n    kim    s0lar-w1nd!Q7\n    lee    br4veGl4ss\n", "s0lar-w1nd!Q7 br4veGl4ss"},
+		{"PASSWORD       USER\ns0larW1nd7     kim\n", "s0larW1nd7"},
+		{"TOKEN                     TTL   USAGES\n9vzm3k.q7Xw2Lk9Rt4Vb8Nm   23h   authentication\n", "9vzm3k.q7Xw2Lk9Rt4Vb8Nm"},
+		{" id | username | password\n----+----------+---------------\n  1 | kim      | s0lar-w1nd!Q7\n  2 | lee      | br4veGl4ss\n(2 rows)\n", "s0lar-w1nd!Q7 br4veGl4ss"},
+		{" password      | username\n---------------+----------\n s0lar-w1nd!Q7 | kim\n", "s0lar-w1nd!Q7"},
+		{"+------+---------------+\n| user | password      |\n+------+---------------+\n| kim  | s0lar-w1nd!Q7 |\n+------+---------------+\n", "s0lar-w1nd!Q7"},
 	} {
 		masked := mask(c.text, d.Detect(c.text, false))
 		for _, s := range strings.Fields(c.secrets) {
@@ -52,6 +59,16 @@ func TestNoColumns(t *testing.T) {
 		"file,api_key,sha\na.go,none,3f786850e387550fdab836ed7e6dc881de23001b\n",
 		"user,password_reset_at\nkim,2026-03-01T10:00:00Z\n",
 		"setting,secret\nversion,v1.22.3-rc1\n",
+		"NAME             SECRET            AGE\ndb-credentials   db-credentials-2  3d\n",
+		"FIELD      PASSWORD\nrequired   true\nlength     12-64\n",
+		"USER   PASSWORD   CHANGED\nkim    expires    2026-11-03\nlee    locked     2025-01-02\n",
+		"PIN   MODE    VALUE\n12    output  high\n13    input   low\n",
+		"Enter the  password  here\nand press   Enter2     twice.\n",
+		"NAME                  TYPE                                  DATA   AGE\ndefault-token-x7k2p   kubernetes.io/service-account-token   3      41d\n",
+		"type login struct {\n\tpassword       string\n\tnumKbdIntCbs   int\n}\n",
+		"create table t (\n  password     text\n  numKbdIntCbs int\n)\n",
+		"the numbers:\n\nuserCount      int\npassword       string\nnumKbdIntCbs   int\n",
+		"key             token\nlast-modified   2026-11-03T10:00:00Z\n",
 	} {
 		if found := d.Detect(text, false); len(found) > 0 {
 			t.Errorf("found %q in %q", text[found[0].Start:found[0].End], text)

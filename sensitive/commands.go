@@ -45,6 +45,11 @@ var commands = []struct {
 	{[]string{"new pdo("}, `(?i)new pdo\([ \t]*` + otherArgument + otherArgument + quotedArgument},
 	{[]string{"mysqli_connect(", "mysqli(", "mysql_connect("}, `(?i)(?:mysqli?_connect|mysqli)\([ \t]*` + otherArgument + otherArgument + quotedArgument},
 	{[]string{"wpa_passphrase"}, `wpa_passphrase[ \t]+("[^"\n]+"|\S+)[ \t]+` + argument},
+	{[]string{"setx"}, `(?i)setx[ \t]+\w*(?:passw|pwd|secret|token|key)\w*[ \t]+` + argument},
+	{[]string{"http -a", "https -a", "http --auth", "https --auth"}, `https?[ \t]+(?:-a|--auth)[= \t]+["']?[\w.@-]+:([^\s"']{4,})`}, // HTTPie
+	{[]string{"jdbc:oracle:"}, `jdbc:oracle:\w+:[\w.-]+/([^\s"'@/]{4,})@`},
+	{[]string{"/user:"}, `(?i)net use[ \t]+(?:\w:[ \t]+)?\\\\\S+[ \t]+` + argument + `[ \t]+/user:`},
+	{[]string{"--password-stdin"}, `(?:echo|printf)[ \t]+(?:-n[ \t]+)?` + argument + `[ \t]*\|[^\n|]*--password-stdin`},
 	{[]string{"lftp"}, `lftp(?:[ \t][^\n|;]*?)?[ \t]-u[ \t]+["']?[\w.@-]+,([^\s"']{4,})`},
 }
 

@@ -37,7 +37,7 @@ func TestRepeatedTriggers(t *testing.T) {
 	for _, part := range []string{"key", "key ", "key=", "key: ", "api_key=", "token=", "token=\x80", "secret:", "password", "password:", "password=", "password= ", "pwd=", "pw=",
 		"密码=", "lösenordet=", "pass to to ", "Server=x;Password=", "discord", "twitter", "twitter=", "sumo=", "linkedin=", "glpat-", "sk-ant-api03=", "eyJ", "://", "a://b:", "a://b:c@",
 		"Bearer ", "curl \n", "cookie=sid=", "totp: ", "seed legal ", "mysql -p", "-----BEGIN PRIVATE KEY-----", "PuTTY-User-Key-File-3:", "[REDACTED:", "[REDACTED:password]", "[REDACTED:password] key=", "\x80",
-		"(0", "(1", "1", "1 ", "0-", "+1", "@", "a@b.", "call ", "DE12 "} {
+		"(0", "(1", "1", "1 ", "0-", "+1", "@", "a@b.", "call ", "DE12 ", "key=a1B2", "wlan-key=a1B2", "pw|", "recovery1", "totp is ", "sk-proj-", "clave wi-fi\""} {
 		d.Detect(part, true) // compiles what it needs
 		half := strings.Repeat(part, (100<<10)/len(part))
 		short := detects(d, half, limit)

@@ -9,7 +9,10 @@ import (
 	"memento/sensitive/instructions"
 )
 
-var _ memento.InstructionDetector = (*Detector)(nil)
+var (
+	_ memento.InstructionDetector = (*Detector)(nil)
+	_ memento.SplitDetector       = (*Detector)(nil)
+)
 
 // A Detector finds secrets and personal data in texts. It is safe for concurrent
 // use. It reads no files and no environment, writes no logs, and starts no
@@ -91,17 +94,18 @@ func (d *Detector) Kinds(personal bool) []string {
 	return slices.Compact(kinds)
 }
 
-// maxRounds bounds how often a text is searched. Masking a finding can reveal another,
-// since the placeholder ends a word that continued before. Two rounds are enough,
-// except for texts that were made to need more.
-const maxRounds = 10
+// maxRounds returns how often a text of n bytes is searched at most, after the first time.
+// Masking a finding can reveal another, since the placeholder ends a word that continued
+// before. Two rounds are enough, except for texts that were made to need more, which may not
+// take much longer for that.
+func maxRounds(n int) int {
+	const most, searched = 10, 200 << 10 // rounds, bytes
+	return min(most, max(2, searched/max(1, n)))
+}
 
 // Detect implements [memento.Detector].
 func (d *Detector) Detect(text string, personal bool) []memento.Finding {
-	e := d.secrets()
-	if personal {
-		e = d.all()
-	}
+	e := d.engine(personal)
 	found := e.find(text, false)
 	if len(found) == 0 {
 		return nil
@@ -109,11 +113,18 @@ func (d *Detector) Detect(text string, personal bool) []memento.Finding {
 	return findAll(text, found, e.find)
 }
 
+func (d *Detector) engine(personal bool) *engine {
+	if personal {
+		return d.all()
+	}
+	return d.secrets()
+}
+
 // findAll returns found, the findings in text, and the findings that appear when these
 // are masked, until a masked text has none. After maxRounds the whole text is one
 // finding.
 func findAll(text string, found []memento.Finding, find func(text string, again bool) []memento.Finding) []memento.Finding {
-	for range maxRounds {
+	for range maxRounds(len(text)) {
 		masked, at := mask(text, found)
 		more := find(masked, true)
 		if len(more) == 0 {

@@ -34,9 +34,15 @@ func mask(text string, findings []memento.Finding) string {
 }
 
 // checkPromises checks what memento.Detector promises of every text.
-func checkPromises(t *testing.T, d memento.Detector, text string, personal bool) {
+func checkPromises(t *testing.T, d memento.SplitDetector, text string, personal bool) {
 	t.Helper()
-	findings := d.Detect(text, personal)
+	checkPromisesOf(t, d.Detect, text, personal)
+	checkPromisesOf(t, d.DetectSplit, text, personal)
+}
+
+func checkPromisesOf(t *testing.T, detect func(text string, personal bool) []memento.Finding, text string, personal bool) {
+	t.Helper()
+	findings := detect(text, personal)
 	end := 0
 	for _, f := range findings {
 		switch {
@@ -50,7 +56,7 @@ func checkPromises(t *testing.T, d memento.Detector, text string, personal bool)
 		end = f.End
 	}
 	masked := mask(text, findings)
-	if again := d.Detect(masked, personal); len(again) > 0 {
+	if again := detect(masked, personal); len(again) > 0 {
 		t.Fatalf("%q\nmasked %q\nfound again %+v", text, masked, again)
 	}
 }

@@ -39,9 +39,11 @@
 // marks, Markdown, or a word in another alphabet. It is not found within a longer sequence
 // of the same alphabet, such as an image in base64.
 //
-// A token with a format that continues on the next line is put together again (split.go):
-// in a list, a quotation, a comment, or strings that are joined. The name of a column of
-// comma- or tab-separated values announces the values below it (columns.go).
+// A token with a prefix that continues on the next line is put together again (split.go):
+// in a list, a quotation, a comment, or strings that are joined. Others are not masked, but
+// [Detector.DetectSplit], which is for scans, finds them (splitscan.go). The name of a column of
+// comma- or tab-separated values, or of values that are aligned by spaces, announces the values
+// below it (columns.go).
 //
 // One pass finds the rules' keywords (keywords.go), and each rule then looks only at windows
 // of the text around its own. A window is as wide as the longest match of the rule's
@@ -61,17 +63,19 @@
 // mostly about keys and passwords cost some 10 µs a kB. A text with findings is masked
 // and searched again until nothing is found, so that a masked text has no findings. The
 // second search is limited to the lines around the findings of the first. The cost is
-// linear in the length of a text, whatever it contains: 100 kB of only keywords cost
-// up to 150 ms. BenchmarkNote and the tests in cost_test.go print the figures of a machine.
+// linear in the length of a text, whatever it contains: 100 kB of the slowest texts that are
+// known, which repeat a name or a sign without end, cost up to 100 ms. A text that is made so
+// that each masking reveals more is searched three times if it is that long, and then masked as
+// a whole. BenchmarkNote, BenchmarkWorst and the tests in cost_test.go print the figures of a
+// machine.
 //
 // # What it cannot find
 //
 // Passwords of letters only, unless they are in quotation marks, look like no word, or
 // stand in a URL or a connection string; passwords without a word before them that names
 // them, or with one that could also be about something else ("password s0lar"); secrets
-// that are encoded in another way than base64, or spelled out; what is split over lines and
-// has no format that begins with a prefix; recovery
-// phrases without a word for them, or in other languages than English; national numbers of
+// that are encoded in another way than base64, or spelled out; passwords that are split over
+// lines; recovery phrases without a word for them, or in other languages than English; national numbers of
 // countries not listed in personal.go; names and
 // postal addresses. A full stop at the end of a password is taken for the end of the
 // sentence.

@@ -55,12 +55,7 @@ func (e *engine) findDecoded(s string) *rule {
 	if len(findings) == 0 {
 		return nil
 	}
-	for _, r := range e.rules {
-		if r.kind == findings[0].Kind {
-			return r
-		}
-	}
-	return nil
+	return e.ruleOf(findings[0].Kind)
 }
 
 // encodedBytes are the alphabets of base64, also for URLs.

@@ -18,6 +18,7 @@ type engine struct {
 	rulesOf  [][]int32 // keyword → the rules that have it
 	always   []int32   // rules without keywords
 	kinds    map[string]bool
+	splits   map[string]bool // kinds of what is also found split over lines
 
 	searches sync.Pool // of *search
 }
@@ -25,7 +26,7 @@ type engine struct {
 // newEngine returns an engine for rules; those for personal data are included only if
 // personal is set. kinds are the kinds that placeholders can name.
 func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
-	e := &engine{kinds: kinds}
+	e := &engine{kinds: kinds, splits: map[string]bool{}}
 	var words []keyword
 	index := map[string]int{}
 	for _, r := range rules {
@@ -34,6 +35,9 @@ func newEngine(rules []*rule, kinds map[string]bool, personal bool) *engine {
 		}
 		n := int32(len(e.rules))
 		e.rules = append(e.rules, r)
+		if r.isFoundSplit() {
+			e.splits[r.kind] = true
+		}
 		if len(r.keywords) == 0 {
 			e.always = append(e.always, n)
 		}
@@ -144,10 +148,17 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 		r := e.rules[i]
 		found = r.searchAll(found, text, r.widen(text, r.inOrder(s.windows[i])), near)
 	}
+	return e.findings(text, found, holes, dress)
+}
+
+// findings returns the findings that candidates in text are, except those that overlap with
+// holes. dress maps text to the original text.
+func (e *engine) findings(text string, found []candidate, holes []span, dress *bracketMap) []memento.Finding {
 	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
 	if len(found) == 0 {
 		return nil
 	}
+	found = append(found, e.continued(text, found)...)
 	for i := range found {
 		found[i].span = dress.originalSpan(found[i].span)
 	}

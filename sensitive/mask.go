@@ -88,7 +88,8 @@ func (e *engine) placeholders(text string) []span {
 }
 
 // linesAround returns the parts of text in which placeholders can change what is found:
-// their lines and a margin, since a rule may look at the text around its window.
+// their lines and a margin, since a rule may look at the text around its window. Of a very
+// long line it is as much as windows are widened.
 func linesAround(text string, placeholders []span) []span {
 	const margin = 512
 	var all []span
@@ -97,12 +98,13 @@ func linesAround(text string, placeholders []span) []span {
 		if n >= 0 && p.end+margin <= all[n].end {
 			continue
 		}
-		start := strings.LastIndexByte(text[:max(0, p.start-margin)], '\n') + 1
-		end := min(len(text), p.end+margin)
-		if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
+		start, end := max(0, p.start-margin), min(len(text), p.end+margin)
+		least, most := max(0, start-maxToken), min(len(text), end+maxToken)
+		start = least + strings.LastIndexByte(text[least:start], '\n') + 1
+		if i := strings.IndexByte(text[end:most], '\n'); i >= 0 {
 			end += i
 		} else {
-			end = len(text)
+			end = most
 		}
 		if n >= 0 && start <= all[n].end {
 			all[n].end = end

@@ -152,7 +152,7 @@ func refineSecret(text string, s span) span {
 	}
 	s = trimPassword(text, s)
 	found := text[s.start:s.end]
-	if len(found) < 10 || strings.HasPrefix(found, "arn:") || strings.HasPrefix(found, "urn:") || publicParameter().MatchString(before(text, s.start, 100)) || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().in(before(text, s.start, 100)) {
+	if len(found) < 10 || strings.HasPrefix(found, "arn:") || strings.HasPrefix(found, "urn:") || isPublicParameter(before(text, s.start, 100)) || !isRandom(found) || isCode(found) || isPlaceholder(found) || !secretName().in(before(text, s.start, 100)) {
 		return span{}
 	}
 	return refineGeneric(text, s)
@@ -160,6 +160,10 @@ func refineSecret(text string, s span) span {
 
 // publicParameter matches the start of an address of a badge, whose token only shows it.
 var publicParameter = lazily(`(?:badge|shield)[^\s()]*[?&]token=$`)
+
+func isPublicParameter(name string) bool {
+	return strings.HasSuffix(name, "token=") && publicParameter().MatchString(name)
+}
 
 // secretName are in names of secret keys, and not in those of keys in caches and tables.
 var secretName = words(append(joinedWords("api access signing encryption master license licence private shared service auth app account secret client", "key"), "secret", "token", "credential")...)
@@ -225,6 +229,14 @@ var technical = lazily(`(?i)^(?:` + strings.Join([]string{
 	`q[1-4]|0x[0-9a-f]{1,16}|\d+-\w+|v\d+(?:[.-]\w+)*|[\d.,:/+-]+|[a-z]+-\d{1,6}`,
 }, "|") + `)$`)
 
+// isTechnical reports whether technical matches s. Without a digit only a few words do.
+func isTechnical(s string) bool {
+	return (strings.ContainsAny(s, "0123456789") || slices.ContainsFunc(technicalWords, func(w string) bool { return hasPrefixFold(s, w) })) &&
+		technical().MatchString(s)
+}
+
+var technicalWords = []string{"hmac", "ntlm", "crypt", "bcrypt", "scrypt", "oauth"}
+
 // nameAndNumber matches what is technical in prose, as in AES-256, but can be a password
 // after a word for it.
 var nameAndNumber = lazily(`^[A-Z][a-z]{3,}-\d{1,6}$`)
@@ -282,7 +294,7 @@ func isPassword(s string, strict bool) bool {
 		return false
 	}
 	composed := c.upper > 0 && c.lower > 0 && c.digits > 1
-	if isTrivial(s) || technical().MatchString(s) && (strict || !nameAndNumber().MatchString(s)) || isKnownID(s) || isCode(s) || !composed && isAssignment(s) {
+	if isTrivial(s) || isTechnical(s) && (strict || !nameAndNumber().MatchString(s)) || isKnownID(s) || isCode(s) || !composed && isAssignment(s) {
 		return false
 	}
 	if strings.ContainsAny(s, " \t") {

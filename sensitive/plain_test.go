@@ -62,11 +62,7 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 			}
 		}
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return len(overlapping(holes, c.span)) > 0 })
-	for i := range found {
-		found[i].span = dress.originalSpan(found[i].span)
-	}
-	return mergeFindings(found)
+	return e.findings(text, found, holes, dress)
 }
 
 // plainWindows returns where in text the rule must be searched for.

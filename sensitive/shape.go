@@ -120,7 +120,7 @@ func isMember(s string) bool {
 	return strings.IndexByte(s, '.') > 0 && memberPattern().MatchString(s)
 }
 
-var memberPattern = lazily(`^[a-z]\w{0,11}\.[A-Z][a-z]+[A-Z][A-Za-z]+(?:\d+\w{0,10})?$`)
+var memberPattern = lazily(`^[a-z]\w{0,11}\.[A-Z][a-z]+[A-Z][A-Za-z]+(?:\d+\w{0,10})?$|^[a-z]\w{0,11}\.(?:[A-Z][a-z]{2,}\d{0,4}){2,}$`)
 
 // characterKinds are the kinds of bytes: 1 for digits, 2 for small letters, 3 for
 // capital ones, 0 for others.
@@ -175,7 +175,7 @@ var knownID = lazily(`^(?:` + strings.Join([]string{
 }, "|") + `)$`)
 
 func isKnownID(s string) bool {
-	return s != "" && (s[0] >= 'a' || isDigit(s[0])) && knownIDSign.in(s) && knownID().MatchString(s)
+	return s != "" && (isDigit(s[0]) || s[0] >= 'a' && strings.IndexByte(s, ' ') < 0) && knownIDSign.in(s) && knownID().MatchString(s)
 }
 
 // knownIDSign is a sign that every public identifier has.

@@ -6,8 +6,8 @@ import (
 )
 
 // A token that is split over lines, by hand or by a program that wraps text, is put together
-// again in this file. Only tokens with a format are: of others nobody can tell that the next
-// line continues them.
+// again in this file if it begins with a prefix: of others nobody can tell so cheaply that the
+// next line continues them (splitscan.go).
 
 const (
 	maxParts = 8   // lines
@@ -119,14 +119,11 @@ func (e *engine) joined(text string, first span, next int) (candidate, bool) {
 				return candidate{span{first.start + s.start, part.start + end - cut}, s.rule}, true
 			}
 		}
-		i := part.end
-		for i < len(text) && strings.IndexByte(joints, text[i]) >= 0 {
-			i++
-		}
-		if i == len(text) || text[i] != '\n' {
+		end, ok := lineEnd(text, part.end)
+		if !ok {
 			break
 		}
-		next = i + 1
+		next = end + 1
 	}
 	s := strings.TrimRight(string(b), "=")
 	if len(parts) == 1 || len(s) < minEncoded || first.end-first.start < minEncoded/2 {

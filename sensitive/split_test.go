@@ -84,9 +84,71 @@ func TestNotSplit(t *testing.T) {
 		"v1.0-beta1\nv1.0-beta2\nv1.0-beta3\n",
 		"SHA256SUMS_OLD\nSK1234\nSK5678\n",
 		"- prefix: AKIA_TEST1\n- region: eu-central-1\n",
+		"see https://docs.acme.io/reference/v2/authentication-and-autho\nrization/tokens-of-2024.html#section-3 for more\n",
+		"https://hooks.slack.com/services is the host of all web-\nhooks, T024BE7LD is our team.\n",
+		"The key derivation function of the ven-\ndor uses PBKDF2-HMAC-SHA-\n256 with 600000 rounds; the twilio-\ncompatible API v2 does too.\n",
+		"heroku apps:\n- 0f3c2a9e-1b7d-4c55-9e2a-\n- 7d1f8b6a4c3e2f10\n",
+		"twilio call 2026-11-03\n20261104 and 20261105 were quiet\n",
+		"sha256:\n9f86d081884c7d659a2feaa0c55ad015\na3bf4f1b2b0b822cd15d6c15b0f00a08\n",
+		"h1:6v0L8xM1uJ2h5rQm3kT9\nh1:wYw3nq0p7uZc8vB1sKdA=\n",
+		"iVBORw0KGgoAAAANSUhEUgAAAAUA\nAAAFCAYAAACNbyblAAAAHElEQVQI\n12P4//8/w38GIAXDIBKE0DHxgljN\n",
+		"TOKEN_A=\nTOKEN_B=\nMAILCHIMP_SERVER=us12\n",
+		"Bot 12345678:\nAAB is the oldest of the bots, version_2\n",
 	} {
-		if found := d.Detect(text, false); len(found) > 0 {
+		if found := d.DetectSplit(text, false); len(found) > 0 {
 			t.Errorf("found %q in %q", text[found[0].Start:found[0].End], text)
+		}
+	}
+}
+
+// A scan finds all tokens that continue on the next line, also those without a prefix.
+func TestSplitTokensInScans(t *testing.T) {
+	d := sensitive.Default()
+	all := tally{}
+	for _, n := range gencorpus.Documented(11, 1) {
+		secret := n.Secret()
+		if n.Surrounding != "alone" || strings.ContainsAny(secret, "\n ") || len(secret) < 20 {
+			continue
+		}
+		for _, s := range splits {
+			for _, at := range []int{len(secret) / 3, len(secret) / 2, len(secret) * 3 / 4} {
+				text := fmt.Sprintf(s.text, secret[:at], secret[at:])
+				masked := mask(text, d.DetectSplit(text, false))
+				found := !strings.Contains(masked, secret[:at]) && !strings.Contains(masked, secret[at:])
+				for _, name := range []string{n.Kind, s.name, "all"} {
+					all.add(name, found)
+				}
+				if again := d.DetectSplit(masked, false); len(again) > 0 {
+					t.Errorf("found again: %q", masked)
+				}
+			}
+		}
+	}
+	t.Logf("recall %.1f %% of %d:%s", 100*all.recall("all"), all["all"].total, all.worst(50))
+	if got := all.recall("all"); got < 0.97 {
+		t.Errorf("recall is %.1f %%, want at least 97 %%", 100*got)
+	}
+}
+
+// If a name announces the first part of a token without a prefix, the rest is masked with it.
+func TestNamedTokensContinue(t *testing.T) {
+	d := sensitive.Default()
+	for _, text := range []string{
+		"the bot's token is 5210786433:AAHk3Zq8Wv1Lx6T\nb9Rm4YpQ2dN7sVc0jGfE and that is all\n",
+		"TOKEN=\"5210786433:AAHk3Zq8Wv1Lx6T\" \\\n  \"b9Rm4YpQ2dN7sVc0jGfE\"\n",
+		"> client secret: G6X8Q~uYllzGUGnh2d5\n> M5Sdoh5AW2V6Glx9dWYEl\n",
+	} {
+		masked := mask(text, d.Detect(text, false))
+		for _, rest := range []string{"b9Rm4YpQ", "M5Sdoh5A"} {
+			if strings.Contains(masked, rest) {
+				t.Errorf("%q", masked)
+			}
+		}
+	}
+	two := "API_KEY=4fQ9xB2mLw7Rz1Kc\nOTHER_KEY_2=5210786433:b9Rm4YpQ2dN7sVc0jGfE\n"
+	for _, f := range d.Detect(two, false) {
+		if strings.Contains(two[f.Start:f.End], "\n") {
+			t.Errorf("%q is taken for one", two[f.Start:f.End])
 		}
 	}
 }
