@@ -156,13 +156,22 @@ type History interface {
 
 // A Searcher is a Backend that can search memories.
 type Searcher interface {
-	// Search returns the memories that match, best first, in the backend's own
-	// order of merit. It sees every write that returned before it was called.
+	// Search returns the memories that match, best first. It sees every write that
+	// returned before it was called.
 	//
-	// A query is words, separated by white space; a memory matches if each of
-	// them begins a word of its contents or its path, whatever the case and
-	// the diacritics. Words in double quotes must stand together. Every
-	// character of scripts without spaces (Chinese, Japanese, …) is a word.
+	// A query is a question, or words: any of them may match, in the contents or the
+	// path, whatever the case and the diacritics, in any form with the same stem. "Words
+	// in quotes" must stand together, and +word, -word, dir:, since:, by: and match:all
+	// restrict what is found; docs/search.md describes them.
+	//
+	// The order is that of the score, of equal ones the newest version first, and the
+	// same in every backend. A larger limit adds matches after the same ones. A memory
+	// whose contents are damaged is found by its words too, but has no passage.
+	//
+	// With opts.All each word, or phrase in double quotes, must begin a word of the
+	// contents or the path, and every such memory is found. Every character of scripts
+	// without spaces (Chinese, Japanese, …) is then a word.
+	//
 	// A query without a word matches nothing. No more than the first 32 words or
 	// phrases count, nor more than 64 words of a phrase.
 	Search(ctx context.Context, store StoreID, opts SearchOptions) ([]Match, error)
@@ -462,17 +471,34 @@ type SearchOptions struct {
 	Query string
 	Dir   Path // only memories below this directory; "" is Root
 	Limit int  // the most matches; 0 means 20
+	All   bool // each word must match; see Searcher
 }
 
 // A Match is one memory that a search found.
 type Match struct {
 	Memory Memory // without contents
 
-	// Line is the number, from 1, of the line that matches best, and Snippet
+	// Score is larger the better the memory matches. It compares the matches of one search.
+	Score float64
+
+	// Passage is the part of the contents that matches best; zero if only the path matches.
+	Passage Passage
+
+	// Words are those words of the contents that match, as they are written there, each
+	// once; at most 32.
+	Words []string
+
+	// Line is the number, from 1, of the line of the passage that matches best, and Snippet
 	// that line, shortened to at most 200 characters around the match. Line is
 	// 0, and Snippet empty, if only the path matches.
 	Line    int
 	Snippet string
+}
+
+// A Passage is a part of a memory's contents.
+type Passage struct {
+	First, Last int    // numbers of its lines, from 1
+	Text        string // at most 400 bytes, cut at the ends, with an ellipsis, if a line is longer
 }
 
 // conditionJSON is a [Condition] as servers and their clients exchange it, in the

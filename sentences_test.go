@@ -61,6 +61,20 @@ var direct = []struct {
 		"Error: The storage of this memory store cannot be reached at present. Nothing was changed. Try again later; if it fails again, tell the user.",
 	},
 	{
+		"a store that cannot be searched", func(t *testing.T) error {
+			s := memento.OpenNamed(struct{ memento.Backend }{memstore.New(nil)}, memento.DefaultWorkspace, memento.StoreSpec{Name: "plain"}, memories.Guarded())
+			memories.Put(t, s, "/a.md", "a")
+			_, err := memento.NewTool(s, &memento.ToolOptions{Search: true}).View(t.Context(), "/memories/.search/a")
+			return err
+		}, "Error: The files of this memory store cannot be searched. View directories and files instead.",
+	},
+	{
+		"a long search", func(t *testing.T) error {
+			_, err := memento.NewTool(memories.New(memento.Limits{}), &memento.ToolOptions{Search: true}).View(t.Context(), "/memories/.search/"+strings.Repeat("word ", 401))
+			return err
+		}, "Error: What to search for has more than 2000 bytes. Search with fewer words.",
+	},
+	{
 		"other keys", createOnBroken(fmt.Errorf("%w: it needs encryption key 17", memento.ErrDecrypt)),
 		"Error: What this memory store holds cannot be decrypted. Nothing was changed. Tell the user, who has to give the right keys.",
 	},
@@ -421,9 +435,9 @@ func sentencesOf(t *testing.T, name string) map[string]*regexp.Regexp {
 		t.Fatal(err)
 	}
 	// Beginnings and parts of answers; all other texts are whole answers.
-	beginnings := []string{"textDirectory", "textFile", "textReplaced"}
+	beginnings := []string{"textDirectory", "textFile", "textReplaced", "textSearch"}
 	parts := []string{
-		"textDirEntry", "textMoreEntries", "textMoreLines", "textCutLine", "textCutLineMore",
+		"textDirEntry", "textMoreEntries", "textMoreLines", "textMoreMatches", "textSearchHint", "textCutLine", "textCutLineMore",
 		"textMasked", "textMarked", "textViewMarked", "textNearMemory", "textNearMemories", "textNearBytes",
 	}
 	sentences := map[string]*regexp.Regexp{}

@@ -24,7 +24,7 @@ type Store struct {
 	workspace    Workspace
 	spec         StoreSpec               // of a store opened by name, to make it from
 	id           atomic.Pointer[StoreID] // nil until a store opened by name is found
-	searcher     Searcher                // nil if the backend is none
+	searcher     Searcher                // nil if there is none
 	marker       ReadMarker              // nil if the backend is none
 	cachedReader CachedReader            // nil if the backend is none
 	detector     Detector                // nil if there is none
@@ -40,6 +40,10 @@ type StoreOptions struct {
 	// Without one, contents can only be written to stores that have this set to
 	// Off; others refuse them with ErrNoDetector. Package sensitive has one.
 	Detector Detector
+
+	// Searcher, if not nil, searches instead of the backend. Package backend/embedding has
+	// one, which also finds by meaning.
+	Searcher Searcher
 
 	// Observe is called after each call to the backend: for metrics, traces and
 	// notifications of changes. It is called concurrently, before the call returns to
@@ -80,6 +84,9 @@ func newStore(b Backend, ws Workspace, opts *StoreOptions) *Store {
 	s.cachedReader, _ = b.(CachedReader)
 	if opts != nil {
 		s.detector, s.observer = opts.Detector, opts.Observe
+		if opts.Searcher != nil {
+			s.searcher = opts.Searcher
+		}
 	}
 	return s
 }

@@ -43,6 +43,10 @@ type ToolOptions struct {
 	ViewEntries int
 	// ListingBytes is the most bytes of these entries; 0 means no limit.
 	ListingBytes int
+	// Search lets the agent search: a view of /memories/.search/WORDS shows the passages
+	// that answer a question, or have the words, best first. Tell the agent so with
+	// [SearchGuidance]. A view of a large directory does.
+	Search bool
 	// Logger logs the errors of the storage that make Run, RunBlock and RunCall
 	// fail; the agent reads only that the command failed. Nil means no log. See
 	// also [Result].Err; the typed methods return the errors. Neither contents
@@ -143,6 +147,9 @@ func (r *lineRange) String() string { return fmt.Sprintf("%d, %d", r.start, r.en
 
 func (t *Tool) view(ctx context.Context, path string, span *lineRange) (answer string, err error) {
 	defer t.inProfile("view", &err)
+	if v, ok := t.searchView(path); ok {
+		return t.search(ctx, v, span)
+	}
 	p, err := t.locate(path)
 	switch {
 	case err != nil:
@@ -221,7 +228,7 @@ func (t *Tool) viewDir(ctx context.Context, path string, p location, span *lineR
 	case span != nil:
 		return "", refusal(ErrIsDir, textRangeOnDir, path)
 	}
-	return tr.show(t.say(textDirectory, path), path, t.opts.ViewEntries, t.opts.ListingBytes, t.opts.Profile.size) + notices, nil
+	return tr.show(t.say(textDirectory, path), path, t.opts.ViewEntries, t.opts.ListingBytes, t.opts.Profile.size) + notices + t.searchHint(p.mount, len(tr.items)), nil
 }
 
 // Create makes a file. It refuses a path that exists, unless

@@ -51,7 +51,15 @@ func (m *Memory) Name() string { return memento.ToolName }
 
 // Description is sent only for a model without the memory tool, or if the request has
 // not gone through [Prepare]: the runner declares the tool as an ordinary one then.
-func (m *Memory) Description() string { return description }
+//
+// If the tool searches, it ends with [memento.SearchGuidance]; with the native tool, add that
+// to the system prompt.
+func (m *Memory) Description() string {
+	if m.tool.Searches() {
+		return description + " " + memento.SearchGuidance
+	}
+	return description
+}
 
 // InputSchema is sent when Description is.
 func (m *Memory) InputSchema() anthropic.BetaToolInputSchemaParam { return inputSchema() }

@@ -346,6 +346,14 @@ func TestDeclaration(t *testing.T) {
 	}
 }
 
+// The ordinary tool's description says that the agent can search, if it can.
+func TestDescription(t *testing.T) {
+	off, on := claude.Tool(newStore(), nil).Description(), claude.Tool(newStore(), &memento.ToolOptions{Search: true}).Description()
+	if strings.Contains(off, ".search") || on != off+" "+memento.SearchGuidance {
+		t.Errorf("the descriptions are %q and %q", off, on)
+	}
+}
+
 // The order holds without the runner's spans, too, from which the IDs of calls come.
 func TestOrderWithoutSpans(t *testing.T) {
 	store := newStore()

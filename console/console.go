@@ -14,10 +14,10 @@ package console
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
+	"memento/internal/httpmessage"
 	"memento/internal/wire"
 )
 
@@ -40,6 +40,8 @@ type Options struct {
 	API http.Handler
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Provider signs people in with OpenID Connect; nil means with keys and links only.
+	Provider Provider
 }
 
 // Handler serves the console.
@@ -47,11 +49,12 @@ type Handler struct {
 	api      http.Handler
 	assets   assets
 	sessions sessions
+	provider Provider // nil if there is none
 }
 
 // New returns the handler of the console.
 func New(opts Options) (*Handler, error) {
-	h := &Handler{api: opts.API}
+	h := &Handler{api: opts.API, provider: opts.Provider}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -79,6 +82,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.makeLink(w, r)
 	case path == sessionPath:
 		h.session(w, r)
+	case strings.HasPrefix(path, providerPath) && h.provider != nil:
+		h.provide(w, r)
 	case strings.HasPrefix(path, apiPath+"/"):
 		h.callAPI(w, r)
 	case path+"/" == Path:
@@ -131,8 +136,7 @@ func fromPage(r *http.Request) bool {
 	case 0:
 		return true
 	case 1:
-		u, err := url.Parse(origins[0])
-		return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+		return httpmessage.SameOrigin(origins[0], r)
 	}
 	return false
 }

@@ -23,13 +23,14 @@ type site struct {
 	url, key string
 	now      time.Time
 	console  *console.Handler
+	backend  *memstore.Backend
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{now: time.Date(2026, 9, 26, 12, 0, 0, 0, time.UTC)}
-	clock := func() time.Time { return s.now }
 	b := memstore.New(nil)
+	s := &site{backend: b, now: time.Date(2026, 9, 26, 12, 0, 0, 0, time.UTC)}
+	clock := func() time.Time { return s.now }
 	api, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(b, clock), Now: clock, FailureDelay: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -232,5 +233,45 @@ func TestAssets(t *testing.T) {
 	}
 	if answer, _ := s.ask(t, "POST", "/console/", ""); answer.StatusCode != 405 {
 		t.Errorf("POST: %d", answer.StatusCode)
+	}
+}
+
+// Signing out again and again with one key ends the sessions of that key, of which no more can
+// be remembered, and none of others.
+func TestManySignOuts(t *testing.T) {
+	s := newSite(t)
+	mine := s.signIn(t)
+	_, other := storetest.NewKey(t, s.backend, memento.DefaultWorkspace, apikey.RoleRead, s.now)
+	var last string
+	signOut := func() {
+		t.Helper()
+		s.now = s.now.Add(time.Millisecond)
+		answer, _ := s.ask(t, "POST", "/console/session", `{"key":"`+other+`"}`, "Memento-Console", "1")
+		last = answer.Cookies()[0].Name + "=" + answer.Cookies()[0].Value
+		s.ask(t, "DELETE", "/console/session", "", "Cookie", last, "Memento-Console", "1")
+	}
+	status := func(cookie string) int {
+		t.Helper()
+		answer, _ := s.ask(t, "GET", whoAmI, "", "Cookie", cookie, "Memento-Console", "1")
+		return answer.StatusCode
+	}
+	signOut()
+	first := last
+	for range 150 {
+		signOut()
+		if got := status(last); got != http.StatusUnauthorized {
+			t.Fatalf("after signing out: %d", got)
+		}
+	}
+	if got := status(first); got != http.StatusUnauthorized {
+		t.Errorf("the first session that was ended: %d", got)
+	}
+	if got := status(mine); got != http.StatusOK {
+		t.Errorf("the session of another key: %d", got)
+	}
+	s.now = s.now.Add(time.Millisecond)
+	answer, _ := s.ask(t, "POST", "/console/session", `{"key":"`+other+`"}`, "Memento-Console", "1")
+	if got := status(answer.Cookies()[0].Name + "=" + answer.Cookies()[0].Value); got != http.StatusOK {
+		t.Errorf("a new session of the same key: %d", got)
 	}
 }

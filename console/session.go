@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -16,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"memento/internal/httpmessage"
 	"memento/internal/wire"
 )
 
@@ -24,7 +24,6 @@ const (
 	linkTime    = time.Minute
 	maxKey      = 2900    // bytes: sealed, it is a cookie of less than 4,096
 	maxSignIn   = 8 << 10 // bytes of a request to sign in
-	maxEnded    = 10_000  // sessions and links that are remembered as ended
 	bodyTime    = 10 * time.Second
 )
 
@@ -41,14 +40,15 @@ type sessions struct {
 
 	mu    sync.Mutex
 	aead  cipher.AEAD
-	ended map[string]time.Time // IDs of sessions and links that were ended early, until their own end
+	ended endings // those that were ended early
 }
 
 // A sealed is what a cookie, or the code of a link, contains.
 type sealed struct {
-	Key string    `json:"k"`
-	ID  string    `json:"i"`
-	End time.Time `json:"e"`
+	Key   string    `json:"k"`
+	ID    string    `json:"i"`
+	Start time.Time `json:"s"`
+	End   time.Time `json:"e"`
 }
 
 func randomSecret() []byte {
@@ -78,12 +78,13 @@ func (s *sessions) setSecret(secret []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.aead, s.ended = aead, map[string]time.Time{}
+	s.aead, s.ended = aead, endings{}
 }
 
 func (s *sessions) seal(key, purpose string, lasts time.Duration) (string, time.Time) {
-	end := s.now().Add(lasts).UTC().Truncate(time.Second)
-	text, _ := json.Marshal(sealed{Key: key, ID: rand.Text(), End: end}) // strings and a time always encode
+	start := s.now().UTC()
+	end := start.Add(lasts).Truncate(time.Second)
+	text, _ := json.Marshal(sealed{Key: key, ID: rand.Text(), Start: start, End: end}) // strings and a time always encode
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose))), end
@@ -101,29 +102,20 @@ func (s *sessions) open(text, purpose string) (v sealed, ok bool) {
 	if err != nil || json.Unmarshal(plain, &v) != nil {
 		return v, false
 	}
-	_, ended := s.ended[v.ID]
-	return v, !ended && s.now().Before(v.End)
+	return v, !s.ended.has(v) && s.now().Before(v.End)
 }
 
 // end ends a session, or a link, before its time. It reports whether it had not ended.
 func (s *sessions) end(v sealed) bool {
 	s.mu.Lock()
-	if _, ended := s.ended[v.ID]; ended {
+	if s.ended.has(v) {
 		s.mu.Unlock()
 		return false
 	}
-	if len(s.ended) >= maxEnded {
-		for id, until := range s.ended {
-			if !s.now().Before(until) {
-				delete(s.ended, id)
-			}
-		}
-	}
-	s.ended[v.ID] = v.End
-	full := len(s.ended) > maxEnded
+	ok := s.ended.add(v, s.now())
 	s.mu.Unlock()
-	if full {
-		s.setSecret(randomSecret()) // ends all, rather than forget one
+	if !ok {
+		s.setSecret(randomSecret()) // ends all
 	}
 	return true
 }
@@ -146,19 +138,27 @@ func cookieName(r *http.Request) string {
 	return name
 }
 
-func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+func (h *Handler) setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName(r), Value: value, Path: Path, MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		// A proxy may speak TLS for this server. The origin is the address that the browser sees.
-		Secure: r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https:"),
+		Secure: h.isSecure(r),
 	})
 }
 
-// session signs in and out.
+// session signs in and out, and says how one can sign in.
 func (h *Handler) session(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case r.Method == http.MethodGet:
+		ways := struct {
+			Type     string `json:"type"`
+			Provider string `json:"provider,omitempty"` // the name of the OpenID Connect issuer, if there is one
+		}{Type: "console_sign_in"}
+		if h.provider != nil {
+			ways.Provider = h.provider.Name()
+		}
+		answer(w, http.StatusOK, ways)
 	case r.Method != http.MethodPost && r.Method != http.MethodDelete:
-		w.Header().Set("Allow", "DELETE, POST")
+		w.Header().Set("Allow", "DELETE, GET, POST")
 		refuse(w, http.StatusMethodNotAllowed, "invalid_request_error", "use POST to sign in, or DELETE to sign out")
 	case !fromPage(r):
 		refuse(w, http.StatusForbidden, "permission_error", "only the console's own pages sign in and out")
@@ -166,7 +166,7 @@ func (h *Handler) session(w http.ResponseWriter, r *http.Request) {
 		if s, ok := h.sessions.of(r); ok {
 			h.sessions.end(s)
 		}
-		setCookie(w, r, "", -1)
+		h.setCookie(w, r, "", -1)
 		answer(w, http.StatusOK, map[string]string{"type": "console_session_ended"})
 	default:
 		h.signIn(w, r)
@@ -195,11 +195,11 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who := h.whoAmI(r, key)
-	if who.status == http.StatusOK {
+	if who.Status == http.StatusOK {
 		value, _ := h.sessions.seal(key, forSession, sessionTime)
-		setCookie(w, r, value, int(sessionTime.Seconds()))
+		h.setCookie(w, r, value, int(sessionTime.Seconds()))
 	}
-	who.sendTo(w)
+	who.SendTo(w)
 }
 
 // makeLink answers a program that has a key with the code of a link to sign in, once.
@@ -218,8 +218,8 @@ func (h *Handler) makeLink(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who := h.whoAmI(r, key)
-	if who.status != http.StatusOK {
-		who.sendTo(w)
+	if who.Status != http.StatusOK {
+		who.SendTo(w)
 		return
 	}
 	code, end := h.sessions.seal(key, forLink, linkTime)
@@ -235,50 +235,18 @@ func credential(r *http.Request) string {
 	if len(keys) == 1 {
 		return keys[0]
 	}
-	scheme, token, _ := strings.Cut(tokens[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(token)
+	return httpmessage.BearerToken(r)
 }
 
 // whoAmI asks the API whose key it is. So a key is checked as for any request, and a wrong
 // one counts.
-func (h *Handler) whoAmI(r *http.Request, key string) *recorded {
+func (h *Handler) whoAmI(r *http.Request, key string) *httpmessage.Recorder {
 	inner := withKey(r, key)
 	inner.Method, inner.Body, inner.ContentLength, inner.TransferEncoding = http.MethodGet, http.NoBody, 0, nil
 	inner.URL.Path, inner.URL.RawPath, inner.URL.RawQuery = "/v1/whoami", "", ""
 	inner.RequestURI = inner.URL.RequestURI()
 	inner.Header.Del("Content-Type")
-	answer := &recorded{header: http.Header{}}
+	answer := httpmessage.NewRecorder()
 	h.api.ServeHTTP(answer, inner)
 	return answer
-}
-
-// A recorded is an answer of the API that has not been sent yet.
-type recorded struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (a *recorded) Header() http.Header { return a.header }
-
-func (a *recorded) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-}
-
-func (a *recorded) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	return a.body.Write(p)
-}
-
-func (a *recorded) sendTo(w http.ResponseWriter) {
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // a client that is gone has no use for the error
 }

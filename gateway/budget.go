@@ -57,9 +57,9 @@ func (h *hold) use(n int64) error {
 	own := b.callers[h.caller]
 	switch {
 	case b.held+more > b.most && b.held > h.taken:
-		return &Error{Status: 529, Type: "overloaded_error", Message: "the gateway is answering as many requests as it can hold", Retry: true}
+		return &Error{Status: 529, Type: "overloaded_error", Message: "the gateway is answering as many requests as it can hold", Retry: true, limit: true}
 	case own+more > b.most/2 && own > h.taken:
-		return &Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Message: "the requests of this key together are as large as those of one key may be", Retry: true}
+		return &Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Message: "the requests of this key together are as large as those of one key may be", Retry: true, limit: true}
 	}
 	if b.callers == nil {
 		b.callers = map[callerID]int64{}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/httpmessage"
 	"memento/internal/models"
 	"memento/internal/strictjson"
 )
@@ -483,12 +484,12 @@ func (k *checker) through(path, body string) (checkAnswer, error) {
 		return checkAnswer{}, err
 	}
 	*k.last = Turn{}
-	w := &keptAnswer{header: http.Header{}}
+	w := httpmessage.NewRecorder()
 	k.g.ServeHTTP(w, r)
-	if w.status == 0 {
+	if w.Status == 0 {
 		return checkAnswer{}, context.Cause(ctx)
 	}
-	return checkAnswer{parsedOr(w.body.Bytes()), w.status}, nil
+	return checkAnswer{parsedOr(w.Body.Bytes()), w.Status}, nil
 }
 
 func (k *checker) request(ctx context.Context, method, path, body string) (*http.Request, error) {
@@ -511,26 +512,3 @@ func parsedOr(data []byte) object {
 	}
 	return o
 }
-
-// A keptAnswer is an http.ResponseWriter that keeps what is written.
-type keptAnswer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (w *keptAnswer) Header() http.Header { return w.header }
-
-func (w *keptAnswer) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-}
-
-func (w *keptAnswer) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p)
-}
-
-// Flush implements http.Flusher.
-func (w *keptAnswer) Flush() {}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -113,6 +114,9 @@ func (c *conversation) addMemory() (added bool, err error) {
 	} else {
 		c.base = c.base.withTool(nativeTool)
 	}
+	if c.tool.Searches() {
+		c.base = c.base.withGuidance(memento.SearchGuidance)
+	}
 	if c.keeps = g.c.State != nil && secret(r, caller) != ""; c.keeps {
 		if c.messages, err = c.restore(); err != nil {
 			return false, err
@@ -189,6 +193,15 @@ func (c *conversation) stop(a answer) (changed string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// finishFailed reports a turn that err has ended.
+func (c *conversation) finishFailed(err error) {
+	outcome := "upstream_error"
+	if own := (*Error)(nil); errors.As(err, &own) && own.limit {
+		outcome = "refused"
+	}
+	c.finish(outcome)
 }
 
 // own returns the time that the gateway itself has taken so far.

@@ -62,8 +62,11 @@ var ordinaryTool = []byte(`{"name":"` + memento.ToolName + `","description":` + 
 func (o object) withEmulatedTool() object { return o.withTool(ordinaryTool).withProtocol() }
 
 // withProtocol returns the body with the instructions at the end of the system prompt.
-func (o object) withProtocol() object {
-	text := strictjson.Quote(memorytool.Protocol)
+func (o object) withProtocol() object { return o.withGuidance(memorytool.Protocol) }
+
+// withGuidance returns the body with a text at the end of the system prompt.
+func (o object) withGuidance(guidance string) object {
+	text := strictjson.Quote(guidance)
 	block := append(append([]byte(`{"type":"text","text":`), text...), '}')
 	switch system := o.get("system"); {
 	case len(system) > 0 && system[0] == '[':

@@ -40,6 +40,35 @@ func TestEmulatedMemory(t *testing.T) {
 	}
 }
 
+// If the agent can search, the system prompt says so, whatever the upstream knows, and at the
+// same place in every round.
+func TestSearchGuidance(t *testing.T) {
+	for _, emulated := range []bool{false, true} {
+		for _, search := range []bool{false, true} {
+			up := claudetest.New(claudetest.Script(saving()...), nil)
+			w := newWorld(t, up, emulating(gateway.Emulation{Memory: emulated}), func(c *gateway.Config) { c.Tool.Search = search })
+			p := params("I like tea")
+			p.System = []anthropic.TextBlockParam{{Text: "Be brief."}}
+			if _, err := converse(t.Context(), w.client(), &p, true); err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if search {
+				want = 1
+			}
+			requests := up.Requests()
+			for _, r := range requests {
+				if got := strings.Count(string(r.Body), "/memories/.search/what do we know"); got != want {
+					t.Errorf("emulated %v, search %v: the guidance is %d times in %s", emulated, search, got, r.Body)
+				}
+			}
+			if len(requests) < 2 {
+				t.Errorf("there were %d rounds", len(requests))
+			}
+		}
+	}
+}
+
 // An application that declares the native tool itself executes it itself, also if the
 // upstream does not know it.
 func TestEmulatedDeclaration(t *testing.T) {

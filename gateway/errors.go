@@ -21,6 +21,8 @@ type Error struct {
 	// they should; 0 means one second.
 	Retry bool
 	After time.Duration
+
+	limit bool // a limit of the gateway was reached: the upstream is not to blame
 }
 
 // Error implements error.

@@ -97,7 +97,7 @@ type Turn struct {
 	Passed       bool
 	Model        string // as the request names it, which can be any text
 	Stream       bool
-	Outcome      string // "ok", "mixed", "upstream_error" or "canceled"
+	Outcome      string // "ok", "mixed", "refused" (at a limit of the gateway), "upstream_error" or "canceled"
 	Rounds       int    // requests to the upstream, without those for summaries
 	MemoryCalls  int
 	RefusedCalls int // memory calls that the model has to make differently

@@ -23,7 +23,7 @@ func (c *conversation) whole(w http.ResponseWriter) {
 	for {
 		response, err := c.next()
 		if err != nil {
-			c.finish("upstream_error")
+			c.finishFailed(err)
 			c.g.unreachable(w, c.in, err)
 			return
 		}
@@ -31,7 +31,7 @@ func (c *conversation) whole(w http.ResponseWriter) {
 		data, err := c.readAnswer(response)
 		c.waited += time.Since(began)
 		if err != nil {
-			c.finish("upstream_error")
+			c.finishFailed(err)
 			c.g.unreachable(w, c.in, err)
 			return
 		}
@@ -51,7 +51,7 @@ func (c *conversation) whole(w http.ResponseWriter) {
 		visible = append(visible, c.visible(a)...)
 		more, err := c.add(a)
 		if err != nil {
-			c.finish("upstream_error")
+			c.finishFailed(err)
 			c.g.refuse(w, c.in, err)
 			return
 		}

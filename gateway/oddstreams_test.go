@@ -185,6 +185,9 @@ func TestTooManyResults(t *testing.T) {
 		if _, got := w.post("/v1/messages", body); !strings.Contains(got, "request_too_large") || !strings.Contains(got, "begin a new one") || len(up.bodies) != 3 {
 			t.Errorf("streaming=%v: after %d rounds the application got %s", streaming, len(up.bodies), got)
 		}
+		if len(w.turns) != 2 || w.turns[1].Outcome != "refused" {
+			t.Errorf("the turns ended with %+v", w.turns)
+		}
 	}
 	up := &tape{answers: []string{saves, saysDone, many, saysDone}}
 	w := newWorld(t, up)

@@ -185,6 +185,7 @@ var errUnreadable = errors.New("the state of a turn cannot be read")
 var errTooMuch = &Error{
 	Status: http.StatusRequestEntityTooLarge, Type: "request_too_large",
 	Message: "the conversation is too large with the memory calls that were made in it; begin a new one, or leave out its first turns",
+	limit:   true,
 }
 
 // read reads the hidden rounds of a turn, and says how many bytes they are; nil if there

@@ -18,7 +18,7 @@ import (
 func (c *conversation) stream(w http.ResponseWriter) {
 	response, err := c.next()
 	if err != nil {
-		c.finish("upstream_error")
+		c.finishFailed(err)
 		c.g.unreachable(w, c.in, err)
 		return
 	}
@@ -298,7 +298,7 @@ func (s *streaming) fail(err error) {
 		_ = s.out.flush()
 		return
 	}
-	s.finish("upstream_error")
+	s.finishFailed(err)
 	s.g.c.Logger.WarnContext(s.in.Context(), "gateway: a stream broke off", "error", withoutURL(err), "round", s.rounds+1)
 	if !errors.Is(err, errSent) {
 		s.sendError(upstreamError(err).body(""))

@@ -55,6 +55,9 @@ type Options struct {
 	// can only be written to stores that have this set to off.
 	Detector memento.Detector
 
+	// Searcher, if not nil, searches instead of the backend; see memento.StoreOptions.
+	Searcher memento.Searcher
+
 	// Observe is called after each store operation, ToolCalled after each call of the memory
 	// tool, Requested after each request, and StoreEvent when a store was created, archived
 	// or deleted here. The context is the request's. They must return quickly. Nil functions

@@ -12,6 +12,7 @@ import (
 
 	"memento"
 	"memento/backend/apikey"
+	"memento/internal/httpmessage"
 	"memento/internal/wire"
 )
 
@@ -95,8 +96,8 @@ func (c *call) credential() (string, error) {
 	if key := c.r.Header.Get("x-api-key"); key != "" {
 		return key, nil
 	}
-	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
-	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
+	token := httpmessage.BearerToken(c.r)
+	if token == "" {
 		return "", unauthenticated("a key is required: send it as x-api-key, or as Authorization: Bearer")
 	}
 	return token, nil

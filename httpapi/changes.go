@@ -145,7 +145,7 @@ func nextVersions(ctx context.Context, store *memento.Store, after int64, full b
 // memoryOf returns the number of bytes of memory that versions take until they are sent.
 func memoryOf(versions []memento.Version) (bytes int64) {
 	for i := range versions {
-		bytes += 1024 + 3*int64(len(versions[i].Content))
+		bytes += sizeInMemory(int64(len(versions[i].Content)))
 	}
 	return bytes
 }
@@ -172,3 +172,7 @@ func (c *call) since(q *query, store *memento.Store) (int64, error) {
 	}
 	return 0, nil
 }
+
+// sizeInMemory returns how many bytes a version with contents of the given size takes until
+// it is sent.
+func sizeInMemory(contents int64) int64 { return 1024 + 3*contents }

@@ -3,9 +3,10 @@ package httpapi
 import (
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	"memento/internal/httpmessage"
 )
 
 // checkOrigin refuses requests that a web page sends without permission: to a host name
@@ -25,7 +26,7 @@ func (c *call) checkOrigin() (answered bool, err error) {
 	}
 	origin := origins[0]
 	allowed := len(origins) == 1 && containsFold(c.api.opts.Origins, origin)
-	if !allowed && (len(origins) > 1 || !sameOrigin(origin, c.r.Host)) {
+	if !allowed && (len(origins) > 1 || !httpmessage.SameOrigin(origin, c.r)) {
 		return false, &apiError{status: http.StatusForbidden, kind: permissionError, message: "web pages of this origin are not allowed; see the server's setting origins"}
 	}
 	if !allowed {
@@ -57,9 +58,4 @@ func hostname(host string) string {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
 	return strings.TrimSuffix(name, ".")
-}
-
-func sameOrigin(origin, host string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }

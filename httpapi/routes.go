@@ -64,6 +64,8 @@ var endpoints = []route{
 	{"GET", storePath + "/settings", apikey.RoleRead, ownEndpoint, (*API).getSettings},
 	{"POST", storePath + "/settings", apikey.RoleAdmin, ownEndpoint, (*API).updateSettings},
 	{"GET", storePath + "/usage", apikey.RoleRead, ownEndpoint, (*API).getUsage},
+	{"GET", storePath + "/usage/daily", apikey.RoleRead, ownEndpoint, inStore((*API).getDailyUsage)},
+	{"GET", storePath + "/expiring", apikey.RoleRead, ownEndpoint, inStore((*API).getExpiring)},
 	{"POST", storePath + "/tool", apikey.RoleRead, ownEndpoint, inStore((*API).runTool)},
 	{"GET", storePath + "/search", apikey.RoleRead, ownEndpoint, inStore((*API).search)},
 	{"GET", storePath + "/changes", apikey.RoleRead, streamEndpoint, inStore((*API).streamChanges)},

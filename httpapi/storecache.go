@@ -141,7 +141,7 @@ func (c *call) store() (*memento.Store, memento.StoreID, func(), error) {
 func (c *call) storeByID(id memento.StoreID) (*memento.Store, func(), error) {
 	a := c.api
 	return a.stores.open(storeKey{c.who.Workspace, id}, func() (*memento.Store, error) {
-		return memento.OpenStore(c.context(), a.backend, c.who.Workspace, id, &memento.StoreOptions{Detector: a.opts.Detector, Observe: a.observe})
+		return memento.OpenStore(c.context(), a.backend, c.who.Workspace, id, &memento.StoreOptions{Detector: a.opts.Detector, Observe: a.observe, Searcher: a.opts.Searcher})
 	}, func() error {
 		_, err := a.backend.GetStore(c.context(), c.who.Workspace, id)
 		return err

@@ -336,24 +336,3 @@ func (a *API) updateSettings(c *call) error {
 		return c.answer(settingsOf(next))
 	}
 }
-
-func (a *API) getUsage(c *call) error {
-	info, err := c.info()
-	if err != nil {
-		return err
-	}
-	near := []memento.Limit{}
-	if memento.NearLimit(info.Usage.Memories, info.Limits.Memories) {
-		near = append(near, memento.LimitMemories)
-	}
-	if memento.NearLimit(info.Usage.Bytes, info.Limits.Bytes) {
-		near = append(near, memento.LimitBytes)
-	}
-	return c.answer(struct {
-		Type  string          `json:"type"` // "memory_store_usage"
-		Store memento.StoreID `json:"memory_store_id"`
-		wire.Usage
-		Limits wire.Limits     `json:"limits"`
-		Near   []memento.Limit `json:"near_limits"` // of which more than 80 % are used
-	}{"memory_store_usage", info.ID, wire.Usage(info.Usage), wire.Limits(info.Limits), near})
-}

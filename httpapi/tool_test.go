@@ -240,37 +240,115 @@ func TestSearch(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.as("a", apikey.RoleWrite)
 	store := c.newStore(t, "notes")
-	made := c.put(t, store, "/team/a.md", "first line\nthe Quick fox\n")
+	made := c.put(t, store, "/team/a.md", "first line\nthe Quick fox\njumped\n")
 	c.put(t, store, "/team/quick.md", "nothing")
 	c.put(t, store, "/other.md", "quickly")
+	c.put(t, store, "/long.md", strings.Repeat("x", 1000)+" lazy dog "+strings.Repeat("y", 1000))
 	search := s.as("a", apikey.RoleRead)
 
-	answer := search.get(t, store+"/search?query=the+quick")
-	same(t, "answer", answer, object{"type": "memory_search", "memory_store_id": made["memory_store_id"], "data": []any{
-		object{"type": "memory_match", "memory_id": made["id"], "memory_store_id": made["memory_store_id"], "path": "/team/a.md", "line": 2., "snippet": "the Quick fox", "memory": made},
-	}})
-	same(t, "all", len(items(t, search.get(t, store+"/search?query=quick"))), 3)
-	same(t, "some", len(items(t, search.get(t, store+"/search?query=quick&limit=2"))), 2)
-	same(t, "in a directory", len(items(t, search.get(t, store+"/search?query=quick&path_prefix=/team/"))), 2)
+	answer := search.get(t, store+"/search?query=which+fox+is+quick%3F")
+	keys(t, answer, "type", "memory_store_id", "data", "next_page")
+	same(t, "type", answer["type"], "memory_search")
+	best := items(t, answer)[0]
+	if score, ok := best["score"].(float64); !ok || score <= 0 {
+		t.Errorf("the score is %v", best["score"])
+	}
+	delete(best, "score")
+	same(t, "best match", best, object{
+		"type": "memory_match", "memory_id": made["id"], "memory_store_id": made["memory_store_id"], "path": "/team/a.md",
+		"line": 2., "snippet": "the Quick fox", "passage": object{"first_line": 1., "last_line": 3., "text": "first line\nthe Quick fox\njumped"},
+		"words": []any{"Quick", "fox"}, "memory": made,
+	})
+	same(t, "any word", found(t, search, store, "quick+fox+absent"), []string{"/team/a.md", "/team/quick.md", "/other.md"})
+	same(t, "every word", found(t, search, store, "quick+fox&match=all"), []string{"/team/a.md"})
+	same(t, "no word of those", found(t, search, store, "quick+fox+absent&match=all"), []string{})
+	same(t, "a must", found(t, search, store, "quick+%2Bfox"), []string{"/team/a.md"})
+	same(t, "a phrase", found(t, search, store, "%22quick+fox%22"), []string{"/team/a.md"})
+	same(t, "without a word", found(t, search, store, "quick+-fox"), []string{"/team/quick.md", "/other.md"})
+	same(t, "some", len(found(t, search, store, "quick&limit=2")), 2)
+	for _, query := range []string{"quick+dir:/team", "quick&path_prefix=/team/"} {
+		same(t, "in a directory", len(found(t, search, store, query)), 2)
+	}
 	for _, m := range items(t, search.get(t, store+"/search?query=quick")) {
-		if keys(t, m, "type", "memory_id", "memory_store_id", "path", "line", "snippet", "memory"); m["path"] == "/team/quick.md" {
+		if keys(t, m, "type", "memory_id", "memory_store_id", "path", "line", "snippet", "passage", "words", "score", "memory"); m["path"] == "/team/quick.md" {
 			same(t, "line of a match in the path", m["line"], nil)
 			same(t, "snippet of a match in the path", m["snippet"], "")
+			same(t, "passage of a match in the path", m["passage"], nil)
+			same(t, "words of a match in the path", m["words"], []any{})
 		}
 	}
-	for _, query := range []string{"", "?query=", "?query=.,%21", "?query=absent", "?query=quick&path_prefix=/absent/"} {
-		same(t, query, search.get(t, store+"/search"+query)["data"], []any{})
+	passage := text(t, items(t, search.get(t, store+"/search?query=lazy+dog"))[0]["passage"].(object), "text")
+	if !strings.Contains(passage, "lazy dog") || len(passage) > 400 {
+		t.Errorf("the passage of a long line has %d bytes: %q", len(passage), passage)
 	}
+	for _, query := range []string{"", ".,%21", "absent", "quick&path_prefix=/absent/", "-quick"} {
+		same(t, query, found(t, search, store, query), []string{})
+	}
+	same(t, "no query", search.get(t, store+"/search")["data"], []any{})
 	for query, want := range map[string]string{
 		"query=" + strings.Repeat("x", 10_001): "query: has more than",
 		"query=a&query=b":                      "query: must not be repeated",
 		"query=a&path_prefix=/team":            "path_prefix: must end in a slash",
 		"query=a&limit=0":                      "limit: must be a whole number from 1 to 10000",
 		"query=a&limit=10001":                  "limit",
+		"query=a&match=some":                   `match: must be "any" or "all"`,
+		"query=a&page=page_bQ":                 "page: is not a cursor of this listing",
 		"query=%ff":                            "query: is not valid UTF-8",
 	} {
 		search.do(t, http.MethodGet, store+"/search?"+query, nil).fails(t, 400, invalidRequest, want)
 	}
+}
+
+// found returns the paths that a search finds on its first page, best first.
+func found(t *testing.T, c *caller, store, query string) (paths []string) {
+	t.Helper()
+	paths = []string{}
+	for _, m := range items(t, c.get(t, store+"/search?query="+query)) {
+		paths = append(paths, text(t, m, "path"))
+	}
+	return paths
+}
+
+// The pages of a search have each match once, even if memories are written between them.
+func TestSearchPages(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.as("a", apikey.RoleWrite)
+	store := c.newStore(t, "notes")
+	const count = 23
+	memories := map[string]string{} // by path
+	for i := range count {
+		path := fmt.Sprintf("/%02d.md", i)
+		memories[path] = text(t, c.put(t, store, path, "needle "+strings.Repeat("hay ", i)), "id")
+	}
+	seen := map[string]int{}
+	query := store + "/search?limit=5&query=needle"
+	page, pages := c.get(t, query), 0
+	for ; ; pages++ {
+		var last object
+		for _, m := range items(t, page) {
+			seen[text(t, m, "path")]++
+			last = m
+		}
+		if page["next_page"] == nil {
+			break
+		}
+		next := "&page=" + text(t, page, "next_page")
+		switch pages {
+		case 0: // what comes before all others
+			c.put(t, store, "/needle/needle.md", "# needle\nneedle needle")
+		case 1: // what the next page begins after
+			c.do(t, http.MethodDelete, store+"/memories/"+memories[text(t, last, "path")], nil)
+		case 2: // it comes first now
+			c.post(t, store+"/memories/"+memories[text(t, last, "path")], object{"content": "# needle\nneedle needle needle"})
+		}
+		c.do(t, http.MethodGet, strings.Replace(query, "needle", "pin", 1)+next, nil).fails(t, 400, invalidRequest, "page: is a cursor of another search")
+		page = c.get(t, query+next)
+	}
+	for path := range memories {
+		same(t, path, seen[path], 1)
+	}
+	same(t, "pages", pages, 4)
+	same(t, "what was written after the first page", seen["/needle/needle.md"], 0)
 }
 
 // Calls count as writes by their commands, whatever else is in them.

@@ -18,8 +18,9 @@ const (
 	maxRecent   = 200   // versions at the beginning of a stream of a workspace
 	maxFollowed = 1_000 // stores of one stream
 
-	// polledStores is how many stores are looked at in each interval, in turns, for changes
-	// by other processes.
+	// In each interval so many stores are looked at for changes by other processes: those that
+	// changed last, and the others in turns.
+	polledActive = 20
 	polledStores = 20
 )
 
@@ -34,7 +35,7 @@ func (a *API) streamWorkspace(c *call) error {
 	}
 	watcher, leave := a.changes.watch()
 	defer leave()
-	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}, told: map[memento.StoreID]bool{}}
+	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}, described: map[memento.StoreID]bool{}}
 	newest, err := f.begin(recent)
 	if err != nil {
 		return err
@@ -44,6 +45,7 @@ func (a *API) streamWorkspace(c *call) error {
 		return f.s.flush()
 	}
 	for _, found := range newest {
+		f.changed(found.store)
 		if err := f.send(found.store, []memento.Version{found.version}); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {
@@ -53,6 +55,7 @@ func (a *API) streamWorkspace(c *call) error {
 	if err := f.s.comment("connected"); err != nil {
 		return nil // the client is gone
 	}
+	f.live = true
 	poll, beat := time.NewTicker(a.opts.Poll), time.NewTicker(a.opts.Heartbeat)
 	defer poll.Stop()
 	defer beat.Stop()
@@ -90,7 +93,7 @@ func (a *API) streamWorkspace(c *call) error {
 		case polled:
 			err = f.poll()
 		default:
-			err = f.sent(f.s.comment("still here"))
+			err = f.orEnded(f.s.comment("still here"))
 		}
 		if errors.Is(err, errEnded) || c.context().Err() != nil {
 			return nil
@@ -106,12 +109,14 @@ var errEnded = errors.New("the stream has ended")
 
 // A follower sends the new versions of the stores of a workspace.
 type follower struct {
-	c    *call
-	s    *responseStream
-	full bool
-	seen map[memento.StoreID]int64 // the Seq of the newest version sent, of each store
-	turn []memento.StoreID         // the stores in the order in which they are polled
-	told map[memento.StoreID]bool  // the stores that were described
+	c         *call
+	s         *responseStream
+	full      bool
+	seen      map[memento.StoreID]int64 // the Seq of the newest version sent, of each store
+	turn      []memento.StoreID         // the stores in the order in which they are polled in turns
+	last      []memento.StoreID         // those that changed last, the latest first; at most polledActive
+	described map[memento.StoreID]bool  // the stores that were described before the stream was connected
+	live      bool                      // whether it is connected
 }
 
 func (f *follower) follows(id memento.StoreID) bool {
@@ -119,8 +124,8 @@ func (f *follower) follows(id memento.StoreID) bool {
 	return known
 }
 
-// sent returns the error of sending as errEnded: nobody is to be told.
-func (f *follower) sent(err error) error {
+// orEnded returns the error of sending as errEnded: nobody is to be told.
+func (f *follower) orEnded(err error) error {
 	if err != nil {
 		return errEnded
 	}
@@ -197,18 +202,50 @@ func (f *follower) poll() error {
 	if err != nil {
 		return err
 	}
+	for _, id := range added {
+		if err := f.skipOld(id); err != nil {
+			return err
+		}
+	}
 	n := min(polledStores, len(f.turn))
-	turn := slices.Concat(added, f.turn[:n])
+	turn := slices.Concat(added, f.last, f.turn[:n])
 	f.turn = append(f.turn[n:], f.turn[:n]...)
+	polled := map[memento.StoreID]bool{}
 	for _, id := range turn {
-		if !f.follows(id) {
+		if !f.follows(id) || polled[id] {
 			continue
 		}
+		polled[id] = true
 		if err := f.follow(id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// skipOld skips all but the newest versions of a store that was found: if it was imported,
+// they are many, and nobody watches the past.
+func (f *follower) skipOld(id memento.StoreID) error {
+	n := 0
+	for v, err := range f.c.api.backend.ListVersions(f.c.context(), id, memento.VersionListOptions{Limit: maxRecent + 1}) {
+		if errors.Is(err, memento.ErrNoStore) {
+			return nil // follow finds out
+		}
+		if err != nil {
+			return err
+		}
+		if n++; n > maxRecent {
+			f.seen[id] = v.Seq
+		}
+	}
+	return nil
+}
+
+// changed notes that a store changed last.
+func (f *follower) changed(id memento.StoreID) {
+	f.last = slices.DeleteFunc(f.last, func(other memento.StoreID) bool { return other == id })
+	f.last = slices.Insert(f.last, 0, id)
+	f.last = f.last[:min(len(f.last), polledActive)]
 }
 
 // follow sends the versions of a store that are new.
@@ -217,13 +254,15 @@ func (f *follower) follow(id memento.StoreID) error {
 		made, err := f.next(id)
 		if errors.Is(err, memento.ErrNoStore) {
 			delete(f.seen, id)
-			delete(f.told, id)
-			f.turn = slices.DeleteFunc(f.turn, func(other memento.StoreID) bool { return other == id })
-			return f.sent(f.s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"}))
+			delete(f.described, id)
+			isIt := func(other memento.StoreID) bool { return other == id }
+			f.turn, f.last = slices.DeleteFunc(f.turn, isIt), slices.DeleteFunc(f.last, isIt)
+			return f.orEnded(f.s.event("memory_store.deleted", "", wire.Deleted{ID: string(id), Type: "memory_store_deleted"}))
 		}
 		if err != nil || len(made) == 0 {
 			return err
 		}
+		f.changed(id)
 		if err := f.send(id, made); err != nil {
 			return err
 		}
@@ -246,7 +285,8 @@ func (f *follower) next(id memento.StoreID) (made []memento.Version, err error) 
 	return made, nil
 }
 
-// send sends versions of one store, the first time after what describes the store.
+// send sends versions of one store after what describes the store: each time once the stream
+// is connected, since what it holds changes with them.
 func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 	store, leave, err := f.c.storeByID(id)
 	if errors.Is(err, memento.ErrNoStore) {
@@ -257,7 +297,7 @@ func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 	}
 	defer leave()
 	ctx := f.c.context()
-	if !f.told[id] {
+	if f.live || !f.described[id] {
 		info, err := f.c.api.backend.GetStore(ctx, f.c.who.Workspace, id)
 		if errors.Is(err, memento.ErrNoStore) {
 			return nil
@@ -265,26 +305,39 @@ func (f *follower) send(id memento.StoreID, made []memento.Version) error {
 		if err != nil {
 			return err
 		}
-		if err := f.sent(f.s.event("memory_store", "", wire.FromStore(info))); err != nil {
+		if err := f.orEnded(f.s.event("memory_store", "", wire.FromStore(info))); err != nil {
 			return err
 		}
-		f.told[id] = true
+		f.described[id] = true
 	}
 	renamed, err := history.RenamedFrom(ctx, store, memento.VersionListOptions{}, made)
 	if err != nil && !errors.Is(err, memento.ErrNoStore) {
 		return err
 	}
 	for _, v := range made {
-		event, err := f.event(ctx, store, id, v)
-		if err != nil {
-			return err
-		}
-		event.RenamedFrom = renamed[v.ID]
-		if err := f.sent(f.s.event("memory_version", "", event)); err != nil {
+		if err := f.sendVersion(store, id, v, renamed[v.ID]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendVersion sends a version. Large contents wait for memory; without any, the stream ends,
+// and the client connects again.
+func (f *follower) sendVersion(store *memento.Store, id memento.StoreID, v memento.Version, renamedFrom memento.Path) error {
+	if n := sizeInMemory(v.Size); f.full && n > flushBytes {
+		held, err := f.c.acquire(f.c.api.memory, n)
+		if err != nil {
+			return errEnded
+		}
+		defer held.release()
+	}
+	event, err := f.event(f.c.context(), store, id, v)
+	if err != nil {
+		return err
+	}
+	event.RenamedFrom = renamedFrom
+	return f.orEnded(f.s.event("memory_version", "", event))
 }
 
 // event returns a version as it is sent, one at a time: so the memory for contents is that

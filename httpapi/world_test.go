@@ -97,6 +97,8 @@ func (w *world) question(e httpapi.Endpoint) question {
 		"GET " + store + "/settings":           {},
 		"POST " + store + "/settings":          {body: object{"settings": object{"read_only": []string{"/kept.md"}}}, changes: true},
 		"GET " + store + "/usage":              {},
+		"GET " + store + "/usage/daily":        {},
+		"GET " + store + "/expiring":           {query: "before=9999-01-01T00:00:00Z"},
 		"POST " + store + "/tool":              {body: object{"command": "view", "path": "/memories" + path}},
 		"GET " + store + "/search":             {query: "query=canary"},
 		"GET " + store + "/changes":            {query: "after=0&view=full"},

@@ -16,6 +16,7 @@ import (
 type Expired struct {
 	Memory memento.Memory // without contents
 	Used   time.Time      // when it was last read or written
+	At     time.Time      // from when on it counts as expired
 }
 
 // readTimeError is by how much the recorded time of a read may be too early; see
@@ -23,7 +24,7 @@ type Expired struct {
 const readTimeError = time.Hour
 
 // Expire removes the memories that have expired at the time at, and returns them,
-// longest unused first. With dryRun it only returns them. The deletions are versions by
+// longest unused first. With dryRun it only returns them, and at can be in the future. The deletions are versions by
 // the system, and can be restored like others.
 //
 // A memory that is written meanwhile stays, and so does one that is read-only.
@@ -116,7 +117,8 @@ func findExpired(ctx context.Context, s *memento.Store, at time.Time) (expired [
 	for _, m := range candidates {
 		m.UpdatedAt = backend.TimeOf(wrong, &memento.Version{ID: m.Version, Seq: seqs[m.Version], CreatedAt: m.UpdatedAt})
 		if expires(&settings.Expiry, m, at) {
-			expired = append(expired, Expired{m, usedAt(m)})
+			used := usedAt(m)
+			expired = append(expired, Expired{m, used, used.Add(settings.Expiry.After + readTimeError)})
 		}
 	}
 	slices.SortStableFunc(expired, func(a, b Expired) int { return a.Used.Compare(b.Used) })

@@ -18,8 +18,6 @@ import (
 // BenchmarkCall measures calls over a pair of the system's pipes: a view of a file of 2 KB,
 // and a tool of an empty server of the same SDK.
 func BenchmarkCall(b *testing.B) {
-	const handshake = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}` + "\n" +
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 	play := func(b *testing.B, arguments, tool string, serve func(in io.Reader, out io.Writer) error) {
 		toServer, in, err := os.Pipe()
 		if err != nil {
@@ -40,7 +38,7 @@ func BenchmarkCall(b *testing.B) {
 				b.Fatalf("%s, %v", line, err)
 			}
 		}
-		ask(handshake)
+		ask(handshake + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
 			ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":%s}}`+"\n", n, tool, arguments))

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,17 +18,14 @@ const (
 	maxQueryBytes = 2000
 	standardHits  = 10
 	maxHits       = 50
-	maxOffset     = 1000   // where a search can go on
-	maxSearched   = 10_000 // matches of one store, with those in hidden files; no backend has a lower limit
-	contextLines  = 2      // shown before and after the line that matches
-	passageBytes  = 1200   // of one passage
+	maxOffset     = 1000 // where a search can go on
 )
 
 var searchTool = mcp.Tool{
 	Name: "memory_search", Title: "Search memory",
-	Description: "Search the memory files for words, best match first, with the lines around each match. All words must occur in a file or its path; a word also matches longer words that begin with it; words in double quotes are a phrase.",
+	Description: "Search the memory files: ask a question, or give words. It answers with the passages that match best, so that whole files need not be read. Any word may match, in any form. +word must be there, -word must not, words in double quotes stand together, and since:7d restricts the search to files that changed since.",
 	InputSchema: json.RawMessage(`{"type":"object","properties":{` +
-		`"query":{"type":"string","description":"words to search for"},` +
+		`"query":{"type":"string","description":"a question, or words to search for"},` +
 		`"path":{"type":"string","description":"search only below this directory, such as /memories/projects"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number of files; default 10"},` +
 		`"cursor":{"type":"string","description":"next_cursor of an answer, to go on after it"}` +
@@ -36,18 +33,22 @@ var searchTool = mcp.Tool{
 	OutputSchema: json.RawMessage(`{"type":"object","properties":{` +
 		`"matches":{"type":"array","items":{"type":"object","properties":{` +
 		`"path":{"type":"string"},"line":{"type":"integer","description":"line of the best match; absent if only the path matches"},` +
-		`"first_line":{"type":"integer","description":"line number of the first line of the passage"},"passage":{"type":"string"}` +
-		`},"required":["path"]}},"next_cursor":{"type":"string"},` +
+		`"first_line":{"type":"integer","description":"line number of the first line of the passage"},"last_line":{"type":"integer"},"passage":{"type":"string"},` +
+		`"words":{"type":"array","items":{"type":"string"},"description":"words of the file that match"},"score":{"type":"number","description":"larger is better"}` +
+		`},"required":["path","score"]}},"next_cursor":{"type":"string"},` +
 		`"more":{"type":"boolean","description":"whether there may be matches that no cursor leads to"}},"required":["matches"]}`),
 	Annotations: annotations(true, false, true),
 }
 
 // A searchHit is a memory that matches, as structured content.
 type searchHit struct {
-	Path      string `json:"path"`
-	Line      int    `json:"line,omitempty"`
-	FirstLine int    `json:"first_line,omitempty"`
-	Passage   string `json:"passage,omitempty"`
+	Path      string   `json:"path"`
+	Line      int      `json:"line,omitempty"`
+	FirstLine int      `json:"first_line,omitempty"`
+	LastLine  int      `json:"last_line,omitempty"`
+	Passage   string   `json:"passage,omitempty"`
+	Words     []string `json:"words,omitempty"`
+	Score     float64  `json:"score"`
 }
 
 type searchAnswer struct {
@@ -101,13 +102,7 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		space  = newSpace()
 	)
 	for i, each := range found {
-		hit, err := each.hit(ctx)
-		switch {
-		case errors.Is(err, memento.ErrNotExist), errors.Is(err, memento.ErrIsDir):
-			continue // it is gone since
-		case err != nil:
-			return s.failed(ctx, "search", err)
-		}
+		hit := newHit(&mounts[each.Store], each.Match)
 		shown := hit.String()
 		if i == limit || !space.take(shown, hit) {
 			if next := offset + i; next <= maxOffset {
@@ -131,78 +126,22 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	return structured(strings.TrimSuffix(b.String(), "\n"), answer), nil
 }
 
-// A match is a memory that was found, and its store.
-type match struct {
-	mount mount
-	memento.Match
-}
-
-// searchMounts searches several stores. Their matches take turns, since a rank means
-// nothing in another store. Hidden files are left out. more is whether a store may have
-// others, which its backend did not return.
-func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOptions) (all []match, more bool, err error) {
-	var lists [][]memento.Match
-	longest := 0
+// searchMounts searches the stores of mounts.
+func searchMounts(ctx context.Context, mounts []mount, opts memento.SearchOptions) ([]memento.StoreMatch, bool, error) {
+	var stores []*memento.Store
 	for _, m := range mounts {
-		found, cut, err := searchVisible(ctx, m.store, opts)
-		if err != nil && !errors.Is(err, memento.ErrNoStore) {
-			return nil, false, err
-		}
-		more = more || cut
-		lists = append(lists, found)
-		longest = max(longest, len(found))
+		stores = append(stores, m.store)
 	}
-	for rank := range longest {
-		for i, list := range lists {
-			if rank < len(list) {
-				all = append(all, match{mounts[i], list[rank]})
-			}
-		}
-	}
-	return all[:min(len(all), opts.Limit)], more, nil
+	return memento.SearchStores(ctx, stores, opts)
 }
 
-// searchVisible returns the best matches of one store that are not hidden. No backend
-// leaves those out, so it asks for more until there are enough. cut is whether there were
-// not, among as many matches as it asks for.
-func searchVisible(ctx context.Context, s *memento.Store, opts memento.SearchOptions) (found []memento.Match, cut bool, err error) {
-	want := opts.Limit
-	for {
-		found, err = s.Search(ctx, opts)
-		if err != nil {
-			return nil, false, err
-		}
-		all := len(found) < opts.Limit
-		found = slices.DeleteFunc(found, func(m memento.Match) bool { return m.Memory.Path.IsHidden() })
-		if all || len(found) >= want || opts.Limit >= maxSearched {
-			return found, !all && len(found) < want, nil
-		}
-		opts.Limit = min(4*opts.Limit, maxSearched)
+// newHit returns a match as the answer has it.
+func newHit(m *mount, f memento.Match) searchHit {
+	return searchHit{
+		Path: m.path(f.Memory.Path), Line: f.Line, FirstLine: f.Passage.First, LastLine: f.Passage.Last,
+		Passage: f.Passage.Text, Words: f.Words,
+		Score: math.Round(1000*f.Score) / 1000, // more digits would only cost tokens
 	}
-}
-
-// hit reads the lines around the best match.
-func (m *match) hit(ctx context.Context) (searchHit, error) {
-	h := searchHit{Path: m.mount.path(m.Memory.Path), Line: m.Line}
-	if m.Line == 0 {
-		return h, nil
-	}
-	memory, err := m.mount.store.Get(ctx, memento.ByPath(m.Memory.Path))
-	if err != nil {
-		return h, err
-	}
-	lines := strings.Split(strings.TrimSuffix(memory.Content, "\n"), "\n")
-	if m.Line > len(lines) {
-		h.Line = 0 // it has changed since
-		return h, nil
-	}
-	first, last := max(m.Line-contextLines, 1), min(m.Line+contextLines, len(lines))
-	passage := strings.Join(lines[first-1:last], "\n")
-	if len(passage) > passageBytes { // long lines: the one that matches, as the search has cut it
-		first, passage = m.Line, cut(m.Snippet, passageBytes)
-	}
-	h.FirstLine, h.Passage = first, passage
-	return h, nil
 }
 
 // String returns the match as the model reads it: the path, and numbered lines as a view

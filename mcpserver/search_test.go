@@ -47,7 +47,10 @@ type found struct {
 		Path      string `json:"path"`
 		Line      int    `json:"line"`
 		FirstLine int    `json:"first_line"`
+		LastLine  int    `json:"last_line"`
 		Passage   string `json:"passage"`
+		Score     float64
+		Words     []string
 	} `json:"matches"`
 	Next string `json:"next_cursor"`
 	More bool   `json:"more"`
@@ -60,12 +63,25 @@ func TestSearch(t *testing.T) {
 	memories.Put(t, store, "/.hidden.md", "tea")
 	session := connect(t, newServer(t, store, mcpserver.Options{}), "2026-07-28", nil)
 	var got found
-	shown := answerOf(t, session, "memory_search", args{"query": "mango"}, &got)
-	if want := "/memories/diet.md\n     2\t\n     3\tno nuts\n     4\tlikes mango\n     5\tand tea\n     6\tand rice"; shown != want {
-		t.Errorf("the text is %q; want %q", shown, want)
+	shown := answerOf(t, session, "memory_search", args{"query": "does she eat nuts or mangos?"}, &got)
+	if !strings.HasPrefix(shown, "/memories/diet.md\n") || !strings.Contains(shown, "\n     3\tno nuts\n     4\tlikes mango") {
+		t.Errorf("the text is %q", shown)
 	}
-	if len(got.Matches) != 1 || got.Matches[0].Line != 4 || got.Matches[0].FirstLine != 2 || got.Matches[0].Path != "/memories/diet.md" {
-		t.Errorf("the matches are %+v", got.Matches)
+	if len(got.Matches) != 1 {
+		t.Fatalf("the matches are %+v", got.Matches)
+	}
+	best := got.Matches[0]
+	lines := strings.Split("# Diet\n\nno nuts\nlikes mango\nand tea\nand rice", "\n")
+	if want := strings.Join(lines[best.FirstLine-1:best.LastLine], "\n"); best.Path != "/memories/diet.md" || best.Passage != want || best.FirstLine > 3 || best.LastLine < 4 {
+		t.Errorf("the passage is that of the lines %d to %d, %q; want %q", best.FirstLine, best.LastLine, best.Passage, want)
+	}
+	if best.Line != 3 && best.Line != 4 || best.Score <= 0 || !slices.Equal(best.Words, []string{"nuts", "mango"}) {
+		t.Errorf("the match is %+v", best)
+	}
+	got = found{}
+	answerOf(t, session, "memory_search", args{"query": "tea -rice"}, &got)
+	if len(got.Matches) != 1 || got.Matches[0].Path != "/memories/work/tea.md" {
+		t.Errorf("without rice the matches are %+v", got.Matches)
 	}
 	answerOf(t, session, "memory_search", args{"query": "tea"}, &got)
 	if len(got.Matches) != 2 {

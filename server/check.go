@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,6 +65,7 @@ func (c *Config) Check(now time.Time) error {
 			add("gateway.key_file", errors.New("it cannot be read: "+cause(err)))
 		}
 	}
+	faults = append(faults, c.checkEmbeddings()...)
 	faults = append(faults, c.checkOIDC()...)
 	for i := range c.Webhooks {
 		if err := c.Webhooks[i].checkURL(); err != nil {
@@ -120,7 +122,7 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 func (c *Config) checkOIDC() (faults ConfigErrors) {
 	o := c.OIDC
 	if o.Issuer == "" {
-		for _, key := range []string{"oidc.audience", "oidc.workspace_claim", "oidc.role_claim", "oidc.default_role"} {
+		for _, key := range []string{"oidc.audience", "oidc.workspace_claim", "oidc.role_claim", "oidc.default_role", "oidc.client_id", "oidc.client_secret_file", "oidc.scopes"} {
 			if _, given := c.origins[key]; given {
 				faults = append(faults, c.SettingError(key, "requires oidc.issuer"))
 			}
@@ -132,6 +134,20 @@ func (c *Config) checkOIDC() (faults ConfigErrors) {
 	}
 	if o.Audience == "" {
 		faults = append(faults, c.SettingError("oidc.audience", "requires an audience: tokens made for another service must not be accepted"))
+	}
+	if o.ClientID == "" {
+		for _, key := range []string{"oidc.client_secret_file", "oidc.scopes"} {
+			if _, given := c.origins[key]; given {
+				faults = append(faults, c.SettingError(key, "requires oidc.client_id"))
+			}
+		}
+		return faults
+	}
+	if !slices.Contains(strings.Fields(o.Scopes), "openid") {
+		faults = append(faults, c.SettingError("oidc.scopes", "requires openid: without it the issuer sends no ID token"))
+	}
+	if c.MCP.URL == "" && c.TLS.CertFile == "" && !isLoopback(c.Address) {
+		faults = append(faults, c.SettingError("oidc.client_id", "requires mcp.url, the address of this server that browsers see: the issuer sends them back to it, and without TLS here the server cannot tell whether a proxy has it"))
 	}
 	return faults
 }

@@ -47,6 +47,7 @@ type Config struct {
 	Gateway     Gateway
 	MCP         MCP
 	Console     bool // serve the web console
+	Embeddings  Embeddings
 	Webhooks    []Webhook
 
 	origins map[string]origin // by setting key, only for settings that were given
@@ -109,6 +110,10 @@ type OIDC struct {
 	WorkspaceClaim string // "": all tokens are for the default workspace
 	RoleClaim      string // "": all tokens have the default role
 	DefaultRole    apikey.Role
+
+	ClientID         string // with which people sign in to the console; "": they do not
+	ClientSecretFile string // "" for a public client
+	Scopes           string // separated by spaces
 }
 
 // Tool configures the answers of the memory tool.
@@ -116,6 +121,7 @@ type Tool struct {
 	ViewChars        int
 	ViewEntries      int
 	CreateOverwrites bool
+	Search           bool   // views of /memories/.search/WORDS
 	Profile          string // one of memento.ProfileNames
 }
 

@@ -59,6 +59,7 @@ func Load(src Sources) (Config, error) {
 			faults = append(faults, c.webhookError(i, "%v", err))
 		}
 	}
+	c.Embeddings.Key = strings.TrimSpace(src.Getenv(embeddingsKeyVariable))
 	return c, faults.errorOrNil()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"memento"
 	"memento/backend/apikey"
+	"memento/backend/embedding"
 )
 
 // Setting is a row of the table of settings: one value that can be set by a flag, an
@@ -137,6 +138,12 @@ func Settings() []Setting {
 			"claim with the role, or with a list that contains it").unset("the default role"),
 		row("oidc.default_role", "read", word(apikey.RoleRead, apikey.RoleWrite, apikey.RoleAdmin), func(c *Config) *apikey.Role { return &c.OIDC.DefaultRole },
 			"role of tokens without the role claim: `read`, `write` or `admin`"),
+		row("oidc.client_id", "", anyText, func(c *Config) *string { return &c.OIDC.ClientID },
+			"client ID with which people sign in to the console at the issuer; its ID tokens are accepted, too").unset("the console takes keys and links only"),
+		row("oidc.client_secret_file", "", anyText, func(c *Config) *string { return &c.OIDC.ClientSecretFile },
+			"file with the client's secret").unset("a public client, without a secret"),
+		row("oidc.scopes", "openid profile", anyText, func(c *Config) *string { return &c.OIDC.Scopes },
+			"scopes that the console asks for, separated by spaces; `openid` is one of them"),
 
 		row("tool.view_chars", "16000", whole(1), func(c *Config) *int { return &c.Tool.ViewChars },
 			"maximum number of characters of a file in one view of the memory tool"),
@@ -144,8 +151,23 @@ func Settings() []Setting {
 			"maximum number of entries of a directory in one view"),
 		row("tool.create_overwrites", "false", boolean, func(c *Config) *bool { return &c.Tool.CreateOverwrites },
 			"let the create command of the tool replace existing files"),
+		row("tool.search", "false", boolean, func(c *Config) *bool { return &c.Tool.Search },
+			"let agents search: a view of `/memories/.search/WORDS` shows the passages that match best"),
 		row("tool.profile", memento.ProfileDocumentation, word(memento.ProfileNames()...), func(c *Config) *string { return &c.Tool.Profile },
 			"texts of the tool's answers: those of its documentation (`documentation`), or of the SDKs' local tools (`typescript`, `python`)"),
+
+		row("embeddings.url", "", anyText, func(c *Config) *string { return &c.Embeddings.URL },
+			"URL of a service that embeds texts, such as http://127.0.0.1:11434: searches also find by meaning, and what they search is sent there; see docs/search.md").unset("search by words alone"),
+		row("embeddings.api", string(embedding.OpenAI), word(embedding.APIs()...), func(c *Config) *embedding.API { return &c.Embeddings.API },
+			"form of the requests to it: `openai`, which many services and programs understand, `voyage` or `ollama`"),
+		row("embeddings.model", "", anyText, func(c *Config) *string { return &c.Embeddings.Model },
+			"name of the model; another model makes all vectors again").unset("required with `embeddings.url`"),
+		row("embeddings.dimensions", "0", whole(0), func(c *Config) *int { return &c.Embeddings.Dimensions },
+			"number of dimensions to ask the service for; 0 means the model's own"),
+		row("embeddings.key_file", "", anyText, func(c *Config) *string { return &c.Embeddings.KeyFile },
+			"file with the API key of the service; alternatively, `MEMENTO_EMBEDDINGS_KEY` contains the key itself").unset("no key"),
+		row("embeddings.cache", "", anyText, func(c *Config) *string { return &c.Embeddings.Cache },
+			"file that keeps vectors when the server ends; `none` keeps none, as always for encrypted data").unset("a file for the backend, in the data directory of the user"),
 
 		row("gateway.url", "", anyText, func(c *Config) *string { return &c.Gateway.URL },
 			"URL of an upstream with the Messages API, such as https://api.anthropic.com: the server also is a gateway for it, which executes the memory tool; see docs/gateway.md").unset("no gateway").flagged("gateway"),

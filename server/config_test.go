@@ -123,7 +123,7 @@ oidc:
   audience: &name "memento: #1"
   workspace_claim: *name
   default_role: write
-tool: {view_chars: 100, create_overwrites: true, profile: python}
+tool: {view_chars: 100, create_overwrites: true, search: true, profile: python}
 webhooks:
   - url: https://app.example/hook
     secret_file: `+secret+`
@@ -300,6 +300,8 @@ func TestCheck(t *testing.T) {
 		{"a profiler here", load("pprof: '[::1]:6060'"), nil},
 		{"traces with a password", load("traces: {endpoint: 'https://u:canary@otel.example'}"), []string{"traces.endpoint (file, line 1): must be a URL without user, password"}},
 		{"no audience", load("oidc: {issuer: https://login.example}"), []string{"oidc.audience: requires an audience"}},
+		{"no address for browsers", load("address: 0.0.0.0:8377\noidc: {issuer: https://login.example, audience: a, client_id: console}"), []string{"oidc.client_id (file, line 2): requires mcp.url"}},
+		{"scopes without openid", load("oidc: {issuer: https://login.example, audience: a, client_id: console, scopes: groups}"), []string{"oidc.scopes (file, line 1): requires openid"}},
 		{"no issuer", load("oidc: {audience: a, role_claim: r}"), []string{"oidc.audience (file, line 1): requires oidc.issuer", "oidc.role_claim (file, line 1): requires oidc.issuer"}},
 		{"an issuer in the clear", load("oidc: {issuer: http://login.example, audience: a}"), []string{"oidc.issuer (file, line 1): must be https"}},
 		{"an issuer here", load("oidc: {issuer: 'http://127.0.0.1:1', audience: a}"), nil},

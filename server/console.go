@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"memento/console"
 )
@@ -16,6 +15,14 @@ func (s *Server) KeepConsoleSessions(secret []byte) {
 	}
 }
 
+// consoleProvider returns what signs people in to the console by redirect, if it is configured.
+func (s *Server) consoleProvider() (console.Provider, error) {
+	if s.oidc == nil || s.config.OIDC.ClientID == "" {
+		return nil, nil
+	}
+	return newConsoleProvider(s.oidc, s.publicURL)
+}
+
 // withConsole returns a handler that answers requests for the web console, and passes on
 // others. A browser at the server's address is sent to the console.
 func (s *Server) withConsole(next http.Handler) http.Handler {
@@ -25,9 +32,7 @@ func (s *Server) withConsole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case console.Serves(r):
-			// The deadline of the connection's previous answer is still set. For the calls
-			// that the console passes on, the API sets its own.
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(consoleTimeout))
+			limitAnswer(w, consoleTimeout) // the API sets its own for the calls that the console passes on
 			limitBodyWait(w, r)
 			s.console.ServeHTTP(w, r)
 		case r.URL.Path == "/" && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):

@@ -36,7 +36,7 @@ func (s *Server) newGateway(d Deps, tool memento.ToolOptions) error {
 	}
 	config.Backend, config.Identify, config.Tool, config.Observe = d.Backend, s.gatewayCaller, tool, s.turned
 	config.Logger = slog.New(requestIDs{s.logger.Handler()})
-	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
+	config.Stores = memento.StoreOptions{Detector: d.Detector, Observe: s.observed, Searcher: s.searcher()}
 	config.MaxBodies = s.budget / 4 // a body is held about three times, in editing and sending
 	s.tokens.perMinute = float64(s.config.Gateway.Tokens)
 	config.CountAll = s.config.Gateway.Tokens > 0

@@ -90,8 +90,7 @@ func (h *health) around(next http.Handler) http.Handler {
 }
 
 func writeHealth(w http.ResponseWriter, status int, word string, warnings []string) {
-	// The write deadline of an earlier response on this connection is still set.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerTimeout))
+	limitAnswer(w, headerTimeout)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

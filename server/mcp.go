@@ -43,7 +43,7 @@ func (s *Server) newMCP(d Deps, tool memento.ToolOptions) (err error) {
 			return ConfigErrors{s.config.SettingError("mcp.mounts", "%v", err)}
 		}
 	}
-	stores := memento.StoreOptions{Detector: d.Detector, Observe: s.observed}
+	stores := memento.StoreOptions{Detector: d.Detector, Observe: s.observed, Searcher: s.searcher()}
 	s.mcp, err = mcpserver.NewHandler(mcpserver.HandlerOptions{
 		Caller: func(w http.ResponseWriter, r *http.Request) (mcpserver.Caller, bool) {
 			who, _ := r.Context().Value(principalKey{}).(httpapi.Principal)

@@ -8,8 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// measures is a collector of the backend's own metrics. It reads them at each scrape.
+// measures is a collector of the metrics of the backend, or of another part. It reads them at
+// each scrape.
 type measures struct {
+	prefix string // of their names
 	meter  backend.MetricSource
 	logger *slog.Logger
 }
@@ -27,7 +29,7 @@ func (m measures) Collect(found chan<- prometheus.Metric) {
 		if one.Label != "" {
 			labels, values = []string{one.Label}, []string{one.LabelValue}
 		}
-		desc := prometheus.NewDesc("memento_backend_"+one.Name, one.Help, labels, nil)
+		desc := prometheus.NewDesc(m.prefix+one.Name, one.Help, labels, nil)
 		metric, err := prometheus.NewConstMetric(desc, kind, one.Value, values...)
 		if err != nil { // a bug in the backend; the other metrics are still collected
 			m.logger.Error("a metric of the backend cannot be shown", "name", one.Name)

@@ -29,7 +29,7 @@ func TestMeasures(t *testing.T) {
 	log := &proctest.Buffer{}
 	logger, _ := newLogger(log, Log{Format: "text", Level: "info"})
 	m := newMetrics("test")
-	m.registry.MustRegister(measures{measured{memstore.New(nil)}, logger})
+	m.registry.MustRegister(measures{"memento_backend_", measured{memstore.New(nil)}, logger})
 	answer := httptest.NewRecorder()
 	m.handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text := answer.Body.String()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"memento/httpapi"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 )
 
 // oidcAuth authenticates callers that have a token (JWT) of an OpenID Connect issuer.
@@ -31,7 +33,8 @@ type oidcAuth struct {
 	logger *slog.Logger
 
 	mu       sync.Mutex
-	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
+	verifier *oidc.IDTokenVerifier // nil until the issuer has answered; it does not check the audience
+	provider *oidc.Provider        // set with verifier
 	asked    time.Time             // the time of the last failed request
 }
 
@@ -69,6 +72,9 @@ func (o *oidcAuth) Authenticate(ctx context.Context, credential string) (httpapi
 		return httpapi.Principal{}, err
 	}
 	token, err := verifier.Verify(ctx, credential)
+	if err == nil && !o.isFor(token.Audience, o.config.Audience, o.config.ClientID) {
+		err = errors.New("for another audience")
+	}
 	if err != nil {
 		switch {
 		case ctx.Err() != nil:
@@ -138,9 +144,10 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 		o.logger.Error("token issuer cannot be used", "issuer", o.config.Issuer, "error", issuerAnswerError(err))
 		return nil, errIssuer
 	}
+	o.provider = provider
 	o.verifier = provider.Verifier(&oidc.Config{
-		ClientID: o.config.Audience,
-		Now:      o.now,
+		SkipClientIDCheck: true, // isFor checks it: there may be two
+		Now:               o.now,
 		// Only signatures that nobody except the issuer can make: not "none", and no
 		// HMAC, whose key would be the public one.
 		SupportedSigningAlgs: []string{
@@ -150,6 +157,28 @@ func (o *oidcAuth) find(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	})
 	o.logger.Info("token issuer ready", "issuer", o.config.Issuer)
 	return o.verifier, nil
+}
+
+// endpoint returns the issuer's endpoints, and how a client with or without a secret says
+// there who it is. The issuer has answered.
+func (o *oidcAuth) endpoint(secret bool) oauth2.Endpoint {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var says struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"` // absent: client_secret_basic
+	}
+	e := o.provider.Endpoint()
+	e.AuthStyle = oauth2.AuthStyleInParams
+	if err := o.provider.Claims(&says); secret && (err != nil || len(says.Methods) == 0 || slices.Contains(says.Methods, "client_secret_basic")) {
+		e.AuthStyle = oauth2.AuthStyleInHeader
+	}
+	return e
+}
+
+// isFor reports whether a token with this audience is for one of those that are accepted.
+// An accepted one that is "" is none.
+func (o *oidcAuth) isFor(audience []string, accepted ...string) bool {
+	return slices.ContainsFunc(accepted, func(one string) bool { return one != "" && slices.Contains(audience, one) })
 }
 
 func issuerAnswerError(err error) string {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,9 @@ type issuer struct {
 	keys    jose.JSONWebKeySet
 	fetched int // how often the keys were
 	broken  bool
-	says    string // the issuer that discovery names; "" for its URL
+	says    string                // the issuer that discovery names; "" for its URL
+	codes   map[string]url.Values // the requests of the codes that were given out, until they are used
+	changes []any                 // of the claims in ID tokens
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -77,6 +80,9 @@ func newIssuer(t *testing.T) *issuer {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(i.keys)
 	})
+	i.codes = map[string]url.Values{}
+	mux.HandleFunc("GET /a", i.authorize)
+	mux.HandleFunc("POST /t", func(w http.ResponseWriter, r *http.Request) { i.exchange(t, w, r) })
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
 	return i

@@ -181,6 +181,12 @@ func limitBodyWait(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// limitAnswer limits the time for sending a response from now on, in place of the deadline
+// that an earlier response on the connection has left.
+func limitAnswer(w http.ResponseWriter, d time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
+}
+
 // counted counts the requests that are being answered.
 func (s *Server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,7 @@ import (
 	"memento"
 	"memento/backend"
 	"memento/backend/apikey"
+	"memento/backend/embedding"
 	"memento/console"
 	"memento/gateway"
 	"memento/httpapi"
@@ -49,6 +50,7 @@ type Server struct {
 	gateway     *gateway.Gateway   // nil if there is none
 	mcp         *mcpserver.Handler // nil if there is none
 	console     *console.Handler   // nil if there is none
+	oidc        *oidcAuth          // nil if no issuer is configured
 	auth        httpapi.Authenticator
 	heldKeys    *gateway.Keys // nil if the backend cannot hold keys for the upstream
 	models      modelLabels
@@ -57,6 +59,7 @@ type Server struct {
 	health      *health
 	certs       *certificates // nil without TLS
 	hooks       *webhooks
+	meaning     *embedding.Searcher // nil if search is by words alone
 	maintenance *maintainer
 	inventory   *inventory
 	budget      int64 // bytes of memory that requests may use
@@ -103,8 +106,17 @@ func New(c Config, d Deps) (*Server, error) {
 	s := &Server{config: c, metrics: newMetrics(cmp.Or(d.Version, "unknown")), health: &health{backend: d.Backend}}
 	s.logger, s.level = newLogger(d.Log, c.Log)
 	if meter, ok := d.Backend.(backend.MetricSource); ok {
-		s.metrics.registry.MustRegister(measures{meter, s.logger})
+		s.metrics.registry.MustRegister(measures{"memento_backend_", meter, s.logger})
 	}
+	if err := s.newMeaning(d); err != nil {
+		return nil, err
+	}
+	complete := false
+	defer func() {
+		if !complete {
+			s.closeMeaning()
+		}
+	}()
 	auth, err := s.authenticator(d)
 	s.auth = auth
 	if err != nil {
@@ -125,9 +137,9 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	tool := memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites, Profile: profile}
+	tool := memento.ToolOptions{ViewChars: c.Tool.ViewChars, ViewEntries: c.Tool.ViewEntries, CreateOverwrites: c.Tool.CreateOverwrites, Search: c.Tool.Search, Profile: profile}
 	s.api, err = httpapi.New(d.Backend, httpapi.Options{
-		Auth: auth, Detector: d.Detector, Logger: s.logger, Now: d.Now,
+		Auth: auth, Detector: d.Detector, Searcher: s.searcher(), Logger: s.logger, Now: d.Now,
 		Observe:    s.observed,
 		ToolCalled: func(_ context.Context, c httpapi.ToolCall) { s.metrics.toolCalled(c.Command, c.Refused, c.Err) },
 		StoreEvent: s.storeChanged,
@@ -149,7 +161,11 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, err
 	}
 	if c.Console {
-		if s.console, err = console.New(console.Options{API: s.api, Now: d.Now}); err != nil {
+		provider, err := s.consoleProvider()
+		if err != nil {
+			return nil, ConfigErrors{c.SettingError("oidc.client_secret_file", "%v", err)}
+		}
+		if s.console, err = console.New(console.Options{API: s.api, Now: d.Now, Provider: provider}); err != nil {
 			return nil, err
 		}
 	}
@@ -167,6 +183,7 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, ConfigErrors{c.SettingError("traces.endpoint", "%v", err)}
 	}
 	s.hooks = newWebhooks(c.Webhooks, d.Now, s.logger, s.metrics)
+	complete = true
 	return s, nil
 }
 
@@ -177,7 +194,8 @@ func (s *Server) authenticator(d Deps) (httpapi.Authenticator, error) {
 		auths = append(auths, unreserved{httpapi.NewKeyAuth(keeper, d.Now)})
 	}
 	if s.config.OIDC.Issuer != "" {
-		auths = append(auths, unreserved{newOIDC(s.config.OIDC, d.Now, s.logger)})
+		s.oidc = newOIDC(s.config.OIDC, d.Now, s.logger)
+		auths = append(auths, unreserved{s.oidc})
 	}
 	if len(auths) == 0 {
 		return nil, fmt.Errorf("%w: this backend cannot store API keys, so nobody could authenticate", memento.ErrUnsupported)
@@ -227,6 +245,7 @@ func (s *Server) Close() {
 	end()
 	s.hooks.close(ended)
 	s.traces.close(ended)
+	s.closeMeaning()
 }
 
 // requested is called for every answered request.
@@ -240,11 +259,15 @@ func (s *Server) requested(ctx context.Context, r httpapi.Request) {
 // storeChanged is called for every store that was created, archived or deleted.
 func (s *Server) storeChanged(ctx context.Context, e httpapi.StoreEvent) {
 	s.hooks.tell(e)
+	s.storeWritten(e.Store)
 	s.traces.storeChanged(ctx, e)
 }
 
 // observed is called for every call of a store to the backend.
 func (s *Server) observed(ctx context.Context, o memento.Observation) {
 	s.metrics.observed(ctx, o)
+	if len(o.Receipt.Versions) > 0 || o.Op == "import" || o.Op == "redact" || o.Op == "prune" {
+		s.storeWritten(o.Store)
+	}
 	s.traces.observed(ctx, o)
 }

@@ -1,19 +1,15 @@
 package cryptstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"memento"
 	"memento/backend/textindex"
 )
 
-const defaultMatches = 20
-
-// Search implements [memento.Searcher] without an index: it decrypts everything below the
-// directory. Matches are sorted by time, the last changed first.
+// Search implements [memento.Searcher] without an index: it decrypts everything in the
+// store. The memories that may match are held in memory meanwhile, with their contents.
 //
 // Errors: memento.ErrUnsupported if the store holds more than [Options].SearchBytes.
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
@@ -30,38 +26,39 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 		return nil, &memento.Error{Op: op, Err: fmt.Errorf("%w: the store is encrypted and holds %d bytes; up to %d are searched",
 			memento.ErrUnsupported, now.Usage.Bytes, b.opts.SearchBytes)}
 	}
-	query := textindex.Parse(opts.Query)
-	if query.Empty() {
+	scanner := textindex.NewScanner(opts)
+	if scanner.Empty() {
 		return nil, nil
 	}
-	type match struct {
-		memento.Match
-		e memento.Entry
-	}
-	var found []match
-	for e, err := range b.List(ctx, store, memento.ListOptions{Dir: opts.Dir, Contents: true}) {
+	candidates := map[memento.MemoryID]memento.Memory{}
+	for e, err := range b.List(ctx, store, memento.ListOptions{Contents: true}) {
 		if err != nil {
 			return nil, err
 		}
 		if e.Foreign {
 			continue
 		}
-		line, snippet, ok := query.Match(string(e.Path), e.Memory.Content)
-		if ok {
-			e.Memory.Content = ""
-			found = append(found, match{memento.Match{Memory: e.Memory, Line: line, Snippet: snippet}, e})
+		mayMatch, err := scanner.Add(ctx, e.Memory.ID, textindex.Text{Seq: e.Memory.Version.SeqHint(), Path: e.Path, Contents: e.Memory.Content})
+		if err != nil {
+			return nil, err
+		}
+		if mayMatch {
+			candidates[e.Memory.ID] = e.Memory
 		}
 	}
-	slices.SortFunc(found, func(x, y match) int {
-		return cmp.Or(y.e.UpdatedAt.Compare(x.e.UpdatedAt), cmp.Compare(x.e.Path, y.e.Path))
+	return scanner.Search(ctx, func(ctx context.Context, ids []memento.MemoryID, actors bool) (map[memento.MemoryID]textindex.Found, error) {
+		found := map[memento.MemoryID]textindex.Found{}
+		for _, id := range ids {
+			f := textindex.Found{Memory: candidates[id]}
+			if actors {
+				v, err := b.inner.GetVersion(ctx, store, f.Memory.Version)
+				if err != nil {
+					return nil, b.fail(k, err)
+				}
+				f.Actor = v.CreatedBy
+			}
+			found[id] = f
+		}
+		return found, nil
 	})
-	limit := opts.Limit
-	if limit <= 0 {
-		limit = defaultMatches
-	}
-	var matches []memento.Match
-	for _, m := range found[:min(limit, len(found))] {
-		matches = append(matches, m.Match)
-	}
-	return matches, nil
 }

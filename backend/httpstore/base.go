@@ -2,12 +2,12 @@ package httpstore
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"memento"
 	"memento/backend/apikey"
+	"memento/internal/httpmessage"
 )
 
 // parseBase checks the URL of a server, and the key that is sent there. Its errors
@@ -31,18 +31,10 @@ func parseBase(raw string, o *Options) (string, error) {
 			return "", invalid("the key has invalid characters; a key is a single line that begins with %s", apikey.SecretPrefix)
 		}
 	}
-	if u.Scheme == "http" && o.Key != "" && !o.AllowPlaintext && !isLoopback(u.Hostname()) {
+	if u.Scheme == "http" && o.Key != "" && !o.AllowPlaintext && !httpmessage.IsLoopback(u.Hostname()) {
 		return "", invalid("over http:// the key would be sent in clear text; use https:// or, on a trusted network, allow it (?plaintext=true)")
 	}
 	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), nil
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback()
-	}
-	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }
 
 func invalid(format string, args ...any) error {

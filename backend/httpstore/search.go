@@ -34,6 +34,9 @@ func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.S
 	if opts.Limit > 0 {
 		query.Set("limit", strconv.Itoa(min(opts.Limit, maxMatches)))
 	}
+	if opts.All {
+		query.Set("match", "all")
+	}
 	var answer struct {
 		Data []wire.Match `json:"data"`
 	}

@@ -7,6 +7,7 @@ import (
 
 	"memento"
 	"memento/backend"
+	"memento/backend/textindex"
 )
 
 // A store is one store with all its data. It is the [backend.Snapshot] of an Apply on it.
@@ -21,6 +22,9 @@ type store struct {
 	seq      int64                       // Seq of the newest version, even if it was pruned
 	versions []memento.Version           // with contents, in order of Seq, with gaps where versions were pruned
 	byVID    map[memento.VersionID]int64 // their Seqs
+
+	index     *textindex.Recent         // nil until the first search
+	unindexed map[memento.MemoryID]bool // changed since the last search; see updateIndex
 }
 
 func newStore(info memento.StoreInfo) *store {
@@ -149,8 +153,10 @@ func (s *store) swap(w swap) {
 	for _, m := range w.out {
 		delete(s.byPath, m.Path)
 		delete(s.byID, m.ID)
+		s.changed(m.ID)
 	}
 	for _, m := range w.in {
+		s.changed(m.ID)
 		s.byPath[m.Path] = &m
 		s.byID[m.ID] = &m
 	}

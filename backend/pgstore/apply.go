@@ -42,6 +42,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	if err := b.run(ctx, "apply", store, j); err != nil {
 		return memento.Applied{}, err
 	}
+	b.index.Wrote(store, len(applied.Versions))
 	return applied, nil
 }
 
@@ -84,7 +85,11 @@ func (b *Backend) importVersions(ctx context.Context, store memento.StoreID, ver
 		s.advance(p)
 		return nil
 	}
-	return b.run(ctx, op, store, j)
+	err := b.run(ctx, op, store, j)
+	if err == nil {
+		b.index.Wrote(store, len(versions))
+	}
+	return err
 }
 
 // errGone says that a store which this process knows no longer exists.

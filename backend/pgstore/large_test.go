@@ -113,8 +113,10 @@ func TestDeleteLargeStore(t *testing.T) {
 			t.Errorf("%d rows in %s, of the other store's 1", n, table)
 		}
 	}
-	if n := rowsOf(t, schema, "words") + rowsOf(t, schema, "removals"); n != 0 {
-		t.Errorf("%d rows were left", n)
+	for _, table := range []string{"search_segments", "search_blocks", "search_deletions", "removals"} {
+		if n := rowsOf(t, schema, table); n != 0 {
+			t.Errorf("%d rows were left in %s", n, table)
+		}
 	}
 	if faults, err := b.Verify(t.Context()); err != nil || len(faults) > 0 {
 		t.Errorf("faults: %v, %v", faults, err)

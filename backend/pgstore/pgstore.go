@@ -56,6 +56,7 @@ import (
 	"memento/backend"
 	"memento/backend/apikey"
 	"memento/backend/readnotes"
+	"memento/backend/textindex"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -88,6 +89,7 @@ type Backend struct {
 	recent recentMemories
 	queues *commitQueues
 	reads  *readnotes.Notes
+	index  *textindex.Live
 
 	closing sync.Once
 	closed  atomic.Bool
@@ -159,6 +161,11 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 		pool.Close()
 		return nil, fail(op, err)
 	}
+	b.index = textindex.NewLive(medium{b})
+	if err := b.wakeIndex(ctx); err != nil {
+		b.Close()
+		return nil, fail(op, err)
+	}
 	return b, nil
 }
 
@@ -205,6 +212,7 @@ func configure(connString string, o *Options) (*pgxpool.Config, error) {
 func (b *Backend) Close() error {
 	b.closing.Do(func() {
 		b.reads.Close()
+		b.index.Close()
 		b.closed.Store(true)
 		b.pool.Close()
 	})

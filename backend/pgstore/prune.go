@@ -40,10 +40,14 @@ func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento
 			return memento.Pruned{}, fail(op, err)
 		}
 	}
-	if opts.Memory == "" { // with a memory, this is one of many calls: the next search updates the index
-		err = b.updateIndex(ctx, store)
+	if opts.Memory == "" {
+		// Also if nothing was removed: a process may have died before purging the index.
+		return sum, fail(op, b.purgeIndex(ctx, store))
 	}
-	return sum, fail(op, err)
+	if len(goes.versions) > 0 { // this is one of many calls
+		b.index.BehindAfter(store, purgeDelay)
+	}
+	return sum, nil
 }
 
 // prunable returns the versions to remove, newest first, and their sums.
@@ -103,6 +107,14 @@ func (b *Backend) prune(ctx context.Context, t *tx, store int64, goes []removal)
 		}
 	}
 	t.do(`DELETE FROM memento.contents WHERE store = $1 AND seq = ANY ($2::bigint[])`, store, contents)
+	// Nothing else would tell the index of deletions that it has not followed yet. Publish
+	// locks the same row.
+	t.do(`SELECT 1 FROM memento.indexed WHERE store = $1 FOR UPDATE`, store)
+	t.do(`INSERT INTO memento.search_deletions (store, seq, memory)
+		SELECT v.store, v.seq, v.memory FROM memento.versions v JOIN memento.indexed i ON i.store = v.store
+		WHERE v.store = $1 AND v.seq = ANY ($2::bigint[]) AND v.seq > i.seq
+		AND NOT EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = v.store AND m.id = v.memory) ON CONFLICT DO NOTHING`, store, seqs)
 	t.do(`DELETE FROM memento.versions WHERE store = $1 AND seq = ANY ($2::bigint[])`, store, seqs)
+	t.requestPurge(store)
 	return nil
 }

@@ -1,10 +1,8 @@
 package pgstore
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strings"
+	"errors"
 
 	"memento"
 	"memento/backend/textindex"
@@ -13,196 +11,200 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgreSQL's text search finds candidates and ranks them. Package textindex decides which
-// of them match. See index.go for how the index is updated.
-
-const (
-	defaultMatches = 20
-	maxMatches     = 1 << 29 // more than any store has
-)
-
-// indexAttempts is how often a search updates the index before it locks the store.
-const indexAttempts = 3
-
 // Search implements [memento.Searcher].
 func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
-	const op = "search"
-	q := textindex.Parse(opts.Query)
-	opts.Limit = min(cmp.Or(opts.Limit, defaultMatches), maxMatches)
-	if q.Empty() {
-		return nil, b.exists(ctx, op, store)
-	}
-	var matches []memento.Match
-	err := b.withStore(ctx, op, store, func(k knownStore) (err error) {
-		matches, err = b.searchStore(ctx, k, q, opts)
-		return err
-	})
-	return matches, fail(op, err)
+	found, err := b.index.Search(ctx, store, opts)
+	return found, fail("search", err)
 }
 
-func (b *Backend) searchStore(ctx context.Context, k knownStore, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
-	for range indexAttempts {
-		var stale bool
-		err := b.retry(ctx, func(ctx context.Context) error {
+const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+
+// View implements textindex.Medium.
+func (m medium) View(ctx context.Context, store memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
+	b := m.b
+	return b.withStore(ctx, "search", store, func(k knownStore) error {
+		return b.retry(ctx, func(ctx context.Context) error {
 			conn, err := b.pool.Acquire(ctx)
 			if err != nil {
 				return err
 			}
 			defer conn.Release()
-			g := b.watch(conn.Conn())
+			now := snapshot{b: b, conn: conn, store: k.num}
 			begin := new(pgx.Batch)
 			begin.Queue(beginSnapshot)
-			matches, stale, err = b.search(ctx, conn, begin, k.num, q, opts)
-			return g.stop(err)
+			begin.Queue(b.sql(`SELECT c.last_seq, c.memories, i.revision, coalesce(v.id, '') FROM memento.counters c JOIN memento.indexed i ON i.store = c.store
+					LEFT JOIN memento.versions v ON v.store = c.store AND v.seq = c.last_seq WHERE c.store = $1`), k.num).
+				QueryRow(func(row pgx.Row) error {
+					if err := row.Scan(&now.seq, &now.memories, &now.revision, &now.newest); !noRows(err) {
+						return err
+					}
+					return errGone
+				})
+			g := b.watch(conn.Conn())
+			err = g.stop(conn.SendBatch(ctx, begin).Close())
+			if err == nil {
+				err = do(ctx, now)
+			}
+			return now.end(ctx, err)
 		})
-		if err != nil || !stale {
-			return matches, err
-		}
-		if err := b.updateIndex(ctx, k.info.ID); err != nil {
-			return nil, err
-		}
-	}
-	return b.searchLocked(ctx, k.num, q, opts)
+	})
 }
 
-const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+// A snapshot is a store within a transaction, for the search index.
+type snapshot struct {
+	b                              *Backend
+	conn                           *pgxpool.Conn
+	store, seq, memories, revision int64
+	newest                         string // ID of the newest version
+}
 
-// searchLocked updates the index and searches while no other process can write to the
-// store.
-func (b *Backend) searchLocked(ctx context.Context, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, err error) {
-	err = b.transact(ctx, func(ctx context.Context, t *tx) error {
-		first := t.begin()
-		t.queueLock(first, store)
-		if err := t.send(ctx, first); err != nil {
+var _ textindex.Snapshot = snapshot{}
+
+// end ends the transaction, which has written nothing.
+func (n snapshot) end(ctx context.Context, err error) error {
+	c := n.conn.Conn()
+	if c.IsClosed() || c.PgConn().TxStatus() == 'I' {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTime)
+	defer cancel()
+	if _, endErr := c.Exec(ctx, `ROLLBACK`); endErr != nil {
+		_ = c.PgConn().Conn().Close() // the pool drops it
+	}
+	return err
+}
+
+func (n snapshot) Seq() int64      { return n.seq }
+func (n snapshot) Memories() int64 { return n.memories }
+func (n snapshot) Revision() int64 { return n.revision }
+func (n snapshot) Long()           {}
+
+// rows passes each row of a query to scan.
+func (n snapshot) rows(ctx context.Context, scan func(pgx.Rows) error, query string, args ...any) error {
+	g := n.b.watch(n.conn.Conn())
+	rows, err := n.conn.Query(ctx, n.b.sql(query), args...)
+	if err != nil {
+		return g.stop(err)
+	}
+	defer rows.Close()
+	for err == nil && rows.Next() {
+		err = scan(rows)
+	}
+	rows.Close()
+	if err == nil {
+		err = rows.Err()
+	}
+	return g.stop(err)
+}
+
+func (n snapshot) Version(ctx context.Context, seq int64) (memento.VersionID, error) {
+	if seq == n.seq {
+		return memento.VersionID(n.newest), nil
+	}
+	id := ""
+	err := n.rows(ctx, func(r pgx.Rows) error { return r.Scan(&id) }, `SELECT id FROM memento.versions WHERE store = $1 AND seq = $2`, n.store, seq)
+	return memento.VersionID(id), err
+}
+
+func (n snapshot) Kept(ctx context.Context, seqs []int64) (map[int64]bool, error) {
+	kept := map[int64]bool{}
+	err := n.rows(ctx, func(r pgx.Rows) error {
+		var seq int64
+		err := r.Scan(&seq)
+		kept[seq] = true
+		return err
+	}, `SELECT seq FROM memento.versions WHERE store = $1 AND seq = ANY ($2::bigint[]) AND path <> ''`, n.store, seqs)
+	return kept, err
+}
+
+func (n snapshot) Stored(ctx context.Context) (stored textindex.StoredIndex, err error) {
+	err = n.rows(ctx, func(r pgx.Rows) error { return r.Scan(&stored.Seq) }, `SELECT seq FROM memento.indexed WHERE store = $1`, n.store)
+	if err != nil {
+		return stored, err
+	}
+	err = n.rows(ctx, func(r pgx.Rows) error {
+		var s textindex.StoredSegment
+		err := r.Scan(&s.ID, &s.Dead)
+		stored.Segments = append(stored.Segments, s)
+		return err
+	}, `SELECT id, dead FROM memento.search_segments WHERE store = $1 AND state = 1 ORDER BY id`, n.store)
+	return stored, err
+}
+
+func (n snapshot) Block(ctx context.Context, id textindex.SegmentID, number int) (block []byte, err error) {
+	err = n.rows(ctx, func(r pgx.Rows) error { return r.Scan(&block) }, blockQuery, n.store, int64(id), number)
+	if err == nil && block == nil {
+		err = textindex.ErrIndex
+	}
+	return block, err
+}
+
+func (n snapshot) Changed(ctx context.Context, seq int64, limit int) (changes []textindex.Change, err error) {
+	err = n.rows(ctx, func(r pgx.Rows) error {
+		var c textindex.Change
+		var memory string
+		err := r.Scan(&memory, &c.Seq, &c.First, &c.Size)
+		c.Memory = memento.MemoryID(memory)
+		changes = append(changes, c)
+		return err
+	}, `SELECT memory, seq, operation = 'created' AND NOT imported AS first, size FROM memento.versions WHERE store = $1 AND seq > $2
+		UNION ALL SELECT memory, seq, false, 0 FROM memento.search_deletions WHERE store = $1 AND seq > $2
+		ORDER BY seq LIMIT $3`, n.store, seq, limit)
+	return changes, err
+}
+
+// idsOf returns IDs as an argument of a query.
+func idsOf(ids []memento.MemoryID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = string(id)
+	}
+	return texts
+}
+
+func (n snapshot) Texts(ctx context.Context, ids []memento.MemoryID) (map[memento.MemoryID]textindex.Text, error) {
+	texts := map[memento.MemoryID]textindex.Text{}
+	err := n.rows(ctx, func(r pgx.Rows) error {
+		var id, path string
+		var text textindex.Text
+		var contents []byte
+		err := r.Scan(&id, &path, &text.Seq, &contents)
+		text.Path, text.Contents = memento.Path(path), string(contents)
+		texts[memento.MemoryID(id)] = text
+		return err
+	}, `SELECT m.id, m.path, m.seq, CASE WHEN m.digest = '' THEN t.data END FROM unnest($2::text[]) u (id)
+		CROSS JOIN LATERAL (SELECT * FROM memento.memories WHERE store = $1 AND id = u.id OFFSET 0) m
+		LEFT JOIN memento.contents t ON t.store = m.store AND t.seq = m.content`, n.store, idsOf(ids))
+	return texts, err
+}
+
+func (n snapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actors bool) (map[memento.MemoryID]textindex.Found, error) {
+	found := map[memento.MemoryID]textindex.Found{}
+	err := n.rows(ctx, func(r pgx.Rows) error {
+		var row memoryRow
+		var text, kind, id, key []byte
+		var same bool
+		if err := r.Scan(row.targets(&text, &same, &kind, &id, &key)...); err != nil {
 			return err
 		}
-		for more := true; more; {
-			writes, err := b.indexStep(ctx, t, store)
-			if err != nil {
-				return err
-			}
-			if more = writes != nil; more {
-				if err := t.send(ctx, writes); err != nil {
-					return err
-				}
-			}
+		m, err := row.withContents("search", string(text), same)
+		damaged := errors.Is(err, memento.ErrDamaged)
+		switch {
+		case damaged:
+			m = row.memory()
+		case err != nil:
+			return err
 		}
-		t.do(`SELECT 1`) // so that the index updates are committed
-		matches, _, err = b.search(ctx, t.conn, new(pgx.Batch), store, q, opts)
-		return err
-	})
-	return matches, err
-}
-
-// spareCandidates is how many candidates are checked at first, in addition to the requested
-// number of matches. If too few match, all are checked.
-const spareCandidates = 30
-
-// candidates finds the candidates in order of rank. The subquery with OFFSET 0 keeps
-// PostgreSQL's planner, which may not know yet that a store has grown large, from scanning
-// all its memories for each hit.
-const candidates = `WITH hits AS MATERIALIZED (
-		SELECT w.memory, ts_rank(w.doc, $2::tsquery, 1) AS rank FROM memento.words w WHERE w.doc @@ $2::tsquery
-		UNION ALL SELECT w.memory, 0 FROM memento.words w WHERE w.store = $1 AND NOT w.whole
-	), best AS MATERIALIZED (
-		SELECT h.rank, m.* FROM hits h CROSS JOIN LATERAL (
-			SELECT * FROM memento.memories WHERE store = $1 AND id = h.memory OFFSET 0) m
-		WHERE m.path > $3 AND m.path < $4 ORDER BY h.rank DESC, m.path LIMIT $5
-	)
-	SELECT ` + contentColumns + ` FROM best m ORDER BY m.rank DESC, m.path`
-
-// search searches in one or two round trips, and reports whether the index was stale at
-// that moment. batch begins the transaction; if it is empty, the caller has begun one.
-func (b *Backend) search(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch, store int64, q textindex.Query, opts memento.SearchOptions) (matches []memento.Match, stale bool, err error) {
-	begun := batch.Len() > 0
-	low, high := rangeBelow(opts.Dir)
-	limit := opts.Limit + spareCandidates
-	if !storable(low) {
-		low, high = "0", "0" // no path is in this range
-	}
-	seen, all := 0, false
-	for !all {
-		matches, seen = nil, 0
-		known := false
-		batch.Queue(b.sql(`SELECT i.seq < c.last_seq FROM memento.counters c JOIN memento.indexed i ON i.store = c.store WHERE c.store = $1`), store).
-			QueryRow(func(row pgx.Row) error {
-				err := row.Scan(&stale)
-				known = err == nil
-				if noRows(err) {
-					err = nil
-				}
-				return err
-			})
-		batch.Queue(b.sql(candidates), store, tsquery(store, q), low, high, limit).Query(func(rows pgx.Rows) error {
-			var row memoryRow
-			var text []byte
-			var same bool
-			targets := row.targets(&text, &same)
-			for !stale && rows.Next() {
-				row.read, text = nil, nil
-				if err := rows.Scan(targets...); err != nil {
-					return err
-				}
-				seen++
-				m, err := row.withContents("search", string(text), same)
-				if err != nil {
-					return err
-				}
-				contents := m.Content
-				m.Content = ""
-				if m.Digest != "" {
-					contents = ""
-				}
-				if line, snippet, ok := q.Match(string(m.Path), contents); ok && len(matches) < opts.Limit {
-					matches = append(matches, memento.Match{Memory: m, Line: line, Snippet: snippet})
-				}
-			}
-			return rows.Err()
-		})
-		if begun {
-			batch.Queue(`COMMIT`)
+		if m.Digest != "" {
+			m.Content = "" // only its path is indexed
 		}
-		if err := c.SendBatch(ctx, batch).Close(); err != nil {
-			return nil, false, err
+		found[m.ID] = textindex.Found{
+			Memory: m, Damaged: damaged,
+			Actor: memento.Actor{Kind: memento.ActorKind(kind), ID: string(id), Key: memento.KeyID(key)},
 		}
-		if !known {
-			return nil, false, errGone
-		}
-		all = stale || len(matches) == opts.Limit || seen < limit
-		limit = 1 << 30
-		batch = new(pgx.Batch)
-		if begun {
-			batch.Queue(beginSnapshot)
-		}
-	}
-	return matches, stale, nil
-}
-
-// tsquery returns the query for candidates: memories with all words of the query, adjacent
-// or not.
-func tsquery(store int64, q textindex.Query) string {
-	var terms []string
-	for words := range q.Phrases() {
-		for i, w := range words {
-			term := `'` + lexeme(store, w) + `'`
-			if i == len(words)-1 {
-				term += `:*`
-			}
-			terms = append(terms, term)
-		}
-	}
-	return strings.Join(terms, " & ")
-}
-
-// maxWord is how much of a word is indexed, in bytes. Longer words are compared by
-// textindex.
-const maxWord = 200
-
-// lexeme returns a word of a store as it is in the index. Words have only letters and
-// digits, so nothing needs escaping.
-func lexeme(store int64, word string) string {
-	if len(word) > maxWord {
-		word = strings.ToValidUTF8(word[:maxWord], "")
-	}
-	return fmt.Sprintf("%d:%s", store, word)
+		return nil
+	}, `SELECT `+contentColumns+`, v.actor_kind, v.actor_id, v.actor_key FROM unnest($2::text[]) u (id)
+		CROSS JOIN LATERAL (SELECT * FROM memento.memories WHERE store = $1 AND id = u.id OFFSET 0) m
+		LEFT JOIN memento.versions v ON v.store = m.store AND v.seq = m.seq`, n.store, idsOf(ids))
+	return found, err
 }

@@ -168,7 +168,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 					max_memory_bytes, max_memories, max_bytes, max_path_bytes, max_path_depth, settings, envelope, created_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING num
 			), followed AS (
-				INSERT INTO memento.indexed SELECT num, 0 FROM made
+				INSERT INTO memento.indexed (store, seq, revision) SELECT num, 0, num FROM made
 			)
 			INSERT INTO memento.counters SELECT num, 0, 0, 0, 0, 0 FROM made`,
 			string(info.ID), string(ws), info.Name, []byte(info.Description), metadataJSON(info.Metadata),
@@ -298,6 +298,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		return fail(op, err)
 	}
 	b.stores.forget(id)
+	b.index.Forget(id)
 	// The store is deleted even if this fails.
 	_ = b.purgeDeleted(ctx)
 	return nil
@@ -325,9 +326,9 @@ func (b *Backend) purgeDeleted(ctx context.Context) error {
 			more = true
 			var removed int64
 			steps := new(pgx.Batch)
-			// Indexing locks this row, so no words are added after it is removed.
+			// Indexing locks this row, so no blocks are added after it is removed.
 			steps.Queue(b.sql(`DELETE FROM memento.indexed WHERE store = $1`), store)
-			for _, table := range []string{"words", "contents", "versions"} {
+			for _, table := range []string{"search_blocks", "search_segments", "search_deletions", "contents", "versions"} {
 				steps.Queue(b.sql(`DELETE FROM memento.`+table+` WHERE ctid = ANY (ARRAY(SELECT ctid FROM memento.`+table+` WHERE store = $1 LIMIT $2))`), store, purgeStep).
 					Exec(func(tag tag) error {
 						removed += tag.RowsAffected()

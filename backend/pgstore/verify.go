@@ -28,9 +28,8 @@ var checks = []struct{ finding, query string }{
 		WHERE c.memories <> coalesce(m.memories, 0) OR c.bytes <> coalesce(m.bytes, 0) GROUP BY c.store`},
 	{"versions newer than its newest", `SELECT v.store, count(*) FROM memento.versions v
 		JOIN memento.counters c ON c.store = v.store WHERE v.seq > c.last_seq GROUP BY v.store`},
-	{"index entries of deleted memories", `SELECT w.store, count(*) FROM memento.words w
-		JOIN memento.indexed i ON i.store = w.store JOIN memento.counters c ON c.store = w.store AND c.last_seq = i.seq
-		WHERE NOT EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = w.store AND m.id = w.memory) GROUP BY w.store`},
+	{"segments of the search index without a head", `SELECT s.store, count(*) FROM memento.search_segments s WHERE s.state = 1
+		AND NOT EXISTS (SELECT 1 FROM memento.search_blocks b WHERE b.store = s.store AND b.segment = s.id AND b.n = -1) GROUP BY s.store`},
 	{"rows that belong to no store and are not scheduled for removal", `SELECT x.store, count(*) FROM (
 			SELECT store FROM memento.memories UNION ALL SELECT store FROM memento.versions UNION ALL SELECT store FROM memento.counters) x
 		WHERE NOT EXISTS (SELECT 1 FROM memento.stores s WHERE s.num = x.store)

@@ -175,8 +175,9 @@ func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.
 		})
 	})
 	if err == nil {
-		// The index may still have words of contents that are not current any more.
-		err = b.updateIndex(ctx, store)
+		// The index may still have words of contents that are not current any more. Also if
+		// it was redacted before: that process may have died before purging the index.
+		err = b.purgeIndex(ctx, store)
 	}
 	if err != nil {
 		return memento.Version{}, fail(op, err)
@@ -224,5 +225,6 @@ func (b *Backend) redact(ctx context.Context, t *tx, store int64, id memento.Ver
 		t.do(`DELETE FROM memento.contents WHERE store = $1 AND seq = $2
 			AND NOT EXISTS (SELECT 1 FROM memento.versions WHERE store = $1 AND memory = $3 AND content = $2)`, store, row.content, string(v.Memory))
 	}
+	t.requestPurge(store)
 	return v, nil
 }

@@ -26,10 +26,6 @@ const (
 
 	removeMemories = `DELETE FROM memento.memories WHERE store = $1 AND path = ANY ($2::text[])`
 
-	// Indexing locks the rows of its memories, so no words are added for these memories
-	// later.
-	removeWords = `DELETE FROM memento.words WHERE store = $1 AND memory = ANY ($2::text[])`
-
 	// Paths start with a slash and IDs do not, so an ID can serve as a temporary path.
 	parkMemories = `UPDATE memento.memories SET path = id WHERE store = $1 AND id = ANY ($2::text[])`
 
@@ -249,7 +245,7 @@ func (s *session) writeMemories(t *tx, store int64) {
 			return
 		}
 	}
-	var gone, goneIDs, parked []string
+	var gone, parked []string
 	var updated, inserted memoryArrays
 	targets := map[memento.Path]bool{} // new paths of moved memories
 	for _, h := range s.view.changed {
@@ -260,7 +256,7 @@ func (s *session) writeMemories(t *tx, store int64) {
 	for id, h := range s.view.changed {
 		switch {
 		case h.ID == "" && h.stored != "":
-			gone, goneIDs = append(gone, string(h.stored)), append(goneIDs, string(id))
+			gone = append(gone, string(h.stored))
 		case h.ID == "":
 		case h.stored == "":
 			inserted.add(&h, seqs[h.Version])
@@ -273,7 +269,6 @@ func (s *session) writeMemories(t *tx, store int64) {
 	}
 	if len(gone) > 0 {
 		t.do(removeMemories, store, gone)
-		t.do(removeWords, store, goneIDs)
 	}
 	if len(parked) > 0 {
 		t.do(parkMemories, store, parked)

@@ -209,11 +209,11 @@ type cachedText struct{ text, sha256 string }
 
 // checkAndCache checks contents that were read, and caches them.
 func (s *store) checkAndCache(w want, text string) (string, error) {
-	if w.raw {
-		return text, nil
-	}
 	w.of.Content = text
-	if err := w.of.CheckContent("read"); err != nil {
+	switch err := w.of.CheckContent("read"); {
+	case err != nil && w.raw:
+		return text, nil
+	case err != nil:
 		return "", err
 	}
 	s.cacheText(w.ref, text, w.of.SHA256)

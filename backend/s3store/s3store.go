@@ -44,6 +44,7 @@ import (
 	"memento/backend/apikey"
 	"memento/backend/commitqueue"
 	"memento/backend/readnotes"
+	"memento/backend/textindex"
 	"memento/internal/keyedlock"
 	"memento/internal/lru"
 )
@@ -136,6 +137,8 @@ type Backend struct {
 
 	nameLocks *keyedlock.Locks[uniqueName]
 	reads     *readnotes.Notes
+	indexes   *searchIndexes
+	index     *textindex.Live // on indexes
 }
 
 var (
@@ -221,6 +224,8 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attemptTimeout: attemptTimeout, retryTimeout: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.reads = readnotes.New(readTiming, b.writeReads)
+	b.indexes = &searchIndexes{b: b}
+	b.index = textindex.NewLive(b.indexes)
 	if err := b.probe(ctx, &o, at.Region); err != nil {
 		b.Close()
 		return nil, err
@@ -286,6 +291,7 @@ func (b *Backend) Close() error {
 	}
 	stop := time.AfterFunc(b.s3.retryTimeout, b.cancel)
 	defer stop.Stop()
+	b.index.Close()
 	b.reads.Close()
 	b.tasks.Wait()
 	b.cancel()
@@ -354,7 +360,7 @@ func (b *Backend) unuse(s *store) {
 	s.weight = weight
 	if gone && s.users == 0 {
 		b.stateUsed -= s.weight
-		b.stores.Remove(s.id)
+		b.removeLocked(s.id)
 	}
 	if b.stateUsed > b.maxStates {
 		b.evictStates()
@@ -370,9 +376,17 @@ func (b *Backend) evictStates() {
 		}
 		if s.users == 0 {
 			b.stateUsed -= s.weight
-			b.stores.Remove(id)
+			b.removeLocked(id)
 		}
 	}
+}
+
+// removeLocked drops what is in memory of a store, with its search index, which refers to
+// the state. b.mu is held.
+func (b *Backend) removeLocked(id memento.StoreID) {
+	b.stores.Remove(id)
+	b.indexes.remove(id)
+	b.index.Forget(id)
 }
 
 func (b *Backend) stateBytes() int64 {

@@ -1,90 +1,90 @@
 package s3store
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"memento"
 	"memento/backend/textindex"
 )
 
 const (
-	defaultMatches = 20
-	searchPart     = 512 // memories whose contents are read at a time
+	searchPart = 512 // memories whose contents are read at a time
+
+	// The largest store with an index. Of a larger one, a search reads all contents.
+	maxIndexedTexts = 256 << 20 // bytes of its contents
+	maxIndexed      = 1 << 18   // memories
 )
 
-// Search returns the memories that match, the most recently changed first. It has no index:
-// it reads contents, from the cache if possible, until it has enough matches. Sealed
-// contents are not searched.
-func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) (matches []memento.Match, err error) {
+// Search implements [memento.Searcher]. Sealed contents are not searched.
+func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	const op = "search"
-	s, done, err := b.use(ctx, id)
+	small, err := b.isIndexed(ctx, id)
 	if err != nil {
 		return nil, b.failed(op, err)
 	}
-	defer done()
-	err = retryNotFound(func() error {
-		matches, err = s.search(ctx, opts)
+	ctx = context.WithValue(ctx, searchBegan{}, time.Now())
+	if small {
+		matches, err := b.index.Search(ctx, id, opts)
+		return matches, b.failed(op, err)
+	}
+	var matches []memento.Match
+	err = b.indexes.view(ctx, id, func(ctx context.Context, now *searchSnapshot) (err error) {
+		matches, err = scan(ctx, now, opts)
 		return err
 	})
 	return matches, b.failed(op, err)
 }
 
-func (s *store) search(ctx context.Context, opts memento.SearchOptions) (matches []memento.Match, err error) {
-	query := textindex.Parse(opts.Query)
-	limit := opts.Limit
-	if limit <= 0 {
-		limit = defaultMatches
+// searchBegan is the key of the time when a search began. A state that was the newest then,
+// or later, is new enough for all views of the search.
+type searchBegan struct{}
+
+// isIndexed reports whether a store is small enough for an index. It may be wrong about the
+// last writes of others.
+func (b *Backend) isIndexed(ctx context.Context, id memento.StoreID) (small bool, err error) {
+	s, done, err := b.use(ctx, id)
+	if err != nil {
+		return false, err
 	}
-	type candidate struct {
-		memory memento.Memory
-		want   want
-	}
-	var all []candidate
-	err = s.view(ctx, func(st *state) error {
-		if query.Empty() {
-			return nil
-		}
-		for _, h := range st.below(cmp.Or(opts.Dir, memento.Root)) {
-			all = append(all, candidate{s.b.shown(st, s.id, h), h.want()})
-		}
+	defer done()
+	look := func(st *state) error {
+		small = st.info.Usage.Bytes <= maxIndexedTexts && st.info.Usage.Memories <= maxIndexed
 		return nil
-	})
+	}
+	s.mu.RLock()
+	known := s.st != nil
+	if known {
+		_ = look(s.st)
+	}
+	s.mu.RUnlock()
+	if !known {
+		err = s.view(ctx, look)
+	}
+	return small, err
+}
+
+// scan searches all contents of a store.
+func scan(ctx context.Context, now *searchSnapshot, opts memento.SearchOptions) ([]memento.Match, error) {
+	scanner := textindex.NewScanner(opts)
+	if scanner.Empty() {
+		return nil, nil
+	}
+	ids, err := now.all()
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(x, y candidate) int {
-		return cmp.Or(y.memory.UpdatedAt.Compare(x.memory.UpdatedAt), cmp.Compare(x.memory.Path, y.memory.Path))
-	})
-	for part := range slices.Chunk(all, searchPart) {
-		var wants []want
-		for _, c := range part {
-			if c.memory.Digest == "" {
-				wants = append(wants, c.want)
-			}
-		}
-		texts, err := s.contents(ctx, wants)
+	for part := range slices.Chunk(ids, searchPart) {
+		texts, err := now.Texts(ctx, part)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range part {
-			if err := ctx.Err(); err != nil {
+		for _, id := range part {
+			if _, err := scanner.Add(ctx, id, texts[id]); err != nil {
 				return nil, err
-			}
-			text := ""
-			if c.memory.Digest == "" {
-				text, texts = texts[0], texts[1:]
-			}
-			line, snippet, ok := query.Match(string(c.memory.Path), text)
-			if !ok {
-				continue
-			}
-			matches = append(matches, memento.Match{Memory: c.memory, Line: line, Snippet: snippet})
-			if len(matches) == limit {
-				return matches, nil
 			}
 		}
 	}
-	return matches, nil
+	return scanner.Search(ctx, now.Lookup)
 }

@@ -45,6 +45,8 @@ type state struct {
 	lastRemoval int64 // number of the newest record that redacts or prunes
 
 	reads map[memento.MemoryID]time.Time // when memories were last read
+
+	log *changeLog // of the search index; nil if there is none
 }
 
 func newState() *state {
@@ -57,7 +59,7 @@ func newState() *state {
 // size returns the approximate number of bytes that the state takes in memory.
 func (s *state) size() int64 {
 	return 2000 + 450*int64(len(s.byID)) + 100*int64(len(s.seqByID)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
-		150*int64(len(s.manifest.Segments)) + 80*int64(len(s.reads))
+		150*int64(len(s.manifest.Segments)) + 80*int64(len(s.reads)) + s.log.size()
 }
 
 // apply applies the next record, without its contents. compacted says that the record was
@@ -117,16 +119,21 @@ func (s *state) applyVersions(versions []*version) {
 		if v.ID.SeqHint() != v.Seq {
 			s.seqByID[v.ID] = v.Seq
 		}
-		if before := s.byID[v.Memory]; before != nil {
+		before := s.byID[v.Memory]
+		if before != nil {
 			delete(s.byID, v.Memory)
 			if s.byPath[before.memory.Path] == before {
 				delete(s.byPath, before.memory.Path)
 			}
 			out = append(out, before)
 		}
-		if after := v.entry(); after != nil {
+		after := v.entry()
+		if after != nil {
 			s.byID[v.Memory], s.byPath[v.Path] = after, after
 			in = append(in, after)
+		}
+		if s.log != nil {
+			s.log.note(v, before, after)
 		}
 	}
 	s.sortPaths(out, in)
@@ -165,6 +172,11 @@ func (s *state) sortPaths(out, in []*indexEntry) {
 			s.paths = slices.Insert(s.paths, i, now)
 		}
 	}
+}
+
+// seqOf returns the seq of a memory's version.
+func (s *state) seqOf(h *indexEntry) int64 {
+	return cmp.Or(s.seqByID[h.memory.Version], h.memory.Version.SeqHint())
 }
 
 // find returns where a path is, or would be.

@@ -41,6 +41,7 @@ type store struct {
 	lastCommit       string       // the random name of the last commit that this process has written or begun to write
 	lastForeignWrite time.Time    // when a record of another process was last read
 	nextExpiry       time.Time    // by the storage's clock: no record of the log expires before; zero if unknown
+	changes          *changeLog   // of the search index; nil if there is none
 
 	refreshMu   sync.Mutex // guards what follows
 	nextRefresh *refresh   // begins when the running one has ended; nil if nobody waits for it
@@ -170,6 +171,7 @@ func (s *store) catchUp(ctx context.Context) error {
 		}
 		if end && age(began) < s.b.maxAge {
 			s.confirmed, s.partial = began, false
+			s.followLocked()
 		} else if end {
 			s.st, end = nil, false
 		}
@@ -199,6 +201,15 @@ func (s *store) applyLocked(r *record, written bool) {
 	}
 	s.cacheContents(r, written)
 	s.st.apply(r, false)
+}
+
+// followLocked makes that the search index follows a state that was loaded again, or drops
+// it if it cannot. s.mu is held.
+func (s *store) followLocked() {
+	if s.changes != nil && s.st.log == nil && !s.changes.follow(s.st) {
+		s.changes = nil
+		s.b.indexes.remove(s.id)
+	}
 }
 
 // readLog reads record n. Errors: errNotFound.
@@ -323,19 +334,24 @@ func (s *store) build(ctx context.Context) (*state, error) {
 
 // view refreshes the state, and runs f on it with the lock held for reading.
 func (s *store) view(ctx context.Context, f func(*state) error) error {
-	for {
+	return s.viewSince(ctx, time.Time{}, f)
+}
+
+// viewSince is view without a refresh if the state was the newest at the given time, or
+// later.
+func (s *store) viewSince(ctx context.Context, at time.Time, f func(*state) error) error {
+	for refreshed := false; ; refreshed = true {
+		s.mu.RLock()
+		if usable := s.st != nil && !s.partial; usable && (refreshed || !at.IsZero() && !s.confirmed.Before(at)) {
+			defer s.mu.RUnlock()
+			if s.st.deleted {
+				return memento.ErrNoStore
+			}
+			return f(s.st)
+		}
+		s.mu.RUnlock()
 		if err := s.waitRefresh(ctx); err != nil {
 			return err
 		}
-		s.mu.RLock()
-		if s.st == nil || s.partial { // dropped meanwhile
-			s.mu.RUnlock()
-			continue
-		}
-		defer s.mu.RUnlock()
-		if s.st.deleted {
-			return memento.ErrNoStore
-		}
-		return f(s.st)
 	}
 }

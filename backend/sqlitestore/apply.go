@@ -55,6 +55,7 @@ func (b *Backend) Apply(ctx context.Context, store memento.StoreID, by memento.A
 	if err != nil {
 		return memento.Applied{}, fail(op, err)
 	}
+	b.index.Wrote(store, len(done.versions))
 	for _, m := range done.written { // a memory is often read soon after it was written
 		b.texts.Put(m.SHA256, cachedText{m.Content, done.store, m.Version})
 	}
@@ -138,6 +139,9 @@ func (b *Backend) importVersions(ctx context.Context, store memento.StoreID, ver
 		a.end()
 		return nil
 	})
+	if err == nil {
+		b.index.Wrote(store, len(versions))
+	}
 	return fail(op, err)
 }
 

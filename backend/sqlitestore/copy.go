@@ -58,10 +58,7 @@ func copyUnchanged(ctx context.Context, to, from string) error {
 			return err
 		}
 		for _, suffix := range []string{"", "-wal"} {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := copyFile(to+suffix, from+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
+			if err := copyFile(ctx, to+suffix, from+suffix); err != nil && (suffix == "" || !errors.Is(err, fs.ErrNotExist)) {
 				return translateFileError(err)
 			}
 		}
@@ -74,6 +71,9 @@ func copyUnchanged(ctx context.Context, to, from string) error {
 	}
 	return fmt.Errorf("%w: another process writes to the file, which is read-only here", memento.ErrUnavailable)
 }
+
+// copiedAtOnce is how many bytes are copied before it is seen that the context has ended.
+const copiedAtOnce = 16 << 20
 
 // A fileState changes with the contents of a database.
 type fileState struct {
@@ -98,7 +98,7 @@ func stateOf(path string) (s fileState, err error) {
 
 // copyFile copies a file, and replaces an earlier copy. If there is none to copy, there is
 // none afterwards.
-func copyFile(to, from string) error {
+func copyFile(ctx context.Context, to, from string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -111,6 +111,13 @@ func copyFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	for err == nil {
+		if err = ctx.Err(); err == nil {
+			_, err = io.CopyN(out, in, copiedAtOnce)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
 	return errors.Join(err, out.Close())
 }

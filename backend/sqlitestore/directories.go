@@ -2,7 +2,7 @@ package sqlitestore
 
 import (
 	"cmp"
-	"iter"
+	"slices"
 	"time"
 
 	"memento"
@@ -14,7 +14,7 @@ import (
 // sumUp changes the sums of the directories that a memory was in before, and of those that
 // it is in after. Either memory may be zero.
 func (a *apply) sumUp(before, after memento.Memory) error {
-	for dir := range above(before.Path) {
+	for dir := range before.Path.Ancestors() {
 		var err error
 		if dir.Contains(after.Path) {
 			err = a.sumReplaced(dir, before, after)
@@ -25,7 +25,7 @@ func (a *apply) sumUp(before, after memento.Memory) error {
 			return err
 		}
 	}
-	for dir := range above(after.Path) {
+	for dir := range after.Path.Ancestors() {
 		if dir.Contains(before.Path) {
 			continue
 		}
@@ -60,17 +60,6 @@ func (a *apply) sumRemoved(dir memento.Path, m memento.Memory) error {
 	return a.tx.exec(`DELETE FROM directories WHERE store = ? AND path = ?`, a.store, dir)
 }
 
-// above yields the directories that p is in, except for the root.
-func above(p memento.Path) iter.Seq[memento.Path] {
-	return func(yield func(memento.Path) bool) {
-		for i := 1; i < len(p); i++ {
-			if p[i] == '/' && !yield(p[:i]) {
-				return
-			}
-		}
-	}
-}
-
 // A directorySum says what lies below a directory, as its row in the table directories.
 type directorySum struct {
 	usage     memento.Usage
@@ -89,7 +78,8 @@ func readSum(c *conn, store int64, dir memento.Path) (sum directorySum, err erro
 }
 
 // fewMemories is how many memories of a directory a listing reads before it looks up their
-// sum, which takes as long.
+// sum, which takes as long. Where one directory has more, the next one probably has, too:
+// its sum is looked up at once.
 const fewMemories = 16
 
 // listRolledUp passes the entries of a listing to r. It skips most of what is below a
@@ -97,6 +87,7 @@ const fewMemories = 16
 // order of path.
 func listRolledUp(c *conn, opts *memento.ListOptions, r *rollup.Rows, query string, scan func(*sqlite.Stmt) memento.Memory, store int64, low, high string) error {
 	return c.inTx(func() error { // memories and sums of the same state
+		patience := fewMemories
 		for skipped := true; skipped; {
 			skipped = false
 			var current memento.Path // the directory that memories are rolled up to
@@ -114,13 +105,18 @@ func listRolledUp(c *conn, opts *memento.ListOptions, r *rollup.Rows, query stri
 				if dir != current {
 					current, taken = dir, 0
 				}
-				if taken++; taken != fewMemories {
+				if taken++; taken != patience {
 					return true
 				}
 				var sum directorySum
-				if sum, failed = readSum(c, store, dir); failed != nil || !sum.exact {
-					return failed == nil
+				if sum, failed = readSum(c, store, dir); failed != nil {
+					return false
 				}
+				if few := sum.usage.Memories <= fewMemories; few || !sum.exact {
+					patience = fewMemories
+					return true
+				}
+				patience = 1
 				skipped = r.Sum(memento.Entry{Path: dir, Dir: true, Usage: sum.usage, UpdatedAt: sum.updatedAt})
 				low = afterDirectory(dir.Prefix())
 				return false
@@ -170,18 +166,17 @@ func (v *verifier) directories() error {
 		if err := closeTo(m.Path); err != nil {
 			return err
 		}
-		n := 0
-		for dir := range above(m.Path) {
-			if n == len(open) {
-				open = append(open, &openDirectory{dir: dir})
+		dirs := slices.Collect(m.Path.Ancestors())
+		slices.Reverse(dirs) // as open: outermost first
+		for _, dir := range dirs[len(open):] {
+			open = append(open, &openDirectory{dir: dir})
+		}
+		for _, d := range open {
+			d.sum.usage.Memories++
+			d.sum.usage.Bytes += m.Size
+			if m.UpdatedAt.After(d.sum.updatedAt) {
+				d.sum.updatedAt = m.UpdatedAt
 			}
-			sum := &open[n].sum
-			sum.usage.Memories++
-			sum.usage.Bytes += m.Size
-			if m.UpdatedAt.After(sum.updatedAt) {
-				sum.updatedAt = m.UpdatedAt
-			}
-			n++
 		}
 		return nil
 	})

@@ -173,16 +173,6 @@ func damaged(op string, m *memento.Memory) error {
 	return &memento.Error{Op: op, Path: m.Path, Err: &memento.DamageError{Memory: m.ID, Version: m.Version}}
 }
 
-// getUnchecked is get for the writer: it uses no cache and checks nothing.
-func getUnchecked(c *conn, store int64, id memento.MemoryID, m *memento.Memory) (found bool, err error) {
-	var textErr error
-	found, err = getHead(c, store, memento.ByID(id), func(head memento.Memory, refs rowRefs) {
-		*m = head
-		m.Content, _, textErr = text(c, store, m, refs)
-	})
-	return found, cmp.Or(err, textErr)
-}
-
 // getHead passes a memory without its contents to scan.
 func getHead(c *conn, store int64, ref memento.Ref, scan func(memento.Memory, rowRefs)) (found bool, err error) {
 	query, key := getByPath, any(ref.Path)

@@ -15,7 +15,8 @@ import (
 // A write that has failed has no effect, not even after a crash.
 //
 //  1. SQLite writes the changed pages to the end of its log (WAL).
-//  2. At COMMIT it flushes the log: synchronous=FULL. From here on the write is done.
+//  2. At COMMIT it flushes the log: synchronous=FULL. From here on the write is done. Only
+//     what changes nothing but the search index is not flushed: see setSynchronous.
 //  3. If the flush fails, undoFailedCommit removes the transaction from the log. If that
 //     fails, too, the outcome is unknown: memento.ErrUncertain.
 //  4. Later a checkpoint flushes the log, copies its pages to the database, flushes that,
@@ -31,6 +32,16 @@ func makeDurable(c *sqlite.Conn) error {
 		}
 	}
 	return nil
+}
+
+// setSynchronous sets whether SQLite flushes each commit: FULL, or NORMAL for those of the
+// search index, which lose nothing that was reported as done. Flushing a later commit
+// flushes them, too.
+func (w *writer) setSynchronous(how string) {
+	// Not a kept statement: this pragma takes effect when it is prepared.
+	if err := sqlitex.ExecuteTransient(w.conn.Conn, "PRAGMA synchronous = "+how, nil); err != nil {
+		w.doubtful.Store(true) // a new connection flushes
+	}
 }
 
 // undoFailedCommit makes sure that a transaction whose COMMIT has failed with err has no

@@ -25,7 +25,10 @@ type removal struct {
 
 // Prune implements [memento.Backend]. Removed contents leave the database and its log
 // before the call returns, as redacted contents do, and the file becomes smaller. Their
-// words leave the pages of the search index a little later, see [Backend.DeleteStore]. If
+// words leave the pages of the search index a little later: segments of it are rewritten,
+// beginning 5 seconds after the call, or after a pause if it was just done. It is complete
+// when Close returns. If the process dies before that, the next process to open the file
+// does it, after a minute. If
 // opts.Memory is set, which means that the call is one of many, everything else is also
 // removed a little later.
 func (b *Backend) Prune(ctx context.Context, store memento.StoreID, opts memento.PruneOptions) (memento.Pruned, error) {
@@ -122,7 +125,7 @@ func prune(c *conn, store int64, goes []removal) error {
 	}
 	for _, r := range goes {
 		if r.seq > indexed {
-			if err := unindexDeleted(c, store, r.seq); err != nil {
+			if err := noteDeleted(c, store, r.seq); err != nil {
 				return err
 			}
 		}
@@ -138,19 +141,13 @@ func prune(c *conn, store int64, goes []removal) error {
 			return err
 		}
 	}
-	return requestPurge(c)
+	return requestPurge(c, store)
 }
 
-// unindexDeleted removes a memory from the index if a version of it is pruned that the
-// index does not know yet, and the memory was deleted: nothing else would tell the index.
-// If the memory exists, its newest version remains, and the index will read that.
-func unindexDeleted(c *conn, store, seq int64) error {
-	id := memento.MemoryID("")
-	_, err := c.one(`SELECT v.memory FROM versions v WHERE v.store = ?1 AND v.seq = ?2
-			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = ?1 AND m.id = v.memory)`,
-		func(s *sqlite.Stmt) { id = memento.MemoryID(s.ColumnText(0)) }, store, seq)
-	if err != nil || id == "" {
-		return err
-	}
-	return indexOne(c, store, id)
+// noteDeleted notes a deletion whose version is pruned before the index has followed it:
+// nothing else would tell the index. If the memory exists, its newest version remains.
+func noteDeleted(c *conn, store, seq int64) error {
+	return c.exec(`INSERT OR IGNORE INTO search_deletions (store, seq, memory)
+			SELECT v.store, v.seq, v.memory FROM versions v WHERE v.store = ?1 AND v.seq = ?2
+			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = ?1 AND m.id = v.memory)`, store, seq)
 }

@@ -2,135 +2,101 @@ package sqlitestore
 
 import (
 	"context"
-	"strconv"
+	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
+
+	"memento"
 
 	"zombiezen.com/go/sqlite"
 )
 
-// Deleting from the search index only marks words as deleted. They leave the file when the
-// pages that contain them are rewritten. Since FTS5 sorts by words, these are pages of all
-// stores. So a transaction that removes something permanently also adds a row to the table
-// forgetting: a request to purge the index. The index is then rewritten in steps, between
-// which other writes run: a few seconds later, at once for a redaction, and at the latest
-// by Close. If the process dies before that, the next process to open the file does it.
+// Segments of the search index have words of versions that are not the newest any more.
+// They leave the file when the segments are rewritten. So a transaction that removes
+// something for good also adds a row to the table forgetting: a request to purge the index
+// of its store. The segments are then rewritten in steps, between which other writes run: a
+// few seconds later, at once for a redaction, and at the latest by Close. If the process
+// dies before that, the next process to open the file does it.
 
 const (
 	// purgeDelay is how long after a request the purge begins, so that one purge serves
 	// several requests.
 	purgeDelay = 5 * time.Second
 	// After each step, the purge pauses for purgeRestFactor times the duration of the step.
-	// The next purge begins after purgePauseFactor times the duration of all steps. So a
-	// purge takes up to 5 % of the time.
+	// The next purge begins after purgePauseFactor times the duration of all steps. So
+	// purges take up to 5 % of the time; rewriting a segment gives way to others by itself.
 	purgeRestFactor, purgePauseFactor = 19, 20
-	// purgePages is how many pages a step writes: about 10 to 20 ms.
-	purgePages = 100
+	// maxPurgeRest is the longest pause: a step may have waited for others.
+	maxPurgeRest = time.Second / 20
 	// orphanedPurgeAge is the age at which any process takes over a request: the process
 	// that made it has probably died.
 	orphanedPurgeAge = time.Minute
 )
 
-// requestPurge requests, in the current transaction, that deleted words leave the pages of
-// the index.
-func requestPurge(c *conn) error {
-	return c.exec(`INSERT INTO forgetting (since) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM forgetting WHERE upto IS NULL)`, micros(time.Now()))
+// requestPurge requests, in the current transaction, that words of removed versions leave
+// the index of a store.
+func requestPurge(c *conn, store int64) error {
+	return c.exec(`INSERT INTO forgetting (store, since, begun) SELECT ?1, ?2, 0
+		WHERE NOT EXISTS (SELECT 1 FROM forgetting WHERE store = ?1 AND begun = 0)`, store, micros(time.Now()))
 }
 
-// A purgeRequest sums up the rows of the table forgetting.
-type purgeRequest struct {
-	since time.Time // when the oldest request was made
-	begun bool      // whether a purge has begun
-	upto  int64     // segments up to this origin are being rewritten
-	more  bool      // whether there are requests made after the purge began
+// readPurgeRequest returns when the oldest request was made. found is false if there are none.
+func readPurgeRequest(c *conn) (since time.Time, found bool, err error) {
+	found, err = c.one(`SELECT min(since) FROM forgetting HAVING count(*) > 0`, func(s *sqlite.Stmt) { since = timeAt(s, 0) })
+	return since, found, err
 }
 
-// readPurgeRequest returns the requests as one. found is false if there are none.
-func readPurgeRequest(c *conn) (r purgeRequest, found bool, err error) {
-	found, err = c.one(`SELECT min(since), max(upto) IS NOT NULL, max(upto), count(upto) < count(*) FROM forgetting HAVING count(*) > 0`,
-		func(s *sqlite.Stmt) {
-			r = purgeRequest{timeAt(s, 0), s.ColumnBool(1), s.ColumnInt64(2), s.ColumnBool(3)}
-		})
-	return r, found, err
-}
-
-// purgeStep rewrites a few pages, and reports whether there are more.
-//
-// All segments of the index become the input of one merge, which drops the words marked as
-// deleted. The merge continues from step to step. What is indexed in between goes to new
-// segments, and does not disturb it: https://www.sqlite.org/fts5.html, "The 'merge'
-// Command".
-//
-// With lowSpace, a step is smaller: everything that it writes must fit into the reserve.
-func purgeStep(c *conn, lowSpace bool) (more bool, err error) {
-	pages := purgePages
-	if lowSpace {
-		pages = purgePages / 8
-	}
-	m, marked, err := readPurgeRequest(c)
-	if err != nil || !marked {
-		return false, err
-	}
-	segments, err := readSegments(c)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case !m.begun && clean(segments):
-		return false, c.exec(`DELETE FROM forgetting`)
-	case !m.begun:
-		return true, beginPurge(c, pages)
-	case segments.since(m.upto) > 1: // the input and the output of the merge
-		return true, c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, pages)
-	}
-	return m.more, c.exec(`DELETE FROM forgetting WHERE upto IS NOT NULL`)
-}
-
-// dummyDoc is the row in the index of a document that exists only for a moment.
-const dummyDoc = 1 << 40
-
-func beginPurge(c *conn, pages int) error {
-	for _, statement := range []string{
-		// A merge of one segment would stop as soon as there is a second one. So there are
-		// two from the start: the second has a word that is deleted at once.
-		`INSERT INTO words (rowid, store) VALUES (` + strconv.Itoa(dummyDoc) + `, 'straw')`,
-		`INSERT INTO words (words, rank) VALUES ('merge', 0)`, // this writes the segment
-		`DELETE FROM words WHERE rowid = ` + strconv.Itoa(dummyDoc),
-		// Merges of two segments may continue.
-		`INSERT INTO words (words, rank) VALUES ('usermerge', 2)`,
-	} {
-		if err := c.exec(statement); err != nil {
-			return err
+// beginPurge takes over all requests of one store, by a number that nobody else uses.
+func (b *Backend) beginPurge(ctx context.Context, begun int64) (store int64, id memento.StoreID, found bool, err error) {
+	_, err = writeFreeing(ctx, b.writer, func(t *tx) (struct{}, error) {
+		found, err = t.one(`SELECT f.store, coalesce(s.id, '') FROM forgetting f LEFT JOIN stores s ON s.num = f.store ORDER BY f.since LIMIT 1`,
+			func(s *sqlite.Stmt) { store, id = s.ColumnInt64(0), memento.StoreID(s.ColumnText(1)) })
+		if err == nil && found {
+			err = t.exec(`UPDATE forgetting SET begun = ? WHERE store = ?`, begun, store)
 		}
-	}
-	segments, err := readSegments(c)
-	if err != nil {
-		return err
-	}
-	if err := c.exec(`UPDATE forgetting SET upto = ?`, segments.newest()); err != nil {
-		return err
-	}
-	return c.exec(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, -pages)
+		return struct{}{}, err
+	})
+	return store, id, found, err
 }
 
-// purgeIndex removes deleted words from the medium: from the index, from free pages and
-// from the log. After each step it pauses for rest times the duration of the step.
+// purgeIndex removes words of removed versions from the medium: from the index, from free
+// pages and from the log. After each step it pauses for rest times the duration of the step.
 func (b *Backend) purgeIndex(ctx context.Context, rest int) error {
-	for more := true; more; {
-		start := time.Now()
-		var err error
-		if more, err = writeFreeing(ctx, b.writer, func(t *tx) (bool, error) { return purgeStep(t.conn, t.lowSpace) }); err != nil {
+	for {
+		begun := 1 + rand.Int64N(1<<62)
+		store, id, found, err := b.beginPurge(ctx, begun)
+		if err != nil || !found {
 			return err
 		}
+		if id != "" {
+			err = b.purgeStore(ctx, id, rest)
+		}
+		if err != nil && !errors.Is(err, memento.ErrNoStore) {
+			return err
+		}
+		_, err = writeFreeing(ctx, b.writer, func(t *tx) (struct{}, error) {
+			return struct{}{}, t.exec(`DELETE FROM forgetting WHERE store = ? AND begun = ?`, store, begun)
+		})
+		if err != nil {
+			return err
+		}
+		b.writer.shrink()
+	}
+}
+
+func (b *Backend) purgeStore(ctx context.Context, store memento.StoreID, rest int) error {
+	start := time.Now()
+	return b.index.Purge(ctx, store, rest > 0, func(ctx context.Context) error {
 		b.writer.checkLog() // one step writes as much as many changes
 		select {
-		case <-time.After(time.Duration(rest) * time.Since(start)):
+		case <-time.After(min(maxPurgeRest, time.Duration(rest)*time.Since(start))):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}
-	b.writer.shrink()
-	return nil
+		start = time.Now()
+		return nil
+	})
 }
 
 // An indexPurger schedules purges of the index.

@@ -1,7 +1,6 @@
 package sqlitestore_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -19,51 +18,51 @@ import (
 // forgotten is the word that a purge must remove from the file.
 const forgotten = "zzqxsecretword"
 
-// A hoard is a database whose search index takes many steps to rewrite, with a store
-// that has the word, and another that does not.
+// A hoard is a database with a store whose search index has segments. The word is in an
+// older version of one of its memories, and so in a segment.
 type hoard struct {
-	path   string
-	b      *sqlitestore.Backend
-	doomed memento.StoreID
-	other  *memento.Store
+	path  string
+	b     *sqlitestore.Backend
+	store *memento.Store
 }
 
 func newHoard(t *testing.T) hoard {
 	t.Helper()
 	h := hoard{path: filepath.Join(t.TempDir(), "memento.db")}
 	h.b = open(t, h.path)
-	h.other = memento.OpenNamed(h.b, workspace, memento.StoreSpec{Name: "other", Settings: unscreened()}, nil)
+	h.store = memento.OpenNamed(h.b, workspace, memento.StoreSpec{Name: "hoard", Settings: unscreened()}, nil)
+	apply(t, h.store, memento.Put{Path: "/doomed", Content: "the " + forgotten + " of all"})
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 20 {
+	for i := range 24 {
 		var notes []memento.Change
 		for j := range 50 {
 			var text strings.Builder
-			for range 250 {
+			for range 100 {
 				fmt.Fprintf(&text, "w%x ", rng.IntN(100_000))
 			}
 			notes = append(notes, memento.Put{Path: memento.Path(fmt.Sprintf("/%d/%d", i, j)), Content: text.String()})
 		}
-		apply(t, h.other, notes...)
+		apply(t, h.store, notes...)
 	}
-	doomed := memento.OpenNamed(h.b, workspace, memento.StoreSpec{Name: "doomed", Settings: unscreened()}, nil)
-	apply(t, doomed, memento.Put{Path: "/a", Content: "the " + forgotten + " of all"})
-	for _, s := range []*memento.Store{doomed, h.other} { // which indexes them
-		if _, err := s.Search(t.Context(), memento.SearchOptions{Query: forgotten}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var err error
-	if h.doomed, err = doomed.ID(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	awaitSegments(t, h.path)
+	apply(t, h.store, memento.Put{Path: "/doomed", Content: "harmless"})
 	return h
 }
 
-func (h hoard) deleteDoomed(t *testing.T) {
+// awaitSegments waits until a search index has segments, for which nobody need ask.
+func awaitSegments(t *testing.T, path string) {
 	t.Helper()
-	if err := h.b.DeleteStore(t.Context(), workspace, h.doomed); err != nil {
-		t.Fatal(err)
+	for start := time.Now(); ask(t, path, `SELECT count(*) FROM search_segments WHERE state = 1`) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > 2*time.Minute {
+			t.Fatal("the search index has no segments")
+		}
 	}
+}
+
+// forget removes the version that has the word. It remains in the search index.
+func (h hoard) forget(t *testing.T) {
+	t.Helper()
+	prune(t, h.b, h.store, memento.PruneOptions{Keep: 1})
 	if len(onDisk(t, h.path, forgotten)) == 0 {
 		t.Fatal("the word is gone already: nothing is tested")
 	}
@@ -95,27 +94,27 @@ func ask(t *testing.T, path, query string) int64 {
 	return n
 }
 
-// The words of a deleted store leave the file though others never cease to write and
-// to search, and none of theirs is lost.
+// The words of a pruned version leave the file though others never cease to write and to
+// search, and none of theirs is lost.
 func TestPurgeWithConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t)
-	h.deleteDoomed(t)
+	h.forget(t)
 	start, n, slowest := time.Now(), 0, time.Duration(0)
 	for ; onDisk(t, h.path, forgotten) != nil; n++ {
 		if time.Since(start) > 2*time.Minute {
 			t.Fatalf("it is still in %v", onDisk(t, h.path, forgotten))
 		}
 		began := time.Now()
-		apply(t, h.other, memento.Put{Path: memento.Path(fmt.Sprintf("/fresh/%d", n)), Content: fmt.Sprintf("fresh%d", n)})
-		if found, err := h.other.Search(t.Context(), memento.SearchOptions{Query: fmt.Sprintf("fresh%d", n)}); err != nil || len(found) == 0 {
+		apply(t, h.store, memento.Put{Path: memento.Path(fmt.Sprintf("/fresh/%d", n)), Content: fmt.Sprintf("fresh%d", n)})
+		if found, err := h.store.Search(t.Context(), memento.SearchOptions{Query: fmt.Sprintf("fresh%d", n)}); err != nil || len(found) == 0 {
 			t.Fatalf("%d found, %v", len(found), err)
 		}
 		slowest = max(slowest, time.Since(began))
 	}
 	t.Logf("forgotten after %v, beside %d writes and searches, of which the slowest took %v", time.Since(start), n, slowest)
 	for i := range n {
-		if found, err := h.other.Search(t.Context(), memento.SearchOptions{Query: fmt.Sprintf("fresh%d", i)}); err != nil || len(found) == 0 {
+		if found, err := h.store.Search(t.Context(), memento.SearchOptions{Query: fmt.Sprintf("fresh%d", i)}); err != nil || len(found) == 0 {
 			t.Errorf("fresh%d: %d found, %v", i, len(found), err)
 		}
 	}
@@ -126,7 +125,7 @@ func TestPurgeWithConcurrentWriters(t *testing.T) {
 func TestPurgeOnClose(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t)
-	h.deleteDoomed(t)
+	h.forget(t)
 	h.sound(t)
 	if files := onDisk(t, h.path, forgotten); files != nil {
 		t.Errorf("once closed, it is in %v", files)
@@ -139,19 +138,18 @@ func TestPurgeLeftByDeadProcess(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun %t", begun), func(t *testing.T) {
 			t.Parallel()
-			h := newHoard(t)
-			h.deleteDoomed(t)
-			for start := time.Now(); begun && ask(t, h.path, `SELECT count(upto) FROM forgetting`) == 0; time.Sleep(time.Millisecond) {
-				if time.Since(start) > 2*time.Minute {
-					t.Fatal("it does not begin")
-				}
-			}
-			left := hoard{path: filepath.Join(t.TempDir(), "left.db")}
-			if _, err := h.b.Backup(t.Context(), left.path, nil); err != nil {
+			h, left := newHoard(t), hoard{path: filepath.Join(t.TempDir(), "left.db")}
+			h.forget(t)
+			if begun {
+				h = duringPurge(t, func(h hoard) bool {
+					left.path = filepath.Join(t.TempDir(), "left.db")
+					if _, err := h.b.Backup(t.Context(), left.path, nil); err != nil {
+						t.Fatal(err)
+					}
+					return ask(t, left.path, beganPurges) == 1
+				})
+			} else if _, err := h.b.Backup(t.Context(), left.path, nil); err != nil {
 				t.Fatal(err)
-			}
-			if got := ask(t, left.path, `SELECT count(upto) FROM forgetting`); got != 1 && begun {
-				t.Fatalf("%d rewritings have begun: nothing is tested", got)
 			}
 			execute(t, left.path, `UPDATE forgetting SET since = since - 2 * 60 * 1000000`)
 			left.b = open(t, left.path)
@@ -164,20 +162,40 @@ func TestPurgeLeftByDeadProcess(t *testing.T) {
 	}
 }
 
+// beganPurges counts the purges that are under way.
+const beganPurges = `SELECT count(nullif(begun, 0)) FROM forgetting`
+
+// duringPurge returns a hoard for which do has returned true while its purge was under way.
+func duringPurge(t *testing.T, do func(hoard) bool) hoard {
+	t.Helper()
+	const attempts = 20 // a purge may end unseen, or before do
+	for range attempts {
+		h := newHoard(t)
+		h.forget(t)
+		start := time.Now()
+		for ask(t, h.path, beganPurges) == 0 && ask(t, h.path, `SELECT count(*) FROM forgetting`) > 0 {
+			if time.Since(start) > 2*time.Minute {
+				t.Fatal("it does not begin")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if do(h) {
+			return h
+		}
+		h.sound(t)
+	}
+	t.Fatal("no purge was seen")
+	return hoard{}
+}
+
 // A redaction does not wait for the purge of another process. Words deleted after a purge
 // has begun are not removed by that purge alone.
 func TestRedactDuringPurge(t *testing.T) {
 	t.Parallel()
 	const late = "zzqxlateword"
-	h := newHoard(t)
-	h.deleteDoomed(t)
-	for start := time.Now(); ask(t, h.path, `SELECT count(upto) FROM forgetting`) == 0; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 2*time.Minute {
-			t.Fatal("it does not begin")
-		}
-	}
+	h := duringPurge(t, func(h hoard) bool { return ask(t, h.path, beganPurges) > 0 })
 	second := open(t, h.path) // another process, as far as SQLite knows
-	s := memento.OpenNamed(second, workspace, memento.StoreSpec{Name: "other"}, nil)
+	s := memento.OpenNamed(second, workspace, memento.StoreSpec{Name: "hoard"}, nil)
 	id := apply(t, s, memento.Put{Path: "/late", Content: late})[0].ID
 	if found, err := s.Search(t.Context(), memento.SearchOptions{Query: late}); err != nil || len(found) != 1 {
 		t.Fatalf("%d found, %v", len(found), err)
@@ -198,62 +216,44 @@ func TestRedactDuringPurge(t *testing.T) {
 	h.sound(t)
 }
 
-// Structure records that are cut off or garbled are errors, or make sense, but never
-// take long or panic.
-func TestStructures(t *testing.T) {
+// The words of a deleted store are gone when the call returns.
+func TestDeleteStoreRemovesWords(t *testing.T) {
+	t.Parallel()
 	h := newHoard(t)
-	c, err := sqlite.OpenConn(h.path, sqlite.OpenReadWrite)
+	if len(onDisk(t, h.path, forgotten)) == 0 {
+		t.Fatal("the word is not there: nothing is tested")
+	}
+	id, err := h.store.ID(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	var record []byte
-	err = sqlitex.ExecuteTransient(c, `SELECT block FROM words_data WHERE id = 10`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		record = make([]byte, s.ColumnLen(0))
-		s.ColumnBytes(0, record)
-		return nil
-	}})
-	if err != nil {
+	if err := h.b.DeleteStore(t.Context(), workspace, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := sqlitestore.ParseSegments(record); err != nil {
-		t.Errorf("%x: %v", record, err)
+	if files := onDisk(t, h.path, forgotten); files != nil {
+		t.Errorf("it is in %v", files)
 	}
-	for n := range record {
-		if err := sqlitestore.ParseSegments(record[:n]); err == nil {
-			t.Errorf("%d bytes of %x are no error", n, record)
-		}
+	if n := ask(t, h.path, `SELECT (SELECT count(*) FROM search_blocks) + (SELECT count(*) FROM search_segments)`); n != 0 {
+		t.Errorf("%d rows of the index are left", n)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for i := range record {
-		for _, b := range []byte{0, 0x7f, 0x80, 0xff} {
-			garbled := append([]byte(nil), record...)
-			garbled[i] = b
-			_ = sqlitestore.ParseSegments(garbled)
-		}
-	}
-	if ctx.Err() != nil {
-		t.Error("it took too long")
-	}
+	h.sound(t)
 }
 
-// Quiet moments are used for the indexes of all stores.
-func TestIndexesInQuietMoments(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memento.db")
-	b := open(t, path)
-	for _, name := range []string{"one", "two", "three", "four"} {
-		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: name, Settings: unscreened()}, nil)
-		apply(t, s, memento.Put{Path: "/a", Content: name})
+// The segments of an index serve the next process, which reads only what was written since.
+func TestSegmentsOutliveProcess(t *testing.T) {
+	t.Parallel()
+	h := newHoard(t)
+	if err := h.b.Close(); err != nil {
+		t.Fatal(err)
 	}
-	for _, turn := range []string{"first", "second"} {
-		for start := time.Now(); ask(t, path, `SELECT count(*) FROM counters WHERE indexed_seq < last_seq`) > 0; time.Sleep(20 * time.Millisecond) {
-			if time.Since(start) > 2*time.Minute {
-				t.Fatalf("%s turn: not all are indexed", turn)
-			}
-		}
-		// The first one again, after which the last step ended.
-		s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "one"}, nil)
-		apply(t, s, memento.Put{Path: "/b", Content: turn})
+	// Texts that are not what the index says show whether they are read again.
+	execute(t, h.path, `UPDATE contents SET data = replace(data, 'w', 'v') WHERE id <= 500`)
+	h.b = open(t, h.path)
+	s := memento.OpenNamed(h.b, workspace, memento.StoreSpec{Name: "hoard"}, nil)
+	if found, err := s.Search(t.Context(), memento.SearchOptions{Query: "v1"}); err != nil || len(found) != 0 {
+		t.Errorf("%d found of texts that are not indexed, %v: the store was read again", len(found), err)
+	}
+	if found, err := s.Search(t.Context(), memento.SearchOptions{Query: "harmless"}); err != nil || len(found) != 1 {
+		t.Errorf("%d found of what was written since, %v", len(found), err)
 	}
 }

@@ -7,16 +7,29 @@ import (
 
 // read runs do on a connection for reading. do must not call functions of the user.
 func read[T any](ctx context.Context, b *Backend, op string, do func(*conn) (T, error)) (result T, err error) {
+	return readAtFirst(ctx, b, op, func(c *conn, _ func()) (T, error) { return do(c) })
+}
+
+// readAtFirst is read for what is a short read until do calls long, if it does. Afterwards
+// it does not keep short reads waiting, like an iteration.
+func readAtFirst[T any](ctx context.Context, b *Backend, op string, do func(c *conn, long func()) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
 	}
 	select {
 	case b.readers.short <- struct{}{}:
-		defer func() { <-b.readers.short }()
 	case <-ctx.Done():
 		return result, ctx.Err()
 	}
-	return onConn(b, op, do)
+	isShort := true
+	long := func() {
+		if isShort {
+			<-b.readers.short
+			isShort = false
+		}
+	}
+	defer long()
+	return onConn(b, op, func(c *conn) (T, error) { return do(c, long) })
 }
 
 // readQuick is read for operations of a few microseconds. It prefers the connection that

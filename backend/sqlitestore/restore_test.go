@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -372,20 +373,32 @@ func TestRestoreWhileOpened(t *testing.T) {
 // A search index that does not match the memories is rebuilt.
 func TestRestoreReindexes(t *testing.T) {
 	for name, script := range map[string]string{
-		"forgotten":    "DELETE FROM indexed",
-		"words lost":   "DELETE FROM words WHERE rowid IN (SELECT doc FROM indexed LIMIT 1)",
-		"never known":  "DELETE FROM indexed; INSERT INTO words (words) VALUES ('delete-all'); UPDATE counters SET indexed_seq = last_seq",
-		"too much":     "INSERT INTO indexed (store, memory) VALUES (1, 'mem_unknown')",
-		"of no memory": "INSERT INTO words (rowid, store, path, body) VALUES (999999, 's1', 'round', 'round')",
+		"forgotten":   "DELETE FROM search_segments",
+		"blocks lost": "DELETE FROM search_blocks WHERE id % 1048576 = 1",
+		"head lost":   "DELETE FROM search_blocks WHERE id % 1048576 = 0",
+		"damaged":     "UPDATE search_blocks SET data = CAST(substr(data, 1, 100) || zeroblob(10) || substr(data, 111) AS BLOB) WHERE id % 1048576 = 1",
+		"too few":     "UPDATE search_segments SET dead = x'00'",
+		"of another":  "INSERT INTO search_segments (id, store, state, begun_at, dead) VALUES (5, 99, 1, 0, x'')",
+		"too far":     "UPDATE counters SET indexed_seq = last_seq - 2",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "memento.db")
 			b := open(t, path)
 			store := makeStore(t, b, "notes", 20)
+			for i := range 11 {
+				var many []memento.Change
+				for j := range 100 {
+					many = append(many, memento.Put{Path: memento.Path(fmt.Sprintf("/many/%d/%d", i, j)), Content: "round and around"})
+				}
+				if _, err := b.Apply(t.Context(), store, memento.Actor{}, many); err != nil {
+					t.Fatal(err)
+				}
+			}
+			awaitSegments(t, path)
 			find := func(b *sqlitestore.Backend) int {
 				t.Helper()
-				found, err := b.Search(t.Context(), store, memento.SearchOptions{Query: "round", Limit: 100})
+				found, err := b.Search(t.Context(), store, memento.SearchOptions{Query: "round", Limit: 5000})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -435,7 +448,10 @@ func TestRestoreKeys(t *testing.T) {
 // A backup of an older memento is sound, and is migrated when it is opened.
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
-	execute(t, p.backup, "DROP TABLE directories; DROP TABLE notes; DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
+	execute(t, p.backup, "DROP TABLE search_segments; DROP TABLE search_blocks; DROP TABLE search_deletions; ALTER TABLE counters DROP COLUMN index_revision; "+
+		"CREATE VIRTUAL TABLE words USING fts5 (store, path, body, content = '', contentless_delete = 1, tokenize = 'ascii'); "+
+		"CREATE TABLE indexed (doc INTEGER PRIMARY KEY, store INTEGER NOT NULL, memory TEXT NOT NULL, UNIQUE (store, memory)) STRICT; "+
+		"DROP TABLE directories; DROP TABLE notes; DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
 		"ALTER TABLE memories DROP COLUMN digest; ALTER TABLE versions DROP COLUMN digest; "+
 		"ALTER TABLE versions DROP COLUMN actor_key; ALTER TABLE versions DROP COLUMN redactor_key; PRAGMA user_version = 1")
 	if _, err := sqlitestore.Restore(t.Context(), p.path, p.backup, replacing); err != nil {

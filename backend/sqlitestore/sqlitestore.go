@@ -12,8 +12,8 @@
 // "-shm". Copy all three, or none: a plain copy of a file in use is not a backup.
 //
 // Redacted contents are removed from these files before the call returns, see
-// [Backend.Redact]. Single words of pruned versions and deleted stores stay in the pages of
-// the search index for some seconds, see [Backend.DeleteStore].
+// [Backend.Redact]. Single words of pruned versions stay in the pages of the search index for
+// some seconds, see [Backend.Prune].
 //
 // The format is in the migrations folder. A file written by a newer memento is refused; an
 // older file is migrated when it is opened.
@@ -36,6 +36,7 @@ import (
 	"memento/backend"
 	"memento/backend/apikey"
 	"memento/backend/readnotes"
+	"memento/backend/textindex"
 	"memento/internal/migrations"
 	"memento/internal/textcache"
 
@@ -64,8 +65,8 @@ type Backend struct {
 
 	scratch string // the temporary folder with the copy that is read; "" if the file itself is open
 
-	lastIndexedStore int64 // number of the store that was last indexed while idle; used by the writer only
-	purger           indexPurger
+	index  *textindex.Live
+	purger indexPurger
 }
 
 // Options are the options of [Open]; nil means all defaults.
@@ -110,12 +111,12 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	space := openDiskSpace(path, cmp.Or(o.Reserve, defaultReserve))
 	var file *fileIdentity
 	var readOnly, found bool
-	var request purgeRequest
+	var requested time.Time
 	c, err := retryOpen(func() (c *conn, err error) {
 		if c, file, readOnly, err = openOnFullDisk(ctx, path, o.BusyTimeout, space); err != nil {
 			return nil, err
 		}
-		if request, found, err = readPurgeRequest(c); err != nil {
+		if requested, found, err = readPurgeRequest(c); err != nil {
 			c.Close()
 		}
 		return c, err
@@ -135,13 +136,20 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 	}
 	b := &Backend{now: o.Now, texts: newTextCache()}
 	b.readers = newPool(readers(file, o.BusyTimeout))
-	b.writer = newWriter(c, file, space, o.BusyTimeout, b.readers.pause, b.indexWhenIdle)
+	b.writer = newWriter(c, file, space, o.BusyTimeout, b.readers.pause)
 	if readOnly {
 		b.makeReadOnly(path, o.BusyTimeout)
 	}
 	b.reads = readnotes.New(readTiming, b.writeReads)
+	b.index = textindex.NewLive(medium{b})
+	if !readOnly {
+		if _, err := onConn(b, "open database", func(c *conn) (struct{}, error) { return struct{}{}, b.wakeIndex(c) }); err != nil {
+			b.Close()
+			return nil, err
+		}
+	}
 	if found {
-		b.adoptPurge(request.since)
+		b.adoptPurge(requested)
 	}
 	return b, nil
 }
@@ -167,6 +175,7 @@ func (b *Backend) close() error {
 	if b.purger.close() {
 		_ = b.purgeIndex(context.Background(), 0) // if it fails, the next process to open the file does it
 	}
+	b.index.Close()
 	closeAll := func() error {
 		err := b.writer.close()
 		b.readers.close()

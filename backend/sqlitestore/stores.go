@@ -150,7 +150,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			backend.EncodeSettings(info.Settings), info.Envelope, micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
 			return info, err
 		}
-		return info, t.exec(`INSERT INTO counters VALUES (?, 0, 0, 0, 0, 0)`, t.LastInsertRowID())
+		return info, t.exec(`INSERT INTO counters VALUES (?1, 0, 0, 0, 0, 0, ?1)`, t.LastInsertRowID())
 	})
 	return info, fail(op, err)
 }
@@ -226,13 +226,7 @@ func (b *Backend) UpdateStore(ctx context.Context, ws memento.Workspace, id meme
 }
 
 // DeleteStore implements [memento.Backend]. The contents of the store are removed from the
-// database and its log before the call returns. Its words cannot be found any more, but
-// remain in pages of the search index, which have words of all stores. These pages are
-// rewritten soon, in steps of about 20 milliseconds, between which other writes run. This
-// begins 5 seconds later, or after a pause if it was just done, and takes about half a
-// minute for 100,000 memories of 2 KB in the database. It is complete when Close returns.
-// If the process dies before that, the next process to open the file does it, after a
-// minute.
+// database, its search index and its log before the call returns.
 func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id memento.StoreID) error {
 	const op = "delete store"
 	var gone deleted
@@ -245,7 +239,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 			return err
 		}
 		if gone, err = deleteStore(t.conn, num); err == nil && t.lowSpace {
-			gone.indexed, err = true, requestPurge(t.conn)
+			gone.purge, err = true, requestPurge(t.conn, num)
 		}
 		return err
 	})
@@ -253,28 +247,24 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		return fail(op, err)
 	}
 	b.stores.Delete(id)
+	b.index.Forget(id)
 	for _, hash := range gone.hashes {
 		b.texts.Remove(hash)
 	}
-	if gone.indexed {
+	if gone.purge {
 		b.schedulePurge()
 	}
 	b.writer.shrink()
 	return nil
 }
 
-// A deleted says what to remove from caches and from the index after a store was deleted.
+// A deleted says what to do after a store was deleted.
 type deleted struct {
-	indexed bool     // whether the search index may have words of the store
-	hashes  []string // of its texts
+	purge  bool     // whether contents may be in free pages until the file shrinks
+	hashes []string // of its texts, to remove from caches
 }
 
 func deleteStore(c *conn, num int64) (gone deleted, err error) {
-	// The index may have words of versions that the tables do not have any more.
-	gone.indexed, err = c.one(`SELECT 1 FROM counters WHERE store = ? AND indexed_seq > 0`, nil, num)
-	if err != nil {
-		return gone, err
-	}
 	err = c.all(`SELECT sha256 FROM versions WHERE store = ? AND content IS NOT NULL`, func(s *sqlite.Stmt) bool {
 		gone.hashes = append(gone.hashes, hashAt(s, 0))
 		return true
@@ -283,8 +273,10 @@ func deleteStore(c *conn, num int64) (gone deleted, err error) {
 		return gone, err
 	}
 	for _, statement := range []string{
-		`DELETE FROM words WHERE rowid IN (SELECT doc FROM indexed WHERE store = ?)`,
-		`DELETE FROM indexed WHERE store = ?`,
+		`DELETE FROM search_blocks WHERE id IN (SELECT b.id FROM search_segments s
+			CROSS JOIN search_blocks b ON b.id BETWEEN 1048576 * s.id AND 1048576 * s.id + 1048575 WHERE s.store = ?)`,
+		`DELETE FROM search_segments WHERE store = ?`,
+		`DELETE FROM search_deletions WHERE store = ?`,
 		`DELETE FROM contents WHERE id IN (SELECT content FROM versions WHERE store = ?)`,
 		`DELETE FROM versions WHERE store = ?`,
 		`DELETE FROM memories WHERE store = ?`,
@@ -296,10 +288,7 @@ func deleteStore(c *conn, num int64) (gone deleted, err error) {
 			return gone, err
 		}
 	}
-	if gone.indexed {
-		err = requestPurge(c)
-	}
-	return gone, err
+	return gone, nil
 }
 
 // ListStores implements [memento.Backend].

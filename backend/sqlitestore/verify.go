@@ -18,6 +18,7 @@ import (
 
 	"memento"
 	"memento/backend"
+	"memento/backend/textindex"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -381,26 +382,37 @@ func (v *verifier) versions() error {
 		})
 }
 
-// index checks whether the search index matches the memories.
+// index checks whether the search index matches the memories, unless the schema is older
+// than its tables: then it is made anew.
 func (v *verifier) index() error {
-	for _, misfit := range []string{
-		// Memories that should be in the index.
-		`SELECT 1 FROM memories m JOIN counters c ON c.store = m.store WHERE m.seq <= c.indexed_seq
-			AND NOT EXISTS (SELECT 1 FROM indexed i WHERE i.store = m.store AND i.memory = m.id)`,
-		// Rows that should not be in the index.
-		`SELECT 1 FROM indexed i JOIN counters c ON c.store = i.store WHERE c.indexed_seq = c.last_seq
-			AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.store = i.store AND m.id = i.memory)`,
-		`SELECT 1 FROM indexed i WHERE NOT EXISTS (SELECT 1 FROM stores s WHERE s.num = i.store)`,
-		`SELECT 1 FROM indexed i WHERE NOT EXISTS (SELECT 1 FROM words_docsize d WHERE d.id = i.doc)`,
-		`SELECT 1 FROM words_docsize d WHERE NOT EXISTS (SELECT 1 FROM indexed i WHERE i.doc = d.id)`,
-	} {
-		found, err := v.c.one(misfit, nil)
-		if err != nil {
+	there, err := v.c.one(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'search_segments'`, nil)
+	if err != nil || !there {
+		return err
+	}
+	var stores []snapshot
+	err = v.c.all(`SELECT store, last_seq, memories, index_revision FROM counters`, func(s *sqlite.Stmt) bool {
+		stores = append(stores, snapshot{conn: v.c, long: func() {}, store: s.ColumnInt64(0), seq: s.ColumnInt64(1), memories: s.ColumnInt64(2), revision: s.ColumnInt64(3)})
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, now := range stores {
+		if v.indexMismatch {
+			break
+		}
+		err := textindex.Check(context.Background(), now)
+		if errors.Is(err, textindex.ErrIndex) {
+			v.indexMismatch = true
+		} else if err != nil {
 			return err
 		}
-		v.indexMismatch = v.indexMismatch || found
 	}
-	return nil
+	if v.indexMismatch {
+		return nil
+	}
+	v.indexMismatch, err = v.c.one(`SELECT 1 FROM search_segments s WHERE NOT EXISTS (SELECT 1 FROM counters c WHERE c.store = s.store)`, nil)
+	return err
 }
 
 // keys counts the API keys, unless the schema is older than they are.
@@ -436,9 +448,10 @@ func resetIndex(path string) error {
 		`PRAGMA journal_mode = MEMORY`, // leaves no other file, and is safe because the file is not in use yet
 		`PRAGMA secure_delete = ON`,    // as for every connection that writes
 		`BEGIN IMMEDIATE`,
-		`INSERT INTO words (words) VALUES ('delete-all')`,
-		`DELETE FROM indexed`,
-		`UPDATE counters SET indexed_seq = 0`,
+		`DELETE FROM search_segments`,
+		`DELETE FROM search_blocks`,
+		`DELETE FROM search_deletions`,
+		`UPDATE counters SET indexed_seq = 0, index_revision = store`,
 		`COMMIT`,
 	} {
 		if err := c.exec(query); err != nil {

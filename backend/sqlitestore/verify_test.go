@@ -154,7 +154,6 @@ var damages = []struct {
 	{name: "no counters", want: "has no counters", script: "DELETE FROM counters"},
 	{name: "settings", want: "its description cannot be read", script: "UPDATE stores SET settings = 'nonsense'"},
 	{name: "an index", want: "the database is damaged", script: "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'stores_by_name') WHERE name = 'stores_by_workspace'"},
-	{name: "a damaged search index", want: "damaged: ", script: "DELETE FROM words_data WHERE id > 10"},
 }
 
 // Damage of a file is found and reported, and such a file is not restored.

@@ -170,7 +170,8 @@ func (b *Backend) ListVersions(ctx context.Context, store memento.StoreID, opts 
 
 // Redact implements [memento.Backend]. The contents are removed from the database, its
 // search index and, as soon as no reader needs it any more, its log. This takes as long as
-// rewriting the index of all stores; other writes run meanwhile.
+// rewriting those segments of the index that have words of older versions; other writes run
+// meanwhile.
 func (b *Backend) Redact(ctx context.Context, store memento.StoreID, id memento.VersionID, by memento.Actor) (memento.Version, error) {
 	const op = "redact"
 	redact := func(t *tx) (memento.Version, error) {
@@ -253,15 +254,7 @@ func (b *Backend) redact(c *conn, store int64, id memento.VersionID, by memento.
 			return v, err
 		}
 	}
-	// The index may still have words of contents that are not current any more.
-	behind, err := c.one(`SELECT 1 FROM counters WHERE store = ? AND indexed_seq < last_seq`, nil, store)
-	if err == nil && behind {
-		err = indexOne(c, store, v.Memory)
-	}
-	if err != nil {
-		return v, err
-	}
-	if err := requestPurge(c); err != nil {
+	if err := requestPurge(c, store); err != nil {
 		return v, err
 	}
 	_, err = find()

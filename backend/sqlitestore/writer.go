@@ -16,9 +16,8 @@ type writer struct {
 	conn        *conn
 	busyTimeout time.Duration // how long to wait for other processes
 	space       *diskSpace
-	reopen      func() (*conn, error)            // see readonly.go; nil unless conn cannot write
-	idle        func(*tx) (more bool, err error) // work for idle times
-	queue       *commitqueue.Queue[*job]         // its leader uses conn
+	reopen      func() (*conn, error)    // see readonly.go; nil unless conn cannot write
+	queue       *commitqueue.Queue[*job] // its leader uses conn
 	log         checkpointer
 	file        *fileIdentity // the file that conn has open
 	refusal     error         // of all changes, if conn is of a copy: see copy.go
@@ -27,7 +26,7 @@ type writer struct {
 	lastBatchSize int         // number of jobs in the last commit
 	lowSpace      bool        // whether deleted contents may stay in free pages for now: see fulldisk.go
 
-	quiet *time.Timer // starts idle work
+	quiet *time.Timer // calls doIdle
 }
 
 // A job is one change that waits for the writer.
@@ -35,7 +34,8 @@ type job struct {
 	commitqueue.Job
 	do         func(*tx) error // called in a transaction, and again in another one if that was lost
 	freesSpace bool            // whether it may use the reserve: see diskSpace
-	indexes    bool            // whether it changes nothing but the search index
+	indexes    bool            // whether it changes nothing but the search index, and is committed alone
+	flush      bool            // whether it is flushed although it indexes
 	err        error           // of do, or of the transaction
 }
 
@@ -43,11 +43,12 @@ const (
 	// maxBatch is the largest number of changes in one commit. It limits how long the first
 	// change waits for the last.
 	maxBatch = 128
-	// idleDelay is how long there must be no write before idle work is done, in steps.
+	// idleDelay is how long there must be no write before the log is shortened.
 	idleDelay = 200 * time.Millisecond
-	// batchWaitTurns is how often the leader yields to other goroutines, so that they can
-	// join a commit.
+	// The leader yields to other goroutines so often, so that they can join a commit, and
+	// not longer than batchWaitTime: others may have much to do.
 	batchWaitTurns = 30
+	batchWaitTime  = 100 * time.Microsecond
 	// busyPause is how long to wait before asking again for a lock that another process
 	// holds.
 	busyPause = 500 * time.Microsecond
@@ -58,9 +59,9 @@ const (
 // newWriter makes c, which has file open, the connection that writes. It waits at most busy
 // for other processes. It calls pause to stop this process's reads from the log for a
 // moment.
-func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pause func() (resume func()), idle func(*tx) (more bool, err error)) *writer {
+func newWriter(c *conn, file *fileIdentity, s *diskSpace, busy time.Duration, pause func() (resume func())) *writer {
 	c.SetBusyTimeout(0) // begin does the waiting
-	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, idle: idle, queue: commitqueue.New[*job](commitqueue.UntilKnown)}
+	w := &writer{conn: c, file: file, space: s, busyTimeout: busy, queue: commitqueue.New[*job](commitqueue.UntilKnown)}
 	w.log = checkpointer{conn: c, pause: pause, space: s, busyTimeout: busy}
 	// doIdle, which sets the timer again, may run before AfterFunc has returned.
 	w.queue.Lock()
@@ -81,7 +82,10 @@ func (w *writer) runFreeing(ctx context.Context, do func(*tx) error) error {
 }
 
 func (w *writer) carryOut(ctx context.Context, j *job) error {
-	if w.refusal != nil && !j.indexes {
+	if j.indexes {
+		return w.index(ctx, j)
+	}
+	if w.refusal != nil {
 		return w.refusal
 	}
 	err := w.queue.Do(ctx, j, w.lead)
@@ -107,15 +111,55 @@ func (w *writer) commit(ctx context.Context) {
 		return
 	}
 	w.waitForBatch()
+	w.commitBatch(ctx, func() []*job {
+		batch := w.queue.Take(maxBatch)
+		w.lastBatchSize = len(batch)
+		return batch
+	}, func(batch []*job) {
+		for _, j := range batch {
+			j.Finish(j.err)
+		}
+	})
+}
+
+// index carries out a job that changes nothing but the search index, after those that wait.
+// It is not flushed: if the machine crashes before a later change is, the log ends before
+// it, and the index is the one of then.
+func (w *writer) index(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.queue.Lock()
+	defer w.queue.Unlock()
+	if w.isClosed() {
+		return memento.ErrClosed
+	}
+	w.commit(ctx)
+	if w.readOnlyOnFullDisk() && !w.tryReopen() {
+		return w.space.explain(nil)
+	}
+	if !j.flush {
+		w.setSynchronous("NORMAL")
+		defer w.setSynchronous("FULL")
+	}
+	if !w.commitBatch(ctx, func() []*job { return []*job{j} }, func([]*job) {}) {
+		return ctx.Err()
+	}
+	return j.err
+}
+
+// commitBatch carries out jobs in one transaction. take is called once it has begun, and
+// done with the same jobs once each has its result. If ctx ends before that, neither is
+// called.
+func (w *writer) commitBatch(ctx context.Context, take func() []*job, done func([]*job)) bool {
 	beginErr := w.renewIfDoubtful()
 	if beginErr == nil {
 		beginErr = w.begin(ctx) // more jobs arrive while another process holds the lock
 	}
 	if beginErr != nil && ctx.Err() != nil {
-		return
+		return false
 	}
-	batch := w.queue.Take(maxBatch)
-	w.lastBatchSize = len(batch)
+	batch := take()
 	switch {
 	case isDamage(beginErr): // it is confirmed by a new connection
 		w.runEachAlone(batch)
@@ -132,19 +176,19 @@ func (w *writer) commit(ctx context.Context) {
 		// connection: see confirm.go.
 		w.runEachAlone(batch)
 	}
-	for _, j := range batch {
-		j.Finish(j.err)
-	}
+	done(batch)
 	w.log.onCommit(len(batch))
 	w.quiet.Reset(idleDelay)
+	return true
 }
 
 // waitForBatch waits for a moment until as many jobs are waiting as were in the last
 // commit. The callers of the last commit are just making their next calls: if the leader
 // started with the first of them, the others would have to wait for another flush.
 func (w *writer) waitForBatch() {
+	start := time.Now()
 	for range batchWaitTurns {
-		if w.queue.Len() >= w.lastBatchSize {
+		if w.queue.Len() >= w.lastBatchSize || time.Since(start) > batchWaitTime {
 			return
 		}
 		runtime.Gosched()
@@ -213,27 +257,12 @@ func (w *writer) transact(jobs []*job) bool {
 	return true
 }
 
-// doIdle does a step of idle work, and repeats that as long as there is more. Errors are
-// ignored: the work is done later, when it is needed.
+// doIdle shortens the log while there are no writes. Errors are ignored: it is done later,
+// when it is needed.
 func (w *writer) doIdle() {
 	w.queue.Lock()
 	defer w.queue.Unlock()
 	if w.isClosed() || !w.hasSpace() || w.renewIfDoubtful() != nil {
-		return
-	}
-	more := false
-	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
-		if isBusy(err) { // another process is writing: not idle
-			w.quiet.Reset(idleDelay)
-		}
-		return
-	}
-	j := &job{do: func(t *tx) (err error) {
-		more, err = w.idle(t)
-		return err
-	}}
-	if w.transact([]*job{j}) && j.err == nil && more {
-		w.quiet.Reset(0)
 		return
 	}
 	if w.log.onIdle(); w.log.mustTruncate {
@@ -310,11 +339,6 @@ func (w *writer) close() error {
 // write runs do in the writer's transaction and returns its result.
 func write[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
 	return submit(ctx, w, job{}, do)
-}
-
-// writeIndex is write for changes of the search index only.
-func writeIndex[T any](ctx context.Context, w *writer, do func(*tx) (T, error)) (T, error) {
-	return submit(ctx, w, job{indexes: true}, do)
 }
 
 // writeFreeing is write for changes that remove something: see [writer.runFreeing].

@@ -81,8 +81,18 @@ func damagedContents(e *env) {
 		e.damaged("ListVersions with contents", err, second.Memory, second.ID)
 	}
 	if s, ok := e.b.(memento.Searcher); ok {
-		_, err = s.Search(e.Context(), e.store, memento.SearchOptions{Query: "finale"})
-		e.damaged("Search", err, second.Memory, second.ID)
+		// Words of the path find it, too.
+		found, err := s.Search(e.Context(), e.store, memento.SearchOptions{Query: "dir finale"})
+		if err != nil && e.h.SearchScans {
+			e.damaged("Search", err, second.Memory, second.ID)
+		} else if err != nil || len(found) != 2 {
+			e.Errorf("Search: %d matches, %v", len(found), err)
+		}
+		for _, m := range found {
+			if m.Memory.ID == second.Memory && (m.Memory.Content != "" || m.Line != 0 || m.Passage != memento.Passage{} || len(m.Words) > 0) {
+				e.Errorf("Search shows damaged contents: %+v", m)
+			}
+		}
 		if found, err := s.Search(e.Context(), e.store, memento.SearchOptions{Query: "another", Dir: "/"}); err != nil && !e.h.SearchScans || err == nil && len(found) != 1 {
 			e.Errorf("Search of others: %d matches, %v", len(found), err)
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memento"
 )
@@ -21,6 +22,12 @@ func search(t *testing.T, h Harness) {
 	}
 	h.run(t, "what matches", searchMatches)
 	h.run(t, "what is shown", searchShows)
+	h.run(t, "questions", searchQuestions)
+	h.run(t, "operators", searchOperators)
+	h.run(t, "passages", searchPassages)
+	h.run(t, "languages", searchLanguages)
+	h.run(t, "order", searchOrder)
+	h.run(t, "many memories", searchMany)
 	h.run(t, "directories", searchDirectories)
 	h.run(t, "limit", searchLimit)
 	h.run(t, "acknowledged writes", searchSeesWrites)
@@ -40,11 +47,11 @@ func (e *env) search(opts memento.SearchOptions) []memento.Match {
 	return matches
 }
 
-// finds checks which paths a query finds, in any order.
+// finds checks which paths have all words of a query, in any order.
 func (e *env) finds(query string, want ...memento.Path) {
 	e.Helper()
 	var got []memento.Path
-	for _, m := range e.search(memento.SearchOptions{Query: query, Limit: 1000}) {
+	for _, m := range e.search(memento.SearchOptions{Query: query, Limit: 1000, All: true}) {
 		got = append(got, m.Memory.Path)
 	}
 	slices.Sort(got)
@@ -121,7 +128,8 @@ func searchMatches(e *env) {
 }
 
 func searchShows(e *env) {
-	v := e.put("/notes/a.md", "first line\nsecond apple\nthird apple pear\r\nfourth pear\n")
+	const text = "first line\nsecond apple\nthird apple pear\r\nfourth pear\n"
+	v := e.put("/notes/a.md", text)
 	e.put("/notes/long.md", strings.Repeat("ä ", 500)+"needle "+strings.Repeat("ö ", 500)+"\nshort")
 	for _, test := range []struct {
 		query, snippet string
@@ -133,7 +141,7 @@ func searchShows(e *env) {
 		{"first", "first line", 1},
 		{"a apple", "second apple", 2},
 	} {
-		got := e.search(memento.SearchOptions{Query: test.query})
+		got := e.search(memento.SearchOptions{Query: test.query, All: true})
 		if len(got) == 0 || got[0].Line != test.line || got[0].Snippet != test.snippet {
 			e.Errorf("%q: %+v, want line %d, %q", test.query, got, test.line, test.snippet)
 		}
@@ -141,7 +149,9 @@ func searchShows(e *env) {
 	got := e.search(memento.SearchOptions{Query: "second"})
 	m := e.get("/notes/a.md")
 	m.Content = ""
-	if diff := cmp.Diff([]memento.Match{{Memory: m, Line: 2, Snippet: "second apple"}}, got); diff != "" || got[0].Memory.ID != v.Memory {
+	want := []memento.Match{{Memory: m, Line: 2, Snippet: "second apple", Words: []string{"second"},
+		Passage: memento.Passage{First: 1, Last: 4, Text: strings.TrimSuffix(text, "\n")}}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(memento.Match{}, "Score")); diff != "" || got[0].Memory.ID != v.Memory || got[0].Score <= 0 {
 		e.Errorf("match (-want +got):\n%s", diff)
 	}
 	got = e.search(memento.SearchOptions{Query: "notes"}) // in the path only

@@ -64,17 +64,6 @@ func (q Query) Phrases() iter.Seq[[]string] {
 	}
 }
 
-// FTS5 returns the query as an SQLite FTS5 expression over [Normal] texts, indexed by a
-// tokenizer that splits at spaces only.
-func (q Query) FTS5() string {
-	terms := make([]string, len(q.phrases))
-	for i, p := range q.phrases {
-		// Words contain no double quotes, so nothing needs escaping.
-		terms[i] = `"` + strings.Join(p, " ") + `" *`
-	}
-	return strings.Join(terms, " AND ")
-}
-
 // Match reports whether a document matches: whether each phrase is in its path or in its
 // contents. line is the number, from 1, of the line of contents with the most phrases,
 // and snippet is that line, shortened to 200 characters around the first phrase; they are

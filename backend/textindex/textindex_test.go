@@ -24,8 +24,8 @@ func TestWords(t *testing.T) {
 		{"\u0301", ""},
 	}
 	for _, tt := range tests {
-		if got := Normal(tt.text); got != tt.want {
-			t.Errorf("Normal(%q) = %q, want %q", tt.text, got, tt.want)
+		if got := normal(tt.text); got != tt.want {
+			t.Errorf("normal(%q) = %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }
@@ -101,8 +101,8 @@ func FuzzWords(f *testing.F) {
 				}
 			}
 		}
-		if got := strings.Fields(Normal(text)); !slices.Equal(got, words) {
-			t.Fatalf("Normal splits into %q, want %q", got, words)
+		if got := strings.Fields(normal(text)); !slices.Equal(got, words) {
+			t.Fatalf("normal splits into %q, want %q", got, words)
 		}
 	})
 }

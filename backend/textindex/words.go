@@ -1,8 +1,8 @@
-// Package textindex splits text into words for searching, and matches queries against
-// texts. It defines the meaning of memento.Searcher for all backends.
+// Package textindex finds memories by their words, for all backends: it splits texts into
+// words, keeps indexes of them, ranks what a query finds, and picks the passage to show.
 //
-// A backend with an index of its own stores [Normal] text in it, looks up candidates, and
-// lets [Query.Match] decide and find the line to show.
+// A backend stores the blocks of indexes for it, as a [Medium] of [Live], or passes all
+// memories to a [Scanner]. docs/search.md describes queries, ranking and indexes.
 package textindex
 
 import (
@@ -18,6 +18,8 @@ import (
 type Word struct {
 	Text       string // without case and diacritics
 	Start, End int    // offsets of its bytes in the text
+
+	single bool // a character of a script without spaces
 }
 
 // Words yields the words of text: sequences of letters and digits, and each single
@@ -29,7 +31,7 @@ func Words(text string) iter.Seq[Word] {
 			if start < 0 {
 				return true
 			}
-			w := Word{fold(text[start:at]), start, at}
+			w := Word{Text: fold(text[start:at]), Start: start, End: at}
 			start = -1
 			return w.Text == "" || yield(w)
 		}
@@ -44,7 +46,7 @@ func Words(text string) iter.Seq[Word] {
 					start = i
 				}
 			case ownWord:
-				if !end(i) || !yield(Word{text[i : i+size], i, i + size}) {
+				if !end(i) || !yield(Word{Text: text[i : i+size], Start: i, End: i + size, single: true}) {
 					return
 				}
 			default:
@@ -108,9 +110,9 @@ func foldUnicode(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// Normal returns the words of text, separated by spaces. Splitting it at the spaces gives
+// normal returns the words of text, separated by spaces. Splitting it at the spaces gives
 // the words again.
-func Normal(text string) string {
+func normal(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	for w := range Words(text) {

@@ -56,6 +56,7 @@ type access struct {
 	create  bool // create the backend if it does not exist: see creating
 	reading bool // nothing is written
 	asKept  bool // without keys, return encrypted contents as they are stored
+	meaning bool // search by meaning, too, if that is configured
 }
 
 // creating is the access of commands that may be the first on a backend.
@@ -71,6 +72,13 @@ func (a *app) withAccess(ctx context.Context, how access, do func(memento.Backen
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	if how.meaning {
+		end, err := a.startMeaning(url, b)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = end() }() // vectors can be made again
+	}
 	return credentialsHint(url, do(b))
 }
 
@@ -159,18 +167,17 @@ func (a *app) exposedFiles(url string) []string {
 
 // withStore opens the selected store, which must exist, calls do, and closes its backend.
 func (a *app) withStore(ctx context.Context, do func(*memento.Store) error) error {
-	return a.withBackend(ctx, func(b memento.Backend) error {
-		s, err := a.openExisting(ctx, b)
-		if err != nil {
-			return err
-		}
-		return do(s)
-	})
+	return a.withStoreBy(ctx, access{}, do)
 }
 
 // withReadStore is withStore for commands that only read.
 func (a *app) withReadStore(ctx context.Context, do func(*memento.Store) error) error {
-	return a.withAccess(ctx, reading, func(b memento.Backend) error {
+	return a.withStoreBy(ctx, reading, do)
+}
+
+// withStoreBy is withStore with a choice of access.
+func (a *app) withStoreBy(ctx context.Context, how access, do func(*memento.Store) error) error {
+	return a.withAccess(ctx, how, func(b memento.Backend) error {
 		s, err := a.openExisting(ctx, b)
 		if err != nil {
 			return err
@@ -244,7 +251,11 @@ func kindsOf(found []memento.FindingLocation) string {
 
 // storeOptions returns the options for opening stores.
 func (a *app) storeOptions() *memento.StoreOptions {
-	return &memento.StoreOptions{Detector: a.detector}
+	o := &memento.StoreOptions{Detector: a.detector}
+	if a.meaning != nil {
+		o.Searcher = a.meaning
+	}
+	return o
 }
 
 // openStore opens the selected store. If the store does not exist, the first write creates

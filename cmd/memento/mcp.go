@@ -23,6 +23,7 @@ type mcpFlags struct {
 	readOnly  bool
 	history   bool
 	viewChars int
+	search    bool
 	project   string
 }
 
@@ -64,6 +65,7 @@ name of the client. Messages for people go to standard error.`,
 	flags.StringVar(&f.tools, "tools", string(mcpserver.OneTool), "form of the commands: one (the tool memory) or six (a tool for each command)")
 	flags.BoolVar(&f.readOnly, "read-only", false, "let the agent read everything, but change nothing")
 	flags.BoolVar(&f.history, "history", false, "let the agent see the history and restore versions")
+	flags.BoolVar(&f.search, "search", false, "let the agent also search by views of /memories/.search/WORDS")
 	flags.IntVar(&f.viewChars, "view-chars", 0, "maximum number of characters that one view of a file shows (default 16000)")
 	flags.StringVar(&f.project, "project", "", "`folder` of the project that {project} stands for, in names of stores (default: what the client says, or the working directory)")
 	_ = c.MarkFlagDirname("project")
@@ -94,7 +96,9 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return a.withAccess(ctx, creating, func(b memento.Backend) error {
+	how := creating
+	how.meaning = true
+	return a.withAccess(ctx, how, func(b memento.Backend) error {
 		defer watch(ctx, b)()
 		idle := startIdleTimer()
 		defer idle.stop()
@@ -106,7 +110,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 				}
 				shown, err := a.mcpMounts(ctx, b, f, mounts, client)
 				return mcpserver.Memory{Mounts: shown, Tool: memento.ToolOptions{
-					Actor: memento.Actor{Kind: memento.ActorSession, ID: session}, ViewChars: f.viewChars,
+					Actor: memento.Actor{Kind: memento.ActorSession, ID: session}, ViewChars: f.viewChars, Search: f.search,
 				}}, err
 			},
 			Tools: mcpserver.ToolSet(f.tools), ReadOnly: f.readOnly, History: f.history,

@@ -55,12 +55,9 @@ func pastEntries(past *history.Snapshot, opts memento.ListOptions) (entries []me
 	return entries
 }
 
-// searchPast searches the contents of a time in the past, in the order of the paths.
-func searchPast(ctx context.Context, s *memento.Store, past *history.Snapshot, opts memento.SearchOptions) (found []memento.Match, err error) {
-	query := textindex.Parse(opts.Query)
-	if query.Empty() {
-		return nil, nil
-	}
+// searchPast searches the contents of a time in the past, as Store.Search does today's. It
+// makes an index of them.
+func searchPast(ctx context.Context, s *memento.Store, past *history.Snapshot, opts memento.SearchOptions) ([]memento.Match, error) {
 	// What has not changed since is read in one listing.
 	now := map[memento.VersionID]string{}
 	then := map[memento.VersionID]bool{}
@@ -75,6 +72,8 @@ func searchPast(ctx context.Context, s *memento.Store, past *history.Snapshot, o
 			now[e.Memory.Version] = e.Memory.Content
 		}
 	}
+	index := textindex.NewRecent()
+	memories := map[memento.MemoryID]textindex.Found{}
 	for _, v := range past.Versions(opts.Dir) {
 		text, known := now[v.ID]
 		if !known {
@@ -84,14 +83,16 @@ func searchPast(ctx context.Context, s *memento.Store, past *history.Snapshot, o
 			}
 			text = full.Content
 		}
-		if line, snippet, ok := query.Match(string(v.Path), text); ok {
-			found = append(found, memento.Match{Memory: pastMemory(v), Line: line, Snippet: snippet})
-		}
-		if len(found) == opts.Limit {
-			break
-		}
+		m := pastMemory(v)
+		m.Content = text
+		memories[v.Memory] = textindex.Found{Memory: m, Actor: v.CreatedBy}
+		index.Put(string(v.Memory), textindex.Text{Seq: v.Seq, Path: v.Path, Contents: text})
 	}
-	return found, nil
+	index.Sort()
+	lookup := func(context.Context, []memento.MemoryID, bool) (map[memento.MemoryID]textindex.Found, error) {
+		return memories, nil
+	}
+	return textindex.Search(ctx, []textindex.Part{index}, opts, lookup)
 }
 
 // lsPastJSON prints entries of a time in the past: versions instead of memories.

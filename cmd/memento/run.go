@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"memento/backend/embedding"
 	"memento/sensitive"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,7 @@ type app struct {
 	now    func() time.Time
 
 	detector *sensitive.Detector
+	meaning  *embedding.Searcher // while a command searches by meaning; else nil
 
 	stdinTTY, stdoutTTY, stderrTTY bool
 	colour                         bool // whether stdout gets colours
@@ -49,7 +51,7 @@ type app struct {
 	running bool // whether the command line was parsed without errors
 
 	serving bool     // whether this is "serve", which logs the warnings
-	exposed []string // warnings about file permissions: see storeurl.Exposed
+	exposed []string // warnings about files: see storeurl.Exposed
 
 	// Flags of all commands.
 	backendURL string

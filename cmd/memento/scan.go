@@ -22,7 +22,9 @@ func (a *app) scanCommand() *cobra.Command {
 		Use:   "scan",
 		Short: "Search memories and their history for secrets",
 		Long: `Scan searches all memories of a store and their history for secrets, even if detection
-is off in the store settings. Texts that the settings allow are not reported. With
+is off in the store settings. It finds more than what is masked when it is written: tokens
+without a prefix that are split over two lines, and those of which one version has the first
+part and the next the rest. Texts that the settings allow are not reported. With
 --personal it also searches for personal data, and with --instructions, or if the settings
 say so, for text that addresses the model which reads it. It lists the version, its time, whether it
 is current ("present") or old ("history"), the kind of secret, the path and the line.

@@ -24,6 +24,7 @@ type toolFlags struct {
 	mounts           []string
 	session          string
 	createOverwrites bool
+	search           bool
 	profile          string
 	viewChars        int
 }
@@ -74,6 +75,7 @@ each run.`,
 	flags.StringArrayVar(&f.mounts, "mount", nil, "show a store as a directory: `NAME=STORE`, or NAME=STORE:ro if it is read-only; can be repeated")
 	flags.StringVar(&f.session, "session", "", "session ID to record changes under (env MEMENTO_SESSION; default a new one)")
 	flags.BoolVar(&f.createOverwrites, "create-overwrites", false, "let create overwrite an existing file")
+	flags.BoolVar(&f.search, "search", false, "let the agent search: a view of /memories/.search/WORDS shows the passages that match best")
 	flags.StringVar(&f.profile, "profile", memento.ProfileDocumentation, "texts of the answers: documentation (those of the tool's documentation), or typescript or python (those of the SDKs' local tools)")
 	flags.IntVar(&f.viewChars, "view-chars", 0, "maximum number of characters that one view of a file shows (default 16000)")
 	_ = c.RegisterFlagCompletionFunc("mount", a.completeMounts)
@@ -110,6 +112,7 @@ func (a *app) withTool(ctx context.Context, f *toolFlags, do func(*memento.Tool)
 	opts := &memento.ToolOptions{
 		Actor:            memento.Actor{Kind: memento.ActorSession, ID: session},
 		CreateOverwrites: f.createOverwrites,
+		Search:           f.search,
 		Profile:          profile,
 		ViewChars:        f.viewChars,
 		Logger:           slog.New(slog.NewTextHandler(a.stderr, nil)),

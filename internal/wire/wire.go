@@ -272,26 +272,51 @@ type Match struct {
 	Line    *int             `json:"line"` // null if only the path matches
 	Snippet string           `json:"snippet"`
 
+	Passage *Passage `json:"passage"` // null if only the path matches
+	Words   []string `json:"words"`
+	Score   float64  `json:"score"`
+
 	Memory *Memory `json:"memory,omitempty"` // without contents; only in responses of servers
+}
+
+// Passage is the JSON of a [memento.Passage].
+type Passage struct {
+	First int    `json:"first_line"`
+	Last  int    `json:"last_line"`
+	Text  string `json:"text"`
 }
 
 // FromMatch converts a search result.
 func FromMatch(store memento.StoreID, m memento.Match) Match {
-	w := Match{Type: "memory_match", ID: m.Memory.ID, Store: store, Path: m.Memory.Path, Snippet: m.Snippet}
+	w := Match{Type: "memory_match", ID: m.Memory.ID, Store: store, Path: m.Memory.Path, Snippet: m.Snippet, Words: m.Words, Score: m.Score}
 	if m.Line > 0 {
 		w.Line = &m.Line
+	}
+	if m.Passage.First > 0 {
+		w.Passage = &Passage{m.Passage.First, m.Passage.Last, m.Passage.Text}
+	}
+	if w.Words == nil {
+		w.Words = []string{}
 	}
 	return w
 }
 
-// Match is the reverse of [FromMatch].
+// Match is the reverse of [FromMatch]. Of a server that knows no passages, the line that
+// matches is the passage.
 func (m *Match) Match() memento.Match {
-	found := memento.Match{Memory: memento.Memory{ID: m.ID, Path: m.Path}, Snippet: m.Snippet}
+	found := memento.Match{Memory: memento.Memory{ID: m.ID, Path: m.Path}, Snippet: m.Snippet, Score: m.Score}
+	if len(m.Words) > 0 {
+		found.Words = m.Words
+	}
 	if m.Memory != nil {
 		found.Memory = m.Memory.Memory()
 	}
 	if m.Line != nil {
 		found.Line = *m.Line
+		found.Passage = memento.Passage{First: *m.Line, Last: *m.Line, Text: m.Snippet}
+	}
+	if m.Passage != nil {
+		found.Passage = memento.Passage{First: m.Passage.First, Last: m.Passage.Last, Text: m.Passage.Text}
 	}
 	return found
 }

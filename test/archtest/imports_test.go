@@ -67,8 +67,10 @@ var allowed = map[string]rules{
 	// history goes back in a store of whichever backend.
 	"history": {own: []string{".", "internal"}},
 
-	"backend/textindex": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text"}},
+	"backend/textindex": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text", "github.com/blevesearch/snowballstem"}},
 	"backend/readnotes": {own: []string{".", "internal"}},
+	// embedding searches whatever backend it is given. It keeps vectors in a SQLite file.
+	"backend/embedding": {own: kit, libs: []string{"zombiezen.com/go/sqlite"}, tests: append([]string{"backend/cryptstore", "sensitive"}, backends...)},
 	"backend/rollup":    {own: []string{".", "internal"}},
 
 	// commitqueue is group commit, for every backend that wants it.
@@ -114,9 +116,9 @@ var allowed = map[string]rules{
 	// httpapi exports and imports archives, and serves its own description.
 	"httpapi": {own: []string{".", "internal", "backend", "backend/apikey", "history", "maintenance", "exchange/archive"}, libs: []string{"golang.org/x/time", "go.yaml.in/yaml/v3"}},
 	// server runs the API as a process. It knows no backend: the command opens one.
-	"server": {tests: []string{"backend/sqlitestore"}, own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "httpapi", "gateway", "mcpserver", "console"}, libs: []string{
+	"server": {tests: []string{"backend/sqlitestore"}, own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "httpapi", "gateway", "mcpserver", "console", "backend/embedding"}, libs: []string{
 		"github.com/KimMachineGun/automemlimit/memlimit",
-		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3",
+		"go.yaml.in/yaml/v3", "github.com/prometheus/client_golang", "go.opentelemetry.io", "github.com/coreos/go-oidc/v3", "golang.org/x/oauth2",
 		"github.com/go-jose/go-jose/v4", "google.golang.org/protobuf", "github.com/standard-webhooks/standard-webhooks/libraries", // tests
 	}},
 	"mcpserver":          {own: []string{".", "internal", "history"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}},
@@ -130,7 +132,7 @@ var allowed = map[string]rules{
 	"claude": {own: []string{".", "internal"}, libs: []string{"github.com/anthropics/anthropic-sdk-go/v2", "go.opentelemetry.io/otel"}},
 
 	"cmd": {
-		own: slices.Concat(kit, []string{"history", "maintenance", "backend/storeurl", "exchange/archive", "exchange/importer", "sensitive", "server", "exchange/transfer", "exchange/foldersync", "backend/doctor", "backend/cryptstore", "claude/claudetest"}, frontEnds),
+		own: slices.Concat(kit, []string{"history", "maintenance", "backend/storeurl", "exchange/archive", "exchange/importer", "sensitive", "server", "exchange/transfer", "exchange/foldersync", "backend/doctor", "backend/cryptstore", "backend/embedding", "claude/claudetest"}, frontEnds),
 		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "github.com/rogpeppe/go-internal/diff", "github.com/anthropics/anthropic-sdk-go/v2",
 			"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", // configuration files of MCP clients
 			"github.com/modelcontextprotocol/go-sdk"}, // tests: a client
@@ -141,7 +143,7 @@ var allowed = map[string]rules{
 		libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/cryptstore"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak", "github.com/modelcontextprotocol/go-sdk"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
+	"test": {own: []string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/memstore", "backend/sqlitestore", "backend/pgstore", "backend/cryptstore", "backend/textindex"}, libs: []string{"golang.org/x/text", "go.uber.org/goleak", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/modelcontextprotocol/go-sdk"}, tests: []string{"backend/dirstore", "backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.

@@ -58,9 +58,15 @@ const (
 	partHTTP       = "http"
 	partEncryption = "encryption"
 	partMCP        = "mcp"
+	partSearch     = "search"
 )
 
-var allParts = []string{partSDK, partHTTP, partEncryption, partMCP}
+var (
+	allParts = []string{partSDK, partHTTP, partEncryption, partMCP, partSearch}
+
+	// defaultParts need nothing that is not in the repository.
+	defaultParts = []string{partSDK, partHTTP, partEncryption, partMCP}
+)
 
 // A config is what the command line asks for.
 type config struct {
@@ -71,6 +77,9 @@ type config struct {
 	seed    uint64
 	quick   bool
 	dir     string // where the stores are created
+
+	data    []string // folders of data sets, for the part search
+	engines []string // that the part search measures
 }
 
 // A bench is one run.
@@ -87,16 +96,22 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	parts := f.String("part", strings.Join(allParts, ","), "`parts` to run")
+	parts := f.String("part", strings.Join(defaultParts, ","), "`parts` to run")
 	sizes := f.String("sizes", "20,1000,10000", "sizes of the stores, in `files`")
 	callers := f.String("callers", "1,16", "`numbers` of concurrent callers")
 	f.IntVar(&c.rounds, "rounds", 5, "counted `rounds`; the tables have their median")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of the generated calls")
 	f.BoolVar(&c.quick, "quick", false, "a few seconds: one round of few calls on stores of 20 and 200 files; proves that it runs, not how fast")
 	f.StringVar(&c.dir, "dir", ".", "`directory` in whose file system the stores are created, and removed afterwards")
+	f.Func("data", "for the part search: a `folder` with corpus.jsonl, queries.jsonl and qrels.tsv; may be repeated", func(folder string) error {
+		c.data = append(c.data, folder)
+		return nil
+	})
+	engines := f.String("engines", "memory,sqlite,fts5,fts5-porter", "for the part search: `engines`, and what they are compared with; also postgres, and tsvector for its own ranking")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
+	c.engines = strings.Split(*engines, ",")
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if c.quick && !given["sizes"] {
@@ -157,8 +172,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	b := &bench{config: cfg, work: dir, sdkDir: filepath.Join(source, "sdk"), mcpDir: filepath.Join(source, "mcp"), progress: stderr}
-	if b.binary, err = buildBinary(ctx, filepath.Join(source, "..", ".."), dir); err != nil {
-		return err
+	if !slices.Equal(b.parts, []string{partSearch}) {
+		if b.binary, err = buildBinary(ctx, filepath.Join(source, "..", ".."), dir); err != nil {
+			return err
+		}
 	}
 	r := &report{machine: describeMachine(dir), rounds: cfg.rounds, quick: cfg.quick}
 	for _, part := range b.parts {
@@ -171,6 +188,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			err = b.compareEncryption(ctx, r)
 		case partMCP:
 			err = b.benchmarkMCP(ctx, r)
+		case partSearch:
+			err = b.measureSearch(ctx, r)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)

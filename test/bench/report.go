@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -32,6 +33,7 @@ type report struct {
 	http       *httpFigures
 	encryption []row
 	mcp        *mcpFigures
+	search     []searchRow
 }
 
 // write writes the report as Markdown.
@@ -75,6 +77,10 @@ func (r *report) write(w io.Writer) error {
 	}
 	if r.mcp != nil {
 		r.mcp.write(&b)
+	}
+	if r.search != nil {
+		t := searchTable(r.search)
+		t.write(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -139,6 +145,27 @@ func encryptionTable(rows []row) *table {
 		t.rows = append(t.rows, []string{string(r.op), strconv.Itoa(r.callers), rate(r.rates[namePlain]), rate(r.rates[nameEncrypted]), r.ratio(namePlain, nameEncrypted)})
 	}
 	return t
+}
+
+func searchTable(rows []searchRow) *table {
+	t := &table{numbers: []bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true, 12: true},
+		rows: [][]string{{"search", "engine", "any@1", "any@5", "any@10", "recall@10", "MRR", "nDCG@10", "MAP", "bytes to the answer", "p50", "p99", "index"}}}
+	for _, r := range rows {
+		f, cells := r.figures, []string{r.data, r.engine}
+		for _, mean := range []float64{f.Any1, f.Any5, f.Any10, f.Recall10, f.MRR, f.NDCG10, f.MAP} {
+			cells = append(cells, strconv.FormatFloat(mean, 'f', 3, 64))
+		}
+		index := ""
+		if r.indexBytes > 0 {
+			index = fmt.Sprintf("%.1f MB", float64(r.indexBytes)/1e6)
+		}
+		t.rows = append(t.rows, append(cells, thousands(int(f.BytesToAnswer+0.5)), milliseconds(f.P50), milliseconds(f.P99), index))
+	}
+	return t
+}
+
+func milliseconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds()*1000, 'f', 2, 64) + " ms"
 }
 
 // ratio returns how many times the calls of the other a contender makes.

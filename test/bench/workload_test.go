@@ -235,7 +235,7 @@ func TestParseArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config{parts: []string{partHTTP, partEncryption}, sizes: []int{20, 200}, callers: []int{1, 16}, rounds: 1, seed: 1, quick: true, dir: "."}
+	want := config{parts: []string{partHTTP, partEncryption}, sizes: []int{20, 200}, callers: []int{1, 16}, rounds: 1, seed: 1, quick: true, dir: ".", engines: []string{"memory", "sqlite", "fts5", "fts5-porter"}}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}

@@ -73,7 +73,7 @@ func FuzzScopedTool(f *testing.F) {
 			return s
 		}
 		user, team, fixed := open("user"), open("team"), open("fixed")
-		opts := &memento.ToolOptions{ViewChars: 500}
+		opts := &memento.ToolOptions{ViewChars: 500, Search: true}
 		tool, err := memento.NewScopedTool([]memento.Mount{{Name: "user", Store: user}, {Name: "team", Store: team}, {Name: "fixed", Store: fixed, ReadOnly: true}}, opts)
 		if err != nil {
 			t.Fatal(err)

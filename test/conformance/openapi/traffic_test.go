@@ -94,6 +94,11 @@ func runStores(t *testing.T, admin, writer *caller) {
 	admin.do(http.StatusBadRequest, http.MethodPost, store+"/settings", object{"settings": object{"x": 1}})
 	writer.post(store+"/memories", object{"path": "/near", "content": "123456789"})
 	admin.get(store + "/usage")
+	admin.get(store + "/usage/daily?days=3")
+	admin.do(http.StatusBadRequest, http.MethodGet, store+"/usage/daily?days=0", nil)
+	admin.post(store+"/settings", object{"settings": object{"expiry": object{"after": "24h"}}})
+	admin.get(store + "/expiring")
+	admin.do(http.StatusBadRequest, http.MethodGet, store+"/expiring?before=soon", nil)
 
 	admin.post(store+"/archive", nil)
 	admin.post(store+"/archive", "{}")
@@ -148,6 +153,11 @@ func runMemories(t *testing.T, admin, c *caller) {
 	c.get(store + "/search?query=empty&limit=5")
 	c.post(memories, object{"path": "/found", "content": "two words\nare found"})
 	c.get(store + "/search?query=words&path_prefix=/")
+	c.post(memories, object{"path": "/words/found", "content": "others"}) // found by its path only
+	page = c.get(store + "/search?query=which+words%3F&limit=1&match=any")
+	c.get(store + "/search?query=which+words%3F&limit=1&page=" + id(t, page, "next_page"))
+	c.get(store + "/search?query=words+found&match=all")
+	c.do(http.StatusBadRequest, http.MethodGet, store+"/search?query=x&match=x", nil)
 	c.do(http.StatusBadRequest, http.MethodGet, store+"/search?limit=x", nil)
 }
 

@@ -1,0 +1,389 @@
+package embedding
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"memento"
+	"memento/backend/memstore"
+	"memento/backend/sqlitestore"
+	"memento/test/embedservice"
+	"memento/test/memories"
+	"memento/test/proctest"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// packed returns the vector of a text as it is in a file.
+func packed(text string) []byte {
+	_, values := direction(embedservice.Vector(text)).pack()
+	b := make([]byte, len(values))
+	for i, x := range values {
+		b[i] = byte(x)
+	}
+	return b
+}
+
+// traces returns whether the vector of a text is in an index, and in a file.
+func traces(t *testing.T, s *Searcher, store memento.StoreID, file, text string) (inMemory, inFile bool) {
+	t.Helper()
+	v, values := direction(embedservice.Vector(text)), packed(text)
+	x := s.index(store)
+	x.mu.RLock()
+	for _, known := range x.vectors {
+		inMemory = inMemory || cosine(known.vector, v) > 0.999
+	}
+	x.mu.RUnlock()
+	for _, name := range []string{file, file + "-journal", file + "-wal"} {
+		content, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		inFile = inFile || bytes.Contains(content, values)
+	}
+	return inMemory, inFile
+}
+
+// The vectors of a text go with it, from main memory and from every byte of the file, even
+// if the service is down. Those of other texts stay.
+func TestErased(t *testing.T) {
+	const text, other = "The car of the surgeon begins to bill tomorrow.", "Something entirely different yesterday."
+	overwrite := func(t *testing.T, w *erasing) {
+		memories.Put(t, w.store, "/a.md", "Nothing.")
+		v := w.versions(t, "/a.md")
+		if _, err := w.backend.Redact(t.Context(), w.id, v[len(v)-1].ID, memento.Actor{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(t *testing.T, w *erasing) {
+		if _, err := w.store.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/a.md"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune := func(t *testing.T, w *erasing) {
+		remove(t, w)
+		if _, err := w.backend.Prune(t.Context(), w.id, memento.PruneOptions{Before: memento.EndOfTime}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, erase := range map[string]func(*testing.T, *erasing){
+		"redacted": overwrite,
+		"deleted":  remove,
+		"pruned":   prune,
+		"store deleted": func(t *testing.T, w *erasing) {
+			if err := w.backend.DeleteStore(t.Context(), memento.DefaultWorkspace, w.id); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for when, offline := range map[string]bool{"while it runs": false, "while it does not run": true} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				w := newErasing(t)
+				memories.Put(t, w.store, "/a.md", text)
+				memories.Put(t, w.store, "/b.md", other)
+				w.catchUp(t)
+				if inMemory, inFile := traces(t, w.searcher, w.id, w.file, text); !inMemory || !inFile {
+					t.Fatalf("the vector is in memory: %t, in the file: %t", inMemory, inFile)
+				}
+				if offline {
+					if err := w.searcher.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				erase(t, w)
+				w.service.Fail(503)
+				if offline {
+					w.open(t)
+				}
+				_ = w.searcher.CatchUp(t.Context(), w.id) // the service is down
+				if inMemory, inFile := traces(t, w.searcher, w.id, w.file, text); inMemory || inFile {
+					t.Errorf("the vector is still in memory: %t, in the file: %t", inMemory, inFile)
+				}
+				if _, inFile := traces(t, w.searcher, w.id, w.file, other); inFile == (name == "store deleted") {
+					t.Errorf("the vector of the other text is in the file: %t", inFile)
+				}
+			})
+		}
+	}
+}
+
+// What only the file has of a store goes, too, as soon as the store changes.
+func TestErasedOnlyCached(t *testing.T) {
+	w := newErasing(t)
+	const text = "The car of the surgeon begins to bill tomorrow."
+	memories.Put(t, w.store, "/a.md", text)
+	w.maxBytes = 300 + 4*embedservice.Dimension + 160 // one store at a time
+	if err := w.searcher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.open(t)
+	w.catchUp(t)
+	other := memento.OpenNamed(w.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "other"}, memories.Guarded())
+	memories.Put(t, other, "/b.md", "Something different.")
+	id, err := other.ID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory := func() bool {
+		w.searcher.mu.Lock()
+		defer w.searcher.mu.Unlock()
+		_, known := w.searcher.indexes.Peek(w.id)
+		return known
+	}
+	inFile := func() bool {
+		content, err := os.ReadFile(w.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(content, packed(text))
+	}
+	if err := w.searcher.CatchUp(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.searcher.look(id, false)
+	proctest.Until(t, "the first store leaves main memory", func() bool { return !inMemory() })
+	if !inFile() {
+		t.Fatal("the vector is not in the file")
+	}
+	if _, err := w.store.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: "/a.md"}); err != nil {
+		t.Fatal(err)
+	}
+	w.searcher.Changed(w.id)
+	proctest.Until(t, "the vector leaves the file", func() bool { return !inFile() })
+}
+
+// Of a store that nobody searches in this process, vectors go, also those that only the file
+// has, but nothing is embedded.
+func TestNotSearched(t *testing.T) {
+	w := newErasing(t)
+	texts := []string{"The car of the surgeon begins to bill tomorrow.", "An automobile without any number.", "Yesterday another invoice.", "Something entirely different yesterday."}
+	for i, text := range texts {
+		memories.Put(t, w.store, memento.Path("/"+string(rune('a'+i))+".md"), text)
+	}
+	w.catchUp(t)
+	if err := w.searcher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	inFile := func(text string) bool {
+		content, err := os.ReadFile(w.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(content, packed(text))
+	}
+	remove := func(path memento.Path) {
+		if _, err := w.store.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: path}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.service.Received()
+	memories.Put(t, w.store, "/new.md", "The physician has a new invoice.")
+	remove("/a.md")
+	w.open(t)
+	proctest.Until(t, "the vector leaves the file", func() bool { return !inFile(texts[0]) })
+	// One look at the store can notice two changes. When a third has been noticed, everything
+	// that was to be done after the first look has been.
+	for i, path := range []memento.Path{"/b.md", "/c.md"} {
+		remove(path)
+		w.searcher.Changed(w.id)
+		proctest.Until(t, "the next vector leaves the file", func() bool { return !inFile(texts[1+i]) })
+	}
+	if got := w.service.Received(); len(got) > 0 {
+		t.Fatalf("nobody has searched, and %v was sent", got)
+	}
+	if !inFile(texts[3]) {
+		t.Error("the vector of what is still there has left the file")
+	}
+	proctest.Until(t, "the store leaves main memory", func() bool {
+		w.searcher.mu.Lock()
+		defer w.searcher.mu.Unlock()
+		return w.searcher.indexes.Len() == 0
+	})
+	if _, err := w.searcher.Search(t.Context(), w.id, memento.SearchOptions{Query: "doctor", Dir: memento.Root}); err != nil {
+		t.Fatal(err)
+	}
+	proctest.Until(t, "what was written is sent after a search", func() bool { return len(w.service.Received()) == 1 })
+}
+
+type erasing struct {
+	backend  memento.Backend
+	store    *memento.Store
+	id       memento.StoreID
+	service  *embedservice.Service
+	searcher *Searcher
+	file     string
+	maxBytes int64
+}
+
+func newErasing(t *testing.T) *erasing {
+	w := &erasing{backend: memstore.New(nil), service: embedservice.Start(t), file: filepath.Join(t.TempDir(), "vectors.db")}
+	w.store = memento.OpenNamed(w.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, memories.Guarded())
+	var err error
+	if w.id, err = w.store.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.open(t)
+	return w
+}
+
+func (w *erasing) open(t *testing.T) {
+	t.Helper()
+	embedder, err := NewHTTP(HTTPOptions{API: Ollama, URL: w.service.URL, Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.searcher, err = New(w.backend, Options{Embedder: embedder, CacheFile: w.file, MaxBytes: w.maxBytes}); err != nil {
+		t.Fatal(err)
+	}
+	s := w.searcher
+	t.Cleanup(func() { _ = s.Close() })
+}
+
+func (w *erasing) catchUp(t *testing.T) {
+	t.Helper()
+	if err := w.searcher.CatchUp(t.Context(), w.id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *erasing) versions(t *testing.T, p memento.Path) (all []memento.Version) {
+	t.Helper()
+	for v, err := range w.backend.ListVersions(t.Context(), w.id, memento.VersionListOptions{Path: p}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// A file of vectors that is damaged, or of another version, is made again. It is for its
+// owner only. Any other file stays as it is.
+func TestCacheFile(t *testing.T) {
+	w := newErasing(t)
+	memories.Put(t, w.store, "/a.md", "The car.")
+	for _, text := range []string{"", "damage"} {
+		w.catchUp(t)
+		if got := w.service.Received(); len(got) != 1 {
+			t.Errorf("%d texts were embedded, instead of 1", len(got))
+		}
+		if err := w.searcher.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(w.file); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("the file is accessible to others: %v, %v", info.Mode(), err)
+		}
+		if text != "" {
+			data, err := os.ReadFile(w.file)
+			if err == nil {
+				err = os.WriteFile(w.file, append(data[:100:100], bytes.Repeat([]byte(text), 5000)...), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			conn, err := sqlite.OpenConn(w.file, sqlite.OpenReadWrite)
+			if err == nil {
+				err = errors.Join(sqlitex.ExecuteTransient(conn, "PRAGMA user_version = 99", nil), conn.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.open(t)
+	}
+	w.catchUp(t)
+	notes := filepath.Join(t.TempDir(), "notes.db")
+	b, err := sqlitestore.Open(t.Context(), notes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memories.Put(t, memento.OpenNamed(b, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, memories.Guarded()), "/a.md", "kept")
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "note.md")
+	if err := os.WriteFile(text, []byte("a note"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{notes, text} {
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openCache(file, "m"); !errors.Is(err, memento.ErrInvalid) {
+			t.Errorf("%s: %v", filepath.Base(file), err)
+		}
+		if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s was changed: %v", filepath.Base(file), err)
+		}
+	}
+}
+
+// What a cache has for sections comes back as it was; anything else is refused, and does not
+// panic.
+func FuzzDecode(f *testing.F) {
+	x := newIndex()
+	x.add(textKey{1}, direction([]float32{1, -2, 3}))
+	e := &entry{sections: []section{{key: textKey{1}}, {key: textKey{2}}}, cut: true}
+	x.set("m", e)
+	f.Add(e.encode())
+	f.Add([]byte("short"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x := newIndex()
+		sections, ok := x.decode(b)
+		if !ok {
+			return
+		}
+		e := &entry{sections: sections, cut: true}
+		x.set("m", e)
+		again, ok := newIndex().decode(e.encode())
+		if !ok || len(again) != len(sections) {
+			t.Errorf("%d sections become %d", len(sections), len(again))
+		}
+	})
+}
+
+// The 8 bits of a dimension change a cosine by less than a hundredth.
+func TestDirection(t *testing.T) {
+	texts := []string{"The car of the surgeon", "An automobile", "The invoice begins yesterday", "Something different entirely"}
+	for _, a := range texts {
+		for _, b := range texts {
+			u, v := embedservice.Vector(a), embedservice.Vector(b)
+			var exact float64
+			for i := range u {
+				exact += float64(u[i]) * float64(v[i])
+			}
+			exact /= norm(u) * norm(v)
+			if got := float64(cosine(direction(u), direction(v))); got < exact-0.01 || got > exact+0.01 {
+				t.Errorf("%q and %q: %v instead of %v", a, b, got, exact)
+			}
+		}
+	}
+}
+
+func BenchmarkNearest(b *testing.B) {
+	x := newIndex()
+	const dimension = 1024
+	random := func(seed uint32) vector {
+		v := make([]float32, dimension)
+		for i := range v {
+			seed = seed*1664525 + 1013904223
+			v[i] = float32(int32(seed))
+		}
+		return direction(v)
+	}
+	for i := range uint32(100_000) {
+		key := textKey{byte(i), byte(i >> 8), byte(i >> 16)}
+		x.add(key, random(i))
+		x.set(memento.MemoryID(key[:3]), &entry{path: memento.Path("/" + string(key[:3])), sections: []section{{key: key}}, cut: true})
+	}
+	query := random(1 << 31)
+	for b.Loop() {
+		x.nearest(query, nil, depth)
+	}
+}

@@ -1,0 +1,349 @@
+package embedding
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memento"
+	"memento/backend/textindex"
+	"memento/internal/lru"
+	"memento/internal/placeholder"
+)
+
+// Options configure [New].
+type Options struct {
+	Embedder Embedder // required
+
+	// CacheFile keeps vectors between processes; "" keeps them in main memory only, as it
+	// must be for encrypted stores. It is created with its folder if it does not exist.
+	CacheFile string
+
+	// Detector finds secrets in texts and queries. They are masked before they are
+	// embedded, even in stores that accept them. Nil: nothing is masked.
+	Detector memento.Detector
+
+	QueryTimeout time.Duration // how long a search waits for the query's vector; 0 means 1.5 s
+	Interval     time.Duration // how often writes of other processes are looked for; 0 means 1 min
+
+	// MaxBytes bounds the vectors in main memory; 0 means 512 MiB. A store with more is
+	// searched by words alone, and tried again when it has a quarter fewer memories.
+	MaxBytes int64
+
+	Logger *slog.Logger // nil: no log
+}
+
+// Searcher is a [memento.Searcher] that ranks by words and by meaning. See the package
+// comment. It is safe for concurrent use.
+type Searcher struct {
+	backend memento.Backend
+	words   memento.Searcher
+	opts    Options
+	cache   *cache // nil if there is none
+	health  health
+	slow    health // of queries that took longer than a search waits
+	batch   batch
+	queries queryCache
+	counts  counts
+
+	stop  context.CancelFunc
+	ended chan struct{}
+	wake  chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	indexes lru.Map[memento.StoreID, *index]
+	dirty   map[memento.StoreID]bool // stores to look at; whether thoroughly, see follow
+	next    int                      // of the stores in the cache, the first to look at next
+	failing map[memento.StoreID]bool // stores that could not be looked at, until the next interval
+}
+
+// counts are what [Searcher.Metrics] counts.
+type counts struct {
+	embedded, refused, failures, wordsOnly atomic.Int64
+}
+
+// queryTimeout is how long a search waits for the vector of its query.
+const queryTimeout = 1500 * time.Millisecond
+
+// New returns a Searcher over a backend, which must be a [memento.Searcher]. The caller
+// closes it before the backend.
+//
+// Errors: memento.ErrUnsupported if the backend cannot search; backend.ErrInUse if another
+// process has the cache file.
+func New(b memento.Backend, o Options) (*Searcher, error) {
+	words, ok := b.(memento.Searcher)
+	if !ok {
+		return nil, &memento.Error{Op: "search by meaning", Err: memento.ErrUnsupported}
+	}
+	if o.Embedder == nil {
+		return nil, fmt.Errorf("%w: a search by meaning needs an Embedder", memento.ErrInvalid)
+	}
+	o.QueryTimeout = cmp.Or(o.QueryTimeout, queryTimeout)
+	o.Interval = cmp.Or(o.Interval, time.Minute)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Searcher{
+		backend: b, words: words, opts: o, ended: make(chan struct{}), wake: make(chan struct{}, 1),
+		dirty: map[memento.StoreID]bool{}, failing: map[memento.StoreID]bool{},
+		health: health{longest: longestPause}, slow: health{longest: longestSlow},
+	}
+	if o.CacheFile != "" {
+		var err error
+		if s.cache, err = openCache(o.CacheFile, o.Embedder.Model()); err != nil {
+			return nil, err
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.run(ctx)
+	return s, nil
+}
+
+// Close ends the work in the background. Searches go on with words alone.
+func (s *Searcher) Close() error {
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	s.stop()
+	<-s.ended
+	return s.cache.close()
+}
+
+func (s *Searcher) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// Changed says that a store was written to: its vectors are brought up to date now, if
+// there are any.
+func (s *Searcher) Changed(store memento.StoreID) {
+	s.look(store, true)
+}
+
+// look has the work in the background look at a store.
+func (s *Searcher) look(store memento.StoreID, thorough bool) {
+	s.mu.Lock()
+	s.dirty[store] = s.dirty[store] || thorough
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// index returns the index of a store that is searched.
+func (s *Searcher) index(store memento.StoreID) *index {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, known := s.indexes.Get(store)
+	if !known {
+		x = newIndex()
+		s.indexes.Put(store, x)
+	}
+	x.searched = time.Now()
+	return x
+}
+
+// Search implements [memento.Searcher].
+func (s *Searcher) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
+	text, dir, plain := textindex.PlainQuery(opts.Query)
+	if opts.All || !plain || s.isClosed() {
+		return s.words.Search(ctx, store, opts)
+	}
+	x := s.index(store)
+	s.look(store, false)
+	query := s.query(ctx, x, text)
+	limit := opts.Limit
+	if limit <= 0 {
+		limit = textindex.DefaultMatches
+	}
+	opts.Limit = max(limit, depth)
+	found, err := s.words.Search(ctx, store, opts)
+	if err != nil {
+		return nil, err
+	}
+	if v := <-query; v != nil {
+		near := x.nearest(v, []memento.Path{opts.Dir, dir}, depth)
+		if found, err = s.join(ctx, store, found, near, limit); err != nil {
+			return nil, err
+		}
+	}
+	return found[:min(len(found), limit)], nil
+}
+
+// query returns a channel with the vector of a query; with an empty one if words alone
+// decide.
+func (s *Searcher) query(ctx context.Context, x *index, text string) <-chan vector {
+	answer := make(chan vector, 1)
+	n := x.dimension()
+	if n == 0 {
+		s.counts.wordsOnly.Add(1)
+		answer <- nil
+		return answer
+	}
+	if v, known := s.queries.get(text); known {
+		answer <- v
+		return answer
+	}
+	if s.health.wait() > 0 || s.slow.wait() > 0 {
+		s.counts.wordsOnly.Add(1)
+		answer <- nil
+		return answer
+	}
+	go func() {
+		limited, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
+		defer cancel()
+		vectors, err := s.embed(limited, []string{mask(text, 0, len(text), s.secrets(text))}, Query, n)
+		if err != nil {
+			s.counts.wordsOnly.Add(1)
+			answer <- nil
+			return
+		}
+		v := direction(vectors[0])
+		s.queries.put(text, v)
+		answer <- v
+	}()
+	return answer
+}
+
+// join fuses matches by words with neighbours. It reads those that words have not found, as
+// many as the limit needs, and leaves out what has changed since it was embedded.
+func (s *Searcher) join(ctx context.Context, store memento.StoreID, words []memento.Match, near []neighbour, limit int) ([]memento.Match, error) {
+	byWords := map[memento.MemoryID]bool{}
+	for _, m := range words {
+		byWords[m.Memory.ID] = true
+	}
+	sections := map[memento.MemoryID]neighbour{}
+	var meaning []memento.Match
+	for _, n := range near {
+		meaning = append(meaning, memento.Match{Memory: memento.Memory{ID: n.id, Path: n.path}})
+		if !byWords[n.id] {
+			sections[n.id] = n
+		}
+	}
+	var found []memento.Match
+	for _, m := range fuse(words, meaning) {
+		if len(found) == limit {
+			break
+		}
+		n, unread := sections[m.Memory.ID]
+		if unread {
+			memory, err := s.backend.Get(ctx, store, memento.ByID(n.id))
+			switch {
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil || memory.Version != n.version || n.section.End > len(memory.Content):
+				continue // deleted or changed meanwhile, or damaged
+			}
+			content := memory.Content
+			memory.Content = ""
+			m.Memory = memory
+			n.section.Show(content, &m)
+		}
+		found = append(found, m)
+	}
+	return found, nil
+}
+
+// embed calls the Embedder, and notes whether it works. want is the length of the vectors;
+// 0 for any.
+func (s *Searcher) embed(ctx context.Context, texts []string, purpose Purpose, want int) ([][]float32, error) {
+	vectors, err := s.opts.Embedder.Embed(ctx, texts, purpose)
+	if err == nil {
+		err = check(vectors, len(texts), want)
+	}
+	switch {
+	case err == nil:
+		if s.health.works() {
+			s.opts.Logger.Info("embeddings work again")
+		}
+		if purpose == Document {
+			s.counts.embedded.Add(int64(len(texts)))
+		} else {
+			s.slow.works()
+		}
+	case errors.Is(err, ErrRefused), errors.Is(ctx.Err(), context.Canceled):
+	case ctx.Err() != nil:
+		// The caller's time is over. That says nothing about texts for which there is more.
+		if purpose == Query && s.slow.fails(err) {
+			s.opts.Logger.Info("the vector of a query took longer than a search waits; words alone decide", "timeout", s.opts.QueryTimeout)
+		}
+	default:
+		s.failed(err)
+	}
+	return vectors, err
+}
+
+// failed notes that the Embedder does not work.
+func (s *Searcher) failed(err error) {
+	s.counts.failures.Add(1)
+	if s.health.fails(err) {
+		s.opts.Logger.Warn("embeddings failed; search goes on by words alone", "error", err)
+	}
+}
+
+// secrets returns where a text has secrets.
+func (s *Searcher) secrets(text string) []memento.Finding {
+	if s.opts.Detector == nil {
+		return nil
+	}
+	return s.opts.Detector.Detect(text, false)
+}
+
+// mask returns a part of a text with the secrets, or what it has of them, replaced.
+func mask(text string, start, end int, secrets []memento.Finding) string {
+	var b strings.Builder
+	for _, f := range secrets {
+		if f.End <= start || f.Start >= end {
+			continue
+		}
+		b.WriteString(text[start:max(start, f.Start)])
+		b.WriteString(placeholder.Of(f.Kind))
+		start = min(f.End, end)
+	}
+	b.WriteString(text[start:end])
+	return b.String()
+}
+
+// A queryCache has the vectors of recent queries: pages of results repeat theirs.
+type queryCache struct {
+	mu      sync.Mutex
+	vectors lru.Map[string, vector]
+}
+
+const (
+	cachedQueries  = 64
+	maxCachedQuery = 4 << 10 // bytes
+)
+
+func (q *queryCache) get(text string) (vector, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.vectors.Get(text)
+}
+
+func (q *queryCache) put(text string, v vector) {
+	if len(text) > maxCachedQuery {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.vectors.Put(strings.Clone(text), v)
+	if q.vectors.Len() > cachedQueries {
+		q.vectors.RemoveOldest()
+	}
+}

@@ -1,0 +1,262 @@
+package s3store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"memento"
+	"memento/backend/textindex"
+)
+
+// A searchSnapshot is a store at one instant, for its search index.
+type searchSnapshot struct {
+	s       *store
+	usage   memento.Usage
+	seq     int64
+	history historyView
+	st      *state
+	log     *changeLog
+	end     int           // of the log
+	changes []changeEntry // of the log
+	index   *heldIndex
+}
+
+var _ textindex.Snapshot = (*searchSnapshot)(nil)
+
+// errOutdated says that a snapshot was kept for so long that it cannot be read any more.
+var errOutdated = errors.New("the snapshot is too old")
+
+// View implements textindex.Medium.
+func (x *searchIndexes) View(ctx context.Context, id memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
+	return x.view(ctx, id, func(ctx context.Context, now *searchSnapshot) error { return do(ctx, now) })
+}
+
+func (x *searchIndexes) view(ctx context.Context, id memento.StoreID, do func(context.Context, *searchSnapshot) error) error {
+	s, done, err := x.b.use(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = errNotFound
+	for n := 0; n < maxRereads && (errors.Is(err, errNotFound) || errors.Is(err, errOutdated)); n++ {
+		var now *searchSnapshot
+		if now, err = x.snapshot(ctx, s); err == nil {
+			err = do(ctx, now)
+		}
+	}
+	if errors.Is(err, errNotFound) || errors.Is(err, errOutdated) {
+		return errChangesTooFast
+	}
+	return err
+}
+
+// snapshot returns a store as it is now.
+func (x *searchIndexes) snapshot(ctx context.Context, s *store) (now *searchSnapshot, err error) {
+	began, _ := ctx.Value(searchBegan{}).(time.Time)
+	for now == nil && err == nil {
+		err = s.viewSince(ctx, began, func(st *state) error {
+			index := x.get(s.id)
+			if log := st.log; log != nil && log == index.log {
+				now = &searchSnapshot{
+					s: s, usage: st.info.Usage, seq: st.seq, history: st.history(),
+					st: st, log: log, end: log.end(), changes: log.entries[:len(log.entries):len(log.entries)], index: index,
+				}
+			}
+			return nil
+		})
+		if now == nil && err == nil {
+			x.attach(s)
+		}
+	}
+	return now, err
+}
+
+// attach makes the state of a store write to the log of its index.
+func (x *searchIndexes) attach(s *store) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.st
+	if st == nil || s.partial || st.deleted {
+		return
+	}
+	if st.log == nil || st.log != x.get(s.id).log {
+		s.changes = newChangeLog(st)
+		x.begin(s.id, s.changes)
+	}
+}
+
+// Seq implements textindex.Snapshot.
+func (n *searchSnapshot) Seq() int64 { return n.seq }
+
+// Memories implements textindex.Snapshot.
+func (n *searchSnapshot) Memories() int64 { return n.usage.Memories }
+
+// Revision implements textindex.Snapshot.
+func (n *searchSnapshot) Revision() int64 { return n.index.revision }
+
+// Long implements textindex.Snapshot. Nothing waits for a snapshot.
+func (n *searchSnapshot) Long() {}
+
+// Version implements textindex.Snapshot. Another history has another index.
+func (n *searchSnapshot) Version(context.Context, int64) (memento.VersionID, error) { return "", nil }
+
+// Kept implements textindex.Snapshot. A purge in main memory takes little time, so it need
+// not know what was not erased.
+func (n *searchSnapshot) Kept(context.Context, []int64) (map[int64]bool, error) { return nil, nil }
+
+// Stored implements textindex.Snapshot.
+func (n *searchSnapshot) Stored(context.Context) (textindex.StoredIndex, error) {
+	return textindex.StoredIndex{Seq: n.index.stored.Seq, Segments: slices.Clone(n.index.stored.Segments)}, nil
+}
+
+// Block implements textindex.Snapshot.
+func (n *searchSnapshot) Block(_ context.Context, id textindex.SegmentID, number int) ([]byte, error) {
+	return n.index.block(id, number)
+}
+
+// Changed implements textindex.Snapshot.
+func (n *searchSnapshot) Changed(_ context.Context, seq int64, limit int) ([]textindex.Change, error) {
+	var changes []textindex.Change
+	rest := n.changes[after(n.changes, seq):]
+	for _, e := range rest[:min(limit, len(rest))] {
+		changes = append(changes, e.Change)
+	}
+	return changes, nil
+}
+
+// entries returns memories of the snapshot that exist, and the seqs of their versions.
+func (n *searchSnapshot) entries(ids []memento.MemoryID) (found []snapshotEntry, err error) {
+	n.s.mu.RLock()
+	defer n.s.mu.RUnlock()
+	before, known := n.log.since(n.end)
+	if !known || n.st.log != n.log {
+		return nil, errOutdated
+	}
+	for _, id := range ids {
+		h, changed := before[id]
+		if !changed {
+			h = n.st.byID[id]
+		}
+		if h != nil {
+			found = append(found, snapshotEntry{h, n.s.b.shown(n.st, n.s.id, h), n.st.seqOf(h)})
+		}
+	}
+	return found, nil
+}
+
+type snapshotEntry struct {
+	*indexEntry
+	shown memento.Memory
+	seq   int64
+}
+
+// all returns the IDs of all memories of the snapshot.
+func (n *searchSnapshot) all() (ids []memento.MemoryID, err error) {
+	n.s.mu.RLock()
+	defer n.s.mu.RUnlock()
+	before, known := n.log.since(n.end)
+	if !known || n.st.log != n.log {
+		return nil, errOutdated
+	}
+	for id := range n.st.byID {
+		if _, changed := before[id]; !changed {
+			ids = append(ids, id)
+		}
+	}
+	for id, h := range before {
+		if h != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// Texts implements textindex.Snapshot.
+func (n *searchSnapshot) Texts(ctx context.Context, ids []memento.MemoryID) (map[memento.MemoryID]textindex.Text, error) {
+	found, err := n.entries(ids)
+	if err != nil {
+		return nil, err
+	}
+	var wants []want
+	for _, e := range found {
+		if e.memory.Digest == "" {
+			w := e.want()
+			w.raw = true
+			wants = append(wants, w)
+		}
+	}
+	contents, err := n.s.contents(ctx, wants)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[memento.MemoryID]textindex.Text{}
+	for _, e := range found {
+		t := textindex.Text{Seq: e.seq, Path: e.memory.Path}
+		if e.memory.Digest == "" {
+			t.Contents, contents = contents[0], contents[1:]
+		}
+		texts[e.memory.ID] = t
+	}
+	return texts, nil
+}
+
+// Lookup implements textindex.Snapshot.
+func (n *searchSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actors bool) (map[memento.MemoryID]textindex.Found, error) {
+	entries, err := n.entries(ids)
+	if err != nil {
+		return nil, err
+	}
+	var wants []want
+	for _, e := range entries {
+		if e.memory.Digest == "" {
+			wants = append(wants, e.want())
+		}
+	}
+	texts, damaged, err := n.s.contentsOrDamage(ctx, wants)
+	if err != nil {
+		return nil, err
+	}
+	found := map[memento.MemoryID]textindex.Found{}
+	for _, e := range entries {
+		f := textindex.Found{Memory: e.shown}
+		if e.memory.Digest == "" {
+			f.Memory.Content, texts = texts[0], texts[1:]
+			f.Damaged, damaged = damaged[0], damaged[1:]
+		}
+		if actors {
+			v, err := n.s.version(ctx, n.history, f.Memory.Version)
+			if err != nil {
+				return nil, err
+			}
+			if v != nil {
+				f.Actor = v.version().CreatedBy
+			}
+		}
+		found[e.memory.ID] = f
+	}
+	return found, nil
+}
+
+// contentsOrDamage returns contents, and which of them are damaged.
+func (s *store) contentsOrDamage(ctx context.Context, wants []want) (texts []string, damaged []bool, err error) {
+	damaged = make([]bool, len(wants))
+	texts, err = s.contents(ctx, wants)
+	if !errors.Is(err, memento.ErrDamaged) {
+		return texts, damaged, err
+	}
+	texts = make([]string, len(wants))
+	for i := range wants {
+		text, err := s.contents(ctx, wants[i:i+1])
+		switch {
+		case errors.Is(err, memento.ErrDamaged):
+			damaged[i] = true
+		case err != nil:
+			return nil, nil, err
+		default:
+			texts[i] = text[0]
+		}
+	}
+	return texts, damaged, nil
+}

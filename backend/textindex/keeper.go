@@ -1,0 +1,224 @@
+package textindex
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memento"
+)
+
+// One goroutine of a backend makes segments of what was written, by steps. Writes do not
+// wait for it: blocks are written some at a time, and nothing reads them before the index
+// has the segment. See flush.go, merge.go and purge.go for the steps.
+
+// limits say when what was written becomes a segment, and how much is in main memory.
+type limits struct {
+	flushVersions int   // become a segment
+	flushTexts    int64 // bytes that become a segment, if these are fewer versions
+	maxFlush      int   // versions in a new segment
+	smallest      int   // memories in a segment of the smallest size
+
+	recent      int   // versions in a recent part
+	recentTexts int64 // bytes of the texts in a recent part
+}
+
+// usual are the limits of backends.
+var usual = limits{flushVersions: FlushVersions, flushTexts: 4 << 20, maxFlush: 16384, smallest: 4096, recent: 8192, recentTexts: 16 << 20}
+
+// FlushVersions is how many versions that an index lacks become a segment soon.
+const FlushVersions = 1024
+
+const (
+	// retryKeeping is how long after an error the next step is tried.
+	retryKeeping = time.Minute
+	// maxStepRest is the longest pause after a step, within which there are pauses already.
+	maxStepRest = 100 * time.Millisecond
+)
+
+type keeper struct {
+	live   *Live
+	cancel context.CancelFunc
+	ctx    context.Context
+	done   chan struct{}
+	wake   chan struct{}
+	last   atomic.Int64 // when something was written, in Unix nanoseconds
+
+	mu      sync.Mutex
+	written map[memento.StoreID]int       // versions since its index was looked at; a store that is due has flushVersions
+	later   map[memento.StoreID]time.Time // when a store will be due in any case
+}
+
+func (k *keeper) start(l *Live) {
+	k.live, k.written, k.later = l, map[memento.StoreID]int{}, map[memento.StoreID]time.Time{}
+	k.done, k.wake = make(chan struct{}), make(chan struct{}, 1)
+	k.ctx, k.cancel = context.WithCancel(context.Background())
+	go k.run()
+}
+
+// Close stops what is done in the background.
+func (l *Live) Close() {
+	l.keeper.cancel()
+	<-l.keeper.done
+}
+
+// Wrote says that versions were written to a store. It takes well under a microsecond.
+func (l *Live) Wrote(store memento.StoreID, versions int) {
+	l.keeper.last.Store(time.Now().UnixNano())
+	l.keeper.note(store, versions)
+}
+
+// Behind says that the index of a store may lack much.
+func (l *Live) Behind(store memento.StoreID) { l.keeper.note(store, l.limits.flushVersions) }
+
+// BehindAfter is Behind after a while.
+func (l *Live) BehindAfter(store memento.StoreID, delay time.Duration) {
+	k := &l.keeper
+	due := time.Now().Add(delay)
+	k.mu.Lock()
+	if at, planned := k.later[store]; !planned || due.Before(at) {
+		k.later[store] = due
+	}
+	k.mu.Unlock()
+	k.awaken()
+}
+
+func (k *keeper) awaken() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (k *keeper) note(store memento.StoreID, versions int) {
+	k.mu.Lock()
+	before := k.written[store]
+	k.written[store] = before + versions
+	k.mu.Unlock()
+	if before < k.live.limits.flushVersions && before+versions >= k.live.limits.flushVersions {
+		k.awaken()
+	}
+}
+
+// behind notes a store whose recent part is large.
+func (k *keeper) behind(store memento.StoreID, s *liveStore) {
+	v := s.view.Load()
+	if s.distrust.Load() != 0 || v != nil && (v.changed >= k.live.limits.flushVersions || v.texts >= k.live.limits.flushTexts) {
+		k.note(store, k.live.limits.flushVersions)
+	}
+}
+
+// take returns a store that is due, or how long to wait for the next one.
+func (k *keeper) take() (store memento.StoreID, due bool, wait time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	wait = time.Hour
+	for store, at := range k.later {
+		if left := at.Sub(now); left > 0 {
+			wait = min(wait, left)
+			continue
+		}
+		delete(k.later, store)
+		k.written[store] += k.live.limits.flushVersions
+	}
+	for store, n := range k.written {
+		if n >= k.live.limits.flushVersions {
+			delete(k.written, store)
+			return store, true, 0
+		}
+	}
+	if len(k.written) > 1<<16 { // their searches will notice
+		clear(k.written)
+	}
+	return "", false, wait
+}
+
+func (k *keeper) run() {
+	defer close(k.done)
+	for {
+		store, due, wait := k.take()
+		if !due {
+			timer := time.NewTimer(wait)
+			select {
+			case <-k.wake:
+			case <-timer.C:
+			case <-k.ctx.Done():
+			}
+			timer.Stop()
+			if k.ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		start := time.Now()
+		more, err := k.live.Keep(k.ctx, store)
+		switch {
+		case k.ctx.Err() != nil:
+			return
+		case errors.Is(err, ErrRevised):
+			more = true
+		case err != nil && !errors.Is(err, memento.ErrNoStore):
+			k.live.BehindAfter(store, retryKeeping)
+		}
+		if more {
+			k.note(store, k.live.limits.flushVersions)
+		}
+		if !more {
+			continue
+		}
+		rest := min(max(time.Since(start), time.Millisecond), maxStepRest)
+		if err != nil { // another process does the same: it may be done before this one begins again
+			rest += rand.N(10 * rest)
+		}
+		select {
+		case <-time.After(rest):
+		case <-k.ctx.Done():
+			return
+		}
+	}
+}
+
+// Keep does a step of what keeps the index of a store small and the recent part short, and
+// reports whether there is more to do.
+//
+// Errors: ErrRevised if another process has changed the index meanwhile.
+func (l *Live) Keep(ctx context.Context, store memento.StoreID) (more bool, err error) {
+	s := l.store(store)
+	if more, err := l.medium.Sweep(ctx, store); err != nil || more {
+		return more, err
+	}
+	if err := l.dropDistrusted(ctx, store, s); err != nil {
+		return false, err
+	}
+	if purged, err := l.purgeRequested(ctx, store, true); err != nil || purged {
+		return purged, err
+	}
+	e := &edition{live: l, store: store, pacer: l.keeper.newPacer(0)}
+	more, err = e.flush(ctx)
+	if err == nil && !more {
+		more, err = e.merge(ctx)
+	}
+	if errors.Is(err, ErrIndex) && ctx.Err() == nil {
+		s.distrust.Store(e.revision)
+		return true, nil
+	}
+	return more, err
+}
+
+// dropDistrusted drops a stored index that does not match the store.
+func (l *Live) dropDistrusted(ctx context.Context, store memento.StoreID, s *liveStore) error {
+	revision := s.distrust.Load()
+	if revision == 0 {
+		return nil
+	}
+	err := l.medium.Publish(ctx, store, revision, StoredIndex{}, true)
+	if err != nil && !errors.Is(err, ErrRevised) {
+		return err
+	}
+	s.distrust.CompareAndSwap(revision, 0) // there is another revision now
+	return nil
+}

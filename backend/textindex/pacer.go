@@ -1,0 +1,59 @@
+package textindex
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// A pacer makes a goroutine that works for long give way to others: every slice it lets them
+// run, and while versions are written it rests for some times as long as it has worked.
+type pacer struct {
+	keeper *keeper
+	factor int // times that it rests, while others write
+	since  time.Time
+}
+
+const (
+	// slice is how long a pacer lets its goroutine work.
+	slice = 500 * time.Microsecond
+	// busyTime is how long after a write others are likely to write again.
+	busyTime = time.Second / 5
+	// restFactor is the factor of a pacer, unless the index is farBehind, so that searches are
+	// slow.
+	restFactor = 4
+	farBehind  = 32768 // versions
+)
+
+// newPacer returns a pacer for what an index lacks so many versions.
+func (k *keeper) newPacer(behind int64) *pacer {
+	factor := restFactor
+	if behind > farBehind {
+		factor = 1
+	}
+	return &pacer{keeper: k, factor: factor, since: time.Now()}
+}
+
+// pause is called between short pieces of work. A nil pacer does nothing.
+func (p *pacer) pause(ctx context.Context) {
+	if p == nil {
+		return
+	}
+	worked := time.Since(p.since)
+	if worked < slice {
+		return
+	}
+	if p.keeper.isBusy() {
+		select {
+		// What took much longer has waited itself.
+		case <-time.After(time.Duration(p.factor) * min(worked, 2*slice)):
+		case <-ctx.Done():
+		}
+	} else {
+		runtime.Gosched()
+	}
+	p.since = time.Now()
+}
+
+// isBusy reports whether versions are being written.
+func (k *keeper) isBusy() bool { return time.Since(time.Unix(0, k.last.Load())) < busyTime }

@@ -1,0 +1,269 @@
+package textindex
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// A Part is a part of a store's index: a set of memories by number, from 0. A memory whose
+// contents have changed is dead in older parts.
+type Part interface {
+	// Stats describes the living memories of the part.
+	Stats(context.Context) (Stats, error)
+
+	// Forms returns the forms that the part has with a stem, in any order.
+	Forms(ctx context.Context, l Language, stem string) ([]string, error)
+
+	// Beginning returns the first limit forms that begin with prefix, in byte order;
+	// all of them if limit is 0.
+	Beginning(ctx context.Context, prefix string, limit int) ([]string, error)
+
+	// Postings yields the postings of a form for living memories, in order of their numbers.
+	// The slice is valid during the call.
+	Postings(ctx context.Context, form string, yield func([]Posting)) error
+
+	// Seq returns that of the version of a memory that is indexed, by the memory's number;
+	// 0 if it is not known.
+	Seq(doc uint32) int64
+
+	// Entries returns what the part knows of memories, by their numbers.
+	Entries(ctx context.Context, docs []uint32) ([]Entry, error)
+}
+
+// Stats describe the living memories of a [Part].
+type Stats struct {
+	Size      int   // all numbers of memories are smaller
+	Memories  int   // living ones
+	Words     int64 // in their contents
+	Languages LanguageSet
+}
+
+// A Posting says how often a memory has a form.
+type Posting struct {
+	Doc     uint32 // number of the memory in its part
+	Length  uint32 // words of its contents
+	Body    uint16 // how often the form is in the contents, headings included
+	Heading uint16 // in headings
+	Path    uint16 // in the path
+}
+
+// An Entry is a memory in an index.
+type Entry struct {
+	Key  string // the memory's ID
+	Path string
+}
+
+// Recent is a [Part] in main memory, which can be changed. Its methods may be called
+// concurrently while none of them changes it.
+type Recent struct {
+	docs     []recentDoc
+	byKey    map[string]uint32 // of living memories
+	words    int64             // in living memories
+	perLang  [languages]int    // living memories
+	postings map[string][]Posting
+	stems    map[stemOf][]string
+	known    map[string]LanguageSet // the languages in which the stems of a form are known
+	spelled  map[string]LanguageSet // the same of spellings
+	sorted   []string               // keys of postings
+	unsorted []string               // the others
+}
+
+type recentDoc struct {
+	Entry
+	seq      int64
+	length   uint32
+	language Language
+	dead     bool
+}
+
+type stemOf struct {
+	language Language
+	stem     string
+}
+
+var _ Part = (*Recent)(nil)
+
+// NewRecent returns an empty part.
+func NewRecent() *Recent {
+	r := &Recent{}
+	r.clear()
+	return r
+}
+
+func (r *Recent) clear() {
+	*r = Recent{byKey: map[string]uint32{}, postings: map[string][]Posting{}, stems: map[stemOf][]string{}, known: map[string]LanguageSet{}, spelled: map[string]LanguageSet{}}
+}
+
+// Put indexes a memory, in place of what was indexed with its key.
+func (r *Recent) Put(key string, text Text) {
+	r.Delete(key)
+	r.add(key, text, read(string(text.Path), text.Contents))
+}
+
+// add indexes a memory that is not indexed.
+func (r *Recent) add(key string, text Text, d document) {
+	doc := uint32(len(r.docs))
+	r.docs = append(r.docs, recentDoc{Entry{key, string(text.Path)}, text.Seq, uint32(d.length), d.language, false})
+	r.byKey[key] = doc
+	r.words += int64(d.length)
+	r.perLang[d.language]++
+	for form, c := range d.forms {
+		list, known := r.postings[form]
+		if !known {
+			form = strings.Clone(form) // it may be a part of the contents
+			r.unsorted = append(r.unsorted, form)
+		}
+		r.postings[form] = append(list, Posting{doc, uint32(d.length), c.body, c.heading, c.path})
+	}
+	for form, word := range d.words {
+		// Another spelling, with diacritics, may have another stem.
+		spelling := form
+		if !isASCII(word) {
+			spelling = word
+		}
+		if r.known[form].Has(d.language) && r.spelled[spelling].Has(d.language) {
+			continue
+		}
+		form, spelling = strings.Clone(form), strings.Clone(spelling)
+		r.known[form] = r.known[form].With(d.language)
+		r.spelled[spelling] = r.spelled[spelling].With(d.language)
+		for _, stem := range stems(d.language, word, form) {
+			key := stemOf{d.language, strings.Clone(stem)}
+			if forms := r.stems[key]; !slices.Contains(forms, form) {
+				r.stems[key] = append(forms, form)
+			}
+		}
+	}
+}
+
+// Delete removes a memory, if it is indexed.
+func (r *Recent) Delete(key string) {
+	doc, known := r.byKey[key]
+	if !known {
+		return
+	}
+	delete(r.byKey, key)
+	d := &r.docs[doc]
+	d.dead = true
+	r.words -= int64(d.length)
+	r.perLang[d.language]--
+	if dead := len(r.docs) - len(r.byKey); dead > 64 && dead > len(r.byKey) {
+		r.compact()
+	}
+}
+
+// Len returns the number of memories.
+func (r *Recent) Len() int { return len(r.byKey) }
+
+// compact removes what is left of dead memories.
+func (r *Recent) compact() {
+	number := make([]uint32, len(r.docs))
+	var docs []recentDoc
+	for i, d := range r.docs {
+		if !d.dead {
+			number[i] = uint32(len(docs))
+			r.byKey[d.Key] = number[i]
+			docs = append(docs, d)
+		}
+	}
+	r.sorted, r.unsorted = nil, nil
+	clear(r.spelled)
+	for form, list := range r.postings {
+		var living []Posting
+		for _, p := range list {
+			if !r.docs[p.Doc].dead {
+				p.Doc = number[p.Doc]
+				living = append(living, p)
+			}
+		}
+		if len(living) == 0 {
+			delete(r.postings, form)
+			delete(r.known, form)
+			continue
+		}
+		r.postings[form] = living
+		r.unsorted = append(r.unsorted, form)
+	}
+	for key, forms := range r.stems {
+		forms = slices.DeleteFunc(forms, func(form string) bool { return r.known[form] == 0 })
+		if len(forms) == 0 {
+			delete(r.stems, key)
+			continue
+		}
+		r.stems[key] = forms
+	}
+	r.docs = docs
+}
+
+// Sort prepares the part for Beginning. It counts as a change.
+func (r *Recent) Sort() {
+	if len(r.unsorted) > 0 {
+		r.sorted = append(r.sorted, r.unsorted...)
+		slices.Sort(r.sorted)
+		r.unsorted = nil
+	}
+}
+
+// Stats implements [Part].
+func (r *Recent) Stats(context.Context) (Stats, error) {
+	s := Stats{Size: len(r.docs), Memories: len(r.byKey), Words: r.words}
+	for l, n := range r.perLang {
+		if n > 0 {
+			s.Languages = s.Languages.With(Language(l))
+		}
+	}
+	return s, nil
+}
+
+// Forms implements [Part].
+func (r *Recent) Forms(_ context.Context, l Language, stem string) ([]string, error) {
+	return r.stems[stemOf{l, stem}], nil
+}
+
+// Beginning implements [Part], of what there was at the last Sort.
+func (r *Recent) Beginning(_ context.Context, prefix string, limit int) (forms []string, err error) {
+	from, _ := slices.BinarySearch(r.sorted, prefix)
+	for _, form := range r.sorted[from:] {
+		if !strings.HasPrefix(form, prefix) || limit > 0 && len(forms) == limit {
+			break
+		}
+		forms = append(forms, form)
+	}
+	return forms, nil
+}
+
+// Postings implements [Part].
+func (r *Recent) Postings(_ context.Context, form string, yield func([]Posting)) error {
+	list := r.postings[form]
+	if len(r.docs) == len(r.byKey) {
+		yield(list)
+		return nil
+	}
+	var part [128]Posting
+	n := 0
+	for _, p := range list {
+		if r.docs[p.Doc].dead {
+			continue
+		}
+		part[n] = p
+		if n++; n == len(part) {
+			yield(part[:])
+			n = 0
+		}
+	}
+	yield(part[:n])
+	return nil
+}
+
+// Seq implements [Part].
+func (r *Recent) Seq(doc uint32) int64 { return r.docs[doc].seq }
+
+// Entries implements [Part].
+func (r *Recent) Entries(_ context.Context, docs []uint32) ([]Entry, error) {
+	entries := make([]Entry, len(docs))
+	for i, doc := range docs {
+		entries[i] = r.docs[doc].Entry
+	}
+	return entries, nil
+}

@@ -1,0 +1,255 @@
+package textindex
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"memento"
+)
+
+// scanTogether is how many changes are looked up at a time by a search that scans.
+const scanTogether = 1024
+
+// maxScanned is how many memories a search finds by scanning before it makes an index in main
+// memory of them, which takes a few bytes for each.
+const maxScanned = 16384
+
+// A scanned index is that of a store, whose newest changes are indexed only as far as one
+// request needs it.
+type scanned struct {
+	segments []*liveSegment
+	recent   *recentView
+	extra    []Part
+	found    *Recent // memories that have words of the request
+	rest     Stats   // of the other ones
+	filter   *wordFilter
+}
+
+// scan reads what the index does not have yet. It expects that the function words of the
+// query are those by the languages of the index, and leaves them out, because most memories
+// have them. If it learns something else, it reads everything again.
+func (l *Live) scan(ctx context.Context, v *view, now Snapshot, opts memento.SearchOptions) (*scanned, error) {
+	spoken := v.recent.stats.Languages
+	for _, segment := range v.segments {
+		spoken |= segment.living.Languages
+	}
+	r := request(opts)
+	functions, _ := r.functions(spoken)
+	filter := newWordFilter(r, functions)
+	all, err := l.scanFor(ctx, v, now, filter)
+	if err != nil {
+		return nil, err
+	}
+	after, _ := r.functions(all.languages())
+	if after&functions == functions && !filter.late {
+		return all, nil
+	}
+	return l.scanFor(ctx, v, now, newWordFilter(r, functions&after).with(filter.spelled))
+}
+
+// scanFor reads what the index does not have yet, and keeps what a filter does.
+func (l *Live) scanFor(ctx context.Context, v *view, now Snapshot, filter *wordFilter) (*scanned, error) {
+	all := &scanned{recent: v.recent.clone(), found: NewRecent(), filter: filter}
+	for _, segment := range v.segments {
+		all.segments = append(all.segments, &liveSegment{segment.id, segment.Clone(), segment.dead})
+	}
+	for seq := v.seq; seq < now.Seq(); {
+		changes, err := now.Changed(ctx, seq, scanTogether)
+		if err != nil {
+			return nil, err
+		}
+		read := func(batch []Change) (map[memento.MemoryID]Text, error) { return textsOf(ctx, now, batch) }
+		err = inBatches(ctx, changes, read, func(c Change, text Text, exists bool) error {
+			if !c.First {
+				for _, segment := range all.segments {
+					if err := l.kill(ctx, now, segment, c.Memory); err != nil {
+						return err
+					}
+				}
+			}
+			all.recent.hide(string(c.Memory))
+			if !exists || text.Seq != c.Seq { // a newer change follows
+				return nil
+			}
+			_, err := all.add(ctx, string(c.Memory), text)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		seq = after(changes, scanTogether, now)
+	}
+	all.found.Sort()
+	return all, nil
+}
+
+// add reads a memory, and reports whether it has words of the request.
+func (all *scanned) add(ctx context.Context, key string, text Text) (has bool, err error) {
+	d := readSome(string(text.Path), text.Contents, all.filter)
+	if len(d.forms) == 0 {
+		all.rest.Memories++
+		all.rest.Words += int64(d.length)
+		all.rest.Languages = all.rest.Languages.With(d.language)
+		return false, nil
+	}
+	all.found.add(strings.Clone(key), text, d)
+	if all.found.Len() < maxScanned {
+		return true, nil
+	}
+	var blocks [][]byte
+	head, err := Write(ctx, func(_ int, block []byte) error {
+		blocks = append(blocks, block)
+		return nil
+	}, all.found.Source())
+	if err != nil {
+		return true, err
+	}
+	segment, err := ParseSegment(head, nil)
+	if err != nil {
+		return true, err
+	}
+	all.extra = append(all.extra, segment.Part(func(_ context.Context, n int) ([]byte, error) { return blocks[n], nil }))
+	all.found = NewRecent()
+	return true, nil
+}
+
+// parts returns the index without its segments.
+func (all *scanned) parts() []Part {
+	return append(all.extra, all.recent, all.found, onlyStats{NewRecent(), all.rest})
+}
+
+// languages returns those of all memories.
+func (all *scanned) languages() LanguageSet {
+	spoken := all.recent.stats.Languages | all.rest.Languages
+	for _, segment := range all.segments {
+		spoken |= segment.living.Languages
+	}
+	for _, p := range append(slices.Clone(all.extra), all.found) {
+		s, _ := p.Stats(context.Background()) // which cannot fail
+		spoken |= s.Languages
+	}
+	return spoken
+}
+
+// A wordFilter knows which forms a request can look up. Which languages the store has is only
+// known after all of it was read, so a form stays if it has a stem of the request in any
+// language; the ranking does not look up those of languages that the store has not.
+type wordFilter struct {
+	forms    map[string]bool
+	begins   []string
+	stems    map[stemOf]bool
+	initials [utf8.RuneSelf]LanguageSet // by first letter of a form: where it may have one of the stems
+	decided  map[string]bool            // by spelling, because stemmers heed diacritics
+
+	// The forms that are kept only because of a spelling with diacritics. An index finds
+	// such a form in any spelling, so what was read before the first such one lacks it: then
+	// late is set.
+	spelled []string
+	late    bool
+}
+
+// maxDecided bounds how many decisions a filter remembers.
+const maxDecided = 1 << 16
+
+// newWordFilter returns a filter for a request, of which some words are not looked up.
+func newWordFilter(r *Request, without mask) *wordFilter {
+	f := &wordFilter{forms: map[string]bool{}, stems: map[stemOf]bool{}, decided: map[string]bool{}}
+	for i, w := range r.words {
+		if without.has(i) {
+			continue
+		}
+		f.forms[w.form] = true
+		if w.typing && !w.not {
+			f.begins = append(f.begins, w.form)
+		}
+		if w.word == "" {
+			continue
+		}
+		for l := range languages {
+			for _, stem := range stems(l, w.word, w.form) {
+				f.stems[stemOf{l, stem}] = true
+				f.begin(l, stem)
+			}
+		}
+	}
+	return f
+}
+
+// begin notes the first letter of a stem. Stemmers leave that of words in ASCII alone, except
+// that Turkish changes the last letter of a stem.
+func (f *wordFilter) begin(l Language, stem string) {
+	if l == Turkish && utf8.RuneCountInString(stem) == 1 {
+		for i := range f.initials {
+			f.initials[i] = f.initials[i].With(l)
+		}
+	} else if stem[0] < utf8.RuneSelf {
+		f.initials[stem[0]] = f.initials[stem[0]].With(l)
+	}
+}
+
+// with adds forms to keep.
+func (f *wordFilter) with(forms []string) *wordFilter {
+	for _, form := range forms {
+		f.forms[form] = true
+	}
+	return f
+}
+
+// keeps reports whether the request can look up a form that has this spelling in a text; ""
+// for characters and pairs.
+func (f *wordFilter) keeps(form, word string) bool {
+	spelling := cmp.Or(word, form)
+	needed, decided := f.decided[spelling]
+	if decided {
+		return needed
+	}
+	if needed = f.needs(form, word); needed && !isASCII(word) && !f.needs(form, form) {
+		form = strings.Clone(form)
+		f.forms[form] = true
+		f.spelled, f.late = append(f.spelled, form), true
+		clear(f.decided)
+	}
+	if len(f.decided) >= maxDecided {
+		clear(f.decided)
+	}
+	f.decided[strings.Clone(spelling)] = needed
+	return needed
+}
+
+// needs reports whether the request can look up a form that has this spelling in a text.
+func (f *wordFilter) needs(form, word string) bool {
+	if f.forms[form] || slices.ContainsFunc(f.begins, func(begin string) bool { return strings.HasPrefix(form, begin) }) {
+		return true
+	}
+	if word == "" {
+		return false
+	}
+	among := LanguageSet(1<<languages - 1)
+	if word[0] < utf8.RuneSelf {
+		if among = f.initials[form[0]]; irregular[form] != "" {
+			among = among.With(English)
+		}
+	}
+	for l := range languages {
+		if !among.Has(l) {
+			continue
+		}
+		for _, stem := range stems(l, word, form) {
+			if f.stems[stemOf{l, stem}] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// onlyStats is a part of memories that have no word of the request.
+type onlyStats struct {
+	*Recent // empty
+	stats   Stats
+}
+
+func (s onlyStats) Stats(context.Context) (Stats, error) { return s.stats, nil }

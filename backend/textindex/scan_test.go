@@ -1,0 +1,142 @@
+package textindex
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"memento"
+)
+
+// polyglot are memories in several languages, of which each has a few words of the others.
+func polyglot(rng *rand.Rand, n int) texts {
+	languages := []string{
+		"the running of it was when they connected connections in runs city cities went goes child children ran",
+		"der und nicht ein Häuser Haus running connection laufen gelaufen Größe größer",
+		"le la une est préféré prefere préférer chevaux cheval connections running",
+		"bir bu ve için kitaplar kitap evler ev running buna",
+	}
+	all := texts{}
+	for i := range n {
+		words := strings.Fields(languages[rng.IntN(len(languages))])
+		var b strings.Builder
+		for range 2 + rng.IntN(12) {
+			b.WriteString(words[rng.IntN(len(words))] + " ")
+		}
+		all[fmt.Sprintf("/%d", i)] = b.String()
+	}
+	return all
+}
+
+var polyglotQueries = []string{"run", "connects now", "Haus", "prefere", "préféré now", "cheval gelaufen", "city", "go", "went children now", "child", "ev now", "größte", `"running connection"`, "match:all run"}
+
+// A scan finds what an index finds, in the same order, whichever languages it meets when.
+func TestScannerFindsWhatAnIndexFinds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 3))
+	for round := range 60 {
+		all := polyglot(rng, 1+rng.IntN(12))
+		for _, query := range polyglotQueries {
+			scanner := NewScanner(memento.SearchOptions{Query: query, Limit: 1000})
+			for path, text := range all {
+				if _, err := scanner.Add(t.Context(), memento.MemoryID(path), indexed(path, text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := scanner.Search(t.Context(), all.lookup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := all.search(t, query); !slices.EqualFunc(want, got, samePlace) {
+				t.Fatalf("round %d: %q: %s", round, query, difference(want, got))
+			}
+		}
+	}
+}
+
+// So does a search of a kept index whose newest memories have to be scanned.
+func TestLiveScansLanguages(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 3))
+	for round := range 10 {
+		s := newShelf()
+		all := polyglot(rng, 40)
+		for path, text := range all {
+			s.put(path, text)
+		}
+		few := small
+		few.recent = 1
+		l := newLive(s, few)
+		l.Close()
+		s.finds(t, fmt.Sprintf("round %d", round), l, polyglotQueries...)
+	}
+}
+
+// A scan that expected other languages, or met a form with diacritics late, begins again.
+func TestScanBeginsAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		indexed, newest []string
+		query           string
+	}{
+		"function words of a language that the index has not": {
+			[]string{"das Haus ist alt", "die Katze und der Hund"},
+			[]string{"les chats sont dans la maison et le chien", "la maison est dans le village", "dans"}, "maison dans la die",
+		},
+		"a language that has gone": {
+			[]string{"the boat is on the lake", "the house"},
+			[]string{"-/0", "-/1", "le bateau est on the lake"}, "on the lake",
+		},
+		"diacritics": {
+			[]string{"le chat est dans la maison"},
+			[]string{"prefere", "il préféré dans la maison", "les préférés", "preferes"}, "préféraient",
+		},
+	} {
+		s := newShelf()
+		few := small
+		few.recent = len(test.indexed)
+		l := newLive(s, few)
+		l.Close()
+		for i, text := range test.indexed {
+			s.put(fmt.Sprintf("/%d", i), text)
+		}
+		s.finds(t, name+": before", l, test.query)
+		for i, text := range test.newest {
+			if gone, ok := strings.CutPrefix(text, "-"); ok {
+				s.put(gone, "")
+			} else {
+				s.put(fmt.Sprintf("/new/%d", i), text)
+			}
+		}
+		s.finds(t, name, l, test.query)
+	}
+}
+
+func samePlace(x, y memento.Match) bool {
+	return x.Memory.Path == y.Memory.Path && x.Score == y.Score
+}
+
+// Stemmers leave the first letter of words in ASCII alone, which scans rely on.
+func FuzzFirstLetter(f *testing.F) {
+	for _, word := range []string{"running", "gegeten", "buna", "yes", "qu", "ijs", "I\u0307", "dying"} {
+		f.Add(word)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for w := range Words(text) {
+			word := text[w.Start:w.End]
+			if word[0] >= utf8.RuneSelf {
+				continue
+			}
+			for l := range languages {
+				if l == English && irregular[w.Text] != "" {
+					continue // looked at apart
+				}
+				for _, stem := range stems(l, word, term(w.Text)) {
+					if stem[0] != w.Text[0] && (l != Turkish || utf8.RuneCountInString(stem) > 1) {
+						t.Fatalf("language %d: %q has the stem %q", l, word, stem)
+					}
+				}
+			}
+		}
+	})
+}
