@@ -74,6 +74,38 @@ test("the first page, with 1,000 stores", patience, async () => {
   }
 });
 
+// How long it takes until a page shows what somebody else has written, with 60 stores.
+test("the changes of others, by the same server and by another on the same storage", patience, async () => {
+  const own = await Server.start();
+  const other = await Server.start(own.dir);
+  const page = await signIn(b, own);
+  try {
+    const stores = [];
+    for (let i = 0; i < 60; i++) stores.push(await own.store(`user ${i}`));
+    const seen = async (server, store, name) => {
+      const begun = performance.now();
+      await server.agent(store, "sesn_other", { command: "create", path: `/memories/${name}.md`, file_text: "text\n" });
+      const written = performance.now();
+      await page.locator(".change").filter({ hasText: `/${name}.md` }).waitFor();
+      return { writing: round(written - begun), after: round(performance.now() - written) };
+    };
+    await seen(own, stores[59], "first");
+    const report = (what, all) => console.log(`# changes of others, ${what}: shown after ${all.map((each) => each.after).join(", ")} ms`);
+    const same = [], quiet = [], active = [];
+    for (let i = 0; i < 5; i++) same.push(await seen(own, stores[i], `same-${i}`));
+    for (let i = 0; i < 3; i++) quiet.push(await seen(other, stores[20 + i], `quiet-${i}`));
+    for (let i = 0; i < 5; i++) active.push(await seen(other, stores[20], `active-${i}`));
+    report("same server", same);
+    report("another server, a store in which nothing happened lately", quiet);
+    report("another server, a store that changed lately", active);
+    assert.deepEqual(page.faults, []);
+  } finally {
+    await page.context().close();
+    await other.stop();
+    await own.remove();
+  }
+});
+
 test("a tree of 10,000 memories scrolls", patience, async () => {
   const store = await s.store("large");
   for (let from = 0; from < 10_000; from += 2_000) {

@@ -12,11 +12,11 @@ import { chromium } from "playwright-core";
 export const patience = { timeout: 900_000 };
 
 export class Server {
-  static async start(dir, address = "127.0.0.1:0") {
+  static async start(dir, address = "127.0.0.1:0", more = []) {
     const s = new Server();
     s.dir = dir ?? (await mkdtemp(join(tmpdir(), "memento-console-")));
     s.keyFile = join(s.dir, "key");
-    s.process = spawn(process.env.MEMENTO, ["serve", "--json", "--backend", `sqlite:${s.dir}/store.db`, "--address", address, "--metrics", "off", "--first-key-file", s.keyFile], {
+    s.process = spawn(process.env.MEMENTO, ["serve", "--json", "--backend", `sqlite:${s.dir}/store.db`, "--address", address, "--metrics", "off", "--first-key-file", s.keyFile, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { PATH: process.env.PATH, HOME: s.dir },
     });
@@ -67,7 +67,7 @@ export async function browser() {
 // error, or asks of another server, is in page.faults.
 export async function signIn(b, server, { key = server.key, ...options } = {}) {
   const context = await b.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(180_000);
+  context.setDefaultTimeout(Number(process.env.PATIENCE ?? 180_000));
   const page = await context.newPage();
   page.faults = [];
   page.on("pageerror", (e) => page.faults.push(String(e)));

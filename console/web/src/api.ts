@@ -2,6 +2,7 @@
 // session's cookie stands for the key.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
+import { t } from "./texts";
 
 export type Schemas = components["schemas"];
 export type Store = Schemas["Store"];
@@ -28,7 +29,7 @@ export class Failure extends Error {
   }
 }
 
-const offline = () => new Failure(0, "The server does not answer. What you see may be out of date.");
+const offline = () => new Failure(0, t.failure.offline);
 
 let signedOut = () => {};
 
@@ -49,7 +50,7 @@ async function send(input: RequestInfo | URL, init?: RequestInit): Promise<Respo
 export async function failureOf(answer: Response): Promise<Failure> {
   const body = (await answer.json().catch(() => ({}))) as Partial<Schemas["Error"]>;
   if (answer.status === 401) signedOut();
-  return new Failure(answer.status, body.error?.message ?? `The server answered with status ${answer.status}.`, body.error?.type, body.error);
+  return new Failure(answer.status, body.error?.message ?? t.failure.status(answer.status), body.error?.type, body.error);
 }
 
 export const api = createClient<paths>({
@@ -82,9 +83,15 @@ export async function signIn(credential: { key: string } | { code: string }): Pr
   });
   if (!answer.ok) {
     const body = (await answer.json().catch(() => ({}))) as Partial<Schemas["Error"]>;
-    throw new Failure(answer.status, body.error?.message ?? "Signing in failed.", body.error?.type);
+    throw new Failure(answer.status, body.error?.message ?? t.failure.signIn, body.error?.type);
   }
   return answer.json();
+}
+
+// providerName returns the name of what people can sign in with by redirect; "" if there is none.
+export async function providerName(): Promise<string> {
+  const answer = await send(base + "session");
+  return answer.ok ? ((await answer.json()) as { provider?: string }).provider ?? "" : "";
 }
 
 export async function signOut() {
@@ -94,6 +101,12 @@ export async function signOut() {
 // fullVersions returns a page of versions with their contents, the newest first.
 export const fullVersions = (store: string, query: { memory_id?: string; "created_at[lte]"?: string; page?: string; limit?: number }) =>
   must(api.GET("/v1/memory_stores/{store}/memory_versions", { params: { path: { store }, query: { view: "full", ...query } } }));
+
+// newestVersions returns a page of what happened in a store, with contents, the newest first.
+export const newestVersions = (store: string, memory_id?: string) => async (page?: string) => {
+  const { data, next_page } = await fullVersions(store, { memory_id, page });
+  return { items: data, next: next_page ?? undefined };
+};
 
 // withPrevious returns a version with its contents, and the one of its memory before it.
 export async function withPrevious(v: Version): Promise<{ version: Version; previous: Version | null }> {

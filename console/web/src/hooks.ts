@@ -26,6 +26,48 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
   return { ...state, reload };
 }
 
+// A Page is a part of a listing. Next is where the next one begins, if there is one.
+export type Page<T> = { items: T[]; next?: string };
+
+export type Pages<T> = { items: T[]; error?: Failure; loading: boolean; loaded: boolean; hasMore: boolean; busy: boolean; more: () => void; refresh: () => void; again: () => void };
+
+// usePages shows a listing page by page. refresh loads the first page, and keeps the others if
+// they continue it; again loads all that were loaded.
+export function usePages<T>(load: (page?: string) => Promise<Page<T>>, id: (item: T) => string, deps: unknown[]): Pages<T> {
+  const [state, set] = useState<{ of?: unknown; items: T[]; next?: string }>({ items: [] });
+  const wanted = useRef(0);
+  const first = useLoad(async () => {
+    const all: Page<T> = await load();
+    while (all.next && all.items.length < wanted.current) {
+      const found = await load(all.next);
+      all.items.push(...found.items);
+      all.next = found.next;
+    }
+    wanted.current = 0;
+    return all;
+  }, deps);
+  useEffect(() => {
+    const found = first.data;
+    if (!found) return set({ items: [] });
+    set((old) => {
+      const last = found.items.at(-1);
+      const at = last === undefined ? -1 : old.items.findIndex((item) => id(item) === id(last));
+      return at < 0 ? { ...found } : { items: [...found.items, ...old.items.slice(at + 1)], next: at + 1 < old.items.length ? old.next : found.next };
+    });
+  }, [first.data]);
+  const act = useAction();
+  const more = () =>
+    void act.run(async () => {
+      const found = await load(state.next);
+      set((old) => (old.next === state.next ? { items: [...old.items, ...found.items], next: found.next } : old));
+    });
+  const again = () => {
+    wanted.current = state.items.length;
+    first.reload();
+  };
+  return { items: state.items, error: first.error ?? act.error, loading: first.loading, loaded: first.data !== undefined, hasMore: state.next !== undefined, busy: act.busy, more, refresh: first.reload, again };
+}
+
 // useAction runs something that a person asked for, once at a time.
 export function useAction(): { busy: boolean; error?: Failure; run: (action: () => Promise<void>) => Promise<void>; clear: () => void } {
   const [state, set] = useState<{ busy: boolean; error?: Failure }>({ busy: false });

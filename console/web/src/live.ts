@@ -8,7 +8,7 @@ export type Change = { kind: "version"; version: Version; live: boolean } | { ki
 const maxKept = 200;
 let status: Status = "connecting";
 let newest: Version[] = []; // first
-const stores = new Map<string, Store>(); // those of the versions
+const stores = new Map<string, Store>(); // those of the versions, as of their newest one
 const listeners = new Set<(change: Change | null) => void>();
 
 function tell(change: Change | null) {
@@ -114,6 +114,9 @@ export function useChanges(call?: (change: Change) => void, deps: unknown[] = []
   }, deps);
   return now;
 }
+
+// storeOf returns a store with changes.
+export const storeOf = (id: string) => stores.get(id);
 
 // storeName returns the name of a store with changes.
 export const storeName = (id: string) => stores.get(id)?.name ?? "…";

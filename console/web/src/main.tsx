@@ -4,12 +4,15 @@ import { api, Failure, must, onSignedOut, signOut, type Identity } from "./api";
 import { connectEarly, follow } from "./live";
 import { Activity } from "./pages/activity";
 import { allKeys, Keys } from "./pages/keys";
+import { Search } from "./pages/search";
 import { hasCode, SignIn } from "./pages/signin";
 import { StorePage } from "./pages/store";
 import { Stores } from "./pages/stores";
+import { UndoHost } from "./parts/change";
 import { Palette } from "./parts/palette";
 import { Dialog, Problem, SessionContext, Toasts, type Session } from "./parts/ui";
 import { go, useRoute } from "./route";
+import { t } from "./texts";
 import { nextTheme, useTheme } from "./theme";
 
 type State = { now: "starting" } | { now: "failed"; error: Failure } | { now: "out"; ended: boolean } | { now: "in"; session: Session };
@@ -75,35 +78,36 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
   return (
     <>
       <header class="top">
-        <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the contents</a>
+        <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>{t.frame.skip}</a>
         <a class="brand" href="#/" aria-label="memento"><img src="icon.svg" alt="" width="24" height="24" /><span>memento</span></a>
-        <nav aria-label="Pages">
-          {link("#/", "Activity", route.page === "activity")}
-          {link("#/stores", "Stores", route.page === "stores" || route.page === "store")}
-          {session.isAdmin && link("#/keys", "Keys", route.page === "keys")}
+        <nav aria-label={t.frame.pages}>
+          {link("#/", t.frame.activity, route.page === "activity")}
+          {link("#/stores", t.frame.stores, route.page === "stores" || route.page === "store")}
+          {session.isAdmin && link("#/keys", t.frame.keys, route.page === "keys")}
         </nav>
-        <button type="button" class="search" onClick={() => setPalette(true)}><span>Search</span> <kbd>⌘K</kbd></button>
-        {!session.canWrite && <span class="flag">read-only</span>}
-        <button type="button" class="plain" title={`Colours: ${theme}`} aria-label={`Colours: ${theme}. Change`} onClick={() => setTheme(nextTheme(theme))}>{{ system: "◐", light: "☀", dark: "☾" }[theme]}</button>
-        <button type="button" class="plain keys" aria-label="Keyboard shortcuts" onClick={() => setHelp(true)}>?</button>
-        <button type="button" class="plain leave" onClick={leave}>Sign out</button>
+        <button type="button" class="search" onClick={() => setPalette(true)}><span>{t.frame.search}</span> <kbd>⌘K</kbd></button>
+        {!session.canWrite && <span class="flag">{t.frame.readOnly}</span>}
+        <button type="button" class="plain" title={t.frame.colours(theme)} aria-label={t.frame.changeColours(t.frame.colours(theme))} onClick={() => setTheme(nextTheme(theme))}>{{ system: "◐", light: "☀", dark: "☾" }[theme]}</button>
+        <button type="button" class="plain keys" aria-label={t.frame.shortcuts} onClick={() => setHelp(true)}>?</button>
+        <button type="button" class="plain leave" onClick={leave}>{t.frame.signOut}</button>
       </header>
       {route.page === "activity" && <Activity />}
       {route.page === "stores" && <Stores />}
       {route.page === "keys" && <Keys />}
+      {route.page === "search" && <Search query={route.query} />}
       {route.page === "store" && <StorePage key={route.store} id={route.store} tab={route.tab} path={route.path} />}
       {palette && <Palette route={route} isAdmin={session.isAdmin} close={() => setPalette(false)} />}
       {help && <Shortcuts close={() => setHelp(false)} />}
+      <UndoHost />
       <Toasts />
     </>
   );
 }
 
 function Shortcuts({ close }: { close: () => void }) {
-  const all = [["⌘K, Ctrl+K or /", "search"], ["a", "activity"], ["s", "stores"], ["↑ ↓ → ←", "in the tree of memories"], ["⌘S or Ctrl+S", "save, while editing"], ["?", "this list"]];
   return (
-    <Dialog title="Keyboard shortcuts" onClose={close}>
-      <dl class="shortcuts">{all.map(([keys, what]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>)}</dl>
+    <Dialog title={t.frame.shortcuts} onClose={close}>
+      <dl class="shortcuts">{t.frame.shortcutKeys.map(([keys, what]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>)}</dl>
     </Dialog>
   );
 }

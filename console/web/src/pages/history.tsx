@@ -1,44 +1,31 @@
 import { useState } from "preact/hooks";
-import { api, must, type Schemas, type Store, type Version } from "../api";
+import { api, must, newestVersions, type Schemas, type Store } from "../api";
 import { fullTime } from "../format";
-import { useAction, useLoad } from "../hooks";
+import { useAction, usePages } from "../hooks";
 import { useChanges } from "../live";
-import { ChangeRow } from "../parts/change";
-import { Dialog, Empty, Loading, Problem, toast, useSession } from "../parts/ui";
-
-const versions = (store: string, page?: string) =>
-  must(api.GET("/v1/memory_stores/{store}/memory_versions", { params: { path: { store }, query: { view: "full", page } } }));
+import { ChangeRow, offerUndo } from "../parts/change";
+import { before } from "../parts/flags";
+import { Dialog, Empty, Loading, More, Problem, toast, useSession } from "../parts/ui";
+import { t } from "../texts";
 
 export function StoreHistory({ store }: { store: Store }) {
   const { canWrite } = useSession();
-  const [older, setOlder] = useState<Version[]>([]);
-  const [next, setNext] = useState<string | null>(null);
   const [restoring, setRestoring] = useState(false);
-  const act = useAction();
-  const first = useLoad(async () => {
-    const page = await versions(store.id);
-    setOlder([]);
-    setNext(page.next_page);
-    return page.data;
-  }, [store.id]);
+  const versions = usePages(newestVersions(store.id), (v) => v.id, [store.id]);
   useChanges((c) => {
-    if (c.kind === "version" && c.live && c.version.memory_store_id === store.id) first.reload();
-  }, [first.reload]);
+    if (c.kind === "version" && c.live && c.version.memory_store_id === store.id) versions.refresh();
+  }, [versions.refresh]);
+  const previous = before(versions.items);
   return (
     <div class="page">
       {canWrite && !store.archived_at && (
-        <div class="bar"><span /><button type="button" onClick={() => setRestoring(true)}>Restore an earlier state…</button></div>
+        <div class="bar"><span /><button type="button" onClick={() => setRestoring(true)}>{t.history.restoreEarlier}</button></div>
       )}
-      {first.error && <Problem error={first.error} retry={first.reload} />}
-      {!first.data && first.loading && <Loading />}
-      {first.data?.length === 0 && <Empty title="Nothing has happened here yet" />}
-      <ul class="changes">{[...(first.data ?? []), ...older].map((v) => <ChangeRow key={v.id} v={v} />)}</ul>
-      {act.error && <Problem error={act.error} />}
-      {next && <button type="button" class="more" disabled={act.busy} onClick={() => act.run(async () => {
-        const page = await versions(store.id, next);
-        setOlder([...older, ...page.data]);
-        setNext(page.next_page);
-      })}>Show more</button>}
+      {versions.error && <Problem error={versions.error} retry={versions.refresh} />}
+      {!versions.loaded && versions.loading && <Loading />}
+      {versions.loaded && versions.items.length === 0 && <Empty title={t.history.empty} />}
+      <ul class="changes">{versions.items.map((v, i) => <ChangeRow key={v.id} v={v} previous={previous.get(v.id)} store={i === 0 ? store : undefined} />)}</ul>
+      <More pages={versions} />
       {restoring && <RestoreStore store={store} close={() => setRestoring(false)} />}
     </div>
   );
@@ -61,42 +48,49 @@ function RestoreStore({ store, close }: { store: Store; close: () => void }) {
   });
   const same = plan && plan.written.length + plan.removed.length === 0;
   return (
-    <Dialog title={`Restore ${store.name}`} onClose={close}>
+    <Dialog title={t.history.restoreTitle(store.name)} onClose={close}>
       <form onSubmit={(e) => { e.preventDefault(); void look(); }}>
         {act.error && <Problem error={act.error} />}
-        <label for="as-of">To what it held at</label>
+        <label for="as-of">{t.history.asOf}</label>
         <div class="bar">
           <input id="as-of" type="datetime-local" step="1" required value={at} onInput={(e) => { setAt(e.currentTarget.value); setPlan(undefined); }} />
-          <button disabled={act.busy}>Show what would change</button>
+          <button disabled={act.busy}>{t.history.show}</button>
         </div>
         {plan && (
           <div class="plan" role="status">
-            {same ? <p>Nothing: the store holds the same as at {fullTime(plan.as_of)}.</p> : <p>At {fullTime(plan.as_of)}:</p>}
-            <Paths title="written back" paths={plan.written} />
-            <Paths title="removed, because they did not exist then" paths={plan.removed} />
-            <Paths title="not restored, because what they held is no longer known" paths={plan.lost} />
+            {same ? <p>{t.history.same(fullTime(plan.as_of))}</p> : <p>{t.history.at(fullTime(plan.as_of))}</p>}
+            <Paths title={t.history.written} paths={plan.written} />
+            <Paths title={t.history.removed} paths={plan.removed} />
+            <Paths title={t.history.lost} paths={plan.lost} />
           </div>
         )}
         <footer>
-          <button type="button" onClick={close}>Cancel</button>
+          <button type="button" onClick={close}>{t.common.cancel}</button>
           <button type="button" class="primary" disabled={!plan || same || act.busy} onClick={() => act.run(async () => {
-            const before = new Date().toISOString();
             const done = await restore(plan!.as_of, false);
             close();
-            toast(`Restored: ${done.written.length} written, ${done.removed.length} removed`, { label: "Undo", run: () => void restore(before, false).catch((cause) => toast(cause.message)) });
-          })}>Restore</button>
+            const made = await madeBy(store.id, [...done.written, ...done.removed]).catch(() => undefined);
+            toast(t.history.restored(done.written.length, done.removed.length), made && { label: t.common.undo, run: () => offerUndo(made) });
+          })}>{t.history.restore}</button>
         </footer>
       </form>
     </Dialog>
   );
 }
 
-function Paths({ title, paths }: { title: string; paths: string[] }) {
+// madeBy returns the newest version of one of these paths: a restoration has just made it. An
+// undo of that version undoes all that was made with it.
+async function madeBy(store: string, paths: string[]) {
+  const { data } = await must(api.GET("/v1/memory_stores/{store}/memory_versions", { params: { path: { store }, query: { limit: 100 } } }));
+  return data.find((v) => v.path !== null && paths.includes(v.path));
+}
+
+function Paths({ title, paths }: { title: (k: number) => string; paths: string[] }) {
   if (!paths.length) return null;
   return (
     <details open={paths.length <= 8}>
-      <summary>{paths.length} {title}</summary>
-      <ul>{paths.slice(0, 200).map((p) => <li key={p}><code>{p}</code></li>)}{paths.length > 200 && <li>and {paths.length - 200} more</li>}</ul>
+      <summary>{title(paths.length)}</summary>
+      <ul>{paths.slice(0, 200).map((p) => <li key={p}><code>{p}</code></li>)}{paths.length > 200 && <li>{t.count.more(paths.length - 200)}</li>}</ul>
     </details>
   );
 }

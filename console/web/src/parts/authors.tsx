@@ -1,19 +1,15 @@
 // Who wrote each line of a memory, and when, as far as its history goes back.
 import { diffArrays } from "diff";
 import { fullVersions, type Memory, type Version } from "../api";
+import { linesOf } from "../format";
 import { useLoad } from "../hooks";
+import { t } from "../texts";
 import { By, Loading, Problem, Time } from "./ui";
 
 const maxVersions = 500;
 const maxMillis = 300; // of comparing two versions; after that, every line counts as new
 
 type Line = { text: string; v: Version; older: boolean };
-
-function linesOf(text: string): string[] {
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
-}
 
 // annotate returns the lines of the newest version, each with the version that wrote it. older
 // says that the line may be older than that, because what was there before is not known.
@@ -60,16 +56,16 @@ export function Authors({ store, memory }: { store: string; memory: Memory }) {
   if (loaded.error) return <Problem error={loaded.error} retry={loaded.reload} />;
   if (!loaded.data) return <Loading rows={6} />;
   return (
-    <div class="source authors scroll" tabIndex={0} role="region" aria-label="Authors of the lines">
+    <div class="source authors scroll" tabIndex={0} role="region" aria-label={t.authors.label}>
       <table>
-        <thead><tr><th scope="col">By</th><th scope="col">When</th><th scope="col">Line</th><th scope="col">Text</th></tr></thead>
+        <thead><tr>{[t.authors.by, t.authors.when, t.authors.line, t.authors.text].map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
         <tbody>
           {loaded.data.map((line, i, all) => {
             const first = line.v.id !== all[i - 1]?.v.id; // a name at the first of the lines that it wrote
             return (
               <tr key={i} class={first ? "first" : ""}>
                 <td class="author">{first && <By v={line.v} />}</td>
-                <td class="when">{first && <><Time at={line.v.created_at} />{line.older && " or earlier"}</>}</td>
+                <td class="when">{first && <><Time at={line.v.created_at} />{line.older && t.authors.earlier}</>}</td>
                 <td class="number">{i + 1}</td>
                 <td class="line">{line.text || " "}</td>
               </tr>

@@ -2,7 +2,8 @@
 // the arrow keys.
 import { useRef, useState } from "preact/hooks";
 import type { Version } from "../api";
-import { count, fullTime } from "../format";
+import { fullTime } from "../format";
+import { t } from "../texts";
 
 const bars = 48;
 
@@ -15,7 +16,7 @@ export function Chart({ versions, span, choose }: { versions: Version[]; span?: 
   const first = Math.min(...times);
   const step = Math.max((Math.max(...times) + 1 - first) / bars, 1);
   const counts = new Array<number>(bars).fill(0);
-  for (const t of times) counts[Math.min(bars - 1, Math.floor((t - first) / step))]++;
+  for (const time of times) counts[Math.min(bars - 1, Math.floor((time - first) / step))]++;
   const most = Math.max(...counts);
   const at = (bar: number) => first + bar * step;
   const from = span ? Math.max(0, Math.round((span.from - first) / step)) : 0;
@@ -34,8 +35,9 @@ export function Chart({ versions, span, choose }: { versions: Version[]; span?: 
     else if (from + by >= 0 && to + by <= bars) select(from + by, to - 1 + by);
     e.preventDefault();
   };
-  const chosen = times.filter((t) => !span || (t >= span.from && t < span.to)).length;
-  const text = span ? `${count(chosen, "change")} from ${fullTime(new Date(span.from).toISOString())} to ${fullTime(new Date(span.to).toISOString())}` : `${count(times.length, "change")} since ${fullTime(new Date(first).toISOString())}`;
+  const chosen = times.filter((at) => !span || (at >= span.from && at < span.to)).length;
+  const said = (at: number) => fullTime(new Date(at).toISOString());
+  const text = span ? t.chart.span(t.count.changes(chosen), said(span.from), said(span.to)) : t.chart.since(t.count.changes(times.length), said(first));
   return (
     <div class="chart">
       <div
@@ -43,7 +45,7 @@ export function Chart({ versions, span, choose }: { versions: Version[]; span?: 
         class="bars"
         role="slider"
         tabIndex={0}
-        aria-label="Time of the changes. Arrow keys choose a span, Shift with them its length, Escape all"
+        aria-label={t.chart.label}
         aria-valuemin={0}
         aria-valuemax={bars - 1}
         aria-valuenow={from}
@@ -56,7 +58,7 @@ export function Chart({ versions, span, choose }: { versions: Version[]; span?: 
       >
         {counts.map((n, i) => <span key={i} class={`bar-of ${i >= from && i < to ? "in" : ""}`} style={{ height: n ? `${Math.max(12, (100 * n) / most)}%` : "2px" }} />)}
       </div>
-      <p class="quiet">{text} {span && <button type="button" class="plain" onClick={() => choose(undefined)}>Show all</button>}</p>
+      <p class="quiet">{text} {span && <button type="button" class="plain" onClick={() => choose(undefined)}>{t.chart.all}</button>}</p>
     </div>
   );
 }

@@ -1,6 +1,8 @@
 // The difference of two texts, by lines, with the words that differ.
 import { diffLines, diffWordsWithSpace } from "diff";
 import { useMemo, useState } from "preact/hooks";
+import { linesOf } from "../format";
+import { t } from "../texts";
 
 type Row = { kind: "same" | "added" | "removed"; text: string; before?: number; after?: number; pair?: string };
 type Part = Row | { kind: "gap"; rows: Row[] };
@@ -17,9 +19,7 @@ function rowsOf(before: string, after: string): Row[] {
   let b = 1;
   let a = 1;
   for (const change of changes) {
-    const lines = change.value.split("\n");
-    if (lines.at(-1) === "") lines.pop();
-    for (const text of lines) {
+    for (const text of linesOf(change.value)) {
       if (change.added) rows.push({ kind: "added", text, after: a++ });
       else if (change.removed) rows.push({ kind: "removed", text, before: b++ });
       else rows.push({ kind: "same", text, before: b++, after: a++ });
@@ -77,7 +77,7 @@ function Words({ row }: { row: Row }) {
 }
 
 const sign = { same: " ", added: "+", removed: "−" };
-const said = { same: "", added: "added: ", removed: "removed: " };
+const spoken = { same: "", added: t.diff.added, removed: t.diff.removed };
 
 function Line({ row }: { row: Row }) {
   return (
@@ -86,7 +86,7 @@ function Line({ row }: { row: Row }) {
       <td class="number">{row.after}</td>
       <td class="sign" aria-hidden="true">{sign[row.kind]}</td>
       <td class="line">
-        <span class="sr">{said[row.kind]}</span>
+        <span class="sr">{spoken[row.kind]}</span>
         <Words row={row} />
       </td>
     </tr>
@@ -98,7 +98,7 @@ function Gap({ rows, wide }: { rows: Row[]; wide: boolean }) {
   if (open) return <>{rows.map((r, i) => (wide ? <Sides key={i} left={r} right={r} /> : <Line key={i} row={r} />))}</>;
   return (
     <tr class="gap">
-      <td colSpan={4}><button type="button" onClick={() => set(true)}>{rows.length} unchanged lines</button></td>
+      <td colSpan={4}><button type="button" onClick={() => set(true)}>{t.diff.unchanged(rows.length)}</button></td>
     </tr>
   );
 }
@@ -107,9 +107,9 @@ function Sides({ left, right }: { left?: Row; right?: Row }) {
   return (
     <tr>
       <td class="number">{left?.before}</td>
-      <td class={`line ${left?.kind ?? "none"}`}>{left && <><span class="sr">{said[left.kind]}</span><Words row={left} /></>}</td>
+      <td class={`line ${left?.kind ?? "none"}`}>{left && <><span class="sr">{spoken[left.kind]}</span><Words row={left} /></>}</td>
       <td class="number">{right?.after}</td>
-      <td class={`line ${right?.kind ?? "none"}`}>{right && <><span class="sr">{said[right.kind]}</span><Words row={right} /></>}</td>
+      <td class={`line ${right?.kind ?? "none"}`}>{right && <><span class="sr">{spoken[right.kind]}</span><Words row={right} /></>}</td>
     </tr>
   );
 }
@@ -138,9 +138,9 @@ function sideBySide(parts: Part[]) {
 
 export function Diff({ before, after, wide = false }: { before: string; after: string; wide?: boolean }) {
   const parts = useMemo(() => withGaps(rowsOf(before, after)), [before, after]);
-  if (before === after) return <p class="quiet pad">The contents are the same.</p>;
+  if (before === after) return <p class="quiet pad">{t.diff.same}</p>;
   return (
-    <div class="diff scroll" tabIndex={0} role="region" aria-label="Changes">
+    <div class="diff scroll" tabIndex={0} role="region" aria-label={t.diff.label}>
       <table class={wide ? "wide" : ""}>
         <tbody>
           {wide

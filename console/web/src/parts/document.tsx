@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import { api, must, type Memory, type Store } from "../api";
-import { bytes, count, maskedIn, tokens } from "../format";
+import { bytes, linesOf, maskedIn, tokens } from "../format";
 import { useLoad } from "../hooks";
 import { useChanges } from "../live";
 import { go, toStore } from "../route";
+import { t } from "../texts";
 import { Authors } from "./authors";
 import { DeleteMemory, MoveMemory } from "./dialogs";
 import { Editor } from "./editor";
@@ -12,7 +13,7 @@ import { Timeline } from "./timeline";
 import { Empty, Loading, Problem, Tabs, Time, useSession } from "./ui";
 
 type View = "read" | "source" | "authors" | "agent" | "history";
-const views: [View, string][] = [["read", "Read"], ["source", "Source"], ["authors", "Authors"], ["agent", "What the agent sees"], ["history", "History"]];
+const views = Object.entries(t.document.views) as [View, string][];
 
 export function Document({ store, path }: { store: Store; path: string }) {
   const { canWrite } = useSession();
@@ -28,7 +29,7 @@ export function Document({ store, path }: { store: Store; path: string }) {
     else if (v.memory_id === memory?.id || v.path === path) loaded.reload();
   }, [store.id, path, memory?.id, editing, loaded.reload]);
   if (loaded.error?.status === 404 && !editing) {
-    return <Empty title="This memory is gone"><p><code>{path}</code> was deleted or moved. Its <a href={toStore(store.id, "history")}>history</a> is still there.</p></Empty>;
+    return <Empty title={t.document.gone}><p>{t.document.goneHelp(<code>{path}</code>, (text) => <a href={toStore(store.id, "history")}>{text}</a>)}</p></Empty>;
   }
   if (loaded.error && !memory) return <Problem error={loaded.error} retry={loaded.reload} />;
   if (!memory) return <Loading rows={8} />;
@@ -38,26 +39,26 @@ export function Document({ store, path }: { store: Store; path: string }) {
   return (
     <article>
       <header class="head">
-        <a class="back" href={toStore(store.id)}>All memories</a>
+        <a class="back" href={toStore(store.id)}>{t.document.back}</a>
         <h2>{path}</h2>
         <p class="meta">
-          {bytes(memory.content_size_bytes)} · about {count(tokens(text), "token")} · changed <Time at={memory.updated_at} />
-          {memory.read_at && <> · last read <Time at={memory.read_at} /></>}
-          {masked > 0 && <span class="flag">{count(masked, "secret")} masked</span>}
+          {bytes(memory.content_size_bytes)} · {t.document.about(t.count.tokens(tokens(text)))} · {t.document.changed(<Time at={memory.updated_at} />)}
+          {memory.read_at && <> · {t.document.lastRead(<Time at={memory.read_at} />)}</>}
+          {masked > 0 && <span class="flag">{t.count.secretsMasked(masked)}</span>}
         </p>
         <div class="bar">
-          <Tabs label="View" all={views} now={view} choose={setView} />
+          <Tabs label={t.document.view} all={views} now={view} choose={setView} />
           {canWrite && !store.archived_at && (
             <div class="buttons">
-              <button type="button" class="primary" onClick={() => setEditing(true)}>Edit</button>
-              <button type="button" onClick={() => setDialog("move")}>Move</button>
-              <button type="button" onClick={() => setDialog("delete")}>Delete</button>
+              <button type="button" class="primary" onClick={() => setEditing(true)}>{t.document.edit}</button>
+              <button type="button" onClick={() => setDialog("move")}>{t.document.move}</button>
+              <button type="button" onClick={() => setDialog("delete")}>{t.document.delete}</button>
             </div>
           )}
         </div>
       </header>
       {loaded.error && <Problem error={loaded.error} retry={loaded.reload} />}
-      {view === "read" && (text.trim() ? <Markdown text={text} /> : <p class="quiet">This memory is empty.</p>)}
+      {view === "read" && (text.trim() ? <Markdown text={text} /> : <p class="quiet">{t.document.empty}</p>)}
       {view === "source" && <Source text={text} />}
       {view === "authors" && <Authors store={store.id} memory={memory} />}
       {view === "agent" && <AgentView store={store} memory={memory} />}
@@ -69,12 +70,10 @@ export function Document({ store, path }: { store: Store; path: string }) {
 }
 
 export function Source({ text }: { text: string }) {
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
   return (
-    <div class="source scroll" tabIndex={0} role="region" aria-label="Source">
+    <div class="source scroll" tabIndex={0} role="region" aria-label={t.document.source}>
       <table>
-        <tbody>{lines.map((line, i) => <tr key={i}><td class="number">{i + 1}</td><td class="line">{line || " "}</td></tr>)}</tbody>
+        <tbody>{linesOf(text).map((line, i) => <tr key={i}><td class="number">{i + 1}</td><td class="line">{line || " "}</td></tr>)}</tbody>
       </table>
     </div>
   );
@@ -89,7 +88,7 @@ function AgentView({ store, memory }: { store: Store; memory: Memory }) {
   if (seen.data === undefined) return <Loading rows={6} />;
   return (
     <>
-      <p class="quiet">The answer to <code>view /memories{memory.path}</code>, byte for byte: about {count(tokens(seen.data), "token")}.</p>
+      <p class="quiet">{t.document.agentView(<code>view /memories{memory.path}</code>, t.count.tokens(tokens(seen.data)))}</p>
       <pre class="agent scroll" tabIndex={0}>{seen.data}</pre>
     </>
   );

@@ -5,11 +5,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, Failure, must, type Memory } from "../api";
 import { maskedIn } from "../format";
 import { useAction } from "../hooks";
+import { t } from "../texts";
 import { Diff } from "./diff";
 import { Markdown } from "./markdown";
 import { Problem, toast } from "./ui";
 
-type Meeting = { base: string; mine: string; theirs: string; conflicts: number };
+type Merge = { base: string; mine: string; theirs: string; conflicts: number };
 
 // merge joins two texts that were made of the same one, line by line.
 export function merge(mine: string, base: string, theirs: string): { text: string; conflicts: number } {
@@ -29,7 +30,7 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
   const draft = drafts.get(memory.id);
   const [base, setBase] = useState(draft?.base ?? memory);
   const [text, setText] = useState(draft?.text ?? memory.content ?? "");
-  const [meeting, setMeeting] = useState<Meeting>();
+  const [merged, setMerged] = useState<Merge>();
   const [preview, setPreview] = useState(true);
   const act = useAction();
   const area = useRef<HTMLTextAreaElement>(null);
@@ -44,14 +45,14 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
   }, [text, base]);
   const behind = memory.content_sha256 !== base.content_sha256;
 
-  const meet = (theirs: Memory) => {
+  const mergeWith = (theirs: Memory) => {
     const mine = text;
-    const merged = merge(mine, base.content ?? "", theirs.content ?? "");
-    setMeeting({ base: base.content ?? "", mine, theirs: theirs.content ?? "", conflicts: merged.conflicts });
-    setText(merged.text);
+    const joined = merge(mine, base.content ?? "", theirs.content ?? "");
+    setMerged({ base: base.content ?? "", mine, theirs: theirs.content ?? "", conflicts: joined.conflicts });
+    setText(joined.text);
     setBase(theirs);
   };
-  const unsolved = meeting !== undefined && meeting.conflicts > 0 && /^(<<<<<<< yours|>>>>>>> theirs)$/m.test(text);
+  const unsolved = merged !== undefined && merged.conflicts > 0 && /^(<<<<<<< yours|>>>>>>> theirs)$/m.test(text);
   const params = { path: { store: memory.memory_store_id, memory: memory.id } };
   const save = () =>
     act.run(async () => {
@@ -64,11 +65,11 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
         );
         drafts.delete(memory.id);
         const masked = maskedIn(after.content) - maskedIn(text);
-        toast(masked > 0 ? `Saved. ${masked === 1 ? "A secret was" : `${masked} secrets were`} masked.` : "Saved");
+        toast(masked > 0 ? t.editor.savedMasked(masked) : t.editor.saved);
         saved();
       } catch (cause) {
         if (!(cause instanceof Failure) || cause.type !== "memory_precondition_failed_error") throw cause;
-        meet(await must(api.GET("/v1/memory_stores/{store}/memories/{memory}", { params: { ...params, query: { peek: true } } })));
+        mergeWith(await must(api.GET("/v1/memory_stores/{store}/memories/{memory}", { params: { ...params, query: { peek: true } } })));
       }
     });
   const leave = () => {
@@ -80,36 +81,36 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
       <header class="head">
         <h2>{memory.path}</h2>
         <div class="bar">
-          <label class="check"><input type="checkbox" checked={preview} onChange={(e) => setPreview(e.currentTarget.checked)} /> preview</label>
+          <label class="check"><input type="checkbox" checked={preview} onChange={(e) => setPreview(e.currentTarget.checked)} /> {t.editor.preview}</label>
           <div class="buttons">
-            <button type="button" onClick={leave}>{changed ? "Discard" : "Close"}</button>
-            <button type="button" class="primary" disabled={!changed || unsolved || act.busy} onClick={save}>{act.busy ? "Saving…" : "Save"}</button>
+            <button type="button" onClick={leave}>{changed ? t.editor.discard : t.editor.close}</button>
+            <button type="button" class="primary" disabled={!changed || unsolved || act.busy} onClick={save}>{act.busy ? t.editor.saving : t.editor.save}</button>
           </div>
         </div>
       </header>
       {act.error && <Problem error={act.error} />}
       {behind && (
         <div class="notice" role="alert">
-          <p>Somebody changed this memory while you were writing.</p>
-          <button type="button" onClick={() => meet(memory)}>Show and merge</button>
+          <p>{t.editor.behind}</p>
+          <button type="button" onClick={() => mergeWith(memory)}>{t.editor.merge}</button>
         </div>
       )}
-      {meeting && (
-        <section class="meeting" aria-label="Changes that met">
+      {merged && (
+        <section class="merged" aria-label={t.editor.merged}>
           <p role="alert">
-            {meeting.conflicts === 0
-              ? "Somebody else changed other lines meanwhile. Both are joined below: look it over, and save."
-              : `You and somebody else changed the same lines, in ${meeting.conflicts === 1 ? "one place" : `${meeting.conflicts} places`}. Keep what is right between the marks, remove the marks, and save.`}
+            {merged.conflicts === 0
+              ? t.editor.joined
+              : t.editor.conflicts(merged.conflicts)}
           </p>
           <div class="two">
-            <div><h3>Theirs</h3><Diff before={meeting.base} after={meeting.theirs} /></div>
-            <div><h3>Yours</h3><Diff before={meeting.base} after={meeting.mine} /></div>
+            <div><h3>{t.editor.theirs}</h3><Diff before={merged.base} after={merged.theirs} /></div>
+            <div><h3>{t.editor.yours}</h3><Diff before={merged.base} after={merged.mine} /></div>
           </div>
         </section>
       )}
       <div class={preview ? "two grow" : "grow"}>
-        <textarea ref={area} aria-label="Text of the memory" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-        {preview && <div class="preview scroll" role="region" aria-label="Preview" tabIndex={0}><Markdown text={text} /></div>}
+        <textarea ref={area} aria-label={t.editor.text} spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+        {preview && <div class="preview scroll" role="region" aria-label={t.editor.previewLabel} tabIndex={0}><Markdown text={text} /></div>}
       </div>
     </article>
   );

@@ -2,6 +2,7 @@
 // image is loaded, and links lead only to web pages and mail, told apart by their address.
 import { Lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren, VNode } from "preact";
+import { t } from "../texts";
 
 const maxDepth = 24; // of nested lists and quotations; deeper ones are shown as text
 
@@ -20,7 +21,7 @@ function splitFrontMatter(text: string) {
   return found ? { front: found[1], body: text.slice(found[0].length) } : { front: "", body: text };
 }
 
-const blocks = (tokens: Token[], depth: number): ComponentChildren => (depth > maxDepth ? tokens.map((t) => t.raw) : tokens.map((t, i) => block(t, i, depth)));
+const blocks = (tokens: Token[], depth: number): ComponentChildren => (depth > maxDepth ? tokens.map((each) => each.raw) : tokens.map((each, i) => block(each, i, depth)));
 
 function block(token: Token, key: number, depth: number): ComponentChildren {
   switch (token.type) {
@@ -43,8 +44,8 @@ function block(token: Token, key: number, depth: number): ComponentChildren {
       const list = token as Tokens.List;
       const items = list.items.map((item, i) => (
         <li key={i} class={item.task ? "task" : undefined}>
-          {item.task && <input type="checkbox" checked={item.checked} disabled aria-label={item.checked ? "done" : "to do"} />}
-          {blocks(item.tokens.filter((t) => t.type !== "checkbox"), depth + 1)}
+          {item.task && <input type="checkbox" checked={item.checked} disabled aria-label={item.checked ? t.markdown.done : t.markdown.toDo} />}
+          {blocks(item.tokens.filter((each) => each.type !== "checkbox"), depth + 1)}
         </li>
       ));
       return list.ordered ? <ol key={key} start={Number(list.start) || 1}>{items}</ol> : <ul key={key}>{items}</ul>;
@@ -53,7 +54,7 @@ function block(token: Token, key: number, depth: number): ComponentChildren {
       const table = token as Tokens.Table;
       const row = (cells: Tokens.TableCell[], Cell: "th" | "td") => cells.map((c, i) => <Cell key={i}>{inline(c.tokens, depth)}</Cell>);
       return (
-        <div class="scroll" key={key} tabIndex={0} role="region" aria-label="Table">
+        <div class="scroll" key={key} tabIndex={0} role="region" aria-label={t.markdown.table}>
           <table>
             <thead><tr>{row(table.header, "th")}</tr></thead>
             <tbody>{table.rows.map((cells, i) => <tr key={i}>{row(cells, "td")}</tr>)}</tbody>
@@ -68,7 +69,7 @@ function block(token: Token, key: number, depth: number): ComponentChildren {
   }
 }
 
-const inline = (tokens: Token[], depth: number): ComponentChildren => (depth > maxDepth ? tokens.map((t) => t.raw) : tokens.map((t, i) => piece(t, i, depth + 1)));
+const inline = (tokens: Token[], depth: number): ComponentChildren => (depth > maxDepth ? tokens.map((each) => each.raw) : tokens.map((each, i) => piece(each, i, depth + 1)));
 
 function piece(token: Token, key: number, depth: number): VNode | string | ComponentChildren {
   switch (token.type) {
@@ -85,7 +86,7 @@ function piece(token: Token, key: number, depth: number): VNode | string | Compo
     case "link":
       return <Link key={key} href={token.href}>{inline(token.tokens ?? [], depth)}</Link>;
     case "image":
-      return <span key={key} class="image" title={token.href}>Image not loaded: {token.text || token.href}</span>;
+      return <span key={key} class="image" title={token.href}>{t.markdown.image(token.text || token.href)}</span>;
     case "escape":
       return token.text;
     case "text":
@@ -100,7 +101,7 @@ const unescape = (token: Token) => (token as Tokens.Text).text;
 
 function Link({ href, children }: { href: string; children: ComponentChildren }) {
   const to = safeAddress(href);
-  if (!to) return <span class="no-link" title={`Not a link to a web page: ${href}`}>{children}</span>;
+  if (!to) return <span class="no-link" title={t.markdown.noLink(href)}>{children}</span>;
   return <a href={to} title={to} target="_blank" rel="noopener noreferrer nofollow">{children}</a>;
 }
 

@@ -1,17 +1,18 @@
 // The limits and settings of a store, which admins change.
 import { useState } from "preact/hooks";
 import { api, must, type Schemas, type Store } from "../api";
+import { hoursOf } from "../format";
 import { useAction } from "../hooks";
+import { t } from "../texts";
 import { Dialog, Problem, toast } from "./ui";
 
 const forever = "forever";
 const kilobyte = 1000;
 const megabyte = 1_000_000;
 
-// days converts a duration of the API, such as 36h0m0s. Forever, and 0, are "".
+// days converts a duration of the API. Forever, and 0, are "".
 function days(text?: string): string {
-  const [, h, m, s] = /^(\d+)h(?:(\d+)m)?(?:(\d+)s)?$/.exec(text ?? "") ?? [];
-  const n = (Number(h ?? 0) + Number(m ?? 0) / 60 + Number(s ?? 0) / 3600) / 24;
+  const n = hoursOf(text) / 24;
   return n > 0 ? String(Math.round(n * 100) / 100) : "";
 }
 
@@ -70,29 +71,29 @@ export function Settings({ store, close, done }: { store: Store; close: () => vo
     </>
   );
   return (
-    <Dialog title="Limits and settings" onClose={close} wide>
+    <Dialog title={t.settings.title} onClose={close} wide>
       <form class="settings" onSubmit={(e) => { e.preventDefault(); void act.run(async () => {
         await must(api.POST("/v1/memory_stores/{store}/settings", { params: { path: { store: store.id } }, body: patchOf(before, form) }));
         close();
-        toast("The settings are changed");
+        toast(t.settings.changed);
         done();
       }); }}>
         {act.error && <Problem error={act.error} />}
-        {number("memories", "Memories, at most", { min: 1, required: true })}
-        {number("megabytes", "Size of all, at most, in MB", { min: 0.001, step: "any", required: true })}
-        {number("kilobytes", "Size of one memory, at most, in kB", { min: 0.001, step: "any", required: true })}
-        {choice("secrets", "Secrets", [["mask", "are replaced before they are written"], ["reject", "are refused"], ["off", "are not looked for"]])}
-        <label class="check"><input type="checkbox" checked={form.personal} onChange={(e) => set({ personal: e.currentTarget.checked })} /> personal data, too</label>
-        {choice("instructions", "Instructions to models", [["off", "are not looked for"], ["mark", "are marked"], ["reject", "are refused"]])}
-        {number("expires", "Memories expire after days without use; empty for never", { min: 1, step: "any" })}
-        {number("age", "Old versions are kept for days; empty for ever", { min: 0.05, step: "any" })}
-        {number("versions", "Newest versions of each memory that are kept in any case", { min: 0, required: true })}
-        <label for="set-readOnly">Read-only paths and patterns, one in a line</label>
+        {number("memories", t.settings.memories, { min: 1, required: true })}
+        {number("megabytes", t.settings.megabytes, { min: 0.001, step: "any", required: true })}
+        {number("kilobytes", t.settings.kilobytes, { min: 0.001, step: "any", required: true })}
+        {choice("secrets", t.about.secrets, Object.entries(t.about.secretsModes))}
+        <label class="check"><input type="checkbox" checked={form.personal} onChange={(e) => set({ personal: e.currentTarget.checked })} /> {t.settings.personal}</label>
+        {choice("instructions", t.about.instructions, Object.entries(t.about.instructionsModes))}
+        {number("expires", t.settings.expires, { min: 1, step: "any" })}
+        {number("age", t.settings.age, { min: 0.05, step: "any" })}
+        {number("versions", t.settings.versions, { min: 0, required: true })}
+        <label for="set-readOnly">{t.settings.readOnly}</label>
         <textarea id="set-readOnly" rows={3} spellcheck={false} value={form.readOnly} onInput={(e) => set({ readOnly: e.currentTarget.value })} />
-        <p class="quiet">What a shorter time no longer covers is removed by the next maintenance, and is then gone for good.</p>
+        <p class="quiet">{t.settings.note}</p>
         <footer>
-          <button type="button" onClick={close}>Cancel</button>
-          <button class="primary" disabled={act.busy}>Change settings</button>
+          <button type="button" onClick={close}>{t.common.cancel}</button>
+          <button class="primary" disabled={act.busy}>{t.settings.change}</button>
         </footer>
       </form>
     </Dialog>

@@ -5,6 +5,7 @@ import { api, must, type Entry, Failure } from "../api";
 import { baseName } from "../format";
 import { useChanges } from "../live";
 import { go, toStore } from "../route";
+import { t } from "../texts";
 import { Loading, Problem } from "./ui";
 
 const rowHeight = 30;
@@ -173,10 +174,10 @@ export function Tree({ store, current }: { store: string; current?: string }) {
   return (
     <div class="rows" ref={box} onScroll={(e) => setScroll({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}>
       {!top?.loaded && <Loading rows={5} />}
-      <div role="tree" aria-label="Memories" class="sizer" ref={(el) => { if (el) el.style.height = `${rows.current.length * rowHeight}px`; }} onKeyDown={key}>
+      <div role="tree" aria-label={t.tree.label} class="sizer" ref={(el) => { if (el) el.style.height = `${rows.current.length * rowHeight}px`; }} onKeyDown={key}>
         {rows.current.slice(from, to).map((row, i) => {
           const at = from + i;
-          const name = "more" in row ? (row.error ? "Loading failed. Try again" : "Loading…") : baseName(row.entry.path.replace(/\/$/, ""));
+          const name = "more" in row ? (row.error ? t.tree.failed : t.common.loadingMore) : baseName(row.entry.path.replace(/\/$/, ""));
           const here = "entry" in row && row.entry.path === current;
           return (
             <div

@@ -4,6 +4,7 @@ import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 
 import { Failure, type Identity, type Version } from "../api";
 import { fullTime, ago, who } from "../format";
 import { useNow } from "../hooks";
+import { t } from "../texts";
 
 // Session is who has signed in.
 export type Session = { identity: Identity; keyNames: Map<string, string>; canWrite: boolean; isAdmin: boolean };
@@ -19,23 +20,27 @@ export function By({ v }: { v: Version }) {
   const { keyNames, identity } = useSession();
   const by = who(v.created_by, keyNames);
   const me = by.id !== "" && by.id === identity.id;
-  return <span class={`by ${by.kind}`} title={by.id}>{by.name}{me && " (you)"}</span>;
+  return <span class={`by ${by.kind}`} title={by.id}>{by.name}{me && t.actor.you}</span>;
 }
 
 export function Problem({ error, retry }: { error: Failure; retry?: () => void }) {
   return (
     <div class="problem" role="alert">
       <p>{error.message}</p>
-      {retry && <button type="button" onClick={retry}>Try again</button>}
+      {retry && <button type="button" onClick={retry}>{t.common.tryAgain}</button>}
     </div>
   );
 }
 
 export const Loading = ({ rows = 4 }: { rows?: number }) => (
-  <div class="skeleton" role="status" aria-label="Loading">
+  <div class="skeleton" role="status" aria-label={t.common.loading}>
     {Array.from({ length: rows }, (_, i) => <div key={i} />)}
   </div>
 );
+
+// More loads the next page of a listing.
+export const More = ({ pages, text = t.common.showMore }: { pages: { hasMore: boolean; busy: boolean; more: () => void }; text?: string }) =>
+  pages.hasMore ? <button type="button" class="more" disabled={pages.busy} onClick={pages.more}>{pages.busy ? t.common.loadingMore : text}</button> : null;
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
@@ -59,7 +64,7 @@ export function Dialog({ title, onClose, children, wide }: { title: string; onCl
       <div class="dialog">
         <header>
           <h2 id={id}>{title}</h2>
-          <button type="button" class="plain" aria-label="Close" onClick={onClose}>✕</button>
+          <button type="button" class="plain" aria-label={t.common.close} onClick={onClose}>✕</button>
         </header>
         {children}
       </div>
@@ -73,7 +78,7 @@ let shown = (_: Toast[]) => {};
 let nextToast = 0;
 
 function close(id: number) {
-  toasts = toasts.filter((t) => t.id !== id);
+  toasts = toasts.filter((each) => each.id !== id);
   shown(toasts);
 }
 
@@ -92,18 +97,18 @@ export function Toasts() {
   }, []);
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {all.map((t) => (
-        <div key={t.id}>
-          <span>{t.text}</span>
-          {t.action && <button type="button" onClick={() => { close(t.id); t.action!.run(); }}>{t.action.label}</button>}
-          <button type="button" class="plain" aria-label="Dismiss" onClick={() => close(t.id)}>✕</button>
+      {all.map((each) => (
+        <div key={each.id}>
+          <span>{each.text}</span>
+          {each.action && <button type="button" onClick={() => { close(each.id); each.action!.run(); }}>{each.action.label}</button>}
+          <button type="button" class="plain" aria-label={t.common.dismiss} onClick={() => close(each.id)}>✕</button>
         </div>
       ))}
     </div>
   );
 }
 
-export function Tabs<T extends string>({ label, all, now, choose }: { label: string; all: [T, string][]; now: T; choose: (t: T) => void }) {
+export function Tabs<T extends string>({ label, all, now, choose }: { label: string; all: [T, string][]; now: T; choose: (chosen: T) => void }) {
   return (
     <div class="tabs" role="group" aria-label={label}>
       {all.map(([id, text]) => (
