@@ -50,8 +50,16 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, cancel := context.WithCancel(context.Background())
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupts
+		// A second signal ends the process at once: from before anything can tell that the
+		// first has arrived.
+		signal.Stop(interrupts)
+		cancel()
+	}()
 	// A closed pipe makes writes fail instead of ending the process. The signal is not
 	// ignored with signal.Ignore, because editors would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

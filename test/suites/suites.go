@@ -277,12 +277,12 @@ func fuzzTarget(ctx context.Context, binary, dir, target, length string) error {
 		// Without the last flag a short run can spend all its time on minimizing the first inputs.
 		out, err := outputIn(ctx, dir, binary, "-test.run", "^$", "-test.fuzz", "^"+target+"$", "-test.fuzztime", length,
 			"-test.fuzzcachedir", filepath.Join(filepath.Dir(binary), "cache"), "-test.fuzzminimizetime", "10x")
-		fmt.Print(out)
 		cutOff := strings.Contains(out, "context deadline exceeded") && !strings.Contains(out, "Failing input")
 		if err == nil || !cutOff || attempts == 1 {
+			fmt.Print(out)
 			return err
 		}
-		fmt.Println("the end of its time was reported as a failure: trying again")
+		fmt.Println(target + ": the end of its time was reported as a failure: trying again")
 	}
 }
 
