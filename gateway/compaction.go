@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento/claude/contextedit"
+	"memento/internal/httpmessage"
 )
 
 // compact replaces the conversation by a summary, if the request asks for that or has
@@ -142,7 +143,7 @@ func (c *conversation) summarize(_ context.Context, body []byte) ([]byte, error)
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{
 			status: response.StatusCode, kind: "api_error", message: "the upstream did not summarize the conversation",
-			retry: shouldRetry(response), after: retryAfter(response.Header),
+			retry: shouldRetry(response), after: httpmessage.RetryAfter(response.Header),
 		}
 		if o, err := parseObject(data); err == nil {
 			if e, err := parseObject(o.get("error")); err == nil {

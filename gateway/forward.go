@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
+	"memento/internal/httpmessage"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -299,7 +300,7 @@ const (
 	maxRetries   = 2
 	firstDelay   = 500 * time.Millisecond
 	longestDelay = 8 * time.Second
-	longestWait  = time.Minute // that the upstream may ask for
+	longestWait  = time.Minute // that the upstream may ask for; more is not waited for
 )
 
 // sendAgain sends a later round, and repeats it as the SDKs do.
@@ -312,7 +313,7 @@ func (c *conversation) sendAgain(body []byte) (*http.Response, error) {
 		delay := min(firstDelay<<attempt, longestDelay)
 		delay -= time.Duration(rand.Int64N(int64(delay / 4)))
 		if err == nil {
-			if asked := retryAfter(response.Header); asked > 0 {
+			if asked := httpmessage.RetryAfter(response.Header); asked > 0 && asked <= longestWait {
 				delay = asked
 			}
 			response.Body.Close()
@@ -335,23 +336,6 @@ func shouldRetry(r *http.Response) bool {
 		return false
 	}
 	return r.StatusCode >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}, r.StatusCode)
-}
-
-// retryAfter returns the delay that an upstream asks for; 0 if it asks for none, or for
-// more than a caller waits.
-func retryAfter(h http.Header) time.Duration {
-	delay := time.Duration(0)
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		delay = time.Duration(ms * float64(time.Millisecond))
-	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
-		delay = time.Duration(s * float64(time.Second))
-	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		delay = time.Until(at)
-	}
-	if delay < 0 || delay > longestWait {
-		return 0
-	}
-	return delay
 }
 
 // relay sends an answer of the upstream on as it is: an error, or what is not understood.

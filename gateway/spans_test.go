@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"memento/internal/strictjson"
 )
@@ -140,28 +138,6 @@ func TestSum(t *testing.T) {
 	}
 	if got := string(overlay([]byte(`{"a":1,"b":2}`), []byte(`{"a":null,"b":3,"c":4}`))); got != `{"a":1,"b":3,"c":4}` {
 		t.Errorf("overlay: %s", got)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	for _, test := range []struct {
-		header http.Header
-		want   time.Duration
-	}{
-		{http.Header{}, 0},
-		{http.Header{"Retry-After": {"2"}}, 2 * time.Second},
-		{http.Header{"Retry-After": {"0.5"}}, 500 * time.Millisecond},
-		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"30"}}, 30 * time.Millisecond},
-		{http.Header{"Retry-After": {"-1"}}, 0},
-		{http.Header{"Retry-After": {"soon"}}, 0},
-		{http.Header{"Retry-After": {"NaN"}}, 0},
-		{http.Header{"Retry-After": {"1e300"}}, 0},
-		{http.Header{"Retry-After": {"3600"}}, 0},
-		{http.Header{"Retry-After": {"Mon, 02 Jan 2006 15:04:05 GMT"}}, 0},
-	} {
-		if got := retryAfter(test.header); got != test.want {
-			t.Errorf("%v: %v, want %v", test.header, got, test.want)
-		}
 	}
 }
 

@@ -79,6 +79,7 @@ func TestLaterRoundsAreRepeated(t *testing.T) {
 	repeated := map[string]http.HandlerFunc{
 		"408": failing(408), "409": failing(409), "429": failing(429), "500": failing(500), "529": failing(529),
 		"told to": failing(400, "X-Should-Retry", "true"), "no answer": hangUp,
+		"asks for an hour": failing(529, "Retry-After-Ms", "3600000"),
 	}
 	for name, failure := range repeated {
 		up := &moody{moods: []http.HandlerFunc{saying(savesNote), failure, failure, saying(saysDone)}}

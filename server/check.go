@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
+	"memento/internal/httpmessage"
 	"net/url"
 	"os"
 	"slices"
@@ -39,7 +39,7 @@ func (c *Config) Check(now time.Time) error {
 	}
 	if c.Pprof != "" {
 		switch {
-		case !isLoopback(c.Pprof):
+		case !isLocal(c.Pprof):
 			add("pprof", errors.New("must be a loopback address, such as 127.0.0.1:6060: a profile shows what is in memory"))
 		case (c.Pprof == c.Address || c.Pprof == c.Metrics) && !strings.HasSuffix(c.Pprof, ":0"):
 			add("pprof", errors.New("must be an address of its own"))
@@ -146,7 +146,7 @@ func (c *Config) checkOIDC() (faults ConfigErrors) {
 	if !slices.Contains(strings.Fields(o.Scopes), "openid") {
 		faults = append(faults, c.SettingError("oidc.scopes", "requires openid: without it the issuer sends no ID token"))
 	}
-	if c.MCP.URL == "" && c.TLS.CertFile == "" && !isLoopback(c.Address) {
+	if c.MCP.URL == "" && c.TLS.CertFile == "" && !isLocal(c.Address) {
 		faults = append(faults, c.SettingError("oidc.client_id", "requires mcp.url, the address of this server that browsers see: the issuer sends them back to it, and without TLS here the server cannot tell whether a proxy has it"))
 	}
 	return faults
@@ -161,7 +161,7 @@ func checkURL(text, example string, secure bool) error {
 		return errors.New("must be a URL such as " + example)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return errors.New("must be a URL without user, password, query and fragment")
-	case secure && u.Scheme != "https" && !isLoopback(net.JoinHostPort(u.Hostname(), "0")):
+	case secure && u.Scheme != "https" && !httpmessage.IsLoopback(u.Hostname()):
 		return errors.New("must be https: what is fetched from it decides who is authenticated")
 	}
 	return nil

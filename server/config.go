@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memento/backend/apikey"
+	"memento/internal/httpmessage"
 )
 
 // Config is the configuration of a server. [Load] and [Default] make one; the zero
@@ -160,29 +161,22 @@ func Default() Config {
 	return c
 }
 
-// isLoopback reports whether an address, host:port, can only be reached from this
-// machine.
-func isLoopback(address string) bool {
+// isLocal reports whether what listens at an address, host:port, can only be reached from
+// this machine.
+func isLocal(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && httpmessage.IsLoopback(host)
 }
 
 // Exposed reports whether other machines can reach the server without TLS, so that
 // requests would cross the network unencrypted.
-func (c *Config) Exposed() bool { return !isLoopback(c.Address) && c.TLS.CertFile == "" }
+func (c *Config) Exposed() bool { return !isLocal(c.Address) && c.TLS.CertFile == "" }
 
 // apiHosts returns the host names that requests may address. If only this machine can
 // reach the server, these are by default the names of this machine, so that a web page
 // cannot reach it under the page's own name (DNS rebinding).
 func (c *Config) apiHosts() []string {
-	if len(c.Hosts) > 0 || !isLoopback(c.Address) {
+	if len(c.Hosts) > 0 || !isLocal(c.Address) {
 		return c.Hosts
 	}
 	host, _, _ := net.SplitHostPort(c.Address)

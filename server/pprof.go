@@ -1,9 +1,11 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
+
+	"memento/internal/httpmessage"
 )
 
 // profiles returns a handler that serves Go's profiler. It accepts only host names of
@@ -16,11 +18,8 @@ func profiles() http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if _, _, err := net.SplitHostPort(host); err != nil {
-			host = net.JoinHostPort(host, "0")
-		}
-		if !isLoopback(host) {
+		host := url.URL{Host: r.Host} // with or without a port
+		if !httpmessage.IsLoopback(host.Hostname()) {
 			http.Error(w, "the profiler accepts only host names of this machine", http.StatusForbidden)
 			return
 		}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -200,20 +199,9 @@ func refusal(answer *http.Response) error {
 	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500:
-		return &RetryError{After: retryAfter(answer.Header.Get("Retry-After"), time.Now()), Err: err}
+		return &RetryError{After: httpmessage.RetryAfter(answer.Header), Err: err}
 	}
 	return err
-}
-
-// retryAfter returns how long to wait: seconds, or a date. RFC 9110, 10.2.3.
-func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }
 
 // codeIn returns the code of an error, in parentheses, if an answer has one.

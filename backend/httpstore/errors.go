@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/internal/httpmessage"
 	"memento/internal/wire"
 )
 
@@ -53,7 +54,7 @@ func (b *Backend) refused(r request, resp *http.Response) (again bool, wait time
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
 		again = resp.Header.Get("x-should-retry") != "false" // the server has not begun with the request
-		wait = retryAfter(resp.Header)
+		wait = httpmessage.RetryAfter(resp.Header)
 	}
 	if cut != nil && answer.Type == "" && !again { // the message is lost
 		cause, permanent := explain(cut)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -225,19 +224,4 @@ func (b *Backend) newRequest(ctx context.Context, r request, body []byte) (*http
 // maySign reports whether the key's role allows an actor other than the key's own.
 func (b *Backend) maySign(by *memento.Actor) bool {
 	return b.identity.Role.Allows(apikey.RoleAdmin) || by.Kind == memento.ActorSession && by.ID != ""
-}
-
-// retryAfter returns the delay that the server asks for.
-func retryAfter(h http.Header) time.Duration {
-	if ms, err := strconv.ParseInt(h.Get("retry-after-ms"), 10, 64); err == nil && ms >= 0 && ms < int64(time.Hour/time.Millisecond) {
-		return time.Duration(ms) * time.Millisecond
-	}
-	text := h.Get("retry-after")
-	if s, err := strconv.ParseInt(text, 10, 64); err == nil && s >= 0 {
-		return time.Duration(min(s, 3600)) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return time.Until(at)
-	}
-	return 0
 }

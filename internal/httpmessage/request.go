@@ -25,7 +25,9 @@ func SameOrigin(origin string, r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// IsLoopback reports whether a host, the name or the address without a port, is this machine.
+// IsLoopback reports whether a host, the name or the address without a port and brackets,
+// is this machine: requests to it do not cross a network, and what listens there cannot be
+// reached from another machine. No name is resolved.
 func IsLoopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback()
