@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"memento/internal/strictjson"
 )
@@ -20,8 +21,8 @@ func FuzzObject(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, name string) {
 		o, err := parseObject(text)
-		if err != nil || !json.Valid(text) {
-			return
+		if err != nil || !json.Valid(text) || !utf8.Valid(text) {
+			return // of invalid UTF-8, decoders make different names
 		}
 		name = unquoted(strictjson.Quote(name)) // valid UTF-8
 		before := bytes.Clone(text)
@@ -165,8 +166,8 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("%q was read as %q", stream, all)
 			}
 			lines := 0 // of data
-			for line := range bytes.SplitSeq(frame.raw, []byte("\n")) {
-				if bytes.HasPrefix(line, []byte("data:")) {
+			for line := range strings.SplitSeq(lineEnds.Replace(string(frame.raw)), "\n") {
+				if strings.HasPrefix(line, "data:") {
 					lines++
 				}
 			}
@@ -188,6 +189,28 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A line ends with CRLF, LF, or CR alone.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// TestLineEnds reads the same events with each end of lines.
+func TestLineEnds(t *testing.T) {
+	const stream = "event: a\ndata: {\ndata: }\n\nevent: b\ndata: 2\n\n"
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		for _, piece := range []int{1, 2, 100} {
+			in := newFrameReader(&inPieces{strings.NewReader(strings.ReplaceAll(stream, "\n", end)), piece})
+			for _, want := range [][2]string{{"a", "{\n}"}, {"b", "2"}} {
+				got, err := in.next()
+				if err != nil || got.name != want[0] || string(got.data()) != want[1] {
+					t.Fatalf("lines end with %q: got the event %q with %q, %v; want %q", end, got.name, got.data(), err, want)
+				}
+			}
+			if _, err := in.next(); err != io.EOF {
+				t.Errorf("lines end with %q: at the end: %v", end, err)
+			}
+		}
+	}
 }
 
 // inPieces reads a few bytes at a time.

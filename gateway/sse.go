@@ -82,24 +82,7 @@ func (r *frameReader) next() (frame, error) {
 	lines := 0
 	for {
 		start := len(r.buf)
-		for {
-			part, err := r.in.ReadSlice('\n')
-			r.buf = append(r.buf, part...)
-			if len(r.buf) > maxAnswer {
-				return frame{}, errLargeEvent
-			}
-			if err == nil {
-				break
-			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if errors.Is(err, io.EOF) && len(bytes.TrimSpace(r.buf)) == 0 {
-				return frame{}, io.EOF
-			}
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
+		if err := r.readLine(); err != nil {
 			return frame{}, err
 		}
 		line := bytes.TrimRight(r.buf[start:], "\r\n")
@@ -121,6 +104,43 @@ func (r *frameReader) next() (frame, error) {
 			if lines > 1 {
 				f.joined = append(append(f.joined, '\n'), r.buf[f.from:f.to]...)
 			}
+		}
+	}
+}
+
+// readLine appends a line to the buffer, with its end: CRLF, LF, or CR alone. After a CR it
+// waits for the byte that shows which of them it is, which delays streams that have CR
+// alone by an event. None of a Messages API is known to.
+func (r *frameReader) readLine() error {
+	for {
+		if _, err := r.in.Peek(1); err != nil {
+			if errors.Is(err, io.EOF) && len(bytes.TrimSpace(r.buf)) > 0 {
+				return io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		ahead, _ := r.in.Peek(r.in.Buffered()) // which never fails
+		part := ahead
+		if i := bytes.IndexByte(part, '\n'); i >= 0 {
+			part = part[:i+1]
+		}
+		if i := bytes.IndexByte(part, '\r'); i >= 0 {
+			part = part[:i+1]
+		}
+		r.buf = append(r.buf, part...)
+		r.in.Discard(len(part))
+		if len(r.buf) > maxAnswer {
+			return errLargeEvent
+		}
+		switch r.buf[len(r.buf)-1] {
+		case '\n':
+			return nil
+		case '\r':
+			if next, err := r.in.Peek(1); err == nil && next[0] == '\n' {
+				r.buf = append(r.buf, '\n')
+				r.in.Discard(1)
+			}
+			return nil
 		}
 	}
 }
