@@ -44,9 +44,9 @@ func accountRules() []*rule {
 		},
 		{ // codes to get into an account without the second factor
 			kind: "recovery-codes", keywords: []string{"recovery", "backup", "rescue", "scratch", "wiederherstellung", "récupération", "secours", "recuperación", "recuperação", "recupero"},
-			anchored: true, reach: 700, plausible: mayHaveCodes,
+			anchored: true, reach: 250, plausible: mayHaveCodes,
 			pattern: `(?i:recovery|backup|rescue|scratch|wiederherstellung|récupération|secours|recuperación|recuperação|recupero)s?[ -]?(?i:codes?|schlüssel|códigos?|codici)?[^\n:：]{0,40}[:：]?[\s*` + "`" + `"'-]*` +
-				`(` + recoveryCode + `(?:[\s,;|` + "`" + `*•-]+(?:\d{1,2}[.)][ ])?` + recoveryCode + `)+)`,
+				`(` + recoveryCode + `(?:` + nextCode + `)+)`,
 			refine: refineRecoveryCodes,
 		},
 	}
@@ -55,6 +55,9 @@ func accountRules() []*rule {
 // recoveryCode matches a code as services show them: two groups of letters and digits, or
 // eight digits and more.
 const recoveryCode = `(?:[A-Za-z0-9]{4,6}-[A-Za-z0-9]{4,6}|\d{4}[ -]\d{4}|\d{8,10}|[a-z0-9]{8,10}|[A-Z0-9]{8,10})`
+
+// nextCode matches another code, and what is between.
+const nextCode = `[\s,;|` + "`" + `*•-]+(?:\d{1,2}[.)][ ])?` + recoveryCode
 
 // mayHaveCodes reports whether window, which begins with a name, may have two recovery codes
 // soon after it.
@@ -132,8 +135,23 @@ func refineSeed(text string, s span) span {
 	return s
 }
 
-// refineRecoveryCodes accepts codes of which most have digits.
+// moreCodes matches the rest of a list of codes, with the end of one that a window has cut off.
+var moreCodes = lazily(`\A[A-Za-z0-9-]{0,6}(?:` + nextCode + `)+`)
+
+// refineRecoveryCodes accepts codes of which most have digits, and adds those after them, which are
+// beyond the window: it is short, since many names are followed by something else.
 func refineRecoveryCodes(text string, s span) span {
+	const most = 700
+	if s = acceptCodes(text, s); s.start == s.end {
+		return s
+	}
+	if rest := text[s.end:max(s.end, min(len(text), s.start+most))]; rest != "" {
+		s.end += len(moreCodes().FindString(rest))
+	}
+	return s
+}
+
+func acceptCodes(text string, s span) span {
 	c := countChars(text[s.start:s.end])
 	continues := s.end < len(text) && text[s.end] == '-' // a UUID
 	if continues || strings.HasPrefix(text[s.start:s.end], "0x") || c.digits*8 < c.digits+c.lower+c.upper || c.digits < 4 {

@@ -182,6 +182,7 @@ type announcement struct {
 	name  span
 	short bool // the name is also a part of other words
 	found []span
+	line  int // where the line of the name begins, and one more; 0: not known
 
 	rows     bool // the name is that of a column
 	equals   bool // = follows the name: the value is on the same line
@@ -216,10 +217,10 @@ func (a *announcement) values() []span {
 		return nil
 	}
 	a.name.end = a.i
-	if line := before(a.text, start, 80); strings.HasPrefix(strings.TrimLeft(line, " \t"), "case ") { // of a switch
+	if line := a.before(start, 80); strings.HasPrefix(strings.TrimLeft(line, " \t"), "case ") { // of a switch
 		return nil
 	}
-	if before(a.text, start, 4) == "--- " && strings.HasPrefix(a.rest(), ": ") { // output of go test
+	if a.before(start, 4) == "--- " && strings.HasPrefix(a.rest(), ": ") { // output of go test
 		return nil
 	}
 	if a.text[start:a.name.end] == "PASS" && strings.HasPrefix(a.rest(), ": Test") { // the same
@@ -245,12 +246,12 @@ func (a *announcement) preceding() {
 	if start == 0 || a.text[start-1] != ' ' {
 		return
 	}
-	line := before(a.text, start, 120)
+	line := a.before(start, 120)
 	for range 3 { // with up to two words more
 		words := strings.TrimRight(line, " ")
 		for _, role := range roles {
 			if strings.HasSuffix(words, role) {
-				a.addBefore(start - len(before(a.text, start, 120)) + len(words) - len(role))
+				a.addBefore(start - len(a.before(start, 120)) + len(words) - len(role))
 				return
 			}
 		}
@@ -264,13 +265,22 @@ func (a *announcement) preceding() {
 
 // addBefore appends the value that ends at end.
 func (a *announcement) addBefore(end int) {
-	line := before(a.text, end, maxPassword)
+	line := a.before(end, maxPassword)
 	inner := strings.TrimRight(line, "\"'`*")
 	start := strings.LastIndexAny(inner, " \t\"'`*") + 1
 	s := span{end - len(line) + start, end - len(line) + len(inner)}
 	if found := a.text[s.start:s.end]; isPassword(found, true) && !isIdentifier(found) && !reference().MatchString(found) {
 		a.found = append(a.found, s)
 	}
+}
+
+// before returns up to n bytes before i, on the line of the name. i is not after the name, and n at
+// most readReach.
+func (a *announcement) before(i, n int) string {
+	if a.line == 0 {
+		a.line = a.name.start - len(before(a.text, a.name.start, readReach)) + 1
+	}
+	return a.text[min(i, max(a.line-1, i-n)):i]
 }
 
 // startsWord reports whether no letter or digit precedes i.
@@ -328,7 +338,7 @@ func (a *announcement) connect() connection {
 //
 // and skips what is between them.
 func (a *announcement) pair() bool {
-	line := strings.TrimRight(before(a.text, nameStart(a.text, a.name.start), 16), " \"'\\")
+	line := strings.TrimRight(a.before(nameStart(a.text, a.name.start), 16), " \"'\\")
 	if line == "" || strings.IndexByte(":=", line[len(line)-1]) < 0 {
 		return false
 	}
@@ -417,7 +427,7 @@ func (a *announcement) sign() connection {
 		return verb
 	}
 	if a.takeWord(&toWord) { // Polish; the password was set to
-		if hasPrefixFold(a.text[a.name.start:], "has") || hasPrefixFold(a.text[a.name.start:], "kod") || isChanged(before(a.text, a.name.start, 60)) {
+		if hasPrefixFold(a.text[a.name.start:], "has") || hasPrefixFold(a.text[a.name.start:], "kod") || isChanged(a.before(a.name.start, 60)) {
 			return verb
 		}
 		return none
@@ -595,7 +605,7 @@ func (a *announcement) nextCell() bool {
 
 // inRow reports whether the line of the name is a row of a table, or begins with the name.
 func (a *announcement) inRow() bool {
-	line := strings.TrimLeft(before(a.text, a.name.start, readReach), " \t>-*_`")
+	line := strings.TrimLeft(a.before(a.name.start, readReach), " \t>-*_`")
 	return line == "" || line[0] == '|'
 }
 
@@ -692,7 +702,7 @@ func (a *announcement) withoutSign() connection {
 	if a.assigned {
 		return sign
 	}
-	if line := before(a.text, a.name.start, 120); strings.Contains(line, "machine ") && strings.Contains(line, " login ") { // .netrc
+	if line := a.before(a.name.start, 120); strings.Contains(line, "machine ") && strings.Contains(line, " login ") { // .netrc
 		a.assigned = true
 		return sign
 	}
@@ -705,7 +715,7 @@ func (a *announcement) withoutSign() connection {
 	if a.i == from && !a.spaceless() && !(a.i < a.end && strings.HasPrefix(a.rest(), "“")) {
 		return none
 	}
-	words := strings.TrimRight(before(a.text, nameStart(a.text, a.name.start), 40), " \t\u00a0\"'`*")
+	words := strings.TrimRight(a.before(nameStart(a.text, a.name.start), 40), " \t\u00a0\"'`*")
 	if name := a.text[a.name.start:a.name.end]; strings.HasSuffix(name, "łem") || strings.HasSuffix(name, "ем") { // with a password
 		return preceded
 	}
@@ -727,7 +737,7 @@ func (a *announcement) withoutSign() connection {
 // below reads the end of a line, if the name is all that is on it, and leaves the value
 // on a line below.
 func (a *announcement) below() connection {
-	line := strings.TrimLeft(before(a.text, a.name.start, 80), " \t*_-+`>")
+	line := strings.TrimLeft(a.before(a.name.start, 80), " \t*_-+`>")
 	isHeading := strings.HasPrefix(line, "#")
 	isTerm := strings.HasPrefix(strings.TrimLeft(a.rest(), "\r\n"), ": ")
 	if strings.Count(line, " ") > 4 {
@@ -956,14 +966,17 @@ func (a *announcement) token(how connection, below bool) value {
 		code := q[0] == "`" || q[0] == `"` || q[0][0] >= utf8.RuneSelf
 		return value{span{start, start + len(strings.TrimRight(inside[:n], " \u00a0"))}, how, true, code, below || a.isRest(start+n+len(q[1]))}
 	}
-	start := a.i
+	start, inRow, known := a.i, false, false
 	for a.i < a.end && a.i-start <= maxPassword {
 		if plainBytes.has(a.text[a.i]) {
 			a.i++
 			continue
 		}
 		c, size := utf8.DecodeRuneInString(a.rest())
-		if endsValue(c) || c == '|' && a.isTableRow(start) || c == '\'' && a.i > start && a.text[start-1] == '\'' || c == '\\' && a.isEscape() {
+		if c == '|' && !known {
+			inRow, known = isTableRow(a.text, start), true
+		}
+		if endsValue(c) || c == '|' && inRow || c == '\'' && a.i > start && a.text[start-1] == '\'' || c == '\\' && a.isEscape() {
 			break
 		}
 		a.i += size
@@ -973,8 +986,8 @@ func (a *announcement) token(how connection, below bool) value {
 }
 
 // isTableRow reports whether the line up to i begins as a row of a table does.
-func (a *announcement) isTableRow(i int) bool {
-	return strings.HasPrefix(strings.TrimLeft(before(a.text, i, readReach), " >"), "|")
+func isTableRow(text string, i int) bool {
+	return strings.HasPrefix(strings.TrimLeft(before(text, i, readReach), " >"), "|")
 }
 
 // plainBytes never end a value.
@@ -1011,7 +1024,7 @@ func (a *announcement) isRest(i int) bool {
 // isLineName reports whether nothing but marks is before the name on its line or in its
 // cell, and at most a few words.
 func (a *announcement) isLineName() bool {
-	line := before(a.text, a.name.start, 60)
+	line := a.before(a.name.start, 60)
 	line = line[strings.LastIndexByte(line, '|')+1:]
 	return strings.Count(strings.Trim(line, " \t-*_`>#"), " ") < 2 && !strings.ContainsAny(line, "=(){};,")
 }
@@ -1028,7 +1041,7 @@ func (a *announcement) table() bool {
 	if !isDelimiterRow(delimiter) {
 		return false
 	}
-	line := before(a.text, a.name.start, readReach)
+	line := a.before(a.name.start, readReach)
 	separators := strings.Count(line, "|") + strings.Count(a.rest()[:n], "|")
 	if separators == 0 {
 		return false

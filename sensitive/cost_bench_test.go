@@ -117,23 +117,6 @@ func BenchmarkNote(b *testing.B) {
 	}
 }
 
-// The slowest texts of 100 kB that are known: a name, a sign or the start of a token, again and
-// again. They were found by trying all keywords with what can follow them.
-func BenchmarkWorst(b *testing.B) {
-	d := Default()
-	for _, part := range []string{
-		"key=a1B2", "wlan-key=a1B2", "age-secret-key-1=a1B2", "recovery 1234 ", "htpasswd|", "cookie=a1B2", "ПАРОЛЬ: ", "clave wi-fi\"", "azfu", "Server=x;Password=", "pw|", "sk-proj-", "totp is ",
-	} {
-		text := strings.Repeat(part, (100<<10)/len(part))
-		b.Run(part, func(b *testing.B) {
-			d.Detect(text, false)
-			for b.Loop() {
-				d.Detect(text, false)
-			}
-		})
-	}
-}
-
 // Ordinary notes cost the same however many rules there are.
 func BenchmarkManyRules(b *testing.B) {
 	notes := written(64, 2048, extras[0].extra)

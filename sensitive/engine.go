@@ -125,6 +125,11 @@ func (e *engine) done(s *search) {
 // those that overlap with a placeholder. With again, findings that are not near a
 // placeholder may be left out.
 func (e *engine) find(text string, again bool) []memento.Finding {
+	return e.findWith(text, again, false)
+}
+
+// findWith is find with all rules, or only with those for what is also found split over lines.
+func (e *engine) findWith(text string, again, splits bool) []memento.Finding {
 	var dress *bracketMap
 	var holes []span
 	if strings.Contains(text, placeholder.Start) {
@@ -145,8 +150,9 @@ func (e *engine) find(text string, again bool) []memento.Finding {
 	}
 	slices.Sort(s.rulesWithWindows)
 	for _, i := range s.rulesWithWindows {
-		r := e.rules[i]
-		found = r.searchAll(found, text, r.widen(text, r.inOrder(s.windows[i])), near)
+		if r := e.rules[i]; !splits || r.isFoundSplit() {
+			found = r.searchAll(found, text, r.widen(text, r.inOrder(s.windows[i])), near)
+		}
 	}
 	return e.findings(text, found, holes, dress)
 }
@@ -317,13 +323,16 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 // with a part of near.
 func (r *rule) searchAll(found []candidate, text string, windows, near []span) []candidate {
 	before := len(found)
+	var run tokenRun
 	for _, w := range windows {
 		// A window within the last finding of this rule cannot extend it.
 		if n := len(found); n > before && r.anchored && r.read == nil && w.end <= found[n-1].end {
 			continue
 		}
-		if len(overlapping(near, w)) > 0 {
+		if len(overlapping(near, w)) > 0 && !run.isExhausted(r, text, w.start) {
+			n := len(found)
 			found = r.search(found, text, w)
+			run.tried(len(found) > n)
 		}
 	}
 	return found
@@ -363,6 +372,9 @@ func (r *rule) search(found []candidate, text string, w span) []candidate {
 // character. With many positions that could take quadratic time.
 func (r *rule) searchPart(found []candidate, text string, w, part span) []candidate {
 	s := text[part.start:part.end]
+	if f := r.info(); f.around != nil && f.lead > 0 {
+		return r.searchAround(found, text, w, part)
+	}
 	starts, few := r.info().prefixes.candidates(s)
 	if !few {
 		for _, m := range r.compiled().FindAllStringSubmatchIndex(s, -1) {
@@ -379,6 +391,23 @@ func (r *rule) searchPart(found []candidate, text string, w, part span) []candid
 			end = start - 1 + m[1]
 			m[0]++
 			found = r.check(found, text, w, part.start+start-1, m)
+		}
+	}
+	return found
+}
+
+// searchAround is searchPart for rules that have a keyword at the same position in each match.
+func (r *rule) searchAround(found []candidate, text string, w, part span) []candidate {
+	f, s, word := r.info(), text[part.start:part.end], r.keywords[0]
+	end := 0 // of the previous match
+	for i := f.lead; i+len(word) <= len(s); i++ {
+		start := i - f.lead
+		if lower(s[i]) != word[0] || start < end || !hasPrefixFold(s[i:], word) {
+			continue
+		}
+		if n := f.around.match(s[start:]); n > 0 {
+			end = start + n
+			found = r.check(found, text, w, part.start, []int{start, end})
 		}
 	}
 	return found

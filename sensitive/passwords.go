@@ -241,23 +241,68 @@ var technicalWords = []string{"hmac", "ntlm", "crypt", "bcrypt", "scrypt", "oaut
 // after a word for it.
 var nameAndNumber = lazily(`^[A-Z][a-z]{3,}-\d{1,6}$`)
 
-// codePattern matches expressions of programming languages, paths and addresses.
-var codePattern = lazily(strings.Join([]string{
-	`^(?:[~.]{0,2}/|[A-Za-z]:\\|[A-Za-z][\w+-]*://)`, // paths, URLs
-	`^[\w-]+(?:/[\w.-]+)+$`,
-	`^[\w.+-]+@[\w-]+\.[\w.]+$`,
-	`^--?\w|^#\w*$|^!\w+$`, // flags, tags
-	`\w\(|\[\]|\[["'\w]|=>|^&|^\*\w`,
-	`^#?[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^\w+(?:->|::)\w|/\{\w+\}`, // a.b.c, a/{b}
-	`^[a-z]\w*(?:\.[a-z]\w*){2,}$`,                             // a.b.c1
-	`\(\?|\.\*|\\[dwsbS]`,                                      // regular expressions
-	`\\x[0-9a-fA-F]{2}|^\d*\*[A-Z]+$|^[\w.]+\{$`,               // bytes in a program, repetition in a grammar, a type
-}, "|"))
+// codePattern matches the starts of expressions of programming languages, paths and addresses, or
+// the whole of them.
+var codePattern = lazily(`^(?:` + strings.Join([]string{
+	`[~.]{0,2}/|[A-Za-z]:\\|[A-Za-z][\w+-]*://`, // paths, URLs
+	`[\w-]+(?:/[\w.-]+)+$`,
+	`[\w.+-]+@[\w-]+\.[\w.]+$`,
+	`--?\w|#\w*$|!\w+$`, // flags, tags
+	`&|\*\w`,
+	`#?[A-Za-z_]+(?:\.[A-Za-z_]+)+$|\w+(?:->|::)\w`, // a.b.c
+	`[a-z]\w*(?:\.[a-z]\w*){2,}$`,                   // a.b.c1
+	`\d*\*[A-Z]+$|[\w.]+\{$`,                        // repetition in a grammar, a type
+}, "|") + `)`)
 
 // isCode reports whether s is an expression, a path or an address.
-func isCode(s string) bool { return mayBeCode(s) && codePattern().MatchString(s) }
+func isCode(s string) bool { return mayBeCode(s) && (hasCode(s) || codePattern().MatchString(s)) }
 
-// mayBeCode is a cheap check for what codePattern matches.
+// hasCode reports whether s has what only expressions have.
+func hasCode(s string) bool {
+	for i := range len(s) - 1 {
+		if !codeSigns.has(s[i]) {
+			continue
+		}
+		switch next := s[i+1]; s[i] {
+		case '(': // a call; a regular expression
+			if next == '?' || i > 0 && isWordByte(s[i-1]) {
+				return true
+			}
+		case '[':
+			if isWordByte(next) || strings.IndexByte(`]"'`, next) >= 0 {
+				return true
+			}
+		case '=':
+			if next == '>' {
+				return true
+			}
+		case '.':
+			if next == '*' {
+				return true
+			}
+		case '/': // a/{b}
+			if n := strings.IndexByte(s[i:], '}'); next == '{' && n > 2 && !strings.ContainsFunc(s[i+2:i+n], func(c rune) bool { return c >= utf8.RuneSelf || !isWordByte(byte(c)) }) {
+				return true
+			}
+		case '\\': // a regular expression; bytes in a program
+			if strings.IndexByte("dwsbS", next) >= 0 || next == 'x' && i+3 < len(s) && isHex(s[i+2]) && isHex(s[i+3]) {
+				return true
+			}
+		}
+	}
+	return strings.HasSuffix(s, "(") && len(s) > 1 && isWordByte(s[len(s)-2])
+}
+
+var codeSigns = func() (c class) {
+	for _, b := range "([=./\\" {
+		c.add(rangeClass(b, b))
+	}
+	return c
+}()
+
+func isWordByte(c byte) bool { return isAlphanumeric(c) || c == '_' }
+
+// mayBeCode is a cheap check for what isCode is true of.
 func mayBeCode(s string) bool {
 	return s != "" && (strings.IndexByte("-#!&*", s[0]) >= 0 || s[len(s)-1] == '{' || codeBytes.in(s)) || strings.Contains(s, "=>") || strings.Contains(s, "->")
 }
@@ -272,10 +317,13 @@ var codeBytes = byteRun{func() (c class) {
 
 // isAssignment reports whether s is a setting, or an expression that compares.
 func isAssignment(s string) bool {
-	return strings.IndexByte(s, '=') >= 0 && assignmentPattern().MatchString(s)
+	i := strings.IndexByte(s, '=')
+	if i < 0 {
+		return false
+	}
+	name := strings.IndexFunc(s[:i], func(c rune) bool { return c >= utf8.RuneSelf || c != '-' && !isWordByte(byte(c)) }) < 0
+	return i > 0 && name || strings.Contains(s[i:], "==") || strings.Contains(s, "!=")
 }
-
-var assignmentPattern = lazily(`^[\w-]+=|[=!]=`)
 
 // maxPassword is the length of the longest password, in characters.
 const maxPassword = 128

@@ -39,11 +39,12 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 	for _, r := range e.rules {
 		windows := r.widen(text, r.plainWindows(text, holes))
 		before := len(found)
+		var run tokenRun
 		for _, w := range windows {
-			if n := len(found); n > before && r.anchored && r.read == nil && w.end <= found[n-1].end || len(overlapping(near, w)) == 0 {
+			part := text[w.start:w.end]
+			if n := len(found); n > before && r.anchored && r.read == nil && w.end <= found[n-1].end || len(overlapping(near, w)) == 0 || run.isExhausted(r, text, w.start) {
 				continue
 			}
-			part := text[w.start:w.end]
 			if r.plausible != nil && !r.plausible(part) || r.random && len(randomWords(nil, part)) == 0 {
 				continue
 			}
@@ -52,8 +53,12 @@ func (e *engine) findPlainly(text string, again bool) []memento.Finding {
 				continue
 			}
 			if r.anchored {
+				n := len(found)
 				if m := r.compiled().FindStringSubmatchIndex(part); m != nil {
 					found = r.check(found, text, w, w.start, m)
+				}
+				if len(found) > n || r.mayMatch(part) {
+					run.tried(len(found) > n)
 				}
 				continue
 			}

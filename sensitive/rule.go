@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // wholeMatch, as the group of a rule, ignores the groups of its pattern.
@@ -74,6 +75,8 @@ type patternInfo struct {
 	prefilter prefilter  // if it does not pass, there is no match in a window
 	prefixes  *prefixSet // possible starts of a match; of an anchored rule, at the start of a window
 	sequence  sequence   // what the pattern matches, if it is one; only of anchored rules
+	around    sequence   // the same, of others that have their only keyword in each match at
+	lead      int        // this position
 	end       class      // the class of the bytes with which matches end
 	endsFixed bool       // matches end with a part of a fixed length
 	within    *class     // the class of all bytes of every match; nil if that would not narrow the search
@@ -122,6 +125,9 @@ func (r *rule) prepare() {
 		if r.anchored && r.group == wholeMatch {
 			f.sequence = newSequence(parsed)
 		}
+		if !r.anchored && r.group == 0 && len(r.keywords) == 1 {
+			f.around, f.lead = newSequence(parsed), leadOf(parsed, r.keywords[0])
+		}
 		all := classOf(parsed)
 		if !all.class.has(' ') && !looksAround(parsed) {
 			f.within = &all.class
@@ -164,6 +170,25 @@ func longest(re *syntax.Regexp) int {
 		}
 	}
 	return sum
+}
+
+// leadOf returns the length of what precedes a word in each match of re, if it is fixed, or else 0.
+func leadOf(re *syntax.Regexp, word string) int {
+	lead := 0
+	if re.Op != syntax.OpConcat {
+		return 0
+	}
+	for _, sub := range re.Sub {
+		if sub.Op == syntax.OpLiteral && strings.ToLower(string(sub.Rune)) == word {
+			return lead
+		}
+		all := classOf(sub)
+		if all.class.has(utf8.RuneSelf) || longest(sub) != all.min {
+			return 0
+		}
+		lead += all.min
+	}
+	return 0
 }
 
 // matchStart returns the indexes of the match, and of its groups, that begins at the start

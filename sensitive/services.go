@@ -1,6 +1,10 @@
 package sensitive
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
 
 // A service is an issuer whose tokens have no prefix: only the name of the service before
 // a value distinguishes it.
@@ -119,8 +123,8 @@ const hexAny = `[0-9A-Fa-f]`
 
 // assigned matches what stands between the name of something and its value: the rest of
 // the name, and a sign or a word for the assignment.
-const assigned = `[\w \t.'’()/-]{0,40}?["'` + "`" + `*_\])\s]{0,5}` +
-	`(?:(?::{1,3}=|\?=|=>|->|→|==?|:|：|\|{1,2}|>|,)[ \t]*(?:[>|]-?\s+)?|[ \t](?:is|are|was|to|ist|lautet|es|est|é|è|key|token|secret|pat|id)s?[ \t:]+(?:now )?|\s*\n[ \t]*)` +
+var assigned = `[\w \t.'’()/-]{0,40}?["'` + "`" + `*_\])\s]{0,5}` +
+	`(?:(?::{1,3}=|\?=|=>|->|→|==?|:|：|\|{1,2}|>|,)[ \t]*(?:[>|]-?\s+)?|[ \t](?:` + strings.Join(assigningWords, "|") + `)s?[ \t:]+(?:now )?|\s*\n[ \t]*)` +
 	`[=\s"'` + "`" + `*_\[({<]{0,6}`
 
 // serviceRules returns a rule for each service.
@@ -136,16 +140,69 @@ func serviceRules() []*rule {
 	return rules
 }
 
-// isNamed reports whether window may begin with a name that ends.
+// isNamed reports whether window may begin with a name that is assigned a value: a sign, a verb or
+// a line end is soon after it. It is a cheap check for what assigned matches.
 func isNamed(window string) bool {
-	const longest = 100
-	for i := range min(len(window), longest) {
-		if !isAlphanumeric(window[i]) {
-			return true
+	const longest, most = 64, 5 // the name and what belongs to it; quotation marks and emphasis
+	end := min(len(window), longest)
+	closed := false
+	for i := 0; i < end; i++ {
+		c := window[i]
+		if !closed && closingBytes.has(c) {
+			closed, end = true, min(len(window), i+most+1)
+		}
+		switch {
+		case c == ' ' || c == '\t':
+			if assignedVerb(window[i+1:]) {
+				return true
+			}
+		case closingBytes.has(c) || namedBytes.has(c) && (!closed || c == '\'' || c == '_' || c == ')'):
+		default:
+			return strings.IndexByte(":=?>|,\n-", c) >= 0 || c >= utf8.RuneSelf
 		}
 	}
 	return false
 }
+
+// closingBytes are the bytes that are only at the end of what is between a name and a sign.
+var closingBytes = func() (c class) {
+	for _, sign := range "\"`*]\r\f" {
+		c.add(rangeClass(sign, sign))
+	}
+	return c
+}()
+
+// namedBytes are the bytes between a name and what assigns a value to it, without blanks and those
+// that are only at its end. Those of typographic apostrophes are not among them, so that they count
+// as a sign.
+var namedBytes = func() class {
+	c := nameBytes
+	for _, sign := range "'()/&" {
+		c.add(rangeClass(sign, sign))
+	}
+	return c
+}()
+
+// assignedVerb reports whether s begins with a word that assigned matches.
+func assignedVerb(s string) bool {
+	if s == "" || !verbStarts.has(s[0]) {
+		return false
+	}
+	for _, w := range assigningWords {
+		if rest, ok := strings.CutPrefix(s, w); ok {
+			rest = strings.TrimPrefix(rest, "s")
+			if rest != "" && strings.IndexByte(" \t:", rest[0]) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// assigningWords stand between the name of something and its value.
+var assigningWords = strings.Fields("is are was to ist lautet es est é è key token secret pat id")
+
+var verbStarts = startsOf(assigningWords)
 
 // alternatives returns the regular expression for one of words.
 func alternatives(words []string) string {

@@ -116,7 +116,7 @@ func (e *engine) acrossLine(text string, start, end int, found []memento.Finding
 		}
 		last := len(joined)
 		joined = append(joined, text[part.start:part.end]...)
-		for _, f := range e.find(string(joined), false) {
+		for _, f := range e.findWith(string(joined), false, true) {
 			if f.Start > cut-minScanPart || f.End < last+minScanPart || !e.splits[f.Kind] {
 				continue
 			}

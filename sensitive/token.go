@@ -50,6 +50,37 @@ func (r *rule) beginsAt(text string, i int) bool {
 	return f.reach < long || i < 2 || !f.end.has(text[i-1]) || strings.IndexByte("_-", text[i-1]) < 0 || !isAlphanumeric(text[i-2])
 }
 
+// A tokenRun is a part of a text in the alphabet of a rule for tokens of any length. Whether a
+// token ends with it, or has what must follow, hardly depends on where in the run it begins. So
+// where many that could begin there are none, more are not tried: each reads the rest of the run.
+type tokenRun struct{ end, failed int }
+
+// isExhausted reports whether as many tokens of the rule as are tried could begin in the run that
+// has the one at start, and were none.
+func (t *tokenRun) isExhausted(r *rule, text string, start int) bool {
+	const most = 8
+	f := r.info()
+	if !f.unbounded || !r.startsToken() {
+		return false
+	}
+	if start >= t.end {
+		end := start
+		for end < len(text) && f.end.has(text[end]) {
+			end++
+		}
+		*t = tokenRun{end: end}
+	}
+	return t.failed >= most
+}
+
+// tried notes whether a token began where one could.
+func (t *tokenRun) tried(found bool) {
+	t.failed++
+	if found {
+		t.failed = 0
+	}
+}
+
 // endsToken reports whether a token of the rule that an expression has matched up to end is
 // whole.
 func (r *rule) endsToken(text string, end int) bool {
