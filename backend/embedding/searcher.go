@@ -3,10 +3,8 @@ package embedding
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"memento"
 	"memento/backend/textindex"
 	"memento/internal/lru"
-	"memento/internal/placeholder"
 )
 
 // Options configure [New].
@@ -68,9 +65,6 @@ type Searcher struct {
 type counts struct {
 	embedded, refused, failures, wordsOnly atomic.Int64
 }
-
-// queryTimeout is how long a search waits for the vector of its query.
-const queryTimeout = 1500 * time.Millisecond
 
 // New returns a Searcher over a backend, which must be a [memento.Searcher]. The caller
 // closes it before the backend.
@@ -128,23 +122,6 @@ func (s *Searcher) isClosed() bool {
 	return s.closed
 }
 
-// Changed says that a store was written to: its vectors are brought up to date now, if
-// there are any.
-func (s *Searcher) Changed(store memento.StoreID) {
-	s.look(store, true)
-}
-
-// look has the work in the background look at a store.
-func (s *Searcher) look(store memento.StoreID, thorough bool) {
-	s.mu.Lock()
-	s.dirty[store] = s.dirty[store] || thorough
-	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
 // index returns the index of a store that is searched.
 func (s *Searcher) index(store memento.StoreID) *index {
 	s.mu.Lock()
@@ -185,41 +162,6 @@ func (s *Searcher) Search(ctx context.Context, store memento.StoreID, opts memen
 	return found[:min(len(found), limit)], nil
 }
 
-// query returns a channel with the vector of a query; with an empty one if words alone
-// decide.
-func (s *Searcher) query(ctx context.Context, x *index, text string) <-chan vector {
-	answer := make(chan vector, 1)
-	n := x.dimension()
-	if n == 0 {
-		s.counts.wordsOnly.Add(1)
-		answer <- nil
-		return answer
-	}
-	if v, known := s.queries.get(text); known {
-		answer <- v
-		return answer
-	}
-	if s.health.wait() > 0 || s.slow.wait() > 0 {
-		s.counts.wordsOnly.Add(1)
-		answer <- nil
-		return answer
-	}
-	go func() {
-		limited, cancel := context.WithTimeout(ctx, s.opts.QueryTimeout)
-		defer cancel()
-		vectors, err := s.embed(limited, []string{mask(text, 0, len(text), s.secrets(text))}, Query, n)
-		if err != nil {
-			s.counts.wordsOnly.Add(1)
-			answer <- nil
-			return
-		}
-		v := direction(vectors[0])
-		s.queries.put(text, v)
-		answer <- v
-	}()
-	return answer
-}
-
 // join fuses matches by words with neighbours. It reads those that words have not found, as
 // many as the limit needs, and leaves out what has changed since it was embedded.
 func (s *Searcher) join(ctx context.Context, store memento.StoreID, words []memento.Match, near []neighbour, limit int) ([]memento.Match, error) {
@@ -257,93 +199,4 @@ func (s *Searcher) join(ctx context.Context, store memento.StoreID, words []meme
 		found = append(found, m)
 	}
 	return found, nil
-}
-
-// embed calls the Embedder, and notes whether it works. want is the length of the vectors;
-// 0 for any.
-func (s *Searcher) embed(ctx context.Context, texts []string, purpose Purpose, want int) ([][]float32, error) {
-	vectors, err := s.opts.Embedder.Embed(ctx, texts, purpose)
-	if err == nil {
-		err = check(vectors, len(texts), want)
-	}
-	switch {
-	case err == nil:
-		if s.health.works() {
-			s.opts.Logger.Info("embeddings work again")
-		}
-		if purpose == Document {
-			s.counts.embedded.Add(int64(len(texts)))
-		} else {
-			s.slow.works()
-		}
-	case errors.Is(err, ErrRefused), errors.Is(ctx.Err(), context.Canceled):
-	case ctx.Err() != nil:
-		// The caller's time is over. That says nothing about texts for which there is more.
-		if purpose == Query && s.slow.fails(err) {
-			s.opts.Logger.Info("the vector of a query took longer than a search waits; words alone decide", "timeout", s.opts.QueryTimeout)
-		}
-	default:
-		s.failed(err)
-	}
-	return vectors, err
-}
-
-// failed notes that the Embedder does not work.
-func (s *Searcher) failed(err error) {
-	s.counts.failures.Add(1)
-	if s.health.fails(err) {
-		s.opts.Logger.Warn("embeddings failed; search goes on by words alone", "error", err)
-	}
-}
-
-// secrets returns where a text has secrets.
-func (s *Searcher) secrets(text string) []memento.Finding {
-	if s.opts.Detector == nil {
-		return nil
-	}
-	return s.opts.Detector.Detect(text, false)
-}
-
-// mask returns a part of a text with the secrets, or what it has of them, replaced.
-func mask(text string, start, end int, secrets []memento.Finding) string {
-	var b strings.Builder
-	for _, f := range secrets {
-		if f.End <= start || f.Start >= end {
-			continue
-		}
-		b.WriteString(text[start:max(start, f.Start)])
-		b.WriteString(placeholder.Of(f.Kind))
-		start = min(f.End, end)
-	}
-	b.WriteString(text[start:end])
-	return b.String()
-}
-
-// A queryCache has the vectors of recent queries: pages of results repeat theirs.
-type queryCache struct {
-	mu      sync.Mutex
-	vectors lru.Map[string, vector]
-}
-
-const (
-	cachedQueries  = 64
-	maxCachedQuery = 4 << 10 // bytes
-)
-
-func (q *queryCache) get(text string) (vector, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.vectors.Get(text)
-}
-
-func (q *queryCache) put(text string, v vector) {
-	if len(text) > maxCachedQuery {
-		return
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.vectors.Put(strings.Clone(text), v)
-	if q.vectors.Len() > cachedQueries {
-		q.vectors.RemoveOldest()
-	}
 }
