@@ -1,12 +1,14 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"memento/backend/embedding"
 	"memento/backend/memstore"
 	"memento/test/embedservice"
 	"memento/test/proctest"
@@ -96,6 +98,26 @@ func TestEmbeddingsSettings(t *testing.T) {
 		}
 		if shown, err := c.YAML(); err != nil || strings.Contains(string(shown), "canary") || strings.Contains(string(shown), "me:secret") {
 			t.Errorf("shown as %s, %v", shown, err)
+		}
+	}
+}
+
+// What is embedded over plain http by another machine crosses the network in clear text, and
+// the log says so. That of this machine does not.
+func TestEmbeddingsExposed(t *testing.T) {
+	for url, want := range map[string]bool{
+		"http://embeddings.example:11434": true, "http://192.0.2.7:11434": true, "https://embeddings.example": false,
+		"http://127.0.0.1:1": false, "http://[::1]:1": false, "http://localhost:1": false,
+	} {
+		var log proctest.Buffer
+		e := Embeddings{URL: url, API: embedding.Ollama, Model: "m", Cache: NoCache}
+		s, err := e.Searcher(memstore.New(nil), nil, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if got := strings.Contains(log.String(), "cross the network unencrypted"); got != want {
+			t.Errorf("%s: a warning: %t; log: %s", url, got, log.String())
 		}
 	}
 }

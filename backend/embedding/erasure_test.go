@@ -3,6 +3,7 @@ package embedding
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"memento/backend/memstore"
 	"memento/backend/sqlitestore"
 	"memento/test/embedservice"
+	"memento/test/engines"
 	"memento/test/memories"
 	"memento/test/proctest"
 
@@ -110,6 +112,70 @@ func TestErased(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// On every engine, vectors follow what is written, redacted, deleted and pruned, by this
+// process or while it did not run; of encrypted data no file has any.
+func TestFollowsOnEngines(t *testing.T) {
+	for name, engine := range engines.AndEncrypted() {
+		t.Run(name, func(t *testing.T) {
+			file := ""
+			if !strings.HasPrefix(name, "encrypted") {
+				file = filepath.Join(t.TempDir(), "vectors.db")
+			}
+			w := newErasingOn(t, engine(t), file)
+			texts := map[memento.Path]string{
+				"/redacted.md": "The car of the surgeon.", "/deleted.md": "The automobile of yesterday.", "/pruned.md": "Another invoice tomorrow.",
+				"/changed.md": "The physician begins.", "/stays.md": "Something entirely different.",
+			}
+			for path, text := range texts {
+				memories.Put(t, w.store, path, text)
+			}
+			check := func(when string, gone ...memento.Path) {
+				t.Helper()
+				w.catchUp(t)
+				for path, text := range texts {
+					want := !slices.Contains(gone, path)
+					inMemory, inFile := traces(t, w.searcher, w.id, w.file, text)
+					if inMemory != want || inFile != (want && file != "") {
+						t.Errorf("%s, the vector of %s is in memory: %t, in the file: %t", when, path, inMemory, inFile)
+					}
+				}
+			}
+			remove := func(path memento.Path) {
+				if _, err := w.store.Apply(t.Context(), memento.Actor{}, memento.Remove{Path: path}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check("at first")
+
+			memories.Put(t, w.store, "/redacted.md", "Nothing.")
+			v := w.versions(t, "/redacted.md")
+			if _, err := w.backend.Redact(t.Context(), w.id, v[len(v)-1].ID, memento.Actor{}); err != nil {
+				t.Fatal(err)
+			}
+			remove("/deleted.md")
+			check("while it runs", "/redacted.md", "/deleted.md")
+
+			if err := w.searcher.Close(); err != nil {
+				t.Fatal(err)
+			}
+			remove("/pruned.md")
+			if _, err := w.backend.Prune(t.Context(), w.id, memento.PruneOptions{Before: memento.EndOfTime}); err != nil {
+				t.Fatal(err)
+			}
+			memories.Put(t, w.store, "/changed.md", "Nothing else.")
+			texts["/new.md"] = "A vehicle that was written meanwhile."
+			memories.Put(t, w.store, "/new.md", texts["/new.md"])
+			w.open(t)
+			check("after a stop", "/redacted.md", "/deleted.md", "/pruned.md", "/changed.md")
+
+			if err := w.backend.DeleteStore(t.Context(), memento.DefaultWorkspace, w.id); err != nil {
+				t.Fatal(err)
+			}
+			check("without the store", slices.Collect(maps.Keys(texts))...)
+		})
 	}
 }
 
@@ -225,7 +291,11 @@ type erasing struct {
 }
 
 func newErasing(t *testing.T) *erasing {
-	w := &erasing{backend: memstore.New(nil), service: embedservice.Start(t), file: filepath.Join(t.TempDir(), "vectors.db")}
+	return newErasingOn(t, memstore.New(nil), filepath.Join(t.TempDir(), "vectors.db"))
+}
+
+func newErasingOn(t *testing.T, b memento.Backend, file string) *erasing {
+	w := &erasing{backend: b, service: embedservice.Start(t), file: file}
 	w.store = memento.OpenNamed(w.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "default"}, memories.Guarded())
 	var err error
 	if w.id, err = w.store.Ensure(t.Context()); err != nil {

@@ -15,12 +15,10 @@ import (
 
 	"memento"
 	"memento/backend"
-	"memento/backend/cryptstore"
-	"memento/backend/dirstore"
 	"memento/backend/embedding"
 	"memento/backend/memstore"
-	"memento/backend/sqlitestore"
 	"memento/test/embedservice"
+	"memento/test/engines"
 	"memento/test/leaks"
 	"memento/test/memories"
 	"memento/test/proctest"
@@ -48,11 +46,6 @@ type world struct {
 
 func newWorld(t *testing.T, b memento.Backend, o embedding.Options) *world {
 	w := &world{t: t, backend: b, service: embedservice.Start(t), opts: o}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	if w.opts.Embedder == nil {
 		w.opts.Embedder = client(t, w.service.URL, embedding.HTTPOptions{})
 	}
@@ -108,28 +101,7 @@ func paths(found []memento.Match) (all []string) {
 // On every engine a memory is found by a word that means the same, with its passage, and
 // only with embeddings.
 func TestEngines(t *testing.T) {
-	open := func(b memento.Backend, err error) memento.Backend {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	engines := map[string]func(t *testing.T) memento.Backend{
-		"memory": func(*testing.T) memento.Backend { return memstore.New(nil) },
-		"sqlite": func(t *testing.T) memento.Backend {
-			return open(sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "memento.db"), nil))
-		},
-		"files": func(t *testing.T) memento.Backend { return open(dirstore.Open(t.Context(), t.TempDir(), nil)) },
-		"encrypted": func(t *testing.T) memento.Backend {
-			keys, err := cryptstore.NewKeys()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return open(cryptstore.Wrap(t.Context(), memstore.New(nil), keys, nil))
-		},
-	}
-	for name, engine := range engines {
+	for name, engine := range engines.AndEncrypted() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, engine(t), embedding.Options{})
 			w.put("/notes/garage.md", "# Garage\n\nThe car needs new tyres.\n")

@@ -21,6 +21,7 @@ import (
 	"memento/backend/embedding"
 	"memento/backend/memstore"
 	"memento/sensitive"
+	"memento/test/embedservice"
 	"memento/test/memories"
 	"memento/test/proctest"
 )
@@ -215,6 +216,48 @@ func TestTooLargeOnce(t *testing.T) {
 	w.catchUp()
 	if got := w.metric("vectors"); got != 31 {
 		t.Errorf("%v vectors of the smaller store", got)
+	}
+}
+
+// While vectors are made, those in main memory exceed the bound by those of one look at a
+// store at most: of a store that does not fit, and of several that fit one at a time.
+func TestPeak(t *testing.T) {
+	const (
+		bound  = 60_000
+		vector = 4*embedservice.Dimension + 160
+		look   = 64 * vector
+	)
+	w := newWorld(t, memstore.New(nil), embedding.Options{MaxBytes: bound, CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	var peak atomic.Int64
+	measure := func() { peak.Store(max(peak.Load(), int64(w.metric("vector_bytes")))) }
+	w.service.Intercept(func(http.ResponseWriter, *http.Request) bool {
+		measure()
+		return false
+	})
+	for n, memoriesOf := range []int{60, 10, 10, 10} { // of 13 vectors each
+		s := memento.OpenNamed(w.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: fmt.Sprintf("store-%d", n)}, memories.Guarded())
+		for i := range memoriesOf {
+			var text strings.Builder
+			for part := range 13 {
+				fmt.Fprintf(&text, "# Part %d of number%d\n\n%s\n\n", part, i, strings.Repeat(fmt.Sprintf("store%d ", n), 100))
+			}
+			memories.Put(t, s, memento.Path(fmt.Sprintf("/%d.md", i)), text.String())
+		}
+		id, err := s.ID(t.Context())
+		if err == nil {
+			err = w.searcher.CatchUp(t.Context(), id)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		measure()
+		sent, want := len(w.service.Received()), 13*memoriesOf
+		if fits := want*vector < bound; fits && sent != want || !fits && (sent == 0 || sent*vector > bound+look) {
+			t.Errorf("store %d: %d texts of %d were embedded", n, sent, want)
+		}
+	}
+	if got := peak.Load(); got < bound/2 || got > bound+look {
+		t.Errorf("up to %d bytes of vectors, with a bound of %d and %d for one look", got, bound, look)
 	}
 }
 

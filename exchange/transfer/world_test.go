@@ -2,78 +2,22 @@ package transfer_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"memento"
-	"memento/backend/cryptstore"
-	"memento/backend/dirstore"
-	"memento/backend/memstore"
-	"memento/backend/pgstore"
-	"memento/backend/s3store"
-	"memento/backend/sqlitestore"
 	"memento/backend/storetest"
 	"memento/exchange/transfer"
-	"memento/test/needs"
-	"memento/test/services"
+	"memento/test/engines"
 )
 
-// A kind makes an empty backend, which the test closes.
-type kind func(t *testing.T) memento.Backend
-
-func opened[B memento.Backend](t *testing.T, b B, err error) memento.Backend {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
-}
-
 // kinds are the backends that stores are copied between.
-var kinds = map[string]kind{
-	"mem": func(t *testing.T) memento.Backend { return opened(t, memstore.New(nil), nil) },
-	"sqlite": func(t *testing.T) memento.Backend {
-		b, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
-		return opened(t, b, err)
-	},
-	"dir": func(t *testing.T) memento.Backend {
-		b, err := dirstore.Open(t.Context(), filepath.Join(t.TempDir(), "folder"), nil)
-		return opened(t, b, err)
-	},
-	"postgres": func(t *testing.T) memento.Backend {
-		url, err := services.Postgres(t.Context())
-		needs.Check(t, err)
-		schema := "transfer_" + strings.ToLower(rand.Text())
-		b, err := pgstore.Open(t.Context(), url, &pgstore.Options{Schema: schema, MaxConns: 4})
-		return opened(t, b, err)
-	},
-	"s3": func(t *testing.T) memento.Backend {
-		s, err := services.S3(t.Context())
-		needs.Check(t, err)
-		must(t, s.CreateBucket(t.Context(), "memento-transfer"))
-		t.Setenv("AWS_ACCESS_KEY_ID", s.AccessKey)
-		t.Setenv("AWS_SECRET_ACCESS_KEY", s.SecretKey)
-		b, err := s3store.Open(t.Context(), s3store.Location{
-			Bucket: "memento-transfer", Prefix: strings.ToLower(rand.Text()), Endpoint: s.Endpoint, Region: s.Region,
-		}, nil)
-		return opened(t, b, err)
-	},
-	"encrypted": func(t *testing.T) memento.Backend {
-		keys, err := cryptstore.NewKeys()
-		must(t, err)
-		inner, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
-		must(t, err)
-		b, err := cryptstore.Wrap(t.Context(), inner, keys, &cryptstore.Options{EncryptNames: true})
-		return opened(t, b, err)
-	},
-}
+var kinds = engines.All()
+
+func init() { kinds["encrypted"] = engines.Encrypted(engines.SQLite) }
 
 var someone = memento.Actor{Kind: memento.ActorUser, ID: "test"}
 
