@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"memento"
 	"memento/backend/memstore"
@@ -103,7 +104,11 @@ func TestErased(t *testing.T) {
 				if offline {
 					w.open(t)
 				}
-				_ = w.searcher.CatchUp(t.Context(), w.id) // the service is down
+				// The service is down, and known to be: nothing is embedded meanwhile.
+				w.searcher.failed(&RetryError{After: time.Hour, Err: errors.New("down")})
+				if err := w.searcher.lookAt(t.Context(), w.id, true); err != nil {
+					t.Fatal(err)
+				}
 				if inMemory, inFile := traces(t, w.searcher, w.id, w.file, text); inMemory || inFile {
 					t.Errorf("the vector is still in memory: %t, in the file: %t", inMemory, inFile)
 				}
