@@ -31,6 +31,24 @@ type Leaser interface {
 	AcquireLease(ctx context.Context, name string, ttl time.Duration) (bool, error)
 }
 
+// A Position is how far a store's history goes.
+type Position struct {
+	Store memento.StoreID
+	Seq   int64     // of the newest version that was made; 0 if none was
+	At    time.Time // when it was made, or a time after the newest imported version; no meaning if Seq is 0
+}
+
+// A PositionLister is a [memento.Backend] that can tell with one cheap request in which stores
+// something happened.
+type PositionLister interface {
+	// Positions returns the positions of the workspace's newest stores, at most limit, the
+	// newest store first. Archived ones are left out. A store whose newest version was made
+	// before the call has at least its Seq, whichever process made it.
+	//
+	// Errors: ErrUnsupported if the backend below a wrapper is not a PositionLister.
+	Positions(ctx context.Context, ws memento.Workspace, limit int) ([]Position, error)
+}
+
 // A Verifier is a [memento.Backend] that can look for damage in its own storage, such as tables,
 // indexes or files that are inconsistent with one another.
 type Verifier interface {

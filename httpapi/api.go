@@ -40,6 +40,7 @@ type API struct {
 	scans       *limiter // for requests that read a large part of a store
 	memory      *limiter // in bytes
 	changes     hub
+	positions   positions
 	idempotency idempotencyCache
 	failures    authFailures
 	closed      context.Context // ends with Close
@@ -103,7 +104,7 @@ type Options struct {
 	Timeout       time.Duration // for a body to arrive, and for each part of an answer to leave; 0 means 30 s
 	Rate          Rate          // of each key; zero means no limit
 	Heartbeat     time.Duration // interval of heartbeats in idle streams; 0 means 15 s
-	Poll          time.Duration // how often streams look for changes by other processes; 0 means 1 s
+	Poll          time.Duration // how often streams look for changes by other processes; 0 means 500 ms, or 1 s if the backend is no [backend.PositionLister]
 
 	Tool memento.ToolOptions // of the tool endpoint; Actor, ReadOnly and Logger are set here
 }
@@ -157,6 +158,10 @@ func New(b memento.Backend, opts Options) (*API, error) {
 	opts.QueueTime = cmp.Or(opts.QueueTime, 1500*time.Millisecond)
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Heartbeat = cmp.Or(opts.Heartbeat, 15*time.Second)
+	lister := listerOf(b)
+	if opts.Poll == 0 && lister != nil {
+		opts.Poll = 500 * time.Millisecond
+	}
 	opts.Poll = cmp.Or(opts.Poll, time.Second)
 	opts.FailureDelay = cmp.Or(opts.FailureDelay, time.Second)
 	if opts.Now == nil {
@@ -174,6 +179,7 @@ func New(b memento.Backend, opts Options) (*API, error) {
 		memory:  newLimiter("memory", opts.MemoryBudget),
 	}
 	a.keys, _ = b.(apikey.Keeper)
+	a.positions.lister = lister
 	a.closed, a.close = context.WithCancel(context.Background())
 	a.rates.rate = opts.Rate
 	a.idempotency.maxBytes = min(maxCacheBytes, opts.MemoryBudget/8)

@@ -25,6 +25,7 @@ type responseStream struct {
 	c     *call
 	buf   bytes.Buffer
 	until time.Time // when the client must have received all of it; zero means no deadline
+	hold  bool      // whether events are sent together, when the buffer is full or with the next comment
 }
 
 // stream begins an answer without a deadline for the whole.
@@ -100,6 +101,9 @@ func (s *responseStream) event(name, id string, v any) error {
 		return err
 	}
 	s.buf.WriteString("\n")
+	if s.hold && s.buf.Len() < flushBytes {
+		return nil
+	}
 	return s.flush()
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/history"
 	"memento/internal/wire"
 )
@@ -18,8 +19,8 @@ const (
 	maxRecent   = 200   // versions at the beginning of a stream of a workspace
 	maxFollowed = 1_000 // stores of one stream
 
-	// In each interval so many stores are looked at for changes by other processes: those that
-	// changed last, and the others in turns.
+	// In each interval so many stores are looked at for changes by other processes, if the
+	// backend cannot tell their positions: those that changed last, and the others in turns.
 	polledActive = 20
 	polledStores = 20
 )
@@ -36,6 +37,11 @@ func (a *API) streamWorkspace(c *call) error {
 	watcher, leave := a.changes.watch()
 	defer leave()
 	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}, described: map[memento.StoreID]bool{}}
+	if a.positions.lister != nil {
+		var leave func()
+		f.known, leave = a.positions.join(c.who.Workspace)
+		defer leave()
+	}
 	newest, err := f.begin(recent)
 	if err != nil {
 		return err
@@ -44,6 +50,7 @@ func (a *API) streamWorkspace(c *call) error {
 	if c.r.Method == http.MethodHead {
 		return f.s.flush()
 	}
+	f.s.hold = true // hundreds of events
 	for _, found := range newest {
 		f.changed(found.store)
 		if err := f.send(found.store, []memento.Version{found.version}); errors.Is(err, errEnded) {
@@ -55,7 +62,7 @@ func (a *API) streamWorkspace(c *call) error {
 	if err := f.s.comment("connected"); err != nil {
 		return nil // the client is gone
 	}
-	f.live = true
+	f.live, f.s.hold = true, false
 	poll, beat := time.NewTicker(a.opts.Poll), time.NewTicker(a.opts.Heartbeat)
 	defer poll.Stop()
 	defer beat.Stop()
@@ -117,6 +124,7 @@ type follower struct {
 	last      []memento.StoreID         // those that changed last, the latest first; at most polledActive
 	described map[memento.StoreID]bool  // the stores that were described before the stream was connected
 	live      bool                      // whether it is connected
+	known     *knownPositions           // of the stores, from a backend that can tell them; else nil
 }
 
 func (f *follower) follows(id memento.StoreID) bool {
@@ -142,33 +150,56 @@ type foundVersion struct {
 // have no contents.
 func (f *follower) begin(recent int) ([]foundVersion, error) {
 	ctx, b := f.c.context(), f.c.api.backend
-	ids, err := f.stores(maxFollowed)
+	all, err := f.positions()
 	if err != nil {
 		return nil, err
 	}
 	var newest []foundVersion
-	for _, id := range ids {
+	for _, p := range all {
+		if len(newest) >= recent && f.known != nil && (recent == 0 || !newest[0].version.CreatedAt.Before(p.At)) {
+			break // all other stores have older ones
+		}
 		opts := memento.VersionListOptions{Limit: max(recent, 1)}
-		for v, err := range b.ListVersions(ctx, id, opts) {
+		for v, err := range b.ListVersions(ctx, p.Store, opts) {
 			if errors.Is(err, memento.ErrNoStore) {
 				break
 			}
 			if err != nil {
 				return nil, err
 			}
-			f.seen[id] = max(f.seen[id], v.Seq)
+			f.seen[p.Store] = max(f.seen[p.Store], v.Seq)
 			if len(newest) >= recent && (recent == 0 || !newest[0].version.CreatedAt.Before(v.CreatedAt)) {
 				break // all others of this store are older
 			}
 			at, _ := slices.BinarySearchFunc(newest, v.CreatedAt, func(n foundVersion, at time.Time) int {
 				return cmp.Or(n.version.CreatedAt.Compare(at), 1) // before those of the same time, which were made later
 			})
-			if newest = slices.Insert(newest, at, foundVersion{id, v}); len(newest) > recent {
+			if newest = slices.Insert(newest, at, foundVersion{p.Store, v}); len(newest) > recent {
 				newest = newest[1:]
 			}
 		}
 	}
 	return newest, nil
+}
+
+// positions follows the stores, and returns their positions: if the backend can tell them,
+// those with versions, the one that changed last first; else with nothing but their IDs.
+func (f *follower) positions() (all []backend.Position, err error) {
+	if f.known == nil {
+		ids, err := f.stores(maxFollowed)
+		for _, id := range ids {
+			all = append(all, backend.Position{Store: id})
+		}
+		return all, err
+	}
+	shared, err := f.c.api.positions.get(f.c.context(), f.c.who.Workspace, f.known, 0)
+	for _, p := range shared {
+		if f.seen[p.Store] = p.Seq; p.Seq > 0 {
+			all = append(all, p)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b backend.Position) int { return b.At.Compare(a.At) })
+	return all, err
 }
 
 // stores follows the stores that are not followed yet, from their beginning, and returns
@@ -196,8 +227,12 @@ func (f *follower) stores(page int) (added []memento.StoreID, err error) {
 	}
 }
 
-// poll sends what is new in the stores whose turn it is, and in new ones.
+// poll sends what is new: in all stores, if the backend tells where; else in those whose turn
+// it is, and in new ones.
 func (f *follower) poll() error {
+	if f.known != nil {
+		return f.pollPositions()
+	}
 	added, err := f.stores(polledStores)
 	if err != nil {
 		return err
@@ -218,6 +253,50 @@ func (f *follower) poll() error {
 		polled[id] = true
 		if err := f.follow(id); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// pollPositions sends what is new in the stores that have moved, and follows the workspace's
+// newest stores from then on.
+func (f *follower) pollPositions() error {
+	all, err := f.c.api.positions.get(f.c.context(), f.c.who.Workspace, f.known, f.c.api.opts.Poll/2)
+	if err != nil {
+		return err
+	}
+	listed := make(map[memento.StoreID]bool, len(all))
+	var moved []backend.Position
+	for _, p := range all {
+		listed[p.Store] = true
+		seen, known := f.seen[p.Store]
+		if !known {
+			f.seen[p.Store] = 0
+			if p.Seq > 0 {
+				if err := f.skipOld(p.Store); err != nil {
+					return err
+				}
+			}
+		}
+		if p.Seq > seen {
+			moved = append(moved, p)
+		}
+	}
+	slices.SortStableFunc(moved, func(a, b backend.Position) int { return a.At.Compare(b.At) })
+	for _, p := range moved {
+		if err := f.follow(p.Store); err != nil {
+			return err
+		}
+		if f.follows(p.Store) {
+			f.seen[p.Store] = max(f.seen[p.Store], p.Seq) // the newest versions may be pruned
+		}
+	}
+	for id := range f.seen {
+		if !listed[id] { // it was deleted, archived, or there are too many newer ones
+			if err := f.follow(id); err != nil {
+				return err
+			}
+			delete(f.seen, id)
 		}
 	}
 	return nil

@@ -58,6 +58,7 @@ var (
 	_ backend.WorkspaceLister = (*Backend)(nil)
 	_ backend.Clock           = (*Backend)(nil)
 	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.PositionLister  = (*Backend)(nil)
 )
 
 // Options are the options of [Wrap]; nil means all defaults.

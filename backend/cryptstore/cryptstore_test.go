@@ -148,7 +148,7 @@ func (k kind) harness() storetest.Harness {
 		Searcher: true, WorkspaceLister: true, EncryptedNames: k.names,
 		ReadMarker: k.reads, KeyKeeper: k.keys, BackupWriter: k.backup, Leaser: k.leaser,
 		SearchScans: true, SealedPrefix: func(v memento.Version) []byte { return []byte("memento-sealed:1:" + v.ID + ":") },
-		Clock: true, NoteKeeper: true, // or they say that they are not supported
+		Clock: true, NoteKeeper: true, PositionLister: true, // or they say that they are not supported
 	}
 	if k.files != nil {
 		h.Blobs = func(_ context.Context, dir string) ([]storetest.Blob, error) {

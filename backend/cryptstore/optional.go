@@ -47,6 +47,14 @@ func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	return &memento.Error{Op: "set note", Err: memento.ErrUnsupported}
 }
 
+// Positions implements [backend.PositionLister], for backends below that do.
+func (b *Backend) Positions(ctx context.Context, ws memento.Workspace, limit int) ([]backend.Position, error) {
+	if p, ok := b.inner.(backend.PositionLister); ok {
+		return p.Positions(ctx, ws, limit)
+	}
+	return nil, &memento.Error{Op: "list positions", Err: memento.ErrUnsupported}
+}
+
 // Repair implements [backend.Repairer], for backends below that do.
 func (b *Backend) Repair(ctx context.Context, dryRun bool) ([]string, error) {
 	if r, ok := b.inner.(backend.Repairer); ok {

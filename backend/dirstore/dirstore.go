@@ -82,6 +82,7 @@ var (
 	_ apikey.Keeper           = (*Backend)(nil)
 	_ backend.WorkspaceLister = (*Backend)(nil)
 	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.PositionLister  = (*Backend)(nil)
 	_ backend.ReadyChecker    = (*Backend)(nil)
 	_ backend.MetricSource    = (*Backend)(nil)
 )
@@ -121,6 +122,7 @@ type database interface {
 	backend.BackupWriter
 	backend.WorkspaceLister
 	backend.NoteKeeper
+	backend.PositionLister
 	backend.ReadyChecker
 	backend.SealedImporter
 	backend.MetricSource

@@ -27,7 +27,8 @@ func harness() storetest.Harness {
 		Blobs: func(_ context.Context, dir string) ([]storetest.Blob, error) {
 			return storetest.FileBlobs(filepath.Join(dir, hiddenFolder, dbFile), filepath.Join(dir, hiddenFolder, indexFile))
 		},
-		NoteKeeper: true,
+		NoteKeeper:     true,
+		PositionLister: true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
 			return Open(ctx, dir, &Options{Now: now})
 		},

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/apikey"
 )
 
@@ -36,4 +37,10 @@ func (b *Backend) Note(ctx context.Context, name string) (string, error) {
 // SetNote implements [backend.NoteKeeper].
 func (b *Backend) SetNote(ctx context.Context, name, text string) error {
 	return b.db.SetNote(ctx, name, text)
+}
+
+// Positions implements [backend.PositionLister]. Changes by hand count once they are versions,
+// which Watch makes of them.
+func (b *Backend) Positions(ctx context.Context, ws memento.Workspace, limit int) ([]backend.Position, error) {
+	return b.db.Positions(ctx, ws, limit)
 }

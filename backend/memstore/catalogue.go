@@ -115,3 +115,20 @@ func (b *Backend) describe(ctx context.Context, ws memento.Workspace, opts memen
 	}
 	return infos, nil
 }
+
+// Positions implements [backend.PositionLister].
+func (b *Backend) Positions(ctx context.Context, ws memento.Workspace, limit int) ([]backend.Position, error) {
+	infos, err := b.describe(ctx, ws, memento.StoreListOptions{Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var all []backend.Position
+	for _, info := range infos {
+		if s := b.stores[info.ID]; s != nil {
+			all = append(all, backend.Position{Store: info.ID, Seq: s.seq, At: s.latest})
+		}
+	}
+	return all, nil
+}

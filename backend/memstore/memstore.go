@@ -43,6 +43,7 @@ var (
 	_ backend.WorkspaceLister = (*Backend)(nil)
 	_ backend.Leaser          = (*Backend)(nil)
 	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.PositionLister  = (*Backend)(nil)
 )
 
 // Options are the options of [New]; nil means all defaults.

@@ -20,6 +20,7 @@ func harness() storetest.Harness {
 		AcceptsSealed:   true,
 		Leaser:          true,
 		NoteKeeper:      true,
+		PositionLister:  true,
 		OpenAt: func(_ context.Context, _ string, now func() time.Time) (memento.Backend, error) {
 			return memstore.New(&memstore.Options{Now: now}), nil
 		},

@@ -72,6 +72,7 @@ var (
 	_ backend.Verifier        = (*Backend)(nil)
 	_ backend.Clock           = (*Backend)(nil)
 	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.PositionLister  = (*Backend)(nil)
 )
 
 // A Backend keeps stores in a PostgreSQL database. See [Open].

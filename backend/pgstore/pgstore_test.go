@@ -34,6 +34,7 @@ func harness() storetest.Harness {
 		Leaser:          true,
 		Clock:           true,
 		NoteKeeper:      true,
+		PositionLister:  true,
 
 		Start: start,
 		Blobs: blobs,

@@ -395,3 +395,24 @@ func (b *Backend) Workspaces(ctx context.Context) ([]memento.Workspace, error) {
 		})
 	})
 }
+
+// Positions implements [backend.PositionLister].
+func (b *Backend) Positions(ctx context.Context, ws memento.Workspace, limit int) ([]backend.Position, error) {
+	if !storable(string(ws)) {
+		return nil, nil
+	}
+	return read(ctx, b, "list positions", func(ctx context.Context, c *pgxpool.Conn) ([]backend.Position, error) {
+		rows, err := c.Query(ctx, b.sql(`SELECT s.id, c.last_seq, c.last_at FROM memento.stores s JOIN memento.counters c ON c.store = s.num
+			WHERE s.workspace = $1 AND s.archived_at IS NULL ORDER BY s.id DESC LIMIT $2`), string(ws), limit)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p backend.Position, err error) {
+			var id string
+			var at int64
+			err = row.Scan(&id, &p.Seq, &at)
+			p.Store, p.At = memento.StoreID(id), timeOf(at)
+			return p, err
+		})
+	})
+}

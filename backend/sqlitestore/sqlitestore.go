@@ -51,6 +51,7 @@ var (
 	_ apikey.Keeper           = (*Backend)(nil)
 	_ backend.WorkspaceLister = (*Backend)(nil)
 	_ backend.NoteKeeper      = (*Backend)(nil)
+	_ backend.PositionLister  = (*Backend)(nil)
 	_ backend.ReadyChecker    = (*Backend)(nil)
 )
 

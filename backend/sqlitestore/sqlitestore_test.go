@@ -28,7 +28,8 @@ func harness() storetest.Harness {
 		Blobs: func(_ context.Context, dir string) ([]storetest.Blob, error) {
 			return storetest.FileBlobs(filepath.Join(dir, "memento.db"))
 		},
-		NoteKeeper: true,
+		NoteKeeper:     true,
+		PositionLister: true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
 			return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), &sqlitestore.Options{Now: now})
 		},

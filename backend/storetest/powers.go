@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,7 +42,11 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(backend.NoteKeeper); ok != h.NoteKeeper {
 			e.Errorf("the backend is a NoteKeeper: %v, promised %v", ok, h.NoteKeeper)
 		}
+		if _, ok := e.b.(backend.PositionLister); ok != h.PositionLister {
+			e.Errorf("the backend is a PositionLister: %v, promised %v", ok, h.PositionLister)
+		}
 	})
+	h.run(t, "positions", positions)
 	h.run(t, "read times", readTimes)
 	h.run(t, "read times for others", syncReads)
 	h.run(t, "workspaces", listedWorkspaces)
@@ -218,5 +224,91 @@ func racingForLease(e *env) {
 	wg.Wait()
 	if n := acquired.Load(); n != 1 {
 		e.Errorf("%d of 4 handles have the lease, want 1", n)
+	}
+}
+
+// positions checks that positions tell of every version, whichever handle made it.
+func positions(e *env) {
+	lister, ok := e.b.(backend.PositionLister)
+	if !ok {
+		return // "as promised" has checked that it need not be one
+	}
+	if _, err := lister.Positions(e.Context(), workspace, 1); errors.Is(err, memento.ErrUnsupported) {
+		return // a wrapper over one that is none
+	}
+	list := func(limit int) map[memento.StoreID]backend.Position {
+		e.Helper()
+		all, err := lister.Positions(e.Context(), workspace, limit)
+		if err != nil {
+			e.Fatal(err)
+		}
+		if !slices.IsSortedFunc(all, func(x, y backend.Position) int { return strings.Compare(string(y.Store), string(x.Store)) }) || len(all) > limit {
+			e.Errorf("positions of %d stores: %v", limit, all)
+		}
+		by := map[memento.StoreID]backend.Position{}
+		for _, p := range all {
+			by[p.Store] = p
+		}
+		return by
+	}
+	is := func(what string, b memento.Backend, store memento.StoreID) {
+		e.Helper()
+		p, ok := list(100)[store]
+		if !ok {
+			e.Fatalf("%s: the store has no position", what)
+		}
+		for v, err := range b.ListVersions(e.Context(), store, memento.VersionListOptions{Limit: 1}) {
+			if err != nil {
+				e.Fatal(err)
+			}
+			if p.Seq != v.Seq || p.At.Before(v.CreatedAt) || p.At.Location() != time.UTC {
+				e.Errorf("%s: the position is %+v, the newest version %d of %v", what, p, v.Seq, v.CreatedAt)
+			}
+			return
+		}
+		if p.Seq != 0 {
+			e.Errorf("%s: the position is %+v of a store without versions", what, p)
+		}
+	}
+	is("empty", e.b, e.store)
+	e.put("/a", "x")
+	is("one version", e.b, e.store)
+	e.apply(memento.Move{From: "/a", To: "/b"}, memento.Put{Path: "/c", Content: "y"})
+	is("several", e.b, e.store)
+	e.apply(memento.Remove{Path: "/c"})
+	is("a removal", e.b, e.store)
+	if e.h.Shared {
+		other := e.another()
+		if _, err := other.Apply(e.Context(), e.store, e.by, []memento.Change{memento.Put{Path: "/d", Content: "z"}}); err != nil {
+			e.Fatal(err)
+		}
+		is("another handle's", other, e.store)
+	}
+	if _, err := e.b.CreateStore(e.Context(), "elsewhere", memento.StoreSpec{Name: "test", Settings: unmasked()}); err != nil {
+		e.Fatal(err)
+	}
+	second, err := e.b.CreateStore(e.Context(), workspace, memento.StoreSpec{Name: "test", Settings: unmasked()})
+	if err != nil {
+		e.Fatal(err)
+	}
+	is("a second store", e.b, second.ID)
+	if all := list(100); len(all) != 2 {
+		e.Errorf("positions %v", all)
+	}
+	if all := list(1); len(all) != 1 || all[second.ID].Store == "" {
+		e.Errorf("the newest position is of %v, not of %s", all, second.ID)
+	}
+	third, err := e.b.CreateStore(e.Context(), workspace, memento.StoreSpec{Name: "test", Settings: unmasked()})
+	if err != nil {
+		e.Fatal(err)
+	}
+	if _, err := e.b.UpdateStore(e.Context(), workspace, second.ID, memento.StoreUpdate{Archive: true}); err != nil {
+		e.Fatal(err)
+	}
+	if err := e.b.DeleteStore(e.Context(), workspace, third.ID); err != nil {
+		e.Fatal(err)
+	}
+	if all := list(100); len(all) != 1 || all[e.store].Store == "" {
+		e.Errorf("positions beside an archived store and one that is gone: %v", all)
 	}
 }

@@ -88,6 +88,7 @@ type Harness struct {
 	Leaser          bool
 	Clock           bool
 	NoteKeeper      bool
+	PositionLister  bool
 }
 
 // Run tests a backend.
