@@ -40,6 +40,9 @@ type Options struct {
 	API http.Handler
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Notes are where it is kept which sessions were ended, for all servers that share them;
+	// nil means in memory, for this process.
+	Notes Notes
 	// Provider signs people in with OpenID Connect; nil means with keys and links only.
 	Provider Provider
 }
@@ -59,6 +62,7 @@ func New(opts Options) (*Handler, error) {
 		opts.Now = time.Now
 	}
 	h.sessions.now = opts.Now
+	h.sessions.ended.notes = opts.Notes
 	h.sessions.setSecret(randomSecret())
 	var err error
 	h.assets, err = loadAssets(dist)
@@ -99,7 +103,11 @@ func (h *Handler) callAPI(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "permission_error", "requests with a session come from the console's own pages; other programs send a key to the API")
 		return
 	}
-	s, ok := h.sessions.of(r)
+	s, ok, err := h.sessions.of(r)
+	if err != nil {
+		unavailable(w)
+		return
+	}
 	if !ok {
 		refuse(w, http.StatusUnauthorized, "authentication_error", "not signed in")
 		return
@@ -144,6 +152,12 @@ func fromPage(r *http.Request) bool {
 // refuse answers with an error as the API's are.
 func refuse(w http.ResponseWriter, status int, kind, message string) {
 	answer(w, status, map[string]any{"type": "error", "error": map[string]string{"type": kind, "message": message}})
+}
+
+// unavailable answers as the API does when it cannot reach the storage.
+func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusServiceUnavailable, "overloaded_error", "the server's storage is unavailable; nothing was changed")
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -36,7 +36,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	_, s.key = storetest.NewKey(t, b, memento.DefaultWorkspace, apikey.RoleAdmin, s.now)
-	if s.console, err = console.New(console.Options{API: api, Now: clock}); err != nil {
+	if s.console, err = console.New(console.Options{API: api, Now: clock, Notes: b}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s.console)
@@ -220,7 +220,7 @@ func TestAssets(t *testing.T) {
 	if again, _ := s.ask(t, "GET", "/console/", "", "If-None-Match", answer.Header.Get("ETag")); again.StatusCode != 304 {
 		t.Errorf("unchanged: %d", again.StatusCode)
 	}
-	_, rest, _ := strings.Cut(page, `src="`)
+	_, rest, _ := strings.Cut(page, `type="module" src="`)
 	script, _, _ := strings.Cut(rest, `"`)
 	compressed, data := s.ask(t, "GET", "/console/"+script, "", "Accept-Encoding", "gzip")
 	if compressed.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(compressed.Header.Get("Cache-Control"), "immutable") || len(data) > 80_000 {

@@ -1,66 +1,258 @@
 package console
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
 	"time"
+
+	"memento"
 )
 
 const (
-	maxEndedOfKey = 100    // sessions and links of one key that are remembered as ended
-	maxEndedKeys  = 10_000 // keys of which some are
+	endingNotes   = 256             // notes over which the keys are spread
+	maxEndedOfKey = 50              // sessions and links of one key that are remembered as ended
+	maxEndingNote = 4 << 10         // bytes
+	endingsAge    = 5 * time.Second // after that, a note is read again: others write it, too
 )
 
-// endings remembers which sessions and links were ended before their time, until they would
-// have ended by themselves. Whoever has a key can only fill what is remembered of that key.
-type endings map[[sha256.Size]byte]*endedOfKey // by the key's hash
+// Notes are small texts that all servers on one storage share, as of a backend.NoteKeeper.
+type Notes interface {
+	Note(ctx context.Context, name string) (string, error)
+	SetNote(ctx context.Context, name, text string) error
+}
+
+// endings remember which sessions and links were ended before their time, until they would
+// have ended by themselves: in notes of the storage, for all servers and their restarts.
+//
+// Each note has what ended of some keys, so whoever has a key can fill only what is remembered
+// of that key. A note is replaced as a whole, without condition. So each server keeps in
+// memory what it knows, adds what it reads, and writes again what another has overwritten.
+type endings struct {
+	notes Notes // nil: in memory only
+	parts [endingNotes]endedPart
+}
+
+// An endedPart is one note, as far as this process knows it.
+type endedPart struct {
+	turn sync.Mutex // of those who read and write the note
+	mu   sync.Mutex // of what is below
+	read time.Time  // when it was read last
+	all  ended
+}
+
+// ended is what ended of some keys. Times are milliseconds since 1970.
+type ended struct {
+	Keys   map[string]*endedOfKey `json:"keys,omitempty"`   // by the beginning of the key's hash
+	Before int64                  `json:"before,omitempty"` // all that began until then, of any key, has ended
+}
 
 // endedOfKey is what ended of one key.
 type endedOfKey struct {
-	ids    map[string]time.Time // until when
-	before time.Time            // all that began until then have ended
+	IDs    map[string]int64 `json:"ids,omitempty"`    // until when, by the beginning of the hash of their IDs
+	Before int64            `json:"before,omitempty"` // all that began until then has ended
 }
 
-// has reports whether a session or a link was ended.
-func (e endings) has(v sealed) bool {
-	of := e[sha256.Sum256([]byte(v.Key))]
+// shortHash returns the beginning of a text's hash: 96 bits.
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// part returns the number of the note for a key, and its name.
+func (e *endings) part(key string) (p *endedPart, note string) {
+	n := sha256.Sum256([]byte(key))[31]
+	return &e.parts[n], "console-ended-" + string("0123456789abcdef"[n>>4]) + string("0123456789abcdef"[n&15])
+}
+
+// has reports whether a session or a link was ended, by this server, or by another one more
+// than a few seconds ago.
+func (e *endings) has(ctx context.Context, v sealed, now time.Time) (bool, error) {
+	p, note := e.part(v.Key)
+	p.mu.Lock()
+	known, fresh := p.all.has(v), time.Since(p.read) < endingsAge
+	p.mu.Unlock()
+	if known || fresh || e.notes == nil {
+		return known, nil
+	}
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if time.Since(p.readAt()) >= endingsAge { // else another request has read it meanwhile
+		if err := e.share(ctx, p, note, now); err != nil {
+			return false, err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all.has(v), nil
+}
+
+// add ends a session or a link. It reports whether it had not ended before. With an error it
+// has ended in this process only.
+func (e *endings) add(ctx context.Context, v sealed, now time.Time) (first bool, err error) {
+	p, note := e.part(v.Key)
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if e.notes != nil {
+		err = e.share(ctx, p, note, now) // another server may have ended it
+	}
+	p.mu.Lock()
+	first = !p.all.has(v)
+	p.all.add(v, now)
+	p.mu.Unlock()
+	if e.notes != nil && err == nil {
+		err = e.share(ctx, p, note, now)
+	}
+	return first, err
+}
+
+// share adds to what is known what the note has, and writes the note if it lacks something. The
+// caller has the part's turn.
+func (e *endings) share(ctx context.Context, p *endedPart, note string, now time.Time) error {
+	const attempts = 5 // others may write at the same time
+	for range attempts {
+		at := time.Now()
+		text, err := e.notes.Note(ctx, note)
+		if errors.Is(err, memento.ErrUnsupported) {
+			text, err = p.text(now), nil // a wrapper over a storage without notes: in memory only
+		}
+		if err != nil {
+			return err
+		}
+		var stored ended
+		if text != "" && json.Unmarshal([]byte(text), &stored) != nil {
+			stored = ended{Before: now.UnixMilli()} // nothing of what was ended may be believed to go on
+		}
+		p.mu.Lock()
+		p.all.merge(stored)
+		p.all.forget(now)
+		p.read = at
+		p.mu.Unlock()
+		whole := p.text(now)
+		if whole == text || text == "" && p.isEmpty() {
+			return nil
+		}
+		stored.forget(now)
+		if again := stored.encode(); again == whole {
+			return nil // it only has more that ended by itself
+		}
+		if err := e.notes.SetNote(ctx, note, whole); err != nil {
+			return err
+		}
+	}
+	return nil // whoever overwrote it adds what it reads, and so does this process with its next request
+}
+
+func (p *endedPart) readAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.read
+}
+
+func (p *endedPart) isEmpty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.all.Keys) == 0 && p.all.Before == 0
+}
+
+// text returns the note. If it were too long, all sessions of the keys with the most that
+// ended are ended, rather than that one is forgotten; and of all keys, if that is not enough.
+func (p *endedPart) text(now time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		text := p.all.encode()
+		if len(text) <= maxEndingNote {
+			return text
+		}
+		most := slices.MaxFunc(slices.Collect(maps.Values(p.all.Keys)), func(a, b *endedOfKey) int { return len(a.IDs) - len(b.IDs) })
+		if len(most.IDs) > 1 {
+			most.endAll(now)
+		} else {
+			p.all = ended{Before: now.UnixMilli()}
+		}
+	}
+}
+
+// encode returns the same text for the same endings.
+func (e *ended) encode() string {
+	text, _ := json.Marshal(e) // maps of strings and numbers always encode, in order of their keys
+	return string(text)
+}
+
+func (e *ended) has(v sealed) bool {
+	start := v.Start.UnixMilli()
+	if start <= e.Before {
+		return true
+	}
+	of := e.Keys[shortHash(v.Key)]
 	if of == nil {
 		return false
 	}
-	_, ended := of.ids[v.ID]
-	return ended || !v.Start.After(of.before)
+	_, ended := of.IDs[shortHash(v.ID)]
+	return ended || start <= of.Before
 }
 
-// add ends a session or a link. It reports whether there was room; without any, nothing of
-// what was ended may be believed to go on.
-func (e endings) add(v sealed, now time.Time) (ok bool) {
-	key := sha256.Sum256([]byte(v.Key))
-	of := e[key]
+func (e *ended) add(v sealed, now time.Time) {
+	of := e.of(shortHash(v.Key))
+	if of.IDs[shortHash(v.ID)] = v.End.UnixMilli(); len(of.IDs) > maxEndedOfKey {
+		of.endAll(now)
+	}
+}
+
+// of returns what ended of a key, which it adds if necessary.
+func (e *ended) of(key string) *endedOfKey {
+	if e.Keys == nil {
+		e.Keys = map[string]*endedOfKey{}
+	}
+	of := e.Keys[key]
 	if of == nil {
-		if len(e) >= maxEndedKeys {
-			for key, of := range e {
-				if of.forget(now); len(of.ids) == 0 && now.Sub(of.before) > sessionTime {
-					delete(e, key)
-				}
-			}
+		of = &endedOfKey{}
+		e.Keys[key] = of
+	}
+	if of.IDs == nil {
+		of.IDs = map[string]int64{}
+	}
+	return of
+}
+
+// endAll ends all sessions and links of a key, rather than to forget one.
+func (e *endedOfKey) endAll(now time.Time) {
+	clear(e.IDs)
+	e.Before = max(e.Before, now.UnixMilli())
+}
+
+func (e *ended) merge(other ended) {
+	e.Before = max(e.Before, other.Before)
+	for key, theirs := range other.Keys {
+		if theirs == nil {
+			continue
 		}
-		of = &endedOfKey{ids: map[string]time.Time{}}
-		e[key] = of
+		of := e.of(key)
+		of.Before = max(of.Before, theirs.Before)
+		for id, until := range theirs.IDs {
+			of.IDs[id] = max(of.IDs[id], until)
+		}
 	}
-	if len(of.ids) >= maxEndedOfKey {
-		of.forget(now)
-	}
-	if of.ids[v.ID] = v.End; len(of.ids) > maxEndedOfKey {
-		clear(of.ids)
-		of.before = now // ends all of this key, rather than forget one
-	}
-	return len(e) <= maxEndedKeys
 }
 
 // forget forgets what has ended by itself.
-func (e *endedOfKey) forget(now time.Time) {
-	for id, until := range e.ids {
-		if !now.Before(until) {
-			delete(e.ids, id)
+func (e *ended) forget(now time.Time) {
+	for key, of := range e.Keys {
+		maps.DeleteFunc(of.IDs, func(_ string, until int64) bool { return until <= now.UnixMilli() })
+		if of.Before < now.Add(-sessionTime).UnixMilli() {
+			of.Before = 0
 		}
+		if len(of.IDs) == 0 && of.Before == 0 {
+			delete(e.Keys, key)
+		}
+	}
+	if e.Before < now.Add(-sessionTime).UnixMilli() {
+		e.Before = 0
 	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -33,14 +34,14 @@ const (
 	forLink    = "memento console link"
 )
 
-// sessions seals the keys of those who have signed in. Nothing is stored: a session is its
-// cookie.
+// sessions seals the keys of those who have signed in. A session is its cookie: only that it
+// was ended early is stored.
 type sessions struct {
-	now func() time.Time
-
-	mu    sync.Mutex
-	aead  cipher.AEAD
+	now   func() time.Time
 	ended endings // those that were ended early
+
+	mu   sync.Mutex
+	aead cipher.AEAD
 }
 
 // A sealed is what a cookie, or the code of a link, contains.
@@ -78,7 +79,7 @@ func (s *sessions) setSecret(secret []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.aead, s.ended = aead, endings{}
+	s.aead = aead
 }
 
 func (s *sessions) seal(key, purpose string, lasts time.Duration) (string, time.Time) {
@@ -90,43 +91,39 @@ func (s *sessions) seal(key, purpose string, lasts time.Duration) (string, time.
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose))), end
 }
 
-// open returns what is sealed in text, if it is for this purpose and has not ended.
+// open returns what is sealed in text, if it is for this purpose and its time has not passed.
 func (s *sessions) open(text, purpose string) (v sealed, ok bool) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return v, false
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	plain, err := s.aead.Open(nil, nil, data, []byte(purpose))
+	aead := s.aead
+	s.mu.Unlock()
+	plain, err := aead.Open(nil, nil, data, []byte(purpose))
 	if err != nil || json.Unmarshal(plain, &v) != nil {
 		return v, false
 	}
-	return v, !s.ended.has(v) && s.now().Before(v.End)
+	return v, s.now().Before(v.End)
 }
 
-// end ends a session, or a link, before its time. It reports whether it had not ended.
-func (s *sessions) end(v sealed) bool {
-	s.mu.Lock()
-	if s.ended.has(v) {
-		s.mu.Unlock()
-		return false
-	}
-	ok := s.ended.add(v, s.now())
-	s.mu.Unlock()
-	if !ok {
-		s.setSecret(randomSecret()) // ends all
-	}
-	return true
+// end ends a session, or a link, before its time. It reports whether it had not ended. With an
+// error, other servers and later processes may not know.
+func (s *sessions) end(ctx context.Context, v sealed) (first bool, err error) {
+	return s.ended.add(ctx, v, s.now())
 }
 
-// of returns the session of a request.
-func (s *sessions) of(r *http.Request) (sealed, bool) {
+// of returns the session of a request. It fails if the storage cannot say whether it was ended.
+func (s *sessions) of(r *http.Request) (v sealed, ok bool, err error) {
 	c, err := r.Cookie(cookieName(r))
 	if err != nil {
-		return sealed{}, false
+		return v, false, nil
 	}
-	return s.open(c.Value, forSession)
+	if v, ok = s.open(c.Value, forSession); !ok {
+		return v, false, nil
+	}
+	ended, err := s.ended.has(r.Context(), v, s.now())
+	return v, !ended && err == nil, err
 }
 
 // cookieName has the port in it: browsers send the cookies of one port of a machine to all.
@@ -163,10 +160,15 @@ func (h *Handler) session(w http.ResponseWriter, r *http.Request) {
 	case !fromPage(r):
 		refuse(w, http.StatusForbidden, "permission_error", "only the console's own pages sign in and out")
 	case r.Method == http.MethodDelete:
-		if s, ok := h.sessions.of(r); ok {
-			h.sessions.end(s)
+		s, ok, err := h.sessions.of(r)
+		if ok {
+			_, err = h.sessions.end(r.Context(), s)
 		}
 		h.setCookie(w, r, "", -1)
+		if err != nil {
+			refuse(w, http.StatusServiceUnavailable, "overloaded_error", "signed out in this browser; but the server's storage is unavailable, so another server, or this one after a restart, would accept a copy of the cookie")
+			return
+		}
 		answer(w, http.StatusOK, map[string]string{"type": "console_session_ended"})
 	default:
 		h.signIn(w, r)
@@ -184,7 +186,14 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 	key := strings.TrimSpace(body.Key)
 	if body.Code != "" {
 		link, ok := h.sessions.open(body.Code, forLink)
-		if !ok || !h.sessions.end(link) {
+		if ok {
+			var err error
+			if ok, err = h.sessions.end(r.Context(), link); err != nil {
+				unavailable(w)
+				return
+			}
+		}
+		if !ok {
 			refuse(w, http.StatusUnauthorized, "authentication_error", `this link was used or is older than a minute; run "memento console" again, or paste a key`)
 			return
 		}

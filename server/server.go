@@ -165,7 +165,8 @@ func New(c Config, d Deps) (*Server, error) {
 		if err != nil {
 			return nil, ConfigErrors{c.SettingError("oidc.client_secret_file", "%v", err)}
 		}
-		if s.console, err = console.New(console.Options{API: s.api, Now: d.Now, Provider: provider}); err != nil {
+		notes, _ := d.Backend.(backend.NoteKeeper) // or in memory
+		if s.console, err = console.New(console.Options{API: s.api, Now: d.Now, Notes: notes, Provider: provider}); err != nil {
 			return nil, err
 		}
 	}

@@ -226,3 +226,34 @@ test("a session ends with its key", patience, async () => {
     await page.context().close();
   }
 });
+
+test("a session that was ended is refused by another server, and after a restart", patience, async () => {
+  let one = await Server.start();
+  const two = await Server.start(one.dir);
+  const signInAt = async (server) => {
+    const answer = await fetch(server.url + "/console/session", { method: "POST", headers: { "memento-console": "1" }, body: JSON.stringify({ key: server.key }) });
+    assert.equal(answer.status, 200);
+    return answer.headers.get("set-cookie").split(";")[0].split("=")[1];
+  };
+  const cookieFor = (server, value) => ({ cookie: `memento_console_${new URL(server.url).port}=${value}`, "memento-console": "1" });
+  const status = async (server, value) => (await fetch(server.url + "/console/api/v1/whoami", { headers: cookieFor(server, value) })).status;
+  try {
+    const [ended, open] = [await signInAt(one), await signInAt(one)];
+    for (const value of [ended, open]) assert.equal(await status(two, value), 200); // the servers share sessions
+    assert.equal((await fetch(one.url + "/console/session", { method: "DELETE", headers: cookieFor(one, ended) })).status, 200);
+    assert.equal(await status(one, ended), 401);
+    const begun = performance.now();
+    while ((await status(two, ended)) !== 401) {
+      assert.ok(performance.now() - begun < 60_000, "another server goes on to accept it");
+      await new Promise((done) => setTimeout(done, 100));
+    }
+    console.log(`# an ended session was refused by another server after ${Math.round(performance.now() - begun)} ms`);
+    await one.stop("SIGKILL");
+    one = await Server.start(two.dir, one.address);
+    assert.equal(await status(one, ended), 401);
+    for (const server of [one, two]) assert.equal(await status(server, open), 200);
+  } finally {
+    await two.stop();
+    await one.remove();
+  }
+});
