@@ -6,10 +6,12 @@ import { basename } from "node:path";
 const dist = new URL("../dist/", import.meta.url).pathname;
 await rm(dist, { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: ["src/main.tsx", "src/style.css"],
+  entryPoints: ["src/early.ts", "src/main.tsx", "src/style.css"],
   entryNames: "assets/[name]-[hash]",
+  chunkNames: "assets/[name]-[hash]",
   outdir: dist,
   bundle: true,
+  splitting: true, // what the first page does not show is loaded after it, see src/later.tsx
   minify: true,
   format: "esm",
   target: ["es2022"],
@@ -20,8 +22,11 @@ const { metafile } = await build({
 });
 const built = Object.keys(metafile.outputs).map((file) => basename(file));
 const named = (start, end) => "assets/" + built.find((file) => file.startsWith(start) && file.endsWith(end));
+// The script imports others: they are loaded beside it, not after it.
+const imported = Object.values(metafile.outputs).find((output) => output.entryPoint === "src/main.tsx").imports.filter((each) => each.kind === "import-statement");
+const preloads = imported.map((each) => `<link rel="modulepreload" href="assets/${basename(each.path)}">\n`).join("");
 const page = await readFile("src/index.html", "utf8");
-await writeFile(dist + "index.html", page.replace("SCRIPT", named("main-", ".js")).replace("STYLE", named("style-", ".css")));
+await writeFile(dist + "index.html", page.replace("EARLY", named("early-", ".js")).replace("PRELOADS", preloads).replace("SCRIPT", named("main-", ".js")).replace("STYLE", named("style-", ".css")));
 await writeFile(dist + "icon.svg", await readFile("src/icon.svg"));
 
 // What the licenses of the bundled packages ask for.

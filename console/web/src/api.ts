@@ -75,6 +75,22 @@ export async function raw(path: string, init: RequestInit = {}): Promise<Respons
   return answer;
 }
 
+// allKeys returns the keys of the workspace, those that still work first.
+export async function allKeys(): Promise<Key[]> {
+  const { data } = await must(api.GET("/v1/admin/keys"));
+  return data.sort((a, b) => Number(!!a.revoked_at) - Number(!!b.revoked_at));
+}
+
+// whoAmI returns who is signed in. What was asked for early is the first answer.
+export async function whoAmI(): Promise<Identity> {
+  const early = window.early?.whoami;
+  delete window.early?.whoami;
+  const answer = await early?.catch(() => undefined);
+  if (!answer) return must(api.GET("/v1/whoami"));
+  if (!answer.ok) throw await failureOf(answer);
+  return answer.json();
+}
+
 export async function signIn(credential: { key: string } | { code: string }): Promise<Identity> {
   const answer = await send(base + "session", {
     method: "POST",

@@ -40,20 +40,18 @@ function accept(event: string, data: string, live: boolean) {
 }
 
 const connect = (signal: AbortSignal) => raw("/v1/memory_stores/changes?recent=100&view=full", { signal });
-let early: { answer: Promise<Response>; stop: AbortController } | undefined;
-
-// connectEarly asks for the stream before it is known who asks, which saves a round trip.
-export function connectEarly() {
-  const stop = new AbortController();
-  early = { answer: connect(stop.signal), stop };
-  early.answer.catch(() => {}); // follow finds out
+// takeEarly returns the answer that was asked for early, if there is one and it is none that
+// refuses whoever had not signed in.
+function takeEarly(signal: AbortSignal): Promise<Response> | undefined {
+  const { changes, stop } = window.early ?? {};
+  if (!changes || !stop) return undefined;
+  delete window.early!.changes;
+  signal.addEventListener("abort", () => stop.abort());
+  return changes.then((answer) => (answer.ok ? answer : connect(signal)), () => connect(signal));
 }
 
 async function read(signal: AbortSignal) {
-  const first = early;
-  early = undefined;
-  if (first) signal.addEventListener("abort", () => first.stop.abort());
-  const answer = await (first ? first.answer.catch(() => connect(signal)) : connect(signal)); // the early one was refused if nobody had signed in
+  const answer = await (takeEarly(signal) ?? connect(signal));
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   const again = status === "offline";
   let text = "";

@@ -1,19 +1,21 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, Failure, must, onSignedOut, signOut, type Identity } from "./api";
-import { connectEarly, follow } from "./live";
+import { allKeys, onSignedOut, signOut, whoAmI, type Failure, type Identity } from "./api";
+import { follow } from "./live";
+import { later, loadRest } from "./later";
 import { Activity } from "./pages/activity";
-import { allKeys, Keys } from "./pages/keys";
-import { Search } from "./pages/search";
 import { hasCode, SignIn } from "./pages/signin";
-import { StorePage } from "./pages/store";
-import { Stores } from "./pages/stores";
 import { UndoHost } from "./parts/change";
-import { Palette } from "./parts/palette";
+import { Palette } from "./parts/palette"; // at once: what is typed after the key that opens it must not be lost
 import { Dialog, Problem, SessionContext, Toasts, type Session } from "./parts/ui";
 import { go, useRoute } from "./route";
 import { t } from "./texts";
 import { nextTheme, useTheme } from "./theme";
+
+const Keys = later((rest) => rest.Keys);
+const Search = later((rest) => rest.Search);
+const StorePage = later((rest) => rest.StorePage);
+const Stores = later((rest) => rest.Stores);
 
 type State = { now: "starting" } | { now: "failed"; error: Failure } | { now: "out"; ended: boolean } | { now: "in"; session: Session };
 
@@ -29,12 +31,11 @@ function App() {
     allKeys().then((keys) => set((old) => (old.now === "in" ? { now: "in", session: { ...old.session, keyNames: new Map(keys.map((k) => [k.id, k.name])) } } : old)), () => {});
   };
   const start = () => {
-    must(api.GET("/v1/whoami")).then(enter, (error: Failure) => set(error.status === 401 ? { now: "out", ended: false } : { now: "failed", error }));
+    whoAmI().then(enter, (error: Failure) => set(error.status === 401 ? { now: "out", ended: false } : { now: "failed", error }));
   };
   useEffect(() => {
     onSignedOut(() => set((old) => (old.now === "in" ? { now: "out", ended: true } : old)));
     if (hasCode()) return;
-    connectEarly();
     start();
   }, []);
   switch (state.now) {
@@ -59,6 +60,11 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
   const [help, setHelp] = useState(false);
   const [theme, setTheme] = useTheme();
   useEffect(follow, []);
+  useEffect(() => {
+    // Once the page is of use, so that the others are there when the server is not.
+    const timer = setTimeout(() => loadRest().catch(() => {}), 500);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(() => {
     const key = (e: KeyboardEvent) => {
       const typing = (e.target as HTMLElement).closest("input, textarea, select, [contenteditable]");

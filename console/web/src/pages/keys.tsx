@@ -1,14 +1,8 @@
 import { useState } from "preact/hooks";
-import { api, must, type Key } from "../api";
+import { allKeys, api, must, type Key } from "../api";
 import { useAction, useLoad, useTitle } from "../hooks";
 import { Dialog, Loading, Problem, Time, toast } from "../parts/ui";
 import { t } from "../texts";
-
-// allKeys returns the keys of the workspace, those that still work first.
-export async function allKeys(): Promise<Key[]> {
-  const { data } = await must(api.GET("/v1/admin/keys"));
-  return data.sort((a, b) => Number(!!a.revoked_at) - Number(!!b.revoked_at));
-}
 
 export function Keys() {
   useTitle(t.keys.title);

@@ -3,11 +3,13 @@ import { useEffect, useState } from "preact/hooks";
 import { undo, withPrevious, type Store, type Version } from "../api";
 import { verb } from "../format";
 import { useAction, useLoad } from "../hooks";
+import { later } from "../later";
 import { toStore } from "../route";
 import { t } from "../texts";
-import { Diff } from "./diff";
 import { Flags } from "./flags";
 import { By, Dialog, Loading, Problem, Time, toast, useSession } from "./ui";
+
+const Diff = later((rest) => rest.Diff);
 
 type Row = {
   v: Version;

@@ -1,0 +1,1 @@
+if(!/^#(code|sign-in)=/.test(location.hash)){let e=new AbortController,o=n=>{let s=fetch("api/v1/"+n,{headers:{"Memento-Console":"1"},signal:e.signal});return s.catch(()=>{}),s};window.early={changes:o("memory_stores/changes?recent=100&view=full"),whoami:o("whoami"),stop:e}}
