@@ -18,10 +18,11 @@ type announces uint8
 const (
 	aPassword announces = iota
 	aNetworkKey
-	aNumber // a PIN, or the code of a door
-	aLogin  // a name and a password
-	aKey    // a key or a token
-	aPaired // the same, but only if the value is beside the name: in a pair, the next cell, the next line
+	aNetworkLine // the same, if the line names a network before
+	aNumber      // a PIN, or the code of a door
+	aLogin       // a name and a password
+	aKey         // a key or a token
+	aPaired      // the same, but only if the value is beside the name: in a pair, the next cell, the next line
 )
 
 // readReach is how far from the start of the word a value can be, in bytes. It is less
@@ -68,11 +69,14 @@ func (r *reader) skip(set string) {
 func (r *reader) blanks() {
 	for {
 		r.skip(" \t")
-		if !r.take("\u00a0") && !r.take("\u3000") && !r.take("\u202f") {
+		if r.peek() < utf8.RuneSelf || !r.takeAny(wideBlanks) {
 			return
 		}
 	}
 }
+
+// wideBlanks are spaces of other scripts, and the marks of direction of some.
+var wideBlanks = []string{"\u00a0", "\u3000", "\u202f", "\u200e", "\u200f", "\u2066", "\u2067", "\u2068", "\u2069", "\u061c"}
 
 // take skips s, if it is next.
 func (r *reader) take(s string) bool {
@@ -187,6 +191,7 @@ type announcement struct {
 	rows     bool // the name is that of a column
 	equals   bool // = follows the name: the value is on the same line
 	bare     bool // nothing but a line end connects the name and the value
+	many     bool // the name is a plural of what people choose
 	assigned bool // nothing but a password can follow: an option, an element of XML
 }
 
@@ -201,6 +206,7 @@ func (a *announcement) values() []span {
 	}
 	if c := a.peek(); c == 's' || c == 'S' {
 		a.i++
+		a.many = a.what < aKey
 	}
 	if !a.takeWord(&nameSuffixes) && a.i+1 < a.end && (a.peek() == '_' || a.peek() == '-' || isDigit(a.peek())) {
 		from := a.i
@@ -217,6 +223,12 @@ func (a *announcement) values() []span {
 		return nil
 	}
 	a.name.end = a.i
+	if a.what == aNetworkLine {
+		if !namesNetwork(a.before(start, 60)) {
+			return nil
+		}
+		a.what = aNetworkKey
+	}
 	if line := a.before(start, 80); strings.HasPrefix(strings.TrimLeft(line, " \t"), "case ") { // of a switch
 		return nil
 	}
@@ -236,6 +248,11 @@ func (a *announcement) values() []span {
 	}
 	return a.found
 }
+
+// namesNetwork reports whether line names a wireless network.
+func namesNetwork(line string) bool { return networkWords().in(line) }
+
+var networkWords = words("ssid", "wi-fi", "wifi", "wlan", "wireless", "hotspot", "вайфай", "вай-фай")
 
 // roles stand between a value and the name that follows it: X is the password.
 var roles = []string{" as the", " as your", " as", " is the", " is your", " is our", " is my", " ist das", " als", " est le", " comme", " es la", " como", " è la", " come", " é a"}
@@ -387,13 +404,13 @@ var wideSigns = []string{"：", "＝", "→", "—", "–", "⇒", "➜"}
 // linkingVerbs connect a name with a value.
 var linkingVerbs = newWordList(
 	"should be", "is", "was", "are", "=", "ist", "war", "lautet", "lauten", "wäre", "est", "sont", "es", "son", "era", "è", "é", "e'", "sono", "são", "zijn", "jest", "brzmi", "är", "er",
-	"теперь", "это", "now",
+	"теперь", "это", "now", "هي", "هو", "الآن", "היא", "הוא", "הם", "כעת", "עכשיו",
 )
 
 // adverbs may follow a verb.
 var adverbs = newWordList(
 	"still", "now", "just", "currently", "set to", "changed to", "reset to", "updated to", "rotated to", "jetzt", "noch", "nun", "désormais", "maintenant", "toujours",
-	"ahora", "agora", "adesso", "ora", "nu", "teraz", "теперь", "simply",
+	"ahora", "agora", "adesso", "ora", "nu", "teraz", "теперь", "simply", "الآن", "حاليا", "כעת", "עכשיו",
 )
 
 // changes are verbs of a change; the value follows.
@@ -612,7 +629,7 @@ func (a *announcement) inRow() bool {
 // prepositions begin what the password is for.
 var prepositions = newWordList(
 	"for", "of", "on", "at", "in", "from", "to", "für", "fürs", "im", "vom", "von", "am", "zum", "zur", "der", "des", "para", "del", "de la", "de", "do", "da", "das", "dos", "pour", "du", "des", "d'", "de l'",
-	"della", "dell'", "di", "per", "van", "voor", "op", "от", "для", "к", "на", "карты", "karty", "na", "dla",
+	"della", "dell'", "di", "per", "van", "voor", "op", "от", "для", "к", "на", "карты", "karty", "na", "dla", "على", "في", "الخاصة", "الخاص", "של", "עבור",
 )
 
 // networks are words for a wireless network, also directly after the name of its key.
@@ -647,7 +664,7 @@ func (a *announcement) qualifier() bool {
 		if a.i = at; how != none {
 			return true
 		}
-	} else if !a.takeWord(&prepositions) && !a.elided() {
+	} else if !a.takeWord(&prepositions) && !a.elided() && !a.isConstruct() {
 		a.i = from
 		return false
 	}
@@ -684,9 +701,16 @@ func (a *announcement) elided() bool {
 	return false
 }
 
+// isConstruct reports whether the name is in Hebrew or Arabic, where what the password is for
+// follows without a preposition, or with one that is joined to it.
+func (a *announcement) isConstruct() bool {
+	c, _ := utf8.DecodeRuneInString(a.text[a.name.start:a.name.end])
+	return unicode.In(c, unicode.Hebrew, unicode.Arabic)
+}
+
 // introductions are words before "password X" after which X is the password.
 var introductions = []string{"with", "use", "using", "try", "enter", "mit", "avec", "con", "com", "met", "z", "с", "using the", "with the", "mit dem", "avec le", "con la", "com a", "temporary", "use the",
-	"用", "以", "user", "and", "und", "et", "y", "e", "en", "и", ",", "，", "、", "/", "(", ":", "：", "+"}
+	"用", "以", "user", "and", "und", "et", "y", "e", "en", "и", "باستخدام", "مع", "عبر", "עם", "באמצעות", ",", "،", "，", "、", "/", "(", ":", "：", "+"}
 
 // withoutSign reads on after a name that no sign follows.
 func (a *announcement) withoutSign() connection {
@@ -715,8 +739,8 @@ func (a *announcement) withoutSign() connection {
 	if a.i == from && !a.spaceless() && !(a.i < a.end && strings.HasPrefix(a.rest(), "“")) {
 		return none
 	}
-	words := strings.TrimRight(a.before(nameStart(a.text, a.name.start), 40), " \t\u00a0\"'`*")
-	if name := a.text[a.name.start:a.name.end]; strings.HasSuffix(name, "łem") || strings.HasSuffix(name, "ем") { // with a password
+	words := strings.TrimRight(strings.TrimSuffix(a.before(nameStart(a.text, a.name.start), 40), "ה"), " \t\u00a0\"'`*")
+	if name := a.text[a.name.start:a.name.end]; strings.HasSuffix(name, "łem") || strings.HasSuffix(name, "ем") || a.isConstruct() && isJoinedWith(a.text[:a.name.start]) { // with a password
 		return preceded
 	}
 	if a.peek() == '\'' && (strings.HasSuffix(words, "WITH") || strings.Contains(words, "USER ") || strings.Contains(words, "ROLE ")) { // in SQL
@@ -724,7 +748,7 @@ func (a *announcement) withoutSign() connection {
 		return sign
 	}
 	for _, c := range introductions {
-		if n := len(words) - len(c); n >= 0 && strings.EqualFold(words[n:], c) && (c[0] < 'a' || startsWord(words, n)) {
+		if n := len(words) - len(c); n >= 0 && strings.EqualFold(words[n:], c) && (c[0] < 'a' || c == "،" || startsWord(words, n)) {
 			return preceded
 		}
 	}
@@ -732,6 +756,13 @@ func (a *announcement) withoutSign() connection {
 		return preceded
 	}
 	return adjacent
+}
+
+// isJoinedWith reports whether before, the text before a name in Hebrew or Arabic, ends with the
+// preposition for "with", and the article.
+func isJoinedWith(before string) bool {
+	before = strings.TrimSuffix(before, "ה")
+	return strings.HasSuffix(before, "ב") || strings.HasSuffix(before, "ب")
 }
 
 // below reads the end of a line, if the name is all that is on it, and leaves the value
@@ -782,6 +813,9 @@ func (a *announcement) value(how connection) {
 		return
 	}
 	if lines > 0 {
+		if a.many && a.list() {
+			return
+		}
 		a.itemMark()
 		a.add(a.token(own, true))
 		return
@@ -800,7 +834,7 @@ func (a *announcement) value(how connection) {
 		}
 	}
 	from := a.i
-	if how >= sign && a.phrase() {
+	if how >= sign && (a.phrase() || a.many && a.list()) {
 		return
 	}
 	a.add(a.token(how, false))

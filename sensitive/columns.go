@@ -1,6 +1,10 @@
 package sensitive
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // In comma- or tab-separated values, and in columns that programs align by spaces, the name of a
 // column announces the values below it.
@@ -96,7 +100,7 @@ func columnBelow(text string, name span) (cells []span) {
 const gap = "  "
 
 // alignedBelow returns the cells below a name in a header of columns that are aligned by
-// spaces, to the left, or nil if there is no such header.
+// spaces, or nil if there is no such header.
 func alignedBelow(text string, name span) (cells []span) {
 	hasNext := strings.HasPrefix(text[name.end:], gap)
 	if !hasNext && name.end < len(text) && strings.IndexByte("\r\n", text[name.end]) < 0 {
@@ -133,7 +137,9 @@ func alignedBelow(text string, name span) (cells []span) {
 		row := strings.TrimRight(text[from:to], " \r")
 		cell, ok := alignedCell(row, header, column)
 		if !ok {
-			break
+			if cell, ok = cellUnder(row, text[start:end], header, column); !ok {
+				break
+			}
 		}
 		if strings.Trim(row, "-= ") != "" { // else it is the line below the header
 			cells = append(cells, span{from + cell.start, from + cell.end})
@@ -174,8 +180,8 @@ func alignedCells(line string) (cells []span) {
 // alignedCell returns the cell of a row in a column. ok is false if the row is not aligned with
 // the header.
 func alignedCell(row string, header []span, column int) (cell span, ok bool) {
-	for _, h := range header[1:] {
-		if h.start < len(row) && row[h.start-1] != ' ' {
+	for _, h := range header {
+		if h.start > 0 && h.start < len(row) && row[h.start-1] != ' ' {
 			return span{}, false
 		}
 	}
@@ -188,6 +194,47 @@ func alignedCell(row string, header []span, column int) (cell span, ok bool) {
 	}
 	cell.end = cell.start + len(strings.TrimRight(row[cell.start:cell.end], " "))
 	return cell, true
+}
+
+// cellUnder is alignedCell for columns of which some are aligned to the right, or hold characters
+// that are as wide as two: each cell begins or ends below the begin or end of its name.
+func cellUnder(row, head string, header []span, column int) (cell span, ok bool) {
+	cells := alignedCells(row)
+	if len(cells) != len(header) {
+		return span{}, false
+	}
+	for i, h := range header {
+		if width(row[:cells[i].start]) != width(head[:h.start]) && width(row[:cells[i].end]) != width(head[:h.end]) {
+			return span{}, false
+		}
+	}
+	return cells[column], true
+}
+
+// width returns how many columns of a terminal s takes.
+func width(s string) (n int) {
+	for _, c := range s {
+		switch {
+		case c < utf8.RuneSelf:
+			n++
+		case unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf):
+		case unicode.Is(wide, c):
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// wide are the characters that are as wide as two: those of East Asian scripts, their
+// punctuation, and emoji (UAX #11).
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1}, {Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
 // isRow reports whether the line that ends at end has a number of cells.

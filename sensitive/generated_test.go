@@ -146,6 +146,16 @@ func TestFindsCarriedSecrets(t *testing.T) {
 	}
 }
 
+// Secrets in columns that are aligned by spaces, to either side and with wide characters, are
+// found.
+func TestFindsSecretsInColumns(t *testing.T) {
+	m := measured(gencorpus.Columns(8, race.Scaled(20, 5)), 4)
+	m.print(t)
+	if got := m.all.recall("all"); got < leastInColumns || m.wrong > 0 {
+		t.Errorf("recall is %.2f %% with %d wrong findings, want at least %.1f %% and none", 100*got, m.wrong, 100*leastInColumns)
+	}
+}
+
 // Harmless texts that look as if they had secrets are left alone.
 func TestPrecision(t *testing.T) {
 	d := sensitive.Default()
@@ -174,5 +184,6 @@ const (
 	leastDocumented = 0.995
 	leastAnnounced  = 0.99
 	leastCarried    = 0.985
+	leastInColumns  = 0.98
 	leastPrecision  = 0.995
 )

@@ -72,18 +72,20 @@ var announcingWords = []struct {
 		"password", "passwd", "passphrase", "passwort", "kennwort", "mot de passe", "contraseña", "contraseÑa", "parola d'ordine", "parola d’ordine", "palavra-passe", "palavra passe",
 		"wachtwoord", "hasło", "hasła", "hasłem", "hasŁo", "lösenord", "lösenordet", "adgangskode", "salasana",
 		"пароль", "Пароль", "ПАРОЛЬ", "пароля", "паролем", "Паролем", "паролю", "密码", "口令", "密碼", "パスワード", "パスフレーズ", "비밀번호", "비번", "암호",
+		"كلمة المرور", "كلمة مرور", "كلمة السر", "كلمة سر", "كلمه المرور", "كلمه السر", "كلمة المرور السرية", "الرقم السري", "סיסמה", "סיסמא", "סיסמת", "סיסמתו", "סיסמתה",
 	}},
 	{"password", aPassword, true, []string{"pass", "passw", "pwd", "pw", "clave", "senha", "mdp", "haslo", "psk"}},
 	{"password", aNetworkKey, true, []string{
 		"wi-fi key", "wifi key", "wlan key", "wpa key", "wpa2 key", "wpa3 key", "network key", "recovery key", "wlan-schlüssel", "wlan-key", "netzwerkschlüssel",
 		"clé wi-fi", "clé wifi", "code wifi", "code wi-fi", "clé wpa", "clé du wifi", "clé réseau", "clave wi-fi", "clave wpa", "clave del wifi", "chiave wi-fi", "chiave wifi", "chiave di rete", "chiave wpa", "chave wpa", "chave do wi-fi", "chave da rede",
-		"wifi-sleutel", "wpa-sleutel", "wifi-code", "klucz wpa", "klucz sieci", "ключ сети", "Ключ сети", "ключ wi-fi", "ключ wpa", "暗号化キー", "wi-fiキー", "wifiキー", "セキュリティキー",
+		"wifi-sleutel", "wpa-sleutel", "wifi-code", "klucz wpa", "klucz sieci", "ключ сети", "Ключ сети", "ключ wi-fi", "ключ wpa", "مفتاح الشبكة", "مفتاح الواي فاي", "مفتاح wpa", "מפתח רשת", "מפתח הרשת", "מפתח wpa", "暗号化キー", "wi-fiキー", "wifiキー", "セキュリティキー",
 	}},
 	{"passcode", aNumber, true, []string{
 		"pin", "pin code", "pin-code", "pincode", "pin number", "passcode", "pass code", "door code", "gate code", "alarm code", "access code", "unlock code", "entry code", "safe code", "lock code", "garage code",
 		"combination", "türcode", "alarmcode", "geheimzahl", "zugangscode", "code pin", "digicode", "code de la porte", "code de l'alarme", "code du portail", "code de l’alarme", "code de l'immeuble", "code de l’immeuble", "code d'entrée", "code d’entrée",
 		"código de la puerta", "código de la alarma", "código pin", "codice pin", "codice dell'allarme", "codice dell’allarme", "codice della porta", "código da porta", "código do alarme", "deurcode",
 		"kod pin", "kod do drzwi", "kod do alarmu", "пин-код", "ПИН-код", "Пин-код", "пин", "ПИН", "код от двери", "код домофона", "Код домофона", "Код от двери",
+		"رمز الدخول", "رمز المرور", "رمز الباب", "رمز الإنذار", "الرمز السري", "رقم التعريف الشخصي", "קוד סודי", "קוד כניסה", "קוד הכניסה", "קוד הדלת", "קוד האזעקה", "קוד לדלת", "קוד לכספת",
 		"门禁密码", "门锁密码", "开门密码", "银行卡密码", "支付密码", "取款密码", "暗証番号", "핀번호", "현관 비밀번호", "도어락 비밀번호", "현관 비번",
 	}},
 	{"generic-secret", aKey, true, []string{
@@ -92,11 +94,12 @@ var announcingWords = []struct {
 		"klucz api", "tajny klucz", "ключ api", "Ключ api", "api-ключ", "секретный ключ", "Секретный ключ", "токен", "Токен",
 	}},
 	{"generic-secret", aKey, false, []string{
-		"密钥", "密鑰", "秘钥", "金鑰", "令牌", "权杖", "apiキー", "秘密鍵", "シークレットキー", "アクセスキー", "トークン", "api 키", "api키", "비밀 키", "비밀키", "시크릿 키", "액세스 키", "토큰",
+		"مفتاح api", "مفتاح واجهة البرمجة", "المفتاح السري", "מפתח api", "מפתח סודי", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "权杖", "apiキー", "秘密鍵", "シークレットキー", "アクセスキー", "トークン", "api 키", "api키", "비밀 키", "비밀키", "시크릿 키", "액세스 키", "토큰",
 	}},
+	{"password", aNetworkLine, true, []string{"key", "schlüssel", "clé", "chiave", "chave", "sleutel", "klucz", "ключ"}},
 	{"generic-secret", aPaired, false, []string{"key", "token", "secret"}},
 	{"password", aLogin, true, []string{
-		"login", "logins", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens", "dane logowania", "логин/пароль", "Логин/пароль", "账号密码", "로그인 정보", "ログイン情報",
+		"login", "logins", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens", "dane logowania", "логин/пароль", "Логин/пароль", "账号密码", "로그인 정보", "ログイン情報", "بيانات الدخول", "بيانات تسجيل الدخول", "פרטי התחברות", "פרטי כניסה", "פרטי הכניסה",
 	}},
 }
 

@@ -81,6 +81,13 @@ var carriedSecrets = []carried{
 	{"Python keyword", `connect(user="app", password="{}")`, "{b62:14}"},
 	{"Terraform", `  master_password = "{}"`, "{b62:14}"},
 
+	// Lists, and networks with a name
+	{"list of passwords, first", "Passwords: alice: {}, bob: see the vault", "{a:3}{d:2}{b62:7}"},
+	{"list of passwords, second", "Passwords: alice: changed, bob: {}", "{a:3}{d:2}{b62:7}"},
+	{"list of PINs", "PINs: front: {}, back: open", "{d:5}"},
+	{"network and key", "SSID Fjord, key: {}", "{a:3}{d:2}{b62:7}"},
+	{"network and key, quoted", "Wi-Fi Fjord, key \"{}\"", "{a:3}{d:2}{b62:7}"},
+
 	// Addresses
 	{"PostgreSQL URL", "postgres://app:{}@db.acme.io:5432/shop", "{b62:14}"},
 	{"MongoDB URL", "mongodb+srv://app:{}@c0.abcde.mongodb.net/shop", "{b62:14}"},
@@ -129,6 +136,35 @@ var carriedEnds = []surrounding{
 	{"alone", "{}"}, {"line", "{}\n"}, {"CRLF", "{}\r\n"}, {"code span", "`{}`"}, {"code block", "```\n{}\n```\n"}, {"list", "- {}\n- next"},
 	{"quote", "> {}\n"}, {"parentheses", "({})"}, {"wide parentheses", "（{}）"}, {"CJK brackets", "「{}」"}, {"indented", "    {}\n"}, {"prose", "We ran {} and it worked"},
 	{"table", "| x | {} |\n"}, {"HTML", "<code>{}</code>"},
+}
+
+// columnSecrets are below the name of a column that is aligned by spaces.
+var columnSecrets = []carried{
+	{"to the left", "name    password      age\nkim     {}  3d\nlee     none          5d\n", "{a:3}{d:2}{b62:7}"},
+	{"to the right", "   user       password   age\n    kim   {}    3d\n  admin           none   12h\n", "{a:3}{d:2}{b62:7}"},
+	{"to the right, beside a number", "  count        password\n     12    {}\n", "{a:3}{d:2}{b62:7}"},
+	{"PIN to the right", "   PIN   door\n {}   front\n", "{d:5}"},
+	{"Chinese", "用户      密码          城市\n金小姐    {}  上海\n", "{a:3}{d:2}{b62:7}"},
+	{"Japanese", "名前        パスワード    備考\n鈴木一郎    {}  なし\n", "{a:3}{d:2}{b62:7}"},
+	{"Korean", "이름     비밀번호      나이\n김철수   {}  31\n", "{a:3}{d:2}{b62:7}"},
+}
+
+// Columns returns n of each secret in a column, alone, in a block of code and below a text.
+func Columns(seed uint64, n int) []Note {
+	m := newMaker(seed)
+	var notes []Note
+	for _, c := range columnSecrets {
+		for _, s := range []surrounding{{"alone", "{}"}, {"code block", "```\n{}```\n"}, {"below a text", "The accounts:\n\n{}"}, {"in CRLF", "{}"}} {
+			for range n {
+				text := s.around(c.text)
+				if s.name == "in CRLF" {
+					text = strings.ReplaceAll(text, "\n", "\r\n")
+				}
+				notes = append(notes, m.newNote(c.kind, s.name, text, m.fill(c.pattern)))
+			}
+		}
+	}
+	return notes
 }
 
 // Carried returns n of each secret that is recognized by what is around it, in each of a
