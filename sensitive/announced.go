@@ -224,7 +224,7 @@ func (a *announcement) values() []span {
 	}
 	a.name.end = a.i
 	if a.what == aNetworkLine {
-		if !namesNetwork(a.before(start, 60)) {
+		if next := a.peek(); strings.IndexByte(" :=\t\"'`*(", next) < 0 && next < utf8.RuneSelf || !namesNetwork(a.before(start, 60)) {
 			return nil
 		}
 		a.what = aNetworkKey

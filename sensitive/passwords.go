@@ -60,7 +60,7 @@ const (
 		`|['’]s[ \t]+|[ \t]+(?:is|was|are|to|ist|war|lautet|es|est|é|è|är|er|jest|should be|now)[ \t:]+(?:still |now |just |set to |changed to |reset to |currently |jetzt |noch )?)["'` + "`" + `*]*?`
 )
 
-// announcingWords are words for passwords, in twelve languages. Letters of ASCII are in
+// announcingWords are words for passwords, in fourteen languages. Letters of ASCII are in
 // lower case; of others, both cases are listed. Short words are also parts of other words.
 var announcingWords = []struct {
 	kind  string
