@@ -131,7 +131,8 @@ func (s *Searcher) update(ctx context.Context, store memento.StoreID, x *index, 
 			n++
 		}
 	}
-	if n*memoryBytes > s.room(x) {
+	// What was loaded may be of a process with a larger bound.
+	if room := s.room(x); n*memoryBytes > room || !loaded && x.size() > room {
 		return s.giveUp(store, x, n)
 	}
 	if err := s.cache.update(store, nil, gone, seq, -1); err != nil {

@@ -219,6 +219,31 @@ func TestTooLargeOnce(t *testing.T) {
 	}
 }
 
+// Vectors in a file that were made with a larger bound are not kept in main memory.
+func TestSmallerBound(t *testing.T) {
+	w := newWorld(t, memstore.New(nil), embedding.Options{CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	for i := range 100 {
+		w.put(memento.Path(fmt.Sprintf("/%d.md", i)), fmt.Sprintf("The car of number%d.", i))
+	}
+	w.catchUp()
+	if err := w.searcher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.service.Received()
+	w.opts.MaxBytes = 40_000
+	w.start()
+	w.catchUp()
+	if got := w.metric("vector_bytes"); got > 40_000 {
+		t.Errorf("%v bytes of vectors in main memory", got)
+	}
+	if got := w.service.Received(); len(got) > 0 {
+		t.Errorf("%d texts were embedded again", len(got))
+	}
+	if got := len(w.search("car")); got != 20 {
+		t.Errorf("%d found by words", got)
+	}
+}
+
 // While vectors are made, those in main memory exceed the bound by those of one look at a
 // store at most: of a store that does not fit, and of several that fit one at a time.
 func TestPeak(t *testing.T) {
