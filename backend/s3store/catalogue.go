@@ -279,6 +279,9 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 	if !deleted {
 		return 0, memento.ErrExist
 	}
+	if err := s.b.dropIndex(ctx, s.id); err != nil {
+		return 0, err
+	}
 	for {
 		// List before reading the manifest. If the manifest then says that the purge is
 		// not finished, none of these objects belongs to a store that was created again.
@@ -329,7 +332,7 @@ func (s *store) deleteObjects(ctx context.Context, left []listed, ws memento.Wor
 	for _, o := range left {
 		n, ok := parseLogKey(o.key)
 		switch {
-		case o.key == manifestKey(s.id):
+		case o.key == manifestKey(s.id), o.key == indexKey(s.id):
 		case strings.HasPrefix(o.key, logDir(s.id)) && ok && !b.isOlder(o.modified, b.keepLog):
 			young = append(young, n) // processes that do not know of the deletion yet read them
 		default:

@@ -10,9 +10,10 @@ import (
 )
 
 // A changeLog has the changes of a store's memories in main memory, for the store's search
-// index: all memories that there were when it began, as if they were just created, and every
-// version since. It goes on when the state is loaded again. It is guarded by the store's lock.
+// index: the memories that the index did not have when it began, as if they were just created,
+// and every version since. It goes on when the state is loaded again. It is guarded by the store's lock.
 type changeLog struct {
+	from    int64                     // entries has all changes after this version
 	st      *state                    // the state that writes to it, or has until it was dropped
 	dropped int                       // changes that the index has, and that are not in entries
 	entries []changeEntry             // in order of their seqs; entries that are there never change
@@ -30,13 +31,15 @@ type changeEntry struct {
 // reached, the next search makes the index anew.
 const maxLogged = 1 << 19
 
-// newChangeLog begins a log of a state.
-func newChangeLog(st *state) *changeLog {
-	l := &changeLog{st: st, deleted: map[memento.MemoryID]bool{}}
+// newChangeLog begins a log of a state whose memories the index has up to a version. The
+// earlier versions of the others are dead there.
+func newChangeLog(st *state, from int64) *changeLog {
+	l := &changeLog{from: from, st: st, deleted: map[memento.MemoryID]bool{}}
+	l.covered.Store(from)
 	for _, h := range st.byID {
-		l.entries = append(l.entries, changeEntry{Change: textindex.Change{
-			Memory: h.memory.ID, Seq: st.seqOf(h), First: true, Size: h.memory.Size,
-		}})
+		if seq := st.seqOf(h); seq > from {
+			l.entries = append(l.entries, changeEntry{Change: textindex.Change{Memory: h.memory.ID, Seq: seq, First: true, Size: h.memory.Size}})
+		}
 	}
 	l.sort(0)
 	st.log = l
@@ -106,7 +109,7 @@ func (l *changeLog) note(v *version, before, after *indexEntry) {
 // drop drops changes up to a version, if they are many.
 func (l *changeLog) drop(upto int64) {
 	if n := after(l.entries, upto); n > len(l.entries)/2 {
-		l.dropped += n
+		l.dropped, l.from = l.dropped+n, max(l.from, upto)
 		l.entries = slices.Clone(l.entries[n:]) // snapshots have the others still
 	}
 }

@@ -38,9 +38,13 @@ func (s *store) content(ctx context.Context, w want) (string, error) {
 	return texts[0], nil
 }
 
-// wholeSegmentFrom is the number of wanted contents from which on a segment is read as a
-// whole.
-const wholeSegmentFrom = 4
+// A segment is read as a whole for wholeSegmentFrom or more wanted contents, if it has at most
+// wholeSegmentBytes for each of those, and of those that were read one by one before: that
+// takes about as long as as many requests.
+const (
+	wholeSegmentFrom  = 4
+	wholeSegmentBytes = 128 << 10
+)
 
 // contents returns the contents of wants, in the same order.
 //
@@ -157,7 +161,11 @@ func (s *store) fetchObject(ctx context.Context, key string, wants []want, group
 
 // fetchFromSegment reads contents from a segment.
 func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, group []int, texts []string) error {
-	if len(group) >= wholeSegmentFrom {
+	reads := int64(len(group))
+	if d, ok := s.b.cache.get(cacheKey{name: g.Key}); ok {
+		reads += d.(*segmentHeader).reads.Load()
+	}
+	if len(group) >= wholeSegmentFrom && g.Size <= wholeSegmentBytes*reads {
 		d, content, err := s.b.readSegment(ctx, g)
 		if err != nil {
 			return err
@@ -186,22 +194,24 @@ func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, g
 	if err != nil {
 		return err
 	}
-	for _, i := range group {
+	d.reads.Add(int64(len(group)))
+	return parallel(ctx, len(group), func(ctx context.Context, at int) error {
+		i := group[at]
 		c, there := d.spans[wants[i].ref.contentID()]
 		if !there {
 			return errNotFound
 		}
 		var data []byte
 		if c.Size > 0 {
+			var err error
 			if data, _, err = s.b.s3.getPart(ctx, g.Key, g.Meta+c.Offset, c.Size); err != nil {
 				return err
 			}
 		}
-		if texts[i], err = s.checkAndCache(wants[i], string(data)); err != nil {
-			return err
-		}
-	}
-	return nil
+		var err error
+		texts[i], err = s.checkAndCache(wants[i], string(data))
+		return err
+	})
 }
 
 // A cachedText is a text that was checked against its hash when it was cached.

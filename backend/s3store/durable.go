@@ -75,7 +75,11 @@ func (s *store) writeRecord(ctx context.Context, t *transaction, began time.Time
 		s.confirmed = later(s.confirmed, began)
 	}
 	due := s.st != nil && s.compactionDue()
+	small := s.st != nil && isIndexable(s.st.info.Usage)
 	s.mu.Unlock()
+	if small {
+		s.b.index.Wrote(s.id, r.indexable())
+	}
 	if due {
 		s.b.runBackground(func(ctx context.Context) { s.compactIfDue(ctx) }) // after an error a later write tries again
 	}

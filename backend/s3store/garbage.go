@@ -108,6 +108,9 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := f.b.indexes.purge(ctx, f.id, isIndexable(f.from.info.Usage)); err != nil {
+		return err
+	}
 	done := recordRange{f.from.manifest.End, min(f.from.n, m.End)}
 	if f.allRecords {
 		done.after = 0

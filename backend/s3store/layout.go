@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memento"
+	"memento/backend/textindex"
 )
 
 // Keys below the prefix. No key is the directory of another, and no part of a key is empty
@@ -50,6 +51,17 @@ func checkpointKey(id memento.StoreID, n int64, on *manifest) string {
 
 func segmentKey(id memento.StoreID, from int64, on *manifest) string {
 	return fmt.Sprintf("%s%020d%s%s", segmentDir(id), from, on.tag(), random()[:16])
+}
+
+// indexKey is the key of the descriptor of a store's search index.
+func indexKey(id memento.StoreID) string { return storeDir(id) + "index" }
+
+func indexSegmentDir(id memento.StoreID) string { return storeDir(id) + "words/" }
+
+// Keys of the index's segments contain the tag of the descriptor that they were made for, as
+// those of checkpoints do.
+func indexSegmentKey(id memento.StoreID, segment textindex.SegmentID, on *indexVersion) string {
+	return fmt.Sprintf("%s%020d%s%s", indexSegmentDir(id), segment, on.tag(), random()[:16])
 }
 
 func noteKey(name string) string { return notesDir + name }

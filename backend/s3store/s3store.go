@@ -224,8 +224,9 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attemptTimeout: attemptTimeout, retryTimeout: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.reads = readnotes.New(readTiming, b.writeReads)
-	b.indexes = &searchIndexes{b: b}
+	b.indexes = &searchIndexes{b: b, exchanging: keyedlock.New[memento.StoreID]()}
 	b.index = textindex.NewLive(b.indexes)
+	b.index.GiveWay(indexingRest)
 	if err := b.probe(ctx, &o, at.Region); err != nil {
 		b.Close()
 		return nil, err

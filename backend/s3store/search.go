@@ -50,7 +50,7 @@ func (b *Backend) isIndexed(ctx context.Context, id memento.StoreID) (small bool
 	}
 	defer done()
 	look := func(st *state) error {
-		small = st.info.Usage.Bytes <= maxIndexedTexts && st.info.Usage.Memories <= maxIndexed
+		small = isIndexable(st.info.Usage)
 		return nil
 	}
 	s.mu.RLock()
@@ -63,6 +63,23 @@ func (b *Backend) isIndexed(ctx context.Context, id memento.StoreID) (small bool
 		err = s.view(ctx, look)
 	}
 	return small, err
+}
+
+func isIndexable(u memento.Usage) bool { return u.Bytes <= maxIndexedTexts && u.Memories <= maxIndexed }
+
+// textsPerVersion is how many bytes of contents count as a version for [textindex.Live.Wrote].
+const textsPerVersion = 4 << 10
+
+// indexable returns how much of a record is to be indexed, in versions.
+func (r *record) indexable() int {
+	n, size := 0, int64(0)
+	for _, v := range r.Versions {
+		if v.Digest == "" { // the contents are not sealed
+			n++
+			size += v.Size
+		}
+	}
+	return max(n, int(size/textsPerVersion))
 }
 
 // scan searches all contents of a store.

@@ -2,6 +2,7 @@ package s3store
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -9,17 +10,26 @@ import (
 
 	"memento"
 	"memento/backend/textindex"
+	"memento/internal/keyedlock"
 	"memento/internal/lru"
 )
 
 // maxIndexBytes is how much the segments of all indexes may take in main memory.
 const maxIndexBytes = 256 << 20
 
-// searchIndexes keep the segments of search indexes in main memory: there are none in the
-// bucket. So a process reads all contents of a store for the first search in it, and again
-// if the index was dropped for those of other stores.
+// indexingRest is how many times as long as it works the indexer rests while there are writes.
+// These take more of the processor than those of a local database, for requests.
+const indexingRest = 16
+
+// searchIndexes keep search indexes: a copy of their segments in main memory, and in the
+// bucket what was published, see searchobjects.go. A process goes on with its copy until it
+// publishes a change of it itself. If another process did so before, it takes that index, and
+// what it lacks from the state of the store.
 type searchIndexes struct {
 	b *Backend
+
+	// Held while the index of a store is read from the bucket, or written.
+	exchanging *keyedlock.Locks[memento.StoreID]
 
 	mu     sync.Mutex
 	stores lru.Map[memento.StoreID, *heldIndex]
@@ -31,7 +41,10 @@ var _ textindex.Medium = (*searchIndexes)(nil)
 // A heldIndex is the index of a store. It never changes: a change replaces it.
 type heldIndex struct {
 	revision int64
-	log      *changeLog // nil before the first search
+	distrust bool         // what the bucket has does not match the store
+	version  indexVersion // what the bucket has
+	created  stamp        // when the store was created
+	log      *changeLog   // nil before the index was read from the bucket
 	stored   textindex.StoredIndex
 	segments map[textindex.SegmentID]*heldSegment // those of stored, and those that are being written
 }
@@ -39,6 +52,8 @@ type heldIndex struct {
 type heldSegment struct {
 	blocks map[int][]byte // complete if the index has the segment
 	bytes  int64
+	key    string // of its object in the bucket; "" if it has none yet
+	size   int64  // of the object
 }
 
 func (h *heldIndex) block(id textindex.SegmentID, n int) ([]byte, error) {
@@ -75,11 +90,41 @@ func (x *searchIndexes) getLocked(id memento.StoreID) *heldIndex {
 	return h
 }
 
-// begin drops the index of a store, and begins another one with a log.
-func (x *searchIndexes) begin(id memento.StoreID, log *changeLog) {
+// begin replaces the index of a store by one that was found in the bucket.
+func (x *searchIndexes) begin(id memento.StoreID, found *foundIndex, created stamp, log *changeLog) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.putLocked(id, &heldIndex{revision: newRevision(), log: log})
+	x.putLocked(id, &heldIndex{
+		revision: newRevision(), version: found.version, created: created, log: log, stored: found.stored, segments: found.segments,
+	})
+}
+
+// outdate makes that the index of a store is read from the bucket next, unless it has another
+// revision already. It keeps the segments that the bucket has, but none that are being
+// written: they may have what was erased meanwhile.
+func (x *searchIndexes) outdate(id memento.StoreID, revision int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.getLocked(id)
+	if old.revision != revision {
+		return
+	}
+	h := &heldIndex{revision: newRevision(), segments: map[textindex.SegmentID]*heldSegment{}}
+	for id, segment := range old.segments {
+		if segment.key != "" {
+			h.segments[id] = segment
+		}
+	}
+	x.putLocked(id, h)
+}
+
+// distrust makes that an index begins again without segments.
+func (x *searchIndexes) distrust(id memento.StoreID, index *heldIndex) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if now := x.getLocked(id); now.revision == index.revision {
+		x.putLocked(id, &heldIndex{revision: newRevision(), distrust: true, version: now.version})
+	}
 }
 
 // putLocked replaces the index of a store, and drops those of other stores if all are too
@@ -114,8 +159,20 @@ func (x *searchIndexes) Block(_ context.Context, store memento.StoreID, id texti
 	return x.get(store).block(id, number)
 }
 
-// PutBlocks implements textindex.Medium.
-func (x *searchIndexes) PutBlocks(_ context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
+// PutBlocks implements textindex.Medium. Blocks are only in main memory until the segment is
+// published. When a segment is announced, the index in the bucket must be the one that this
+// process has, so that it does not index what another process has indexed.
+func (x *searchIndexes) PutBlocks(ctx context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
+	if len(blocks) == 0 {
+		now, err := x.b.getIndex(ctx, store)
+		if err != nil {
+			return err
+		}
+		if h := x.get(store); h.revision != revision || h.version.etag != now.etag {
+			x.outdate(store, revision)
+			return textindex.ErrRevised
+		}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	h := *x.getLocked(store)
@@ -139,26 +196,52 @@ func (x *searchIndexes) PutBlocks(_ context.Context, store memento.StoreID, revi
 }
 
 // Publish implements textindex.Medium.
-func (x *searchIndexes) Publish(_ context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.getLocked(store)
-	if old.revision != revision {
+func (x *searchIndexes) Publish(ctx context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
+	unlock, err := x.exchanging.Lock(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old := x.get(store)
+	if old.revision != revision || old.log == nil {
 		return textindex.ErrRevised
 	}
-	h := &heldIndex{revision: newRevision(), log: old.log, stored: next, segments: map[textindex.SegmentID]*heldSegment{}}
+	for _, ref := range next.Segments {
+		if old.segments[ref.ID] == nil {
+			return textindex.ErrRevised
+		}
+	}
+	version, saved, err := x.save(ctx, store, old.created, old.version, next, old.segments)
+	if errors.Is(err, memento.ErrReadOnly) { // the process has the index for itself
+		version, saved, err = old.version, map[textindex.SegmentID]*heldSegment{}, nil
+		for _, ref := range next.Segments {
+			saved[ref.ID] = old.segments[ref.ID]
+		}
+	}
+	if err != nil {
+		x.outdate(store, revision) // another process was first, or it is not known what the bucket has
+		return err
+	}
+	var replaced []string
+	for id, segment := range old.segments {
+		if saved[id] == nil && segment.key != "" && version.etag != old.version.etag {
+			replaced = append(replaced, segment.key)
+		}
+	}
+	_ = x.b.s3.remove(ctx, replaced...) // what is left, deleteUnreferencedSegments deletes
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.getLocked(store)
+	if now.revision != revision { // it was dropped for others
+		return nil
+	}
+	h := &heldIndex{revision: newRevision(), version: version, created: old.created, log: old.log, stored: next, segments: saved}
 	if next.Seq < old.stored.Seq {
 		h.log = nil // it may lack what the index had
 	}
-	for _, ref := range next.Segments {
-		segment := old.segments[ref.ID]
-		if segment == nil {
-			return textindex.ErrRevised
-		}
-		h.segments[ref.ID] = segment
-	}
-	for id, segment := range old.segments {
-		if !abandon && !old.has(id) {
+	for id, segment := range now.segments {
+		if !abandon && !old.has(id) && h.segments[id] == nil {
 			h.segments[id] = segment // it is being written
 		}
 	}

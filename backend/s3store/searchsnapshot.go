@@ -18,6 +18,7 @@ type searchSnapshot struct {
 	history historyView
 	st      *state
 	log     *changeLog
+	from    int64         // the log has all changes after this version
 	end     int           // of the log
 	changes []changeEntry // of the log
 	index   *heldIndex
@@ -61,30 +62,80 @@ func (x *searchIndexes) snapshot(ctx context.Context, s *store) (now *searchSnap
 			if log := st.log; log != nil && log == index.log {
 				now = &searchSnapshot{
 					s: s, usage: st.info.Usage, seq: st.seq, history: st.history(),
-					st: st, log: log, end: log.end(), changes: log.entries[:len(log.entries):len(log.entries)], index: index,
+					st: st, log: log, from: log.from, end: log.end(), changes: log.entries[:len(log.entries):len(log.entries)], index: index,
 				}
 			}
 			return nil
 		})
 		if now == nil && err == nil {
-			x.attach(s)
+			err = x.attach(ctx, s)
 		}
 	}
 	return now, err
 }
 
-// attach makes the state of a store write to the log of its index.
-func (x *searchIndexes) attach(s *store) {
+// attach gives a store the index that the bucket has, and makes its state write to the log of
+// that.
+func (x *searchIndexes) attach(ctx context.Context, s *store) error {
+	unlock, err := x.exchanging.Lock(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s.mu.RLock()
+	attached := s.st != nil && s.st.log != nil && s.st.log == x.get(s.id).log
+	s.mu.RUnlock()
+	if attached { // by another caller meanwhile
+		return nil
+	}
+	found, err := x.find(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	// The state has all that was written before the index was read from now on, so that what
+	// the index has, and the state has not, was changed or deleted.
+	if err := s.waitRefresh(ctx); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.st
 	if st == nil || s.partial || st.deleted {
-		return
+		return nil
 	}
-	if st.log == nil || st.log != x.get(s.id).log {
-		s.changes = newChangeLog(st)
-		x.begin(s.id, s.changes)
+	held := x.get(s.id)
+	if held.distrust && held.version.etag == found.version.etag || !x.reconcile(ctx, st, found) {
+		found = found.emptied()
 	}
+	s.changes = newChangeLog(st, found.stored.Seq)
+	x.begin(s.id, found, stampOf(st.info.CreatedAt), s.changes)
+	return ctx.Err()
+}
+
+// reconcile marks as dead what an index has and a state has not. It reports whether the index
+// has all memories with the versions that it covers. The lock of the store is held.
+func (x *searchIndexes) reconcile(ctx context.Context, st *state, found *foundIndex) bool {
+	if found.stored.Seq > st.seq || found.version.Store != stampOf(st.info.CreatedAt) {
+		return false
+	}
+	block := (&heldIndex{segments: found.segments}).block
+	stored, living, err := textindex.Reconcile(ctx, found.stored, block, func(id memento.MemoryID) (int64, bool) {
+		h := st.byID[id]
+		if h == nil {
+			return 0, false
+		}
+		return st.seqOf(h), true
+	})
+	if err != nil {
+		return false
+	}
+	for _, h := range st.byID {
+		if st.seqOf(h) <= stored.Seq {
+			living--
+		}
+	}
+	found.stored = stored
+	return living == 0
 }
 
 // Seq implements textindex.Snapshot.
@@ -102,9 +153,20 @@ func (n *searchSnapshot) Long() {}
 // Version implements textindex.Snapshot. Another history has another index.
 func (n *searchSnapshot) Version(context.Context, int64) (memento.VersionID, error) { return "", nil }
 
-// Kept implements textindex.Snapshot. A purge in main memory takes little time, so it need
-// not know what was not erased.
-func (n *searchSnapshot) Kept(context.Context, []int64) (map[int64]bool, error) { return nil, nil }
+// Kept implements textindex.Snapshot.
+func (n *searchSnapshot) Kept(ctx context.Context, seqs []int64) (map[int64]bool, error) {
+	kept := map[int64]bool{}
+	for _, seq := range seqs {
+		v, err := n.s.bySeq(ctx, n.history, seq)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil && v.Redacted == 0 {
+			kept[seq] = true
+		}
+	}
+	return kept, nil
+}
 
 // Stored implements textindex.Snapshot.
 func (n *searchSnapshot) Stored(context.Context) (textindex.StoredIndex, error) {
@@ -118,6 +180,10 @@ func (n *searchSnapshot) Block(_ context.Context, id textindex.SegmentID, number
 
 // Changed implements textindex.Snapshot.
 func (n *searchSnapshot) Changed(_ context.Context, seq int64, limit int) ([]textindex.Change, error) {
+	if seq < n.from { // the index is not trusted: the log has to begin with all memories
+		n.s.b.indexes.distrust(n.s.id, n.index)
+		return nil, errOutdated
+	}
 	var changes []textindex.Change
 	rest := n.changes[after(n.changes, seq):]
 	for _, e := range rest[:min(limit, len(rest))] {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"memento"
 )
@@ -17,7 +18,8 @@ type segmentHeader struct {
 	Contents []span    `json:"contents,omitempty"`
 
 	spans    map[contentID]span
-	versions []*version // of all records, by Seq
+	versions []*version   // of all records, by Seq
+	reads    atomic.Int64 // contents that were read one by one
 }
 
 // A contentID names contents by the number of their record and their index in it.

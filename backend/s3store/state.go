@@ -46,6 +46,8 @@ type state struct {
 
 	reads map[memento.MemoryID]time.Time // when memories were last read
 
+	unsorted bool // paths is not kept while many records are applied; see sort
+
 	log *changeLog // of the search index; nil if there is none
 }
 
@@ -67,7 +69,7 @@ func (s *state) size() int64 {
 func (s *state) apply(r *record, compacted bool) {
 	if s.deleted && r.Info != nil { // the store is created again with the same ID
 		empty := newState()
-		empty.manifest, empty.etag = s.manifest, s.etag
+		empty.manifest, empty.etag, empty.unsorted = s.manifest, s.etag, s.unsorted
 		*s = *empty
 	}
 	s.n = r.N
@@ -150,9 +152,18 @@ func (v *version) entry() *indexEntry {
 	}, ref: *v.Ref}
 }
 
+// sort makes paths, after records were applied with unsorted set.
+func (s *state) sort() {
+	s.unsorted = false
+	s.paths = slices.SortedFunc(maps.Values(s.byPath), func(a, b *indexEntry) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
+}
+
 func (s *state) sortPaths(out, in []*indexEntry) {
+	if s.unsorted {
+		return
+	}
 	if len(out)+len(in) > 8 { // one by one, a large directory would take quadratic time
-		s.paths = slices.SortedFunc(maps.Values(s.byPath), func(a, b *indexEntry) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
+		s.sort()
 		return
 	}
 	for _, h := range out {

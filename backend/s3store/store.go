@@ -319,12 +319,16 @@ func (s *store) build(ctx context.Context) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range parts {
-		for _, r := range d.Records {
-			if r.N > st.n {
-				st.apply(r, true)
+	if len(parts) > 0 {
+		st.unsorted = true // sorting after each record would take quadratic time
+		for _, d := range parts {
+			for _, r := range d.Records {
+				if r.N > st.n {
+					st.apply(r, true)
+				}
 			}
 		}
+		st.sort()
 	}
 	if etag != "" {
 		st.n, st.manifest, st.etag = max(st.n, m.End), m, etag

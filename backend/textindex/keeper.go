@@ -46,6 +46,7 @@ type keeper struct {
 	done   chan struct{}
 	wake   chan struct{}
 	last   atomic.Int64 // when something was written, in Unix nanoseconds
+	rest   atomic.Int32 // see GiveWay
 
 	mu      sync.Mutex
 	written map[memento.StoreID]int       // versions since its index was looked at; a store that is due has flushVersions

@@ -25,9 +25,13 @@ const (
 	farBehind  = 32768 // versions
 )
 
+// GiveWay makes that what is done in the background rests more while versions are written:
+// factor times as long as it works, unless the index lacks very many versions.
+func (l *Live) GiveWay(factor int) { l.keeper.rest.Store(int32(factor)) }
+
 // newPacer returns a pacer for what an index lacks so many versions.
 func (k *keeper) newPacer(behind int64) *pacer {
-	factor := restFactor
+	factor := max(restFactor, int(k.rest.Load()))
 	if behind > farBehind {
 		factor = 1
 	}
