@@ -430,6 +430,10 @@ test("another language of the browser: texts, numbers and times are in it", pati
   try {
     const page = await context.newPage();
     await page.goto(s.url + "/");
+    await page.getByLabel("API-Schlüssel").fill("sk-memento-wrong");
+    await page.getByRole("button", { name: "Anmelden" }).click();
+    await page.getByText("Der Schlüssel, der Link oder die Sitzung gilt nicht oder nicht mehr.").waitFor();
+    assert.match(await page.locator(".said[lang=en]").innerText(), /key/); // what the server says, below
     await page.getByLabel("API-Schlüssel").fill(s.key);
     await page.getByRole("button", { name: "Anmelden" }).click();
     await page.getByRole("heading", { name: "Was Ihre Agenten getan haben" }).waitFor();

@@ -27,6 +27,11 @@ export class Failure extends Error {
   ) {
     super(message);
   }
+
+  // text says what went wrong in the language of the page.
+  get text(): string {
+    return t.failure.kinds[this.body.code ?? ""] ?? t.failure.kinds[this.type] ?? this.message;
+  }
 }
 
 const offline = () => new Failure(0, t.failure.offline);
@@ -99,7 +104,7 @@ export async function signIn(credential: { key: string } | { code: string }): Pr
   });
   if (!answer.ok) {
     const body = (await answer.json().catch(() => ({}))) as Partial<Schemas["Error"]>;
-    throw new Failure(answer.status, body.error?.message ?? t.failure.signIn, body.error?.type);
+    throw new Failure(answer.status, body.error?.message ?? t.failure.signIn, body.error?.type, body.error);
   }
   return answer.json();
 }

@@ -48,7 +48,7 @@ export function MoveMemory({ memory, close }: { memory: Memory; close: () => voi
       <form onSubmit={(e) => { e.preventDefault(); void act.run(async () => {
         await move(path);
         close();
-        toast(t.memory.moved(path), { label: t.common.undo, run: () => void move(memory.path).catch((cause) => toast(cause.message)) });
+        toast(t.memory.moved(path), { label: t.common.undo, run: () => void move(memory.path).catch((cause) => toast(cause.text ?? cause.message)) });
       }); }}>
         {act.error && <Problem error={act.error} />}
         <label for="to">{t.memory.newPath}</label>
@@ -75,7 +75,7 @@ export function DeleteMemory({ memory, close }: { memory: Memory; close: () => v
       await must(api.DELETE("/v1/memory_stores/{store}/memories/{memory}", { params: { path: { store, memory: memory.id }, query } }));
       close();
       go(toStore(store));
-      toast(t.memory.deleted(path), { label: t.common.undo, run: () => void restore().catch((cause) => toast(cause.message)) });
+      toast(t.memory.deleted(path), { label: t.common.undo, run: () => void restore().catch((cause) => toast(cause.text ?? cause.message)) });
     });
   return (
     <Dialog title={t.memory.deleteTitle} onClose={close}>

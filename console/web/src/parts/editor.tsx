@@ -1,7 +1,7 @@
 // Editing one memory. What is saved names the text that it is based on: if somebody else has
 // changed the memory meanwhile, nothing is lost, and the editor shows both.
 import { diff3Merge } from "node-diff3";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, Failure, must, type Memory } from "../api";
 import { maskedIn } from "../format";
 import { useAction } from "../hooks";
@@ -34,7 +34,7 @@ export function Editor({ memory, close, saved }: { memory: Memory; close: () => 
   const [preview, setPreview] = useState(true);
   const act = useAction();
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => { // before anything can be typed
     area.current?.setSelectionRange(0, 0); // shows the beginning
     area.current?.focus();
   }, []);

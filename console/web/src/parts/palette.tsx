@@ -81,7 +81,7 @@ export function Palette({ route, isAdmin, close }: { route: Route; isAdmin: bool
           </li>
         ))}
       </ul>
-      <p class="quiet" role="status">{query && !found.data?.length ? (found.loading || settled !== query.trim() ? t.search.searching : t.search.nothingHere) : found.error?.message}</p>
+      <p class="quiet" role="status">{query && !found.data?.length ? (found.loading || settled !== query.trim() ? t.search.searching : t.search.nothingHere) : found.error?.text}</p>
     </Dialog>
   );
 }

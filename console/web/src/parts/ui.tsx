@@ -26,7 +26,10 @@ export function By({ v }: { v: Version }) {
 export function Problem({ error, retry }: { error: Failure; retry?: () => void }) {
   return (
     <div class="problem" role="alert">
-      <p>{error.message}</p>
+      <div>
+        <p>{error.text}</p>
+        {error.text !== error.message && <p class="said" lang="en">{error.message}</p>}
+      </div>
       {retry && <button type="button" onClick={retry}>{t.common.tryAgain}</button>}
     </div>
   );

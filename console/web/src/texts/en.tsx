@@ -41,6 +41,9 @@ export const en = {
     offline: "The server does not answer. What you see may be out of date.",
     status: (status: number) => `The server answered with status ${status}.`,
     signIn: "Signing in failed.",
+    // What errors of the server mean, by their code or type. It speaks English itself; in
+    // other languages this stands above what it says.
+    kinds: {} as Record<string, string>,
   },
   frame: {
     skip: "Skip to the contents",
