@@ -59,10 +59,11 @@ const (
 	partEncryption = "encryption"
 	partMCP        = "mcp"
 	partSearch     = "search"
+	partLarge      = "large"
 )
 
 var (
-	allParts = []string{partSDK, partHTTP, partEncryption, partMCP, partSearch}
+	allParts = []string{partSDK, partHTTP, partEncryption, partMCP, partSearch, partLarge}
 
 	// defaultParts need nothing that is not in the repository.
 	defaultParts = []string{partSDK, partHTTP, partEncryption, partMCP}
@@ -103,11 +104,11 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	f.Uint64Var(&c.seed, "seed", 1, "seed of the generated calls")
 	f.BoolVar(&c.quick, "quick", false, "a few seconds: one round of few calls on stores of 20 and 200 files; proves that it runs, not how fast")
 	f.StringVar(&c.dir, "dir", ".", "`directory` in whose file system the stores are created, and removed afterwards")
-	f.Func("data", "for the part search: a `folder` with corpus.jsonl, queries.jsonl and qrels.tsv; may be repeated", func(folder string) error {
+	f.Func("data", "for the parts search and large: a `folder` with corpus.jsonl, queries.jsonl and qrels.tsv; may be repeated", func(folder string) error {
 		c.data = append(c.data, folder)
 		return nil
 	})
-	engines := f.String("engines", "memory,sqlite,fts5,fts5-porter", "for the part search: `engines`, and what they are compared with; also postgres, and tsvector for its own ranking")
+	engines := f.String("engines", "memory,sqlite,fts5,fts5-porter", "for the parts search and large: `engines`, and what they are compared with; also postgres, and tsvector for its own ranking")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
@@ -172,7 +173,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	b := &bench{config: cfg, work: dir, sdkDir: filepath.Join(source, "sdk"), mcpDir: filepath.Join(source, "mcp"), progress: stderr}
-	if !slices.Equal(b.parts, []string{partSearch}) {
+	if slices.ContainsFunc(b.parts, func(part string) bool { return slices.Contains(defaultParts, part) }) {
 		if b.binary, err = buildBinary(ctx, filepath.Join(source, "..", ".."), dir); err != nil {
 			return err
 		}
@@ -190,6 +191,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			err = b.benchmarkMCP(ctx, r)
 		case partSearch:
 			err = b.measureSearch(ctx, r)
+		case partLarge:
+			err = b.measureLarge(ctx, r)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)

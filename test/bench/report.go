@@ -34,6 +34,7 @@ type report struct {
 	encryption []row
 	mcp        *mcpFigures
 	search     []searchRow
+	large      []largeRow
 }
 
 // write writes the report as Markdown.
@@ -80,6 +81,10 @@ func (r *report) write(w io.Writer) error {
 	}
 	if r.search != nil {
 		t := searchTable(r.search)
+		t.write(&b)
+	}
+	if r.large != nil {
+		t := largeTable(r.large)
 		t.write(&b)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -160,6 +165,30 @@ func searchTable(rows []searchRow) *table {
 			index = fmt.Sprintf("%.1f MB", float64(r.indexBytes)/1e6)
 		}
 		t.rows = append(t.rows, append(cells, thousands(int(f.BytesToAnswer+0.5)), milliseconds(f.P50), milliseconds(f.P99), index))
+	}
+	return t
+}
+
+// largeTable has a column for each store.
+func largeTable(rows []largeRow) *table {
+	t := &table{rows: [][]string{
+		{"large store"}, {"load"}, {"processor time of it"}, {"versions not indexed then"}, {"first search then"}, {"processor time of it"},
+		{"create meanwhile, p50 / p99"}, {"search of six words meanwhile, p50 / p99"}, {"until the index has all"},
+		{"questions, p50 / p90 / p99"}, {"six words, p50 / p90 / p99"}, {"three words in half of all, p50 / p99"},
+		{"the same in a directory of 100, p50 / p99"}, {"view of /memories, p50 / p99"}, {"index"}}}
+	t.numbers = make([]bool, 1+len(rows))
+	for i, r := range rows {
+		two := func(q quantiles) string { return milliseconds(q.p50) + " / " + milliseconds(q.p99) }
+		three := func(q quantiles) string {
+			return milliseconds(q.p50) + " / " + milliseconds(q.p90) + " / " + milliseconds(q.p99)
+		}
+		seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+		t.numbers[i+1] = true
+		for row, cell := range []string{r.engine + ", " + thousands(r.memories), seconds(r.load), seconds(r.loadProcessor), thousands(int(r.behind)),
+			milliseconds(r.first), milliseconds(r.firstProcessor), two(r.creates), two(r.searches), seconds(r.caughtUp),
+			three(r.queries), three(r.random), two(r.halves), two(r.few), two(r.view), fmt.Sprintf("%.1f MB", float64(r.indexBytes)/1e6)} {
+			t.rows[row] = append(t.rows[row], cell)
+		}
 	}
 	return t
 }

@@ -15,7 +15,7 @@ func Least(n int, limit time.Duration, f func()) time.Duration {
 }
 
 func measure(f func()) time.Duration {
-	start := used()
+	start := Used()
 	f()
-	return used() - start
+	return Used() - start
 }

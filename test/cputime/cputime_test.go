@@ -13,7 +13,7 @@ func TestLeast(t *testing.T) {
 	// A second of work, however long that takes on a busy machine.
 	var until time.Duration
 	if took := Least(1, 0, func() {
-		for until = used() + time.Second; used() < until; {
+		for until = Used() + time.Second; Used() < until; {
 		}
 	}); took < time.Second {
 		t.Errorf("a second of work took %v", took)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// used returns the time of processors that this process has taken.
-func used() time.Duration {
+// Used returns the time of processors that this process has taken so far.
+func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err) // it has no reason to fail

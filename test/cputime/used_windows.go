@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// used returns the time of processors that this process has taken.
-func used() time.Duration {
+// Used returns the time of processors that this process has taken so far.
+func Used() time.Duration {
 	process, err := syscall.GetCurrentProcess()
 	if err != nil {
 		panic(err) // it has no reason to fail
