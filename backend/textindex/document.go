@@ -10,10 +10,16 @@ type counts struct{ body, heading, path uint16 }
 
 // A document is what the index takes from a memory.
 type document struct {
-	forms    map[string]counts
-	words    map[string]string // by form: one word of the text, except for characters and pairs
+	forms    []docForm
 	language Language
 	length   int // words of the contents
+}
+
+// A docForm is a form that a memory has.
+type docForm struct {
+	form string
+	word string // a word of the text that has this form; "" for characters and pairs
+	counts
 }
 
 // maxForm is the length of the longest form in an index, in bytes. Longer words are
@@ -30,51 +36,6 @@ func term(form string) string {
 		end--
 	}
 	return form[:end]
-}
-
-// read splits a memory into words and counts them.
-func read(path, contents string) document { return readSome(path, contents, nil) }
-
-// readSome does so with the forms that a filter keeps; nil keeps all.
-func readSome(path, contents string, filter *wordFilter) document {
-	d := document{forms: map[string]counts{}, words: map[string]string{}}
-	var language detector
-	take := func(text string, count func(*counts)) (n int) {
-		var before Word
-		for w := range Words(text) {
-			n++
-			form, word := term(w.Text), text[w.Start:w.End]
-			if w.single {
-				word = ""
-			}
-			if filter == nil || filter.keeps(form, word) {
-				c, known := d.forms[form]
-				count(&c)
-				d.forms[form] = c
-				if !known && word != "" {
-					d.words[form] = word
-				}
-			}
-			if pair := pairOf(before, w); pair != "" && (filter == nil || filter.keeps(pair, "")) {
-				c := d.forms[pair]
-				count(&c)
-				d.forms[pair] = c
-			}
-			before = w
-			language.add(form)
-		}
-		return n
-	}
-	for line := range strings.Lines(contents) {
-		if isHeading(line) {
-			d.length += take(line, func(c *counts) { increase(&c.body); increase(&c.heading) })
-		} else {
-			d.length += take(line, func(c *counts) { increase(&c.body) })
-		}
-	}
-	take(path, func(c *counts) { increase(&c.path) })
-	d.language = language.language()
-	return d
 }
 
 // pairOf returns the form of two adjacent characters of a script without spaces; "" for

@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -136,32 +137,51 @@ var functionWordOf = func() map[string]LanguageSet {
 	return all
 }()
 
+// A script is one whose words have languages.
+type script uint8
+
+const (
+	latinScript script = iota
+	cyrillicScript
+	arabicScript
+	tamilScript
+	scripts     // how many there are
+	otherScript = scripts
+)
+
+// scriptOf returns the script of a form.
+func scriptOf(form string) script {
+	switch r, _ := utf8.DecodeRuneInString(form); {
+	case r < utf8.RuneSelf || unicode.Is(unicode.Latin, r):
+		return latinScript
+	case unicode.Is(unicode.Cyrillic, r):
+		return cyrillicScript
+	case unicode.Is(unicode.Arabic, r):
+		return arabicScript
+	case unicode.Is(unicode.Tamil, r):
+		return tamilScript
+	}
+	return otherScript
+}
+
 // detector counts what tells the language of a text, word by word.
 type detector struct {
-	words, latin, cyrillic, arabic, tamil int
-	function                              [languages]int
+	words    int
+	scripts  [scripts + 1]int
+	function [languages]int
 }
 
 // detectWords is how many words of a text are looked at for its language.
 const detectWords = 1000
 
-func (d *detector) add(form string) {
+func (d *detector) add(t tokenInfo) {
 	if d.words == detectWords {
 		return
 	}
 	d.words++
-	switch r, _ := utf8.DecodeRuneInString(form); {
-	case r < utf8.RuneSelf || unicode.Is(unicode.Latin, r):
-		d.latin++
-	case unicode.Is(unicode.Cyrillic, r):
-		d.cyrillic++
-	case unicode.Is(unicode.Arabic, r):
-		d.arabic++
-	case unicode.Is(unicode.Tamil, r):
-		d.tamil++
-	}
-	for set, l := functionWordOf[form], Language(0); set != 0; set, l = set>>1, l+1 {
-		d.function[l] += int(set & 1)
+	d.scripts[t.script]++
+	for set := t.function; set != 0; set &= set - 1 {
+		d.function[bits.TrailingZeros32(uint32(set))]++
 	}
 }
 
@@ -177,13 +197,13 @@ func (d *detector) language() Language {
 	if d.function[best] > 0 {
 		return best
 	}
-	most := max(d.latin, d.cyrillic, d.arabic, d.tamil)
+	most := max(d.scripts[latinScript], d.scripts[cyrillicScript], d.scripts[arabicScript], d.scripts[tamilScript])
 	switch most {
-	case d.latin:
+	case d.scripts[latinScript]:
 		return English
-	case d.cyrillic:
+	case d.scripts[cyrillicScript]:
 		return Russian
-	case d.arabic:
+	case d.scripts[arabicScript]:
 		return Arabic
 	}
 	return Tamil

@@ -172,6 +172,9 @@ func (l *Live) try(ctx context.Context, store memento.StoreID, s *liveStore, opt
 			return err
 		}
 		if a.fit == fitting {
+			if view.seq < now.Seq() {
+				l.Behind(store)
+			}
 			a.found, err = l.search(ctx, view, now, opts)
 		} else if a.fit == mismatching {
 			a.excess = view.memories() - now.Memories()

@@ -61,12 +61,17 @@ type Recent struct {
 	byKey    map[string]uint32 // of living memories
 	words    int64             // in living memories
 	perLang  [languages]int    // living memories
-	postings map[string][]Posting
+	forms    map[string]*recentForm
 	stems    map[stemOf][]string
-	known    map[string]LanguageSet // the languages in which the stems of a form are known
-	spelled  map[string]LanguageSet // the same of spellings
-	sorted   []string               // keys of postings
+	spelled  map[string]LanguageSet // by spelling with diacritics: the languages in which its stems are known
+	sorted   []string               // keys of forms
 	unsorted []string               // the others
+}
+
+// A recentForm is what a [Recent] has of a form.
+type recentForm struct {
+	postings []Posting
+	known    LanguageSet // the languages in which the stems of the form itself are known
 }
 
 type recentDoc struct {
@@ -92,7 +97,7 @@ func NewRecent() *Recent {
 }
 
 func (r *Recent) clear() {
-	*r = Recent{byKey: map[string]uint32{}, postings: map[string][]Posting{}, stems: map[stemOf][]string{}, known: map[string]LanguageSet{}, spelled: map[string]LanguageSet{}}
+	*r = Recent{byKey: map[string]uint32{}, forms: map[string]*recentForm{}, stems: map[stemOf][]string{}, spelled: map[string]LanguageSet{}}
 }
 
 // Put indexes a memory, in place of what was indexed with its key.
@@ -108,31 +113,39 @@ func (r *Recent) add(key string, text Text, d document) {
 	r.byKey[key] = doc
 	r.words += int64(d.length)
 	r.perLang[d.language]++
-	for form, c := range d.forms {
-		list, known := r.postings[form]
-		if !known {
-			form = strings.Clone(form) // it may be a part of the contents
-			r.unsorted = append(r.unsorted, form)
+	for i := range d.forms {
+		f := &d.forms[i]
+		known := r.forms[f.form]
+		if known == nil {
+			known = &recentForm{}
+			r.forms[f.form] = known
+			r.unsorted = append(r.unsorted, f.form)
 		}
-		r.postings[form] = append(list, Posting{doc, uint32(d.length), c.body, c.heading, c.path})
+		known.postings = append(known.postings, Posting{doc, uint32(d.length), f.body, f.heading, f.path})
+		r.addStems(known, f, d.language)
 	}
-	for form, word := range d.words {
-		// Another spelling, with diacritics, may have another stem.
-		spelling := form
-		if !isASCII(word) {
-			spelling = word
+}
+
+// addStems notes the stems of a form in the language of a text.
+func (r *Recent) addStems(known *recentForm, f *docForm, l Language) {
+	switch {
+	case f.word == "":
+		return
+	case isASCII(f.word):
+		if known.known.Has(l) {
+			return
 		}
-		if r.known[form].Has(d.language) && r.spelled[spelling].Has(d.language) {
-			continue
+		known.known = known.known.With(l)
+	default: // a spelling with diacritics may have another stem
+		if r.spelled[f.word].Has(l) {
+			return
 		}
-		form, spelling = strings.Clone(form), strings.Clone(spelling)
-		r.known[form] = r.known[form].With(d.language)
-		r.spelled[spelling] = r.spelled[spelling].With(d.language)
-		for _, stem := range stems(d.language, word, form) {
-			key := stemOf{d.language, strings.Clone(stem)}
-			if forms := r.stems[key]; !slices.Contains(forms, form) {
-				r.stems[key] = append(forms, form)
-			}
+		r.spelled[strings.Clone(f.word)] = r.spelled[f.word].With(l)
+	}
+	for _, stem := range stems(l, f.word, f.form) {
+		key := stemOf{l, strings.Clone(stem)}
+		if forms := r.stems[key]; !slices.Contains(forms, f.form) {
+			r.stems[key] = append(forms, f.form)
 		}
 	}
 }
@@ -169,24 +182,23 @@ func (r *Recent) compact() {
 	}
 	r.sorted, r.unsorted = nil, nil
 	clear(r.spelled)
-	for form, list := range r.postings {
+	for form, f := range r.forms {
 		var living []Posting
-		for _, p := range list {
+		for _, p := range f.postings {
 			if !r.docs[p.Doc].dead {
 				p.Doc = number[p.Doc]
 				living = append(living, p)
 			}
 		}
 		if len(living) == 0 {
-			delete(r.postings, form)
-			delete(r.known, form)
+			delete(r.forms, form)
 			continue
 		}
-		r.postings[form] = living
+		f.postings = living
 		r.unsorted = append(r.unsorted, form)
 	}
 	for key, forms := range r.stems {
-		forms = slices.DeleteFunc(forms, func(form string) bool { return r.known[form] == 0 })
+		forms = slices.DeleteFunc(forms, func(form string) bool { return r.forms[form] == nil })
 		if len(forms) == 0 {
 			delete(r.stems, key)
 			continue
@@ -235,7 +247,7 @@ func (r *Recent) Beginning(_ context.Context, prefix string, limit int) (forms [
 
 // Postings implements [Part].
 func (r *Recent) Postings(_ context.Context, form string, yield func([]Posting)) error {
-	list := r.postings[form]
+	list := r.list(form)
 	if len(r.docs) == len(r.byKey) {
 		yield(list)
 		return nil
@@ -253,6 +265,14 @@ func (r *Recent) Postings(_ context.Context, form string, yield func([]Posting))
 		}
 	}
 	yield(part[:n])
+	return nil
+}
+
+// list returns the postings of a form, those of dead memories included.
+func (r *Recent) list(form string) []Posting {
+	if f := r.forms[form]; f != nil {
+		return f.postings
+	}
 	return nil
 }
 

@@ -134,22 +134,22 @@ func (v *recentView) compacted() *recentView {
 		r.words += int64(d.length)
 		r.perLang[d.language]++
 	}
-	for form, list := range v.r.postings {
+	for form, f := range v.r.forms {
 		var living []Posting
-		for _, p := range list {
+		for _, p := range f.postings {
 			if p.Doc < v.docs && !v.isHidden(p.Doc) {
 				p.Doc = number[p.Doc]
 				living = append(living, p)
 			}
 		}
 		if len(living) > 0 {
-			r.postings[form], r.known[form] = living, v.r.known[form]
+			r.forms[form] = &recentForm{postings: living} // its stems are copied below
 			r.unsorted = append(r.unsorted, form)
 		}
 	}
 	for key, forms := range v.r.stems {
 		for _, form := range forms {
-			if len(r.postings[form]) > 0 {
+			if r.forms[form] != nil {
 				r.stems[key] = append(r.stems[key], form)
 			}
 		}
@@ -177,7 +177,7 @@ func (v *recentView) Beginning(ctx context.Context, prefix string, limit int) ([
 // Postings implements [Part].
 func (v *recentView) Postings(_ context.Context, form string, yield func([]Posting)) error {
 	v.mu.RLock()
-	list := v.r.postings[form]
+	list := v.r.list(form)
 	v.mu.RUnlock()
 	list = list[:sort.Search(len(list), func(i int) bool { return list[i].Doc >= v.docs })]
 	from := 0

@@ -25,7 +25,7 @@ type scanned struct {
 	extra    []Part
 	found    *Recent // memories that have words of the request
 	rest     Stats   // of the other ones
-	filter   *wordFilter
+	lexer    *lexer
 }
 
 // scan reads what the index does not have yet. It expects that the function words of the
@@ -35,6 +35,12 @@ func (l *Live) scan(ctx context.Context, v *view, now Snapshot, opts memento.Sea
 	spoken := v.recent.stats.Languages
 	for _, segment := range v.segments {
 		spoken |= segment.living.Languages
+	}
+	if spoken == 0 { // there is no index yet
+		var err error
+		if spoken, err = someLanguages(ctx, v, now); err != nil {
+			return nil, err
+		}
 	}
 	r := request(opts)
 	functions, _ := r.functions(spoken)
@@ -50,18 +56,61 @@ func (l *Live) scan(ctx context.Context, v *view, now Snapshot, opts memento.Sea
 	return l.scanFor(ctx, v, now, newWordFilter(r, functions&after).with(filter.spelled))
 }
 
+// someLanguages returns the languages of some memories that the index does not have.
+func someLanguages(ctx context.Context, v *view, now Snapshot) (spoken LanguageSet, err error) {
+	changes, err := now.Changed(ctx, v.seq, readTogether)
+	if err != nil {
+		return 0, err
+	}
+	texts, err := textsOf(ctx, now, changes[:batch(changes)])
+	for _, text := range texts {
+		spoken = spoken.With(read(string(text.Path), text.Contents).language)
+	}
+	return spoken, err
+}
+
 // scanFor reads what the index does not have yet, and keeps what a filter does.
 func (l *Live) scanFor(ctx context.Context, v *view, now Snapshot, filter *wordFilter) (*scanned, error) {
-	all := &scanned{recent: v.recent.clone(), found: NewRecent(), filter: filter}
+	all := &scanned{recent: v.recent.clone(), found: NewRecent(), lexer: newLexer(filter)}
 	for _, segment := range v.segments {
 		all.segments = append(all.segments, &liveSegment{segment.id, segment.Clone(), segment.dead})
 	}
+	// The texts are read here and split into words by another goroutine, so that one waits for
+	// the storage while the other works.
+	ahead := make(chan []scannedText, 2)
+	done := make(chan error, 1)
+	go func() { done <- all.addAll(ctx, ahead) }()
+	err := l.readScanned(ctx, v, now, all, ahead)
+	close(ahead)
+	if err := cmp.Or(<-done, err); err != nil {
+		return nil, err
+	}
+	all.found.Sort()
+	return all, nil
+}
+
+// A scannedText is a memory that the index does not have.
+type scannedText struct {
+	key  string
+	text Text
+}
+
+// readScanned sends the texts that the index does not have, and hides what it has of those
+// memories.
+func (l *Live) readScanned(ctx context.Context, v *view, now Snapshot, all *scanned, to chan<- []scannedText) error {
 	for seq := v.seq; seq < now.Seq(); {
 		changes, err := now.Changed(ctx, seq, scanTogether)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		read := func(batch []Change) (map[memento.MemoryID]Text, error) { return textsOf(ctx, now, batch) }
+		var some []scannedText
+		read := func(batch []Change) (map[memento.MemoryID]Text, error) {
+			if len(some) > 0 {
+				to <- some
+				some = nil
+			}
+			return textsOf(ctx, now, batch)
+		}
 		err = inBatches(ctx, changes, read, func(c Change, text Text, exists bool) error {
 			if !c.First {
 				for _, segment := range all.segments {
@@ -71,24 +120,35 @@ func (l *Live) scanFor(ctx context.Context, v *view, now Snapshot, filter *wordF
 				}
 			}
 			all.recent.hide(string(c.Memory))
-			if !exists || text.Seq != c.Seq { // a newer change follows
-				return nil
+			if exists && text.Seq == c.Seq { // else a newer change follows
+				some = append(some, scannedText{string(c.Memory), text})
 			}
-			_, err := all.add(ctx, string(c.Memory), text)
-			return err
+			return nil
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
+		to <- some
 		seq = after(changes, scanTogether, now)
 	}
-	all.found.Sort()
-	return all, nil
+	return nil
+}
+
+// addAll reads memories until there are no more, after an error without looking at them.
+func (all *scanned) addAll(ctx context.Context, from <-chan []scannedText) (err error) {
+	for texts := range from {
+		for _, t := range texts {
+			if err == nil {
+				_, err = all.add(ctx, t.key, t.text)
+			}
+		}
+	}
+	return err
 }
 
 // add reads a memory, and reports whether it has words of the request.
 func (all *scanned) add(ctx context.Context, key string, text Text) (has bool, err error) {
-	d := readSome(string(text.Path), text.Contents, all.filter)
+	d := all.lexer.read(string(text.Path), text.Contents)
 	if len(d.forms) == 0 {
 		all.rest.Memories++
 		all.rest.Words += int64(d.length)
@@ -142,8 +202,6 @@ type wordFilter struct {
 	begins   []string
 	stems    map[stemOf]bool
 	initials [utf8.RuneSelf]LanguageSet // by first letter of a form: where it may have one of the stems
-	decided  map[string]bool            // by spelling, because stemmers heed diacritics
-
 	// The forms that are kept only because of a spelling with diacritics. An index finds
 	// such a form in any spelling, so what was read before the first such one lacks it: then
 	// late is set.
@@ -151,12 +209,9 @@ type wordFilter struct {
 	late    bool
 }
 
-// maxDecided bounds how many decisions a filter remembers.
-const maxDecided = 1 << 16
-
 // newWordFilter returns a filter for a request, of which some words are not looked up.
 func newWordFilter(r *Request, without mask) *wordFilter {
-	f := &wordFilter{forms: map[string]bool{}, stems: map[stemOf]bool{}, decided: map[string]bool{}}
+	f := &wordFilter{forms: map[string]bool{}, stems: map[stemOf]bool{}}
 	for i, w := range r.words {
 		if without.has(i) {
 			continue
@@ -201,22 +256,15 @@ func (f *wordFilter) with(forms []string) *wordFilter {
 // keeps reports whether the request can look up a form that has this spelling in a text; ""
 // for characters and pairs.
 func (f *wordFilter) keeps(form, word string) bool {
-	spelling := cmp.Or(word, form)
-	needed, decided := f.decided[spelling]
-	if decided {
-		return needed
+	if !f.needs(form, word) {
+		return false
 	}
-	if needed = f.needs(form, word); needed && !isASCII(word) && !f.needs(form, form) {
+	if !isASCII(word) && !f.needs(form, form) {
 		form = strings.Clone(form)
 		f.forms[form] = true
 		f.spelled, f.late = append(f.spelled, form), true
-		clear(f.decided)
 	}
-	if len(f.decided) >= maxDecided {
-		clear(f.decided)
-	}
-	f.decided[strings.Clone(spelling)] = needed
-	return needed
+	return true
 }
 
 // needs reports whether the request can look up a form that has this spelling in a text.

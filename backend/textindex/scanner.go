@@ -17,9 +17,7 @@ type Scanner struct {
 
 // NewScanner returns a scanner for a search.
 func NewScanner(opts memento.SearchOptions) *Scanner {
-	s := &Scanner{opts: opts, all: scanned{recent: newRecentView(), found: NewRecent()}}
-	s.all.filter = newWordFilter(request(opts), 0)
-	return s
+	return &Scanner{opts: opts, all: scanned{recent: newRecentView(), found: NewRecent(), lexer: newLexer(newWordFilter(request(opts), 0))}}
 }
 
 // Empty reports whether the query has no word to look for, so that nothing need be read.

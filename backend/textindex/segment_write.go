@@ -242,7 +242,7 @@ func (w *segmentWriter) flush() error {
 // Source returns the part as a source of a segment.
 func (r *Recent) Source() Source {
 	return Source{r, func(context.Context) (*contents, error) {
-		forms := slices.Sorted(maps.Keys(r.postings))
+		forms := slices.Sorted(maps.Keys(r.forms))
 		return &contents{r.docs, func(yield func(string, error) bool) {
 			for _, form := range forms {
 				if !yield(form, nil) {

@@ -58,6 +58,16 @@ func (v *view) isFull(m limits) bool {
 	return v.changed >= m.recent || v.texts >= m.recentTexts
 }
 
+// isBehind reports whether the recent part may not have all that the index lacks, so that
+// nothing is added to it. If it could have only a small part, filling it would take longer
+// than to read that part in a search.
+func (v *view) isBehind(now Snapshot, m limits) bool {
+	return v.isFull(m) || now.Seq()-v.seq > int64(fartherBehind*m.recent)
+}
+
+// fartherBehind is how many times what the recent part may have is not worth filling it.
+const fartherBehind = 2
+
 // A fit says how a view compares with a store.
 type fit int
 
@@ -68,7 +78,7 @@ const (
 )
 
 func (v *view) fits(ctx context.Context, now Snapshot, m limits) (fit, error) {
-	if v == nil || v.revision != now.Revision() || v.seq < now.Seq() && !v.isFull(m) {
+	if v == nil || v.revision != now.Revision() || v.seq < now.Seq() && !v.isBehind(now, m) {
 		return outdated, nil
 	}
 	if same, err := v.isOf(ctx, now); err != nil || !same {
@@ -120,7 +130,7 @@ func (l *Live) next(ctx context.Context, s *liveStore, now Snapshot) (*update, e
 		}
 		s.view.Store(v)
 	}
-	if v.seq == now.Seq() || v.isFull(l.limits) {
+	if v.seq == now.Seq() || v.isBehind(now, l.limits) {
 		return nil, nil
 	}
 	changes, err := now.Changed(ctx, v.seq, readTogether)

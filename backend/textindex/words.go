@@ -26,41 +26,75 @@ type Word struct {
 // character of scripts that do not put spaces between words.
 func Words(text string) iter.Seq[Word] {
 	return func(yield func(Word) bool) {
-		start := -1 // of the word being read
-		end := func(at int) bool {
-			if start < 0 {
-				return true
+		for at := 0; ; {
+			s, ok := nextSpan(text, at)
+			if !ok {
+				return
 			}
-			w := Word{Text: fold(text[start:at]), Start: start, End: at}
-			start = -1
-			return w.Text == "" || yield(w)
+			at = s.end
+			w := Word{Text: text[s.start:s.end], Start: s.start, End: s.end, single: s.single}
+			if !s.single {
+				if w.Text = fold(w.Text); w.Text == "" {
+					continue
+				}
+			}
+			if !yield(w) {
+				return
+			}
 		}
-		for i := 0; i < len(text); {
-			r, size := rune(text[i]), 1
-			if r >= utf8.RuneSelf {
-				r, size = utf8.DecodeRuneInString(text[i:])
-			}
-			switch kindOf(r) {
-			case inWord:
-				if start < 0 {
-					start = i
-				}
-			case ownWord:
-				if !end(i) || !yield(Word{Text: text[i : i+size], Start: i, End: i + size, single: true}) {
-					return
-				}
-			default:
-				if !end(i) {
-					return
-				}
-			}
-			i += size
-		}
-		end(len(text))
 	}
 }
 
-type kind int
+// A span is where a text has a word.
+type span struct {
+	start, end int // offsets of its bytes
+	single     bool
+}
+
+// nextSpan returns the next word of a text from an offset on. A word may have nothing left of
+// it without diacritics.
+func nextSpan(text string, at int) (s span, ok bool) {
+	for at < len(text) {
+		c := text[at]
+		if c < utf8.RuneSelf {
+			if asciiKind[c] == inWord {
+				return span{at, wordEnd(text, at+1), false}, true
+			}
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		switch kindOf(r) {
+		case inWord:
+			return span{at, wordEnd(text, at+size), false}, true
+		case ownWord:
+			return span{at, at + size, true}, true
+		}
+		at += size
+	}
+	return span{}, false
+}
+
+// wordEnd returns where a word ends that goes at least to an offset.
+func wordEnd(text string, at int) int {
+	for at < len(text) {
+		if c := text[at]; c < utf8.RuneSelf {
+			if asciiKind[c] != inWord {
+				return at
+			}
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if kindOf(r) != inWord {
+			return at
+		}
+		at += size
+	}
+	return at
+}
+
+type kind uint8
 
 const (
 	between kind = iota
@@ -68,12 +102,19 @@ const (
 	ownWord
 )
 
+// asciiKind are the kinds of ASCII characters.
+var asciiKind = func() (kinds [utf8.RuneSelf]kind) {
+	for c := range kinds {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			kinds[c] = inWord
+		}
+	}
+	return kinds
+}()
+
 func kindOf(r rune) kind {
 	if r < utf8.RuneSelf {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return inWord
-		}
-		return between
+		return asciiKind[r]
 	}
 	switch {
 	case r == 'ー', r == 'ｰ': // the prolonged sound mark, which belongs to no script
