@@ -244,8 +244,9 @@ func (c *client) put(ctx context.Context, key string, data []byte, cond conditio
 }
 
 // swap is put for small objects that hold random bytes. After an uncertain attempt it
-// reads the object back. So errPrecondition always means that the write was not carried
-// out.
+// reads the object back. So errPrecondition means that the object does not hold what was to
+// be written, and will not: the write was not carried out, or it was, its answer was lost, and
+// another process has replaced the object since.
 func (c *client) swap(ctx context.Context, key string, data []byte, cond condition) (etag string, err error) {
 	etag, uncertain, err := c.put(ctx, key, data, cond)
 	if err == nil || !uncertain {

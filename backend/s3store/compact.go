@@ -175,16 +175,14 @@ func (s *store) newCompactor(c *snapshot) *compactor {
 }
 
 // run writes the compacted objects and the manifest, and then deletes what they replace.
-// If it fails, it deletes what it has written.
+// If it fails, it deletes what it has written and no manifest names.
 //
 // Errors: errPrecondition if another process has replaced the manifest, errNotFound if
 // that process has deleted objects already.
 func (f *compactor) run(ctx context.Context) error {
 	etag, err := f.write(ctx)
 	if err != nil {
-		if !f.manifestSent || errors.Is(err, errPrecondition) {
-			f.b.s3.remove(context.WithoutCancel(ctx), f.written...)
-		}
+		f.discard(context.WithoutCancel(ctx), err)
 		return err
 	}
 	f.mu.Lock()
@@ -196,6 +194,25 @@ func (f *compactor) run(ctx context.Context) error {
 		return f.deleteUnreferenced(ctx)
 	}
 	return f.expireLog(ctx)
+}
+
+// discard deletes what write has written before it failed, as far as no manifest names it. What
+// it cannot delete is left to the next redaction.
+func (f *compactor) discard(ctx context.Context, failed error) {
+	unused := f.written
+	if f.manifestSent {
+		if !errors.Is(failed, errPrecondition) {
+			return // the manifest may be the current one
+		}
+		// Or it was, its answer was lost, and a later manifest names the same objects. What the
+		// present one does not name, no later one does.
+		now, _, err := f.b.getManifest(ctx, f.id)
+		if err != nil {
+			return
+		}
+		unused = slices.DeleteFunc(unused, now.mayReference)
+	}
+	f.b.s3.remove(ctx, unused...)
 }
 
 // write writes the new objects, and then the manifest.

@@ -238,9 +238,17 @@ func (x *searchIndexes) save(ctx context.Context, id memento.StoreID, created st
 	}
 	sent := false
 	defer func() {
-		if err != nil && (!sent || errors.Is(err, textindex.ErrRevised)) {
-			x.b.s3.remove(context.WithoutCancel(ctx), written...)
+		if err == nil || sent && !errors.Is(err, textindex.ErrRevised) {
+			return
 		}
+		if sent { // see compactor.discard
+			now, err := x.b.getIndex(context.WithoutCancel(ctx), id)
+			if err != nil {
+				return
+			}
+			written = slices.DeleteFunc(written, now.mayReference)
+		}
+		x.b.s3.remove(context.WithoutCancel(ctx), written...)
 	}()
 	err = parallel(ctx, len(unsaved), func(ctx context.Context, i int) error {
 		segment := saved[unsaved[i]]
