@@ -57,7 +57,8 @@ func (b *Backend) Redact(ctx context.Context, id memento.StoreID, vid memento.Ve
 	}
 }
 
-// Prune removes versions that opts does not keep, and the blobs of writers that crashed.
+// Prune removes versions that opts does not keep, and what writers that crashed have left:
+// blobs, and segments of the search index.
 func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.PruneOptions) (sum memento.Pruned, err error) {
 	const op = "prune"
 	s, done, err := b.use(ctx, id)
@@ -116,6 +117,9 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		}
 		if err == nil {
 			err = s.deleteOrphans(ctx, used)
+		}
+		if err == nil {
+			err = s.b.deleteUnreferencedSegments(ctx, s.id)
 		}
 		return sum, b.failed(op, err)
 	}

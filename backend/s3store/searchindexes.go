@@ -56,13 +56,20 @@ type heldSegment struct {
 	size   int64  // of the object
 }
 
+// block returns a block of a segment.
+//
+// Errors: textindex.ErrRevised if this is an index that does not have the segment, because the
+// one that had it was dropped for others; textindex.ErrIndex if the segment lacks the block.
 func (h *heldIndex) block(id textindex.SegmentID, n int) ([]byte, error) {
-	if segment := h.segments[id]; segment != nil {
-		if block, there := segment.blocks[n]; there {
-			return block, nil
-		}
+	segment := h.segments[id]
+	if segment == nil {
+		return nil, textindex.ErrRevised
 	}
-	return nil, textindex.ErrIndex
+	block, there := segment.blocks[n]
+	if !there {
+		return nil, textindex.ErrIndex
+	}
+	return block, nil
 }
 
 func (h *heldIndex) bytes() (sum int64) {
@@ -222,13 +229,10 @@ func (x *searchIndexes) Publish(ctx context.Context, store memento.StoreID, revi
 		x.outdate(store, revision) // another process was first, or it is not known what the bucket has
 		return err
 	}
-	var replaced []string
-	for id, segment := range old.segments {
-		if saved[id] == nil && segment.key != "" && version.etag != old.version.etag {
-			replaced = append(replaced, segment.key)
-		}
+	if version.etag != old.version.etag {
+		// Also what other processes have left. What cannot be deleted now is after the next change.
+		_ = x.b.deleteUnreferencedSegments(context.WithoutCancel(ctx), store)
 	}
-	_ = x.b.s3.remove(ctx, replaced...) // what is left, deleteUnreferencedSegments deletes
 
 	x.mu.Lock()
 	defer x.mu.Unlock()

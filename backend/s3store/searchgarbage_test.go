@@ -1,0 +1,148 @@
+package s3store
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"memento"
+	"memento/backend/textindex"
+)
+
+// writeMore writes enough memories for another segment of the index.
+func writeMore(t *testing.T, b *Backend, id memento.StoreID, name string) {
+	t.Helper()
+	var changes []memento.Change
+	for i := range textindex.FlushVersions + 50 {
+		changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/%s%d", name, i)), Content: "more " + name})
+	}
+	if _, err := b.Apply(t.Context(), id, memento.Actor{}, changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onlyNamed fails if there are segments that the index does not name.
+func onlyNamed(t *testing.T, b *Backend, id memento.StoreID) {
+	t.Helper()
+	if named, all := segmentsInBucket(t, b, id); named == 0 || all != named {
+		t.Errorf("%d segments are named, and there are %d", named, all)
+	}
+}
+
+// An index of which one segment is damaged is made again; the other segments do not stay.
+func TestIndexMadeAgainLeavesNothing(t *testing.T) {
+	prefix := "index/" + random()
+	b := patient(t, prefix, nil)
+	b.index.Close()
+	id, _ := indexed(t, b)
+	for i := range 3 {
+		writeMore(t, b, id, fmt.Sprint("x", i))
+		keepIndex(t, b, id)
+	}
+	d, err := b.getIndex(t.Context(), id)
+	if err != nil || len(d.Segments) < 3 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if err := b.s3.write(t.Context(), d.Segments[0].Key, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	fresh := patient(t, prefix, nil)
+	fresh.index.Close()
+	keepIndex(t, fresh, id)
+	onlyNamed(t, b, id)
+	searchesRight(t, fresh, id)
+}
+
+// A segment that a process has written and, killed, neither named nor deleted, is deleted when
+// the index changes the next time.
+func TestIndexLeftByKilled(t *testing.T) {
+	b := patient(t, "index/"+random(), nil)
+	b.index.Close()
+	id, _ := indexed(t, b)
+	d, err := b.getIndex(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := indexSegmentKey(id, 12345, &d)
+	if err := b.s3.write(t.Context(), left, []byte("a zebrafinch")); err != nil {
+		t.Fatal(err)
+	}
+	writeMore(t, b, id, "x")
+	keepIndex(t, b, id)
+	onlyNamed(t, b, id)
+}
+
+// A prune that removes no version deletes segments that nothing names.
+func TestIndexGarbagePruned(t *testing.T) {
+	b := patient(t, "index/"+random(), nil)
+	b.index.Close()
+	id, _ := indexed(t, b)
+	left := indexSegmentKey(id, 12345, &indexVersion{indexDescriptor: indexDescriptor{Rev: "an old one"}})
+	if err := b.s3.write(t.Context(), left, []byte("a zebrafinch")); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := b.Prune(t.Context(), id, memento.PruneOptions{Keep: 100}); err != nil || sum.Versions > 0 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	onlyNamed(t, b, id)
+}
+
+// An evictingMedium calls evict before each read of a block.
+type evictingMedium struct {
+	*searchIndexes
+	evict func()
+}
+
+func (m evictingMedium) Block(ctx context.Context, store memento.StoreID, id textindex.SegmentID, n int) ([]byte, error) {
+	m.evict()
+	return m.searchIndexes.Block(ctx, store, id, n)
+}
+
+// An index that is dropped from main memory while its segments are merged stays in the bucket.
+func TestIndexEvictedInMerge(t *testing.T) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	var b *Backend
+	var id memento.StoreID
+	var watched, dropped atomic.Bool
+	b = patient(t, "index/"+random(), roundTripper(func(req *http.Request) (*http.Response, error) {
+		resp, err := transport.RoundTrip(req)
+		if watched.Load() && req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") {
+			if d, err := b.getIndex(context.WithoutCancel(t.Context()), id); err != nil || len(d.Segments) == 0 {
+				dropped.Store(true)
+			}
+		}
+		return resp, err
+	}))
+	b.index.Close()
+	id, _ = indexed(t, b)
+	var changes []memento.Change
+	for i := range 700 { // so that the segment is mostly dead
+		changes = append(changes, memento.Remove{Path: memento.Path(fmt.Sprintf("/note%d", i))})
+	}
+	if _, err := b.Apply(t.Context(), id, memento.Actor{}, changes); err != nil {
+		t.Fatal(err)
+	}
+	writeMore(t, b, id, "x")
+	watched.Store(true)
+	var evicted atomic.Bool
+	live := textindex.NewLive(evictingMedium{b.indexes, func() {
+		if evicted.CompareAndSwap(false, true) {
+			b.mu.Lock()
+			b.removeLocked(id) // as evictStates does
+			b.mu.Unlock()
+		}
+	}})
+	live.Close()
+	for range 10 {
+		_, _ = live.Keep(t.Context(), id) // which may be ErrRevised
+	}
+	if !evicted.Load() || dropped.Load() {
+		t.Errorf("evicted: %v; the index was dropped from the bucket: %v", evicted.Load(), dropped.Load())
+	}
+	onlyNamed(t, b, id)
+	searchesRight(t, b, id)
+}
