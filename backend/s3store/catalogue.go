@@ -279,15 +279,14 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 	if !deleted {
 		return 0, memento.ErrExist
 	}
-	if err := s.b.dropIndex(ctx, s.id); err != nil {
-		return 0, err
-	}
-	for {
+	for dropped := false; ; {
 		// List before reading the manifest. If the manifest then says that the purge is
 		// not finished, none of these objects belongs to a store that was created again.
-		left, err := s.b.s3.list(ctx, storeDir(s.id), "", 0, true)
-		if err != nil {
-			return 0, err
+		var left []listed
+		if dropped {
+			if left, err = s.b.s3.list(ctx, storeDir(s.id), "", 0, true); err != nil {
+				return 0, err
+			}
 		}
 		m, etag, err := s.b.getManifest(ctx, s.id)
 		switch {
@@ -297,6 +296,13 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 			return end, nil
 		case m.End > end:
 			return 0, memento.ErrExist
+		}
+		if !dropped { // before the list, which then has all segments that are ever named
+			if err := s.b.dropIndex(ctx, s.id); err != nil {
+				return 0, err
+			}
+			dropped = true
+			continue
 		}
 		next := manifest{Format: recordFormat, Rev: random(), End: end, Deleted: true}
 		if m.Deleted && m.End == end {

@@ -37,10 +37,16 @@ func marshalChecked(v any) ([]byte, error) {
 
 // unmarshalChecked reads JSON, and its checksum if it has one.
 func unmarshalChecked(data []byte, v any) error {
-	if n := len(data) - checkLen; n >= 0 && bytes.HasPrefix(data[n:], []byte(checkStart)) {
+	if hasCheck(data) {
+		n := len(data) - checkLen
 		if want := fmt.Sprintf(checkStart+"%08x"+checkEnd, crc32.Checksum(data[:n], castagnoli)); string(data[n:]) != want {
 			return errChecksum
 		}
 	}
 	return json.Unmarshal(data, v)
+}
+
+func hasCheck(data []byte) bool {
+	n := len(data) - checkLen
+	return n >= 0 && bytes.HasPrefix(data[n:], []byte(checkStart))
 }

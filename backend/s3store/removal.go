@@ -121,6 +121,9 @@ func (b *Backend) Prune(ctx context.Context, id memento.StoreID, opts memento.Pr
 		if err == nil {
 			err = s.b.deleteUnreferencedSegments(ctx, s.id)
 		}
+		if errors.Is(err, errUnreadableIndex) {
+			err = nil // nothing was erased
+		}
 		return sum, b.failed(op, err)
 	}
 }

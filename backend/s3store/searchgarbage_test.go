@@ -146,3 +146,118 @@ func TestIndexEvictedInMerge(t *testing.T) {
 	onlyNamed(t, b, id)
 	searchesRight(t, b, id)
 }
+
+// A later version of memento keeps the index in another format. This version neither replaces
+// nor deletes any of it, and searches with an index of its own, until words are erased.
+func TestIndexOfLaterVersion(t *testing.T) {
+	prefix := "index/" + random()
+	b := patient(t, prefix, nil)
+	b.index.Close()
+	id, secret := indexed(t, b)
+	d, err := b.getIndex(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := segmentsInBucket(t, b, id)
+	d.Format = indexFormat + 1
+	d.Rev = "of a later version"
+	later := descriptor(t, d.indexDescriptor)
+	if err := b.s3.write(t.Context(), indexKey(id), later); err != nil {
+		t.Fatal(err)
+	}
+	fresh := patient(t, prefix, nil)
+	fresh.index.Close()
+	writeMore(t, fresh, id, "x")
+	keepIndex(t, fresh, id)
+	if h := fresh.indexes.get(id); len(h.stored.Segments) == 0 {
+		t.Error("it has no index of its own")
+	}
+	searchesRight(t, fresh, id)
+	if _, err := fresh.Prune(t.Context(), id, memento.PruneOptions{Keep: 100}); err != nil {
+		t.Error(err)
+	}
+	now, _, err := b.s3.get(t.Context(), indexKey(id))
+	if _, after := segmentsInBucket(t, b, id); err != nil || string(now) != string(later) || after != before {
+		t.Errorf("the descriptor is %s, %v; %d segments of %d are left", now, err, after, before)
+	}
+	if _, err := fresh.Redact(t.Context(), id, secret, memento.Actor{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := countObjects(t, b, id, "zebrafinch"); n > 0 {
+		t.Errorf("the word is still in %d objects", n)
+	}
+	searchesRight(t, fresh, id)
+}
+
+// While a version is redacted, a later version of memento replaces the index by one that has
+// its words. They are gone when the redaction returns.
+func TestIndexOfLaterVersionErased(t *testing.T) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	prefix := "index/" + random()
+	other := patient(t, prefix, nil)
+	other.index.Close()
+	id, secret := indexed(t, other)
+	old, err := other.getIndex(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Format = indexFormat + 1
+	var armed, put atomic.Bool
+	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") {
+			put.Store(true)
+		} else if put.Load() && req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/index") && armed.CompareAndSwap(true, false) {
+			if err := other.s3.write(t.Context(), indexKey(id), descriptor(t, old.indexDescriptor)); err != nil {
+				t.Error(err)
+			}
+			if err := other.s3.write(t.Context(), old.Segments[0].Key, []byte("zebrafinch")); err != nil {
+				t.Error(err)
+			}
+		}
+		return transport.RoundTrip(req)
+	}))
+	b.index.Close()
+	armed.Store(true)
+	if _, err := b.Redact(t.Context(), id, secret, memento.Actor{}); err != nil || armed.Load() {
+		t.Fatal(err)
+	}
+	if n := countObjects(t, other, id, "zebrafinch"); n > 0 {
+		t.Errorf("the word is still in %d objects", n)
+	}
+	searchesRight(t, b, id)
+}
+
+// A process that is late with purging a deleted store leaves the index of the store that was
+// created again, with the same ID, meanwhile.
+func TestIndexOfCreatedAgain(t *testing.T) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	prefix := "index/" + random()
+	other := patient(t, prefix, nil)
+	other.index.Close()
+	var id memento.StoreID
+	var armed, deleted atomic.Bool
+	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+		if deleted.CompareAndSwap(true, false) {
+			if _, err := other.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "again", ID: id, Limits: memento.Limits{Memories: 10_000}}); err != nil {
+				t.Error(err)
+			}
+			writeMore(t, other, id, "x")
+			keepIndex(t, other, id)
+		}
+		resp, err := transport.RoundTrip(req)
+		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/log/") && armed.CompareAndSwap(true, false) {
+			deleted.Store(true)
+		}
+		return resp, err
+	}))
+	b.index.Close()
+	id, _ = indexed(t, b)
+	armed.Store(true)
+	if err := b.DeleteStore(t.Context(), "tests", id); err != nil || armed.Load() || deleted.Load() {
+		t.Fatalf("%v; nothing happened meanwhile: %v, %v", err, armed.Load(), deleted.Load())
+	}
+	onlyNamed(t, other, id)
+	searchesRight(t, patient(t, prefix, nil), id)
+}

@@ -175,7 +175,7 @@ func (x *searchIndexes) PutBlocks(ctx context.Context, store memento.StoreID, re
 		if err != nil {
 			return err
 		}
-		if h := x.get(store); h.revision != revision || h.version.etag != now.etag {
+		if h := x.get(store); h.revision != revision || h.version.etag != now.etag && !(h.version.newer && now.newer) {
 			x.outdate(store, revision)
 			return textindex.ErrRevised
 		}
@@ -219,7 +219,7 @@ func (x *searchIndexes) Publish(ctx context.Context, store memento.StoreID, revi
 		}
 	}
 	version, saved, err := x.save(ctx, store, old.created, old.version, next, old.segments)
-	if errors.Is(err, memento.ErrReadOnly) { // the process has the index for itself
+	if errors.Is(err, memento.ErrReadOnly) || errors.Is(err, errUnreadableIndex) { // the process has the index for itself
 		version, saved, err = old.version, map[textindex.SegmentID]*heldSegment{}, nil
 		for _, ref := range next.Segments {
 			saved[ref.ID] = old.segments[ref.ID]

@@ -19,8 +19,12 @@ import (
 // still the one that was read, so that of two processes that change the index one begins
 // again, with what the other has written. See docs/s3.md.
 
-// indexFormat is the format of descriptors and of segments of the search index.
-const indexFormat = 1
+// indexFormat is the format of descriptors and of segments of the search index. Segments that
+// package textindex would not read have another one.
+const indexFormat = textindex.SegmentFormat - 2
+
+// errUnreadableIndex says that it is not known which segments the index in the bucket has.
+var errUnreadableIndex = errors.New("the descriptor of the search index cannot be read")
 
 // An indexDescriptor names the segments of a store's search index.
 type indexDescriptor struct {
@@ -41,7 +45,9 @@ type indexSegment struct {
 // An indexVersion is a descriptor as it is in the bucket; zero if there is none.
 type indexVersion struct {
 	indexDescriptor
-	etag string
+	etag       string
+	unreadable bool // it is damaged, or has another format: what it says is not known
+	newer      bool // it is unreadable because a later version of memento has written it
 }
 
 // tag is part of the keys of the segments that the next descriptor, after this one, is to
@@ -54,8 +60,8 @@ func (d *indexVersion) mayReference(key string) bool {
 	return strings.Contains(key, d.tag()) || slices.ContainsFunc(d.Segments, func(s indexSegment) bool { return s.Key == key })
 }
 
-// getIndex reads the descriptor of a store's index. A damaged one, or one that another
-// version of memento has written, names no segments: it is replaced.
+// getIndex reads the descriptor of a store's index. An unreadable one names no segments. It is
+// replaced; one of a later version of memento only where words are erased.
 func (b *Backend) getIndex(ctx context.Context, id memento.StoreID) (d indexVersion, err error) {
 	data, etag, err := b.s3.get(ctx, indexKey(id))
 	if errors.Is(err, errNotFound) {
@@ -65,8 +71,10 @@ func (b *Backend) getIndex(ctx context.Context, id memento.StoreID) (d indexVers
 		return indexVersion{}, err
 	}
 	d.etag = etag
-	if unmarshalChecked(data, &d.indexDescriptor) != nil || d.Format != indexFormat {
-		d.indexDescriptor = indexDescriptor{}
+	if !hasCheck(data) {
+		d.unreadable = true
+	} else if err := unmarshalChecked(data, &d.indexDescriptor); err != nil || d.Format != indexFormat {
+		d = indexVersion{etag: etag, unreadable: true, newer: err == nil && d.Format > indexFormat}
 	}
 	return d, nil
 }
@@ -220,8 +228,12 @@ func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []in
 // save writes the segments of an index that the bucket does not have yet, and then the
 // descriptor. It returns that, and the segments as they are in the bucket.
 //
-// Errors: textindex.ErrRevised if another process has replaced the descriptor.
+// Errors: textindex.ErrRevised if another process has replaced the descriptor;
+// errUnreadableIndex if a later version of memento keeps the index.
 func (x *searchIndexes) save(ctx context.Context, id memento.StoreID, created stamp, on indexVersion, next textindex.StoredIndex, segments map[textindex.SegmentID]*heldSegment) (_ indexVersion, saved map[textindex.SegmentID]*heldSegment, err error) {
+	if on.newer {
+		return on, nil, errUnreadableIndex
+	}
 	d := indexVersion{indexDescriptor: indexDescriptor{Format: indexFormat, Rev: random(), Store: created, Seq: next.Seq}}
 	saved = map[textindex.SegmentID]*heldSegment{}
 	var written []string
@@ -280,14 +292,19 @@ func (x *searchIndexes) save(ctx context.Context, id memento.StoreID, created st
 
 // deleteUnreferencedSegments deletes the segments that the index does not name, whichever
 // process has left them.
+//
+// Errors: errUnreadableIndex if it is not known which these are.
 func (b *Backend) deleteUnreferencedSegments(ctx context.Context, id memento.StoreID) error {
 	found, err := b.s3.list(ctx, indexSegmentDir(id), "", 0, true) // before the descriptor is read, see deleteUnreferenced
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return err
 	}
 	d, err := b.getIndex(ctx, id)
 	if err != nil {
 		return err
+	}
+	if d.unreadable {
+		return errUnreadableIndex
 	}
 	var unused []string
 	for _, o := range found {
@@ -300,20 +317,25 @@ func (b *Backend) deleteUnreferencedSegments(ctx context.Context, id memento.Sto
 
 // purge removes all words from the index of a store that no version has any more, and deletes
 // what crashed processes have left of it. It always replaces the descriptor: what another
-// process has begun to write before is in vain. The index of a store that is too large to be
-// searched with it is dropped.
+// process has begun to write before is in vain. An index that cannot be read is dropped, and so
+// is that of a store that is too large to be searched with it.
 func (x *searchIndexes) purge(ctx context.Context, id memento.StoreID, small bool) error {
-	if small {
-		if err := x.b.index.Purge(ctx, id, false, context.Context.Err); err != nil {
+	for n := range maxRereads {
+		if small && n == 0 {
+			if err := x.b.index.Purge(ctx, id, false, context.Context.Err); err != nil {
+				return err
+			}
+		} else {
+			if err := x.b.dropIndex(ctx, id); err != nil {
+				return err
+			}
+			x.remove(id)
+		}
+		if err := x.b.deleteUnreferencedSegments(ctx, id); !errors.Is(err, errUnreadableIndex) {
 			return err
 		}
-	} else {
-		if err := x.b.dropIndex(ctx, id); err != nil {
-			return err
-		}
-		x.remove(id)
 	}
-	return x.b.deleteUnreferencedSegments(ctx, id)
+	return errChangesTooFast
 }
 
 // dropIndex replaces the index of a store by an empty one, so that no process writes to the

@@ -299,6 +299,15 @@ func TestIndexKilled(t *testing.T) {
 	}
 }
 
+func descriptor(t *testing.T, d indexDescriptor) []byte {
+	t.Helper()
+	data, err := marshalChecked(&d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // A damaged index does not matter to searches, and is made again.
 func TestIndexDamaged(t *testing.T) {
 	prefix := "index/" + random()
@@ -311,9 +320,14 @@ func TestIndexDamaged(t *testing.T) {
 		"flipped": func(whole []byte) []byte { whole[len(whole)/2] ^= 4; return whole },
 		"end":     func(whole []byte) []byte { whole[len(whole)-1] ^= 4; return whole },
 		"noise":   func([]byte) []byte { return []byte(strings.Repeat("\xff\xff\xff noise", 100)) },
-		"store":   func([]byte) []byte { return []byte(`{"format":1,"rev":"x","store":1,"seq":1}`) },
-		"newer":   func([]byte) []byte { return []byte(`{"format":2,"rev":"x","seq":1}`) },
-		"ahead":   func([]byte) []byte { return []byte(`{"format":1,"rev":"x","seq":99999999}`) },
+		"check":   func([]byte) []byte { return []byte(`{"format":1,"rev":"x","seq":99999999}`) },
+		"store": func([]byte) []byte {
+			return descriptor(t, indexDescriptor{Format: indexFormat, Rev: "x", Store: 1, Seq: 1})
+		},
+		"older": func([]byte) []byte { return descriptor(t, indexDescriptor{Format: indexFormat - 1, Rev: "x", Seq: 1}) },
+		"ahead": func([]byte) []byte {
+			return descriptor(t, indexDescriptor{Format: indexFormat, Rev: "x", Seq: 99999999})
+		},
 		"missing": func([]byte) []byte { return nil },
 	}
 	for _, segment := range []bool{false, true} {

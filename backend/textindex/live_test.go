@@ -420,7 +420,7 @@ func TestDistrust(t *testing.T) {
 				panic(err)
 			}
 			head = slices.Clone(head)
-			head[0] = segmentFormat + 1
+			head[0] = SegmentFormat + 1
 			s.blocks[id][HeadBlock] = seal(id, HeadBlock, head)
 		},
 		"dead memories": func(s *shelf) { s.index.Segments[0].Dead = []byte{0, 0} },

@@ -34,8 +34,8 @@ const (
 	chunkEntries  = 64  // memories in one entry
 )
 
-// segmentFormat is the first byte of a head.
-const segmentFormat = 3
+// SegmentFormat is the format of segments, and the first byte of a head.
+const SegmentFormat = 3
 
 // ErrIndex says that a search index is damaged, or lacks a part. It can be made anew.
 var ErrIndex = fmt.Errorf("%w: the search index is damaged", memento.ErrFormat)

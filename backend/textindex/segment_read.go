@@ -26,7 +26,7 @@ type Segment struct {
 // ParseSegment reads a head, and the memories that are dead, as [Segment.Dead] wrote them.
 func ParseSegment(head, dead []byte) (*Segment, error) {
 	r := decoder{data: head}
-	if r.byte() != segmentFormat {
+	if r.byte() != SegmentFormat {
 		return nil, ErrIndex
 	}
 	s := &Segment{}

@@ -98,7 +98,7 @@ func Write(ctx context.Context, emit func(n int, block []byte) error, sources ..
 	if err := w.flush(); err != nil {
 		return nil, err
 	}
-	head = binary.AppendUvarint([]byte{segmentFormat}, uint64(len(w.first)))
+	head = binary.AppendUvarint([]byte{SegmentFormat}, uint64(len(w.first)))
 	before := ""
 	for _, key := range w.first {
 		head = appendShared(head, before, key)
