@@ -112,7 +112,9 @@ func (h *Handler) callAPI(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "authentication_error", "not signed in")
 		return
 	}
-	inner := withKey(r, s.Key)
+	ctx, cancel := h.sessions.within(r.Context(), s)
+	defer cancel()
+	inner := withKey(r.WithContext(ctx), s.Key)
 	inner.URL.Path = strings.TrimPrefix(r.URL.Path, apiPath)
 	inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, apiPath)
 	inner.RequestURI = inner.URL.RequestURI()

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,18 +114,34 @@ func TestEndedSessionsOfSeveralServers(t *testing.T) {
 	}
 }
 
-// brokenNotes fail.
-type brokenNotes struct{}
+// brokenNotes fail until they are mended.
+type brokenNotes struct {
+	console.Notes
+	mended atomic.Bool
+}
 
-func (brokenNotes) Note(context.Context, string) (string, error)  { return "", memento.ErrUnavailable }
-func (brokenNotes) SetNote(context.Context, string, string) error { return memento.ErrUnavailable }
+func (n *brokenNotes) Note(ctx context.Context, name string) (string, error) {
+	if !n.mended.Load() {
+		return "", memento.ErrUnavailable
+	}
+	return n.Notes.Note(ctx, name)
+}
+
+func (n *brokenNotes) SetNote(ctx context.Context, name, text string) error {
+	if !n.mended.Load() {
+		return memento.ErrUnavailable
+	}
+	return n.Notes.SetNote(ctx, name, text)
+}
 
 // If the storage cannot say whether a session was ended, it is not accepted, and not forgotten.
+// Who signs out then is signed out of that server for good.
 func TestEndedSessionsUnknown(t *testing.T) {
 	s := newSite(t)
 	s.console.KeepSessions(secret)
 	cookie := s.signIn(t)
-	broken := s.another(t, brokenNotes{})
+	notes := &brokenNotes{Notes: s.backend}
+	broken := s.another(t, notes)
 	if got := broken.status(t, cookie); got != http.StatusServiceUnavailable {
 		t.Errorf("a request: %d", got)
 	}
@@ -133,6 +150,13 @@ func TestEndedSessionsUnknown(t *testing.T) {
 	}
 	if got := s.status(t, cookie); got != http.StatusOK {
 		t.Errorf("the session elsewhere: %d", got)
+	}
+	notes.mended.Store(true)
+	if got := broken.status(t, cookie); got != http.StatusUnauthorized {
+		t.Errorf("the session when the storage is back: %d", got)
+	}
+	if got := broken.status(t, s.signIn(t)); got != http.StatusOK {
+		t.Errorf("another session: %d", got)
 	}
 }
 

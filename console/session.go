@@ -115,15 +115,43 @@ func (s *sessions) end(ctx context.Context, v sealed) (first bool, err error) {
 
 // of returns the session of a request. It fails if the storage cannot say whether it was ended.
 func (s *sessions) of(r *http.Request) (v sealed, ok bool, err error) {
-	c, err := r.Cookie(cookieName(r))
-	if err != nil {
-		return v, false, nil
-	}
-	if v, ok = s.open(c.Value, forSession); !ok {
+	if v, ok = s.open(cookieOf(r), forSession); !ok {
 		return v, false, nil
 	}
 	ended, err := s.ended.has(r.Context(), v, s.now())
 	return v, !ended && err == nil, err
+}
+
+// within returns a context that ends with a session: a request that goes on for long, such as a
+// stream, does not outlive it. If the storage cannot say whether the session was ended, it
+// ends, too. The caller calls cancel.
+func (s *sessions) within(ctx context.Context, v sealed) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, v.End.Sub(s.now()))
+	// Most requests have been answered before that.
+	timer := time.AfterFunc(endingsAge, func() {
+		again := time.NewTicker(endingsAge)
+		defer again.Stop()
+		for {
+			if ended, err := s.ended.has(ctx, v, s.now()); ended || err != nil {
+				cancel()
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+			}
+		}
+	})
+	return ctx, func() { timer.Stop(); cancel() }
+}
+
+// cookieOf returns what the cookie of a session has, or "" if there is none.
+func cookieOf(r *http.Request) string {
+	c, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return ""
+	}
+	return c.Value
 }
 
 // cookieName has the port in it: browsers send the cookies of one port of a machine to all.
@@ -160,8 +188,9 @@ func (h *Handler) session(w http.ResponseWriter, r *http.Request) {
 	case !fromPage(r):
 		refuse(w, http.StatusForbidden, "permission_error", "only the console's own pages sign in and out")
 	case r.Method == http.MethodDelete:
-		s, ok, err := h.sessions.of(r)
-		if ok {
+		s, ok := h.sessions.open(cookieOf(r), forSession)
+		var err error
+		if ok { // whether or not the storage can say that it was ended already
 			_, err = h.sessions.end(r.Context(), s)
 		}
 		h.setCookie(w, r, "", -1)
