@@ -206,7 +206,7 @@ func (a *announcement) values() []span {
 	}
 	if c := a.peek(); c == 's' || c == 'S' {
 		a.i++
-		a.many = a.what < aKey
+		a.many = a.what < aKey && !isCombination(a.text[a.name.start:])
 	}
 	if !a.takeWord(&nameSuffixes) && a.i+1 < a.end && (a.peek() == '_' || a.peek() == '-' || isDigit(a.peek())) {
 		from := a.i
@@ -224,10 +224,9 @@ func (a *announcement) values() []span {
 	}
 	a.name.end = a.i
 	if a.what == aNetworkLine {
-		if next := a.peek(); strings.IndexByte(" :=\t\"'`*(", next) < 0 && next < utf8.RuneSelf || !namesNetwork(a.before(start, 60)) {
+		if next := a.peek(); strings.IndexByte(" :=\t\"'`*(", next) < 0 && next < utf8.RuneSelf || !namesNetwork(a.before(start, 60), a.rest()) {
 			return nil
 		}
-		a.what = aNetworkKey
 	}
 	if line := a.before(start, 80); strings.HasPrefix(strings.TrimLeft(line, " \t"), "case ") { // of a switch
 		return nil
@@ -248,11 +247,6 @@ func (a *announcement) values() []span {
 	}
 	return a.found
 }
-
-// namesNetwork reports whether line names a wireless network.
-func namesNetwork(line string) bool { return networkWords().in(line) }
-
-var networkWords = words("ssid", "wi-fi", "wifi", "wlan", "wireless", "hotspot", "вайфай", "вай-фай")
 
 // roles stand between a value and the name that follows it: X is the password.
 var roles = []string{" as the", " as your", " as", " is the", " is your", " is our", " is my", " ist das", " als", " est le", " comme", " es la", " como", " è la", " come", " é a"}

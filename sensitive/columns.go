@@ -137,6 +137,9 @@ func alignedBelow(text string, name span) (cells []span) {
 		row := strings.TrimRight(text[from:to], " \r")
 		cell, ok := alignedCell(row, header, column)
 		if !ok {
+			if isCombination(text[name.start:name.end]) { // numbers are to the right, and this may be one of things
+				break
+			}
 			if cell, ok = cellUnder(row, text[start:end], header, column); !ok {
 				break
 			}
@@ -210,6 +213,10 @@ func cellUnder(row, head string, header []span, column int) (cell span, ok bool)
 	}
 	return cells[column], true
 }
+
+// isCombination reports whether s begins with a name for the code of a lock that also means one of
+// several things together.
+func isCombination(s string) bool { return hasPrefixFold(s, "combination") }
 
 // width returns how many columns of a terminal s takes.
 func width(s string) (n int) {

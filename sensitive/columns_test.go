@@ -70,6 +70,7 @@ func TestNoColumns(t *testing.T) {
 		"PIN   MODE    VALUE\n12    output  high\n13    input   low\n",
 		"  Count  Password rules  Since\n     12  min-length-8x   2026\n",
 		"      field    password\n  minlength          12\n  maxlength         128\n",
+		"NAME     Combination   n\nA               1204   5\n",
 		"Enter the  password  here\nand press   Enter2     twice.\n",
 		"NAME                  TYPE                                  DATA   AGE\ndefault-token-x7k2p   kubernetes.io/service-account-token   3      41d\n",
 		"type login struct {\n\tpassword       string\n\tnumKbdIntCbs   int\n}\n",

@@ -20,11 +20,15 @@ func (a *announcement) list() bool {
 		a.blanks()
 		a.itemMark()
 		a.skip("\"'`*_")
+		label := a.i
 		if !a.label() {
 			break
 		}
+		named := a.isSetting(strings.TrimRight(a.text[label:a.i], " :=：→–—->\"'`*"))
 		v := a.token(sign, false)
-		a.add(v)
+		if found := a.text[v.start:v.end]; !named && !isNumberedName(found) && !isVariableName(found) {
+			a.add(v)
+		}
 		a.i = max(a.i, v.end)
 		if !v.quoted {
 			a.i = v.end
@@ -42,6 +46,30 @@ func (a *announcement) list() bool {
 		a.i = from
 	}
 	return len(a.found) > 0
+}
+
+// isSetting reports whether label says what a value is, not whose: it is no password then.
+func (a *announcement) isSetting(label string) bool {
+	label = strings.ToLower(label)
+	return settings()[label] || a.what == aNumber && (signals()[label] || numberedSignal().MatchString(label))
+}
+
+// settings are labels of what passwords have, and where they are.
+var settings = set(`name names id ids type types kind policy policies hash hashing hashed hasher algorithm encoder encoding format provider providers backend manager
+	env environment variable vault see store stored storage source path file default defaults issued revoked expired reset changed rotated created updated
+	version class driver module plugin schema rule rules key field label title url uri ref reference secretname secretref valuefrom
+	siehe voir ver vedi zie typ tipo standard`)
+
+// signals are labels of the pins of a chip or a plug, and numberedSignal matches those with a
+// number. That a letter alone has none leaves the doors of a house.
+var (
+	signals        = set(`tx rx txd rxd sda scl sck mosi miso cs ss en rst reset gnd vcc vin led gpio clk dat data io pwm adc dac irq int`)
+	numberedSignal = lazily(`^(?:[a-z]{2}|gpio|led|pin|jtag|uart|spi|i2c|con|tx|rx)[ _-]?\d{1,2}$`)
+)
+
+// isVariableName reports whether s is the name of a variable of the environment.
+func isVariableName(s string) bool {
+	return strings.IndexByte(s, '_') > 0 && !isDigit(s[0]) && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 var conjunctions = newWordList("and", "und", "et", "y", "e", "en", "i", "и")

@@ -388,6 +388,9 @@ func (a *announcement) judge(v value) span {
 	if a.what >= aKey {
 		return a.judgeKey(v)
 	}
+	if a.what == aNetworkLine && isNoNetworkKey(found) {
+		return span{}
+	}
 	c := countChars(found)
 	if a.bare && c.lower+c.upper == 0 {
 		return span{}

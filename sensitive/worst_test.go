@@ -15,7 +15,7 @@ import (
 // and prefix with what can follow it, and by changing at random what was slow.
 var worst = []string{
 	"key=a1B2", "wlan-key=a1B2", "age-secret-key-1=a1B2", "recovery 1234 ", "htpasswd|", "cookie=a1B2", "ПАРОЛЬ: ", ": Паролем", "clave wi-fi\"", "azfu", "AzFu--", "Server=x;Password=", "pw|", "sk-proj-", "totp is ",
-	"ewo--", "figd__", "xwfp--", "glrtr--", "glffct--", "glpat---", "yandex_", "okta__", "xkeysib-=a1B2", "=x9authtskey-", "=access-pass:", "sk-||||pass:pass:", "wi-fi key: a1B2c3D4e5\n", "phrase__\n", "pws: pws: a.b=c1, ", "* pws: dor_v1_", "wifi key=a1-", "0recupero ", strings.Repeat("twitter", 8) + "the\"sqp_: ", "* \n门禁密码dop_v1_",
+	"ewo--", "figd__", "xwfp--", "glrtr--", "glffct--", "glpat---", "yandex_", "okta__", "xkeysib-=a1B2", "=x9authtskey-", "=access-pass:", "sk-||||pass:pass:", "wi-fi key: a1B2c3D4e5\n", "phrase__\n", "pws: pws: a.b=c1, ", "ssid Fj,key=a1B2 ", "wifi wlan wifi wlan wifi key a1B2, ", "pins: id: 1204, ", "* pws: dor_v1_", "wifi key=a1-", "0recupero ", strings.Repeat("twitter", 8) + "the\"sqp_: ", "* \n门禁密码dop_v1_",
 	".eya" + strings.Repeat("password=", 8) + "* ",
 	"(~~~~~~：  ~" + strings.Repeat("AccountKey=", 40),
 	"12345678" + strings.Repeat("accountkey=", 5) + "**",
