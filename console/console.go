@@ -74,6 +74,9 @@ func New(opts Options) (*Handler, error) {
 // sessions end with the process. It is called before the first request.
 func (h *Handler) KeepSessions(secret []byte) { h.sessions.setSecret(derive(secret)) }
 
+// Close ends what the handler does in the background. It is called before the storage is closed.
+func (h *Handler) Close() { h.sessions.ended.close() }
+
 // Serves reports whether a request is for the console.
 func Serves(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, Path) || r.URL.Path+"/" == Path

@@ -41,7 +41,7 @@ func newSite(t *testing.T) *site {
 	}
 	server := httptest.NewServer(s.console)
 	s.url = server.URL
-	t.Cleanup(func() { api.Close(); server.Close(); b.Close() })
+	t.Cleanup(func() { api.Close(); server.Close(); s.console.Close(); b.Close() })
 	return s
 }
 

@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"memento"
@@ -32,10 +34,12 @@ type Notes interface {
 //
 // Each note has what ended of some keys, so whoever has a key can fill only what is remembered
 // of that key. A note is replaced as a whole, without condition. So each server keeps in
-// memory what it knows, adds what it reads, and writes again what another has overwritten.
+// memory what it knows, adds what it reads, and writes again what another has overwritten: it
+// looks some seconds after each write, until it finds what it wrote.
 type endings struct {
-	notes Notes // nil: in memory only
-	parts [endingNotes]endedPart
+	notes  Notes // nil: in memory only
+	closed atomic.Bool
+	parts  [endingNotes]endedPart
 }
 
 // An endedPart is one note, as far as this process knows it.
@@ -44,6 +48,8 @@ type endedPart struct {
 	mu   sync.Mutex // of what is below
 	read time.Time  // when it was read last
 	all  ended
+	// again shares the part again. It is nil if that is not necessary.
+	again *time.Timer
 }
 
 // ended is what ended of some keys. Times are milliseconds since 1970.
@@ -64,7 +70,7 @@ func shortHash(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// part returns the number of the note for a key, and its name.
+// part returns what is known of the note for a key, and the note's name.
 func (e *endings) part(key string) (p *endedPart, note string) {
 	n := sha256.Sum256([]byte(key))[31]
 	return &e.parts[n], "console-ended-" + string("0123456789abcdef"[n>>4]) + string("0123456789abcdef"[n&15])
@@ -83,9 +89,9 @@ func (e *endings) has(ctx context.Context, v sealed, now time.Time) (bool, error
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if time.Since(p.readAt()) >= endingsAge { // else another request has read it meanwhile
-		if err := e.share(ctx, p, note, now); err != nil {
+		if read, err := e.share(ctx, p, note, now); !read {
 			return false, err
-		}
+		} // what could not be written is written later
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,31 +105,74 @@ func (e *endings) add(ctx context.Context, v sealed, now time.Time) (first bool,
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if e.notes != nil {
-		err = e.share(ctx, p, note, now) // another server may have ended it
+		_, err = e.share(ctx, p, note, now) // another server may have ended it
 	}
 	p.mu.Lock()
 	first = !p.all.has(v)
 	p.all.add(v, now)
 	p.mu.Unlock()
 	if e.notes != nil && err == nil {
-		err = e.share(ctx, p, note, now)
+		_, err = e.share(ctx, p, note, now)
+	} else if err != nil {
+		e.shareLater(p, note, now)
 	}
 	return first, err
 }
 
-// share adds to what is known what the note has, and writes the note if it lacks something. The
-// caller has the part's turn.
-func (e *endings) share(ctx context.Context, p *endedPart, note string, now time.Time) error {
+// shareLater shares a part again after some seconds.
+func (e *endings) shareLater(p *endedPart, note string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.again != nil || e.closed.Load() {
+		return
+	}
+	p.again = time.AfterFunc(endingsAge, func() {
+		p.turn.Lock()
+		defer p.turn.Unlock()
+		p.mu.Lock()
+		p.again = nil
+		p.mu.Unlock()
+		if e.closed.Load() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), endingsAge)
+		defer cancel()
+		now := now.Add(endingsAge)
+		if _, err := e.share(ctx, p, note, now); err != nil {
+			e.shareLater(p, note, now)
+		}
+	})
+}
+
+// close ends what goes on in the background.
+func (e *endings) close() {
+	e.closed.Store(true)
+	for i := range e.parts {
+		p := &e.parts[i]
+		p.turn.Lock()
+		p.mu.Lock()
+		if p.again != nil {
+			p.again.Stop()
+		}
+		p.mu.Unlock()
+		p.turn.Unlock()
+	}
+}
+
+// share adds to what is known what the note has, and writes the note if it lacks something. It
+// reports whether it could read the note. The caller has the part's turn.
+func (e *endings) share(ctx context.Context, p *endedPart, note string, now time.Time) (read bool, err error) {
 	const attempts = 5 // others may write at the same time
-	for range attempts {
+	for n := 0; ; n++ {
 		at := time.Now()
 		text, err := e.notes.Note(ctx, note)
 		if errors.Is(err, memento.ErrUnsupported) {
 			text, err = p.text(now), nil // a wrapper over a storage without notes: in memory only
 		}
 		if err != nil {
-			return err
+			return read, err
 		}
+		read = true
 		var stored ended
 		if text != "" && json.Unmarshal([]byte(text), &stored) != nil {
 			stored = ended{Before: now.UnixMilli()} // nothing of what was ended may be believed to go on
@@ -135,17 +184,20 @@ func (e *endings) share(ctx context.Context, p *endedPart, note string, now time
 		p.mu.Unlock()
 		whole := p.text(now)
 		if whole == text || text == "" && p.isEmpty() {
-			return nil
+			return true, nil
 		}
 		stored.forget(now)
 		if again := stored.encode(); again == whole {
-			return nil // it only has more that ended by itself
+			return true, nil // it only has more that ended by itself
+		}
+		e.shareLater(p, note, now) // another server that has read it may yet overwrite it
+		if n == attempts {
+			return true, fmt.Errorf("%w: other servers overwrite the note %s", memento.ErrUnavailable, note)
 		}
 		if err := e.notes.SetNote(ctx, note, whole); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil // whoever overwrote it adds what it reads, and so does this process with its next request
 }
 
 func (p *endedPart) readAt() time.Time {
@@ -244,6 +296,10 @@ func (e *ended) merge(other ended) {
 // forget forgets what has ended by itself.
 func (e *ended) forget(now time.Time) {
 	for key, of := range e.Keys {
+		if of == nil { // a note that is damaged
+			delete(e.Keys, key)
+			continue
+		}
 		maps.DeleteFunc(of.IDs, func(_ string, until int64) bool { return until <= now.UnixMilli() })
 		if of.Before < now.Add(-sessionTime).UnixMilli() {
 			of.Before = 0

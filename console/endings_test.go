@@ -38,7 +38,7 @@ func (s *site) another(t *testing.T, notes console.Notes) *site {
 		other.console.ServeHTTP(w, r)
 	}))
 	other.url = server.URL
-	t.Cleanup(func() { api.Close(); server.Close() })
+	t.Cleanup(func() { api.Close(); server.Close(); other.console.Close() })
 	return other
 }
 

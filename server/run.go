@@ -98,6 +98,9 @@ func (s *Server) drain(main *http.Server) error {
 	s.logger.Info("shutting down; finishing running requests", "grace", formatDuration(s.config.Shutdown.Grace))
 	time.Sleep(s.config.Shutdown.Delay)
 	s.api.Close() // ends streams of changes, which would not end by themselves
+	if s.console != nil {
+		s.console.Close()
+	}
 	if s.mcp != nil {
 		s.mcp.Close() // the same
 	}

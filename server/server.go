@@ -242,6 +242,9 @@ func (s *Server) Close() {
 	s.closeListeners()
 	s.api.Close()
 	s.inventory.close()
+	if s.console != nil {
+		s.console.Close()
+	}
 	ended, end := context.WithCancel(context.Background())
 	end()
 	s.hooks.close(ended)
