@@ -25,7 +25,8 @@ type knownPositions struct {
 	turn  chan struct{} // whoever has sent to it may use what is below
 	at    time.Time     // when they were asked for
 	all   []backend.Position
-	users int // of positions.mu
+	err   error // of asking at that time
+	users int   // of positions.mu
 }
 
 // listerOf returns a backend as a PositionLister, or nil if it, or the one that it wraps, is none.
@@ -64,23 +65,25 @@ func (p *positions) join(ws memento.Workspace) (known *knownPositions, leave fun
 	}
 }
 
-// get returns positions that were asked for at most so long ago. They are shared: nobody
-// changes them.
+// get returns positions that were asked for at most so long ago, or since it was called. They
+// are shared: nobody changes them. Those who wait for one answer share its error, too: if the
+// storage hangs, each does not wait for all the others.
 func (p *positions) get(ctx context.Context, ws memento.Workspace, known *knownPositions, age time.Duration) ([]backend.Position, error) {
+	called := time.Now()
 	select {
 	case known.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() { <-known.turn }()
-	if !known.at.IsZero() && time.Since(known.at) < age {
-		return known.all, nil
+	if known.at.After(called) || known.err == nil && !known.at.IsZero() && time.Since(known.at) < age {
+		return known.all, known.err
 	}
 	at := time.Now()
 	all, err := p.lister.Positions(ctx, ws, maxFollowed)
-	if err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // which says nothing about the storage
 	}
-	known.at, known.all = at, all
-	return all, nil
+	known.at, known.all, known.err = at, all, err
+	return all, err
 }

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"memento/backend/apikey"
 	"memento/httpapi"
 	"memento/sensitive"
+	"memento/test/proctest"
 )
 
 // A telling backend tells its positions, and counts how often it was asked for them, and for
@@ -22,11 +24,12 @@ type telling struct {
 	polled
 	lister backend.PositionLister
 	asked  atomic.Int64
+	most   int // stores that it tells of; 0 means as many as are asked for
 }
 
 func (b *telling) Positions(ctx context.Context, ws memento.Workspace, limit int) ([]backend.Position, error) {
 	b.asked.Add(1)
-	return b.lister.Positions(ctx, ws, limit)
+	return b.lister.Positions(ctx, ws, min(limit, cmp.Or(b.most, limit)))
 }
 
 // Whatever another process does, in whichever of many stores, is sent within the interval of
@@ -93,7 +96,7 @@ func TestStreamWorkspaceOfPositions(t *testing.T) {
 	}
 	asked, listed, quiet := b.asked.Load(), b.count(memento.StoreID(strings.TrimPrefix(late, stores+"/"))), b.count(id(100))
 	time.Sleep(20 * poll)
-	// 21 streams of 20 intervals: if each asked for itself, it were 420 times.
+	// 21 streams of 20 intervals: if each asked for itself, it would be 420 times.
 	if n := b.asked.Load() - asked; n < 3 || n > 60 {
 		t.Errorf("21 streams asked for positions %d times in 20 intervals", n)
 	}
@@ -102,5 +105,54 @@ func TestStreamWorkspaceOfPositions(t *testing.T) {
 	}
 	if n := b.count(memento.StoreID(strings.TrimPrefix(late, stores+"/"))) - listed; n != 0 {
 		t.Errorf("the versions of a store whose newest one is pruned were listed %d times", n)
+	}
+}
+
+// A store that is found because there are fewer newer ones now is not news: only what happens
+// in it from then on, or since it was followed before.
+func TestStreamWorkspaceFindsOldStores(t *testing.T) {
+	s := newSite(t, nil)
+	b := &telling{polled: polled{Backend: s.backend, counts: map[memento.StoreID]int{}}, lister: s.backend, most: 2}
+	watching, err := httpapi.New(b, httpapi.Options{Auth: httpapi.NewKeyAuth(s.backend, s.clock.time), Detector: sensitive.Default(), Poll: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watching.Close()
+	server := httptest.NewServer(watching)
+	defer server.Close()
+	c := s.as("a", apikey.RoleWrite) // another process
+	oldest := c.newStore(t, "oldest")
+	c.put(t, oldest, "/old.md", "text")
+	c.newStore(t, "second")
+	newest := c.newStore(t, "newest")
+	l, _ := (&caller{url: server.URL, key: c.key}).watch(t, "?recent=1")
+	defer l.close()
+	polls := func(t *testing.T, what string) {
+		t.Helper()
+		asked := b.asked.Load()
+		proctest.Until(t, what, func() bool { return b.asked.Load() > asked+1 })
+	}
+	for i := range 3 {
+		c.delete(t, newest)
+		same(t, "event", l.must().name, "memory_store.deleted")
+		polls(t, "the oldest store is found")
+		path := fmt.Sprintf("/%d.md", i)
+		c.put(t, oldest, path, "text")
+		same(t, "store", l.must().data["name"], "oldest")
+		same(t, "path", l.must().data["path"], path)
+		newest = c.newStore(t, fmt.Sprint("newest ", i))
+		c.put(t, newest, "/new.md", "text")
+		same(t, "store", l.must().data["name"], fmt.Sprint("newest ", i))
+		same(t, "path", l.must().data["path"], "/new.md")
+		polls(t, "the oldest store is left")
+		c.put(t, oldest, fmt.Sprintf("/%d-unseen.md", i), "text")
+		c.delete(t, newest)
+		same(t, "store", l.must().data["name"], "oldest")
+		same(t, "path", l.must().data["path"], fmt.Sprintf("/%d-unseen.md", i))
+		same(t, "event", l.must().name, "memory_store.deleted")
+		newest = c.newStore(t, fmt.Sprint("another ", i))
+		c.put(t, newest, "/new.md", "text")
+		l.must()
+		l.must()
 	}
 }

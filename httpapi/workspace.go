@@ -36,7 +36,7 @@ func (a *API) streamWorkspace(c *call) error {
 	}
 	watcher, leave := a.changes.watch()
 	defer leave()
-	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}, described: map[memento.StoreID]bool{}}
+	f := follower{c: c, full: full, seen: map[memento.StoreID]int64{}, unlisted: map[memento.StoreID]int64{}, described: map[memento.StoreID]bool{}}
 	if a.positions.lister != nil {
 		var leave func()
 		f.known, leave = a.positions.join(c.who.Workspace)
@@ -125,6 +125,7 @@ type follower struct {
 	described map[memento.StoreID]bool  // the stores that were described before the stream was connected
 	live      bool                      // whether it is connected
 	known     *knownPositions           // of the stores, from a backend that can tell them; else nil
+	unlisted  map[memento.StoreID]int64 // what seen was of stores that are no longer among the newest, or archived
 }
 
 func (f *follower) follows(id memento.StoreID) bool {
@@ -266,19 +267,17 @@ func (f *follower) pollPositions() error {
 		return err
 	}
 	listed := make(map[memento.StoreID]bool, len(all))
+	recently := time.Now().Add(-time.Minute) // clocks of servers differ
+	older := false                           // than a store that was followed before
 	var moved []backend.Position
 	for _, p := range all {
 		listed[p.Store] = true
-		seen, known := f.seen[p.Store]
-		if !known {
-			f.seen[p.Store] = 0
-			if p.Seq > 0 {
-				if err := f.skipOld(p.Store); err != nil {
-					return err
-				}
-			}
+		if f.follows(p.Store) {
+			older = true
+		} else if err := f.found(p, older && p.At.Before(recently)); err != nil {
+			return err
 		}
-		if p.Seq > seen {
+		if p.Seq > f.seen[p.Store] {
 			moved = append(moved, p)
 		}
 	}
@@ -296,10 +295,31 @@ func (f *follower) pollPositions() error {
 			if err := f.follow(id); err != nil {
 				return err
 			}
-			delete(f.seen, id)
+			if seen, exists := f.seen[id]; exists {
+				if len(f.unlisted) >= maxFollowed {
+					clear(f.unlisted)
+				}
+				f.unlisted[id] = seen
+				delete(f.seen, id)
+			}
 		}
 	}
 	return nil
+}
+
+// found follows a store that was not followed. One that is old was not among the newest
+// before, because there were too many, or it was archived: its versions are not news.
+func (f *follower) found(p backend.Position, old bool) error {
+	seen, was := f.unlisted[p.Store]
+	delete(f.unlisted, p.Store)
+	if !was && old {
+		seen = p.Seq
+	}
+	f.seen[p.Store] = seen
+	if was || old || p.Seq == 0 {
+		return nil
+	}
+	return f.skipOld(p.Store)
 }
 
 // skipOld skips all but the newest versions of a store that was found: if it was imported,
