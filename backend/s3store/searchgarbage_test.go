@@ -2,6 +2,8 @@ package s3store
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -260,4 +262,25 @@ func TestIndexOfCreatedAgain(t *testing.T) {
 	}
 	onlyNamed(t, other, id)
 	searchesRight(t, patient(t, prefix, nil), id)
+}
+
+// What a descriptor may name and a segment may have is bounded, but not below what is written.
+func TestIndexBounds(t *testing.T) {
+	const id = "memstore_a"
+	key := indexSegmentDir(id) + "x"
+	if !plausible(id, []indexSegment{{Key: key, Size: 2 * maxIndexedTexts}, {Key: key, Size: 2 * maxIndexedTexts}}) {
+		t.Error("the index of hashes is refused")
+	}
+	for _, ref := range []indexSegment{
+		{Key: key}, {Key: key, Size: -1}, {Key: key, Size: maxStoredIndex}, {Key: key, Size: 1<<63 - 1}, {Key: manifestKey(id), Size: 1}, {Key: indexSegmentDir("memstore_b") + "x", Size: 1},
+	} {
+		if plausible(id, []indexSegment{{Key: key, Size: 1}, ref}) {
+			t.Errorf("%+v is read", ref)
+		}
+	}
+	lengths := append(binary.AppendUvarint(nil, 1<<21), make([]byte, 1<<21)...)
+	data := append(binary.LittleEndian.AppendUint32(nil, uint32(len(lengths))), lengths...)
+	if _, err := decodeSegment(data); !errors.Is(err, textindex.ErrIndex) {
+		t.Errorf("a segment of 2 million blocks: %v", err)
+	}
 }

@@ -128,7 +128,7 @@ func decodeSegment(data []byte) (*heldSegment, error) {
 		return n, true
 	}
 	count, ok := next()
-	if !ok || count > uint64(len(lengths)) {
+	if !ok || count > uint64(len(lengths)) || count > textindex.MaxBlocks+1 {
 		return nil, textindex.ErrIndex
 	}
 	h := &heldSegment{blocks: make(map[int][]byte, count), bytes: int64(len(rest))}
@@ -187,13 +187,26 @@ func (x *searchIndexes) find(ctx context.Context, id memento.StoreID) (*foundInd
 	}
 }
 
-// fetch reads segments. Errors: errNotFound, textindex.ErrIndex.
-func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []indexSegment) (map[textindex.SegmentID]*heldSegment, error) {
+// maxStoredIndex is more than the segments of an index take in the bucket. Contents of hashes
+// have an index of four times their size, and half of it may be dead.
+const maxStoredIndex = 8 * maxIndexedTexts
+
+// plausible reports whether a descriptor may name these segments.
+func plausible(id memento.StoreID, refs []indexSegment) bool {
 	var size int64
 	for _, ref := range refs {
-		if size += ref.Size; ref.Size < 0 || size > maxIndexBytes {
-			return nil, textindex.ErrIndex
+		if ref.Size <= 0 || ref.Size > maxStoredIndex-size || !strings.HasPrefix(ref.Key, indexSegmentDir(id)) {
+			return false
 		}
+		size += ref.Size
+	}
+	return true
+}
+
+// fetch reads segments. Errors: errNotFound, textindex.ErrIndex.
+func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []indexSegment) (map[textindex.SegmentID]*heldSegment, error) {
+	if !plausible(id, refs) {
+		return nil, textindex.ErrIndex
 	}
 	held := x.get(id).segments
 	segments := make([]*heldSegment, len(refs))
@@ -203,7 +216,10 @@ func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []in
 			segments[i] = known
 			return nil
 		}
-		data, _, err := x.b.s3.get(ctx, ref.Key)
+		data, _, err := x.b.s3.getPart(ctx, ref.Key, 0, ref.Size)
+		if errors.Is(err, memento.ErrFormat) { // the object is empty
+			return textindex.ErrIndex
+		}
 		if err != nil {
 			return err
 		}
