@@ -11,6 +11,7 @@ import (
 // It is not safe for concurrent use.
 type lexer struct {
 	filter *wordFilter // which forms a document has; nil for all
+	room   int         // for how many spellings, and for how many forms between two documents
 
 	tokens  tokenTable          // of words, and pairs of characters
 	tallies map[string]*tallied // by form
@@ -41,12 +42,12 @@ type tallied struct {
 
 // Limits of what a lexer remembers.
 const (
-	maxTokens   = 1 << 16
-	maxSpelling = 64 // bytes
+	maxTokens   = 1 << 16 // room
+	maxSpelling = 64      // bytes
 )
 
 func newLexer(filter *wordFilter) *lexer {
-	return &lexer{filter: filter, tokens: newTokenTable(), tallies: map[string]*tallied{}}
+	return &lexer{filter: filter, room: maxTokens, tokens: newTokenTable(), tallies: map[string]*tallied{}}
 }
 
 // lexers are those without a filter that nobody uses.
@@ -61,9 +62,6 @@ func read(path, contents string) document {
 
 // read splits a memory into words and counts those that the filter keeps.
 func (x *lexer) read(path, contents string) document {
-	if x.tokens.len() >= maxTokens || len(x.tallies) >= maxTokens {
-		x.forget()
-	}
 	x.number++
 	x.found = x.found[:0]
 	d := document{}
@@ -84,13 +82,17 @@ func (x *lexer) read(path, contents string) document {
 			f.word = "" // it may be a part of a long text
 		}
 	}
+	if len(x.tallies) >= x.room {
+		x.forget()
+	}
 	return d
 }
 
-// forget drops what is remembered, between two documents.
+// forget drops what is remembered, after a document. A map keeps its memory when it is cleared,
+// so it gets a new one.
 func (x *lexer) forget() {
 	x.tokens.clear()
-	clear(x.tallies)
+	x.tallies, x.found = map[string]*tallied{}, nil
 }
 
 // A field is where a word stands.
@@ -181,6 +183,9 @@ func (x *lexer) learn(spelling string, single bool) *token {
 		t.counted = true
 	}
 	if remember {
+		if x.tokens.len() >= x.room { // also within a document, which may be all different words
+			x.tokens.clear()
+		}
 		x.tokens.put(spelling, t)
 	}
 	return t

@@ -11,7 +11,7 @@ import (
 // seq of a memory's newest version. It returns how many memories of the index are living. A
 // version after those that the index covers counts as dead: it is among the store's changes.
 //
-// Errors: ErrIndex if the index is damaged. All blocks are checked.
+// Errors: ErrIndex if the index is damaged, which all blocks are checked for; the context's.
 func Reconcile(ctx context.Context, stored StoredIndex, block func(id SegmentID, n int) ([]byte, error), newest func(memento.MemoryID) (seq int64, exists bool)) (now StoredIndex, living int64, err error) {
 	now.Seq = stored.Seq
 	for _, ref := range stored.Segments {
@@ -35,7 +35,10 @@ func reconciled(ctx context.Context, upto int64, ref StoredSegment, block func(S
 		return nil, err
 	}
 	s := &liveSegment{id: ref.ID, Segment: parsed}
-	read := func(_ context.Context, n int) ([]byte, error) {
+	read := func(ctx context.Context, n int) ([]byte, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		data, err := block(ref.ID, n)
 		if err != nil {
 			return nil, err

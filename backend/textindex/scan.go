@@ -1,7 +1,6 @@
 package textindex
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -77,16 +76,41 @@ func (l *Live) scanFor(ctx context.Context, v *view, now Snapshot, filter *wordF
 	}
 	// The texts are read here and split into words by another goroutine, so that one waits for
 	// the storage while the other works.
-	ahead := make(chan []scannedText, 2)
-	done := make(chan error, 1)
-	go func() { done <- all.addAll(ctx, ahead) }()
-	err := l.readScanned(ctx, v, now, all, ahead)
-	close(ahead)
-	if err := cmp.Or(<-done, err); err != nil {
+	err := readAhead(ctx, func(ctx context.Context, to chan<- []scannedText) error {
+		return l.readScanned(ctx, v, now, all, to)
+	}, all.addAll)
+	if err != nil {
 		return nil, err
 	}
 	all.found.Sort()
 	return all, nil
+}
+
+// readAhead calls read and, in another goroutine, use, which receives until there is no more,
+// or it fails. The first error ends the context of both, and is returned.
+func readAhead[T any](ctx context.Context, read func(context.Context, chan<- T) error, use func(context.Context, <-chan T) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ahead := make(chan T, 1) // so three batches are in main memory: this, and one on either side
+	done := make(chan error, 1)
+	go func() {
+		err := use(ctx, ahead)
+		if err != nil {
+			stop(err)
+			for range ahead { // until read has seen it
+			}
+		}
+		done <- err
+	}()
+	err := read(ctx, ahead)
+	if err != nil {
+		stop(err)
+	}
+	close(ahead)
+	if used := <-done; used != nil || err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // A scannedText is a memory that the index does not have.
@@ -134,16 +158,19 @@ func (l *Live) readScanned(ctx context.Context, v *view, now Snapshot, all *scan
 	return nil
 }
 
-// addAll reads memories until there are no more, after an error without looking at them.
-func (all *scanned) addAll(ctx context.Context, from <-chan []scannedText) (err error) {
+// addAll reads memories until there are no more, or until the context ends.
+func (all *scanned) addAll(ctx context.Context, from <-chan []scannedText) error {
 	for texts := range from {
 		for _, t := range texts {
-			if err == nil {
-				_, err = all.add(ctx, t.key, t.text)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := all.add(ctx, t.key, t.text); err != nil {
+				return err
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 // add reads a memory, and reports whether it has words of the request.

@@ -1,6 +1,8 @@
 package textindex
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -109,6 +111,96 @@ func TestScanBeginsAgain(t *testing.T) {
 			}
 		}
 		s.finds(t, name, l, test.query)
+	}
+}
+
+// An error on either side of a scan ends the other side, and is the one that is returned.
+func TestScanStopsAtAnError(t *testing.T) {
+	broken := errors.New("broken")
+	long := func(ctx context.Context, to chan<- int) error {
+		for range 1_000_000 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			to <- 1
+		}
+		t.Error("reading goes on")
+		return nil
+	}
+	failing := func(_ context.Context, from <-chan int) error {
+		<-from
+		return broken
+	}
+	if err := readAhead(t.Context(), long, failing); err != broken {
+		t.Errorf("using fails: %v", err)
+	}
+	var after error
+	err := readAhead(t.Context(), func(_ context.Context, to chan<- int) error {
+		to <- 1
+		return broken
+	}, func(ctx context.Context, from <-chan int) error {
+		for range from {
+		}
+		after = ctx.Err()
+		return after
+	})
+	if err != broken || after != context.Canceled {
+		t.Errorf("reading fails: %v, and the user's context has %v", err, after)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := readAhead(ctx, long, func(_ context.Context, from <-chan int) error {
+		for range from {
+		}
+		return nil
+	}); err != context.Canceled {
+		t.Errorf("a canceled scan: %v", err)
+	}
+}
+
+// A scan that was canceled does not split what was read for it.
+func TestScanCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	all := NewScanner(memento.SearchOptions{Query: "boat"}).all
+	from := make(chan []scannedText, 2)
+	for range cap(from) {
+		from <- []scannedText{{"mem_1", Text{1, "/a.md", "the boat"}}}
+	}
+	close(from)
+	if err := all.addAll(ctx, from); err != context.Canceled {
+		t.Error(err)
+	}
+	if all.lexer.number != 0 {
+		t.Errorf("%d memories are split", all.lexer.number)
+	}
+}
+
+// Reconciling ends with its context, before the next block.
+func TestReconcileCanceled(t *testing.T) {
+	s := newShelf()
+	for i := range 200 {
+		s.put(fmt.Sprint("/", i), fmt.Sprintf("boat%d lake%d house%d", i, i*7, i*13))
+	}
+	if _, err := (&edition{live: still(t, s), store: "store"}).flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reads := func(ctx context.Context, cancel func()) (n int, err error) {
+		_, _, err = Reconcile(ctx, s.index, func(id SegmentID, block int) ([]byte, error) {
+			if n++; n == 2 {
+				cancel()
+			}
+			return s.block(id, block)
+		}, func(memento.MemoryID) (int64, bool) { return 0, false })
+		return n, err
+	}
+	if n, err := reads(t.Context(), func() {}); n < 4 || err != nil {
+		t.Fatalf("%d blocks are read: %v", n, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if n, err := reads(ctx, cancel); n != 2 || err != context.Canceled {
+		t.Errorf("%d blocks are read after the end of the context, %v", n-2, err)
 	}
 }
 
