@@ -62,7 +62,14 @@ func (b *Backend) beginPurge(ctx context.Context, begun int64) (store int64, id 
 
 // purgeIndex removes words of removed versions from the medium: from the index, from free
 // pages and from the log. After each step it pauses for rest times the duration of the step.
+//
+// Without a pause somebody waits for it. Several who do wait for one another: the purge of one
+// serves those who made their requests before it began.
 func (b *Backend) purgeIndex(ctx context.Context, rest int) error {
+	if rest == 0 {
+		b.purger.now.Lock()
+		defer b.purger.now.Unlock()
+	}
 	for {
 		begun := 1 + rand.Int64N(1<<62)
 		store, id, found, err := b.beginPurge(ctx, begun)
@@ -101,6 +108,8 @@ func (b *Backend) purgeStore(ctx context.Context, store memento.StoreID, rest in
 
 // An indexPurger schedules purges of the index.
 type indexPurger struct {
+	now sync.Mutex // held while a purge runs that somebody waits for
+
 	mu      sync.Mutex
 	pending bool // whether there may be a request that this process must carry out
 	planned *time.Timer
