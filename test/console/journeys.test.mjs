@@ -469,6 +469,9 @@ test("a server that dies and comes back: the session goes on, and nothing typed 
     const { content } = await again.call("GET", `/v1/memory_stores/${store.id}/memories/by-path?path=/a.md`);
     assert.equal(content, "typed while it was down\n");
     await again.stop();
+    // Who cannot be signed out is told so.
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("The server does not answer.").waitFor();
   } finally {
     await page.context().close();
     await own.remove();

@@ -116,7 +116,8 @@ export async function providerName(): Promise<string> {
 }
 
 export async function signOut() {
-  await send(base + "session", { method: "DELETE", headers: pageHeader }).catch(() => {});
+  const answer = await send(base + "session", { method: "DELETE", headers: pageHeader });
+  if (!answer.ok) throw await failureOf(answer);
 }
 
 // fullVersions returns a page of versions with their contents, the newest first.

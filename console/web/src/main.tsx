@@ -48,7 +48,7 @@ function App() {
     case "in":
       return (
         <SessionContext.Provider value={state.session}>
-          <SignedIn session={state.session} leave={async () => { await signOut(); location.replace(location.pathname); }} />
+          <SignedIn session={state.session} leave={() => signOut().then(() => location.replace(location.pathname), (error: Failure) => set({ now: "failed", error }))} />
         </SessionContext.Provider>
       );
   }

@@ -45,7 +45,7 @@ export const de: Texts = {
       no_store: "Diesen Speicher gibt es nicht oder nicht mehr.",
       not_exist: "Das gibt es nicht oder nicht mehr.",
       invalid_path: "Dieser Pfad ist nicht erlaubt.",
-      too_large: "Der Text ist zu lang.",
+      too_large: "Das überschreitet eine Grenze des Speichers.",
       sensitive: "Der Text enthält, was dieser Speicher nicht aufnimmt.",
       exist: "Das gibt es schon.",
       is_dir: "Unter diesem Pfad liegt ein Ordner.",
