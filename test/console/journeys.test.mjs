@@ -264,7 +264,7 @@ journey("a store's usage of the last days, and what expires soon", async (page) 
   await page.getByRole("img", { name: "Memories: from 0 to 3" }).waitFor();
   assert.equal(await page.getByRole("img", { name: "Changes: 3" }).locator("span").count(), 30);
   await page.getByLabel("Days", { exact: true }).getByRole("button", { name: "90 days" }).click();
-  await page.waitForFunction(() => document.querySelector(".columns").children.length === 90);
+  await page.waitForFunction(() => document.querySelector(".columns")?.children.length === 90);
   await page.goto(s.url + "/console/#/stores");
   await page.getByText("2 memories expire within a week").waitFor();
 });
