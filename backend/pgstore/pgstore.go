@@ -162,7 +162,7 @@ func Open(ctx context.Context, connString string, opts *Options) (*Backend, erro
 		pool.Close()
 		return nil, fail(op, err)
 	}
-	b.index = textindex.NewLive(medium{b})
+	b.index = textindex.NewLive(indexStorage{b})
 	if err := b.wakeIndex(ctx); err != nil {
 		b.Close()
 		return nil, fail(op, err)

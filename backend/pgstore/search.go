@@ -19,9 +19,9 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 
-// View implements textindex.Medium.
-func (m medium) View(ctx context.Context, store memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
-	b := m.b
+// View implements textindex.Storage.
+func (s indexStorage) View(ctx context.Context, store memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
+	b := s.b
 	return b.withStore(ctx, "search", store, func(k knownStore) error {
 		return b.retry(ctx, func(ctx context.Context) error {
 			conn, err := b.pool.Acquire(ctx)

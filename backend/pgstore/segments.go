@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A medium keeps the segments of search indexes in the tables search_segments and
+// An indexStorage keeps the segments of search indexes in the tables search_segments and
 // search_blocks. The row of a store in the table indexed is the lock of those who change
 // its index.
-type medium struct{ b *Backend }
+type indexStorage struct{ b *Backend }
 
 var (
-	_ textindex.Medium        = medium{}
-	_ textindex.PurgeRequests = medium{}
+	_ textindex.Storage       = indexStorage{}
+	_ textindex.PurgeRequests = indexStorage{}
 )
 
 const (
@@ -32,9 +32,9 @@ const (
 
 const blockQuery = `SELECT data FROM memento.search_blocks WHERE store = $1 AND segment = $2 AND n = $3`
 
-// Block implements textindex.Medium.
-func (m medium) Block(ctx context.Context, store memento.StoreID, id textindex.SegmentID, number int) (block []byte, err error) {
-	b := m.b
+// Block implements textindex.Storage.
+func (s indexStorage) Block(ctx context.Context, store memento.StoreID, id textindex.SegmentID, number int) (block []byte, err error) {
+	b := s.b
 	err = b.withStore(ctx, "index", store, func(k knownStore) error {
 		block, err = read(ctx, b, "index", func(ctx context.Context, c *pgxpool.Conn) (block []byte, err error) {
 			err = c.QueryRow(ctx, b.sql(blockQuery), k.num, int64(id), number).Scan(&block)
@@ -55,18 +55,18 @@ const (
 	segmentRetired = 2
 )
 
-// PutBlocks implements textindex.Medium.
-func (m medium) PutBlocks(ctx context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
+// PutBlocks implements textindex.Storage.
+func (s indexStorage) PutBlocks(ctx context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
 	numbers, data := make([]int32, len(blocks)), make([][]byte, len(blocks))
 	for i, block := range blocks {
 		numbers[i], data[i] = int32(block.N), block.Data
 	}
 	state := -1
 	find := func(first *pgx.Batch, num int64) {
-		first.Queue(m.b.sql(`SELECT coalesce((SELECT state FROM memento.search_segments WHERE store = $1 AND id = $2), -1)`), num, int64(id)).
+		first.Queue(s.b.sql(`SELECT coalesce((SELECT state FROM memento.search_segments WHERE store = $1 AND id = $2), -1)`), num, int64(id)).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&state) })
 	}
-	return m.change(ctx, store, find, func(t *tx, num, now int64) error {
+	return s.change(ctx, store, find, func(t *tx, num, now int64) error {
 		if state != segmentWritten && (state != -1 || now != revision) {
 			return textindex.ErrRevised
 		}
@@ -78,18 +78,18 @@ func (m medium) PutBlocks(ctx context.Context, store memento.StoreID, revision i
 	})
 }
 
-// Publish implements textindex.Medium.
-func (m medium) Publish(ctx context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
+// Publish implements textindex.Storage.
+func (s indexStorage) Publish(ctx context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
 	ids, dead := make([]int64, len(next.Segments)), make([][]byte, len(next.Segments))
 	for i, s := range next.Segments {
 		ids[i], dead[i] = int64(s.ID), append([]byte{}, s.Dead...)
 	}
 	known := 0
 	find := func(first *pgx.Batch, num int64) {
-		first.Queue(m.b.sql(`SELECT count(*) FROM memento.search_segments WHERE store = $1 AND id = ANY ($2::bigint[]) AND state <> 2`), num, ids).
+		first.Queue(s.b.sql(`SELECT count(*) FROM memento.search_segments WHERE store = $1 AND id = ANY ($2::bigint[]) AND state <> 2`), num, ids).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&known) })
 	}
-	return m.change(ctx, store, find, func(t *tx, num, now int64) error {
+	return s.change(ctx, store, find, func(t *tx, num, now int64) error {
 		if now != revision || known != len(ids) {
 			return textindex.ErrRevised
 		}
@@ -102,9 +102,9 @@ func (m medium) Publish(ctx context.Context, store memento.StoreID, revision int
 	})
 }
 
-// Discard implements textindex.Medium.
-func (m medium) Discard(ctx context.Context, store memento.StoreID, id textindex.SegmentID) error {
-	return m.change(ctx, store, func(*pgx.Batch, int64) {}, func(t *tx, num, _ int64) error {
+// Discard implements textindex.Storage.
+func (s indexStorage) Discard(ctx context.Context, store memento.StoreID, id textindex.SegmentID) error {
+	return s.change(ctx, store, func(*pgx.Batch, int64) {}, func(t *tx, num, _ int64) error {
 		t.do(`UPDATE memento.search_segments SET state = 2 WHERE store = $1 AND id = $2 AND state = 0`, num, int64(id))
 		return nil
 	})
@@ -112,9 +112,9 @@ func (m medium) Discard(ctx context.Context, store memento.StoreID, id textindex
 
 // change does something to the index of a store, whose revision is now. It locks the index
 // before find reads more of it.
-func (m medium) change(ctx context.Context, store memento.StoreID, find func(first *pgx.Batch, num int64), do func(t *tx, num, now int64) error) error {
+func (s indexStorage) change(ctx context.Context, store memento.StoreID, find func(first *pgx.Batch, num int64), do func(t *tx, num, now int64) error) error {
 	const op = "index"
-	b := m.b
+	b := s.b
 	err := b.withStore(ctx, op, store, func(k knownStore) error {
 		return b.transact(ctx, func(ctx context.Context, t *tx) error {
 			first := t.begin()
@@ -140,10 +140,10 @@ func (m medium) change(ctx context.Context, store memento.StoreID, find func(fir
 	return fail(op, err)
 }
 
-// Sweep implements textindex.Medium.
-func (m medium) Sweep(ctx context.Context, store memento.StoreID) (more bool, err error) {
+// Sweep implements textindex.Storage.
+func (s indexStorage) Sweep(ctx context.Context, store memento.StoreID) (more bool, err error) {
 	const op = "index"
-	b := m.b
+	b := s.b
 	err = b.withStore(ctx, op, store, func(k knownStore) error {
 		due, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (due int64, err error) {
 			err = c.QueryRow(ctx, b.sql(`SELECT id FROM memento.search_segments
@@ -204,9 +204,9 @@ func (b *Backend) purgeIndex(ctx context.Context, store memento.StoreID) error {
 }
 
 // Requested implements textindex.PurgeRequests.
-func (m medium) Requested(ctx context.Context, store memento.StoreID) (request int64, err error) {
+func (s indexStorage) Requested(ctx context.Context, store memento.StoreID) (request int64, err error) {
 	const op = "index"
-	b := m.b
+	b := s.b
 	err = b.withStore(ctx, op, store, func(k knownStore) error {
 		request, err = read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (request int64, err error) {
 			err = c.QueryRow(ctx, b.sql(`SELECT requested FROM memento.indexed WHERE store = $1 AND requested > purged`), k.num).Scan(&request)
@@ -221,9 +221,9 @@ func (m medium) Requested(ctx context.Context, store memento.StoreID) (request i
 }
 
 // Purged implements textindex.PurgeRequests.
-func (m medium) Purged(ctx context.Context, store memento.StoreID, request int64) error {
+func (s indexStorage) Purged(ctx context.Context, store memento.StoreID, request int64) error {
 	const op = "index"
-	b := m.b
+	b := s.b
 	return fail(op, b.withStore(ctx, op, store, func(k knownStore) error {
 		return b.transact(ctx, func(ctx context.Context, t *tx) error {
 			first := t.begin()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"memento"
-	"memento/backend/textindex/mediumtest"
+	"memento/backend/textindex/storagetest"
 	"memento/test/services"
 )
 
@@ -25,13 +25,13 @@ func openTest(t *testing.T) *Backend {
 	return b
 }
 
-func TestMedium(t *testing.T) {
+func TestIndexStorage(t *testing.T) {
 	b := openTest(t)
 	info, err := b.CreateStore(t.Context(), memento.DefaultWorkspace, memento.StoreSpec{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mediumtest.Run(t, medium{b}, info.ID)
+	storagetest.Run(t, indexStorage{b}, info.ID)
 }
 
 // Words of versions that were pruned leave the index although the process that pruned them

@@ -92,13 +92,13 @@ func TestIndexGarbagePruned(t *testing.T) {
 	onlyNamed(t, b, id)
 }
 
-// An evictingMedium calls evict before each read of a block.
-type evictingMedium struct {
+// An evictingStorage calls evict before each read of a block.
+type evictingStorage struct {
 	*searchIndexes
 	evict func()
 }
 
-func (m evictingMedium) Block(ctx context.Context, store memento.StoreID, id textindex.SegmentID, n int) ([]byte, error) {
+func (m evictingStorage) Block(ctx context.Context, store memento.StoreID, id textindex.SegmentID, n int) ([]byte, error) {
 	m.evict()
 	return m.searchIndexes.Block(ctx, store, id, n)
 }
@@ -131,7 +131,7 @@ func TestIndexEvictedInMerge(t *testing.T) {
 	writeMore(t, b, id, "x")
 	watched.Store(true)
 	var evicted atomic.Bool
-	live := textindex.NewLive(evictingMedium{b.indexes, func() {
+	live := textindex.NewLive(evictingStorage{b.indexes, func() {
 		if evicted.CompareAndSwap(false, true) {
 			b.mu.Lock()
 			b.removeLocked(id) // as evictStates does

@@ -36,7 +36,7 @@ type searchIndexes struct {
 	bytes  int64 // of all segments
 }
 
-var _ textindex.Medium = (*searchIndexes)(nil)
+var _ textindex.Storage = (*searchIndexes)(nil)
 
 // A heldIndex is the index of a store. It never changes: a change replaces it.
 type heldIndex struct {
@@ -161,12 +161,12 @@ func (x *searchIndexes) remove(id memento.StoreID) {
 	}
 }
 
-// Block implements textindex.Medium.
+// Block implements textindex.Storage.
 func (x *searchIndexes) Block(_ context.Context, store memento.StoreID, id textindex.SegmentID, number int) ([]byte, error) {
 	return x.get(store).block(id, number)
 }
 
-// PutBlocks implements textindex.Medium. Blocks are only in main memory until the segment is
+// PutBlocks implements textindex.Storage. Blocks are only in main memory until the segment is
 // published. When a segment is announced, the index in the bucket must be the one that this
 // process has, so that it does not index what another process has indexed.
 func (x *searchIndexes) PutBlocks(ctx context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
@@ -202,7 +202,7 @@ func (x *searchIndexes) PutBlocks(ctx context.Context, store memento.StoreID, re
 	return nil
 }
 
-// Publish implements textindex.Medium.
+// Publish implements textindex.Storage.
 func (x *searchIndexes) Publish(ctx context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
 	unlock, err := x.exchanging.Lock(ctx, store)
 	if err != nil {
@@ -261,7 +261,7 @@ func (h *heldIndex) has(id textindex.SegmentID) bool {
 	return slices.ContainsFunc(h.stored.Segments, func(s textindex.StoredSegment) bool { return s.ID == id })
 }
 
-// Discard implements textindex.Medium.
+// Discard implements textindex.Storage.
 func (x *searchIndexes) Discard(_ context.Context, store memento.StoreID, id textindex.SegmentID) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -275,7 +275,7 @@ func (x *searchIndexes) Discard(_ context.Context, store memento.StoreID, id tex
 	return nil
 }
 
-// Sweep implements textindex.Medium. Retired segments are garbage of the process.
+// Sweep implements textindex.Storage. Retired segments are garbage of the process.
 func (x *searchIndexes) Sweep(context.Context, memento.StoreID) (more bool, err error) {
 	return false, nil
 }

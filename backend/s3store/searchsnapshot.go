@@ -29,7 +29,7 @@ var _ textindex.Snapshot = (*searchSnapshot)(nil)
 // errOutdated says that a snapshot was kept for so long that it cannot be read any more.
 var errOutdated = errors.New("the snapshot is too old")
 
-// View implements textindex.Medium.
+// View implements textindex.Storage.
 func (x *searchIndexes) View(ctx context.Context, id memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
 	return x.view(ctx, id, func(ctx context.Context, now *searchSnapshot) error { return do(ctx, now) })
 }

@@ -17,11 +17,11 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	return b.index.Search(ctx, store, opts)
 }
 
-// View implements textindex.Medium.
-func (m medium) View(ctx context.Context, store memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
+// View implements textindex.Storage.
+func (s indexStorage) View(ctx context.Context, store memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
 	const op = "search"
-	_, err := readAtFirst(ctx, m.b, op, func(c *conn, long func()) (struct{}, error) {
-		num, err := m.b.storeNum(c, op, store)
+	_, err := readAtFirst(ctx, s.b, op, func(c *conn, long func()) (struct{}, error) {
+		num, err := s.b.storeNum(c, op, store)
 		if err != nil {
 			return struct{}{}, err
 		}

@@ -11,11 +11,11 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// A medium keeps the segments of search indexes in the tables search_segments and
+// An indexStorage keeps the segments of search indexes in the tables search_segments and
 // search_blocks.
-type medium struct{ b *Backend }
+type indexStorage struct{ b *Backend }
 
-var _ textindex.Medium = medium{}
+var _ textindex.Storage = indexStorage{}
 
 // The states of a segment, as the tables have them.
 const (
@@ -52,14 +52,14 @@ func bytesAt(s *sqlite.Stmt, column int) []byte {
 	return data
 }
 
-// Block implements textindex.Medium.
-func (m medium) Block(ctx context.Context, _ memento.StoreID, id textindex.SegmentID, number int) ([]byte, error) {
-	return read(ctx, m.b, "search", func(c *conn) ([]byte, error) { return readBlock(c, id, number) })
+// Block implements textindex.Storage.
+func (s indexStorage) Block(ctx context.Context, _ memento.StoreID, id textindex.SegmentID, number int) ([]byte, error) {
+	return read(ctx, s.b, "search", func(c *conn) ([]byte, error) { return readBlock(c, id, number) })
 }
 
-// PutBlocks implements textindex.Medium.
-func (m medium) PutBlocks(ctx context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
-	return m.change(ctx, store, job{indexes: true}, func(c *conn, num, now int64) error {
+// PutBlocks implements textindex.Storage.
+func (s indexStorage) PutBlocks(ctx context.Context, store memento.StoreID, revision int64, id textindex.SegmentID, blocks []textindex.Block) error {
+	return s.change(ctx, store, job{indexes: true}, func(c *conn, num, now int64) error {
 		state, known, err := segmentState(c, num, id)
 		switch {
 		case err != nil:
@@ -88,9 +88,9 @@ func segmentState(c *conn, store int64, id textindex.SegmentID) (state int64, kn
 	return state, known, err
 }
 
-// Publish implements textindex.Medium.
-func (m medium) Publish(ctx context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
-	return m.change(ctx, store, job{freesSpace: true, indexes: true, flush: abandon}, func(c *conn, num, now int64) error {
+// Publish implements textindex.Storage.
+func (s indexStorage) Publish(ctx context.Context, store memento.StoreID, revision int64, next textindex.StoredIndex, abandon bool) error {
+	return s.change(ctx, store, job{freesSpace: true, indexes: true, flush: abandon}, func(c *conn, num, now int64) error {
 		if now != revision {
 			return errRevised
 		}
@@ -125,9 +125,9 @@ func (m medium) Publish(ctx context.Context, store memento.StoreID, revision int
 	})
 }
 
-// Discard implements textindex.Medium.
-func (m medium) Discard(ctx context.Context, store memento.StoreID, id textindex.SegmentID) error {
-	return m.change(ctx, store, job{freesSpace: true, indexes: true}, func(c *conn, num, _ int64) error {
+// Discard implements textindex.Storage.
+func (s indexStorage) Discard(ctx context.Context, store memento.StoreID, id textindex.SegmentID) error {
+	return s.change(ctx, store, job{freesSpace: true, indexes: true}, func(c *conn, num, _ int64) error {
 		return c.exec(`UPDATE search_segments SET state = ? WHERE id = ? AND store = ? AND state = ?`, segmentRetired, int64(id), num, segmentWritten)
 	})
 }
@@ -144,10 +144,10 @@ var errRevised = &memento.Error{Op: "index", Err: textindex.ErrRevised}
 
 // change does something to the index of a store, whose revision is now. What replaces a
 // segment frees more than it takes, and may use the reserve.
-func (m medium) change(ctx context.Context, store memento.StoreID, j job, do func(c *conn, num, now int64) error) error {
+func (s indexStorage) change(ctx context.Context, store memento.StoreID, j job, do func(c *conn, num, now int64) error) error {
 	const op = "index"
-	_, err := submit(ctx, m.b.writer, j, func(t *tx) (struct{}, error) {
-		num, err := m.b.storeNum(t.conn, op, store)
+	_, err := submit(ctx, s.b.writer, j, func(t *tx) (struct{}, error) {
+		num, err := s.b.storeNum(t.conn, op, store)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -164,26 +164,26 @@ func (m medium) change(ctx context.Context, store memento.StoreID, j job, do fun
 	return fail(op, err)
 }
 
-// Sweep implements textindex.Medium.
-func (m medium) Sweep(ctx context.Context, store memento.StoreID) (more bool, err error) {
+// Sweep implements textindex.Storage.
+func (s indexStorage) Sweep(ctx context.Context, store memento.StoreID) (more bool, err error) {
 	const op = "index"
 	oldest := micros(time.Now().Add(-abandonedAge))
 	find := func(c *conn) (id, num int64, err error) {
-		if num, err = m.b.storeNum(c, op, store); err != nil {
+		if num, err = s.b.storeNum(c, op, store); err != nil {
 			return 0, 0, err
 		}
 		_, err = c.one(`SELECT id FROM search_segments WHERE store = ? AND (state = ? OR state = ? AND begun_at < ?)`,
 			func(s *sqlite.Stmt) { id = s.ColumnInt64(0) }, num, segmentRetired, segmentWritten, oldest)
 		return id, num, err
 	}
-	due, err := read(ctx, m.b, op, func(c *conn) (int64, error) {
+	due, err := read(ctx, s.b, op, func(c *conn) (int64, error) {
 		id, _, err := find(c)
 		return id, err
 	})
 	if err != nil || due == 0 {
 		return false, err
 	}
-	_, err = submit(ctx, m.b.writer, job{freesSpace: true, indexes: true}, func(t *tx) (struct{}, error) {
+	_, err = submit(ctx, s.b.writer, job{freesSpace: true, indexes: true}, func(t *tx) (struct{}, error) {
 		id, _, err := find(t.conn)
 		if err != nil || id == 0 {
 			return struct{}{}, err

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"memento"
-	"memento/backend/textindex/mediumtest"
+	"memento/backend/textindex/storagetest"
 )
 
-func TestMedium(t *testing.T) {
+func TestIndexStorage(t *testing.T) {
 	b, err := Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -18,5 +18,5 @@ func TestMedium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mediumtest.Run(t, medium{b}, info.ID)
+	storagetest.Run(t, indexStorage{b}, info.ID)
 }

@@ -142,7 +142,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Backend, error) {
 		b.makeReadOnly(path, o.BusyTimeout)
 	}
 	b.reads = readnotes.New(readTiming, b.writeReads)
-	b.index = textindex.NewLive(medium{b})
+	b.index = textindex.NewLive(indexStorage{b})
 	if !readOnly {
 		if _, err := onConn(b, "open database", func(c *conn) (struct{}, error) { return struct{}{}, b.wakeIndex(c) }); err != nil {
 			b.Close()

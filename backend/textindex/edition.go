@@ -33,7 +33,7 @@ type edition struct {
 
 // view calls do with the store, and its stored index.
 func (e *edition) view(ctx context.Context, do func(context.Context, Snapshot, *StoredIndex) error) error {
-	return e.live.medium.View(ctx, e.store, func(ctx context.Context, now Snapshot) error {
+	return e.live.storage.View(ctx, e.store, func(ctx context.Context, now Snapshot) error {
 		e.revision = now.Revision()
 		index, err := now.Stored(ctx)
 		if err != nil {
@@ -48,7 +48,7 @@ func (e *edition) view(ctx context.Context, do func(context.Context, Snapshot, *
 // Errors: ErrRevised if the index is not the one that was read any more.
 func (e *edition) announce(ctx context.Context) (SegmentID, error) {
 	id := SegmentID(1 + rand.Int64N(1<<42-1))
-	return id, e.live.medium.PutBlocks(ctx, e.store, e.revision, id, nil)
+	return id, e.live.storage.PutBlocks(ctx, e.store, e.revision, id, nil)
 }
 
 // write writes the blocks of a segment that was announced, and reports whether it has any
@@ -56,7 +56,7 @@ func (e *edition) announce(ctx context.Context) (SegmentID, error) {
 func (e *edition) write(ctx context.Context, id SegmentID, sources ...Source) (some bool, err error) {
 	var blocks []Block
 	put := func() error {
-		err := e.live.medium.PutBlocks(ctx, e.store, e.revision, id, blocks)
+		err := e.live.storage.PutBlocks(ctx, e.store, e.revision, id, blocks)
 		blocks = nil
 		return err
 	}
@@ -95,7 +95,7 @@ func (e *edition) publish(ctx context.Context, abandon bool, compose func(contex
 		if err != nil {
 			return err
 		}
-		err = e.live.medium.Publish(ctx, e.store, e.revision, next, abandon)
+		err = e.live.storage.Publish(ctx, e.store, e.revision, next, abandon)
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func (e *edition) publish(ctx context.Context, abandon bool, compose func(contex
 // discard removes a segment that was announced and will not be published. If this fails,
 // it is removed later.
 func (e *edition) discard(ctx context.Context, id SegmentID) {
-	_ = e.live.medium.Discard(context.WithoutCancel(ctx), e.store, id)
+	_ = e.live.storage.Discard(context.WithoutCancel(ctx), e.store, id)
 }
 
 // kill marks memories as dead in the segments of an index, if they have changed.

@@ -14,7 +14,7 @@ func (e *edition) flush(ctx context.Context) (flushed bool, err error) {
 	err = e.view(ctx, func(ctx context.Context, now Snapshot, index *StoredIndex) (err error) {
 		from = index.Seq
 		changes, upto, err = e.live.limits.due(ctx, now, from)
-		e.pacer = e.live.keeper.newPacer(now.Seq() - from)
+		e.pacer = e.live.indexer.newPacer(now.Seq() - from)
 		return err
 	})
 	if err != nil || upto == from {
@@ -35,7 +35,7 @@ func (e *edition) flush(ctx context.Context) (flushed bool, err error) {
 	// that was written after the versions up to which the segment goes. Its own change says
 	// then that it is dead here.
 	read := func(batch []Change) (texts map[memento.MemoryID]Text, err error) {
-		err = e.live.medium.View(ctx, e.store, func(ctx context.Context, now Snapshot) (err error) {
+		err = e.live.storage.View(ctx, e.store, func(ctx context.Context, now Snapshot) (err error) {
 			texts, err = textsOf(ctx, now, batch)
 			return err
 		})

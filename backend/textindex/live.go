@@ -12,17 +12,17 @@ import (
 )
 
 // Live searches the stores of a backend, and keeps their indexes: segments on the backend's
-// [Medium], and in main memory what was written since, the recent part. A search first
+// [Storage], and in main memory what was written since, the recent part. A search first
 // brings the recent part up to date with the store's history. If more was written than the
 // recent part may have, the search reads the rest itself, see scan.go. In the background,
-// what was written becomes segments, see keeper.go.
+// what was written becomes segments, see indexer.go.
 //
 // It is safe for concurrent use.
 type Live struct {
-	medium Medium
-	limits limits
-	blocks *textcache.Cache[blockKey, []byte]
-	keeper keeper
+	storage Storage
+	limits  limits
+	blocks  *textcache.Cache[blockKey, []byte]
+	indexer indexer
 
 	mu     sync.Mutex
 	stores lru.Map[memento.StoreID, *liveStore]
@@ -47,15 +47,15 @@ const (
 	maxDoubts = 4
 )
 
-// NewLive returns the indexes of the stores on a medium. The caller must close it.
-func NewLive(medium Medium) *Live {
-	return newLive(medium, usual)
+// NewLive returns the indexes of the stores in a storage. The caller must close it.
+func NewLive(storage Storage) *Live {
+	return newLive(storage, usual)
 }
 
-func newLive(medium Medium, m limits) *Live {
-	l := &Live{medium: medium, limits: m}
+func newLive(storage Storage, m limits) *Live {
+	l := &Live{storage: storage, limits: m}
 	l.blocks = textcache.New[blockKey](maxBlockBytes, func(b *[]byte) int { return len(*b) })
-	l.keeper.start(l)
+	l.indexer.start(l)
 	return l
 }
 
@@ -96,7 +96,7 @@ func (t turn) give() { <-t }
 func (l *Live) Search(ctx context.Context, store memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	s := l.store(store)
 	defer l.bound()
-	defer l.keeper.behind(store, s)
+	defer l.indexer.behind(store, s)
 	doubts := 0
 	for n := 0; ; n++ {
 		a, err := l.try(ctx, store, s, opts, n >= liveAttempts)
@@ -154,7 +154,7 @@ func (l *Live) try(ctx context.Context, store memento.StoreID, s *liveStore, opt
 	}
 	defer done()
 	view := s.view.Load()
-	err = l.medium.View(ctx, store, func(ctx context.Context, now Snapshot) (err error) {
+	err = l.storage.View(ctx, store, func(ctx context.Context, now Snapshot) (err error) {
 		a = attempt{revision: now.Revision()}
 		for mine {
 			u, err := l.next(ctx, s, now)
@@ -193,7 +193,7 @@ func (l *Live) update(ctx context.Context, store memento.StoreID, s *liveStore) 
 	defer s.updating.give()
 	for {
 		var u *update
-		err := l.medium.View(ctx, store, func(ctx context.Context, now Snapshot) (err error) {
+		err := l.storage.View(ctx, store, func(ctx context.Context, now Snapshot) (err error) {
 			revision = now.Revision()
 			u, err = l.next(ctx, s, now)
 			return err

@@ -14,7 +14,7 @@ import (
 	"memento"
 )
 
-// A shelf is a store in main memory, with a medium for its index.
+// A shelf is a store in main memory, with a storage for its index.
 type shelf struct {
 	mu       sync.RWMutex
 	texts    texts
@@ -211,8 +211,8 @@ func (s shelfSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actor
 // small limits, so that few memories need several segments.
 var small = limits{flushVersions: 20, flushTexts: 2000, maxFlush: 50, smallest: 16, recent: 40, recentTexts: 4000}
 
-// still returns the indexes on a medium, without what is done in the background.
-func still(t *testing.T, m Medium) *Live {
+// still returns the indexes in a storage, without what is done in the background.
+func still(t *testing.T, m Storage) *Live {
 	l := newLive(m, small)
 	l.Close()
 	return l

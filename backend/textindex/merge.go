@@ -135,7 +135,7 @@ func (e *edition) sources(segments map[SegmentID]*liveSegment, chosen []SegmentI
 	for _, id := range chosen {
 		sources = append(sources, segments[id].Source(func(ctx context.Context, n int) ([]byte, error) {
 			e.pacer.pause(ctx)
-			block, err := e.live.medium.Block(ctx, e.store, id, n)
+			block, err := e.live.storage.Block(ctx, e.store, id, n)
 			if err != nil {
 				return nil, err
 			}

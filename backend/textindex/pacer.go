@@ -9,9 +9,9 @@ import (
 // A pacer makes a goroutine that works for long give way to others: every slice it lets them
 // run, and while versions are written it rests for some times as long as it has worked.
 type pacer struct {
-	keeper *keeper
-	factor int // times that it rests, while others write
-	since  time.Time
+	indexer *indexer
+	factor  int // times that it rests, while others write
+	since   time.Time
 }
 
 const (
@@ -27,15 +27,15 @@ const (
 
 // GiveWay makes that what is done in the background rests more while versions are written:
 // factor times as long as it works, unless the index lacks very many versions.
-func (l *Live) GiveWay(factor int) { l.keeper.rest.Store(int32(factor)) }
+func (l *Live) GiveWay(factor int) { l.indexer.rest.Store(int32(factor)) }
 
 // newPacer returns a pacer for what an index lacks so many versions.
-func (k *keeper) newPacer(behind int64) *pacer {
-	factor := max(restFactor, int(k.rest.Load()))
+func (x *indexer) newPacer(behind int64) *pacer {
+	factor := max(restFactor, int(x.rest.Load()))
 	if behind > farBehind {
 		factor = 1
 	}
-	return &pacer{keeper: k, factor: factor, since: time.Now()}
+	return &pacer{indexer: x, factor: factor, since: time.Now()}
 }
 
 // pause is called between short pieces of work. A nil pacer does nothing.
@@ -47,7 +47,7 @@ func (p *pacer) pause(ctx context.Context) {
 	if worked < slice {
 		return
 	}
-	if p.keeper.isBusy() {
+	if p.indexer.isBusy() {
 		select {
 		// What took much longer has waited itself.
 		case <-time.After(time.Duration(p.factor) * min(worked, 2*slice)):
@@ -60,4 +60,4 @@ func (p *pacer) pause(ctx context.Context) {
 }
 
 // isBusy reports whether versions are being written.
-func (k *keeper) isBusy() bool { return time.Since(time.Unix(0, k.last.Load())) < busyTime }
+func (x *indexer) isBusy() bool { return time.Since(time.Unix(0, x.last.Load())) < busyTime }

@@ -23,9 +23,9 @@ const contextPassage = 300
 
 // A reader looks for the words of a request in texts.
 type reader struct {
-	rarity []float32              // of each word of the request
-	next   []int                  // for each word, its neighbour to the right in the query, or -1
-	forms  map[string][]wordMatch // by form
+	idf   []float32              // of each word of the request
+	next  []int                  // for each word, its neighbour to the right in the query, or -1
+	forms map[string][]wordMatch // by form
 
 	// passageWeight is what the best window counts: more the longer the memories of the
 	// store are, because a short one is a passage itself.
@@ -45,7 +45,7 @@ type occurrence struct {
 }
 
 func (k *ranking) reader() *reader {
-	r := &reader{rarity: k.rarity, forms: map[string][]wordMatch{}, next: make([]int, len(k.r.words))}
+	r := &reader{idf: k.idf, forms: map[string][]wordMatch{}, next: make([]int, len(k.r.words))}
 	r.passageWeight = passageWeight * k.meanWords / (k.meanWords + passageWords)
 	before := -1
 	for i, w := range k.r.words {
@@ -87,7 +87,7 @@ func (r *reader) occurrences(text string) (all []occurrence) {
 
 // A window is a part of a text.
 type window struct {
-	value    float32      // the sum of the rarity of its words
+	value    float32      // the sum of the idf of its words
 	from, to int          // of the occurrences in it
 	all      []occurrence // of the whole text
 }
@@ -96,11 +96,11 @@ type window struct {
 func (r *reader) best(all []occurrence) window {
 	best := window{all: all}
 	// How often each word is in the window, by weight: 0 exact, 1 with its stem, 2 being typed.
-	counts := make([][3]int, len(r.rarity))
+	counts := make([][3]int, len(r.idf))
 	value := func(word int) float32 {
 		for class, weight := range [3]float32{1, stemWeight, typingWeight} {
 			if counts[word][class] > 0 {
-				return weight * r.rarity[word]
+				return weight * r.idf[word]
 			}
 		}
 		return 0
@@ -133,7 +133,7 @@ func (r *reader) best(all []occurrence) window {
 }
 
 // proximity returns how near each other neighbours in the query are in the text: the
-// rarity of the more frequent one if they are adjacent, and less the farther they are.
+// idf of the more frequent one if they are adjacent, and less the farther they are.
 func (r *reader) proximity(all []occurrence) (sum float32) {
 	nearest := make([]float32, len(r.next))
 	for i, o := range all {
@@ -153,7 +153,7 @@ func (r *reader) proximity(all []occurrence) (sum float32) {
 				}
 				gap++ // the wrong way round
 			}
-			value := min(r.rarity[o.word], r.rarity[p.word]) * o.weight * p.weight / float32(gap)
+			value := min(r.idf[o.word], r.idf[p.word]) * o.weight * p.weight / float32(gap)
 			nearest[first] = max(nearest[first], value)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // meanwhile, before the index is dropped.
 const purgeAttempts = 5
 
-// Purge removes all words from the medium that no version of a store's memories has any
+// Purge removes all words from the storage that no version of a store's memories has any
 // more, because they were redacted or pruned. It calls rest after each step. In the
 // background, it gives way to others.
 //
@@ -25,7 +25,7 @@ func (l *Live) Purge(ctx context.Context, store memento.StoreID, background bool
 	defer s.purging.give()
 	e := &edition{live: l, store: store}
 	if background {
-		e.pacer = l.keeper.newPacer(farBehind + 1) // it should not take long either
+		e.pacer = l.indexer.newPacer(farBehind + 1) // it should not take long either
 	}
 	err := e.purge(ctx, rest)
 	if errors.Is(err, memento.ErrNoSpace) || errors.Is(err, ErrIndex) || errors.Is(err, ErrRevised) {
@@ -41,14 +41,14 @@ func (l *Live) Purge(ctx context.Context, store memento.StoreID, background bool
 			return err
 		}
 		more := false
-		if more, err = l.medium.Sweep(ctx, store); err != nil || !more {
+		if more, err = l.storage.Sweep(ctx, store); err != nil || !more {
 			return err
 		}
 		err = rest(ctx)
 	}
 }
 
-// PurgeRequests is implemented by a [Medium] that counts requests to purge an index. They are
+// PurgeRequests is implemented by a [Storage] that counts requests to purge an index. They are
 // made in the transactions that remove something for good.
 type PurgeRequests interface {
 	// Requested returns the number of the newest request that is not carried out yet; 0 if
@@ -64,13 +64,13 @@ type PurgeRequests interface {
 func (l *Live) PurgeRequested(ctx context.Context, store memento.StoreID) error {
 	_, err := l.purgeRequested(ctx, store, false)
 	if err != nil {
-		l.BehindAfter(store, retryKeeping)
+		l.BehindAfter(store, retryIndexing)
 	}
 	return err
 }
 
 func (l *Live) purgeRequested(ctx context.Context, store memento.StoreID, background bool) (purged bool, err error) {
-	requests, has := l.medium.(PurgeRequests)
+	requests, has := l.storage.(PurgeRequests)
 	if !has {
 		return false, nil
 	}

@@ -20,11 +20,11 @@ const (
 	typingWeight = 0.2  // what a word counts that begins with the word being typed
 )
 
-// functionRarity is the rarity of function words: that of a word which half of all passages
+// functionIDF is the idf of function words: that of a word which half of all passages
 // have. It is not measured, because that would take reading all of their postings.
-const functionRarity = math.Ln2
+const functionIDF = math.Ln2
 
-// passageWords is the length of the passages in which the rarity of words is measured.
+// passageWords is the length of the passages in which the idf of words is measured.
 const passageWords = 50
 
 // maxTyping is how many words that begin with the word being typed are looked up.
@@ -39,7 +39,7 @@ type ranking struct {
 	parts     []Part
 	sizes     []int
 	forms     [][]weightedForm // of each word of the request
-	rarity    []float32        // of each word of the request
+	idf       []float32        // of each word of the request
 	memories  int
 	meanWords float32
 	inverses  [1024]float32 // see inverse
@@ -98,7 +98,7 @@ func newRanking(ctx context.Context, r *Request, parts []Part) (*ranking, error)
 		}
 		k.forms = append(k.forms, forms)
 	}
-	k.rarity = make([]float32, len(r.words))
+	k.idf = make([]float32, len(r.words))
 	return k, nil
 }
 
@@ -214,8 +214,8 @@ func (k *ranking) inverse(length uint32) float32 {
 	return 1 / (1 - lengthNorm + lengthNorm*float32(length)/k.meanWords)
 }
 
-// rarityOf returns the weight of a word that occurs n times: its IDF in passages.
-func (k *ranking) rarityOf(n float64) float32 {
+// idfOf returns the weight of a word that occurs n times: its IDF in passages.
+func (k *ranking) idfOf(n float64) float32 {
 	passages := max(float64(k.memories), float64(k.memories)*float64(k.meanWords)/passageWords)
 	n = min(n, passages)
 	return float32(math.Log(1 + (passages-n+0.5)/(n+0.5)))
@@ -236,7 +236,7 @@ func (k *ranking) rank(ctx context.Context) error {
 			return err
 		}
 		if w.function { // counts in the contents of candidates only: half of all memories may have it
-			k.rarity[i] = w.weight * functionRarity
+			k.idf[i] = w.weight * functionIDF
 			continue
 		}
 		occurrences := 0
@@ -248,8 +248,8 @@ func (k *ranking) rank(ctx context.Context) error {
 			hits[part] = found
 			occurrences += n
 		}
-		k.rarity[i] = w.weight * k.rarityOf(float64(occurrences))
-		most := k.rarity[i] * (1 + saturation)
+		k.idf[i] = w.weight * k.idfOf(float64(occurrences))
+		most := k.idf[i] * (1 + saturation)
 		if w.not {
 			most = 0
 		}
@@ -271,7 +271,7 @@ func newScores(n int) scores {
 	return scores{make([]float32, n), make([]mask, n), make([]uint64, (n+63)/64)}
 }
 
-// add adds the hits of a word, whose rarity says what it counts at most.
+// add adds the hits of a word, whose idf says what it counts at most.
 func (s *scores) add(hits []hit, word int, most float32) {
 	for _, h := range hits {
 		s.found[h.doc/64] |= 1 << (h.doc % 64)

@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// What a medium has of a segment ends in a checksum: CRC-32C of the segment's ID, of the
+// What a storage has of a segment ends in a checksum: CRC-32C of the segment's ID, of the
 // number of the block, and of the data.
 
 const sealSize = 4
@@ -53,7 +53,7 @@ func (ref StoredSegment) parse(head []byte) (*Segment, error) {
 	return ParseSegment(head, dead)
 }
 
-// sealedDead returns the numbers of dead memories as a medium has them.
+// sealedDead returns the numbers of dead memories as a storage has them.
 func (s *liveSegment) sealedDead() []byte {
 	if s.Living() == s.Size() {
 		return nil

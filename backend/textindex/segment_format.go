@@ -7,7 +7,7 @@ import (
 	"memento"
 )
 
-// A segment is an immutable part of an index, for a medium. It is a sorted sequence of
+// A segment is an immutable part of an index, for a [Storage]. It is a sorted sequence of
 // entries, each with a key and a value, in blocks of about blockSize bytes. The head of a
 // segment has the first key of each block, and what every search needs. Backends store head
 // and blocks as they like.

@@ -13,7 +13,7 @@ import (
 	"memento"
 )
 
-// A stored segment is what a medium has of a segment.
+// A stored segment is what a storage has of a segment.
 type stored struct {
 	head   []byte
 	blocks [][]byte

@@ -26,11 +26,11 @@ type view struct {
 	excess int64 // how many memories more it has than the store says
 }
 
-// A liveSegment is a segment of which more memories are dead than the medium says.
+// A liveSegment is a segment of which more memories are dead than the storage says.
 type liveSegment struct {
 	id SegmentID
 	*Segment
-	dead string // as the medium had them when the segment was read
+	dead string // as the storage had them when the segment was read
 }
 
 // memories returns how many memories the view has.

@@ -1,7 +1,7 @@
 // Package textindex finds memories by their words, for all backends: it splits texts into
 // words, keeps indexes of them, ranks what a query finds, and picks the passage to show.
 //
-// A backend stores the blocks of indexes for it, as a [Medium] of [Live], or passes all
+// A backend stores the blocks of indexes for it, as a [Storage] of [Live], or passes all
 // memories to a [Scanner]. docs/search.md describes queries, ranking and indexes.
 package textindex
 

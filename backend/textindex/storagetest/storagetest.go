@@ -1,5 +1,5 @@
-// Package mediumtest tests implementations of [textindex.Medium].
-package mediumtest
+// Package storagetest tests implementations of [textindex.Storage].
+package storagetest
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"memento/backend/textindex"
 )
 
-// Run tests a medium with a store that has no index.
-func Run(t *testing.T, m textindex.Medium, store memento.StoreID) {
+// Run tests a storage with a store that has no index.
+func Run(t *testing.T, m textindex.Storage, store memento.StoreID) {
 	r := &run{t, m, store}
 	r.is(0)
 	before := r.revision()
@@ -75,7 +75,7 @@ func Run(t *testing.T, m textindex.Medium, store memento.StoreID) {
 
 type run struct {
 	*testing.T
-	m     textindex.Medium
+	m     textindex.Storage
 	store memento.StoreID
 }
 

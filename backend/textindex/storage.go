@@ -7,9 +7,9 @@ import (
 	"memento"
 )
 
-// A Medium keeps the stored indexes of a backend's stores. An index is a list of segments
+// A Storage keeps the stored indexes of a backend's stores. An index is a list of segments
 // and the newest version that they cover; each change of it gives it another revision.
-type Medium interface {
+type Storage interface {
 	// View calls do with a store at one instant, which is not earlier than the call, and
 	// returns its error.
 	View(ctx context.Context, store memento.StoreID, do func(context.Context, Snapshot) error) error
@@ -57,7 +57,7 @@ type Block struct {
 	Data []byte
 }
 
-// A StoredIndex is what a medium has of a store's index, without the blocks.
+// A StoredIndex is what a storage has of a store's index, without the blocks.
 type StoredIndex struct {
 	Seq      int64 // of the newest version that it covers
 	Segments []StoredSegment

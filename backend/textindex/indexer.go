@@ -33,13 +33,13 @@ var usual = limits{flushVersions: FlushVersions, flushTexts: 4 << 20, maxFlush: 
 const FlushVersions = 1024
 
 const (
-	// retryKeeping is how long after an error the next step is tried.
-	retryKeeping = time.Minute
+	// retryIndexing is how long after an error the next step is tried.
+	retryIndexing = time.Minute
 	// maxStepRest is the longest pause after a step, within which there are pauses already.
 	maxStepRest = 100 * time.Millisecond
 )
 
-type keeper struct {
+type indexer struct {
 	live   *Live
 	cancel context.CancelFunc
 	ctx    context.Context
@@ -53,120 +53,120 @@ type keeper struct {
 	later   map[memento.StoreID]time.Time // when a store will be due in any case
 }
 
-func (k *keeper) start(l *Live) {
-	k.live, k.written, k.later = l, map[memento.StoreID]int{}, map[memento.StoreID]time.Time{}
-	k.done, k.wake = make(chan struct{}), make(chan struct{}, 1)
-	k.ctx, k.cancel = context.WithCancel(context.Background())
-	go k.run()
+func (x *indexer) start(l *Live) {
+	x.live, x.written, x.later = l, map[memento.StoreID]int{}, map[memento.StoreID]time.Time{}
+	x.done, x.wake = make(chan struct{}), make(chan struct{}, 1)
+	x.ctx, x.cancel = context.WithCancel(context.Background())
+	go x.run()
 }
 
 // Close stops what is done in the background.
 func (l *Live) Close() {
-	l.keeper.cancel()
-	<-l.keeper.done
+	l.indexer.cancel()
+	<-l.indexer.done
 }
 
 // Wrote says that versions were written to a store. It takes well under a microsecond.
 func (l *Live) Wrote(store memento.StoreID, versions int) {
-	l.keeper.last.Store(time.Now().UnixNano())
-	l.keeper.note(store, versions)
+	l.indexer.last.Store(time.Now().UnixNano())
+	l.indexer.note(store, versions)
 }
 
 // Behind says that the index of a store may lack much.
-func (l *Live) Behind(store memento.StoreID) { l.keeper.note(store, l.limits.flushVersions) }
+func (l *Live) Behind(store memento.StoreID) { l.indexer.note(store, l.limits.flushVersions) }
 
 // BehindAfter is Behind after a while.
 func (l *Live) BehindAfter(store memento.StoreID, delay time.Duration) {
-	k := &l.keeper
+	x := &l.indexer
 	due := time.Now().Add(delay)
-	k.mu.Lock()
-	if at, planned := k.later[store]; !planned || due.Before(at) {
-		k.later[store] = due
+	x.mu.Lock()
+	if at, planned := x.later[store]; !planned || due.Before(at) {
+		x.later[store] = due
 	}
-	k.mu.Unlock()
-	k.awaken()
+	x.mu.Unlock()
+	x.awaken()
 }
 
-func (k *keeper) awaken() {
+func (x *indexer) awaken() {
 	select {
-	case k.wake <- struct{}{}:
+	case x.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (k *keeper) note(store memento.StoreID, versions int) {
-	k.mu.Lock()
-	before := k.written[store]
-	k.written[store] = before + versions
-	k.mu.Unlock()
-	if before < k.live.limits.flushVersions && before+versions >= k.live.limits.flushVersions {
-		k.awaken()
+func (x *indexer) note(store memento.StoreID, versions int) {
+	x.mu.Lock()
+	before := x.written[store]
+	x.written[store] = before + versions
+	x.mu.Unlock()
+	if before < x.live.limits.flushVersions && before+versions >= x.live.limits.flushVersions {
+		x.awaken()
 	}
 }
 
 // behind notes a store whose recent part is large.
-func (k *keeper) behind(store memento.StoreID, s *liveStore) {
+func (x *indexer) behind(store memento.StoreID, s *liveStore) {
 	v := s.view.Load()
-	if s.distrust.Load() != 0 || v != nil && (v.changed >= k.live.limits.flushVersions || v.texts >= k.live.limits.flushTexts) {
-		k.note(store, k.live.limits.flushVersions)
+	if s.distrust.Load() != 0 || v != nil && (v.changed >= x.live.limits.flushVersions || v.texts >= x.live.limits.flushTexts) {
+		x.note(store, x.live.limits.flushVersions)
 	}
 }
 
 // take returns a store that is due, or how long to wait for the next one.
-func (k *keeper) take() (store memento.StoreID, due bool, wait time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (x *indexer) take() (store memento.StoreID, due bool, wait time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	now := time.Now()
 	wait = time.Hour
-	for store, at := range k.later {
+	for store, at := range x.later {
 		if left := at.Sub(now); left > 0 {
 			wait = min(wait, left)
 			continue
 		}
-		delete(k.later, store)
-		k.written[store] += k.live.limits.flushVersions
+		delete(x.later, store)
+		x.written[store] += x.live.limits.flushVersions
 	}
-	for store, n := range k.written {
-		if n >= k.live.limits.flushVersions {
-			delete(k.written, store)
+	for store, n := range x.written {
+		if n >= x.live.limits.flushVersions {
+			delete(x.written, store)
 			return store, true, 0
 		}
 	}
-	if len(k.written) > 1<<16 { // their searches will notice
-		clear(k.written)
+	if len(x.written) > 1<<16 { // their searches will notice
+		clear(x.written)
 	}
 	return "", false, wait
 }
 
-func (k *keeper) run() {
-	defer close(k.done)
+func (x *indexer) run() {
+	defer close(x.done)
 	for {
-		store, due, wait := k.take()
+		store, due, wait := x.take()
 		if !due {
 			timer := time.NewTimer(wait)
 			select {
-			case <-k.wake:
+			case <-x.wake:
 			case <-timer.C:
-			case <-k.ctx.Done():
+			case <-x.ctx.Done():
 			}
 			timer.Stop()
-			if k.ctx.Err() != nil {
+			if x.ctx.Err() != nil {
 				return
 			}
 			continue
 		}
 		start := time.Now()
-		more, err := k.live.Keep(k.ctx, store)
+		more, err := x.live.Keep(x.ctx, store)
 		switch {
-		case k.ctx.Err() != nil:
+		case x.ctx.Err() != nil:
 			return
 		case errors.Is(err, ErrRevised):
 			more = true
 		case err != nil && !errors.Is(err, memento.ErrNoStore):
-			k.live.BehindAfter(store, retryKeeping)
+			x.live.BehindAfter(store, retryIndexing)
 		}
 		if more {
-			k.note(store, k.live.limits.flushVersions)
+			x.note(store, x.live.limits.flushVersions)
 		}
 		if !more {
 			continue
@@ -177,7 +177,7 @@ func (k *keeper) run() {
 		}
 		select {
 		case <-time.After(rest):
-		case <-k.ctx.Done():
+		case <-x.ctx.Done():
 			return
 		}
 	}
@@ -189,7 +189,7 @@ func (k *keeper) run() {
 // Errors: ErrRevised if another process has changed the index meanwhile.
 func (l *Live) Keep(ctx context.Context, store memento.StoreID) (more bool, err error) {
 	s := l.store(store)
-	if more, err := l.medium.Sweep(ctx, store); err != nil || more {
+	if more, err := l.storage.Sweep(ctx, store); err != nil || more {
 		return more, err
 	}
 	if err := l.dropDistrusted(ctx, store, s); err != nil {
@@ -198,7 +198,7 @@ func (l *Live) Keep(ctx context.Context, store memento.StoreID) (more bool, err 
 	if purged, err := l.purgeRequested(ctx, store, true); err != nil || purged {
 		return purged, err
 	}
-	e := &edition{live: l, store: store, pacer: l.keeper.newPacer(0)}
+	e := &edition{live: l, store: store, pacer: l.indexer.newPacer(0)}
 	more, err = e.flush(ctx)
 	if err == nil && !more {
 		more, err = e.merge(ctx)
@@ -216,7 +216,7 @@ func (l *Live) dropDistrusted(ctx context.Context, store memento.StoreID, s *liv
 	if revision == 0 {
 		return nil
 	}
-	err := l.medium.Publish(ctx, store, revision, StoredIndex{}, true)
+	err := l.storage.Publish(ctx, store, revision, StoredIndex{}, true)
 	if err != nil && !errors.Is(err, ErrRevised) {
 		return err
 	}
