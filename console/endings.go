@@ -21,6 +21,7 @@ const (
 	maxEndedOfKey = 50              // sessions and links of one key that are remembered as ended
 	maxEndingNote = 4 << 10         // bytes
 	endingsAge    = 5 * time.Second // after that, a note is read again: others write it, too
+	clockMargin   = 5 * time.Minute // by which the clocks of servers may differ
 )
 
 // Notes are small texts that all servers on one storage share, as of a backend.NoteKeeper.
@@ -226,7 +227,12 @@ func (p *endedPart) text(now time.Time) string {
 		if len(most.IDs) > 1 {
 			most.endAll(now)
 		} else {
-			p.all = ended{Before: now.UnixMilli()}
+			before := p.all.Before
+			for _, of := range p.all.Keys {
+				of.endAll(now)
+				before = max(before, of.Before)
+			}
+			p.all = ended{Before: before}
 		}
 	}
 }
@@ -273,10 +279,14 @@ func (e *ended) of(key string) *endedOfKey {
 	return of
 }
 
-// endAll ends all sessions and links of a key, rather than to forget one.
+// endAll ends all sessions and links of a key, rather than to forget one. What had ended stays
+// ended, though a server whose clock is ahead began it.
 func (e *endedOfKey) endAll(now time.Time) {
-	clear(e.IDs)
 	e.Before = max(e.Before, now.UnixMilli())
+	for _, until := range e.IDs {
+		e.Before = max(e.Before, until-sessionTime.Milliseconds())
+	}
+	clear(e.IDs)
 }
 
 func (e *ended) merge(other ended) {
@@ -293,8 +303,9 @@ func (e *ended) merge(other ended) {
 	}
 }
 
-// forget forgets what has ended by itself.
+// forget forgets what has ended by itself, by every server's clock.
 func (e *ended) forget(now time.Time) {
+	now = now.Add(-clockMargin)
 	for key, of := range e.Keys {
 		if of == nil { // a note that is damaged
 			delete(e.Keys, key)

@@ -127,3 +127,28 @@ func TestFullNoteOfEndings(t *testing.T) {
 		}
 	}
 }
+
+// Servers' clocks differ: what a server ended stays ended on one whose clock is behind, also in
+// a full note, until it has ended by both clocks.
+func TestEndingsOfOtherClocks(t *testing.T) {
+	behind := time.Date(2026, 9, 26, 12, 0, 0, 0, time.UTC)
+	ahead := behind.Add(clockMargin - time.Second)
+	for _, of := range []struct{ keys, each int }{{1, 1}, {1, maxEndedOfKey + 10}, {500, 1}} {
+		var p endedPart
+		var gone []sealed
+		for i := range of.keys {
+			for n := range of.each {
+				v := sealed{Key: fmt.Sprint("key ", i), ID: fmt.Sprint(i, " ", n), Start: ahead, End: ahead.Add(sessionTime)}
+				p.all.add(v, behind)
+				p.text(behind)
+				gone = append(gone, v)
+			}
+		}
+		p.all.forget(ahead.Add(sessionTime)) // the other server still believes them for a moment
+		for _, v := range gone {
+			if !p.all.has(v) {
+				t.Fatalf("%d keys with %d each: %s goes on", of.keys, of.each, v.ID)
+			}
+		}
+	}
+}
