@@ -143,7 +143,7 @@ var allowed = map[string]rules{
 		libs: []string{"github.com/anthropics/anthropic-sdk-go/v2"},
 	},
 	// test holds what only tests run: suites, servers, campaigns, comparisons.
-	"test": {own: append([]string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/cryptstore", "backend/textindex"}, backends...), libs: []string{"golang.org/x/text", "go.uber.org/goleak", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/modelcontextprotocol/go-sdk"}, tests: []string{"backend/httpstore"}},
+	"test": {own: append([]string{".", "internal", "backend", "backend/apikey", "maintenance", "sensitive", "backend/cryptstore", "backend/textindex"}, backends...), libs: []string{"golang.org/x/text", "go.uber.org/goleak", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/minio/minio-go/v7", "github.com/modelcontextprotocol/go-sdk"}, tests: []string{"backend/httpstore"}},
 }
 
 // inTests is what test files may import in addition.

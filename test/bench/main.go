@@ -108,7 +108,7 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 		c.data = append(c.data, folder)
 		return nil
 	})
-	engines := f.String("engines", "memory,sqlite,fts5,fts5-porter", "for the parts search and large: `engines`, and what they are compared with; also postgres, and tsvector for its own ranking")
+	engines := f.String("engines", "memory,sqlite,fts5,fts5-porter", "for the parts search and large: `engines`, and what they are compared with; of search also files, encrypted, postgres, s3, and tsvector for PostgreSQL's own ranking; of large also postgres")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}

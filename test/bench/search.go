@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"memento"
-	"memento/backend/memstore"
-	"memento/backend/sqlitestore"
 	"memento/backend/textindex"
 	"memento/test/bench/retrieval"
 
@@ -64,24 +62,6 @@ func (b *bench) measureSearch(ctx context.Context, r *report) error {
 	return nil
 }
 
-// searchEngines open the engines on a data set; path is theirs.
-var searchEngines = map[string]func(ctx context.Context, d *retrieval.Dataset, path string) (searcher, error){
-	"memory": func(ctx context.Context, d *retrieval.Dataset, path string) (searcher, error) {
-		return fillStores(ctx, d, memstore.New(nil), "")
-	},
-	"sqlite": func(ctx context.Context, d *retrieval.Dataset, path string) (searcher, error) {
-		b, err := sqlitestore.Open(ctx, path, nil)
-		if err != nil {
-			return nil, err
-		}
-		return fillStores(ctx, d, b, path)
-	},
-	"fts5":        openFTS5("unicode61"),
-	"fts5-porter": openFTS5("porter unicode61"),
-	"postgres":    openPostgres,
-	"tsvector":    openTextSearch,
-}
-
 func measureEngine(ctx context.Context, d *retrieval.Dataset, path string, open func(context.Context, *retrieval.Dataset, string) (searcher, error)) (row searchRow, err error) {
 	s, err := open(ctx, d, path)
 	if err != nil {
@@ -109,11 +89,12 @@ func measureEngine(ctx context.Context, d *retrieval.Dataset, path string, open 
 type stores struct {
 	backend memento.Backend
 	ids     map[string]memento.StoreID
-	file    string
+	size    func() (int64, error) // of the index, in bytes; nil if nothing is stored
 }
 
-func fillStores(ctx context.Context, d *retrieval.Dataset, b memento.Backend, file string) (searcher, error) {
-	s := &stores{b, map[string]memento.StoreID{}, file}
+// fillStores returns a backend with a data set. It closes the backend if it returns an error.
+func fillStores(ctx context.Context, d *retrieval.Dataset, b memento.Backend, size func() (int64, error)) (searcher, error) {
+	s := &stores{b, map[string]memento.StoreID{}, size}
 	var changes []memento.Change
 	write := func(group string) error {
 		if len(changes) == 0 {
@@ -163,10 +144,10 @@ func (s *stores) search(ctx context.Context, q retrieval.Text) (found []string, 
 }
 
 func (s *stores) indexBytes() (int64, error) {
-	if s.file == "" {
+	if s.size == nil {
 		return 0, nil
 	}
-	return tableBytes(s.file, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name LIKE 'words%' OR name LIKE 'search%' OR name LIKE 'indexed%'`)
+	return s.size()
 }
 
 func (s *stores) close() error { return s.backend.Close() }

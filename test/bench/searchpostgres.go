@@ -3,37 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 
-	"memento/backend/pgstore"
 	"memento/backend/textindex"
 	"memento/test/bench/retrieval"
-	"memento/test/services"
 
 	"github.com/jackc/pgx/v5"
 )
-
-// postgresURL returns the database of the engines on PostgreSQL.
-func postgresURL() (string, error) {
-	url := os.Getenv(services.PostgresVariable)
-	if url == "" {
-		return "", errors.New(services.PostgresVariable + " is not set: run this with go run ./test/services/run -- go run ./test/bench …")
-	}
-	return url, nil
-}
-
-func openPostgres(ctx context.Context, d *retrieval.Dataset, _ string) (searcher, error) {
-	url, err := postgresURL()
-	if err != nil {
-		return nil, err
-	}
-	b, err := pgstore.Open(ctx, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	return fillStores(ctx, d, b, "")
-}
 
 // textSearch is PostgreSQL's own full-text search with its own ranking, asked for any word.
 type textSearch struct{ conn *pgx.Conn }
