@@ -14,6 +14,11 @@ export type Actor = NonNullable<Version["created_by"]>;
 export type Match = Schemas["Match"];
 export type Key = Schemas["Key"];
 
+type ErrorBody = Schemas["Error"]["error"] & {};
+
+// An ErrorKind is what tells errors apart: their code, or else their type.
+export type ErrorKind = Exclude<ErrorBody["code"] & {}, "invalid"> | (ErrorBody["type"] & {});
+
 const pageHeader = { "Memento-Console": "1" };
 const base = location.origin + location.pathname.replace(/\/[^/]*$/, "/");
 
@@ -23,7 +28,7 @@ export class Failure extends Error {
     readonly status: number,
     message: string,
     readonly type = "",
-    readonly body: Partial<Schemas["Error"]["error"]> = {},
+    readonly body: Partial<ErrorBody> = {},
   ) {
     super(message);
   }

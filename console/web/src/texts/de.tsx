@@ -1,4 +1,5 @@
 // All texts of the pages, in German.
+import type { ErrorKind } from "../api";
 import type { Texts } from "./index";
 import { counting } from "./plural";
 
@@ -60,18 +61,24 @@ export const de: Texts = {
       uncertain: "Ob es geschehen ist, ist nicht sicher. Sehen Sie nach, bevor Sie es wiederholen.",
       decrypt: "Der Server kann seine Daten nicht entschlüsseln.",
       damaged: "Die Daten sind beschädigt.",
+      format: "Die Daten sind beschädigt oder von einer neueren Version geschrieben.",
+      foreign: "Dort liegt etwas, das nicht von diesem Speicher ist.",
+      unsupported: "Das kann dieser Server nicht.",
+      closed: "Der Server wird gerade beendet.",
+      no_detector: "Der Server ist nicht dafür eingerichtet, nach Geheimnissen zu suchen, und nimmt nichts an.",
       invalid_request_error: "Die Angaben sind nicht gültig.",
       authentication_error: "Der Schlüssel, der Link oder die Sitzung gilt nicht oder nicht mehr.",
       permission_error: "Dazu reicht die Rolle des Schlüssels nicht.",
       not_found_error: "Das gibt es nicht oder nicht mehr.",
       memory_precondition_failed_error: "Jemand anders hat es inzwischen geändert.",
+      conflict_error: "Der jetzige Zustand lässt das nicht zu.",
       memory_path_conflict_error: "Der Pfad ist schon belegt.",
       request_too_large: "Das ist zu viel auf einmal.",
       rate_limit_error: "Das waren zu viele Anfragen. Warten Sie einen Augenblick.",
       overloaded_error: "Der Server ist ausgelastet oder erreicht seine Daten nicht. Versuchen Sie es gleich noch einmal.",
       timeout_error: "Es hat zu lange gedauert.",
       api_error: "Im Server ist ein Fehler aufgetreten.",
-    },
+    } satisfies Record<ErrorKind, string>,
   },
   frame: {
     skip: "Zum Inhalt",
