@@ -153,10 +153,10 @@ func encryptionTable(rows []row) *table {
 }
 
 func searchTable(rows []searchRow) *table {
-	t := &table{numbers: []bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true, 12: true},
-		rows: [][]string{{"search", "engine", "any@1", "any@5", "any@10", "recall@10", "MRR", "nDCG@10", "MAP", "bytes to the answer", "p50", "p99", "index"}}}
+	t := &table{numbers: []bool{3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true, 12: true, 13: true},
+		rows: [][]string{{"search", "engine", "kind", "any@1", "any@5", "any@10", "recall@10", "MRR", "nDCG@10", "MAP", "bytes to the answer", "p50", "p99", "index"}}}
 	for _, r := range rows {
-		f, cells := r.figures, []string{r.data, r.engine}
+		f, cells := r.figures, []string{r.data, r.engine, r.kind}
 		for _, mean := range []float64{f.Any1, f.Any5, f.Any10, f.Recall10, f.MRR, f.NDCG10, f.MAP} {
 			cells = append(cells, strconv.FormatFloat(mean, 'f', 3, 64))
 		}

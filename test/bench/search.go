@@ -21,6 +21,7 @@ import (
 // A searchRow is how well one engine answers the queries of one data set.
 type searchRow struct {
 	data, engine string
+	kind         string // of the queries; "" for all of them
 	figures      retrieval.Figures
 	indexBytes   int64 // 0 if unknown
 }
@@ -50,39 +51,43 @@ func (b *bench) measureSearch(ctx context.Context, r *report) error {
 			if !known {
 				return fmt.Errorf("-engines: unknown engine %q", engine)
 			}
-			row, err := measureEngine(ctx, d, filepath.Join(b.work, engine+"-"+d.Name), open)
+			rows, err := measureEngine(ctx, d, engine, filepath.Join(b.work, engine+"-"+d.Name), open)
 			if err != nil {
 				return fmt.Errorf("%s: %w", engine, err)
 			}
-			row.engine = engine
-			r.search = append(r.search, row)
-			fmt.Fprintf(b.progress, "%s on %s: MAP %.4f, nDCG@10 %.4f\n", engine, d.Name, row.figures.MAP, row.figures.NDCG10)
+			r.search = append(r.search, rows...)
+			fmt.Fprintf(b.progress, "%s on %s: MAP %.4f, nDCG@10 %.4f\n", engine, d.Name, rows[0].figures.MAP, rows[0].figures.NDCG10)
 		}
 	}
 	return nil
 }
 
-func measureEngine(ctx context.Context, d *retrieval.Dataset, path string, open func(context.Context, *retrieval.Dataset, string) (searcher, error)) (row searchRow, err error) {
+// measureEngine returns the row of all queries, and one for each kind of them.
+func measureEngine(ctx context.Context, d *retrieval.Dataset, engine, path string, open searchEngine) (rows []searchRow, err error) {
 	s, err := open(ctx, d, path)
 	if err != nil {
-		return row, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if _, _, err := s.search(ctx, d.Queries[0]); err != nil { // completes the index
-		return row, err
+		return nil, err
 	}
 	var results []retrieval.Result
 	for _, q := range d.Queries {
 		start := time.Now()
 		found, shown, err := s.search(ctx, q)
 		if err != nil {
-			return row, err
+			return nil, err
 		}
-		results = append(results, retrieval.Result{Found: found, Shown: shown, Took: time.Since(start)})
+		results = append(results, retrieval.Result{Query: q, Found: found, Shown: shown, Took: time.Since(start)})
 	}
-	row.data, row.figures = d.Name, d.Evaluate(results)
-	row.indexBytes, err = s.indexBytes()
-	return row, err
+	size, err := s.indexBytes()
+	rows = append(rows, searchRow{data: d.Name, engine: engine, figures: d.Evaluate(results), indexBytes: size})
+	for _, kind := range d.Kinds() {
+		of := slices.DeleteFunc(slices.Clone(results), func(r retrieval.Result) bool { return r.Query.Kind != kind })
+		rows = append(rows, searchRow{data: d.Name, engine: engine, kind: kind, figures: d.Evaluate(of)})
+	}
+	return rows, err
 }
 
 // stores are a backend with a store for each group of a data set.
@@ -172,7 +177,7 @@ type plainFTS5 struct {
 	file string
 }
 
-func openFTS5(tokenizer string) func(context.Context, *retrieval.Dataset, string) (searcher, error) {
+func openFTS5(tokenizer string) searchEngine {
 	return func(ctx context.Context, d *retrieval.Dataset, path string) (_ searcher, err error) {
 		f := &plainFTS5{file: path}
 		if f.conn, err = sqlite.OpenConn(path); err != nil {

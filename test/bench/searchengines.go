@@ -21,8 +21,11 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// searchEngines fill the engines of the part search with a data set; path is theirs.
-var searchEngines = map[string]func(ctx context.Context, d *retrieval.Dataset, path string) (searcher, error){
+// A searchEngine fills an engine with a data set; path is its own.
+type searchEngine func(ctx context.Context, d *retrieval.Dataset, path string) (searcher, error)
+
+// searchEngines are the engines of the part search.
+var searchEngines = map[string]searchEngine{
 	"memory": func(ctx context.Context, d *retrieval.Dataset, _ string) (searcher, error) {
 		return fillStores(ctx, d, memstore.New(nil), nil)
 	},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +32,8 @@ type Text struct {
 	// Group separates data sets of many small stores: a query is asked only in the store of
 	// its group. "" is a group too.
 	Group string `json:"group"`
+
+	Kind string `json:"kind"` // of a query, if the data set tells kinds apart
 }
 
 // Load reads the data set in a folder.
@@ -78,6 +81,16 @@ func Load(folder string) (*Dataset, error) {
 		return nil, fmt.Errorf("%s: no query has an answer", folder)
 	}
 	return d, nil
+}
+
+// Kinds returns the kinds of the queries, in the order in which they come.
+func (d *Dataset) Kinds() (kinds []string) {
+	for _, q := range d.Queries {
+		if q.Kind != "" && !slices.Contains(kinds, q.Kind) {
+			kinds = append(kinds, q.Kind)
+		}
+	}
+	return kinds
 }
 
 func readTexts(file string) (texts []Text, err error) {

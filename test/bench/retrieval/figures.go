@@ -8,6 +8,7 @@ import (
 
 // A Result is what a search found for one query.
 type Result struct {
+	Query Text
 	Found []string // IDs of texts, best first
 	Shown []int    // bytes that the agent reads of each
 	Took  time.Duration
@@ -27,13 +28,13 @@ type Figures struct {
 	P50, P99      time.Duration
 }
 
-// Evaluate computes the figures of results, one for each query of the data set.
+// Evaluate computes the figures of results: at least one, of queries of the data set.
 func (d *Dataset) Evaluate(results []Result) Figures {
 	var f Figures
 	var took []time.Duration
 	answered := 0
-	for i, r := range results {
-		answers := d.Answers[d.Queries[i].ID]
+	for _, r := range results {
+		answers := d.Answers[r.Query.ID]
 		took = append(took, r.Took)
 		first, in10 := 0, 0
 		var precision, gain, bytes float64

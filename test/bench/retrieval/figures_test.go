@@ -12,8 +12,8 @@ func TestEvaluate(t *testing.T) {
 		Answers: map[string]map[string]int{"q1": {"a": 1, "b": 1}, "q2": {"c": 2}},
 	}
 	f := d.Evaluate([]Result{
-		{Found: []string{"x", "a", "y", "b"}, Shown: []int{10, 20, 30, 40}, Took: time.Millisecond},
-		{Found: []string{"x"}, Shown: []int{5}, Took: 3 * time.Millisecond},
+		{Query: d.Queries[0], Found: []string{"x", "a", "y", "b"}, Shown: []int{10, 20, 30, 40}, Took: time.Millisecond},
+		{Query: d.Queries[1], Found: []string{"x"}, Shown: []int{5}, Took: 3 * time.Millisecond},
 	})
 	log2 := math.Log2
 	for name, got := range map[string][2]float64{
