@@ -55,7 +55,10 @@ type snapshot struct {
 	seq, memories, revision int64
 }
 
-var _ textindex.Snapshot = snapshot{}
+var (
+	_ textindex.Snapshot      = snapshot{}
+	_ textindex.VersionReader = snapshot{}
+)
 
 func (n snapshot) Seq() int64      { return n.seq }
 func (n snapshot) Memories() int64 { return n.memories }
@@ -131,6 +134,23 @@ func (n snapshot) Texts(ctx context.Context, ids []memento.MemoryID) (map[mement
 		}
 		return true
 	}, n.store, idsOf(ids))
+	return texts, cmp.Or(err, ctx.Err())
+}
+
+// VersionTexts implements textindex.VersionReader.
+func (n snapshot) VersionTexts(ctx context.Context, seqs []int64) (map[int64]textindex.Text, error) {
+	wanted, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[int64]textindex.Text, len(seqs))
+	err = n.conn.all(`SELECT v.seq, v.path, iif(v.digest = '', t.data, '') FROM json_each(?2) wanted
+			CROSS JOIN versions v ON v.store = ?1 AND v.seq = wanted.value
+			LEFT JOIN contents t ON t.id = v.content WHERE v.content IS NOT NULL AND v.path IS NOT NULL`, func(s *sqlite.Stmt) bool {
+		seq := s.ColumnInt64(0)
+		texts[seq] = textindex.Text{Path: memento.Path(s.ColumnText(1)), Seq: seq, Contents: s.ColumnText(2)}
+		return true
+	}, n.store, string(wanted))
 	return texts, cmp.Or(err, ctx.Err())
 }
 

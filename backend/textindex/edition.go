@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"memento"
 )
@@ -16,8 +17,11 @@ import (
 // unless somebody else did the same.
 
 const (
-	// putTogether is how many blocks are written at a time: others wait for that.
-	putTogether = 8
+	// leastTogether is how many blocks are written at a time, because others wait for that. If
+	// others take long themselves, such as with large transactions, it is a block for each
+	// putWait that the writing before has taken, up to mostTogether.
+	leastTogether, mostTogether = 8, 64
+	putWait                     = 200 * time.Microsecond
 	// publishAttempts is how often an index is read and published again because others have
 	// published another one in between, which takes them much longer.
 	publishAttempts = 20
@@ -55,9 +59,11 @@ func (e *edition) announce(ctx context.Context) (SegmentID, error) {
 // memories.
 func (e *edition) write(ctx context.Context, id SegmentID, sources ...Source) (some bool, err error) {
 	var blocks []Block
+	together := leastTogether
 	put := func() error {
+		start := time.Now()
 		err := e.live.storage.PutBlocks(ctx, e.store, e.revision, id, blocks)
-		blocks = nil
+		blocks, together = nil, min(max(leastTogether, int(time.Since(start)/putWait)), mostTogether)
 		return err
 	}
 	n := 0
@@ -66,7 +72,7 @@ func (e *edition) write(ctx context.Context, id SegmentID, sources ...Source) (s
 		if n++; n >= MaxBlocks {
 			return errors.New("a segment of the search index would be too large")
 		}
-		if blocks = append(blocks, Block{n - 1, seal(id, n-1, block)}); len(blocks) < putTogether {
+		if blocks = append(blocks, Block{n - 1, seal(id, n-1, block)}); len(blocks) < together {
 			return nil
 		}
 		return put()

@@ -2,10 +2,14 @@ package textindex
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"memento"
 )
+
+// errEnough ends the reading of texts for a segment.
+var errEnough = errors.New("the segment has enough")
 
 // flush makes a segment of what was written after the index, if that is enough.
 func (e *edition) flush(ctx context.Context) (flushed bool, err error) {
@@ -13,7 +17,11 @@ func (e *edition) flush(ctx context.Context) (flushed bool, err error) {
 	var changes []Change
 	err = e.view(ctx, func(ctx context.Context, now Snapshot, index *StoredIndex) (err error) {
 		from = index.Seq
-		changes, upto, err = e.live.limits.due(ctx, now, from)
+		m := e.live.limits
+		if now.Seq()-from > m.far {
+			m.maxFlush, m.flushTexts = m.farFlush, m.farTexts
+		}
+		changes, upto, err = m.due(ctx, now, from)
 		e.pacer = e.live.indexer.newPacer(now.Seq() - from)
 		return err
 	})
@@ -30,30 +38,41 @@ func (e *edition) flush(ctx context.Context) (flushed bool, err error) {
 			e.discard(ctx, id)
 		}
 	}()
-	recent := NewRecent()
+	built := newBuilder()
+	defer built.close()
 	// Each batch has a view of its own, so that nothing waits for indexing. A text may be one
-	// that was written after the versions up to which the segment goes. Its own change says
-	// then that it is dead here.
+	// that was written after the versions up to which the segment goes, or be another one by
+	// now. A later change says then that it is dead here.
 	read := func(batch []Change) (texts map[memento.MemoryID]Text, err error) {
 		err = e.live.storage.View(ctx, e.store, func(ctx context.Context, now Snapshot) (err error) {
-			texts, err = textsOf(ctx, now, batch)
+			texts, err = writtenTexts(ctx, now, batch)
 			return err
 		})
 		return texts, err
 	}
+	var next memento.MemoryID // the first one that has no room
 	err = inBatches(ctx, changes, read, func(c Change, text Text, exists bool) error {
+		if built.bytes > e.live.limits.maxBuilt {
+			next = c.Memory
+			return errEnough
+		}
 		if exists {
-			recent.Put(string(c.Memory), text)
+			built.add(string(c.Memory), text)
 		}
 		e.pacer.pause(ctx)
 		return nil
 	})
+	if err == errEnough { // the words of these texts repeat less than those of others
+		n := slices.IndexFunc(changes, func(c Change) bool { return c.Memory == next })
+		changes, upto, err = changes[:n], changes[n-1].Seq, nil
+	}
 	if err != nil {
 		return false, err
 	}
+	built.close()
 	some := false
-	if recent.Len() > 0 {
-		if some, err = e.write(ctx, id, recent.Source()); err != nil {
+	if len(built.docs) > 0 {
+		if some, err = e.write(ctx, id, built.source()); err != nil {
 			return false, err
 		}
 	}
@@ -122,6 +141,7 @@ func newestOf(changes []Change) []Change {
 			continue
 		}
 		c.First = all[i].First // nothing older has the memory
+		c.again = true
 		all[i] = c
 	}
 	return all
@@ -145,6 +165,38 @@ func textsOf(ctx context.Context, now Snapshot, changes []Change) (map[memento.M
 		ids[i] = c.Memory
 	}
 	return now.Texts(ctx, ids)
+}
+
+// writtenTexts is textsOf, but memories whose only change was their first one have the text
+// of that, though there may be a newer version by now.
+func writtenTexts(ctx context.Context, now Snapshot, changes []Change) (map[memento.MemoryID]Text, error) {
+	versions, ok := now.(VersionReader)
+	if !ok {
+		return textsOf(ctx, now, changes)
+	}
+	var others []Change
+	var seqs []int64
+	for _, c := range changes {
+		if c.First && !c.again {
+			seqs = append(seqs, c.Seq)
+		} else {
+			others = append(others, c) // an imported version need not be what the memory has become
+		}
+	}
+	texts, err := textsOf(ctx, now, others)
+	if err != nil {
+		return nil, err
+	}
+	written, err := versions.VersionTexts(ctx, seqs)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if text, ok := written[c.Seq]; ok {
+			texts[c.Memory] = text
+		}
+	}
+	return texts, nil
 }
 
 // inBatches calls do for each memory that has changed, with its newest change of those, and

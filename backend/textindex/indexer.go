@@ -22,12 +22,23 @@ type limits struct {
 	maxFlush      int   // versions in a new segment
 	smallest      int   // memories in a segment of the smallest size
 
+	// An index that lacks more than so many versions gets larger segments, so that fewer are
+	// merged later.
+	far      int64
+	farFlush int   // maxFlush then
+	farTexts int64 // flushTexts then
+	maxBuilt int64 // bytes that a segment takes in main memory while it is made
+
 	recent      int   // versions in a recent part
 	recentTexts int64 // bytes of the texts in a recent part
 }
 
 // usual are the limits of backends.
-var usual = limits{flushVersions: FlushVersions, flushTexts: 4 << 20, maxFlush: 16384, smallest: 4096, recent: 8192, recentTexts: 16 << 20}
+var usual = limits{
+	flushVersions: FlushVersions, flushTexts: 4 << 20, maxFlush: 16384, smallest: 4096,
+	far: farBehind, farFlush: 65536, farTexts: 32 << 20, maxBuilt: 48 << 20,
+	recent: 8192, recentTexts: 16 << 20,
+}
 
 // FlushVersions is how many versions that an index lacks become a segment soon.
 const FlushVersions = 1024

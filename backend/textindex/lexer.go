@@ -38,6 +38,9 @@ type tokenInfo struct {
 type tallied struct {
 	docForm
 	number uint64 // of the document
+
+	builder *builder // the last one that has looked the form up, where it has it at
+	at      uint32
 }
 
 // Limits of what a lexer remembers.
@@ -62,6 +65,19 @@ func read(path, contents string) document {
 
 // read splits a memory into words and counts those that the filter keeps.
 func (x *lexer) read(path, contents string) document {
+	d := x.tally(path, contents)
+	if len(x.found) > 0 {
+		d.forms = make([]docForm, len(x.found))
+		for i, f := range x.found {
+			d.forms[i] = f.docForm
+		}
+	}
+	x.bound()
+	return d
+}
+
+// tally is read that leaves the forms in found. The caller calls bound when it has used them.
+func (x *lexer) tally(path, contents string) document {
 	x.number++
 	x.found = x.found[:0]
 	d := document{}
@@ -75,17 +91,24 @@ func (x *lexer) read(path, contents string) document {
 	}
 	x.take(path, inPath, &language)
 	d.language = language.language()
-	if len(x.found) > 0 {
-		d.forms = make([]docForm, len(x.found))
-		for i, f := range x.found {
-			d.forms[i] = f.docForm
-			f.word = "" // it may be a part of a long text
-		}
+	return d
+}
+
+// bound drops what is remembered after a document if it is much.
+func (x *lexer) bound() {
+	for _, f := range x.found {
+		f.word = "" // it may be a part of a long text
 	}
 	if len(x.tallies) >= x.room {
 		x.forget()
 	}
-	return d
+}
+
+// disown forgets the builders that have used the lexer.
+func (x *lexer) disown() {
+	for _, t := range x.tallies {
+		t.builder = nil
+	}
 }
 
 // forget drops what is remembered, after a document. A map keeps its memory when it is cleared,

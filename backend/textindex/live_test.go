@@ -209,7 +209,11 @@ func (s shelfSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actor
 }
 
 // small limits, so that few memories need several segments.
-var small = limits{flushVersions: 20, flushTexts: 2000, maxFlush: 50, smallest: 16, recent: 40, recentTexts: 4000}
+var small = limits{
+	flushVersions: 20, flushTexts: 2000, maxFlush: 50, smallest: 16,
+	far: 1000, farFlush: 500, farTexts: 20000, maxBuilt: 1 << 20,
+	recent: 40, recentTexts: 4000,
+}
 
 // still returns the indexes in a storage, without what is done in the background.
 func still(t *testing.T, m Storage) *Live {

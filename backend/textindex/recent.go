@@ -62,10 +62,9 @@ type Recent struct {
 	words    int64             // in living memories
 	perLang  [languages]int    // living memories
 	forms    map[string]*recentForm
-	stems    map[stemOf][]string
-	spelled  map[string]LanguageSet // by spelling with diacritics: the languages in which its stems are known
-	sorted   []string               // keys of forms
-	unsorted []string               // the others
+	sorted   []string // keys of forms
+	unsorted []string // the others
+	formStems
 }
 
 // A recentForm is what a [Recent] has of a form.
@@ -87,6 +86,16 @@ type stemOf struct {
 	stem     string
 }
 
+// formStems are the forms by their stems.
+type formStems struct {
+	stems   map[stemOf][]string
+	spelled map[string]LanguageSet // by spelling with diacritics: the languages in which its stems are known
+}
+
+func newFormStems() formStems {
+	return formStems{stems: map[stemOf][]string{}, spelled: map[string]LanguageSet{}}
+}
+
 var _ Part = (*Recent)(nil)
 
 // NewRecent returns an empty part.
@@ -97,7 +106,7 @@ func NewRecent() *Recent {
 }
 
 func (r *Recent) clear() {
-	*r = Recent{byKey: map[string]uint32{}, forms: map[string]*recentForm{}, stems: map[stemOf][]string{}, spelled: map[string]LanguageSet{}}
+	*r = Recent{byKey: map[string]uint32{}, forms: map[string]*recentForm{}, formStems: newFormStems()}
 }
 
 // Put indexes a memory, in place of what was indexed with its key.
@@ -122,30 +131,31 @@ func (r *Recent) add(key string, text Text, d document) {
 			r.unsorted = append(r.unsorted, f.form)
 		}
 		known.postings = append(known.postings, Posting{doc, uint32(d.length), f.body, f.heading, f.path})
-		r.addStems(known, f, d.language)
+		r.addStems(&known.known, f, d.language)
 	}
 }
 
-// addStems notes the stems of a form in the language of a text.
-func (r *Recent) addStems(known *recentForm, f *docForm, l Language) {
+// addStems notes the stems of a form in the language of a text. known are the languages in
+// which the stems of the form itself are known.
+func (s *formStems) addStems(known *LanguageSet, f *docForm, l Language) {
 	switch {
 	case f.word == "":
 		return
 	case isASCII(f.word):
-		if known.known.Has(l) {
+		if known.Has(l) {
 			return
 		}
-		known.known = known.known.With(l)
+		*known = known.With(l)
 	default: // a spelling with diacritics may have another stem
-		if r.spelled[f.word].Has(l) {
+		if s.spelled[f.word].Has(l) {
 			return
 		}
-		r.spelled[strings.Clone(f.word)] = r.spelled[f.word].With(l)
+		s.spelled[strings.Clone(f.word)] = s.spelled[f.word].With(l)
 	}
 	for _, stem := range stems(l, f.word, f.form) {
 		key := stemOf{l, strings.Clone(stem)}
-		if forms := r.stems[key]; !slices.Contains(forms, f.form) {
-			r.stems[key] = append(forms, f.form)
+		if forms := s.stems[key]; !slices.Contains(forms, f.form) {
+			s.stems[key] = append(forms, f.form)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // A Source is a part that becomes a part of a new segment.
 type Source struct {
-	part Part
-	all  func(ctx context.Context) (*contents, error)
+	postings func(ctx context.Context, form string, yield func([]Posting)) error // as of a Part
+	all      func(ctx context.Context) (*contents, error)
 }
 
 // contents are what a source has, sorted.
@@ -143,7 +143,7 @@ func (w *segmentWriter) writePostings(ctx context.Context, sources []Source, all
 			if current[i] != form {
 				continue
 			}
-			err := sources[i].part.Postings(ctx, form, func(list []Posting) {
+			err := sources[i].postings(ctx, form, func(list []Posting) {
 				for _, p := range list {
 					p.Doc = number[i][p.Doc]
 					chunk.add(p)
@@ -186,19 +186,8 @@ func (c *postingsChunk) add(p Posting) {
 		c.first, c.next = p.Doc, p.Doc
 	}
 	c.n++
-	head := uint64(p.Doc-c.next) << 2
+	c.value = appendPosting(c.value, p.Doc-c.next, p)
 	c.next = p.Doc + 1
-	switch {
-	case p.Heading > 0 || p.Path > 0:
-		c.value = binary.AppendUvarint(c.value, head|2)
-		for _, n := range []uint16{p.Body, p.Heading, p.Path} {
-			c.value = binary.AppendUvarint(c.value, uint64(n))
-		}
-	case p.Body == 1:
-		c.value = binary.AppendUvarint(c.value, head)
-	default:
-		c.value = binary.AppendUvarint(binary.AppendUvarint(c.value, head|1), uint64(p.Body))
-	}
 }
 
 func (c *postingsChunk) flush() {
@@ -241,7 +230,7 @@ func (w *segmentWriter) flush() error {
 
 // Source returns the part as a source of a segment.
 func (r *Recent) Source() Source {
-	return Source{r, func(context.Context) (*contents, error) {
+	return Source{r.Postings, func(context.Context) (*contents, error) {
 		forms := slices.Sorted(maps.Keys(r.forms))
 		return &contents{r.docs, func(yield func(string, error) bool) {
 			for _, form := range forms {
@@ -255,7 +244,7 @@ func (r *Recent) Source() Source {
 
 // Source returns the segment as a source of another one.
 func (s *Segment) Source(read ReadBlock) Source {
-	return Source{s.Part(read), func(ctx context.Context) (*contents, error) {
+	return Source{s.Part(read).Postings, func(ctx context.Context) (*contents, error) {
 		c := &contents{stems: map[stemOf][]string{}}
 		for e, err := range s.entries(ctx, read, stemKey) {
 			if err != nil {

@@ -108,12 +108,22 @@ type Snapshot interface {
 	Lookup(ctx context.Context, ids []memento.MemoryID, actors bool) (map[memento.MemoryID]Found, error)
 }
 
+// A VersionReader is a [Snapshot] that finds the texts of versions faster than those of
+// memories, because they stand in the order of their seqs.
+type VersionReader interface {
+	// VersionTexts returns what versions have made of their memories, by their seqs, like
+	// Texts. Deletions have none, and versions that were redacted or pruned.
+	VersionTexts(ctx context.Context, seqs []int64) (map[int64]Text, error)
+}
+
 // A Change says that a memory has a version.
 type Change struct {
 	Memory memento.MemoryID
 	Seq    int64
 	First  bool  // no older version ever had the ID of the memory; false if that is not certain
 	Size   int64 // of its contents, in bytes
+
+	again bool // whether it is not the memory's first one of those it is among
 }
 
 // A Text is what is indexed of a memory.
