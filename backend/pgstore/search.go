@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"math"
 
 	"memento"
 	"memento/backend/textindex"
@@ -207,4 +208,28 @@ func (n snapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actors boo
 		CROSS JOIN LATERAL (SELECT * FROM memento.memories WHERE store = $1 AND id = u.id OFFSET 0) m
 		LEFT JOIN memento.versions v ON v.store = m.store AND v.seq = m.seq`, n.store, idsOf(ids))
 	return found, err
+}
+
+// Meeting implements textindex.Snapshot.
+func (n snapshot) Meeting(ctx context.Context, c textindex.Condition, seqs []int64) (meeting []int64, err error) {
+	since := int64(math.MinInt64)
+	if !c.Since.IsZero() {
+		since = c.Since.UnixMicro()
+	}
+	scan := func(r pgx.Rows) error {
+		var seq int64
+		err := r.Scan(&seq)
+		meeting = append(meeting, seq)
+		return err
+	}
+	const meets = `created_at >= $2 AND ($3 = ''::bytea OR $3 IN (actor_id, actor_kind, actor_key, actor_kind || ' '::bytea || actor_id))`
+	if textindex.IsDense(seqs) {
+		err = n.rows(ctx, scan, `SELECT seq FROM memento.versions WHERE store = $1 AND `+meets+` AND seq BETWEEN $4 AND $5`,
+			n.store, since, []byte(c.By), seqs[0], seqs[len(seqs)-1])
+	} else {
+		err = n.rows(ctx, scan, `SELECT v.seq FROM unnest($4::bigint[]) u (seq)
+			CROSS JOIN LATERAL (SELECT * FROM memento.versions WHERE store = $1 AND seq = u.seq OFFSET 0) v WHERE `+meets,
+			n.store, since, []byte(c.By), seqs)
+	}
+	return meeting, err
 }

@@ -85,6 +85,40 @@ func (s *store) bySeq(ctx context.Context, h historyView, seq int64) (*version, 
 	return nil, nil
 }
 
+// bySeqs returns the versions with these seqs, in order, that there are. Each segment is read
+// once.
+func (s *store) bySeqs(ctx context.Context, h historyView, seqs []int64) (map[int64]*version, error) {
+	found := map[int64]*version{}
+	between := func(first, last int64) []int64 {
+		from, _ := slices.BinarySearch(seqs, first)
+		to, _ := slices.BinarySearch(seqs, last+1)
+		return seqs[from:max(from, to)]
+	}
+	for _, r := range h.tail {
+		for _, v := range r.Versions {
+			if _, wanted := slices.BinarySearch(seqs, v.Seq); wanted {
+				found[v.Seq] = h.current(v)
+			}
+		}
+	}
+	for _, g := range h.manifest.Segments {
+		some := between(g.FirstSeq, g.LastSeq)
+		if g.FirstSeq <= 0 || len(some) == 0 {
+			continue
+		}
+		d, err := s.segmentHeader(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		for _, seq := range some {
+			if v := d.find(seq); v != nil && found[seq] == nil {
+				found[seq] = h.current(v)
+			}
+		}
+	}
+	return found, ctx.Err()
+}
+
 // version returns the version with this ID, or nil.
 func (s *store) version(ctx context.Context, h historyView, id memento.VersionID) (*version, error) {
 	s.mu.RLock()

@@ -284,6 +284,17 @@ func (n *searchSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, act
 	if err != nil {
 		return nil, err
 	}
+	var made map[int64]*version
+	if actors {
+		var seqs []int64
+		for _, e := range entries {
+			seqs = append(seqs, e.seq)
+		}
+		slices.Sort(seqs)
+		if made, err = n.s.bySeqs(ctx, n.history, seqs); err != nil {
+			return nil, err
+		}
+	}
 	found := map[memento.MemoryID]textindex.Found{}
 	for _, e := range entries {
 		f := textindex.Found{Memory: e.shown}
@@ -291,14 +302,8 @@ func (n *searchSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, act
 			f.Memory.Content, texts = texts[0], texts[1:]
 			f.Damaged, damaged = damaged[0], damaged[1:]
 		}
-		if actors {
-			v, err := n.s.version(ctx, n.history, f.Memory.Version)
-			if err != nil {
-				return nil, err
-			}
-			if v != nil {
-				f.Actor = v.version().CreatedBy
-			}
+		if v := made[e.seq]; v != nil {
+			f.Actor = v.By
 		}
 		found[e.memory.ID] = f
 	}

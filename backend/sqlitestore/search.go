@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 
 	"memento"
 	"memento/backend/textindex"
@@ -117,10 +118,10 @@ func (n snapshot) Changed(_ context.Context, seq int64, limit int) (changes []te
 const memoriesByID = ` FROM json_each(?2) wanted
 		CROSS JOIN memories m INDEXED BY memories_by_id ON m.store = ?1 AND m.id = wanted.value `
 
-func idsOf(ids []memento.MemoryID) string {
-	array, err := json.Marshal(ids)
+func arrayOf[T memento.MemoryID | int64](all []T) string {
+	array, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // strings can always be encoded
+		panic(err) // strings and numbers can always be encoded
 	}
 	return string(array)
 }
@@ -133,7 +134,7 @@ func (n snapshot) Texts(ctx context.Context, ids []memento.MemoryID) (map[mement
 			Path: memento.Path(s.ColumnText(1)), Seq: s.ColumnInt64(2), Contents: s.ColumnText(3),
 		}
 		return true
-	}, n.store, idsOf(ids))
+	}, n.store, arrayOf(ids))
 	return texts, cmp.Or(err, ctx.Err())
 }
 
@@ -175,9 +176,29 @@ func (n snapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actors boo
 		}
 		found[f.Memory.ID] = f
 		return failed == nil
-	}, n.store, idsOf(ids))
+	}, n.store, arrayOf(ids))
 	if err = cmp.Or(err, failed, ctx.Err()); err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+func (n snapshot) Meeting(ctx context.Context, c textindex.Condition, seqs []int64) (meeting []int64, err error) {
+	since := int64(math.MinInt64)
+	if !c.Since.IsZero() {
+		since = c.Since.UnixMicro()
+	}
+	const meets = ` AND created_at >= ?2 AND (?3 = '' OR ?3 IN (actor_id, actor_kind, actor_key, actor_kind || ' ' || actor_id))`
+	scan := func(s *sqlite.Stmt) bool {
+		meeting = append(meeting, s.ColumnInt64(0))
+		return true
+	}
+	if textindex.IsDense(seqs) {
+		err = n.conn.all(`SELECT seq FROM versions WHERE store = ?1`+meets+` AND seq BETWEEN ?4 AND ?5`, scan,
+			n.store, since, c.By, seqs[0], seqs[len(seqs)-1])
+	} else {
+		err = n.conn.all(`SELECT seq FROM json_each(?4) wanted CROSS JOIN versions ON store = ?1 AND seq = wanted.value`+meets, scan,
+			n.store, since, c.By, arrayOf(seqs))
+	}
+	return meeting, cmp.Or(err, ctx.Err())
 }

@@ -239,19 +239,26 @@ func (o *searchOracle) compare(queries int) {
 	o.Helper()
 	for range queries {
 		opts := memento.SearchOptions{Query: strings.TrimSpace(o.text(1 + o.rng.IntN(6))), Limit: 1 + o.rng.IntN(100), All: o.rng.IntN(4) == 0}
-		want, err := o.b.(memento.Searcher).Search(o.Context(), o.store, opts)
-		if err != nil {
-			o.Fatal(err)
-		}
-		got := o.search(opts)
-		same := len(got) == len(want)
-		for i := range min(len(got), len(want)) {
-			same = same && got[i].Memory.Path == want[i].Memory.Path && math.Abs(got[i].Score-want[i].Score) <= 1e-4*want[i].Score
-		}
-		if !same {
-			o.Fatalf("%+v: %s\nreference: %s", opts, ranked(got), ranked(want))
-		}
+		o.compareOne(opts)
 	}
+}
+
+// compareOne compares the matches of a search, and returns them.
+func (o *searchOracle) compareOne(opts memento.SearchOptions) []memento.Match {
+	o.Helper()
+	want, err := o.b.(memento.Searcher).Search(o.Context(), o.store, opts)
+	if err != nil {
+		o.Fatal(err)
+	}
+	got := o.search(opts)
+	same := len(got) == len(want)
+	for i := range min(len(got), len(want)) {
+		same = same && got[i].Memory.Path == want[i].Memory.Path && math.Abs(got[i].Score-want[i].Score) <= 1e-4*want[i].Score
+	}
+	if !same {
+		o.Fatalf("%+v: %s\nreference: %s", opts, ranked(got), ranked(want))
+	}
+	return got
 }
 
 func ranked(matches []memento.Match) string {

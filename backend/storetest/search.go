@@ -29,6 +29,7 @@ func search(t *testing.T, h Harness) {
 	h.run(t, "order", searchOrder)
 	h.run(t, "many memories", searchMany)
 	h.run(t, "directories", searchDirectories)
+	h.run(t, "filters", searchFilters)
 	h.run(t, "limit", searchLimit)
 	h.run(t, "acknowledged writes", searchSeesWrites)
 	h.run(t, "what is gone", searchForgets)

@@ -239,7 +239,7 @@ func (l *Live) search(ctx context.Context, v *view, now Snapshot, opts memento.S
 		for _, segment := range v.segments {
 			parts = append(parts, segment.Part(l.reader(now, segment.id)))
 		}
-		return Search(ctx, append(parts, v.recent), opts, now.Lookup)
+		return searchParts(ctx, append(parts, v.recent), opts, now.Lookup, now.Meeting)
 	}
 	now.Long()
 	rest, err := l.scan(ctx, v, now, opts)
@@ -249,7 +249,7 @@ func (l *Live) search(ctx context.Context, v *view, now Snapshot, opts memento.S
 	for _, segment := range rest.segments {
 		parts = append(parts, segment.Part(l.reader(now, segment.id)))
 	}
-	return Search(ctx, append(parts, rest.parts()...), opts, now.Lookup)
+	return searchParts(ctx, append(parts, rest.parts()...), opts, now.Lookup, now.Meeting)
 }
 
 // Forget drops the index of a store that was deleted.

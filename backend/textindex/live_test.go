@@ -208,6 +208,10 @@ func (s shelfSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actor
 	return s.texts.lookup(ctx, ids, actors)
 }
 
+func (s shelfSnapshot) Meeting(_ context.Context, c Condition, seqs []int64) ([]int64, error) {
+	return seqs, nil
+}
+
 // small limits, so that few memories need several segments.
 var small = limits{
 	flushVersions: 20, flushTexts: 2000, maxFlush: 50, smallest: 16,

@@ -14,8 +14,8 @@ type Request struct {
 	All   bool         // match:all: Exact decides which memories match
 	Exact Query        // the query without operators, for All
 	Dir   memento.Path // only memories below it; "" if the query has no dir:
-	Since time.Time    // only memories that changed since then; zero if the query has no since:
-	By    string       // only memories whose last change was made by this actor; "" if the query has no by:
+
+	Condition // of memories' last change
 
 	words   []queryWord
 	phrases []queryPhrase

@@ -205,7 +205,11 @@ func (all *scanned) add(ctx context.Context, key string, text Text) (has bool, e
 
 // parts returns the index without its segments.
 func (all *scanned) parts() []Part {
-	return append(all.extra, all.recent, all.found, onlyStats{NewRecent(), all.rest})
+	var parts []Part
+	for _, p := range append(slices.Clone(all.extra), all.found) {
+		parts = append(parts, partial{p})
+	}
+	return append(parts, all.recent, onlyStats{NewRecent(), all.rest})
 }
 
 // languages returns those of all memories.

@@ -34,11 +34,17 @@ type Lookup func(ctx context.Context, ids []memento.MemoryID, actors bool) (map[
 // Search returns the memories that match, best first. The parts together have each living
 // memory once.
 func Search(ctx context.Context, parts []Part, opts memento.SearchOptions, lookup Lookup) ([]memento.Match, error) {
+	return searchParts(ctx, parts, opts, lookup, nil)
+}
+
+// searchParts is Search. Without meeting, what since: and by: ask is decided only when
+// memories have been looked up.
+func searchParts(ctx context.Context, parts []Part, opts memento.SearchOptions, lookup Lookup, meeting Meeting) ([]memento.Match, error) {
 	r := request(opts)
 	if r.Empty() {
 		return nil, nil
 	}
-	s := &search{r: r, dirs: []memento.Path{opts.Dir, r.Dir}, limit: cmp.Or(max(opts.Limit, 0), DefaultMatches), lookup: lookup}
+	s := &search{r: r, dirs: []memento.Path{opts.Dir, r.Dir}, limit: cmp.Or(max(opts.Limit, 0), DefaultMatches), lookup: lookup, meeting: meeting}
 	var err error
 	if s.k, err = newRanking(ctx, s.r, parts); err != nil {
 		return nil, err
@@ -74,11 +80,12 @@ func wordsOf(q Query) (words []queryWord) {
 }
 
 type search struct {
-	r      *Request
-	k      *ranking
-	dirs   []memento.Path
-	limit  int
-	lookup Lookup
+	r       *Request
+	k       *ranking
+	dirs    []memento.Path
+	limit   int
+	lookup  Lookup
+	meeting Meeting // nil if there is none
 
 	reader       *reader
 	ranked, rest []match // ranked by contents, and by the index alone
@@ -95,30 +102,15 @@ func (s *search) run(ctx context.Context) ([]memento.Match, error) {
 	if err := s.k.rank(ctx); err != nil {
 		return nil, err
 	}
+	for _, dir := range s.dirs {
+		if err := s.k.keepBelow(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
 	s.reader = s.k.reader()
 	want := max(Candidates, s.limit)
-	done := 0
-	for n := want; ; n *= 8 { // more if many are not accepted
-		best := s.k.best(n)
-		all := len(best) < n
-		for part := range slices.Chunk(best[done:], readAtOnce) {
-			found, err := s.read(ctx, part)
-			if err != nil {
-				return nil, err
-			}
-			for _, f := range found {
-				if len(s.ranked)+len(s.rest) < want {
-					s.take(f)
-				}
-			}
-			if len(s.ranked)+len(s.rest) == want {
-				break
-			}
-		}
-		if len(s.ranked)+len(s.rest) == want || all {
-			break
-		}
-		done = len(best)
+	if err := s.collect(ctx, want); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(s.ranked, func(x, y match) int {
 		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(y.seq, x.seq))
@@ -132,6 +124,47 @@ func (s *search) run(ctx context.Context) ([]memento.Match, error) {
 		matches = append(matches, m.Match)
 	}
 	return matches, nil
+}
+
+// collect finds so many matches, best candidates first, if there are so many.
+func (s *search) collect(ctx context.Context, want int) error {
+	conditional := s.meeting != nil && !s.r.Condition.IsZero()
+	n := want
+	if conditional {
+		n *= 8 // metadata are less to read than contents
+	}
+	for first := true; ; first = false {
+		if conditional && !first { // few meet the condition
+			if err := s.k.keepMeeting(ctx, s.r.Condition, s.meeting); err != nil {
+				return err
+			}
+			conditional = false
+		}
+		best := s.k.best(n)
+		all := len(best) < n
+		s.k.drop(best)
+		if conditional {
+			var err error
+			if best, err = meetingOf(ctx, s.r.Condition, s.meeting, best); err != nil {
+				return err
+			}
+		}
+		for part := range slices.Chunk(best, readAtOnce) {
+			found, err := s.read(ctx, part)
+			if err != nil {
+				return err
+			}
+			for _, f := range found {
+				if s.take(f); len(s.ranked)+len(s.rest) == want {
+					return nil
+				}
+			}
+		}
+		if all {
+			return nil
+		}
+		n *= 8 // many are not accepted
+	}
 }
 
 // take makes a match of a memory, if it is accepted. The first ones, which are the best
@@ -197,7 +230,7 @@ func (s *search) read(ctx context.Context, candidates []candidate) ([]scored, er
 	return found, ctx.Err()
 }
 
-// accepts decides what the index does not know. For match:all it fills in the line.
+// accepts decides what the index does not know, and what has not been decided before. For match:all it fills in the line.
 func (s *search) accepts(f scored, text string, m *memento.Match) bool {
 	if s.r.All && !f.Damaged {
 		var ok bool
@@ -205,10 +238,7 @@ func (s *search) accepts(f scored, text string, m *memento.Match) bool {
 			return false
 		}
 	}
-	if !s.r.Since.IsZero() && f.Memory.UpdatedAt.Before(s.r.Since) {
-		return false
-	}
-	if by := s.r.By; by != "" && by != f.Actor.ID && by != f.Actor.String() && by != string(f.Actor.Kind) && by != string(f.Actor.Key) {
+	if !s.r.Accepts(f.Memory.UpdatedAt, f.Actor) {
 		return false
 	}
 	for _, p := range s.r.phrases {

@@ -106,6 +106,9 @@ type Snapshot interface {
 
 	// Lookup is a [Lookup].
 	Lookup(ctx context.Context, ids []memento.MemoryID, actors bool) (map[memento.MemoryID]Found, error)
+
+	// Meeting is a [Meeting].
+	Meeting(ctx context.Context, c Condition, seqs []int64) ([]int64, error)
 }
 
 // A VersionReader is a [Snapshot] that finds the texts of versions faster than those of
