@@ -304,7 +304,7 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 			dropped = true
 			continue
 		}
-		next := manifest{Format: recordFormat, Rev: random(), End: end, Deleted: true}
+		next := manifest{Format: manifestFormat, Rev: random(), End: end, Deleted: true}
 		if m.Deleted && m.End == end {
 			if err := s.deleteObjects(ctx, left, ws, name); err != nil {
 				return 0, err

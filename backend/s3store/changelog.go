@@ -31,19 +31,27 @@ type changeEntry struct {
 // reached, the next search makes the index anew.
 const maxLogged = 1 << 19
 
-// newChangeLog begins a log of a state whose memories the index has up to a version. The
-// earlier versions of the others are dead there.
-func newChangeLog(st *state, from int64) *changeLog {
-	l := &changeLog{from: from, st: st, deleted: map[memento.MemoryID]bool{}}
-	l.covered.Store(from)
-	for _, h := range st.byID {
-		if seq := st.seqOf(h); seq > from {
-			l.entries = append(l.entries, changeEntry{Change: textindex.Change{Memory: h.memory.ID, Seq: seq, First: true, Size: h.memory.Size}})
-		}
-	}
-	l.sort(0)
+// newChangeLog begins a log of a state from now on; see fill.
+func newChangeLog(st *state) *changeLog {
+	l := &changeLog{from: st.seq, st: st, deleted: map[memento.MemoryID]bool{}}
 	st.log = l
 	return l
+}
+
+// fill adds to the beginning of a log what it lacks for an index that has the memories up to a
+// version: the others of those that the state had when the log began. The earlier versions of
+// these are dead in the index.
+func (l *changeLog) fill(memories []*indexEntry, from int64) {
+	var entries []changeEntry
+	for _, h := range memories {
+		if h.seq > from {
+			entries = append(entries, changeEntry{Change: textindex.Change{Memory: h.memory.ID, Seq: h.seq, First: true, Size: h.memory.Size}})
+		}
+	}
+	l.entries = append(entries, l.entries...)
+	l.sort(0)
+	l.from = from
+	l.covered.Store(from)
 }
 
 // follow makes a state that was loaded again write to the log, and adds how it differs from
@@ -60,7 +68,7 @@ func (l *changeLog) follow(st *state) bool {
 		if before != nil && before.memory.Version == h.memory.Version {
 			continue
 		}
-		seq := st.seqOf(h)
+		seq := h.seq
 		taken[seq] = true
 		l.entries = append(l.entries, changeEntry{textindex.Change{Memory: id, Seq: seq, First: before == nil && !l.deleted[id], Size: h.memory.Size}, before})
 	}

@@ -24,8 +24,11 @@ const (
 	compactBytes      = 4 << 20 // bytes of contents in those, after which a writer compacts earlier
 	compactRetryEvery = 32      // records after which another writer tries a compaction that is overdue
 
-	checkpointCompactions = 4 // minimum number of compactions between two checkpoints
-	checkpointShare       = 8 // a checkpoint needs at least memories/checkpointShare records since the last
+	// A checkpoint needs at least so many records or versions since the last: those of
+	// checkpointCompactions compactions, and memories/checkpointShare. They are read one by one
+	// when a store is loaded, which takes longer than all the rest if they are many.
+	checkpointCompactions = 4
+	checkpointShare       = 16
 
 	loadCompactShare = 4  // a process that loads a store compacts from CompactEvery/loadCompactShare records on,
 	loadCompactMin   = 16 // and from this many at least
@@ -72,7 +75,7 @@ func (s *store) snapshot() *snapshot {
 		return nil
 	}
 	c := &snapshot{state: *s.st, entries: slices.Clone(s.st.paths)}
-	c.byID, c.byPath, c.paths, c.reads = nil, nil, nil, nil
+	c.byID, c.paths, c.reads = nil, nil, nil
 	c.tail = slices.Clone(c.tail)
 	c.seqByID, c.redacted, c.pruned = maps.Clone(c.seqByID), maps.Clone(c.redacted), maps.Clone(c.pruned)
 	return c
@@ -170,7 +173,7 @@ func (s *store) newCompactor(c *snapshot) *compactor {
 	return &compactor{
 		store: s, from: c, removes: len(c.redacted)+len(c.pruned) > 0,
 		dirtyRecords: map[int64]bool{}, liveBlobs: map[string]bool{}, commits: map[string]bool{},
-		next: manifest{Format: recordFormat, Rev: random(), End: c.n, Checkpoint: c.manifest.Checkpoint, Segments: slices.Clone(c.manifest.Segments)},
+		next: manifest{Format: manifestFormat, Rev: random(), End: c.n, Checkpoint: c.manifest.Checkpoint, Segments: slices.Clone(c.manifest.Segments)},
 	}
 }
 
@@ -234,11 +237,7 @@ func (f *compactor) write(ctx context.Context) (etag string, err error) {
 			return "", err
 		}
 	}
-	since := f.from.n
-	if f.from.manifest.Checkpoint != nil {
-		since -= f.from.manifest.Checkpoint.N
-	}
-	if f.removes || since >= max(checkpointCompactions*f.b.compactEvery, int64(len(f.from.entries))/checkpointShare) {
+	if f.removes || f.sinceCheckpoint() >= max(checkpointCompactions*f.b.compactEvery, int64(len(f.from.entries))/checkpointShare) {
 		if err := f.writeCheckpoint(ctx); err != nil {
 			return "", err
 		}
@@ -253,6 +252,16 @@ func (f *compactor) write(ctx context.Context) (etag string, err error) {
 		cond = ifMatch(f.from.etag)
 	}
 	return f.b.s3.swap(ctx, manifestKey(f.id), data, cond)
+}
+
+// sinceCheckpoint returns how many records or, if these are more, versions are not in the
+// checkpoint.
+func (f *compactor) sinceCheckpoint() int64 {
+	c := f.from.manifest.Checkpoint
+	if c == nil {
+		return max(f.from.n, f.from.seq)
+	}
+	return max(f.from.n-c.N, f.from.seq-f.from.manifest.seqAt(c.N))
 }
 
 // seqs returns the first and the last Seq of the records' versions; 0 if there are none.
@@ -309,7 +318,7 @@ func (f *compactor) findLive(ctx context.Context) (touched []int, err error) {
 	}
 	scan(f.from.tail)
 	for i, d := range parts {
-		if holds[i] || slices.ContainsFunc(d.Contents, func(c span) bool { return !f.live[contentID{c.N, c.I}] }) {
+		if holds[i] || slices.ContainsFunc(d.table.spans, func(c span) bool { return !f.live[c.id()] }) {
 			touched = append(touched, i)
 		}
 	}
@@ -324,15 +333,23 @@ func (f *compactor) rewriteSegments(ctx context.Context) error {
 	}
 	for _, i := range touched {
 		g := f.from.manifest.Segments[i]
-		d, content, err := f.b.readSegment(ctx, g)
+		o, err := f.b.readSegment(ctx, g)
+		if err != nil {
+			return err
+		}
+		d, err := f.b.segmentHeader(ctx, g) // which findLive has read
 		if err != nil {
 			return err
 		}
 		var ids []contentID
-		for _, c := range d.Contents {
-			if p := (contentID{c.N, c.I}); f.live[p] {
+		for _, c := range o.table.spans {
+			if p := c.id(); f.live[p] {
 				ids = append(ids, p)
 			}
+		}
+		content := func(p contentID) string {
+			c, _ := o.table.find(p)
+			return o.content(c)
 		}
 		if err := f.writeSegment(ctx, i, g.From, g.To, g.FirstSeq, g.LastSeq, f.withoutRemoved(d.Records), ids, content); err != nil {
 			return err
@@ -414,14 +431,7 @@ func (f *compactor) writeSegment(ctx context.Context, at int, from, to, first, l
 // writeCheckpoint writes a checkpoint, and enters it in the new manifest.
 func (f *compactor) writeCheckpoint(ctx context.Context) error {
 	c := f.from
-	form := checkpoint{
-		Format: recordFormat, N: c.n, Info: formOf(c.info), Usage: usageForm{c.info.Usage.Memories, c.info.Usage.Bytes},
-		Seq: c.seq, Latest: stampOf(c.latest), SeqByID: c.seqByID,
-	}
-	for _, h := range c.entries {
-		form.Memories = append(form.Memories, h.record())
-	}
-	data, err := pack(&form)
+	data, err := c.checkpoint()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package s3store
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"memento"
 )
@@ -40,7 +41,8 @@ func (s *store) content(ctx context.Context, w want) (string, error) {
 
 // A segment is read as a whole for wholeSegmentFrom or more wanted contents, if it has at most
 // wholeSegmentBytes for each of those, and of those that were read one by one before: that
-// takes about as long as as many requests.
+// takes about as long as as many requests. So is one of at most wholeSegmentBytes of which
+// nothing is known yet, since its table would take a request, too.
 const (
 	wholeSegmentFrom  = 4
 	wholeSegmentBytes = 128 << 10
@@ -77,6 +79,13 @@ func (s *store) contents(ctx context.Context, wants []want) ([]string, error) {
 	return texts, nil
 }
 
+// A part is contents in a segment's object.
+type part struct {
+	want int // index of the want
+	in   segment
+	span
+}
+
 // fetch reads the wants with the given indexes into texts. It returns the indexes of those
 // that are not where the state says.
 func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []string) (missing []int, err error) {
@@ -105,11 +114,11 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 		groups[key] = append(groups[key], i)
 	}
 	lost := make([]bool, len(order))
-	err = parallel(ctx, len(order), func(ctx context.Context, at int) error {
+	parts := make([][]part, len(order))
+	err = parallel(ctx, len(order), func(ctx context.Context, at int) (err error) {
 		key := order[at]
-		var err error
 		if g, compacted := segments[key]; compacted {
-			err = s.fetchFromSegment(ctx, g, wants, groups[key], texts)
+			parts[at], err = s.fetchFromSegment(ctx, g, wants, groups[key], texts)
 		} else {
 			err = s.fetchObject(ctx, key, wants, groups[key], texts)
 		}
@@ -126,7 +135,33 @@ func (s *store) fetch(ctx context.Context, wants []want, left []int, texts []str
 			missing = append(missing, groups[key]...)
 		}
 	}
-	return missing, nil
+	single := slices.Concat(parts...)
+	gone := make([]bool, len(single))
+	err = parallel(ctx, len(single), func(ctx context.Context, at int) error {
+		err := s.fetchPart(ctx, wants, single[at], texts)
+		if errors.Is(err, errNotFound) {
+			gone[at], err = true, nil
+		}
+		return err
+	})
+	for at, p := range single {
+		if gone[at] {
+			missing = append(missing, p.want)
+		}
+	}
+	return missing, err
+}
+
+// fetchPart reads contents by themselves.
+func (s *store) fetchPart(ctx context.Context, wants []want, p part, texts []string) (err error) {
+	var data []byte
+	if p.Size > 0 {
+		if data, _, err = s.b.s3.getPart(ctx, p.in.Key, p.in.Meta+p.Offset, p.Size); err != nil {
+			return err
+		}
+	}
+	texts[p.want], err = s.checkAndCache(wants[p.want], string(data))
+	return err
 }
 
 // fetchObject reads contents from a blob or a record of the log.
@@ -159,59 +194,53 @@ func (s *store) fetchObject(ctx context.Context, key string, wants []want, group
 	return nil
 }
 
-// fetchFromSegment reads contents from a segment.
-func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, group []int, texts []string) error {
+// fetchFromSegment reads contents from a segment, or returns where in it they are.
+func (s *store) fetchFromSegment(ctx context.Context, g segment, wants []want, group []int, texts []string) (parts []part, err error) {
+	table := s.b.knownTable(g)
 	reads := int64(len(group))
-	if d, ok := s.b.cache.get(cacheKey{name: g.Key}); ok {
-		reads += d.(*segmentHeader).reads.Load()
+	if table != nil {
+		reads += table.reads.Load()
 	}
-	if len(group) >= wholeSegmentFrom && g.Size <= wholeSegmentBytes*reads {
-		d, content, err := s.b.readSegment(ctx, g)
-		if err != nil {
-			return err
+	many := len(group) >= wholeSegmentFrom && g.Size <= wholeSegmentBytes*reads
+	if !many && (table != nil || g.Size > wholeSegmentBytes) {
+		if table == nil {
+			if table, err = s.b.contentsTable(ctx, g); err != nil {
+				return nil, err
+			}
 		}
+		table.reads.Add(int64(len(group)))
 		for _, i := range group {
-			p := wants[i].ref.contentID()
-			if _, there := d.spans[p]; !there {
-				return errNotFound
+			c, there := table.find(wants[i].ref.contentID())
+			if !there {
+				return nil, errNotFound
 			}
-			if texts[i], err = s.checkAndCache(wants[i], content(p)); err != nil {
-				return err
-			}
+			parts = append(parts, part{i, g, c})
 		}
-		// Cache the rest, too: the caller probably reads on.
-		for _, v := range d.versions {
-			if v.Ref == nil || v.Ref.Blob != "" || g.Size > s.b.cache.max/4 {
-				continue
-			}
-			if _, there := d.spans[v.Ref.contentID()]; there {
-				_, _ = s.checkAndCache(v.want(), content(v.Ref.contentID())) // damage is reported to those who read it
-			}
-		}
-		return nil
+		return parts, nil
 	}
-	d, err := s.b.segmentHeader(ctx, g)
+	o, err := s.b.readSegment(ctx, g)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.reads.Add(int64(len(group)))
-	return parallel(ctx, len(group), func(ctx context.Context, at int) error {
-		i := group[at]
-		c, there := d.spans[wants[i].ref.contentID()]
+	if !many {
+		o.table.reads.Add(int64(len(group)))
+	}
+	for _, i := range group {
+		c, there := o.table.find(wants[i].ref.contentID())
 		if !there {
-			return errNotFound
+			return nil, errNotFound
 		}
-		var data []byte
-		if c.Size > 0 {
-			var err error
-			if data, _, err = s.b.s3.getPart(ctx, g.Key, g.Meta+c.Offset, c.Size); err != nil {
-				return err
-			}
+		if texts[i], err = s.checkAndCache(wants[i], o.content(c)); err != nil {
+			return nil, err
 		}
-		var err error
-		texts[i], err = s.checkAndCache(wants[i], string(data))
-		return err
-	})
+	}
+	if many && g.Size <= s.b.cache.max/4 { // the rest, too: the caller probably reads on
+		for _, c := range o.table.spans {
+			text := o.content(c)
+			s.cacheText(ref{N: c.N, I: c.I}, text, memento.HashContent(text)) // what is damaged has another hash than is wanted
+		}
+	}
+	return nil, nil
 }
 
 // A cachedText is a text that was checked against its hash when it was cached.

@@ -1,19 +1,18 @@
 package s3store
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"memento"
 )
+
+// manifestFormat is the format of manifests that this package writes, and the newest that it
+// reads. In format 1, checkpoints are of format 1, and segments have no table of contents.
+const manifestFormat = 2
 
 // A manifest names the objects that hold the compacted part of a store. Apart from the
 // read times it is the only object of a store that changes: a compaction replaces it, on
@@ -42,14 +41,18 @@ type segment struct {
 	To       int64  `json:"to"`    // and of the last
 	FirstSeq int64  `json:"first"` // of the versions, including removed ones; 0 if there were none
 	LastSeq  int64  `json:"last"`
-	Meta     int64  `json:"meta"` // bytes of the header; the contents follow it
-	Size     int64  `json:"size"` // bytes of the object
+	Meta     int64  `json:"meta"`            // bytes of the header; the contents follow it
+	Table    int64  `json:"table,omitempty"` // bytes of the header that are the table of contents; 0 in format 1
+	Size     int64  `json:"size"`            // bytes of the object
 }
 
 // seq returns the Seq of the newest compacted version, 0 if there is none.
-func (m *manifest) seq() int64 {
+func (m *manifest) seq() int64 { return m.seqAt(m.End) }
+
+// seqAt is seq for the segments of the records up to n.
+func (m *manifest) seqAt(n int64) int64 {
 	for i := len(m.Segments) - 1; i >= 0; i-- {
-		if m.Segments[i].LastSeq > 0 {
+		if m.Segments[i].LastSeq > 0 && m.Segments[i].To <= n {
 			return m.Segments[i].LastSeq
 		}
 	}
@@ -89,96 +92,8 @@ func (b *Backend) getManifest(ctx context.Context, id memento.StoreID) (m manife
 	if err := unmarshalChecked(data, &m); err != nil || m.Format == 0 {
 		return m, "", fmt.Errorf("%w: a manifest is damaged", memento.ErrFormat)
 	}
-	if m.Format > recordFormat {
+	if m.Format > manifestFormat {
 		return m, "", fmt.Errorf("%w: a newer memento has written a manifest", memento.ErrFormat)
 	}
 	return m, etag, nil
-}
-
-// A checkpoint is a store's memories, without contents, as of one record.
-type checkpoint struct {
-	Format   int                         `json:"format"`
-	N        int64                       `json:"n"`
-	Info     *infoForm                   `json:"info"`
-	Usage    usageForm                   `json:"usage"`
-	Seq      int64                       `json:"seq"`
-	Latest   stamp                       `json:"latest"`
-	Memories []memoryRecord              `json:"heads,omitempty"`
-	SeqByID  map[memento.VersionID]int64 `json:"foreign,omitempty"`
-}
-
-type memoryRecord struct {
-	ID      memento.MemoryID  `json:"m"`
-	Path    memento.Path      `json:"p"`
-	SHA256  string            `json:"h"`
-	Digest  string            `json:"g,omitempty"`
-	Size    int64             `json:"z"`
-	Version memento.VersionID `json:"i"`
-	Created stamp             `json:"c"`
-	Updated stamp             `json:"t"`
-	Ref     ref               `json:"r"`
-}
-
-func (h *indexEntry) record() memoryRecord {
-	m := h.memory
-	return memoryRecord{m.ID, m.Path, m.SHA256, m.Digest, m.Size, m.Version, stampOf(m.CreatedAt), stampOf(m.UpdatedAt), h.ref}
-}
-
-func (f *memoryRecord) entry() *indexEntry {
-	return &indexEntry{memory: memento.Memory{
-		ID: f.ID, Path: f.Path, SHA256: f.SHA256, Digest: f.Digest, Size: f.Size, Version: f.Version,
-		CreatedAt: f.Created.time(), UpdatedAt: f.Updated.time(),
-	}, ref: f.Ref}
-}
-
-// state returns the state that the checkpoint describes.
-func (f *checkpoint) state() *state {
-	s := newState()
-	s.n, s.seq, s.latest = f.N, f.Seq, f.Latest.time()
-	s.lastRemoval = f.N // or an earlier record
-	s.info = f.Info.info()
-	s.info.Usage = memento.Usage{Memories: f.Usage.Memories, Bytes: f.Usage.Bytes}
-	if f.SeqByID != nil {
-		s.seqByID = f.SeqByID
-	}
-	s.paths = make([]*indexEntry, 0, len(f.Memories))
-	for i := range f.Memories { // in order of path
-		h := f.Memories[i].entry()
-		s.byID[h.memory.ID], s.byPath[h.memory.Path] = h, h
-		s.paths = append(s.paths, h)
-	}
-	return s
-}
-
-// gzipWriters are reused, since each has tables of a megabyte.
-var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for other levels
-	return w
-}}
-
-// pack returns v as JSON, compressed with gzip.
-func pack(v any) ([]byte, error) {
-	w := gzipWriters.Get().(*gzip.Writer)
-	defer gzipWriters.Put(w)
-	var out bytes.Buffer
-	w.Reset(&out)
-	if err := json.NewEncoder(w).Encode(v); err != nil {
-		return nil, err
-	}
-	err := w.Close()
-	return out.Bytes(), err
-}
-
-func unpack(data []byte, v any) error {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err == nil {
-		var plain []byte
-		if plain, err = io.ReadAll(r); err == nil {
-			err = json.Unmarshal(plain, v)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%w: a part of a store is damaged", memento.ErrFormat)
-	}
-	return nil
 }

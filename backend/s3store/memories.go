@@ -37,7 +37,7 @@ func (b *Backend) Get(ctx context.Context, id memento.StoreID, ref memento.Ref) 
 	err = retryNotFound(func() error {
 		var h *indexEntry
 		err := s.view(ctx, func(st *state) error {
-			h = st.byPath[ref.Path]
+			h = st.at(ref.Path)
 			if ref.Path == "" {
 				h = st.byID[ref.ID]
 			}
@@ -75,7 +75,7 @@ func (b *Backend) GetCached(id memento.StoreID, ref memento.Ref) (m memento.Memo
 	if s.st == nil || s.partial || s.st.deleted || age(s.confirmed) >= b.maxAge || age(s.lastForeignWrite) < contentionWindow {
 		return m, false
 	}
-	h := s.st.byPath[ref.Path]
+	h := s.st.at(ref.Path)
 	if ref.Path == "" {
 		h = s.st.byID[ref.ID]
 	}

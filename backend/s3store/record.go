@@ -9,8 +9,8 @@ import (
 	"memento"
 )
 
-// recordFormat is the format of records, segments and checkpoints that this package
-// writes, and the newest that it reads.
+// recordFormat is the format of records and segments that this package writes, and the newest
+// that it reads.
 const recordFormat = 1
 
 // A stamp is a time in whole microseconds since the year 1, so that 0 is the zero time.

@@ -20,11 +20,11 @@ const (
 // Search implements [memento.Searcher]. Sealed contents are not searched.
 func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.SearchOptions) ([]memento.Match, error) {
 	const op = "search"
+	ctx = context.WithValue(ctx, searchBegan{}, time.Now())
 	small, err := b.isIndexed(ctx, id)
 	if err != nil {
 		return nil, b.failed(op, err)
 	}
-	ctx = context.WithValue(ctx, searchBegan{}, time.Now())
 	if small {
 		matches, err := b.index.Search(ctx, id, opts)
 		return matches, b.failed(op, err)
@@ -42,7 +42,7 @@ func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.S
 type searchBegan struct{}
 
 // isIndexed reports whether a store is small enough for an index. It may be wrong about the
-// last writes of others.
+// last writes of others. It loads a store that is not in memory, and meanwhile reads its index.
 func (b *Backend) isIndexed(ctx context.Context, id memento.StoreID) (small bool, err error) {
 	s, done, err := b.use(ctx, id)
 	if err != nil {
@@ -59,8 +59,22 @@ func (b *Backend) isIndexed(ctx context.Context, id memento.StoreID) (small bool
 		_ = look(s.st)
 	}
 	s.mu.RUnlock()
-	if !known {
-		err = s.view(ctx, look)
+	if known {
+		return small, nil
+	}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := make(chan *foundIndex, 1)
+	go func() {
+		f, _ := b.indexes.find(reading, id) // after an error it is read again
+		found <- f
+	}()
+	err = s.view(ctx, look)
+	if err != nil || !small {
+		cancel()
+	}
+	if f := <-found; f != nil && err == nil && small {
+		err = b.indexes.attach(ctx, s, f)
 	}
 	return small, err
 }

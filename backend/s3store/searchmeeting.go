@@ -40,7 +40,7 @@ func (n *searchSnapshot) madeSince(c textindex.Condition, seqs []int64) (since [
 		if h.memory.UpdatedAt.Before(c.Since) {
 			return
 		}
-		seq := n.st.seqOf(h)
+		seq := h.seq
 		if _, wanted := slices.BinarySearch(seqs, seq); wanted {
 			since = append(since, seq)
 		}

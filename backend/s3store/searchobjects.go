@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"memento"
 	"memento/backend/textindex"
@@ -151,6 +152,7 @@ type foundIndex struct {
 	version  indexVersion
 	stored   textindex.StoredIndex
 	segments map[textindex.SegmentID]*heldSegment
+	read     time.Time // when the descriptor had been read
 }
 
 // emptied returns the index without segments, which replaces what is there.
@@ -165,7 +167,7 @@ func (x *searchIndexes) find(ctx context.Context, id memento.StoreID) (*foundInd
 		if err != nil {
 			return nil, err
 		}
-		f := &foundIndex{version: version}
+		f := &foundIndex{version: version, read: time.Now()}
 		f.stored, err = version.stored()
 		if err == nil {
 			f.segments, err = x.fetch(ctx, id, version.Segments)
@@ -226,10 +228,16 @@ func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []in
 		if int64(len(data)) != ref.Size {
 			return textindex.ErrIndex
 		}
-		if segments[i], err = decodeSegment(data); err == nil {
-			segments[i].key, segments[i].size = ref.Key, ref.Size
+		if segments[i], err = decodeSegment(data); err != nil {
+			return err
 		}
-		return err
+		for n, block := range segments[i].blocks {
+			if err := textindex.CheckBlock(ref.ID, n, block); err != nil {
+				return err
+			}
+		}
+		segments[i].key, segments[i].size = ref.Key, ref.Size
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func unindexed(t *testing.T, b *Backend) (id memento.StoreID) {
 }
 
 // keepIndex keeps the index of a store until there is nothing left to do.
-func keepIndex(t *testing.T, b *Backend, id memento.StoreID) {
+func keepIndex(t testing.TB, b *Backend, id memento.StoreID) {
 	t.Helper()
 	for n := 0; ; n++ {
 		more, err := b.index.Keep(t.Context(), id)
@@ -521,4 +522,48 @@ func TestIndexOfSealed(t *testing.T) {
 			t.Errorf("a word is in %s", o.key)
 		}
 	}
+}
+
+// While the index is read from the bucket again, others write. Each search finds what was
+// written before.
+func TestAttachWhileWriting(t *testing.T) {
+	b := patient(t, "index/"+random(), nil)
+	id, _ := indexed(t, b)
+	b.index.Close()
+	var written atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := int64(1); ctx.Err() == nil; n++ {
+			path := memento.Path(fmt.Sprintf("/note%d", n%20))
+			if _, err := b.Apply(t.Context(), id, memento.Actor{}, []memento.Change{memento.Put{Path: path, Content: fmt.Sprintf("written number%d", n)}}); err != nil {
+				t.Error(err)
+				return
+			}
+			written.Store(n)
+		}
+	})
+	for range 60 {
+		b.indexes.outdate(id, b.indexes.get(id).revision)
+		n := written.Load()
+		found, err := b.Search(t.Context(), id, memento.SearchOptions{Query: "written", Limit: 100})
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		newest := int64(0)
+		for _, m := range found {
+			var k int64
+			if _, err := fmt.Sscanf(m.Snippet, "written number%d", &k); err != nil {
+				t.Errorf("%q is found", m.Snippet)
+			}
+			newest = max(newest, k)
+		}
+		if newest < n || int64(len(found)) < min(n, 20) {
+			t.Errorf("after %d writes, %d memories are found, the newest of write %d", n, len(found), newest)
+		}
+	}
+	cancel()
+	wg.Wait()
+	searchesRight(t, b, id)
 }

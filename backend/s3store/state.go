@@ -11,10 +11,11 @@ import (
 	"memento/backend"
 )
 
-// An indexEntry is a memory without its contents, and where those are stored. It is
-// immutable.
+// An indexEntry is a memory without its contents, the seq of its newest version, and where the
+// contents are stored. It is immutable.
 type indexEntry struct {
 	memory memento.Memory
+	seq    int64
 	ref    ref
 }
 
@@ -27,9 +28,8 @@ type state struct {
 	seq     int64     // of the newest version, which may have been pruned
 	latest  time.Time // see backend.LastTime
 
-	byID   map[memento.MemoryID]*indexEntry
-	byPath map[memento.Path]*indexEntry
-	paths  []*indexEntry // in order of path
+	byID  map[memento.MemoryID]*indexEntry
+	paths []*indexEntry // in order of path
 
 	// seqByID has the Seqs of versions with imported IDs, from which they cannot be read.
 	seqByID map[memento.VersionID]int64
@@ -53,7 +53,7 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		byID: map[memento.MemoryID]*indexEntry{}, byPath: map[memento.Path]*indexEntry{}, seqByID: map[memento.VersionID]int64{},
+		byID: map[memento.MemoryID]*indexEntry{}, seqByID: map[memento.VersionID]int64{},
 		redacted: map[int64]redaction{}, pruned: map[int64]bool{}, reads: map[memento.MemoryID]time.Time{},
 	}
 }
@@ -124,14 +124,11 @@ func (s *state) applyVersions(versions []*version) {
 		before := s.byID[v.Memory]
 		if before != nil {
 			delete(s.byID, v.Memory)
-			if s.byPath[before.memory.Path] == before {
-				delete(s.byPath, before.memory.Path)
-			}
 			out = append(out, before)
 		}
 		after := v.entry()
 		if after != nil {
-			s.byID[v.Memory], s.byPath[v.Path] = after, after
+			s.byID[v.Memory] = after
 			in = append(in, after)
 		}
 		if s.log != nil {
@@ -149,56 +146,95 @@ func (v *version) entry() *indexEntry {
 	return &indexEntry{memory: memento.Memory{
 		ID: v.Memory, Path: v.Path, SHA256: v.SHA256, Digest: v.Digest, Size: v.Size, Version: v.ID,
 		CreatedAt: v.Created.time(), UpdatedAt: v.At.time(),
-	}, ref: *v.Ref}
+	}, seq: v.Seq, ref: *v.Ref}
 }
 
 // sort makes paths, after records were applied with unsorted set.
 func (s *state) sort() {
 	s.unsorted = false
-	s.paths = slices.SortedFunc(maps.Values(s.byPath), func(a, b *indexEntry) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
+	s.paths = slices.SortedFunc(maps.Values(s.byID), func(a, b *indexEntry) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
 }
 
+// sortPaths takes entries out of paths, and puts in those others that no later version has
+// deleted or changed.
 func (s *state) sortPaths(out, in []*indexEntry) {
 	if s.unsorted {
 		return
 	}
+	in = slices.DeleteFunc(in, func(h *indexEntry) bool { return s.byID[h.memory.ID] != h })
 	if len(out)+len(in) > 8 { // one by one, a large directory would take quadratic time
-		s.sort()
+		s.mergePaths(out, in)
 		return
 	}
 	for _, h := range out {
-		if i, found := s.find(string(h.memory.Path)); found && s.byPath[h.memory.Path] == nil {
+		if i, found := s.find(h.memory.Path); found && s.paths[i] == h {
 			s.paths = slices.Delete(s.paths, i, i+1)
 		}
 	}
 	for _, h := range in {
-		now := s.byPath[h.memory.Path]
-		if now == nil {
-			continue // a later version deleted or renamed it
-		}
-		i, found := s.find(string(h.memory.Path))
-		if found {
-			s.paths[i] = now
+		if i, found := s.find(h.memory.Path); found {
+			s.paths[i] = h
 		} else {
-			s.paths = slices.Insert(s.paths, i, now)
+			s.paths = slices.Insert(s.paths, i, h)
 		}
 	}
 }
 
-// seqOf returns the seq of a memory's version.
-func (s *state) seqOf(h *indexEntry) int64 {
-	return cmp.Or(s.seqByID[h.memory.Version], h.memory.Version.SeqHint())
+// mergePaths is sortPaths in one pass over paths. To sort all of them again, for each record of
+// a large store, would take longer than everything else.
+func (s *state) mergePaths(out, in []*indexEntry) {
+	slices.SortFunc(in, func(a, b *indexEntry) int { return cmp.Compare(a.memory.Path, b.memory.Path) })
+	gone := make([]int, 0, len(out))
+	for _, h := range out {
+		if i, found := s.find(h.memory.Path); found && s.paths[i] == h {
+			gone = append(gone, i)
+		}
+	}
+	slices.Sort(gone)
+	paths := make([]*indexEntry, 0, len(s.paths)+len(in)+len(in)/2)
+	from := 0
+	keep := func(to int) { // what is there before to
+		for len(gone) > 0 && gone[0] < to {
+			paths = append(paths, s.paths[from:gone[0]]...)
+			from, gone = gone[0]+1, gone[1:]
+		}
+		if from < to {
+			paths = append(paths, s.paths[from:to]...)
+			from = to
+		}
+	}
+	for _, h := range in {
+		i, found := s.find(h.memory.Path)
+		keep(i)
+		paths = append(paths, h)
+		if found && from == i { // it takes the place of the one that is there
+			from++
+			if len(gone) > 0 && gone[0] == i {
+				gone = gone[1:]
+			}
+		}
+	}
+	keep(len(s.paths))
+	s.paths = paths
+}
+
+// at returns the memory with a path; nil if there is none.
+func (s *state) at(path memento.Path) *indexEntry {
+	if i, found := s.find(path); found {
+		return s.paths[i]
+	}
+	return nil
 }
 
 // find returns where a path is, or would be.
-func (s *state) find(path string) (int, bool) {
-	return slices.BinarySearchFunc(s.paths, path, func(h *indexEntry, path string) int { return cmp.Compare(string(h.memory.Path), path) })
+func (s *state) find(path memento.Path) (int, bool) {
+	return slices.BinarySearchFunc(s.paths, path, func(h *indexEntry, path memento.Path) int { return cmp.Compare(h.memory.Path, path) })
 }
 
 // below returns the memories below a directory: a slice of s.paths.
 func (s *state) below(dir memento.Path) []*indexEntry {
 	prefix := dir.Prefix()
-	from, _ := s.find(prefix)
+	from, _ := s.find(memento.Path(prefix))
 	n, _ := slices.BinarySearchFunc(s.paths[from:], prefix, func(h *indexEntry, prefix string) int {
 		if strings.HasPrefix(string(h.memory.Path), prefix) {
 			return -1

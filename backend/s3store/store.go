@@ -3,7 +3,6 @@ package s3store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -296,14 +295,9 @@ func (s *store) build(ctx context.Context) (*state, error) {
 		if err != nil {
 			return nil, err
 		}
-		var f checkpoint
-		if err := unpack(data, &f); err != nil {
+		if st, err = decodeCheckpoint(data); err != nil {
 			return nil, err
 		}
-		if f.Format > recordFormat || f.Info == nil {
-			return nil, fmt.Errorf("%w: a newer memento has written to the store", memento.ErrFormat)
-		}
-		st = f.state()
 	}
 	var after []segment
 	for _, g := range m.Segments {

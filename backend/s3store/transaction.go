@@ -69,7 +69,7 @@ func (t *transaction) entry(p memento.Path) *indexEntry {
 	if h, known := t.byPath[p]; known {
 		return h
 	}
-	return t.state.byPath[p]
+	return t.state.at(p)
 }
 
 func (t *transaction) entryByID(id memento.MemoryID) *indexEntry {

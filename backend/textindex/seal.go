@@ -38,6 +38,12 @@ func unseal(id SegmentID, n int, sealed []byte) ([]byte, error) {
 	return sealed[:at:at], nil
 }
 
+// CheckBlock returns ErrIndex unless a block of a stored segment is as it was written.
+func CheckBlock(id SegmentID, n int, block []byte) error {
+	_, err := unseal(id, n, block)
+	return err
+}
+
 // parse returns a segment of a stored index, given its head.
 func (ref StoredSegment) parse(head []byte) (*Segment, error) {
 	head, err := unseal(ref.ID, HeadBlock, head)

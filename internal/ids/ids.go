@@ -14,7 +14,11 @@ import (
 // StorePrefix begins the ID of every store.
 const StorePrefix = "memstore_"
 
-const versionPrefix = "memver_"
+// The prefixes of the IDs of memories and versions.
+const (
+	MemoryPrefix  = "mem_"
+	VersionPrefix = "memver_"
+)
 
 // encoding is Crockford's alphabet, whose order is byte order, so that IDs sort by the
 // time they were made and index pages fill from one end.
@@ -46,17 +50,38 @@ func Store(at time.Time) string {
 }
 
 // Memory returns an ID for a memory made at the given time.
-func Memory(at time.Time) string { return create("mem_", at, 0) }
+func Memory(at time.Time) string { return create(MemoryPrefix, at, 0) }
 
 // Version returns an ID for a version made at the given time, which carries its seq.
-func Version(at time.Time, seq int64) string { return create(versionPrefix, at, seq) }
+func Version(at time.Time, seq int64) string { return create(VersionPrefix, at, seq) }
 
 // Key returns an ID for an API key made at the given time.
 func Key(at time.Time) string { return create("apikey_", at, 0) }
 
+// Bits returns the 128 bits of an ID that was made with a prefix; ok is false for other texts.
+// Append is its inverse.
+func Bits(id, prefix string) (bits [16]byte, ok bool) {
+	text, ok := strings.CutPrefix(id, prefix)
+	if !ok || len(text) != 26 {
+		return bits, false
+	}
+	var back [26]byte
+	n, err := encoding.Decode(bits[:], []byte(text))
+	if err != nil || n != len(bits) {
+		return bits, false
+	}
+	encoding.Encode(back[:], bits[:]) // 26 characters have two bits more
+	return bits, string(back[:]) == text
+}
+
+// Append appends the ID with a prefix and these bits.
+func Append(to []byte, prefix string, bits [16]byte) []byte {
+	return encoding.AppendEncode(append(to, prefix...), bits[:])
+}
+
 // Seq returns the seq that the ID of a version carries, or 0 if it carries none.
 func Seq(version string) int64 {
-	text, ok := strings.CutPrefix(version, versionPrefix)
+	text, ok := strings.CutPrefix(version, VersionPrefix)
 	if !ok {
 		return 0
 	}
@@ -64,5 +89,10 @@ func Seq(version string) int64 {
 	if err != nil || len(raw) != 16 {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(raw[3:]) & (1<<40 - 1))
+	return SeqOfBits([16]byte(raw))
+}
+
+// SeqOfBits is Seq for the bits of an ID.
+func SeqOfBits(bits [16]byte) int64 {
+	return int64(binary.BigEndian.Uint64(bits[3:]) & (1<<40 - 1))
 }
