@@ -45,7 +45,7 @@ func (e *edition) flush(ctx context.Context) (flushed bool, err error) {
 	// now. A later change says then that it is dead here.
 	read := func(batch []Change) (texts map[memento.MemoryID]Text, err error) {
 		err = e.live.storage.View(ctx, e.store, func(ctx context.Context, now Snapshot) (err error) {
-			texts, err = writtenTexts(ctx, now, batch)
+			texts, err = e.live.store(e.store).writtenTexts(ctx, now, batch)
 			return err
 		})
 		return texts, err
@@ -169,9 +169,9 @@ func textsOf(ctx context.Context, now Snapshot, changes []Change) (map[memento.M
 
 // writtenTexts is textsOf, but memories whose only change was their first one have the text
 // of that, though there may be a newer version by now.
-func writtenTexts(ctx context.Context, now Snapshot, changes []Change) (map[memento.MemoryID]Text, error) {
+func (s *liveStore) writtenTexts(ctx context.Context, now Snapshot, changes []Change) (map[memento.MemoryID]Text, error) {
 	versions, ok := now.(VersionReader)
-	if !ok {
+	if !ok || s.doubted.Load() {
 		return textsOf(ctx, now, changes)
 	}
 	var others []Change

@@ -29,6 +29,9 @@ type limits struct {
 	farTexts int64 // flushTexts then
 	maxBuilt int64 // bytes that a segment takes in main memory while it is made
 
+	scan  int // versions that a search looks up at a time if it scans
+	found int // memories that it finds then before it makes a segment of them in main memory
+
 	recent      int   // versions in a recent part
 	recentTexts int64 // bytes of the texts in a recent part
 }
@@ -37,6 +40,7 @@ type limits struct {
 var usual = limits{
 	flushVersions: FlushVersions, flushTexts: 4 << 20, maxFlush: 16384, smallest: 4096,
 	far: farBehind, farFlush: 65536, farTexts: 32 << 20, maxBuilt: 48 << 20,
+	scan: 1024, found: 16384,
 	recent: 8192, recentTexts: 16 << 20,
 }
 
@@ -58,6 +62,7 @@ type indexer struct {
 	wake   chan struct{}
 	last   atomic.Int64 // when something was written, in Unix nanoseconds
 	rest   atomic.Int32 // see GiveWay
+	scans  atomic.Int32 // how many searches read what an index lacks
 
 	mu      sync.Mutex
 	written map[memento.StoreID]int       // versions since its index was looked at; a store that is due has flushVersions

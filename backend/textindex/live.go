@@ -63,6 +63,7 @@ func newLive(storage Storage, m limits) *Live {
 type liveStore struct {
 	view     atomic.Pointer[view] // nil if there is none yet
 	distrust atomic.Int64         // revision of a stored index that does not match the store; 0 if there is none
+	doubted  atomic.Bool          // whether an index did not match: memories are then read themselves, not their versions
 	updating turn                 // to change the view
 	purging  turn                 // to purge the stored index
 
@@ -108,9 +109,11 @@ func (l *Live) Search(ctx context.Context, store memento.StoreID, opts memento.S
 			return a.found, nil
 		case errors.Is(err, ErrIndex) && doubts < maxDoubts:
 			doubts++
+			s.doubted.Store(true)
 			s.distrust.Store(a.revision)
 			err = s.forget(ctx)
 		case err == nil && a.fit == mismatching:
+			s.doubted.Store(true)
 			switch doubts++; doubts {
 			case 1: // it has missed something, such as that a backup was restored
 				err = s.forget(ctx)
@@ -175,7 +178,7 @@ func (l *Live) try(ctx context.Context, store memento.StoreID, s *liveStore, opt
 			if view.seq < now.Seq() {
 				l.Behind(store)
 			}
-			a.found, err = l.search(ctx, view, now, opts)
+			a.found, err = l.search(ctx, s, view, now, opts)
 		} else if a.fit == mismatching {
 			a.excess = view.memories() - now.Memories()
 		}
@@ -233,7 +236,7 @@ func (s *liveStore) accept(ctx context.Context, v *view, excess int64) error {
 }
 
 // search searches what a view has, and the rest of the store.
-func (l *Live) search(ctx context.Context, v *view, now Snapshot, opts memento.SearchOptions) ([]memento.Match, error) {
+func (l *Live) search(ctx context.Context, s *liveStore, v *view, now Snapshot, opts memento.SearchOptions) ([]memento.Match, error) {
 	var parts []Part
 	if v.seq == now.Seq() {
 		for _, segment := range v.segments {
@@ -242,7 +245,9 @@ func (l *Live) search(ctx context.Context, v *view, now Snapshot, opts memento.S
 		return searchParts(ctx, append(parts, v.recent), opts, now.Lookup, now.Meeting)
 	}
 	now.Long()
-	rest, err := l.scan(ctx, v, now, opts)
+	l.indexer.scans.Add(1)
+	defer l.indexer.scans.Add(-1)
+	rest, err := l.scan(ctx, s, v, now, opts)
 	if err != nil {
 		return nil, err
 	}

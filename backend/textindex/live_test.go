@@ -28,12 +28,15 @@ type shelf struct {
 
 	incarnation int // of the store
 
+	written        map[int64]Text // by seq
+	noVersionTexts bool           // that its snapshots are no VersionReader
+
 	blocks  map[SegmentID]map[int][]byte // of announced segments, too
 	retired map[SegmentID]bool
 }
 
 func newShelf() *shelf {
-	return &shelf{texts: texts{}, newest: map[string]int64{}, ever: map[string]bool{}, revision: 1, blocks: map[SegmentID]map[int][]byte{}, retired: map[SegmentID]bool{}}
+	return &shelf{texts: texts{}, newest: map[string]int64{}, ever: map[string]bool{}, revision: 1, written: map[int64]Text{}, blocks: map[SegmentID]map[int][]byte{}, retired: map[SegmentID]bool{}}
 }
 
 // put changes a memory; "" deletes it.
@@ -49,6 +52,7 @@ func (s *shelf) put(path, text string) {
 		return
 	}
 	s.texts[path], s.newest[path] = text, s.seq
+	s.written[s.seq] = Text{Seq: s.seq, Path: memento.Path(path), Contents: text}
 }
 
 // prune removes all versions but the newest ones of memories that exist.
@@ -68,7 +72,10 @@ func (s *shelf) prune() {
 func (s *shelf) View(ctx context.Context, _ memento.StoreID, do func(context.Context, Snapshot) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return do(ctx, shelfSnapshot{s})
+	if s.noVersionTexts {
+		return do(ctx, shelfSnapshot{s})
+	}
+	return do(ctx, versionsSnapshot{shelfSnapshot{s}})
 }
 
 func (s *shelf) block(id SegmentID, n int) ([]byte, error) {
@@ -157,6 +164,19 @@ func (s *shelf) has(text string) bool {
 
 type shelfSnapshot struct{ *shelf }
 
+// A versionsSnapshot is a VersionReader.
+type versionsSnapshot struct{ shelfSnapshot }
+
+func (s versionsSnapshot) VersionTexts(_ context.Context, seqs []int64) (map[int64]Text, error) {
+	texts := map[int64]Text{}
+	for _, c := range s.versions {
+		if text, ok := s.written[c.Seq]; ok && slices.Contains(seqs, c.Seq) {
+			texts[c.Seq] = text
+		}
+	}
+	return texts, nil
+}
+
 func (s shelfSnapshot) Seq() int64      { return s.seq }
 func (s shelfSnapshot) Memories() int64 { return int64(len(s.texts)) }
 func (s shelfSnapshot) Revision() int64 { return s.revision }
@@ -216,6 +236,7 @@ func (s shelfSnapshot) Meeting(_ context.Context, c Condition, seqs []int64) ([]
 var small = limits{
 	flushVersions: 20, flushTexts: 2000, maxFlush: 50, smallest: 16,
 	far: 1000, farFlush: 500, farTexts: 20000, maxBuilt: 1 << 20,
+	scan: 30, found: 10,
 	recent: 40, recentTexts: 4000,
 }
 
@@ -300,6 +321,7 @@ func TestLive(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		s := newShelf()
+		s.noVersionTexts = seed == 1
 		l, other := still(t, s), still(t, s)
 		most := 0
 		for step := range 80 {

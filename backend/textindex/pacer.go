@@ -12,6 +12,7 @@ type pacer struct {
 	indexer *indexer
 	factor  int // times that it rests, while others write
 	since   time.Time
+	rested  time.Duration // more than it had to, because a busy machine woke it late
 }
 
 const (
@@ -20,9 +21,13 @@ const (
 	// busyTime is how long after a write others are likely to write again.
 	busyTime = time.Second / 5
 	// restFactor is the factor of a pacer, unless the index is farBehind, so that searches are
-	// slow.
+	// slow; scanFactor is the least one while a search reads what the index lacks.
 	restFactor = 4
+	scanFactor = 3
 	farBehind  = 32768 // versions
+	// maxRested is how much of a rest that was too long counts for the next ones. Without
+	// that, an index would hardly ever catch up on a machine that is always busy.
+	maxRested = 50 * time.Millisecond
 )
 
 // GiveWay makes that what is done in the background rests more while versions are written:
@@ -47,11 +52,24 @@ func (p *pacer) pause(ctx context.Context) {
 	if worked < slice {
 		return
 	}
-	if p.indexer.isBusy() {
-		select {
+	factor := p.factor
+	scans := p.indexer.scans.Load() > 0
+	if scans {
+		factor = max(factor, scanFactor)
+	}
+	if scans || p.indexer.isBusy() {
 		// What took much longer has waited itself.
-		case <-time.After(time.Duration(p.factor) * min(worked, 2*slice)):
-		case <-ctx.Done():
+		rest := time.Duration(factor) * min(worked, 2*slice)
+		if p.rested >= rest {
+			p.rested -= rest
+			runtime.Gosched()
+		} else {
+			start := time.Now()
+			select {
+			case <-time.After(rest - p.rested):
+			case <-ctx.Done():
+			}
+			p.rested = min(p.rested+time.Since(start)-rest, maxRested)
 		}
 	} else {
 		runtime.Gosched()

@@ -9,28 +9,22 @@ import (
 	"memento"
 )
 
-// scanTogether is how many changes are looked up at a time by a search that scans.
-const scanTogether = 1024
-
-// maxScanned is how many memories a search finds by scanning before it makes an index in main
-// memory of them, which takes a few bytes for each.
-const maxScanned = 16384
-
 // A scanned index is that of a store, whose newest changes are indexed only as far as one
 // request needs it.
 type scanned struct {
 	segments []*liveSegment
 	recent   *recentView
-	extra    []Part
+	extra    []segmentPart
 	found    *Recent // memories that have words of the request
-	rest     Stats   // of the other ones
+	rest     restStats
 	lexer    *lexer
+	room     int // for how many memories in found
 }
 
 // scan reads what the index does not have yet. It expects that the function words of the
 // query are those by the languages of the index, and leaves them out, because most memories
 // have them. If it learns something else, it reads everything again.
-func (l *Live) scan(ctx context.Context, v *view, now Snapshot, opts memento.SearchOptions) (*scanned, error) {
+func (l *Live) scan(ctx context.Context, s *liveStore, v *view, now Snapshot, opts memento.SearchOptions) (*scanned, error) {
 	spoken := v.recent.stats.Languages
 	for _, segment := range v.segments {
 		spoken |= segment.living.Languages
@@ -44,7 +38,7 @@ func (l *Live) scan(ctx context.Context, v *view, now Snapshot, opts memento.Sea
 	r := request(opts)
 	functions, _ := r.functions(spoken)
 	filter := newWordFilter(r, functions)
-	all, err := l.scanFor(ctx, v, now, filter)
+	all, err := l.scanFor(ctx, s, v, now, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +46,7 @@ func (l *Live) scan(ctx context.Context, v *view, now Snapshot, opts memento.Sea
 	if after&functions == functions && !filter.late {
 		return all, nil
 	}
-	return l.scanFor(ctx, v, now, newWordFilter(r, functions&after).with(filter.spelled))
+	return l.scanFor(ctx, s, v, now, newWordFilter(r, functions&after).with(filter.spelled))
 }
 
 // someLanguages returns the languages of some memories that the index does not have.
@@ -69,20 +63,21 @@ func someLanguages(ctx context.Context, v *view, now Snapshot) (spoken LanguageS
 }
 
 // scanFor reads what the index does not have yet, and keeps what a filter does.
-func (l *Live) scanFor(ctx context.Context, v *view, now Snapshot, filter *wordFilter) (*scanned, error) {
-	all := &scanned{recent: v.recent.clone(), found: NewRecent(), lexer: newLexer(filter)}
+func (l *Live) scanFor(ctx context.Context, s *liveStore, v *view, now Snapshot, filter *wordFilter) (*scanned, error) {
+	all := &scanned{recent: v.recent.clone(), found: NewRecent(), rest: newRestStats(), lexer: newLexer(filter), room: l.limits.found}
 	for _, segment := range v.segments {
 		all.segments = append(all.segments, &liveSegment{segment.id, segment.Clone(), segment.dead})
 	}
 	// The texts are read here and split into words by another goroutine, so that one waits for
 	// the storage while the other works.
 	err := readAhead(ctx, func(ctx context.Context, to chan<- []scannedText) error {
-		return l.readScanned(ctx, v, now, all, to)
+		return l.readScanned(ctx, s, v, now, all, to)
 	}, all.addAll)
 	if err != nil {
 		return nil, err
 	}
 	all.found.Sort()
+	all.rest.end()
 	return all, nil
 }
 
@@ -115,15 +110,17 @@ func readAhead[T any](ctx context.Context, read func(context.Context, chan<- T) 
 
 // A scannedText is a memory that the index does not have.
 type scannedText struct {
-	key  string
-	text Text
+	key    string
+	text   Text
+	exists bool
+	first  bool // whether it was not changed before; later, it may be, and follows again
 }
 
 // readScanned sends the texts that the index does not have, and hides what it has of those
 // memories.
-func (l *Live) readScanned(ctx context.Context, v *view, now Snapshot, all *scanned, to chan<- []scannedText) error {
+func (l *Live) readScanned(ctx context.Context, s *liveStore, v *view, now Snapshot, all *scanned, to chan<- []scannedText) error {
 	for seq := v.seq; seq < now.Seq(); {
-		changes, err := now.Changed(ctx, seq, scanTogether)
+		changes, err := now.Changed(ctx, seq, l.limits.scan)
 		if err != nil {
 			return err
 		}
@@ -133,7 +130,7 @@ func (l *Live) readScanned(ctx context.Context, v *view, now Snapshot, all *scan
 				to <- some
 				some = nil
 			}
-			return textsOf(ctx, now, batch)
+			return s.writtenTexts(ctx, now, batch)
 		}
 		err = inBatches(ctx, changes, read, func(c Change, text Text, exists bool) error {
 			if !c.First {
@@ -144,8 +141,9 @@ func (l *Live) readScanned(ctx context.Context, v *view, now Snapshot, all *scan
 				}
 			}
 			all.recent.hide(string(c.Memory))
-			if exists && text.Seq == c.Seq { // else a newer change follows
-				some = append(some, scannedText{string(c.Memory), text})
+			exists = exists && text.Seq == c.Seq // else a newer change follows
+			if exists || !c.First {
+				some = append(some, scannedText{string(c.Memory), text, exists, c.First})
 			}
 			return nil
 		})
@@ -153,7 +151,7 @@ func (l *Live) readScanned(ctx context.Context, v *view, now Snapshot, all *scan
 			return err
 		}
 		to <- some
-		seq = after(changes, scanTogether, now)
+		seq = after(changes, l.limits.scan, now)
 	}
 	return nil
 }
@@ -165,6 +163,14 @@ func (all *scanned) addAll(ctx context.Context, from <-chan []scannedText) error
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			if !t.first {
+				if err := all.remove(ctx, t.key); err != nil {
+					return err
+				}
+			}
+			if !t.exists {
+				continue
+			}
 			if _, err := all.add(ctx, t.key, t.text); err != nil {
 				return err
 			}
@@ -173,17 +179,31 @@ func (all *scanned) addAll(ctx context.Context, from <-chan []scannedText) error
 	return nil
 }
 
+// remove forgets a memory as it was before.
+func (all *scanned) remove(ctx context.Context, key string) error {
+	all.found.Delete(key)
+	for _, p := range all.extra {
+		doc, known, err := p.s.Number(ctx, p.read, key)
+		if err != nil {
+			return err
+		}
+		if known {
+			p.s.Kill(doc)
+		}
+	}
+	all.rest.remove(key)
+	return nil
+}
+
 // add reads a memory, and reports whether it has words of the request.
 func (all *scanned) add(ctx context.Context, key string, text Text) (has bool, err error) {
 	d := all.lexer.read(string(text.Path), text.Contents)
 	if len(d.forms) == 0 {
-		all.rest.Memories++
-		all.rest.Words += int64(d.length)
-		all.rest.Languages = all.rest.Languages.With(d.language)
+		all.rest.add(key, d)
 		return false, nil
 	}
 	all.found.add(strings.Clone(key), text, d)
-	if all.found.Len() < maxScanned {
+	if all.found.Len() < all.room {
 		return true, nil
 	}
 	var blocks [][]byte
@@ -198,29 +218,29 @@ func (all *scanned) add(ctx context.Context, key string, text Text) (has bool, e
 	if err != nil {
 		return true, err
 	}
-	all.extra = append(all.extra, segment.Part(func(_ context.Context, n int) ([]byte, error) { return blocks[n], nil }))
+	all.extra = append(all.extra, segmentPart{segment, func(_ context.Context, n int) ([]byte, error) { return blocks[n], nil }})
 	all.found = NewRecent()
 	return true, nil
 }
 
 // parts returns the index without its segments.
 func (all *scanned) parts() []Part {
-	var parts []Part
-	for _, p := range append(slices.Clone(all.extra), all.found) {
+	parts := []Part{partial{all.found}, all.recent, onlyStats{NewRecent(), all.rest.Stats}}
+	for _, p := range all.extra {
 		parts = append(parts, partial{p})
 	}
-	return append(parts, all.recent, onlyStats{NewRecent(), all.rest})
+	return parts
 }
 
 // languages returns those of all memories.
 func (all *scanned) languages() LanguageSet {
-	spoken := all.recent.stats.Languages | all.rest.Languages
+	found, _ := all.found.Stats(context.Background()) // which cannot fail
+	spoken := all.recent.stats.Languages | all.rest.Languages | found.Languages
 	for _, segment := range all.segments {
 		spoken |= segment.living.Languages
 	}
-	for _, p := range append(slices.Clone(all.extra), all.found) {
-		s, _ := p.Stats(context.Background()) // which cannot fail
-		spoken |= s.Languages
+	for _, p := range all.extra {
+		spoken |= p.s.living.Languages
 	}
 	return spoken
 }

@@ -165,7 +165,7 @@ func TestScanCanceled(t *testing.T) {
 	all := NewScanner(memento.SearchOptions{Query: "boat"}).all
 	from := make(chan []scannedText, 2)
 	for range cap(from) {
-		from <- []scannedText{{"mem_1", Text{1, "/a.md", "the boat"}}}
+		from <- []scannedText{{"mem_1", Text{1, "/a.md", "the boat"}, true, true}}
 	}
 	close(from)
 	if err := all.addAll(ctx, from); err != context.Canceled {
@@ -231,4 +231,29 @@ func FuzzFirstLetter(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A scan leaves out what has changed, or was deleted, later among what it reads: in what it has
+// found, in what it has made a segment of, and in the statistics of the rest.
+func TestScanOfEdits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 3))
+	for round := range 12 {
+		s := newShelf()
+		few := small
+		few.recent, few.scan, few.found = 1, 1+rng.IntN(20), 1+rng.IntN(10)
+		l := newLive(s, few)
+		l.Close()
+		for range 120 {
+			path := fmt.Sprintf("/%d", rng.IntN(60))
+			switch _, exists := s.texts[path]; {
+			case exists && rng.IntN(3) == 0:
+				s.put(path, "")
+			case rng.IntN(8) == 0:
+				s.put(path, "das ist nicht die Katze und der Hund")
+			default:
+				s.put(path, randomText(rng, 1+rng.IntN(30)))
+			}
+		}
+		s.finds(t, fmt.Sprintf("round %d", round), l, liveQueries...)
+	}
 }

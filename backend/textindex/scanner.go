@@ -17,7 +17,7 @@ type Scanner struct {
 
 // NewScanner returns a scanner for a search.
 func NewScanner(opts memento.SearchOptions) *Scanner {
-	return &Scanner{opts: opts, all: scanned{recent: newRecentView(), found: NewRecent(), lexer: newLexer(newWordFilter(request(opts), 0))}}
+	return &Scanner{opts: opts, all: scanned{recent: newRecentView(), found: NewRecent(), rest: newRestStats(), lexer: newLexer(newWordFilter(request(opts), 0)), room: usual.found}}
 }
 
 // Empty reports whether the query has no word to look for, so that nothing need be read.
