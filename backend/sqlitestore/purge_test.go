@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -213,6 +214,42 @@ func TestRedactDuringPurge(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
+	h.sound(t)
+}
+
+// Redactions at the same time share purges: they do not take over each other's again and again,
+// which would then be in vain.
+func TestRedactionsSharePurges(t *testing.T) {
+	t.Parallel()
+	const n = 12
+	h := newHoard(t)
+	var ids []memento.VersionID
+	for i := range n {
+		path := memento.Path(fmt.Sprintf("/late/%d", i))
+		ids = append(ids, apply(t, h.store, memento.Put{Path: path, Content: fmt.Sprintf("zzqxlate%d", i)})[0].ID)
+		apply(t, h.store, memento.Put{Path: path, Content: "harmless"})
+	}
+	execute(t, h.path, `CREATE TABLE purges (begun INTEGER PRIMARY KEY)`)
+	execute(t, h.path, `CREATE TRIGGER note_purge AFTER UPDATE OF begun ON forgetting BEGIN INSERT OR IGNORE INTO purges VALUES (new.begun); END`)
+	var redacting sync.WaitGroup
+	for _, id := range ids {
+		redacting.Go(func() {
+			if _, err := h.store.Redact(t.Context(), id, memento.Actor{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	redacting.Wait()
+	if purges := ask(t, h.path, `SELECT count(*) FROM purges`); purges < 1 || purges > n/2 {
+		t.Errorf("%d purges for %d redactions at the same time", purges, n)
+	}
+	for i := range n {
+		if files := onDisk(t, h.path, fmt.Sprintf("zzqxlate%d", i)); files != nil {
+			t.Errorf("text %d is in %v", i, files)
+		}
+	}
+	execute(t, h.path, `DROP TRIGGER note_purge`)
+	execute(t, h.path, `DROP TABLE purges`)
 	h.sound(t)
 }
 
