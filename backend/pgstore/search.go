@@ -29,7 +29,6 @@ func (s indexStorage) View(ctx context.Context, store memento.StoreID, do func(c
 			if err != nil {
 				return err
 			}
-			defer conn.Release()
 			now := snapshot{b: b, conn: conn, store: k.num}
 			begin := new(pgx.Batch)
 			begin.Queue(beginSnapshot)
@@ -46,7 +45,8 @@ func (s indexStorage) View(ctx context.Context, store memento.StoreID, do func(c
 			if err == nil {
 				err = do(ctx, now)
 			}
-			return now.end(ctx, err)
+			now.end()
+			return err
 		})
 	})
 }
@@ -61,18 +61,22 @@ type snapshot struct {
 
 var _ textindex.Snapshot = snapshot{}
 
-// end ends the transaction, which has written nothing.
-func (n snapshot) end(ctx context.Context, err error) error {
+// end ends the transaction, and gives the connection back. Nobody waits for that: the
+// transaction has written nothing.
+func (n snapshot) end() {
 	c := n.conn.Conn()
 	if c.IsClosed() || c.PgConn().TxStatus() == 'I' {
-		return err
+		n.conn.Release()
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTime)
-	defer cancel()
-	if _, endErr := c.Exec(ctx, `ROLLBACK`); endErr != nil {
-		_ = c.PgConn().Conn().Close() // the pool drops it
-	}
-	return err
+	go func() {
+		defer n.conn.Release()
+		ctx, cancel := context.WithTimeout(context.Background(), rollBackTime)
+		defer cancel()
+		if _, err := c.Exec(ctx, `ROLLBACK`); err != nil {
+			_ = c.PgConn().Conn().Close() // the pool drops it
+		}
+	}()
 }
 
 func (n snapshot) Seq() int64      { return n.seq }
@@ -204,9 +208,10 @@ func (n snapshot) Lookup(ctx context.Context, ids []memento.MemoryID, actors boo
 			Actor: memento.Actor{Kind: memento.ActorKind(kind), ID: string(id), Key: memento.KeyID(key)},
 		}
 		return nil
-	}, `SELECT `+contentColumns+`, v.actor_kind, v.actor_id, v.actor_key FROM unnest($2::text[]) u (id)
+	}, `SELECT `+textColumn+`, coalesce(v.id = m.version AND v.memory = m.id AND v.path = m.path, false), v.actor_kind, v.actor_id, v.actor_key
+		FROM unnest($2::text[]) u (id)
 		CROSS JOIN LATERAL (SELECT * FROM memento.memories WHERE store = $1 AND id = u.id OFFSET 0) m
-		LEFT JOIN memento.versions v ON v.store = m.store AND v.seq = m.seq`, n.store, idsOf(ids))
+		LEFT JOIN LATERAL (SELECT * FROM memento.versions WHERE store = m.store AND seq = m.seq OFFSET 0) v ON true`, n.store, idsOf(ids))
 	return found, err
 }
 

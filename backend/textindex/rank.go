@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // Tuning of the scores. test/bench measures them, except headingBoost, pathBoost and
@@ -44,6 +45,7 @@ type ranking struct {
 	meanWords float32
 	inverses  [1024]float32 // see inverse
 	found     []scores      // by part; see rank
+	room      *room         // has found
 }
 
 type weightedForm struct {
@@ -223,14 +225,9 @@ func (k *ranking) idfOf(n float64) float32 {
 
 // rank scores the memories of all parts.
 func (k *ranking) rank(ctx context.Context) error {
-	size := 0
-	k.found = make([]scores, len(k.parts))
-	for i, n := range k.sizes {
-		k.found[i] = newScores(n)
-		size = max(size, n)
-	}
-	t := &tally{sum: make([]float32, size)}
-	hits := make([][]hit, len(k.parts))
+	k.room = rooms.Get().(*room)
+	k.found = k.room.scores(k.sizes)
+	t, hits := &k.room.tally, k.room.hits[:len(k.parts)]
 	for i, w := range k.r.words {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -243,6 +240,7 @@ func (k *ranking) rank(ctx context.Context) error {
 		for part := range k.parts {
 			found, n, err := k.collect(ctx, part, i, t, hits[part][:0])
 			if err != nil {
+				k.room = nil // its sums are those of an unfinished word
 				return err
 			}
 			hits[part] = found
@@ -267,8 +265,53 @@ type scores struct {
 	found  []uint64 // bits: those that have any word
 }
 
-func newScores(n int) scores {
-	return scores{make([]float32, n), make([]mask, n), make([]uint64, (n+63)/64)}
+// clear makes scores of n memories, none of which was found.
+func (s *scores) clear(n int) {
+	s.scores, s.masks, s.found = cleared(s.scores, n), cleared(s.masks, n), cleared(s.found, (n+63)/64)
+}
+
+// cleared returns n zeros, in the place of old if there is enough.
+func cleared[T any](old []T, n int) []T {
+	if cap(old) < n {
+		return make([]T, n)
+	}
+	old = old[:n]
+	clear(old)
+	return old
+}
+
+// A room is what a ranking needs for each memory of the store. Making it anew for each search
+// would be much work for the garbage collector.
+type room struct {
+	found []scores
+	tally tally
+	hits  [][]hit
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// scores returns scores for parts with these sizes, and makes room for the rest.
+func (r *room) scores(sizes []int) []scores {
+	for len(r.found) < len(sizes) {
+		r.found, r.hits = append(r.found, scores{}), append(r.hits, nil)
+	}
+	size := 0
+	for i, n := range sizes {
+		r.found[i].clear(n)
+		size = max(size, n)
+	}
+	if len(r.tally.sum) < size {
+		r.tally.sum = make([]float32, size) // it is zero between words
+	}
+	return r.found[:len(sizes)]
+}
+
+// release ends a ranking.
+func (k *ranking) release() {
+	if k.room != nil {
+		rooms.Put(k.room)
+	}
+	k.room, k.found = nil, nil
 }
 
 // add adds the hits of a word, whose idf says what it counts at most.

@@ -99,6 +99,7 @@ type match struct {
 }
 
 func (s *search) run(ctx context.Context) ([]memento.Match, error) {
+	defer s.k.release()
 	if err := s.k.rank(ctx); err != nil {
 		return nil, err
 	}
