@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"memento"
@@ -77,6 +78,51 @@ func readSum(c *conn, store int64, dir memento.Path) (sum directorySum, err erro
 	return sum, err
 }
 
+// readSums returns the entries of the directories in a directory, in order, if all memories
+// below it are in them and their sums are exact, and otherwise none. first is the one that comes
+// first. To look up the next memory after each of them would take several times as long.
+func readSums(c *conn, store int64, parent, first memento.Path) (sums []memento.Entry, err error) {
+	all, err := readSum(c, store, parent)
+	if err != nil || all.usage.Memories <= fewMemories {
+		return nil, err
+	}
+	low, high := rangeBelow(parent)
+	left, deeper, exact := all.usage.Memories, 0, true
+	err = c.all(`SELECT path, memories, bytes, updated_at, exact FROM directories WHERE store = ? AND path > +? AND path < +? ORDER BY path`, func(s *sqlite.Stmt) bool {
+		path := s.ColumnText(0)
+		if strings.Contains(path[len(low):], "/") {
+			deeper++
+			return deeper <= fewMemories+len(sums) // where there are many, they are read in vain
+		}
+		e := memento.Entry{Path: memento.Path(path), Dir: true, UpdatedAt: timeAt(s, 3)}
+		e.Usage = memento.Usage{Memories: s.ColumnInt64(1), Bytes: s.ColumnInt64(2)}
+		sums, left, exact = append(sums, e), left-e.Usage.Memories, s.ColumnBool(4)
+		return exact
+	}, store, low, high)
+	if err != nil || left != 0 || !exact {
+		return nil, err
+	}
+	slices.SortFunc(sums, func(x, y memento.Entry) int { return byPrefix(x.Path, y.Path) })
+	if sums[0].Path != first {
+		return nil, nil
+	}
+	return sums, nil
+}
+
+// byPrefix compares directories by what the paths in them begin with.
+func byPrefix(x, y memento.Path) int {
+	n := min(len(x), len(y))
+	switch {
+	case x[:n] != y[:n]:
+		return cmp.Compare(x[:n], y[:n])
+	case len(x) > n:
+		return cmp.Compare(x[n], '/')
+	case len(y) > n:
+		return cmp.Compare('/', y[n])
+	}
+	return 0
+}
+
 // fewMemories is how many memories of a directory a listing reads before it looks up their
 // sum, which takes as long. Where one directory has more, the next one probably has, too:
 // its sum is looked up at once.
@@ -88,6 +134,8 @@ const fewMemories = 16
 func listRolledUp(c *conn, opts *memento.ListOptions, r *rollup.Rows, query string, scan func(*sqlite.Stmt) memento.Memory, store int64, low, high string) error {
 	return c.inTx(func() error { // memories and sums of the same state
 		patience := fewMemories
+		whole := opts.Limit == 0 && opts.After == "" // else the sums of many directories could be read for a few of them
+		tried := memento.Root                        // which has no sum
 		for skipped := true; skipped; {
 			skipped = false
 			var current memento.Path // the directory that memories are rolled up to
@@ -104,6 +152,22 @@ func listRolledUp(c *conn, opts *memento.ListOptions, r *rollup.Rows, query stri
 				}
 				if dir != current {
 					current, taken = dir, 0
+					if parent := dir.Parent(); whole && parent != tried {
+						tried = parent
+						var sums []memento.Entry
+						if sums, failed = readSums(c, store, parent, dir); failed != nil {
+							return false
+						}
+						for _, e := range sums {
+							if skipped = r.Sum(e); !skipped {
+								return false
+							}
+							low = afterDirectory(parent.Prefix())
+						}
+						if skipped {
+							return false
+						}
+					}
 				}
 				if taken++; taken != patience {
 					return true

@@ -35,7 +35,7 @@ func TestSumsOfDirectories(t *testing.T) {
 		depth := 1 + r.IntN(3)
 		var b strings.Builder
 		for range depth {
-			fmt.Fprintf(&b, "/%c", 'a'+rune(r.IntN(2)))
+			b.WriteString([]string{"/a", "/b", "/a-b"}[r.IntN(3)]) // whose contents come before those of /a
 		}
 		fmt.Fprintf(&b, "/n%d", r.IntN(40))
 		return memento.Path(b.String())
@@ -92,6 +92,42 @@ func TestSumsOfDirectories(t *testing.T) {
 	if _, err := sqlitestore.Verify(t.Context(), file, nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// A listing of directories that have all memories of another one is made of their sums; if there
+// are memories beside them, or a sum is not exact, each of them is there all the same.
+func TestSumsReadTogether(t *testing.T) {
+	now := time.Now()
+	b, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "sums.db"), &sqlitestore.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	s := memento.OpenNamed(b, workspace, memento.StoreSpec{Name: "notes", Settings: unscreened()}, nil)
+	same := func(what string) {
+		t.Helper()
+		now = now.Add(time.Minute)
+		all := entries(t, s, memento.ListOptions{})
+		for _, opts := range []memento.ListOptions{{Depth: 2}, {Depth: 2, Brief: true}, {Dir: "/p", Depth: 1}, {Dir: "/p", Depth: 2}, {Depth: 3}} {
+			if diff := cmp.Diff(rolledUp(all, opts), entries(t, s, opts), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(memento.Entry{}, "Memory")); diff != "" {
+				t.Fatalf("%s: %+v (-want +got):\n%s", what, opts, diff)
+			}
+		}
+	}
+	for _, dir := range []string{"/p/a", "/p/a-b", "/p/b", "/p/b/deep", "/p/b/deep/er", "/q/x/y", "/q/z"} {
+		for i := range 12 {
+			apply(t, s, memento.Put{Path: memento.Path(fmt.Sprintf("%s/n%d", dir, i)), Content: strings.Repeat("x", i)})
+		}
+		same(dir)
+	}
+	apply(t, s, memento.Put{Path: "/p/a-beside", Content: "beside"})
+	same("a memory beside")
+	apply(t, s, memento.Remove{Path: "/p/a-beside"})
+	same("without it")
+	apply(t, s, memento.Put{Path: "/p/b/n3", Content: "newest"})
+	same("a newer one")
+	apply(t, s, memento.Remove{Path: "/p/b/n3"})
+	same("the newest is removed")
 }
 
 func entries(t *testing.T, s *memento.Store, opts memento.ListOptions) (all []memento.Entry) {
