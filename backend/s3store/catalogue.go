@@ -298,7 +298,7 @@ func (s *store) purgeDeleted(ctx context.Context, ws memento.Workspace, name str
 			return 0, memento.ErrExist
 		}
 		if !dropped { // before the list, which then has all segments that are ever named
-			if err := s.b.dropIndex(ctx, s.id); err != nil {
+			if err := s.b.dropIndex(ctx, s.id, indexDescriptor{}); err != nil {
 				return 0, err
 			}
 			dropped = true

@@ -19,6 +19,8 @@ type changeLog struct {
 	entries []changeEntry             // in order of their seqs; entries that are there never change
 	deleted map[memento.MemoryID]bool // memories that were deleted since the log began
 
+	forScans bool // there is no index: it ends with the last search that reads all contents
+
 	covered atomic.Int64 // the newest version that the index has; it needs no lock
 }
 

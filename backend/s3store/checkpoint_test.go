@@ -55,6 +55,22 @@ func someState(n int) *state {
 	return s
 }
 
+// CheckpointText returns the entries of a checkpoint as text, for tests that look for words in
+// every object of a bucket; "" for other objects.
+func CheckpointText(data []byte) (text string, err error) {
+	if !strings.HasPrefix(string(data), checkpointMagic) {
+		return "", nil
+	}
+	s, err := decodeCheckpoint(data)
+	if err != nil {
+		return "", err
+	}
+	for _, h := range s.paths {
+		text += fmt.Sprintf("%+v\n", *h)
+	}
+	return text + fmt.Sprintln(s.seqByID), nil
+}
+
 func (s *state) encoded(t testing.TB) []byte {
 	data, err := (&snapshot{state: *s, entries: s.paths}).checkpoint()
 	if err != nil {

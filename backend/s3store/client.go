@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -180,12 +181,25 @@ func (c *client) getPart(ctx context.Context, key string, from, size int64) (dat
 			return nil, "", err
 		}
 	}
+	return c.getObject(ctx, key, opts, math.MaxInt64)
+}
+
+// getBounded is get for an object of at most so many bytes. A larger one has no data.
+func (c *client) getBounded(ctx context.Context, key string, most int64) (data []byte, etag string, err error) {
+	return c.getObject(ctx, key, minio.GetObjectOptions{}, most)
+}
+
+func (c *client) getObject(ctx context.Context, key string, opts minio.GetObjectOptions, most int64) (data []byte, etag string, err error) {
 	_, err = c.try(ctx, func(ctx context.Context) error {
 		body, info, _, err := c.core.GetObject(ctx, c.bucket, c.prefix+key, opts)
 		if err != nil {
 			return err
 		}
 		defer body.Close()
+		if info.Size > most {
+			data, etag = nil, info.ETag
+			return nil
+		}
 		buf := bytes.NewBuffer(make([]byte, 0, min(max(info.Size, 0), maxPrealloc)+bytes.MinRead))
 		if _, err := buf.ReadFrom(body); err != nil {
 			return err

@@ -62,11 +62,12 @@ func everyObject(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// inClear returns an object's bytes, followed by their decompressed form if they are gzip.
+// inClear returns an object's bytes, followed by what is in them in another form: gzip, and the
+// entries of a checkpoint.
 func inClear(t *testing.T, data []byte) string {
 	t.Helper()
 	text := string(data)
-	if z, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
+	if z, err := gzip.NewReader(bytes.NewReader(data[max(0, bytes.Index(data, []byte("\x1f\x8b\x08"))):])); err == nil {
 		z.Multistream(false)
 		plain, err := io.ReadAll(z)
 		if err != nil {
@@ -74,7 +75,11 @@ func inClear(t *testing.T, data []byte) string {
 		}
 		text += string(plain)
 	}
-	return text
+	entries, err := s3store.CheckpointText(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + entries
 }
 
 func holding(objects map[string]string, text string) (keys []string) {

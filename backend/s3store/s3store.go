@@ -224,7 +224,7 @@ func open(ctx context.Context, at Location, opts *Options) (*Backend, error) {
 	b.s3 = &client{core: core, bucket: at.Bucket, prefix: prefix, secure: secure, attemptTimeout: attemptTimeout, retryTimeout: cmp.Or(o.RetryTimeout, defaultRetryTimeout)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.reads = readnotes.New(readTiming, b.writeReads)
-	b.indexes = &searchIndexes{b: b, exchanging: keyedlock.New[memento.StoreID]()}
+	b.indexes = &searchIndexes{b: b, maxStored: maxStoredIndex, exchanging: keyedlock.New[memento.StoreID]()}
 	b.index = textindex.NewLive(b.indexes)
 	b.index.GiveWay(indexingRest)
 	if err := b.probe(ctx, &o, at.Region); err != nil {
@@ -394,6 +394,22 @@ func (b *Backend) stateBytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.stateUsed
+}
+
+// bytesOf returns the size of the contents of a store in memory; 0 if it is not.
+func (b *Backend) bytesOf(id memento.StoreID) int64 {
+	b.mu.Lock()
+	s, _ := b.stores.Peek(id)
+	b.mu.Unlock()
+	if s == nil {
+		return 0
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.st == nil {
+		return 0
+	}
+	return s.st.info.Usage.Bytes
 }
 
 // read refreshes a store and runs f on its state.

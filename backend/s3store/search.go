@@ -2,6 +2,7 @@ package s3store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,12 +26,18 @@ func (b *Backend) Search(ctx context.Context, id memento.StoreID, opts memento.S
 	if err != nil {
 		return nil, b.failed(op, err)
 	}
-	if small {
-		matches, err := b.index.Search(ctx, id, opts)
-		return matches, b.failed(op, err)
-	}
 	var matches []memento.Match
-	err = b.indexes.view(ctx, id, func(ctx context.Context, now *searchSnapshot) (err error) {
+	if small {
+		matches, err = b.index.Search(ctx, id, opts)
+		if !errors.Is(err, textindex.ErrLarge) {
+			return matches, b.failed(op, err)
+		}
+	}
+	if !small { // its index is of no use
+		b.indexes.remove(id)
+		b.index.Forget(id)
+	}
+	err = b.indexes.view(ctx, id, b.indexes.unindexed, func(ctx context.Context, now *searchSnapshot) (err error) {
 		matches, err = scan(ctx, now, opts)
 		return err
 	})

@@ -93,7 +93,7 @@ func TestSearchFollows(t *testing.T) {
 		query := words[r.IntN(len(words))] + " " + words[r.IntN(len(words))]
 		opts := memento.SearchOptions{Query: query, Limit: 200}
 		var want []memento.Match
-		err := ours.indexes.view(t.Context(), info.ID, func(ctx context.Context, now *searchSnapshot) (err error) {
+		err := ours.indexes.view(t.Context(), info.ID, ours.indexes.snapshot, func(ctx context.Context, now *searchSnapshot) (err error) {
 			want, err = scan(ctx, now, opts)
 			return err
 		})

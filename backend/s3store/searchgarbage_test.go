@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -268,15 +269,20 @@ func TestIndexOfCreatedAgain(t *testing.T) {
 func TestIndexBounds(t *testing.T) {
 	const id = "memstore_a"
 	key := indexSegmentDir(id) + "x"
-	if !plausible(id, []indexSegment{{Key: key, Size: 2 * maxIndexedTexts}, {Key: key, Size: 2 * maxIndexedTexts}}) {
+	x := &searchIndexes{maxStored: maxStoredIndex}
+	if !x.plausible(id, []indexSegment{{Key: key, Size: 2 * maxIndexedTexts}, {Key: key, Size: 2 * maxIndexedTexts}}) {
 		t.Error("the index of hashes is refused")
 	}
 	for _, ref := range []indexSegment{
 		{Key: key}, {Key: key, Size: -1}, {Key: key, Size: maxStoredIndex}, {Key: key, Size: 1<<63 - 1}, {Key: manifestKey(id), Size: 1}, {Key: indexSegmentDir("memstore_b") + "x", Size: 1},
 	} {
-		if plausible(id, []indexSegment{{Key: key, Size: 1}, ref}) {
+		if x.plausible(id, []indexSegment{{Key: key, Size: 1}, ref}) {
 			t.Errorf("%+v is read", ref)
 		}
+	}
+	many := slices.Repeat([]indexSegment{{Key: key, Size: 1}}, maxIndexSegments+1)
+	if !x.plausible(id, many[1:]) || x.plausible(id, many) {
+		t.Errorf("%d segments are refused, or one more is read", maxIndexSegments)
 	}
 	lengths := append(binary.AppendUvarint(nil, 1<<21), make([]byte, 1<<21)...)
 	data := append(binary.LittleEndian.AppendUint32(nil, uint32(len(lengths))), lengths...)

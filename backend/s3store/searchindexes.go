@@ -26,7 +26,8 @@ const indexingRest = 16
 // publishes a change of it itself. If another process did so before, it takes that index, and
 // what it lacks from the state of the store.
 type searchIndexes struct {
-	b *Backend
+	b         *Backend
+	maxStored int64 // see the constant maxStoredIndex
 
 	// Held while the index of a store is read from the bucket, or written.
 	exchanging *keyedlock.Locks[memento.StoreID]
@@ -70,6 +71,11 @@ func (h *heldIndex) block(id textindex.SegmentID, n int) ([]byte, error) {
 		return nil, textindex.ErrIndex
 	}
 	return block, nil
+}
+
+// isForLarge reports whether the index is known to be too large for a store.
+func (h *heldIndex) isForLarge(u memento.Usage) bool {
+	return h.version.Store == h.created && h.version.isForLarge(u.Bytes)
 }
 
 func (h *heldIndex) bytes() (sum int64) {
@@ -236,6 +242,10 @@ func (x *searchIndexes) Publish(ctx context.Context, store memento.StoreID, revi
 
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if version.Large > 0 {
+		x.putLocked(store, &heldIndex{revision: newRevision()}) // which is read again, with the mark
+		return textindex.ErrLarge
+	}
 	now := x.getLocked(store)
 	if now.revision != revision { // it was dropped for others
 		return nil

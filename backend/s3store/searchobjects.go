@@ -34,6 +34,10 @@ type indexDescriptor struct {
 	Store    stamp          `json:"store"` // when the store was created
 	Seq      int64          `json:"seq"`   // of the newest version that the index covers
 	Segments []indexSegment `json:"segments,omitempty"`
+
+	// Large is how many bytes of contents the store had when its index was too large to be
+	// kept; 0 if it is not.
+	Large int64 `json:"large,omitempty"`
 }
 
 type indexSegment struct {
@@ -61,10 +65,16 @@ func (d *indexVersion) mayReference(key string) bool {
 	return strings.Contains(key, d.tag()) || slices.ContainsFunc(d.Segments, func(s indexSegment) bool { return s.Key == key })
 }
 
+// isForLarge reports whether the index of a store with so many bytes of contents would be too
+// large: it was, and the store has not become a quarter smaller since.
+func (d *indexDescriptor) isForLarge(bytes int64) bool {
+	return d.Large > 0 && bytes > d.Large-d.Large/4
+}
+
 // getIndex reads the descriptor of a store's index. An unreadable one names no segments. It is
 // replaced; one of a later version of memento only where words are erased.
 func (b *Backend) getIndex(ctx context.Context, id memento.StoreID) (d indexVersion, err error) {
-	data, etag, err := b.s3.get(ctx, indexKey(id))
+	data, etag, err := b.s3.getBounded(ctx, indexKey(id), maxDescriptorBytes)
 	if errors.Is(err, errNotFound) {
 		return indexVersion{}, nil
 	}
@@ -189,15 +199,23 @@ func (x *searchIndexes) find(ctx context.Context, id memento.StoreID) (*foundInd
 	}
 }
 
-// maxStoredIndex is more than the segments of an index take in the bucket. Contents of hashes
-// have an index of four times their size, and half of it may be dead.
-const maxStoredIndex = 8 * maxIndexedTexts
+// Bounds of what an index has in the bucket. They hold for what is read and for what is written.
+const (
+	// Contents of hashes have an index of four times their size, and half of it may be dead.
+	maxStoredIndex = 8 * maxIndexedTexts // bytes of all segments
+
+	maxIndexSegments   = 1 << 10
+	maxDescriptorBytes = 8 << 20
+)
 
 // plausible reports whether a descriptor may name these segments.
-func plausible(id memento.StoreID, refs []indexSegment) bool {
+func (x *searchIndexes) plausible(id memento.StoreID, refs []indexSegment) bool {
+	if len(refs) > maxIndexSegments {
+		return false
+	}
 	var size int64
 	for _, ref := range refs {
-		if ref.Size <= 0 || ref.Size > maxStoredIndex-size || !strings.HasPrefix(ref.Key, indexSegmentDir(id)) {
+		if ref.Size <= 0 || ref.Size > x.maxStored-size || !strings.HasPrefix(ref.Key, indexSegmentDir(id)) {
 			return false
 		}
 		size += ref.Size
@@ -207,7 +225,7 @@ func plausible(id memento.StoreID, refs []indexSegment) bool {
 
 // fetch reads segments. Errors: errNotFound, textindex.ErrIndex.
 func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []indexSegment) (map[textindex.SegmentID]*heldSegment, error) {
-	if !plausible(id, refs) {
+	if !x.plausible(id, refs) {
 		return nil, textindex.ErrIndex
 	}
 	held := x.get(id).segments
@@ -252,6 +270,9 @@ func (x *searchIndexes) fetch(ctx context.Context, id memento.StoreID, refs []in
 // save writes the segments of an index that the bucket does not have yet, and then the
 // descriptor. It returns that, and the segments as they are in the bucket.
 //
+// Segments that nobody would read, because they are too large, are not written: the descriptor
+// says so instead.
+//
 // Errors: textindex.ErrRevised if another process has replaced the descriptor;
 // errUnreadableIndex if a later version of memento keeps the index.
 func (x *searchIndexes) save(ctx context.Context, id memento.StoreID, created stamp, on indexVersion, next textindex.StoredIndex, segments map[textindex.SegmentID]*heldSegment) (_ indexVersion, saved map[textindex.SegmentID]*heldSegment, err error) {
@@ -260,6 +281,10 @@ func (x *searchIndexes) save(ctx context.Context, id memento.StoreID, created st
 	}
 	d := indexVersion{indexDescriptor: indexDescriptor{Format: indexFormat, Rev: random(), Store: created, Seq: next.Seq}}
 	saved = map[textindex.SegmentID]*heldSegment{}
+	if x.isTooLarge(next, segments) {
+		next = textindex.StoredIndex{}
+		d.Seq, d.Large = 0, max(1, x.b.bytesOf(id))
+	}
 	var written []string
 	var unsaved []textindex.SegmentID
 	for _, ref := range next.Segments {
@@ -314,6 +339,24 @@ func (x *searchIndexes) save(ctx context.Context, id memento.StoreID, created st
 	return d, saved, err
 }
 
+// isTooLarge reports whether an index exceeds the bounds of what is read.
+func (x *searchIndexes) isTooLarge(index textindex.StoredIndex, segments map[textindex.SegmentID]*heldSegment) bool {
+	var size, descriptor int64
+	for _, ref := range index.Segments {
+		size += segments[ref.ID].mostBytes()
+		descriptor += 512 + 2*int64(len(ref.Dead)) // more than it takes there
+	}
+	return size > x.maxStored || descriptor > maxDescriptorBytes || len(index.Segments) > maxIndexSegments
+}
+
+// mostBytes returns at least the size of a segment's object.
+func (h *heldSegment) mostBytes() int64 {
+	if h.key != "" {
+		return h.size
+	}
+	return h.bytes + binary.MaxVarintLen32*int64(len(h.blocks)+2)
+}
+
 // deleteUnreferencedSegments deletes the segments that the index does not name, whichever
 // process has left them.
 //
@@ -345,12 +388,20 @@ func (b *Backend) deleteUnreferencedSegments(ctx context.Context, id memento.Sto
 // is that of a store that is too large to be searched with it.
 func (x *searchIndexes) purge(ctx context.Context, id memento.StoreID, small bool) error {
 	for n := range maxRereads {
+		var err error
 		if small && n == 0 {
-			if err := x.b.index.Purge(ctx, id, false, context.Context.Err); err != nil {
-				return err
+			err = x.b.index.Purge(ctx, id, false, context.Context.Err)
+		}
+		large := errors.Is(err, textindex.ErrLarge)
+		if err != nil && !large {
+			return err
+		}
+		if !small || n > 0 || large {
+			var mark indexDescriptor
+			if h := x.get(id); large && h.version.Store == h.created {
+				mark = indexDescriptor{Store: h.created, Large: h.version.Large}
 			}
-		} else {
-			if err := x.b.dropIndex(ctx, id); err != nil {
+			if err := x.b.dropIndex(ctx, id, mark); err != nil {
 				return err
 			}
 			x.remove(id)
@@ -363,9 +414,9 @@ func (x *searchIndexes) purge(ctx context.Context, id memento.StoreID, small boo
 }
 
 // dropIndex replaces the index of a store by an empty one, so that no process writes to the
-// index that it had.
-func (b *Backend) dropIndex(ctx context.Context, id memento.StoreID) error {
-	data, err := marshalChecked(&indexDescriptor{Format: indexFormat, Rev: random()})
+// index that it had. The empty one says that a store is large if it is marked so.
+func (b *Backend) dropIndex(ctx context.Context, id memento.StoreID, mark indexDescriptor) error {
+	data, err := marshalChecked(&indexDescriptor{Format: indexFormat, Rev: random(), Store: mark.Store, Large: mark.Large})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func searchesRight(t *testing.T, b *Backend, id memento.StoreID) {
 	for _, query := range []string{"budget 3", "harmless", "zebrafinch", "note1 release"} {
 		opts := memento.SearchOptions{Query: query, Limit: 100}
 		var want []memento.Match
-		err := b.indexes.view(t.Context(), id, func(ctx context.Context, now *searchSnapshot) (err error) {
+		err := b.indexes.view(t.Context(), id, b.indexes.snapshot, func(ctx context.Context, now *searchSnapshot) (err error) {
 			want, err = scan(ctx, now, opts)
 			return err
 		})

@@ -22,7 +22,7 @@ type searchSnapshot struct {
 	from    int64         // the log has all changes after this version
 	end     int           // of the log
 	changes []changeEntry // of the log
-	index   *heldIndex
+	index   *heldIndex    // nil if the store is searched without one
 }
 
 var _ textindex.Snapshot = (*searchSnapshot)(nil)
@@ -32,10 +32,11 @@ var errOutdated = errors.New("the snapshot is too old")
 
 // View implements textindex.Storage.
 func (x *searchIndexes) View(ctx context.Context, id memento.StoreID, do func(context.Context, textindex.Snapshot) error) error {
-	return x.view(ctx, id, func(ctx context.Context, now *searchSnapshot) error { return do(ctx, now) })
+	return x.view(ctx, id, x.snapshot, func(ctx context.Context, now *searchSnapshot) error { return do(ctx, now) })
 }
 
-func (x *searchIndexes) view(ctx context.Context, id memento.StoreID, do func(context.Context, *searchSnapshot) error) error {
+// view calls do with a snapshot. If that is kept for too long, it calls it again with another.
+func (x *searchIndexes) view(ctx context.Context, id memento.StoreID, snapshot func(context.Context, *store) (*searchSnapshot, error), do func(context.Context, *searchSnapshot) error) error {
 	s, done, err := x.b.use(ctx, id)
 	if err != nil {
 		return err
@@ -44,8 +45,9 @@ func (x *searchIndexes) view(ctx context.Context, id memento.StoreID, do func(co
 	err = errNotFound
 	for n := 0; n < maxRereads && (errors.Is(err, errNotFound) || errors.Is(err, errOutdated)); n++ {
 		var now *searchSnapshot
-		if now, err = x.snapshot(ctx, s); err == nil {
+		if now, err = snapshot(ctx, s); err == nil {
 			err = do(ctx, now)
+			now.release()
 		}
 	}
 	if errors.Is(err, errNotFound) || errors.Is(err, errOutdated) {
@@ -54,17 +56,67 @@ func (x *searchIndexes) view(ctx context.Context, id memento.StoreID, do func(co
 	return err
 }
 
-// snapshot returns a store as it is now.
+// release ends what a snapshot keeps of its store.
+func (n *searchSnapshot) release() {
+	if n.index != nil {
+		return
+	}
+	s := n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scans--; s.scans > 0 {
+		return
+	}
+	if l := s.changes; l != nil && l.forScans {
+		s.changes = nil
+		if s.st != nil && s.st.log == l {
+			s.st.log = nil
+		}
+	}
+}
+
+// unindexed returns a store as it is now, without its index, which is not read.
+func (x *searchIndexes) unindexed(ctx context.Context, s *store) (*searchSnapshot, error) {
+	began, _ := ctx.Value(searchBegan{}).(time.Time)
+	for {
+		if err := s.viewSince(ctx, began, func(*state) error { return nil }); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		if st := s.st; st != nil && !s.partial && !st.deleted {
+			if st.log == nil {
+				s.changes = newChangeLog(st)
+				s.changes.forScans = true
+			}
+			s.scans++
+			now := snapshotOf(s, nil)
+			s.mu.Unlock()
+			return now, nil
+		}
+		s.mu.Unlock()
+	}
+}
+
+// snapshotOf returns a store with a log as it is now. s.mu is held.
+func snapshotOf(s *store, index *heldIndex) *searchSnapshot {
+	st, log := s.st, s.st.log
+	return &searchSnapshot{
+		s: s, usage: st.info.Usage, seq: st.seq, history: st.history(),
+		st: st, log: log, from: log.from, end: log.end(), changes: log.entries[:len(log.entries):len(log.entries)], index: index,
+	}
+}
+
+// snapshot returns a store as it is now, with its index. Errors: textindex.ErrLarge.
 func (x *searchIndexes) snapshot(ctx context.Context, s *store) (now *searchSnapshot, err error) {
 	began, _ := ctx.Value(searchBegan{}).(time.Time)
 	for now == nil && err == nil {
 		err = s.viewSince(ctx, began, func(st *state) error {
 			index := x.get(s.id)
-			if log := st.log; log != nil && log == index.log {
-				now = &searchSnapshot{
-					s: s, usage: st.info.Usage, seq: st.seq, history: st.history(),
-					st: st, log: log, from: log.from, end: log.end(), changes: log.entries[:len(log.entries):len(log.entries)], index: index,
-				}
+			switch attached := st.log != nil && st.log == index.log; {
+			case !isIndexable(st.info.Usage), attached && index.isForLarge(st.info.Usage):
+				return textindex.ErrLarge
+			case attached:
+				now = snapshotOf(s, index)
 			}
 			return nil
 		})

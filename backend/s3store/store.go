@@ -41,6 +41,7 @@ type store struct {
 	lastForeignWrite time.Time    // when a record of another process was last read
 	nextExpiry       time.Time    // by the storage's clock: no record of the log expires before; zero if unknown
 	changes          *changeLog   // of the search index; nil if there is none
+	scans            int          // searches without it that are running
 
 	refreshMu   sync.Mutex // guards what follows
 	nextRefresh *refresh   // begins when the running one has ended; nil if nobody waits for it

@@ -178,7 +178,7 @@ func (x *indexer) run() {
 			return
 		case errors.Is(err, ErrRevised):
 			more = true
-		case err != nil && !errors.Is(err, memento.ErrNoStore):
+		case err != nil && !errors.Is(err, memento.ErrNoStore) && !errors.Is(err, ErrLarge):
 			x.live.BehindAfter(store, retryIndexing)
 		}
 		if more {

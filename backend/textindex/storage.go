@@ -42,6 +42,10 @@ type Storage interface {
 // ErrRevised says that an index was changed by somebody else.
 var ErrRevised = errors.New("the search index was changed meanwhile")
 
+// ErrLarge says that a store is too large for an index: a storage returns it from View and
+// Publish. The store is looked at again when it was written to.
+var ErrLarge = errors.New("the store is too large for a search index")
+
 // A SegmentID names a segment. It is between 1 and 1<<42, and chosen at random.
 type SegmentID int64
 
