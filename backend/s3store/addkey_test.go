@@ -16,14 +16,12 @@ import (
 // interrupted opens a backend that runs do before its first PUT below dir.
 func interrupted(t *testing.T, prefix, dir string, do func()) *Backend {
 	t.Helper()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
 	once := sync.OnceFunc(do)
-	return openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+	return openHasty(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
 		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/"+dir) {
 			once()
 		}
-		return transport.RoundTrip(req)
+		return send(req)
 	}), time.Minute)
 }
 

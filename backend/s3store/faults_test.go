@@ -85,8 +85,7 @@ func TestFaults(t *testing.T) {
 	calm := openWith(t, dir, nil)
 	info := newStore(t, calm)
 	put(t, calm, info.ID, "/log", "")
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
+	transport := s3store.Transport(t)
 	way := &faulty{base: transport}
 	var (
 		wg           sync.WaitGroup
@@ -185,19 +184,14 @@ func insert(ctx context.Context, b *s3store.Backend, id memento.StoreID, line st
 // An outage that is longer than the retry timeout gives ErrUnavailable, or ErrUncertain if a
 // write may have arrived. Afterwards the storage is used again.
 func TestOutage(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	var down atomic.Bool
 	b := openWith(t, t.TempDir(), func(_ *s3store.Location, o *s3store.Options) {
 		o.RetryTimeout = 200 * time.Millisecond
-		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		o.Transport = s3store.Via(t, func(req *http.Request, send s3store.RoundTripper) (*http.Response, error) {
 			if down.Load() {
-				if req.Body != nil {
-					req.Body.Close()
-				}
-				return nil, errCut
+				return s3store.Unsent(req)
 			}
-			return transport.RoundTrip(req)
+			return send(req)
 		})
 	})
 	info := newStore(t, b)
@@ -216,7 +210,3 @@ func TestOutage(t *testing.T) {
 	}
 	put(t, b, info.ID, "/a", "after")
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -166,16 +166,11 @@ func TestFrozen(t *testing.T) {
 // expired. The writer notices that, and the write happens once, after the others.
 func TestFrozenWrite(t *testing.T) {
 	prefix := "frozen/" + random()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	var armed atomic.Bool
 	held, release := make(chan struct{}), make(chan struct{})
-	slow := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/log/") && armed.CompareAndSwap(true, false) {
-			close(held)
-			<-release
-		}
-		return transport.RoundTrip(req)
+	slow := openHasty(t, prefix, Before(t, &armed, http.MethodPut, "/log/", func() {
+		close(held)
+		<-release
 	}), 100*time.Millisecond)
 	awake := openHasty(t, prefix, nil, time.Minute)
 	info, err := awake.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})
@@ -242,27 +237,18 @@ func TestDeadClaim(t *testing.T) {
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
 // A repeated redaction removes what a server that crashed during the first one has left in
 // the bucket.
 func TestRedactAgain(t *testing.T) {
 	prefix := "frozen/" + random()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	for _, size := range []int{10, 20_000} {
 		var dead atomic.Bool
-		dying := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+		dying := openHasty(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
 			if dead.Load() {
-				if req.Body != nil {
-					req.Body.Close()
-				}
-				return nil, errors.New("dead")
+				return Unsent(req)
 			}
-			resp, err := transport.RoundTrip(req)
-			if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") {
+			resp, err := send(req)
+			if IsOn(req, http.MethodPut, "/manifest") {
 				dead.Store(true) // the manifest is current, and nothing else was deleted
 			}
 			return resp, err

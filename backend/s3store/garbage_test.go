@@ -2,7 +2,6 @@ package s3store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,8 +15,6 @@ import (
 // Another server compacts a redaction first, and crashes before it has deleted anything.
 // When the redaction returns, its contents are still gone from the bucket.
 func TestRedactBesideDying(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	for _, size := range []int{10, 20_000} {
 		for _, compacted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d bytes, compacted %v", size, compacted), func(t *testing.T) {
@@ -25,32 +22,26 @@ func TestRedactBesideDying(t *testing.T) {
 				var dying *Backend
 				var id memento.StoreID
 				var armed, dead atomic.Bool
-				b := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-					if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") && armed.CompareAndSwap(true, false) {
-						if _, err := dying.Get(t.Context(), id, memento.ByPath("/hidden-path")); err != nil {
-							t.Error(err)
-						}
-						s, done, err := dying.use(t.Context(), id)
-						if err != nil {
-							t.Error(err)
-							return nil, err
-						}
-						defer done()
-						if err := s.compact(t.Context()); err == nil {
-							t.Error("the other server did not crash")
-						}
+				b := openHasty(t, prefix, Before(t, &armed, http.MethodPut, "/manifest", func() {
+					if _, err := dying.Get(t.Context(), id, memento.ByPath("/hidden-path")); err != nil {
+						t.Error(err)
 					}
-					return transport.RoundTrip(req)
+					s, done, err := dying.use(t.Context(), id)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer done()
+					if err := s.compact(t.Context()); err == nil {
+						t.Error("the other server did not crash")
+					}
 				}), time.Minute)
-				dying = openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+				dying = openHasty(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
 					if dead.Load() {
-						if req.Body != nil {
-							req.Body.Close()
-						}
-						return nil, errors.New("dead")
+						return Unsent(req)
 					}
-					resp, err := transport.RoundTrip(req)
-					if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") {
+					resp, err := send(req)
+					if IsOn(req, http.MethodPut, "/manifest") {
 						dead.Store(true)
 					}
 					return resp, err
@@ -97,19 +88,14 @@ func TestRedactBesideDying(t *testing.T) {
 // Garbage collection does not delete an object that the next manifest is to name.
 func TestCollectBesideCompactor(t *testing.T) {
 	prefix := "garbage/" + random()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	var other *Backend
 	var id memento.StoreID
 	var secret memento.VersionID
 	var armed atomic.Bool
-	compacting := openHasty(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/manifest") && armed.CompareAndSwap(true, false) {
-			if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil { // once more
-				t.Error(err)
-			}
+	compacting := openHasty(t, prefix, Before(t, &armed, http.MethodPut, "/manifest", func() {
+		if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil { // once more
+			t.Error(err)
 		}
-		return transport.RoundTrip(req)
 	}), time.Minute)
 	other = openHasty(t, prefix, nil, time.Minute)
 	for _, b := range []*Backend{compacting, other} {
@@ -148,16 +134,11 @@ func TestCollectBesideCompactor(t *testing.T) {
 
 // A state that is being loaded again is not used before it is complete.
 func TestPartialState(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	var armed atomic.Bool
 	held, release := make(chan struct{}), make(chan struct{})
-	b := openHasty(t, "garbage/"+random(), roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/log/00000000000000000003") && armed.CompareAndSwap(true, false) {
-			close(held)
-			<-release
-		}
-		return transport.RoundTrip(req)
+	b := openHasty(t, "garbage/"+random(), Before(t, &armed, http.MethodGet, "/log/00000000000000000003", func() {
+		close(held)
+		<-release
 	}), time.Minute)
 	b.keepLog = time.Hour
 	info, err := b.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "test"})

@@ -20,13 +20,11 @@ func TestOneOfManyKeys(t *testing.T) {
 	for round := range 10 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			dir := t.TempDir()
-			transport := http.DefaultTransport.(*http.Transport).Clone()
-			defer transport.CloseIdleConnections()
 			open := func() *s3store.Backend {
 				return openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) {
-					o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+					o.Transport = s3store.Via(t, func(req *http.Request, send s3store.RoundTripper) (*http.Response, error) {
 						time.Sleep(rand.N(3 * time.Millisecond)) // any order
-						return transport.RoundTrip(req)
+						return send(req)
 					})
 				})
 			}

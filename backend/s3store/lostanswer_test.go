@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,11 +13,9 @@ import (
 // loseAnswer passes requests on. When it is armed, the next PUT of an object whose key has a
 // suffix is carried out, then meanwhile runs, and then the connection breaks.
 func loseAnswer(t *testing.T, suffix string, armed *atomic.Bool, meanwhile func()) http.RoundTripper {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		lost := req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, suffix) && armed.CompareAndSwap(true, false)
-		resp, err := transport.RoundTrip(req)
+	return Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
+		lost := IsOn(req, http.MethodPut, suffix) && armed.CompareAndSwap(true, false)
+		resp, err := send(req)
 		if lost && err == nil {
 			resp.Body.Close()
 			meanwhile()

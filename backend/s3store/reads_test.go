@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,14 +16,12 @@ import (
 // openHeld opens a backend whose PUTs of read times first call hold.
 func openHeld(t *testing.T, dir string, hold func()) *s3store.Backend {
 	t.Helper()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
 	return openWith(t, dir, func(_ *s3store.Location, o *s3store.Options) {
-		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
-			if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/reads") {
+		o.Transport = s3store.Via(t, func(req *http.Request, send s3store.RoundTripper) (*http.Response, error) {
+			if s3store.IsOn(req, http.MethodPut, "/reads") {
 				hold()
 			}
-			return transport.RoundTrip(req)
+			return send(req)
 		})
 	})
 }

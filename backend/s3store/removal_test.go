@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +22,7 @@ import (
 // client returns a plain S3 client.
 func client(t *testing.T, at s3store.Location, opts *s3store.Options) *minio.Client {
 	t.Helper()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
+	transport := s3store.Transport(t)
 	c, err := minio.New(strings.TrimPrefix(at.Endpoint, "http://"), &minio.Options{Creds: opts.Credentials, Region: at.Region, Transport: transport})
 	if err != nil {
 		t.Fatal(err)

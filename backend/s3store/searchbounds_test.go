@@ -38,8 +38,7 @@ func (c *counted) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func counting(t *testing.T, part string) *counted {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(transport.CloseIdleConnections)
+	transport := Transport(t)
 	return &counted{base: transport, part: part}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -106,14 +105,12 @@ func (m evictingStorage) Block(ctx context.Context, store memento.StoreID, id te
 
 // An index that is dropped from main memory while its segments are merged stays in the bucket.
 func TestIndexEvictedInMerge(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	var b *Backend
 	var id memento.StoreID
 	var watched, dropped atomic.Bool
-	b = patient(t, "index/"+random(), roundTripper(func(req *http.Request) (*http.Response, error) {
-		resp, err := transport.RoundTrip(req)
-		if watched.Load() && req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") {
+	b = patient(t, "index/"+random(), Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
+		resp, err := send(req)
+		if watched.Load() && IsOn(req, http.MethodPut, "/index") {
 			if d, err := b.getIndex(context.WithoutCancel(t.Context()), id); err != nil || len(d.Segments) == 0 {
 				dropped.Store(true)
 			}
@@ -195,8 +192,6 @@ func TestIndexOfLaterVersion(t *testing.T) {
 // While a version is redacted, a later version of memento replaces the index by one that has
 // its words. They are gone when the redaction returns.
 func TestIndexOfLaterVersionErased(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	prefix := "index/" + random()
 	other := patient(t, prefix, nil)
 	other.index.Close()
@@ -207,10 +202,10 @@ func TestIndexOfLaterVersionErased(t *testing.T) {
 	}
 	old.Format = indexFormat + 1
 	var armed, put atomic.Bool
-	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") {
+	b := patient(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
+		if IsOn(req, http.MethodPut, "/index") {
 			put.Store(true)
-		} else if put.Load() && req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/index") && armed.CompareAndSwap(true, false) {
+		} else if put.Load() && IsOn(req, http.MethodGet, "/index") && armed.CompareAndSwap(true, false) {
 			if err := other.s3.write(t.Context(), indexKey(id), descriptor(t, old.indexDescriptor)); err != nil {
 				t.Error(err)
 			}
@@ -218,7 +213,7 @@ func TestIndexOfLaterVersionErased(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		return transport.RoundTrip(req)
+		return send(req)
 	}))
 	b.index.Close()
 	armed.Store(true)
@@ -234,14 +229,12 @@ func TestIndexOfLaterVersionErased(t *testing.T) {
 // A process that is late with purging a deleted store leaves the index of the store that was
 // created again, with the same ID, meanwhile.
 func TestIndexOfCreatedAgain(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	prefix := "index/" + random()
 	other := patient(t, prefix, nil)
 	other.index.Close()
 	var id memento.StoreID
 	var armed, deleted atomic.Bool
-	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+	b := patient(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
 		if deleted.CompareAndSwap(true, false) {
 			if _, err := other.CreateStore(t.Context(), "tests", memento.StoreSpec{Name: "again", ID: id, Limits: memento.Limits{Memories: 10_000}}); err != nil {
 				t.Error(err)
@@ -249,8 +242,8 @@ func TestIndexOfCreatedAgain(t *testing.T) {
 			writeMore(t, other, id, "x")
 			keepIndex(t, other, id)
 		}
-		resp, err := transport.RoundTrip(req)
-		if req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/log/") && armed.CompareAndSwap(true, false) {
+		resp, err := send(req)
+		if IsOn(req, http.MethodPut, "/log/") && armed.CompareAndSwap(true, false) {
 			deleted.Store(true)
 		}
 		return resp, err

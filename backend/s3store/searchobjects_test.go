@@ -185,8 +185,6 @@ func TestIndexOfTwo(t *testing.T) {
 // When a version is redacted, its words are gone from the index in the bucket, too. A process
 // that has read them before, and is about to write them, does not.
 func TestIndexErased(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	for _, first := range []bool{false, true} { // whether the store has no index yet
 		t.Run(fmt.Sprintf("first %v", first), func(t *testing.T) {
 			prefix := "index/" + random()
@@ -195,22 +193,19 @@ func TestIndexErased(t *testing.T) {
 			var secret memento.VersionID
 			var armed atomic.Bool
 			var redacted atomic.Int64
-			b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-				if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") && armed.CompareAndSwap(true, false) {
-					if first {
-						m, err := other.Get(t.Context(), id, memento.ByPath("/secret"))
-						if err != nil {
-							t.Error(err)
-						}
-						secret = m.Version
-						write(t, other, id, "/secret", "harmless")
-					}
-					if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil {
+			b := patient(t, prefix, Before(t, &armed, http.MethodPut, "/index", func() {
+				if first {
+					m, err := other.Get(t.Context(), id, memento.ByPath("/secret"))
+					if err != nil {
 						t.Error(err)
 					}
-					redacted.Add(1)
+					secret = m.Version
+					write(t, other, id, "/secret", "harmless")
 				}
-				return transport.RoundTrip(req)
+				if _, err := other.Redact(t.Context(), id, secret, memento.Actor{}); err != nil {
+					t.Error(err)
+				}
+				redacted.Add(1)
 			}))
 			if first {
 				b.index.Close() // nothing in the background
@@ -249,8 +244,6 @@ func TestIndexErased(t *testing.T) {
 // A process that changes the index dies at any of its requests. Others search and erase, and
 // nothing of what it wrote is left.
 func TestIndexKilled(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	died := 0
 	for step := 0; ; step++ {
 		prefix := "index/" + random()
@@ -258,18 +251,15 @@ func TestIndexKilled(t *testing.T) {
 		id, secret := indexed(t, b)
 		var armed, dead atomic.Bool
 		var requests atomic.Int64
-		dying := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+		dying := patient(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
 			change := req.Method != http.MethodGet && (strings.Contains(req.URL.Path, "/words/") || strings.HasSuffix(req.URL.Path, "/index"))
 			if armed.Load() && change && requests.Add(1) > int64(step) {
 				dead.Store(true)
 			}
 			if dead.Load() {
-				if req.Body != nil {
-					req.Body.Close()
-				}
-				return nil, errors.New("dead")
+				return Unsent(req)
 			}
-			return transport.RoundTrip(req)
+			return send(req)
 		}))
 		dying.s3.retryTimeout = 50 * time.Millisecond
 		dying.index.Close()
@@ -366,19 +356,14 @@ func TestIndexDamaged(t *testing.T) {
 
 // A process that writes the first index of a store that another one has deleted leaves nothing.
 func TestIndexOfDeleted(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	prefix := "index/" + random()
 	other := patient(t, prefix, nil)
 	var id memento.StoreID
 	var armed atomic.Bool
-	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") && armed.CompareAndSwap(true, false) {
-			if err := other.DeleteStore(t.Context(), "tests", id); err != nil {
-				t.Error(err)
-			}
+	b := patient(t, prefix, Before(t, &armed, http.MethodPut, "/index", func() {
+		if err := other.DeleteStore(t.Context(), "tests", id); err != nil {
+			t.Error(err)
 		}
-		return transport.RoundTrip(req)
 	}))
 	b.index.Close()
 	id = unindexed(t, b)
@@ -396,19 +381,14 @@ func TestIndexOfDeleted(t *testing.T) {
 
 // What another process is about to name is not collected.
 func TestIndexCollected(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	prefix := "index/" + random()
 	other := patient(t, prefix, nil)
 	var id memento.StoreID
 	var armed atomic.Bool
-	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/index") && armed.CompareAndSwap(true, false) {
-			if err := other.deleteUnreferencedSegments(t.Context(), id); err != nil {
-				t.Error(err)
-			}
+	b := patient(t, prefix, Before(t, &armed, http.MethodPut, "/index", func() {
+		if err := other.deleteUnreferencedSegments(t.Context(), id); err != nil {
+			t.Error(err)
 		}
-		return transport.RoundTrip(req)
 	}))
 	b.index.Close()
 	id = unindexed(t, b)
@@ -421,24 +401,19 @@ func TestIndexCollected(t *testing.T) {
 
 // While a process reads the index, another one changes memories and the index.
 func TestIndexAheadOfState(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	prefix := "index/" + random()
 	other := patient(t, prefix, nil)
 	id, _ := indexed(t, other)
 	var armed atomic.Bool
-	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/index") && armed.CompareAndSwap(true, false) {
-			changes := []memento.Change{memento.Put{Path: "/secret", Content: "more harmless"}, memento.Remove{Path: "/note3"}}
-			for i := range textindex.FlushVersions + 10 {
-				changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/more%d", i)), Content: fmt.Sprint("budget 3 more ", i)})
-			}
-			if _, err := other.Apply(t.Context(), id, memento.Actor{}, changes); err != nil {
-				t.Error(err)
-			}
-			keepIndex(t, other, id)
+	b := patient(t, prefix, Before(t, &armed, http.MethodGet, "/index", func() {
+		changes := []memento.Change{memento.Put{Path: "/secret", Content: "more harmless"}, memento.Remove{Path: "/note3"}}
+		for i := range textindex.FlushVersions + 10 {
+			changes = append(changes, memento.Put{Path: memento.Path(fmt.Sprintf("/more%d", i)), Content: fmt.Sprint("budget 3 more ", i)})
 		}
-		return transport.RoundTrip(req)
+		if _, err := other.Apply(t.Context(), id, memento.Actor{}, changes); err != nil {
+			t.Error(err)
+		}
+		keepIndex(t, other, id)
 	}))
 	b.index.Close() // it does not make the index again
 	armed.Store(true)
@@ -450,14 +425,12 @@ func TestIndexAheadOfState(t *testing.T) {
 
 // A process that may not write makes an index for itself.
 func TestIndexReadOnly(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	prefix := "index/" + random()
 	other := patient(t, prefix, nil)
 	other.index.Close()
 	id := unindexed(t, other)
 	var armed atomic.Bool
-	b := patient(t, prefix, roundTripper(func(req *http.Request) (*http.Response, error) {
+	b := patient(t, prefix, Via(t, func(req *http.Request, send RoundTripper) (*http.Response, error) {
 		if armed.Load() && req.Method == http.MethodPut {
 			if req.Body != nil {
 				req.Body.Close()
@@ -466,7 +439,7 @@ func TestIndexReadOnly(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 				Header: http.Header{"Content-Type": {"application/xml"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: req}, nil
 		}
-		return transport.RoundTrip(req)
+		return send(req)
 	}))
 	armed.Store(true)
 	keepIndex(t, b, id)

@@ -14,12 +14,10 @@ import (
 // Callers of one process that wait for the same store share requests.
 func TestSharing(t *testing.T) {
 	const callers = 40
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
 	b := openWith(t, t.TempDir(), func(_ *s3store.Location, o *s3store.Options) {
-		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		o.Transport = s3store.Via(t, func(req *http.Request, send s3store.RoundTripper) (*http.Response, error) {
 			time.Sleep(30 * time.Millisecond) // as far away as a region
-			return transport.RoundTrip(req)
+			return send(req)
 		})
 	})
 	info := newStore(t, b)
