@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"memento"
@@ -333,7 +334,7 @@ func (b *Backend) Search(ctx context.Context, store memento.StoreID, opts mement
 	if len(unmanaged) == 0 {
 		return b.db.Search(ctx, store, opts)
 	}
-	most := cmp.Or(max(0, opts.Limit), defaultMatches)
+	most := min(cmp.Or(max(0, opts.Limit), defaultMatches), math.MaxInt-len(unmanaged))
 	opts.Limit = most + len(unmanaged)
 	matches, err := b.db.Search(ctx, store, opts)
 	if err != nil {

@@ -89,11 +89,6 @@ func (s *store) bySeq(ctx context.Context, h historyView, seq int64) (*version, 
 // once.
 func (s *store) bySeqs(ctx context.Context, h historyView, seqs []int64) (map[int64]*version, error) {
 	found := map[int64]*version{}
-	between := func(first, last int64) []int64 {
-		from, _ := slices.BinarySearch(seqs, first)
-		to, _ := slices.BinarySearch(seqs, last+1)
-		return seqs[from:max(from, to)]
-	}
 	for _, r := range h.tail {
 		for _, v := range r.Versions {
 			if _, wanted := slices.BinarySearch(seqs, v.Seq); wanted {
@@ -101,18 +96,39 @@ func (s *store) bySeqs(ctx context.Context, h historyView, seqs []int64) (map[in
 			}
 		}
 	}
+	type read struct {
+		segment
+		seqs     []int64
+		versions []*version
+	}
+	var reads []read
 	for _, g := range h.manifest.Segments {
-		some := between(g.FirstSeq, g.LastSeq)
-		if g.FirstSeq <= 0 || len(some) == 0 {
-			continue
+		from, _ := slices.BinarySearch(seqs, g.FirstSeq)
+		to, _ := slices.BinarySearch(seqs, g.LastSeq+1)
+		if g.FirstSeq > 0 && from < to {
+			reads = append(reads, read{segment: g, seqs: seqs[from:to]})
 		}
-		d, err := s.segmentHeader(ctx, g)
+	}
+	err := parallel(ctx, len(reads), func(ctx context.Context, i int) error {
+		r := &reads[i]
+		d, err := s.segmentHeader(ctx, r.segment)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, seq := range some {
-			if v := d.find(seq); v != nil && found[seq] == nil {
-				found[seq] = h.current(v)
+		for _, seq := range r.seqs {
+			if v := d.find(seq); v != nil {
+				r.versions = append(r.versions, v)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reads {
+		for _, v := range r.versions {
+			if found[v.Seq] == nil {
+				found[v.Seq] = h.current(v)
 			}
 		}
 	}

@@ -23,6 +23,7 @@ type searchSnapshot struct {
 	end     int           // of the log
 	changes []changeEntry // of the log
 	index   *heldIndex    // nil if the store is searched without one
+	since   []int64       // see madeSince; nil if it has not been asked for
 }
 
 var _ textindex.Snapshot = (*searchSnapshot)(nil)
@@ -49,6 +50,7 @@ func (x *searchIndexes) view(ctx context.Context, id memento.StoreID, snapshot f
 			err = do(ctx, now)
 			now.release()
 		}
+		ctx = context.WithValue(ctx, searchBegan{}, time.Now()) // the next snapshot is newer
 	}
 	if errors.Is(err, errNotFound) || errors.Is(err, errOutdated) {
 		return errChangesTooFast
@@ -381,7 +383,7 @@ func (n *searchSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, act
 			seqs = append(seqs, e.seq)
 		}
 		slices.Sort(seqs)
-		if made, err = n.s.bySeqs(ctx, n.history, seqs); err != nil {
+		if made, err = n.made(ctx, seqs); err != nil {
 			return nil, err
 		}
 	}
@@ -392,7 +394,7 @@ func (n *searchSnapshot) Lookup(ctx context.Context, ids []memento.MemoryID, act
 			f.Memory.Content, texts = texts[0], texts[1:]
 			f.Damaged, damaged = damaged[0], damaged[1:]
 		}
-		if v := made[e.seq]; v != nil {
+		if v := made[e.seq]; v != nil { // if actors are wanted
 			f.Actor = v.By
 		}
 		found[e.memory.ID] = f

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -111,7 +112,9 @@ func (f filter) String() string {
 	if !f.since.IsZero() {
 		b.WriteString("since:" + f.since.Format(time.DateOnly) + " ")
 	}
-	if f.by != "" {
+	if strings.Contains(f.by, " ") {
+		b.WriteString(`by:"` + f.by + `" `)
+	} else if f.by != "" {
 		b.WriteString("by:" + f.by + " ")
 	}
 	return b.String()
@@ -123,7 +126,7 @@ func (f filter) accepts(m memento.Memory, by memento.Actor) bool {
 			return false
 		}
 	}
-	return !m.UpdatedAt.Before(f.since) && (f.by == "" || f.by == by.ID || f.by == string(by.Kind) || f.by == string(by.Key))
+	return !m.UpdatedAt.Before(f.since) && (f.by == "" || f.by == by.ID || f.by == by.String() || f.by == string(by.Kind) || f.by == string(by.Key))
 }
 
 // compareFiltered compares the matches of random queries with operators, and of each
@@ -150,9 +153,9 @@ func (o *searchOracle) compareFiltered(made map[memento.Path]memento.Actor, quer
 			f.since = filterTime(o.rng)
 		}
 		if o.rng.IntN(3) == 0 {
-			f.by = []string{"tester", "rare", "sesn_1", "user", "session", "apikey_tester", "nobody", "system"}[o.rng.IntN(8)]
+			f.by = []string{"tester", "rare", "sesn_1", "user", "session", "apikey_tester", "nobody", "system", "session rare"}[o.rng.IntN(9)]
 		}
-		o.compareFilter(made, words, f, []int{1, 20, 3000}[o.rng.IntN(3)])
+		o.compareFilter(made, words, f, []int{1, 20, 3000, math.MaxInt}[o.rng.IntN(4)])
 	}
 }
 

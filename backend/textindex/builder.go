@@ -64,7 +64,7 @@ func (b *builder) add(key string, text Text) {
 		f := b.form(t)
 		b.post(f, Posting{Doc: doc, Body: t.body, Heading: t.heading, Path: t.path})
 		if t.word != "" {
-			b.addStems(&f.known, &t.docForm, d.language)
+			b.bytes += b.addStems(&f.known, &t.docForm, d.language)
 		}
 	}
 	b.lexer.bound()
@@ -80,7 +80,7 @@ func (b *builder) form(t *tallied) *builtForm {
 		at = uint32(len(b.forms))
 		b.forms = append(b.forms, builtForm{form: t.form})
 		b.byKey[t.form] = at
-		b.bytes += builtFormBytes + int64(2*len(t.form)) // with its stems
+		b.bytes += builtFormBytes + int64(len(t.form))
 	}
 	t.builder, t.at = b, at
 	return &b.forms[at]

@@ -112,6 +112,9 @@ func (e *edition) discard(ctx context.Context, id SegmentID) {
 	_ = e.live.storage.Discard(context.WithoutCancel(ctx), e.store, id)
 }
 
+// longKill is how many memories take long to look for.
+const longKill = 1024
+
 // kill marks memories as dead in the segments of an index, if they have changed.
 func (e *edition) kill(ctx context.Context, now Snapshot, index *StoredIndex, changes []Change) error {
 	var again []memento.MemoryID
@@ -122,6 +125,9 @@ func (e *edition) kill(ctx context.Context, now Snapshot, index *StoredIndex, ch
 	}
 	if len(again) == 0 {
 		return nil
+	}
+	if len(again) > longKill {
+		now.Long()
 	}
 	slices.Sort(again)
 	again = slices.Compact(again)

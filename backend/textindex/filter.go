@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"slices"
@@ -107,7 +108,11 @@ func (k *ranking) drop(candidates []candidate) {
 
 // keepMeeting drops the memories that were found and do not meet a condition.
 func (k *ranking) keepMeeting(ctx context.Context, c Condition, meeting Meeting) error {
-	var all []candidate
+	n := 0
+	for _, s := range k.found {
+		n += count(s.found)
+	}
+	all := make([]candidate, 0, n)
 	for part, s := range k.found {
 		for i, word := range s.found {
 			for ; word != 0; word &= word - 1 {
@@ -115,40 +120,39 @@ func (k *ranking) keepMeeting(ctx context.Context, c Condition, meeting Meeting)
 				all = append(all, candidate{part: part, doc: doc, seq: k.parts[part].Seq(doc)})
 			}
 		}
+		clear(s.found)
 	}
 	kept, err := meetingOf(ctx, c, meeting, all)
-	if err != nil {
-		return err
-	}
-	k.drop(all)
 	for _, c := range kept {
 		k.found[c.part].found[c.doc/64] |= 1 << (c.doc % 64)
 	}
-	return nil
+	return err
 }
 
-// meetingOf returns the candidates that meet a condition, in the order that they have.
-// Those whose version is not known may meet it.
+// meetingOf returns the candidates that meet a condition, in order of their versions, in the
+// memory of the others. Those whose version is not known may meet it.
 func meetingOf(ctx context.Context, c Condition, meeting Meeting, candidates []candidate) (kept []candidate, err error) {
-	seqs := make([]int64, 0, len(candidates))
-	for _, c := range candidates {
-		if c.seq > 0 {
-			seqs = append(seqs, c.seq)
+	slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.seq, b.seq) })
+	kept = candidates[:0]
+	seqs := make([]int64, 0, min(len(candidates), metTogether))
+	for some := range slices.Chunk(candidates, metTogether) {
+		seqs = seqs[:0]
+		for _, c := range some {
+			if c.seq > 0 {
+				seqs = append(seqs, c.seq)
+			}
 		}
-	}
-	slices.Sort(seqs)
-	var meet []int64
-	for part := range slices.Chunk(seqs, metTogether) {
-		some, err := meeting(ctx, c, part)
-		if err != nil {
-			return nil, err
+		var meet []int64
+		if len(seqs) > 0 {
+			if meet, err = meeting(ctx, c, seqs); err != nil {
+				return nil, err
+			}
 		}
-		meet = append(meet, some...)
-	}
-	slices.Sort(meet)
-	for _, c := range candidates {
-		if _, meets := slices.BinarySearch(meet, c.seq); meets || c.seq == 0 {
-			kept = append(kept, c)
+		slices.Sort(meet)
+		for _, c := range some {
+			if _, meets := slices.BinarySearch(meet, c.seq); meets || c.seq == 0 {
+				kept = append(kept, c)
+			}
 		}
 	}
 	return kept, nil

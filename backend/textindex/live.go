@@ -242,7 +242,13 @@ func (l *Live) search(ctx context.Context, s *liveStore, v *view, now Snapshot, 
 		for _, segment := range v.segments {
 			parts = append(parts, segment.Part(l.reader(now, segment.id)))
 		}
-		return searchParts(ctx, append(parts, v.recent), opts, now.Lookup, now.Meeting)
+		meeting := func(ctx context.Context, c Condition, seqs []int64) ([]int64, error) {
+			if len(seqs) == metTogether {
+				now.Long() // there are probably more
+			}
+			return now.Meeting(ctx, c, seqs)
+		}
+		return searchParts(ctx, append(parts, v.recent), opts, now.Lookup, meeting)
 	}
 	now.Long()
 	l.indexer.scans.Add(1)

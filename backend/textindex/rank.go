@@ -323,9 +323,9 @@ func (s *scores) add(hits []hit, word int, most float32) {
 	}
 }
 
-// best returns the best memories that the request finds, best first: limit of them, or all if
-// there are not so many.
-func (k *ranking) best(limit int) []candidate {
+// keepEligible drops the memories that were found and lack a word that they must have, or have
+// one that they must not have, or nothing else.
+func (k *ranking) keepEligible() {
 	var finders, must, not mask
 	for i, w := range k.r.words {
 		if !w.function && !w.not {
@@ -338,14 +338,32 @@ func (k *ranking) best(limit int) []candidate {
 			not |= 1 << i
 		}
 	}
+	if must|not == 0 {
+		return // all that were found have a word that finds
+	}
+	for _, s := range k.found {
+		for i, word := range s.found {
+			for ; word != 0; word &= word - 1 {
+				doc := 64*i + bits.TrailingZeros64(word)
+				if m := s.masks[doc]; m&finders == 0 || m&must != must || m&not != 0 {
+					s.found[i] &^= word & -word
+				}
+			}
+		}
+	}
+}
+
+// best returns the best memories that were found, best first: limit of them, or all if there
+// are not so many.
+func (k *ranking) best(limit int) []candidate {
 	best := worstFirst{}
 	worst := float32(math.Inf(-1)) // score of the worst of limit
 	for part, s := range k.found {
 		for i, word := range s.found {
 			for ; word != 0; word &= word - 1 {
 				doc := 64*i + bits.TrailingZeros64(word)
-				score, m := s.scores[doc], s.masks[doc]
-				if score < worst || m&finders == 0 || m&must != must || m&not != 0 {
+				score := s.scores[doc]
+				if score < worst {
 					continue
 				}
 				c := candidate{part: part, doc: uint32(doc), score: score, seq: k.parts[part].Seq(uint32(doc))}

@@ -136,29 +136,35 @@ func (r *Recent) add(key string, text Text, d document) {
 }
 
 // addStems notes the stems of a form in the language of a text. known are the languages in
-// which the stems of the form itself are known.
-func (s *formStems) addStems(known *LanguageSet, f *docForm, l Language) {
+// which the stems of the form itself are known. It returns about how many bytes more that takes.
+func (s *formStems) addStems(known *LanguageSet, f *docForm, l Language) (bytes int64) {
 	switch {
 	case f.word == "":
-		return
+		return 0
 	case isASCII(f.word):
 		if known.Has(l) {
-			return
+			return 0
 		}
 		*known = known.With(l)
 	default: // a spelling with diacritics may have another stem
 		if s.spelled[f.word].Has(l) {
-			return
+			return 0
 		}
 		s.spelled[strings.Clone(f.word)] = s.spelled[f.word].With(l)
+		bytes += stemBytes + int64(len(f.word))
 	}
 	for _, stem := range stems(l, f.word, f.form) {
 		key := stemOf{l, strings.Clone(stem)}
 		if forms := s.stems[key]; !slices.Contains(forms, f.form) {
 			s.stems[key] = append(forms, f.form)
+			bytes += stemBytes + int64(len(stem))
 		}
 	}
+	return bytes
 }
+
+// stemBytes is about what a spelling, or a form of a stem, takes in main memory besides its text.
+const stemBytes = 100
 
 // Delete removes a memory, if it is indexed.
 func (r *Recent) Delete(key string) {

@@ -55,7 +55,7 @@ func ParseRequest(query string, now time.Time) Request {
 	var r Request
 	var rest strings.Builder // without operators
 	for t := range terms(query) {
-		if !t.quoted && r.operator(t.text, now) {
+		if !t.quoted && t.sign == "" && r.operator(t.text, now) {
 			continue
 		}
 		if t.quoted {
@@ -106,6 +106,11 @@ func terms(query string) func(yield func(queryTerm) bool) {
 				}
 				t.text = query[at : at+end]
 				at += end
+				if value, quoted := strings.CutPrefix(query[at:], `"`); quoted && isOperator(t.text) {
+					value, _, _ = strings.Cut(value, `"`)
+					t.text += value
+					at = min(len(query), at+len(value)+2)
+				}
 			}
 			t.end = at
 			if t.text == "" {
@@ -118,6 +123,11 @@ func terms(query string) func(yield func(queryTerm) bool) {
 			}
 		}
 	}
+}
+
+// isOperator reports whether an operator begins with text, such as "by:".
+func isOperator(text string) bool {
+	return slices.Contains([]string{"dir:", "since:", "by:", "match:"}, text)
 }
 
 // operator reports whether text is an operator, and carries it out.

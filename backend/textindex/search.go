@@ -49,6 +49,7 @@ func searchParts(ctx context.Context, parts []Part, opts memento.SearchOptions, 
 	if s.k, err = newRanking(ctx, s.r, parts); err != nil {
 		return nil, err
 	}
+	s.limit = min(s.limit, s.k.memories)
 	return s.run(ctx)
 }
 
@@ -103,6 +104,7 @@ func (s *search) run(ctx context.Context) ([]memento.Match, error) {
 	if err := s.k.rank(ctx); err != nil {
 		return nil, err
 	}
+	s.k.keepEligible()
 	for _, dir := range s.dirs {
 		if err := s.k.keepBelow(ctx, dir); err != nil {
 			return nil, err
@@ -149,6 +151,7 @@ func (s *search) collect(ctx context.Context, want int) error {
 			if best, err = meetingOf(ctx, s.r.Condition, s.meeting, best); err != nil {
 				return err
 			}
+			slices.SortFunc(best, candidate.compare)
 		}
 		for part := range slices.Chunk(best, readAtOnce) {
 			found, err := s.read(ctx, part)
@@ -231,7 +234,8 @@ func (s *search) read(ctx context.Context, candidates []candidate) ([]scored, er
 	return found, ctx.Err()
 }
 
-// accepts decides what the index does not know, and what has not been decided before. For match:all it fills in the line.
+// accepts decides what neither the index nor metadata have decided. For match:all it fills in
+// the line.
 func (s *search) accepts(f scored, text string, m *memento.Match) bool {
 	if s.r.All && !f.Damaged {
 		var ok bool
