@@ -114,16 +114,17 @@ func TestCheckpointDamaged(t *testing.T) {
 		check(fmt.Sprintf("cut off at %d", i), data[:i])
 	}
 	check("longer", append(slices.Clone(data), 0))
-	check("two of one path", func() []byte {
+	for name, damage := range map[string]func(paths []*indexEntry){
+		"two of one path":      func(paths []*indexEntry) { paths[256].memory.Path = paths[255].memory.Path },
+		"two of one ID":        func(paths []*indexEntry) { paths[500].memory.ID = paths[0].memory.ID },
+		"paths not in order":   func(paths []*indexEntry) { paths[255], paths[256] = paths[256], paths[255] },
+		"paths far from order": func(paths []*indexEntry) { paths[3], paths[500] = paths[500], paths[3] },
+	} {
 		s := someState(600)
-		s.paths[256].memory.Path = s.paths[255].memory.Path
-		return s.encoded(t)
-	}())
-	check("two of one ID", func() []byte {
-		s := someState(600)
-		s.paths[500].memory.ID = s.paths[0].memory.ID
-		return s.encoded(t)
-	}())
+		damage(s.paths)
+		check(name, s.encoded(t))
+		check(name+", format 1", s.old(t))
+	}
 	check("a later format", func() []byte {
 		header, err := marshalChecked(&checkpointHeader{Format: checkpointFormat + 1, Info: &infoForm{}})
 		if err != nil {

@@ -63,7 +63,7 @@ func decodeOldCheckpoint(data []byte) (*state, error) {
 		s.byID[h.memory.ID] = h
 		s.paths = append(s.paths, h)
 	}
-	sorted := slices.IsSortedFunc(s.paths, func(a, b *indexEntry) int { return cmp.Or(cmp.Compare(a.memory.Path, b.memory.Path), 1) })
+	sorted := slices.IsSortedFunc(s.paths, func(a, b *indexEntry) int { return cmp.Or(cmp.Compare(a.memory.Path, b.memory.Path), -1) })
 	if !sorted || len(s.byID) != len(s.paths) {
 		return nil, errCheckpoint
 	}

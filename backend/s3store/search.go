@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"memento"
@@ -71,17 +72,28 @@ func (b *Backend) isIndexed(ctx context.Context, id memento.StoreID) (small bool
 	}
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
-	found := make(chan *foundIndex, 1)
-	go func() {
-		f, _ := b.indexes.find(reading, id) // after an error it is read again
-		found <- f
-	}()
+	var found *foundIndex
+	unlock := func() {}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		// Of callers at the same time the first reads the index, and the others wait for it.
+		release, err := b.indexes.exchanging.Lock(reading, id)
+		if err != nil {
+			return
+		}
+		unlock = release
+		if !b.indexes.isAttached(s) {
+			found, _ = b.indexes.find(reading, id) // after an error it is read again
+		}
+	})
 	err = s.view(ctx, look)
 	if err != nil || !small {
 		cancel()
 	}
-	if f := <-found; f != nil && err == nil && small {
-		err = b.indexes.attach(ctx, s, f)
+	wg.Wait()
+	defer unlock()
+	if found != nil && err == nil && small {
+		err = b.indexes.attachLocked(ctx, s, found)
 	}
 	return small, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"memento"
@@ -123,111 +122,10 @@ func (x *searchIndexes) snapshot(ctx context.Context, s *store) (now *searchSnap
 			return nil
 		})
 		if now == nil && err == nil {
-			err = x.attach(ctx, s, nil)
+			err = x.attach(ctx, s)
 		}
 	}
 	return now, err
-}
-
-// attach gives a store the index that the bucket has, and makes its state write to the log of
-// that. early is the index if it was read shortly before; it may be nil.
-func (x *searchIndexes) attach(ctx context.Context, s *store, early *foundIndex) error {
-	unlock, err := x.exchanging.Lock(ctx, s.id)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	s.mu.RLock()
-	attached := s.st != nil && s.st.log != nil && s.st.log == x.get(s.id).log
-	s.mu.RUnlock()
-	if attached { // by another caller meanwhile
-		return nil
-	}
-	found := early
-	if found == nil {
-		if found, err = x.find(ctx, s.id); err != nil {
-			return err
-		}
-	}
-	// The state must have all that was written before the index was read, so that what the index
-	// has, and the state has not, was changed or deleted.
-	if err := s.viewSince(ctx, found.read, func(*state) error { return nil }); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	st := s.st
-	if st == nil || s.partial || st.deleted {
-		s.mu.Unlock()
-		return nil // the caller comes again
-	}
-	memories, seq, created := slices.Clone(st.paths), st.seq, stampOf(st.info.CreatedAt)
-	log := newChangeLog(st)
-	s.changes = log
-	s.mu.Unlock()
-	// The index is checked without the lock of the store. What is written meanwhile is in the log.
-	held := x.get(s.id)
-	if held.distrust && held.version.etag == found.version.etag || found.stored.Seq > seq || found.version.Store != created ||
-		!x.reconcile(ctx, s, log, memories, found) {
-		found = found.emptied()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.changes != log || s.st == nil || s.st.log != log || ctx.Err() != nil {
-		if s.changes == log {
-			s.changes = nil
-		}
-		if s.st != nil && s.st.log == log {
-			s.st.log = nil
-		}
-		return ctx.Err()
-	}
-	log.fill(memories, found.stored.Seq)
-	x.begin(s.id, found, created, log)
-	return nil
-}
-
-// reconcile marks as dead what an index has and a store had not when a log began. It reports
-// whether the index has all memories with the versions that it covers.
-func (x *searchIndexes) reconcile(ctx context.Context, s *store, log *changeLog, memories []*indexEntry, found *foundIndex) bool {
-	var mu sync.Mutex // guards what follows
-	seen, before := 0, map[memento.MemoryID]*indexEntry{}
-	newest := func(id memento.MemoryID) (seq int64, exists bool) {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		if s.st == nil || s.st.log != log {
-			return 0, false // attach notices
-		}
-		h := s.st.byID[id]
-		if len(log.entries) > 0 { // some memories are not what they were
-			mu.Lock()
-			for ; seen < len(log.entries); seen++ {
-				e := log.entries[seen]
-				if _, again := before[e.Memory]; !again {
-					before[e.Memory] = e.before
-				}
-			}
-			if was, changed := before[id]; changed {
-				h = was
-			}
-			mu.Unlock()
-		}
-		if h == nil {
-			return 0, false
-		}
-		return h.seq, true
-	}
-	block := (&heldIndex{segments: found.segments}).block
-	stored, living, err := textindex.Reconcile(ctx, found.stored, block, newest)
-	if err != nil {
-		return false
-	}
-	for _, h := range memories {
-		if h.seq <= stored.Seq {
-			living--
-		}
-	}
-	found.stored = stored
-	return living == 0
 }
 
 // Seq implements textindex.Snapshot.
