@@ -182,5 +182,6 @@ func (s *state) decodeMemories(blocks [][]byte) bool {
 			s.byID[h.memory.ID] = h
 		}
 	}
+	s.loaded = n
 	return len(s.byID) == n // no ID is there twice
 }

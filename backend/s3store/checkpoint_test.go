@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ func TestCheckpoint(t *testing.T) {
 			continue
 		}
 		want := *s
-		want.lastRemoval = s.n
+		want.lastRemoval, want.loaded = s.n, n
 		if d := cmp.Diff(&want, got, cmp.AllowUnexported(state{}, indexEntry{}, ref{}, manifest{}), cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("%d memories (-want +got):\n%.2000s", n, d)
 		}
@@ -290,9 +291,61 @@ func TestOldCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	was.loaded = is.loaded // its entries share no memory
 	if d := cmp.Diff(was, is, cmp.AllowUnexported(state{}, indexEntry{}, ref{}, manifest{}), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("(-format 1 +format 2):\n%.2000s", d)
 	}
+}
+
+// What a state takes in memory is what it says, also if most of the memories that it was loaded
+// with are gone, and the others are in all blocks of the checkpoint.
+func TestCheckpointMemory(t *testing.T) {
+	const n = 50_000
+	data := someState(n).encoded(t)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	s, err := decodeCheckpoint(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(s.seqByID)
+	check := func(what string) {
+		t.Helper()
+		if used, says := heap()-before, s.size(); used > 2*says+1<<20 {
+			t.Errorf("%s: %d memories take %d bytes, and the state says %d", what, len(s.byID), used, says)
+		}
+	}
+	remove := func(some func(i int) bool) {
+		var versions []*version
+		for i, h := range slices.Clone(s.paths) {
+			if some(i) {
+				s.seq++
+				versions = append(versions, &version{ID: memento.VersionID(ids.Version(s.latest, s.seq)), Memory: h.memory.ID, Seq: s.seq, Operation: memento.Deleted})
+			}
+		}
+		s.apply(&record{N: s.n + 1, Versions: versions}, true)
+		s.manifest.Segments, s.manifest.End = []segment{{LastSeq: s.seq, To: s.n}}, s.n // it is compacted
+	}
+	check("loaded")
+	remove(func(i int) bool { return i%5 < 2 })
+	check("two in five removed")
+	remove(func(i int) bool { return i%150 > 0 })
+	check("nearly all removed")
+	if len(s.paths) != n*3/5/150 || len(s.byID) != len(s.paths) || !slices.IsSortedFunc(s.paths, func(a, b *indexEntry) int { return strings.Compare(string(a.memory.Path), string(b.memory.Path)) }) {
+		t.Errorf("there are %d memories, %d paths", len(s.byID), len(s.paths))
+	}
+	for _, h := range s.paths {
+		if s.byID[h.memory.ID] != h {
+			t.Fatalf("%s has two entries", h.memory.Path)
+		}
+	}
+	runtime.KeepAlive(data)
 }
 
 // BenchmarkCheckpoint reads and writes the list of 100,000 memories, in the old format and in

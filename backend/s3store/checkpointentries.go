@@ -112,7 +112,7 @@ const (
 
 // decodeEntries reads a block of memories; nil if it is damaged. All texts of a block are one
 // string, and all entries one array: that is much faster than 600 small ones, and some 80 KB
-// that are kept as long as one of the entries is.
+// that are kept as long as one of the entries is; see releaseBlocks.
 func decodeEntries(block []byte) []*indexEntry {
 	data, ok := unsealBlock(block)
 	r := entryReader{data: data}

@@ -46,6 +46,10 @@ type state struct {
 
 	reads map[memento.MemoryID]time.Time // when memories were last read
 
+	// Entries that a checkpoint had, which share memory in blocks, and how many were replaced
+	// or removed since, at most; see releaseBlocks.
+	loaded, replaced int
+
 	unsorted bool // paths is not kept while many records are applied; see sort
 
 	log *changeLog // of the search index; nil if there is none
@@ -60,7 +64,11 @@ func newState() *state {
 
 // size returns the approximate number of bytes that the state takes in memory.
 func (s *state) size() int64 {
-	return 2000 + 450*int64(len(s.byID)) + 100*int64(len(s.seqByID)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
+	kept := len(s.byID)
+	if s.loaded > 0 {
+		kept += s.replaced // their blocks are there as long as one entry is
+	}
+	return 2000 + 450*int64(kept) + 100*int64(len(s.seqByID)) + 300*int64(len(s.tail)) + 400*(s.seq-s.manifest.seq()) +
 		150*int64(len(s.manifest.Segments)) + 80*int64(len(s.reads)) + s.log.size()
 }
 
@@ -124,6 +132,7 @@ func (s *state) applyVersions(versions []*version) {
 		before := s.byID[v.Memory]
 		if before != nil {
 			delete(s.byID, v.Memory)
+			s.replaced++
 			out = append(out, before)
 		}
 		after := v.entry()
@@ -136,6 +145,36 @@ func (s *state) applyVersions(versions []*version) {
 		}
 	}
 	s.sortPaths(out, in)
+	if s.replaced > s.loaded/2 {
+		s.releaseBlocks()
+	}
+}
+
+// releaseBlocks copies entries that share memory, once half of those are gone: the last entry
+// of a block of a checkpoint would keep all of it.
+func (s *state) releaseBlocks() {
+	if s.loaded == 0 {
+		return
+	}
+	s.loaded, s.replaced = 0, 0
+	byID := make(map[memento.MemoryID]*indexEntry, len(s.byID)) // keys share the memory, too
+	for _, h := range s.byID {
+		c := h.alone()
+		byID[c.memory.ID] = c
+	}
+	s.byID = byID
+	if !s.unsorted {
+		s.sort()
+	}
+}
+
+// alone returns a copy that shares no memory with other entries.
+func (h *indexEntry) alone() *indexEntry {
+	c := *h
+	m := &c.memory
+	m.ID, m.Path, m.Version = memento.MemoryID(strings.Clone(string(m.ID))), memento.Path(strings.Clone(string(m.Path))), memento.VersionID(strings.Clone(string(m.Version)))
+	m.SHA256, m.Digest, c.ref.Blob = strings.Clone(m.SHA256), strings.Clone(m.Digest), strings.Clone(c.ref.Blob)
+	return &c
 }
 
 // entry returns the memory as the version has left it, or nil if it was deleted.
