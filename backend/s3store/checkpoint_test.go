@@ -337,6 +337,9 @@ func TestCheckpointMemory(t *testing.T) {
 	check("two in five removed")
 	remove(func(i int) bool { return i%150 > 0 })
 	check("nearly all removed")
+	if says := s.size(); says > 2<<20 {
+		t.Errorf("%d memories take %d bytes, the state says", len(s.byID), says)
+	}
 	if len(s.paths) != n*3/5/150 || len(s.byID) != len(s.paths) || !slices.IsSortedFunc(s.paths, func(a, b *indexEntry) int { return strings.Compare(string(a.memory.Path), string(b.memory.Path)) }) {
 		t.Errorf("there are %d memories, %d paths", len(s.byID), len(s.paths))
 	}
