@@ -17,14 +17,23 @@ type cache struct {
 	misses int64
 }
 
-// A cacheKey names a segment's header (name), a blob (dir and name) or contents of a
+// A cacheKey names a segment's header or table (name), a blob (dir and name) or contents of a
 // record (dir, n and i). dir is the ID of the store.
 type cacheKey struct {
+	kind cacheKind
 	dir  string
 	name string
 	n    int64
 	i    int
 }
+
+type cacheKind byte
+
+const (
+	cachedContents cacheKind = iota
+	cachedHeader
+	cachedTable
+)
 
 type cached struct {
 	value any

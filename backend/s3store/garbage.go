@@ -68,7 +68,7 @@ func (f *compactor) deleteUnreferenced(ctx context.Context) error {
 	var unused []string
 	for _, o := range parts {
 		if !m.mayReference(o.key) {
-			f.b.cache.remove(cacheKey{name: o.key})
+			f.b.forgetSegment(o.key)
 			unused = append(unused, o.key)
 		}
 	}

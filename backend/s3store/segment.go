@@ -20,6 +20,10 @@ import (
 // contents end to end. Who only reads contents reads only the table, which is small. In format 1
 // the records have the table.
 
+// segmentFormat is the format of segments that this package writes, and the newest that it
+// reads. Whether a segment has a table is in the manifest: some of format 1 have one, too.
+const segmentFormat = 2
+
 // A segmentHeader is the first part of a segment's object.
 type segmentHeader struct {
 	Format   int       `json:"format"`
@@ -126,7 +130,7 @@ func decodeTable(data []byte, bytes int64) (*contentsTable, error) {
 // encodeSegment returns a segment's object, and its entry for the manifest. The caller has
 // left out the records and contents that are not to be kept; ids are in order.
 func encodeSegment(key string, from, to, firstSeq, lastSeq int64, records []*record, ids []contentID, content func(contentID) string) ([]byte, segment, error) {
-	d := segmentHeader{Format: recordFormat}
+	d := segmentHeader{Format: segmentFormat}
 	for _, r := range records {
 		bare := *r
 		bare.Sizes, bare.contents = nil, nil
@@ -173,7 +177,7 @@ func (b *Backend) getSegment(ctx context.Context, g segment, size int64) ([]byte
 
 // segmentHeader reads a segment's header. Errors: errNotFound.
 func (b *Backend) segmentHeader(ctx context.Context, g segment) (*segmentHeader, error) {
-	if d, ok := b.cache.get(cacheKey{name: g.Key}); ok {
+	if d, ok := b.cache.get(headerKey(g.Key)); ok {
 		return d.(*segmentHeader), nil
 	}
 	data, err := b.getSegment(ctx, g, g.Meta)
@@ -189,7 +193,7 @@ func (b *Backend) decodeSegmentHeader(g segment, data []byte) (*segmentHeader, e
 	if err := unpack(data[g.Table:g.Meta], d); err != nil {
 		return nil, err
 	}
-	if d.Format > recordFormat {
+	if d.Format > segmentFormat {
 		return nil, fmt.Errorf("%w: a newer memento has written a part of the history", memento.ErrFormat)
 	}
 	if slices.ContainsFunc(d.Records, func(r *record) bool { return !r.sound() }) {
@@ -210,7 +214,7 @@ func (b *Backend) decodeSegmentHeader(g segment, data []byte) (*segmentHeader, e
 		d.table = &contentsTable{spans: slices.SortedFunc(slices.Values(d.Contents), func(a, b span) int { return compareContentIDs(a.id(), b.id()) })}
 		d.Contents = nil
 	}
-	b.cache.put(cacheKey{name: g.Key}, d, 5*g.Meta+500*int64(len(d.versions)))
+	b.cache.put(headerKey(g.Key), d, 5*g.Meta+500*int64(len(d.versions)))
 	return d, nil
 }
 
@@ -223,18 +227,25 @@ func (b *Backend) decodeContentsTable(g segment, data []byte) (*contentsTable, e
 	if err != nil {
 		return nil, err
 	}
-	b.cache.put(tableKey(g), t, int64(40*len(t.spans)))
+	b.cache.put(tableKey(g.Key), t, int64(40*len(t.spans)))
 	return t, nil
 }
 
-func tableKey(g segment) cacheKey { return cacheKey{dir: "table", name: g.Key} }
+func headerKey(key string) cacheKey { return cacheKey{kind: cachedHeader, name: key} }
+func tableKey(key string) cacheKey  { return cacheKey{kind: cachedTable, name: key} }
+
+// forgetSegment evicts what is kept of a segment, which must not be.
+func (b *Backend) forgetSegment(key string) {
+	b.cache.remove(headerKey(key))
+	b.cache.remove(tableKey(key))
+}
 
 // knownTable returns the table of a segment if it is in main memory, or nil.
 func (b *Backend) knownTable(g segment) *contentsTable {
-	if t, ok := b.cache.get(tableKey(g)); ok {
+	if t, ok := b.cache.get(tableKey(g.Key)); ok {
 		return t.(*contentsTable)
 	}
-	if d, ok := b.cache.get(cacheKey{name: g.Key}); ok {
+	if d, ok := b.cache.get(headerKey(g.Key)); ok {
 		return d.(*segmentHeader).table
 	}
 	return nil

@@ -128,3 +128,37 @@ func TestCheckpointByVersions(t *testing.T) {
 		t.Errorf("after 20 more versions, the checkpoint is %+v, %v", m.Checkpoint, err)
 	}
 }
+
+// Segments say which format they have. A later one is not read, nor kept in memory when it is
+// to be forgotten.
+func TestSegmentFormat(t *testing.T) {
+	_, g, err := encodeSegment("key", 1, 1, 0, 0, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format := range segmentFormat + 2 {
+		b := &Backend{cache: newCache(1 << 20)}
+		packed, err := pack(&segmentHeader{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := (&contentsTable{}).encode()
+		g.Table, g.Meta = int64(len(table)), int64(len(table)+len(packed))
+		g.Size = g.Meta
+		if _, err := b.decodeSegmentHeader(g, append(table, packed...)); errors.Is(err, memento.ErrFormat) != (format > segmentFormat) {
+			t.Errorf("format %d: %v", format, err)
+		}
+		b.forgetSegment(g.Key)
+		if _, known := b.cache.get(headerKey(g.Key)); known || b.knownTable(g) != nil {
+			t.Error("a segment is forgotten, and parts of it are in memory")
+		}
+	}
+	data, g, err := encodeSegment("key", 1, 1, 0, 0, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := (&Backend{cache: newCache(1 << 20)}).decodeSegmentHeader(g, data)
+	if err != nil || d.Format != 2 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
