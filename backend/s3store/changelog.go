@@ -11,7 +11,8 @@ import (
 
 // A changeLog has the changes of a store's memories in main memory, for the store's search
 // index: the memories that the index did not have when it began, as if they were just created,
-// and every version since. It goes on when the state is loaded again. It is guarded by the store's lock.
+// and every version since. It goes on when the state is loaded again. It is guarded by the
+// store's lock.
 type changeLog struct {
 	from    int64                     // entries has all changes after this version
 	st      *state                    // the state that writes to it, or has until it was dropped

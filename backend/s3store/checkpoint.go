@@ -2,14 +2,12 @@ package s3store
 
 import (
 	"bytes"
-
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"maps"
 	"runtime"
 	"slices"
-
 	"sync"
 
 	"memento"

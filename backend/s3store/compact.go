@@ -31,7 +31,7 @@ const (
 	checkpointShare       = 16
 
 	loadCompactShare = 4  // a process that loads a store compacts from CompactEvery/loadCompactShare records on,
-	loadCompactMin   = 16 // and from this many at least
+	loadCompactMin   = 16 // or from this many if that is more
 
 	listPageSize = 1000 // keys on a page of a listing
 	compactTries = 50   // attempts while other processes compact the same store
