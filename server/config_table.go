@@ -166,8 +166,6 @@ func Settings() []Setting {
 			"number of dimensions to ask the service for; 0 means the model's own"),
 		row("embeddings.key_file", "", anyText, func(c *Config) *string { return &c.Embeddings.KeyFile },
 			"file with the API key of the service; alternatively, `MEMENTO_EMBEDDINGS_KEY` contains the key itself").unset("no key"),
-		row("embeddings.cache", "", anyText, func(c *Config) *string { return &c.Embeddings.Cache },
-			"file that keeps vectors when the server ends; `none` keeps none, as always for encrypted data").unset("a file for the backend, in the data directory of the user"),
 
 		row("gateway.url", "", anyText, func(c *Config) *string { return &c.Gateway.URL },
 			"URL of an upstream with the Messages API, such as https://api.anthropic.com: the server also is a gateway for it, which executes the memory tool; see docs/gateway.md").unset("no gateway").flagged("gateway"),

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"memento"
-	"memento/backend"
 	"memento/backend/embedding"
 )
 
@@ -20,22 +19,13 @@ type Embeddings struct {
 	Dimensions int    // 0: the model's own
 	KeyFile    string // with the API key of the service; "": Key
 	Key        string // from MEMENTO_EMBEDDINGS_KEY; "": none
-
-	// Cache is the file that vectors are kept in: "" for one in the user's data directory,
-	// NoCache for none. The caller of [New] applies the former, and NoCache for encrypted
-	// data.
-	Cache string
 }
-
-// NoCache is the Embeddings.Cache with which vectors are in main memory only.
-const NoCache = "none"
 
 // embeddingsKeyVariable is the environment variable with the API key of the service.
 const embeddingsKeyVariable = "MEMENTO_EMBEDDINGS_KEY"
 
 // Searcher returns the search by meaning over a backend; nil if the configuration has none.
-// The caller closes it before the backend. If another process has the file of vectors, it
-// is backend.ErrInUse.
+// The caller closes it before the backend.
 func (e Embeddings) Searcher(b memento.Backend, d memento.Detector, log *slog.Logger) (*embedding.Searcher, error) {
 	if e.URL == "" {
 		return nil, nil
@@ -44,11 +34,7 @@ func (e Embeddings) Searcher(b memento.Backend, d memento.Detector, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	o := embedding.Options{Embedder: service, Detector: d, Logger: log}
-	if e.Cache != NoCache {
-		o.CacheFile = e.Cache
-	}
-	s, err := embedding.New(b, o)
+	s, err := embedding.New(b, embedding.Options{Embedder: service, Detector: d, Logger: log})
 	if err == nil && service.Exposed() {
 		log.Warn("the contents of memories cross the network unencrypted to the service of embeddings; use https", "setting", "embeddings.url")
 	}
@@ -104,22 +90,11 @@ func (c *Config) checkEmbeddings() (faults ConfigErrors) {
 
 // newMeaning makes the search by meaning, if the configuration has one.
 func (s *Server) newMeaning(d Deps) (err error) {
-	e := s.config.Embeddings
-	if d.Encrypted || e.Cache == "" {
-		e.Cache = NoCache
-	}
-	s.meaning, err = e.Searcher(d.Backend, d.Detector, s.logger)
-	if errors.Is(err, backend.ErrInUse) {
-		s.logger.Warn("another process has the file of vectors; this one keeps them in main memory", "setting", "embeddings.cache")
-		e.Cache = NoCache
-		s.meaning, err = e.Searcher(d.Backend, d.Detector, s.logger)
-	}
-	switch {
-	case errors.Is(err, memento.ErrInvalid), errors.Is(err, memento.ErrUnsupported):
+	s.meaning, err = s.config.Embeddings.Searcher(d.Backend, d.Detector, s.logger)
+	if err != nil {
 		return ConfigErrors{s.config.SettingError("embeddings.url", "%v", err)}
-	case err != nil:
-		return ConfigErrors{s.config.SettingError("embeddings.cache", "it cannot be used: %s", cause(err))}
-	case s.meaning != nil:
+	}
+	if s.meaning != nil {
 		s.metrics.registry.MustRegister(measures{"memento_embeddings_", s.meaning, s.logger})
 	}
 	return nil
@@ -127,11 +102,8 @@ func (s *Server) newMeaning(d Deps) (err error) {
 
 // closeMeaning ends the search by meaning.
 func (s *Server) closeMeaning() {
-	if s.meaning == nil {
-		return
-	}
-	if err := s.meaning.Close(); err != nil {
-		s.logger.Warn("the file of vectors was not closed", "error", err)
+	if s.meaning != nil {
+		_ = s.meaning.Close() // it has nothing to lose
 	}
 }
 

@@ -3,8 +3,6 @@ package server
 import (
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,7 +22,6 @@ func withEmbeddings(t *testing.T, s *embedservice.Service) Config {
 	}
 	d := testConfig()
 	d.Embeddings = c.Embeddings
-	d.Embeddings.Cache = filepath.Join(t.TempDir(), "vectors.db")
 	return d
 }
 
@@ -69,9 +66,6 @@ func TestEmbeddings(t *testing.T) {
 	if strings.Contains(r.log.String(), embedservice.Key) || strings.Contains(metrics(), embedservice.Key) {
 		t.Error("the key is in the log or in the metrics")
 	}
-	if info, err := os.Stat(c.Embeddings.Cache); err != nil || info.Size() == 0 {
-		t.Errorf("the file of vectors: %v", err)
-	}
 }
 
 // Without the setting, nothing is embedded. What is wrong with the settings is said before
@@ -110,7 +104,7 @@ func TestEmbeddingsExposed(t *testing.T) {
 		"http://127.0.0.1:1": false, "http://[::1]:1": false, "http://localhost:1": false,
 	} {
 		var log proctest.Buffer
-		e := Embeddings{URL: url, API: embedding.Ollama, Model: "m", Cache: NoCache}
+		e := Embeddings{URL: url, API: embedding.Ollama, Model: "m"}
 		s, err := e.Searcher(memstore.New(nil), nil, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
@@ -119,38 +113,5 @@ func TestEmbeddingsExposed(t *testing.T) {
 		if got := strings.Contains(log.String(), "cross the network unencrypted"); got != want {
 			t.Errorf("%s: a warning: %t; log: %s", url, got, log.String())
 		}
-	}
-}
-
-// A server whose file of vectors another process has runs without it.
-func TestEmbeddingsCacheInUse(t *testing.T) {
-	service := embedservice.Start(t)
-	c := withEmbeddings(t, service)
-	start(t, c)
-	second := start(t, c)
-	if !strings.Contains(second.log.String(), "another process has the file of vectors") {
-		t.Error("the log does not say so")
-	}
-	store := second.newStore()
-	second.do("POST", store+"/memories", `{"path":"/garage.md","content":"The car needs new tyres."}`)
-	proctest.Until(t, "the memory is found by meaning", func() bool {
-		return strings.Contains(second.ask("GET", store+"/search?query=automobile", second.key, "").text, "/garage.md")
-	})
-}
-
-// For encrypted data there is no file of vectors.
-func TestEmbeddingsEncrypted(t *testing.T) {
-	service := embedservice.Start(t)
-	c := withEmbeddings(t, service)
-	s, err := New(c, Deps{Backend: memstore.New(nil), Encrypted: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if s.meaning == nil {
-		t.Error("there is no search by meaning")
-	}
-	if _, err := os.Stat(c.Embeddings.Cache); err == nil {
-		t.Error("there is a file of vectors")
 	}
 }

@@ -123,6 +123,7 @@ type database interface {
 	backend.WorkspaceLister
 	backend.NoteKeeper
 	backend.PositionLister
+	backend.VectorKeeper
 	backend.ReadyChecker
 	backend.SealedImporter
 	backend.MetricSource

@@ -29,6 +29,7 @@ func harness() storetest.Harness {
 		},
 		NoteKeeper:     true,
 		PositionLister: true,
+		VectorKeeper:   true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
 			return Open(ctx, dir, &Options{Now: now})
 		},

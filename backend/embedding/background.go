@@ -3,14 +3,10 @@ package embedding
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"memento"
 )
-
-// lookTogether is at how many stores that only the cache has it looks in an interval.
-const lookTogether = 500
 
 // Changed says that a store was written to: its vectors are brought up to date now, if
 // there are any.
@@ -34,22 +30,22 @@ func (s *Searcher) run(ctx context.Context) {
 	defer close(s.ended)
 	tick := time.NewTicker(s.opts.Interval)
 	defer tick.Stop()
-	s.lookAtSome(math.MaxInt)
 	for ctx.Err() == nil {
 		for store, thorough := range s.takeDirty() {
 			s.note(ctx, store, s.lookAt(ctx, store, thorough))
-			s.bound(0)
+			s.bound()
 		}
 		var pause <-chan time.Time
-		if store, lacking := s.nextLacking(); lacking {
-			if d := s.health.wait(); d > 0 {
+		if store, wait, lacking := s.nextLacking(); lacking {
+			if d := max(wait, s.health.wait()); d > 0 {
 				pause = time.After(d)
 			} else {
-				x := s.take(store)
-				err := s.embedSome(ctx, store, x)
-				x.working.Unlock()
-				s.note(ctx, store, err)
-				s.bound(0)
+				if x := s.take(store); x != nil {
+					err := s.embedSome(ctx, store, x)
+					x.working.Unlock()
+					s.note(ctx, store, err)
+				}
+				s.bound()
 				continue
 			}
 		}
@@ -58,27 +54,16 @@ func (s *Searcher) run(ctx context.Context) {
 		case <-s.wake:
 		case <-pause:
 		case <-tick.C:
-			s.lookAtSome(lookTogether)
+			s.lookAtAll()
 		}
 	}
 }
 
-// lookAtSome marks the stores that have vectors in main memory as dirty, and some of those
-// that only the cache has, in turn.
-func (s *Searcher) lookAtSome(some int) {
-	cached, err := s.cache.stores()
-	if err != nil {
-		s.counts.failures.Add(1)
-		s.opts.Logger.Warn("the file of vectors cannot be read", "error", err)
-	}
+// lookAtAll marks the stores that have vectors in main memory as dirty.
+func (s *Searcher) lookAtAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.failing)
-	for range min(some, len(cached)) {
-		s.next %= len(cached)
-		s.dirty[cached[s.next]] = true
-		s.next++
-	}
 	for store := range s.indexes.Oldest() {
 		s.dirty[store] = true
 	}
@@ -99,33 +84,35 @@ func (s *Searcher) takeDirty() map[memento.StoreID]bool {
 	return stores
 }
 
-// nextLacking returns a store with memories to embed: one that was searched. Others are
-// followed only so that their vectors go.
-func (s *Searcher) nextLacking() (memento.StoreID, bool) {
+// nextLacking returns a store with memories to embed, and how long to wait before: another
+// process may have its turn.
+func (s *Searcher) nextLacking() (next memento.StoreID, wait time.Duration, lacking bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for store, x := range s.indexes.Oldest() {
 		x.mu.RLock()
-		lacking := len(x.lacking) > 0 && !x.searched.IsZero() && !s.failing[store]
+		lacks, pause := len(x.lacking) > 0 && !s.failing[store], max(0, time.Until(x.pause))
 		x.mu.RUnlock()
-		if lacking {
-			return store, true
+		if lacks && (!lacking || pause < wait) {
+			next, wait, lacking = store, pause, true
+		}
+		if lacking && wait == 0 {
+			break
 		}
 	}
-	return "", false
+	return next, wait, lacking
 }
 
 // take returns the index of a store, for its holder alone to change, until working is
-// unlocked.
+// unlocked; nil if the store has none.
 func (s *Searcher) take(store memento.StoreID) *index {
 	for {
 		s.mu.Lock()
 		x, known := s.indexes.Peek(store)
-		if !known {
-			x = newIndex()
-			s.indexes.Put(store, x)
-		}
 		s.mu.Unlock()
+		if !known {
+			return nil
+		}
 		x.working.Lock()
 		s.mu.Lock()
 		now, _ := s.indexes.Peek(store)
@@ -137,10 +124,10 @@ func (s *Searcher) take(store memento.StoreID) *index {
 	}
 }
 
-// note records that the storage, or the cache, has failed. Failures of the Embedder are
+// note records that the storage has failed. Failures of the Embedder are
 // noted by embed.
 func (s *Searcher) note(ctx context.Context, store memento.StoreID, err error) {
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errOthersTurn) {
 		return
 	}
 	if _, ours := errors.AsType[*embedError](err); ours {
@@ -165,10 +152,13 @@ func (s *Searcher) CatchUp(ctx context.Context, store memento.StoreID) error {
 		if s.isClosed() {
 			return memento.ErrClosed
 		}
-		s.bound(0)
+		s.bound()
 		done, err := func() (bool, error) {
 			s.index(store) // from now on, it counts as searched
 			x := s.take(store)
+			if x == nil {
+				return false, nil // it was dropped meanwhile
+			}
 			defer x.working.Unlock()
 			if err := s.follow(ctx, store, x, thorough); err != nil {
 				return false, err
@@ -178,7 +168,14 @@ func (s *Searcher) CatchUp(ctx context.Context, store memento.StoreID) error {
 			}
 			return false, s.embedSome(ctx, store, x)
 		}()
-		if done || err != nil {
+		switch {
+		case errors.Is(err, errOthersTurn):
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(leasePause):
+			}
+		case done || err != nil:
 			return err
 		}
 	}

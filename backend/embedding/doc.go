@@ -18,27 +18,22 @@
 // compared with the query's: that is exact, and fast enough as long as they fit into
 // [Options].MaxBytes; a store with more is searched by words alone.
 //
+// A backend that is a [backend.VectorKeeper] keeps them with its memories, for all processes
+// that use it. With any other, and for encrypted stores, they are in main memory only.
+//
 // # Catching up
 //
 // In the background, a Searcher follows the history of each store that it has searched, and
 // asks for the vectors of what was written. [Searcher.Changed] tells it of writes at once; it
-// finds those of other processes within [Options].Interval. Stores that it has not searched,
-// but whose vectors are in the cache, it follows only to drop those of what is not there any
-// more.
+// finds those of other processes within [Options].Interval. If several processes share a
+// backend, one at a time embeds a store, and the others take over what it has made.
 //
 // # Erasure
 //
 // Vectors reveal what a text is about, so they do not outlive it. There are vectors of
-// present contents only: before new texts are embedded, those of changed and deleted
-// memories are dropped, from main memory and from the cache, whether or not the Embedder
-// works. What can be redacted or pruned is no present content, so it has no vectors. A
-// result is read from the backend again, so a vector that is behind shows nothing.
-//
-// # Cache
-//
-// Vectors cost time and money, so a SQLite file that is not part of the store,
-// [Options].CacheFile, keeps them between processes. It can always be made again. It has no
-// texts, but it has vectors in the clear: for encrypted stores there is none, and vectors are
-// in main memory only. One process has a cache file at a time, and removes from it what is
-// erased; whoever stops using a cache file removes it.
+// present contents only: what changes or deletes a memory removes those that the backend
+// keeps in the same transaction, and before new texts are embedded, those of changed and
+// deleted memories are dropped from main memory, whether or not the Embedder works. What can
+// be redacted or pruned is no present content, so it has no vectors. A result is read from
+// the backend again, so a vector that is behind shows nothing.
 package embedding

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,12 +26,20 @@ const (
 // embedSome embeds some of what is lacking. What was embedded before an error is kept. The
 // caller holds working.
 func (s *Searcher) embedSome(ctx context.Context, store memento.StoreID, x *index) error {
+	var ids []memento.MemoryID
+	for id := range x.lacking {
+		if ids = append(ids, id); len(ids) == askTogether {
+			break
+		}
+	}
+	if gained, err := s.takeTurn(ctx, store, x, ids); err != nil || gained {
+		return err
+	}
 	want := x.dimension()
 	var texts []string
 	places := map[textKey]int{} // in texts
 	revised := map[memento.MemoryID]*entry{}
-	var unread []memento.MemoryID
-	for id := range x.lacking {
+	for _, id := range ids {
 		if len(revised) == batchMemories || len(texts) >= batchTexts {
 			break
 		}
@@ -43,7 +52,6 @@ func (s *Searcher) embedSome(ctx context.Context, store memento.StoreID, x *inde
 			// It is being changed, and follow finds it next; or it is damaged.
 			s.look(store, false)
 			revised[id] = &entry{path: old.path, version: old.version, unread: true}
-			unread = append(unread, id)
 			continue
 		}
 		for i := range sections {
@@ -68,7 +76,6 @@ func (s *Searcher) embedSome(ctx context.Context, store memento.StoreID, x *inde
 			x.add(key, made[i])
 		}
 	}
-	var rows []cachedMemory
 	for id, e := range revised {
 		for i := range e.sections {
 			if at, sent := places[e.sections[i].key]; sent && refused[at] {
@@ -76,22 +83,20 @@ func (s *Searcher) embedSome(ctx context.Context, store memento.StoreID, x *inde
 			}
 		}
 		x.set(id, e)
-		if e.cut {
-			rows = append(rows, cachedMemory{id, e.version, e.encode()})
-		}
 	}
-	seq, n := x.seq, int64(len(x.memories))
+	n := int64(len(x.memories))
 	tell := slices.Contains(refused, true) && !x.told
 	x.told = x.told || tell
 	x.mu.Unlock()
 	if tell {
 		s.opts.Logger.Warn("the service of embeddings does not accept all texts of a store; words alone find those", "store", store)
 	}
-	if x.size() > s.room(x) {
-		return s.giveUp(store, x, n)
-	}
-	if err := s.cache.update(store, rows, unread, seq, n); err != nil {
+	if err := s.keep(ctx, store, x, slices.Collect(maps.Keys(revised))); err != nil {
 		return err
+	}
+	if x.size() > s.room(x) {
+		s.giveUp(store, x, n)
+		return nil
 	}
 	return failed
 }
@@ -137,7 +142,7 @@ func (s *Searcher) embedTexts(ctx context.Context, texts []string, want int) (ma
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			s.batch.tookTooLong(n)
 		case errors.Is(err, ErrVectors) && want > 0:
-			err = fmt.Errorf("%w; if the service has another model now, remove the file of vectors and start again", err)
+			err = fmt.Errorf("%w; if the service has another model now, set embeddings.dimensions to make all vectors again", err)
 		}
 		return made, refused, &embedError{err}
 	}

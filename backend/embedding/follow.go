@@ -9,49 +9,17 @@ import (
 	"memento"
 )
 
-const (
-	// maxFollowed is after how many versions the list of memories is read instead.
-	maxFollowed = 4096
+// maxFollowed is after how many versions the list of memories is read instead.
+const maxFollowed = 4096
 
-	// writeTogether is how many memories are written to the cache at a time.
-	writeTogether = 256
-)
-
-// lookAt follows a store. If only the cache has its vectors, they are not loaded as long as
-// nothing has changed, and do not stay in main memory.
+// lookAt follows a store that has vectors in main memory.
 func (s *Searcher) lookAt(ctx context.Context, store memento.StoreID, thorough bool) error {
-	s.mu.Lock()
-	_, known := s.indexes.Peek(store)
-	s.mu.Unlock()
-	if !known {
-		cached, err := s.cache.extent(store)
-		if err != nil || !cached.known {
-			return err
-		}
-		if same, err := s.unchanged(ctx, store, cached); err == nil && same {
-			return nil
-		}
-	}
 	x := s.take(store)
+	if x == nil {
+		return nil
+	}
 	defer x.working.Unlock()
-	err := s.follow(ctx, store, x, thorough)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now, _ := s.indexes.Peek(store); now == x && x.searched.IsZero() {
-		s.indexes.Remove(store)
-	}
-	return err
-}
-
-// unchanged reports whether a store is as it was. Its newest version does not say so: that
-// of a deletion may have been pruned. But then there are fewer memories.
-func (s *Searcher) unchanged(ctx context.Context, store memento.StoreID, cached extent) (bool, error) {
-	head, err := s.head(ctx, store)
-	if err != nil || head != cached.seq {
-		return false, err
-	}
-	n, err := s.count(ctx, store)
-	return n == cached.memories, err
+	return s.follow(ctx, store, x, thorough)
 }
 
 // count returns the number of memories in a store.
@@ -85,7 +53,8 @@ func (s *Searcher) head(ctx context.Context, store memento.StoreID) (int64, erro
 func (s *Searcher) follow(ctx context.Context, store memento.StoreID, x *index, thorough bool) error {
 	head, err := s.head(ctx, store)
 	if errors.Is(err, memento.ErrNoStore) {
-		return s.drop(store, x)
+		s.drop(store, x)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -116,10 +85,22 @@ func (s *Searcher) update(ctx context.Context, store memento.StoreID, x *index, 
 	loaded, seq := x.loaded, x.seq
 	x.loaded = false // unless all of the following succeeds
 	x.mu.Unlock()
-	if !loaded {
-		if seq, err = s.load(store, x); err != nil {
+	if !loaded && s.keeper != nil {
+		fits, err := s.load(ctx, store, x)
+		switch {
+		case errors.Is(err, memento.ErrNoStore):
+			s.drop(store, x)
+			return nil
+		case err != nil:
+			return err
+		case !fits:
+			n, err := s.count(ctx, store)
+			if err == nil {
+				s.giveUp(store, x, n)
+			}
 			return err
 		}
+		loaded, seq = true, head
 	}
 	now, gone, err := s.changed(ctx, store, x, loaded && !all, seq, head)
 	if err != nil {
@@ -131,73 +112,37 @@ func (s *Searcher) update(ctx context.Context, store memento.StoreID, x *index, 
 			n++
 		}
 	}
-	// What was loaded may be of a process with a larger bound.
-	if room := s.room(x); n*memoryBytes > room || !loaded && x.size() > room {
-		return s.giveUp(store, x, n)
-	}
-	if err := s.cache.update(store, nil, gone, seq, -1); err != nil {
-		return err
+	if n*memoryBytes > s.room(x) {
+		s.giveUp(store, x, n)
+		return nil
 	}
 	x.mu.Lock()
 	for _, id := range gone {
 		x.set(id, nil)
 	}
 	x.mu.Unlock()
-	for part := range slices.Chunk(now, writeTogether) {
-		var rows []cachedMemory
-		for _, m := range part {
-			e, err := s.revise(ctx, store, x, m)
-			if err != nil {
-				return err
-			}
-			x.mu.Lock()
-			x.set(m.ID, e)
-			x.mu.Unlock()
-			if e != nil && e.cut {
-				rows = append(rows, cachedMemory{m.ID, e.version, e.encode()})
-			}
-		}
-		if err := s.cache.update(store, rows, nil, seq, -1); err != nil {
+	for _, m := range now {
+		e, err := s.revise(ctx, store, x, m)
+		if err != nil {
 			return err
 		}
+		x.mu.Lock()
+		x.set(m.ID, e)
+		x.mu.Unlock()
 	}
 	x.mu.Lock()
 	x.prune()
 	x.loaded, x.seq = true, head
-	n = int64(len(x.memories))
 	x.mu.Unlock()
-	return s.cache.update(store, nil, nil, head, n)
-}
-
-// load reads what the cache has of a store, and returns the version that it is of.
-func (s *Searcher) load(store memento.StoreID, x *index) (seq int64, err error) {
-	cached, err := s.cache.extent(store)
-	if err != nil {
-		return 0, err
-	}
-	size, err := s.cache.size(store)
-	if err != nil {
-		return 0, err
-	}
-	s.bound(4 * size) // 32 bits for each dimension
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	err = s.cache.load(store, func(m cachedMemory) {
-		if x.memories[m.id] != nil {
-			return // it has it from before, and newer
-		}
-		if sections, ok := x.decode(m.sections); ok {
-			x.set(m.id, &entry{version: m.version, sections: sections, cut: true})
-		} else {
-			x.set(m.id, &entry{})
-		}
-	})
-	return cached.seq, err
+	return nil
 }
 
 // changed returns the memories that are not as the index has them, and those that it has and
 // that do not exist any more: incremental if it has those of the version seq.
 func (s *Searcher) changed(ctx context.Context, store memento.StoreID, x *index, incremental bool, seq, head int64) (now []memento.Memory, gone []memento.MemoryID, err error) {
+	if incremental && seq == head {
+		return nil, nil, nil
+	}
 	if incremental && seq < head {
 		written := map[memento.MemoryID]bool{}
 		n := 0

@@ -3,14 +3,13 @@ package embedding
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/textindex"
 )
 
@@ -27,12 +26,14 @@ type index struct {
 	bytes    int64                     // of vectors
 	tooLarge int64                     // how many memories the store had when its vectors did not fit; 0 if they do
 	told     bool                      // whether the log has that texts of the store were refused
+	keeps    bool                      // whether the backend keeps the vectors
+	pause    time.Time                 // until when another process embeds the store
 
-	searched time.Time // zero if it was only looked at; the Searcher's mutex guards it
+	searched time.Time // the Searcher's mutex guards it
 }
 
-func newIndex() *index {
-	return &index{memories: map[memento.MemoryID]*entry{}, vectors: map[textKey]*shared{}, lacking: map[memento.MemoryID]bool{}}
+func newIndex(keeps bool) *index {
+	return &index{memories: map[memento.MemoryID]*entry{}, vectors: map[textKey]*shared{}, lacking: map[memento.MemoryID]bool{}, keeps: keeps}
 }
 
 // An entry is a memory. Its sections are nil until its contents were read.
@@ -42,6 +43,7 @@ type entry struct {
 	sections []section
 	cut      bool // whether sections are those of the version
 	unread   bool // the contents could not be read; see retry
+	kept     bool // whether the backend has what the sections have, or cannot keep it
 }
 
 type section struct {
@@ -114,22 +116,18 @@ func (x *index) dimension() int {
 // more are gone. The caller holds mu.
 func (x *index) set(id memento.MemoryID, e *entry) {
 	old := x.memories[id]
-	delete(x.lacking, id)
 	if e == nil {
 		delete(x.memories, id)
+		delete(x.lacking, id)
 	} else {
 		x.memories[id] = e
-		if !e.cut && !e.unread {
-			x.lacking[id] = true
-		}
 		for i := range e.sections {
 			s := &e.sections[i]
 			if s.vector = x.vectors[s.key]; s.vector != nil {
 				s.vector.uses++
-			} else if !s.refused {
-				x.lacking[id] = true
 			}
 		}
+		x.check(id, e)
 	}
 	if old == nil {
 		return
@@ -142,6 +140,29 @@ func (x *index) set(id memento.MemoryID, e *entry) {
 			}
 		}
 	}
+}
+
+// check notes whether a memory lacks vectors. The caller holds mu.
+func (x *index) check(id memento.MemoryID, e *entry) {
+	lacks := !e.cut && !e.unread || e.cut && x.keeps && !e.kept
+	for i := range e.sections {
+		lacks = lacks || e.sections[i].vector == nil && !e.sections[i].refused
+	}
+	if lacks {
+		x.lacking[id] = true
+	} else {
+		delete(x.lacking, id)
+	}
+}
+
+// vectors returns how many sections have one.
+func (e *entry) vectors() (n int) {
+	for i := range e.sections {
+		if e.sections[i].vector != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // retry has memories embedded that could not be read before.
@@ -176,63 +197,30 @@ func (x *index) add(key textKey, v vector) {
 // size returns the bytes of a vector with what refers to it.
 func (s *shared) size() int64 { return 4*int64(len(s.vector)) + 160 }
 
-// encode returns the sections of an entry as a cache keeps them: for each the key of the
-// text (32 bytes), offsets of its start and end (4 each, big-endian), step of the vector
-// (4, IEEE 754), number of dimensions (2, 0 for no vector), and the dimensions in steps (1
-// each).
-func (e *entry) encode() []byte {
-	var b []byte
-	for _, s := range e.sections {
-		b = append(b, s.key[:]...)
-		b = binary.BigEndian.AppendUint32(b, uint32(s.Start))
-		b = binary.BigEndian.AppendUint32(b, uint32(s.End))
-		var step float32
-		var values []int8
+// encode returns the sections as a backend keeps them.
+func (e *entry) encode() []backend.Vector {
+	vectors := make([]backend.Vector, len(e.sections))
+	for i, s := range e.sections {
+		vectors[i] = backend.Vector{Text: s.key, Start: s.Start, End: s.End}
 		if s.vector != nil {
-			step, values = s.vector.pack()
-		}
-		b = binary.BigEndian.AppendUint32(b, math.Float32bits(step))
-		b = binary.BigEndian.AppendUint16(b, uint16(len(values)))
-		for _, x := range values {
-			b = append(b, byte(x))
+			vectors[i].Step, vectors[i].Values = s.vector.pack()
 		}
 	}
-	return b
+	return vectors
 }
 
-// decode is the reverse of encode. Vectors go into the index. ok is false if b is no
-// encoding, as after a fault of the medium.
-func (x *index) decode(b []byte) (sections []section, ok bool) {
-	const head = sha256.Size + 4 + 4 + 4 + 2
-	for len(b) > 0 {
-		if len(b) < head {
-			return nil, false
+// decode returns the entry of a memory that a backend has. Its vectors go into the index.
+// The caller holds mu, and sets the entry.
+func (x *index) decode(m backend.MemoryVectors) *entry {
+	e := &entry{path: m.Path, version: m.Version, cut: m.Vectors != nil, kept: m.Vectors != nil}
+	for _, v := range m.Vectors {
+		s := section{Section: textindex.Section{Start: v.Start, End: v.End}, key: v.Text}
+		if len(v.Values) > 0 {
+			x.add(s.key, unpack(v.Step, v.Values))
 		}
-		var s section
-		copy(s.key[:], b)
-		rest := b[sha256.Size:]
-		s.Start, s.End = int(binary.BigEndian.Uint32(rest)), int(binary.BigEndian.Uint32(rest[4:]))
-		step := math.Float32frombits(binary.BigEndian.Uint32(rest[8:]))
-		n := int(binary.BigEndian.Uint16(rest[12:]))
-		if b = b[head:]; len(b) < n || s.Start > s.End || n > 0 && !(step > 0 && step <= 1) {
-			return nil, false
-		}
-		if n > 0 {
-			values := make([]int8, n)
-			none := true
-			for i := range values {
-				values[i] = int8(b[i])
-				none = none && values[i] == 0
-			}
-			if none {
-				return nil, false
-			}
-			x.add(s.key, unpack(step, values))
-		}
-		b = b[n:]
-		sections = append(sections, s)
+		e.sections = append(e.sections, s)
 	}
-	return sections, true
+	return e
 }
 
 // prune drops vectors that nothing uses. The caller holds mu.

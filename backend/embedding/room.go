@@ -11,16 +11,16 @@ const (
 	// maxStores is how many stores have their vectors in main memory.
 	maxStores = 256
 
-	// keptUncached is how long the vectors of a store that no cache has stay in main memory
+	// keptUncached is how long vectors that the backend does not keep stay in main memory
 	// after a search, so that two large stores do not take turns in being embedded.
 	keptUncached = time.Hour
 )
 
 // room returns how many bytes an index may take in main memory. Those of other stores make
-// room for it if a cache has theirs.
+// room for it if the backend keeps theirs.
 func (s *Searcher) room(x *index) int64 {
 	room := s.opts.MaxBytes
-	if s.cache != nil {
+	if s.keeper != nil {
 		return room
 	}
 	s.mu.Lock()
@@ -34,11 +34,11 @@ func (s *Searcher) room(x *index) int64 {
 }
 
 // bound drops the vectors of stores that were not searched for long from main memory, if
-// there are too many, or will be with more bytes. The cache keeps theirs.
-func (s *Searcher) bound(more int64) {
+// there are too many. The backend keeps them.
+func (s *Searcher) bound() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sum := more
+	var sum int64
 	sizes := map[memento.StoreID]int64{}
 	for store, x := range s.indexes.Oldest() {
 		sizes[store] = x.size()
@@ -48,7 +48,7 @@ func (s *Searcher) bound(more int64) {
 		if sum <= s.opts.MaxBytes && s.indexes.Len() <= maxStores || s.indexes.Len() == 1 {
 			return
 		}
-		if s.cache == nil && time.Since(x.searched) < keptUncached {
+		if s.keeper == nil && time.Since(x.searched) < keptUncached {
 			continue
 		}
 		if x.working.TryLock() {
@@ -63,13 +63,6 @@ func (s *Searcher) bound(more int64) {
 // quarter of its memories have gone, which only a thorough look notices.
 func (s *Searcher) isTooLarge(ctx context.Context, store memento.StoreID, x *index, thorough bool) (bool, error) {
 	limit := x.tooLarge
-	if !x.loaded && limit == 0 {
-		cached, err := s.cache.extent(store)
-		if err != nil {
-			return false, err
-		}
-		limit = cached.tooLarge
-	}
 	if limit > 0 && thorough {
 		n, err := s.count(ctx, store)
 		if err != nil {
@@ -85,29 +78,28 @@ func (s *Searcher) isTooLarge(ctx context.Context, store memento.StoreID, x *ind
 	return limit > 0, nil
 }
 
-// giveUp removes the vectors of a store that has too many, with a number of memories.
-func (s *Searcher) giveUp(store memento.StoreID, x *index, memories int64) error {
+// giveUp drops the vectors of a store that has too many, with a number of memories, from main
+// memory. What the backend keeps of them says so to the next process.
+func (s *Searcher) giveUp(store memento.StoreID, x *index, memories int64) {
 	s.forget(x)
 	x.mu.Lock()
 	x.tooLarge = memories
 	x.mu.Unlock()
 	s.opts.Logger.Warn("a store has more vectors than fit into main memory; it is searched by words alone", "store", store)
-	return s.cache.giveUp(store, memories)
 }
 
 // drop removes the vectors of a store that was deleted.
-func (s *Searcher) drop(store memento.StoreID, x *index) error {
+func (s *Searcher) drop(store memento.StoreID, x *index) {
 	s.forget(x)
 	s.mu.Lock()
 	s.indexes.Remove(store)
 	s.mu.Unlock()
-	return s.cache.removeStore(store)
 }
 
 // forget empties an index.
 func (s *Searcher) forget(x *index) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	empty := newIndex()
+	empty := newIndex(x.keeps)
 	x.memories, x.vectors, x.lacking, x.bytes, x.loaded, x.seq = empty.memories, empty.vectors, empty.lacking, 0, false, 0
 }

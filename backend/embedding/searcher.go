@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memento"
+	"memento/backend"
 	"memento/backend/textindex"
 	"memento/internal/lru"
 )
@@ -17,10 +18,6 @@ import (
 // Options configure [New].
 type Options struct {
 	Embedder Embedder // required
-
-	// CacheFile keeps vectors between processes; "" keeps them in main memory only, as it
-	// must be for encrypted stores. It is created with its folder if it does not exist.
-	CacheFile string
 
 	// Detector finds secrets in texts and queries. They are masked before they are
 	// embedded, even in stores that accept them. Nil: nothing is masked.
@@ -42,7 +39,7 @@ type Searcher struct {
 	backend memento.Backend
 	words   memento.Searcher
 	opts    Options
-	cache   *cache // nil if there is none
+	keeper  backend.VectorKeeper // nil if the backend is none: vectors are in main memory only
 	health  health
 	slow    health // of queries that took longer than a search waits
 	batch   batch
@@ -57,7 +54,6 @@ type Searcher struct {
 	closed  bool
 	indexes lru.Map[memento.StoreID, *index]
 	dirty   map[memento.StoreID]bool // stores to look at; whether thoroughly, see follow
-	next    int                      // of the stores in the cache, the first to look at next
 	failing map[memento.StoreID]bool // stores that could not be looked at, until the next interval
 }
 
@@ -69,8 +65,7 @@ type counts struct {
 // New returns a Searcher over a backend, which must be a [memento.Searcher]. The caller
 // closes it before the backend.
 //
-// Errors: memento.ErrUnsupported if the backend cannot search; backend.ErrInUse if another
-// process has the cache file.
+// Errors: memento.ErrUnsupported if the backend cannot search.
 func New(b memento.Backend, o Options) (*Searcher, error) {
 	words, ok := b.(memento.Searcher)
 	if !ok {
@@ -90,12 +85,7 @@ func New(b memento.Backend, o Options) (*Searcher, error) {
 		dirty: map[memento.StoreID]bool{}, failing: map[memento.StoreID]bool{},
 		health: health{longest: longestPause}, slow: health{longest: longestSlow},
 	}
-	if o.CacheFile != "" {
-		var err error
-		if s.cache, err = openCache(o.CacheFile, o.Embedder.Model()); err != nil {
-			return nil, err
-		}
-	}
+	s.keeper, _ = b.(backend.VectorKeeper)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go s.run(ctx)
@@ -113,7 +103,7 @@ func (s *Searcher) Close() error {
 	}
 	s.stop()
 	<-s.ended
-	return s.cache.close()
+	return nil
 }
 
 func (s *Searcher) isClosed() bool {
@@ -128,7 +118,7 @@ func (s *Searcher) index(store memento.StoreID) *index {
 	defer s.mu.Unlock()
 	x, known := s.indexes.Get(store)
 	if !known {
-		x = newIndex()
+		x = newIndex(s.keeper != nil)
 		s.indexes.Put(store, x)
 	}
 	x.searched = time.Now()

@@ -1,12 +1,12 @@
 package embedding_test
 
 import (
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,11 +17,14 @@ import (
 	"memento/backend"
 	"memento/backend/embedding"
 	"memento/backend/memstore"
+	"memento/backend/pgstore"
 	"memento/test/embedservice"
 	"memento/test/engines"
 	"memento/test/leaks"
 	"memento/test/memories"
+	"memento/test/needs"
 	"memento/test/proctest"
+	"memento/test/services"
 
 	"go.uber.org/goleak"
 )
@@ -67,7 +70,8 @@ func (w *world) start() {
 	if w.searcher, err = embedding.New(w.backend, w.opts); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = w.searcher.Close() })
+	s := w.searcher
+	w.t.Cleanup(func() { _ = s.Close() })
 }
 
 func (w *world) put(path memento.Path, text string) {
@@ -249,11 +253,28 @@ func TestRefusedText(t *testing.T) {
 	}
 }
 
-// Vectors outlive the process in the cache, equal texts are embedded once, and an edit costs
-// only the sections that it changes.
-func TestCache(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "below", "vectors.db")
-	w := newWorld(t, memstore.New(nil), embedding.Options{CacheFile: file})
+// keepers are the engines that keep vectors.
+func keepers() map[string]engines.Engine {
+	return map[string]engines.Engine{"sqlite": engines.SQLite, "dir": engines.Folder, "postgres": engines.Postgres}
+}
+
+// On every engine that keeps vectors they outlive the process, equal texts are embedded once,
+// and an edit costs only the sections that it changes. Encrypted, it keeps none.
+func TestKept(t *testing.T) {
+	for name, engine := range keepers() {
+		t.Run(name, func(t *testing.T) { kept(t, newWorld(t, engine(t), embedding.Options{})) })
+	}
+	for name, engine := range engines.AndEncrypted() {
+		t.Run("whether by "+name, func(t *testing.T) {
+			_, want := keepers()[name]
+			if _, is := engine(t).(backend.VectorKeeper); is != want {
+				t.Errorf("it keeps vectors: %t", is)
+			}
+		})
+	}
+}
+
+func kept(t *testing.T, w *world) {
 	long := func(first string) string {
 		var b strings.Builder
 		for i := range 8 {
@@ -274,9 +295,6 @@ func TestCache(t *testing.T) {
 	if got := w.service.Received(); len(got) != 1 || !strings.Contains(got[0].Text, "physician") {
 		t.Errorf("an edit of one section embeds %d texts", len(got))
 	}
-	if _, err := embedding.New(w.backend, w.opts); !errors.Is(err, backend.ErrInUse) {
-		t.Errorf("two processes with one file: %v", err)
-	}
 	if err := w.searcher.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -288,27 +306,112 @@ func TestCache(t *testing.T) {
 	}
 
 	w.put("/late.md", "The vehicle of the neighbour.")
+	if _, err := w.store.Apply(t.Context(), memento.Actor{}, memento.Move{From: "/a.md", To: "/moved.md"}); err != nil {
+		t.Fatal(err)
+	}
 	w.service.Received()
 	w.start()
 	w.catchUp()
 	if got := w.service.Received(); len(got) != 1 {
 		t.Errorf("after the restart %d texts were embedded, instead of 1", len(got))
 	}
-	if got := paths(w.search("automobile")); len(got) != 3 {
+	if got := paths(w.search("automobile")); len(got) != 3 || !slices.Contains(got, "/moved.md") {
 		t.Errorf("after the restart: %v", got)
+	}
+
+	// A second process has what the first one has made, and what one of them makes later.
+	w.service.Received()
+	first := w.searcher
+	w.start()
+	w.catchUp()
+	if got := w.service.Received(); len(got) > 0 {
+		t.Errorf("a second process embeds %d texts", len(got))
+	}
+	w.put("/shared.md", "A bicycle for two.")
+	w.catchUp()
+	if err := first.CatchUp(t.Context(), w.id); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.service.Received(); len(got) != 1 {
+		t.Errorf("two processes embed %d texts, instead of 1", len(got))
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
 	}
 
 	// Another model has other vectors.
 	if err := w.searcher.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.service.Received()
 	w.opts.Embedder = client(t, w.service.URL, embedding.HTTPOptions{Model: "another"})
 	w.start()
 	w.catchUp()
-	if got := w.service.Received(); len(got) != 10 || got[0].Model != "another" {
-		t.Errorf("another model embeds %d texts, instead of 10", len(got))
+	if got := w.service.Received(); len(got) != 11 || got[0].Model != "another" {
+		t.Errorf("another model embeds %d texts, instead of 11", len(got))
 	}
+}
+
+// Two servers on one database embed each text once, whichever of them it was written to, and
+// each finds it by meaning.
+func TestTwoServers(t *testing.T) {
+	url, err := services.Postgres(t.Context())
+	needs.Check(t, err)
+	schema := "test_" + strings.ToLower(cryptorand.Text())
+	var servers [2]*world
+	service := embedservice.Start(t)
+	for i := range servers {
+		b, err := pgstore.Open(t.Context(), url, &pgstore.Options{Schema: schema, MaxConns: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		servers[i] = newWorld(t, b, embedding.Options{Embedder: client(t, service.URL, embedding.HTTPOptions{}), Interval: 50 * time.Millisecond})
+		servers[i].search("anything")
+	}
+	if servers[0].id != servers[1].id {
+		t.Fatal("the servers have other stores")
+	}
+	const n = 60
+	var all sync.WaitGroup
+	for i, w := range servers {
+		all.Go(func() {
+			for k := range n {
+				path := memento.Path(fmt.Sprintf("/%d/%d.md", i, k))
+				if _, err := w.store.Apply(t.Context(), memento.Actor{}, memento.Put{Path: path, Content: fmt.Sprintf("The car of number%d at place%d.", k, i)}); err != nil {
+					t.Error(err)
+				}
+				w.searcher.Changed(w.id)
+			}
+		})
+	}
+	all.Wait()
+	for i, w := range servers {
+		proctest.Until(t, fmt.Sprintf("server %d has all vectors", i), func() bool {
+			return w.metric("vectors") == 2*n && w.metric("waiting_memories") == 0
+		})
+	}
+	sent := map[string]int{}
+	for _, text := range service.Received() {
+		sent[text.Text]++
+	}
+	again := 0
+	for text, times := range sent {
+		if strings.HasPrefix(text, "The car") && times > 1 {
+			again++
+		}
+	}
+	if len(sent) < 2*n || again > 0 {
+		t.Errorf("of %d texts %d were embedded again", len(sent), again)
+	}
+	if found := servers[1].search("automobile dir:/0"); len(found) == 0 {
+		t.Error("what was written to one server is not found by meaning on the other")
+	}
+}
+
+// unkept is a backend that keeps no vectors.
+type unkept struct {
+	memento.Backend
+	memento.Searcher
 }
 
 // A larger limit only appends matches, so that pages do not repeat or miss any.
@@ -372,7 +475,7 @@ func TestSecrets(t *testing.T) {
 
 // A store with more vectors than fit is searched by words.
 func TestTooLarge(t *testing.T) {
-	w := newWorld(t, memstore.New(nil), embedding.Options{MaxBytes: 20_000, CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	w := newWorld(t, engines.SQLite(t), embedding.Options{MaxBytes: 20_000})
 	for i := range 100 {
 		w.put(memento.Path(fmt.Sprintf("/%d.md", i)), fmt.Sprintf("The car of number%d.", i))
 	}
@@ -388,7 +491,7 @@ func TestTooLarge(t *testing.T) {
 // Writers, searches and the work in the background get along, and at the end the vectors are
 // those of what there is.
 func TestConcurrency(t *testing.T) {
-	w := newWorld(t, memstore.New(nil), embedding.Options{Interval: time.Millisecond, CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	w := newWorld(t, engines.SQLite(t), embedding.Options{Interval: time.Millisecond})
 	texts := []string{"The car.", "The physician.", "An invoice.", "It begins.", "Nothing."}
 	var all sync.WaitGroup
 	for g := range 4 {
@@ -414,7 +517,7 @@ func TestConcurrency(t *testing.T) {
 	}
 	all.Wait()
 	w.catchUp()
-	fresh, err := embedding.New(w.backend, embedding.Options{Embedder: w.opts.Embedder, QueryTimeout: time.Minute})
+	fresh, err := embedding.New(unkept{w.backend, w.backend.(memento.Searcher)}, embedding.Options{Embedder: w.opts.Embedder, QueryTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,8 +19,10 @@ import (
 	"memento"
 	"memento/backend/embedding"
 	"memento/backend/memstore"
+	"memento/backend/sqlitestore"
 	"memento/sensitive"
 	"memento/test/embedservice"
+	"memento/test/engines"
 	"memento/test/memories"
 	"memento/test/proctest"
 )
@@ -190,7 +191,7 @@ func TestLongSecret(t *testing.T) {
 // A store with more vectors than fit is embedded once, and not again after a restart; again
 // when it has become smaller.
 func TestTooLargeOnce(t *testing.T) {
-	w := newWorld(t, memstore.New(nil), embedding.Options{MaxBytes: 30_000, CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	w := newWorld(t, engines.SQLite(t), embedding.Options{MaxBytes: 30_000})
 	path := func(i int) memento.Path { return memento.Path(fmt.Sprintf("/%d.md", i)) }
 	for i := range 100 {
 		w.put(path(i), fmt.Sprintf("The car of number%d.", i))
@@ -219,9 +220,9 @@ func TestTooLargeOnce(t *testing.T) {
 	}
 }
 
-// Vectors in a file that were made with a larger bound are not kept in main memory.
+// Vectors that were made with a larger bound are not kept in main memory.
 func TestSmallerBound(t *testing.T) {
-	w := newWorld(t, memstore.New(nil), embedding.Options{CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	w := newWorld(t, engines.SQLite(t), embedding.Options{})
 	for i := range 100 {
 		w.put(memento.Path(fmt.Sprintf("/%d.md", i)), fmt.Sprintf("The car of number%d.", i))
 	}
@@ -252,7 +253,7 @@ func TestPeak(t *testing.T) {
 		vector = 4*embedservice.Dimension + 160
 		look   = 64 * vector
 	)
-	w := newWorld(t, memstore.New(nil), embedding.Options{MaxBytes: bound, CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	w := newWorld(t, engines.SQLite(t), embedding.Options{MaxBytes: bound})
 	var peak atomic.Int64
 	measure := func() { peak.Store(max(peak.Load(), int64(w.metric("vector_bytes")))) }
 	w.service.Intercept(func(http.ResponseWriter, *http.Request) bool {
@@ -287,7 +288,7 @@ func TestPeak(t *testing.T) {
 }
 
 // Stores that do not fit into main memory together do not take turns in being embedded if
-// no file has their vectors.
+// the backend keeps none.
 func TestNoTurns(t *testing.T) {
 	w := newWorld(t, memstore.New(nil), embedding.Options{MaxBytes: 30_000})
 	other := memento.OpenNamed(w.backend, memento.DefaultWorkspace, memento.StoreSpec{Name: "other"}, memories.Guarded())
@@ -324,7 +325,7 @@ func TestNoTurns(t *testing.T) {
 
 // damaged is a backend whose memories cannot be read at times.
 type damaged struct {
-	*memstore.Backend
+	*sqlitestore.Backend
 	now atomic.Bool
 }
 
@@ -338,8 +339,8 @@ func (d *damaged) Get(ctx context.Context, store memento.StoreID, ref memento.Re
 // A memory that was damaged when it was to be embedded is embedded when it is repaired,
 // whether or not the process was started again.
 func TestRepaired(t *testing.T) {
-	b := &damaged{Backend: memstore.New(nil)}
-	w := newWorld(t, b, embedding.Options{CacheFile: filepath.Join(t.TempDir(), "vectors.db")})
+	b := &damaged{Backend: engines.SQLite(t).(*sqlitestore.Backend)}
+	w := newWorld(t, b, embedding.Options{})
 	w.put("/a.md", "The car.")
 	b.now.Store(true)
 	w.catchUp()

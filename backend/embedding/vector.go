@@ -3,7 +3,7 @@ package embedding
 import "math"
 
 // A vector is a direction: its norm is 1. Its values are multiples of a 127th of the largest
-// one, so that a cache keeps 8 bits of each, for an error of the cosine of less than 0.01.
+// one, so that a backend keeps 8 bits of each, for an error of the cosine of less than 0.01.
 //
 // In main memory they are numbers of 32 bits all the same: a processor multiplies those four
 // times as fast.
@@ -23,7 +23,7 @@ func direction(v []float32) vector {
 	return unpack(float32(largest/length/127), values)
 }
 
-// pack returns the vector as a cache keeps it: each value is a number of steps.
+// pack returns the vector as a backend keeps it: each value is a number of steps.
 func (v vector) pack() (step float32, values []int8) {
 	for _, x := range v {
 		step = max(step, x/127, -x/127)

@@ -6,30 +6,33 @@ import (
 	"testing"
 
 	"memento"
+	"memento/backend"
 	"memento/test/cputime"
 	"memento/test/embedservice"
 )
 
-// What a cache has for sections comes back as it was; anything else is refused, and does not
-// panic.
+// What a backend keeps for sections comes back as it was; anything else is refused, and does
+// not panic.
 func FuzzDecode(f *testing.F) {
-	x := newIndex()
+	x := newIndex(true)
 	x.add(textKey{1}, direction([]float32{1, -2, 3}))
 	e := &entry{sections: []section{{key: textKey{1}}, {key: textKey{2}}}, cut: true}
 	x.set("m", e)
-	f.Add(e.encode())
+	f.Add(backend.EncodeVectors(e.encode()))
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		x := newIndex()
-		sections, ok := x.decode(b)
-		if !ok {
+		vectors := backend.DecodeVectors(b)
+		if vectors == nil {
 			return
 		}
-		e := &entry{sections: sections, cut: true}
-		x.set("m", e)
-		again, ok := newIndex().decode(e.encode())
-		if !ok || len(again) != len(sections) {
-			t.Errorf("%d sections become %d", len(sections), len(again))
+		x := newIndex(true)
+		x.set("m", x.decode(backend.MemoryVectors{Memory: "m", Vectors: vectors}))
+		if err := backend.CheckVectors("m", []backend.MemoryVectors{{Vectors: vectors}}); err != nil {
+			t.Error(err)
+		}
+		again := backend.DecodeVectors(backend.EncodeVectors(x.memories["m"].encode()))
+		if len(again) != len(vectors) {
+			t.Errorf("%d sections become %d", len(vectors), len(again))
 		}
 	})
 }
@@ -73,7 +76,7 @@ func benchmarkNearest(b *testing.B, n, dimension int) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	x := newIndex()
+	x := newIndex(false)
 	random := func(seed uint32) vector {
 		v := make([]float32, dimension)
 		for i := range v {

@@ -20,7 +20,7 @@ func blobs(ctx context.Context, dir string) (found []storetest.Blob, err error) 
 		return nil, err
 	}
 	defer c.Close(ctx)
-	for _, table := range []string{"contents", "memories", "versions", "stores", "counters"} {
+	for _, table := range []string{"contents", "memories", "versions", "stores", "counters", "vectors"} {
 		name := pgx.Identifier{schemaOf(dir), table}.Sanitize()
 		rows, err := c.Query(ctx, `SELECT ctid::text, * FROM `+name)
 		if err != nil {

@@ -35,6 +35,7 @@ func harness() storetest.Harness {
 		Clock:           true,
 		NoteKeeper:      true,
 		PositionLister:  true,
+		VectorKeeper:    true,
 
 		Start: start,
 		Blobs: blobs,

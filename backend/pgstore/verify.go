@@ -30,6 +30,8 @@ var checks = []struct{ finding, query string }{
 		JOIN memento.counters c ON c.store = v.store WHERE v.seq > c.last_seq GROUP BY v.store`},
 	{"segments of the search index without a head", `SELECT s.store, count(*) FROM memento.search_segments s WHERE s.state = 1
 		AND NOT EXISTS (SELECT 1 FROM memento.search_blocks b WHERE b.store = s.store AND b.segment = s.id AND b.n = -1) GROUP BY s.store`},
+	{"vectors of memories that do not exist", `SELECT v.store, count(*) FROM memento.vectors v
+		WHERE NOT EXISTS (SELECT 1 FROM memento.memories m WHERE m.store = v.store AND m.id = v.memory AND m.embedded) GROUP BY v.store`},
 	{"rows that belong to no store and are not scheduled for removal", `SELECT x.store, count(*) FROM (
 			SELECT store FROM memento.memories UNION ALL SELECT store FROM memento.versions UNION ALL SELECT store FROM memento.counters) x
 		WHERE NOT EXISTS (SELECT 1 FROM memento.stores s WHERE s.num = x.store)

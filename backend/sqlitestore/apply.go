@@ -271,6 +271,9 @@ func (a *apply) carryOutOne(e backend.Effect) error {
 	if err := a.sumUp(e.Before, e.After); err != nil {
 		return err
 	}
+	if err := a.dropVectors(e); err != nil {
+		return err
+	}
 	a.heads[v.Memory] = after
 	a.versions = append(a.versions, v)
 	return a.append(v, before.seq, after.content)

@@ -30,6 +30,7 @@ func harness() storetest.Harness {
 		},
 		NoteKeeper:     true,
 		PositionLister: true,
+		VectorKeeper:   true,
 		OpenAt: func(ctx context.Context, dir string, now func() time.Time) (memento.Backend, error) {
 			return sqlitestore.Open(ctx, filepath.Join(dir, "memento.db"), &sqlitestore.Options{Now: now})
 		},

@@ -150,7 +150,7 @@ func (b *Backend) CreateStore(ctx context.Context, ws memento.Workspace, spec me
 			backend.EncodeSettings(info.Settings), info.Envelope, micros(info.CreatedAt), micros(info.UpdatedAt)); err != nil {
 			return info, err
 		}
-		return info, t.exec(`INSERT INTO counters VALUES (?1, 0, 0, 0, 0, 0, ?1)`, t.LastInsertRowID())
+		return info, t.exec(`INSERT INTO counters VALUES (?1, 0, 0, 0, 0, 0, ?1, 0)`, t.LastInsertRowID())
 	})
 	return info, fail(op, err)
 }
@@ -277,6 +277,7 @@ func deleteStore(c *conn, num int64) (gone deleted, err error) {
 			CROSS JOIN search_blocks b ON b.id BETWEEN 1048576 * s.id AND 1048576 * s.id + 1048575 WHERE s.store = ?)`,
 		`DELETE FROM search_segments WHERE store = ?`,
 		`DELETE FROM search_deletions WHERE store = ?`,
+		`DELETE FROM vectors WHERE store = ?`,
 		`DELETE FROM contents WHERE id IN (SELECT content FROM versions WHERE store = ?)`,
 		`DELETE FROM versions WHERE store = ?`,
 		`DELETE FROM memories WHERE store = ?`,

@@ -26,6 +26,8 @@ type storeState struct {
 	seq   int64             // of the newest version
 	last  time.Time         // time of that version
 	dirty bool
+
+	hasVectors bool // whether there may be vectors of its memories
 }
 
 // state returns a copy of a store's state, for setState.
@@ -36,7 +38,7 @@ func (t *tx) state(op string, store int64, id memento.StoreID) (storeState, erro
 	st := storeState{info: memento.StoreInfo{ID: id}}
 	var settingsErr error
 	found, err := t.one(`SELECT s.max_memory_bytes, s.max_memories, s.max_bytes, s.max_path_bytes, s.max_path_depth, s.archived_at,
-			c.memories, c.bytes, c.last_seq, c.last_at, s.settings, s.envelope FROM stores s JOIN counters c ON c.store = s.num WHERE s.num = ?`,
+			c.memories, c.bytes, c.last_seq, c.last_at, s.settings, s.envelope, c.has_vectors FROM stores s JOIN counters c ON c.store = s.num WHERE s.num = ?`,
 		func(s *sqlite.Stmt) {
 			st.info.Limits = memento.Limits{
 				MemoryBytes: s.ColumnInt64(0),
@@ -50,6 +52,7 @@ func (t *tx) state(op string, store int64, id memento.StoreID) (storeState, erro
 			st.seq, st.last = s.ColumnInt64(8), timeAt(s, 9)
 			st.info.Settings, settingsErr = t.decode(s.ColumnText(10))
 			st.info.Envelope = s.ColumnText(11)
+			st.hasVectors = s.ColumnInt64(12) != 0
 		}, store)
 	switch {
 	case err != nil:

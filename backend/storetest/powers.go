@@ -45,6 +45,9 @@ func powers(t *testing.T, h Harness) {
 		if _, ok := e.b.(backend.PositionLister); ok != h.PositionLister {
 			e.Errorf("the backend is a PositionLister: %v, promised %v", ok, h.PositionLister)
 		}
+		if _, ok := e.b.(backend.VectorKeeper); ok != h.VectorKeeper {
+			e.Errorf("the backend is a VectorKeeper: %v, promised %v", ok, h.VectorKeeper)
+		}
 	})
 	h.run(t, "positions", positions)
 	h.run(t, "read times", readTimes)

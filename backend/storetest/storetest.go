@@ -89,6 +89,7 @@ type Harness struct {
 	Clock           bool
 	NoteKeeper      bool
 	PositionLister  bool
+	VectorKeeper    bool
 }
 
 // Run tests a backend.
@@ -115,6 +116,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("clocks", func(t *testing.T) { clocks(t, h) })
 	t.Run("search", func(t *testing.T) { search(t, h) })
 	t.Run("keys", func(t *testing.T) { keys(t, h) })
+	t.Run("vectors", func(t *testing.T) { vectors(t, h) })
 	t.Run("damage", func(t *testing.T) { damage(t, h) })
 	t.Run("lifetime", func(t *testing.T) { lifetime(t, h) })
 	t.Run("concurrency", func(t *testing.T) { concurrency(t, h) })

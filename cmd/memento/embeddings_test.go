@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -29,12 +28,8 @@ func TestSearchByMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	memento("put", "/garage.md", note)
-	vectors := filepath.Join(data, "memento", "vectors")
 	if out, errs := memento("search", "automobile"); out != "" || len(service.Received()) > 0 {
 		t.Errorf("without embeddings: %q, %q", out, errs)
-	}
-	if _, err := os.Stat(vectors); err == nil {
-		t.Error("there are vectors without embeddings")
 	}
 
 	t.Setenv("MEMENTO_EMBEDDINGS_URL", service.URL)
@@ -62,32 +57,5 @@ func TestSearchByMeaning(t *testing.T) {
 	t.Setenv("MEMENTO_EMBEDDINGS_MODEL", "")
 	if code, _, errs := runWith(t, "", "--backend", "sqlite:"+filepath.Join(data, "m.db"), "search", "tyres"); code != exitInvalid || !strings.Contains(errs, "name of a model") {
 		t.Errorf("without a model: exit code %d, %s", code, errs)
-	}
-}
-
-// A server says where there are vectors that nothing removes any more.
-func TestEmbeddingsUnusedFile(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		return // there are no interrupts to send
-	}
-	dataHome(t)
-	url := database(t)
-	if code, _, errs := runWith(t, "text", "--backend", url, "put", "/a.md"); code != exitOK {
-		t.Fatal(errs)
-	}
-	file, err := ownVectorsFile(url)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(file, nil, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := serve(t, "--backend", url)
-	proctest.Until(t, "it says so", func() bool { return strings.Contains(s.said.String(), "memento: warning: "+file+" has vectors") })
-	if code := s.end(); code != exitOK {
-		t.Errorf("exit code %d; it said %s", code, s.said)
 	}
 }

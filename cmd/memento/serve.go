@@ -68,16 +68,6 @@ func (a *app) serveHTTP(ctx context.Context, f *configFlags) error {
 	a.stderr, a.serving = errs, true
 	return a.withAccess(ctx, creating, func(b memento.Backend) error {
 		_, encrypted := cryptstore.Of(b)
-		vectors := server.NoCache
-		if c.Embeddings.URL != "" {
-			if vectors, err = vectorsFile(c.Embeddings.Cache, c.Backend, b); err != nil {
-				return err
-			}
-			c.Embeddings.Cache = vectors
-		}
-		if text := unusedVectors(vectors, c.Backend); text != "" {
-			a.exposed = append(a.exposed, text)
-		}
 		s, err := server.New(c, server.Deps{Backend: b, Encrypted: encrypted, Detector: a.detector, Log: errs, Version: build().Version})
 		if err != nil {
 			return a.reportConfigErrors(err)

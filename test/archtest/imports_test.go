@@ -69,8 +69,8 @@ var allowed = map[string]rules{
 
 	"backend/textindex": {own: []string{".", "internal"}, libs: []string{"golang.org/x/text", "github.com/blevesearch/snowballstem"}},
 	"backend/readnotes": {own: []string{".", "internal"}},
-	// embedding searches whatever backend it is given. It keeps vectors in a SQLite file.
-	"backend/embedding": {own: kit, libs: []string{"zombiezen.com/go/sqlite"}, tests: append([]string{"backend/cryptstore", "sensitive"}, backends...)},
+	// embedding searches whatever backend it is given.
+	"backend/embedding": {own: kit, tests: append([]string{"backend/cryptstore", "sensitive"}, backends...)},
 	"backend/rollup":    {own: []string{".", "internal"}},
 
 	// commitqueue is group commit, for every backend that wants it.
