@@ -35,6 +35,10 @@ type VectorKeeper interface {
 	PutVectors(ctx context.Context, store memento.StoreID, model string, memories []MemoryVectors) (kept []bool, err error)
 }
 
+// VectorLease returns the name of the [Leaser]'s lease for making the vectors of a store. It
+// goes with the store.
+func VectorLease(store memento.StoreID) string { return "vectors-" + string(store) }
+
 // MaxPutVectors is how many memories a [VectorKeeper] takes at a time.
 const MaxPutVectors = 256
 

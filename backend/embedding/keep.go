@@ -98,7 +98,7 @@ func (s *Searcher) takeTurn(ctx context.Context, store memento.StoreID, x *index
 	}
 	mine := true
 	if leaser, shared := s.backend.(backend.Leaser); shared {
-		mine, err = leaser.AcquireLease(ctx, "vectors-"+string(store), leaseTime)
+		mine, err = leaser.AcquireLease(ctx, backend.VectorLease(store), leaseTime)
 		if err != nil && !errors.Is(err, memento.ErrUnsupported) {
 			return false, err
 		}

@@ -291,6 +291,7 @@ func (b *Backend) DeleteStore(ctx context.Context, ws memento.Workspace, id meme
 		t.do(`DELETE FROM memento.counters WHERE store = $1`, k.num)
 		t.do(`DELETE FROM memento.memories WHERE store = $1`, k.num) // see getContents
 		t.do(`INSERT INTO memento.removals VALUES ($1)`, k.num)
+		t.do(`DELETE FROM memento.leases WHERE duty = $1`, backend.VectorLease(id))
 		t.proof = b.proveGone(k.num)
 		return nil
 	})

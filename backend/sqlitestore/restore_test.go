@@ -448,7 +448,7 @@ func TestRestoreKeys(t *testing.T) {
 // A backup of an older memento is sound, and is migrated when it is opened.
 func TestRestoreOlder(t *testing.T) {
 	p := newPlace(t)
-	execute(t, p.backup, "DROP TABLE search_segments; DROP TABLE search_blocks; DROP TABLE search_deletions; ALTER TABLE counters DROP COLUMN index_revision; "+
+	execute(t, p.backup, "DROP TABLE vectors; ALTER TABLE counters DROP COLUMN has_vectors; DROP TABLE search_segments; DROP TABLE search_blocks; DROP TABLE search_deletions; ALTER TABLE counters DROP COLUMN index_revision; "+
 		"CREATE VIRTUAL TABLE words USING fts5 (store, path, body, content = '', contentless_delete = 1, tokenize = 'ascii'); "+
 		"CREATE TABLE indexed (doc INTEGER PRIMARY KEY, store INTEGER NOT NULL, memory TEXT NOT NULL, UNIQUE (store, memory)) STRICT; "+
 		"DROP TABLE directories; DROP TABLE notes; DROP TABLE forgetting; DROP TABLE keys; ALTER TABLE stores DROP COLUMN envelope; "+
