@@ -14,18 +14,20 @@ import (
 var _ backend.VectorKeeper = (*Backend)(nil)
 
 const (
-	selectVectors = `SELECT m.id, m.path, m.version, v.data FROM memento.memories m
-		LEFT JOIN memento.vectors v ON v.store = m.store AND v.memory = m.id AND v.model = $2 WHERE m.store = ` + ofStore
+	// The vectors are a subquery, not a join, for the reason that contentColumns has.
+	selectVectors = `SELECT m.id, m.path, m.version,
+		(SELECT v.data FROM memento.vectors v WHERE v.store = m.store AND v.memory = m.id AND v.model = $2)
+		FROM memento.memories m WHERE m.store = ` + ofStore
 
-	selectSomeVectors = `SELECT m.id, m.path, m.version, v.data FROM memento.vectors v
-		JOIN memento.memories m ON m.store = v.store AND m.id = v.memory WHERE v.store = ` + ofStore + ` AND v.model = $2 AND v.memory = ANY ($3::text[])`
+	selectSomeVectors = selectVectors + ` AND m.id = ANY ($3::text[])`
 
 	// putVectors locks memories, so that each has the version until its vectors are there.
-	// Triggers of the table of memories remove them later.
-	putVectors = `WITH u AS MATERIALIZED (
-			SELECT * FROM unnest($2::text[], $3::text[], $4::bytea[]) u (memory, version, data)
-		), l AS MATERIALIZED (
-			SELECT m.store, m.id, u.data FROM u JOIN memento.memories m ON m.store = ` + ofStore + ` AND m.id = u.memory AND m.version = u.version FOR UPDATE OF m`
+	// Triggers of the table of memories remove them later. The store is passed as a column,
+	// too: see updateMemories.
+	putVectors = `WITH l AS MATERIALIZED (
+			SELECT m.store, m.id, u.data
+			FROM unnest(array_fill($1::bigint, ARRAY[cardinality($2::text[])]), $2::text[], $3::text[], $4::bytea[]) u (store, memory, version, data)
+			JOIN memento.memories m ON m.store = u.store AND m.id = u.memory AND m.version = u.version FOR UPDATE OF m`
 
 	nowVectors = `
 		), e AS (
@@ -91,7 +93,22 @@ func (b *Backend) PutVectors(ctx context.Context, store memento.StoreID, model s
 	if !storable(model) {
 		return nil, &memento.Error{Op: op, Err: invalid("the name of a model contains U+0000")}
 	}
-	if err := b.exists(ctx, op, store); err != nil {
+	err = b.withStore(ctx, op, store, func(k knownStore) error {
+		kept, err = b.putVectors(ctx, op, k.num, model, memories)
+		return err
+	})
+	return kept, err
+}
+
+func (b *Backend) putVectors(ctx context.Context, op string, store int64, model string, memories []backend.MemoryVectors) (kept []bool, err error) {
+	there, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (there bool, err error) {
+		err = c.QueryRow(ctx, b.sql(`SELECT EXISTS (SELECT 1 FROM memento.counters WHERE store = $1)`), store).Scan(&there)
+		return there, err
+	})
+	if err == nil && !there {
+		err = errGone
+	}
+	if err != nil {
 		return nil, err
 	}
 	kept = make([]bool, len(memories))
@@ -112,7 +129,7 @@ func (b *Backend) PutVectors(ctx context.Context, store memento.StoreID, model s
 		}
 		_, err := read(ctx, b, op, func(ctx context.Context, c *pgxpool.Conn) (struct{}, error) {
 			// The statement is idempotent, so a lost answer does no harm.
-			rows, err := c.Query(ctx, b.sql(statement), string(store), ids, versions, data, model)
+			rows, err := c.Query(ctx, b.sql(statement), store, ids, versions, data, model)
 			if err != nil {
 				return struct{}{}, err
 			}
