@@ -91,7 +91,10 @@ func (s *Searcher) embedSome(ctx context.Context, store memento.StoreID, x *inde
 	if tell {
 		s.opts.Logger.Warn("the service of embeddings does not accept all texts of a store; words alone find those", "store", store)
 	}
-	if err := s.keep(ctx, store, x, slices.Collect(maps.Keys(revised))); err != nil {
+	// What was embedded is kept, though the caller has no more time: it was paid for.
+	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	if err := s.keep(keeping, store, x, slices.Collect(maps.Keys(revised))); err != nil {
 		return err
 	}
 	if x.size() > s.room(x) {

@@ -18,8 +18,12 @@ const (
 	// askTogether is of how many memories the vectors of another process are asked for.
 	askTogether = 1024
 
-	// leaseTime is how long a process has the duty to embed a store, from each batch on.
-	leaseTime = 10 * time.Second
+	// leaseTime is how long a process has the duty to embed a store, from each batch on. That
+	// takes embedFor, and a request more.
+	leaseTime = 45 * time.Second
+
+	// keepTime is how long the backend may take to keep the vectors of a batch.
+	keepTime = 5 * time.Second
 
 	// leasePause is how long the others wait before they look for its vectors again.
 	leasePause = 2 * time.Second
@@ -99,7 +103,12 @@ func (s *Searcher) takeTurn(ctx context.Context, store memento.StoreID, x *index
 	mine := true
 	if leaser, shared := s.backend.(backend.Leaser); shared {
 		mine, err = leaser.AcquireLease(ctx, backend.VectorLease(store), leaseTime)
-		if err != nil && !errors.Is(err, memento.ErrUnsupported) {
+		switch {
+		case errors.Is(err, memento.ErrUnsupported):
+			mine = true
+		case errors.Is(err, memento.ErrReadOnly):
+			mine = false // others can keep vectors, and this process can read them
+		case err != nil:
 			return false, err
 		}
 	}

@@ -1,6 +1,7 @@
 package embedding_test
 
 import (
+	"context"
 	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -530,5 +532,37 @@ func TestConcurrency(t *testing.T) {
 		if got := paths(w.search(query)); err != nil || !slices.Equal(got, paths(want)) {
 			t.Errorf("%s: %v instead of %v, %v", query, got, paths(want), err)
 		}
+	}
+}
+
+// What was embedded before the caller's time ended is kept, so that it is not paid for again.
+func TestKeptWithoutTime(t *testing.T) {
+	w := newWorld(t, engines.SQLite(t), embedding.Options{})
+	for i := range 6 {
+		w.put(memento.Path(fmt.Sprintf("/%d.md", i)), fmt.Sprintf("The car of number%d.", i))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var requests atomic.Int32
+	w.service.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if requests.Add(1) == 1 {
+			return false
+		}
+		cancel()
+		hang(r)
+		return true
+	})
+	if err := w.searcher.CatchUp(ctx, w.id); err == nil {
+		t.Fatal("nothing ended")
+	}
+	if err := w.searcher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first := len(w.service.Received())
+	w.service.Intercept(nil)
+	w.start()
+	w.catchUp()
+	if got := len(w.service.Received()); first == 0 || first+got != 6 {
+		t.Errorf("%d of 6 texts were embedded first, and then %d", first, got)
 	}
 }
